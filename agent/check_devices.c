@@ -21,7 +21,7 @@ struct machine {
 	uint32_t count;
 };
 
-static int look(struct machine *machine) {
+static int devices_check_machine(struct machine *machine) {
 	struct device_facts *facts = NULL, *more;
 	int err = device_list(&verbs_calls_system, NULL, &facts, &machine->count);
 
@@ -141,7 +141,7 @@ void check_devices(struct agent *probe, bool has_address, struct config_load *lo
 
 	if (!config_is_sound(load, "node", "device"))
 		return;
-	err = look(&machine);
+	err = devices_check_machine(&machine);
 	if (err != 0)
 		config_reject(
 			load, "node", "device", "RDMA devices cannot be listed: %s",

@@ -62,7 +62,7 @@ static void take_setting(struct unit *unit, const char *key, char *value) {
 	}
 }
 
-static char *trimmed(char *text) {
+static char *text_trim(char *text) {
 	size_t length;
 
 	text += strspn(text, " \t");
@@ -78,14 +78,14 @@ static void read_file(struct unit *unit, const char *path) {
 	char line[LINE_MAX];
 
 	while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
-		char *key = trimmed(line), *value = strchr(key, '=');
+		char *key = text_trim(line), *value = strchr(key, '=');
 
 		if (key[0] == '[')
 			in_service = strcmp(key, "[Service]") == 0;
 		if (!in_service || value == NULL || key[0] == '#' || key[0] == ';')
 			continue;
 		*value++ = '\0';
-		take_setting(unit, trimmed(key), trimmed(value));
+		take_setting(unit, text_trim(key), text_trim(value));
 	}
 }
 
@@ -186,7 +186,8 @@ static bool allows_family(const struct unit *unit, const char *family) {
 	return listed != unit->families_are_denied;
 }
 
-static void tell(FILE *stream, const char *what, const char *setting, const char *drop_in) {
+static void
+setting_complain(FILE *stream, const char *what, const char *setting, const char *drop_in) {
 	fprintf(stream,
 		"note: " UNIT " denies what %s needs (%s): copy share/tocsin/systemd/%s to "
 		"/etc/systemd/system/" UNIT ".d\n",
@@ -204,8 +205,10 @@ static void tell_gpus(const struct config *config, const struct unit *unit, FILE
 			continue;
 		if (!allows_device(unit, "nvidia", "/dev/nvidiactl") ||
 		    !allows_device(unit, "nvidia-uvm", "/dev/nvidia-uvm"))
-			tell(stream, "[node] device = cuda:", "DeviceAllow=char-nvidia* rw",
-			     "cuda.conf");
+			setting_complain(
+				stream, "[node] device = cuda:", "DeviceAllow=char-nvidia* rw",
+				"cuda.conf"
+			);
 		return;
 	}
 }
@@ -220,12 +223,16 @@ static void tell_wire(const struct config *config, const struct unit *unit, FILE
 	wire += 5;
 	if (strncmp(wire, "net_af_packet", 13) == 0) {
 		if (!allows_family(unit, "AF_PACKET"))
-			tell(stream, "[device " SOFT_DEVICE_NAME "] wire = dpdk:net_af_packet",
-			     "RestrictAddressFamilies=AF_PACKET", "dpdk.conf");
+			setting_complain(
+				stream, "[device " SOFT_DEVICE_NAME "] wire = dpdk:net_af_packet",
+				"RestrictAddressFamilies=AF_PACKET", "dpdk.conf"
+			);
 	} else if (wire[strspn(wire, "0123456789abcdefABCDEF:.")] == '\0' || wire[strspn(wire, "0123456789abcdefABCDEF:.")] == ',') {
 		if (!allows_device(unit, "vfio", "/dev/vfio"))
-			tell(stream, "[device " SOFT_DEVICE_NAME "] wire = dpdk: on PCI",
-			     "DeviceAllow=char-vfio rw", "dpdk.conf");
+			setting_complain(
+				stream, "[device " SOFT_DEVICE_NAME "] wire = dpdk: on PCI",
+				"DeviceAllow=char-vfio rw", "dpdk.conf"
+			);
 	}
 }
 

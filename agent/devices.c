@@ -38,7 +38,7 @@ static void *discover_thread(void *arg) {
 }
 
 // 0, -ETIMEDOUT (it hangs: the thread is left behind), or -errno of making it.
-static int run(struct discovery *discovery) {
+static int discovery_run(struct discovery *discovery) {
 	struct timespec until;
 	pthread_t thread;
 	int err = pthread_create(&thread, NULL, discover_thread, discovery);
@@ -67,7 +67,7 @@ static void read_targets(struct agent *agent, struct discovery *discovery) {
 		     ) == 0);
 }
 
-static uint32_t get(const struct config *config, const char *section, const char *key) {
+static uint32_t setting_get(const struct config *config, const char *section, const char *key) {
 	return (uint32_t)config_get_int(config, section, key);
 }
 
@@ -88,21 +88,21 @@ static struct device_settings settings_of(const struct config *config, const cha
 	if (section == NULL)
 		return device_settings_default;
 	return (struct device_settings){
-		.port = (uint8_t)get(config, section, "port"),
+		.port = (uint8_t)setting_get(config, section, "port"),
 		.gid_index = (int)config_get_int(config, section, "gid_index"),
 		.mtu = mtus[config_get_enum(config, section, "mtu")],
-		.traffic_class = (uint8_t)get(config, section, "traffic_class"),
-		.service_level = (uint8_t)get(config, section, "service_level"),
-		.timeout = (uint8_t)get(config, section, "timeout"),
-		.retry = (uint8_t)get(config, section, "retry"),
-		.rnr_retry = (uint8_t)get(config, section, "rnr_retry"),
-		.min_rnr_timer = (uint8_t)get(config, section, "min_rnr_timer"),
+		.traffic_class = (uint8_t)setting_get(config, section, "traffic_class"),
+		.service_level = (uint8_t)setting_get(config, section, "service_level"),
+		.timeout = (uint8_t)setting_get(config, section, "timeout"),
+		.retry = (uint8_t)setting_get(config, section, "retry"),
+		.rnr_retry = (uint8_t)setting_get(config, section, "rnr_retry"),
+		.min_rnr_timer = (uint8_t)setting_get(config, section, "min_rnr_timer"),
 		.pkey_index = (int)config_get_int(config, section, "pkey_index"),
 	};
 }
 
 // False: another port of it was named.
-static bool take(struct agent *agent, const struct found *found) {
+static bool device_take(struct agent *agent, const struct found *found) {
 	struct agent_device *device = &agent->devices[agent->device_count];
 	struct device_settings settings = settings_of(
 		agent->config,
@@ -136,7 +136,8 @@ static bool take(struct agent *agent, const struct found *found) {
 }
 
 // Said once: an agent without RDMA is an agent.
-static void tell(const struct agent *agent, const struct discovery *discovery, int err) {
+static void
+discovery_report(const struct agent *agent, const struct discovery *discovery, int err) {
 	if (err == -ETIMEDOUT)
 		log_event(
 			LOG_LEVEL_ERROR, "rdma_device_stuck",
@@ -176,14 +177,16 @@ static void take_soft_alone(struct agent *agent, const struct discovery *discove
 	if (!discovery->soft || discovery_count_soft(discovery) == 0)
 		return;
 	soft_device_facts(&facts);
-	(void
-	)take(agent, &(struct found){
-			     .calls = &verbs_calls_soft,
-			     .name = SOFT_DEVICE_NAME,
-			     .device = SOFT_DEVICE_NAME,
-			     .link = facts.port.link,
-			     .responder = facts.responder,
-		     });
+	(void)device_take(
+		agent,
+		&(struct found){
+			.calls = &verbs_calls_soft,
+			.name = SOFT_DEVICE_NAME,
+			.device = SOFT_DEVICE_NAME,
+			.link = facts.port.link,
+			.responder = facts.responder,
+		}
+	);
 }
 
 // Made if it may be needed; whether it is, is seen when the others were listed.
@@ -206,7 +209,7 @@ static void take_found(struct agent *agent, const struct discovery *discovery) {
 	for (uint32_t n = 0; n < discovery->count; n++) {
 		const struct found *found = &discovery->found[n];
 
-		if (take(agent, found))
+		if (device_take(agent, found))
 			agent->discovery->served[found->target] =
 				is_served(agent, found->target, found);
 	}
@@ -231,7 +234,7 @@ int devices_start(struct agent *agent) {
 	make_soft(agent, discovery);
 	memcpy(agent->discovery->targets, discovery->targets, sizeof(discovery->targets));
 	agent->discovery->target_count = discovery->target_count;
-	err = run(discovery);
+	err = discovery_run(discovery);
 	if (err == 0) {
 		take_found(agent, discovery);
 		agent->discovery->digest = discovery->digest;
@@ -240,7 +243,7 @@ int devices_start(struct agent *agent) {
 		agent->discovery->unclear = true;
 		take_soft_alone(agent, discovery);
 	}
-	tell(agent, discovery, err);
+	discovery_report(agent, discovery, err);
 	let_go(discovery);
 	return 0;
 }
@@ -253,7 +256,7 @@ void devices_stop(struct agent *agent) {
 
 // Later.
 
-static bool has(const struct agent *agent, const char *name) {
+static bool device_is_named(const struct agent *agent, const char *name) {
 	for (uint32_t n = 0; n < agent->device_count; n++) {
 		if (strcmp(agent->devices[n].name, name) == 0)
 			return true;
@@ -264,8 +267,8 @@ static bool has(const struct agent *agent, const char *name) {
 static void take_late(struct agent *agent, const struct found *found) {
 	int err;
 
-	if (has(agent, found->name) || agent->device_count == AGENT_DEVICES_MAX ||
-	    !take(agent, found))
+	if (device_is_named(agent, found->name) || agent->device_count == AGENT_DEVICES_MAX ||
+	    !device_take(agent, found))
 		return;
 	err = fabric_part_add(agent, &agent->devices[agent->device_count - 1]);
 	if (err != 0)

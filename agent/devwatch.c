@@ -27,20 +27,20 @@ static void look_at(struct agent *agent, uint64_t at_ns) {
 	must(loop_timer_set(agent->loop, &agent->devices_look, at_ns) == 0);
 }
 
-static int call(void *arg) {
+static int discovery_call(void *arg) {
 	return discovery_look(arg);
 }
 
-static void discover(struct agent *agent, bool only_if_changed);
+static void devices_discover(struct agent *agent, bool only_if_changed);
 
-static void discovered(struct keeper_request *request, void *arg, int result) {
+static void devices_discovered(struct keeper_request *request, void *arg, int result) {
 	struct agent *agent = container_of(request, struct agent, discovering);
 
 	// What cannot be asked now is asked again by the timer.
 	if (result == 0)
 		devices_came(agent, arg);
 	if (agent->discover_again) {
-		discover(agent, false);
+		devices_discover(agent, false);
 	} else if (result == 0 && agent->discovery->unclear && agent->discoveries_left > 0) {
 		agent->discoveries_left--;
 		agent->device_came = true;
@@ -49,9 +49,9 @@ static void discovered(struct keeper_request *request, void *arg, int result) {
 }
 
 // Beside the loop: drivers are asked.
-static void discover(struct agent *agent, bool only_if_changed) {
+static void devices_discover(struct agent *agent, bool only_if_changed) {
 	const struct discovery *known = agent->discovery;
-	struct keeper_call job = {.call = call, .drop = free, .limit_ns = STUCK_NS};
+	struct keeper_call job = {.call = discovery_call, .drop = free, .limit_ns = STUCK_NS};
 	struct discovery *discovery;
 
 	agent->discover_again = agent->discovering.job != NULL && !only_if_changed;
@@ -65,17 +65,17 @@ static void discover(struct agent *agent, bool only_if_changed) {
 	discovery->target_count = known->target_count;
 	discovery->digest = known->digest;
 	discovery->only_if_changed = only_if_changed && !known->unclear;
-	agent->discovering.ended = discovered;
+	agent->discovering.ended = devices_discovered;
 	job.arg = discovery;
 	if (keeper_run(agent->discoverer, &job, &agent->discovering) != 0)
 		free(discovery);
 }
 
-static void look(struct loop_timer *timer, uint64_t now_ns) {
+static void devwatch_expired(struct loop_timer *timer, uint64_t now_ns) {
 	struct agent *agent = container_of(timer, struct agent, devices_look);
 
 	fabric_look_at_devices(agent->fabric);
-	discover(agent, !agent->device_came);
+	devices_discover(agent, !agent->device_came);
 	agent->device_came = false;
 	look_at(agent, now_ns + SLOW_NS);
 }
@@ -88,7 +88,7 @@ void devwatch_look_soon(struct agent *agent) {
 	look_at(agent, loop_now_ns(agent->loop) + QUIET_NS);
 }
 
-static void readable(struct loop_source *source, uint32_t events) {
+static void uevent_readable(struct loop_source *source, uint32_t events) {
 	struct agent *agent = container_of(source, struct agent, uevents_source);
 
 	(void)events;
@@ -118,7 +118,7 @@ static int watch_uevents(struct agent *agent) {
 		.fd = agent->uevents,
 		.events = EPOLLIN,
 		.rank = LOOP_OVERLAY,
-		.ready = readable,
+		.ready = uevent_readable,
 	};
 	return loop_add(agent->loop, &agent->uevents_source);
 }
@@ -134,7 +134,7 @@ int devwatch_start(struct agent *agent) {
 	err = keeper_create(agent->loop, "tocsin-devices", &ops, &agent->discoverer);
 	if (err != 0)
 		return err;
-	agent->devices_look.expired = look;
+	agent->devices_look.expired = devwatch_expired;
 	look_at(agent, loop_now_ns(agent->loop) + SLOW_NS);
 	err = watch_uevents(agent);
 	if (err != 0)

@@ -29,7 +29,7 @@ static void note_gpu(const struct look *look, struct found *found) {
 	found->gpu_ordinal = target->number;
 }
 
-static void add(const struct look *look, const struct device_facts *facts) {
+static void device_add(const struct look *look, const struct device_facts *facts) {
 	struct discovery *discovery = look->discovery;
 
 	for (uint32_t n = 0; n < discovery->count; n++) {
@@ -70,7 +70,7 @@ static int add_rails(const struct look *look, bool beside_others) {
 
 		memcpy(facts.name, rails[n].name, sizeof(facts.name));
 		facts.port.link = rails[n].link;
-		add(look, &facts);
+		device_add(look, &facts);
 		if (discovery->count == kept)
 			continue; // it was named, too, or there is no room
 		discovery->found[kept].waits = rails[n].waits && beside_others;
@@ -117,10 +117,10 @@ static void take_awaiting(const struct look *look, const struct device_facts *fa
 		facts->name, facts->reason
 	);
 	if (look->query.target.kind != DEVICE_TARGET_AUTO || add_rails(look, false) != 0)
-		add(look, facts);
+		device_add(look, facts);
 }
 
-static void choose(const struct look *look) {
+static void devices_choose(const struct look *look) {
 	struct discovery *discovery = look->discovery;
 	const struct device_query *query = &look->query;
 	struct device_choice *choice = NULL;
@@ -137,7 +137,7 @@ static void choose(const struct look *look) {
 		if (discovery->count == 0) // else it stays as it is, or empty
 			(void)topology_near_cpus(query->topology, best->pci, &discovery->near_cpus);
 		if (query->target.kind != DEVICE_TARGET_AUTO || add_rails(look, true) != 0)
-			add(look, best);
+			device_add(look, best);
 	} else if (find_awaiting(choice, query) != NULL) {
 		take_awaiting(look, find_awaiting(choice, query));
 	} else {
@@ -191,7 +191,7 @@ static int list_system(struct discovery *discovery, struct device_query *query) 
 
 // The devices of the system, and behind them the software device, which is not opened for this:
 // it takes what it needs, a port above all, when it comes into use.
-static int list(struct discovery *discovery, struct device_query *query) {
+static int devices_list(struct discovery *discovery, struct device_query *query) {
 	struct device_facts *more;
 	int err = 0;
 
@@ -226,7 +226,7 @@ static void look_for(struct look *look, struct device_gpus *gpus) {
 		device_gpus_init(gpus);
 		look->query.gpus = gpus;
 	}
-	choose(look);
+	devices_choose(look);
 	if (look->fell_back)
 		snprintf(
 			discovery->why, sizeof(discovery->why),
@@ -238,7 +238,7 @@ int discovery_look(struct discovery *discovery) {
 	struct look look = {.discovery = discovery};
 	struct topology *topology = NULL;
 	struct device_gpus gpus = {0};
-	int err = list(discovery, &look.query);
+	int err = devices_list(discovery, &look.query);
 
 	discovery->unchanged = err == -EALREADY;
 	if (err == 0)

@@ -35,13 +35,13 @@ static void soft_counters(struct soft_counters *ret_counters) {
 }
 
 // Checks begin after the fabric, and end before it.
-static uint64_t resent(void *ctx, const char *device) {
+static uint64_t device_resent(void *ctx, const char *device) {
 	const struct agent *agent = ctx;
 
 	return agent->checks != NULL ? checks_resent(agent->checks, device) : CONGESTION_UNKNOWN;
 }
 
-static void saw(void *ctx, const struct sight *sight) {
+static void observation_seen(void *ctx, const struct sight *sight) {
 	const struct agent *agent = ctx;
 
 	health_sight(agent->health, sight);
@@ -107,7 +107,7 @@ int fabric_part_start(struct agent *agent) {
 		.device_count = agent->device_count,
 		.pair_max = pairs_of_device(agent->device_count),
 		.driver_calls = &agent->keeper_counters,
-		.resent = resent,
+		.resent = device_resent,
 		.resent_ctx = agent,
 		.soft_counters = soft_counters,
 		.state = agent->state,
@@ -125,7 +125,7 @@ int fabric_part_start(struct agent *agent) {
 	err = fabric_create(agent->loop, agent->overlay, &config, &agent->fabric);
 	if (err != 0)
 		return err;
-	fabric_sights(agent->fabric, saw, saw_hung, agent);
+	fabric_sights(agent->fabric, observation_seen, saw_hung, agent);
 	client_server_use_fabric(agent->clients, &fabric_calls, agent->fabric);
 	return 0;
 }

@@ -18,7 +18,7 @@
 #define AGAIN_NS (60 * RAS_NS_PER_SEC)
 #define TELL_AGAIN_NS (600 * RAS_NS_PER_SEC)
 
-static void again(struct loop_timer *timer, uint64_t now_ns) {
+static void seeds_again(struct loop_timer *timer, uint64_t now_ns) {
 	struct agent *agent = container_of(timer, struct agent, join_again);
 
 	(void)now_ns;
@@ -64,7 +64,7 @@ told_level(struct agent *agent, uint32_t count, uint32_t failures, const char *e
 	return LOG_LEVEL_WARN;
 }
 
-static void resolved(
+static void seeds_resolved(
 	void *ctx,
 	const struct sock_addr *seeds,
 	uint32_t count,
@@ -99,10 +99,10 @@ static void resolved(
 }
 
 int joining_start(struct agent *agent) {
-	const struct join_list_ops ops = {.resolved = resolved, .ctx = agent};
+	const struct join_list_ops ops = {.resolved = seeds_resolved, .ctx = agent};
 	const char *join = config_get_string(agent->config, "overlay", "join");
 
-	agent->join_again.expired = again;
+	agent->join_again.expired = seeds_again;
 	if (join[0] == '\0') {
 		agent->joining = true;
 		overlay_join(agent->overlay, NULL, 0);

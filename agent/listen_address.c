@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void fail(struct agent *agent, const char *reason) {
+static void listen_fail(struct agent *agent, const char *reason) {
 	snprintf(agent->detail, sizeof(agent->detail), "%s", reason);
 }
 
@@ -45,7 +45,7 @@ int listen_address_policy(
 		settings.peer.value = peer;
 	if (netif_policy_parse(&settings, ret_policy, &error) == 0)
 		return 0;
-	fail(agent, error.text);
+	listen_fail(agent, error.text);
 	return -EINVAL;
 }
 
@@ -76,7 +76,7 @@ int listen_address_among(
 			table->links[best->link].name
 		);
 	} else {
-		fail(agent, error.text[0] != '\0' ? error.text : strerrordesc_np(-err));
+		listen_fail(agent, error.text[0] != '\0' ? error.text : strerrordesc_np(-err));
 	}
 	netif_choice_destroy(choice);
 	return err;
@@ -97,7 +97,7 @@ static int choose_by_rules(struct agent *agent, struct listen_choice *ret_choice
 	if (err == 0)
 		err = listen_address_among(agent, table, &policy, ret_choice);
 	else
-		fail(agent, strerrordesc_np(-err));
+		listen_fail(agent, strerrordesc_np(-err));
 	netif_table_destroy(table);
 	return err;
 }

@@ -7,13 +7,13 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static void complain(void *context, const char *message) {
+static void config_complain(void *context, const char *message) {
 	(void)context;
 	fprintf(stderr, "tocsind: %s\n", message);
 }
 
 int load_config(const struct options *options, struct config **ret_config) {
-	const struct config_reporter reporter = {.report = complain};
+	const struct config_reporter reporter = {.report = config_complain};
 	struct config_input input = {
 		.path = options->config_path,
 		.settings = options->settings,

@@ -15,7 +15,7 @@
 #define PROCESSES_ENOUGH 256
 #define ADDRESSES_ENOUGH (UINT64_C(4) << 30)
 
-static void add(char *text, const char *words) {
+static void words_add(char *text, const char *words) {
 	size_t used = strlen(text);
 
 	snprintf(text + used, LOW_LIMITS_TEXT_BYTES - used, "%s%s", used > 0 ? "; " : "", words);
@@ -31,18 +31,18 @@ void low_limits_tell(char ret_text[static LOW_LIMITS_TEXT_BYTES]) {
 			words, sizeof(words), "%" PRIu64 " open files (ulimit -n, LimitNOFILE)",
 			(uint64_t)limit.rlim_cur
 		);
-		add(ret_text, words);
+		words_add(ret_text, words);
 	}
 	if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur < ADDRESSES_ENOUGH) {
 		show_bytes(limit.rlim_cur, size);
 		snprintf(words, sizeof(words), "%s of address space (ulimit -v, LimitAS)", size);
-		add(ret_text, words);
+		words_add(ret_text, words);
 	}
 	if (getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur < PROCESSES_ENOUGH) {
 		snprintf(
 			words, sizeof(words), "%" PRIu64 " threads (ulimit -u, LimitNPROC)",
 			(uint64_t)limit.rlim_cur
 		);
-		add(ret_text, words);
+		words_add(ret_text, words);
 	}
 }

@@ -33,7 +33,7 @@ static void log_started(const struct agent *agent) {
 	);
 }
 
-static enum agent_exit run(const struct options *options, struct config *config) {
+static enum agent_exit agent_run(const struct options *options, struct config *config) {
 	// Not on the stack: threads that are left behind may read its clock behind the end of this.
 	static struct agent agent;
 	int err;
@@ -71,7 +71,7 @@ static int with_config(const struct options *options) {
 	if (load_config(options, &config) != 0)
 		return AGENT_EXIT_USAGE;
 	if (options->action == OPTIONS_RUN)
-		return (int)run(options, config);
+		return (int)agent_run(options, config);
 	if (options->action == OPTIONS_PRINT) {
 		config_print(config, stdout);
 	} else {

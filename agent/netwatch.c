@@ -111,7 +111,7 @@ static void look_later(struct agent *agent, uint64_t at_ns) {
 }
 
 // Another address of this machine, if the rules find one.
-static void move(struct agent *agent, const struct netif_table *table) {
+static void address_move(struct agent *agent, const struct netif_table *table) {
 	struct sock_addr before = overlay_address(agent->overlay), after, told;
 	uint64_t now_ns = loop_now_ns(agent->loop);
 	char peer[SOCK_ADDR_TEXT_BYTES], detail[256];
@@ -148,7 +148,7 @@ static void move(struct agent *agent, const struct netif_table *table) {
 		log_event(LOG_LEVEL_ERROR, "join_not_refreshed", log_errno("error", ENOMEM));
 }
 
-static void judge(struct agent *agent, const struct netif_table *table) {
+static void table_judge(struct agent *agent, const struct netif_table *table) {
 	struct sock_addr address = overlay_address(agent->overlay);
 	const struct netif_link *link = link_of(table, &address);
 	bool is_there = link != NULL && link->has_carrier;
@@ -162,7 +162,7 @@ static void judge(struct agent *agent, const struct netif_table *table) {
 	}
 	// A cable that is pulled comes back; an address that was taken away has gone for good.
 	if (link == NULL || agent->address_untold)
-		move(agent, table);
+		address_move(agent, table);
 }
 
 // What is gathered beside the loop: dumps wait for the kernel's lock on interfaces, which a driver
@@ -173,31 +173,31 @@ struct gathering {
 	struct netif_table *table;
 };
 
-static int gather(void *arg) {
+static int table_gather(void *arg) {
 	struct gathering *gathering = arg;
 
 	return netif_gather(&gathering->query, &gathering->table);
 }
 
-static void drop(void *arg) {
+static void gathering_drop(void *arg) {
 	struct gathering *gathering = arg;
 
 	netif_table_destroy(gathering->table);
 	free(gathering);
 }
 
-static void look(struct agent *agent);
+static void netwatch_look(struct agent *agent);
 
-static void gathered(struct keeper_request *request, void *arg, int result) {
+static void table_gathered(struct keeper_request *request, void *arg, int result) {
 	struct agent *agent = container_of(request, struct agent, netif_request);
 	const struct gathering *gathering = arg;
 
 	if (result == 0 && !agent->leaving)
-		judge(agent, gathering->table);
+		table_judge(agent, gathering->table);
 	if (!agent->netif_again)
 		return;
 	agent->netif_again = false;
-	look(agent);
+	netwatch_look(agent);
 }
 
 static struct gathering *gathering_create(struct agent *agent) {
@@ -210,9 +210,9 @@ static struct gathering *gathering_create(struct agent *agent) {
 	return gathering;
 }
 
-static void look(struct agent *agent) {
+static void netwatch_look(struct agent *agent) {
 	struct sock_addr address = overlay_address(agent->overlay);
-	struct keeper_call call = {.call = gather, .drop = drop};
+	struct keeper_call call = {.call = table_gather, .drop = gathering_drop};
 	int err = -ENOMEM;
 
 	if (!is_watched(&address))
@@ -221,7 +221,7 @@ static void look(struct agent *agent) {
 		agent->netif_again = true;
 		return;
 	}
-	agent->netif_request.ended = gathered;
+	agent->netif_request.ended = table_gathered;
 	call.arg = gathering_create(agent);
 	if (call.arg != NULL)
 		err = keeper_run(agent->netif, &call, &agent->netif_request);
@@ -231,9 +231,9 @@ static void look(struct agent *agent) {
 	log_event(LOG_LEVEL_WARN, "interfaces_unwatched", log_errno("error", err));
 }
 
-static void again(struct loop_timer *timer, uint64_t now_ns) {
+static void netwatch_again(struct loop_timer *timer, uint64_t now_ns) {
 	(void)now_ns;
-	look(container_of(timer, struct agent, address_again));
+	netwatch_look(container_of(timer, struct agent, address_again));
 }
 
 static void set_timer(struct agent *agent) {
@@ -244,16 +244,16 @@ static void set_timer(struct agent *agent) {
 		log_event(LOG_LEVEL_WARN, "interfaces_unwatched", log_errno("error", ENOMEM));
 }
 
-static void due(struct loop_timer *timer, uint64_t now_ns) {
+static void netwatch_due(struct loop_timer *timer, uint64_t now_ns) {
 	struct agent *agent = container_of(timer, struct agent, netwatch_timer);
 	struct netif_watch_event event;
 
 	if (netif_watch_take(agent->netwatch, now_ns, &event))
-		look(agent);
+		netwatch_look(agent);
 	set_timer(agent);
 }
 
-static void readable(struct loop_source *source, uint32_t events) {
+static void netwatch_readable(struct loop_source *source, uint32_t events) {
 	struct agent *agent = container_of(source, struct agent, netwatch_source);
 	int err = netif_watch_read(agent->netwatch, loop_now_ns(agent->loop));
 
@@ -263,7 +263,7 @@ static void readable(struct loop_source *source, uint32_t events) {
 	set_timer(agent);
 }
 
-static void stuck(void *ctx, struct keeper *keeper) {
+static void netwatch_stuck(void *ctx, struct keeper *keeper) {
 	(void)ctx;
 	(void)keeper;
 	log_event(
@@ -273,19 +273,19 @@ static void stuck(void *ctx, struct keeper *keeper) {
 }
 
 int netwatch_start(struct agent *agent) {
-	const struct keeper_ops ops = {.stuck = stuck, .totals = &agent->keeper_counters};
+	const struct keeper_ops ops = {.stuck = netwatch_stuck, .totals = &agent->keeper_counters};
 	int err = netif_watch_create(QUIET_NS, LIMIT_NS, &agent->netwatch);
 
 	if (err != 0)
 		return err;
 	agent->address_there = true;
-	agent->netwatch_timer.expired = due;
-	agent->address_again.expired = again;
+	agent->netwatch_timer.expired = netwatch_due;
+	agent->address_again.expired = netwatch_again;
 	agent->netwatch_source = (struct loop_source){
 		.fd = netif_watch_fd(agent->netwatch),
 		.events = EPOLLIN,
 		.rank = LOOP_OVERLAY,
-		.ready = readable,
+		.ready = netwatch_readable,
 	};
 	err = keeper_create(agent->loop, "tocsin-netif", &ops, &agent->netif);
 	if (err == 0)

@@ -125,7 +125,7 @@ static int set_own(struct agent *agent) {
 	return checks_set_own(agent->checks, &settings);
 }
 
-static void say(void *ctx, const struct statement *statement) {
+static void statement_pass_on(void *ctx, const struct statement *statement) {
 	const struct agent *agent = ctx;
 
 	health_say(agent->health, statement);
@@ -141,7 +141,7 @@ int checks_part_start(struct agent *agent) {
 		.fabric = agent->fabric,
 		.worker_at = workers_at,
 		.worker_ctx = agent,
-		.say = say,
+		.say = statement_pass_on,
 		.say_ctx = agent,
 	};
 	const char *directory = config_get_string(agent->config, "node", "state_directory");

@@ -59,7 +59,7 @@ static void complain_unknown(const char *given) {
 }
 
 // The value of --name VALUE or --name=VALUE; NULL if argv[*at] is not --name.
-static bool take(int argc, char **argv, int *at, const char *name, const char **ret_value) {
+static bool option_value(int argc, char **argv, int *at, const char *name, const char **ret_value) {
 	size_t length = strlen(name);
 
 	if (strncmp(argv[*at], name, length) != 0)
@@ -126,12 +126,12 @@ static int parse_one(int argc, char **argv, int *at, struct options *options) {
 		options->foreground = true;
 	else if (strcmp(given, "--check-config") == 0)
 		return set_check(argc, argv, at, options);
-	else if (take(argc, argv, at, "--check-config", &value)) {
+	else if (option_value(argc, argv, at, "--check-config", &value)) {
 		options->action = OPTIONS_CHECK;
 		return set_path(options, value);
-	} else if (take(argc, argv, at, "--config", &value))
+	} else if (option_value(argc, argv, at, "--config", &value))
 		return set_path(options, value);
-	else if (take(argc, argv, at, "--set", &value))
+	else if (option_value(argc, argv, at, "--set", &value))
 		return add_setting(options, value);
 	else {
 		complain_unknown(given);

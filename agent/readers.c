@@ -12,7 +12,7 @@
 
 #include <errno.h>
 
-static void publish(struct loop_timer *timer, uint64_t now_ns) {
+static void readers_publish(struct loop_timer *timer, uint64_t now_ns) {
 	struct agent *agent = container_of(timer, struct agent, publish_timer);
 	uint64_t again_ns = publish_dirty(agent->publish, now_ns);
 
@@ -21,7 +21,7 @@ static void publish(struct loop_timer *timer, uint64_t now_ns) {
 }
 
 // Not at once: what follows within the interval is published with it.
-static void happened(struct overlay_listener *listener, const struct ras_event *event) {
+static void event_happened(struct overlay_listener *listener, const struct ras_event *event) {
 	struct agent *agent = container_of(listener, struct agent, listener);
 
 	publish_mark(agent->publish, event->peer);
@@ -60,8 +60,8 @@ int readers_start(struct agent *agent) {
 		agent->peers = peer_table_destroy(agent->peers);
 		return err;
 	}
-	agent->publish_timer.expired = publish;
-	agent->listener.event = happened;
+	agent->publish_timer.expired = readers_publish;
+	agent->listener.event = event_happened;
 	overlay_listen(agent->overlay, &agent->listener);
 	return loop_timer_set(agent->loop, &agent->publish_timer, loop_now_ns(agent->loop));
 }

@@ -11,8 +11,9 @@
 
 #define REASON_BYTES 256
 
-static void
-explain(const struct ras_event *event, struct ras_versions ours, char text[static REASON_BYTES]) {
+static void refusal_explain(
+	const struct ras_event *event, struct ras_versions ours, char text[static REASON_BYTES]
+) {
 	struct ras_versions theirs = ras_versions_unpack(event->value);
 	char theirs_text[SHOW_BYTES], ours_text[SHOW_BYTES];
 
@@ -44,7 +45,7 @@ explain(const struct ras_event *event, struct ras_versions ours, char text[stati
 }
 
 // A listener must not call back: the agent leaves at the end of the turn.
-static void happened(struct overlay_listener *listener, const struct ras_event *event) {
+static void event_happened(struct overlay_listener *listener, const struct ras_event *event) {
 	struct agent *agent = container_of(listener, struct agent, refusals);
 	const struct ras *ras = overlay_ras(agent->overlay);
 	struct sock_addr own = overlay_address(agent->overlay);
@@ -60,7 +61,7 @@ static void happened(struct overlay_listener *listener, const struct ras_event *
 	sock_addr_format(&own, own_text);
 	if (view.refused_by.family != SOCK_ADDR_NONE)
 		sock_addr_format(&view.refused_by, by_text);
-	explain(event, view.versions, reason);
+	refusal_explain(event, view.versions, reason);
 	log_event(
 		LOG_LEVEL_ERROR, "refused",
 		log_bytes("node", self.record->name, self.record->name_length),
@@ -80,7 +81,7 @@ static void give_up(struct loop_job *job) {
 }
 
 int refusal_start(struct agent *agent) {
-	agent->refusals.event = happened;
+	agent->refusals.event = event_happened;
 	agent->give_up.run = give_up;
 	overlay_listen(agent->overlay, &agent->refusals);
 	return 0;

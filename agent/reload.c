@@ -23,7 +23,7 @@ struct sought {
 	bool found;
 };
 
-static void seek(void *ctx, const struct config_change *change) {
+static void change_seek(void *ctx, const struct config_change *change) {
 	struct sought *sought = ctx;
 
 	sought->found = sought->found || (strcmp(change->section, sought->change->section) == 0 &&
@@ -31,16 +31,16 @@ static void seek(void *ctx, const struct config_change *change) {
 }
 
 // Of a key that takes effect at the start only: taken back to what that was, nothing waits.
-static bool waits(const struct reloading *reloading, const struct config_change *change) {
+static bool change_waits(const struct reloading *reloading, const struct config_change *change) {
 	struct sought sought = {.change = change};
 
-	config_compare(reloading->started_with, reloading->fresh, seek, &sought);
+	config_compare(reloading->started_with, reloading->fresh, change_seek, &sought);
 	return sought.found;
 }
 
 static void on_change(void *ctx, const struct config_change *change) {
 	struct reloading *reloading = ctx;
-	bool waiting = !change->reloadable && waits(reloading, change);
+	bool waiting = !change->reloadable && change_waits(reloading, change);
 
 	log_event(
 		waiting ? LOG_LEVEL_WARN : LOG_LEVEL_INFO, "config_changed",
@@ -83,7 +83,7 @@ static int read_files(void *arg) {
 	return err;
 }
 
-static void drop(void *arg) {
+static void reading_drop(void *arg) {
 	struct reading *reading = arg;
 
 	config_destroy(reading->config);
@@ -112,7 +112,7 @@ static const char *use_keys(struct agent *agent, struct reading *reading) {
 	return "read";
 }
 
-static void ignore(void *ctx, const struct config_change *change) {
+static void change_ignore(void *ctx, const struct config_change *change) {
 	(void)ctx;
 	(void)change;
 }
@@ -128,7 +128,7 @@ static size_t use_config(struct agent *agent, struct config *fresh, struct reloa
 	else
 		config_destroy(agent->config);
 	agent->config = fresh;
-	return config_compare(agent->started_with, fresh, ignore, NULL);
+	return config_compare(agent->started_with, fresh, change_ignore, NULL);
 }
 
 static void say_reloaded(struct agent *agent, const char *key, size_t waiting) {
@@ -152,7 +152,7 @@ static void say_reloaded(struct agent *agent, const char *key, size_t waiting) {
 		service_notify("READY=1\nSTATUS=running");
 }
 
-static void apply(struct agent *agent, struct reading *reading) {
+static void reading_apply(struct agent *agent, struct reading *reading) {
 	struct reloading reloading = {0};
 	size_t waiting = use_config(agent, reading->config, &reloading);
 	const char *key;
@@ -179,7 +179,7 @@ static void apply(struct agent *agent, struct reading *reading) {
 	say_reloaded(agent, key, waiting);
 }
 
-static void fail(struct agent *agent) {
+static void reload_fail(struct agent *agent) {
 	overlay_own_mistake(
 		agent->overlay, OVERLAY_OWN_RELOAD,
 		"the configuration of this node could not be read again, and the one of before stays: "
@@ -192,15 +192,15 @@ static void fail(struct agent *agent) {
 	service_notify("READY=1\nSTATUS=running; the last reload failed");
 }
 
-static void ended(struct keeper_request *request, void *arg, int result) {
+static void reading_ended(struct keeper_request *request, void *arg, int result) {
 	struct agent *agent = container_of(request, struct agent, reload.request);
 
 	if (agent->leaving)
 		return; // and joins nothing any more
 	if (result == 0)
-		apply(agent, arg);
+		reading_apply(agent, arg);
 	else
-		fail(agent);
+		reload_fail(agent);
 	if (!agent->reload.again)
 		return;
 	agent->reload.again = false;
@@ -223,7 +223,7 @@ static struct reading *reading_create(const struct agent *agent) {
 }
 
 void agent_reload(struct agent *agent) {
-	struct keeper_call call = {.call = read_files, .drop = drop};
+	struct keeper_call call = {.call = read_files, .drop = reading_drop};
 
 	if (agent->leaving)
 		return;
@@ -233,15 +233,15 @@ void agent_reload(struct agent *agent) {
 	}
 	service_notify_reloading();
 	call.arg = reading_create(agent);
-	agent->reload.request.ended = ended;
+	agent->reload.request.ended = reading_ended;
 	if (call.arg != NULL && keeper_run(agent->files, &call, &agent->reload.request) == 0)
 		return;
 	if (call.arg != NULL)
-		drop(call.arg);
-	fail(agent);
+		reading_drop(call.arg);
+	reload_fail(agent);
 }
 
-static void stuck(void *ctx, struct keeper *keeper) {
+static void reload_stuck(void *ctx, struct keeper *keeper) {
 	(void)ctx;
 	(void)keeper;
 	log_event(
@@ -252,7 +252,7 @@ static void stuck(void *ctx, struct keeper *keeper) {
 }
 
 int reload_start(struct agent *agent) {
-	const struct keeper_ops ops = {.stuck = stuck, .totals = &agent->keeper_counters};
+	const struct keeper_ops ops = {.stuck = reload_stuck, .totals = &agent->keeper_counters};
 
 	return keeper_create(agent->loop, "tocsin-files", &ops, &agent->files);
 }

@@ -66,7 +66,7 @@ static uint64_t watchdog_ns(void) {
 	return microseconds * 1000;
 }
 
-static void feed(struct loop_timer *timer, uint64_t now_ns) {
+static void watchdog_feed(struct loop_timer *timer, uint64_t now_ns) {
 	struct agent *agent = container_of(timer, struct agent, watchdog);
 
 	service_notify("WATCHDOG=1");
@@ -75,7 +75,7 @@ static void feed(struct loop_timer *timer, uint64_t now_ns) {
 }
 
 int service_start(struct agent *agent) {
-	agent->watchdog.expired = feed;
+	agent->watchdog.expired = watchdog_feed;
 	service_notify("READY=1\nSTATUS=running");
 	if (watchdog_ns() == 0)
 		return 0;

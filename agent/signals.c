@@ -14,7 +14,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-static void left(void *ctx) {
+static void overlay_left(void *ctx) {
 	struct agent *agent = ctx;
 
 	loop_stop(agent->loop);
@@ -24,7 +24,7 @@ static void left(void *ctx) {
 static void pairs_closed(void *ctx) {
 	struct agent *agent = ctx;
 
-	overlay_leave(agent->overlay, left, agent);
+	overlay_leave(agent->overlay, overlay_left, agent);
 }
 
 void agent_leave(struct agent *agent, enum agent_exit status) {
@@ -48,7 +48,7 @@ void agent_leave(struct agent *agent, enum agent_exit status) {
 		pairs_closed(agent);
 }
 
-static void signalled(struct loop_source *source, uint32_t events) {
+static void signal_received(struct loop_source *source, uint32_t events) {
 	struct agent *agent = container_of(source, struct agent, signals);
 	struct signalfd_siginfo info;
 
@@ -86,7 +86,7 @@ int signals_start(struct agent *agent) {
 		.fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC),
 		.events = EPOLLIN,
 		.rank = LOOP_OVERLAY,
-		.ready = signalled,
+		.ready = signal_received,
 	};
 	if (agent->signals.fd < 0)
 		return neg_errno();

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *get(const struct config *config, const char *key) {
+static const char *setting_get(const struct config *config, const char *key) {
 	const char *section = device_section(config, SOFT_DEVICE_NAME);
 
 	return section != NULL ? config_get_string(config, section, key) : "";
@@ -23,7 +23,7 @@ static const char *get(const struct config *config, const char *key) {
 // all of a machine's addresses is none to send from.
 static int
 find_address(struct agent *agent, struct parse_error *error, struct sock_addr *ret_address) {
-	const char *given = get(agent->config, "address");
+	const char *given = setting_get(agent->config, "address");
 	const char *advertised = config_get_string(agent->config, "overlay", "advertise");
 	struct listen_choice choice;
 	int err;
@@ -57,12 +57,12 @@ find_address(struct agent *agent, struct parse_error *error, struct sock_addr *r
 }
 
 bool soft_device_is_where_the_overlay_is(const struct config *config) {
-	return get(config, "address")[0] == '\0';
+	return setting_get(config, "address")[0] == '\0';
 }
 
 static enum soft_wire_kind
 read_wire(const struct config *config, char ret_args[static SOFT_WIRE_ARGS_MAX + 1]) {
-	const char *wire = get(config, "wire");
+	const char *wire = setting_get(config, "wire");
 	enum soft_wire_kind kind = SOFT_WIRE_UDP;
 
 	if (wire[0] != '\0')
@@ -71,7 +71,7 @@ read_wire(const struct config *config, char ret_args[static SOFT_WIRE_ARGS_MAX +
 }
 
 static struct soft_faults read_faults(const struct config *config) {
-	const char *text = get(config, "faults");
+	const char *text = setting_get(config, "faults");
 	struct soft_faults faults = {0};
 
 	if (text[0] != '\0')

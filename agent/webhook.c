@@ -65,7 +65,7 @@ static bool is_news(struct webhook_part *part, const struct verdict_change *chan
 	return true;
 }
 
-static void changed(struct health_listener *listener, const struct verdict_change *change) {
+static void verdict_changed(struct health_listener *listener, const struct verdict_change *change) {
 	struct webhook_part *part = container_of(listener, struct webhook_part, listener);
 	const struct ras *ras = overlay_ras(part->agent->overlay);
 	struct webhook_change told = {
@@ -111,7 +111,7 @@ int webhook_part_start(struct agent *agent) {
 		return err;
 	}
 	part->agent = agent;
-	part->listener.changed = changed;
+	part->listener.changed = verdict_changed;
 	health_listen(agent->health, &part->listener);
 	agent->webhook = part;
 	return 0;

@@ -84,7 +84,7 @@ fail(struct contact *contact, int err, const char *format, ...) {
 #endif
 
 // For events on the connection (0: for the time alone), unless something watched comes first.
-static int await(struct contact *contact, short events, uint64_t due_ns) {
+static int contact_await(struct contact *contact, short events, uint64_t due_ns) {
 	struct pollfd polled[1 + CONTACT_WATCHED_MAX] = {
 		{.fd = events != 0 ? contact->fd : -1, .events = events},
 		{.fd = contact->watched[0], .events = POLLIN},
@@ -117,7 +117,7 @@ static int connect_once(struct contact *contact, const struct target_place *plac
 		return -errno;
 	err = stream_connect_start(contact->fd, &place->address.generic, place->length);
 	while (err == -EINPROGRESS) {
-		err = await(contact, POLLOUT, due_ns);
+		err = contact_await(contact, POLLOUT, due_ns);
 		if (err == 0)
 			err = stream_connect_finish(contact->fd);
 	}
@@ -150,7 +150,7 @@ static int connect_place(struct contact *contact) {
 		err = connect_once(contact, &place);
 		if ((err != -ECONNREFUSED && err != -EAGAIN) || tried == PAUSE_COUNT)
 			break;
-		err = await(contact, 0, clock_monotonic_ns() + pauses_ns[tried]);
+		err = contact_await(contact, 0, clock_monotonic_ns() + pauses_ns[tried]);
 		if (err == -EINTR)
 			break;
 	}
@@ -233,18 +233,18 @@ static int await_answer(struct contact *contact) {
 	int err;
 
 	if (contact->silent || hint_ns >= contact->due_ns)
-		return await(contact, POLLIN, contact->due_ns);
-	err = await(contact, POLLIN, hint_ns);
+		return contact_await(contact, POLLIN, contact->due_ns);
+	err = contact_await(contact, POLLIN, hint_ns);
 	if (err != -ETIMEDOUT)
 		return err;
 	contact->hint_ns = UINT64_MAX;
 	say_waiting(contact);
-	return await(contact, POLLIN, contact->due_ns);
+	return contact_await(contact, POLLIN, contact->due_ns);
 }
 
 // More bytes behind those that are there. -ENODATA at the end of the stream, of which nothing is
 // said yet.
-static int receive(struct contact *contact) {
+static int contact_receive(struct contact *contact) {
 	ssize_t size;
 	int err = make_room(contact);
 
@@ -295,7 +295,7 @@ static int read_line(struct contact *contact, char **ret_line) {
 		if (end != NULL)
 			break;
 		looked = contact->end - contact->begin;
-		err = receive(contact);
+		err = contact_receive(contact);
 	}
 	if (err == -ENODATA)
 		return fail(
@@ -336,7 +336,7 @@ static int send_all(struct contact *contact, const char *text) {
 		if (taken >= 0)
 			sent += (size_t)taken;
 		else if (taken == -EAGAIN)
-			err = await(contact, POLLOUT, contact->due_ns);
+			err = contact_await(contact, POLLOUT, contact->due_ns);
 		else
 			err = (int)taken;
 	}
@@ -359,7 +359,7 @@ static int expect_ok(struct contact *contact) {
 	return strcmp(line, "OK") == 0 ? 0 : fail_foreign(contact, line);
 }
 
-static int greet(struct contact *contact, bool json) {
+static int contact_greet(struct contact *contact, bool json) {
 	uint64_t timeout_s = (contact->target->timeout_ns + NS_PER_SEC - 1) / NS_PER_SEC;
 	bool whole = contact->whole && !json;
 	char timeout[48] = "";
@@ -398,7 +398,7 @@ static int greet(struct contact *contact, bool json) {
 int contact_open(struct contact *contact, bool json) {
 	int err = connect_place(contact);
 
-	return err == 0 ? greet(contact, json) : err;
+	return err == 0 ? contact_greet(contact, json) : err;
 }
 
 int contact_ask(struct contact *contact, const char *question) {
@@ -430,7 +430,7 @@ int contact_rest(struct contact *contact, const char **ret_text) {
 	// Nothing else is asked: an answer that is an error ends the connection then, too.
 	shutdown(contact->fd, SHUT_WR);
 	do
-		err = receive(contact);
+		err = contact_receive(contact);
 	while (err == 0);
 	if (err != -ENODATA)
 		return err;

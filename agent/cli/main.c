@@ -79,7 +79,7 @@ static void complain_unknown(const char *given) {
 }
 
 // `tocsin help`, and `tocsin help COMMAND`.
-static int help(int argc, char **argv) {
+static int help_run(int argc, char **argv) {
 	const struct command *command;
 	char quoted[QUOTED_BYTES];
 
@@ -156,7 +156,7 @@ static int put_command_first(int argc, char **argv) {
 	return 0;
 }
 
-static int run(int argc, char **argv) {
+static int command_run(int argc, char **argv) {
 	const struct command *command;
 
 	if (argc < 2) {
@@ -168,7 +168,7 @@ static int run(int argc, char **argv) {
 		return EXIT_DONE;
 	}
 	if (strcmp(argv[1], "help") == 0)
-		return help(argc - 2, argv + 2);
+		return help_run(argc - 2, argv + 2);
 	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
 		printf("tocsin %s\n", TOCSIN_VERSION);
 		return EXIT_DONE;
@@ -188,5 +188,5 @@ static int run(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-	return check_written(run(argc, argv));
+	return check_written(command_run(argc, argv));
 }

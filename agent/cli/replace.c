@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 // Closes it. A full disk may show only there.
-static int fill(int fd, replace_fn *write, const void *what) {
+static int file_fill(int fd, replace_fn *write, const void *what) {
 	FILE *out = fdopen(fd, "w");
 	int err = 0;
 
@@ -44,7 +44,7 @@ int replace_file(const char *file, replace_fn *write, const void *what) {
 	fd = mkostemp(temporary, O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	err = fill(fd, write, what);
+	err = file_fill(fd, write, what);
 	if (err == 0 && rename(temporary, file) != 0)
 		err = -errno;
 	if (err != 0)

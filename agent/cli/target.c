@@ -61,7 +61,7 @@ bool target_is_name(const char *word) {
 	return length > 0 && length <= TARGET_NAME_BYTES_MAX;
 }
 
-static int refuse(const struct target *target, const char *option, const char *what) {
+static int target_refuse(const struct target *target, const char *option, const char *what) {
 	command_complain(target->command_name, "--%s: %s", option, what);
 	return EXIT_USAGE;
 }
@@ -89,7 +89,7 @@ static int read_address(struct target *target, const char *host, const char *por
 	if (port != NULL)
 		err = parse_u64(port, strlen(port), 1, UINT16_MAX, &error, &number);
 	if (err != 0)
-		return refuse(target, "port", error.text);
+		return target_refuse(target, "port", error.text);
 	if (host == NULL)
 		host = LOOPBACK;
 	err = sock_addr_resolve(
@@ -97,7 +97,7 @@ static int read_address(struct target *target, const char *host, const char *por
 	);
 	if (err == 0)
 		return 0;
-	refuse(target, "host", error.text);
+	target_refuse(target, "host", error.text);
 	return err == -EINVAL || err == -ERANGE || err == -ENODEV ? EXIT_USAGE : EXIT_UNREACHED;
 }
 
@@ -153,9 +153,11 @@ int target_init(
 		.orders = command->target == TARGET_ORDER,
 	};
 	if (timeout != NULL && read_timeout(timeout, &error, &target->timeout_ns) != 0)
-		return refuse(target, "timeout", error.text);
+		return target_refuse(target, "timeout", error.text);
 	if (command->whole_seconds && target->timeout_ns % NS_PER_SEC != 0)
-		return refuse(target, "timeout", "1s to 3600s are allowed here, in whole seconds");
+		return target_refuse(
+			target, "timeout", "1s to 3600s are allowed here, in whole seconds"
+		);
 	if (target->node != NULL && !target_is_name(target->node)) {
 		escape_quote(target->node, strlen(target->node), quoted, sizeof(quoted));
 		command_complain(

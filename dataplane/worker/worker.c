@@ -197,9 +197,10 @@ static nfds_t descriptors_gather(struct worker *worker, uint64_t until_ns, struc
 	return count;
 }
 
-// In the order of descriptors_gather(). True if it was one of them that ended the wait. A descriptor in error
-// stays in error, as those of a removed device do: it would end every further wait at once. It is
-// not waited for any more, and what it belongs to is looked at by the timer alone.
+// In the order of descriptors_gather(). True if it was one of them that ended the wait. A
+// descriptor in error stays in error, as those of a removed device do: it would end every further
+// wait at once. It is not waited for any more, and what it belongs to is looked at by the timer
+// alone.
 static bool tell_woken(struct worker *worker, const struct pollfd *fds) {
 	bool any = false;
 

@@ -11,7 +11,7 @@ static const char details[] =
 	"tocsin.conf(5); the others are the agent's own.\n"
 	"\n" ASK_EXIT_STATUS;
 
-static int run(const struct arguments *arguments) {
+static int checks_run(const struct arguments *arguments) {
 	return ask(&checks_command, arguments, "CHECKS", NULL);
 }
 
@@ -20,5 +20,5 @@ const struct command checks_command = {
 	.summary = "List the local checks of this node: what they found, when they look again",
 	.details = details,
 	.target = TARGET_READ,
-	.run = run,
+	.run = checks_run,
 };

@@ -7,7 +7,7 @@ static const char details[] =
 	"counted. tocsin status --nccl tells the same as NCCL's own tools do.\n"
 	"\n" ASK_EXIT_STATUS;
 
-static int run(const struct arguments *arguments) {
+static int comms_run(const struct arguments *arguments) {
 	return ask(&comms_command, arguments, "COMMS", NULL);
 }
 
@@ -17,5 +17,5 @@ const struct command comms_command = {
 	.details = details,
 	.target = TARGET_READ,
 	.whole_seconds = true,
-	.run = run,
+	.run = comms_run,
 };

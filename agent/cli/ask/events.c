@@ -102,7 +102,7 @@ static void follow_on(struct follower *follower) {
 	}
 }
 
-static int follow(struct follower *follower) {
+static int events_follow(struct follower *follower) {
 	int err;
 
 	for (;;) {
@@ -134,7 +134,7 @@ static void print_list(struct follower *follower, const json_t *answer) {
 	print_events(follower, answer);
 }
 
-static int list(struct follower *follower, const char *since, bool follows) {
+static int events_list(struct follower *follower, const char *since, bool follows) {
 	const struct target *target = follower->contact.target;
 	int err = contact_open(&follower->contact, true);
 	json_t *answer;
@@ -154,7 +154,7 @@ static int list(struct follower *follower, const char *since, bool follows) {
 	if (follower->last == 0)
 		follower->last = json_integer_value(json_object_get(answer, "last"));
 	json_decref(answer);
-	return follows ? follow(follower) : EXIT_DONE;
+	return follows ? events_follow(follower) : EXIT_DONE;
 }
 
 static int check_since(const char *since) {
@@ -168,7 +168,7 @@ static int check_since(const char *since) {
 	return EXIT_USAGE;
 }
 
-static int run(const struct arguments *arguments) {
+static int events_run(const struct arguments *arguments) {
 	const char *since = arguments->values[OPTION_SINCE];
 	struct follower follower = {.start = -1};
 	struct target target;
@@ -180,7 +180,7 @@ static int run(const struct arguments *arguments) {
 		return status;
 	follower.colour = paint_wanted(stdout);
 	contact_init(&follower.contact, &target);
-	status = list(&follower, since, arguments->values[OPTION_FOLLOW] != NULL);
+	status = events_list(&follower, since, arguments->values[OPTION_FOLLOW] != NULL);
 	contact_fini(&follower.contact);
 	return status;
 }
@@ -194,5 +194,5 @@ const struct command events_command = {
 	.letter = 'f',
 	.letter_option = OPTION_FOLLOW,
 	.target = TARGET_READ,
-	.run = run,
+	.run = events_run,
 };

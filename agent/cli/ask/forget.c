@@ -35,7 +35,7 @@ static const char details[] =
 	"is a member now is remembered again within a minute or so.\n"
 	"\n" ASK_EXIT_STATUS;
 
-static int run(const struct arguments *arguments) {
+static int forget_run(const struct arguments *arguments) {
 	bool unreachable = arguments->values[OPTION_UNREACHABLE] != NULL;
 	bool remembered = arguments->values[OPTION_REMEMBERED] != NULL;
 	char question[128];
@@ -71,5 +71,5 @@ const struct command forget_command = {
 	.words = words,
 	.word_count = 1,
 	.target = TARGET_ORDER,
-	.run = run,
+	.run = forget_run,
 };

@@ -110,7 +110,7 @@ static int drain_status(const json_t *answer) {
 }
 
 // "critical: 3 of 5 agents answer, ..." or the member of the object.
-static int judge(struct ask_answer *answer, enum style style) {
+static int health_exit_status(struct ask_answer *answer, enum style style) {
 	const char *grade = answer->first;
 
 	answer->first[strcspn(answer->first, ":")] = '\0';
@@ -140,7 +140,7 @@ static const json_t *worst_finding(const json_t *answer) {
 	return worst;
 }
 
-static const char *member(const json_t *object, const char *key) {
+static const char *json_member(const json_t *object, const char *key) {
 	const char *value = json_string_value(json_object_get(object, key));
 
 	return value != NULL ? value : "?";
@@ -195,28 +195,30 @@ static bool own_problem(const json_t *answer, char *ret_text, size_t size) {
 
 // Said where no row weighs as much as the whole, or the only one is of this agent as no member.
 static bool is_of_own(const json_t *answer, const json_t *row) {
-	if (row == NULL || strcmp(member(row, "grade"), member(answer, "grade")) != 0)
+	if (row == NULL || strcmp(json_member(row, "grade"), json_member(answer, "grade")) != 0)
 		return true;
-	return strcmp(member(row, "node"), member(answer, "node")) == 0 &&
+	return strcmp(json_member(row, "node"), json_member(answer, "node")) == 0 &&
 	       json_is_false(json_object_get(answer, "joined"));
 }
 
 // "critical: n2 node-down NodeSilent, for 12s: 2 of 2 observers ...", cut where it has to be.
 static void say_line(const json_t *answer, const char *name) {
 	const json_t *row = worst_finding(answer);
-	const char *grade = member(answer, "grade"), *mark = "";
+	const char *grade = json_member(answer, "grade"), *mark = "";
 	char line[512], problem[256], reason[64] = "";
 
 	if (row == NULL && json_array_size(json_object_get(answer, "findings")) == 1 &&
 	    name != NULL)
 		row = json_array_get(json_object_get(answer, "findings"), 0);
-	if (strcmp(member(row, "reason"), "None") != 0)
-		snprintf(reason, sizeof(reason), " %s", member(row, "reason"));
+	if (strcmp(json_member(row, "reason"), "None") != 0)
+		snprintf(reason, sizeof(reason), " %s", json_member(row, "reason"));
 	if (json_is_true(json_object_get(row, "maint")))
 		mark = " in maintenance,";
 	if (name == NULL && strcmp(grade, "ok") != 0 && is_of_own(answer, row) &&
 	    own_problem(answer, problem, sizeof(problem)))
-		snprintf(line, sizeof(line), "%s: %s %s", grade, member(answer, "node"), problem);
+		snprintf(
+			line, sizeof(line), "%s: %s %s", grade, json_member(answer, "node"), problem
+		);
 	else if (row == NULL)
 		snprintf(
 			line, sizeof(line), "%s: %lld agents alive, %lld dead, %lld suspect", grade,
@@ -224,15 +226,15 @@ static void say_line(const json_t *answer, const char *name) {
 			json_integer_value(json_object_get(answer, "dead")),
 			json_integer_value(json_object_get(answer, "suspect"))
 		);
-	else if (*member(row, "evidence") == '\0')
+	else if (*json_member(row, "evidence") == '\0')
 		snprintf(
-			line, sizeof(line), "%s: %s%s %s%s", grade, member(row, "node"), mark,
-			member(row, "verdict"), reason
+			line, sizeof(line), "%s: %s%s %s%s", grade, json_member(row, "node"), mark,
+			json_member(row, "verdict"), reason
 		);
 	else
 		snprintf(
-			line, sizeof(line), "%s: %s%s %s%s: %s", grade, member(row, "node"), mark,
-			member(row, "verdict"), reason, member(row, "evidence")
+			line, sizeof(line), "%s: %s%s %s%s: %s", grade, json_member(row, "node"),
+			mark, json_member(row, "verdict"), reason, json_member(row, "evidence")
 		);
 	print_line(line);
 }
@@ -253,7 +255,7 @@ static int run_line(const struct arguments *arguments, const char *question, enu
 	if (arguments->values[OPTION_LINE] != NULL)
 		say_line(answer, arguments->words[0]);
 	status = style == STYLE_DRAIN ? drain_status(answer)
-				      : status_of(member(answer, "grade"), style);
+				      : status_of(json_member(answer, "grade"), style);
 	json_decref(answer);
 	return status;
 }
@@ -303,7 +305,7 @@ static bool fits_together(const struct arguments *arguments, enum style style) {
 	return false;
 }
 
-static int run(const struct arguments *arguments) {
+static int health_run(const struct arguments *arguments) {
 	const char *const *values = arguments->values;
 	bool all = values[OPTION_ALL] != NULL;
 	struct ask_answer answer = {.json = NULL};
@@ -324,7 +326,7 @@ static int run(const struct arguments *arguments) {
 	if (values[OPTION_LINE] != NULL || style == STYLE_DRAIN)
 		return run_line(arguments, question, style);
 	status = ask(&health_command, arguments, question, &answer);
-	status = status == EXIT_DONE ? judge(&answer, style) : unknown_statuses[style];
+	status = status == EXIT_DONE ? health_exit_status(&answer, style) : unknown_statuses[style];
 	json_decref(answer.json);
 	return status;
 }
@@ -339,5 +341,5 @@ const struct command health_command = {
 	.word_count = 1,
 	.target = TARGET_READ,
 	.usage_status = HEALTH_UNKNOWN,
-	.run = run,
+	.run = health_run,
 };

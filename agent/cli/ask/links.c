@@ -25,7 +25,7 @@ static const char details[] =
 	"device does not tell is unknown.\n"
 	"\n" ASK_EXIT_STATUS;
 
-static int run(const struct arguments *arguments) {
+static int links_run(const struct arguments *arguments) {
 	bool rdma = arguments->values[OPTION_RDMA] != NULL;
 	bool all = arguments->values[OPTION_ALL] != NULL;
 
@@ -43,5 +43,5 @@ const struct command links_command = {
 	.options = options,
 	.option_count = OPTIONS,
 	.target = TARGET_READ,
-	.run = run,
+	.run = links_run,
 };

@@ -13,7 +13,7 @@ static const char details[] =
 	"agent's own user, and members of the group that [client] group names.\n"
 	"\n" ASK_EXIT_STATUS;
 
-static int run(const struct arguments *arguments) {
+static int log_run(const struct arguments *arguments) {
 	char question[64];
 
 	snprintf(question, sizeof(question), "LOG %s", arguments->words[0]);
@@ -29,5 +29,5 @@ const struct command log_command = {
 	.words = words,
 	.word_count = 1,
 	.target = TARGET_ORDER,
-	.run = run,
+	.run = log_run,
 };

@@ -16,7 +16,7 @@ static const char details[] =
 	"the order: root, the agent's own user, and members of the group that [client] group names.\n"
 	"\n" ASK_EXIT_STATUS;
 
-static int run(const struct arguments *arguments) {
+static int maint_run(const struct arguments *arguments) {
 	const char *const *given = arguments->words;
 	bool on = strcmp(given[1], "on") == 0;
 	char question[128];
@@ -35,5 +35,5 @@ const struct command maint_command = {
 	.words = words,
 	.word_count = 2,
 	.target = TARGET_ORDER,
-	.run = run,
+	.run = maint_run,
 };

@@ -20,7 +20,7 @@ static const char details[] =
 	"With --json: ends (node, answered, error, paths with all numbers in nanoseconds), verdicts, blame.\n"
 	"\n" ASK_EXIT_STATUS;
 
-static int run(const struct arguments *arguments) {
+static int path_run(const struct arguments *arguments) {
 	char question[192];
 
 	snprintf(
@@ -36,5 +36,5 @@ const struct command path_command = {
 	.words = words,
 	.word_count = 2,
 	.target = TARGET_READ,
-	.run = run,
+	.run = path_run,
 };

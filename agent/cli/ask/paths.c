@@ -56,7 +56,7 @@ static void write_svg(FILE *out, const void *what) {
 	heat_svg(what, out);
 }
 
-static int save(const struct heat *heat, const char *file, bool quiet) {
+static int picture_save(const struct heat *heat, const char *file, bool quiet) {
 	int err = replace_file(file, write_svg, heat);
 	char quoted[256], line[HEAT_LINE_BYTES];
 
@@ -73,7 +73,7 @@ static int save(const struct heat *heat, const char *file, bool quiet) {
 	return EXIT_DONE;
 }
 
-static int show(const struct target *target, json_t *answer, const char *file) {
+static int paths_show(const struct target *target, json_t *answer, const char *file) {
 	uint32_t groups_max = file != NULL ? HEAT_SVG_GROUPS_MAX : HEAT_TEXT_GROUPS_MAX;
 	int status = EXIT_DONE;
 	struct heat *heat;
@@ -87,7 +87,7 @@ static int show(const struct target *target, json_t *answer, const char *file) {
 		return err == -ENOMEM ? EXIT_NEGATIVE : EXIT_UNREACHED;
 	}
 	if (file != NULL)
-		status = save(heat, file, target->json);
+		status = picture_save(heat, file, target->json);
 	if (target->json && status == EXIT_DONE)
 		status = ask_print_json(target, answer);
 	else if (file == NULL)
@@ -112,14 +112,14 @@ static int run_matrix(const struct arguments *arguments) {
 	if (err != 0) {
 		status = ask_fail(&contact, err);
 	} else {
-		status = show(&target, answer, arguments->values[OPTION_SVG]);
+		status = paths_show(&target, answer, arguments->values[OPTION_SVG]);
 		json_decref(answer);
 	}
 	contact_fini(&contact);
 	return status;
 }
 
-static int run(const struct arguments *arguments) {
+static int paths_run(const struct arguments *arguments) {
 	bool all = arguments->values[OPTION_ALL] != NULL;
 	bool matrix = arguments->values[OPTION_MATRIX] != NULL;
 
@@ -143,5 +143,5 @@ const struct command paths_command = {
 	.options = options,
 	.option_count = OPTIONS,
 	.target = TARGET_READ,
-	.run = run,
+	.run = paths_run,
 };

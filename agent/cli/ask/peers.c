@@ -16,7 +16,7 @@ static const char details[] =
 	"is missing is expected ([overlay] expect) and was not seen.\n"
 	"\n" ASK_EXIT_STATUS;
 
-static int run(const struct arguments *arguments) {
+static int peers_run(const struct arguments *arguments) {
 	char question[64];
 
 	snprintf(
@@ -33,5 +33,5 @@ const struct command peers_command = {
 	.words = words,
 	.word_count = 1,
 	.target = TARGET_READ,
-	.run = run,
+	.run = peers_run,
 };

@@ -71,7 +71,7 @@ static int read_number(const struct arguments *arguments, int option, uint64_t *
 	return -EINVAL;
 }
 
-static int run(const struct arguments *arguments) {
+static int ping_run(const struct arguments *arguments) {
 	uint64_t numbers[OPTIONS];
 	uint64_t more_ns = 0;
 	char question[192];
@@ -103,5 +103,5 @@ const struct command ping_command = {
 	.words = words,
 	.word_count = 1,
 	.target = TARGET_READ,
-	.run = run,
+	.run = ping_run,
 };

@@ -12,7 +12,7 @@ static const char details[] =
 	"agent's own user, and members of the group that [client] group names.\n"
 	"\n" ASK_EXIT_STATUS;
 
-static int run(const struct arguments *arguments) {
+static int report_run(const struct arguments *arguments) {
 	const char *const *given = arguments->words;
 	char question[512];
 
@@ -30,5 +30,5 @@ const struct command report_command = {
 	.words = words,
 	.word_count = 2,
 	.target = TARGET_ORDER,
-	.run = run,
+	.run = report_run,
 };

@@ -48,7 +48,7 @@ static void add_all(const struct summary *summary, struct frame *frame) {
 	summary_events(summary->events, STATUS_EVENTS, frame);
 }
 
-static int print(const struct summary *summary, bool whole) {
+static int status_print(const struct summary *summary, bool whole) {
 	size_t columns = whole ? FRAME_COLUMNS_WHOLE : FRAME_COLUMNS;
 	struct frame frame;
 
@@ -62,7 +62,7 @@ static int print(const struct summary *summary, bool whole) {
 	return EXIT_DONE;
 }
 
-static int put(const struct target *target, const struct summary *summary) {
+static int status_print_json(const struct target *target, const struct summary *summary) {
 	json_t *object = json_pack(
 		"{s:O,s:O?,s:O?}", "health", summary->health, "links",
 		json_object_get(summary->links, "links"), "events",
@@ -74,7 +74,7 @@ static int put(const struct target *target, const struct summary *summary) {
 	return status;
 }
 
-static int show(struct contact *contact) {
+static int status_show(struct contact *contact) {
 	struct summary summary = {.health = NULL};
 	int err = contact_open(contact, true);
 	int status;
@@ -84,9 +84,9 @@ static int show(struct contact *contact) {
 	if (err != 0)
 		status = ask_fail(contact, err);
 	else if (contact->target->json)
-		status = put(contact->target, &summary);
+		status = status_print_json(contact->target, &summary);
 	else
-		status = print(&summary, contact->whole);
+		status = status_print(&summary, contact->whole);
 	summary_fini(&summary);
 	return status;
 }
@@ -135,7 +135,7 @@ static int take_report(struct contact *contact, const char *text) {
 	return status;
 }
 
-static int report(struct contact *contact, bool verbose) {
+static int nccl_report_show(struct contact *contact, bool verbose) {
 	const char *text;
 	int err = contact_open(contact, contact->target->json);
 
@@ -146,7 +146,7 @@ static int report(struct contact *contact, bool verbose) {
 	return err == 0 ? take_report(contact, text) : ask_fail(contact, err);
 }
 
-static int run(const struct arguments *arguments) {
+static int status_run(const struct arguments *arguments) {
 	bool verbose = arguments->values[OPTION_VERBOSE] != NULL;
 	bool nccl = arguments->values[OPTION_NCCL] != NULL;
 	struct contact contact;
@@ -164,7 +164,7 @@ static int run(const struct arguments *arguments) {
 	if (status != 0)
 		return status;
 	contact_init(&contact, &target);
-	status = nccl ? report(&contact, verbose) : show(&contact);
+	status = nccl ? nccl_report_show(&contact, verbose) : status_show(&contact);
 	contact_fini(&contact);
 	return status;
 }
@@ -176,5 +176,5 @@ const struct command status_command = {
 	.options = options,
 	.option_count = OPTION_COUNT,
 	.target = TARGET_READ,
-	.run = run,
+	.run = status_run,
 };

@@ -46,7 +46,7 @@ struct top {
 };
 
 // What was sent and received since the last time, by the second.
-static void measure(struct top_rates *rates, const json_t *counters) {
+static void rates_measure(struct top_rates *rates, const json_t *counters) {
 	const json_t *overlay = json_object_get(counters, "overlay");
 	uint64_t now_ns = clock_monotonic_ns();
 	struct top_rates now = {
@@ -72,7 +72,7 @@ static bool is_drawable(const json_t *health) {
 	       TOP_DRAWN_MAX;
 }
 
-static int gather(struct top *top) {
+static int top_ask_all(struct top *top) {
 	struct top_view *view = &top->view;
 	struct summary summary = {.health = NULL};
 	json_t *peers = NULL, *counters = NULL;
@@ -96,13 +96,13 @@ static int gather(struct top *top) {
 	view->summary = summary;
 	view->peers = peers;
 	view->counters = counters;
-	measure(&view->rates, counters);
+	rates_measure(&view->rates, counters);
 	return 0;
 }
 
 // The view of before stays, with why there is no newer one.
-static int look(struct top *top) {
-	int err = gather(top);
+static int top_refresh(struct top *top) {
+	int err = top_ask_all(top);
 
 	if (err == -EINTR)
 		return err;
@@ -114,7 +114,7 @@ static int look(struct top *top) {
 
 // Terminal
 
-static void draw(const struct top *top, const struct screen *screen) {
+static void top_draw_screen(const struct top *top, const struct screen *screen) {
 	struct frame frame;
 
 	if (frame_init(&frame, screen->columns, screen->rows - 1) != 0)
@@ -131,13 +131,13 @@ static void run_views(struct top *top, struct screen *screen) {
 	int err;
 
 	while (event != SCREEN_QUIT && top->left > 0) {
-		draw(top, screen);
+		top_draw_screen(top, screen);
 		top->left -= event == SCREEN_DUE;
 		event = screen_wait(screen, top->left > 0 ? due_ns : 0);
 		if (event != SCREEN_DUE || top->left == 0)
 			continue;
 		// A key cuts a look short: it is answered first, and the look begins anew.
-		err = look(top);
+		err = top_refresh(top);
 		due_ns = clock_monotonic_ns();
 		if (err != -EINTR)
 			due_ns += (uint64_t)top->period_ms * NS_PER_MS;
@@ -199,7 +199,7 @@ static int run_lines(struct top *top) {
 		if (--top->left == 0 || ferror(stdout))
 			break;
 		poll(NULL, 0, top->period_ms);
-		look(top);
+		top_refresh(top);
 	}
 	return top->view.trouble == NULL ? EXIT_DONE : EXIT_UNREACHED;
 }
@@ -212,15 +212,15 @@ static bool is_screen_wanted(const struct target *target) {
 	       term != NULL && strcmp(term, "dumb") != 0;
 }
 
-static int start(struct top *top) {
-	int err = look(top);
+static int top_start(struct top *top) {
+	int err = top_refresh(top);
 
 	if (err != 0)
 		return ask_fail(&top->contact, err);
 	return is_screen_wanted(top->contact.target) ? run_screen(top) : run_lines(top);
 }
 
-static int run(const struct arguments *arguments) {
+static int top_run(const struct arguments *arguments) {
 	const char *count = arguments->values[OPTION_COUNT_OF];
 	struct top top = {.left = UINT64_MAX};
 	struct parse_error error;
@@ -240,7 +240,7 @@ static int run(const struct arguments *arguments) {
 	top.contact.silent = true; // the screen says it
 	if (target.timeout_ns == 0)
 		top.contact.answer_ns = ANSWER_NS;
-	status = start(&top);
+	status = top_start(&top);
 	summary_fini(&top.view.summary);
 	json_decref(top.view.peers);
 	json_decref(top.view.counters);
@@ -255,5 +255,5 @@ const struct command top_command = {
 	.options = options,
 	.option_count = OPTION_COUNT,
 	.target = TARGET_READ,
-	.run = run,
+	.run = top_run,
 };

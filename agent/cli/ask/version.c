@@ -16,7 +16,7 @@ static const char *text_of(const json_t *answer, const char *key) {
 	return text != NULL ? text : "?";
 }
 
-static void print(const struct contact *contact, const json_t *answer) {
+static void version_print(const struct contact *contact, const json_t *answer) {
 	char line[512], escaped[1024];
 
 	snprintf(
@@ -37,7 +37,7 @@ static json_t *agent_json(const struct contact *contact, const json_t *answer) {
 }
 
 // One object in any case, whose "agent" is null if none answers.
-static int put(const struct contact *contact, const json_t *answer, int err) {
+static int version_print_json(const struct contact *contact, const json_t *answer, int err) {
 	json_t *object = json_pack(
 		"{s:{s:s,s:i},s:o}", "client", "version", TOCSIN_VERSION, "protocol",
 		CLIENT_PROTOCOL, "agent", err == 0 ? agent_json(contact, answer) : json_null()
@@ -51,7 +51,7 @@ static int put(const struct contact *contact, const json_t *answer, int err) {
 	return status;
 }
 
-static int tell(struct contact *contact) {
+static int version_show(struct contact *contact) {
 	json_t *answer = NULL;
 	int status = EXIT_DONE;
 	int err = contact_open(contact, true);
@@ -59,9 +59,9 @@ static int tell(struct contact *contact) {
 	if (err == 0)
 		err = contact_json(contact, "HEALTH", &answer);
 	if (contact->target->json)
-		status = put(contact, answer, err);
+		status = version_print_json(contact, answer, err);
 	else if (err == 0)
-		print(contact, answer);
+		version_print(contact, answer);
 	json_decref(answer);
 	if (err == 0)
 		return status;
@@ -70,7 +70,7 @@ static int tell(struct contact *contact) {
 	return err == -EREMOTEIO ? EXIT_NEGATIVE : EXIT_UNREACHED;
 }
 
-static int run(const struct arguments *arguments) {
+static int version_run(const struct arguments *arguments) {
 	struct contact contact;
 	struct target target;
 	int status = target_init(&target, &version_command, arguments);
@@ -80,7 +80,7 @@ static int run(const struct arguments *arguments) {
 	if (!target.json)
 		printf("tocsin %s, client protocol %d\n", TOCSIN_VERSION, CLIENT_PROTOCOL);
 	contact_init(&contact, &target);
-	status = tell(&contact);
+	status = version_show(&contact);
 	contact_fini(&contact);
 	return status;
 }
@@ -90,5 +90,5 @@ const struct command version_command = {
 	.summary = "Print the versions of client and agent, and the protocol they speak",
 	.details = details,
 	.target = TARGET_READ,
-	.run = run,
+	.run = version_run,
 };

@@ -11,7 +11,7 @@ static const char details[] =
 	"here before, also before the agent's last restart.\n"
 	"\n" ASK_EXIT_STATUS;
 
-static int run(const struct arguments *arguments) {
+static int why_run(const struct arguments *arguments) {
 	char question[128];
 
 	snprintf(question, sizeof(question), "WHY %s", arguments->words[0]);
@@ -25,5 +25,5 @@ const struct command why_command = {
 	.words = words,
 	.word_count = 1,
 	.target = TARGET_READ,
-	.run = run,
+	.run = why_run,
 };

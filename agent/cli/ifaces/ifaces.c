@@ -324,7 +324,7 @@ static void complain_nothing(const struct netif_table *table, const struct netif
 	}
 }
 
-static int answer(const struct ifaces *ifaces, const struct arguments *arguments) {
+static int ifaces_answer(const struct ifaces *ifaces, const struct arguments *arguments) {
 	bool explain = arguments->values[OPTION_EXPLAIN] != NULL;
 	struct netif_error error;
 	struct netif_choice *choice;
@@ -351,7 +351,7 @@ static int answer(const struct ifaces *ifaces, const struct arguments *arguments
 	return status;
 }
 
-static int record(const struct ifaces *ifaces, const char *directory) {
+static int ifaces_record(const struct ifaces *ifaces, const char *directory) {
 	int err = netif_record(&ifaces->query, directory);
 	char quoted[QUOTED_BYTES];
 
@@ -362,7 +362,7 @@ static int record(const struct ifaces *ifaces, const char *directory) {
 	return EXIT_NEGATIVE;
 }
 
-static int run(const struct arguments *arguments) {
+static int ifaces_run(const struct arguments *arguments) {
 	struct ifaces ifaces = {0};
 	struct netif_error error;
 
@@ -376,10 +376,10 @@ static int run(const struct arguments *arguments) {
 	netif_policy_query(&ifaces.policy, &ifaces.query);
 	ifaces.query.recording = arguments->values[OPTION_FROM];
 	if (arguments->values[OPTION_RECORD] != NULL)
-		return record(&ifaces, arguments->values[OPTION_RECORD]);
+		return ifaces_record(&ifaces, arguments->values[OPTION_RECORD]);
 	if (arguments->values[OPTION_WATCH] != NULL)
 		return ifaces_watch(&ifaces);
-	return answer(&ifaces, arguments);
+	return ifaces_answer(&ifaces, arguments);
 }
 
 const struct command ifaces_command = {
@@ -388,5 +388,5 @@ const struct command ifaces_command = {
 	.details = details,
 	.options = options,
 	.option_count = OPTION_COUNT,
-	.run = run,
+	.run = ifaces_run,
 };

@@ -14,7 +14,7 @@
 
 // jansson's adders take over the new reference, also when they fail, and each one that fails
 // leaves the object incomplete: this is what remembers it.
-static void put(json_t *object, const char *key, json_t *value, bool *failed) {
+static void json_put(json_t *object, const char *key, json_t *value, bool *failed) {
 	if (json_object_set_new(object, key, value) != 0)
 		*failed = true;
 }
@@ -49,24 +49,28 @@ static json_t *candidate_json(
 	char name[NETIF_NAME_TEXT_BYTES];
 
 	netif_name_print(link->name, name);
-	put(object, "interface", json_string(name), failed);
-	put(object, "index", json_integer(link->index), failed);
-	put(object, "class", json_string(netif_class_name(link->class)), failed);
-	put(object, "mtu_bytes", json_integer(link->mtu_bytes), failed);
-	put(object, "speed_mbps",
-	    link->sysfs.speed_mbps == 0 ? json_null() : json_integer(link->sysfs.speed_mbps),
-	    failed);
+	json_put(object, "interface", json_string(name), failed);
+	json_put(object, "index", json_integer(link->index), failed);
+	json_put(object, "class", json_string(netif_class_name(link->class)), failed);
+	json_put(object, "mtu_bytes", json_integer(link->mtu_bytes), failed);
+	json_put(
+		object, "speed_mbps",
+		link->sysfs.speed_mbps == 0 ? json_null() : json_integer(link->sysfs.speed_mbps),
+		failed
+	);
 	if (judgement->address < 0)
 		return object;
 	address = &table->addresses[judgement->address];
 	if (alias != NULL) {
 		netif_name_print(alias, name);
-		put(object, "label", json_string(name), failed);
+		json_put(object, "label", json_string(name), failed);
 	}
-	put(object, "family",
-	    json_string(address->address.family == SOCK_ADDR_V4 ? "ipv4" : "ipv6"), failed);
-	put(object, "address", address_json(&address->address), failed);
-	put(object, "prefix_bits", json_integer(address->prefix_bits), failed);
+	json_put(
+		object, "family",
+		json_string(address->address.family == SOCK_ADDR_V4 ? "ipv4" : "ipv6"), failed
+	);
+	json_put(object, "address", address_json(&address->address), failed);
+	json_put(object, "prefix_bits", json_integer(address->prefix_bits), failed);
 	return object;
 }
 
@@ -87,30 +91,32 @@ static void add_facts(
 		flags = table->addresses[judgement->address].flags;
 	if (master != NULL)
 		netif_name_print(master->name, name);
-	put(object, "up", json_boolean((link->flags & IFF_UP) != 0), failed);
-	put(object, "running", json_boolean((link->flags & IFF_RUNNING) != 0), failed);
+	json_put(object, "up", json_boolean((link->flags & IFF_UP) != 0), failed);
+	json_put(object, "running", json_boolean((link->flags & IFF_RUNNING) != 0), failed);
 	// A device that is down does not look at its wire.
-	put(object, "carrier",
-	    (link->flags & IFF_UP) == 0 ? json_null() : json_boolean(link->has_carrier), failed);
-	put(object, "port_of", master == NULL ? json_null() : json_string(name), failed);
-	put(object, "sysfs", json_boolean(link->sysfs.present), failed);
-	put(object, "tentative", json_boolean((flags & IFA_F_TENTATIVE) != 0), failed);
-	put(object, "duplicate", json_boolean((flags & IFA_F_DADFAILED) != 0), failed);
-	put(object, "deprecated", json_boolean((flags & IFA_F_DEPRECATED) != 0), failed);
+	json_put(
+		object, "carrier",
+		(link->flags & IFF_UP) == 0 ? json_null() : json_boolean(link->has_carrier), failed
+	);
+	json_put(object, "port_of", master == NULL ? json_null() : json_string(name), failed);
+	json_put(object, "sysfs", json_boolean(link->sysfs.present), failed);
+	json_put(object, "tentative", json_boolean((flags & IFA_F_TENTATIVE) != 0), failed);
+	json_put(object, "duplicate", json_boolean((flags & IFA_F_DADFAILED) != 0), failed);
+	json_put(object, "deprecated", json_boolean((flags & IFA_F_DEPRECATED) != 0), failed);
 }
 
 static json_t *score_json(const struct netif_score *score, bool *failed) {
 	json_t *object = json_object();
 
-	put(object, "selector", json_integer(score->selector), failed);
-	put(object, "route", json_integer(score->route), failed);
-	put(object, "subnet", json_integer(score->subnet), failed);
-	put(object, "reach", json_integer(score->reach), failed);
-	put(object, "class", json_integer(score->class), failed);
-	put(object, "speed", json_integer(score->speed), failed);
-	put(object, "mtu", json_integer(score->mtu), failed);
-	put(object, "preference", json_integer(score->preference), failed);
-	put(object, "value", json_integer((json_int_t)score->value), failed);
+	json_put(object, "selector", json_integer(score->selector), failed);
+	json_put(object, "route", json_integer(score->route), failed);
+	json_put(object, "subnet", json_integer(score->subnet), failed);
+	json_put(object, "reach", json_integer(score->reach), failed);
+	json_put(object, "class", json_integer(score->class), failed);
+	json_put(object, "speed", json_integer(score->speed), failed);
+	json_put(object, "mtu", json_integer(score->mtu), failed);
+	json_put(object, "preference", json_integer(score->preference), failed);
+	json_put(object, "value", json_integer((json_int_t)score->value), failed);
 	return object;
 }
 
@@ -127,18 +133,18 @@ static json_t *explained_json(
 	enum ifaces_verdict verdict = ifaces_verdict(ifaces, choice, position);
 
 	add_facts(object, table, judgement, failed);
-	put(object, "verdict", json_string(ifaces_verdict_word(verdict)), failed);
-	put(object, "reason", json_string(ifaces_reason(ifaces, choice, position)), failed);
+	json_put(object, "verdict", json_string(ifaces_verdict_word(verdict)), failed);
+	json_put(object, "reason", json_string(ifaces_reason(ifaces, choice, position)), failed);
 	if (taken || judgement->item >= 0)
-		put(object, "rule", json_string(ifaces_rule(ifaces, judgement)), failed);
+		json_put(object, "rule", json_string(ifaces_rule(ifaces, judgement)), failed);
 	if (taken && !ifaces->is_nccl)
-		put(object, "score", score_json(&judgement->score, failed), failed);
+		json_put(object, "score", score_json(&judgement->score, failed), failed);
 	if (verdict == IFACES_CHOSEN && !ifaces->is_nccl)
-		put(object, "decided_by", json_string(ifaces_decider(ifaces, choice)), failed);
+		json_put(object, "decided_by", json_string(ifaces_decider(ifaces, choice)), failed);
 	return object;
 }
 
-static void append(json_t *array, json_t *value, bool *failed) {
+static void json_append(json_t *array, json_t *value, bool *failed) {
 	if (json_array_append_new(array, value) != 0)
 		*failed = true;
 }
@@ -152,10 +158,10 @@ static json_t *settings_json(const struct ifaces *ifaces, bool *failed) {
 		const char *value = settings[n].value;
 		json_t *object = json_object();
 
-		put(object, "name", json_string(settings[n].name), failed);
-		put(object, "value", value == NULL ? json_null() : text_of(value), failed);
-		put(object, "source", json_string(settings[n].source), failed);
-		append(array, object, failed);
+		json_put(object, "name", json_string(settings[n].name), failed);
+		json_put(object, "value", value == NULL ? json_null() : text_of(value), failed);
+		json_put(object, "source", json_string(settings[n].source), failed);
+		json_append(array, object, failed);
 	}
 	return array;
 }
@@ -167,16 +173,21 @@ static json_t *routes_json(const struct netif_table *table, bool *failed) {
 		const struct netif_route *route = &table->routes[n];
 		json_t *object = json_object();
 
-		put(object, "peer", address_json(&route->peer), failed);
-		put(object, "index", json_integer(route->link_index), failed);
-		put(object, "source",
-		    route->source.family == SOCK_ADDR_NONE ? json_null()
-							   : address_json(&route->source),
-		    failed);
-		put(object, "error",
-		    route->error == 0 ? json_null() : json_string(strerrorname_np(-route->error)),
-		    failed);
-		append(array, object, failed);
+		json_put(object, "peer", address_json(&route->peer), failed);
+		json_put(object, "index", json_integer(route->link_index), failed);
+		json_put(
+			object, "source",
+			route->source.family == SOCK_ADDR_NONE ? json_null()
+							       : address_json(&route->source),
+			failed
+		);
+		json_put(
+			object, "error",
+			route->error == 0 ? json_null()
+					  : json_string(strerrorname_np(-route->error)),
+			failed
+		);
+		json_append(array, object, failed);
 	}
 	return array;
 }
@@ -193,9 +204,11 @@ static json_t *answer_json(
 		json_t *object =
 			candidate_json(table, &choice->judgements[choice->chosen[n]], failed);
 
-		put(object, "port", choice->port == 0 ? json_null() : json_integer(choice->port),
-		    failed);
-		append(array, object, failed);
+		json_put(
+			object, "port",
+			choice->port == 0 ? json_null() : json_integer(choice->port), failed
+		);
+		json_append(array, object, failed);
 	}
 	return array;
 }
@@ -204,7 +217,7 @@ static json_t *notes_json(const struct netif_choice *choice, bool *failed) {
 	json_t *array = json_array();
 
 	for (size_t n = 0; n < choice->note_count; n++)
-		append(array, text_of(choice->notes[n]), failed);
+		json_append(array, text_of(choice->notes[n]), failed);
 	return array;
 }
 
@@ -217,7 +230,7 @@ static json_t *candidates_json(
 	json_t *array = json_array();
 
 	for (size_t n = 0; n < choice->count; n++)
-		append(array, explained_json(ifaces, table, choice, n, failed), failed);
+		json_append(array, explained_json(ifaces, table, choice, n, failed), failed);
 	return array;
 }
 
@@ -230,13 +243,15 @@ int ifaces_print_json(
 	json_t *root = json_object();
 	bool failed = root == NULL;
 
-	put(root, "rules", json_string(ifaces->is_nccl ? "nccl" : "tocsin"), &failed);
-	put(root, "chosen", answer_json(ifaces, table, choice, &failed), &failed);
-	put(root, "notes", notes_json(choice, &failed), &failed);
+	json_put(root, "rules", json_string(ifaces->is_nccl ? "nccl" : "tocsin"), &failed);
+	json_put(root, "chosen", answer_json(ifaces, table, choice, &failed), &failed);
+	json_put(root, "notes", notes_json(choice, &failed), &failed);
 	if (explain) {
-		put(root, "settings", settings_json(ifaces, &failed), &failed);
-		put(root, "routes", routes_json(table, &failed), &failed);
-		put(root, "candidates", candidates_json(ifaces, table, choice, &failed), &failed);
+		json_put(root, "settings", settings_json(ifaces, &failed), &failed);
+		json_put(root, "routes", routes_json(table, &failed), &failed);
+		json_put(
+			root, "candidates", candidates_json(ifaces, table, choice, &failed), &failed
+		);
 	}
 	if (!failed) {
 		json_dumpf(root, stdout, JSON_INDENT(2));

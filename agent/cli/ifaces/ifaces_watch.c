@@ -21,7 +21,7 @@ struct view {
 	char choice[NETIF_ERROR_BYTES];
 };
 
-static void describe(
+static void choice_describe(
 	const struct ifaces *ifaces,
 	const struct netif_table *table,
 	const struct netif_choice *choice,
@@ -39,7 +39,7 @@ static void describe(
 	}
 }
 
-static void look(const struct ifaces *ifaces, struct view *ret_view) {
+static void view_read(const struct ifaces *ifaces, struct view *ret_view) {
 	struct netif_choice *choice;
 	struct netif_error error;
 
@@ -52,7 +52,9 @@ static void look(const struct ifaces *ifaces, struct view *ret_view) {
 		);
 		return;
 	}
-	describe(ifaces, ret_view->table, choice, ret_view->choice, sizeof(ret_view->choice));
+	choice_describe(
+		ifaces, ret_view->table, choice, ret_view->choice, sizeof(ret_view->choice)
+	);
 	netif_choice_destroy(choice);
 }
 
@@ -78,10 +80,10 @@ static void print_change(void *context, const struct netif_change *change) {
 	       change->address->prefix_bits);
 }
 
-static void report(const struct ifaces *ifaces, struct view *view) {
+static void view_report(const struct ifaces *ifaces, struct view *view) {
 	struct view now;
 
-	look(ifaces, &now);
+	view_read(ifaces, &now);
 	if (view->table != NULL && now.table != NULL)
 		netif_diff(view->table, now.table, print_change, NULL);
 	if (strcmp(view->choice, now.choice) != 0)
@@ -107,7 +109,7 @@ static int watch_once(
 	if (wait.revents != 0)
 		err = netif_watch_read(watch, clock_now_ns(clock));
 	if (err == 0 && netif_watch_take(watch, clock_now_ns(clock), &event))
-		report(ifaces, view);
+		view_report(ifaces, view);
 	return err;
 }
 
@@ -120,7 +122,7 @@ int ifaces_watch(const struct ifaces *ifaces) {
 	clock_init_monotonic(&clock);
 	if (err == 0) {
 		// Looked at after the watch listens: nothing can slip in between.
-		look(ifaces, &view);
+		view_read(ifaces, &view);
 		printf("choice: %s\n", view.choice);
 		fflush(stdout);
 		while (err == 0 && !ferror(stdout))

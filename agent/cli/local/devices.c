@@ -56,7 +56,7 @@ static const char details[] =
 	"Exit status: 0 done; 1 --for names what is not there, or what none of the listed devices can\n"
 	"serve (but soft, which needs none), or the devices cannot be listed; 2 a mistake in an option.\n";
 
-static int print(const struct devices *devices, bool json) {
+static int choice_print(const struct devices *devices, bool json) {
 	if (!json) {
 		devices_print(devices, stdout);
 		return EXIT_DONE;
@@ -67,7 +67,7 @@ static int print(const struct devices *devices, bool json) {
 	return EXIT_NEGATIVE;
 }
 
-static int choose(const struct device_query *query, const struct arguments *arguments) {
+static int devices_choose(const struct device_query *query, const struct arguments *arguments) {
 	struct device_rail rails[DEVICE_RAILS_MAX];
 	struct devices devices = {
 		.topology = query->topology,
@@ -89,7 +89,7 @@ static int choose(const struct device_query *query, const struct arguments *argu
 		    &devices.rails_left_out
 	    ) != 0)
 		devices.rail_count = 0; // what was listed is shown
-	status = print(&devices, arguments->values[OPTION_JSON] != NULL);
+	status = choice_print(&devices, arguments->values[OPTION_JSON] != NULL);
 	if (arguments->values[OPTION_FOR] != NULL && choice->best_count == 0 &&
 	    choice->target.kind != DEVICE_TARGET_NONE && choice->target.kind != DEVICE_TARGET_SOFT)
 		status = EXIT_NEGATIVE;
@@ -104,15 +104,15 @@ static int choose_with_gpus(const struct device_query *asked, const struct argum
 	int status;
 
 	if (query.target.kind != DEVICE_TARGET_CUDA)
-		return choose(&query, arguments);
+		return devices_choose(&query, arguments);
 	device_gpus_init(&gpus);
 	query.gpus = &gpus;
-	status = choose(&query, arguments);
+	status = devices_choose(&query, arguments);
 	device_gpus_fini(&gpus);
 	return status;
 }
 
-static int answer(struct device_query *query, const struct arguments *arguments) {
+static int devices_answer(struct device_query *query, const struct arguments *arguments) {
 	scoped_mem struct device_facts *facts = NULL;
 	struct topology *topology;
 	int status;
@@ -136,7 +136,7 @@ static int answer(struct device_query *query, const struct arguments *arguments)
 	return status;
 }
 
-static int run(const struct arguments *arguments) {
+static int devices_run(const struct arguments *arguments) {
 	const char *target = arguments->values[OPTION_FOR];
 	struct device_query query = {.target = {.kind = DEVICE_TARGET_AUTO}};
 	struct parse_error error;
@@ -149,7 +149,7 @@ static int run(const struct arguments *arguments) {
 	if (query.target.kind == DEVICE_TARGET_NIC &&
 	    strcmp(query.target.name, SOFT_DEVICE_NAME) == 0)
 		query.target = (struct device_target){.kind = DEVICE_TARGET_SOFT};
-	return answer(&query, arguments);
+	return devices_answer(&query, arguments);
 }
 
 const struct command devices_command = {
@@ -158,5 +158,5 @@ const struct command devices_command = {
 	.details = details,
 	.options = options,
 	.option_count = OPTION_COUNT,
-	.run = run,
+	.run = devices_run,
 };

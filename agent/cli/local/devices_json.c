@@ -12,12 +12,12 @@
 
 // jansson's adders take over the new reference, also when they fail, and each one that fails
 // leaves the object incomplete: this is what remembers it.
-static void put(json_t *object, const char *key, json_t *value, bool *failed) {
+static void json_put(json_t *object, const char *key, json_t *value, bool *failed) {
 	if (json_object_set_new(object, key, value) != 0)
 		*failed = true;
 }
 
-static void append(json_t *array, json_t *value, bool *failed) {
+static void json_append(json_t *array, json_t *value, bool *failed) {
 	if (json_array_append_new(array, value) != 0)
 		*failed = true;
 }
@@ -47,24 +47,28 @@ static json_t *gid_json(const struct device_port *port, bool *failed) {
 	if (port->number == 0 || port->gid_index < 0)
 		return json_null();
 	object = json_object();
-	put(object, "index", json_integer(port->gid_index), failed);
-	put(object, "type", json_string(gid_type_name(port->gid_type)), failed);
-	put(object, "address", json_string(gid_format(&port->gid, address)), failed);
+	json_put(object, "index", json_integer(port->gid_index), failed);
+	json_put(object, "type", json_string(gid_type_name(port->gid_type)), failed);
+	json_put(object, "address", json_string(gid_format(&port->gid, address)), failed);
 	return object;
 }
 
 static void add_port(json_t *object, const struct device_port *port, bool *failed) {
 	bool known = port->number != 0;
 
-	put(object, "port", number_of(port->number), failed);
-	put(object, "state", known ? json_string(device_port_state_name(port->state)) : json_null(),
-	    failed);
-	put(object, "link", known ? json_string(device_link_name(port->link)) : json_null(),
-	    failed);
-	put(object, "speed_mbps", number_of(port->speed_mbps), failed);
-	put(object, "mtu_bytes", number_of(port->active_mtu), failed);
-	put(object, "lid", number_of(port->lid), failed);
-	put(object, "gid", gid_json(port, failed), failed);
+	json_put(object, "port", number_of(port->number), failed);
+	json_put(
+		object, "state",
+		known ? json_string(device_port_state_name(port->state)) : json_null(), failed
+	);
+	json_put(
+		object, "link", known ? json_string(device_link_name(port->link)) : json_null(),
+		failed
+	);
+	json_put(object, "speed_mbps", number_of(port->speed_mbps), failed);
+	json_put(object, "mtu_bytes", number_of(port->active_mtu), failed);
+	json_put(object, "lid", number_of(port->lid), failed);
+	json_put(object, "gid", gid_json(port, failed), failed);
 }
 
 static void
@@ -73,12 +77,12 @@ add_judgement(json_t *object, const struct device_choice *choice, uint32_t n, bo
 	char why[DEVICE_WHY_BYTES];
 
 	device_choice_say_one(choice, n, why);
-	put(object, "verdict", json_string(device_verdict_name(judgement->verdict)), failed);
-	put(object, "class", json_string(topology_class_name(judgement->way.class)), failed);
-	put(object, "pci_mbps", number_of(judgement->way.pci_mbps), failed);
-	put(object, "pci_assumed", json_boolean(judgement->way.assumed), failed);
-	put(object, "bandwidth_mbps", number_of(judgement->bandwidth_mbps), failed);
-	put(object, "why", text_of(why), failed);
+	json_put(object, "verdict", json_string(device_verdict_name(judgement->verdict)), failed);
+	json_put(object, "class", json_string(topology_class_name(judgement->way.class)), failed);
+	json_put(object, "pci_mbps", number_of(judgement->way.pci_mbps), failed);
+	json_put(object, "pci_assumed", json_boolean(judgement->way.assumed), failed);
+	json_put(object, "bandwidth_mbps", number_of(judgement->bandwidth_mbps), failed);
+	json_put(object, "why", text_of(why), failed);
 }
 
 static json_t *device_json(const struct devices *devices, uint32_t n, bool *failed) {
@@ -87,17 +91,21 @@ static json_t *device_json(const struct devices *devices, uint32_t n, bool *fail
 	int node = devices_node(devices, device);
 	json_t *object = json_object();
 
-	put(object, "name", text_of(device->name), failed);
-	put(object, "kind", json_string(devices_kind(device)), failed);
-	put(object, "transport", json_string(device_transport_name(device->transport)), failed);
+	json_put(object, "name", text_of(device->name), failed);
+	json_put(object, "kind", json_string(devices_kind(device)), failed);
+	json_put(
+		object, "transport", json_string(device_transport_name(device->transport)), failed
+	);
 	add_port(object, &device->port, failed);
-	put(object, "netdev", text_of(device->netdev), failed);
-	put(object, "pci", text_of(device->pci), failed);
-	put(object, "numa_node", node < 0 ? json_null() : json_integer(node), failed);
-	put(object, "responder", json_string(device_responder_name(device->responder)), failed);
-	put(object, "usable", json_boolean(device->usable), failed);
-	put(object, "reason", text_of(device->reason), failed);
-	put(object, "chosen", json_boolean(n < choice->best_count), failed);
+	json_put(object, "netdev", text_of(device->netdev), failed);
+	json_put(object, "pci", text_of(device->pci), failed);
+	json_put(object, "numa_node", node < 0 ? json_null() : json_integer(node), failed);
+	json_put(
+		object, "responder", json_string(device_responder_name(device->responder)), failed
+	);
+	json_put(object, "usable", json_boolean(device->usable), failed);
+	json_put(object, "reason", text_of(device->reason), failed);
+	json_put(object, "chosen", json_boolean(n < choice->best_count), failed);
 	if (devices->explain)
 		add_judgement(object, choice, n, failed);
 	return object;
@@ -106,10 +114,10 @@ static json_t *device_json(const struct devices *devices, uint32_t n, bool *fail
 static json_t *steps_json(const struct device_choice *choice, bool *failed) {
 	json_t *object = json_object();
 
-	put(object, "devices", json_integer(choice->count), failed);
-	put(object, "eligible", json_integer(choice->eligible_count), failed);
-	put(object, "nearest", json_integer(choice->nearest_count), failed);
-	put(object, "best", json_integer(choice->best_count), failed);
+	json_put(object, "devices", json_integer(choice->count), failed);
+	json_put(object, "eligible", json_integer(choice->eligible_count), failed);
+	json_put(object, "nearest", json_integer(choice->nearest_count), failed);
+	json_put(object, "best", json_integer(choice->best_count), failed);
 	return object;
 }
 
@@ -124,25 +132,27 @@ int devices_print_json(const struct devices *devices, FILE *out) {
 	device_target_format(&choice->target, target);
 	device_choice_say(choice, why);
 	for (uint32_t n = 0; n < choice->count; n++)
-		append(list, device_json(devices, n, &failed), &failed);
+		json_append(list, device_json(devices, n, &failed), &failed);
 	for (uint32_t n = 0; n < choice->best_count; n++)
-		append(chosen, text_of(choice->facts[choice->judgements[n].device].name), &failed);
-	put(root, "for", text_of(target), &failed);
-	put(root, "for_pci", text_of(choice->target_pci), &failed);
-	put(root, "chosen", chosen, &failed);
+		json_append(
+			chosen, text_of(choice->facts[choice->judgements[n].device].name), &failed
+		);
+	json_put(root, "for", text_of(target), &failed);
+	json_put(root, "for_pci", text_of(choice->target_pci), &failed);
+	json_put(root, "chosen", chosen, &failed);
 	for (uint32_t n = 0; n < devices->rail_count; n++)
-		append(rails, text_of(devices->rails[n].name), &failed);
-	put(root, "rails", rails, &failed);
+		json_append(rails, text_of(devices->rails[n].name), &failed);
+	json_put(root, "rails", rails, &failed);
 	for (uint32_t n = 0; n < devices->rail_count; n++) {
 		if (devices->rails[n].waits)
-			append(waiting, text_of(devices->rails[n].name), &failed);
+			json_append(waiting, text_of(devices->rails[n].name), &failed);
 	}
-	put(root, "rails_waiting", waiting, &failed);
-	put(root, "agents_take", taken == NULL ? json_null() : text_of(taken), &failed);
-	put(root, "why", text_of(why), &failed);
+	json_put(root, "rails_waiting", waiting, &failed);
+	json_put(root, "agents_take", taken == NULL ? json_null() : text_of(taken), &failed);
+	json_put(root, "why", text_of(why), &failed);
 	if (devices->explain)
-		put(root, "steps", steps_json(choice, &failed), &failed);
-	put(root, "devices", list, &failed);
+		json_put(root, "steps", steps_json(choice, &failed), &failed);
+	json_put(root, "devices", list, &failed);
 	if (!failed) {
 		json_dumpf(root, out, JSON_INDENT(2));
 		fputc('\n', out);

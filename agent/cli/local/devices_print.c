@@ -64,7 +64,7 @@ static void print_wrapped(FILE *out, const char *text, size_t indent) {
 }
 
 // 0 stands for what is not known.
-static const char *number(uint32_t value, const char *before, char text[static NUMBER_BYTES]) {
+static const char *number_text(uint32_t value, const char *before, char text[static NUMBER_BYTES]) {
 	if (value == 0)
 		snprintf(text, NUMBER_BYTES, "-");
 	else
@@ -104,8 +104,9 @@ static void print_row(const struct devices *devices, uint32_t n, int name_width,
 	show_cell(port->number == 0 ? "-" : device_port_state_name(port->state), 12, state);
 	fprintf(out, "%c %-*s %-10s %4s %-12s %7s %5s %4s %-12s %s\n",
 		is_chosen(devices, n) ? '*' : ' ', name_width, name, devices_kind(device),
-		number(port->number, "", port_number), state, number(port->speed_mbps, "", speed),
-		number(port->active_mtu, "", mtu), node, device->pci[0] == '\0' ? "-" : device->pci,
+		number_text(port->number, "", port_number), state,
+		number_text(port->speed_mbps, "", speed), number_text(port->active_mtu, "", mtu),
+		node, device->pci[0] == '\0' ? "-" : device->pci,
 		device_responder_name(device->responder));
 	print_detail(device, out);
 }
@@ -153,9 +154,11 @@ static void print_judgements(const struct devices *devices, int name_width, FILE
 		fprintf(out, "%c %-*s %-11s %-29s %9s %9s %9s\n", is_chosen(devices, n) ? '*' : ' ',
 			name_width, name, device_verdict_name(judgement->verdict),
 			device_choice_place(choice, judgement->way.class),
-			number(judgement->way.pci_mbps, judgement->way.assumed ? "~" : "", pci),
-			number(device->port.speed_mbps, "", port),
-			number(judgement->bandwidth_mbps, "", both));
+			number_text(
+				judgement->way.pci_mbps, judgement->way.assumed ? "~" : "", pci
+			),
+			number_text(device->port.speed_mbps, "", port),
+			number_text(judgement->bandwidth_mbps, "", both));
 	}
 }
 

@@ -54,7 +54,7 @@ static const char copy_it[] =
 	"Next: copy it to the same path on every node, by a way that nobody else can read, with mode\n"
 	"0600, owned by root or by the user of tocsind.";
 
-static int complain(const char *detail, const char *hint) {
+static int keygen_complain(const char *detail, const char *hint) {
 	command_complain("keygen", "%s%s", detail, hint);
 	return EXIT_NEGATIVE;
 }
@@ -92,11 +92,13 @@ static int write_new(const struct seal_keys *keys, const char *path) {
 	int err = seal_keys_write_new(path, keys, detail);
 
 	if (err == -EEXIST)
-		return complain(detail, "; it is never overwritten: see --rotate and --show");
+		return keygen_complain(
+			detail, "; it is never overwritten: see --rotate and --show"
+		);
 	if (err == -ENOENT)
-		return complain(detail, ": make it first, mode 0755");
+		return keygen_complain(detail, ": make it first, mode 0755");
 	if (err != 0)
-		return complain(detail, "");
+		return keygen_complain(detail, "");
 	print_keys(keys, path);
 	printf("%s\nThen start tocsind there, or reload the one that runs.\n", copy_it);
 	return EXIT_DONE;
@@ -111,23 +113,23 @@ static void make_default_directory(void) {
 		printf("Made the directory " DEFAULT_DIRECTORY ", mode 0755.\n");
 }
 
-static int create(const char *path) {
+static int key_create(const char *path) {
 	const struct seal_keys *keys;
 	int status;
 
 	if (seal_keys_create_random(&keys) != 0)
-		return complain("out of memory", "");
+		return keygen_complain("out of memory", "");
 	status = strcmp(path, "-") == 0 ? print_new(keys) : write_new(keys, path);
 	seal_keys_put(keys);
 	return status;
 }
 
-static int show(const char *path) {
+static int key_show(const char *path) {
 	char detail[SEAL_KEYS_DETAIL_BYTES];
 	const struct seal_keys *keys;
 
 	if (seal_keys_load(path, detail, &keys) != 0)
-		return complain(detail, "");
+		return keygen_complain(detail, "");
 	print_keys(keys, path);
 	seal_keys_put(keys);
 	return EXIT_DONE;
@@ -161,17 +163,17 @@ static const struct step *find_step(const char *name) {
 	return NULL;
 }
 
-static int rewrite(const struct seal_keys *keys, const char *path, const struct step *step) {
+static int keys_rewrite(const struct seal_keys *keys, const char *path, const struct step *step) {
 	char detail[SEAL_KEYS_DETAIL_BYTES];
 
 	if (seal_keys_rewrite(path, keys, detail) != 0)
-		return complain(detail, "");
+		return keygen_complain(detail, "");
 	print_keys(keys, path);
 	printf("%s\n%s\n", copy_it, step->next);
 	return EXIT_DONE;
 }
 
-static int rotate(const char *path, const struct step *step) {
+static int key_rotate(const char *path, const struct step *step) {
 	char detail[SEAL_KEYS_DETAIL_BYTES];
 	char quoted[QUOTED_BYTES];
 	const struct seal_keys *keys;
@@ -180,10 +182,10 @@ static int rotate(const char *path, const struct step *step) {
 	int err;
 
 	if (seal_keys_load(path, detail, &keys) != 0)
-		return complain(detail, "");
+		return keygen_complain(detail, "");
 	err = seal_keys_create_step(keys, step->step, &next);
 	if (err == 0) {
-		status = rewrite(next, path, step);
+		status = keys_rewrite(next, path, step);
 	} else {
 		escape_quote(path, strlen(path), quoted, sizeof(quoted));
 		command_complain(
@@ -197,7 +199,7 @@ static int rotate(const char *path, const struct step *step) {
 	return status;
 }
 
-static int run(const struct arguments *arguments) {
+static int keygen_run(const struct arguments *arguments) {
 	const char *path = arguments->values[OPTION_OUTPUT];
 	const char *rotated = arguments->values[OPTION_ROTATE];
 	bool is_shown = arguments->values[OPTION_SHOW] != NULL;
@@ -220,11 +222,11 @@ static int run(const struct arguments *arguments) {
 		return EXIT_USAGE;
 	}
 	if (is_shown)
-		return show(path);
+		return key_show(path);
 	if (rotated == NULL)
-		return create(path);
+		return key_create(path);
 	step = find_step(rotated);
-	return step == NULL ? EXIT_USAGE : rotate(path, step);
+	return step == NULL ? EXIT_USAGE : key_rotate(path, step);
 }
 
 const struct command keygen_command = {
@@ -233,5 +235,5 @@ const struct command keygen_command = {
 	.details = details,
 	.options = options,
 	.option_count = OPTION_COUNT,
-	.run = run,
+	.run = keygen_run,
 };

@@ -86,7 +86,7 @@ static const char details[] =
 	"Exit status: that of PROGRAM; 125 a mistake in the line or a setting, or no library; 126 PROGRAM\n"
 	"cannot be run, 127 it is not found.\n";
 
-static int complain(int status, const char *detail) {
+static int soft_run_complain(int status, const char *detail) {
 	command_complain("soft-run", "%s", detail);
 	return status;
 }
@@ -238,10 +238,10 @@ static int apply_library(void) {
 		    before == NULL || before[0] == '\0' ? "" : ":", path
 	    ) < 0) {
 		value = NULL;
-		return complain(-ENOMEM, "out of memory");
+		return soft_run_complain(-ENOMEM, "out of memory");
 	}
 	// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
-	return setenv(PRELOAD, value, 1) < 0 ? complain(-ENOMEM, "out of memory") : 0;
+	return setenv(PRELOAD, value, 1) < 0 ? soft_run_complain(-ENOMEM, "out of memory") : 0;
 }
 
 // What is there already is the user's own word.
@@ -325,7 +325,7 @@ static int fail_to_run(const char *name, int err) {
 	return err == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUNNABLE;
 }
 
-static int run(const struct arguments *arguments) {
+static int soft_run_exec(const struct arguments *arguments) {
 	char *const *program = arguments->command;
 	const char *privilege;
 	char path[PATH_MAX];
@@ -334,7 +334,7 @@ static int run(const struct arguments *arguments) {
 	if (apply_settings(arguments) != 0 || apply_library() != 0)
 		return EXIT_NOT_RUN;
 	if (apply_say(arguments->values[OPTION_VERBOSE] != NULL) != 0 || apply_sanitizer() != 0)
-		return complain(EXIT_NOT_RUN, "out of memory");
+		return soft_run_complain(EXIT_NOT_RUN, "out of memory");
 	err = find_program(program[0], path);
 	if (err != 0)
 		return fail_to_run(program[0], err);
@@ -363,5 +363,5 @@ const struct command soft_run_command = {
 	.words = words,
 	.word_count = sizeof(words) / sizeof(words[0]),
 	.usage_status = EXIT_NOT_RUN,
-	.run = run,
+	.run = soft_run_exec,
 };

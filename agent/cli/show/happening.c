@@ -21,7 +21,7 @@ const char happening_head[] =
 
 // Escaped and cut to its column, a "~" where something is missing; blanks up to its width.
 static void
-cell(const json_t *event, const char *key, size_t columns, char out[static CELL_BYTES]) {
+event_cell(const json_t *event, const char *key, size_t columns, char out[static CELL_BYTES]) {
 	const char *text = json_string_value(json_object_get(event, key));
 	char longer[CELL_BYTES];
 
@@ -61,14 +61,14 @@ static size_t columns_of(const char *text) {
 
 // False: the row is without the detail, with which it had more columns.
 static bool
-row(const json_t *event, bool whole, size_t columns, char line[static HAPPENING_BYTES]) {
+event_row(const json_t *event, bool whole, size_t columns, char line[static HAPPENING_BYTES]) {
 	char time[CELL_BYTES], name[CELL_BYTES], node[CELL_BYTES], detail[CELL_BYTES];
 	size_t used;
 
-	cell(event, "time", 24, time);
-	cell(event, "event", 14, name);
-	cell(event, "node", whole ? WHOLE_COLUMNS : NODE_COLUMNS, node);
-	cell(event, "detail", whole ? WHOLE_COLUMNS : DETAIL_COLUMNS, detail);
+	event_cell(event, "time", 24, time);
+	event_cell(event, "event", 14, name);
+	event_cell(event, "node", whole ? WHOLE_COLUMNS : NODE_COLUMNS, node);
+	event_cell(event, "detail", whole ? WHOLE_COLUMNS : DETAIL_COLUMNS, detail);
 	snprintf(
 		line, HAPPENING_BYTES, "%7" PRId64 " %-24s %-14s %-18s", happening_sequence(event),
 		time, name, node
@@ -84,7 +84,7 @@ row(const json_t *event, bool whole, size_t columns, char line[static HAPPENING_
 }
 
 void happening_line(const json_t *event, bool whole, char line[static HAPPENING_BYTES]) {
-	(void)row(event, whole, SIZE_MAX, line);
+	(void)event_row(event, whole, SIZE_MAX, line);
 }
 
 // Of words of several lines: how many bytes the next one takes, up to a blank or one long word.
@@ -118,7 +118,7 @@ static void print_words(const char *text, size_t columns, FILE *stream) {
 void happening_print(const json_t *event, bool whole, bool colour, FILE *stream) {
 	const char *detail = json_string_value(json_object_get(event, "detail"));
 	char line[HAPPENING_BYTES];
-	bool fits = row(event, whole, COLUMNS, line);
+	bool fits = event_row(event, whole, COLUMNS, line);
 
 	paint_line(line, colour, stream);
 	if (!whole)

@@ -148,7 +148,7 @@ static int label_pixels(const struct drawing *drawing) {
 	return (int)longest * drawing->font * 2 / 3 + 10;
 }
 
-static int larger(int a, int b) {
+static int int_larger(int a, int b) {
 	return a > b ? a : b;
 }
 
@@ -164,10 +164,11 @@ static void lay_out(struct drawing *drawing) {
 	drawing->size = (int)heat->group_count * (drawing->cell + drawing->gap);
 	drawing->left = MARGIN + AXIS + drawing->label;
 	drawing->top = MARGIN + 58 + drawing->notes * LINE + AXIS + drawing->label;
-	drawing->width =
-		larger(WIDTH_LEAST,
-		       drawing->left + drawing->size + LEGEND_GAP + LEGEND_WIDTH + MARGIN);
-	drawing->height = drawing->top + larger(drawing->size, legend - drawing->label) + MARGIN;
+	drawing->width = int_larger(
+		WIDTH_LEAST, drawing->left + drawing->size + LEGEND_GAP + LEGEND_WIDTH + MARGIN
+	);
+	drawing->height =
+		drawing->top + int_larger(drawing->size, legend - drawing->label) + MARGIN;
 	if (heat->worst_count > 0)
 		drawing->height += LINE * (int)(heat->worst_count + 2);
 }

@@ -49,7 +49,7 @@ static void on_fatal(int number) {
 	raise(number);
 }
 
-static void measure(struct screen *screen) {
+static void screen_measure(struct screen *screen) {
 	struct winsize size = {0};
 
 	screen->columns = 80;
@@ -64,7 +64,7 @@ static void measure(struct screen *screen) {
 		screen->rows = FRAME_LINES_MAX;
 }
 
-static int take(struct screen *screen) {
+static int terminal_take(struct screen *screen) {
 	struct termios raw;
 
 	if (tcgetattr(STDIN_FILENO, &before) != 0)
@@ -78,7 +78,7 @@ static int take(struct screen *screen) {
 		taken = 0;
 		return -errno;
 	}
-	measure(screen);
+	screen_measure(screen);
 	fputs(ENTER, stdout);
 	fflush(stdout);
 	return 0;
@@ -102,7 +102,7 @@ int screen_enter(struct screen *screen) {
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	for (size_t n = 0; n < FATAL_COUNT; n++)
 		sigaction(fatal[n], &action, NULL);
-	return take(screen);
+	return terminal_take(screen);
 }
 
 void screen_leave(struct screen *screen) {
@@ -125,10 +125,10 @@ void screen_pass_on(const struct screen *screen) {
 }
 
 // The shell has its terminal as long as this is stopped.
-static enum screen_event stop(struct screen *screen) {
+static enum screen_event screen_stop(struct screen *screen) {
 	give_back();
 	raise(SIGSTOP);
-	return take(screen) == 0 ? SCREEN_REDRAW : SCREEN_QUIT;
+	return terminal_take(screen) == 0 ? SCREEN_REDRAW : SCREEN_QUIT;
 }
 
 static enum screen_event take_signal(struct screen *screen) {
@@ -138,10 +138,10 @@ static enum screen_event take_signal(struct screen *screen) {
 		return SCREEN_DUE;
 	switch (info.ssi_signo) {
 	case SIGWINCH:
-		measure(screen);
+		screen_measure(screen);
 		return SCREEN_REDRAW;
 	case SIGTSTP:
-		return stop(screen);
+		return screen_stop(screen);
 	default:
 		screen->fatal_signal = (int)info.ssi_signo;
 		return SCREEN_QUIT;

@@ -78,7 +78,7 @@ static void cut_list(char *text, size_t columns) {
 }
 
 // "n[1-3,7]", or "n[1-3,7] and 12 more". A text that is no hostlist is cut anywhere.
-static void shorten(char *text, int64_t total, char out[static FRAME_LINE_BYTES]) {
+static void list_shorten(char *text, int64_t total, char out[static FRAME_LINE_BYTES]) {
 	struct hostlist *shown = NULL;
 	int64_t count = 0;
 
@@ -96,7 +96,7 @@ static void shorten(char *text, int64_t total, char out[static FRAME_LINE_BYTES]
 	snprintf(out, FRAME_LINE_BYTES, "%s", text);
 }
 
-static char *join(const char *const *names, uint32_t count) {
+static char *names_join(const char *const *names, uint32_t count) {
 	char *text = NULL;
 	size_t size = 0;
 	FILE *stream = open_memstream(&text, &size);
@@ -131,9 +131,9 @@ static void list_names(
 	}
 	// Names that Slurm would not have are not compressed.
 	if (hostlist_compress(names, count, &text) != 0)
-		text = join(names, count);
+		text = names_join(names, count);
 	if (text != NULL)
-		shorten(text, count, out);
+		list_shorten(text, count, out);
 }
 
 static void add_state(
@@ -234,7 +234,7 @@ void summary_states(const struct summary *summary, struct frame *frame) {
 		add_state(frame, states[n], summary_number(health, states[n]), names, "");
 	}
 	if (missing != NULL)
-		shorten(missing, summary_number(health, "missing"), names);
+		list_shorten(missing, summary_number(health, "missing"), names);
 	add_state(
 		frame, "missing", summary_number(health, "missing"), names, ": expected, not seen"
 	);

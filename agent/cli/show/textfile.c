@@ -15,7 +15,7 @@
 static const char *const grades[] = {"ok", "warning", "critical", "unknown"}; // as Nagios counts
 #define GRADE_COUNT (sizeof(grades) / sizeof(grades[0]))
 
-static void family(FILE *out, const char *name, const char *help) {
+static void family_write(FILE *out, const char *name, const char *help) {
 	fprintf(out, "# HELP %s %s\n# TYPE %s gauge\n", name, help, name);
 }
 
@@ -29,7 +29,7 @@ static size_t grade_number(const json_t *health) {
 	return n;
 }
 
-static void label(FILE *out, const char *name, const json_t *row, char before) {
+static void label_write(FILE *out, const char *name, const json_t *row, char before) {
 	const char *text = json_string_value(json_object_get(row, name));
 
 	fprintf(out, "%c%s=\"", before, name);
@@ -44,29 +44,31 @@ static void label(FILE *out, const char *name, const json_t *row, char before) {
 	fputc('"', out);
 }
 
-static void verdicts(FILE *out, const json_t *health) {
+static void verdicts_write(FILE *out, const json_t *health) {
 	const json_t *findings = json_object_get(health, "findings");
 
-	family(out, "tocsin_health_verdict",
-	       "1 for each node with whom something is wrong, or that was asked about");
+	family_write(
+		out, "tocsin_health_verdict",
+		"1 for each node with whom something is wrong, or that was asked about"
+	);
 	for (size_t n = 0; n < json_array_size(findings); n++) {
 		const json_t *row = json_array_get(findings, n);
 		bool maint = json_is_true(json_object_get(row, "maint"));
 
 		fputs("tocsin_health_verdict", out);
-		label(out, "node", row, '{');
-		label(out, "verdict", row, ',');
-		label(out, "reason", row, ',');
-		label(out, "grade", row, ',');
-		label(out, "advice", row, ',');
+		label_write(out, "node", row, '{');
+		label_write(out, "verdict", row, ',');
+		label_write(out, "reason", row, ',');
+		label_write(out, "grade", row, ',');
+		label_write(out, "advice", row, ',');
 		fprintf(out, ",maint=\"%d\"} 1\n", maint);
 	}
 }
 
-static void agents(FILE *out, const json_t *health) {
+static void agents_write(FILE *out, const json_t *health) {
 	static const char *const states[] = {"alive", "suspect", "unreachable", "dead", "left"};
 
-	family(out, "tocsin_health_agents", "agents of the cluster by state");
+	family_write(out, "tocsin_health_agents", "agents of the cluster by state");
 	for (size_t n = 0; n < sizeof(states) / sizeof(states[0]); n++)
 		fprintf(out, "tocsin_health_agents{state=\"%s\"} %lld\n", states[n],
 			(long long)json_integer_value(json_object_get(health, states[n])));
@@ -75,15 +77,17 @@ static void agents(FILE *out, const json_t *health) {
 static void write_all(FILE *out, const void *what) {
 	const json_t *health = what;
 
-	family(out, "tocsin_health_answered", "whether an agent answered");
+	family_write(out, "tocsin_health_answered", "whether an agent answered");
 	fprintf(out, "tocsin_health_answered %d\n", health != NULL);
-	family(out, "tocsin_health_grade", "0 ok, 1 warning, 2 critical, 3 unknown");
+	family_write(out, "tocsin_health_grade", "0 ok, 1 warning, 2 critical, 3 unknown");
 	fprintf(out, "tocsin_health_grade %zu\n", grade_number(health));
 	if (health != NULL) {
-		verdicts(out, health);
-		agents(out, health);
+		verdicts_write(out, health);
+		agents_write(out, health);
 	}
-	family(out, "tocsin_textfile_last_run_timestamp_seconds", "when this file was written");
+	family_write(
+		out, "tocsin_textfile_last_run_timestamp_seconds", "when this file was written"
+	);
 	fprintf(out, "tocsin_textfile_last_run_timestamp_seconds %lld\n", (long long)time(NULL));
 }
 

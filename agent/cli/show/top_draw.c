@@ -41,7 +41,7 @@ static char mark_of(const json_t *peer) {
 }
 
 // As the ring has them.
-static int compare(const void *left, const void *right) {
+static int links_compare(const void *left, const void *right) {
 	const json_t *a = *(const json_t *const *)left;
 	const json_t *b = *(const json_t *const *)right;
 	int order = strcmp(summary_text(a, "host"), summary_text(b, "host"));
@@ -104,7 +104,7 @@ static void add_ring(const json_t *rows, struct frame *frame) {
 	if (width >= SHOW_BYTES)
 		width = SHOW_BYTES - 1;
 	// NOLINTNEXTLINE(bugprone-sizeof-expression): these are pointers
-	qsort(sorted, count, sizeof(sorted[0]), compare);
+	qsort(sorted, count, sizeof(sorted[0]), links_compare);
 	frame_add(frame, FRAME_HEAD, "RING  " LEGEND);
 	per_row = frame->columns / width;
 	if (per_row > 0 && (count + per_row - 1) / per_row <= NAME_ROWS_MAX)

@@ -23,7 +23,7 @@
 #define LOCK_TRIES 40 // a holder that hangs keeps nobody from being drained
 #define LOCK_PAUSE_NS 50000000L
 
-static int complain(char *ret_why, const char *file, int err, const char *words) {
+static int record_complain(char *ret_why, const char *file, int err, const char *words) {
 	snprintf(ret_why, DRAIN_WHY_BYTES, "%.120s: %s", file, words);
 	return err;
 }
@@ -99,7 +99,7 @@ int drain_record_read(
 	err = fd < 0 ? -errno : read_open(fd, ret_record);
 	if (err == 0)
 		return 0;
-	return complain(
+	return record_complain(
 		ret_why, file, err,
 		err == -EBADMSG ? "it is no record of drains" : strerrordesc_np(-err)
 	);
@@ -186,7 +186,7 @@ static int put_row(struct drain_record *record, const struct drain_row *row) {
 }
 
 // Beside the file, which is replaced and so can hold no lock itself.
-static int lock(const char *file, int *ret_fd) {
+static int record_lock(const char *file, int *ret_fd) {
 	char path[PATH_MAX];
 	int length = snprintf(path, sizeof(path), "%s.lock", file);
 	int fd;
@@ -221,10 +221,10 @@ int drain_record_change(
 	scoped_fd int held = -1;
 	struct drain_record record = {0};
 	bool changed;
-	int err = lock(file, &held);
+	int err = record_lock(file, &held);
 
 	if (err != 0)
-		return complain(ret_why, file, err, strerrordesc_np(-err));
+		return record_complain(ret_why, file, err, strerrordesc_np(-err));
 	err = drain_record_read(file, &record, ret_why);
 	if (err != 0)
 		return err;
@@ -236,5 +236,5 @@ int drain_record_change(
 	if (err == 0 && changed)
 		err = replace_file(file, write_record, &record);
 	drain_record_free(&record);
-	return err == 0 ? 0 : complain(ret_why, file, err, replace_words(err));
+	return err == 0 ? 0 : record_complain(ret_why, file, err, replace_words(err));
 }

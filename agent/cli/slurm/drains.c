@@ -158,7 +158,7 @@ static bool is_adoptable(const struct slurm_node *node) {
 }
 
 // The number of those adopted, or -errno of one that could not be, which has been said.
-static int adopt(const char *file, struct slurm_nodes *nodes, const char *wanted) {
+static int drain_adopt(const char *file, struct slurm_nodes *nodes, const char *wanted) {
 	bool all = strcmp(wanted, "all") == 0;
 	int adopted = 0, failed = 0;
 
@@ -207,7 +207,7 @@ static int read_all(const char *file, struct slurm_way *way, struct slurm_nodes 
 	return EXIT_DONE;
 }
 
-static int run(const struct arguments *arguments) {
+static int drains_run(const struct arguments *arguments) {
 	const char *const *values = arguments->values;
 	const struct slurm_way_words words = {
 		.scontrol = values[OPTION_SCONTROL],
@@ -228,7 +228,7 @@ static int run(const struct arguments *arguments) {
 	if (status != 0)
 		return status;
 	if (values[OPTION_ADOPT] != NULL) {
-		int adopted = adopt(file, &nodes, values[OPTION_ADOPT]);
+		int adopted = drain_adopt(file, &nodes, values[OPTION_ADOPT]);
 
 		if (adopted == 0)
 			command_complain(
@@ -255,5 +255,5 @@ const struct command drains_command = {
 	.options = options,
 	.option_count = OPTION_COUNT,
 	.target = TARGET_NONE,
-	.run = run,
+	.run = drains_run,
 };

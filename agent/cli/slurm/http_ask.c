@@ -55,7 +55,7 @@ static bool find_all(void *handle, struct library *library) {
 }
 
 // Any of Debian's builds. It stays: it is asked again and again, by the one thread there is.
-static const struct library *load(void) {
+static const struct library *curl_load(void) {
 	static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
 	static struct library library;
 	static bool loaded;
@@ -75,7 +75,7 @@ struct taking {
 	bool too_large;
 };
 
-static size_t take(char *bytes, size_t one, size_t count, void *context) {
+static size_t answer_receive(char *bytes, size_t one, size_t count, void *context) {
 	struct taking *taking = context;
 	size_t needed = taking->answer.size + count + 1;
 	size_t capacity = taking->capacity > 0 ? taking->capacity : 65536;
@@ -114,7 +114,7 @@ set_up(const struct library *curl,
 	curl->set(easy, CURLOPT_NOSIGNAL, 1L);
 	curl->set(easy, CURLOPT_TIMEOUT_MS, (long)(question->timeout_ns / 1000000));
 	curl->set(easy, CURLOPT_HTTPHEADER, headers);
-	curl->set(easy, CURLOPT_WRITEFUNCTION, take);
+	curl->set(easy, CURLOPT_WRITEFUNCTION, answer_receive);
 	curl->set(easy, CURLOPT_WRITEDATA, taking);
 	if (question->unix_socket != NULL)
 		curl->set(easy, CURLOPT_UNIX_SOCKET_PATH, question->unix_socket);
@@ -122,8 +122,9 @@ set_up(const struct library *curl,
 		curl->set(easy, CURLOPT_POSTFIELDS, question->body);
 }
 
-static int
-fail(const struct library *curl, CURLcode code, bool too_large, char why[static HTTP_WHY_BYTES]) {
+static int curl_fail(
+	const struct library *curl, CURLcode code, bool too_large, char why[static HTTP_WHY_BYTES]
+) {
 	if (too_large) {
 		snprintf(why, HTTP_WHY_BYTES, "its answer has no end");
 		return -EFBIG;
@@ -132,12 +133,13 @@ fail(const struct library *curl, CURLcode code, bool too_large, char why[static 
 	return code == CURLE_OPERATION_TIMEDOUT ? -ETIMEDOUT : -EIO;
 }
 
-static int
-perform(const struct library *curl,
+static int curl_perform(
+	const struct library *curl,
 	CURL *easy,
 	char why[static HTTP_WHY_BYTES],
 	struct taking *taking,
-	struct http_answer *ret_answer) {
+	struct http_answer *ret_answer
+) {
 	CURLcode code = curl->perform(easy);
 
 	if (code == CURLE_OK)
@@ -148,7 +150,7 @@ perform(const struct library *curl,
 		code = CURLE_OUT_OF_MEMORY;
 	if (code != CURLE_OK) {
 		free(taking->answer.body);
-		return fail(curl, code, taking->too_large, why);
+		return curl_fail(curl, code, taking->too_large, why);
 	}
 	*ret_answer = taking->answer;
 	return 0;
@@ -159,7 +161,7 @@ int http_ask(
 	char ret_why[static HTTP_WHY_BYTES],
 	struct http_answer *ret_answer
 ) {
-	const struct library *curl = load();
+	const struct library *curl = curl_load();
 	struct taking taking = {.capacity = 0};
 	struct curl_slist *headers = NULL, *longer;
 	CURL *easy;
@@ -179,7 +181,7 @@ int http_ask(
 	}
 	if (easy != NULL) {
 		set_up(curl, easy, question, headers, &taking);
-		err = perform(curl, easy, ret_why, &taking, ret_answer);
+		err = curl_perform(curl, easy, ret_why, &taking, ret_answer);
 	}
 out:
 	curl->free_all(headers);

@@ -187,7 +187,7 @@ static json_t *ask_itself(void *ctx, const char *node) {
 	return err == 0 ? answer : NULL;
 }
 
-static int look(struct plan *plan, struct contact *contact) {
+static int findings_read(struct plan *plan, struct contact *contact) {
 	char question[SLURM_NODE_MAX + 16];
 	json_t *answer;
 	int err;
@@ -220,20 +220,21 @@ static int look_again_and_again(struct plan *plan, struct contact *contact) {
 	sigset_t stops;
 
 	if (plan->once)
-		return look(plan, contact);
+		return findings_read(plan, contact);
 	clock_init_monotonic(&clock);
 	hold_stops(&stops);
 	for (;;) {
 		uint64_t next_ns = clock_now_ns(&clock) + plan->interval_ns, now_ns;
 
-		(void)look(plan, contact); // what was wrong has been said; it is tried again
+		(void
+		)findings_read(plan, contact); // what was wrong has been said; it is tried again
 		now_ns = clock_now_ns(&clock);
 		if (wait_for_stop(&stops, now_ns < next_ns ? next_ns - now_ns : 0))
 			return EXIT_DONE;
 	}
 }
 
-static int run(const struct arguments *arguments) {
+static int slurm_run(const struct arguments *arguments) {
 	const char *node = getenv("SLURMD_NODENAME"); // NOLINT(concurrency-mt-unsafe): one thread
 	struct plan plan = {.once = false};
 	struct contact contact;
@@ -273,5 +274,5 @@ const struct command slurm_command = {
 	.words = words,
 	.word_count = 1,
 	.target = TARGET_READ,
-	.run = run,
+	.run = slurm_run,
 };

@@ -107,7 +107,7 @@ enum slurm_action slurm_decide(
 }
 
 // Slurm's own parser takes quotes and line ends as its own, and sinfo prints bytes as they are.
-static char plain(char byte) {
+static char byte_is_plain(char byte) {
 	if (byte == '"' || byte == '\'' || byte == '`' || byte == '\\')
 		return ' ';
 	return byte >= ' ' && byte <= '~' ? byte : '?';
@@ -121,7 +121,7 @@ void slurm_reason_make(
 
 	snprintf(whole, sizeof(whole), SLURM_PREFIX "%s: %s", finding->reason, finding->evidence);
 	for (char *at = whole; *at != '\0'; at++)
-		*at = plain(*at);
+		*at = byte_is_plain(*at);
 	length = strlen(whole);
 	if (length > SLURM_REASON_MAX) {
 		length = SLURM_REASON_MAX;

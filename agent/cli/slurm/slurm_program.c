@@ -32,7 +32,7 @@ struct run {
 };
 
 // In the child: only what may be called between fork() and exec().
-static void become(const char *path, char *const *argv, int out, int err) {
+static void child_exec(const char *path, char *const *argv, int out, int err) {
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	sigset_t none;
 
@@ -45,7 +45,7 @@ static void become(const char *path, char *const *argv, int out, int err) {
 	_exit(errno == ENOENT ? 127 : 126);
 }
 
-static int start(struct run *run, const char *path, char *const *argv) {
+static int program_start(struct run *run, const char *path, char *const *argv) {
 	int out[2], err[2];
 
 	if (pipe2(out, O_CLOEXEC) != 0)
@@ -57,7 +57,7 @@ static int start(struct run *run, const char *path, char *const *argv) {
 	}
 	run->pid = fork();
 	if (run->pid == 0)
-		become(path, argv, out[1], err[1]);
+		child_exec(path, argv, out[1], err[1]);
 	close(out[1]);
 	close(err[1]);
 	run->fds[OUT] = out[0];
@@ -65,7 +65,7 @@ static int start(struct run *run, const char *path, char *const *argv) {
 	return run->pid < 0 ? -EAGAIN : 0;
 }
 
-static int grow(struct run *run, int stream) {
+static int output_grow(struct run *run, int stream) {
 	size_t capacity = run->capacity[stream] == 0 ? 65536 : 2 * run->capacity[stream];
 	char *bytes;
 
@@ -81,9 +81,9 @@ static int grow(struct run *run, int stream) {
 	return 0;
 }
 
-static int take(struct run *run, int stream) {
+static int output_read(struct run *run, int stream) {
 	ssize_t got;
-	int err = grow(run, stream);
+	int err = output_grow(run, stream);
 
 	if (err != 0)
 		return err;
@@ -124,7 +124,7 @@ static int read_all(struct run *run) {
 			return neg_errno();
 		for (int stream = 0; ready > 0 && err == 0 && stream < STREAMS; stream++) {
 			if (polled[stream].revents != 0)
-				err = take(run, stream);
+				err = output_read(run, stream);
 		}
 	}
 	return err;
@@ -188,8 +188,9 @@ static void say_killed(const char *path, int err, uint64_t timeout_ns, char *why
 		snprintf(why, 256, "%.60s: %s", path, strerrordesc_np(-err));
 }
 
-static int
-finish(struct run *run, const struct slurm_program *program, int err, char ret_why[static 256]) {
+static int program_finish(
+	struct run *run, const struct slurm_program *program, int err, char ret_why[static 256]
+) {
 	const char *path = program->path;
 	int status = 0;
 
@@ -240,11 +241,11 @@ int slurm_program_run(
 	reap_leftovers();
 	clock_init_monotonic(&run.clock);
 	run.due_ns = clock_now_ns(&run.clock) + program->timeout_ns;
-	err = start(&run, program->path, arguments);
+	err = program_start(&run, program->path, arguments);
 	if (err != 0)
 		snprintf(ret_why, 256, "%.60s: %s", program->path, strerrordesc_np(-err));
 	else
-		err = finish(&run, program, read_all(&run), ret_why);
+		err = program_finish(&run, program, read_all(&run), ret_why);
 	if (err == 0) {
 		*ret_output = run.bytes[OUT] != NULL ? run.bytes[OUT] : strdup("");
 		run.bytes[OUT] = NULL;

@@ -21,7 +21,7 @@
 #define UNIX_PREFIX "unix:"
 #define JWT_PREFIX "SLURM_JWT=" // as `scontrol token` prints it
 
-static int complain(const struct slurm_way *way, char *why, int err, const char *what) {
+static int rest_complain(const struct slurm_way *way, char *why, int err, const char *what) {
 	snprintf(why, SLURM_WHY_BYTES, "%.80s: %.160s", way->place, what);
 	return err;
 }
@@ -73,7 +73,7 @@ static int read_token(const struct slurm_way *way, char token[static TOKEN_BYTES
 	if (way->token_file != NULL) {
 		if (read_file(way->token_file, token, &why) < 0) {
 			snprintf(words, sizeof(words), "%.90s: %s", way->token_file, why);
-			return complain(way, ret_why, -EACCES, words);
+			return rest_complain(way, ret_why, -EACCES, words);
 		}
 		skipped = strncmp(token, JWT_PREFIX, strlen(JWT_PREFIX)) == 0 ? strlen(JWT_PREFIX)
 									      : 0;
@@ -83,7 +83,7 @@ static int read_token(const struct slurm_way *way, char token[static TOKEN_BYTES
 	} else {
 		return 0;
 	}
-	return is_token(token) ? 0 : complain(way, ret_why, -EINVAL, "the token is none");
+	return is_token(token) ? 0 : rest_complain(way, ret_why, -EINVAL, "the token is none");
 }
 
 // "errors" in its answer, whatever its status was; false if there is none.
@@ -107,12 +107,13 @@ static bool find_error(const json_t *answer, char words[static 160]) {
 	return true;
 }
 
-static int
-judge(const struct slurm_way *way,
-      const struct http_answer *got,
-      const json_t *answer,
-      bool posted,
-      char *ret_why) {
+static int answer_check(
+	const struct slurm_way *way,
+	const struct http_answer *got,
+	const json_t *answer,
+	bool posted,
+	char *ret_why
+) {
 	char error[160] = "", words[240];
 	const char *hint = "";
 
@@ -127,20 +128,23 @@ judge(const struct slurm_way *way,
 			words, sizeof(words), "HTTP status %ld%s%s%s", got->status,
 			error[0] != '\0' ? ": " : "", error, hint
 		);
-		return complain(way, ret_why, -EREMOTEIO, words);
+		return rest_complain(way, ret_why, -EREMOTEIO, words);
 	}
 	if (!json_is_object(answer))
-		return complain(way, ret_why, -EBADMSG, "what it answers is no object of JSON");
+		return rest_complain(
+			way, ret_why, -EBADMSG, "what it answers is no object of JSON"
+		);
 	return 0;
 }
 
 // `what` is "nodes/" or "node/NAME". The object is the caller's.
-static int
-ask(const struct slurm_way *way,
-    const char *what,
-    const char *body,
-    char *ret_why,
-    json_t **ret_answer) {
+static int rest_ask(
+	const struct slurm_way *way,
+	const char *what,
+	const char *body,
+	char *ret_why,
+	json_t **ret_answer
+) {
 	bool local = strncmp(way->place, UNIX_PREFIX, strlen(UNIX_PREFIX)) == 0;
 	char url[URL_BYTES], token[TOKEN_BYTES], token_header[HEADER_BYTES], user_header[320];
 	const char *headers[] = {"Content-Type: application/json", "Expect:", NULL, NULL};
@@ -173,10 +177,10 @@ ask(const struct slurm_way *way,
 	}
 	err = http_ask(&question, words, &got);
 	if (err != 0)
-		return complain(way, ret_why, err, words);
+		return rest_complain(way, ret_why, err, words);
 	answer = json_loadb(got.body, got.size, 0, NULL);
 	free(got.body);
-	err = judge(way, &got, answer, body != NULL, ret_why);
+	err = answer_check(way, &got, answer, body != NULL, ret_why);
 	if (err == 0)
 		*ret_answer = answer;
 	else
@@ -195,18 +199,18 @@ static int rest_read(
 	int err;
 
 	if (only != NULL && !slurm_name_is_plain(only))
-		return complain(way, ret_why, -EINVAL, "the node's name is none of Slurm's");
+		return rest_complain(way, ret_why, -EINVAL, "the node's name is none of Slurm's");
 	snprintf(
 		what, sizeof(what), "%s%s", only != NULL ? "node/" : "nodes/",
 		only != NULL ? only : ""
 	);
-	err = ask(way, what, NULL, ret_why, &answer);
+	err = rest_ask(way, what, NULL, ret_why, &answer);
 	if (err != 0)
 		return err;
 	err = slurm_nodes_read(answer, ret_nodes);
 	json_decref(answer);
 	if (err != 0)
-		return complain(
+		return rest_complain(
 			way, ret_why, err,
 			err == -ENOMEM ? "out of memory" : "what it answers has no nodes"
 		);
@@ -232,8 +236,8 @@ static int rest_update(
 	body = change != NULL ? json_dumps(change, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
 	json_decref(change);
 	if (body == NULL)
-		return complain(way, ret_why, -ENOMEM, "out of memory");
-	err = ask(way, what, body, ret_why, &answer);
+		return rest_complain(way, ret_why, -ENOMEM, "out of memory");
+	err = rest_ask(way, what, body, ret_why, &answer);
 	json_decref(answer);
 	return err;
 }

@@ -30,8 +30,9 @@ static void show_now(char text[static SHOW_BYTES]) {
 	show_time((int64_t)now.tv_sec * 1000000000 + now.tv_nsec, text);
 }
 
-static void
-say(const struct slurm_rounds *rounds, const char *node, const char *what, const char *why) {
+static void round_print(
+	const struct slurm_rounds *rounds, const char *node, const char *what, const char *why
+) {
 	char now[SHOW_BYTES];
 	json_t *line;
 
@@ -53,14 +54,14 @@ void slurm_round_trouble(struct slurm_rounds *rounds, const char *what) {
 	if (strcmp(rounds->trouble, what) == 0)
 		return;
 	snprintf(rounds->trouble, sizeof(rounds->trouble), "%s", what);
-	say(rounds, "-", "nothing is done", what);
+	round_print(rounds, "-", "nothing is done", what);
 }
 
 static void trouble_over(struct slurm_rounds *rounds) {
 	if (rounds->trouble[0] == '\0')
 		return;
 	rounds->trouble[0] = '\0';
-	say(rounds, "-", "at work again", "");
+	round_print(rounds, "-", "at work again", "");
 }
 
 static int
@@ -106,14 +107,16 @@ static bool is_change(
 }
 
 // Drains it with a reason; undrains it without one.
-static int update(struct slurm_rounds *rounds, const char *node, const char *reason) {
+static int node_update(struct slurm_rounds *rounds, const char *node, const char *reason) {
 	struct slurm_way *way = &rounds->way;
 	char why[SLURM_WHY_BYTES];
 	int err = way->ops->update(way, node, reason, why);
 
 	if (err != 0)
-		say(rounds, node,
-		    reason != NULL ? "could not be drained" : "could not be undrained", why);
+		round_print(
+			rounds, node,
+			reason != NULL ? "could not be drained" : "could not be undrained", why
+		);
 	return err;
 }
 
@@ -142,7 +145,9 @@ static void record_trouble(struct slurm_rounds *rounds, char *said, const char *
 		return;
 	snprintf(said, DRAIN_WHY_BYTES, "%s", why);
 	if (why[0] != '\0')
-		say(rounds, "-", "what is drained now stays so until a person ends it", why);
+		round_print(
+			rounds, "-", "what is drained now stays so until a person ends it", why
+		);
 }
 
 static int
@@ -164,7 +169,8 @@ static bool is_drained_so(const struct slurm_node *node, const char *reason) {
 }
 
 // As Slurm tells it now, with its time. Whoever changed it since has made it his.
-static void note(struct slurm_rounds *rounds, const struct slurm_node *node, const char *reason) {
+static void
+drain_note(struct slurm_rounds *rounds, const struct slurm_node *node, const char *reason) {
 	if (!is_drained_so(node, reason))
 		return;
 	if (node->stamp[0] != '\0')
@@ -181,7 +187,7 @@ static void note_new(struct slurm_rounds *rounds, const char *node, const char *
 	if (read_nodes(rounds, node, &again) != 0)
 		return; // said; tried again
 	if (again.count == 1 && strcmp(again.rows[0].name, node) == 0)
-		note(rounds, &again.rows[0], reason);
+		drain_note(rounds, &again.rows[0], reason);
 	slurm_nodes_free(&again);
 }
 
@@ -192,7 +198,7 @@ static void note_intended(struct slurm_rounds *rounds, const struct slurm_nodes 
 		const struct slurm_node *node = slurm_nodes_find(nodes, row->node);
 
 		if (row->stamp[0] == '\0' && node != NULL)
-			note(rounds, node, row->reason);
+			drain_note(rounds, node, row->reason);
 	}
 }
 
@@ -227,39 +233,42 @@ static void record_clear(struct slurm_rounds *rounds, const struct slurm_nodes *
 		record_trouble(rounds, rounds->unwritten, why);
 }
 
-static void count(struct slurm_tally *tally, bool drains) {
+static void tally_count(struct slurm_tally *tally, bool drains) {
 	tally->drained += drains;
 	tally->out += drains;
 }
 
-static void
-act(struct slurm_rounds *rounds,
-    struct slurm_tally *tally,
-    const struct slurm_node *node,
-    const struct slurm_finding *finding,
-    enum slurm_action action,
-    bool change) {
+static void node_act(
+	struct slurm_rounds *rounds,
+	struct slurm_tally *tally,
+	const struct slurm_node *node,
+	const struct slurm_finding *finding,
+	enum slurm_action action,
+	bool change
+) {
 	bool drains = action == SLURM_DRAIN;
 	char reason[SLURM_REASON_MAX + 1] = "";
 
 	if (drains)
 		slurm_reason_make(finding, reason);
 	if (rounds->dry_run) {
-		count(tally, drains);
+		tally_count(tally, drains);
 		if (change)
-			say(rounds, node->name, drains ? "would be drained" : "would be undrained",
-			    reason);
+			round_print(
+				rounds, node->name,
+				drains ? "would be drained" : "would be undrained", reason
+			);
 	} else {
 		if (!is_still_so(rounds, tally, node, finding, action))
 			return;
 		// One that fails counts, too: slurmctld may have done what we were not told of.
-		count(tally, drains);
+		tally_count(tally, drains);
 		// Written before it is done: it is ours also if nobody tells us that it was done.
 		if (drains)
 			(void)record_put(rounds, node->name, reason, "");
-		if (update(rounds, node->name, drains ? reason : NULL) != 0)
+		if (node_update(rounds, node->name, drains ? reason : NULL) != 0)
 			return;
-		say(rounds, node->name, drains ? "drained" : "undrained", reason);
+		round_print(rounds, node->name, drains ? "drained" : "undrained", reason);
 		if (drains)
 			note_new(rounds, node->name, reason);
 	}
@@ -267,8 +276,9 @@ act(struct slurm_rounds *rounds,
 
 // What others hold of a node may be old, or wrong, or of its network alone. Nobody takes jobs again
 // before its own agent was asked, and finds nothing wrong with itself either.
-static bool
-confirms(struct slurm_rounds *rounds, struct slurm_tally *tally, const struct slurm_node *node) {
+static bool agent_confirms(
+	struct slurm_rounds *rounds, struct slurm_tally *tally, const struct slurm_node *node
+) {
 	const struct slurm_finding *own;
 	struct slurm_findings findings;
 	const char *said_by;
@@ -297,25 +307,26 @@ confirms(struct slurm_rounds *rounds, struct slurm_tally *tally, const struct sl
 	return healthy;
 }
 
-static void
-look(struct slurm_rounds *rounds,
-     struct slurm_tally *tally,
-     const struct slurm_node *node,
-     const struct slurm_finding *finding,
-     struct slurm_said *said) {
+static void node_check(
+	struct slurm_rounds *rounds,
+	struct slurm_tally *tally,
+	const struct slurm_node *node,
+	const struct slurm_finding *finding,
+	struct slurm_said *said
+) {
 	bool change;
 
 	said->action = slurm_decide(&rounds->limits, tally, node, finding, &said->why);
-	if (said->action == SLURM_UNDRAIN && !confirms(rounds, tally, node)) {
+	if (said->action == SLURM_UNDRAIN && !agent_confirms(rounds, tally, node)) {
 		said->action = SLURM_KEEP;
 		said->why = SLURM_WHY_UNCONFIRMED;
 	}
 	snprintf(said->node, sizeof(said->node), "%s", node->name);
 	change = is_change(rounds, node->name, said->action, said->why);
 	if (said->action != SLURM_KEEP)
-		act(rounds, tally, node, finding, said->action, change);
+		node_act(rounds, tally, node, finding, said->action, change);
 	else if (change)
-		say(rounds, node->name, "left as it is", slurm_why_words(said->why));
+		round_print(rounds, node->name, "left as it is", slurm_why_words(said->why));
 }
 
 static int compare_all(
@@ -337,7 +348,9 @@ static int compare_all(
 		size_t at = (from + n) % nodes->count;
 		const struct slurm_node *node = &nodes->rows[at];
 
-		look(rounds, &tally, node, slurm_findings_find(findings, node->name), &said[at]);
+		node_check(
+			rounds, &tally, node, slurm_findings_find(findings, node->name), &said[at]
+		);
 		if (rounds->turn == 0 && tally.unanswered >= UNANSWERED_MAX)
 			rounds->turn = at + 1;
 	}

@@ -9,8 +9,9 @@
 
 #define UPDATE_BYTES (SLURM_NODE_MAX + 16)
 
-static int
-run(const struct slurm_way *way, const char *const *argv, char **ret_output, char *ret_why) {
+static int scontrol_run(
+	const struct slurm_way *way, const char *const *argv, char **ret_output, char *ret_why
+) {
 	const struct slurm_program program = {way->place, way->timeout_ns};
 
 	return slurm_program_run(&program, argv, ret_output, ret_why);
@@ -24,7 +25,7 @@ static int scontrol_read(
 ) {
 	const char *const argv[] = {"", "-o", "show", "node", only, NULL};
 	char *output;
-	int err = run(way, argv, &output, ret_why);
+	int err = scontrol_run(way, argv, &output, ret_why);
 
 	if (err != 0)
 		return err;
@@ -52,7 +53,7 @@ static int scontrol_update(
 		snprintf(reason_text, sizeof(reason_text), "Reason=%s", reason);
 	else
 		argv[4] = NULL;
-	err = run(way, argv, &output, ret_why);
+	err = scontrol_run(way, argv, &output, ret_why);
 	if (err == 0)
 		free(output);
 	return err;

@@ -27,7 +27,7 @@ static bool is_address(const char *text) {
 	return false;
 }
 
-static int refuse(const char *command, const char *option, const char *why) {
+static int option_refuse(const char *command, const char *option, const char *why) {
 	command_complain(command, "--%s: %s", option, why);
 	return EXIT_USAGE;
 }
@@ -40,17 +40,19 @@ static bool is_word(const char *text) {
 static int
 take_rest(const char *command, const struct slurm_way_words *words, struct slurm_way *way) {
 	if (!is_address(words->rest) || strlen(words->rest) > ADDRESS_MAX)
-		return refuse(
+		return option_refuse(
 			command, "rest", "allowed: http://HOST:PORT, https://HOST or unix:/PATH"
 		);
 	if (words->scontrol != NULL)
-		return refuse(
+		return option_refuse(
 			command, "rest", "--scontrol is another way to Slurm; give one of them"
 		);
 	if (!is_word(words->rest_api))
-		return refuse(command, "rest-api", "a version is needed, such as " SLURM_REST_API);
+		return option_refuse(
+			command, "rest-api", "a version is needed, such as " SLURM_REST_API
+		);
 	if (!is_word(words->rest_user))
-		return refuse(command, "rest-user", "the name of a user is needed");
+		return option_refuse(command, "rest-user", "the name of a user is needed");
 	way->ops = &slurm_rest_ops;
 	way->place = words->rest;
 	way->api = words->rest_api != NULL ? words->rest_api : SLURM_REST_API;
@@ -80,7 +82,7 @@ int slurm_way_take(
 		return take_rest(command, words, ret_way);
 	for (size_t n = 0; n < sizeof(of_rest) / sizeof(of_rest[0]); n++) {
 		if (of_rest[n].value != NULL)
-			return refuse(command, of_rest[n].name, "goes with --rest");
+			return option_refuse(command, of_rest[n].name, "goes with --rest");
 	}
 	if (words->scontrol != NULL)
 		ret_way->place = words->scontrol;
