@@ -335,11 +335,11 @@ static const struct config_key keys[] = {
 	{"probe", "rotation", CONFIG_BOOL, true, 0, 0, NULL, NULL, NULL, "yes",
 	 "Whether the nodes that are no neighbours are probed in turn, with what the budget leaves; "
 	 "the counter coverage_ns of probe tells how long a round takes."},
-	{"probe", "gpu", CONFIG_BOOL, false, 0, 0, NULL, NULL, NULL, "yes",
+	{"probe", "gpu", CONFIG_BOOL, false, 0, 0, NULL, NULL, NULL, "no",
 	 "Whether the rail that device = cuda:N chose shows peers 64 KiB of that GPU's memory beside "
-	 "its pulse, as dmabuf: their reads of it cross PCIe to the GPU. It keeps a CUDA context and "
-	 "2 MiB on the GPU while the agent runs, so that a reset of the GPU needs an end of the agent. "
-	 "Of two GPUs next to one rail the first is shown."},
+	 "its pulse, as dmabuf: their reads of it cross PCIe to the GPU. It keeps a CUDA context on "
+	 "the GPU while the agent runs (some 520 MiB of an H200's memory), so that a reset of the GPU "
+	 "needs an end of the agent. Of two GPUs next to one rail the first is shown."},
 
 	{"client", "listen", CONFIG_STRING, false, 0, 80, NULL, check_address,
 	 "an address, its port optional", "127.0.0.1:28029",

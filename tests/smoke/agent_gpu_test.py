@@ -35,7 +35,9 @@ def start(cluster, **more):
     if one.process is not None:
         assert one.leave() == 0
         one.log.unlink()
-    one.configure(node__device="cuda:0", probe__gpu=more.pop("gpu", "yes"))
+    one.own.pop("probe.gpu", None)
+    wanted = {"probe__gpu": "yes"} if more.pop("wanted", True) else {}
+    one.configure(node__device="cuda:0", **wanted)
     one.start(environment=environment(0, **more))
     if two.process is None:
         two.configure(probe__interval="100ms")
@@ -116,9 +118,9 @@ def test_refused(cluster):
 
 
 def test_off(cluster):
-    """Not wanted, no libcuda is asked for memory."""
+    """Unless it is wanted, libcuda is asked for no memory."""
     one, two = cluster.agents
-    start(cluster, gpu="no", FAKE_CUDA_EXPORT="801")
+    start(cluster, wanted=False, FAKE_CUDA_EXPORT="801")
     agents.wait_until("the pulse is read", lambda: pulse(two, one) == ["good"])
     assert gpu_of(one) is None
     assert "gpu_memory_missing" not in one.log.read_text()
