@@ -3,7 +3,9 @@
 #include "kept.h"
 
 #include "exit_status.h"
+#include "history.h"
 #include "json.h"
+#include "page_history.h"
 #include "page_run.h"
 #include "page_versus.h"
 #include "versus.h"
@@ -110,7 +112,7 @@ static int add_file(struct versus *versus, int side, const char *path) {
 	return 0;
 }
 
-static int set_margin(struct versus *versus, const char *value) {
+static int set_margin(const char *value, uint32_t *ret_margin_ppm) {
 	struct parse_error error = {.text = ""};
 	uint64_t ppm;
 
@@ -118,7 +120,7 @@ static int set_margin(struct versus *versus, const char *value) {
 		return misused("--margin", "needs a value");
 	if (parse_percent_ppm(value, strlen(value), 0, 1000000, &error, &ppm) != 0)
 		return misused("--margin", error.text);
-	versus->margin_ppm = (uint32_t)ppm;
+	*ret_margin_ppm = (uint32_t)ppm;
 	return 0;
 }
 
@@ -134,7 +136,7 @@ static int take_compared(struct words *words, int *side, struct versus *versus) 
 		return 0;
 	}
 	if (takes(words, "--margin", &value))
-		return set_margin(versus, value);
+		return set_margin(value, &versus->margin_ppm);
 	if (word[0] == '-')
 		return misused(word, "is no option of compare, or given twice");
 	return add_file(versus, *side, word);
@@ -188,12 +190,59 @@ static int run_compare(struct words *words) {
 	return compare_all(words, &versus);
 }
 
+static int tell_history(const struct words *words, const char *directory, struct history *history) {
+	struct lab_why why = {.text = ""};
+
+	if (history_read(directory, &why, history) != 0)
+		return say(&why);
+	if (!page_is_standard_output(words))
+		history_print(history);
+	if (words->html_path != NULL && page_history(history, words->html_path, &why) != 0)
+		return say(&why);
+	if (history_is_slower(history))
+		return EXIT_PASSED;
+	return history_is_undecided(history) ? EXIT_UNDECIDED : EXIT_DONE;
+}
+
+static int run_history(struct words *words) {
+	struct history history = {.margin_ppm = MARGIN_PPM};
+	const char *directory = NULL, *value;
+	int status;
+
+	for (; words->at < words->argc; words->at++) {
+		const char *word = words->argv[words->at];
+		int taken = take_html(words);
+
+		if (taken < 0)
+			return -taken;
+		if (taken > 0)
+			continue;
+		if (takes(words, "--margin", &value)) {
+			status = set_margin(value, &history.margin_ppm);
+			if (status != 0)
+				return status;
+			continue;
+		}
+		if (word[0] == '-')
+			return misused(word, "is no option of history");
+		if (directory != NULL)
+			return misused("history", "needs one DIRECTORY");
+		directory = word;
+	}
+	if (directory == NULL)
+		return misused("history", "needs one DIRECTORY");
+	status = tell_history(words, directory, &history);
+	history_release(&history);
+	return status;
+}
+
 static const struct {
 	const char *name;
 	int (*run)(struct words *words);
 } verbs[] = {
 	{"verify", run_verify},
 	{"compare", run_compare},
+	{"history", run_history},
 };
 
 #define VERB_COUNT (sizeof(verbs) / sizeof(verbs[0]))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Commands on files that runs left: verify, compare.
+// Commands on files that runs left: verify, compare, history.
 #pragma once
 
 #include <stdbool.h>

@@ -19,6 +19,7 @@
 static const char help_text[] =
 	"Usage: tocsin-perf lat [OPTION]... [HOST]\n"
 	"       tocsin-perf compare A.json... --with B.json... [--margin PERCENT] [--html FILE]\n"
+	"       tocsin-perf history DIRECTORY [--margin PERCENT] [--html FILE]\n"
 	"       tocsin-perf verify FILE [--html FILE]\n"
 	"\n"
 	"lat measures the latency of RDMA operations between two ends. Without HOST it waits for one\n"
@@ -26,8 +27,10 @@ static const char help_text[] =
 	"word about devices each end takes the best there is, else the software device.\n"
 	"compare says whether the runs of B are slower than those of A, or faster, or the same within\n"
 	"the margin (2% of A by default). Each file is a run; it needs some of each side.\n"
+	"history says since which run of a directory something is slower or faster, of results of the\n"
+	"same plan, machines and devices, in the order in which they began.\n"
 	"verify computes every figure of a file that --json wrote once more, from what it keeps.\n"
-	"compare and verify draw a page of that, too, where --html asks for one.\n"
+	"These three draw a page of it, too, where --html asks for one.\n"
 	"\n"
 	"What is measured (the client decides; what the server is given must be the same):\n"
 	"  --op OP              read (default), write, send, write-imm, cas, fadd; of write, send and\n"
@@ -60,9 +63,9 @@ static const char help_text[] =
 	"  --perftest           the columns of perftest in place of the table\n"
 	"  --help, --version, -V\n"
 	"\n"
-	"Exit status: 0 done, 1 a threshold fails, B is slower or a figure differs, 2 a mistake in\n"
-	"an option, 3 a threshold or a comparison is undecided, 4 the run failed; what was measured by\n"
-	"then is printed.\n";
+	"Exit status: 0 done, 1 a threshold fails, B or the newest runs are slower, or a figure differs,\n"
+	"2 a mistake in an option, 3 a threshold, a comparison or a history is undecided, 4 the run\n"
+	"failed; what was measured by then is printed.\n";
 
 void options_print_help(void) {
 	fputs(help_text, stdout);
@@ -509,7 +512,7 @@ int options_parse(int argc, char **argv, struct options *ret_options) {
 	if (asks_for(argc, argv, "--version", "-V"))
 		return 0;
 	if (argc < 2) {
-		fprintf(stderr, "tocsin-perf: what? lat, compare or verify; see --help\n");
+		fprintf(stderr, "tocsin-perf: what? lat, compare, history or verify; see --help\n");
 		return -EINVAL;
 	}
 	if (strcmp(argv[1], "lat") == 0)
@@ -519,6 +522,7 @@ int options_parse(int argc, char **argv, struct options *ret_options) {
 		return 0;
 	}
 	escape_quote(argv[1], strlen(argv[1]), quoted, sizeof(quoted));
-	fprintf(stderr, "tocsin-perf: %s is none of lat, compare, verify; see --help\n", quoted);
+	fprintf(stderr, "tocsin-perf: %s is none of lat, compare, history, verify; see --help\n",
+		quoted);
 	return -EINVAL;
 }

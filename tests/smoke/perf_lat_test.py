@@ -361,9 +361,12 @@ def a_file_that_cannot_be_written_is_said_so():
 def wrong_options_are_refused_at_once():
     for arguments, said in [
             ([], "what?"),
-            (["latt"], "none of lat, compare, verify"),
+            (["latt"], "none of lat, compare, history, verify"),
             (["verify"], "needs one FILE"),
             (["verify", "a.json", "b.json"], "needs one FILE"),
+            (["history"], "needs one DIRECTORY"),
+            (["history", "a", "b"], "needs one DIRECTORY"),
+            (["history", "--margn", "2%", "a"], "no option of history"),
             (["verify", "a.json", "--html"], "--html: needs a file"),
             (["compare", "a.json"], "both sides of --with"),
             (["compare", "a.json", "--with", "b.json", "--margin", "5"], "--margin"),

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Reads a directory of results and sorts their sizes into histories.
+#include "history.h"
+#include "json.h"
+
+#include <lib/error.h>
+
+#include <jansson.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *word(const json_t *object, const char *key) {
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text != NULL ? text : "";
+}
+
+static int64_t number(const json_t *object, const char *key) {
+	return json_integer_value(json_object_get(object, key));
+}
+
+// What has to be the same for two runs to be of one history.
+static void key_of(const json_t *root, char key[static HISTORY_KEY_BYTES]) {
+	const json_t *plan = json_object_get(root, "plan");
+	const json_t *environment = json_object_get(root, "environment");
+	const json_t *client = json_object_get(environment, "client");
+	const json_t *server = json_object_get(environment, "server");
+	char loop[HISTORY_TEXT_BYTES] = "closed loop";
+	char gap[HISTORY_TEXT_BYTES] = "";
+
+	if (strcmp(word(plan, "arrivals"), "closed") != 0)
+		snprintf(
+			loop, sizeof(loop), "%.20s, %" PRId64 " a second", word(plan, "arrivals"),
+			number(plan, "rate_per_s")
+		);
+	if (number(plan, "gap_ns") > 0)
+		snprintf(gap, sizeof(gap), ", gap %" PRId64 " ns", number(plan, "gap_ns"));
+	snprintf(
+		key, HISTORY_KEY_BYTES,
+		"%.20s, %s%s, policy %.20s, %.40s on %.40s to %.40s on %.40s", word(plan, "op"),
+		loop, gap, word(plan, "policy"), word(client, "device"), word(client, "host"),
+		word(server, "device"), word(server, "host")
+	);
+}
+
+static double figure(const json_t *result, uint32_t place, const char *key) {
+	const json_t *figures = json_object_get(json_object_get(result, "times"), "figures");
+	const json_t *quantile = json_array_get(json_object_get(figures, "quantiles"), place);
+	const json_t *value = json_object_get(quantile, key);
+
+	return json_is_integer(value) ? (double)json_integer_value(value) : NAN;
+}
+
+static struct history_series *series_of(struct history *history, const char *key, uint64_t size) {
+	struct history_series *series;
+
+	for (uint32_t n = 0; n < history->series_count; n++) {
+		series = &history->series[n];
+		if (series->size == size && strcmp(series->key, key) == 0)
+			return series;
+	}
+	if (history->series_count == HISTORY_SERIES_MAX)
+		return NULL;
+	series = &history->series[history->series_count++];
+	snprintf(series->key, sizeof(series->key), "%s", key);
+	series->size = size;
+	return series;
+}
+
+static int
+add_run(struct history_series *series, const char *path, const json_t *root, const json_t *result) {
+	struct history_run *runs =
+		reallocarray(series->runs, series->run_count + (size_t)1, sizeof(*series->runs));
+	struct history_run *run;
+
+	if (runs == NULL)
+		return -ENOMEM;
+	series->runs = runs;
+	run = &runs[series->run_count];
+	*run = (struct history_run){.path = strdup(path)};
+	if (run->path == NULL)
+		return -ENOMEM;
+	series->run_count++;
+	snprintf(run->started, sizeof(run->started), "%s", word(root, "started"));
+	for (uint32_t n = 0; n < HISTORY_QUANTILES; n++) {
+		run->value_ns[n] = figure(result, n, "value_ns");
+		run->low_ns[n] = figure(result, n, "low_ns");
+		run->high_ns[n] = figure(result, n, "high_ns");
+	}
+	return 0;
+}
+
+static int leave_out(struct history *history, const char *path, const char *why) {
+	struct history_left_out *left_out = reallocarray(
+		history->left_out, history->left_out_count + (size_t)1, sizeof(*left_out)
+	);
+	struct history_left_out *one;
+
+	if (left_out == NULL)
+		return -ENOMEM;
+	history->left_out = left_out;
+	one = &left_out[history->left_out_count++];
+	*one = (struct history_left_out){.path = strdup(path), .why = strdup(why)};
+	return one->path != NULL && one->why != NULL ? 0 : -ENOMEM;
+}
+
+// NULL: it may be used.
+static const char *unfit(const json_t *root) {
+	const json_t *results = json_object_get(root, "results");
+
+	if (word(root, "incomplete")[0] != '\0' || json_array_size(results) == 0)
+		return "it is incomplete";
+	for (size_t n = 0; n < json_array_size(results); n++) {
+		const json_t *result = json_array_get(results, n);
+
+		if (!json_is_true(json_object_get(result, "complete")))
+			return "it is incomplete";
+		if (json_is_true(json_object_get(json_object_get(result, "load"), "saturated")))
+			return "it is saturated";
+	}
+	return NULL;
+}
+
+static int
+take_root(struct history *history, const char *name, const json_t *root, struct lab_why *why) {
+	const json_t *results = json_object_get(root, "results");
+	char key[HISTORY_KEY_BYTES];
+	int err = 0;
+
+	key_of(root, key);
+	for (size_t n = 0; n < json_array_size(results) && err == 0; n++) {
+		const json_t *result = json_array_get(results, n);
+		uint64_t size = (uint64_t)number(result, "size_bytes");
+		struct history_series *series = series_of(history, key, size);
+
+		if (series == NULL)
+			return lab_fail(
+				why, -E2BIG, "the results are of more than %d plans and sizes",
+				HISTORY_SERIES_MAX
+			);
+		err = add_run(series, name, root, result);
+	}
+	return err == 0 ? 0 : lab_fail(why, err, "no memory");
+}
+
+// A failure begins with the path, as far as it has room.
+static const char *behind_path(const char *text, const char *path) {
+	size_t length = strlen(path);
+
+	return strlen(text) > length + 2 && strncmp(text, path, length) == 0 ? text + length + 2
+									     : text;
+}
+
+static int
+take_file(struct history *history, const char *directory, const char *name, struct lab_why *why) {
+	struct lab_why inner = {.text = ""};
+	json_t *root = NULL;
+	const char *reason;
+	char *path;
+	int err;
+
+	if (asprintf(&path, "%s/%s", directory, name) < 0)
+		return lab_fail(why, -ENOMEM, "no memory");
+	err = verify_load(path, &inner, &root);
+	reason = err == 0 ? unfit(root) : behind_path(inner.text, path);
+	err = reason != NULL ? leave_out(history, path, reason)
+			     : take_root(history, name, root, why);
+	json_decref(root);
+	free(path);
+	return err == 0 ? 0 : lab_fail(why, err, "no memory");
+}
+
+static int is_result(const struct dirent *entry) {
+	size_t length = strlen(entry->d_name);
+
+	return entry->d_name[0] != '.' && length > 5 &&
+	       strcmp(entry->d_name + length - 5, ".json") == 0;
+}
+
+static int runs_compare(const void *a, const void *b) {
+	const struct history_run *left = a, *right = b;
+	int order = strcmp(left->started, right->started);
+
+	return order != 0 ? order : strcmp(left->path, right->path);
+}
+
+int history_load(const char *directory, struct lab_why *why, struct history *history) {
+	struct dirent **entries;
+	int count = scandir(directory, &entries, is_result, alphasort), err = 0;
+
+	if (count < 0)
+		return lab_fail(why, neg_errno(), "%s: %s", directory, strerrordesc_np(errno));
+	if (count > HISTORY_RUNS_MAX)
+		err = lab_fail(
+			why, -E2BIG, "%s holds %d results, at most %d are read", directory, count,
+			HISTORY_RUNS_MAX
+		);
+	for (int n = 0; n < count; n++) {
+		if (err == 0)
+			err = take_file(history, directory, entries[n]->d_name, why);
+		free(entries[n]);
+	}
+	free(entries);
+	for (uint32_t n = 0; n < history->series_count; n++)
+		qsort(history->series[n].runs, history->series[n].run_count,
+		      sizeof(struct history_run), runs_compare);
+	return err;
+}

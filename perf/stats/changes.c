@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Cuts a history where ranks before and after differ most.
+#include "changes.h"
+
+#include "compare.h"
+#include "ranks.h"
+
+#include <lib/must.h>
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Orders that are drawn for each chance that has to be told apart.
+#define ORDERS_EACH 40
+#define ORDERS_MAX 200000u
+#define SEED 0x9e3779b97f4a7c15ULL
+
+struct cut {
+	uint32_t at; // values before it
+	double height;
+};
+
+struct drawing {
+	uint64_t state;
+};
+
+// splitmix64.
+static uint64_t draw(struct drawing *drawing) {
+	uint64_t word = drawing->state += SEED;
+
+	word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9ULL;
+	word = (word ^ word >> 27) * 0x94d049bb133111ebULL;
+	return word ^ word >> 31;
+}
+
+static void shuffle(struct drawing *drawing, double *values, uint32_t count) {
+	for (uint32_t left = count; left > 1; left--) {
+		uint32_t other = (uint32_t)(draw(drawing) % left);
+		double value = values[left - 1];
+
+		values[left - 1] = values[other];
+		values[other] = value;
+	}
+}
+
+// The place at which ranks differ most, in deviations of U at that place.
+static struct cut highest_cut(const double *ranks, uint32_t count) {
+	struct cut best = {.at = 0, .height = 0};
+	double sum = 0, mean = (count + 1) / 2.0;
+
+	for (uint32_t n = 1; n <= count - CHANGES_LENGTH_MIN; n++) {
+		double deviation = sqrt((double)n * (count - n) * (count + 1.0) / 12), height;
+
+		sum += ranks[n - 1] - mean;
+		height = fabs(sum) / deviation;
+		if (n >= CHANGES_LENGTH_MIN && height > best.height)
+			best = (struct cut){.at = n, .height = height};
+	}
+	return best;
+}
+
+// The share of orders whose highest cut is no lower; drawing ends early where it is plainly above
+// alpha.
+static double chance_of(double height, double *ranks, uint32_t count, double alpha) {
+	struct drawing drawing = {.state = SEED ^ count};
+	double wanted = ceil(ORDERS_EACH / alpha);
+	uint32_t orders = wanted < ORDERS_MAX ? (uint32_t)wanted : ORDERS_MAX;
+	uint32_t as_high = 1, drawn = 1; // the order that was found is one of them
+
+	while (drawn < orders && as_high <= 4 * ORDERS_EACH) {
+		shuffle(&drawing, ranks, count);
+		as_high += highest_cut(ranks, count).height >= height - 1e-9;
+		drawn++;
+	}
+	return (double)as_high / drawn;
+}
+
+struct cutter {
+	const double *values;
+	uint32_t whole, most, count;
+	double alpha;
+	double *scratch, *ranks;
+	struct change_part *parts;
+};
+
+static int part_cut(struct cutter *cutter, uint32_t place, uint32_t at, double p) {
+	struct change_part *part = &cutter->parts[place];
+
+	if (cutter->count == cutter->most)
+		return -E2BIG;
+	memmove(part + 2, part + 1, (cutter->count - place - 1) * sizeof(*part));
+	part[1] =
+		(struct change_part){.first = part->first + at, .count = part->count - at, .p = p};
+	part->count = at;
+	cutter->count++;
+	return 0;
+}
+
+// 1: the part was cut in two. 0: it was not. -E2BIG.
+static int look_at(struct cutter *cutter, uint32_t place) {
+	const struct change_part *part = &cutter->parts[place];
+	double alpha = cutter->alpha * part->count / cutter->whole, p;
+	struct cut cut;
+	int err;
+
+	if (part->count < 2 * CHANGES_LENGTH_MIN)
+		return 0;
+	ranks_make(cutter->values + part->first, part->count, cutter->scratch, cutter->ranks);
+	cut = highest_cut(cutter->ranks, part->count);
+	if (cut.at == 0)
+		return 0;
+	p = chance_of(cut.height, cutter->ranks, part->count, alpha);
+	if (p > alpha)
+		return 0;
+	err = part_cut(cutter, place, cut.at, p);
+	return err < 0 ? err : 1;
+}
+
+uint32_t changes_least(double alpha) {
+	return 2 * compare_runs_least(1 - alpha, 1);
+}
+
+int changes_find(
+	const double *values,
+	uint32_t count,
+	double alpha,
+	struct change_part *ret_parts,
+	uint32_t most
+) {
+	struct cutter cutter = {
+		.values = values,
+		.whole = count,
+		.most = most,
+		.count = 1,
+		.alpha = alpha,
+		.parts = ret_parts,
+	};
+	uint32_t place = 0;
+	int err = 0;
+
+	must(alpha > 0 && alpha < 1);
+	if (count < changes_least(alpha))
+		return -ERANGE;
+	if (most == 0)
+		return -E2BIG;
+	cutter.scratch = calloc(2 * (size_t)count, sizeof(*cutter.scratch));
+	if (cutter.scratch == NULL)
+		return -ENOMEM;
+	cutter.ranks = cutter.scratch + count;
+	ret_parts[0] = (struct change_part){.first = 0, .count = count, .p = 1};
+	while (place < cutter.count && err >= 0) {
+		err = look_at(&cutter, place);
+		place += err == 0;
+	}
+	free(cutter.scratch);
+	return err < 0 ? err : (int)cutter.count;
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Directories of runs that nobody measured: lognormal latencies, runs that differ by 1 %.
+#include "history.h"
+#include "output.h"
+#include "perf/stats/generator.h"
+
+#include <support/cmocka.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SAMPLES 1500
+#define BETWEEN_RUNS 0.01
+#define DAY_NS INT64_C(86400000000000)
+#define BEGIN_NS (INT64_C(20000) * DAY_NS)
+
+struct scene {
+	char directory[64];
+	struct generator generator;
+	struct history history;
+	struct lab_why why;
+};
+
+static struct scene open_scene(void) {
+	struct scene scene = {.generator = generator_seeded(5)};
+
+	snprintf(scene.directory, sizeof(scene.directory), "/tmp/tocsin-history-XXXXXX");
+	assert_non_null(mkdtemp(scene.directory));
+	scene.history.margin_ppm = 20000;
+	return scene;
+}
+
+static void close_scene(struct scene *scene) {
+	DIR *directory = opendir(scene->directory);
+	const struct dirent *entry;
+
+	history_release(&scene->history);
+	while ((entry = readdir(directory)) != NULL)
+		unlinkat(dirfd(directory), entry->d_name, 0);
+	closedir(directory);
+	rmdir(scene->directory);
+}
+
+struct made {
+	const char *name;
+	int64_t day;
+	double factor;
+	uint64_t size;
+	uint32_t samples;
+	bool incomplete;
+};
+
+static void write_run(struct scene *scene, const struct made *made) {
+	struct lab_run *run = calloc(1, sizeof(*run));
+	struct lab_result *result = &run->results[0];
+	char path[160];
+	double factor = made->factor * exp(BETWEEN_RUNS * generator_normal(&scene->generator));
+
+	run->plan = plan_default;
+	run->started_ns = BEGIN_NS + made->day * DAY_NS;
+	run->count = 1;
+	assert_int_equal(result_prepare(result, made->size, false), 0);
+	result->complete = !made->incomplete;
+	for (uint32_t n = 0; n < made->samples; n++) {
+		uint64_t value = latency_of_level(generator_normal(&scene->generator));
+
+		run_record_add(result->times, (uint64_t)(factor * (double)value));
+	}
+	assert_int_equal(result_summarize(result), 0);
+	snprintf(path, sizeof(path), "%s/%s", scene->directory, made->name);
+	assert_int_equal(output_json(run, path, &scene->why), 0);
+	run_release(run);
+	free(run);
+}
+
+// Named against their order in time.
+static void write_runs(struct scene *scene, uint32_t first, uint32_t count, double factor) {
+	for (uint32_t n = first; n < first + count; n++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "r%03u.json", 999 - n);
+		write_run(scene, &(struct made){name, n, factor, 64, SAMPLES, false});
+	}
+}
+
+static void write_text(struct scene *scene, const char *name, const char *text) {
+	char path[160];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", scene->directory, name);
+	file = fopen(path, "we");
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+static void runs_are_slower_since_the_day_they_are(void **state) {
+	struct scene scene = open_scene();
+	const struct history_series *series;
+	const struct history_change *change;
+
+	(void)state;
+	write_runs(&scene, 0, 10, 1);
+	write_runs(&scene, 10, 10, 1.05);
+	assert_int_equal(history_read(scene.directory, &scene.why, &scene.history), 0);
+	assert_int_equal(scene.history.series_count, 1);
+	series = &scene.history.series[0];
+	assert_int_equal(series->run_count, 20);
+	assert_int_equal(series->quantiles[0].part_count, 2);
+	change = &series->quantiles[0].changes[0];
+	assert_int_equal(change->first, 10);
+	assert_string_equal(series->runs[change->first].path, "r989.json");
+	assert_string_equal(series->runs[0].path, "r999.json");
+	assert_true(change->low_ns > 0.03e6 && change->low_ns < 0.05e6 && change->high_ns > 0.05e6);
+	assert_true(history_is_slower(&scene.history));
+	close_scene(&scene);
+}
+
+static void a_change_within_the_margin_does_not_matter(void **state) {
+	struct scene scene = open_scene();
+
+	(void)state;
+	write_runs(&scene, 0, 12, 1);
+	write_runs(&scene, 12, 12, 1.05);
+	scene.history.margin_ppm = 100000;
+	assert_int_equal(history_read(scene.directory, &scene.why, &scene.history), 0);
+	assert_int_equal(scene.history.series[0].quantiles[0].part_count, 2);
+	assert_false(history_is_slower(&scene.history));
+	assert_false(history_is_undecided(&scene.history));
+	close_scene(&scene);
+}
+
+static void few_runs_are_undecided(void **state) {
+	struct scene scene = open_scene();
+
+	(void)state;
+	write_runs(&scene, 0, 5, 1);
+	write_runs(&scene, 5, 4, 2);
+	assert_int_equal(history_read(scene.directory, &scene.why, &scene.history), 0);
+	assert_true(scene.history.series[0].quantiles[0].too_few);
+	assert_true(history_is_undecided(&scene.history));
+	assert_false(history_is_slower(&scene.history));
+	close_scene(&scene);
+}
+
+// Another size is another history; a run with too few samples has no p99.
+static void runs_that_are_not_alike_are_apart(void **state) {
+	struct scene scene = open_scene();
+
+	(void)state;
+	write_runs(&scene, 0, 3, 1);
+	write_run(&scene, &(struct made){"large.json", 1, 9, 4096, SAMPLES, false});
+	write_run(&scene, &(struct made){"short.json", 2, 1, 64, 100, false});
+	assert_int_equal(history_read(scene.directory, &scene.why, &scene.history), 0);
+	assert_int_equal(scene.history.series_count, 2);
+	assert_int_equal(scene.history.left_out_count, 0);
+	for (uint32_t n = 0; n < 2; n++) {
+		const struct history_series *series = &scene.history.series[n];
+		bool is_large = series->size == 4096;
+
+		assert_int_equal(series->run_count, is_large ? 1 : 4);
+		assert_int_equal(series->quantiles[0].run_count, is_large ? 1 : 4);
+		assert_int_equal(series->quantiles[2].run_count, is_large ? 1 : 3);
+	}
+	close_scene(&scene);
+}
+
+static void what_is_no_whole_result_is_left_out_and_named(void **state) {
+	static const struct {
+		const char *name, *text, *why;
+	} rows[] = {
+		{"empty.json", "", "'[' or '{' expected"},
+		{"other.json", "{\"name\": \"x\"}", "no result of tocsin-perf"},
+		{"newer.json", "{\"schema\": \"tocsin-perf/9\"}", "tocsin-perf/9"},
+	};
+	struct scene scene = open_scene();
+
+	(void)state;
+	for (size_t n = 0; n < 3; n++)
+		write_text(&scene, rows[n].name, rows[n].text);
+	write_text(&scene, "notes.txt", "no JSON, and not looked at");
+	assert_int_equal(history_read(scene.directory, &scene.why, &scene.history), -ENODATA);
+	assert_non_null(strstr(scene.why.text, "no result of tocsin-perf in it, of 3 files"));
+	history_release(&scene.history);
+	scene.history = (struct history){.margin_ppm = 20000};
+	write_run(&scene, &(struct made){"cut.json", 1, 1, 64, SAMPLES, true});
+	write_runs(&scene, 0, 1, 1);
+	assert_int_equal(history_read(scene.directory, &scene.why, &scene.history), 0);
+	assert_int_equal(scene.history.series[0].run_count, 1);
+	assert_int_equal(scene.history.left_out_count, 4);
+	for (uint32_t n = 0; n < 4; n++) {
+		const struct history_left_out *one = &scene.history.left_out[n];
+		const char *wanted = "it is incomplete";
+
+		for (size_t row = 0; row < 3; row++) {
+			if (strstr(one->path, rows[row].name) != NULL)
+				wanted = rows[row].why;
+		}
+		assert_non_null(strstr(one->why, wanted));
+	}
+	close_scene(&scene);
+}
+
+static void a_directory_that_is_none_is_said_so(void **state) {
+	struct history history = {.margin_ppm = 0};
+	struct lab_why why = {.text = ""};
+
+	(void)state;
+	assert_int_equal(history_read("/nonexistent", &why, &history), -ENOENT);
+	assert_non_null(strstr(why.text, "/nonexistent: No such file"));
+	history_release(&history);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(runs_are_slower_since_the_day_they_are),
+		cmocka_unit_test(a_change_within_the_margin_does_not_matter),
+		cmocka_unit_test(few_runs_are_undecided),
+		cmocka_unit_test(runs_that_are_not_alike_are_apart),
+		cmocka_unit_test(what_is_no_whole_result_is_left_out_and_named),
+		cmocka_unit_test(a_directory_that_is_none_is_said_so),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
