@@ -19,6 +19,7 @@ struct client {
 	const struct lab_session *session;
 	struct lab_party party;
 	struct lab_run *run;
+	struct outlier_watch *watch;
 	uint64_t patience_ns;
 };
 
@@ -146,6 +147,7 @@ static int measure(struct client *client, struct lab_result *result, struct lab_
 		.last_ns = plan->duration_ns > 0 ? plan->duration_ns : UINT64_MAX,
 		.gap_ns = plan->gap_ns,
 		.times = result->times,
+		.watch = client->watch,
 	};
 	int err;
 
@@ -156,6 +158,7 @@ static int measure(struct client *client, struct lab_result *result, struct lab_
 		stretch.service = result->load.service;
 		stretch.lag = result->load.lag;
 	}
+	outlier_watch_begin(client->watch, outlier_bound_ns(result->warm, result->warm_count));
 	err = play(client, &stretch, why);
 	result->took_ns = player->took_ns;
 	result->complete = err == 0;
@@ -209,6 +212,8 @@ measure_with_noise(struct client *client, struct lab_result *result, struct lab_
 	noise_read(tid, worker, &before);
 	err = measure(client, result, why);
 	noise_read(tid, worker, &after);
+	if (!lab_end_is_playing(client->party.end))
+		result->outlier_count = outlier_watch_take(client->watch, result->outliers);
 	result->noise[0] = noise_between(&before, &after);
 	result->noise_known[0] = true;
 	return err;
@@ -259,18 +264,24 @@ static int play_step(struct client *client, uint32_t step, struct lab_why *why) 
 }
 
 static int play_all(struct client *client, struct lab_why *why) {
+	const struct lab_end_facts *facts = lab_end_facts(client->party.end);
 	int err = 0;
 
+	outlier_watch_open(client->watch, facts->tid, facts->cpu);
 	for (uint32_t step = 0; step < client->run->plan.size_count && err == 0; step++)
 		err = play_step(client, step, why);
+	if (!lab_end_is_playing(client->party.end))
+		outlier_watch_close(client->watch);
 	return err == 0 ? channel_send(&client->party.channel, CHANNEL_BYE, NULL, 0, why) : err;
 }
 
 int session_client(const struct lab_session *session, struct lab_run *run, struct lab_why *why) {
+	static struct outlier_watch watch; // a worker that hangs has it still
 	struct client client = {
 		.session = session,
 		.party = {.channel.fd = -1, .plan = session->plan},
 		.run = run,
+		.watch = &watch,
 	};
 	struct timespec now;
 	int err;

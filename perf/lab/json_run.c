@@ -138,6 +138,38 @@ static int put_noise(json_t *object, const struct lab_result *result) {
 	return failed | json_object_set_new(object, "noise", noise);
 }
 
+static json_t *outlier_json(const struct outlier *outlier) {
+	json_t *object = json_pack(
+		"{s:I s:I s:I s:I}", "sample", (json_int_t)outlier->sample, "at_ns",
+		(json_int_t)outlier->at_ns, "took_ns", (json_int_t)outlier->took_ns, "within_ns",
+		(json_int_t)outlier->within_ns
+	);
+	int failed = 0;
+
+	for (int n = 0; n < OUTLIER_EVIDENCE_COUNT; n++)
+		failed |= json_object_set_new(
+			object, outlier_key((enum outlier_evidence)n),
+			outlier->evidence[n] == OUTLIER_UNKNOWN ? json_null()
+								: number(outlier->evidence[n])
+		);
+	if (failed == 0)
+		return object;
+	json_decref(object);
+	return NULL;
+}
+
+static json_t *outliers_json(const struct lab_result *result) {
+	json_t *array = json_array();
+	int failed = 0;
+
+	for (uint32_t n = 0; n < result->outlier_count; n++)
+		failed |= json_array_append_new(array, outlier_json(&result->outliers[n]));
+	if (failed == 0)
+		return array;
+	json_decref(array);
+	return NULL;
+}
+
 int result_to_json(const struct lab_result *result, json_t **ret_json) {
 	json_t *object = json_object();
 	int failed = 0;
@@ -150,6 +182,8 @@ int result_to_json(const struct lab_result *result, json_t **ret_json) {
 	);
 	failed |= json_object_set_new(object, "warm_up", warm_up_json(result));
 	failed |= put_noise(object, result);
+	if (result->outlier_count > 0)
+		failed |= json_object_set_new(object, "outliers", outliers_json(result));
 	if (result->summarized)
 		failed |= put_series(object, result);
 	if (failed != 0) {

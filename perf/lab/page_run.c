@@ -20,6 +20,7 @@
 
 #define CELL_BYTES 96
 #define TITLE_BYTES 160
+#define OUTLIERS_SHOWN 10
 #define COLUMNS 160	 // of a course, of a run of one size
 #define COLUMNS_FEWER 80 // of each of several
 
@@ -237,6 +238,64 @@ static void put_noise(struct page *page, const json_t *file) {
 	}
 }
 
+static bool take_outlier(const json_t *object, struct outlier *ret_outlier) {
+	static const char *const keys[] = {"sample", "at_ns", "took_ns", "within_ns"};
+	uint64_t *const places[] = {
+		&ret_outlier->sample, &ret_outlier->at_ns, &ret_outlier->took_ns,
+		&ret_outlier->within_ns};
+
+	for (size_t n = 0; n < sizeof(keys) / sizeof(keys[0]); n++) {
+		const json_t *value = json_object_get(object, keys[n]);
+
+		if (!json_is_integer(value) || json_integer_value(value) < 0)
+			return false;
+		*places[n] = (uint64_t)json_integer_value(value);
+	}
+	for (int n = 0; n < OUTLIER_EVIDENCE_COUNT; n++) {
+		const json_t *value =
+			json_object_get(object, outlier_key((enum outlier_evidence)n));
+		bool known = json_is_integer(value) && json_integer_value(value) >= 0;
+
+		ret_outlier->evidence[n] =
+			known ? (uint64_t)json_integer_value(value) : OUTLIER_UNKNOWN;
+	}
+	return true;
+}
+
+static void put_outlier(struct page *page, const struct outlier *outlier) {
+	char texts[4][CELL_BYTES], said[OUTLIER_TEXT_BYTES];
+	const char *cells[5] = {texts[0], texts[1], texts[2], texts[3], said};
+
+	show_us((double)outlier->took_ns, texts[0]);
+	snprintf(texts[1], CELL_BYTES, "%.3f", (double)outlier->at_ns / 1e9);
+	snprintf(texts[2], CELL_BYTES, "%" PRIu64, outlier->sample);
+	snprintf(texts[3], CELL_BYTES, "?");
+	if (outlier->evidence[OUTLIER_KHZ] != OUTLIER_UNKNOWN)
+		snprintf(
+			texts[3], CELL_BYTES, "%.2f", (double)outlier->evidence[OUTLIER_KHZ] / 1e6
+		);
+	outlier_say(outlier, said);
+	page_table_row(page, cells, 5);
+}
+
+// The largest, which a file has in this order.
+static void put_outliers(struct page *page, const json_t *file) {
+	static const char *const columns[] = {
+		"largest, us", "at, s", "sample", "GHz", "what happened at the client's end"};
+	const json_t *outliers = json_object_get(file, "outliers");
+
+	if (json_array_size(outliers) == 0)
+		return;
+	page_table_begin(page, columns, 5);
+	for (size_t n = 0; n < json_array_size(outliers) && n < OUTLIERS_SHOWN; n++) {
+		struct outlier outlier;
+
+		if (take_outlier(json_array_get(outliers, n), &outlier))
+			put_outlier(page, &outlier);
+	}
+	page_table_end(page);
+}
+
 struct part {
 	const json_t *plan, *file; // of the result
 	const struct lab_result *result;
@@ -278,6 +337,7 @@ static int put_result(struct page *page, const struct part *part) {
 		err = page_course_of(page, &sources[0], &span);
 	if (err == 0 && result->summary.judgement == RUN_CHANGED)
 		put_segments(page, &sources[0], &span);
+	put_outliers(page, part->file);
 	put_summary(page, sources[0].name, &result->summary, has_half(part));
 	if (result->open)
 		put_summary(page, "service", &result->load.service_summary, false);

@@ -72,7 +72,8 @@ add_point(const struct page_source *source, double share, struct percentile_curv
 }
 
 static void fill_curve(const struct page_source *source, struct percentile_curve *curve) {
-	double last = log10((double)run_record_count(source->record));
+	// To where the rank is that of the largest.
+	double last = log10(2.0 * (double)run_record_count(source->record));
 
 	curve->count = 0;
 	for (int step = 0; step <= STEPS * TAIL_MAX; step++) {

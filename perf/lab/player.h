@@ -17,6 +17,7 @@
 // Between handing over a stretch and PLAYER_EVENT_ENDED all but `played` is the worker's.
 #pragma once
 
+#include "outlier.h"
 #include "plan.h"
 
 #include <dataplane/lane.h>
@@ -64,9 +65,10 @@ struct player_stretch {
 	const uint64_t *due_ns;
 	// What is kept goes into one of these: raw, with room for count; or records.
 	uint64_t *raw;
-	struct run_record *times;   // round trips; of an open loop response times
-	struct run_record *service; // of an open loop
-	struct histogram *lag;	    // of an open loop: submitted so long after it could be
+	struct run_record *times;    // round trips; of an open loop response times
+	struct run_record *service;  // of an open loop
+	struct histogram *lag;	     // of an open loop: submitted so long after it could be
+	struct outlier_watch *watch; // looks at the largest; or NULL
 };
 
 struct player {

@@ -62,6 +62,18 @@ static void note_open(struct player *player, uint64_t end_ns) {
 	histogram_record(stretch->lag, since(free_ns, player->start_ns));
 }
 
+// Between two samples: a large one, and from time to time what to hold the next one against.
+static void look(struct player *player, uint64_t end_ns) {
+	struct outlier_watch *watch = player->stretch.watch;
+	uint64_t ready_ns = player->start_ns, took_ns;
+
+	if (player->stretch.due_ns != NULL)
+		ready_ns = player->due_ns > player->free_ns ? player->due_ns : player->free_ns;
+	took_ns = since(ready_ns, end_ns);
+	if (took_ns >= watch->bound_ns || end_ns >= watch->due_ns)
+		outlier_look(watch, player->kept, took_ns, end_ns, since(player->first_ns, end_ns));
+}
+
 static void note(struct player *player, uint64_t end_ns) {
 	const struct player_stretch *stretch = &player->stretch;
 
@@ -73,6 +85,8 @@ static void note(struct player *player, uint64_t end_ns) {
 		note_open(player, end_ns);
 	else
 		run_record_add(stretch->times, since(player->start_ns, end_ns));
+	if (stretch->watch != NULL)
+		look(player, end_ns);
 	player->kept++;
 	player->took_ns = since(player->first_ns, end_ns);
 }

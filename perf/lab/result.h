@@ -7,6 +7,7 @@
 
 #include "environment.h"
 #include "noise.h"
+#include "outlier.h"
 #include "plan.h"
 
 #include <stdbool.h>
@@ -57,6 +58,8 @@ struct lab_result {
 	struct run_summary summary;
 	struct noise noise[2]; // of client and server
 	bool noise_known[2];
+	uint32_t outlier_count; // the largest samples, the largest first
+	struct outlier outliers[OUTLIERS_KEPT];
 };
 
 struct lab_run {

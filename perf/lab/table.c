@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define ROW_BYTES 160
+#define OUTLIERS_SHOWN 3
 
 static double us(uint64_t value_ns) {
 	return (double)value_ns / 1e3;
@@ -164,12 +165,31 @@ static void print_noise(const struct lab_result *result) {
 	}
 }
 
-// What the workers found, who compare it with the kernel's each 10 ms.
-static void print_clock(const struct lab_result *result) {
+static void print_outliers(const struct lab_result *result) {
+	for (uint32_t n = 0; n < result->outlier_count && n < OUTLIERS_SHOWN; n++) {
+		const struct outlier *outlier = &result->outliers[n];
+		char text[OUTLIER_TEXT_BYTES];
+
+		outlier_say(outlier, text);
+		printf("  %-8s %11.3f us at %.3f s: %.60s\n", n == 0 ? "largest:" : "",
+		       us(outlier->took_ns), (double)outlier->at_ns / 1e9, text);
+	}
+}
+
+// How well its rate is known, and what the workers found, who compare it with the kernel's each
+// 10 ms.
+static void print_clock(const struct lab_run *run, const struct lab_result *result) {
+	const struct lab_environment *client = &run->environment[0];
+	const char *error_ppb = environment_get(client, "clock_error_ppb");
 	uint64_t off_ns = result->noise[0].counts[NOISE_CLOCK_OFF_NS];
 
+	printf("  clock: %s, %.50s", environment_get(client, "clock"),
+	       environment_get(client, "clock_reason"));
+	if (error_ppb[0] != '\0' && strcmp(error_ppb, "0") != 0)
+		printf(" within %s ppb", error_ppb);
+	printf("\n");
 	if (result->noise_known[0] && off_ns != NOISE_UNKNOWN)
-		printf("  clock: within %.3f us of CLOCK_MONOTONIC wherever it was compared\n",
+		printf("    off CLOCK_MONOTONIC by at most %.3f us wherever they were compared\n",
 		       us(off_ns));
 }
 
@@ -207,8 +227,9 @@ static void print_full(const struct lab_run *run, const struct lab_result *resul
 		print_summary(&result->load.service_summary, "service us", false);
 	print_judgement(result->times, &result->summary);
 	print_warmup(result);
-	print_clock(result);
+	print_clock(run, result);
 	print_noise(result);
+	print_outliers(result);
 }
 
 static void

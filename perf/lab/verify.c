@@ -221,7 +221,7 @@ static int take_as_it_is(const json_t *file, json_t *computed, const char *const
 static int compare_result(
 	const char *path, const struct lab_result *result, const json_t *file, struct lab_why *why
 ) {
-	static const char *const of_result[] = {"noise", NULL};
+	static const char *const of_result[] = {"noise", "outliers", NULL};
 	static const char *const of_load[] = {"due_ns", "scheduled", "lag", NULL};
 	json_t *computed;
 	int err = result_to_json(result, &computed);

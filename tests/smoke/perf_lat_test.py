@@ -15,6 +15,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 import patience
 import tap
@@ -293,6 +294,37 @@ def begin_long_run(server, *arguments):
     return process
 
 
+def stall(process, seconds):
+    """Stops all of its threads for so long at least."""
+    process.send_signal(signal.SIGSTOP)
+    stat = pathlib.Path(f"/proc/{process.pid}/stat")
+    while stat.read_text(encoding="ascii").rsplit(")", 1)[1].split()[0] != "T":
+        time.sleep(0.01)
+    time.sleep(seconds)
+    process.send_signal(signal.SIGCONT)
+
+
+def a_stall_is_the_largest_sample_and_told_with_its_cause():
+    with tempfile.TemporaryDirectory() as directory, Server() as server:
+        path = pathlib.Path(directory) / "r.json"
+        process = begin_long_run(server, "--json", str(path))
+        # One of them hits what is kept, however long warming up takes here.
+        for _ in range(3):
+            time.sleep(1)
+            stall(process, 0.25)
+        time.sleep(0.5)  # for the stalled sample to end
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=patience.HANG_SECONDS)
+        result = json.loads(path.read_text(encoding="utf-8"))["results"][0]
+        assert verify(path).returncode == 0
+    largest = result["outliers"][0]
+    assert largest["took_ns"] >= 250_000_000, largest
+    assert largest["took_ns"] == result["times"]["figures"]["max_ns"], largest
+    assert largest["involuntary_switches"] + largest["voluntary_switches"] >= 1, largest
+    assert largest["within_ns"] >= largest["took_ns"], largest
+    assert "largest:" in out and "clock:" in out, out
+
+
 def a_client_that_dies_is_told_by_the_server():
     with Server() as server:
         process = begin_long_run(server)
@@ -450,6 +482,7 @@ tap.run([(name.__name__.replace("_", " "), name) for name in [
     a_run_by_duration_ends,
     a_delay_of_the_wire_is_in_each_sample,
     an_open_loop_obeys_lindley,
+    a_stall_is_the_largest_sample_and_told_with_its_cause,
     a_schedule_that_cannot_be_kept_is_not_valid,
     a_trace_is_played,
     thresholds_decide_the_exit_status,

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Samples that nobody measured, on a thread to which things happen.
+#include "outlier.h"
+
+#include <support/cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MS UINT64_C(1000000)
+#define PAGES 64
+
+static struct outlier_watch watch;
+static struct outlier outliers[OUTLIERS_KEPT];
+
+static void open_watch(uint64_t bound_ns) {
+	outlier_watch_open(&watch, gettid(), 0);
+	outlier_watch_begin(&watch, bound_ns);
+}
+
+static void touch_new_pages(void) {
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *memory =
+		mmap(NULL, PAGES * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		     0);
+
+	assert_true(memory != MAP_FAILED);
+	madvise(memory, PAGES * page, MADV_NOHUGEPAGE);
+	for (size_t n = 0; n < PAGES; n++)
+		memory[n * page] = 1;
+	munmap(memory, PAGES * page);
+}
+
+static void give_the_processor_up(void) {
+	const struct timespec little = {.tv_nsec = 1000};
+
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &little, NULL);
+}
+
+// At sample n, ended at n ms.
+static void look(uint64_t sample, uint64_t took_ns) {
+	outlier_look(&watch, sample, took_ns, (sample + 1) * MS, (sample + 1) * MS);
+}
+
+static void the_largest_are_kept_in_their_order(void **state) {
+	uint64_t looked_at = 0;
+
+	(void)state;
+	open_watch(100);
+	for (uint64_t n = 0; n < 1000; n++) {
+		uint64_t took_ns = 100 + n * 7919 % 1000;
+
+		if (took_ns >= watch.bound_ns) {
+			look(n, took_ns);
+			looked_at++;
+		}
+	}
+	assert_true(looked_at < 200);
+	assert_int_equal(outlier_watch_take(&watch, outliers), OUTLIERS_KEPT);
+	for (uint32_t n = 0; n < OUTLIERS_KEPT; n++)
+		assert_int_equal(outliers[n].took_ns, 1099 - n);
+	outlier_watch_begin(&watch, 5);
+	assert_int_equal(outlier_watch_take(&watch, outliers), 0);
+	outlier_watch_close(&watch);
+}
+
+static void what_happened_since_the_last_look_is_told_and_no_more(void **state) {
+	const uint64_t *evidence = outliers[0].evidence;
+
+	(void)state;
+	open_watch(MS);
+	look(0, 10);
+	assert_int_equal(watch.due_ns, 11 * MS); // ten from its end on
+	touch_new_pages();
+	give_the_processor_up();
+	look(1, 2 * MS);
+	assert_int_equal(outlier_watch_take(&watch, outliers), 1);
+	assert_int_equal(outliers[0].sample, 1);
+	assert_int_equal(outliers[0].within_ns, MS);
+	assert_true(evidence[OUTLIER_MINOR] >= PAGES && evidence[OUTLIER_MINOR] < 4 * PAGES);
+	assert_true(evidence[OUTLIER_VOLUNTARY] >= 1);
+	// What came before a look in between is not told of the next one.
+	touch_new_pages();
+	look(2, 10);
+	look(3, 3 * MS);
+	assert_int_equal(outlier_watch_take(&watch, outliers), 2);
+	assert_int_equal(outliers[0].sample, 3);
+	assert_true(evidence[OUTLIER_MINOR] < PAGES);
+	outlier_watch_close(&watch);
+}
+
+static void nothing_is_known_of_the_first_sample(void **state) {
+	(void)state;
+	open_watch(0);
+	look(0, MS);
+	assert_int_equal(outlier_watch_take(&watch, outliers), 1);
+	assert_int_equal(outliers[0].within_ns, 0);
+	for (int kind = 0; kind < OUTLIER_KHZ; kind++)
+		assert_true(outliers[0].evidence[kind] == OUTLIER_UNKNOWN);
+	outlier_watch_close(&watch);
+}
+
+static void what_weighs_most_is_said(void **state) {
+	static const struct {
+		enum outlier_evidence kind;
+		uint64_t value;
+		const char *said;
+	} rows[] = {
+		{OUTLIER_WAITED_NS, 9 * MS, "waited 9.0 ms for its processor, which was taken"},
+		{OUTLIER_STEAL_NS, 10 * MS, "the host took 10 ms"},
+		{OUTLIER_MAJOR, 2, "2 page faults from disk"},
+		{OUTLIER_MIGRATED, 1, "moved to another processor"},
+		{OUTLIER_INVOLUNTARY, 3, "3 involuntary and 0 voluntary switches within 12 ms"},
+		{OUTLIER_MINOR, 5, "5 page faults within 12 ms"},
+		{OUTLIER_KHZ, 800000, "nothing that the kernel counts"},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct outlier outlier = {.took_ns = 10 * MS, .within_ns = 12 * MS};
+		char text[OUTLIER_TEXT_BYTES];
+
+		for (int kind = 0; kind < OUTLIER_EVIDENCE_COUNT; kind++)
+			outlier.evidence[kind] = OUTLIER_UNKNOWN;
+		outlier.evidence[rows[n].kind] = rows[n].value;
+		outlier.evidence[OUTLIER_STEAL_WITHIN_NS] = 50 * MS;
+		outlier_say(&outlier, text);
+		if (strstr(text, rows[n].said) == NULL)
+			fail_msg("'%s' is not '%s'", text, rows[n].said);
+	}
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_largest_are_kept_in_their_order),
+		cmocka_unit_test(what_happened_since_the_last_look_is_told_and_no_more),
+		cmocka_unit_test(nothing_is_known_of_the_first_sample),
+		cmocka_unit_test(what_weighs_most_is_said),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
