@@ -8,6 +8,7 @@
 #include <lib/scoped.h>
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,6 +104,15 @@ enum jobs_process_state process_state(char state) {
 	}
 }
 
+// Processes of others. The unit file leaves an agent without it.
+static bool may_trace(void) {
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
+
+	return syscall(SYS_capget, &head, data) == 0 &&
+	       (data[CAP_TO_INDEX(CAP_SYS_PTRACE)].effective & CAP_TO_MASK(CAP_SYS_PTRACE)) != 0;
+}
+
 // As long as its parent has not waited for it, the kernel says how it ended: to us, if we may trace
 // it. Whoever may not reads 0, which is then no answer.
 static void find_cause(struct host_process *process, char cause[static CAUSE_BYTES]) {
@@ -113,7 +123,7 @@ static void find_cause(struct host_process *process, char cause[static CAUSE_BYT
 	if (process_look(process->pid, &facts) != 0 || facts.start_time != process->start_time)
 		return;
 	status = (int)facts.exit_code;
-	if (status == 0 && geteuid() != 0 && geteuid() != process->uid)
+	if (status == 0 && geteuid() != process->uid && !may_trace())
 		return;
 	if (WIFSIGNALED(status)) {
 		process->exit_cause = JOBS_EXIT_SIGNAL;
@@ -146,6 +156,19 @@ static bool was_over(const struct jobs_rank_report *report) {
 	return report->finalized || report->destroyed;
 }
 
+// What it had counted outlives the evidence that is kept in memory.
+static void log_gone(const struct host_rank *rank) {
+	const struct jobs_rank_report *report = &rank->report;
+
+	log_event(
+		LOG_LEVEL_INFO, "job_rank_gone", log_str("job", report->job_id),
+		log_str("communicator", rank->told.name), log_u64("hash", report->comm_hash),
+		log_u64("rank", report->rank), log_u64("size", report->size),
+		log_u64("launched", report->launched), log_u64("started", report->started),
+		log_u64("completed", report->completed)
+	);
+}
+
 static void exited(struct loop_source *source, uint32_t events) {
 	struct host_process *process = container_of(source, struct host_process, pidfd);
 	struct jobhost *host = process->host;
@@ -174,8 +197,10 @@ static void exited(struct loop_source *source, uint32_t events) {
 		rank->report.exit_cause = process->exit_cause;
 		rank->report.exit_value = process->exit_value;
 		rank->report.process_state = JOBS_PROCESS_EXITED;
-		if (!was_over(&rank->report))
+		if (!was_over(&rank->report)) {
+			log_gone(rank);
 			agree_gone(host, comm, rank->told.rank, cause, now_ns, true);
+		}
 		rank_leave_comm(rank);
 	}
 	process_forget_old(host, now_ns);

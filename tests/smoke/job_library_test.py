@@ -53,6 +53,16 @@ def library_exports_what_its_header_declares_and_no_more():
     assert exported == declared, exported ^ declared
 
 
+def manual_names_each_call():
+    manual = pathlib.Path(ROOT, "lib/job/man/libtocsin.3.in").read_text(encoding="utf-8")
+    text = manual.split(".SH DESCRIPTION")[1]
+    calls = re.findall(r"\b(tocsin_\w+)$", said("nm", "-D", "--defined-only", LIBRARY)
+                       .replace("@@TOCSIN_1", ""), re.M)
+    family = {"tocsin_counter_started", "tocsin_counter_completed"}
+    missing = [call for call in calls if f"{call} ()" not in text and call not in family]
+    assert not missing, missing
+
+
 def compiles(compiler, language, text):
     with tempfile.TemporaryDirectory(prefix="tocsin-job-") as name:
         words = [compiler, "-x", language, "-Wall", "-Wextra", "-Werror", "-pedantic",
@@ -87,6 +97,7 @@ if __name__ == "__main__":
         library_asks_for_no_symbol_that_is_newer_than_glibc_2_17,
         library_needs_the_c_library_and_its_threads_alone,
         library_exports_what_its_header_declares_and_no_more,
+        manual_names_each_call,
         header_is_of_c99_and_of_c11,
         header_is_of_cxx,
         job_without_an_agent_runs_as_if_there_were_no_library,
