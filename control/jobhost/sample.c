@@ -225,6 +225,10 @@ void sample_process(struct host_process *process, uint64_t now_ns) {
 	uint32_t slots;
 	int err;
 
+	// What ended stays as it was seen last: that is still so.
+	for (struct host_rank *rank = process->ranks; rank != NULL && process->exited_ns != 0;
+	     rank = rank->next)
+		rank->report.sampled_ns = now_ns;
 	if (process->exited_ns != 0 || process->page_fd < 0)
 		return;
 	if (process_look(process->pid, &facts) != 0 || facts.start_time != process->start_time)

@@ -15,6 +15,7 @@ import sys
 
 import agents
 import cluster as clusters
+import tap
 
 AGENTS = 3
 RANKS = 9
@@ -119,6 +120,20 @@ def test_frozen_agent(cluster):
     assert process.returncode == 0
 
 
+def test_container(cluster):
+    """A job in pid and user namespaces of its own is served like any other."""
+    inside = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc"]
+    if subprocess.run([*inside, "true"], capture_output=True, check=False).returncode != 0:
+        raise tap.Skip("no namespaces may be made here")
+    process = subprocess.Popen(
+        [*inside, RING, "--ranks", str(RANKS), *sockets(cluster.agents), "--kill", "3",
+         "--compute", "0", "--after", "1"],
+        text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    out = said(process)
+    check_told(out, 3)
+    assert process.returncode == 0
+
+
 def test_no_agent(cluster):
     """Without any agent a job runs as it would alone, and its output and status are its own."""
     for agent in cluster.running():
@@ -131,7 +146,7 @@ def test_no_agent(cluster):
 
 
 TESTS = [test_ring, test_killed, test_first_killed, test_agent_killed, test_frozen_agent,
-         test_no_agent]
+         test_container, test_no_agent]
 
 if __name__ == "__main__":
     RING = sys.argv[2]

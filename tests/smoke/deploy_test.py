@@ -31,6 +31,11 @@ VERBS = f"{LIBDIR}/tocsin/libtocsin-verbs.so"
 INSTALLED = {
     VERBS: 0o755,
     f"{LIBDIR}/tocsin/libtocsin-wire-dpdk.so": 0o755,
+    f"{LIBDIR}/libtocsin.so": 0o755,  # a link, and so is the next one
+    f"{LIBDIR}/libtocsin.so.1": 0o755,
+    f"{LIBDIR}/libtocsin.so.1.0.0": 0o755,
+    f"{LIBDIR}/pkgconfig/tocsin.pc": 0o644,
+    "include/tocsin/job.h": 0o644,
     "bin/tocsin": 0o755,
     "bin/tocsin-perf": 0o755,
     "libexec/tocsin/tocsin-slurm-health": 0o755,
@@ -39,6 +44,7 @@ INSTALLED = {
     "share/doc/tocsin/checks.md": 0o644,
     "share/doc/tocsin/feeds.md": 0o644,
     "share/doc/tocsin/hardware.md": 0o644,
+    "share/doc/tocsin/libtocsin.md": 0o644,
     "share/doc/tocsin/perf-json.md": 0o644,
     "share/doc/tocsin/perf.md": 0o644,
     "share/doc/tocsin/soft-device.md": 0o644,
@@ -47,6 +53,7 @@ INSTALLED = {
     "share/doc/tocsin/verdicts.md": 0o644,
     "share/man/man1/tocsin.1": 0o644,
     "share/man/man1/tocsin-perf.1": 0o644,
+    "share/man/man3/libtocsin.3": 0o644,
     "share/man/man5/tocsin.conf.5": 0o644,
     "share/man/man8/tocsind.8": 0o644,
     "share/tocsin/kubernetes/tocsin-health.json": 0o644,
@@ -58,6 +65,11 @@ INSTALLED = {
     "share/tocsin/tocsin-flux": 0o755,
     "share/tocsin/tocsin-pbs": 0o755,
 }
+# A page for each call of libtocsin, which leads to the one of all.
+JOB_MAP = pathlib.Path(__file__).resolve().parents[2] / "lib" / "job" / "libtocsin.map"
+INSTALLED |= {f"share/man/man3/{call}.3": 0o644
+              for call in re.findall(r"\btocsin_\w+", JOB_MAP.read_text(encoding="utf-8"))}
+
 
 
 def run(*command, **options):
