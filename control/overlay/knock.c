@@ -79,13 +79,12 @@ static enum verdict_reach reach_of(enum ras_cause cause) {
 	case RAS_CAUSE_TIMEOUT:
 	case RAS_CAUSE_UNREACHABLE:
 		return VERDICT_REACH_NONE;
-	case RAS_CAUSE_RESET:
 	case RAS_CAUSE_PROOF:
 	case RAS_CAUSE_VERSION:
 	case RAS_CAUSE_PROTOCOL:
 		return VERDICT_REACH_ANSWERS; // something does
 	default:
-		return VERDICT_REACH_UNKNOWN; // a trouble of our own
+		return VERDICT_REACH_UNKNOWN; // a trouble of our own, or a reset, by whomever
 	}
 }
 
@@ -110,22 +109,24 @@ void overlay_knock_kernel(struct overlay *overlay, const struct sock_addr *to, b
 	knocked->under_way = again;
 }
 
-// By its link, if there is one.
-static void
+// By its link, if there is one; when it was heard there last, 0 if there is none.
+static uint64_t
 link_hears(const struct overlay *overlay, uint64_t peer, struct overlay_knock *ret_knock) {
+	uint64_t now_ns = loop_now_ns(overlay->loop);
+	uint64_t heard_ns = 0;
 	struct ras_link_info link;
 
 	for (uint32_t n = 0; ras_link_at(overlay->ras, n, &link) == 0; n++) {
 		if (link.peer != peer || !link.ready)
 			continue;
+		heard_ns = now_ns > link.silent_ns ? now_ns - link.silent_ns : 0;
 		ret_knock->quiet_ns = link.quiet_ns;
 		if (link.quiet_ns >= KNOCK_SILENT_NS)
 			continue;
 		ret_knock->reach = VERDICT_REACH_ANSWERS;
-		ret_knock->at_ns = loop_now_ns(overlay->loop);
-		ret_knock->at_ns -=
-			link.silent_ns < ret_knock->at_ns ? link.silent_ns : ret_knock->at_ns;
+		ret_knock->at_ns = heard_ns;
 	}
+	return heard_ns;
 }
 
 static const struct overlay_knocked *
@@ -147,11 +148,12 @@ void overlay_knock(const struct overlay *overlay, uint64_t peer, struct overlay_
 	uint64_t silent_since_ns = now_ns > KNOCK_SILENT_NS ? now_ns - KNOCK_SILENT_NS : 0;
 	const struct overlay_knocked *knocked;
 	struct ras_peer found;
+	uint64_t heard_ns;
 
 	*ret_knock = (struct overlay_knock){.quiet_ns = RAS_NEVER};
 	if (ras_peer_find(overlay->ras, peer, &found) != 0 || found.record == NULL)
 		return;
-	link_hears(overlay, peer, ret_knock);
+	heard_ns = link_hears(overlay, peer, ret_knock);
 	if (ret_knock->reach == VERDICT_REACH_ANSWERS)
 		return;
 	// What another one's host does there says nothing of this one.
@@ -171,7 +173,9 @@ void overlay_knock(const struct overlay *overlay, uint64_t peer, struct overlay_
 		ret_knock->since_ns = now_ns > KNOCK_MUTE_NS ? now_ns - KNOCK_MUTE_NS : 0;
 		return;
 	}
-	if (knocked == NULL || now_ns - knocked->last.at_ns >= KNOCK_LIFE_NS)
+	// What was found at its door before its agent was heard is over.
+	if (knocked == NULL || now_ns - knocked->last.at_ns >= KNOCK_LIFE_NS ||
+	    knocked->last.at_ns < heard_ns)
 		return;
 	ret_knock->reach = knocked->last.reach;
 	ret_knock->at_ns = ret_knock->since_ns = knocked->last.at_ns;
