@@ -487,8 +487,24 @@ static bool find_losing(
 	return true;
 }
 
+// By what most of those say who lose reads of it.
+static const char *
+lossy_reason(const struct verdict_engine *engine, const struct subject *subject) {
+	uint32_t lossy = 0, of_any_size = 0;
+
+	for (uint32_t n = 0; n < subject->sight_count; n++) {
+		const struct evidence *evidence = &subject->sights[n];
+
+		if (evidence->sight.kind != SIGHT_LOSSY || !triangulate_counts(engine, evidence))
+			continue;
+		lossy++;
+		of_any_size += evidence->sight.lost_bytes == 0;
+	}
+	return 2 * of_any_size > lossy ? "ReadsLost" : "LargeLost";
+}
+
 // What is sent to one that is about to fall silent is sent again, too.
-static bool find_losing_alone(
+static bool find_loss_alone(
 	const struct verdict_engine *engine,
 	struct subject *subject,
 	uint64_t now_ns,
@@ -559,7 +575,7 @@ static void judge_seen(
 	struct heard heard = {.peer = true, .alone = true, .most = true};
 	uint64_t good_after_ns;
 	enum fabric fabric;
-	bool leaky;
+	bool leaky, is_alive;
 
 	votes_take(engine, subject, &votes);
 	if (finding->state == RAS_ALIVE && votes.of[VERDICT_REACH_ANSWERS] == 0 &&
@@ -583,6 +599,7 @@ static void judge_seen(
 	find_observers(finding, &look);
 	if (fabric == FABRIC_SILENT || finding->state == RAS_SUSPECT)
 		hear_links(engine, subject, now_ns, &heard);
+	is_alive = finding->state == RAS_ALIVE;
 	leaky = fabric != FABRIC_SILENT &&
 		is_leaky_suspect(engine, subject, &look, &votes, &heard, finding);
 	if (fabric == FABRIC_STANDING && votes.of[VERDICT_REACH_ANSWERS] > 0 &&
@@ -607,8 +624,8 @@ static void judge_seen(
 			fabric == FABRIC_PEERS ? "PeersUnread" : "PortUnread"
 		);
 	} else if (fabric == FABRIC_LOSSY) {
-		finding_set(finding, VERDICT_PATH_LOSSY, "LargeLost");
-	} else if (finding->state == RAS_ALIVE && find_losing_alone(engine, subject, now_ns, finding)) {
+		finding_set(finding, VERDICT_PATH_LOSSY, lossy_reason(engine, subject));
+	} else if (is_alive && find_loss_alone(engine, subject, now_ns, finding)) {
 		return;
 	} else if (fabric == FABRIC_SLOW) {
 		finding_set(finding, VERDICT_PATH_DEGRADED, "PulseSlow");
@@ -653,6 +670,7 @@ static void judge_unreachable(
 	struct fabric_look look;
 	struct votes votes;
 	struct heard heard;
+	bool was_down;
 
 	votes_take(engine, subject, &votes);
 	triangulate(engine, subject, read_at_death_ns(subject), &look);
@@ -661,6 +679,7 @@ static void judge_unreachable(
 	hear_links(engine, subject, now_ns, &heard);
 	heard.most = heard.most && brake_allows(engine);
 	finding->brake_free = true;
+	was_down = look.good == 0 && named == VERDICT_NODE_DOWN;
 	if (is_frozen(subject, now_ns, &look, &votes)) {
 		find_by_silence(
 			finding, VERDICT_AGENT_FROZEN,
@@ -668,7 +687,7 @@ static void judge_unreachable(
 		);
 	} else if (look.good > 0 && heard.most && named == VERDICT_MGMT_NET_DOWN) {
 		find_by_silence(finding, VERDICT_MGMT_NET_DOWN, "PulseAlone");
-	} else if (look.good == 0 && named == VERDICT_NODE_DOWN && is_likely_down(finding, &votes, &heard)) {
+	} else if (was_down && is_likely_down(finding, &votes, &heard)) {
 		find_by_silence(
 			finding, VERDICT_NODE_DOWN,
 			look.fabric == FABRIC_SILENT ? "NodeSilent" : "OverlaySilent"
@@ -766,10 +785,11 @@ bool judge_goes_with(enum verdict verdict, enum ras_state state) {
 enum verdict_advice judge_advice(const struct held *held, bool maint) {
 	enum verdict_advice advice = verdict_advice_of(held->verdict);
 	enum verdict_advice most = VERDICT_ADVICE_DRAIN;
+	bool doubted = held->state == RAS_SUSPECT || held->state == RAS_UNREACHABLE;
 
 	if (maint || held->sole)
 		most = VERDICT_ADVICE_SHOW;
-	else if (held->state == RAS_SUSPECT || held->state == RAS_UNREACHABLE || !held->drainable || !held->ripe)
+	else if (doubted || !held->drainable || !held->ripe)
 		most = VERDICT_ADVICE_WARN;
 	return advice < most ? advice : most;
 }

@@ -18,6 +18,8 @@ const struct story_reason story_reasons[] = {
 	{"LargeLost", "path-lossy",
 	 "Large reads or writes are lost on every path to it, small ones "
 	 "are not."},
+	{"ReadsLost", "path-lossy",
+	 "Reads or writes of all sizes are lost on every path to it, not all of them."},
 	{"PacketsLost", "path-lossy",
 	 "Two agents or more, whose other connections are sound, have to send much again that they "
 	 "send to it: packets to it, or from it, are lost."},
@@ -236,7 +238,8 @@ static const struct story_figures {
 	{"OverlaySilent", tell_overlay, false}, {"PulseStands", tell_stands, false},
 	{"PulseAlone", tell_alone, false},	{"AgentGone", tell_gone, false},
 	{"PulseSlow", tell_slow, true},		{"LargeLost", tell_lossy, true},
-	{"PacketsLost", tell_losing, true},	{"SilentBothWays", tell_pulse, false},
+	{"ReadsLost", tell_lossy, true},	{"PacketsLost", tell_losing, true},
+	{"SilentBothWays", tell_pulse, false},
 };
 
 const char *story_meaning(const char *reason) {

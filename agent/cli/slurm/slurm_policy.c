@@ -275,8 +275,8 @@ static bool take_word(const char *text, size_t length, struct slurm_node *node) 
 	return false;
 }
 
-// "IDLE+DRAIN*": '*' does not respond, '~' is powered off, '@' and '^' reboot; the other marks of
-// one character say nothing to us.
+// "IDLE+DRAIN*": '*' does not respond, '~' is powered off, '%' being powered off, '#' being powered
+// on, '@' and '^' reboot; the other marks of one character say nothing to us.
 void slurm_node_take_state(const char *state, size_t length, struct slurm_node *node) {
 	node->known = length > 0;
 	while (length > 0) {
@@ -287,7 +287,7 @@ void slurm_node_take_state(const char *state, size_t length, struct slurm_node *
 		while (word + marks < length && state[word + marks] != '+') {
 			char mark = state[word + marks++];
 
-			node->down |= mark == '*' || mark == '~';
+			node->down |= strchr("*~#%", mark) != NULL;
 			node->reboots |= mark == '@' || mark == '^';
 		}
 		if (!take_word(state, word, node))

@@ -49,9 +49,8 @@ struct verdict_change {
 // What our own links say at this moment.
 #define VERDICT_QUIET_NS (1250 * RAS_NS_PER_MS) // an agent that lives is heard each second
 struct verdict_links {
-	uint32_t
-		quiet; // of peers that the overlay holds for alive: those that said nothing for so long
-	bool peer_is_quiet; // the one that is asked for has a link, which is quiet
+	uint32_t quiet;	    // links that said nothing for so long, of peers that the overlay
+	bool peer_is_quiet; // holds for alive; and whether that of the peer asked for is one
 };
 
 struct verdict_ops {

@@ -466,6 +466,22 @@ static void what_a_few_do_not_read_leaves_it_lossy(void **state) {
 	bed_destroy(bed);
 }
 
+static void losses_of_all_sizes_are_not_called_losses_of_large_ones(void **state) {
+	struct bed *bed = bed_create(8);
+
+	(void)state;
+	for (uint32_t observer = 1; observer <= 3; observer++) {
+		struct sight sight = bed_sight(observer, 4, SIGHT_LOSSY);
+
+		sight.lost_bytes = observer == 1 ? 65536 : 0;
+		sight.reach = VERDICT_REACH_ANSWERS;
+		assert_int_equal(verdict_sight(bed->engine, bed->now_ns, &sight), 0);
+	}
+	bed_pass(bed, SEC);
+	bed_expect(bed, 4, VERDICT_PATH_LOSSY, "ReadsLost");
+	bed_destroy(bed);
+}
+
 static void who_is_found_to_lose_packets_calls_nobody_frozen(void **state) {
 	struct bed *bed = bed_create(8);
 
@@ -592,6 +608,7 @@ int main(void) {
 		cmocka_unit_test(one_dead_by_its_losses_is_lossy_while_it_is_read),
 		cmocka_unit_test(silence_of_a_node_that_loses_packets_is_of_its_losses),
 		cmocka_unit_test(what_a_few_do_not_read_leaves_it_lossy),
+		cmocka_unit_test(losses_of_all_sizes_are_not_called_losses_of_large_ones),
 		cmocka_unit_test(who_is_found_to_lose_packets_calls_nobody_frozen),
 		cmocka_unit_test(what_others_still_say_is_not_stale),
 		cmocka_unit_test(what_is_judged_over_windows_is_well_after_three_seconds),
