@@ -175,7 +175,8 @@ void brake_counted(struct ras *ras, uint64_t origin, const struct census_result 
 	ras->liveness.census.word.members = result->members;
 }
 
-void brake_census_seen(struct ras *ras, uint64_t origin) {
+void brake_census_seen(struct ras *ras, uint64_t origin, bool has_vote) {
+	(void)has_vote;
 	ras->liveness.census.starts[0] =
 		(struct census_start){.origin = origin, .at_ns = ras->observed_ns};
 }

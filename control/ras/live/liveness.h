@@ -96,6 +96,9 @@ struct census_start {
 struct census {
 	struct census_word word; // that we go by
 	struct census_word told; // the latest by one other alone
+	// Who without a vote missed somebody last, and when two came to that last.
+	struct census_start missing;
+	uint64_t missing_ns;
 	uint32_t ours;		 // members of our own view at the time of `word`
 	uint32_t ended;		 // of them, since: dead, left or forgotten
 	// The latest two that began, of different members, and the latest one of ours.

@@ -65,11 +65,25 @@ static struct census_start *start_of(struct census *census, uint64_t origin) {
 	return NULL;
 }
 
-void brake_census_seen(struct ras *ras, uint64_t origin) {
+// Whose counts we go by. That of one without a vote is of an old view, perhaps; to those who have
+// none themselves it makes no difference.
+static bool steers_us(const struct ras *ras, uint64_t origin, bool has_vote) {
+	uint32_t slot = peers_find(&ras->peers, origin);
+	const struct peer_entry *entry;
+
+	if (votes_has_none(ras))
+		return true;
+	if (slot == RAS_NO_SLOT || !has_vote)
+		return false;
+	entry = ras_entry(ras, slot);
+	return peer_is_member(entry) && (entry->flags & PEER_VOTELESS) == 0;
+}
+
+void brake_census_seen(struct ras *ras, uint64_t origin, bool has_vote) {
 	struct census *census = &ras->liveness.census;
 	struct census_start *start = start_of(census, origin);
 
-	if (census_is_overdue(ras))
+	if (census_is_overdue(ras) || !steers_us(ras, origin, has_vote))
 		return;
 	for (uint32_t n = 0; start == NULL && n < CENSUS_COUNTERS; n++) {
 		if (census->starts[n].at_ns <= census->starts[1 - n].at_ns)
@@ -270,15 +284,38 @@ static bool words_agree(
 	       word_is_of_too_much(ras, word) == word_is_of_too_much(ras, other);
 }
 
+static bool result_is_plausible(const struct census_result *result) {
+	return result->reached <= result->members && result->electorate <= result->members &&
+	       result->voters <= result->reached && result->voters <= result->electorate;
+}
+
+// Those without a vote may see a gap that nobody with one does: then the view is not whole. Two of
+// them have to say so, as one may lie.
+static void
+told_without_vote(struct ras *ras, uint64_t origin, const struct census_result *result) {
+	struct census *census = &ras->liveness.census;
+
+	if (result->reached == result->members)
+		return;
+	if (census->missing.at_ns != 0 && census->missing.origin != origin &&
+	    ras->observed_ns - census->missing.at_ns < 2 * CENSUS_NS)
+		census->missing_ns = ras->observed_ns;
+	census->missing = (struct census_start){.origin = origin, .at_ns = ras->observed_ns};
+}
+
 // Of two counts of a moment the higher one is nearer to the truth.
 void brake_counted(struct ras *ras, uint64_t origin, const struct census_result *result) {
 	struct census *census = &ras->liveness.census;
 	struct census_start *start = start_of(census, origin);
 	struct census_word word;
 
-	if (brake_is_off(ras) || result->reached > result->members ||
-	    result->electorate > result->members || result->voters > result->reached ||
-	    result->voters > result->electorate || start == NULL)
+	if (brake_is_off(ras) || !result_is_plausible(result))
+		return;
+	if (!steers_us(ras, origin, true)) {
+		told_without_vote(ras, origin, result);
+		return;
+	}
+	if (start == NULL)
 		return;
 	// Who reached fewer than we have beside us does not hear, or is cut off: its count is of
 	// itself. And what is read after a pause of ours may be of before it.

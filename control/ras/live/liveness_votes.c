@@ -14,7 +14,7 @@
 
 // So many members meet each other. In rings of more than twice VOTE_JOINS_MAX those who joined late
 // are fewer than half; of those between some stay late.
-#define MEET_MAX 24
+#define MEET_MAX 64
 #define MEET_NS (10 * RAS_NS_PER_SEC) // after our join
 
 // Who was declared dead and came back is of no view that a majority agreed on: were it counted at
@@ -39,6 +39,8 @@ static bool is_whole(const struct ras *ras) {
 	const uint32_t *counts = ras->peers.state_counts;
 
 	return counts[RAS_SUSPECT] == 0 && counts[RAS_UNREACHABLE] == 0 &&
+	       (census->missing_ns == 0 ||
+		ras->observed_ns - census->missing_ns >= CENSUS_OLD_NS) &&
 	       (census_silent(&census->word) <= census->ended ||
 		ras->observed_ns - census->word.at_ns >= CENSUS_OLD_NS);
 }

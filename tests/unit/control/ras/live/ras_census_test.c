@@ -24,7 +24,7 @@ static void told(struct lone *lone, uint32_t origin, uint32_t reached, uint32_t 
 
 static void told_by_two(struct lone *lone, uint32_t reached, uint32_t members) {
 	for (uint32_t n = 2; n < 4; n++) {
-		brake_census_seen(lone->ras, lone_id(lone, n));
+		brake_census_seen(lone->ras, lone_id(lone, n), true);
 		told(lone, n, reached, members);
 	}
 }
@@ -426,7 +426,7 @@ static void count_of_as_many_proves_nothing_of_whom_nobody_hears(void **state) {
 		lone_pass(lone, SEC);
 		ras_enter(lone->ras, lone->now_ns);
 		for (uint32_t n = 2; n < 4; n++) {
-			brake_census_seen(lone->ras, lone_id(lone, n));
+			brake_census_seen(lone->ras, lone_id(lone, n), true);
 			brake_counted(lone->ras, lone_id(lone, n), &result);
 		}
 		ras_exit(lone->ras);
@@ -444,8 +444,8 @@ static void count_of_one_other_is_believed_when_a_second_one_comes_to_the_same(v
 	lone_pass(lone, SEC);
 	ras_enter(ras, lone->now_ns);
 	since_ns = ras->observed_ns;
-	brake_census_seen(ras, lone_id(lone, 2));
-	brake_census_seen(ras, lone_id(lone, 3));
+	brake_census_seen(ras, lone_id(lone, 2), true);
+	brake_census_seen(ras, lone_id(lone, 3), true);
 	told(lone, 4, 3, 8); // it did not begin
 	told(lone, 2, 3, 8);
 	told(lone, 2, 3, 8);
@@ -456,6 +456,68 @@ static void count_of_one_other_is_believed_when_a_second_one_comes_to_the_same(v
 	assert_int_equal(brake_word(ras, since_ns, since_ns), BRAKE_FREE);
 	assert_int_equal(lone_events(lone, RAS_EVENT_BRAKE_ON), 0);
 	lone_destroy(lone);
+}
+
+// Found: of two parts the smaller one declared the larger one. One who had been declared dead, and
+// was back, counted by its own view; others who were so asked to let vote who did not know it yet.
+static void count_of_one_without_a_vote_steers_nobody_who_has_one(void **state) {
+	static const struct {
+		bool known, said; // that it has none: here, and by itself
+		enum brake_word word;
+	} rows[] = {
+		{false, false, BRAKE_FREE},
+		{true, false, BRAKE_UNKNOWN},
+		{false, true, BRAKE_UNKNOWN},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct lone *lone = lone_of(8, 1);
+		struct ras *ras = lone->ras;
+
+		lone_pass(lone, SEC);
+		ras_enter(ras, lone->now_ns);
+		for (uint32_t peer = 2; peer < 4; peer++) {
+			if (rows[n].known)
+				votes_withdraw(ras, peers_find(&ras->peers, lone_id(lone, peer)));
+			brake_census_seen(ras, lone_id(lone, peer), !rows[n].said);
+			told(lone, peer, 7, 8);
+		}
+		assert_int_equal(brake_word(ras, ras->observed_ns, ras->observed_ns), rows[n].word);
+		// Without a vote we declare nobody, whoever counts.
+		votes_withdraw(ras, ras->self_slot);
+		lone_pass(lone, 4 * SEC);
+		ras_enter(ras, lone->now_ns);
+		for (uint32_t peer = 2; peer < 4; peer++) {
+			brake_census_seen(ras, lone_id(lone, peer), !rows[n].said);
+			told(lone, peer, 7, 8);
+		}
+		assert_int_equal(brake_word(ras, ras->observed_ns, ras->observed_ns), BRAKE_HELD);
+		lone_destroy(lone);
+	}
+}
+
+// They may see a gap that nobody with a vote does: votes do not come back before it is over.
+static void what_two_without_a_vote_miss_keeps_the_view_from_being_whole(void **state) {
+	for (uint32_t tell = 1; tell <= 2; tell++) {
+		struct lone *lone = lone_of(8, 1);
+		struct ras *ras = lone->ras;
+
+		(void)state;
+		lone_pass(lone, SEC);
+		ras_enter(ras, lone->now_ns);
+		for (uint32_t peer = 2; peer < 4; peer++)
+			votes_withdraw(ras, peers_find(&ras->peers, lone_id(lone, peer)));
+		votes_tick(ras);
+		assert_int_not_equal(ras->liveness.whole_ns, RAS_NEVER);
+		for (uint32_t peer = 2; peer < 2 + tell; peer++) {
+			told(lone, peer, 6, 8);
+			told(lone, peer, 6, 8);
+		}
+		votes_tick(ras);
+		assert_int_equal(ras->liveness.whole_ns == RAS_NEVER, tell == 2);
+		lone_destroy(lone);
+	}
 }
 
 // It takes part as all do, and tells of a count that it made up as often as it can.
@@ -520,15 +582,15 @@ static void counts_that_cannot_be_or_never_end_are_not_waited_for(void **state) 
 	lone_link(lone, 2);
 	// More than there are, and fewer than we have beside us.
 	for (uint32_t n = 2; n < 4; n++) {
-		brake_census_seen(ras, lone_id(lone, n));
+		brake_census_seen(ras, lone_id(lone, n), true);
 		told(lone, n, 9, 8);
 		told(lone, n, 1, 8);
 	}
 	since_ns = ras->observed_ns;
 	assert_int_equal(brake_word(ras, since_ns, since_ns), BRAKE_UNKNOWN);
 	for (uint32_t n = 0; n < 20 && ras->liveness.census.word.at_ns == 0; n++) {
-		brake_census_seen(ras, lone_id(lone, 2)); // others begin
-		brake_census_seen(ras, lone_id(lone, 3));
+		brake_census_seen(ras, lone_id(lone, 2), true); // others begin
+		brake_census_seen(ras, lone_id(lone, 3), true);
 		brake_count(ras, since_ns);
 		lone_pass(lone, 500 * MS);
 	}
@@ -548,7 +610,7 @@ static void count_of_before_a_pause_of_our_own_is_none(void **state) {
 	ras_enter(ras, lone->now_ns);
 	since_ns = ras->observed_ns;
 	for (uint32_t n = 2; n < 4; n++) {
-		brake_census_seen(ras, lone_id(lone, n));
+		brake_census_seen(ras, lone_id(lone, n), true);
 		told(lone, n, 8, 8);
 	}
 	assert_int_equal(brake_word(ras, since_ns, since_ns), BRAKE_FREE);
@@ -596,6 +658,8 @@ static void count_of_one_that_hears_nothing_is_no_brake_for_the_others(void **st
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_falls_silent_after_the_brakes_time_has_a_time_of_its_own),
+		cmocka_unit_test(count_of_one_without_a_vote_steers_nobody_who_has_one),
+		cmocka_unit_test(what_two_without_a_vote_miss_keeps_the_view_from_being_whole),
 		cmocka_unit_test(electorate_is_of_votes_and_of_those_missed_who_count),
 		cmocka_unit_test(who_joined_since_the_last_word_of_those_missed_has_no_vote),
 		cmocka_unit_test(stranger_in_the_slot_of_one_without_a_vote_has_one),
