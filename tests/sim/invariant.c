@@ -292,8 +292,8 @@ static bool is_of_before(const struct world *world, const struct ras_event *even
 // Two rings that met as a gap came between never were one: neither knows who belongs to the other,
 // and each goes on alone.
 static bool had_one_view(const struct node *one, const struct node *other) {
-	for (uint32_t n = 0; n < one->view_count && n < NODE_VIEWS; n++) {
-		for (uint32_t k = 0; k < other->view_count && k < NODE_VIEWS; k++) {
+	for (uint32_t n = 0; n < one->view_count && n < one->view_capacity; n++) {
+		for (uint32_t k = 0; k < other->view_count && k < other->view_capacity; k++) {
 			if (one->views[n] == other->views[k])
 				return true;
 		}

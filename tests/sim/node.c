@@ -217,15 +217,33 @@ static void node_op_wake(void *ctx, uint64_t at_ns) {
 	node_arm(node);
 }
 
+// In a world of thousands the latest few.
+static uint32_t node_views_most(const struct node *node) {
+	uint32_t most = (4u << 20) / node->world->options.nodes;
+
+	return most < NODE_VIEWS_MAX ? most : NODE_VIEWS_MAX;
+}
+
 // What it held the ring to be, as often as that changed.
 static void node_note_view(struct node *node) {
-	uint32_t last = (node->view_count + NODE_VIEWS - 1) % NODE_VIEWS;
+	uint32_t most = node_views_most(node);
 	struct ras_view view;
 
 	ras_view(node->ras, &view);
-	if (node->view_count > 0 && node->views[last] == view.digest)
+	if (node->view_count > 0 && node->views[(node->view_count - 1) % most] == view.digest)
 		return;
-	node->views[node->view_count++ % NODE_VIEWS] = view.digest;
+	if (node->view_count == node->view_capacity && node->view_capacity < most) {
+		uint32_t wanted = node->view_capacity > 0 ? 2 * node->view_capacity : 16;
+
+		node->view_capacity = wanted < most ? wanted : most;
+		node->views = realloc(node->views, node->view_capacity * sizeof(*node->views));
+		must(node->views != NULL);
+	}
+	node->views[node->view_count++ % most] = view.digest;
+}
+
+void node_fini(struct node *node) {
+	free(node->views);
 }
 
 static void node_op_event(void *ctx, const struct ras_event *event) {

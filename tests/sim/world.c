@@ -161,6 +161,7 @@ struct world *world_destroy(struct world *world) {
 		node->ras = ras_destroy(node->ras);
 		if (node->record != NULL)
 			ras_record_put(world->interner, node->record);
+		node_fini(node);
 	}
 	invariants_fini(&world->invariants);
 	measure_fini(&world->measure);

@@ -64,7 +64,7 @@ struct node_directory {
 	struct node_members earlier; // a copy of before its life
 };
 
-#define NODE_VIEWS 32
+#define NODE_VIEWS_MAX 4096 // of each node, in small worlds; the latest ones
 
 struct node {
 	struct world *world;
@@ -94,10 +94,10 @@ struct node {
 	uint64_t dark_ns, dark_until_ns;
 	uint64_t declared_ns;		  // when somebody last held it for dead, 0 for never
 	struct node_directory *directory; // NULL if nobody remembers members
-	uint64_t keep_ns, kept_ns;  // when the members are to be written, 0 for never, and were
-	uint64_t healthy_ns;	    // since when it runs and can be reached, as far as faults go
-	uint64_t views[NODE_VIEWS]; // digests of the latest ones, of this life
-	uint32_t view_count;
+	uint64_t keep_ns, kept_ns; // when the members are to be written, 0 for never, and were
+	uint64_t healthy_ns;	   // since when it runs and can be reached, as far as faults go
+	uint64_t *views;	   // digests of the latest ones, of this life
+	uint32_t view_count, view_capacity;
 };
 
 struct world_options {
@@ -172,6 +172,7 @@ void node_start(
 	struct world *world, uint32_t node, const struct ras_table *table, enum node_memory memory
 );
 // From its next start on it has an address that nobody had; the time after that its first one.
+void node_fini(struct node *node);
 void node_move(struct world *world, uint32_t node);
 // A table of all nodes that are to begin as members.
 struct ras_table *world_table(struct world *world);

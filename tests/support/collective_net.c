@@ -175,8 +175,14 @@ void brake_counted(struct ras *ras, uint64_t origin, const struct census_result 
 	ras->liveness.census.word.members = result->members;
 }
 
-void brake_census_seen(struct ras *ras, uint64_t origin, bool has_vote) {
-	(void)has_vote;
+bool votes_serve_us(const struct ras *ras, const struct collect_request *request) {
+	(void)ras;
+	(void)request;
+	return true;
+}
+
+void brake_census_seen(struct ras *ras, uint64_t origin, bool serves) {
+	(void)serves;
 	ras->liveness.census.starts[0] =
 		(struct census_start){.origin = origin, .at_ns = ras->observed_ns};
 }

@@ -227,18 +227,6 @@ static void answer_at_once(
 	link_send(ras, link, frame, size);
 }
 
-// Whether its origin counts for a majority, as it says itself.
-static bool census_has_vote(const struct collect_request *request) {
-	for (uint32_t n = 0; n < request->skip_count; n++) {
-		struct ras_comm_id entry = collect_skip_at(request, n);
-
-		if (entry.hash == request->origin &&
-		    collect_census_word(&entry) == COLLECT_CENSUS_UNCOUNTED)
-			return false;
-	}
-	return true;
-}
-
 static void
 request_serve(struct ras *ras, struct link *link, const struct collect_request *request) {
 	struct gather *gather = NULL;
@@ -247,7 +235,7 @@ request_serve(struct ras *ras, struct link *link, const struct collect_request *
 	    kind_has_room(ras, request->kind))
 		gather = gather_create(ras, request, link);
 	if (request->kind == COLLECT_KIND_CENSUS)
-		brake_census_seen(ras, request->origin, census_has_vote(request));
+		brake_census_seen(ras, request->origin, votes_serve_us(ras, request));
 	if (gather == NULL) {
 		ras->collective->counters.requests_refused++;
 		answer_at_once(ras, link, request, true);

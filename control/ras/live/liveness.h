@@ -99,8 +99,8 @@ struct census {
 	// Who without a vote missed somebody last, and when two came to that last.
 	struct census_start missing;
 	uint64_t missing_ns;
-	uint32_t ours;		 // members of our own view at the time of `word`
-	uint32_t ended;		 // of them, since: dead, left or forgotten
+	uint32_t ours;	// members of our own view at the time of `word`
+	uint32_t ended; // of them, since: dead, left or forgotten
 	// The latest two that began, of different members, and the latest one of ours.
 	struct census_start starts[CENSUS_COUNTERS];
 	uint64_t own_ns;

@@ -65,25 +65,12 @@ static struct census_start *start_of(struct census *census, uint64_t origin) {
 	return NULL;
 }
 
-// Whose counts we go by. That of one without a vote is of an old view, perhaps; to those who have
-// none themselves it makes no difference.
-static bool steers_us(const struct ras *ras, uint64_t origin, bool has_vote) {
-	uint32_t slot = peers_find(&ras->peers, origin);
-	const struct peer_entry *entry;
-
-	if (votes_has_none(ras))
-		return true;
-	if (slot == RAS_NO_SLOT || !has_vote)
-		return false;
-	entry = ras_entry(ras, slot);
-	return peer_is_member(entry) && (entry->flags & PEER_VOTELESS) == 0;
-}
-
-void brake_census_seen(struct ras *ras, uint64_t origin, bool has_vote) {
+void brake_census_seen(struct ras *ras, uint64_t origin, bool serves) {
 	struct census *census = &ras->liveness.census;
 	struct census_start *start = start_of(census, origin);
 
-	if (census_is_overdue(ras) || !steers_us(ras, origin, has_vote))
+	// To those without a vote no count makes a difference.
+	if (census_is_overdue(ras) || !(serves || votes_has_none(ras)))
 		return;
 	for (uint32_t n = 0; start == NULL && n < CENSUS_COUNTERS; n++) {
 		if (census->starts[n].at_ns <= census->starts[1 - n].at_ns)
@@ -311,7 +298,7 @@ void brake_counted(struct ras *ras, uint64_t origin, const struct census_result 
 
 	if (brake_is_off(ras) || !result_is_plausible(result))
 		return;
-	if (!steers_us(ras, origin, true)) {
+	if (!votes_are_of_voter(ras, origin) && !votes_has_none(ras)) {
 		told_without_vote(ras, origin, result);
 		return;
 	}

@@ -43,12 +43,10 @@ enum brake_hears brake_hears_since(struct ras *ras, uint64_t subject, uint64_t s
 // Ours is a part of no more than half of a view, by a count that is not old: nobody is declared by
 // time here.
 bool brake_waits(const struct ras *ras);
-// A census of that member's came by: with another one's ours is not needed now. It says whether it
-// has a vote.
-void brake_census_seen(struct ras *ras, uint64_t origin, bool has_vote);
+// A census of that member's came by: with another one's ours is not needed now. Who has a vote does
+// not go by one that does not serve, see votes_serve_us().
+void brake_census_seen(struct ras *ras, uint64_t origin, bool serves);
 // Our own census that began then is over; the others are told, with the members of our view.
 void brake_counted_here(struct ras *ras, uint64_t from_ns, struct census_result *result);
-// That member tells that it counted so many of the members of its view. Who has a vote does not go
-// by a count of one that has none: it may not know of the newest view, and lets those vote who were
-// declared dead and do not know it yet, and none of those be opponents who joined meanwhile.
+// That member tells that it counted so many of the members of its view.
 void brake_counted(struct ras *ras, uint64_t origin, const struct census_result *result);

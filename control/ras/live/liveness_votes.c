@@ -32,6 +32,10 @@ uint32_t votes_electorate(const struct ras *ras, const struct census_result *res
 	return result->voters + missed - (uncounted < missed ? uncounted : missed);
 }
 
+static bool is_old(const struct ras *ras, uint64_t at_ns) {
+	return at_ns == 0 || ras->observed_ns - at_ns >= CENSUS_OLD_NS;
+}
+
 // Nobody is missed here, nor by the latest count, which may be of others who see more: but for
 // those who are no members any more since it was made. An old count says nothing.
 static bool is_whole(const struct ras *ras) {
@@ -39,10 +43,8 @@ static bool is_whole(const struct ras *ras) {
 	const uint32_t *counts = ras->peers.state_counts;
 
 	return counts[RAS_SUSPECT] == 0 && counts[RAS_UNREACHABLE] == 0 &&
-	       (census->missing_ns == 0 ||
-		ras->observed_ns - census->missing_ns >= CENSUS_OLD_NS) &&
-	       (census_silent(&census->word) <= census->ended ||
-		ras->observed_ns - census->word.at_ns >= CENSUS_OLD_NS);
+	       (census_silent(&census->word) <= census->ended || is_old(ras, census->word.at_ns)) &&
+	       is_old(ras, census->missing_ns);
 }
 
 // They are missed again after a time in which the view was whole, and vote only later: a gap may be
@@ -365,6 +367,58 @@ static void ended_add(struct ras *ras, struct census_list *list, enum ras_state 
 		);
 		more--;
 	}
+}
+
+static enum collect_census_word word_of(const struct collect_request *request, uint64_t id) {
+	uint32_t low = 0, high = request->skip_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		struct ras_comm_id entry = collect_skip_at(request, middle);
+		enum collect_census_word word = collect_census_word(&entry);
+
+		// Who is asked about may be named again, with what it is.
+		if (entry.hash == id && word != COLLECT_CENSUS_HEARS)
+			return word;
+		if (entry.hash < id || entry.hash == id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return COLLECT_CENSUS_UNKNOWN;
+}
+
+static bool has_vote_in(const struct collect_request *request, uint64_t id) {
+	return word_of(request, id) == COLLECT_CENSUS_UNKNOWN;
+}
+
+bool votes_serve_us(const struct ras *ras, const struct collect_request *request) {
+	const struct liveness *liveness = &ras->liveness;
+	bool anywhere = liveness->taken_count > COLLECT_CENSUS_MAX;
+	uint32_t most = anywhere ? ras->peers.entry_count : liveness->taken_count;
+
+	if (!has_vote_in(request, request->origin))
+		return false;
+	// There was no room for all.
+	if (request->skip_count >= COLLECT_CENSUS_MAX)
+		return true;
+	for (uint32_t n = 0; n < most; n++) {
+		uint32_t slot = anywhere ? n : liveness->taken_slots[n];
+
+		if (lacks_vote(ras, slot) && has_vote_in(request, ras_entry(ras, slot)->record->id))
+			return false;
+	}
+	return true;
+}
+
+bool votes_are_of_voter(const struct ras *ras, uint64_t origin) {
+	uint32_t slot = peers_find(&ras->peers, origin);
+	const struct peer_entry *entry;
+
+	if (slot == RAS_NO_SLOT)
+		return false;
+	entry = ras_entry(ras, slot);
+	return peer_is_member(entry) && (entry->flags & PEER_VOTELESS) == 0;
 }
 
 void votes_ask(struct ras *ras, struct census_list *ret_list) {

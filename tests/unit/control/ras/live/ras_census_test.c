@@ -458,43 +458,87 @@ static void count_of_one_other_is_believed_when_a_second_one_comes_to_the_same(v
 	lone_destroy(lone);
 }
 
+// One whose count serves nobody: it has no vote itself, or asks those for one who have none here.
+static void begin_and_tell(struct lone *lone, bool serves, uint32_t reached) {
+	for (uint32_t peer = 2; peer < 4; peer++) {
+		brake_census_seen(lone->ras, lone_id(lone, peer), serves);
+		told(lone, peer, reached, 8);
+	}
+}
+
 // Found: of two parts the smaller one declared the larger one. One who had been declared dead, and
 // was back, counted by its own view; others who were so asked to let vote who did not know it yet.
-static void count_of_one_without_a_vote_steers_nobody_who_has_one(void **state) {
-	static const struct {
-		bool known, said; // that it has none: here, and by itself
-		enum brake_word word;
-	} rows[] = {
-		{false, false, BRAKE_FREE},
-		{true, false, BRAKE_UNKNOWN},
-		{false, true, BRAKE_UNKNOWN},
-	};
-
+static void count_that_serves_not_steers_only_those_without_a_vote(void **state) {
 	(void)state;
-	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+	for (uint32_t serves = 0; serves < 2; serves++) {
 		struct lone *lone = lone_of(8, 1);
 		struct ras *ras = lone->ras;
 
 		lone_pass(lone, SEC);
 		ras_enter(ras, lone->now_ns);
-		for (uint32_t peer = 2; peer < 4; peer++) {
-			if (rows[n].known)
-				votes_withdraw(ras, peers_find(&ras->peers, lone_id(lone, peer)));
-			brake_census_seen(ras, lone_id(lone, peer), !rows[n].said);
-			told(lone, peer, 7, 8);
-		}
-		assert_int_equal(brake_word(ras, ras->observed_ns, ras->observed_ns), rows[n].word);
+		begin_and_tell(lone, serves, 7);
+		assert_int_equal(
+			brake_word(ras, ras->observed_ns, ras->observed_ns),
+			serves ? BRAKE_FREE : BRAKE_UNKNOWN
+		);
 		// Without a vote we declare nobody, whoever counts.
 		votes_withdraw(ras, ras->self_slot);
 		lone_pass(lone, 4 * SEC);
 		ras_enter(ras, lone->now_ns);
-		for (uint32_t peer = 2; peer < 4; peer++) {
-			brake_census_seen(ras, lone_id(lone, peer), !rows[n].said);
-			told(lone, peer, 7, 8);
-		}
+		begin_and_tell(lone, serves, 7);
 		assert_int_equal(brake_word(ras, ras->observed_ns, ras->observed_ns), BRAKE_HELD);
 		lone_destroy(lone);
 	}
+}
+
+static bool serves(struct lone *lone, const struct census_list *list) {
+	struct collect_request request = {
+		.origin = lone_id(lone, 2),
+		.kind = COLLECT_KIND_CENSUS,
+		.skip_count = list->count,
+	};
+	uint8_t skip[COLLECT_CENSUS_MAX * 24];
+	struct wire_writer writer;
+
+	wire_writer_init(&writer, skip, sizeof(skip));
+	for (uint32_t n = 0; n < list->count; n++) {
+		wire_put_u64(&writer, list->entries[n].hash);
+		wire_put_u64(&writer, list->entries[n].host_hash);
+		wire_put_u64(&writer, list->entries[n].pid_hash);
+	}
+	request.skip = skip;
+	return votes_serve_us(lone->ras, &request);
+}
+
+// Found: whoever had not noticed a gap as others joined let those vote; one that had noticed it
+// went by that count.
+static void count_serves_if_it_asks_nobody_for_a_vote_who_has_none_here(void **state) {
+	struct lone *lone = lone_of(8, 1);
+	struct ras *ras = lone->ras;
+	uint64_t two = lone_id(lone, 2), five = lone_id(lone, 5);
+	uint32_t slot = peers_find(&ras->peers, five);
+	struct census_list lists[] = {
+		{.count = 0},
+		{.count = 1, .entries = {collect_census_entry(five, COLLECT_CENSUS_HEARS)}},
+		{.count = 1, .entries = {collect_census_entry(five, COLLECT_CENSUS_UNCOUNTED)}},
+		{.count = 1, .entries = {collect_census_late(five, 1)}},
+		{.count = 2,
+		 .entries =
+			 {collect_census_entry(five, COLLECT_CENSUS_HEARS),
+			  collect_census_late(five, 1)}},
+		{.count = 1, .entries = {collect_census_entry(two, COLLECT_CENSUS_UNCOUNTED)}},
+	};
+
+	(void)state;
+	lone_pass(lone, SEC);
+	for (size_t n = 0; n < sizeof(lists) / sizeof(lists[0]); n++)
+		assert_int_equal(serves(lone, &lists[n]), lists[n].entries[0].hash != two);
+	ras_enter(ras, lone->now_ns);
+	votes_joined_beside(ras, slot, false);
+	ras_exit(ras);
+	for (size_t n = 0; n < sizeof(lists) / sizeof(lists[0]); n++)
+		assert_int_equal(serves(lone, &lists[n]), n >= 2 && n <= 4);
+	lone_destroy(lone);
 }
 
 // They may see a gap that nobody with a vote does: votes do not come back before it is over.
@@ -658,7 +702,8 @@ static void count_of_one_that_hears_nothing_is_no_brake_for_the_others(void **st
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_falls_silent_after_the_brakes_time_has_a_time_of_its_own),
-		cmocka_unit_test(count_of_one_without_a_vote_steers_nobody_who_has_one),
+		cmocka_unit_test(count_that_serves_not_steers_only_those_without_a_vote),
+		cmocka_unit_test(count_serves_if_it_asks_nobody_for_a_vote_who_has_none_here),
 		cmocka_unit_test(what_two_without_a_vote_miss_keeps_the_view_from_being_whole),
 		cmocka_unit_test(electorate_is_of_votes_and_of_those_missed_who_count),
 		cmocka_unit_test(who_joined_since_the_last_word_of_those_missed_has_no_vote),
