@@ -259,16 +259,8 @@ static uint32_t fault_nodes_of(const struct world *world, uint32_t host) {
 // Deaf or mute.
 static void fault_dark(struct world *world, uint32_t host, bool begins) {
 	for (uint32_t n = 0; n < world->options.nodes; n++) {
-		struct node *node = &world->nodes[n];
-
-		if (world->net.nodes[n].host != host)
-			continue;
-		if (!begins)
-			node->dark_until_ns = world_now(world);
-		else if (node->dark_until_ns != UINT64_MAX) {
-			node->dark_ns = world_now(world);
-			node->dark_until_ns = UINT64_MAX;
-		}
+		if (world->net.nodes[n].host == host)
+			node_dark(&world->nodes[n], begins);
 	}
 }
 

@@ -266,7 +266,7 @@ invariants_sides(const struct world *world, const struct node *node, uint32_t su
 	return sides;
 }
 
-// One that was deaf or mute as the gap began was as far away before.
+// One that was deaf or mute or stood still as the gap began was as far away before.
 static uint64_t apart_ns(const struct world *world, uint32_t node, uint32_t other) {
 	const struct net_node *nodes = world->net.nodes;
 	const struct node *subject = &world->nodes[other];

@@ -576,12 +576,22 @@ void node_leave(struct world *world, uint32_t index) {
 	node_settle(node);
 }
 
+void node_dark(struct node *node, bool begins) {
+	if (!begins) {
+		node->dark_until_ns = world_now(node->world);
+	} else if (node->dark_until_ns != UINT64_MAX) {
+		node->dark_ns = world_now(node->world);
+		node->dark_until_ns = UINT64_MAX;
+	}
+}
+
 void node_freeze(struct world *world, uint32_t index) {
 	struct node *node = &world->nodes[index];
 
 	if (node->state != NODE_UP)
 		return;
 	node->state = NODE_FROZEN;
+	node_dark(node, true);
 	net_process_freeze(&world->net, index);
 	verdicts_frozen(world, node, true);
 }
@@ -593,6 +603,7 @@ void node_thaw(struct world *world, uint32_t index) {
 		return;
 	node->state = NODE_UP;
 	node->healthy_ns = world_now(world);
+	node_dark(node, false);
 	verdicts_frozen(world, node, false);
 	net_process_thaw(&world->net, index);
 	if (node->state == NODE_UP)

@@ -90,7 +90,8 @@ struct node {
 	uint64_t echo_ns;  // until then what it lost may be waited for
 	uint64_t started_ns;
 	uint64_t ended_ns; // its last life that is over
-	// Of the latest time in which its host heard nobody, or nobody heard it; it may last.
+	// Of the latest time in which its host heard nobody, or nobody heard it, or it stood still;
+	// that may last.
 	uint64_t dark_ns, dark_until_ns;
 	uint64_t declared_ns;		  // when somebody last held it for dead, 0 for never
 	struct node_directory *directory; // NULL if nobody remembers members
@@ -179,6 +180,8 @@ struct ras_table *world_table(struct world *world);
 void node_kill(struct world *world, uint32_t node);
 void node_vanish(struct world *world, uint32_t node); // its host is down: the network knows
 void node_leave(struct world *world, uint32_t node);
+// From now on, or no more, nobody hears it or it hears nobody.
+void node_dark(struct node *node, bool begins);
 void node_freeze(struct world *world, uint32_t node);
 void node_thaw(struct world *world, uint32_t node);
 void node_leap(struct world *world, uint32_t node, uint64_t leap_ns);
