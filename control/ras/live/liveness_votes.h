@@ -15,10 +15,10 @@ struct census_list {
 // Of a count of ours that begins now: who hears those who refuse us or are suspected, who has no
 // vote, who is not to be counted.
 void votes_ask(struct ras *ras, struct census_list *ret_list);
-// A count of another one that begins is of use to those with a vote: its origin has one, too, and it
-// asks nobody for a vote who has none here. Else it may be of an old view: it lets those vote who
-// were declared dead and do not know it yet, or who joined beside a gap, and knows of none of those
-// who joined meanwhile as opponents.
+// A count of another one that begins is of use to those with a vote: its origin has one, too, and
+// it asks nobody for a vote who has none here. Else it may be of an old view: it lets those vote
+// who were declared dead and do not know it yet, or who joined beside a gap, and knows of none of
+// those who joined meanwhile as opponents.
 bool votes_serve_us(const struct ras *ras, const struct collect_request *request);
 // The same of a count that ended, by what is known of its origin here.
 bool votes_are_of_voter(const struct ras *ras, uint64_t origin);
