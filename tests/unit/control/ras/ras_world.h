@@ -8,7 +8,7 @@
 
 #include "core/core.h"
 
-#define WORLD_NODES_MAX 40
+#define WORLD_NODES_MAX 128
 #define WORLD_CONNS_MAX 16384
 #define WORLD_EVENTS_MAX 1024
 #define WORLD_DELAY_NS RAS_NS_PER_MS
