@@ -2,8 +2,9 @@
 // The result of a collective: answers in chunks, and who is missing.
 #include "collect/collected.h"
 
-#include "base/sort.h"
 #include "core/core.h"
+
+#include <lib/sort.h>
 
 // Chunks grow with the result: most are a few kilobytes, some are RAS_COLLECT_BYTES_MAX.
 #define CHUNK_BYTES_MIN 4096u

@@ -2,8 +2,7 @@
 // Rows that answers are merged into, in order and without doubles.
 #include "collect/payload_rows.h"
 
-#include "base/sort.h"
-
+#include <lib/sort.h>
 #include <ras/payload.h>
 
 #include <errno.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rows of any size, in the orders that make sorting hard.
-#include "base/sort.h"
-
+#include <lib/sort.h>
 #include <support/cmocka.h>
 
 #include <stdint.h>

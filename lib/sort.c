@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Sorts rows of any size in bounded time and without memory.
-#include "base/sort.h"
+#include <lib/sort.h>
 
 #include <stdint.h>
 #include <string.h>
