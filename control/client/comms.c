@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// COMMS: the communicators of all jobs, one a line.
+// COMMS: the communicators of all jobs, what stands first, with what is wrong below each.
 #include "client/answers.h"
+#include "client/comm_look.h"
+#include "client/happening.h"
 #include "client/listing.h"
+#include "client/names.h"
 #include "client/server.h"
 #include "nccl/status.h"
 
@@ -10,16 +13,24 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct comms {
 	struct listing listing;
 	struct status status; // as STATUS has it
+	struct comm_look look;
+	const struct comm_summary **rows; // by place in the look
+	uint32_t *shown;		  // places, worst first
+	char word[CLIENT_LINE_BYTES_MAX]; // a job or communicator, "" all
 };
 
 static void comms_drop(void *work) {
 	struct comms *comms = work;
 	struct status *status = &comms->status;
 
+	comm_look_fini(&comms->look);
+	free(comms->rows);
+	free(comms->shown);
 	if (status->asked)
 		overlay_forget_question(&status->question);
 	if (status->answer != NULL)
@@ -34,29 +45,39 @@ static void say_head(struct session *session, void *work) {
 
 	text_print(
 		&session->out, "%u communicators, from %u of %u agents in %.3f s\n",
-		status->comms.count, status->answer->result.answered,
+		comms->listing.count, status->answer->result.answered,
 		status->answer->result.member_count, status_seconds(status)
 	);
-	if (status->comms.count > 0)
+	if (comms->listing.count > 0)
 		text_print(
-			&session->out, "\n%-16s %8s %8s %8s %8s %-8s %s\n", "COMMUNICATOR", "SIZE",
-			"RANKS", "MISSING", "NODES", "STATUS", "ERRORS"
+			&session->out, "\n%-16s %-12s %6s %6s %7s %5s %-8s %-7s %s\n",
+			"COMMUNICATOR", "JOB", "SIZE", "RANKS", "MISSING", "NODES", "STATUS",
+			"STATE", "ERRORS"
 		);
 }
 
 static void say_row(struct session *session, void *work, uint32_t n) {
 	const struct comms *comms = work;
-	const struct comm_summary *row = &comms->status.comms.rows[n];
-	struct ras_merged_comm comm;
-	char errors[32];
+	uint32_t place = comms->shown[n];
+	const struct ras_merged_comm *comm = &comms->look.comms[place];
+	const struct comm_summary *row = comms->rows[place];
+	const char *called = comm->job[0] != '\0' ? comm->job : "-";
+	char errors[32], job[RAS_COMM_JOB_BYTES], cell[SHOW_BYTES];
+	char sentence[JOBS_SENTENCE_BYTES];
 
-	ras_comms_at(comms->status.answer->comms, row->place, &comm);
+	names_text(called, strlen(called), job, sizeof(job));
 	text_print(
-		&session->out, "%016" PRIx64 " %8u %8u %8u %8u %-8s %s%s\n", comm.id.hash,
-		row->size, row->rank_count, row->incomplete + row->nocomm, row->nodes,
-		comm_state_name(row->state), comm_error_name(row->errors, errors),
-		comm.collision ? ",COLLISION" : ""
+		&session->out, "%016" PRIx64 " %-12s %6u %6u %7u %5u %-8s %-7s %s%s%s\n",
+		comm->id.hash, session_cell(session, job, 12, cell), row->size, row->rank_count,
+		row->incomplete + row->nocomm, row->nodes, comm_state_name(row->state),
+		jobs_grade_name(comms->look.findings[place].grade),
+		comm_error_name(row->errors, errors), comm->collision ? ",COLLISION" : "",
+		comm->jobs_differ ? ",TWO-JOBS" : ""
 	);
+	if (!comm_look_is_told(&comms->look.findings[place]))
+		return;
+	comm_look_say(&comms->look, place, sentence);
+	happening_wrap(session, 2, 4, sentence);
 }
 
 static json_t *comms_facts(struct session *session, void *work) {
@@ -73,24 +94,28 @@ static json_t *comms_facts(struct session *session, void *work) {
 
 static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	const struct comms *comms = work;
-	const struct comm_summary *row = &comms->status.comms.rows[n];
-	struct ras_merged_comm comm;
+	uint32_t place = comms->shown[n];
+	const struct ras_merged_comm *comm = &comms->look.comms[place];
+	const struct comm_summary *row = comms->rows[place];
 	char hash[32], second[48], errors[32];
+	json_t *object;
 
 	(void)session;
-	ras_comms_at(comms->status.answer->comms, row->place, &comm);
-	snprintf(hash, sizeof(hash), "0x%" PRIx64, comm.id.hash);
+	snprintf(hash, sizeof(hash), "0x%" PRIx64, comm->id.hash);
 	snprintf(
-		second, sizeof(second), "0x%" PRIx64 ":0x%" PRIx64, comm.id.host_hash,
-		comm.id.pid_hash
+		second, sizeof(second), "0x%" PRIx64 ":0x%" PRIx64, comm->id.host_hash,
+		comm->id.pid_hash
 	);
-	return json_pack(
-		"{s:s,s:s,s:i,s:i,s:i,s:i,s:i,s:s,s:s,s:b}", "hash", hash, "secondary_hash", second,
-		"size", (int)row->size, "ranks", (int)row->rank_count, "missing",
-		(int)row->incomplete, "not_members", (int)row->nocomm, "nodes", (int)row->nodes,
-		"status", comm_state_name(row->state), "errors",
-		comm_error_name(row->errors, errors), "collision", comm.collision
+	object = json_pack(
+		"{s:s,s:s,s:o,s:i,s:i,s:i,s:i,s:i,s:s,s:s,s:b}", "hash", hash, "secondary_hash",
+		second, "job", comm->job[0] != '\0' ? json_string(comm->job) : json_null(), "size",
+		(int)row->size, "ranks", (int)row->rank_count, "missing", (int)row->incomplete,
+		"not_members", (int)row->nocomm, "nodes", (int)row->nodes, "status",
+		comm_state_name(row->state), "errors", comm_error_name(row->errors, errors),
+		"collision", comm->collision
 	);
+	json_object_set_new(object, "finding", comm_look_json(&comms->look, place));
+	return object;
 }
 
 static const struct listing_ops ops = {
@@ -100,6 +125,25 @@ static const struct listing_ops ops = {
 	.row = say_row,
 	.row_json = row_json,
 };
+
+static bool choose(struct comms *comms) {
+	const struct comm_table *table = &comms->status.comms;
+
+	comms->rows = calloc((size_t)comms->look.count + 1, sizeof(*comms->rows));
+	comms->shown = calloc((size_t)comms->look.count + 1, sizeof(*comms->shown));
+	if (comms->rows == NULL || comms->shown == NULL || table->count != comms->look.count)
+		return false;
+	for (uint32_t n = 0; n < table->count; n++)
+		comms->rows[table->rows[n].place] = &table->rows[n];
+	for (uint32_t n = 0; n < comms->look.count; n++) {
+		uint32_t place = comms->look.order[n];
+
+		if (comms->word[0] == '\0' ||
+		    comm_look_is_called(&comms->look.comms[place], comms->word))
+			comms->shown[comms->listing.count++] = place;
+	}
+	return true;
+}
 
 static bool comms_step(struct session *session) {
 	struct comms *comms = session->work;
@@ -113,7 +157,13 @@ static bool comms_step(struct session *session) {
 	}
 	if (!comm_table_build(&comms->status))
 		return false;
-	comms->listing.count = comms->status.comms.count;
+	if (comm_look_init(&comms->look, session, comms->status.answer) != 0 || !choose(comms)) {
+		session_fail(
+			session, "there is no memory for %u communicators",
+			ras_comms_count(comms->status.answer->comms)
+		);
+		return true;
+	}
 	session->step = listing_step;
 	return false;
 }
@@ -133,12 +183,12 @@ static void on_answer(struct overlay_question *question, struct overlay_answer *
 void answer_comms(struct session *session, const char *rest) {
 	struct comms *comms;
 
-	(void)rest;
 	if (!session_may_ask(session))
 		return;
 	comms = calloc(1, sizeof(*comms));
 	if (!session_begin(session, NULL, comms_drop, comms))
 		return;
+	snprintf(comms->word, sizeof(comms->word), "%s", rest);
 	comms->listing.ops = &ops;
 	comms->status.session = session;
 	comms->status.question.answered = on_answer;

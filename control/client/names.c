@@ -184,6 +184,19 @@ static void fail_unknown(struct session *session, const char *word) {
 		);
 }
 
+// Two names may share an id; the table holds one of them.
+static bool find(struct session *session, const char *word, struct ras_peer *ret_peer) {
+	return ras_peer_find(session_ras(session), ras_id(word, strlen(word)), ret_peer) == 0 &&
+	       ret_peer->record->name_length == strlen(word) &&
+	       memcmp(ret_peer->record->name, word, strlen(word)) == 0;
+}
+
+bool names_is_known(struct session *session, const char *word) {
+	struct ras_peer peer;
+
+	return find(session, word, &peer);
+}
+
 bool names_first(struct session *session, const char **rest, struct ras_peer *ret_peer) {
 	const struct command *command = &commands[session->verb];
 	char word[CLIENT_LINE_BYTES_MAX];
@@ -196,10 +209,7 @@ bool names_first(struct session *session, const char **rest, struct ras_peer *re
 		);
 		return false;
 	}
-	// Two names may share an id; the table holds one of them.
-	if (ras_peer_find(session_ras(session), ras_id(word, strlen(word)), &peer) < 0 ||
-	    peer.record->name_length != strlen(word) ||
-	    memcmp(peer.record->name, word, strlen(word)) != 0) {
+	if (!find(session, word, &peer)) {
 		fail_unknown(session, word);
 		return false;
 	}

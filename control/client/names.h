@@ -8,6 +8,7 @@
 
 // The one word of `rest`, as a node that is known. Else the session was told what is wrong.
 bool names_only(struct session *session, const char *rest, struct ras_peer *ret_peer);
+bool names_is_known(struct session *session, const char *word);
 // The first word of *rest, which moves on.
 bool names_first(struct session *session, const char **rest, struct ras_peer *ret_peer);
 

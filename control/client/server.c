@@ -2,6 +2,7 @@
 // The client server: its start, its end, and the events it passes on.
 #include "client/server.h"
 
+#include "client/comm_look.h"
 #include "client/connection.h"
 #include "client/listen.h"
 #include "client/remote.h"
@@ -88,6 +89,7 @@ int client_server_create(
 	server->tcp.source.fd = -1;
 	server->local.source.fd = -1;
 	server->owner_fd = -1;
+	server->comm_book = comm_book_create();
 	server->monitors.listener.event = on_event;
 	server->monitors.job.run = tell_monitors;
 	rate_init(&server->asks, config->asks_per_s, config->asks_burst);
@@ -115,6 +117,7 @@ struct client_server *client_server_destroy(struct client_server *server) {
 	while (server->connections != NULL)
 		connection_close(server->connections);
 	listen_stop(server);
+	jobs_book_destroy(server->comm_book);
 	free(server->socket_path);
 	free(server->version);
 	free(server->cluster);

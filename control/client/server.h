@@ -36,5 +36,6 @@ struct client_server {
 	struct rate reads; // bytes that PROBE reads
 	struct monitors monitors;
 	struct connection *connections;
-	struct served *served; // questions of other nodes under way
+	struct served *served;	     // questions of other nodes under way
+	struct jobs_book *comm_book; // who came last in communicators; NULL: no memory for it
 };

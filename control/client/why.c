@@ -3,11 +3,13 @@
 // that means and what will follow.
 #include "client/absent.h"
 #include "client/answers.h"
+#include "client/comm_look.h"
 #include "client/congestion.h"
 #include "client/happening.h"
 #include "client/names.h"
 #include "client/roll.h"
 #include "client/server.h"
+#include "client/why_comm.h"
 #include "client/why_evidence.h"
 #include "client/why_pairs.h"
 
@@ -487,11 +489,23 @@ static bool answer_missing(struct session *session, const char *rest) {
 	return true;
 }
 
+// What is no node, and looks as jobs and communicators are called, is looked for at all nodes.
+static bool answer_job(struct session *session, const char *rest) {
+	char word[CLIENT_LINE_BYTES_MAX];
+
+	if (!command_word(&rest, word, sizeof(word)) || *rest != '\0' ||
+	    names_is_known(session, word) || !comm_look_may_be_called(word))
+		return false;
+	why_comm(session, word);
+	return true;
+}
+
 void answer_why(struct session *session, const char *rest) {
 	const struct ras *ras = session_ras(session);
 	struct story story = {0};
 
-	if (answer_missing(session, rest) || !names_only(session, rest, &story.peer))
+	if (answer_missing(session, rest) || answer_job(session, rest) ||
+	    !names_only(session, rest, &story.peer))
 		return;
 	story.id = story.peer.record->id;
 	names_record(story.peer.record, story.name);

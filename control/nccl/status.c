@@ -21,7 +21,17 @@ static void status_drop(void *work) {
 	if (status->answer != NULL)
 		overlay_answer_put(status->answer);
 	comm_table_fini(&status->comms);
+	comm_look_fini(&status->look);
 	free(status);
+}
+
+// Without memory nothing is said of causes.
+bool status_summarise(struct session *session, struct status *status) {
+	if (!comm_table_build(status))
+		return false;
+	status->judged = status->answer != NULL && status->answer->comms != NULL &&
+			 comm_look_init(&status->look, session, status->answer) == 0;
+	return true;
 }
 
 static bool status_step(struct session *session) {

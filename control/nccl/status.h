@@ -8,6 +8,7 @@
 // Said phase by phase, each of them in steps: merged tables hold a million ranks.
 #pragma once
 
+#include "client/comm_look.h"
 #include "client/session.h"
 #include "nccl/status_comms.h"
 
@@ -22,6 +23,8 @@ struct status {
 	uint32_t comm; // places within a phase
 	uint32_t rank;
 	struct comm_table comms;
+	struct comm_look look; // of all of them; `judged`
+	bool judged;
 };
 
 // One phase: true when it is done.
@@ -29,6 +32,9 @@ typedef bool status_phase_fn(struct session *session, struct status *status);
 // Each ends in NULL.
 extern status_phase_fn *const status_text_phases[];
 extern status_phase_fn *const status_json_phases[];
+
+// The first phase of both: sums up the communicators, and judges them.
+bool status_summarise(struct session *session, struct status *status);
 
 // What text says before anybody is asked, up to and with the title of the communicators.
 void status_say_banner(struct session *session);

@@ -116,6 +116,8 @@ static void sum_up(const struct status *status, uint32_t place, struct comm_summ
 		else
 			row->incomplete++;
 	}
+	row->absent = comm.size - comm.rank_count - comm.missing_count;
+	row->incomplete += row->absent;
 	if (row->incomplete > 0)
 		row->errors |= COMM_INCOMPLETE;
 	if (row->nocomm > 0)
@@ -169,7 +171,7 @@ bool comm_table_build(struct status *status) {
 	if (status->answer == NULL || status->answer->comms == NULL)
 		return true;
 	if (table->rows == NULL) {
-		table->count = ras_comms_settle(status->answer->comms);
+		table->count = ras_comms_count(status->answer->comms);
 		table->rows = calloc((size_t)table->count + 1, sizeof(*table->rows));
 		if (table->rows == NULL) {
 			table->count = 0;

@@ -29,6 +29,7 @@ struct comm_summary {
 	uint32_t place; // in the merge
 	uint32_t size, nodes, per_node_min, per_node_max;
 	uint32_t rank_count, incomplete, nocomm;
+	uint32_t absent; // of the incomplete: nobody knows whose they are
 	enum comm_state state;
 	bool states_differ;
 	uint32_t ops_differ; // a bit per operation

@@ -12,11 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool comms_summarise(struct session *session, struct status *status) {
-	(void)session;
-	return comm_table_build(status);
-}
-
 static bool put_head(struct session *session, struct status *status) {
 	struct overlay *overlay = session->server->overlay;
 	char when[SHOW_BYTES];
@@ -34,6 +29,19 @@ static bool put_head(struct session *session, struct status *status) {
 	return true;
 }
 
+// What NCCL does not tell: the job, what is waited for, the processes that are gone.
+static json_t *status_comm_json(const struct status *status) {
+	uint32_t place = status->comms.rows[status->comm].place;
+	const struct ras_merged_comm *comm = &status->look.comms[place];
+
+	if (!status->judged)
+		return json_null();
+	return json_pack(
+		"{s:o,s:b,s:o}", "job", comm->job[0] != '\0' ? json_string(comm->job) : json_null(),
+		"jobs_differ", comm->jobs_differ, "finding", comm_look_json(&status->look, place)
+	);
+}
+
 static void put_comm_head(struct text *out, const struct ras_merged_comm *comm) {
 	text_print(
 		out,
@@ -42,7 +50,7 @@ static void put_comm_head(struct text *out, const struct ras_merged_comm *comm) 
 		"      \"size\": %u,\n      \"ranks_count\": %u,\n"
 		"      \"missing_ranks_count\": %u,\n      \"ranks\": [",
 		comm->id.hash, comm->id.host_hash, comm->id.pid_hash, comm->size, comm->rank_count,
-		comm->missing_count
+		comm->size - comm->rank_count
 	);
 }
 
@@ -114,7 +122,8 @@ static void put_missing(
 	struct ras_peer peer;
 	bool dead;
 
-	dead = ras_peer_find(session_ras(session), missing->node, &peer) == 0 &&
+	dead = missing->node != 0 &&
+	       ras_peer_find(session_ras(session), missing->node, &peer) == 0 &&
 	       peer.state == RAS_DEAD;
 	show_missing_host(session_ras(session), missing, host);
 	text_print(
@@ -125,22 +134,46 @@ static void put_missing(
 		"            \"considered_dead\": %s\n          }\n        }",
 		first ? "" : ",", missing->rank, host, missing->pid > 0 ? (int)missing->pid : -1,
 		missing->cuda_device, missing->nvml_device,
-		json_truth(!status_node_answered(status, missing->node)), json_truth(dead)
+		json_truth(status == NULL || !status_node_answered(status, missing->node)),
+		json_truth(dead)
 	);
+}
+
+// Ranks that nobody knows anything of: those between the ones that are there and the missing ones.
+static uint32_t put_absent(struct session *session, const struct ras_merged_comm *comm) {
+	const struct ras_comm_missing nobody = {.cuda_device = -1, .nvml_device = -1};
+	uint32_t held = 0, missed = 0, put = comm->missing_count;
+
+	for (uint32_t rank = 0; rank < comm->size; rank++) {
+		struct ras_comm_missing absent = nobody;
+
+		if (held < comm->rank_count && comm->ranks[held].rank.rank == rank) {
+			held++;
+			continue;
+		}
+		if (missed < comm->missing_count && comm->missing[missed].missing.rank == rank) {
+			missed++;
+			continue;
+		}
+		absent.rank = rank;
+		put_missing(session, NULL, &absent, put++ == 0);
+	}
+	return put;
 }
 
 static void put_comm_tail(
 	struct session *session, const struct status *status, const struct ras_merged_comm *comm
 ) {
 	struct text *out = &session->out;
+	uint32_t put;
 
 	text_print(out, "%s],\n      \"missing_ranks\": [", comm->rank_count > 0 ? "\n      " : "");
 	for (uint32_t n = 0; n < comm->missing_count; n++)
 		put_missing(session, status, &comm->missing[n].missing, n == 0);
-	text_print(
-		out, "%s]\n    }%s\n", comm->missing_count > 0 ? "\n      " : "",
-		status->comm + 1 < status->comms.count ? "," : ""
-	);
+	put = put_absent(session, comm);
+	text_print(out, "%s],\n      \"tocsin\": ", put > 0 ? "\n      " : "");
+	text_json(out, status_comm_json(status));
+	text_print(out, "\n    }%s\n", status->comm + 1 < status->comms.count ? "," : "");
 }
 
 // The place is the rank to come; the head goes with rank 0, the tail with the last.
@@ -250,4 +283,4 @@ static bool put_tail(struct session *session, struct status *status) {
 }
 
 status_phase_fn *const status_json_phases[] = {
-	comms_summarise, put_head, put_comms, put_tail, NULL};
+	status_summarise, put_head, put_comms, put_tail, NULL};

@@ -2,6 +2,7 @@
 // Says of a communicator's ranks what is missing, differs or failed.
 #include "nccl/status_ranks.h"
 
+#include "client/happening.h"
 #include "client/names.h"
 #include "nccl/status.h"
 
@@ -244,12 +245,34 @@ static void say_incomplete(
 	text_print(&session->out, "\n");
 }
 
+// Tocsin's own block: STUCK or WAITING, the job, and what is known of the cause.
+static void say_finding(
+	struct session *session,
+	const struct status *status,
+	const struct comm_summary *row,
+	const struct ras_merged_comm *comm
+) {
+	bool stuck = status->look.findings[row->place].grade == JOBS_STUCK;
+	char sentence[JOBS_SENTENCE_BYTES], job[RAS_COMM_JOB_BYTES];
+
+	say_title(session, row, comm, stuck ? "STUCK" : "WAITING");
+	if (comm->job[0] != '\0') {
+		names_text(comm->job, strlen(comm->job), job, sizeof(job));
+		text_print(&session->out, "  Job %s\n", job);
+	}
+	comm_look_say(&status->look, row->place, sentence);
+	happening_wrap(session, 2, 2, sentence);
+	text_print(&session->out, "\n");
+}
+
 void status_say_errors(
 	struct session *session, const struct status *status, const struct comm_summary *row
 ) {
 	struct ras_merged_comm comm;
 
 	ras_comms_at(status->answer->comms, row->place, &comm);
+	if (status->judged && status->look.findings[row->place].grade >= JOBS_WAITING)
+		say_finding(session, status, row, &comm);
 	if (row->incomplete > 0)
 		say_incomplete(session, status, row, &comm);
 	if ((row->errors & COMM_ERROR) == 0)

@@ -123,11 +123,6 @@ void status_say_banner(struct session *session) {
 
 // Communicators
 
-static bool comms_summarise(struct session *session, struct status *status) {
-	(void)session;
-	return comm_table_build(status);
-}
-
 static void
 say_group(struct session *session, const struct status *status, uint32_t first, uint32_t count) {
 	const struct comm_summary *rows = &status->comms.rows[first];
@@ -405,6 +400,6 @@ static bool say_comm_warnings(struct session *session, struct status *status) {
 }
 
 status_phase_fn *const status_text_phases[] = {
-	comms_summarise, say_communicators, say_errors, say_comm_errors,
-	say_warnings,	 say_comm_warnings, NULL,
+	status_summarise, say_communicators, say_errors, say_comm_errors,
+	say_warnings,	  say_comm_warnings, NULL,
 };

@@ -8,7 +8,8 @@ A poll step does not allocate, lock, log or call the system: the release object 
 *_fast.c has no undefined symbol outside hot_symbols.txt and the other *_fast.c. The
 protocol core has no socket, clock, thread or allocator: the objects of control/ras have
 none outside ras_symbols.txt and each other. The same for control/verdict with control/probe and
-verdict_symbols.txt, and, with an allocator, for control/pairing and pairing_symbols.txt.
+verdict_symbols.txt, control/jobs and jobs_symbols.txt, and, with an allocator, for
+control/pairing and pairing_symbols.txt.
 """
 
 import fnmatch
@@ -98,6 +99,8 @@ def main():
         ("the verdict engine asks for nothing outside verdict_symbols.txt",
          objects_test("control/verdict/*.c control/probe/*.c",
                       "control/verdict/*.a.p/*.o", VERDICT)),
+        ("the judgement of jobs asks for nothing outside jobs_symbols.txt",
+         objects_test("control/jobs/*.c", "control/jobs/*.a.p/*.o", JOBS)),
         ("pairing asks for nothing outside pairing_symbols.txt",
          objects_test("control/pairing/*.c", "control/*.a.p/pairing_*.o", PAIRING)),
     ])
@@ -108,5 +111,6 @@ if __name__ == "__main__":
     HOT = ROOT / "tests/house/hot_symbols.txt"
     RAS = ROOT / "tests/house/ras_symbols.txt"
     VERDICT = ROOT / "tests/house/verdict_symbols.txt"
+    JOBS = ROOT / "tests/house/jobs_symbols.txt"
     PAIRING = ROOT / "tests/house/pairing_symbols.txt"
     main()

@@ -1,20 +1,174 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tocsin comms: the communicators of all jobs, collected from all nodes.
+// tocsin comms: the communicators of all jobs, collected from all nodes; with --watch what changes.
 #include "ask/ask.h"
+
+#include <poll.h>
+#include <string.h>
+#include <time.h>
+
+#define WATCH_MS 2000
+#define JOB_BYTES_MAX 128
+#define KEY_BYTES 256
+
+enum {
+	OPTION_JOB,
+	OPTION_WATCH,
+	OPTION_COUNT,
+};
+
+static const struct option_spec options[OPTION_COUNT] = {
+	[OPTION_JOB] =
+		{"job", "ID",
+		 "of this job alone (slurm:1234.0, or 1234), or this communicator (the\n"
+		 "first digits of its hash, at least four)"},
+	[OPTION_WATCH] =
+		{"watch", NULL,
+		 "stay, ask each two seconds, and print a line when a communicator\n"
+		 "comes, goes, or is in another state. With --json each line is one"},
+};
 
 static const char details[] =
 	"All nodes are asked; who has not answered by --timeout (1 s to 3600 s, in whole seconds) is\n"
 	"counted. tocsin status --nccl tells the same as NCCL's own tools do.\n"
+	"\n"
+	"What stands is first, with what is known of the cause: tocsin why JOB, or with the hash of a\n"
+	"communicator, lists its ranks. A communicator is\n"
+	"  moving   some rank moved in the last ten seconds\n"
+	"  quiet    none did, and none is known to wait\n"
+	"  waiting  none did for ten seconds, and some rank waits in an operation\n"
+	"  stuck    the same, and who is waited for does not work, or will never come\n"
+	"  ended    finalized, aborted, or all its processes are gone\n"
 	"\n" ASK_EXIT_STATUS;
 
+static void question_of(const struct arguments *arguments, char *question, size_t size) {
+	const char *job = arguments->values[OPTION_JOB];
+
+	snprintf(question, size, "COMMS%s%s", job != NULL ? " " : "", job != NULL ? job : "");
+}
+
+// Which communicator, and in which state it is: what a change is a change of.
+static void key_of(const json_t *comm, char key[static KEY_BYTES]) {
+	snprintf(
+		key, KEY_BYTES, "%s %s %lld", json_string_value(json_object_get(comm, "hash")),
+		json_string_value(json_object_get(comm, "secondary_hash")),
+		(long long)json_integer_value(json_object_get(comm, "size"))
+	);
+}
+
+static const char *word_of(const json_t *comm, const char *name) {
+	const char *word =
+		json_string_value(json_object_get(json_object_get(comm, "finding"), name));
+
+	return word != NULL ? word : "";
+}
+
+static void print_time(void) {
+	time_t now = time(NULL);
+	struct tm local;
+	char text[32];
+
+	strftime(text, sizeof(text), "%H:%M:%S", localtime_r(&now, &local));
+	printf("%s ", text);
+}
+
+static void print_change(const struct target *target, const json_t *comm, bool gone) {
+	const char *job = json_string_value(json_object_get(comm, "job"));
+	const char *sentence = word_of(comm, "sentence");
+
+	if (target->json) {
+		json_t *line = json_pack("{s:b,s:O}", "gone", gone, "communicator", comm);
+
+		ask_print_json(target, line);
+		json_decref(line);
+		return;
+	}
+	print_time();
+	printf("%s %s: %s%s%s\n", json_string_value(json_object_get(comm, "hash")),
+	       job != NULL ? job : "-", gone ? "gone" : word_of(comm, "state"),
+	       gone || sentence[0] == '\0' ? "" : ": ", gone ? "" : sentence);
+}
+
+static bool is_same(const json_t *before, const json_t *now) {
+	return before != NULL && strcmp(word_of(before, "state"), word_of(now, "state")) == 0 &&
+	       strcmp(word_of(before, "cause"), word_of(now, "cause")) == 0;
+}
+
+// Prints what differs, and makes *before what is now.
+static void print_changes(const struct target *target, const json_t *answer, json_t **before) {
+	json_t *seen = json_object();
+	const char *name;
+	char key[KEY_BYTES];
+	json_t *comm;
+	size_t n;
+
+	json_array_foreach(json_object_get(answer, "communicators"), n, comm) {
+		key_of(comm, key);
+		if (!is_same(json_object_get(*before, key), comm))
+			print_change(target, comm, false);
+		json_object_set(seen, key, comm);
+	}
+	json_object_foreach(*before, name, comm) {
+		if (json_object_get(seen, name) == NULL)
+			print_change(target, comm, true);
+	}
+	json_decref(*before);
+	*before = seen;
+	fflush(stdout);
+}
+
+static int watch(const struct target *target, const char *question) {
+	json_t *before = json_object();
+	struct contact contact;
+	json_t *answer;
+	int err;
+
+	contact_init(&contact, target);
+	err = contact_open(&contact, true);
+	while (err == 0 && (err = contact_json(&contact, question, &answer)) == 0) {
+		print_changes(target, answer, &before);
+		json_decref(answer);
+		if (ferror(stdout))
+			break;
+		poll(NULL, 0, WATCH_MS);
+	}
+	json_decref(before);
+	if (err != 0)
+		err = ask_fail(&contact, err);
+	contact_fini(&contact);
+	return err != 0 ? err : EXIT_NEGATIVE;
+}
+
+static int check_job(const char *job) {
+	if (job == NULL ||
+	    (job[0] != '\0' && strlen(job) <= JOB_BYTES_MAX && strpbrk(job, " \t\r\n") == NULL))
+		return 0;
+	command_complain(
+		"comms", "--job: \"%.40s\" is no job: one word of at most %d bytes", job,
+		JOB_BYTES_MAX
+	);
+	return EXIT_USAGE;
+}
+
 static int comms_run(const struct arguments *arguments) {
-	return ask(&comms_command, arguments, "COMMS", NULL);
+	char question[JOB_BYTES_MAX + 16];
+	struct target target;
+	int status = check_job(arguments->values[OPTION_JOB]);
+
+	if (status != 0)
+		return status;
+	question_of(arguments, question, sizeof(question));
+	if (arguments->values[OPTION_WATCH] == NULL)
+		return ask(&comms_command, arguments, question, NULL);
+	status = target_init(&target, &comms_command, arguments);
+	return status != 0 ? status : watch(&target, question);
 }
 
 const struct command comms_command = {
 	.name = "comms",
-	.summary = "List the communicators of all jobs: sizes, missing ranks, errors",
+	.summary = "List the communicators of all jobs: who is missing, who waits, why",
 	.details = details,
+	.options = options,
+	.option_count = OPTION_COUNT,
 	.target = TARGET_READ,
 	.whole_seconds = true,
 	.run = comms_run,

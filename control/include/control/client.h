@@ -22,7 +22,7 @@
 // Tocsin's own, each answered in the format that was set:
 //
 //	PEERS [state]		HEALTH [node|*]		EVENTS [since]		LINKS
-//	COMMS			WHY node		PING node		COUNTERS
+//	COMMS [job]		WHY node|job|comm	PING node		COUNTERS
 //	DEVICES			PAIRS			PROBE node [count [bytes [us]]]
 //	CHECKS
 //	NODE node command	one of these or a STATUS, put to another node

@@ -68,14 +68,15 @@ static void skip_add(struct ras *ras, struct gather_skip *skip, const struct ras
 
 static void skip_listed(const struct share *share, const void *payload, size_t size) {
 	struct ras_comm_missing missing;
-	struct ras_comm_rank rank;
+	struct ras_comm_rank rank = {0};
 	struct wire_reader reader;
 	struct ras_comm head;
 
 	wire_reader_init(&reader, payload, size);
 	while (ras_comm_get(&reader, &head) == 0) {
+		rank = (struct ras_comm_rank){0};
 		for (uint32_t n = 0; n < head.rank_count; n++)
-			ras_comm_get_rank(&reader, head.size, &rank);
+			ras_comm_get_rank(&reader, &head, &rank, &rank);
 		for (uint32_t n = 0; n < head.missing_count; n++)
 			ras_comm_get_missing(&reader, head.size, &missing);
 		if (head.missing_count > 0 && wire_reader_ok(&reader))

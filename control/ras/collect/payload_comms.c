@@ -1,12 +1,36 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The rows of communicators on the wire. payload_comms_merge.c puts them together.
+//
+//	row     3 × u64 id, u32 size, u32 config, string job, u8 count, signatures,
+//	        recent, u32 ranks, u32 missing, the ranks, the missing ones
+//	signature  u8 kind, u8 datatype, varint root + 1, varint count
+//	recent  u8 count; if any: varint first, an index of four bits each
+//	rank    u8 length of what follows, varints of rank and pid (as the difference to the
+//	        one before, its sign in bit 0), u16 what is told, u8 flags, u8 knows,
+//	        u8 process state, varints launched, launched - started, started - completed,
+//	        idle_ms, then what is told, in the order of its bits
+//
+// A newer version may append to a rank.
 #include "collect/payload_rows.h"
 
 #include <lib/wire.h>
 #include <ras/payload.h>
 
-#define RANK_BYTES_MIN (2 + RAS_COMM_OPS + 3 + 4)
+#define SIGNATURE_BYTES_MIN 4
+#define RANK_BYTES_MIN 12
 #define MISSING_BYTES_MIN (2 + 8 + 1 + 4)
+
+// What a rank tells beside what all tell.
+#define TOLD_WORKED 0x0001u  // varint worked_ms
+#define TOLD_ERRORS 0x0002u  // u8 init_state, u8 async_error
+#define TOLD_DEVICES 0x0004u // varints of cuda_device + 1, nvml_device + 1
+#define TOLD_EXIT 0x0008u    // u8 exit_cause, u32 exit_value, varint exited_ms
+#define TOLD_PAIR 0x0010u    // varints pair_launched, pair_launched - pair_completed
+#define TOLD_WAITS 0x0020u   // u8 count, bytes
+#define TOLD_RECENT 0x0040u  // recent
+#define TOLD_ONE_OP 0x0080u  // of the operations below one was launched, as often as all
+#define TOLD_OPS 0x0100u     // the first of RAS_COMM_OPS bits: varint launched
+#define TOLD_ALL (TOLD_OPS - 1 + ((1u << RAS_COMM_OPS) - 1) * TOLD_OPS)
 
 int ras_comm_id_compare(const struct ras_comm_id *a, const struct ras_comm_id *b) {
 	int order = payload_compare_u64(a->hash, b->hash);
@@ -29,16 +53,116 @@ static size_t address_bytes(uint8_t family) {
 	}
 }
 
-static void put_rank(struct wire_writer *writer, const struct ras_comm_rank *rank) {
-	wire_put_varint(writer, rank->rank);
-	wire_put_varint(writer, rank->pid);
-	for (uint32_t n = 0; n < RAS_COMM_OPS; n++)
-		wire_put_varint(writer, rank->ops[n]);
-	wire_put_u8(writer, rank->init_state);
-	wire_put_u8(writer, rank->async_error);
-	wire_put_u8(writer, rank->flags);
-	wire_put_u16(writer, (uint16_t)rank->cuda_device);
-	wire_put_u16(writer, (uint16_t)rank->nvml_device);
+static void put_recent(struct wire_writer *writer, const struct ras_comm_recent *recent) {
+	must(recent->count <= RAS_COMM_RECENT);
+	wire_put_u8(writer, recent->count);
+	if (recent->count == 0)
+		return;
+	wire_put_varint(writer, recent->first);
+	for (uint32_t n = 0; n < recent->count; n += 2)
+		wire_put_u8(
+			writer, (uint8_t
+				)(recent->index[n] |
+				  (n + 1 < recent->count ? recent->index[n + 1] << 4 : 0))
+		);
+}
+
+// The bit of the one operation that all launches were of; 0 if there is none.
+static uint32_t only_op(const struct ras_comm_rank *rank) {
+	for (uint32_t n = 0; n < RAS_COMM_OPS; n++) {
+		if (rank->ops[n] != 0)
+			return rank->ops[n] == rank->launched ? TOLD_ONE_OP | TOLD_OPS << n : 0;
+	}
+	return 0;
+}
+
+static uint32_t told_of(const struct ras_comm_rank *rank) {
+	uint32_t told = only_op(rank);
+
+	for (uint32_t n = 0; (told & TOLD_ONE_OP) == 0 && n < RAS_COMM_OPS; n++)
+		told |= rank->ops[n] != 0 ? TOLD_OPS << n : 0;
+	told |= rank->worked_ms != 0 ? TOLD_WORKED : 0;
+	told |= rank->init_state != 0 || rank->async_error != 0 ? TOLD_ERRORS : 0;
+	told |= rank->cuda_device != -1 || rank->nvml_device != -1 ? TOLD_DEVICES : 0;
+	told |= (rank->flags & RAS_RANK_EXITED) != 0 ? TOLD_EXIT : 0;
+	told |= rank->pair_launched != 0 ? TOLD_PAIR : 0;
+	told |= rank->wait_count != 0 ? TOLD_WAITS : 0;
+	told |= rank->recent.count != 0 ? TOLD_RECENT : 0;
+	return told;
+}
+
+static void put_ops(struct wire_writer *writer, uint32_t told, const struct ras_comm_rank *rank) {
+	if ((told & TOLD_ONE_OP) != 0)
+		return;
+	for (uint32_t n = 0; n < RAS_COMM_OPS; n++) {
+		if ((told & TOLD_OPS << n) != 0)
+			wire_put_varint(writer, rank->ops[n]);
+	}
+}
+
+static void put_told(struct wire_writer *writer, uint32_t told, const struct ras_comm_rank *rank) {
+	if ((told & TOLD_WORKED) != 0)
+		wire_put_varint(writer, rank->worked_ms);
+	if ((told & TOLD_ERRORS) != 0) {
+		wire_put_u8(writer, rank->init_state);
+		wire_put_u8(writer, rank->async_error);
+	}
+	if ((told & TOLD_DEVICES) != 0) {
+		wire_put_varint(writer, (uint64_t)((int64_t)rank->cuda_device + 1));
+		wire_put_varint(writer, (uint64_t)((int64_t)rank->nvml_device + 1));
+	}
+	if ((told & TOLD_EXIT) != 0) {
+		wire_put_u8(writer, rank->exit_cause);
+		wire_put_u32(writer, (uint32_t)rank->exit_value);
+		wire_put_varint(writer, rank->exited_ms);
+	}
+	if ((told & TOLD_PAIR) != 0) {
+		wire_put_varint(writer, rank->pair_launched);
+		wire_put_varint(writer, rank->pair_launched - rank->pair_completed);
+	}
+	if ((told & TOLD_WAITS) != 0) {
+		wire_put_u8(writer, rank->wait_count);
+		wire_put_bytes(writer, rank->waits, rank->wait_count);
+	}
+	if ((told & TOLD_RECENT) != 0)
+		put_recent(writer, &rank->recent);
+	put_ops(writer, told, rank);
+}
+
+// The sign in bit 0, so that small differences are short whichever way they go.
+static uint64_t step_code(uint32_t value, uint32_t before) {
+	return value >= before ? (uint64_t)(value - before) << 1
+			       : (uint64_t)(before - value) << 1 | 1;
+}
+
+static void put_rank(
+	struct wire_writer *writer,
+	const struct ras_comm_rank *before,
+	const struct ras_comm_rank *rank
+) {
+	uint32_t told = told_of(rank);
+	struct wire_writer rest;
+	uint8_t row[UINT8_MAX];
+	size_t used;
+
+	must(rank->completed <= rank->started && rank->started <= rank->launched);
+	must(rank->pair_completed <= rank->pair_launched);
+	must(rank->wait_count <= RAS_COMM_WAITS);
+	wire_writer_init(&rest, row, sizeof(row));
+	wire_put_varint(&rest, step_code(rank->rank, before->rank));
+	wire_put_varint(&rest, step_code(rank->pid, before->pid));
+	wire_put_u16(&rest, (uint16_t)told);
+	wire_put_u8(&rest, rank->flags);
+	wire_put_u8(&rest, rank->knows);
+	wire_put_u8(&rest, rank->process_state);
+	wire_put_varint(&rest, rank->launched);
+	wire_put_varint(&rest, rank->launched - rank->started);
+	wire_put_varint(&rest, rank->started - rank->completed);
+	wire_put_varint(&rest, rank->idle_ms);
+	put_told(&rest, told, rank);
+	must(wire_writer_finish(&rest, &used) == 0); // all of it at its longest is shorter
+	wire_put_u8(writer, (uint8_t)used);
+	wire_put_bytes(writer, row, used);
 }
 
 static void put_missing(struct wire_writer *writer, const struct ras_comm_missing *missing) {
@@ -51,24 +175,96 @@ static void put_missing(struct wire_writer *writer, const struct ras_comm_missin
 	wire_put_u16(writer, (uint16_t)missing->nvml_device);
 }
 
-int ras_comm_put(struct wire_writer *writer, const struct ras_comm *comm) {
-	struct wire_writer before = *writer;
-	size_t used;
-
+static void put_head(struct wire_writer *writer, const struct ras_comm *comm) {
 	wire_put_u64(writer, comm->id.hash);
 	wire_put_u64(writer, comm->id.host_hash);
 	wire_put_u64(writer, comm->id.pid_hash);
 	wire_put_u32(writer, comm->size);
+	wire_put_u32(writer, comm->config);
+	wire_put_string(writer, comm->job, strnlen(comm->job, sizeof(comm->job)));
+	wire_put_u8(writer, comm->signature_count);
+	for (uint32_t n = 0; n < comm->signature_count; n++) {
+		const struct ras_comm_signature *signature = &comm->signatures[n];
+
+		wire_put_u8(writer, signature->kind);
+		wire_put_u8(writer, signature->datatype);
+		wire_put_varint(writer, (uint64_t)((int64_t)signature->root + 1));
+		wire_put_varint(writer, signature->count);
+	}
+	put_recent(writer, &comm->recent);
 	wire_put_u32(writer, comm->rank_count);
 	wire_put_u32(writer, comm->missing_count);
+}
+
+int ras_comm_put(struct wire_writer *writer, const struct ras_comm *comm) {
+	static const struct ras_comm_rank none;
+	struct wire_writer before = *writer;
+	size_t used;
+
+	must(comm->signature_count <= RAS_COMM_SIGNATURES);
+	put_head(writer, comm);
 	for (uint32_t n = 0; n < comm->rank_count; n++)
-		put_rank(writer, &comm->ranks[n]);
+		put_rank(writer, n > 0 ? &comm->ranks[n - 1] : &none, &comm->ranks[n]);
 	for (uint32_t n = 0; n < comm->missing_count; n++)
 		put_missing(writer, &comm->missing[n]);
 	if (wire_writer_finish(writer, &used) == 0)
 		return 0;
 	*writer = before;
 	return -EMSGSIZE;
+}
+
+static uint64_t get_below(struct wire_reader *reader, uint64_t limit) {
+	uint64_t value = wire_get_varint(reader);
+
+	if (value < limit)
+		return value;
+	wire_reader_fail(reader, -EBADMSG);
+	return 0;
+}
+
+static uint32_t get_u32(struct wire_reader *reader) {
+	return (uint32_t)get_below(reader, UINT64_C(1) << 32);
+}
+
+static uint8_t get_count(struct wire_reader *reader, uint8_t limit) {
+	uint8_t count = wire_get_u8(reader);
+
+	if (count <= limit)
+		return count;
+	wire_reader_fail(reader, -EBADMSG);
+	return 0;
+}
+
+static void get_recent(
+	struct wire_reader *reader, uint32_t signature_count, struct ras_comm_recent *ret_recent
+) {
+	uint8_t byte = 0;
+
+	ret_recent->count = get_count(reader, RAS_COMM_RECENT);
+	if (ret_recent->count == 0)
+		return;
+	ret_recent->first = wire_get_varint(reader);
+	if (ret_recent->first == 0 || ret_recent->first > UINT64_MAX - RAS_COMM_RECENT)
+		wire_reader_fail(reader, -EBADMSG);
+	for (uint32_t n = 0; n < ret_recent->count; n++) {
+		byte = n % 2 == 0 ? wire_get_u8(reader) : byte >> 4;
+		ret_recent->index[n] = byte & 0x0f;
+		if (ret_recent->index[n] >= signature_count)
+			wire_reader_fail(reader, -EBADMSG);
+	}
+}
+
+static void get_signatures(struct wire_reader *reader, struct ras_comm *head) {
+	head->signature_count = get_count(reader, RAS_COMM_SIGNATURES);
+	for (uint32_t n = 0; n < head->signature_count; n++) {
+		struct ras_comm_signature *signature = &head->signatures[n];
+
+		signature->kind = wire_get_u8(reader);
+		signature->datatype = wire_get_u8(reader);
+		signature->root = (int32_t)((int64_t)get_below(reader, UINT64_C(1) << 31) - 1);
+		signature->count = wire_get_varint(reader);
+	}
+	get_recent(reader, head->signature_count, &head->recent);
 }
 
 int ras_comm_get(struct wire_reader *reader, struct ras_comm *ret_head) {
@@ -82,6 +278,9 @@ int ras_comm_get(struct wire_reader *reader, struct ras_comm *ret_head) {
 	head.size = wire_get_u32(reader);
 	if (head.size == 0 || head.size > RAS_COMM_SIZE_MAX)
 		wire_reader_fail(reader, -EBADMSG);
+	head.config = wire_get_u32(reader);
+	(void)wire_get_string(reader, head.job, sizeof(head.job));
+	get_signatures(reader, &head);
 	// The missing count stands before the ranks, so only the larger of the two bounds it.
 	head.rank_count = wire_get_count_u32(reader, head.size, RANK_BYTES_MIN);
 	head.missing_count =
@@ -94,35 +293,94 @@ int ras_comm_get(struct wire_reader *reader, struct ras_comm *ret_head) {
 
 // A device number, or -1 for unknown.
 static int16_t get_device(struct wire_reader *reader) {
-	int16_t device = (int16_t)wire_get_u16(reader);
-
-	if (device < -1)
-		wire_reader_fail(reader, -EBADMSG);
-	return device;
+	return (int16_t)(get_below(reader, (1 << 15) + 1) - 1);
 }
 
-static uint32_t get_u32_below(struct wire_reader *reader, uint64_t limit) {
-	uint64_t value = wire_get_varint(reader);
+static void get_ops(struct wire_reader *reader, uint32_t told, struct ras_comm_rank *rank) {
+	for (uint32_t n = 0; n < RAS_COMM_OPS; n++) {
+		if ((told & TOLD_OPS << n) == 0)
+			continue;
+		if ((told & TOLD_ONE_OP) != 0)
+			rank->ops[n] = rank->launched;
+		else
+			rank->ops[n] = wire_get_varint(reader);
+	}
+}
 
-	if (value >= limit)
+static void get_told(
+	struct wire_reader *reader,
+	const struct ras_comm *head,
+	uint32_t told,
+	struct ras_comm_rank *rank
+) {
+	if ((told & TOLD_WORKED) != 0)
+		rank->worked_ms = get_u32(reader);
+	if ((told & TOLD_ERRORS) != 0) {
+		rank->init_state = wire_get_u8(reader);
+		rank->async_error = wire_get_u8(reader);
+	}
+	if ((told & TOLD_DEVICES) != 0) {
+		rank->cuda_device = get_device(reader);
+		rank->nvml_device = get_device(reader);
+	}
+	if ((told & TOLD_EXIT) != 0) {
+		rank->exit_cause = wire_get_u8(reader);
+		rank->exit_value = (int32_t)wire_get_u32(reader);
+		rank->exited_ms = get_u32(reader);
+	}
+	if ((told & TOLD_PAIR) != 0) {
+		rank->pair_launched = wire_get_varint(reader);
+		rank->pair_completed = rank->pair_launched - wire_get_varint(reader);
+	}
+	if ((told & TOLD_WAITS) != 0) {
+		rank->wait_count = get_count(reader, RAS_COMM_WAITS);
+		wire_get_bytes(reader, rank->waits, rank->wait_count);
+	}
+	if ((told & TOLD_RECENT) != 0)
+		get_recent(reader, head->signature_count, &rank->recent);
+	get_ops(reader, told, rank);
+	// A difference that is larger than what it is taken from wraps around.
+	if (rank->pair_completed > rank->pair_launched)
 		wire_reader_fail(reader, -EBADMSG);
-	return (uint32_t)value;
+}
+
+static uint32_t get_step(struct wire_reader *reader, uint32_t before, uint64_t limit) {
+	uint64_t code = wire_get_varint(reader);
+	uint64_t value = (code & 1) != 0 ? before - (code >> 1) : before + (code >> 1);
+
+	if (value < limit)
+		return (uint32_t)value;
+	wire_reader_fail(reader, -EBADMSG);
+	return 0;
 }
 
 int ras_comm_get_rank(
-	struct wire_reader *reader, uint32_t comm_size, struct ras_comm_rank *ret_rank
+	struct wire_reader *reader,
+	const struct ras_comm *head,
+	const struct ras_comm_rank *before,
+	struct ras_comm_rank *ret_rank
 ) {
-	struct ras_comm_rank rank = {0};
+	struct ras_comm_rank rank = {.cuda_device = -1, .nvml_device = -1};
+	struct wire_reader row;
+	uint32_t told;
 
-	rank.rank = get_u32_below(reader, comm_size);
-	rank.pid = get_u32_below(reader, UINT64_C(1) << 32);
-	for (uint32_t n = 0; n < RAS_COMM_OPS; n++)
-		rank.ops[n] = wire_get_varint(reader);
-	rank.init_state = wire_get_u8(reader);
-	rank.async_error = wire_get_u8(reader);
-	rank.flags = wire_get_u8(reader);
-	rank.cuda_device = get_device(reader);
-	rank.nvml_device = get_device(reader);
+	wire_reader_sub(reader, wire_get_u8(reader), &row);
+	rank.rank = get_step(&row, before->rank, head->size);
+	rank.pid = get_step(&row, before->pid, UINT64_C(1) << 32);
+	told = wire_get_u16(&row);
+	rank.flags = wire_get_u8(&row);
+	rank.knows = wire_get_u8(&row);
+	rank.process_state = wire_get_u8(&row);
+	rank.launched = wire_get_varint(&row);
+	rank.started = rank.launched - wire_get_varint(&row);
+	rank.completed = rank.started - wire_get_varint(&row);
+	if (rank.started > rank.launched || rank.completed > rank.started)
+		wire_reader_fail(&row, -EBADMSG);
+	rank.idle_ms = get_u32(&row);
+	get_told(&row, head, told & TOLD_ALL, &rank);
+	// What a newer version tells behind it is left unread.
+	if (!wire_reader_ok(&row))
+		wire_reader_fail(reader, wire_reader_error(&row));
 	if (!wire_reader_ok(reader))
 		return wire_reader_error(reader);
 	*ret_rank = rank;
@@ -134,15 +392,17 @@ int ras_comm_get_missing(
 ) {
 	struct ras_comm_missing missing = {0};
 
-	missing.rank = get_u32_below(reader, comm_size);
-	missing.pid = get_u32_below(reader, UINT64_C(1) << 32);
+	missing.rank = (uint32_t)get_below(reader, comm_size);
+	missing.pid = get_u32(reader);
 	missing.node = wire_get_u64(reader);
 	missing.family = wire_get_u8(reader);
 	if (missing.family != 0 && address_bytes(missing.family) == 0)
 		wire_reader_fail(reader, -EBADMSG);
 	wire_get_bytes(reader, missing.address, address_bytes(missing.family));
-	missing.cuda_device = get_device(reader);
-	missing.nvml_device = get_device(reader);
+	missing.cuda_device = (int16_t)wire_get_u16(reader);
+	missing.nvml_device = (int16_t)wire_get_u16(reader);
+	if (missing.cuda_device < -1 || missing.nvml_device < -1)
+		wire_reader_fail(reader, -EBADMSG);
 	if (!wire_reader_ok(reader))
 		return wire_reader_error(reader);
 	*ret_missing = missing;

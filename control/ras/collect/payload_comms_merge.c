@@ -3,10 +3,11 @@
 //
 // Three tables, each sorted by (id, size): the communicators seen, their ranks, and the ranks
 // somebody missed. Settling folds each table and drops the missing ranks that have arrived, so
-// that what stays missing is what no node has.
+// that what stays missing is what no node has. Signatures stay where they came; ranks say where.
 #include "collect/payload_rows.h"
 
 #include <lib/must.h>
+#include <lib/sort.h>
 #include <lib/wire.h>
 #include <ras/payload.h>
 
@@ -14,14 +15,17 @@ struct comm_row {
 	struct ras_comm_id id;
 	uint32_t size;
 	bool collision; // another size goes by the same id
+	bool jobs_differ;
+	char job[RAS_COMM_JOB_BYTES];
 	uint32_t rank_from, rank_count;
 	uint32_t missing_from, missing_count;
 };
 
 struct ras_comms {
-	struct payload_rows comms;   // struct comm_row
-	struct payload_rows ranks;   // struct ras_merged_rank
-	struct payload_rows missing; // struct ras_merged_missing
+	struct payload_rows comms;	// struct comm_row
+	struct payload_rows ranks;	// struct ras_merged_rank
+	struct payload_rows missing;	// struct ras_merged_missing
+	struct payload_rows signatures; // struct ras_comm_signature
 	uint64_t duplicates;
 };
 
@@ -36,11 +40,22 @@ static int compare_comm(
 	return order != 0 ? order : payload_compare_u64(a_size, b_size);
 }
 
-static int comm_compare(const void *a, const void *b) {
+static int comm_same(const void *a, const void *b) {
 	const struct comm_row *left = a;
 	const struct comm_row *right = b;
 
 	return compare_comm(&left->id, left->size, &right->id, right->size);
+}
+
+// Of several rows of one communicator the last by its job's name comes first: "" is the least.
+static int comm_compare(const void *a, const void *b) {
+	const struct comm_row *left = a;
+	const struct comm_row *right = b;
+	int order = comm_same(a, b);
+
+	if (order == 0)
+		order = memcmp(right->job, left->job, sizeof(left->job));
+	return order != 0 ? order : right->jobs_differ - left->jobs_differ;
 }
 
 static int rank_same(const void *a, const void *b) {
@@ -63,6 +78,14 @@ static int rank_compare(const void *a, const void *b) {
 		order = payload_compare_u64(left->node, right->node);
 	if (order == 0)
 		order = payload_compare_u64(l->pid, r->pid);
+	if (order == 0)
+		order = payload_compare_u64(r->launched, l->launched);
+	if (order == 0)
+		order = payload_compare_u64(r->started, l->started);
+	if (order == 0)
+		order = payload_compare_u64(r->completed, l->completed);
+	if (order == 0)
+		order = payload_compare_u64(l->idle_ms, r->idle_ms);
 	for (uint32_t n = 0; order == 0 && n < RAS_COMM_OPS; n++)
 		order = payload_compare_u64(l->ops[n], r->ops[n]);
 	if (order == 0)
@@ -111,6 +134,7 @@ int ras_comms_create(const struct ras_memory *memory, struct ras_comms **ret_com
 	payload_rows_init(&comms->comms, memory, sizeof(struct comm_row));
 	payload_rows_init(&comms->ranks, memory, sizeof(struct ras_merged_rank));
 	payload_rows_init(&comms->missing, memory, sizeof(struct ras_merged_missing));
+	payload_rows_init(&comms->signatures, memory, sizeof(struct ras_comm_signature));
 	*ret_comms = comms;
 	return 0;
 }
@@ -124,8 +148,17 @@ struct ras_comms *ras_comms_destroy(struct ras_comms *comms) {
 	payload_rows_fini(&comms->comms);
 	payload_rows_fini(&comms->ranks);
 	payload_rows_fini(&comms->missing);
+	payload_rows_fini(&comms->signatures);
 	memory.release(memory.ctx, comms, sizeof(*comms));
 	return NULL;
+}
+
+static int add_signatures(struct ras_comms *comms, const struct ras_comm *head) {
+	int err = 0;
+
+	for (uint32_t n = 0; err == 0 && n < head->signature_count; n++)
+		err = payload_rows_add(&comms->signatures, &head->signatures[n]);
+	return err;
 }
 
 static int add_ranks(
@@ -134,11 +167,22 @@ static int add_ranks(
 	const struct ras_comm *head,
 	struct wire_reader *reader
 ) {
-	struct ras_merged_rank row = {.comm = head->id, .comm_size = head->size, .node = node};
-	int err = 0;
+	struct ras_merged_rank row = {
+		.comm = head->id,
+		.comm_size = head->size,
+		.config = head->config,
+		.node = node,
+		.signatures = comms->signatures.count,
+	};
+	struct ras_comm_rank before = {0};
+	int err;
 
+	err = add_signatures(comms, head);
 	for (uint32_t n = 0; err == 0 && n < head->rank_count; n++) {
-		err = ras_comm_get_rank(reader, head->size, &row.rank);
+		err = ras_comm_get_rank(reader, head, &before, &row.rank);
+		before = row.rank;
+		if (row.rank.recent.count == 0)
+			row.rank.recent = head->recent;
 		if (err == 0)
 			err = payload_rows_add(&comms->ranks, &row);
 	}
@@ -168,6 +212,7 @@ static int add_comm(struct ras_comms *comms, uint64_t node, struct wire_reader *
 		return err;
 	row.id = head.id;
 	row.size = head.size;
+	memcpy(row.job, head.job, strlen(head.job)); // the rest is zero, so that rows compare
 	err = payload_rows_add(&comms->comms, &row);
 	if (err == 0)
 		err = add_ranks(comms, node, &head, reader);
@@ -180,6 +225,7 @@ int ras_comms_add(struct ras_comms *comms, const struct ras_collected_part *part
 	uint32_t comms_before = comms->comms.count;
 	uint32_t ranks_before = comms->ranks.count;
 	uint32_t missing_before = comms->missing.count;
+	uint32_t signatures_before = comms->signatures.count;
 	struct wire_reader reader;
 	int err = 0;
 
@@ -191,6 +237,7 @@ int ras_comms_add(struct ras_comms *comms, const struct ras_collected_part *part
 	comms->comms.count = comms_before;
 	comms->ranks.count = ranks_before;
 	comms->missing.count = missing_before;
+	comms->signatures.count = signatures_before;
 	return err;
 }
 
@@ -250,11 +297,30 @@ static int missing_belongs(const void *row, const struct comm_row *comm) {
 	return compare_comm(&missing->comm, missing->comm_size, &comm->id, comm->size);
 }
 
+static bool names_another(const struct comm_row *row, const struct comm_row *first) {
+	return row->job[0] != '\0' && strcmp(first->job, row->job) != 0;
+}
+
+// Before rows of one communicator become one: whether they name different jobs.
+static void mark_jobs(struct ras_comms *comms) {
+	struct comm_row *first = NULL;
+
+	for (uint32_t n = 0; n < comms->comms.count; n++) {
+		struct comm_row *row = comm_at(comms, n);
+
+		if (first == NULL || comm_same(first, row) != 0)
+			first = row;
+		first->jobs_differ |= row->jobs_differ || names_another(row, first);
+	}
+}
+
 uint32_t ras_comms_settle(struct ras_comms *comms) {
 	uint32_t rank = 0;
 	uint32_t missing = 0;
 
-	payload_rows_settle(&comms->comms, comm_compare, comm_compare);
+	sort_rows(comms->comms.rows, comms->comms.count, sizeof(struct comm_row), comm_compare);
+	mark_jobs(comms);
+	payload_rows_settle(&comms->comms, comm_compare, comm_same);
 	comms->duplicates += payload_rows_settle(&comms->ranks, rank_compare, rank_same);
 	payload_rows_settle(&comms->missing, missing_compare, missing_same);
 	drop_arrived(comms);
@@ -276,6 +342,10 @@ uint32_t ras_comms_settle(struct ras_comms *comms) {
 	return comms->comms.count;
 }
 
+uint32_t ras_comms_count(const struct ras_comms *comms) {
+	return comms->comms.count;
+}
+
 void ras_comms_at(const struct ras_comms *comms, uint32_t n, struct ras_merged_comm *ret_comm) {
 	const struct comm_row *row;
 
@@ -284,12 +354,16 @@ void ras_comms_at(const struct ras_comms *comms, uint32_t n, struct ras_merged_c
 	ret_comm->id = row->id;
 	ret_comm->size = row->size;
 	ret_comm->collision = row->collision;
+	ret_comm->jobs_differ = row->jobs_differ;
+	ret_comm->job = row->job;
 	ret_comm->rank_count = row->rank_count;
 	ret_comm->missing_count = row->missing_count;
 	ret_comm->ranks =
 		row->rank_count > 0 ? payload_rows_at(&comms->ranks, row->rank_from) : NULL;
 	ret_comm->missing =
 		row->missing_count > 0 ? payload_rows_at(&comms->missing, row->missing_from) : NULL;
+	ret_comm->signatures =
+		comms->signatures.count > 0 ? payload_rows_at(&comms->signatures, 0) : NULL;
 }
 
 uint64_t ras_comms_duplicates(const struct ras_comms *comms) {

@@ -27,10 +27,13 @@ enum jobs_kind {
 	JOBS_KINDS,
 };
 
-#define JOBS_DATATYPE_UNKNOWN 255 // below it NCCL's numbers: 0 int8, 1 uint8, ... 9 bfloat16
+// "AllReduce"; "unknown" for a number that is none.
+const char *jobs_kind_name(uint32_t kind);
 
-#define JOBS_RANKS_MAX (1u << 20) // of a communicator
-#define JOBS_SIGNATURES 16	  // the last collective operations of a rank
+#define JOBS_DATATYPE_UNKNOWN 255 // below it NCCL's numbers: 0 int8, 1 uint8, ... 9 bfloat16
+const char *jobs_datatype_name(uint32_t datatype);
+
+#define JOBS_SIGNATURES 16 // the last collective operations of a rank
 #define JOBS_WORK_WINDOW_NS UINT64_C(10000000000)
 #define JOBS_ID_BYTES 64 // "slurm:1234.0"
 #define JOBS_WCHAN_BYTES 32
@@ -58,6 +61,8 @@ enum jobs_process_state {
 	JOBS_PROCESS_STATES,
 };
 
+const char *jobs_process_name(uint32_t state);
+
 enum jobs_exit_cause {
 	JOBS_EXIT_UNKNOWN, // nobody here was its parent
 	JOBS_EXIT_STATUS,
@@ -70,7 +75,6 @@ enum jobs_exit_cause {
 #define JOBS_KNOWS_COMPLETED 0x02
 #define JOBS_KNOWS_SIGNATURES 0x04
 #define JOBS_KNOWS_PROCESS 0x08 // its state and its processor time
-#define JOBS_KNOWS_ALL 0x0f
 
 struct jobs_rank_report {
 	uint64_t comm_hash, host_hash, process_hash; // the communicator, the latter of its rank 0

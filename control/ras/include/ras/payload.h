@@ -9,6 +9,7 @@
 #pragma once
 
 #include <ras/collective.h>
+#include <ras/comms.h>
 #include <ras/memory.h>
 
 struct wire_reader;
@@ -69,95 +70,6 @@ struct ras_conns {
 
 // -EBADMSG.
 int ras_conns_add(struct ras_conns *conns, const struct ras_collected_part *part);
-
-// COMMS: communicators with the ranks of one node, and the ranks it misses.
-#define RAS_COMM_OPS 5 // Broadcast, Reduce, AllGather, ReduceScatter, AllReduce
-#define RAS_COMM_SIZE_MAX (1u << 20)
-
-#define RAS_RANK_FINALIZE 0x01
-#define RAS_RANK_DESTROY 0x02
-#define RAS_RANK_ABORT 0x04
-
-struct ras_comm_rank {
-	uint32_t rank;
-	uint32_t pid;
-	uint64_t ops[RAS_COMM_OPS]; // launched
-	uint8_t init_state;	    // 0 ok, 7 in progress, else an error
-	uint8_t async_error;
-	uint8_t flags;	     // RAS_RANK_*
-	int16_t cuda_device; // -1 unknown
-	int16_t nvml_device;
-};
-
-// A rank that is not of the reporting node, as the communicator's set-up named it.
-struct ras_comm_missing {
-	uint32_t rank;
-	uint32_t pid;	     // 0 unknown
-	uint64_t node;	     // id of the agent on its host, 0 unknown
-	uint8_t family;	     // of its address: 4, 6, or 0 unknown
-	uint8_t address[16]; // network order, IPv4 in the first four, rest zero
-	int16_t cuda_device;
-	int16_t nvml_device;
-};
-
-struct ras_comm {
-	struct ras_comm_id id;
-	uint32_t size; // ranks it should have
-	uint32_t rank_count, missing_count;
-	const struct ras_comm_rank *ranks;
-	const struct ras_comm_missing *missing;
-};
-
-int ras_comm_id_compare(const struct ras_comm_id *a, const struct ras_comm_id *b);
-
-// A communicator may be split over rows and parts: each carries id and size.
-int ras_comm_put(struct wire_writer *writer, const struct ras_comm *comm);
-
-// The head of the next communicator, its ranks and then its missing ranks to be got next.
-// 0, -EBADMSG or -EMSGSIZE, or -ENODATA at the end.
-int ras_comm_get(struct wire_reader *reader, struct ras_comm *ret_head);
-int ras_comm_get_rank(
-	struct wire_reader *reader, uint32_t comm_size, struct ras_comm_rank *ret_rank
-);
-int ras_comm_get_missing(
-	struct wire_reader *reader, uint32_t comm_size, struct ras_comm_missing *ret_missing
-);
-
-struct ras_comms; // opaque
-
-struct ras_merged_rank {
-	struct ras_comm_id comm;
-	uint32_t comm_size;
-	uint64_t node;
-	struct ras_comm_rank rank;
-};
-
-struct ras_merged_missing {
-	struct ras_comm_id comm;
-	uint32_t comm_size;
-	struct ras_comm_missing missing;
-};
-
-// One communicator after the merge. Two sizes under one id are two communicators, both marked.
-struct ras_merged_comm {
-	struct ras_comm_id id;
-	uint32_t size;
-	bool collision;
-	uint32_t rank_count, missing_count;
-	const struct ras_merged_rank *ranks;	  // by rank
-	const struct ras_merged_missing *missing; // by rank, none of them in `ranks`
-};
-
-int ras_comms_create(const struct ras_memory *memory, struct ras_comms **ret_comms); // -ENOMEM
-struct ras_comms *ras_comms_destroy(struct ras_comms *comms);
-// -EBADMSG, -EMSGSIZE, -ENOMEM, -ENOSPC (RAS_MERGE_BYTES_MAX): the part is left out whole.
-int ras_comms_add(struct ras_comms *comms, const struct ras_collected_part *part);
-// Settles what was added; more may be added and settled again. Returns the communicators, by
-// id and size; valid until the next add.
-uint32_t ras_comms_settle(struct ras_comms *comms);
-void ras_comms_at(const struct ras_comms *comms, uint32_t n, struct ras_merged_comm *ret_comm);
-// Ranks left out because another holder of the same rank was kept.
-uint64_t ras_comms_duplicates(const struct ras_comms *comms);
 
 // HEALTH: the verdicts a node holds, of itself or of others.
 #define RAS_HEALTH_REASON_MAX 31

@@ -380,13 +380,15 @@ static void communicators_are_listed_one_a_line(void **state) {
 	answer = bench_hear(fd);
 	bench_assert_narrow(answer);
 	assert_string_equal(
-		answer, "2 communicators, from 2 of 3 agents in 0.003 s\n"
-			"\n"
-			"COMMUNICATOR         SIZE    RANKS  MISSING    NODES STATUS   ERRORS\n"
-			"00000000000000a1        3        3        0        2 RUNNING  OK\n"
-			"00000000000000b2        3        2        1        1 RUNNING  "
-			"INCOMPLETE,ERROR,MISMATCH\n"
-			"OK\n"
+		answer,
+		"2 communicators, from 2 of 3 agents in 0.003 s\n"
+		"\n"
+		"COMMUNICATOR     JOB            SIZE  RANKS MISSING NODES STATUS   STATE   "
+		"ERRORS\n"
+		"00000000000000a1 -                 3      3       0     2 RUNNING  moving  OK\n"
+		"00000000000000b2 -                 3      2       1     1 RUNNING  moving  "
+		"INCOMPLETE,ERROR,MISMATCH\n"
+		"OK\n"
 	);
 	bench.overlay.ask_err = -EBUSY;
 	bench_say(fd, "COMMS\n");

@@ -132,6 +132,77 @@ static void two_sizes_under_one_id_are_kept_as_two(void **state) {
 	ras_comms_destroy(comms);
 }
 
+static void a_rank_has_the_signatures_of_its_row_s_head_or_its_own(void **state) {
+	const struct ras_comm_rank ranks[] = {
+		{.rank = 0, .launched = 5, .started = 5, .knows = RAS_RANK_KNOWS_SIGNATURES},
+		{.rank = 1, .launched = 4, .started = 4, .knows = RAS_RANK_KNOWS_SIGNATURES},
+		{.rank = 2,
+		 .launched = 5,
+		 .started = 5,
+		 .knows = RAS_RANK_KNOWS_SIGNATURES,
+		 .recent = {.first = 5, .count = 1, .index = {1}}},
+	};
+	const struct ras_comm comm = {
+		.id = {1, 2, 3},
+		.size = 3,
+		.signature_count = 2,
+		.signatures = {{.kind = 4, .count = 8}, {.kind = 4, .count = 9}},
+		.recent = {.first = 4, .count = 2},
+		.rank_count = 3,
+		.ranks = ranks,
+	};
+	struct ras_merged_comm merged;
+	struct ras_comms *comms;
+	struct part part;
+
+	(void)state;
+	assert_int_equal(ras_comms_create(&memory, &comms), 0);
+	part_begin(&part, 1);
+	assert_int_equal(ras_comm_put(&part.writer, &a_comm), 0);
+	assert_int_equal(ras_comm_put(&part.writer, &comm), 0);
+	part_end(&part);
+	assert_int_equal(ras_comms_add(comms, &part.collected), 0);
+	assert_int_equal(ras_comms_settle(comms), 2);
+	ras_comms_at(comms, 0, &merged);
+	assert_int_equal(merged.rank_count, 3);
+	assert_int_equal(ras_comm_signature_of(&merged, &merged.ranks[0], 5)->count, 8);
+	assert_null(ras_comm_signature_of(&merged, &merged.ranks[0], 3));
+	assert_null(ras_comm_signature_of(&merged, &merged.ranks[0], 6));
+	assert_int_equal(ras_comm_signature_of(&merged, &merged.ranks[1], 4)->count, 8);
+	assert_null(ras_comm_signature_of(&merged, &merged.ranks[1], 5)); // not launched by it
+	assert_int_equal(ras_comm_signature_of(&merged, &merged.ranks[2], 5)->count, 9);
+	ras_comms_destroy(comms);
+}
+
+static void two_jobs_with_one_communicator_are_told_as_such(void **state) {
+	static const char *const jobs[][2] = {
+		{"slurm:1", "slurm:2"}, {"slurm:1", "slurm:1"}, {"", "slurm:1"}, {"slurm:2", ""}};
+	static const char *const names[] = {"slurm:2", "slurm:1", "slurm:1", "slurm:2"};
+
+	(void)state;
+	for (size_t n = 0; n < COUNT_OF(jobs); n++) {
+		struct ras_merged_comm merged;
+		struct ras_comms *comms;
+
+		assert_int_equal(ras_comms_create(&memory, &comms), 0);
+		for (uint32_t node = 0; node < 2; node++) {
+			struct ras_comm comm = {.size = 2};
+			struct part part;
+
+			memcpy(comm.job, jobs[n][node], strlen(jobs[n][node]) + 1);
+			part_begin(&part, node);
+			assert_int_equal(ras_comm_put(&part.writer, &comm), 0);
+			part_end(&part);
+			assert_int_equal(ras_comms_add(comms, &part.collected), 0);
+		}
+		assert_int_equal(ras_comms_settle(comms), 1);
+		ras_comms_at(comms, 0, &merged);
+		assert_string_equal(merged.job, names[n]);
+		assert_int_equal(merged.jobs_differ, n == 0);
+		ras_comms_destroy(comms);
+	}
+}
+
 #define JOB_NODES 24
 #define JOB_COMMS 5
 #define JOB_SIZE 60
@@ -359,6 +430,8 @@ int main(void) {
 		cmocka_unit_test(an_arriving_rank_is_missing_no_more_whatever_the_order),
 		cmocka_unit_test(a_rank_held_twice_is_kept_once_and_counted),
 		cmocka_unit_test(two_sizes_under_one_id_are_kept_as_two),
+		cmocka_unit_test(a_rank_has_the_signatures_of_its_row_s_head_or_its_own),
+		cmocka_unit_test(two_jobs_with_one_communicator_are_told_as_such),
 		cmocka_unit_test(the_merge_of_communicators_is_the_same_in_a_thousand_orders),
 		cmocka_unit_test(conns_healths_and_paths_merge_the_same_in_a_thousand_orders),
 		cmocka_unit_test(of_two_summaries_of_a_path_the_one_with_more_probes_stays),

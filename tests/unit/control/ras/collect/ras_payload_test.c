@@ -20,8 +20,9 @@ static int drain_comms(struct wire_reader *reader) {
 	int err;
 
 	while ((err = ras_comm_get(reader, &head)) == 0) {
+		rank = (struct ras_comm_rank){0};
 		for (uint32_t n = 0; err == 0 && n < head.rank_count; n++) {
-			err = ras_comm_get_rank(reader, head.size, &rank);
+			err = ras_comm_get_rank(reader, &head, &rank, &rank);
 			if (err == 0)
 				assert_memory_equal(&rank, &a_rank, sizeof(rank));
 		}
@@ -34,6 +35,16 @@ static int drain_comms(struct wire_reader *reader) {
 			return err;
 		assert_int_equal(ras_comm_id_compare(&head.id, &a_comm.id), 0);
 		assert_int_equal(head.size, 4);
+		assert_int_equal(head.config, a_comm.config);
+		assert_string_equal(head.job, a_comm.job);
+		assert_int_equal(head.signature_count, a_comm.signature_count);
+		for (uint32_t n = 0; n < head.signature_count; n++) {
+			assert_int_equal(head.signatures[n].kind, a_comm.signatures[n].kind);
+			assert_int_equal(head.signatures[n].root, a_comm.signatures[n].root);
+			assert_true(head.signatures[n].count == a_comm.signatures[n].count);
+		}
+		assert_int_equal(head.recent.first, a_comm.recent.first);
+		assert_int_equal(head.recent.count, a_comm.recent.count);
 	}
 	return err;
 }
@@ -224,6 +235,58 @@ static void a_communicator_whose_counts_disagree_is_refused_whole(void **state) 
 	ras_comms_destroy(comms);
 }
 
+// The bytes of a_comm with one of them changed, which no writer of ours would write.
+static void a_rank_that_contradicts_itself_is_refused(void **state) {
+	static const struct ras_comm_signature signature = {.kind = 4};
+	struct ras_comm_rank rank = {
+		.rank = 1, .pid = 1, .launched = 3, .cuda_device = -1, .nvml_device = -1};
+	struct ras_comm comm = {.size = 4, .signature_count = 1, .rank_count = 1, .ranks = &rank};
+	// From the end of the row: the length, the steps of rank and pid, two differences, and the
+	// index of a signature that the head does not have.
+	static const struct {
+		uint8_t back, value;
+	} changes[] = {{15, 255}, {14, 9}, {13, 3}, {6, 4}, {5, 4}, {1, 0x0f}, {3, 17}, {2, 0}};
+	struct ras_comms *comms;
+	struct part part;
+
+	(void)state;
+	comm.signatures[0] = signature;
+	rank.started = rank.completed = 3;
+	rank.recent = (struct ras_comm_recent){.first = 3, .count = 1};
+	assert_int_equal(ras_comms_create(&memory, &comms), 0);
+	for (size_t n = 0; n < COUNT_OF(changes); n++) {
+		part_begin(&part, 1);
+		assert_int_equal(ras_comm_put(&part.writer, &comm), 0);
+		part_end(&part);
+		assert_int_equal(ras_comms_add(comms, &part.collected), 0);
+		part.bytes[part.collected.size - changes[n].back] = changes[n].value;
+		assert_true(ras_comms_add(comms, &part.collected) < 0);
+	}
+	ras_comms_destroy(comms);
+}
+
+static void what_a_newer_version_appends_to_a_rank_is_skipped(void **state) {
+	const struct ras_comm_rank rank = {.rank = 1, .cuda_device = -1, .nvml_device = -1};
+	const struct ras_comm comm = {.size = 4, .rank_count = 1, .ranks = &rank};
+	struct ras_merged_comm merged;
+	struct ras_comms *comms;
+	struct part part;
+
+	(void)state;
+	part_begin(&part, 1);
+	assert_int_equal(ras_comm_put(&part.writer, &comm), 0);
+	wire_put_u8(&part.writer, 0xee);
+	part_end(&part);
+	part.bytes[part.collected.size - 13]++; // the length of the rank
+	assert_int_equal(ras_comms_create(&memory, &comms), 0);
+	assert_int_equal(ras_comms_add(comms, &part.collected), 0);
+	assert_int_equal(ras_comms_settle(comms), 1);
+	ras_comms_at(comms, 0, &merged);
+	assert_int_equal(merged.rank_count, 1);
+	assert_int_equal(merged.ranks[0].rank.rank, 1);
+	ras_comms_destroy(comms);
+}
+
 static void text_that_is_no_text_is_refused_by_put_and_get(void **state) {
 	struct ras_health_row row = a_health;
 	struct ras_path_row path = a_path;
@@ -266,6 +329,8 @@ int main(void) {
 		cmocka_unit_test(every_truncation_of_a_row_is_ebadmsg),
 		cmocka_unit_test(values_that_contradict_each_other_are_ebadmsg),
 		cmocka_unit_test(a_communicator_whose_counts_disagree_is_refused_whole),
+		cmocka_unit_test(a_rank_that_contradicts_itself_is_refused),
+		cmocka_unit_test(what_a_newer_version_appends_to_a_rank_is_skipped),
 		cmocka_unit_test(text_that_is_no_text_is_refused_by_put_and_get),
 		cmocka_unit_test(names_exist_for_what_is_known_only),
 	};

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Judges the communicators of an answer, with the paths that are bad beside them.
+#include "client/comm_look.h"
+
+#include "client/names.h"
+#include "client/roll.h"
+#include "client/server.h"
+
+#include <control/health.h>
+#include <control/overlay.h>
+#include <lib/show.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jobs/report.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define PAIRS_MAX 256
+#define HASH_DIGITS_MIN 4
+#define HASH_DIGITS 16
+
+// All dead is told by the overlay: an agent that is dead is not a host that is.
+static bool is_dead(void *ctx, uint64_t node) {
+	const struct session *session = ctx;
+	const struct health *health = session->server->config.health;
+	struct verdict_view view;
+
+	return health != NULL && verdict_of(health_engine(health), node, &view) == 0 &&
+	       view.verdict == VERDICT_NODE_DOWN && view.both_planes;
+}
+
+static void node_name(void *ctx, uint64_t node, char *text, uint32_t size) {
+	char name[NAMES_TEXT_BYTES];
+
+	names_id(session_ras(ctx), node, name);
+	snprintf(text, size, "%s", name);
+}
+
+static void show_seen(const struct sight *sight, char *text, size_t size) {
+	char median[SHOW_BYTES], baseline[SHOW_BYTES];
+
+	show_duration(sight->median_ns, median);
+	show_duration(sight->baseline_ns, baseline);
+	switch (sight->kind) {
+	case SIGHT_DEGRADED:
+		snprintf(text, size, "answers in %s, usually in %s", median, baseline);
+		break;
+	case SIGHT_LOSSY:
+		snprintf(
+			text, size, "loses %u.%u %% of probes, answers in %s",
+			sight->lost_permille / 10, sight->lost_permille % 10, median
+		);
+		break;
+	case SIGHT_SILENT:
+		snprintf(
+			text, size, "has not answered for %u.%u s%s%s", sight->age_ms / 1000,
+			sight->age_ms % 1000 / 100, sight->baseline_ns != 0 ? ", usually in " : "",
+			sight->baseline_ns != 0 ? baseline : ""
+		);
+		break;
+	default:
+		snprintf(text, size, "is %s", sight_kind_name(sight->kind));
+		break;
+	}
+}
+
+static bool is_bad(const struct sight *sight) {
+	return sight->device[0] != '\0' &&
+	       (sight->kind == SIGHT_DEGRADED || sight->kind == SIGHT_LOSSY ||
+		sight->kind == SIGHT_SILENT);
+}
+
+static void
+make_pair(const struct session *session, const struct sight *sight, struct jobs_pair *ret_pair) {
+	char observer[NAMES_TEXT_BYTES], subject[NAMES_TEXT_BYTES], seen[256];
+
+	names_id(session_ras(session), sight->observer, observer);
+	names_id(session_ras(session), sight->subject, subject);
+	show_seen(sight, seen, sizeof(seen));
+	*ret_pair = (struct jobs_pair){
+		.node = sight->observer,
+		.peer = sight->subject,
+		.median_ns = sight->median_ns,
+		.baseline_ns = sight->baseline_ns,
+		.lost_permille = sight->lost_permille,
+		.silent = sight->kind == SIGHT_SILENT,
+	};
+	snprintf(
+		ret_pair->words, sizeof(ret_pair->words),
+		"the path %.20s %.15s -> %.20s %.15s %.75s", observer, sight->device, subject,
+		sight->peer_device[0] != '\0' ? sight->peer_device : "?", seen
+	);
+}
+
+static void
+add_sights(struct comm_look *look, const struct verdict_engine *engine, uint64_t subject) {
+	struct sight sight;
+	uint32_t cursor = 0;
+	uint64_t seen_ns;
+
+	while (look->look.pair_count < PAIRS_MAX &&
+	       verdict_sight_next(engine, subject, &cursor, &sight, &seen_ns)) {
+		if (is_bad(&sight))
+			make_pair(look->session, &sight, &look->pairs[look->look.pair_count++]);
+	}
+}
+
+// Of nodes that have a verdict, and of paths that are to blame by themselves.
+static void collect_pairs(struct comm_look *look) {
+	const struct health *health = look->session->server->config.health;
+	const struct verdict_engine *engine;
+	struct verdict_path_view path;
+	struct verdict_view view;
+	uint32_t cursor = 0;
+
+	if (health == NULL)
+		return;
+	engine = health_engine(health);
+	while (look->look.pair_count < PAIRS_MAX && verdict_path_next(engine, &cursor, &path)) {
+		if (is_bad(&path.sight))
+			make_pair(
+				look->session, &path.sight, &look->pairs[look->look.pair_count++]
+			);
+	}
+	cursor = 0;
+	while (verdict_next(engine, &cursor, &view))
+		add_sights(look, engine, view.subject);
+}
+
+static int compare_places(const struct comm_look *look, uint32_t a, uint32_t b) {
+	const struct jobs_finding *left = &look->findings[a], *right = &look->findings[b];
+
+	if (left->grade != right->grade)
+		return left->grade > right->grade ? -1 : 1;
+	// Where it began stands before those who wait for it.
+	if ((left->via == JOBS_NOBODY) != (right->via == JOBS_NOBODY))
+		return left->via == JOBS_NOBODY ? -1 : 1;
+	if ((left->cause != JOBS_CAUSE_NONE) != (right->cause != JOBS_CAUSE_NONE))
+		return left->cause != JOBS_CAUSE_NONE ? -1 : 1;
+	if (look->comms[a].size != look->comms[b].size)
+		return look->comms[a].size > look->comms[b].size ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+static int compare_order(const void *left, const void *right, void *ctx) {
+	return compare_places(ctx, *(const uint32_t *)left, *(const uint32_t *)right);
+}
+
+static void *allocate(void *ctx, size_t size) {
+	(void)ctx;
+	return calloc(1, size);
+}
+
+static void release(void *ctx, void *memory, size_t size) {
+	(void)ctx;
+	(void)size;
+	free(memory);
+}
+
+static const struct ras_memory heap = {.allocate = allocate, .release = release};
+
+struct jobs_book *comm_book_create(void) {
+	struct jobs_book *book;
+
+	return jobs_book_create(&heap, &book) == 0 ? book : NULL;
+}
+
+static int judge(struct comm_look *look, const struct overlay_answer *answer) {
+	struct jobs_book *book = look->session->server->comm_book;
+	int err;
+
+	for (uint32_t n = 0; n < look->count; n++) {
+		ras_comms_at(answer->comms, n, &look->comms[n]);
+		look->order[n] = n;
+		if (book != NULL)
+			jobs_book_note(book, &look->comms[n]);
+	}
+	collect_pairs(look);
+	look->look.comms = look->comms;
+	look->look.comm_count = look->count;
+	look->look.pairs = look->pairs;
+	look->look.is_dead = is_dead;
+	look->look.ctx = look->session;
+	look->look.book = book;
+	look->look.memory = &heap;
+	err = jobs_judge(&look->look, look->findings);
+	if (err == 0)
+		qsort_r(look->order, look->count, sizeof(*look->order), compare_order, look);
+	return err;
+}
+
+int comm_look_init(
+	struct comm_look *look, struct session *session, const struct overlay_answer *answer
+) {
+	int err;
+
+	*look = (struct comm_look){
+		.session = session,
+		.count = ras_comms_count(answer->comms),
+	};
+	look->comms = calloc((size_t)look->count + 1, sizeof(*look->comms));
+	look->findings = calloc((size_t)look->count + 1, sizeof(*look->findings));
+	look->order = calloc((size_t)look->count + 1, sizeof(*look->order));
+	look->pairs = calloc(PAIRS_MAX, sizeof(*look->pairs));
+	if (look->comms == NULL || look->findings == NULL || look->order == NULL ||
+	    look->pairs == NULL)
+		err = -ENOMEM;
+	else
+		err = judge(look, answer);
+	if (err != 0)
+		comm_look_fini(look);
+	return err;
+}
+
+void comm_look_fini(struct comm_look *look) {
+	free(look->comms);
+	free(look->findings);
+	free(look->order);
+	free(look->pairs);
+	*look = (struct comm_look){0};
+}
+
+void comm_look_say(
+	const struct comm_look *look, uint32_t place, char text[static JOBS_SENTENCE_BYTES]
+) {
+	const struct jobs_words words = {.node_name = node_name, .ctx = look->session};
+
+	jobs_say(&look->look, place, &look->findings[place], &words, text);
+}
+
+static bool is_hash(const char *word) {
+	size_t length = strlen(word);
+
+	return length >= HASH_DIGITS_MIN && length <= HASH_DIGITS &&
+	       strspn(word, "0123456789abcdefABCDEF") == length;
+}
+
+static bool is_number(const char *word) {
+	size_t digits = strspn(word, "0123456789");
+
+	return digits > 0 && (word[digits] == '\0' || word[digits] == '.');
+}
+
+bool comm_look_may_be_called(const char *word) {
+	return strchr(word, ':') != NULL || strncasecmp(word, "0x", 2) == 0 || is_hash(word) ||
+	       is_number(word);
+}
+
+// "slurm:1234.0" is also called 1234.0, and 1234 as all steps of it are.
+static bool is_job(const char *job, const char *word) {
+	const char *number = strchr(job, ':');
+	size_t length = strlen(word);
+
+	if (strcmp(job, word) == 0)
+		return true;
+	if (!is_number(word) || number == NULL || strncmp(number + 1, word, length) != 0)
+		return false;
+	return number[1 + length] == '\0' ||
+	       (strchr(word, '.') == NULL && number[1 + length] == '.');
+}
+
+bool comm_look_is_called(const struct ras_merged_comm *comm, const char *word) {
+	char hash[HASH_DIGITS + 1];
+
+	if (comm->job[0] != '\0' && is_job(comm->job, word))
+		return true;
+	if (strncasecmp(word, "0x", 2) == 0) {
+		snprintf(hash, sizeof(hash), "%" PRIx64, comm->id.hash);
+		return strcasecmp(word + 2, hash) == 0;
+	}
+	snprintf(hash, sizeof(hash), "%016" PRIx64, comm->id.hash);
+	return is_hash(word) && strncasecmp(word, hash, strlen(word)) == 0;
+}
+
+bool comm_look_is_told(const struct jobs_finding *finding) {
+	return finding->cause != JOBS_CAUSE_NONE || finding->mismatch.seq != 0;
+}
+
+json_t *comm_look_rank_json(const struct comm_look *look, uint32_t place, uint32_t rank) {
+	const struct ras_merged_rank *merged = &look->comms[place].ranks[rank];
+	char node[NAMES_TEXT_BYTES];
+
+	names_id(session_ras(look->session), merged->node, node);
+	return json_pack(
+		"{s:i,s:i,s:o,s:s,s:I,s:I,s:I,s:f,s:f}", "rank", (int)merged->rank.rank, "pid",
+		(int)merged->rank.pid, "node", roll_name_json(node), "process",
+		jobs_process_name(merged->rank.process_state), "launched",
+		(json_int_t)merged->rank.launched, "started", (json_int_t)merged->rank.started,
+		"completed", (json_int_t)merged->rank.completed, "still_s",
+		(double)merged->rank.idle_ms / 1e3, "worked_s", (double)merged->rank.worked_ms / 1e3
+	);
+}
+
+// What the ranks tell, in the words of docs/jobs.md.
+static json_t *knows_json(uint8_t knows) {
+	static const char *const names[] = {"started", "completed", "signatures", "process"};
+	json_t *array = json_array();
+
+	for (uint32_t n = 0; n < sizeof(names) / sizeof(names[0]); n++) {
+		if ((knows & 1u << n) != 0)
+			json_array_append_new(array, json_string(names[n]));
+	}
+	return array;
+}
+
+json_t *comm_look_json(const struct comm_look *look, uint32_t place) {
+	const struct jobs_finding *finding = &look->findings[place];
+	char sentence[JOBS_SENTENCE_BYTES], via[32];
+	json_t *late = json_array();
+
+	comm_look_say(look, place, sentence);
+	for (uint32_t n = 0; n < finding->late_count && n < JOBS_NAMED_MAX; n++) {
+		if (finding->late[n] != JOBS_NOBODY)
+			json_array_append_new(
+				late, comm_look_rank_json(look, place, finding->late[n])
+			);
+	}
+	if (finding->via != JOBS_NOBODY)
+		snprintf(via, sizeof(via), "0x%" PRIx64, look->comms[finding->via].id.hash);
+	return json_pack(
+		"{s:s,s:s,s:o,s:I,s:f,s:i,s:i,s:i,s:o,s:o,s:s?}", "state",
+		jobs_grade_name(finding->grade), "cause", jobs_cause_name(finding->cause),
+		"sentence", roll_name_json(sentence), "operation", (json_int_t)finding->seq,
+		"waited_s", (double)finding->waited_ms / 1e3, "waiting", (int)finding->waiting,
+		"late_count", (int)finding->late_count, "absent", (int)finding->absent, "late",
+		late, "told", knows_json(finding->knows), "waits_in",
+		finding->via != JOBS_NOBODY ? via : NULL
+	);
+}

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The story of a job or a communicator: what is wrong, and its ranks, those who are late first.
+#include "client/why_comm.h"
+
+#include "client/comm_look.h"
+#include "client/happening.h"
+#include "client/names.h"
+#include "client/roll.h"
+#include "client/server.h"
+#include "nccl/status.h"
+
+#include <lib/container.h>
+
+#include <inttypes.h>
+#include <jobs/report.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STORIES_MAX 16 // communicators of one job that are told with their ranks
+#define RANKS_MAX 32
+
+struct why_comm {
+	struct overlay_question question;
+	struct session *session;
+	struct overlay_answer *answer;
+	bool asked;
+	int err;
+	struct comm_look look;
+	char word[CLIENT_LINE_BYTES_MAX];
+};
+
+static void drop(void *work) {
+	struct why_comm *why = work;
+
+	comm_look_fini(&why->look);
+	if (why->asked)
+		overlay_forget_question(&why->question);
+	if (why->answer != NULL)
+		overlay_answer_put(why->answer);
+	free(why);
+}
+
+// Of one communicator the places of its ranks: who is named, then who is furthest behind.
+struct roster {
+	const struct ras_merged_comm *comm;
+	const struct jobs_finding *finding;
+};
+
+static bool is_named(const struct jobs_finding *finding, uint32_t place) {
+	for (uint32_t n = 0; n < finding->late_count && n < JOBS_NAMED_MAX; n++) {
+		if (finding->late[n] == place)
+			return true;
+	}
+	return false;
+}
+
+static int compare_u64(uint64_t a, uint64_t b) {
+	return (a > b) - (a < b);
+}
+
+static int compare_ranks(const void *left, const void *right, void *ctx) {
+	const struct roster *roster = ctx;
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+	const struct ras_comm_rank *first = &roster->comm->ranks[a].rank;
+	const struct ras_comm_rank *second = &roster->comm->ranks[b].rank;
+	int order = is_named(roster->finding, b) - is_named(roster->finding, a);
+
+	if (order == 0)
+		order = compare_u64(first->launched, second->launched);
+	if (order == 0)
+		order = compare_u64(first->started, second->started);
+	if (order == 0)
+		order = compare_u64(first->completed, second->completed);
+	return order != 0 ? order : compare_u64(a, b);
+}
+
+static uint32_t *ranks_in_order(const struct comm_look *look, uint32_t place) {
+	struct roster roster = {&look->comms[place], &look->findings[place]};
+	uint32_t *order = calloc((size_t)roster.comm->rank_count + 1, sizeof(*order));
+
+	if (order == NULL)
+		return NULL;
+	for (uint32_t n = 0; n < roster.comm->rank_count; n++)
+		order[n] = n;
+	qsort_r(order, roster.comm->rank_count, sizeof(*order), compare_ranks, &roster);
+	return order;
+}
+
+static void show_count(uint64_t value, bool known, char text[static SHOW_BYTES]) {
+	if (known)
+		snprintf(text, SHOW_BYTES, "%" PRIu64, value);
+	else
+		snprintf(text, SHOW_BYTES, "?");
+}
+
+static void say_rank(struct session *session, const struct ras_merged_rank *merged) {
+	const struct ras_comm_rank *rank = &merged->rank;
+	bool process = (rank->knows & RAS_RANK_KNOWS_PROCESS) != 0;
+	char node[NAMES_TEXT_BYTES], cell[SHOW_BYTES], still[SHOW_BYTES], worked[SHOW_BYTES];
+	char started[SHOW_BYTES], completed[SHOW_BYTES];
+
+	names_id(session_ras(session), merged->node, node);
+	show_count(rank->started, (rank->knows & RAS_RANK_KNOWS_STARTED) != 0, started);
+	show_count(rank->completed, (rank->knows & RAS_RANK_KNOWS_COMPLETED) != 0, completed);
+	show_duration((uint64_t)rank->idle_ms * RAS_NS_PER_MS, still);
+	if (process)
+		show_duration((uint64_t)rank->worked_ms * RAS_NS_PER_MS, worked);
+	text_print(
+		&session->out, "  %7u %-14s %7u %10" PRIu64 " %10s %10s %8s %8s %s\n", rank->rank,
+		session_cell(session, node, 14, cell), rank->pid, rank->launched, started,
+		completed, still, process ? worked : "?", jobs_process_name(rank->process_state)
+	);
+}
+
+static void say_ranks(struct session *session, const struct comm_look *look, uint32_t place) {
+	const struct ras_merged_comm *comm = &look->comms[place];
+	uint32_t *order = ranks_in_order(look, place);
+	uint32_t shown = comm->rank_count < RANKS_MAX ? comm->rank_count : RANKS_MAX;
+
+	if (order == NULL) {
+		session->out.failed = true;
+		return;
+	}
+	text_print(
+		&session->out, "\n  %7s %-14s %7s %10s %10s %10s %8s %8s %s\n", "RANK", "NODE",
+		"PID", "LAUNCHED", "STARTED", "COMPLETED", "STILL", "WORKED", "PROCESS"
+	);
+	for (uint32_t n = 0; n < shown; n++)
+		say_rank(session, &comm->ranks[order[n]]);
+	if (shown < comm->rank_count)
+		text_print(
+			&session->out, "  and %u ranks that are as far or further\n",
+			comm->rank_count - shown
+		);
+	free(order);
+}
+
+static void say_comm(struct session *session, const struct comm_look *look, uint32_t place) {
+	const struct ras_merged_comm *comm = &look->comms[place];
+	const struct jobs_finding *finding = &look->findings[place];
+	char sentence[JOBS_SENTENCE_BYTES], job[RAS_COMM_JOB_BYTES];
+
+	comm_look_say(look, place, sentence);
+	names_text(comm->job, strlen(comm->job), job, sizeof(job));
+	text_print(
+		&session->out, "\nCommunicator %016" PRIx64 "%s%s, %u of %u ranks: %s%s%s%s\n",
+		comm->id.hash, job[0] != '\0' ? " of job " : "", job, comm->rank_count, comm->size,
+		jobs_grade_name(finding->grade), finding->cause != JOBS_CAUSE_NONE ? " (" : "",
+		finding->cause != JOBS_CAUSE_NONE ? jobs_cause_name(finding->cause) : "",
+		finding->cause != JOBS_CAUSE_NONE ? ")" : ""
+	);
+	happening_wrap(session, 2, 4, sentence);
+	say_ranks(session, look, place);
+}
+
+// Told with its ranks: a communicator that was asked for by its name, or with which something is.
+static bool is_story(const struct why_comm *why, uint32_t place, uint32_t count) {
+	return count == 1 || comm_look_is_told(&why->look.findings[place]) ||
+	       why->look.comms[place].job[0] == '\0';
+}
+
+static void say(struct session *session, const struct why_comm *why, uint32_t count) {
+	const struct ras_collective_result *result = &why->answer->result;
+	uint32_t told = 0;
+
+	text_print(
+		&session->out, "%u communicator%s, from %u of %u agents\n", count,
+		count == 1 ? "" : "s", result->answered, result->member_count
+	);
+	for (uint32_t n = 0; n < why->look.count; n++) {
+		uint32_t place = why->look.order[n];
+
+		if (!comm_look_is_called(&why->look.comms[place], why->word) ||
+		    !is_story(why, place, count) || told == STORIES_MAX)
+			continue;
+		told++;
+		say_comm(session, &why->look, place);
+	}
+	if (told == 0)
+		text_print(&session->out, "\nNone of them waits.\n");
+	else if (told < count)
+		text_print(&session->out, "\n%u more are in `tocsin comms`.\n", count - told);
+	session_ok(session);
+}
+
+static json_t *ranks_json(const struct comm_look *look, uint32_t place) {
+	const struct ras_merged_comm *comm = &look->comms[place];
+	uint32_t *order = ranks_in_order(look, place);
+	json_t *array = json_array();
+
+	for (uint32_t n = 0; order != NULL && n < comm->rank_count && n < RANKS_MAX; n++)
+		json_array_append_new(array, comm_look_rank_json(look, place, order[n]));
+	free(order);
+	return array;
+}
+
+static void put(struct session *session, const struct why_comm *why) {
+	json_t *array = json_array();
+
+	for (uint32_t n = 0; n < why->look.count; n++) {
+		uint32_t place = why->look.order[n];
+		const struct ras_merged_comm *comm = &why->look.comms[place];
+		char hash[32];
+
+		if (!comm_look_is_called(comm, why->word) || json_array_size(array) >= STORIES_MAX)
+			continue;
+		snprintf(hash, sizeof(hash), "0x%" PRIx64, comm->id.hash);
+		json_array_append_new(
+			array,
+			json_pack(
+				"{s:s,s:o,s:i,s:i,s:o,s:o}", "hash", hash, "job",
+				comm->job[0] != '\0' ? json_string(comm->job) : json_null(), "size",
+				(int)comm->size, "ranks_count", (int)comm->rank_count, "finding",
+				comm_look_json(&why->look, place), "ranks",
+				ranks_json(&why->look, place)
+			)
+		);
+	}
+	session_json(session, json_pack("{s:o}", "communicators", array));
+}
+
+static uint32_t count_called(const struct why_comm *why) {
+	uint32_t count = 0;
+
+	for (uint32_t n = 0; n < why->look.count; n++)
+		count += comm_look_is_called(&why->look.comms[n], why->word);
+	return count;
+}
+
+static bool step(struct session *session) {
+	struct why_comm *why = session->work;
+	char name[NAMES_TEXT_BYTES];
+	uint32_t count;
+
+	names_clean(why->word, strlen(why->word), name);
+	if (why->answer == NULL) {
+		session_fail(
+			session, "no node %s is known, and jobs could not be collected: %s", name,
+			strerrordesc_np(-why->err)
+		);
+		return true;
+	}
+	if (comm_look_init(&why->look, session, why->answer) != 0) {
+		session_fail(session, "there is no memory for the communicators");
+		return true;
+	}
+	count = count_called(why);
+	if (count == 0)
+		session_fail(
+			session,
+			"no node, job or communicator %s is known (of %u communicators, "
+			"from %u of %u agents)",
+			name, why->look.count, why->answer->result.answered,
+			why->answer->result.member_count
+		);
+	else if (session->json)
+		put(session, why);
+	else
+		say(session, why, count);
+	return true;
+}
+
+static void on_answer(struct overlay_question *question, struct overlay_answer *answer) {
+	struct why_comm *why = container_of(question, struct why_comm, question);
+
+	why->asked = false;
+	why->err = answer->err;
+	if (answer->err < 0)
+		overlay_answer_put(answer);
+	else
+		why->answer = answer;
+	session_continue(why->session, step);
+}
+
+void why_comm(struct session *session, const char *word) {
+	struct why_comm *why;
+
+	if (!session_may_ask(session))
+		return;
+	why = calloc(1, sizeof(*why));
+	if (!session_begin(session, NULL, drop, why))
+		return;
+	snprintf(why->word, sizeof(why->word), "%s", word);
+	why->session = session;
+	why->question.answered = on_answer;
+	why->err = overlay_ask_all(
+		session->server->overlay, RAS_COLLECT_COMMS, session_timeout_ns(session, 0),
+		&why->question
+	);
+	why->asked = why->err == 0;
+	if (!why->asked)
+		session->step = step;
+}

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who comes last waits least. Waits of one operation are compared with each other: they are times
+// of one clock each, so no clock has to agree with another.
+//
+// Where operations are so fast that no two ranks tell of the same ones, each look is one
+// comparison: of the median waits of the ranks.
+#include "book.h"
+
+#include <errno.h>
+#include <jobs/wait.h>
+#include <string.h>
+
+#define COMMS_MAX 64
+#define ENTRIES_MAX 128 // operations of one communicator
+#define ENOUGH 8	// operations, until somebody is named
+#define RECENT 16	// of them that may speak for themselves
+#define LATE_US_MIN 1000
+#define LATE_PERCENT 25 // of the median wait
+#define CHANCE_MAX 1e-4
+#define CODES 256
+
+struct book_entry {
+	uint64_t seq;
+	uint32_t last; // rank
+	uint8_t least, median;
+};
+
+struct book_comm {
+	struct ras_comm_id id;
+	uint32_t size; // 0: free
+	bool by_median;
+	uint64_t used; // number of the look that noted it last
+	uint64_t seq;  // of the newest entry
+	uint32_t count, next;
+	struct book_entry entries[ENTRIES_MAX];
+};
+
+struct jobs_book {
+	struct ras_memory memory;
+	uint64_t looks;
+	struct book_comm comms[COMMS_MAX];
+};
+
+int jobs_book_create(const struct ras_memory *memory, struct jobs_book **ret_book) {
+	struct jobs_book *book = memory->allocate(memory->ctx, sizeof(*book));
+
+	if (book == NULL)
+		return -ENOMEM;
+	book->memory = *memory;
+	*ret_book = book;
+	return 0;
+}
+
+struct jobs_book *jobs_book_destroy(struct jobs_book *book) {
+	struct ras_memory memory;
+
+	if (book == NULL)
+		return NULL;
+	memory = book->memory;
+	memory.release(memory.ctx, book, sizeof(*book));
+	return NULL;
+}
+
+static bool is_id(const struct book_comm *known, const struct ras_merged_comm *comm) {
+	return known->size == comm->size && known->id.hash == comm->id.hash &&
+	       known->id.host_hash == comm->id.host_hash && known->id.pid_hash == comm->id.pid_hash;
+}
+
+static const struct book_comm *
+find(const struct jobs_book *book, const struct ras_merged_comm *comm) {
+	for (uint32_t n = 0; n < COMMS_MAX; n++) {
+		if (is_id(&book->comms[n], comm))
+			return &book->comms[n];
+	}
+	return NULL;
+}
+
+// The one that is known, else the one that was noted longest ago.
+static struct book_comm *find_room(struct jobs_book *book, const struct ras_merged_comm *comm) {
+	struct book_comm *oldest = &book->comms[0];
+
+	for (uint32_t n = 0; n < COMMS_MAX; n++) {
+		if (is_id(&book->comms[n], comm))
+			return &book->comms[n];
+		if (book->comms[n].used < oldest->used)
+			oldest = &book->comms[n];
+	}
+	memset(oldest, 0, sizeof(*oldest));
+	oldest->id = comm->id;
+	oldest->size = comm->size;
+	return oldest;
+}
+
+static void add(struct book_comm *known, const struct book_entry *entry) {
+	known->entries[known->next] = *entry;
+	known->next = (known->next + 1) % ENTRIES_MAX;
+	if (known->count < ENTRIES_MAX)
+		known->count++;
+	known->seq = entry->seq;
+}
+
+// Waits of all ranks in one operation: the least, whose it is, and the median.
+struct field {
+	uint32_t codes[CODES];
+	uint32_t count, last, ties;
+	uint8_t least;
+};
+
+static void field_add(struct field *field, uint32_t rank, uint8_t code) {
+	if (field->count == 0 || code < field->least) {
+		field->least = code;
+		field->last = rank;
+		field->ties = 0;
+	} else if (code == field->least) {
+		field->ties++;
+	}
+	field->codes[code]++;
+	field->count++;
+}
+
+// False: two came last together.
+static bool field_entry(const struct field *field, uint64_t seq, struct book_entry *ret_entry) {
+	uint32_t below = 0, code = 0;
+
+	if (field->count == 0 || field->ties > 0)
+		return false;
+	while (below + field->codes[code] <= field->count / 2)
+		below += field->codes[code++];
+	*ret_entry = (struct book_entry
+	){.seq = seq, .last = field->last, .least = field->least, .median = (uint8_t)code};
+	return true;
+}
+
+// Of a rank's completed operation, or JOBS_WAIT_NOT_TAKEN.
+static uint8_t wait_at(const struct ras_comm_rank *rank, uint64_t seq) {
+	if (seq > rank->completed || rank->completed - seq >= rank->wait_count)
+		return JOBS_WAIT_NOT_TAKEN;
+	return rank->waits[rank->wait_count - 1 - (rank->completed - seq)];
+}
+
+static bool
+compare_seq(const struct ras_merged_comm *comm, uint64_t seq, struct book_entry *ret_entry) {
+	struct field field = {0};
+
+	for (uint32_t n = 0; n < comm->rank_count; n++) {
+		uint8_t code = wait_at(&comm->ranks[n].rank, seq);
+
+		if (code == JOBS_WAIT_NOT_TAKEN)
+			return false;
+		field_add(&field, comm->ranks[n].rank.rank, code);
+	}
+	return field_entry(&field, seq, ret_entry);
+}
+
+static uint8_t median_wait(const struct ras_comm_rank *rank) {
+	uint8_t sorted[RAS_COMM_WAITS];
+	uint32_t count = 0;
+
+	for (uint32_t n = 0; n < rank->wait_count; n++) {
+		uint32_t at = count;
+
+		if (rank->waits[n] == JOBS_WAIT_NOT_TAKEN)
+			continue;
+		for (; at > 0 && sorted[at - 1] > rank->waits[n]; at--)
+			sorted[at] = sorted[at - 1];
+		sorted[at] = rank->waits[n];
+		count++;
+	}
+	return count > 0 ? sorted[count / 2] : JOBS_WAIT_NOT_TAKEN;
+}
+
+static void
+compare_medians(struct book_comm *known, const struct ras_merged_comm *comm, uint64_t seq) {
+	struct book_entry entry;
+	struct field field = {0};
+
+	for (uint32_t n = 0; n < comm->rank_count; n++) {
+		uint8_t code = median_wait(&comm->ranks[n].rank);
+
+		if (code == JOBS_WAIT_NOT_TAKEN)
+			return;
+		field_add(&field, comm->ranks[n].rank.rank, code);
+	}
+	if (!field_entry(&field, seq, &entry))
+		return;
+	known->by_median = true;
+	add(known, &entry);
+}
+
+void jobs_book_note(struct jobs_book *book, const struct ras_merged_comm *comm) {
+	uint64_t first = 1, last = UINT64_MAX;
+	struct book_comm *known;
+	struct book_entry entry;
+
+	if (comm->rank_count < 2 || comm->rank_count < comm->size)
+		return;
+	for (uint32_t n = 0; n < comm->rank_count; n++) {
+		const struct ras_comm_rank *rank = &comm->ranks[n].rank;
+
+		if (rank->wait_count == 0)
+			return;
+		if (rank->completed < last)
+			last = rank->completed;
+		if (rank->completed >= rank->wait_count &&
+		    rank->completed - rank->wait_count + 1 > first)
+			first = rank->completed - rank->wait_count + 1;
+	}
+	known = find_room(book, comm);
+	known->used = ++book->looks;
+	if (first > last && last > known->seq) {
+		compare_medians(known, comm, last);
+		return;
+	}
+	if (first <= known->seq)
+		first = known->seq + 1;
+	for (uint64_t seq = first; seq <= last; seq++) {
+		if (compare_seq(comm, seq, &entry))
+			add(known, &entry);
+	}
+}
+
+// How probable it is that any rank of `size` comes last at least `last` times of `of` by chance: an
+// upper bound, the number of choices times the probability of each.
+static double chance(uint32_t last, uint32_t of, uint32_t size) {
+	double bound = size;
+
+	for (uint32_t n = 0; n < last; n++)
+		bound *= (double)(of - n) / (double)(n + 1) / (double)size;
+	return bound;
+}
+
+// The newest entries of a communicator.
+struct window {
+	const struct book_comm *known;
+	uint32_t count;
+};
+
+static const struct book_entry *entry_at(const struct window *window, uint32_t n) {
+	return &window->known->entries[(window->known->next + ENTRIES_MAX - 1 - n) % ENTRIES_MAX];
+}
+
+// The rank that came last most often.
+static uint32_t most_last(const struct window *window, uint32_t *ret_times) {
+	uint32_t best = 0, times = 0;
+
+	for (uint32_t n = 0; n < window->count; n++) {
+		uint32_t same = 0;
+
+		for (uint32_t other = 0; other < window->count; other++)
+			same += entry_at(window, other)->last == entry_at(window, n)->last;
+		if (same > times) {
+			times = same;
+			best = entry_at(window, n)->last;
+		}
+	}
+	*ret_times = times;
+	return best;
+}
+
+// Medians of its lateness, and of what the median rank waited then.
+static uint64_t median_of(const struct window *window, uint32_t rank, bool late) {
+	uint64_t sorted[ENTRIES_MAX];
+	uint32_t count = 0;
+
+	for (uint32_t n = 0; n < window->count; n++) {
+		const struct book_entry *entry = entry_at(window, n);
+		uint64_t value = jobs_wait_us(entry->median);
+		uint32_t at = count;
+
+		if (entry->last != rank)
+			continue;
+		value -= late ? jobs_wait_us(entry->least) : 0;
+		for (; at > 0 && sorted[at - 1] > value; at--)
+			sorted[at] = sorted[at - 1];
+		sorted[at] = value;
+		count++;
+	}
+	return count > 0 ? sorted[count / 2] : 0;
+}
+
+static uint32_t place_of(const struct ras_merged_comm *comm, uint32_t rank) {
+	for (uint32_t n = 0; n < comm->rank_count; n++) {
+		if (comm->ranks[n].rank.rank == rank)
+			return n;
+	}
+	return JOBS_NOBODY;
+}
+
+static bool judge_window(
+	const struct window *window,
+	const struct ras_merged_comm *comm,
+	struct jobs_straggler *ret_straggler
+) {
+	struct jobs_straggler found = {.of = window->count};
+	uint32_t rank = most_last(window, &found.last);
+
+	found.place = place_of(comm, rank);
+	found.late_us = median_of(window, rank, true);
+	found.seen_by_median = window->known->by_median;
+	if (found.last * 2 < found.of || found.place == JOBS_NOBODY ||
+	    chance(found.last, found.of, comm->size) > CHANCE_MAX || found.late_us < LATE_US_MIN ||
+	    found.late_us * 100 < median_of(window, rank, false) * LATE_PERCENT)
+		return false;
+	*ret_straggler = found;
+	return true;
+}
+
+// By all that is kept, or by the last few: one that began to be late is named soon.
+bool book_straggler(
+	const struct jobs_book *book,
+	const struct ras_merged_comm *comm,
+	struct jobs_straggler *ret_straggler
+) {
+	const struct book_comm *known = find(book, comm);
+	struct window window = {.known = known};
+
+	if (known == NULL || known->count < ENOUGH)
+		return false;
+	window.count = known->count;
+	if (judge_window(&window, comm, ret_straggler))
+		return true;
+	window.count = known->count < RECENT ? known->count : RECENT;
+	return judge_window(&window, comm, ret_straggler);
+}

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Findings: the cause by what is seen, and how much it takes to say `stuck`.
+#include "book.h"
+#include "graph.h"
+
+#include <errno.h>
+#include <jobs/report.h>
+#include <string.h>
+
+#define NS_PER_MS UINT64_C(1000000)
+#define MS_PER_SEC UINT64_C(1000)
+struct judge {
+	const struct jobs_look *look;
+	struct survey *surveys;
+	struct graph graph;
+	uint64_t confirm_ms, stuck_ms, busy_ms;
+};
+
+static uint64_t limit_ms(uint64_t limit_ns, uint64_t default_ms) {
+	return limit_ns != 0 ? limit_ns / NS_PER_MS : default_ms;
+}
+
+static void take_limits(struct judge *judge) {
+	static const struct jobs_limits defaults;
+	const struct jobs_limits *limits = judge->look->limits;
+
+	if (limits == NULL)
+		limits = &defaults;
+	judge->confirm_ms = limit_ms(limits->confirm_ns, 10 * MS_PER_SEC);
+	judge->stuck_ms = limit_ms(limits->stuck_ns, 600 * MS_PER_SEC);
+	judge->busy_ms = limit_ms(limits->busy_ns, 3600 * MS_PER_SEC);
+}
+
+// Node ids of the communicator; most ranks of a node are next to each other.
+static bool has_node(const struct ras_merged_comm *comm, uint64_t node) {
+	for (uint32_t n = 0; n < comm->rank_count; n++) {
+		if (comm->ranks[n].node == node)
+			return true;
+	}
+	return false;
+}
+
+static bool is_worse(const struct jobs_pair *a, const struct jobs_pair *b) {
+	if (a->silent != b->silent)
+		return a->silent;
+	if (a->lost_permille != b->lost_permille)
+		return a->lost_permille > b->lost_permille;
+	// Slower in proportion to what it was; both are short times, far from overflow.
+	return a->median_ns / (a->baseline_ns + 1) > b->median_ns / (b->baseline_ns + 1);
+}
+
+static const struct jobs_pair *
+worst_pair(const struct jobs_look *look, const struct ras_merged_comm *comm) {
+	const struct jobs_pair *worst = NULL;
+
+	for (uint32_t n = 0; n < look->pair_count; n++) {
+		const struct jobs_pair *pair = &look->pairs[n];
+
+		if ((worst == NULL || is_worse(pair, worst)) && has_node(comm, pair->node) &&
+		    has_node(comm, pair->peer))
+			worst = pair;
+	}
+	return worst;
+}
+
+// A rank that waits in the operation, as an example of all who do.
+static const struct ras_merged_rank *
+one_who_waits(const struct ras_merged_comm *comm, const struct survey *survey) {
+	for (uint32_t n = 0; n < comm->rank_count; n++) {
+		if (survey_waits(survey, &comm->ranks[n].rank))
+			return &comm->ranks[n];
+	}
+	return NULL;
+}
+
+// Where nobody tells signatures: what the one launched beyond the other were broadcasts.
+static bool
+launched_broadcasts(const struct ras_comm_rank *more, const struct ras_comm_rank *less) {
+	for (uint32_t n = 0; n < RAS_COMM_OPS; n++) {
+		if (n != JOBS_BROADCAST && more->ops[n] != less->ops[n])
+			return false;
+	}
+	return more->ops[JOBS_BROADCAST] > less->ops[JOBS_BROADCAST];
+}
+
+// It has nothing to send, as far as can be seen: an idle server sleeps so while others wait for it.
+static bool
+is_idle_root(const struct judge *judge, uint32_t comm, const struct ras_merged_rank *late) {
+	const struct ras_merged_comm *merged = &judge->look->comms[comm];
+	const struct survey *survey = &judge->surveys[comm];
+	const struct ras_merged_rank *waits = one_who_waits(merged, survey);
+	const struct ras_comm_signature *signature;
+
+	if (late->rank.process_state != JOBS_PROCESS_SLEEPING || waits == NULL)
+		return false;
+	signature = ras_comm_signature_of(merged, waits, survey->seq);
+	if (signature == NULL)
+		return launched_broadcasts(&waits->rank, &late->rank);
+	return (signature->kind == JOBS_BROADCAST || signature->kind == JOBS_SCATTER) &&
+	       signature->root == (int32_t)late->rank.rank;
+}
+
+static bool works(const struct ras_comm_rank *rank) {
+	return rank->process_state != JOBS_PROCESS_STOPPED && rank->worked_ms >= WORK_MS_MIN;
+}
+
+// What is known of one who is waited for: it is held, it works, or nobody knows.
+static void weigh_late(
+	const struct judge *judge,
+	uint32_t comm,
+	const struct ras_merged_rank *late,
+	struct jobs_finding *finding
+) {
+	if (late->rank.process_state == JOBS_PROCESS_TRACED)
+		finding->held = true;
+	if (graph_moves_elsewhere(&judge->graph, comm, late))
+		finding->busy = true;
+	else if ((late->rank.knows & RAS_RANK_KNOWS_PROCESS) == 0)
+		finding->unseen = true;
+	else if (works(&late->rank))
+		finding->busy = true;
+}
+
+static void name_late(const struct judge *judge, uint32_t comm, struct jobs_finding *finding) {
+	const struct ras_merged_comm *merged = &judge->look->comms[comm];
+	const struct survey *survey = &judge->surveys[comm];
+
+	for (uint32_t n = 0; n < merged->rank_count; n++) {
+		const struct ras_merged_rank *rank = &merged->ranks[n];
+
+		if (!survey_is_late(survey, &rank->rank))
+			continue;
+		if (finding->late_count < JOBS_NAMED_MAX)
+			finding->late[finding->late_count] = n;
+		finding->late_count++;
+		weigh_late(judge, comm, rank, finding);
+	}
+	finding->serves = finding->late_count == 1 &&
+			  is_idle_root(judge, comm, &merged->ranks[finding->late[0]]);
+}
+
+static void name_dead(const struct judge *judge, uint32_t comm, struct jobs_finding *finding) {
+	const struct ras_merged_comm *merged = &judge->look->comms[comm];
+
+	finding->cause = JOBS_CAUSE_DEAD_MEMBER;
+	finding->late_count = judge->surveys[comm].dead;
+	finding->late[0] = JOBS_NOBODY; // those of dead nodes have no place
+	for (uint32_t n = 0, named = 0; n < merged->rank_count && named < JOBS_NAMED_MAX; n++) {
+		if (survey_is_dead(&merged->ranks[n].rank))
+			finding->late[named++] = n;
+	}
+}
+
+static void name_stopped(const struct judge *judge, uint32_t comm, struct jobs_finding *finding) {
+	const struct ras_merged_comm *merged = &judge->look->comms[comm];
+
+	finding->cause = JOBS_CAUSE_STOPPED_MEMBER;
+	for (uint32_t n = 0; n < merged->rank_count; n++) {
+		if (merged->ranks[n].rank.process_state != JOBS_PROCESS_STOPPED)
+			continue;
+		if (finding->late_count < JOBS_NAMED_MAX)
+			finding->late[finding->late_count] = n;
+		finding->late_count++;
+	}
+}
+
+// All that can be known has been launched by all.
+static enum jobs_cause
+cause_of_started(const struct survey *survey, const struct jobs_finding *finding) {
+	if (finding->absent > 0 || (survey->knows_all & RAS_RANK_KNOWS_STARTED) == 0 ||
+	    (survey->knows_all & RAS_RANK_KNOWS_COMPLETED) == 0)
+		return JOBS_CAUSE_UNKNOWN;
+	if (finding->pair != NULL || survey->any_completed)
+		return JOBS_CAUSE_TRANSPORT;
+	return JOBS_CAUSE_SYMMETRIC;
+}
+
+static enum jobs_cause
+cause_of_late(const struct judge *judge, uint32_t comm, struct jobs_finding *finding) {
+	finding->chain_count = graph_cycle(&judge->graph, comm, finding->chain);
+	if (finding->chain_count > 0)
+		return JOBS_CAUSE_ORDERING;
+	finding->via = judge->graph.next[comm];
+	return judge->surveys[comm].late == SURVEY_NOT_LAUNCHED ? JOBS_CAUSE_MISSING_ENTER
+								: JOBS_CAUSE_DEVICE_BEHIND;
+}
+
+static void find_cause(const struct judge *judge, uint32_t comm, struct jobs_finding *finding) {
+	const struct survey *survey = &judge->surveys[comm];
+
+	if (finding->mismatch.seq == survey->seq) {
+		finding->cause = JOBS_CAUSE_MISMATCH;
+		return;
+	}
+	if (survey->late_count > 0) {
+		name_late(judge, comm, finding);
+		finding->cause = cause_of_late(judge, comm, finding);
+	} else if (survey->stopped > 0) {
+		name_stopped(judge, comm, finding);
+	} else {
+		finding->pair = worst_pair(judge->look, &judge->look->comms[comm]);
+		finding->cause = cause_of_started(survey, finding);
+	}
+}
+
+// How long nobody may move until it is said to be stuck.
+static uint64_t
+patience_ms(const struct judge *judge, uint32_t comm, const struct jobs_finding *finding) {
+	if (judge->surveys[comm].traced > 0)
+		return UINT64_MAX; // somebody looks at it
+	switch (finding->cause) {
+	case JOBS_CAUSE_DEAD_MEMBER:
+	case JOBS_CAUSE_STOPPED_MEMBER:
+	case JOBS_CAUSE_MISMATCH:
+	case JOBS_CAUSE_ORDERING:
+		return judge->confirm_ms;
+	case JOBS_CAUSE_MISSING_ENTER:
+		if (finding->serves)
+			return UINT64_MAX;
+		if (finding->busy)
+			return judge->busy_ms;
+		return finding->unseen ? judge->stuck_ms : judge->confirm_ms;
+	case JOBS_CAUSE_TRANSPORT:
+		return finding->pair != NULL ? judge->confirm_ms : judge->stuck_ms;
+	default:
+		return judge->stuck_ms;
+	}
+}
+
+static void judge_moving(const struct judge *judge, uint32_t comm, struct jobs_finding *finding) {
+	finding->grade = JOBS_MOVING;
+	if (judge->look->book == NULL ||
+	    !book_straggler(judge->look->book, &judge->look->comms[comm], &finding->straggler))
+		return;
+	finding->cause = JOBS_CAUSE_STRAGGLER;
+	finding->late_count = 1;
+	finding->late[0] = finding->straggler.place;
+}
+
+static void judge_comm(const struct judge *judge, uint32_t comm, struct jobs_finding *finding) {
+	const struct ras_merged_comm *merged = &judge->look->comms[comm];
+	const struct survey *survey = &judge->surveys[comm];
+
+	*finding = (struct jobs_finding){
+		.knows = survey->alive > 0 ? survey->knows_all : 0,
+		.seq = survey->seq,
+		.waited_ms = survey->alive > 0 ? survey->idle_ms : 0,
+		.waiting = survey->waiting,
+		.alive = survey->alive,
+		.absent = merged->size - merged->rank_count,
+		.via = JOBS_NOBODY,
+	};
+	if (survey->alive == 0) {
+		finding->grade = JOBS_ENDED;
+		if (survey->dead > 0)
+			name_dead(judge, comm, finding);
+		return;
+	}
+	survey_mismatch(merged, survey, &finding->mismatch);
+	// Who exits well without a word is missed once somebody waits for it.
+	if (survey->dead > survey->dead_well || (survey->dead > 0 && survey->seq != 0)) {
+		name_dead(judge, comm, finding);
+	} else if (finding->waited_ms < judge->confirm_ms) {
+		judge_moving(judge, comm, finding);
+		return;
+	} else if (survey->seq == 0) {
+		finding->grade = JOBS_QUIET;
+		return;
+	} else {
+		find_cause(judge, comm, finding);
+	}
+	finding->grade =
+		finding->waited_ms >= patience_ms(judge, comm, finding) ? JOBS_STUCK : JOBS_WAITING;
+}
+
+// Who waits for one who waits elsewhere is as stuck as the communicator where that began.
+static void inherit(const struct jobs_look *look, struct jobs_finding *findings) {
+	for (uint32_t comm = 0; comm < look->comm_count; comm++) {
+		uint32_t at = comm;
+
+		for (uint32_t steps = 0; findings[at].via != JOBS_NOBODY && steps < JOBS_CHAIN_MAX;
+		     steps++)
+			at = findings[at].via;
+		if (at != comm)
+			findings[comm].grade =
+				findings[at].grade == JOBS_STUCK ? JOBS_STUCK : JOBS_WAITING;
+	}
+}
+
+int jobs_judge(const struct jobs_look *look, struct jobs_finding *ret_findings) {
+	size_t size = (size_t)look->comm_count * sizeof(struct survey) + 1;
+	struct judge judge = {.look = look};
+	int err;
+
+	take_limits(&judge);
+	judge.surveys = look->memory->allocate(look->memory->ctx, size);
+	if (judge.surveys == NULL)
+		return -ENOMEM;
+	for (uint32_t comm = 0; comm < look->comm_count; comm++)
+		survey_comm(look, &look->comms[comm], &judge.surveys[comm]);
+	err = graph_init(&judge.graph, look, judge.surveys, judge.confirm_ms);
+	if (err == 0) {
+		for (uint32_t comm = 0; comm < look->comm_count; comm++)
+			judge_comm(&judge, comm, &ret_findings[comm]);
+		inherit(look, ret_findings);
+		graph_fini(&judge.graph);
+	}
+	look->memory->release(look->memory->ctx, judge.surveys, size);
+	return err;
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Makes rows of reports. Signatures that the ranks of a row have in common stand in its head.
+#include <lib/must.h>
+#include <lib/wire.h>
+
+#include <jobs/share.h>
+#include <jobs/wait.h>
+#include <string.h>
+
+#define NS_PER_MS UINT64_C(1000000)
+
+static int compare_u64(uint64_t a, uint64_t b) {
+	return (a > b) - (a < b);
+}
+
+static int compare_rows(const struct jobs_rank_report *a, const struct jobs_rank_report *b) {
+	int order = compare_u64(a->comm_hash, b->comm_hash);
+
+	if (order == 0)
+		order = compare_u64(a->host_hash, b->host_hash);
+	if (order == 0)
+		order = compare_u64(a->process_hash, b->process_hash);
+	if (order == 0)
+		order = compare_u64(a->size, b->size);
+	if (order == 0)
+		order = compare_u64(a->config_hash, b->config_hash);
+	return order != 0 ? order : strncmp(a->job_id, b->job_id, sizeof(a->job_id));
+}
+
+int jobs_report_compare(const struct jobs_rank_report *a, const struct jobs_rank_report *b) {
+	int order = compare_rows(a, b);
+
+	if (order == 0)
+		order = compare_u64(a->rank, b->rank);
+	return order != 0 ? order : compare_u64(a->pid, b->pid);
+}
+
+uint32_t jobs_row_length(const struct jobs_rank_report *const *reports, uint32_t count) {
+	uint32_t length = 0;
+
+	while (length < count && length < JOBS_ROW_RANKS &&
+	       compare_rows(reports[0], reports[length]) == 0)
+		length++;
+	return length;
+}
+
+static uint32_t ms_between(uint64_t from_ns, uint64_t to_ns) {
+	uint64_t ms = to_ns > from_ns ? (to_ns - from_ns) / NS_PER_MS : 0;
+
+	return ms < UINT32_MAX ? (uint32_t)ms : UINT32_MAX;
+}
+
+static uint64_t at_most(uint64_t value, uint64_t limit) {
+	return value < limit ? value : limit;
+}
+
+static uint8_t flags_of(const struct jobs_rank_report *report) {
+	uint32_t flags = 0;
+
+	flags |= report->finalized ? RAS_RANK_FINALIZE : 0;
+	flags |= report->destroyed ? RAS_RANK_DESTROY : 0;
+	flags |= report->aborted ? RAS_RANK_ABORT : 0;
+	flags |= report->exited_ns != 0 ? RAS_RANK_EXITED : 0;
+	flags |= report->blocks ? RAS_RANK_BLOCKS : 0;
+	flags |= report->attached ? 0 : RAS_RANK_DETACHED;
+	return (uint8_t)flags;
+}
+
+// Operations of two ranks are told as one sum.
+static void pair_counts(const struct jobs_rank_report *report, struct ras_comm_rank *rank) {
+	static const enum jobs_kind kinds[] = {JOBS_SEND, JOBS_RECEIVE, JOBS_ONE_SIDED};
+
+	for (uint32_t n = 0; n < sizeof(kinds) / sizeof(kinds[0]); n++) {
+		rank->pair_launched += report->launched_of[kinds[n]];
+		rank->pair_completed += report->completed_of[kinds[n]];
+	}
+	rank->pair_completed = at_most(rank->pair_completed, rank->pair_launched);
+}
+
+// Of the last completed operations, as far as they follow each other.
+static void copy_waits(const struct jobs_rank_report *report, struct ras_comm_rank *rank) {
+	uint8_t codes[RAS_COMM_WAITS];
+	uint32_t count = 0;
+
+	for (uint32_t n = report->signature_count; n > 0 && count < RAS_COMM_WAITS; n--) {
+		const struct jobs_signature *signature = &report->signatures[n - 1];
+
+		if (signature->seq > rank->completed)
+			continue;
+		if (signature->seq + count != rank->completed ||
+		    signature->waited_ns == JOBS_NOT_TAKEN)
+			break;
+		codes[count++] = jobs_wait_code(signature->waited_ns);
+	}
+	rank->wait_count = (uint8_t)count;
+	for (uint32_t n = 0; n < count; n++)
+		rank->waits[n] = codes[count - 1 - n];
+}
+
+static void make_rank(const struct jobs_rank_report *report, struct ras_comm_rank *ret_rank) {
+	struct ras_comm_rank rank = {
+		.rank = report->rank,
+		.pid = report->pid,
+		.launched = report->launched,
+		.started = at_most(report->started, report->launched),
+		.idle_ms = ms_between(report->progress_ns, report->sampled_ns),
+		.worked_ms = (uint32_t)at_most(report->worked_ns / NS_PER_MS, UINT32_MAX),
+		.exit_value = report->exit_value,
+		.exit_cause = report->exit_cause,
+		.process_state = report->process_state,
+		.init_state = report->init_state,
+		.async_error = report->async_error,
+		.flags = flags_of(report),
+		.knows = report->knows,
+		.cuda_device = report->cuda_device < -1 ? -1 : report->cuda_device,
+		.nvml_device = report->nvml_device < -1 ? -1 : report->nvml_device,
+	};
+
+	rank.completed = at_most(report->completed, rank.started);
+	if (report->exited_ns != 0)
+		rank.exited_ms = ms_between(report->exited_ns, report->sampled_ns);
+	for (uint32_t n = 0; n < RAS_COMM_OPS; n++)
+		rank.ops[n] = report->launched_of[n];
+	pair_counts(report, &rank);
+	copy_waits(report, &rank);
+	*ret_rank = rank;
+}
+
+// Whether the signatures of a report rise by one: a page that was written wrongly may hold any.
+static bool follow_each_other(const struct jobs_rank_report *report) {
+	for (uint32_t n = 1; n < report->signature_count; n++) {
+		if (report->signatures[n].seq != report->signatures[n - 1].seq + 1)
+			return false;
+	}
+	return report->signature_count > 0 && report->signatures[0].seq > 0 &&
+	       report->signatures[0].seq < UINT64_MAX - JOBS_SIGNATURES;
+}
+
+static bool is_same(const struct ras_comm_signature *a, const struct ras_comm_signature *b) {
+	return a->kind == b->kind && a->datatype == b->datatype && a->root == b->root &&
+	       a->count == b->count;
+}
+
+// Its place in the head of the row, put there if it is new; RAS_COMM_SIGNATURES: no room.
+static uint32_t place_of(struct ras_comm *comm, const struct jobs_signature *told) {
+	bool has_root = told->root >= 0 && told->root < INT32_MAX;
+	struct ras_comm_signature signature = {
+		.count = told->count,
+		.root = has_root ? told->root : RAS_COMM_ROOT_NONE,
+		.kind = told->kind,
+		.datatype = told->datatype,
+	};
+	uint32_t n = 0;
+
+	while (n < comm->signature_count && !is_same(&comm->signatures[n], &signature))
+		n++;
+	if (n == comm->signature_count && n < RAS_COMM_SIGNATURES)
+		comm->signatures[comm->signature_count++] = signature;
+	return n;
+}
+
+// False: they do not fit, and nothing of this rank is told.
+static bool make_recent(
+	struct ras_comm *comm,
+	const struct jobs_rank_report *report,
+	struct ras_comm_recent *ret_recent
+) {
+	struct ras_comm_recent recent = {
+		.first = report->signatures[0].seq, .count = (uint8_t)report->signature_count};
+
+	for (uint32_t n = 0; n < report->signature_count; n++) {
+		uint32_t place = place_of(comm, &report->signatures[n]);
+
+		if (place == RAS_COMM_SIGNATURES)
+			return false;
+		recent.index[n] = (uint8_t)place;
+	}
+	*ret_recent = recent;
+	return true;
+}
+
+// What the head tells is what this rank would tell itself, of all its operations that it covers.
+static bool is_as_head(const struct ras_comm_recent *head, const struct ras_comm_recent *own) {
+	uint64_t last = own->first + own->count - 1;
+
+	if (own->first > head->first || last < head->first || last >= head->first + head->count)
+		return false;
+	for (uint64_t seq = head->first; seq <= last; seq++) {
+		if (head->index[seq - head->first] != own->index[seq - own->first])
+			return false;
+	}
+	return true;
+}
+
+// The one who has come furthest stands for the row.
+static uint32_t furthest(const struct jobs_rank_report *const *reports, uint32_t count) {
+	uint32_t best = count;
+
+	for (uint32_t n = 0; n < count; n++) {
+		if ((reports[n]->knows & JOBS_KNOWS_SIGNATURES) == 0 ||
+		    !follow_each_other(reports[n]))
+			continue;
+		if (best == count || reports[n]->launched > reports[best]->launched)
+			best = n;
+	}
+	return best;
+}
+
+static void make_signatures(
+	const struct jobs_rank_report *const *reports, uint32_t count, struct jobs_row *row
+) {
+	uint32_t first = furthest(reports, count);
+
+	if (first == count || !make_recent(&row->comm, reports[first], &row->comm.recent))
+		first = count;
+	for (uint32_t n = 0; n < count; n++) {
+		struct ras_comm_rank *rank = &row->ranks[n];
+		struct ras_comm_recent own;
+
+		if (n == first)
+			continue;
+		if (first == count || (rank->knows & RAS_RANK_KNOWS_SIGNATURES) == 0 ||
+		    !follow_each_other(reports[n]) || !make_recent(&row->comm, reports[n], &own))
+			rank->knows &= (uint8_t)~RAS_RANK_KNOWS_SIGNATURES;
+		else if (!is_as_head(&row->comm.recent, &own))
+			rank->recent = own;
+	}
+}
+
+void jobs_row_make(
+	const struct jobs_rank_report *const *reports, uint32_t count, struct jobs_row *ret_row
+) {
+	size_t length = strnlen(reports[0]->job_id, sizeof(reports[0]->job_id) - 1);
+
+	must(count > 0 && count <= JOBS_ROW_RANKS);
+	memset(&ret_row->comm, 0, sizeof(ret_row->comm));
+	ret_row->comm.id = (struct ras_comm_id
+	){reports[0]->comm_hash, reports[0]->host_hash, reports[0]->process_hash};
+	ret_row->comm.size = reports[0]->size;
+	ret_row->comm.config = (uint32_t)(reports[0]->config_hash ^ reports[0]->config_hash >> 32);
+	if (wire_utf8_valid(reports[0]->job_id, length))
+		memcpy(ret_row->comm.job, reports[0]->job_id, length);
+	ret_row->comm.rank_count = count;
+	ret_row->comm.ranks = ret_row->ranks;
+	for (uint32_t n = 0; n < count; n++)
+		make_rank(reports[n], &ret_row->ranks[n]);
+	make_signatures(reports, count, ret_row);
+}

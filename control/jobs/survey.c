@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Looks over the ranks of one communicator.
+#include "survey.h"
+
+#include <jobs/report.h>
+#include <string.h>
+
+static bool knows(const struct ras_comm_rank *rank, uint8_t what) {
+	return (rank->knows & what) == what;
+}
+
+static bool has_ended(const struct ras_comm_rank *rank) {
+	return (rank->flags & (RAS_RANK_FINALIZE | RAS_RANK_DESTROY | RAS_RANK_ABORT)) != 0;
+}
+
+static bool is_gone(const struct ras_comm_rank *rank) {
+	return (rank->flags & RAS_RANK_EXITED) != 0 || rank->process_state == JOBS_PROCESS_EXITED ||
+	       rank->process_state == JOBS_PROCESS_ZOMBIE;
+}
+
+bool survey_is_dead(const struct ras_comm_rank *rank) {
+	return is_gone(rank) && !has_ended(rank);
+}
+
+static bool takes_part(const struct ras_comm_rank *rank) {
+	return !is_gone(rank) && !has_ended(rank);
+}
+
+static bool is_pending(const struct ras_comm_rank *rank) {
+	return knows(rank, RAS_RANK_KNOWS_COMPLETED) && rank->completed < rank->launched;
+}
+
+static void count_rank(struct survey *survey, const struct ras_comm_rank *rank) {
+	if (survey_is_dead(rank)) {
+		survey->dead++;
+		survey->dead_well += rank->exit_cause == JOBS_EXIT_STATUS && rank->exit_value == 0;
+		return;
+	}
+	if (!takes_part(rank))
+		return;
+	survey->alive++;
+	survey->knows_all &= rank->knows;
+	survey->knows_any |= rank->knows;
+	if (rank->idle_ms < survey->idle_ms)
+		survey->idle_ms = rank->idle_ms;
+	if (rank->launched < survey->launched_min)
+		survey->launched_min = rank->launched;
+	if (rank->launched > survey->launched_max)
+		survey->launched_max = rank->launched;
+	if (is_pending(rank) && (survey->seq == 0 || rank->completed < survey->seq))
+		survey->seq = rank->completed + 1;
+	survey->stopped += rank->process_state == JOBS_PROCESS_STOPPED;
+	survey->traced += rank->process_state == JOBS_PROCESS_TRACED;
+}
+
+// The members that the set-up named and whose node is dead.
+static uint32_t dead_missing(const struct jobs_look *look, const struct ras_merged_comm *comm) {
+	uint32_t dead = 0;
+
+	for (uint32_t n = 0; look->is_dead != NULL && n < comm->missing_count; n++)
+		dead += look->is_dead(look->ctx, comm->missing[n].missing.node);
+	return dead;
+}
+
+// Where nobody tells what has completed, those who launched more than others wait, as far as is
+// known; where all launched the same nothing is known to wait.
+static void find_seq(struct survey *survey) {
+	if (survey->seq != 0 || survey->launched_min >= survey->launched_max)
+		return;
+	if ((survey->knows_all & RAS_RANK_KNOWS_COMPLETED) == 0)
+		survey->seq = survey->launched_min + 1;
+}
+
+static void look_at_seq(struct survey *survey, const struct ras_comm_rank *rank, uint32_t *behind) {
+	if (rank->launched < survey->seq) {
+		survey->late_count++;
+		return;
+	}
+	survey->waiting++;
+	if (!knows(rank, RAS_RANK_KNOWS_STARTED))
+		return;
+	if (rank->started < survey->seq)
+		++*behind;
+	else
+		survey->any_started = true;
+	if (knows(rank, RAS_RANK_KNOWS_COMPLETED) && rank->completed >= survey->seq) {
+		survey->any_completed = true;
+		survey->waiting--;
+	}
+}
+
+void survey_comm(
+	const struct jobs_look *look, const struct ras_merged_comm *comm, struct survey *ret_survey
+) {
+	struct survey survey = {
+		.idle_ms = UINT64_MAX,
+		.launched_min = UINT64_MAX,
+		.knows_all = UINT8_MAX,
+	};
+	uint32_t behind = 0;
+
+	for (uint32_t n = 0; n < comm->rank_count; n++)
+		count_rank(&survey, &comm->ranks[n].rank);
+	survey.dead += dead_missing(look, comm);
+	find_seq(&survey);
+	for (uint32_t n = 0; survey.seq != 0 && n < comm->rank_count; n++) {
+		if (takes_part(&comm->ranks[n].rank))
+			look_at_seq(&survey, &comm->ranks[n].rank, &behind);
+	}
+	if (survey.late_count > 0) {
+		survey.late = SURVEY_NOT_LAUNCHED;
+	} else if (behind > 0 && survey.any_started) {
+		survey.late = SURVEY_NOT_STARTED;
+		survey.late_count = behind;
+	}
+	*ret_survey = survey;
+}
+
+bool survey_is_late(const struct survey *survey, const struct ras_comm_rank *rank) {
+	if (!takes_part(rank))
+		return false;
+	switch (survey->late) {
+	case SURVEY_NOT_LAUNCHED:
+		return rank->launched < survey->seq;
+	case SURVEY_NOT_STARTED:
+		return knows(rank, RAS_RANK_KNOWS_STARTED) && rank->started < survey->seq;
+	case SURVEY_NOBODY_LATE:
+		break;
+	}
+	return false;
+}
+
+bool survey_is_inside(const struct survey *survey, const struct ras_comm_rank *rank) {
+	if (survey->seq == 0 || !takes_part(rank) || rank->launched < survey->seq)
+		return false;
+	return !knows(rank, RAS_RANK_KNOWS_COMPLETED) || rank->completed < survey->seq;
+}
+
+bool survey_waits(const struct survey *survey, const struct ras_comm_rank *rank) {
+	return survey_is_inside(survey, rank) &&
+	       (!knows(rank, RAS_RANK_KNOWS_STARTED) || rank->started >= survey->seq);
+}
+
+static bool differ(const struct ras_comm_signature *a, const struct ras_comm_signature *b) {
+	return a->kind != b->kind || a->count != b->count || a->datatype != b->datatype ||
+	       a->root != b->root;
+}
+
+struct vote {
+	const struct ras_comm_signature *choice;
+	uint32_t choice_place, lead, known;
+};
+
+// The candidate of a majority, in one pass; whether it is one does not matter to whoever differs.
+static void vote(struct vote *vote, uint32_t place, const struct ras_comm_signature *signature) {
+	vote->known++;
+	if (vote->lead == 0) {
+		vote->choice = signature;
+		vote->choice_place = place;
+	}
+	if (differ(vote->choice, signature))
+		vote->lead--;
+	else
+		vote->lead++;
+}
+
+static bool
+mismatch_at(const struct ras_merged_comm *comm, uint64_t seq, struct jobs_mismatch *ret_mismatch) {
+	struct jobs_mismatch found = {.seq = seq};
+	const struct ras_comm_signature *signature;
+	struct vote votes = {0};
+
+	for (uint32_t n = 0; n < comm->rank_count; n++) {
+		signature = ras_comm_signature_of(comm, &comm->ranks[n], seq);
+		if (signature != NULL)
+			vote(&votes, n, signature);
+	}
+	for (uint32_t n = 0; votes.known > 0 && n < comm->rank_count; n++) {
+		signature = ras_comm_signature_of(comm, &comm->ranks[n], seq);
+		if (signature == NULL || !differ(signature, votes.choice))
+			continue;
+		if (found.other_count++ == 0)
+			found.other = n;
+	}
+	if (found.other_count == 0)
+		return false;
+	found.most = votes.choice_place;
+	*ret_mismatch = found;
+	return true;
+}
+
+void survey_mismatch(
+	const struct ras_merged_comm *comm,
+	const struct survey *survey,
+	struct jobs_mismatch *ret_mismatch
+) {
+	uint64_t last = survey->seq != 0 ? survey->seq : survey->launched_max;
+	uint64_t first = last > RAS_COMM_RECENT ? last - RAS_COMM_RECENT + 1 : 1;
+
+	memset(ret_mismatch, 0, sizeof(*ret_mismatch));
+	if ((survey->knows_any & RAS_RANK_KNOWS_SIGNATURES) == 0)
+		return;
+	for (uint64_t seq = first; seq <= last; seq++) {
+		if (mismatch_at(comm, seq, ret_mismatch))
+			return;
+	}
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Times to an eighth: three bits behind the highest one of the microseconds.
+#include <jobs/report.h>
+#include <jobs/wait.h>
+
+#define EXACT 8 // codes below are the microseconds themselves
+#define CODE_MAX (JOBS_WAIT_NOT_TAKEN - 1)
+
+uint8_t jobs_wait_code(uint64_t wait_ns) {
+	uint64_t us = wait_ns / 1000;
+	uint32_t top, code;
+
+	if (wait_ns == JOBS_NOT_TAKEN)
+		return JOBS_WAIT_NOT_TAKEN;
+	if (us < EXACT)
+		return (uint8_t)us;
+	top = 63 - (uint32_t)__builtin_clzll(us);
+	code = (top - 2) * EXACT + (uint32_t)(us >> (top - 3) & (EXACT - 1));
+	return code < CODE_MAX ? (uint8_t)code : CODE_MAX;
+}
+
+uint64_t jobs_wait_us(uint8_t code) {
+	uint32_t top = code / EXACT + 2;
+
+	return code < EXACT ? code : (uint64_t)(EXACT + code % EXACT) << (top - 3);
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The ranks here as rows of COMMS. The first part takes all reports, the parts after it go on.
+#include <control/comms.h>
+#include <control/overlay.h>
+
+#include <errno.h>
+#include <jobs/share.h>
+#include <stdlib.h>
+
+#define REPORTS_MAX 65536
+
+struct comms_share {
+	struct overlay *overlay;
+	struct comms_source source;
+	struct jobs_rank_report *reports;
+	const struct jobs_rank_report **order;
+	uint32_t count, next;
+	struct jobs_row row;
+};
+
+static void drop_reports(struct comms_share *share) {
+	free(share->reports);
+	free(share->order);
+	share->reports = NULL;
+	share->order = NULL;
+	share->count = 0;
+	share->next = 0;
+}
+
+static int compare(const void *a, const void *b) {
+	const struct jobs_rank_report *const *left = a;
+	const struct jobs_rank_report *const *right = b;
+
+	return jobs_report_compare(*left, *right);
+}
+
+// Without memory nothing is told: others see that these ranks are held by nobody.
+static void take_reports(struct comms_share *share) {
+	uint32_t count = share->source.count(share->source.ctx);
+
+	drop_reports(share);
+	if (count > REPORTS_MAX)
+		count = REPORTS_MAX;
+	share->reports = calloc((size_t)count + 1, sizeof(*share->reports));
+	share->order = calloc((size_t)count + 1, sizeof(*share->order));
+	if (share->reports == NULL || share->order == NULL) {
+		drop_reports(share);
+		return;
+	}
+	for (uint32_t n = 0; n < count; n++) {
+		struct jobs_rank_report *report = &share->reports[share->count];
+
+		if (share->source.at(share->source.ctx, n, report) != 0 || report->size == 0 ||
+		    report->size > RAS_COMM_SIZE_MAX || report->rank >= report->size)
+			continue;
+		share->order[share->count++] = report;
+	}
+	qsort(share->order, share->count, sizeof(struct jobs_rank_report *), compare);
+}
+
+static bool
+contribute(void *ctx, const struct ras_contribution *wanted, struct wire_writer *writer) {
+	struct comms_share *share = ctx;
+	bool any = false;
+
+	if (wanted->part == 0)
+		take_reports(share);
+	while (share->next < share->count) {
+		uint32_t length =
+			jobs_row_length(share->order + share->next, share->count - share->next);
+
+		jobs_row_make(share->order + share->next, length, &share->row);
+		if (ras_comm_put(writer, &share->row.comm) != 0)
+			return any; // a row fits into an empty part, whatever is in it
+		any = true;
+		share->next += length;
+	}
+	drop_reports(share);
+	return false;
+}
+
+int comms_share_create(
+	struct overlay *overlay, const struct comms_source *source, struct comms_share **ret_share
+) {
+	struct comms_share *share = calloc(1, sizeof(*share));
+
+	if (share == NULL)
+		return -ENOMEM;
+	share->overlay = overlay;
+	share->source = *source;
+	overlay_contributor(overlay, RAS_COLLECT_COMMS, contribute, share);
+	*ret_share = share;
+	return 0;
+}
+
+struct comms_share *comms_share_destroy(struct comms_share *share) {
+	if (share == NULL)
+		return NULL;
+	overlay_contributor(share->overlay, RAS_COLLECT_COMMS, NULL, NULL);
+	drop_reports(share);
+	free(share);
+	return NULL;
+}

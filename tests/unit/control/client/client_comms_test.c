@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// COMMS, WHY and STATUS of jobs that wait: who is named first, by which names they are found.
+#include "control/client/client_bench.h"
+
+#include <lib/wire.h>
+#include <ras/payload.h>
+
+#include <jobs/report.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define RANKS 4
+#define KNOWS                                                                            \
+	(RAS_RANK_KNOWS_STARTED | RAS_RANK_KNOWS_COMPLETED | RAS_RANK_KNOWS_SIGNATURES | \
+	 RAS_RANK_KNOWS_PROCESS)
+
+// All ranks on n1, in one communicator of a job; rank 2 has not come to operation 51.
+static void add_comm(struct overlay_answer *answer, uint64_t hash, const char *job, bool waits) {
+	struct ras_comm_rank ranks[RANKS];
+	struct ras_comm comm = {
+		.id = {hash, 1, 2},
+		.size = RANKS,
+		.signature_count = 1,
+		.signatures =
+			{{.kind = JOBS_ALL_REDUCE,
+			  .datatype = 7,
+			  .root = RAS_COMM_ROOT_NONE,
+			  .count = 1024}},
+		.recent = {.first = 50, .count = 2},
+		.rank_count = RANKS,
+		.ranks = ranks,
+	};
+	uint8_t bytes[4096];
+	struct ras_collected_part part = {.node = bench_peer("n1")->record->id, .payload = bytes};
+	struct wire_writer writer;
+
+	snprintf(comm.job, sizeof(comm.job), "%s", job);
+	for (uint32_t n = 0; n < RANKS; n++)
+		ranks[n] = (struct ras_comm_rank){
+			.rank = n,
+			.pid = (waits ? 4000 : 5000) + n,
+			.launched = waits && n == 2 ? 50 : 51,
+			.started = waits && n == 2 ? 50 : 51,
+			.completed = 50,
+			.ops = {0, 0, 0, 0, waits && n == 2 ? 50 : 51},
+			.idle_ms = waits ? 12000 : 100,
+			.process_state = JOBS_PROCESS_SLEEPING,
+			.knows = KNOWS,
+			.cuda_device = -1,
+			.nvml_device = -1,
+		};
+	wire_writer_init(&writer, bytes, sizeof(bytes));
+	assert_int_equal(ras_comm_put(&writer, &comm), 0);
+	assert_int_equal(wire_writer_finish(&writer, &part.size), 0);
+	assert_int_equal(ras_comms_add(answer->comms, &part), 0);
+}
+
+static struct overlay_answer *two_jobs(void) {
+	struct overlay_answer *answer = bench_answer_new();
+
+	add_comm(answer, 0xa1, "slurm:7.0", false);
+	add_comm(answer, 0xb2b2b2b2b2b2b2b2, "slurm:1234.0", true);
+	answer->result.answered = 2;
+	ras_comms_settle(answer->comms);
+	return answer;
+}
+
+static const char *answer_to(int fd, const char *line) {
+	bench_say(fd, line);
+	bench_turn();
+	bench_answer(two_jobs());
+	return bench_hear(fd);
+}
+
+#define SENTENCE \
+	"rank 2 (pid 4002 on n1) has not launched operation 51 (AllReduce of 1024 float32), in "
+
+static void the_one_that_waits_is_first_with_its_sentence(void **state) {
+	int fd = bench_connect();
+	const char *answer;
+
+	(void)state;
+	answer = answer_to(fd, "COMMS\n");
+	bench_assert_narrow(answer);
+	assert_string_equal(
+		answer,
+		"2 communicators, from 2 of 3 agents in 0.003 s\n"
+		"\n"
+		"COMMUNICATOR     JOB            SIZE  RANKS MISSING NODES STATUS   STATE   ERRORS\n"
+		"b2b2b2b2b2b2b2b2 slurm:1234.0      4      4       0     1 RUNNING  stuck   MISMATCH\n"
+		"  rank 2 (pid 4002 on n1) has not launched operation 51 (AllReduce of 1024 float32), "
+		"in which 3\n"
+		"    ranks have waited for 12 s; its process is sleeping, and has used no "
+		"processor time in 10 s\n"
+		"00000000000000a1 slurm:7.0         4      4       0     1 RUNNING  moving  OK\n"
+		"OK\n"
+	);
+	close(fd);
+}
+
+static void a_job_or_a_communicator_is_found_by_its_names(void **state) {
+	static const struct {
+		const char *word, *found;
+	} rows[] = {
+		{"slurm:1234.0", "b2b2"},
+		{"1234.0", "b2b2"},
+		{"1234", "b2b2"},
+		{"b2b2", "b2b2"},
+		{"0xa1", "00a1"},
+		{"00000", "00a1"},
+		{"7", "00a1"},
+		{"123", NULL},
+		{"b2b", NULL},
+		{"0xa", NULL},
+		{"slurm:7", NULL},
+	};
+	char line[64];
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		int fd = bench_connect();
+		const char *answer;
+
+		snprintf(line, sizeof(line), "COMMS %s\n", rows[n].word);
+		answer = answer_to(fd, line);
+		assert_non_null(strstr(answer, rows[n].found != NULL ? "1 comm" : "0 comm"));
+		if (rows[n].found != NULL)
+			assert_non_null(strstr(answer, rows[n].found));
+		close(fd);
+	}
+}
+
+static void why_tells_the_ranks_of_a_job_the_late_one_first(void **state) {
+	int fd = bench_connect();
+	const char *answer, *late, *other;
+
+	(void)state;
+	answer = answer_to(fd, "WHY 1234\n");
+	bench_assert_narrow(answer);
+	assert_non_null(
+		strstr(answer, "Communicator b2b2b2b2b2b2b2b2 of job slurm:1234.0, 4 of 4 "
+			       "ranks: stuck (missing-enter)\n")
+	);
+	late =
+		strstr(answer,
+		       "\n        2 n1                4002         50         50         50");
+	other =
+		strstr(answer,
+		       "\n        0 n1                4000         51         51         50");
+	assert_non_null(late);
+	assert_non_null(other);
+	assert_true(late < other);
+	assert_null(strstr(answer, "slurm:7"));
+	close(fd);
+}
+
+static void why_of_a_communicator_that_moves_says_so(void **state) {
+	int fd = bench_connect();
+	const char *answer = answer_to(fd, "WHY 0xa1\n");
+
+	(void)state;
+	assert_non_null(strstr(answer, "ranks: moving\n  it moves\n"));
+	close(fd);
+}
+
+static void a_word_that_calls_nothing_is_an_error(void **state) {
+	int fd = bench_connect();
+
+	(void)state;
+	assert_non_null(
+		strstr(answer_to(fd, "WHY 999\n"), "ERROR: no node, job or communicator 999")
+	);
+	// What cannot be a job is looked for among nodes, without asking anybody.
+	bench_say(fd, "WHY nowhere\n");
+	assert_non_null(strstr(bench_hear(fd), "ERROR: no node \"nowhere\" is known"));
+	close(fd);
+}
+
+static void the_finding_stands_in_json(void **state) {
+	int fd = bench_connect();
+	json_t *object, *comm, *finding, *late;
+	const char *answer;
+
+	(void)state;
+	bench_say(fd, "SET FORMAT json\n");
+	(void)bench_hear(fd);
+	answer = answer_to(fd, "COMMS\n");
+	object = json_loads(answer, JSON_DISABLE_EOF_CHECK, NULL);
+	assert_non_null(object);
+	comm = json_array_get(json_object_get(object, "communicators"), 0);
+	assert_string_equal(json_string_value(json_object_get(comm, "job")), "slurm:1234.0");
+	finding = json_object_get(comm, "finding");
+	assert_string_equal(json_string_value(json_object_get(finding, "state")), "stuck");
+	assert_string_equal(json_string_value(json_object_get(finding, "cause")), "missing-enter");
+	assert_int_equal(json_integer_value(json_object_get(finding, "operation")), 51);
+	assert_non_null(
+		strstr(json_string_value(json_object_get(finding, "sentence")), SENTENCE "which 3")
+	);
+	late = json_array_get(json_object_get(finding, "late"), 0);
+	assert_int_equal(json_integer_value(json_object_get(late, "rank")), 2);
+	assert_int_equal(json_integer_value(json_object_get(late, "pid")), 4002);
+	json_decref(object);
+	close(fd);
+}
+
+static void nccl_s_report_tells_what_is_stuck_and_of_which_job(void **state) {
+	int fd = bench_connect();
+	const char *answer = answer_to(fd, "STATUS\n");
+
+	(void)state;
+	assert_non_null(strstr(answer, "(b2b2b2b2b2b2b2b2) STUCK\n  Job slurm:1234.0\n  " SENTENCE)
+	);
+	close(fd);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		BENCH_TEST(the_one_that_waits_is_first_with_its_sentence),
+		BENCH_TEST(a_job_or_a_communicator_is_found_by_its_names),
+		BENCH_TEST(why_tells_the_ranks_of_a_job_the_late_one_first),
+		BENCH_TEST(why_of_a_communicator_that_moves_says_so),
+		BENCH_TEST(a_word_that_calls_nothing_is_an_error),
+		BENCH_TEST(the_finding_stands_in_json),
+		BENCH_TEST(nccl_s_report_tells_what_is_stuck_and_of_which_job),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Pauses that are no hangs, hangs that are, and what a judgement needs.
+#include "control/jobs/jobs_view.h"
+
+#include <support/cmocka.h>
+#include <support/heap.h>
+
+#include <errno.h>
+#include <jobs/wait.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NODES 2
+#define PER_NODE 4
+#define LEVEL_ALL \
+	(JOBS_KNOWS_STARTED | JOBS_KNOWS_COMPLETED | JOBS_KNOWS_SIGNATURES | JOBS_KNOWS_PROCESS)
+
+static uint32_t count_grade(const struct jobs_view *view, enum jobs_grade grade) {
+	uint32_t count = 0;
+
+	for (uint32_t n = 0; n < view->count; n++)
+		count += view->findings[n].grade == grade;
+	return count;
+}
+
+// A day of a job, with a pause of half an hour in each two hours. Wherever somebody is said to be
+// stuck it would be during the pause, so looks of five minutes see it.
+static uint32_t stuck_in_a_day(struct job_model_config *config, uint32_t *ret_waiting) {
+	struct job_model *model = job_model_create(config);
+	uint32_t stuck = 0;
+
+	*ret_waiting = 0;
+	for (uint64_t minute = 5; minute <= 24 * 60; minute += 5) {
+		struct jobs_view view;
+
+		job_model_run(model, minute * 60 * MODEL_SEC);
+		jobs_view_take(&view, model, config->nodes, NULL, NULL);
+		stuck += count_grade(&view, JOBS_STUCK);
+		*ret_waiting += count_grade(&view, JOBS_WAITING);
+		jobs_view_drop(&view);
+	}
+	assert_true(job_model_completed(model) > 10000);
+	job_model_destroy(model);
+	return stuck;
+}
+
+static void no_pause_of_a_day_is_a_hang(void **state) {
+	static const struct {
+		enum model_fault fault;
+		bool bursts, spins, waits;
+	} rows[] = {
+		{MODEL_HEALTHY, true, false, false}, {MODEL_COMPUTES, false, false, true},
+		{MODEL_COMPUTES, true, true, true},  {MODEL_DEBUGGED, false, true, true},
+		{MODEL_SERVES, false, false, true},  {MODEL_IDLES, true, false, false},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct job_model_config config = {
+			.nodes = NODES,
+			.per_node = PER_NODE,
+			.seed = 7 + n,
+			.compute_ns = 3 * MODEL_SEC,
+			.fault = rows[n].fault,
+			.rank = 3,
+			.at_ns = 600 * MODEL_SEC,
+			.pause_ns = 1800 * MODEL_SEC,
+			.period_ns = 7200 * MODEL_SEC,
+			.spins = rows[n].spins,
+			.bursts = rows[n].bursts,
+			.knows = LEVEL_ALL,
+		};
+		uint32_t waiting;
+
+		assert_int_equal(stuck_in_a_day(&config, &waiting), 0);
+		// Half an hour is shown: each of twelve pauses is seen several times.
+		if (rows[n].waits)
+			assert_true(waiting > 40);
+	}
+}
+
+// Looks each second until `found`; returns the seconds.
+static uint32_t seconds_until(
+	struct job_model *model,
+	const struct job_model_config *config,
+	const struct jobs_limits *limits,
+	enum jobs_grade grade,
+	uint32_t seconds_max
+) {
+	for (uint32_t second = 1; second <= seconds_max; second++) {
+		struct jobs_view view;
+		bool found;
+
+		job_model_run(model, config->at_ns + second * MODEL_SEC);
+		jobs_view_take(&view, model, config->nodes, limits, NULL);
+		found = count_grade(&view, grade) > 0;
+		jobs_view_drop(&view);
+		if (found)
+			return second;
+	}
+	return 0;
+}
+
+static struct job_model_config a_config(enum model_fault fault, uint8_t knows) {
+	return (struct job_model_config){
+		.nodes = NODES,
+		.per_node = PER_NODE,
+		.seed = 3,
+		.compute_ns = 400 * MODEL_MS,
+		.fault = fault,
+		.rank = 3,
+		.at_ns = 20 * MODEL_SEC,
+		.pause_ns = 7200 * MODEL_SEC,
+		.knows = knows,
+	};
+}
+
+static void patience_is_as_long_as_what_is_known_asks_for(void **state) {
+	const uint8_t no_process = LEVEL_ALL & ~JOBS_KNOWS_PROCESS;
+	const struct jobs_limits limits = {
+		.confirm_ns = 5 * MODEL_SEC,
+		.stuck_ns = 60 * MODEL_SEC,
+		.busy_ns = 300 * MODEL_SEC};
+	const struct {
+		enum model_fault fault;
+		uint8_t knows;
+		uint32_t from, to; // seconds after the fault until it is stuck; 0: never
+	} rows[] = {
+		{MODEL_HANGS, LEVEL_ALL, 5, 20},       {MODEL_HANGS, no_process, 60, 70},
+		{MODEL_COMPUTES, LEVEL_ALL, 300, 310}, {MODEL_DEBUGGED, LEVEL_ALL, 0, 0},
+		{MODEL_DEVICE, LEVEL_ALL, 60, 70},     {MODEL_KILLED, 0, 5, 10},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct job_model_config config = a_config(rows[n].fault, rows[n].knows);
+		struct job_model *model = job_model_create(&config);
+		uint32_t seconds = seconds_until(model, &config, &limits, JOBS_STUCK, 400);
+
+		assert_in_range(seconds, rows[n].from, rows[n].to);
+		job_model_destroy(model);
+	}
+}
+
+static void a_pause_of_half_a_minute_is_waiting_and_then_moves(void **state) {
+	struct job_model_config config = a_config(MODEL_COMPUTES, LEVEL_ALL);
+	struct job_model *model;
+
+	(void)state;
+	config.pause_ns = 30 * MODEL_SEC;
+	model = job_model_create(&config);
+	assert_in_range(seconds_until(model, &config, NULL, JOBS_WAITING, 60), 10, 14);
+	config.at_ns += 20 * MODEL_SEC;
+	assert_int_equal(seconds_until(model, &config, NULL, JOBS_STUCK, 60), 0);
+	job_model_destroy(model);
+}
+
+// Two ranks of two communicators by hand.
+struct hand {
+	struct ras_merged_rank ranks[2][2];
+	struct ras_merged_comm comms[2];
+	struct jobs_finding findings[2];
+	struct jobs_look look;
+};
+
+static void hand_init(struct hand *hand) {
+	memset(hand, 0, sizeof(*hand));
+	for (uint32_t comm = 0; comm < 2; comm++) {
+		for (uint32_t rank = 0; rank < 2; rank++)
+			hand->ranks[comm][rank] = (struct ras_merged_rank
+			){.node = VIEW_FIRST_NODE + rank,
+			  .rank = {
+				  .rank = rank,
+				  .pid = 10 + rank,
+				  .idle_ms = 20000,
+				  .launched = 5,
+				  .started = 5,
+				  .completed = 5,
+				  .process_state = JOBS_PROCESS_RUNNING,
+				  .worked_ms = 9000,
+				  .knows = LEVEL_ALL}};
+		hand->comms[comm] = (struct ras_merged_comm){
+			.id = {comm + 1, 0, 0},
+			.size = 2,
+			.job = "",
+			.rank_count = 2,
+			.ranks = hand->ranks[comm],
+		};
+	}
+	hand->look = (struct jobs_look
+	){.comms = hand->comms, .comm_count = 2, .memory = &jobs_view_memory};
+}
+
+// In each communicator the one waits that is late in the other.
+static void cross(struct hand *hand) {
+	hand->ranks[0][0].rank.launched = hand->ranks[0][0].rank.started = 6;
+	hand->ranks[1][1].rank.launched = hand->ranks[1][1].rank.started = 6;
+}
+
+static void two_that_compute_with_an_operation_open_are_no_deadlock(void **state) {
+	struct hand hand;
+
+	(void)state;
+	hand_init(&hand);
+	cross(&hand);
+	assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);
+	for (uint32_t n = 0; n < 2; n++) {
+		assert_int_equal(hand.findings[n].cause, JOBS_CAUSE_MISSING_ENTER);
+		assert_int_equal(hand.findings[n].grade, JOBS_WAITING);
+		assert_true(hand.findings[n].busy);
+	}
+}
+
+static void two_whose_calls_block_are_a_deadlock(void **state) {
+	struct hand hand;
+
+	(void)state;
+	hand_init(&hand);
+	cross(&hand);
+	for (uint32_t n = 0; n < 4; n++)
+		hand.ranks[n / 2][n % 2].rank.flags |= RAS_RANK_BLOCKS;
+	assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);
+	for (uint32_t n = 0; n < 2; n++) {
+		assert_int_equal(hand.findings[n].cause, JOBS_CAUSE_ORDERING);
+		assert_int_equal(hand.findings[n].grade, JOBS_STUCK);
+		assert_int_equal(hand.findings[n].chain_count, 2);
+		assert_int_equal(hand.findings[n].chain[0].comm, n);
+		assert_int_equal(hand.findings[n].chain[0].rank, 1 - n);
+	}
+}
+
+static void who_waits_elsewhere_is_not_blamed(void **state) {
+	char text[JOBS_SENTENCE_BYTES];
+	struct jobs_view view;
+	struct hand hand;
+
+	(void)state;
+	hand_init(&hand);
+	// Rank 0 waits in the second for rank 1, which computes; in the first rank 1 waits for it.
+	hand.ranks[1][0].rank.launched = hand.ranks[1][0].rank.started = 6;
+	hand.ranks[1][0].rank.flags |= RAS_RANK_BLOCKS;
+	hand.ranks[0][1].rank.launched = 6;
+	hand.ranks[0][1].rank.started = 6;
+	assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);
+	assert_int_equal(hand.findings[0].via, 1);
+	assert_int_equal(hand.findings[1].via, JOBS_NOBODY);
+	view.look = hand.look;
+	view.findings = hand.findings;
+	jobs_view_say(&view, 0, text);
+	assert_non_null(strstr(text, "it waits itself in communicator 0000000000000002"));
+}
+
+static void nothing_launched_or_all_completed_is_quiet(void **state) {
+	struct hand hand;
+
+	(void)state;
+	hand_init(&hand);
+	memset(&hand.ranks[1][0].rank.launched, 0, 3 * sizeof(uint64_t));
+	memset(&hand.ranks[1][1].rank.launched, 0, 3 * sizeof(uint64_t));
+	assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);
+	assert_int_equal(hand.findings[0].grade, JOBS_QUIET);
+	assert_int_equal(hand.findings[1].grade, JOBS_QUIET);
+}
+
+static void ranks_that_exit_well_one_after_another_are_an_end(void **state) {
+	struct hand hand;
+
+	(void)state;
+	hand_init(&hand);
+	hand.ranks[0][0].rank.flags |= RAS_RANK_EXITED;
+	hand.ranks[0][0].rank.exit_cause = JOBS_EXIT_STATUS;
+	assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);
+	assert_int_equal(hand.findings[0].cause, JOBS_CAUSE_NONE);
+	// But it is missed as soon as the other one waits.
+	hand.ranks[0][1].rank.launched = hand.ranks[0][1].rank.started = 6;
+	assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);
+	assert_int_equal(hand.findings[0].cause, JOBS_CAUSE_DEAD_MEMBER);
+	assert_int_equal(hand.findings[0].grade, JOBS_STUCK);
+}
+
+static void ranks_that_nobody_holds_are_said_to_be(void **state) {
+	struct hand hand;
+
+	(void)state;
+	hand_init(&hand);
+	hand.comms[0].rank_count = 1;
+	hand.ranks[0][0].rank.launched = hand.ranks[0][0].rank.started = 6;
+	assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);
+	assert_int_equal(hand.findings[0].cause, JOBS_CAUSE_UNKNOWN);
+	assert_int_equal(hand.findings[0].absent, 1);
+}
+
+// Fails the n-th allocation.
+static uint32_t allocations_left;
+
+static void *allocate_some(void *ctx, size_t size) {
+	(void)ctx;
+	return allocations_left-- > 0 ? calloc(1, size) : NULL;
+}
+
+static void release_some(void *ctx, void *memory, size_t size) {
+	(void)ctx;
+	(void)size;
+	free(memory);
+}
+
+static void without_memory_nothing_is_judged(void **state) {
+	const struct ras_memory memory = {.allocate = allocate_some, .release = release_some};
+	struct hand hand;
+	uint32_t failures = 0;
+	int err;
+
+	(void)state;
+	hand_init(&hand);
+	cross(&hand);
+	hand.look.memory = &memory;
+	do {
+		allocations_left = failures;
+		err = jobs_judge(&hand.look, hand.findings);
+		failures += err != 0;
+		assert_true(err == 0 || err == -ENOMEM);
+	} while (err != 0);
+	assert_int_equal(failures, 5);
+}
+
+static void waits_are_kept_to_an_eighth(void **state) {
+	uint8_t before = 0;
+
+	(void)state;
+	for (uint64_t us = 0; us < UINT64_C(1) << 34; us += us / 50 + 1) {
+		uint8_t code = jobs_wait_code(us * 1000);
+
+		assert_true(code >= before && code != JOBS_WAIT_NOT_TAKEN);
+		before = code;
+		if (code == JOBS_WAIT_NOT_TAKEN - 1)
+			break;
+		assert_true(jobs_wait_us(code) <= us);
+		assert_true(us - jobs_wait_us(code) <= us / 8);
+	}
+	assert_int_equal(before, JOBS_WAIT_NOT_TAKEN - 1);
+	assert_int_equal(jobs_wait_code(JOBS_NOT_TAKEN), JOBS_WAIT_NOT_TAKEN);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_pause_of_a_day_is_a_hang),
+		cmocka_unit_test(patience_is_as_long_as_what_is_known_asks_for),
+		cmocka_unit_test(a_pause_of_half_a_minute_is_waiting_and_then_moves),
+		cmocka_unit_test(two_that_compute_with_an_operation_open_are_no_deadlock),
+		cmocka_unit_test(two_whose_calls_block_are_a_deadlock),
+		cmocka_unit_test(who_waits_elsewhere_is_not_blamed),
+		cmocka_unit_test(nothing_launched_or_all_completed_is_quiet),
+		cmocka_unit_test(ranks_that_exit_well_one_after_another_are_an_end),
+		cmocka_unit_test(ranks_that_nobody_holds_are_said_to_be),
+		cmocka_unit_test(without_memory_nothing_is_judged),
+		cmocka_unit_test(waits_are_kept_to_an_eighth),
+	};
+
+	return cmocka_run_group_tests_name("jobs_judge", tests, NULL, NULL);
+}

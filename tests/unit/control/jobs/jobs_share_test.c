@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// From reports to rows: what ranks have in common stands once, and what a page tells wrongly is
+// told as nothing.
+#include "control/jobs/jobs_view.h"
+
+#include <lib/wire.h>
+#include <support/cmocka.h>
+
+#include <jobs/share.h>
+#include <jobs/wait.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LEVEL_ALL \
+	(JOBS_KNOWS_STARTED | JOBS_KNOWS_COMPLETED | JOBS_KNOWS_SIGNATURES | JOBS_KNOWS_PROCESS)
+
+static struct jobs_rank_report reports[JOBS_ROW_RANKS + 2];
+static const struct jobs_rank_report *order[JOBS_ROW_RANKS + 2];
+static struct jobs_row row;
+
+static void sign(struct jobs_rank_report *report, uint64_t last) {
+	report->launched = report->started = last;
+	report->completed = last - 1;
+	report->signature_count = JOBS_SIGNATURES;
+	for (uint32_t n = 0; n < JOBS_SIGNATURES; n++)
+		report->signatures[n] = (struct jobs_signature){
+			.seq = last - JOBS_SIGNATURES + 1 + n,
+			.count = 100,
+			.root = JOBS_NO_ROOT,
+			.kind = n % 2 == 0 ? JOBS_ALL_REDUCE : JOBS_ALL_GATHER,
+			.waited_ns = n * 1000000,
+		};
+}
+
+static int set_up(void **state) {
+	(void)state;
+	for (uint32_t n = 0; n < sizeof(order) / sizeof(order[0]); n++) {
+		reports[n] = (struct jobs_rank_report){
+			.comm_hash = 7,
+			.size = 100,
+			.rank = n,
+			.pid = 100 + n,
+			.cuda_device = -1,
+			.nvml_device = -1,
+			.knows = LEVEL_ALL,
+			.attached = true,
+			.sampled_ns = 60 * MODEL_SEC,
+			.progress_ns = 50 * MODEL_SEC,
+		};
+		sign(&reports[n], 101);
+		order[n] = &reports[n];
+	}
+	return 0;
+}
+
+static void ranks_that_run_the_same_carry_no_signatures_of_their_own(void **state) {
+	(void)state;
+	sign(&reports[1], 101);
+	jobs_row_make(order, 4, &row);
+	assert_int_equal(row.comm.signature_count, 2);
+	assert_int_equal(row.comm.recent.first, 86);
+	for (uint32_t n = 0; n < 4; n++) {
+		assert_int_equal(row.ranks[n].recent.count, 0);
+		assert_int_equal(row.ranks[n].idle_ms, 10000);
+		assert_int_equal(row.ranks[n].wait_count, RAS_COMM_WAITS);
+		// Of operation 100, the last that has completed.
+		assert_int_equal(
+			row.ranks[n].waits[RAS_COMM_WAITS - 1], jobs_wait_code(14 * MODEL_MS)
+		);
+	}
+}
+
+static void one_that_runs_another_operation_carries_its_own(void **state) {
+	(void)state;
+	reports[2].signatures[15].count = 99;
+	jobs_row_make(order, 4, &row);
+	assert_int_equal(row.comm.signature_count, 3);
+	assert_int_equal(row.ranks[2].recent.count, JOBS_SIGNATURES);
+	assert_int_equal(row.ranks[2].recent.index[15], 2);
+	assert_int_equal(row.ranks[3].recent.count, 0);
+}
+
+static void signatures_that_do_not_follow_each_other_are_left_out(void **state) {
+	static const uint64_t seqs[][2] = {{0, 0}, {86, 88}, {86, 86}, {UINT64_MAX, 0}};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(seqs) / sizeof(seqs[0]); n++) {
+		(void)set_up(NULL);
+		reports[1].signatures[0].seq = seqs[n][0];
+		reports[1].signatures[1].seq = seqs[n][1];
+		jobs_row_make(order, 2, &row);
+		assert_int_equal(row.ranks[1].knows & RAS_RANK_KNOWS_SIGNATURES, 0);
+		assert_int_equal(row.ranks[0].knows & RAS_RANK_KNOWS_SIGNATURES, 4);
+	}
+}
+
+static void more_different_operations_than_a_row_holds_are_left_out(void **state) {
+	(void)state;
+	for (uint32_t n = 0; n < JOBS_SIGNATURES; n++)
+		reports[0].signatures[n].count = n;
+	for (uint32_t n = 0; n < JOBS_SIGNATURES; n++)
+		reports[1].signatures[n].count = 1000 + n;
+	jobs_row_make(order, 2, &row);
+	assert_int_equal(row.comm.signature_count, RAS_COMM_SIGNATURES);
+	assert_int_equal(row.ranks[1].knows & RAS_RANK_KNOWS_SIGNATURES, 0);
+}
+
+static void nonsense_of_a_page_makes_a_row_that_can_be_read(void **state) {
+	uint8_t bytes[8192];
+	struct ras_collected_part part = {.node = 1, .payload = bytes};
+	struct wire_writer writer;
+	struct ras_comms *comms;
+	uint64_t random = 1;
+
+	(void)state;
+	for (uint32_t round = 0; round < 2000; round++) {
+		uint8_t *page = (uint8_t *)&reports[1];
+
+		(void)set_up(NULL);
+		for (size_t n = 0; n < sizeof(reports[1]); n++) {
+			random = random * UINT64_C(6364136223846793005) + 1;
+			if ((random >> 60) < round % 16)
+				page[n] = (uint8_t)(random >> 40);
+		}
+		// What the agent itself knows; the rest is the page's.
+		reports[1].size = 100;
+		reports[1].rank = 1;
+		reports[1].comm_hash = 7;
+		reports[1].host_hash = reports[1].process_hash = reports[1].config_hash = 0;
+		reports[1].signature_count %= JOBS_SIGNATURES + 1;
+		memset(reports[1].job_id + JOBS_ID_BYTES - 1, 0, 1);
+		wire_writer_init(&writer, bytes, sizeof(bytes));
+		jobs_row_make(order, 2, &row);
+		assert_int_equal(ras_comm_put(&writer, &row.comm), 0);
+		assert_int_equal(wire_writer_finish(&writer, &part.size), 0);
+		assert_int_equal(ras_comms_create(&jobs_view_memory, &comms), 0);
+		assert_int_equal(ras_comms_add(comms, &part), 0);
+		ras_comms_destroy(comms);
+	}
+}
+
+static void rows_are_cut_by_communicator_job_and_length(void **state) {
+	(void)state;
+	assert_int_equal(jobs_row_length(order, JOBS_ROW_RANKS + 2), JOBS_ROW_RANKS);
+	snprintf(reports[5].job_id, sizeof(reports[5].job_id), "slurm:2");
+	assert_int_equal(jobs_row_length(order, 10), 5);
+	reports[3].config_hash = 1;
+	assert_int_equal(jobs_row_length(order, 10), 3);
+	reports[1].comm_hash = 8;
+	assert_int_equal(jobs_row_length(order, 10), 1);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(
+			ranks_that_run_the_same_carry_no_signatures_of_their_own, set_up
+		),
+		cmocka_unit_test_setup(one_that_runs_another_operation_carries_its_own, set_up),
+		cmocka_unit_test_setup(
+			signatures_that_do_not_follow_each_other_are_left_out, set_up
+		),
+		cmocka_unit_test_setup(
+			more_different_operations_than_a_row_holds_are_left_out, set_up
+		),
+		cmocka_unit_test_setup(nonsense_of_a_page_makes_a_row_that_can_be_read, set_up),
+		cmocka_unit_test_setup(rows_are_cut_by_communicator_job_and_length, set_up),
+	};
+
+	return cmocka_run_group_tests_name("jobs_share", tests, NULL, NULL);
+}
