@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "load.h"
 
+#include "jobs.h"
 #include "random.h"
 #include "world.h"
 
@@ -348,8 +349,8 @@ bool load_contribute(
 ) {
 	uint8_t share[LOAD_SHARE_BYTES] = {0};
 
-	(void)world;
-	(void)wanted;
+	if (world->jobs != NULL && wanted->kind == RAS_COLLECT_COMMS)
+		return jobs_contribute(world->jobs, node->index, wanted, writer);
 	memcpy(share, &node->index, sizeof(node->index));
 	wire_put_bytes(writer, share, sizeof(share));
 	return false;
@@ -429,6 +430,8 @@ void load_collected(
 			(double)(took_ns - LOAD_COLLECT_NS) / 1e9
 		);
 	load_count(world, node, result);
+	if (world->jobs != NULL && result->kind == RAS_COLLECT_COMMS)
+		jobs_collected(world->jobs, result, took_ns);
 }
 
 // A new process knows nothing of what was heard before it; the way of a notice to it may be late.

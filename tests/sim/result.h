@@ -32,6 +32,8 @@ struct result {
 	double transfer_done_pct, transfer_done, transfer_ended, transfer_ms_p99;
 	double collect_ms_p50, collect_ms_max, collect_hops_max, collect_partial;
 	double notice_heard_pct, notice_ms_p99, notice_ms_max;
+	double jobs_looks, jobs_named_pct, jobs_ranks, jobs_ms_max, jobs_rank_bytes, jobs_bytes;
+	double jobs_judge_s;
 	double brakes_on, own_pauses, conflicts, refused_joins, declared_dead;
 	double virtual_s, wall_s, cpu_s;
 	double frames;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The functions of the table: scenario_life.c (processes), scenario_net.c (paths and hosts),
-// scenario_load.c (messages and collectives).
+// scenario_load.c (messages and collectives), scenario_jobs.c (communicators).
 #pragma once
 
 struct run;
@@ -32,5 +32,6 @@ void play_verdicts_slow(struct run *run);
 void play_verdicts_splits(struct run *run);
 void finish_verdicts(struct run *run);
 
+void play_jobs(struct run *run);
 void play_quiet(struct run *run);
 void finish_collective(struct run *run);

@@ -116,6 +116,7 @@ struct world_options {
 // Each node may have two addresses, one after the other.
 #define WORLD_PLACES(nodes) (2 * (nodes))
 
+struct jobs;
 struct verdicts;
 
 struct world {
@@ -136,6 +137,7 @@ struct world {
 	struct measure measure;
 	struct invariants invariants;
 	struct verdicts *verdicts; // NULL: this scenario has none
+	struct jobs *jobs;	   // likewise
 	uint64_t random;	   // of scenarios
 	uint32_t fetch_turn;
 	uint64_t *ids; // open addressing: id, and the node in `id_nodes`
