@@ -30,6 +30,7 @@
 struct agent_worker;
 struct checks;
 struct client_server;
+struct comms_share;
 struct config;
 struct discovery;
 struct fabric;
@@ -135,7 +136,8 @@ struct agent {
 	struct health *health;	      // the store of verdicts
 	struct webhook_part *webhook; // NULL: nobody is told of changes
 	struct webhook_counters webhook_counters;
-	struct jobhost *jobhost; // NULL: [job] is off
+	struct jobhost *jobhost;	 // NULL: [job] is off
+	struct comms_share *comms_share; // likewise
 	struct client_server *clients;
 	struct snapshots *snapshots; // NULL: HTTP is off
 	struct loop_timer snapshot_timer;

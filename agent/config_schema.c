@@ -370,6 +370,13 @@ static const struct config_key keys[] = {
 	 "How many processes that have ended are still shown, with what they had counted."},
 	{"job", "keep_for", CONFIG_DURATION, false, SECOND, 604800 * SECOND, NULL, NULL, NULL, "1h",
 	 "For how long."},
+	{"job", "waiting", CONFIG_DURATION, false, SECOND, 86400 * SECOND, NULL, NULL, NULL, "10s",
+	 "A communicator none of whose ranks moved for so long is shown as waiting, if a rank waits in "
+	 "an operation; as stuck, if whoever is waited for does not work, or will never come."},
+	{"job", "stuck", CONFIG_DURATION, false, SECOND, 86400 * SECOND, NULL, NULL, NULL, "10m",
+	 "As stuck after so long, where nobody knows what the one who is waited for does."},
+	{"job", "stuck_busy", CONFIG_DURATION, false, SECOND, 7 * 86400 * SECOND, NULL, NULL, NULL,
+	 "1h", "As stuck after so long, where that one works: checkpoints and compilation take long."},
 
 	{"health", "confirm", CONFIG_DURATION, false, SECOND, 86400 * SECOND, NULL, NULL, NULL, "60s",
 	 "How long agent-frozen, mgmt-net-down, device-stuck and check-failed must have held before a "

@@ -3,6 +3,7 @@
 #include "agent.h"
 #include "socket_path.h"
 
+#include <control/comms.h>
 #include <control/jobhost.h>
 #include <lib/config.h>
 
@@ -34,6 +35,14 @@ static int find_path(struct agent *agent, char ret_path[static SOCKET_PATH_BYTES
 	return -ENAMETOOLONG;
 }
 
+// Others ask for the ranks here by COMMS.
+static int share_ranks(struct agent *agent) {
+	const struct comms_source source = {
+		.count = jobhost_count, .at = jobhost_at, .ctx = agent->jobhost};
+
+	return comms_share_create(agent->overlay, &source, &agent->comms_share);
+}
+
 int jobs_part_start(struct agent *agent) {
 	char path[SOCKET_PATH_BYTES], detail[JOBHOST_DETAIL_BYTES];
 	struct jobhost_config config = {
@@ -52,11 +61,14 @@ int jobs_part_start(struct agent *agent) {
 	if (err != 0)
 		return err;
 	err = jobhost_create(agent->loop, &config, detail, &agent->jobhost);
-	if (err != 0)
+	if (err != 0) {
 		snprintf(agent->detail, sizeof(agent->detail), "%s", detail);
-	return err;
+		return err;
+	}
+	return share_ranks(agent);
 }
 
 void jobs_part_stop(struct agent *agent) {
+	agent->comms_share = comms_share_destroy(agent->comms_share);
 	agent->jobhost = jobhost_destroy(agent->jobhost);
 }

@@ -184,6 +184,9 @@ static int clients_start(struct agent *agent) {
 	config.jobs = agent->jobhost != NULL ? jobhost_counters(agent->jobhost) : NULL;
 	config.socket_path = path;
 	config.health = agent->health;
+	config.job_limits.confirm_ns = config_get_duration_ns(agent->config, "job", "waiting");
+	config.job_limits.stuck_ns = config_get_duration_ns(agent->config, "job", "stuck");
+	config.job_limits.busy_ns = config_get_duration_ns(agent->config, "job", "stuck_busy");
 	config.socket_mode = 0666; // what may be done is decided by who connected
 	if (listen[0] != '\0')
 		must(sock_addr_parse(listen, strlen(listen), CLIENT_PORT, NULL, &config.listen) == 0

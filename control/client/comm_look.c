@@ -179,6 +179,7 @@ static int judge(struct comm_look *look, const struct overlay_answer *answer) {
 			jobs_book_note(book, &look->comms[n]);
 	}
 	collect_pairs(look);
+	look->look.limits = &look->session->server->config.job_limits;
 	look->look.comms = look->comms;
 	look->look.comm_count = look->count;
 	look->look.pairs = look->pairs;

@@ -210,11 +210,11 @@ static void say_mismatch(struct sentence *sentence) {
 	const struct ras_merged_rank *most = rank_at(sentence, mismatch->most);
 	const struct ras_merged_rank *other = rank_at(sentence, mismatch->other);
 
+	add(sentence, "operation %llu differs: ", (unsigned long long)mismatch->seq);
 	add_rank(sentence, mismatch->other);
 	if (mismatch->other_count > 1)
 		add(sentence, " and %u more", mismatch->other_count - 1);
-	add(sentence, mismatch->other_count > 1 ? " run" : " runs");
-	add(sentence, " as operation %llu ", (unsigned long long)mismatch->seq);
+	add(sentence, mismatch->other_count > 1 ? " run " : " runs ");
 	add_signature(sentence, ras_comm_signature_of(sentence->comm, other, mismatch->seq));
 	add(sentence, ", rank %u ", most->rank.rank);
 	add_signature(sentence, ras_comm_signature_of(sentence->comm, most, mismatch->seq));

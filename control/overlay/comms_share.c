@@ -53,6 +53,9 @@ static void take_reports(struct comms_share *share) {
 		if (share->source.at(share->source.ctx, n, report) != 0 || report->size == 0 ||
 		    report->size > RAS_COMM_SIZE_MAX || report->rank >= report->size)
 			continue;
+		// What has ended is read no more, but it grows older.
+		if (report->exited_ns != 0)
+			report->sampled_ns = overlay_now_ns(share->overlay);
 		share->order[share->count++] = report;
 	}
 	qsort(share->order, share->count, sizeof(struct jobs_rank_report *), compare);

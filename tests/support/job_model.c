@@ -471,7 +471,9 @@ uint32_t job_model_reports(
 	uint32_t per_node = model->config.per_node, count = 0;
 
 	for (uint32_t n = node * per_node; n < (node + 1) * per_node; n++) {
-		for (uint32_t seat = 0; seat < COMMS_OF_RANK && count < room; seat++)
+		uint32_t first = model->config.whole ? COMMS_OF_RANK - 1 : 0;
+
+		for (uint32_t seat = first; seat < COMMS_OF_RANK && count < room; seat++)
 			report_seat(model, n, &model->processes[n].seats[seat], &reports[count++]);
 	}
 	qsort(reports, count, sizeof(*reports), compare_reports);

@@ -36,6 +36,7 @@
 
 #include <lib/sockaddr.h>
 
+#include <jobs/judge.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -71,7 +72,8 @@ struct client_config {
 	uint32_t read_bytes_burst;
 	const char *version; // of the product
 	const char *cluster;
-	const struct health *health; // the store of verdicts; NULL: there is none
+	const struct health *health;   // the store of verdicts; NULL: there is none
+	struct jobs_limits job_limits; // when a communicator is said to wait, and to be stuck
 	// Of the agent's other parts, for COUNTERS; may be NULL, and outlive the server.
 	const struct spawn_counters *spawn;
 	const struct keeper_counters *keepers;

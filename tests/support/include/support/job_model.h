@@ -47,6 +47,7 @@ struct job_model_config {
 	uint64_t period_ns; // 0: once
 	bool spins;	    // who waits uses the processor
 	bool bursts;	    // some steps take up to a minute
+	bool whole;	    // of its communicators only that of all ranks is told
 	uint8_t knows;	    // JOBS_KNOWS_* bits that are told
 };
 
