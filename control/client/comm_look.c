@@ -149,18 +149,18 @@ static int compare_order(const void *left, const void *right, void *ctx) {
 	return compare_places(ctx, *(const uint32_t *)left, *(const uint32_t *)right);
 }
 
-static void *allocate(void *ctx, size_t size) {
+static void *heap_allocate(void *ctx, size_t size) {
 	(void)ctx;
 	return calloc(1, size);
 }
 
-static void release(void *ctx, void *memory, size_t size) {
+static void heap_release(void *ctx, void *memory, size_t size) {
 	(void)ctx;
 	(void)size;
 	free(memory);
 }
 
-static const struct ras_memory heap = {.allocate = allocate, .release = release};
+static const struct ras_memory heap = {.allocate = heap_allocate, .release = heap_release};
 
 struct jobs_book *comm_book_create(void) {
 	struct jobs_book *book;
@@ -168,7 +168,7 @@ struct jobs_book *comm_book_create(void) {
 	return jobs_book_create(&heap, &book) == 0 ? book : NULL;
 }
 
-static int judge(struct comm_look *look, const struct overlay_answer *answer) {
+static int judge_comms(struct comm_look *look, const struct overlay_answer *answer) {
 	struct jobs_book *book = look->session->server->comm_book;
 	int err;
 
@@ -210,7 +210,7 @@ int comm_look_init(
 	    look->pairs == NULL)
 		err = -ENOMEM;
 	else
-		err = judge(look, answer);
+		err = judge_comms(look, answer);
 	if (err != 0)
 		comm_look_fini(look);
 	return err;

@@ -126,7 +126,7 @@ static const struct listing_ops ops = {
 	.row_json = row_json,
 };
 
-static bool choose(struct comms *comms) {
+static bool choose_rows(struct comms *comms) {
 	const struct comm_table *table = &comms->status.comms;
 
 	comms->rows = calloc((size_t)comms->look.count + 1, sizeof(*comms->rows));
@@ -157,7 +157,8 @@ static bool comms_step(struct session *session) {
 	}
 	if (!comm_table_build(&comms->status))
 		return false;
-	if (comm_look_init(&comms->look, session, comms->status.answer) != 0 || !choose(comms)) {
+	if (comm_look_init(&comms->look, session, comms->status.answer) != 0 ||
+	    !choose_rows(comms)) {
 		session_fail(
 			session, "there is no memory for %u communicators",
 			ras_comms_count(comms->status.answer->comms)

@@ -30,7 +30,7 @@ struct why_comm {
 	char word[CLIENT_LINE_BYTES_MAX];
 };
 
-static void drop(void *work) {
+static void why_drop(void *work) {
 	struct why_comm *why = work;
 
 	comm_look_fini(&why->look);
@@ -160,7 +160,7 @@ static bool is_story(const struct why_comm *why, uint32_t place, uint32_t count)
 	       why->look.comms[place].job[0] == '\0';
 }
 
-static void say(struct session *session, const struct why_comm *why, uint32_t count) {
+static void say_comms(struct session *session, const struct why_comm *why, uint32_t count) {
 	const struct ras_collective_result *result = &why->answer->result;
 	uint32_t told = 0;
 
@@ -195,7 +195,7 @@ static json_t *ranks_json(const struct comm_look *look, uint32_t place) {
 	return array;
 }
 
-static void put(struct session *session, const struct why_comm *why) {
+static void put_comms(struct session *session, const struct why_comm *why) {
 	json_t *array = json_array();
 
 	for (uint32_t n = 0; n < why->look.count; n++) {
@@ -228,7 +228,7 @@ static uint32_t count_called(const struct why_comm *why) {
 	return count;
 }
 
-static bool step(struct session *session) {
+static bool why_step(struct session *session) {
 	struct why_comm *why = session->work;
 	char name[NAMES_TEXT_BYTES];
 	uint32_t count;
@@ -255,9 +255,9 @@ static bool step(struct session *session) {
 			why->answer->result.member_count
 		);
 	else if (session->json)
-		put(session, why);
+		put_comms(session, why);
 	else
-		say(session, why, count);
+		say_comms(session, why, count);
 	return true;
 }
 
@@ -270,7 +270,7 @@ static void on_answer(struct overlay_question *question, struct overlay_answer *
 		overlay_answer_put(answer);
 	else
 		why->answer = answer;
-	session_continue(why->session, step);
+	session_continue(why->session, why_step);
 }
 
 void why_comm(struct session *session, const char *word) {
@@ -279,7 +279,7 @@ void why_comm(struct session *session, const char *word) {
 	if (!session_may_ask(session))
 		return;
 	why = calloc(1, sizeof(*why));
-	if (!session_begin(session, NULL, drop, why))
+	if (!session_begin(session, NULL, why_drop, why))
 		return;
 	snprintf(why->word, sizeof(why->word), "%s", word);
 	why->session = session;
@@ -290,5 +290,5 @@ void why_comm(struct session *session, const char *word) {
 	);
 	why->asked = why->err == 0;
 	if (!why->asked)
-		session->step = step;
+		session->step = why_step;
 }

@@ -67,7 +67,7 @@ static bool is_id(const struct book_comm *known, const struct ras_merged_comm *c
 }
 
 static const struct book_comm *
-find(const struct jobs_book *book, const struct ras_merged_comm *comm) {
+find_known(const struct jobs_book *book, const struct ras_merged_comm *comm) {
 	for (uint32_t n = 0; n < COMMS_MAX; n++) {
 		if (is_id(&book->comms[n], comm))
 			return &book->comms[n];
@@ -91,7 +91,7 @@ static struct book_comm *find_room(struct jobs_book *book, const struct ras_merg
 	return oldest;
 }
 
-static void add(struct book_comm *known, const struct book_entry *entry) {
+static void add_entry(struct book_comm *known, const struct book_entry *entry) {
 	known->entries[known->next] = *entry;
 	known->next = (known->next + 1) % ENTRIES_MAX;
 	if (known->count < ENTRIES_MAX)
@@ -184,7 +184,7 @@ compare_medians(struct book_comm *known, const struct ras_merged_comm *comm, uin
 	if (!field_entry(&field, seq, &entry))
 		return;
 	known->by_median = true;
-	add(known, &entry);
+	add_entry(known, &entry);
 }
 
 void jobs_book_note(struct jobs_book *book, const struct ras_merged_comm *comm) {
@@ -215,13 +215,13 @@ void jobs_book_note(struct jobs_book *book, const struct ras_merged_comm *comm) 
 		first = known->seq + 1;
 	for (uint64_t seq = first; seq <= last; seq++) {
 		if (compare_seq(comm, seq, &entry))
-			add(known, &entry);
+			add_entry(known, &entry);
 	}
 }
 
 // How probable it is that any rank of `size` comes last at least `last` times of `of` by chance: an
 // upper bound, the number of choices times the probability of each.
-static double chance(uint32_t last, uint32_t of, uint32_t size) {
+static double chance_bound(uint32_t last, uint32_t of, uint32_t size) {
 	double bound = size;
 
 	for (uint32_t n = 0; n < last; n++)
@@ -298,7 +298,8 @@ static bool judge_window(
 	found.late_us = median_of(window, rank, true);
 	found.seen_by_median = window->known->by_median;
 	if (found.last * 2 < found.of || found.place == JOBS_NOBODY ||
-	    chance(found.last, found.of, comm->size) > CHANCE_MAX || found.late_us < LATE_US_MIN ||
+	    chance_bound(found.last, found.of, comm->size) > CHANCE_MAX ||
+	    found.late_us < LATE_US_MIN ||
 	    found.late_us * 100 < median_of(window, rank, false) * LATE_PERCENT)
 		return false;
 	*ret_straggler = found;
@@ -311,7 +312,7 @@ bool book_straggler(
 	const struct ras_merged_comm *comm,
 	struct jobs_straggler *ret_straggler
 ) {
-	const struct book_comm *known = find(book, comm);
+	const struct book_comm *known = find_known(book, comm);
 	struct window window = {.known = known};
 
 	if (known == NULL || known->count < ENOUGH)

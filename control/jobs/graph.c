@@ -27,11 +27,11 @@ static int member_compare(const void *a, const void *b) {
 	return left->place < right->place ? -1 : left->place > right->place;
 }
 
-static void *take(const struct graph *graph, size_t size) {
+static void *memory_take(const struct graph *graph, size_t size) {
 	return graph->look->memory->allocate(graph->look->memory->ctx, size + 1);
 }
 
-static void give(const struct graph *graph, void *memory, size_t size) {
+static void memory_give(const struct graph *graph, void *memory, size_t size) {
 	graph->look->memory->release(graph->look->memory->ctx, memory, size + 1);
 }
 
@@ -90,7 +90,7 @@ bool graph_moves_elsewhere(
 	return false;
 }
 
-static bool stands(const struct graph *graph, uint32_t comm) {
+static bool comm_stands(const struct graph *graph, uint32_t comm) {
 	const struct survey *survey = &graph->surveys[comm];
 
 	return survey->seq != 0 && survey->idle_ms >= graph->confirm_ms;
@@ -128,7 +128,7 @@ static uint32_t edges_of(
 			const struct graph_member *member = &graph->members[n];
 			const struct ras_comm_rank *there = &rank_of(graph, member)->rank;
 
-			if (member->comm == comm || !stands(graph, member->comm) ||
+			if (member->comm == comm || !comm_stands(graph, member->comm) ||
 			    !waits_there(survey, &graph->surveys[member->comm], there) ||
 			    (count > 0 && to[count - 1] == member->comm))
 				continue;
@@ -153,7 +153,7 @@ struct walk {
 
 // Goes on from `first` until a communicator without edges, or one that is on the way: that is a
 // cycle, and its edges stay. What leads nowhere keeps its first edge.
-static void follow(struct graph *graph, struct walk *walk, uint32_t first) {
+static void follow_waits(struct graph *graph, struct walk *walk, uint32_t first) {
 	uint32_t to[EDGES_MAX], place[EDGES_MAX];
 	uint32_t depth = 0;
 
@@ -192,7 +192,7 @@ static void follow(struct graph *graph, struct walk *walk, uint32_t first) {
 static int walk_all(struct graph *graph) {
 	uint32_t count = graph->look->comm_count;
 	size_t size = (size_t)count * (sizeof(uint32_t) + 2);
-	uint8_t *block = take(graph, size);
+	uint8_t *block = memory_take(graph, size);
 	struct walk walk;
 
 	if (block == NULL)
@@ -201,11 +201,11 @@ static int walk_all(struct graph *graph) {
 	walk.colours = block + (size_t)count * sizeof(uint32_t);
 	walk.tried = walk.colours + count;
 	for (uint32_t comm = 0; comm < count; comm++) {
-		if (walk.colours[comm] == NEW && stands(graph, comm) &&
+		if (walk.colours[comm] == NEW && comm_stands(graph, comm) &&
 		    graph->surveys[comm].late_count > 0)
-			follow(graph, &walk, comm);
+			follow_waits(graph, &walk, comm);
 	}
-	give(graph, block, size);
+	memory_give(graph, block, size);
 	return 0;
 }
 
@@ -221,9 +221,9 @@ int graph_init(
 	*graph = (struct graph){.look = look, .surveys = surveys, .confirm_ms = confirm_ms};
 	for (uint32_t comm = 0; comm < count; comm++)
 		graph->member_capacity += look->comms[comm].rank_count;
-	graph->members = take(graph, graph->member_capacity * sizeof(*graph->members));
-	graph->next = take(graph, count * sizeof(*graph->next));
-	graph->rank = take(graph, count * sizeof(*graph->rank));
+	graph->members = memory_take(graph, graph->member_capacity * sizeof(*graph->members));
+	graph->next = memory_take(graph, count * sizeof(*graph->next));
+	graph->rank = memory_take(graph, count * sizeof(*graph->rank));
 	err = graph->members == NULL || graph->next == NULL || graph->rank == NULL ? -ENOMEM : 0;
 	if (err == 0) {
 		for (uint32_t comm = 0; comm < count; comm++)
@@ -239,9 +239,9 @@ int graph_init(
 void graph_fini(struct graph *graph) {
 	uint32_t count = graph->look->comm_count;
 
-	give(graph, graph->members, graph->member_capacity * sizeof(*graph->members));
-	give(graph, graph->next, count * sizeof(*graph->next));
-	give(graph, graph->rank, count * sizeof(*graph->rank));
+	memory_give(graph, graph->members, graph->member_capacity * sizeof(*graph->members));
+	memory_give(graph, graph->next, count * sizeof(*graph->next));
+	memory_give(graph, graph->rank, count * sizeof(*graph->rank));
 }
 
 uint32_t

@@ -100,7 +100,7 @@ is_idle_root(const struct judge *judge, uint32_t comm, const struct ras_merged_r
 	       signature->root == (int32_t)late->rank.rank;
 }
 
-static bool works(const struct ras_comm_rank *rank) {
+static bool process_works(const struct ras_comm_rank *rank) {
 	return rank->process_state != JOBS_PROCESS_STOPPED && rank->worked_ms >= WORK_MS_MIN;
 }
 
@@ -117,7 +117,7 @@ static void weigh_late(
 		finding->busy = true;
 	else if ((late->rank.knows & RAS_RANK_KNOWS_PROCESS) == 0)
 		finding->unseen = true;
-	else if (works(&late->rank))
+	else if (process_works(&late->rank))
 		finding->busy = true;
 }
 
@@ -274,7 +274,7 @@ static void judge_comm(const struct judge *judge, uint32_t comm, struct jobs_fin
 }
 
 // Who waits for one who waits elsewhere is as stuck as the communicator where that began.
-static void inherit(const struct jobs_look *look, struct jobs_finding *findings) {
+static void inherit_grades(const struct jobs_look *look, struct jobs_finding *findings) {
 	for (uint32_t comm = 0; comm < look->comm_count; comm++) {
 		uint32_t at = comm;
 
@@ -302,7 +302,7 @@ int jobs_judge(const struct jobs_look *look, struct jobs_finding *ret_findings) 
 	if (err == 0) {
 		for (uint32_t comm = 0; comm < look->comm_count; comm++)
 			judge_comm(&judge, comm, &ret_findings[comm]);
-		inherit(look, ret_findings);
+		inherit_grades(look, ret_findings);
 		graph_fini(&judge.graph);
 	}
 	look->memory->release(look->memory->ctx, judge.surveys, size);

@@ -20,7 +20,7 @@ struct sentence {
 };
 
 static void __attribute__((format(printf, 2, 3)))
-add(struct sentence *sentence, const char *format, ...) {
+add_words(struct sentence *sentence, const char *format, ...) {
 	uint32_t left = JOBS_SENTENCE_BYTES - sentence->used;
 	va_list arguments;
 	int size;
@@ -41,25 +41,27 @@ static void add_rank(struct sentence *sentence, uint32_t place) {
 	char node[NODE_BYTES];
 
 	sentence->words->node_name(sentence->words->ctx, rank->node, node, sizeof(node));
-	add(sentence, "rank %u (pid %u on %s)", rank->rank.rank, rank->rank.pid, node);
+	add_words(sentence, "rank %u (pid %u on %s)", rank->rank.rank, rank->rank.pid, node);
 }
 
 static void add_span(struct sentence *sentence, uint64_t ms) {
 	char span[SHOW_BYTES];
 
 	show_duration(ms * NS_PER_MS, span);
-	add(sentence, "%s", span);
+	add_words(sentence, "%s", span);
 }
 
 static void add_signature(struct sentence *sentence, const struct ras_comm_signature *signature) {
-	add(sentence, "%s", jobs_kind_name(signature->kind));
+	add_words(sentence, "%s", jobs_kind_name(signature->kind));
 	if (signature->count > 0)
-		add(sentence, " of %llu %s", (unsigned long long)signature->count,
-		    signature->datatype == JOBS_DATATYPE_UNKNOWN
-			    ? "elements"
-			    : jobs_datatype_name(signature->datatype));
+		add_words(
+			sentence, " of %llu %s", (unsigned long long)signature->count,
+			signature->datatype == JOBS_DATATYPE_UNKNOWN
+				? "elements"
+				: jobs_datatype_name(signature->datatype)
+		);
 	if (signature->root != RAS_COMM_ROOT_NONE)
-		add(sentence, " with root %d", signature->root);
+		add_words(sentence, " with root %d", signature->root);
 }
 
 // "operation 51 (AllReduce of 1024 float32)"
@@ -69,12 +71,12 @@ static void add_operation(struct sentence *sentence) {
 
 	for (uint32_t n = 0; signature == NULL && n < sentence->comm->rank_count; n++)
 		signature = ras_comm_signature_of(sentence->comm, rank_at(sentence, n), seq);
-	add(sentence, "operation %llu", (unsigned long long)seq);
+	add_words(sentence, "operation %llu", (unsigned long long)seq);
 	if (signature == NULL)
 		return;
-	add(sentence, " (");
+	add_words(sentence, " (");
 	add_signature(sentence, signature);
-	add(sentence, ")");
+	add_words(sentence, ")");
 }
 
 // "rank 3 (...)", "ranks 1, 2, 5 and 12 more"
@@ -87,38 +89,42 @@ static void add_late(struct sentence *sentence) {
 		add_rank(sentence, finding->late[0]);
 		return;
 	}
-	add(sentence, "ranks");
+	add_words(sentence, "ranks");
 	for (uint32_t n = 0; n < named; n++)
-		add(sentence, "%s%u", n > 0 ? ", " : " ",
-		    rank_at(sentence, finding->late[n])->rank.rank);
+		add_words(
+			sentence, "%s%u", n > 0 ? ", " : " ",
+			rank_at(sentence, finding->late[n])->rank.rank
+		);
 	if (finding->late_count > named)
-		add(sentence, " and %u more", finding->late_count - named);
+		add_words(sentence, " and %u more", finding->late_count - named);
 }
 
 static void add_waiting(struct sentence *sentence) {
 	const struct jobs_finding *finding = sentence->finding;
 
-	add(sentence, "%u rank%s waited for ", finding->waiting,
-	    finding->waiting == 1 ? " has" : "s have");
+	add_words(
+		sentence, "%u rank%s waited for ", finding->waiting,
+		finding->waiting == 1 ? " has" : "s have"
+	);
 	add_span(sentence, finding->waited_ms);
 }
 
 static void add_exit(struct sentence *sentence, const struct ras_comm_rank *rank) {
 	switch (rank->exit_cause) {
 	case JOBS_EXIT_STATUS:
-		add(sentence, ", exited with status %d", rank->exit_value);
+		add_words(sentence, ", exited with status %d", rank->exit_value);
 		break;
 	case JOBS_EXIT_SIGNAL:
-		add(sentence, ", killed by signal %d", rank->exit_value);
+		add_words(sentence, ", killed by signal %d", rank->exit_value);
 		break;
 	default:
 		break;
 	}
 	if ((rank->flags & RAS_RANK_EXITED) == 0)
 		return;
-	add(sentence, " ");
+	add_words(sentence, " ");
 	add_span(sentence, rank->exited_ms);
-	add(sentence, " ago");
+	add_words(sentence, " ago");
 }
 
 static void say_dead(struct sentence *sentence) {
@@ -126,18 +132,20 @@ static void say_dead(struct sentence *sentence) {
 	uint32_t place = finding->late[0];
 
 	if (place == JOBS_NOBODY) {
-		add(sentence, "%u rank%s of dead nodes", finding->late_count,
-		    finding->late_count == 1 ? " is" : "s are");
+		add_words(
+			sentence, "%u rank%s of dead nodes", finding->late_count,
+			finding->late_count == 1 ? " is" : "s are"
+		);
 	} else {
 		add_late(sentence);
-		add(sentence, finding->late_count == 1 ? " is gone" : " are gone");
+		add_words(sentence, finding->late_count == 1 ? " is gone" : " are gone");
 		add_exit(sentence, &rank_at(sentence, place)->rank);
 	}
 	if (finding->seq == 0 || finding->waiting == 0)
 		return;
-	add(sentence, "; in ");
+	add_words(sentence, "; in ");
 	add_operation(sentence);
-	add(sentence, " ");
+	add_words(sentence, " ");
 	add_waiting(sentence);
 }
 
@@ -147,36 +155,40 @@ static void add_process(struct sentence *sentence) {
 	const struct ras_comm_rank *rank = &rank_at(sentence, finding->late[0])->rank;
 
 	if ((rank->knows & RAS_RANK_KNOWS_PROCESS) == 0) {
-		add(sentence, "; what its process does is not known");
+		add_words(sentence, "; what its process does is not known");
 		return;
 	}
-	add(sentence, "; its process is %s", jobs_process_name(rank->process_state));
-	add(sentence, ", and has used ");
+	add_words(sentence, "; its process is %s", jobs_process_name(rank->process_state));
+	add_words(sentence, ", and has used ");
 	if (rank->worked_ms > 0)
 		add_span(sentence, rank->worked_ms);
-	add(sentence, rank->worked_ms > 0 ? " of processor time in " : "no processor time in ");
+	add_words(
+		sentence, rank->worked_ms > 0 ? " of processor time in " : "no processor time in "
+	);
 	add_span(sentence, JOBS_WORK_WINDOW_NS / NS_PER_MS);
 	if (finding->serves)
-		add(sentence, ": it may have nothing to send");
+		add_words(sentence, ": it may have nothing to send");
 	else if (finding->busy)
-		add(sentence, ": it works");
+		add_words(sentence, ": it works");
 }
 
 static void add_via(struct sentence *sentence) {
 	const struct jobs_finding *finding = sentence->finding;
 
 	if (finding->via != JOBS_NOBODY)
-		add(sentence, "; it waits itself in communicator %016llx",
-		    (unsigned long long)sentence->look->comms[finding->via].id.hash);
+		add_words(
+			sentence, "; it waits itself in communicator %016llx",
+			(unsigned long long)sentence->look->comms[finding->via].id.hash
+		);
 }
 
 static void say_late(struct sentence *sentence, const char *what) {
 	const struct jobs_finding *finding = sentence->finding;
 
 	add_late(sentence);
-	add(sentence, " %s %s ", finding->late_count == 1 ? "has" : "have", what);
+	add_words(sentence, " %s %s ", finding->late_count == 1 ? "has" : "have", what);
 	add_operation(sentence);
-	add(sentence, ", in which ");
+	add_words(sentence, ", in which ");
 	add_waiting(sentence);
 	if (finding->late_count == 1)
 		add_process(sentence);
@@ -185,24 +197,24 @@ static void say_late(struct sentence *sentence, const char *what) {
 
 static void say_stopped(struct sentence *sentence) {
 	add_late(sentence);
-	add(sentence, sentence->finding->late_count == 1 ? " is" : " are");
-	add(sentence, " stopped inside ");
+	add_words(sentence, sentence->finding->late_count == 1 ? " is" : " are");
+	add_words(sentence, " stopped inside ");
 	add_operation(sentence);
-	add(sentence, ", in which ");
+	add_words(sentence, ", in which ");
 	add_waiting(sentence);
 }
 
 static void say_transport(struct sentence *sentence) {
 	const struct jobs_pair *pair = sentence->finding->pair;
 
-	add(sentence, "all ranks have started ");
+	add_words(sentence, "all ranks have started ");
 	add_operation(sentence);
-	add(sentence, ", and data has not arrived for ");
+	add_words(sentence, ", and data has not arrived for ");
 	add_span(sentence, sentence->finding->waited_ms);
 	if (pair != NULL)
-		add(sentence, "; %s", pair->words);
+		add_words(sentence, "; %s", pair->words);
 	else
-		add(sentence, "; no path between its nodes is known to be bad");
+		add_words(sentence, "; no path between its nodes is known to be bad");
 }
 
 static void say_mismatch(struct sentence *sentence) {
@@ -210,37 +222,41 @@ static void say_mismatch(struct sentence *sentence) {
 	const struct ras_merged_rank *most = rank_at(sentence, mismatch->most);
 	const struct ras_merged_rank *other = rank_at(sentence, mismatch->other);
 
-	add(sentence, "operation %llu differs: ", (unsigned long long)mismatch->seq);
+	add_words(sentence, "operation %llu differs: ", (unsigned long long)mismatch->seq);
 	add_rank(sentence, mismatch->other);
 	if (mismatch->other_count > 1)
-		add(sentence, " and %u more", mismatch->other_count - 1);
-	add(sentence, mismatch->other_count > 1 ? " run " : " runs ");
+		add_words(sentence, " and %u more", mismatch->other_count - 1);
+	add_words(sentence, mismatch->other_count > 1 ? " run " : " runs ");
 	add_signature(sentence, ras_comm_signature_of(sentence->comm, other, mismatch->seq));
-	add(sentence, ", rank %u ", most->rank.rank);
+	add_words(sentence, ", rank %u ", most->rank.rank);
 	add_signature(sentence, ras_comm_signature_of(sentence->comm, most, mismatch->seq));
 }
 
 static void say_ordering(struct sentence *sentence) {
 	const struct jobs_finding *finding = sentence->finding;
 
-	add(sentence, "ranks wait for each other: ");
+	add_words(sentence, "ranks wait for each other: ");
 	for (uint32_t n = 0; n < finding->chain_count; n++) {
 		const struct jobs_wait_for *wait = &finding->chain[n];
 
-		add(sentence, "%s communicator %016llx for rank %u",
-		    n > 0 ? ", which waits in" : "in",
-		    (unsigned long long)sentence->look->comms[wait->comm].id.hash, wait->rank);
+		add_words(
+			sentence, "%s communicator %016llx for rank %u",
+			n > 0 ? ", which waits in" : "in",
+			(unsigned long long)sentence->look->comms[wait->comm].id.hash, wait->rank
+		);
 	}
-	add(sentence,
-	    finding->chain_count < JOBS_CHAIN_MAX ? ", which waits in the first" : ", ...");
+	add_words(
+		sentence,
+		finding->chain_count < JOBS_CHAIN_MAX ? ", which waits in the first" : ", ..."
+	);
 }
 
 static void say_symmetric(struct sentence *sentence) {
-	add(sentence, "all ranks have started ");
+	add_words(sentence, "all ranks have started ");
 	add_operation(sentence);
-	add(sentence, ", and none has completed it for ");
+	add_words(sentence, ", and none has completed it for ");
 	add_span(sentence, sentence->finding->waited_ms);
-	add(sentence, "; no path between its nodes is known to be bad");
+	add_words(sentence, "; no path between its nodes is known to be bad");
 }
 
 static void say_straggler(struct sentence *sentence) {
@@ -249,33 +265,39 @@ static void say_straggler(struct sentence *sentence) {
 
 	show_duration(straggler->late_us * 1000, late);
 	add_rank(sentence, straggler->place);
-	add(sentence,
-	    straggler->seen_by_median ? " waited least in %u of %u looks"
-				      : " came last in %u of %u operations",
-	    straggler->last, straggler->of);
-	add(sentence, ", %s behind the median rank (median)", late);
+	add_words(
+		sentence,
+		straggler->seen_by_median ? " waited least in %u of %u looks"
+					  : " came last in %u of %u operations",
+		straggler->last, straggler->of
+	);
+	add_words(sentence, ", %s behind the median rank (median)", late);
 }
 
 static void say_unknown(struct sentence *sentence) {
 	const struct jobs_finding *finding = sentence->finding;
 
 	if (finding->absent > 0) {
-		add(sentence, "%u rank%s held by no agent that answered; in ", finding->absent,
-		    finding->absent == 1 ? " is" : "s are");
+		add_words(
+			sentence, "%u rank%s held by no agent that answered; in ", finding->absent,
+			finding->absent == 1 ? " is" : "s are"
+		);
 		add_operation(sentence);
-		add(sentence, " ");
+		add_words(sentence, " ");
 		add_waiting(sentence);
 		return;
 	}
-	add(sentence, "all ranks have launched ");
+	add_words(sentence, "all ranks have launched ");
 	add_operation(sentence);
-	add(sentence, ", and none moved for ");
+	add_words(sentence, ", and none moved for ");
 	add_span(sentence, finding->waited_ms);
-	add(sentence, (finding->knows & RAS_RANK_KNOWS_STARTED) == 0
-			      ? "; they do not tell what has started"
-			      : "; they do not tell what has completed");
+	add_words(
+		sentence, (finding->knows & RAS_RANK_KNOWS_STARTED) == 0
+				  ? "; they do not tell what has started"
+				  : "; they do not tell what has completed"
+	);
 	if (finding->pair != NULL)
-		add(sentence, "; %s", finding->pair->words);
+		add_words(sentence, "; %s", finding->pair->words);
 }
 
 static void say_nothing(struct sentence *sentence) {
@@ -283,17 +305,19 @@ static void say_nothing(struct sentence *sentence) {
 
 	switch (finding->grade) {
 	case JOBS_ENDED:
-		add(sentence, "it has ended");
+		add_words(sentence, "it has ended");
 		break;
 	case JOBS_MOVING:
-		add(sentence, "it moves");
+		add_words(sentence, "it moves");
 		break;
 	case JOBS_QUIET:
-		add(sentence, "no rank moved for ");
+		add_words(sentence, "no rank moved for ");
 		add_span(sentence, finding->waited_ms);
-		add(sentence, (finding->knows & RAS_RANK_KNOWS_COMPLETED) != 0
-				      ? ", and none has an operation open"
-				      : "; whether an operation is open is not told");
+		add_words(
+			sentence, (finding->knows & RAS_RANK_KNOWS_COMPLETED) != 0
+					  ? ", and none has an operation open"
+					  : "; whether an operation is open is not told"
+		);
 		break;
 	case JOBS_WAITING:
 	case JOBS_STUCK:
@@ -301,11 +325,11 @@ static void say_nothing(struct sentence *sentence) {
 	}
 	if (finding->mismatch.seq == 0)
 		return;
-	add(sentence, "; ");
+	add_words(sentence, "; ");
 	say_mismatch(sentence);
 }
 
-static void say(struct sentence *sentence) {
+static void say_cause(struct sentence *sentence) {
 	switch (sentence->finding->cause) {
 	case JOBS_CAUSE_NONE:
 	case JOBS_CAUSE_COUNT:
@@ -360,5 +384,5 @@ void jobs_say(
 	};
 
 	ret_text[0] = '\0';
-	say(&sentence);
+	say_cause(&sentence);
 }

@@ -5,7 +5,7 @@
 #include <jobs/report.h>
 #include <string.h>
 
-static bool knows(const struct ras_comm_rank *rank, uint8_t what) {
+static bool rank_knows(const struct ras_comm_rank *rank, uint8_t what) {
 	return (rank->knows & what) == what;
 }
 
@@ -27,7 +27,7 @@ static bool takes_part(const struct ras_comm_rank *rank) {
 }
 
 static bool is_pending(const struct ras_comm_rank *rank) {
-	return knows(rank, RAS_RANK_KNOWS_COMPLETED) && rank->completed < rank->launched;
+	return rank_knows(rank, RAS_RANK_KNOWS_COMPLETED) && rank->completed < rank->launched;
 }
 
 static void count_rank(struct survey *survey, const struct ras_comm_rank *rank) {
@@ -77,13 +77,13 @@ static void look_at_seq(struct survey *survey, const struct ras_comm_rank *rank,
 		return;
 	}
 	survey->waiting++;
-	if (!knows(rank, RAS_RANK_KNOWS_STARTED))
+	if (!rank_knows(rank, RAS_RANK_KNOWS_STARTED))
 		return;
 	if (rank->started < survey->seq)
 		++*behind;
 	else
 		survey->any_started = true;
-	if (knows(rank, RAS_RANK_KNOWS_COMPLETED) && rank->completed >= survey->seq) {
+	if (rank_knows(rank, RAS_RANK_KNOWS_COMPLETED) && rank->completed >= survey->seq) {
 		survey->any_completed = true;
 		survey->waiting--;
 	}
@@ -123,7 +123,7 @@ bool survey_is_late(const struct survey *survey, const struct ras_comm_rank *ran
 	case SURVEY_NOT_LAUNCHED:
 		return rank->launched < survey->seq;
 	case SURVEY_NOT_STARTED:
-		return knows(rank, RAS_RANK_KNOWS_STARTED) && rank->started < survey->seq;
+		return rank_knows(rank, RAS_RANK_KNOWS_STARTED) && rank->started < survey->seq;
 	case SURVEY_NOBODY_LATE:
 		break;
 	}
@@ -133,15 +133,16 @@ bool survey_is_late(const struct survey *survey, const struct ras_comm_rank *ran
 bool survey_is_inside(const struct survey *survey, const struct ras_comm_rank *rank) {
 	if (survey->seq == 0 || !takes_part(rank) || rank->launched < survey->seq)
 		return false;
-	return !knows(rank, RAS_RANK_KNOWS_COMPLETED) || rank->completed < survey->seq;
+	return !rank_knows(rank, RAS_RANK_KNOWS_COMPLETED) || rank->completed < survey->seq;
 }
 
 bool survey_waits(const struct survey *survey, const struct ras_comm_rank *rank) {
 	return survey_is_inside(survey, rank) &&
-	       (!knows(rank, RAS_RANK_KNOWS_STARTED) || rank->started >= survey->seq);
+	       (!rank_knows(rank, RAS_RANK_KNOWS_STARTED) || rank->started >= survey->seq);
 }
 
-static bool differ(const struct ras_comm_signature *a, const struct ras_comm_signature *b) {
+static bool
+signatures_differ(const struct ras_comm_signature *a, const struct ras_comm_signature *b) {
 	return a->kind != b->kind || a->count != b->count || a->datatype != b->datatype ||
 	       a->root != b->root;
 }
@@ -152,13 +153,14 @@ struct vote {
 };
 
 // The candidate of a majority, in one pass; whether it is one does not matter to whoever differs.
-static void vote(struct vote *vote, uint32_t place, const struct ras_comm_signature *signature) {
+static void
+vote_for(struct vote *vote, uint32_t place, const struct ras_comm_signature *signature) {
 	vote->known++;
 	if (vote->lead == 0) {
 		vote->choice = signature;
 		vote->choice_place = place;
 	}
-	if (differ(vote->choice, signature))
+	if (signatures_differ(vote->choice, signature))
 		vote->lead--;
 	else
 		vote->lead++;
@@ -173,11 +175,11 @@ mismatch_at(const struct ras_merged_comm *comm, uint64_t seq, struct jobs_mismat
 	for (uint32_t n = 0; n < comm->rank_count; n++) {
 		signature = ras_comm_signature_of(comm, &comm->ranks[n], seq);
 		if (signature != NULL)
-			vote(&votes, n, signature);
+			vote_for(&votes, n, signature);
 	}
 	for (uint32_t n = 0; votes.known > 0 && n < comm->rank_count; n++) {
 		signature = ras_comm_signature_of(comm, &comm->ranks[n], seq);
-		if (signature == NULL || !differ(signature, votes.choice))
+		if (signature == NULL || !signatures_differ(signature, votes.choice))
 			continue;
 		if (found.other_count++ == 0)
 			found.other = n;

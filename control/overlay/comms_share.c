@@ -27,7 +27,7 @@ static void drop_reports(struct comms_share *share) {
 	share->next = 0;
 }
 
-static int compare(const void *a, const void *b) {
+static int compare_reports(const void *a, const void *b) {
 	const struct jobs_rank_report *const *left = a;
 	const struct jobs_rank_report *const *right = b;
 
@@ -58,11 +58,11 @@ static void take_reports(struct comms_share *share) {
 			report->sampled_ns = overlay_now_ns(share->overlay);
 		share->order[share->count++] = report;
 	}
-	qsort(share->order, share->count, sizeof(struct jobs_rank_report *), compare);
+	qsort(share->order, share->count, sizeof(struct jobs_rank_report *), compare_reports);
 }
 
 static bool
-contribute(void *ctx, const struct ras_contribution *wanted, struct wire_writer *writer) {
+contribute_ranks(void *ctx, const struct ras_contribution *wanted, struct wire_writer *writer) {
 	struct comms_share *share = ctx;
 	bool any = false;
 
@@ -91,7 +91,7 @@ int comms_share_create(
 		return -ENOMEM;
 	share->overlay = overlay;
 	share->source = *source;
-	overlay_contributor(overlay, RAS_COLLECT_COMMS, contribute, share);
+	overlay_contributor(overlay, RAS_COLLECT_COMMS, contribute_ranks, share);
 	*ret_share = share;
 	return 0;
 }

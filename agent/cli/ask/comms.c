@@ -116,7 +116,7 @@ static void print_changes(const struct target *target, const json_t *answer, jso
 	fflush(stdout);
 }
 
-static int watch(const struct target *target, const char *question) {
+static int watch_comms(const struct target *target, const char *question) {
 	json_t *before = json_object();
 	struct contact contact;
 	json_t *answer;
@@ -160,7 +160,7 @@ static int comms_run(const struct arguments *arguments) {
 	if (arguments->values[OPTION_WATCH] == NULL)
 		return ask(&comms_command, arguments, question, NULL);
 	status = target_init(&target, &comms_command, arguments);
-	return status != 0 ? status : watch(&target, question);
+	return status != 0 ? status : watch_comms(&target, question);
 }
 
 const struct command comms_command = {
