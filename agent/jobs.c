@@ -3,7 +3,7 @@
 #include "agent.h"
 #include "socket_path.h"
 
-#include <control/comms.h>
+#include <control/comms_share.h>
 #include <control/jobhost.h>
 #include <lib/config.h>
 

@@ -129,7 +129,7 @@ static const struct listing_ops ops = {
 static bool choose_rows(struct comms *comms) {
 	const struct comm_table *table = &comms->status.comms;
 
-	comms->rows = calloc((size_t)comms->look.count + 1, sizeof(*comms->rows));
+	comms->rows = calloc((size_t)comms->look.count + 1, sizeof(struct comm_summary *));
 	comms->shown = calloc((size_t)comms->look.count + 1, sizeof(*comms->shown));
 	if (comms->rows == NULL || comms->shown == NULL || table->count != comms->look.count)
 		return false;

@@ -101,7 +101,8 @@ is_idle_root(const struct judge *judge, uint32_t comm, const struct ras_merged_r
 }
 
 static bool process_works(const struct ras_comm_rank *rank) {
-	return rank->process_state != JOBS_PROCESS_STOPPED && rank->worked_ms >= WORK_MS_MIN;
+	return (rank->knows & RAS_RANK_KNOWS_PROCESS) != 0 &&
+	       rank->process_state != JOBS_PROCESS_STOPPED && rank->worked_ms >= WORK_MS_MIN;
 }
 
 // What is known of one who is waited for: it is held, it works, or nobody knows.
@@ -113,12 +114,10 @@ static void weigh_late(
 ) {
 	if (late->rank.process_state == JOBS_PROCESS_TRACED)
 		finding->held = true;
-	if (graph_moves_elsewhere(&judge->graph, comm, late))
+	if (graph_moves_elsewhere(&judge->graph, comm, late) || process_works(&late->rank))
 		finding->busy = true;
 	else if ((late->rank.knows & RAS_RANK_KNOWS_PROCESS) == 0)
 		finding->unseen = true;
-	else if (process_works(&late->rank))
-		finding->busy = true;
 }
 
 static void name_late(const struct judge *judge, uint32_t comm, struct jobs_finding *finding) {

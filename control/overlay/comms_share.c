@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The ranks here as rows of COMMS. The first part takes all reports, the parts after it go on.
-#include <control/comms.h>
+#include <control/comms_share.h>
 #include <control/overlay.h>
 
 #include <errno.h>
@@ -42,7 +42,7 @@ static void take_reports(struct comms_share *share) {
 	if (count > REPORTS_MAX)
 		count = REPORTS_MAX;
 	share->reports = calloc((size_t)count + 1, sizeof(*share->reports));
-	share->order = calloc((size_t)count + 1, sizeof(*share->order));
+	share->order = calloc((size_t)count + 1, sizeof(struct jobs_rank_report *));
 	if (share->reports == NULL || share->order == NULL) {
 		drop_reports(share);
 		return;
