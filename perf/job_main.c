@@ -13,7 +13,7 @@ static struct tocsin_job *job;
 static struct tocsin_comm *plain, *timed;
 static struct tocsin_counter *counter;
 
-static void prepare(void) {
+static void prepare_job(void) {
 	const struct tocsin_job_config config = {
 		.struct_size = sizeof(config),
 		.socket_path = "/nonexistent/job.sock",
@@ -55,10 +55,10 @@ static uint64_t read_clock(uint64_t rounds) {
 	return clock_monotonic_ns() - start_ns;
 }
 
-static uint64_t launch(uint64_t rounds) {
+static uint64_t count_launch(uint64_t rounds) {
 	uint64_t start_ns;
 
-	prepare();
+	prepare_job();
 	start_ns = clock_monotonic_ns();
 	for (uint64_t n = 0; n < rounds; n++)
 		tocsin_comm_launched(plain, TOCSIN_ALL_REDUCE, n, 7, -1);
@@ -68,17 +68,17 @@ static uint64_t launch(uint64_t rounds) {
 static uint64_t launch_counter(uint64_t rounds) {
 	uint64_t start_ns;
 
-	prepare();
+	prepare_job();
 	start_ns = clock_monotonic_ns();
 	for (uint64_t n = 0; n < rounds; n++)
 		tocsin_counter_launched(counter, TOCSIN_ALL_REDUCE, n, 7, -1);
 	return clock_monotonic_ns() - start_ns;
 }
 
-static uint64_t complete(uint64_t rounds) {
+static uint64_t count_completion(uint64_t rounds) {
 	uint64_t start_ns;
 
-	prepare();
+	prepare_job();
 	start_ns = clock_monotonic_ns();
 	for (uint64_t n = 0; n < rounds; n++)
 		tocsin_comm_completed(plain, TOCSIN_ALL_REDUCE);
@@ -88,7 +88,7 @@ static uint64_t complete(uint64_t rounds) {
 static uint64_t launch_timed(uint64_t rounds) {
 	uint64_t start_ns;
 
-	prepare();
+	prepare_job();
 	start_ns = clock_monotonic_ns();
 	for (uint64_t n = 0; n < rounds; n++)
 		tocsin_comm_launched(timed, TOCSIN_ALL_REDUCE, n, 7, -1);
@@ -98,7 +98,7 @@ static uint64_t launch_timed(uint64_t rounds) {
 static uint64_t ask_abort(uint64_t rounds) {
 	uint64_t start_ns;
 
-	prepare();
+	prepare_job();
 	start_ns = clock_monotonic_ns();
 	for (uint64_t n = 0; n < rounds; n++)
 		micro_keep(tocsin_comm_should_abort(plain));
@@ -106,12 +106,12 @@ static uint64_t ask_abort(uint64_t rounds) {
 }
 
 static const struct micro_row rows[] = {
-	{"count a launch with its signature", launch, "a release store", store_release, "ns",
+	{"count a launch with its signature", count_launch, "a release store", store_release, "ns",
 	 MICRO_TARGET_VALUE, 5.0},
 	{"the same on a counter of the caller's", launch_counter, "a release store", store_release,
 	 "ns", MICRO_TARGET_VALUE, 5.0},
-	{"count a completion", complete, "a release store", store_release, "ns", MICRO_TARGET_VALUE,
-	 5.0},
+	{"count a completion", count_completion, "a release store", store_release, "ns",
+	 MICRO_TARGET_VALUE, 5.0},
 	{"count a launch with its time", launch_timed, "clock_gettime()", read_clock, "ns",
 	 MICRO_TARGET_NONE, 0},
 	{"ask whether to abort", ask_abort, "a release store", store_release, "ns",

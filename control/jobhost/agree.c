@@ -122,7 +122,7 @@ static bool number_it(struct jobhost *host, struct host_comm *comm) {
 }
 
 // Where it belongs by rank. false: no memory.
-static bool insert(struct host_comm *comm, const struct gone *gone) {
+static bool insert_gone(struct host_comm *comm, const struct gone *gone) {
 	struct gone *grown = realloc(comm->gone, (comm->gone_count + 1) * sizeof(*grown));
 	uint32_t at = comm->gone_count;
 
@@ -139,18 +139,19 @@ static bool insert(struct host_comm *comm, const struct gone *gone) {
 }
 
 // The rank itself is not there to number.
-static bool
-add(struct jobhost *host,
-    struct host_comm *comm,
-    uint32_t rank,
-    const char *cause,
-    uint64_t happened_ns) {
+static bool add_gone(
+	struct jobhost *host,
+	struct host_comm *comm,
+	uint32_t rank,
+	const char *cause,
+	uint64_t happened_ns
+) {
 	struct gone gone = {.rank = rank, .happened_ns = happened_ns};
 
 	if (rank >= comm->size || agree_find(comm, rank) != NULL)
 		return false;
 	memcpy(gone.cause, cause, strnlen(cause, sizeof(gone.cause) - 1));
-	if (!insert(comm, &gone))
+	if (!insert_gone(comm, &gone))
 		return false;
 	host->counters.gone++;
 	comm->tell_pause_ns = AGAIN_FIRST_NS;
@@ -174,7 +175,7 @@ void agree_gone(
 	uint64_t happened_ns,
 	bool seen_here
 ) {
-	if (!add(host, comm, rank, cause, happened_ns))
+	if (!add_gone(host, comm, rank, cause, happened_ns))
 		return;
 	if (seen_here)
 		notice_gone(host, comm, agree_find(comm, rank));
@@ -183,7 +184,7 @@ void agree_gone(
 	tell_gone_all(comm, rank);
 }
 
-static bool contains(const uint32_t *ranks, uint32_t count, uint32_t rank) {
+static bool contains_rank(const uint32_t *ranks, uint32_t count, uint32_t rank) {
 	for (uint32_t n = 0; n < count; n++)
 		if (ranks[n] == rank)
 			return true;
@@ -203,7 +204,7 @@ void agree_heard(
 	if (view <= comm->view)
 		return;
 	for (uint32_t n = 0; n < comm->gone_count; n++)
-		if (!contains(ranks, count, comm->gone[n].rank)) {
+		if (!contains_rank(ranks, count, comm->gone[n].rank)) {
 			notice_gone(host, comm, &comm->gone[n]);
 			return;
 		}
@@ -215,9 +216,11 @@ void agree_heard(
 	for (uint32_t n = 0; n < count; n++) {
 		bool is_newest = ranks[n] == newest->rank;
 
-		if (add(host, comm, ranks[n],
-			is_newest ? newest->cause : "the agents of its job agree on it",
-			is_newest ? newest->happened_ns : loop_now_ns(host->loop)))
+		if (add_gone(
+			    host, comm, ranks[n],
+			    is_newest ? newest->cause : "the agents of its job agree on it",
+			    is_newest ? newest->happened_ns : loop_now_ns(host->loop)
+		    ))
 			told[told_count++] = ranks[n];
 	}
 	tell_failed_all(comm);
@@ -234,8 +237,10 @@ void agree_returned(struct jobhost *host, struct host_comm *comm, const struct j
 	if (said->view > comm->view_floor)
 		comm->view_floor = said->view;
 	for (uint32_t n = 0; n < said->count; n++)
-		if (add(host, comm, said->ranks[n], "gone before the agent restarted",
-			loop_now_ns(host->loop)))
+		if (add_gone(
+			    host, comm, said->ranks[n], "gone before the agent restarted",
+			    loop_now_ns(host->loop)
+		    ))
 			tell_gone_all(comm, said->ranks[n]);
 	if (!is_last || said->view <= comm->view || comm->gone_count != said->total)
 		return;
@@ -249,7 +254,7 @@ static void tell_again(struct jobhost *host, struct host_comm *comm, uint64_t no
 		return;
 	}
 	for (uint32_t n = 0; n < comm->gone_count; n++)
-		if (!contains(comm->agreed, comm->agreed_count, comm->gone[n].rank))
+		if (!contains_rank(comm->agreed, comm->agreed_count, comm->gone[n].rank))
 			notice_gone(host, comm, &comm->gone[n]);
 	comm->tell_pause_ns *= 2;
 	if (comm->tell_pause_ns > AGAIN_LONGEST_NS)

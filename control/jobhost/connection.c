@@ -51,7 +51,7 @@ static bool text_ends(const char *text, size_t size) {
 }
 
 // false: the connection is closed.
-static bool refuse(struct host_connection *connection, const char *reason) {
+static bool refuse_all(struct host_connection *connection, const char *reason) {
 	tell_refused(connection, 0, reason);
 	host_connection_close(connection);
 	return false;
@@ -65,7 +65,7 @@ static bool refuse_bad(struct host_connection *connection, const char *reason) {
 			connection->process != NULL ? (uint64_t)connection->process->pid : 0),
 		log_str("reason", reason)
 	);
-	return refuse(connection, reason);
+	return refuse_all(connection, reason);
 }
 
 static bool on_hello(struct host_connection *connection, const union packet *packet, int page_fd) {
@@ -85,7 +85,7 @@ static bool on_hello(struct host_connection *connection, const union packet *pac
 	if (process == NULL) {
 		host->counters.refused++;
 		log_event(LOG_LEVEL_INFO, "job_refused", log_str("reason", reason));
-		return refuse(connection, reason);
+		return refuse_all(connection, reason);
 	}
 	if (process->connection != NULL)
 		host_connection_close(process->connection); // it has connected anew
@@ -193,7 +193,7 @@ static bool take_packet(
 			JOB_SOCKET_VERSION
 		);
 		connection->host->counters.refused++;
-		return refuse(connection, reason);
+		return refuse_all(connection, reason);
 	}
 	close(page_fd); // nothing else brings one
 	for (size_t n = 0; n < sizeof(messages) / sizeof(messages[0]); n++)
@@ -261,7 +261,7 @@ static bool receive_one(struct host_connection *connection) {
 	return take_packet(connection, &packet, (size_t)size, fd);
 }
 
-static void ready(struct loop_source *source, uint32_t events) {
+static void connection_ready(struct loop_source *source, uint32_t events) {
 	struct host_connection *connection = container_of(source, struct host_connection, source);
 
 	if ((events & EPOLLOUT) != 0 && !tell_waiting(connection))
@@ -290,7 +290,7 @@ void host_connection_open(struct jobhost *host, int fd) {
 	connection->since_ns = loop_now_ns(host->loop);
 	connection->last = &connection->first;
 	connection->source = (struct loop_source
-	){.fd = fd, .events = EPOLLIN, .rank = LOOP_CLIENTS, .ready = ready};
+	){.fd = fd, .events = EPOLLIN, .rank = LOOP_CLIENTS, .ready = connection_ready};
 	if (loop_add(host->loop, &connection->source) != 0) {
 		close(fd);
 		free(connection);

@@ -70,7 +70,7 @@ static bool has_room(const struct jobhost *host, uid_t uid, char reason[static J
 
 // The start time is compared after the pidfd is open: a pid that was given to another process
 // meanwhile is not taken for the one that greeted.
-static int watch(struct host_process *process, char reason[static JOB_REASON_BYTES]) {
+static int watch_process(struct host_process *process, char reason[static JOB_REASON_BYTES]) {
 	struct process_facts facts;
 	int err = process_watch(process);
 
@@ -93,7 +93,7 @@ static int watch(struct host_process *process, char reason[static JOB_REASON_BYT
 }
 
 static struct host_process *
-make(struct jobhost *host, const struct job_hello *hello, const struct ucred *who) {
+make_process(struct jobhost *host, const struct job_hello *hello, const struct ucred *who) {
 	struct host_process *process = calloc(1, sizeof(*process));
 
 	if (process == NULL)
@@ -108,12 +108,13 @@ make(struct jobhost *host, const struct job_hello *hello, const struct ucred *wh
 	return process;
 }
 
-static struct host_process *
-take(struct jobhost *host,
-     const struct job_hello *hello,
-     const struct ucred *who,
-     int page_fd,
-     char reason[static JOB_REASON_BYTES]) {
+static struct host_process *take_process(
+	struct jobhost *host,
+	const struct job_hello *hello,
+	const struct ucred *who,
+	int page_fd,
+	char reason[static JOB_REASON_BYTES]
+) {
 	struct stat status;
 	const char *bad = why_no_page(page_fd, hello->page_bytes, &status);
 	struct host_process *process;
@@ -127,8 +128,8 @@ take(struct jobhost *host,
 		return process;
 	if (!has_room(host, who->uid, reason))
 		return NULL;
-	process = make(host, hello, who);
-	if (process == NULL || watch(process, reason) != 0) {
+	process = make_process(host, hello, who);
+	if (process == NULL || watch_process(process, reason) != 0) {
 		if (process != NULL)
 			process_free(process);
 		return NULL;
@@ -162,7 +163,7 @@ struct host_process *hello_take(
 			"the process is in a pid namespace that the agent does not see: its end would not be known"
 		);
 	else
-		process = take(host, hello, &who, page_fd, reason);
+		process = take_process(host, hello, &who, page_fd, reason);
 	if (page_fd >= 0)
 		close(page_fd);
 	return process;

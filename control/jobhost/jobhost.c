@@ -20,7 +20,7 @@ static void close_silent(struct jobhost *host, uint64_t now_ns) {
 	}
 }
 
-static void look(struct loop_timer *timer, uint64_t now_ns) {
+static void look_again(struct loop_timer *timer, uint64_t now_ns) {
 	struct jobhost *host = container_of(timer, struct jobhost, sample);
 
 	for (struct host_process *at = host->processes; at != NULL; at = at->next)
@@ -32,7 +32,7 @@ static void look(struct loop_timer *timer, uint64_t now_ns) {
 		log_event(LOG_LEVEL_ERROR, "timer_failed", log_errno("error", ENOMEM));
 }
 
-static int start(struct jobhost *host, char detail[static JOBHOST_DETAIL_BYTES]) {
+static int start_host(struct jobhost *host, char detail[static JOBHOST_DETAIL_BYTES]) {
 	int err;
 
 	host->socket_path = strdup(host->config.socket_path);
@@ -40,7 +40,7 @@ static int start(struct jobhost *host, char detail[static JOBHOST_DETAIL_BYTES])
 	host->signatures = calloc(JOB_SLOTS, sizeof(*host->signatures));
 	if (host->socket_path == NULL || host->page == NULL || host->signatures == NULL)
 		return -ENOMEM;
-	host->sample.expired = look;
+	host->sample.expired = look_again;
 	err = loop_timer_set(host->loop, &host->sample, loop_now_ns(host->loop) + SAMPLE_NS);
 	return err != 0 ? err : socket_open(host, detail);
 }
@@ -62,7 +62,7 @@ int jobhost_create(
 	host->overlay = config->overlay;
 	host->listener.fd = -1;
 	notice_start(host);
-	err = start(host, ret_detail);
+	err = start_host(host, ret_detail);
 	if (err != 0) {
 		jobhost_destroy(host);
 		return err;

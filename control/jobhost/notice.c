@@ -35,7 +35,8 @@ static void put_head(struct wire_writer *writer, uint8_t kind, const struct host
 }
 
 // Best effort: what is not agreed on is told again.
-static void flood(struct jobhost *host, const struct wire_writer *writer, const void *bytes) {
+static void
+flood_notice(struct jobhost *host, const struct wire_writer *writer, const void *bytes) {
 	size_t size;
 
 	if (host->overlay != NULL && wire_writer_finish(writer, &size) == 0)
@@ -66,7 +67,7 @@ void notice_gone(struct jobhost *host, const struct host_comm *comm, const struc
 	wire_writer_init(&writer, bytes, sizeof(bytes));
 	put_head(&writer, NOTICE_GONE, comm);
 	put_gone(&writer, host, gone);
-	flood(host, &writer, bytes);
+	flood_notice(host, &writer, bytes);
 }
 
 // Ranks as runs: first, and how many. A set of too many runs is not told: it stays undecided
@@ -95,7 +96,7 @@ void notice_agreed(struct jobhost *host, const struct host_comm *comm, const str
 	}
 	wire_patch_u16(&writer, mark, runs);
 	if (runs <= RANGES_MAX)
-		flood(host, &writer, bytes);
+		flood_notice(host, &writer, bytes);
 }
 
 static void take_gone(struct jobhost *host, struct host_comm *comm, struct wire_reader *reader) {
@@ -130,7 +131,7 @@ static void take_agreed(struct jobhost *host, struct host_comm *comm, struct wir
 	free(ranks);
 }
 
-static void take(struct jobhost *host, const void *bytes, size_t size) {
+static void take_notice(struct jobhost *host, const void *bytes, size_t size) {
 	struct wire_reader reader;
 	struct host_comm key = {0}, *comm;
 	uint8_t version, kind;
@@ -162,7 +163,7 @@ static void take_heard(struct loop_job *job) {
 		if (host->heard == NULL)
 			host->heard_last = &host->heard;
 		host->heard_count--;
-		take(host, heard->bytes, heard->size);
+		take_notice(host, heard->bytes, heard->size);
 		free(heard);
 	}
 }

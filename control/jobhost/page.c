@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 // Sealed memory has the size that was checked: what is read less is another file's.
-static int copy(int fd, void *to, size_t size, size_t offset) {
+static int copy_part(int fd, void *to, size_t size, size_t offset) {
 	ssize_t got = pread(fd, to, size, (off_t)offset);
 
 	if (got < 0)
@@ -17,7 +17,7 @@ static int copy(int fd, void *to, size_t size, size_t offset) {
 }
 
 static int copy_used(int fd, struct job_page *page, uint32_t *ret_slots) {
-	int err = copy(fd, &page->head, offsetof(struct job_head, unused), 0);
+	int err = copy_part(fd, &page->head, offsetof(struct job_head, unused), 0);
 	uint32_t slots;
 
 	if (err != 0)
@@ -33,28 +33,32 @@ int page_copy(struct jobhost *host, int fd, uint32_t *ret_slots) {
 	int err = copy_used(fd, page, &slots);
 
 	if (err == 0)
-		err =
-			copy(fd, page->completed, slots * sizeof(page->completed[0]),
-			     offsetof(struct job_page, completed));
+		err = copy_part(
+			fd, page->completed, slots * sizeof(page->completed[0]),
+			offsetof(struct job_page, completed)
+		);
 	// Acquire, for the writer's releases: what was read is older than what comes next.
 	atomic_thread_fence(memory_order_acquire);
 	if (err == 0)
-		err =
-			copy(fd, page->started, slots * sizeof(page->started[0]),
-			     offsetof(struct job_page, started));
+		err = copy_part(
+			fd, page->started, slots * sizeof(page->started[0]),
+			offsetof(struct job_page, started)
+		);
 	atomic_thread_fence(memory_order_acquire);
 	if (err == 0)
 		err = copy_used(fd, page, &slots_now);
 	if (err != 0)
 		return err;
-	err =
-		copy(fd, page->launched, slots_now * sizeof(page->launched[0]),
-		     offsetof(struct job_page, launched));
+	err = copy_part(
+		fd, page->launched, slots_now * sizeof(page->launched[0]),
+		offsetof(struct job_page, launched)
+	);
 	atomic_thread_fence(memory_order_acquire);
 	if (err == 0)
-		err =
-			copy(fd, host->signatures, slots_now * sizeof(page->launched[0]),
-			     offsetof(struct job_page, launched));
+		err = copy_part(
+			fd, host->signatures, slots_now * sizeof(page->launched[0]),
+			offsetof(struct job_page, launched)
+		);
 	if (err != 0)
 		return err;
 	// Rows that were not in use when the first two were read have nothing there.

@@ -141,7 +141,7 @@ static void find_cause(struct host_process *process, char cause[static CAUSE_BYT
 	}
 }
 
-static void unwatch(struct host_process *process) {
+static void unwatch_process(struct host_process *process) {
 	if (process->pidfd.fd >= 0) {
 		loop_remove(&process->pidfd);
 		close(process->pidfd.fd);
@@ -169,7 +169,7 @@ static void log_gone(const struct host_rank *rank) {
 	);
 }
 
-static void exited(struct loop_source *source, uint32_t events) {
+static void process_exited(struct loop_source *source, uint32_t events) {
 	struct host_process *process = container_of(source, struct host_process, pidfd);
 	struct jobhost *host = process->host;
 	uint64_t now_ns = loop_now_ns(host->loop);
@@ -182,7 +182,7 @@ static void exited(struct loop_source *source, uint32_t events) {
 	host->counters.exits++;
 	host->counters.processes--;
 	host->counters.ranks -= process->rank_count;
-	unwatch(process);
+	unwatch_process(process);
 	log_event(
 		LOG_LEVEL_INFO, "job_process_ended", log_str("job", process->job_id),
 		log_u64("pid", (uint64_t)process->pid), log_str("cause", cause),
@@ -212,7 +212,7 @@ int process_watch(struct host_process *process) {
 	if (fd < 0)
 		return neg_errno();
 	process->pidfd = (struct loop_source
-	){.fd = fd, .events = EPOLLIN, .rank = LOOP_CLIENTS, .ready = exited};
+	){.fd = fd, .events = EPOLLIN, .rank = LOOP_CLIENTS, .ready = process_exited};
 	return loop_add(process->host->loop, &process->pidfd);
 }
 
@@ -227,7 +227,7 @@ void process_free(struct host_process *process) {
 	}
 	if (process->connection != NULL)
 		host_connection_close(process->connection);
-	unwatch(process);
+	unwatch_process(process);
 	while (process->ranks != NULL)
 		rank_remove(process->ranks);
 	free(process);

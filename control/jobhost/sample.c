@@ -8,49 +8,51 @@
 #include <stdatomic.h>
 #include <string.h>
 
-static uint64_t load(const _Atomic uint64_t *value) {
+static uint64_t load_copy(const _Atomic uint64_t *value) {
 	return atomic_load_explicit(value, memory_order_relaxed); // of our own copy
 }
 
 static void
 add_row(const struct job_counts *row, uint64_t *total, uint64_t kinds[static JOB_KINDS]) {
-	*total += load(&row->total);
+	*total += load_copy(&row->total);
 	for (uint32_t n = 0; n < JOB_KINDS; n++)
-		kinds[n] += load(&row->kinds[n]);
+		kinds[n] += load_copy(&row->kinds[n]);
 }
 
-static uint64_t lesser(uint64_t a, uint64_t b) {
+static uint64_t lesser_of(uint64_t a, uint64_t b) {
 	return a < b ? a : b;
 }
 
 // What a rank does not tell is as if it had come with what it tells before.
-static void clamp(struct jobs_rank_report *report) {
+static void clamp_counts(struct jobs_rank_report *report) {
 	bool started = (report->knows & JOBS_KNOWS_STARTED) != 0;
 	bool completed = (report->knows & JOBS_KNOWS_COMPLETED) != 0;
 
 	for (uint32_t n = 0; n < JOB_KINDS; n++) {
 		uint64_t *of = &report->started_of[n];
 
-		*of = started ? lesser(*of, report->launched_of[n]) : report->launched_of[n];
-		report->completed_of[n] = completed ? lesser(report->completed_of[n], *of) : *of;
+		*of = started ? lesser_of(*of, report->launched_of[n]) : report->launched_of[n];
+		report->completed_of[n] = completed ? lesser_of(report->completed_of[n], *of) : *of;
 	}
-	report->started = started ? lesser(report->started, report->launched) : report->launched;
+	report->started = started ? lesser_of(report->started, report->launched) : report->launched;
 	report->completed =
-		completed ? lesser(report->completed, report->started) : report->started;
+		completed ? lesser_of(report->completed, report->started) : report->started;
 }
 
 static bool copies_agree(const struct job_signature *a, const struct job_signature *b) {
-	return load(&a->sequence) == load(&b->sequence) && load(&a->count) == load(&b->count) &&
-	       load(&a->what) == load(&b->what) && load(&a->time_ns) == load(&b->time_ns);
+	return load_copy(&a->sequence) == load_copy(&b->sequence) &&
+	       load_copy(&a->count) == load_copy(&b->count) &&
+	       load_copy(&a->what) == load_copy(&b->what) &&
+	       load_copy(&a->time_ns) == load_copy(&b->time_ns);
 }
 
 // The time of operation n in a row that holds it still.
 static uint64_t time_of(const struct job_row *row, uint64_t n) {
-	uint64_t total = load(&row->counts.total);
+	uint64_t total = load_copy(&row->counts.total);
 
 	if (n > total || total - n >= JOB_SIGNATURES - 1)
 		return 0;
-	return load(&row->times_ns[n % JOB_SIGNATURES]);
+	return load_copy(&row->times_ns[n % JOB_SIGNATURES]);
 }
 
 // Where each of the three was counted in one slot, places of times are known.
@@ -58,8 +60,9 @@ struct origin {
 	uint32_t launched, started, completed; // slots; JOB_SLOTS: none, or several
 };
 
-static uint64_t
-waited(const struct job_page *page, const struct origin *origin, uint64_t n, uint64_t launch_ns) {
+static uint64_t waited_in(
+	const struct job_page *page, const struct origin *origin, uint64_t n, uint64_t launch_ns
+) {
 	uint64_t start_ns = launch_ns, end_ns = 0;
 
 	if (origin->completed < JOB_SLOTS)
@@ -76,26 +79,26 @@ static void take_signatures(
 ) {
 	const struct job_launched *row = &host->page->launched[origin->launched];
 	const struct job_launched *again = &host->signatures[origin->launched];
-	uint64_t newest = load(&row->counts.total);
+	uint64_t newest = load_copy(&row->counts.total);
 	uint64_t oldest = newest < JOB_SIGNATURES ? 1 : newest - JOB_SIGNATURES + 1;
 
 	report->signature_count = 0;
 	for (uint64_t n = oldest; n <= newest && n != 0; n++) {
 		const struct job_signature *at = &row->signatures[n % JOB_SIGNATURES];
 		struct jobs_signature *to = &report->signatures[report->signature_count];
-		uint64_t what = load(&at->what);
+		uint64_t what = load_copy(&at->what);
 
-		if (load(&at->sequence) != 2 * n + 2 ||
+		if (load_copy(&at->sequence) != 2 * n + 2 ||
 		    !copies_agree(at, &again->signatures[n % JOB_SIGNATURES]) ||
 		    job_signature_kind(what) >= JOB_KINDS)
 			continue;
 		*to = (struct jobs_signature){
 			.seq = n,
-			.count = load(&at->count),
+			.count = load_copy(&at->count),
 			.root = job_signature_root(what),
 			.kind = job_signature_kind(what),
 			.datatype = job_signature_datatype(what),
-			.waited_ns = waited(host->page, origin, n, load(&at->time_ns)),
+			.waited_ns = waited_in(host->page, origin, n, load_copy(&at->time_ns)),
 		};
 		report->signature_count++;
 	}
@@ -135,9 +138,9 @@ static void clear_counts(struct jobs_rank_report *report) {
 
 // Where it began late, or ended, it is known from its first operation on.
 static void take_level(const struct job_marks *marks, struct jobs_rank_report *report) {
-	if (load(&marks->started_from) > report->launched)
+	if (load_copy(&marks->started_from) > report->launched)
 		report->knows &= (uint8_t)~JOBS_KNOWS_STARTED;
-	if (load(&marks->completed_from) > report->launched)
+	if (load_copy(&marks->completed_from) > report->launched)
 		report->knows &= (uint8_t)~JOBS_KNOWS_COMPLETED;
 }
 
@@ -157,25 +160,25 @@ static void take_counts(struct host_rank *rank, uint32_t slots) {
 		const struct job_row *started = &page->started[n];
 		const struct job_row *completed = &page->completed[n];
 
-		if (load(&launched->counts.comm) != rank->told.comm)
+		if (load_copy(&launched->counts.comm) != rank->told.comm)
 			continue;
 		// A slot of which not all rows have the number is being taken or given back.
-		if (load(&started->counts.comm) == rank->told.comm)
+		if (load_copy(&started->counts.comm) == rank->told.comm)
 			add_row(&started->counts, &report->started, report->started_of);
-		if (load(&completed->counts.comm) == rank->told.comm)
+		if (load_copy(&completed->counts.comm) == rank->told.comm)
 			add_row(&completed->counts, &report->completed, report->completed_of);
 		add_row(&launched->counts, &report->launched, report->launched_of);
-		note_origin(&origin.launched, &several[0], load(&launched->counts.total), n);
-		note_origin(&origin.started, &several[1], load(&started->counts.total), n);
-		note_origin(&origin.completed, &several[2], load(&completed->counts.total), n);
+		note_origin(&origin.launched, &several[0], load_copy(&launched->counts.total), n);
+		note_origin(&origin.started, &several[1], load_copy(&started->counts.total), n);
+		note_origin(&origin.completed, &several[2], load_copy(&completed->counts.total), n);
 		take_marks(&launched->marks, report);
 	}
 	for (uint32_t n = 0; n < slots; n++)
-		if (load(&page->launched[n].counts.comm) == rank->told.comm)
+		if (load_copy(&page->launched[n].counts.comm) == rank->told.comm)
 			take_level(&page->launched[n].marks, report);
 	if (origin.launched < JOB_SLOTS)
 		take_signatures(host, &origin, report);
-	clamp(report);
+	clamp_counts(report);
 }
 
 static uint64_t sum_of(const struct jobs_rank_report *report) {

@@ -20,7 +20,7 @@ void tocsin_comm_config_init(struct tocsin_comm_config *config) {
 	){.struct_size = sizeof(*config), .cuda_device = -1, .nvml_device = -1};
 }
 
-static struct job_register registration(const struct tocsin_comm_config *config) {
+static struct job_register comm_registration(const struct tocsin_comm_config *config) {
 	struct job_register told = {
 		.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_REGISTER},
 		.comm_hash = config->comm_hash,
@@ -57,7 +57,7 @@ copy_config(const struct tocsin_comm_config *given, struct tocsin_comm_config *r
 }
 
 // Its place and its first slot. -ENOSPC.
-static int enter(struct tocsin_job *job, struct tocsin_comm *comm) {
+static int enter_comm(struct tocsin_job *job, struct tocsin_comm *comm) {
 	uint32_t place = 0;
 
 	while (place < JOB_COMMS_MAX && job->comms[place] != NULL)
@@ -88,14 +88,14 @@ int tocsin_comm_register(
 		return -ENOMEM;
 	comm->job = job;
 	comm->number = atomic_fetch_add_explicit(&next_number, 1, memory_order_relaxed);
-	comm->told = registration(&config);
+	comm->told = comm_registration(&config);
 	comm->told.comm = comm->number;
 	comm->context = config.context;
 	comm->aborts = (config.flags & TOCSIN_COMM_ABORTS) != 0;
 	comm->to_register = true;
 	comm->failed.agreement = TOCSIN_UNDECIDED;
 	pthread_mutex_lock(&job->mutex);
-	err = enter(job, comm);
+	err = enter_comm(job, comm);
 	pthread_mutex_unlock(&job->mutex);
 	if (err != 0) {
 		free(comm);

@@ -8,21 +8,21 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-static void ring(int fd) {
+static void ring_descriptor(int fd) {
 	const uint64_t one = 1;
 
 	if (fd >= 0)
 		(void)!write(fd, &one, sizeof(one));
 }
 
-static void silence(int fd) {
+static void silence_descriptor(int fd) {
 	uint64_t count;
 
 	if (fd >= 0)
 		(void)!read(fd, &count, sizeof(count));
 }
 
-static struct event_node *take(struct tocsin_job *job) {
+static struct event_node *take_oldest(struct tocsin_job *job) {
 	struct event_node *node = job->oldest;
 
 	if (node == NULL)
@@ -30,7 +30,7 @@ static struct event_node *take(struct tocsin_job *job) {
 	job->oldest = node->next;
 	if (job->oldest == NULL) {
 		job->newest = NULL;
-		silence(job->told_fd);
+		silence_descriptor(job->told_fd);
 	}
 	job->event_count--;
 	return node;
@@ -40,7 +40,7 @@ void event_put(struct tocsin_job *job, const struct tocsin_event *event, uint64_
 	struct event_node *node;
 
 	if (job->event_count == EVENTS_MAX)
-		free(take(job));
+		free(take_oldest(job));
 	node = malloc(sizeof(*node));
 	if (node == NULL)
 		return; // as if the queue had been full: a failed set is asked for anyway
@@ -51,18 +51,18 @@ void event_put(struct tocsin_job *job, const struct tocsin_event *event, uint64_
 		job->oldest = node;
 	job->newest = node;
 	job->event_count++;
-	ring(job->told_fd);
+	ring_descriptor(job->told_fd);
 }
 
 void event_drop_all(struct tocsin_job *job) {
 	while (job->oldest != NULL)
-		free(take(job));
+		free(take_oldest(job));
 }
 
 // The next one whose communicator is still registered, or NULL.
 static struct event_node *take_living(struct tocsin_job *job) {
 	for (;;) {
-		struct event_node *node = take(job);
+		struct event_node *node = take_oldest(job);
 
 		if (node == NULL || comm_find(job, node->number) != NULL)
 			return node;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-static bool ascends(const uint32_t *ranks, uint32_t count, uint32_t size) {
+static bool ranks_ascend(const uint32_t *ranks, uint32_t count, uint32_t size) {
 	for (uint32_t n = 0; n < count; n++)
 		if (ranks[n] >= size || (n > 0 && ranks[n] <= ranks[n - 1]))
 			return false;
@@ -18,10 +18,10 @@ static bool is_part(const struct tocsin_comm *comm, const struct job_failed *sai
 	return said->count <= JOB_FAILED_MAX && said->total <= comm->told.size &&
 	       said->first <= said->total && said->count <= said->total - said->first &&
 	       said->agreement <= TOCSIN_UNDECIDED &&
-	       ascends(said->ranks, said->count, comm->told.size);
+	       ranks_ascend(said->ranks, said->count, comm->told.size);
 }
 
-static bool begin(struct tocsin_comm *comm, const struct job_failed *said) {
+static bool begin_set(struct tocsin_comm *comm, const struct job_failed *said) {
 	uint32_t *coming = malloc(said->total * sizeof(*coming));
 
 	if (coming == NULL)
@@ -34,7 +34,7 @@ static bool begin(struct tocsin_comm *comm, const struct job_failed *said) {
 	return true;
 }
 
-static void finish(struct tocsin_comm *comm) {
+static void finish_set(struct tocsin_comm *comm) {
 	free(comm->failed.ranks);
 	comm->failed.ranks = comm->coming;
 	comm->failed.count = comm->coming_total;
@@ -50,7 +50,7 @@ bool failed_take(struct tocsin_comm *comm, const struct job_failed *said) {
 	comm->failed.agreement = (enum tocsin_agreement)said->agreement;
 	if (said->view <= comm->failed.view || said->total == 0)
 		return true; // known: only whether it is agreed on is new
-	if (said->first == 0 && !begin(comm, said))
+	if (said->first == 0 && !begin_set(comm, said))
 		return true; // no memory: as if the packet had not come
 	if (comm->coming == NULL || said->view != comm->coming_view ||
 	    said->first != comm->coming_count || said->total != comm->coming_total)
@@ -58,8 +58,8 @@ bool failed_take(struct tocsin_comm *comm, const struct job_failed *said) {
 	memcpy(comm->coming + said->first, said->ranks, said->count * sizeof(said->ranks[0]));
 	comm->coming_count += said->count;
 	if (comm->coming_count == comm->coming_total &&
-	    ascends(comm->coming, comm->coming_total, comm->told.size))
-		finish(comm);
+	    ranks_ascend(comm->coming, comm->coming_total, comm->told.size))
+		finish_set(comm);
 	return true;
 }
 

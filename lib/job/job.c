@@ -57,7 +57,7 @@ static uint64_t read_start_time(void) {
 	return value;
 }
 
-static const char *environment(const char *name) {
+static const char *environment_value(const char *name) {
 	// NOLINTNEXTLINE(concurrency-mt-unsafe): the environment, which a library cannot guard
 	const char *value = getenv(name);
 
@@ -72,8 +72,8 @@ static void find_job_id(char ret_id[static JOB_ID_BYTES]) {
 	};
 
 	for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++) {
-		const char *id = environment(names[n][0]);
-		const char *step = n == 0 ? environment("SLURM_STEP_ID") : NULL;
+		const char *id = environment_value(names[n][0]);
+		const char *step = n == 0 ? environment_value("SLURM_STEP_ID") : NULL;
 		int length;
 
 		if (id == NULL)
@@ -89,7 +89,7 @@ static void find_job_id(char ret_id[static JOB_ID_BYTES]) {
 }
 
 // -EINVAL.
-static int configure(struct tocsin_job *job, const struct tocsin_job_config *given) {
+static int configure_job(struct tocsin_job *job, const struct tocsin_job_config *given) {
 	struct tocsin_job_config config = {0};
 	const char *path;
 
@@ -98,7 +98,8 @@ static int configure(struct tocsin_job *job, const struct tocsin_job_config *giv
 	if (given != NULL)
 		memcpy(&config, given,
 		       given->struct_size < sizeof(config) ? given->struct_size : sizeof(config));
-	path = config.socket_path != NULL ? config.socket_path : environment("TOCSIN_JOB_SOCKET");
+	path = config.socket_path != NULL ? config.socket_path
+					  : environment_value("TOCSIN_JOB_SOCKET");
 	if (path != NULL && strlen(path) >= sizeof(job->socket_path))
 		return -EINVAL;
 	if (path != NULL)
@@ -115,7 +116,7 @@ static int configure(struct tocsin_job *job, const struct tocsin_job_config *giv
 	return 0;
 }
 
-static uint64_t step(struct tocsin_job *job) {
+static uint64_t step_job(struct tocsin_job *job) {
 	uint64_t next_ns;
 
 	pthread_mutex_lock(&job->mutex);
@@ -142,13 +143,13 @@ static void wait_for_news(struct tocsin_job *job, uint64_t next_ns) {
 		(void)!read(job->wake_fd, &count, sizeof(count));
 }
 
-static void *run(void *context) {
+static void *run_thread(void *context) {
 	struct tocsin_job *job = context;
 	bool closing = false;
 
 	(void)prctl(PR_SET_NAME, "tocsin-job");
 	while (!closing) {
-		wait_for_news(job, step(job));
+		wait_for_news(job, step_job(job));
 		pthread_mutex_lock(&job->mutex);
 		closing = job->closing;
 		pthread_mutex_unlock(&job->mutex);
@@ -162,7 +163,7 @@ static int start_thread(struct tocsin_job *job) {
 
 	sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = -pthread_create(&job->thread, NULL, run, job);
+	err = -pthread_create(&job->thread, NULL, run_thread, job);
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return err;
 }
@@ -223,7 +224,7 @@ int tocsin_job_open(const struct tocsin_job_config *config, struct tocsin_job **
 
 	if (job == NULL)
 		return -ENOMEM;
-	err = configure(job, config);
+	err = configure_job(job, config);
 	if (err == 0)
 		err = make_descriptors(job);
 	if (err != 0) {
@@ -261,7 +262,7 @@ void tocsin_job_close(struct tocsin_job *job) {
 int tocsin_job_poll(struct tocsin_job *job) {
 	if (job->threaded)
 		return -EDEADLK;
-	(void)step(job);
+	(void)step_job(job);
 	return 0;
 }
 

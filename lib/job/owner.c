@@ -52,7 +52,7 @@ static void in_child(void) {
 	release_all();
 }
 
-static void prepare(void) {
+static void prepare_process(void) {
 	if (prepared)
 		return;
 	prepared = true;
@@ -62,7 +62,7 @@ static void prepare(void) {
 
 void owner_enlist(struct tocsin_job *job) {
 	pthread_mutex_lock(&all_mutex);
-	prepare();
+	prepare_process();
 	job->next = all_jobs;
 	all_jobs = job;
 	pthread_mutex_unlock(&all_mutex);

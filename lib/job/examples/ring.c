@@ -53,7 +53,7 @@ static uint64_t now_ns(void) {
 	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-static void compute(uint64_t ns) {
+static void compute_for(uint64_t ns) {
 	uint64_t until_ns = now_ns() + ns;
 
 	while (now_ns() < until_ns) {
@@ -117,7 +117,7 @@ static bool all_arrived(const struct member *member, uint32_t comm, uint64_t ope
 
 // false: given up.
 static bool
-reduce(struct member *member, uint32_t comm, uint64_t operation, uint64_t count, bool ends) {
+reduce_all(struct member *member, uint32_t comm, uint64_t operation, uint64_t count, bool ends) {
 	struct tocsin_comm *told = member->comms[comm];
 	_Atomic uint64_t *mine = &member->shared->arrived[comm][member->rank];
 
@@ -150,7 +150,7 @@ static uint64_t go_wrong(struct member *member) {
 	uint32_t rank = member->rank;
 
 	if (rank == options->straggle)
-		compute(STRAGGLE_NS);
+		compute_for(STRAGGLE_NS);
 	if (member->done || !is_time(member))
 		return ELEMENTS;
 	member->done = true;
@@ -159,11 +159,11 @@ static uint64_t go_wrong(struct member *member) {
 	if (rank == options->freeze)
 		end_by(member, SIGSTOP);
 	if (rank == options->pause)
-		compute(PAUSE_NS);
+		compute_for(PAUSE_NS);
 	return rank == options->mismatch ? 2 * ELEMENTS : ELEMENTS;
 }
 
-static void run(struct member *member) {
+static void run_member(struct member *member) {
 	const struct ring_options *options = member->options;
 	bool odd = member->rank % 2 == 1;
 
@@ -171,17 +171,17 @@ static void run(struct member *member) {
 		uint64_t count, first = 0;
 		bool ends;
 
-		compute(options->operation_us * UINT64_C(1000));
+		compute_for(options->operation_us * UINT64_C(1000));
 		if (look_for_news(member))
 			return;
 		count = go_wrong(member);
 		ends = !(options->deadlock && member->done) && count == ELEMENTS;
 		if (options->cycle && member->done && odd)
 			first = 1;
-		if (!reduce(member, (uint32_t)first, operation, count, ends))
+		if (!reduce_all(member, (uint32_t)first, operation, count, ends))
 			return;
 		if (options->cycle &&
-		    !reduce(member, (uint32_t)(1 - first), operation, count, ends))
+		    !reduce_all(member, (uint32_t)(1 - first), operation, count, ends))
 			return;
 	}
 }
@@ -234,7 +234,7 @@ static int be_member(struct member *member, uint64_t job_hash) {
 		fprintf(stderr, "ring: rank %u: %s\n", member->rank, strerror(-err));
 		return 1;
 	}
-	run(member);
+	run_member(member);
 	if (member->told)
 		say_end(member);
 	if (member->rank == 0 &&

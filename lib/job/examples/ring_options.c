@@ -41,7 +41,7 @@ static const struct option_row rows[] = {
 };
 #define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
 
-static void help(FILE *out) {
+static void print_help(FILE *out) {
 	fprintf(out,
 		"ring [OPTION]...: a job of processes on this machine, for Tocsin to look at\n\n");
 	for (size_t n = 0; n < ROW_COUNT; n++)
@@ -68,7 +68,7 @@ static bool read_number(const char *text, uint32_t max, uint32_t *ret_number) {
 	return true;
 }
 
-static void complain(const char *name, const char *value, const struct option_row *row) {
+static void complain_option(const char *name, const char *value, const struct option_row *row) {
 	if (row == NULL)
 		fprintf(stderr, "ring: %s is no option; --help lists them\n", name);
 	else
@@ -101,14 +101,14 @@ static int read_one(char **words, struct ring_options *options) {
 			return 1;
 		}
 		if (!read_number(words[1], rows[n].max, (uint32_t *)(void *)field))
-			complain(words[0], words[1], &rows[n]);
+			complain_option(words[0], words[1], &rows[n]);
 		return 2;
 	}
-	complain(words[0], NULL, NULL);
+	complain_option(words[0], NULL, NULL);
 	return 0;
 }
 
-static void check(const struct ring_options *options) {
+static void check_ranks(const struct ring_options *options) {
 	const uint32_t ranks[] = {
 		options->kill, options->freeze, options->straggle, options->mismatch,
 		options->pause};
@@ -139,10 +139,10 @@ void ring_options_read(int argc, char **argv, struct ring_options *ret_options) 
 	};
 	for (int n = 1; n < argc;) {
 		if (strcmp(argv[n], "--help") == 0) {
-			help(stdout);
+			print_help(stdout);
 			exit(0); // NOLINT(concurrency-mt-unsafe): one thread
 		}
 		n += read_one(argv + n, ret_options);
 	}
-	check(ret_options);
+	check_ranks(ret_options);
 }
