@@ -72,17 +72,21 @@ static int listen_anywhere(struct sock_addr *address, int *ret_fd) {
 	return listen_on(address, ret_fd);
 }
 
-static int accept_one(int listener, int signal_fd, int *ret_fd) {
+static int accept_one(int listener, int signal_fd, struct deadline deadline, int *ret_fd) {
 	struct pollfd fds[2] = {
 		{.fd = listener, .events = POLLIN},
 		{.fd = signal_fd, .events = POLLIN},
 	};
 
 	for (;;) {
-		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+		uint64_t now_ns = clock_monotonic_ns();
+
+		if (poll(fds, 2, deadline_poll_timeout_ms(deadline, now_ns)) < 0 && errno != EINTR)
 			return neg_errno();
 		if (fds[1].revents != 0)
 			return -EINTR;
+		if (fds[0].revents == 0 && deadline_expired(deadline, clock_monotonic_ns()))
+			return -ETIMEDOUT;
 		*ret_fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (*ret_fd >= 0)
 			return 0;
@@ -92,27 +96,57 @@ static int accept_one(int listener, int signal_fd, int *ret_fd) {
 	}
 }
 
+static int read_port(int fd, struct sock_addr *address) {
+	struct sockaddr_storage storage;
+	socklen_t length = sizeof(storage);
+	struct sock_addr bound;
+	int err;
+
+	if (getsockname(fd, (struct sockaddr *)&storage, &length) != 0)
+		return neg_errno();
+	err = sock_addr_from_sockaddr((struct sockaddr *)&storage, length, &bound);
+	if (err == 0)
+		address->port = bound.port;
+	return err;
+}
+
+int channel_listen(
+	const struct sock_addr *address, struct channel_listener *ret_listener, struct lab_why *why
+) {
+	struct channel_listener listener = {.fd = -1, .address = *address};
+	char text[SOCK_ADDR_TEXT_BYTES];
+	int err;
+
+	err = address->family == SOCK_ADDR_NONE ? listen_anywhere(&listener.address, &listener.fd)
+						: listen_on(&listener.address, &listener.fd);
+	if (err == 0)
+		err = read_port(listener.fd, &listener.address);
+	sock_addr_format(&listener.address, text);
+	if (err != 0)
+		return lab_fail(why, err, "cannot listen on %s: %s", text, strerrordesc_np(-err));
+	*ret_listener = listener;
+	return 0;
+}
+
+void channel_listener_close(struct channel_listener *listener) {
+	if (listener->fd >= 0)
+		close(listener->fd);
+	listener->fd = -1;
+}
+
 int channel_accept(
-	const struct sock_addr *address,
+	const struct channel_listener *listener,
 	int signal_fd,
-	void (*announce)(const struct sock_addr *address),
+	struct deadline deadline,
 	struct channel *ret_channel,
 	struct lab_why *why
 ) {
-	struct sock_addr at = *address;
-	char text[SOCK_ADDR_TEXT_BYTES];
-	scoped_fd int listener = -1;
-	int err;
+	int err = accept_one(listener->fd, signal_fd, deadline, &ret_channel->fd);
 
-	err = at.family == SOCK_ADDR_NONE ? listen_anywhere(&at, &listener)
-					  : listen_on(&at, &listener);
-	sock_addr_format(&at, text);
-	if (err != 0)
-		return lab_fail(why, err, "cannot listen on %s: %s", text, strerrordesc_np(-err));
-	announce(&at);
-	err = accept_one(listener, signal_fd, &ret_channel->fd);
 	if (err == -EINTR)
 		return lab_fail(why, err, "interrupted before any client came");
+	if (err == -ETIMEDOUT)
+		return lab_fail(why, err, "no client came in time");
 	if (err == 0)
 		err = take_addresses(ret_channel);
 	if (err != 0)

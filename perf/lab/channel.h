@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #define CHANNEL_MAGIC 0x46525054u // "TPRF"
-#define CHANNEL_VERSION 1
+#define CHANNEL_VERSION 2
 #define CHANNEL_BYTES_MAX 8192
 #define CHANNEL_PORT 18520
 
@@ -31,9 +31,20 @@ enum channel_kind {
 	CHANNEL_CONNECTED,  // both ways: the pair is connected
 	CHANNEL_STEP,	    // from the client: which size is next
 	CHANNEL_STEP_READY, // from the server: it answers from now on
+	CHANNEL_MARK,	    // from the client: what is kept begins now
 	CHANNEL_STEP_END,   // from the client: it has what it wanted
 	CHANNEL_STEP_NOISE, // from the server: what disturbed it meanwhile
 	CHANNEL_BYE,	    // from the client
+	// Of a mesh: <mesh_wire.h>.
+	CHANNEL_MESH_JOIN,
+	CHANNEL_MESH_SERVE,
+	CHANNEL_MESH_PLAY,
+	CHANNEL_MESH_LISTENS,
+	CHANNEL_MESH_RESULT,
+	CHANNEL_MESH_SERVED,
+	CHANNEL_MESH_FAILED,
+	CHANNEL_MESH_STOP,
+	CHANNEL_MESH_END,
 	CHANNEL_KIND_COUNT,
 };
 
@@ -49,13 +60,23 @@ struct channel_message {
 	size_t size;
 };
 
-// The server: waits for one client on the address (SOCK_ADDR_NONE: any, IPv6 and IPv4) for as long
-// as it takes; `announce` is called when it listens. -EINTR: signal_fd (-1: none) became readable.
-// -errno with the reason.
+struct channel_listener {
+	int fd; // -1: none
+	struct sock_addr address;
+};
+
+// On the address (SOCK_ADDR_NONE: any, IPv6 and IPv4) and its port, 0: a free one. -errno with the
+// reason.
+int channel_listen(
+	const struct sock_addr *address, struct channel_listener *ret_listener, struct lab_why *why
+);
+void channel_listener_close(struct channel_listener *listener);
+// Waits for whoever comes next. -EINTR: signal_fd (-1: none) became readable. -ETIMEDOUT. -errno
+// with the reason.
 int channel_accept(
-	const struct sock_addr *address,
+	const struct channel_listener *listener,
 	int signal_fd,
-	void (*announce)(const struct sock_addr *address),
+	struct deadline deadline,
 	struct channel *ret_channel,
 	struct lab_why *why
 );

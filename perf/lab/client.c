@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The client's end of a session: warms up, measures, and keeps what came of it.
+#include "net.h"
 #include "schedule.h"
 #include "session.h"
 
@@ -10,10 +11,16 @@
 #include <time.h>
 
 #define CONNECT_NS UINT64_C(5000000000)
+#define AGAIN_NS UINT64_C(20000000000) // for a server to begin anew
+#define AGAIN_PAUSE_NS 20000000
 #define WARMUP_NS UINT64_C(1000000000) // for the samples of a warm-up, at most
+#define WARMUP_QUICK (2 * WARMUP_SAMPLES_MIN)
 #define TICK_NS UINT64_C(1000000000)
 #define SILENCE_NS UINT64_C(10000000000) // of operations that end
 #define STOP_NS UINT64_C(5000000000)
+#define WINDOW_NS UINT64_C(1000000) // of a load, about
+#define CALIBRATION_NS UINT64_C(20000000)
+#define WINDOWS_LEAST 100u // of so many messages as were asked for
 
 struct client {
 	const struct lab_session *session;
@@ -115,6 +122,7 @@ static int warm_up_to(
 		.count = count - result->warm_count,
 		.last_ns = until_ns > now_ns ? until_ns - now_ns : 0,
 		.gap_ns = client->run->plan.gap_ns,
+		.window_messages = result->window_messages,
 		.raw = result->warm + result->warm_count,
 	};
 	int err = play(client, &stretch, why);
@@ -125,10 +133,11 @@ static int warm_up_to(
 
 static int warm_up(struct client *client, struct lab_result *result, struct lab_why *why) {
 	uint64_t until_ns = clock_monotonic_ns() + WARMUP_NS;
+	uint32_t most = client->session->quick ? WARMUP_QUICK : WARMUP_SAMPLES_MAX;
 	int err = 0;
 
 	for (uint32_t count = WARMUP_SAMPLES_MIN;
-	     count <= WARMUP_SAMPLES_MAX && !result->warm_look.warm && err == 0; count *= 2) {
+	     count <= most && !result->warm_look.warm && err == 0; count *= 2) {
 		err = warm_up_to(client, result, count, until_ns, why);
 		if (err != 0 || result->warm_count < count)
 			break;
@@ -138,18 +147,53 @@ static int warm_up(struct client *client, struct lab_result *result, struct lab_
 	return err;
 }
 
+// How many messages take about a window: what is played for it is dropped. At least as many as may
+// be under way: a worker that was kept from its processor finds so many complete at one moment, and
+// a window within that moment would have taken no time.
+static int calibrate(struct client *client, struct lab_result *result, struct lab_why *why) {
+	const struct plan *plan = &client->run->plan;
+	const struct player *player = lab_end_player(client->party.end);
+	struct player_stretch stretch = {
+		.count = UINT64_MAX,
+		.last_ns = CALIBRATION_NS,
+		.window_messages = 1,
+	};
+	uint64_t least = (uint64_t)plan->depth * plan->pairs;
+	uint64_t count = 1, most = plan->iterations / WINDOWS_LEAST;
+	int err = play(client, &stretch, why);
+
+	if (player->took_ns > 0)
+		count = (uint64_t)((double)player->kept * WINDOW_NS / (double)player->took_ns);
+	if (plan->iterations > 0 && count > most)
+		count = most;
+	result->window_messages = count > least ? count : least;
+	return err;
+}
+
+static uint64_t samples_wanted(const struct plan *plan, const struct lab_result *result) {
+	if (plan->iterations == 0)
+		return UINT64_MAX;
+	if (plan->command == PLAN_LAT)
+		return plan->iterations;
+	return (plan->iterations + result->window_messages - 1) / result->window_messages;
+}
+
 static int measure(struct client *client, struct lab_result *result, struct lab_why *why) {
 	const struct plan *plan = &client->run->plan;
 	const struct player *player = lab_end_player(client->party.end);
 	struct player_stretch stretch = {
 		.lead = RESULT_LEAD,
-		.count = plan->iterations > 0 ? plan->iterations : UINT64_MAX,
+		.count = samples_wanted(plan, result),
 		.last_ns = plan->duration_ns > 0 ? plan->duration_ns : UINT64_MAX,
 		.gap_ns = plan->gap_ns,
+		.window_messages = result->window_messages,
 		.times = result->times,
 		.watch = client->watch,
 	};
-	int err;
+	int err = channel_send(&client->party.channel, CHANNEL_MARK, NULL, 0, why);
+
+	if (err != 0)
+		return err;
 
 	if (result->open) {
 		stretch.count = result->load.due_count;
@@ -194,6 +238,8 @@ static int end_step(struct client *client, struct lab_result *result, struct lab
 		return err;
 	wire_reader_init(&reader, message.bytes, message.size);
 	noise_decode(&reader, &result->noise[1]);
+	result->peer_messages = wire_get_u64(&reader);
+	result->peer_ns = wire_get_u64(&reader);
 	if (wire_reader_finish(&reader) != 0)
 		return lab_fail(why, -EBADMSG, "the server's noise is none");
 	result->noise_known[1] = true;
@@ -205,8 +251,12 @@ measure_with_noise(struct client *client, struct lab_result *result, struct lab_
 	const struct worker *worker = lab_end_worker(client->party.end);
 	pid_t tid = lab_end_facts(client->party.end)->tid;
 	struct noise before, after;
-	int err = warm_up(client, result, why);
+	int err = 0;
 
+	if (client->run->plan.command == PLAN_BW)
+		err = calibrate(client, result, why);
+	if (err == 0)
+		err = warm_up(client, result, why);
 	if (err != 0)
 		return err;
 	noise_read(tid, worker, &before);
@@ -275,6 +325,29 @@ static int play_all(struct client *client, struct lab_why *why) {
 	return err == 0 ? channel_send(&client->party.channel, CHANNEL_BYE, NULL, 0, why) : err;
 }
 
+// A server of several runs begins each anew: until it listens again nobody does.
+static int reach_server(struct client *client, struct lab_why *why) {
+	bool again = client->run->plan.run > 1;
+	struct deadline deadline =
+		deadline_after(clock_monotonic_ns(), again ? AGAIN_NS : CONNECT_NS);
+	const struct timespec pause = {.tv_nsec = AGAIN_PAUSE_NS};
+
+	for (;;) {
+		struct lab_why refused = {.text = ""};
+		int err = channel_connect(
+			&client->session->address, deadline, &client->party.channel, &refused
+		);
+
+		if (err == 0)
+			return 0;
+		channel_close(&client->party.channel);
+		if (err != -ECONNREFUSED || !again ||
+		    deadline_expired(deadline, clock_monotonic_ns()))
+			return lab_fail(why, err, "%s", refused.text);
+		nanosleep(&pause, NULL);
+	}
+}
+
 int session_client(const struct lab_session *session, struct lab_run *run, struct lab_why *why) {
 	static struct outlier_watch watch; // a worker that hangs has it still
 	struct client client = {
@@ -283,21 +356,26 @@ int session_client(const struct lab_session *session, struct lab_run *run, struc
 		.run = run,
 		.watch = &watch,
 	};
+	struct lab_environment yardsticks = {.count = 0};
 	struct timespec now;
 	int err;
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	run->started_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 	run->plan = session->plan;
-	err = channel_connect(
-		&session->address, deadline_after(clock_monotonic_ns(), CONNECT_NS),
-		&client.party.channel, why
-	);
+	if (!session->quick) // before the server has anything to do
+		net_add_yardsticks(&yardsticks);
+	err = reach_server(&client, why);
 	if (err == 0)
 		err = greet(&client, why);
 	if (err == 0)
 		err = session_connect(session, &client.party, why);
 	memcpy(run->environment, client.party.environment, sizeof(run->environment));
+	for (uint32_t n = 0; n < yardsticks.count; n++)
+		environment_add(
+			&run->environment[0], yardsticks.items[n].key, "%s",
+			yardsticks.items[n].value
+		);
 	if (err == 0)
 		err = play_all(&client, why);
 	memcpy(run->partial, why->text, sizeof(run->partial));

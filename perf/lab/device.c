@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define QUOTED_BYTES 80
+#define SOFT "soft"
 
 static int
 open_by(const struct verbs_calls *calls,
@@ -90,6 +90,44 @@ choose(const struct device_settings *settings,
 	return err;
 }
 
+int lab_device_choose(
+	const struct device_settings *settings,
+	struct lab_why *why,
+	char ret_name[static DEVICE_NAME_MAX + 1]
+) {
+	struct topology *topology = NULL;
+	int err = topology_create(&topology);
+
+	if (err == 0)
+		err = choose(settings, topology, ret_name);
+	topology_destroy(topology);
+	if (err != 0)
+		return lab_fail(why, err, "no list of devices: %s", strerrordesc_np(-err));
+	if (ret_name[0] == '\0')
+		memcpy(ret_name, SOFT, sizeof(SOFT));
+	return 0;
+}
+
+// The software device is near to all processors alike.
+static int open_hard(
+	const char *name,
+	const struct device_settings *settings,
+	struct lab_why *why,
+	struct cpu_set *ret_near,
+	struct device **ret_device
+) {
+	struct topology *topology = NULL;
+	int err = topology_create(&topology);
+
+	if (err != 0)
+		return lab_fail(why, err, "no list of devices: %s", strerrordesc_np(-err));
+	err = open_by(&verbs_calls_system, name, settings, why, ret_device);
+	if (err == 0)
+		(void)topology_near_cpus(topology, device_facts(*ret_device)->pci, ret_near);
+	topology_destroy(topology);
+	return err;
+}
+
 int lab_device_open(
 	const char *name,
 	const struct device_settings *settings,
@@ -98,23 +136,17 @@ int lab_device_open(
 	struct cpu_set *ret_near,
 	struct device **ret_device
 ) {
-	char chosen[DEVICE_NAME_MAX + 1] = "";
-	struct topology *topology = NULL;
-	int err = topology_create(&topology);
+	char chosen[DEVICE_NAME_MAX + 1];
+	int err = 0;
 
 	*ret_near = (struct cpu_set){{0}};
-	if (err == 0 && name == NULL)
-		err = choose(settings, topology, chosen);
+	if (name == NULL) {
+		err = lab_device_choose(settings, why, chosen);
+		name = chosen;
+	}
 	if (err != 0)
-		err = lab_fail(why, err, "no list of devices: %s", strerrordesc_np(-err));
-	else if (name != NULL && strcmp(name, "soft") != 0)
-		err = open_by(&verbs_calls_system, name, settings, why, ret_device);
-	else if (chosen[0] != '\0')
-		err = open_by(&verbs_calls_system, chosen, settings, why, ret_device);
-	else
-		err = open_soft(settings, local, why, ret_device);
-	if (err == 0)
-		(void)topology_near_cpus(topology, device_facts(*ret_device)->pci, ret_near);
-	topology_destroy(topology);
-	return err;
+		return err;
+	if (strcmp(name, SOFT) == 0)
+		return open_soft(settings, local, why, ret_device);
+	return open_hard(name, settings, why, ret_near, ret_device);
 }

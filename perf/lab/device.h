@@ -8,6 +8,12 @@
 #include <lib/cpu_set.h>
 #include <lib/sockaddr.h>
 
+// The name of the nearest and fastest that will do, else "soft".
+int lab_device_choose(
+	const struct device_settings *settings,
+	struct lab_why *why,
+	char ret_name[static DEVICE_NAME_MAX + 1]
+);
 // As it was asked for; NULL: the nearest and fastest that will do, else the software device. That
 // one has the address of the connection to the other end, so that both find each other without a
 // word; on one machine (local is NULL) the first free one of 127.64.0.0/16.

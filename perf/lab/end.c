@@ -16,7 +16,7 @@
 #include <sys/random.h>
 
 #define PAGE_BYTES UINT64_C(4096)
-#define DEPTH 64 // receives of a player, and room for more sends than it has
+#define DEPTH 64u // receives of a player, and room for more sends than it has
 #define DRAIN_NS UINT64_C(1000000000)
 #define TEARDOWN_NS UINT64_C(10000000000)
 #define CLOCK_READINGS 10000
@@ -31,13 +31,12 @@ struct lab_end {
 	struct memory_view view;
 	struct worker *worker;
 	struct lane *lane;
-	struct pair *pair;
+	struct pair *pairs[PLAN_PAIRS_MAX];
+	uint32_t pair_count, added, drained; // the lane has, and gave back
 	struct player player;
-	enum plan_op op;
-	bool serves;
-	bool added;   // the lane has the pair
+	struct plan plan;
+	bool serves, quick;
 	bool playing; // or serves
-	bool drained;
 };
 
 static uint64_t pages(uint64_t size) {
@@ -76,7 +75,7 @@ static int make_memory(struct lab_end *end, const struct plan *plan, struct lab_
 // Nobody is answered by a server's program where operations are one-sided: it rests, so that it
 // takes no processor from whoever does answer.
 static enum idle_policy policy_of(const struct lab_end_config *config) {
-	bool rests = config->serves && !plan_op_is_answered(config->plan->op);
+	bool rests = config->serves && plan_server_rests(config->plan);
 
 	return rests ? IDLE_EVENT : config->plan->policy;
 }
@@ -113,6 +112,46 @@ static int choose_core(
 	return 0;
 }
 
+static uint32_t lane_depth(const struct plan *plan) {
+	uint32_t depth = plan->depth, receives = load_receives(plan);
+
+	depth = receives > depth ? receives : depth;
+	return depth > DEPTH ? depth : DEPTH;
+}
+
+static int make_lane(
+	struct lab_end *end, const struct lab_end_config *config, uint32_t cpu, struct lab_why *why
+) {
+	uint32_t depth = lane_depth(config->plan), pairs = config->plan->pairs;
+	struct lane_config lane = {
+		.device = end->device,
+		.pair_max = pairs,
+		.depth = depth,
+		.op_max = 2 * depth * pairs,
+		.drain_ns = DRAIN_NS,
+		.clock = &end->clock,
+		.near = near_cpu(cpu),
+	};
+	struct lane_facts facts;
+	int err = lane_create(&lane, &end->lane);
+
+	if (err != 0)
+		return lab_fail(
+			why, err, "%s: no completion queue: %s", end->facts.device,
+			strerrordesc_np(-err)
+		);
+	lane_facts(end->lane, &facts);
+	if (facts.pair_max < pairs || (config->plan->command == PLAN_BW && facts.depth < depth))
+		return lab_fail(
+			why, -ENOSPC,
+			"%s has room for %u queue pairs of depth %u, not for %u of %u: "
+			"lower --queue-pairs or --depth (of send and write-imm twice as many "
+			"receives are posted)",
+			end->facts.device, facts.pair_max, facts.depth, pairs, depth
+		);
+	return 0;
+}
+
 static int make_worker(
 	struct lab_end *end,
 	const struct lab_end_config *config,
@@ -131,26 +170,14 @@ static int make_worker(
 			},
 		.request = player_dispatch,
 	};
-	struct lane_config lane = {
-		.device = end->device,
-		.pair_max = 1,
-		.depth = DEPTH,
-		.op_max = 2 * DEPTH,
-		.drain_ns = DRAIN_NS,
-		.clock = &end->clock,
-	};
 	int err = choose_core(config, near, &worker.cpu, why);
 
 	if (err != 0)
 		return err;
 	end->facts.cpu = worker.cpu;
-	lane.near = near_cpu(worker.cpu);
-	err = lane_create(&lane, &end->lane);
+	err = make_lane(end, config, worker.cpu, why);
 	if (err != 0)
-		return lab_fail(
-			why, err, "%s: no completion queue: %s", end->facts.device,
-			strerrordesc_np(-err)
-		);
+		return err;
 	worker.polls[0] = player_poll(&end->player);
 	worker.polls[1] = lane_poll(end->lane);
 	worker.poll_count = 2;
@@ -160,22 +187,35 @@ static int make_worker(
 	return 0;
 }
 
-static int make_pair(struct lab_end *end, struct lab_about *ret_about, struct lab_why *why) {
+static int
+make_pair(struct lab_end *end, struct device_endpoint *ret_endpoint, struct lab_why *why) {
 	struct pair_config config = {.lane = end->lane, .generation = 1};
-	struct lab_about about = {
-		.address = end->view.wire_address + end->half,
-		.key = end->view.remote_key,
-	};
 	int err;
 
 	if (getrandom(&config.psn, sizeof(config.psn), 0) != sizeof(config.psn))
 		return lab_fail(why, -EIO, "no random numbers");
 	config.psn &= 0xffffff;
-	err = pair_create(&config, &about.endpoint, &end->pair);
+	err = pair_create(&config, ret_endpoint, &end->pairs[end->pair_count]);
 	if (err != 0)
 		return lab_fail(
 			why, err, "%s: no queue pair: %s", end->facts.device, strerrordesc_np(-err)
 		);
+	end->pair_count++;
+	return 0;
+}
+
+static int make_pairs(struct lab_end *end, struct lab_about *ret_about, struct lab_why *why) {
+	struct lab_about about = {
+		.address = end->view.wire_address + end->half,
+		.key = end->view.remote_key,
+		.pair_count = end->plan.pairs,
+	};
+	int err = 0;
+
+	for (uint32_t n = 0; n < about.pair_count && err == 0; n++)
+		err = make_pair(end, &about.endpoints[n], why);
+	if (err != 0)
+		return err;
 	memcpy(about.device, end->facts.device, sizeof(about.device));
 	*ret_about = about;
 	return 0;
@@ -224,8 +264,9 @@ int lab_end_open(
 
 	if (end == NULL)
 		return lab_fail(why, -ENOMEM, "no memory");
-	end->op = config->plan->op;
+	end->plan = *config->plan;
 	end->serves = config->serves;
+	end->quick = config->quick;
 	clock_init_kept(&end->clock);
 	read_clock(end);
 	err = lab_device_open(
@@ -242,7 +283,7 @@ int lab_end_open(
 	if (err == 0)
 		err = make_worker(end, config, &near, why);
 	if (err == 0)
-		err = make_pair(end, ret_about, why);
+		err = make_pairs(end, ret_about, why);
 	if (err != 0) {
 		lab_end_close(end);
 		return err;
@@ -260,11 +301,18 @@ static struct memory_view part(const struct lab_end *end, uint64_t offset) {
 	return view;
 }
 
-static int start_worker(struct lab_end *end, struct lab_why *why) {
+static int add_pair(struct lab_end *end, const struct pair *pair) {
 	const struct worker_record add = {
 		.kind = LANE_REQUEST_ADD,
-		.words = {worker_word(end->lane), worker_word(end->pair)},
+		.words = {worker_word(end->lane), worker_word(pair)},
 	};
+	int err = worker_post(end->worker, &add);
+
+	end->added += err == 0;
+	return err;
+}
+
+static int start_worker(struct lab_end *end, struct lab_why *why) {
 	struct worker_facts facts;
 	int err = worker_start(end->worker, &facts);
 
@@ -275,33 +323,68 @@ static int start_worker(struct lab_end *end, struct lab_why *why) {
 		);
 	end->facts.tid = facts.tid;
 	end->facts.block_ns = facts.block_ns;
-	err = worker_post(end->worker, &add);
-	end->added = err == 0;
-	return err;
+	for (uint32_t n = 0; n < end->pair_count && err == 0; n++)
+		err = add_pair(end, end->pairs[n]);
+	return err == 0 ? 0 : lab_fail(why, err, "the worker does not keep up");
+}
+
+static int connect_pairs(struct lab_end *end, const struct lab_about *theirs, struct lab_why *why) {
+	char reason[DEVICE_REASON_MAX + 1] = "";
+	int err = 0;
+
+	if (theirs->pair_count != end->pair_count)
+		return lab_fail(
+			why, -EBADMSG, "the other end has %u queue pairs, we have %u",
+			theirs->pair_count, end->pair_count
+		);
+	for (uint32_t n = 0; n < end->pair_count && err == 0; n++)
+		err = pair_connect(end->pairs[n], &theirs->endpoints[n], 0, reason);
+	if (err != 0)
+		return lab_fail(
+			why, err, "%s cannot be connected to %s: %s", end->facts.device,
+			theirs->device, reason[0] != '\0' ? reason : strerrordesc_np(-err)
+		);
+	return 0;
+}
+
+static int make_player(struct lab_end *end, const struct player_way *way, struct lab_why *why) {
+	struct load_pair pairs[PLAN_PAIRS_MAX];
+	struct load load;
+
+	if (end->plan.command == PLAN_LAT) {
+		player_init(&end->player, way, end->plan.op, end->serves);
+		return 0;
+	}
+	for (uint32_t n = 0; n < end->pair_count; n++)
+		pairs[n] = (struct load_pair){
+			.slot = pair_slot(end->pairs[n]),
+			.generation = pair_generation(end->pairs[n]),
+		};
+	if (load_create(&end->plan, pairs, end->serves, &load) != 0)
+		return lab_fail(why, -ENOMEM, "no memory for operations");
+	player_init_load(&end->player, way, end->plan.op, end->serves, &load);
+	return 0;
 }
 
 int lab_end_connect(struct lab_end *end, const struct lab_about *theirs, struct lab_why *why) {
 	struct player_way way = {
 		.lane = end->lane,
-		.pair = pair_slot(end->pair),
-		.generation = pair_generation(end->pair),
+		.pair = pair_slot(end->pairs[0]),
+		.generation = pair_generation(end->pairs[0]),
 		.clock = &end->clock,
 		.out = part(end, 0),
 		.in = part(end, end->half),
 		.remote_address = theirs->address,
 		.remote_key = theirs->key,
 	};
-	char reason[DEVICE_REASON_MAX + 1] = "";
-	int err = pair_connect(end->pair, &theirs->endpoint, 0, reason);
+	int err = connect_pairs(end, theirs, why);
 
+	if (err == 0)
+		err = make_player(end, &way, why);
 	if (err != 0)
-		return lab_fail(
-			why, err, "%s cannot be connected to %s: %s", end->facts.device,
-			theirs->device, reason[0] != '\0' ? reason : strerrordesc_np(-err)
-		);
-	player_init(&end->player, &way, end->op, end->serves);
+		return err;
 	// Refused to many: then faults are counted with the other noise.
-	end->facts.memory_locked = worker_lock_memory() == 0;
+	end->facts.memory_locked = !end->quick && worker_lock_memory() == 0;
 	return start_worker(end, why);
 }
 
@@ -338,13 +421,13 @@ bool lab_end_is_playing(const struct lab_end *end) {
 	return end->playing;
 }
 
-static void post_gone(const struct lab_end *end) {
+static void post_gone(const struct lab_end *end, struct pair *pair) {
 	const struct worker_record gone = {
 		.kind = LANE_REQUEST_GONE,
-		.words = {worker_word(end->lane), pair_slot(end->pair), pair_generation(end->pair)},
+		.words = {worker_word(end->lane), pair_slot(pair), pair_generation(pair)},
 	};
 
-	if (pair_cut_off(end->pair) == 0)
+	if (pair_cut_off(pair) == 0)
 		(void)worker_post(end->worker, &gone);
 }
 
@@ -357,13 +440,13 @@ static uint32_t take_event(struct lab_end *end, const struct worker_record *reco
 	case PLAYER_EVENT_SERVES:
 		return LAB_WAKE_PLAYER;
 	case LANE_EVENT_FAILED:
-		(void)pair_fail(end->pair);
+		(void)pair_fail(worker_pointer(record->words[1]));
 		return 0;
 	case LANE_EVENT_STUCK:
-		post_gone(end);
+		post_gone(end, worker_pointer(record->words[1]));
 		return 0;
 	case LANE_EVENT_DRAINED:
-		end->drained = true;
+		end->drained++;
 		return LAB_WAKE_PLAYER;
 	default:
 		return 0;
@@ -407,24 +490,30 @@ uint32_t lab_end_wait(
 	return wakes;
 }
 
-// The player ends, then the pair, so that nothing is posted while it drains.
-static void stop(struct lab_end *end) {
-	struct deadline deadline = deadline_after(clock_monotonic_ns(), TEARDOWN_NS);
+// Harmless for one that failed already.
+static void post_fail(const struct lab_end *end, const struct pair *pair) {
 	const struct worker_record fail = {
 		.kind = LANE_REQUEST_FAIL,
 		.words =
-			{worker_word(end->lane), pair_slot(end->pair), pair_generation(end->pair),
+			{worker_word(end->lane), pair_slot(pair), pair_generation(pair),
 			 (uint64_t)-ESHUTDOWN},
 	};
+
+	(void)worker_post(end->worker, &fail);
+}
+
+// The player ends, then the pairs, so that nothing is posted while it drains.
+static void stop(struct lab_end *end) {
+	struct deadline deadline = deadline_after(clock_monotonic_ns(), TEARDOWN_NS);
 	struct lab_why unheard = {.text = ""};
 
 	if (end->playing)
 		(void)lab_end_request(end, PLAYER_REQUEST_STOP, &unheard);
 	while (end->playing && lab_end_wait(end, NULL, -1, deadline) != LAB_WAKE_TIME)
 		;
-	if (!end->drained)
-		(void)worker_post(end->worker, &fail);
-	while (!end->drained && lab_end_wait(end, NULL, -1, deadline) != LAB_WAKE_TIME)
+	for (uint32_t n = 0; n < end->added; n++)
+		post_fail(end, end->pairs[n]);
+	while (end->drained < end->added && lab_end_wait(end, NULL, -1, deadline) != LAB_WAKE_TIME)
 		;
 }
 
@@ -432,13 +521,14 @@ static void stop(struct lab_end *end) {
 void lab_end_close(struct lab_end *end) {
 	if (end == NULL)
 		return;
-	if (end->added)
+	if (end->added > 0)
 		stop(end);
-	if (end->added && !end->drained) {
+	if (end->drained < end->added) {
 		worker_stop(end->worker);
 		return;
 	}
-	(void)pair_destroy(end->pair);
+	for (uint32_t n = 0; n < end->pair_count; n++)
+		(void)pair_destroy(end->pairs[n]);
 	end->worker = worker_destroy(end->worker);
 	if (end->lane != NULL && lane_destroy(end->lane) != 0)
 		return;
@@ -447,51 +537,7 @@ void lab_end_close(struct lab_end *end) {
 	if (memory_registry_destroy(end->registry) != NULL)
 		return;
 	device_put(end->device);
+	player_release(&end->player);
 	free(end->area);
 	free(end);
-}
-
-static void put_text(struct wire_writer *writer, const char *text) {
-	wire_put_string(writer, text, strlen(text));
-}
-
-void lab_about_encode(const struct lab_about *about, struct wire_writer *writer) {
-	const struct device_endpoint *endpoint = &about->endpoint;
-
-	wire_put_u8(writer, (uint8_t)endpoint->link);
-	wire_put_u16(writer, endpoint->lid);
-	wire_put_bytes(writer, endpoint->gid.raw, sizeof(endpoint->gid.raw));
-	wire_put_u16(writer, endpoint->mtu);
-	wire_put_u8(writer, endpoint->reads_in_max);
-	wire_put_u8(writer, endpoint->reads_out_max);
-	wire_put_u32(writer, endpoint->queue_number);
-	wire_put_u32(writer, endpoint->psn);
-	wire_put_u16(writer, endpoint->pkey);
-	wire_put_u64(writer, about->address);
-	wire_put_u32(writer, about->key);
-	put_text(writer, about->device);
-}
-
-// Values are judged by device_endpoint_check().
-void lab_about_decode(struct wire_reader *reader, struct lab_about *ret_about) {
-	struct lab_about about = {.key = 0};
-	struct device_endpoint *endpoint = &about.endpoint;
-	uint8_t link = wire_get_u8(reader);
-
-	if (link > DEVICE_LINK_ETHERNET)
-		wire_reader_fail(reader, -EBADMSG);
-	endpoint->link = (enum device_link)(link & 1);
-	endpoint->lid = wire_get_u16(reader);
-	wire_get_bytes(reader, endpoint->gid.raw, sizeof(endpoint->gid.raw));
-	endpoint->mtu = wire_get_u16(reader);
-	endpoint->reads_in_max = wire_get_u8(reader);
-	endpoint->reads_out_max = wire_get_u8(reader);
-	endpoint->queue_number = wire_get_u32(reader);
-	endpoint->psn = wire_get_u32(reader);
-	endpoint->pkey = wire_get_u16(reader);
-	about.address = wire_get_u64(reader);
-	about.key = wire_get_u32(reader);
-	wire_get_string(reader, about.device, sizeof(about.device));
-	if (wire_reader_ok(reader))
-		*ret_about = about;
 }

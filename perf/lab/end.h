@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One end of a measured pair: device, memory, worker, lane, queue pair, player, made and taken
+// One end of a measurement: device, memory, worker, lane, queue pairs, player, made and taken
 // apart in order. The agent's own parts: what is measured is what it does.
 //
 // Control's thread makes all calls. While the worker plays, control waits in end_wait() for it and
@@ -26,6 +26,7 @@ struct lab_end_config {
 	bool serves;
 	struct cpu_set cores; // none: chosen
 	bool cores_given;
+	bool quick; // its memory is not locked, which takes as long as many samples
 };
 
 // What came of it, for people.
@@ -45,7 +46,8 @@ struct lab_end_facts {
 
 // What the other end has to know, as CHANNEL_ENDPOINT carries it.
 struct lab_about {
-	struct device_endpoint endpoint;
+	uint32_t pair_count;
+	struct device_endpoint endpoints[PLAN_PAIRS_MAX];
 	uint64_t address;
 	uint32_t key;
 	char device[DEVICE_NAME_MAX + 1];

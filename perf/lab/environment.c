@@ -15,8 +15,9 @@
 #define FILE_BYTES 4096
 #define PATH_BYTES 96
 
-__attribute__((format(printf, 3, 4))) static void
-add(struct lab_environment *environment, const char *key, const char *format, ...) {
+void environment_add(
+	struct lab_environment *environment, const char *key, const char *format, ...
+) {
 	uint32_t place = environment->count;
 	va_list arguments;
 
@@ -40,7 +41,7 @@ static void add_file(struct lab_environment *environment, const char *key, const
 	text[length] = '\0';
 	text[strcspn(text, "\n")] = '\0';
 	if (text[0] != '\0')
-		add(environment, key, "%s", text);
+		environment_add(environment, key, "%s", text);
 }
 
 static void add_cpu_model(struct lab_environment *environment) {
@@ -56,7 +57,7 @@ static void add_cpu_model(struct lab_environment *environment) {
 	model += strcspn(model, ":\n");
 	if (*model == ':')
 		model += 1 + strspn(model + 1, " ");
-	add(environment, "processor", "%.*s", (int)strcspn(model, "\n"), model);
+	environment_add(environment, "processor", "%.*s", (int)strcspn(model, "\n"), model);
 }
 
 static void add_machine(struct lab_environment *environment, uint32_t cpu) {
@@ -64,8 +65,8 @@ static void add_machine(struct lab_environment *environment, uint32_t cpu) {
 	struct utsname names;
 
 	if (uname(&names) == 0) {
-		add(environment, "host", "%s", names.nodename);
-		add(environment, "kernel", "%s %s", names.release, names.machine);
+		environment_add(environment, "host", "%s", names.nodename);
+		environment_add(environment, "kernel", "%s %s", names.release, names.machine);
 	}
 	add_cpu_model(environment);
 	add_file(environment, "processors_online", "/sys/devices/system/cpu/online");
@@ -80,25 +81,30 @@ static void add_machine(struct lab_environment *environment, uint32_t cpu) {
 	);
 }
 
+void environment_read_machine(struct lab_environment *ret_environment) {
+	ret_environment->count = 0;
+	add_machine(ret_environment, 0);
+}
+
 void environment_read(const struct lab_end_facts *facts, struct lab_environment *ret_environment) {
 	struct lab_environment *environment = ret_environment;
 
 	environment->count = 0;
-	add(environment, "program", "tocsin-perf %s", TOCSIN_VERSION);
+	environment_add(environment, "program", "tocsin-perf %s", TOCSIN_VERSION);
 	add_machine(environment, facts->cpu);
-	add(environment, "device", "%s", facts->device);
-	add(environment, "answered_by", "%s", facts->responder);
-	add(environment, "link", "%s", facts->link);
-	add(environment, "mtu", "%u", facts->mtu);
+	environment_add(environment, "device", "%s", facts->device);
+	environment_add(environment, "answered_by", "%s", facts->responder);
+	environment_add(environment, "link", "%s", facts->link);
+	environment_add(environment, "mtu", "%u", facts->mtu);
 	if (facts->speed_mbps > 0)
-		add(environment, "speed_mbps", "%u", facts->speed_mbps);
-	add(environment, "core", "%u", facts->cpu);
-	add(environment, "clock", "%s", facts->clock);
-	add(environment, "clock_reason", "%s", facts->clock_why);
-	add(environment, "clock_error_ppb", "%u", facts->clock_error_ppb);
-	add(environment, "clock_read_ns", "%" PRIu64, facts->clock_read_ns);
-	add(environment, "block_and_wake_ns", "%" PRIu64, facts->block_ns);
-	add(environment, "memory_locked", "%s", facts->memory_locked ? "yes" : "no");
+		environment_add(environment, "speed_mbps", "%u", facts->speed_mbps);
+	environment_add(environment, "core", "%u", facts->cpu);
+	environment_add(environment, "clock", "%s", facts->clock);
+	environment_add(environment, "clock_reason", "%s", facts->clock_why);
+	environment_add(environment, "clock_error_ppb", "%u", facts->clock_error_ppb);
+	environment_add(environment, "clock_read_ns", "%" PRIu64, facts->clock_read_ns);
+	environment_add(environment, "block_and_wake_ns", "%" PRIu64, facts->block_ns);
+	environment_add(environment, "memory_locked", "%s", facts->memory_locked ? "yes" : "no");
 }
 
 const char *environment_get(const struct lab_environment *environment, const char *key) {

@@ -22,6 +22,11 @@ struct lab_environment {
 
 // Of this machine, this program and this end.
 void environment_read(const struct lab_end_facts *facts, struct lab_environment *ret_environment);
+// Of this machine alone.
+void environment_read_machine(struct lab_environment *ret_environment);
+// One more item; what finds no room is left out.
+__attribute__((format(printf, 3, 4))) void
+environment_add(struct lab_environment *environment, const char *key, const char *format, ...);
 // "" if it is not known.
 const char *environment_get(const struct lab_environment *environment, const char *key);
 

@@ -67,18 +67,51 @@ static void csv_summary(
 	csv_quantiles(file, result, what, summary);
 }
 
+static void csv_rate(FILE *file, const struct lab_result *result, const char *name, double rate) {
+	fprintf(file, "%" PRIu64 ",rate,%s,%.3f,,,\n", result->size, name, rate);
+}
+
+static void csv_rates(FILE *file, const struct lab_result *result) {
+	const struct run_summary *summary = &result->summary;
+
+	csv_rate(file, result, "mean", result_rate_mean(result));
+	csv_rate(file, result, "best", result_rate(result, summary->all.min));
+	csv_rate(file, result, "worst", result_rate(result, summary->all.max));
+	csv_rate(file, result, "server", result_rate_peer(result));
+	for (uint32_t n = 0; n < summary->quantile_count; n++) {
+		const struct quantile_summary *quantile = &summary->quantiles[n];
+		char name[RESULT_QUANTILE_BYTES];
+
+		result_quantile_name(quantile->per_million, name);
+		if (quantile->note == QUANTILE_TOO_FEW)
+			fprintf(file, "%" PRIu64 ",rate,%s,,,,%.0f\n", result->size, name,
+				quantile->effective);
+		else
+			fprintf(file, "%" PRIu64 ",rate,%s,%.3f,%.3f,%.3f,%.0f\n", result->size,
+				name, result_rate(result, result_value(quantile)),
+				result_rate(result, quantile->high),
+				result_rate(result, quantile->low), quantile->effective);
+	}
+}
+
 int output_csv(const struct lab_run *run, const char *path, struct lab_why *why) {
 	FILE *file;
 	int err = output_open(path, why, &file);
 
 	if (err != 0)
 		return err;
-	fprintf(file, "size_bytes,what,figure,value_ns,low_ns,high_ns,worth_samples\n");
+	fprintf(file, "size_bytes,what,figure,%s,worth_samples\n",
+		run->plan.command == PLAN_BW ? "messages_per_s,low_per_s,high_per_s"
+					     : "value_ns,low_ns,high_ns");
 	for (uint32_t n = 0; n < run->count; n++) {
 		const struct lab_result *result = &run->results[n];
 
 		if (!result->summarized)
 			continue;
+		if (run->plan.command == PLAN_BW) {
+			csv_rates(file, result);
+			continue;
+		}
 		csv_summary(file, result, result->open ? "response" : "rtt", &result->summary);
 		if (result->open)
 			csv_summary(file, result, "service", &result->load.service_summary);
@@ -143,7 +176,7 @@ int output_hgrm(const struct lab_run *run, const char *path, struct lab_why *why
 }
 
 static double perftest_us(const struct lab_run *run, double value_ns) {
-	return value_ns / 1e3 / (plan_op_is_answered(run->plan.op) ? 2 : 1);
+	return value_ns / 1e3 / (plan_is_answered(&run->plan) ? 2 : 1);
 }
 
 static double
@@ -151,7 +184,31 @@ quantile_us(const struct lab_run *run, const struct lab_result *result, uint32_t
 	return perftest_us(run, (double)result_value(&result->summary.quantiles[place]));
 }
 
+// Its MB are of 2^20 bytes, and what both directions move is one sum.
+static void perftest_rates(const struct lab_run *run) {
+	printf(" #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]\n"
+	);
+	for (uint32_t n = 0; n < run->count; n++) {
+		const struct lab_result *result = &run->results[n];
+		double peer, mean, peak, bytes = (double)result->size / 0x100000;
+
+		if (!result->summarized)
+			continue;
+		peer = result_rate_peer(result);
+		mean = result_rate_mean(result) + peer;
+		peak = result_rate(result, result->summary.all.min) + peer;
+		printf(" %-7" PRIu64 "    %-10" PRIu64 "       %-7.2f            %-7.2f"
+		       "\t\t   %-7.6f\n",
+		       result->size, result->summary.all.count * result->window_messages,
+		       peak * bytes, mean * bytes, mean / 1e6);
+	}
+}
+
 void output_perftest(const struct lab_run *run) {
+	if (run->plan.command == PLAN_BW) {
+		perftest_rates(run);
+		return;
+	}
 	printf(" #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]"
 	       "    t_stdev[usec]   99%% percentile[usec]   99.9%% percentile[usec] \n");
 	for (uint32_t n = 0; n < run->count; n++) {

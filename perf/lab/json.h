@@ -10,7 +10,12 @@
 
 #define LAB_JSON_SCHEMA "tocsin-perf/1"
 
+struct histogram;
 struct json_t;
+
+// NULL: no memory.
+struct json_t *environment_to_json(const struct lab_environment *environment);
+struct json_t *plan_to_json(const struct plan *plan);
 
 // All of it. -ENOMEM.
 int run_to_json(const struct lab_run *run, struct json_t **ret_json);
@@ -24,6 +29,12 @@ int series_from_json(
 	const struct json_t *json, struct lab_why *why, struct run_record **ret_record
 );
 
+// Of a histogram what it can be made from again: "min", "max" and "buckets". NULL: no memory.
+struct json_t *histogram_rows(const struct histogram *histogram);
+// And back, `count` samples of it, from a file: hostile. Any value of a bucket counts as all of
+// them; the smallest and the largest sample are themselves. -EBADMSG.
+int histogram_fill(const struct json_t *json, uint64_t count, struct histogram *histogram);
+
 // One size, all of it but digests. -ENOMEM.
 int result_to_json(const struct lab_result *result, struct json_t **ret_json);
 // Of it what figures follow from; to be summarized, and released in any case. Errors as above.
@@ -33,6 +44,12 @@ int result_from_json(const struct json_t *json, struct lab_why *why, struct lab_
 // such objects. -ENOMEM.
 int digests_of_json(struct json_t *root, struct json_t **ret_json);
 
+// What a file has against what it keeps gives, to the first difference, which is named. -EUCLEAN.
+int verify_compare(
+	const char *path, const struct json_t *file, struct json_t *computed, struct lab_why *why
+);
+// Computes a run of lat or bw once more; errors as verify_load().
+int verify_run(struct json_t *root, struct lab_why *why);
 // Reads a file, computes all of it once more and hands it over. Returns 0; -EUCLEAN: something
 // differs, which is named; -EPROTO: another schema; -EBADMSG: it is none, or cannot be read.
 int verify_load(const char *path, struct lab_why *why, struct json_t **ret_root);

@@ -55,8 +55,7 @@ static uint64_t within(uint64_t value, uint64_t min, uint64_t max) {
 	return value > max ? max : value;
 }
 
-// Any value of a bucket counts as all of them; the smallest and the largest sample are themselves.
-static int fill_histogram(const json_t *json, uint64_t count, struct histogram *histogram) {
+int histogram_fill(const json_t *json, uint64_t count, struct histogram *histogram) {
 	const json_t *buckets = json_object_get(json, "buckets");
 	size_t rows = json_array_size(buckets);
 	uint64_t min, max, filled = 0;
@@ -87,14 +86,14 @@ static int fill(void *ctx, int32_t place, uint64_t count, struct histogram *hist
 	int err;
 
 	if (place < 0) {
-		err = fill_histogram(restore->all, count, histogram);
+		err = histogram_fill(restore->all, count, histogram);
 		return err == 0 ? 0
 				: lab_fail(
 					  restore->why, err,
 					  "kept.all is no histogram of %" PRIu64 " samples", count
 				  );
 	}
-	err = fill_histogram(json_array_get(restore->windows, (size_t)place), count, histogram);
+	err = histogram_fill(json_array_get(restore->windows, (size_t)place), count, histogram);
 	return err == 0 ? 0
 			: lab_fail(
 				  restore->why, err,
@@ -236,9 +235,16 @@ static int take_load(const json_t *json, struct lab_why *why, struct lab_result 
 		err = lab_fail(why, -EBADMSG, "load.span_ns is no time");
 	if (err == 0)
 		err = result_lag_create(&result->load.lag);
-	if (err == 0 && fill_histogram(lag, run_record_count(result->times), result->load.lag) != 0)
+	if (err == 0 && histogram_fill(lag, run_record_count(result->times), result->load.lag) != 0)
 		err = lab_fail(why, -EBADMSG, "load.lag is no histogram of all samples");
 	return err;
+}
+
+static bool take_windows(const json_t *json, struct lab_result *result) {
+	return get(json, "window_messages", COUNT_MAX, &result->window_messages) &&
+	       result->window_messages > 0 &&
+	       get(json, "peer_messages", INT64_MAX, &result->peer_messages) &&
+	       get(json, "peer_ns", INT64_MAX, &result->peer_ns);
 }
 
 int result_from_json(const json_t *json, struct lab_why *why, struct lab_result *ret_result) {
@@ -250,6 +256,10 @@ int result_from_json(const json_t *json, struct lab_why *why, struct lab_result 
 	if (!get(json, "size_bytes", PLAN_SIZE_BYTES_MAX, &result->size) ||
 	    !get(json, "took_ns", INT64_MAX, &result->took_ns))
 		return lab_fail(why, -EBADMSG, "size_bytes or took_ns is no number");
+	if (json_object_get(json, "window_messages") != NULL && !take_windows(json, result))
+		return lab_fail(
+			why, -EBADMSG, "window_messages, peer_messages or peer_ns is no number"
+		);
 	err = take_warm_up(json_object_get(json, "warm_up"), why, result);
 	if (err != 0)
 		return err;

@@ -20,7 +20,7 @@ static json_t *number(uint64_t value) {
 	return json_integer(value <= INT64_MAX ? (json_int_t)value : INT64_MAX);
 }
 
-static json_t *plan_json(const struct plan *plan) {
+json_t *plan_to_json(const struct plan *plan) {
 	json_t *sizes = json_array();
 	int failed = 0;
 
@@ -31,19 +31,22 @@ static json_t *plan_json(const struct plan *plan) {
 		return NULL;
 	}
 	return json_pack(
-		"{s:s s:s s:o s:I s:I s:I s:s s:I s:s s:I s:I s:b s:I s:I s:I}", "command", "lat",
-		"op", plan_op_name(plan->op), "sizes_bytes", sizes, "iterations",
-		(json_int_t)plan->iterations, "duration_ns", (json_int_t)plan->duration_ns,
-		"gap_ns", (json_int_t)plan->gap_ns, "policy", idle_policy_name(plan->policy),
-		"window_ns", (json_int_t)plan->window_ns, "arrivals",
-		plan_arrivals_name(plan->arrivals), "rate_per_s", (json_int_t)plan->rate, "seed",
-		(json_int_t)plan->seed, "answered", plan_op_is_answered(plan->op), "lead_samples",
-		(json_int_t)RESULT_LEAD, "warm_up_samples_min", (json_int_t)WARMUP_SAMPLES_MIN,
-		"warm_up_samples_max", (json_int_t)WARMUP_SAMPLES_MAX
+		"{s:s s:s s:o s:I s:I s:I s:s s:I s:s s:I s:I s:b s:I s:I s:I s:I s:I s:b s:I s:I}",
+		"command", plan_command_name(plan->command), "op", plan_op_name(plan->op),
+		"sizes_bytes", sizes, "iterations", (json_int_t)plan->iterations, "duration_ns",
+		(json_int_t)plan->duration_ns, "gap_ns", (json_int_t)plan->gap_ns, "policy",
+		idle_policy_name(plan->policy), "window_ns", (json_int_t)plan->window_ns,
+		"arrivals", plan_arrivals_name(plan->arrivals), "rate_per_s",
+		(json_int_t)plan->rate, "seed", (json_int_t)plan->seed, "answered",
+		plan_is_answered(plan), "lead_samples", (json_int_t)RESULT_LEAD,
+		"warm_up_samples_min", (json_int_t)WARMUP_SAMPLES_MIN, "warm_up_samples_max",
+		(json_int_t)WARMUP_SAMPLES_MAX, "depth", (json_int_t)plan->depth, "queue_pairs",
+		(json_int_t)plan->pairs, "bidirectional", plan->both_ways, "run",
+		(json_int_t)plan->run, "runs", (json_int_t)plan->runs
 	);
 }
 
-static json_t *environment_json(const struct lab_environment *environment) {
+json_t *environment_to_json(const struct lab_environment *environment) {
 	json_t *object = json_object();
 
 	for (uint32_t n = 0; n < environment->count; n++) {
@@ -125,6 +128,62 @@ static int put_series(json_t *object, const struct lab_result *result) {
 	return json_object_set_new(object, "load", load_json(result));
 }
 
+// Of windows that take longer than others the rate is lower: low_ns gives the higher one.
+static int
+put_rate(json_t *array, const struct lab_result *result, const struct quantile_summary *quantile) {
+	bool known = quantile->note != QUANTILE_TOO_FEW;
+	double rate = result_rate(result, result_value(quantile));
+	char name[RESULT_QUANTILE_BYTES];
+
+	result_quantile_name(quantile->per_million, name);
+	if (!known)
+		return json_array_append_new(
+			array, json_pack(
+				       "{s:s s:n s:n s:n s:n}", "name", name, "messages_per_s",
+				       "low_per_s", "high_per_s", "bytes_per_s"
+			       )
+		);
+	return json_array_append_new(
+		array, json_pack(
+			       "{s:s s:f s:f s:f s:f}", "name", name, "messages_per_s", rate,
+			       "low_per_s", result_rate(result, quantile->high), "high_per_s",
+			       result_rate(result, quantile->low), "bytes_per_s",
+			       rate * (double)result->size
+		       )
+	);
+}
+
+static json_t *rates_json(const struct lab_result *result) {
+	const struct run_summary *summary = &result->summary;
+	json_t *quantiles = json_array();
+	double mean = result_rate_mean(result), peer = result_rate_peer(result);
+	int failed = 0;
+
+	for (uint32_t n = 0; n < summary->quantile_count; n++)
+		failed |= put_rate(quantiles, result, &summary->quantiles[n]);
+	if (failed != 0) {
+		json_decref(quantiles);
+		return NULL;
+	}
+	return json_pack(
+		"{s:f s:f s:f s:f s:f s:f s:o}", "mean_per_s", mean, "mean_bytes_per_s",
+		mean * (double)result->size, "best_per_s", result_rate(result, summary->all.min),
+		"worst_per_s", result_rate(result, summary->all.max), "peer_per_s", peer,
+		"peer_bytes_per_s", peer * (double)result->size, "quantiles", quantiles
+	);
+}
+
+static int put_windows(json_t *object, const struct lab_result *result) {
+	int failed = 0;
+
+	failed |= json_object_set_new(object, "window_messages", number(result->window_messages));
+	failed |= json_object_set_new(object, "peer_messages", number(result->peer_messages));
+	failed |= json_object_set_new(object, "peer_ns", number(result->peer_ns));
+	if (result->summarized)
+		failed |= json_object_set_new(object, "rates", rates_json(result));
+	return failed;
+}
+
 static int put_noise(json_t *object, const struct lab_result *result) {
 	json_t *noise = json_object();
 	int failed = 0;
@@ -177,13 +236,13 @@ int result_to_json(const struct lab_result *result, json_t **ret_json) {
 	failed |= json_object_set_new(object, "size_bytes", number(result->size));
 	failed |= json_object_set_new(object, "complete", json_boolean(result->complete));
 	failed |= json_object_set_new(object, "took_ns", number(result->took_ns));
-	failed |= json_object_set_new(
-		object, "what", json_string(result->open ? "response" : "round trip")
-	);
+	failed |= json_object_set_new(object, "what", json_string(result_what(result)));
 	failed |= json_object_set_new(object, "warm_up", warm_up_json(result));
 	failed |= put_noise(object, result);
 	if (result->outlier_count > 0)
 		failed |= json_object_set_new(object, "outliers", outliers_json(result));
+	if (result->window_messages > 0)
+		failed |= put_windows(object, result);
 	if (result->summarized)
 		failed |= put_series(object, result);
 	if (failed != 0) {
@@ -210,11 +269,13 @@ static int put_all(json_t *root, const struct lab_run *run) {
 	failed |= json_object_set_new(root, "program", json_string("tocsin-perf " TOCSIN_VERSION));
 	failed |= json_object_set_new(root, "started", json_string(started));
 	failed |= json_object_set_new(root, "incomplete", json_string(run->partial));
-	failed |= json_object_set_new(root, "plan", plan_json(&run->plan));
-	failed |=
-		json_object_set_new(environment, "client", environment_json(&run->environment[0]));
-	failed |=
-		json_object_set_new(environment, "server", environment_json(&run->environment[1]));
+	failed |= json_object_set_new(root, "plan", plan_to_json(&run->plan));
+	failed |= json_object_set_new(
+		environment, "client", environment_to_json(&run->environment[0])
+	);
+	failed |= json_object_set_new(
+		environment, "server", environment_to_json(&run->environment[1])
+	);
 	failed |= json_object_set_new(root, "environment", environment);
 	for (uint32_t n = 0; n < run->count && failed == 0; n++)
 		failed |= put_result(results, &run->results[n]);

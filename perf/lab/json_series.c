@@ -100,7 +100,7 @@ put_figures(json_t *object, struct run_record *record, const struct run_summary 
 }
 
 // Of a histogram's JSON what it can be made from again.
-static json_t *histogram_json(const struct histogram *histogram) {
+json_t *histogram_rows(const struct histogram *histogram) {
 	json_t *whole, *object = json_object();
 	int failed;
 
@@ -124,7 +124,7 @@ static int put_windows(json_t *kept, struct run_record *record) {
 	int failed = 0;
 
 	for (uint32_t n = 0; n < windows.count && failed == 0; n++)
-		failed |= json_array_append_new(each, histogram_json(run_record_window(record, n)));
+		failed |= json_array_append_new(each, histogram_rows(run_record_window(record, n)));
 	failed |= json_object_set_new(object, "samples", number(windows.samples));
 	failed |= json_object_set_new(object, "each", each);
 	return failed | json_object_set_new(kept, "windows", object);
@@ -156,7 +156,7 @@ int series_to_json(
 	int failed = put_figures(object, record, summary);
 
 	failed |= json_object_set_new(kept, "count", number(run_record_count(record)));
-	failed |= json_object_set_new(kept, "all", histogram_json(run_record_all(record)));
+	failed |= json_object_set_new(kept, "all", histogram_rows(run_record_all(record)));
 	failed |= put_windows(kept, record);
 	failed |= put_blocks(kept, record);
 	failed |= json_object_set_new(object, "kept", kept);

@@ -143,7 +143,7 @@ static int take_compared(struct words *words, int *side, struct versus *versus) 
 }
 
 // Slower outweighs what is undecided.
-static int status_of(const struct versus_result *result) {
+int kept_status(const struct versus_result *result) {
 	int status = result->claims > 0 ? EXIT_DONE : EXIT_UNDECIDED;
 
 	for (uint32_t n = 0; n < result->row_count; n++) {
@@ -171,7 +171,7 @@ static int compare_all(const struct words *words, const struct versus *versus) {
 	if (words->html_path != NULL &&
 	    page_versus(versus, &values, &result, words->html_path, &why) != 0)
 		return say(&why);
-	return status_of(&result);
+	return kept_status(&result);
 }
 
 static int run_compare(struct words *words) {

@@ -2,9 +2,12 @@
 // tocsin-perf: a laboratory for the latency of RDMA operations.
 #include "exit_status.h"
 #include "kept.h"
+#include "mesh_main.h"
+#include "net.h"
 #include "options.h"
 #include "output.h"
 #include "page_run.h"
+#include "policies.h"
 
 #include <lib/clock.h>
 #include <lib/scoped.h>
@@ -14,6 +17,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/signalfd.h>
+
+#define SERVER_WORDS_MAX 256
+#define RUN_BYTES 40
 
 static int say(const struct lab_why *why) {
 	fprintf(stderr, "tocsin-perf: %s\n", why->text);
@@ -78,9 +84,26 @@ static int show(const struct options *options, const struct lab_run *run) {
 		return write_files(options, run);
 	if (options->perftest)
 		output_perftest(run);
+	else if (run->plan.command == PLAN_BW)
+		output_rates(run);
 	else
 		output_table(run);
 	return write_files(options, run);
+}
+
+static int run_several(const struct options *options) {
+	static struct versus_result result;
+	struct lab_why why = {.text = ""};
+	struct runs runs = options->runs;
+	int status;
+
+	runs.signal_fd = options->session.signal_fd;
+	if (runs_play(&runs, &result, &status, &why) != 0)
+		return say(&why);
+	if (status != EXIT_DONE)
+		fprintf(stderr, "tocsin-perf: a run ended with status %d: no further one\n",
+			status);
+	return status == EXIT_DONE && runs.against != NULL ? kept_status(&result) : status;
 }
 
 static int run_client(const struct options *options) {
@@ -99,17 +122,59 @@ static int run_client(const struct options *options) {
 	return status;
 }
 
-static int run_server(const struct options *options) {
+// The next run has a new process image, with nothing of this one but how it was called.
+static int begin_anew(const struct options *options, const struct plan *plan) {
 	struct lab_why why = {.text = ""};
+	char *words[SERVER_WORDS_MAX + 2], run[RUN_BYTES];
+	int count = 0;
 
-	return session_server(&options->session, &why) == 0 ? EXIT_DONE : say(&why);
+	for (int n = 0; n < options->runs.argc && count < SERVER_WORDS_MAX; n++) {
+		const char *word = options->runs.argv[n];
+
+		if (strncmp(word, "--run=", 6) == 0)
+			continue;
+		if (strcmp(word, "--run") == 0)
+			n++;
+		else
+			words[count++] = options->runs.argv[n];
+	}
+	snprintf(run, sizeof(run), "--run=%u/%u", plan->run + 1, plan->runs);
+	words[count++] = run;
+	words[count] = NULL;
+	execv("/proc/self/exe", words);
+	lab_fail(&why, -errno, "the next run cannot begin: %s", strerrordesc_np(errno));
+	return say(&why);
 }
 
-static int run_lat(struct options *options) {
+static int run_server(const struct options *options) {
+	struct lab_why why = {.text = ""};
+	struct plan plan = options->session.plan;
+
+	if (session_server(&options->session, &plan, &why) != 0)
+		return say(&why);
+	return plan.run < plan.runs ? begin_anew(options, &plan) : EXIT_DONE;
+}
+
+static int run_measure(struct options *options) {
 	scoped_fd int signals = open_signals();
 
 	options->session.signal_fd = signals;
-	return options->is_server ? run_server(options) : run_client(options);
+	if (options->is_server)
+		return run_server(options);
+	return options->runs.count > 0 ? run_several(options) : run_client(options);
+}
+
+static int run_mesh(struct options *options) {
+	scoped_fd int signals = open_signals();
+
+	options->session.signal_fd = signals;
+	return mesh_main(options);
+}
+
+static int run_policy(int argc, char **argv) {
+	scoped_fd int signals = open_signals();
+
+	return policies_main(argc, argv, signals);
 }
 
 int main(int argc, char **argv) {
@@ -124,8 +189,14 @@ int main(int argc, char **argv) {
 	case OPTIONS_VERSION:
 		printf("tocsin-perf %s\n", TOCSIN_VERSION);
 		return EXIT_DONE;
-	case OPTIONS_LAT:
-		return run_lat(&options);
+	case OPTIONS_MEASURE:
+		return run_measure(&options);
+	case OPTIONS_MESH:
+		return run_mesh(&options);
+	case OPTIONS_NET:
+		return net_main(argc, argv);
+	case OPTIONS_POLICY:
+		return run_policy(argc, argv);
 	case OPTIONS_KEPT:
 		return kept_main(argc, argv);
 	}

@@ -2,6 +2,8 @@
 // What tocsin-perf is asked for on its command line.
 #pragma once
 
+#include "mesh_start.h"
+#include "runs.h"
 #include "session.h"
 #include "threshold.h"
 
@@ -11,19 +13,24 @@
 enum options_action {
 	OPTIONS_HELP,
 	OPTIONS_VERSION,
-	OPTIONS_LAT,
-	OPTIONS_KEPT, // kept.h
+	OPTIONS_MEASURE,
+	OPTIONS_MESH,
+	OPTIONS_NET,	// net.h
+	OPTIONS_POLICY, // policies.h
+	OPTIONS_KEPT,	// kept.h
 };
 
 struct options {
 	enum options_action action;
-	struct lab_session session; // of lat; the address is resolved
+	struct lab_session session; // of lat and bw; the address is resolved
 	bool is_server;		    // no HOST was given
 	// NULL: none; "-": standard output
 	const char *json_path, *csv_path, *hgrm_path, *html_path;
 	bool perftest; // its columns in place of our table
 	struct threshold thresholds[THRESHOLDS_MAX];
 	uint32_t threshold_count;
+	struct mesh_options mesh;
+	struct runs runs; // of a client; count 0: one run, of this process
 };
 
 // 0, or -EINVAL: what is wrong was said on standard error.

@@ -11,8 +11,14 @@ struct json_t;
 
 // The table, of at most 100 columns. Standard output.
 void output_table(const struct lab_run *run);
-// The columns of perftest 4.5's *_lat, in microseconds: of write, send and write-imm half of the
-// round trip, as there.
+// The same of bw.
+void output_rates(const struct lab_run *run);
+// Below what a table is of: floors of the client's machine.
+void output_yardsticks(const struct lab_run *run);
+// Below a table: course, warm-up, clock and noise of one size.
+void output_course(const struct lab_run *run, const struct lab_result *result);
+// The columns of perftest 4.5: of bw those of *_bw, in MiB a second; else those of *_lat, in
+// microseconds, of write, send and write-imm half of the round trip, as there.
 void output_perftest(const struct lab_run *run);
 
 // Into files; "-" is standard output. -errno with the reason.

@@ -309,7 +309,7 @@ static bool has_half(const struct part *part) {
 static int put_result(struct page *page, const struct part *part) {
 	const struct lab_result *result = part->result;
 	struct page_source sources[2] = {
-		{result->open ? "response" : "round trip", result->times, &result->summary},
+		{result_what(result), result->times, &result->summary},
 		{"service", result->load.service, &result->load.service_summary},
 	};
 	struct page_span span = {

@@ -17,6 +17,10 @@ const struct plan plan_default = {
 	.policy = IDLE_SPIN,
 	.window_ns = 100000,
 	.seed = 1,
+	.depth = 1,
+	.pairs = 1,
+	.run = 1,
+	.runs = 1,
 };
 
 static const struct {
@@ -35,6 +39,10 @@ static const struct {
 static const char *const arrivals_names[PLAN_ARRIVALS_COUNT] = {
 	"closed", "constant", "poisson", "onoff", "trace",
 };
+
+const char *plan_command_name(enum plan_command command) {
+	return command == PLAN_BW ? "bw" : "lat";
+}
 
 const char *plan_op_name(enum plan_op op) {
 	return ops[op].name;
@@ -78,6 +86,20 @@ bool plan_op_looks_in_memory(enum plan_op op) {
 
 bool plan_op_is_atomic(enum plan_op op) {
 	return op == PLAN_CAS || op == PLAN_FADD;
+}
+
+bool plan_op_has_receiver(enum plan_op op) {
+	return op == PLAN_SEND || op == PLAN_WRITE_IMM;
+}
+
+bool plan_is_answered(const struct plan *plan) {
+	return plan->command == PLAN_LAT && plan_op_is_answered(plan->op);
+}
+
+bool plan_server_rests(const struct plan *plan) {
+	if (plan->command == PLAN_BW)
+		return !plan->both_ways && !plan_op_has_receiver(plan->op);
+	return !plan_op_is_answered(plan->op);
 }
 
 uint64_t plan_size_max(const struct plan *plan) {
@@ -128,16 +150,46 @@ static int check_arrivals(const struct plan *plan, struct lab_why *why) {
 	return 0;
 }
 
+static int check_load(const struct plan *plan, struct lab_why *why) {
+	if (plan->command == PLAN_LAT && (plan->depth != 1 || plan->pairs != 1 || plan->both_ways))
+		return lab_fail(
+			why, -EINVAL,
+			"--depth, --queue-pairs and --bidirectional are of bw, not lat"
+		);
+	if (plan->depth == 0 || plan->depth > PLAN_DEPTH_MAX || plan->pairs == 0 ||
+	    plan->pairs > PLAN_PAIRS_MAX || plan->depth * plan->pairs > PLAN_OPS_MAX)
+		return lab_fail(
+			why, -EINVAL,
+			"--depth is 1 to %u, --queue-pairs 1 to %u, both multiplied at most %u",
+			PLAN_DEPTH_MAX, PLAN_PAIRS_MAX, PLAN_OPS_MAX
+		);
+	if (plan->run == 0 || plan->run > plan->runs || plan->runs > PLAN_RUNS_MAX)
+		return lab_fail(
+			why, -EINVAL, "--run is N/K, with N from 1 to K and K at most %u",
+			PLAN_RUNS_MAX
+		);
+	if (plan->command == PLAN_BW && (plan->arrivals != PLAN_CLOSED || plan->gap_ns > 0))
+		return lab_fail(
+			why, -EINVAL,
+			"bw begins an operation when one has ended: --arrivals, --rate and --gap "
+			"are of lat"
+		);
+	return 0;
+}
+
 int plan_check(const struct plan *plan, struct lab_why *why) {
 	int err = check_sizes(plan, why);
 
 	if (err == 0)
 		err = check_arrivals(plan, why);
+	if (err == 0)
+		err = check_load(plan, why);
 	if (err != 0)
 		return err;
 	if (plan->arrivals != PLAN_TRACE && (plan->iterations > 0) == (plan->duration_ns > 0))
 		return lab_fail(why, -EINVAL, "either --iterations or --duration");
-	if (plan_op_looks_in_memory(plan->op) && plan->policy == IDLE_EVENT)
+	if (plan->command == PLAN_LAT && plan_op_looks_in_memory(plan->op) &&
+	    plan->policy == IDLE_EVENT)
 		return lab_fail(
 			why, -EINVAL,
 			"--policy event: a write that arrives is no event of the peer's; "
@@ -189,9 +241,17 @@ int plan_compare(
 		{PLAN_PART_GAP, "--gap (ns)", client->gap_ns, own->gap_ns},
 		{PLAN_PART_RATE, "--rate", client->rate, own->rate},
 		{PLAN_PART_SEED, "--seed", client->seed, own->seed},
+		{PLAN_PART_DEPTH, "--depth", client->depth, own->depth},
+		{PLAN_PART_PAIRS, "--queue-pairs", client->pairs, own->pairs},
+		{PLAN_PART_BOTH_WAYS, "--bidirectional", client->both_ways, own->both_ways},
 	};
 	char theirs_text[TEXT_BYTES], own_text[TEXT_BYTES];
 
+	if (client->command != own->command)
+		return differ(
+			why, "what is measured", plan_command_name(client->command),
+			plan_command_name(own->command)
+		);
 	if ((given & PLAN_PART_OP) != 0 && client->op != own->op)
 		return differ(why, "--op", plan_op_name(client->op), plan_op_name(own->op));
 	if ((given & PLAN_PART_SIZES) != 0 && !sizes_same(client, own)) {
@@ -219,6 +279,7 @@ int plan_compare(
 }
 
 void plan_encode(const struct plan *plan, struct wire_writer *writer) {
+	wire_put_u8(writer, (uint8_t)plan->command);
 	wire_put_u8(writer, (uint8_t)plan->op);
 	wire_put_u8(writer, (uint8_t)plan->policy);
 	wire_put_u8(writer, (uint8_t)plan->arrivals);
@@ -228,6 +289,11 @@ void plan_encode(const struct plan *plan, struct wire_writer *writer) {
 	wire_put_u64(writer, plan->window_ns);
 	wire_put_u32(writer, plan->rate);
 	wire_put_u64(writer, plan->seed);
+	wire_put_u32(writer, plan->depth);
+	wire_put_u32(writer, plan->pairs);
+	wire_put_u8(writer, plan->both_ways);
+	wire_put_u16(writer, (uint16_t)plan->run);
+	wire_put_u16(writer, (uint16_t)plan->runs);
 	wire_put_u16(writer, (uint16_t)plan->size_count);
 	for (uint32_t n = 0; n < plan->size_count; n++)
 		wire_put_u64(writer, plan->sizes[n]);
@@ -252,8 +318,9 @@ static uint64_t get_up_to(struct wire_reader *reader, uint64_t max) {
 }
 
 void plan_decode(struct wire_reader *reader, struct plan *ret_plan) {
-	struct plan plan = {.op = (enum plan_op)get_below(reader, PLAN_OP_COUNT)};
+	struct plan plan = {.command = (enum plan_command)get_below(reader, PLAN_COMMAND_COUNT)};
 
+	plan.op = (enum plan_op)get_below(reader, PLAN_OP_COUNT);
 	plan.policy = (enum idle_policy)get_below(reader, IDLE_POLICY_COUNT);
 	plan.arrivals = (enum plan_arrivals)get_below(reader, PLAN_ARRIVALS_COUNT);
 	plan.iterations = get_up_to(reader, PLAN_ITERATIONS_MAX);
@@ -262,6 +329,11 @@ void plan_decode(struct wire_reader *reader, struct plan *ret_plan) {
 	plan.window_ns = wire_get_u64(reader);
 	plan.rate = wire_get_u32(reader);
 	plan.seed = wire_get_u64(reader);
+	plan.depth = wire_get_u32(reader);
+	plan.pairs = wire_get_u32(reader);
+	plan.both_ways = get_below(reader, 2) == 1;
+	plan.run = wire_get_u16(reader);
+	plan.runs = wire_get_u16(reader);
 	plan.size_count = wire_get_count_u16(reader, PLAN_SIZES_MAX, sizeof(uint64_t));
 	for (uint32_t n = 0; n < plan.size_count; n++)
 		plan.sizes[n] = get_up_to(reader, PLAN_SIZE_BYTES_MAX);

@@ -20,8 +20,18 @@
 #define PLAN_DURATION_NS_MAX (UINT64_C(3600) * 1000000000)
 #define PLAN_GAP_NS_MAX (UINT64_C(60) * 1000000000)
 #define PLAN_RATE_MAX 10000000u
+#define PLAN_DEPTH_MAX 4096u
+#define PLAN_PAIRS_MAX 64u
+#define PLAN_RUNS_MAX 1000u
+#define PLAN_OPS_MAX 65536u // depth times queue pairs
 // The schedule of an open loop exists before the run.
 #define PLAN_ARRIVALS_MAX UINT64_C(20000000)
+
+enum plan_command {
+	PLAN_LAT, // one operation under way at a time, each timed
+	PLAN_BW,  // many under way, counted in windows
+	PLAN_COMMAND_COUNT,
+};
 
 enum plan_op {
 	PLAN_READ,
@@ -43,10 +53,11 @@ enum plan_arrivals {
 };
 
 struct plan {
+	enum plan_command command;
 	enum plan_op op;
 	uint32_t size_count;
 	uint64_t sizes[PLAN_SIZES_MAX]; // bytes, ascending as they are played
-	uint64_t iterations;		// samples of each size; 0: by duration
+	uint64_t iterations;		// samples of each size, messages of bw; 0: by duration
 	uint64_t duration_ns;		// of each size; 0: by iterations
 	uint64_t gap_ns;	 // from the end of an operation to the next one, in no sample
 	enum idle_policy policy; // of both ends' workers
@@ -54,9 +65,17 @@ struct plan {
 	enum plan_arrivals arrivals;
 	uint32_t rate; // operations a second; 0 for a closed loop and a trace
 	uint64_t seed; // of Poisson and on-off arrivals
+	// Of bw; 1, 1 and false of lat.
+	uint32_t depth;	    // operations under way on each queue pair
+	uint32_t pairs;	    // queue pairs
+	uint32_t run, runs; // this one of so many, each of new processes; 1 of 1 alone
+	bool both_ways;	    // the server sends as the client does
 };
 
-extern const struct plan plan_default; // 20,000 reads of 64 bytes, spin
+extern const struct plan plan_default; // lat: 20,000 reads of 64 bytes, spin
+#define PLAN_BW_DURATION_NS UINT64_C(2000000000)
+#define PLAN_BW_DEPTH 64u
+#define PLAN_BW_SIZE 65536u
 
 // What an option was given for, as bits.
 enum plan_part {
@@ -69,8 +88,12 @@ enum plan_part {
 	PLAN_PART_ARRIVALS = 0x40,
 	PLAN_PART_RATE = 0x80,
 	PLAN_PART_SEED = 0x100,
+	PLAN_PART_DEPTH = 0x200,
+	PLAN_PART_PAIRS = 0x400,
+	PLAN_PART_BOTH_WAYS = 0x800,
 };
 
+const char *plan_command_name(enum plan_command command); // "lat"
 // "read", "write-imm"; "closed", "poisson". -EINVAL for the parsers.
 const char *plan_op_name(enum plan_op op);
 int plan_op_parse(const char *name, enum plan_op *ret_op);
@@ -83,6 +106,13 @@ bool plan_op_is_answered(enum plan_op op);
 // Whether both ends look for the last byte in their memory: no completion tells of it.
 bool plan_op_looks_in_memory(enum plan_op op);
 bool plan_op_is_atomic(enum plan_op op);
+// Whether a message of it takes a receive of the peer.
+bool plan_op_has_receiver(enum plan_op op);
+
+// Whether the peer's program answers each operation, and half of the time is one way.
+bool plan_is_answered(const struct plan *plan);
+// Whether the server's program has nothing to do while the client measures.
+bool plan_server_rests(const struct plan *plan);
 
 uint64_t plan_size_max(const struct plan *plan);
 

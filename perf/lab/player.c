@@ -18,6 +18,22 @@ void player_init(
 	atomic_init(&player->played, 0);
 }
 
+void player_init_load(
+	struct player *player,
+	const struct player_way *way,
+	enum plan_op op,
+	bool serves,
+	const struct load *load
+) {
+	player_init(player, way, op, serves);
+	player->answered = player->looks_in_memory = false;
+	player->load = *load;
+}
+
+void player_release(struct player *player) {
+	load_release(&player->load);
+}
+
 void player_set_size(struct player *player, uint64_t size) {
 	must(size > 0 && size <= player->way.out.length);
 	player->size = size;

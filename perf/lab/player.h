@@ -14,9 +14,12 @@
 // is under way waits; its response time is from when it was due, its service time from when it was
 // submitted.
 //
+// The player of `bw` has a load in place of these: <load.h>.
+//
 // Between handing over a stretch and PLAYER_EVENT_ENDED all but `played` is the worker's.
 #pragma once
 
+#include "load.h"
 #include "outlier.h"
 #include "plan.h"
 
@@ -61,6 +64,7 @@ struct player_stretch {
 	uint64_t count;	  // kept; UINT64_MAX: until the time is over
 	uint64_t last_ns; // after the first kept one began no further one begins; UINT64_MAX: never
 	uint64_t gap_ns;
+	uint64_t window_messages; // of a load: what is kept are windows of so many
 	// Of an open loop: when each is due, after the beginning; count of them. NULL: closed.
 	const uint64_t *due_ns;
 	// What is kept goes into one of these: raw, with room for count; or records.
@@ -80,6 +84,7 @@ struct player {
 	bool serves;	      // the server's
 	uint64_t size;
 	struct player_stretch stretch;
+	struct load load; // of bw
 
 	// The worker's.
 	bool playing, stopping, ended, receives_posted, under_way;
@@ -109,6 +114,15 @@ struct player {
 
 // Before it is polled for the first time.
 void player_init(struct player *player, const struct player_way *way, enum plan_op op, bool serves);
+// The same of bw, whose load it takes over.
+void player_init_load(
+	struct player *player,
+	const struct player_way *way,
+	enum plan_op op,
+	bool serves,
+	const struct load *load
+);
+void player_release(struct player *player);
 // Both ends, between stretches, when the size changes: nothing is under way.
 void player_set_size(struct player *player, uint64_t size);
 

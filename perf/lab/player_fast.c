@@ -219,15 +219,19 @@ static void prepare_ops(struct player *player) {
 void player_begin_stretch(struct player *player) {
 	bool receives = player->answered && !player->looks_in_memory;
 
+	player->playing = true;
+	player->stopping = player->ended = player->failed = player->under_way = false;
+	player->said_serves = false;
+	player->begun = player->kept = player->took_ns = 0;
+	if (player->load.depth > 0) {
+		load_begin_stretch(player);
+		return;
+	}
 	prepare_ops(player);
 	if (receives && !player->receives_posted)
 		post_receives(player);
 	player->receives_posted = receives;
-	player->playing = true;
-	player->stopping = player->ended = player->failed = player->under_way = false;
-	player->said_serves = false;
 	player->owed = 0;
-	player->begun = player->kept = player->took_ns = 0;
 	player->begin_ns = player->free_ns = player->due_ns = clock_now_ns(player->way.clock);
 	if (!player->serves && player->stretch.lead == 0)
 		player->due_ns = next_due_ns(player, player->begin_ns);
@@ -294,6 +298,8 @@ bool player_step(void *ctx, struct idle_found *found) {
 		return false;
 	if (player->serves && !player->said_serves)
 		player->said_serves = tell(player, PLAYER_EVENT_SERVES);
+	if (player->load.depth > 0)
+		return load_step(player, found) && tell_ended(player);
 	player->ended |= player->stopping;
 	if (player->ended)
 		return tell_ended(player);

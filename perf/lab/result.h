@@ -49,8 +49,10 @@ struct lab_result {
 	bool warm_judged; // else there was no time for enough of them
 	struct warmup_look warm_look;
 	// What is kept.
-	struct run_record *times; // of an open loop response times
-	uint64_t took_ns;	  // from the first one's beginning to the last one's end
+	struct run_record *times;	 // of an open loop response times
+	uint64_t window_messages;	 // of bw: what is timed are windows of so many; 0: of lat
+	uint64_t peer_messages, peer_ns; // of bw both ways: what the server sent meanwhile
+	uint64_t took_ns;		 // from the first one's beginning to the last one's end
 	bool open;
 	struct result_load load;
 	// What it tells.
@@ -90,6 +92,13 @@ static inline uint64_t result_half(uint64_t value_ns) {
 static inline uint64_t result_value(const struct quantile_summary *quantile) {
 	return quantile->value.lowest + (quantile->value.highest - quantile->value.lowest) / 2;
 }
+
+// What its times are: "round trip", "response", "window".
+const char *result_what(const struct lab_result *result);
+// Of bw: messages a second, of a window that took so long.
+double result_rate(const struct lab_result *result, uint64_t window_ns);
+double result_rate_mean(const struct lab_result *result);
+double result_rate_peer(const struct lab_result *result); // 0: it did not send
 
 // What a segment of a run that changed tells: from its windows, within 0.8 %.
 struct result_segment {

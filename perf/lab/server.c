@@ -12,12 +12,19 @@
 struct server {
 	struct lab_party party;
 	int signal_fd;
+	bool quiet; // somebody else tells people
 	struct noise before;
+	// When the client began to keep, and what we had sent by then.
+	uint64_t mark_ns, mark_played, ended_ns, ended_played;
 };
 
-static void announce(const struct sock_addr *address) {
+static void announce(const struct lab_session *session, const struct sock_addr *address) {
 	char text[SOCK_ADDR_TEXT_BYTES];
 
+	if (session->announce != NULL) {
+		session->announce(session->announce_ctx, address);
+		return;
+	}
 	sock_addr_format(address, text);
 	printf("Waits for a client on %s.\n", text);
 	fflush(stdout);
@@ -58,9 +65,23 @@ wait_for(struct server *server, uint32_t wanted, struct deadline deadline, struc
 	return 0;
 }
 
+static uint64_t played(const struct server *server) {
+	const struct player *player = lab_end_player(server->party.end);
+
+	return atomic_load_explicit(&player->played, memory_order_relaxed);
+}
+
+static void mark(struct server *server) {
+	noise_read(
+		lab_end_facts(server->party.end)->tid, lab_end_worker(server->party.end),
+		&server->before
+	);
+	server->mark_ns = clock_monotonic_ns();
+	server->mark_played = played(server);
+}
+
 static int
 begin_step(struct server *server, const struct channel_message *message, struct lab_why *why) {
-	const struct lab_end_facts *facts = lab_end_facts(server->party.end);
 	struct wire_reader reader;
 	uint32_t step;
 	int err;
@@ -72,7 +93,12 @@ begin_step(struct server *server, const struct channel_message *message, struct 
 			why, -EBADMSG, "the client asks for a size that is not in its plan"
 		);
 	player_set_size(lab_end_player(server->party.end), server->party.plan.sizes[step]);
-	noise_read(facts->tid, lab_end_worker(server->party.end), &server->before);
+	mark(server);
+	lab_end_player(server->party.end)->stretch = (struct player_stretch){
+		.count = UINT64_MAX,
+		.last_ns = UINT64_MAX,
+		.window_messages = UINT64_MAX,
+	};
 	err = lab_end_request(server->party.end, PLAYER_REQUEST_SERVE, why);
 	if (err == 0)
 		err = wait_for(server, LAB_WAKE_PLAYER, session_soon(), why);
@@ -86,22 +112,49 @@ static int send_noise(struct server *server, struct lab_why *why) {
 	uint8_t buffer[CHANNEL_BYTES_MAX];
 	struct wire_writer writer;
 	struct noise after, between;
+	bool sends = server->party.plan.both_ways;
 
 	noise_read(facts->tid, lab_end_worker(server->party.end), &after);
 	between = noise_between(&server->before, &after);
 	wire_writer_init(&writer, buffer, sizeof(buffer));
 	noise_encode(&between, &writer);
+	wire_put_u64(&writer, sends ? server->ended_played - server->mark_played : 0);
+	wire_put_u64(&writer, sends ? server->ended_ns - server->mark_ns : 0);
 	return channel_send(
 		&server->party.channel, CHANNEL_STEP_NOISE, buffer, wire_writer_used(&writer), why
 	);
 }
 
 static int end_step(struct server *server, struct lab_why *why) {
-	int err = lab_end_request(server->party.end, PLAYER_REQUEST_STOP, why);
+	int err;
 
+	server->ended_ns = clock_monotonic_ns();
+	server->ended_played = played(server);
+	err = lab_end_request(server->party.end, PLAYER_REQUEST_STOP, why);
 	if (err == 0)
 		err = wait_for(server, LAB_WAKE_PLAYER, session_soon(), why);
 	return err == 0 ? send_noise(server, why) : err;
+}
+
+// Until the client has what it wanted.
+static int serve_until_end(struct server *server, struct lab_why *why) {
+	struct channel_message message;
+	int err;
+
+	do {
+		err = wait_for(server, LAB_WAKE_CHANNEL, deadline_never(), why);
+		if (err == 0)
+			err = channel_receive(
+				&server->party.channel, session_soon(), &message, why
+			);
+		if (err != 0)
+			return err;
+		if (message.kind == CHANNEL_MARK)
+			mark(server);
+	} while (message.kind == CHANNEL_MARK);
+	return message.kind == CHANNEL_STEP_END
+		       ? end_step(server, why)
+		       : lab_fail(why, -EBADMSG, "the client sent message %u", message.kind);
 }
 
 // One step: from STEP to STEP_END. 1: the client has said goodbye.
@@ -118,39 +171,63 @@ static int serve_step(struct server *server, struct lab_why *why) {
 	if (message.kind != CHANNEL_STEP)
 		return lab_fail(why, -EBADMSG, "the client sent message %u", message.kind);
 	err = begin_step(server, &message, why);
-	if (err == 0)
-		err = wait_for(server, LAB_WAKE_CHANNEL, deadline_never(), why);
-	if (err == 0)
-		err = channel_expect(
-			&server->party.channel, CHANNEL_STEP_END, session_soon(), &message, why
-		);
-	return err == 0 ? end_step(server, why) : err;
+	return err == 0 ? serve_until_end(server, why) : err;
+}
+
+static void tell_begin(const struct server *server) {
+	const struct plan *plan = &server->party.plan;
+
+	if (server->quiet)
+		return;
+	printf("Serves %s%s, %s, on %s", plan->command == PLAN_BW ? "bandwidth of " : "",
+	       plan_op_name(plan->op), plan_arrivals_name(plan->arrivals),
+	       lab_end_facts(server->party.end)->device);
+	if (plan->runs > 1)
+		printf(", run %u of %u", plan->run, plan->runs);
+	printf(".\n");
+	fflush(stdout);
 }
 
 static int serve(struct server *server, struct lab_why *why) {
 	uint32_t steps = 0;
 	int err;
 
-	printf("Serves %s, %s, on %s.\n", plan_op_name(server->party.plan.op),
-	       plan_arrivals_name(server->party.plan.arrivals),
-	       lab_end_facts(server->party.end)->device);
-	fflush(stdout);
+	tell_begin(server);
 	while ((err = serve_step(server, why)) == 0)
 		steps++;
-	if (err == 1)
+	if (err == 1 && !server->quiet)
 		printf("Served %u of %u sizes.\n", steps, server->party.plan.size_count);
 	return err == 1 ? 0 : err;
 }
 
-int session_server(const struct lab_session *session, struct lab_why *why) {
+// The port is free again as soon as the client is there.
+static int
+await_client(const struct lab_session *session, struct channel *ret_channel, struct lab_why *why) {
+	struct channel_listener listener;
+	struct deadline deadline = deadline_never();
+	int err = channel_listen(&session->address, &listener, why);
+
+	if (err != 0)
+		return err;
+	announce(session, &listener.address);
+	if (session->patience_ns > 0)
+		deadline = deadline_after(clock_monotonic_ns(), session->patience_ns);
+	err = channel_accept(&listener, session->signal_fd, deadline, ret_channel, why);
+	channel_listener_close(&listener);
+	return err;
+}
+
+int session_server(const struct lab_session *session, struct plan *ret_plan, struct lab_why *why) {
 	struct server server = {
-		.party = {.channel.fd = -1, .serves = true}, .signal_fd = session->signal_fd};
-	int err = channel_accept(
-		&session->address, session->signal_fd, announce, &server.party.channel, why
-	);
+		.party = {.channel.fd = -1, .serves = true},
+		.signal_fd = session->signal_fd,
+		.quiet = session->announce != NULL,
+	};
+	int err = await_client(session, &server.party.channel, why);
 
 	if (err == 0)
 		err = greet(&server, session, why);
+	*ret_plan = server.party.plan;
 	if (err == 0)
 		err = session_connect(session, &server.party, why);
 	if (err == 0)

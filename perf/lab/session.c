@@ -119,6 +119,7 @@ int session_connect(
 		.serves = party->serves,
 		.cores = session->cores,
 		.cores_given = session->cores_given,
+		.quick = session->quick,
 	};
 	struct lab_about ours, theirs;
 	int err = lab_end_open(&config, why, &ours, &party->end);

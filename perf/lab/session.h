@@ -9,7 +9,9 @@
 //	of each size:
 //	STEP		->
 //			<-	STEP_READY	it answers
-//	... warm-up, samples ...
+//	... warm-up ...
+//	MARK		->
+//	... samples ...
 //	STEP_END	->
 //			<-	STEP_NOISE
 //	BYE		->
@@ -31,14 +33,19 @@ struct lab_session {
 	struct plan plan;
 	uint32_t given;		// plan_part: what of it the server was told
 	const char *trace_path; // of PLAN_TRACE
-	int signal_fd;		// readable when a person wants it to end; -1: never
+	// Of the server. Called when it listens; NULL: it tells people.
+	void (*announce)(void *ctx, const struct sock_addr *address);
+	void *announce_ctx;
+	uint64_t patience_ns; // for a client to come; 0: for ever
+	bool quick;	      // one of many: short warm-up, memory not locked
+	int signal_fd;	      // readable when a person wants it to end; -1: never
 };
 
 // Returns 0, or -errno with the reason; *run has what there is by then, complete or not. It is
 // released by the caller either way.
 int session_client(const struct lab_session *session, struct lab_run *run, struct lab_why *why);
-// Serves one client.
-int session_server(const struct lab_session *session, struct lab_why *why);
+// Serves one client, whose plan it hands over, also where it fails later.
+int session_server(const struct lab_session *session, struct plan *ret_plan, struct lab_why *why);
 
 // What both do.
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The table: one size in full, or a row for each of several.
+#include "net.h"
 #include "output.h"
 
 #include <lib/parse.h>
@@ -50,6 +51,14 @@ static void print_head(const struct lab_run *run) {
 	       plan_op_is_answered(run->plan.op) ? "by its program"
 						 : environment_get(server, "answered_by"),
 	       environment_get(client, "clock"), environment_get(client, "clock_read_ns"));
+}
+
+void output_yardsticks(const struct lab_run *run) {
+	char text[NET_YARDSTICKS_BYTES];
+
+	net_say_yardsticks(&run->environment[0], text);
+	if (text[0] != '\0')
+		printf("yardsticks: %s\n", text);
 }
 
 // A line of cells, without the blanks of those that are empty at its end.
@@ -216,6 +225,13 @@ static void print_size(const struct lab_result *result) {
 	       result->complete ? "" : ", INCOMPLETE");
 }
 
+void output_course(const struct lab_run *run, const struct lab_result *result) {
+	print_judgement(result->times, &result->summary);
+	print_warmup(result);
+	print_clock(run, result);
+	print_noise(result);
+}
+
 static void print_full(const struct lab_run *run, const struct lab_result *result) {
 	print_size(result);
 	if (!result->summarized)
@@ -225,10 +241,7 @@ static void print_full(const struct lab_run *run, const struct lab_result *resul
 	print_summary(&result->summary, result->open ? "response us" : "RTT us", has_half(run));
 	if (result->open)
 		print_summary(&result->load.service_summary, "service us", false);
-	print_judgement(result->times, &result->summary);
-	print_warmup(result);
-	print_clock(run, result);
-	print_noise(result);
+	output_course(run, result);
 	print_outliers(result);
 }
 
@@ -282,6 +295,7 @@ void output_table(const struct lab_run *run) {
 	if (run->count == 0)
 		return;
 	print_head(run);
+	output_yardsticks(run);
 	if (run->plan.size_count == 1)
 		print_full(run, &run->results[0]);
 	else

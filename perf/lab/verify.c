@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Computes a file's figures from what it keeps, and names the first number that differs.
 #include "json.h"
+#include "mesh_output.h"
+#include "net.h"
+#include "policies.h"
 
 #include <lib/scoped.h>
 
@@ -260,19 +263,23 @@ static int verify_result(size_t place, const json_t *file, struct lab_why *why) 
 	return err;
 }
 
+int verify_compare(const char *path, const json_t *file, json_t *computed, struct lab_why *why) {
+	return compare(path, file, computed, why);
+}
+
 // Two steps: figures first, which names a number; then digests, which name a part.
-static int verify_root(json_t *root, struct lab_why *why) {
-	const json_t *schema = json_object_get(root, "schema");
+int verify_run(json_t *root, struct lab_why *why) {
 	const json_t *results = json_object_get(root, "results");
+	const char *schema = json_string_value(json_object_get(root, "schema"));
 	json_t *digests;
 	int err = 0;
 
-	if (!json_is_string(schema))
+	if (schema == NULL)
 		return lab_fail(why, -EBADMSG, "it is no result of tocsin-perf");
-	if (strcmp(json_string_value(schema), LAB_JSON_SCHEMA) != 0)
+	if (strcmp(schema, LAB_JSON_SCHEMA) != 0)
 		return lab_fail(
-			why, -EPROTO, "its schema is \"%.40s\", this release reads %s",
-			json_string_value(schema), LAB_JSON_SCHEMA
+			why, -EPROTO, "its schema is \"%.40s\", this release reads %s", schema,
+			LAB_JSON_SCHEMA
 		);
 	if (!json_is_array(results) || json_array_size(results) > PLAN_SIZES_MAX)
 		return lab_fail(why, -EBADMSG, "it has no results");
@@ -285,6 +292,24 @@ static int verify_root(json_t *root, struct lab_why *why) {
 	err = compare("digests", json_object_get(root, "digests"), digests, why);
 	json_decref(digests);
 	return err;
+}
+
+static int verify_root(json_t *root, struct lab_why *why) {
+	static const struct {
+		const char *schema;
+		int (*verify)(json_t *root, struct lab_why *why);
+	} others[] = {
+		{MESH_JSON_SCHEMA, mesh_verify},
+		{NET_JSON_SCHEMA, net_verify},
+		{POLICIES_JSON_SCHEMA, policies_verify},
+	};
+	const char *schema = json_string_value(json_object_get(root, "schema"));
+
+	for (size_t n = 0; schema != NULL && n < sizeof(others) / sizeof(others[0]); n++) {
+		if (strcmp(schema, others[n].schema) == 0)
+			return others[n].verify(root, why);
+	}
+	return verify_run(root, why);
 }
 
 int verify_load(const char *path, struct lab_why *why, json_t **ret_root) {

@@ -9,16 +9,19 @@
 #include "result.h"
 #include "why.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define VERSUS_FILES_MAX 60 // of each side
 #define VERSUS_QUANTILES 4  // p50 to p99.9
 #define VERSUS_ROWS_MAX (PLAN_SIZES_MAX * VERSUS_QUANTILES)
 #define VERSUS_LEVEL 0.95
+#define VERSUS_OP_BYTES 20
 
 struct versus {
 	const char *paths[2][VERSUS_FILES_MAX]; // of A and of B
 	uint32_t counts[2];
+	bool ops_may_differ; // whoever compares means it
 	uint32_t margin_ppm; // a change that does not matter, of A's value
 };
 
@@ -41,7 +44,7 @@ struct versus_row {
 };
 
 struct versus_result {
-	char op[16];
+	char op[VERSUS_OP_BYTES];
 	uint32_t row_count, claims;
 	uint32_t runs_least; // of each side, for these claims
 	struct versus_row rows[VERSUS_ROWS_MAX];
@@ -51,7 +54,7 @@ struct versus_result {
 struct versus_values {
 	uint32_t size_count;
 	uint64_t sizes[PLAN_SIZES_MAX];
-	char op[16];
+	char op[VERSUS_OP_BYTES];
 	double ns[PLAN_SIZES_MAX][VERSUS_QUANTILES][2][VERSUS_FILES_MAX];
 };
 

@@ -15,7 +15,13 @@ static double quantile_of(const json_t *result, uint32_t place) {
 	const json_t *quantile = json_array_get(json_object_get(figures, "quantiles"), place);
 	const json_t *value = json_object_get(quantile, "value_ns");
 
-	return json_is_integer(value) ? (double)json_integer_value(value) : NAN;
+	// Windows of two runs are of different numbers of messages: each gives the time of one.
+	uint64_t messages =
+		(uint64_t)json_integer_value(json_object_get(result, "window_messages"));
+
+	if (!json_is_integer(value))
+		return NAN;
+	return (double)json_integer_value(value) / (messages > 0 ? (double)messages : 1);
 }
 
 static bool is_valid(const json_t *result) {
@@ -27,17 +33,24 @@ static uint64_t size_of(const json_t *result) {
 	return (uint64_t)json_integer_value(json_object_get(result, "size_bytes"));
 }
 
-static const char *op_of(const json_t *root) {
-	const char *op = json_string_value(json_object_get(json_object_get(root, "plan"), "op"));
+static const char *text_of(const json_t *root, const char *key) {
+	const char *text = json_string_value(json_object_get(json_object_get(root, "plan"), key));
 
-	return op != NULL ? op : "";
+	return text != NULL ? text : "";
+}
+
+// "read", "bw read".
+static void op_of(const json_t *root, char text[static VERSUS_OP_BYTES]) {
+	bool load = strcmp(text_of(root, "command"), "bw") == 0;
+
+	snprintf(text, VERSUS_OP_BYTES, "%s%s", load ? "bw " : "", text_of(root, "op"));
 }
 
 // The first file says which operation and sizes all are to be of.
 static void begin(const json_t *root, struct versus_values *values) {
 	const json_t *results = json_object_get(root, "results");
 
-	snprintf(values->op, sizeof(values->op), "%s", op_of(root));
+	op_of(root, values->op);
 	values->size_count = (uint32_t)json_array_size(results);
 	for (uint32_t n = 0; n < values->size_count; n++)
 		values->sizes[n] = size_of(json_array_get(results, n));
@@ -47,12 +60,18 @@ static int take_results(
 	const json_t *root,
 	int side,
 	uint32_t place,
+	bool any_op,
 	struct versus_values *values,
 	struct lab_why *why
 ) {
 	const json_t *results = json_object_get(root, "results");
+	char op[VERSUS_OP_BYTES];
 
-	if (strcmp(values->op, op_of(root)) != 0 || json_array_size(results) != values->size_count)
+	if (!json_is_array(results))
+		return lab_fail(why, -EINVAL, "is no run of lat or bw");
+	op_of(root, op);
+	if ((strcmp(values->op, op) != 0 && !any_op) ||
+	    json_array_size(results) != values->size_count)
 		return lab_fail(why, -EINVAL, "is not of the operation and sizes of the first one");
 	for (uint32_t size = 0; size < values->size_count; size++) {
 		const json_t *result = json_array_get(results, size);
@@ -85,7 +104,7 @@ static int take_file(
 		return err;
 	if (side == 0 && place == 0)
 		begin(root, values);
-	err = take_results(root, side, place, values, &inner);
+	err = take_results(root, side, place, versus->ops_may_differ, values, &inner);
 	json_decref(root);
 	return err == 0 ? 0 : lab_fail(why, err, "%s %s", path, inner.text);
 }

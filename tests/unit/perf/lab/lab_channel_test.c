@@ -77,11 +77,11 @@ static void what_is_no_message_is_refused_and_named(void **state) {
 		const char *says;
 	} rows[] = {
 		{0x20544547, 1, 1, 0, -EBADMSG, "is no tocsin-perf"}, // "GET "
-		{CHANNEL_MAGIC, 2, 1, 0, -EPROTO,
-		 "speaks version 2 of this connection, we speak 1"},
-		{CHANNEL_MAGIC, 1, CHANNEL_KIND_COUNT, 0, -EBADMSG, "which is none"},
-		{CHANNEL_MAGIC, 1, 1, CHANNEL_BYTES_MAX + 1, -EBADMSG, "8193 bytes"},
-		{CHANNEL_MAGIC, 1, 1, UINT32_MAX, -EBADMSG, "4294967295 bytes"},
+		{CHANNEL_MAGIC, CHANNEL_VERSION + 1, 1, 0, -EPROTO,
+		 "speaks version 3 of this connection, we speak 2"},
+		{CHANNEL_MAGIC, CHANNEL_VERSION, CHANNEL_KIND_COUNT, 0, -EBADMSG, "which is none"},
+		{CHANNEL_MAGIC, CHANNEL_VERSION, 1, CHANNEL_BYTES_MAX + 1, -EBADMSG, "8193 bytes"},
+		{CHANNEL_MAGIC, CHANNEL_VERSION, 1, UINT32_MAX, -EBADMSG, "4294967295 bytes"},
 	};
 
 	(void)state;

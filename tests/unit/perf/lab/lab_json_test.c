@@ -205,9 +205,33 @@ static void one_changed_number_is_named(void **state) {
 		else
 			assert_true(strlen(why.text) > strlen("/tmp/"));
 		figures += figure;
-		step = figure ? 3 : 101; // some of them
+		step = figure ? 3 : 23; // some of them
 	}
 	assert_true(figures > 10);
+	json_decref(root);
+}
+
+static void rates_follow_from_windows(void **state) {
+	struct lab_run *run = make_run(1000, false);
+	struct lab_why why;
+	json_t *root, *rates;
+	double mean;
+
+	(void)state;
+	run->plan.command = PLAN_BW;
+	run->results[0].window_messages = 25;
+	run->results[0].peer_messages = 3000;
+	run->results[0].peer_ns = 1500000000;
+	assert_int_equal(run_to_json(run, &root), 0);
+	release(run);
+	assert_int_equal(verify(root, &why), 0);
+	rates = json_object_get(json_array_get(json_object_get(root, "results"), 0), "rates");
+	mean = json_real_value(json_object_get(rates, "mean_per_s"));
+	assert_true(mean > 12499.9 && mean < 12500.1); // 1000 windows of 25 in 2 s
+	assert_true(json_real_value(json_object_get(rates, "peer_per_s")) == 2000);
+	json_object_set_new(rates, "worst_per_s", json_real(1));
+	assert_int_equal(verify(root, &why), -EUCLEAN);
+	assert_non_null(strstr(why.text, "results[0].rates.worst_per_s is"));
 	json_decref(root);
 }
 
@@ -274,6 +298,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_file_as_it_was_written_is_verified),
 		cmocka_unit_test(one_changed_number_is_named),
+		cmocka_unit_test(rates_follow_from_windows),
 		cmocka_unit_test(a_changed_word_is_named_by_its_part),
 		cmocka_unit_test(a_file_of_another_schema_or_of_none_is_refused),
 		cmocka_unit_test(a_hostile_file_is_refused),

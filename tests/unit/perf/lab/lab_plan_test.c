@@ -40,13 +40,45 @@ static void plans_that_contradict_themselves_are_refused(void **state) {
 		  .policy = IDLE_EVENT},
 		 "write-imm"},
 	};
+	static const struct {
+		enum plan_command command;
+		uint32_t depth, pairs;
+		bool both_ways;
+		uint64_t gap_ns;
+		const char *says;
+	} loads[] = {
+		{PLAN_LAT, 2, 1, false, 0, "--depth"},
+		{PLAN_LAT, 1, 2, false, 0, "--queue-pairs"},
+		{PLAN_LAT, 1, 1, true, 0, "--bidirectional"},
+		{PLAN_BW, 0, 1, false, 0, "1 to 4096"},
+		{PLAN_BW, PLAN_DEPTH_MAX + 1, 1, false, 0, "1 to 4096"},
+		{PLAN_BW, 1, 0, false, 0, "1 to 64"},
+		{PLAN_BW, 1, PLAN_PAIRS_MAX + 1, false, 0, "1 to 64"},
+		{PLAN_BW, PLAN_DEPTH_MAX, PLAN_PAIRS_MAX, false, 0, "at most 65536"},
+		{PLAN_BW, UINT32_MAX, UINT32_MAX, false, 0, "1 to 4096"},
+		{PLAN_BW, 64, 1, false, 5, "--gap"},
+	};
 
 	(void)state;
 	for (size_t n = 0; n < sizeof(wrong) / sizeof(wrong[0]); n++) {
 		struct lab_why why = {.text = ""};
+		struct plan plan = wrong[n].plan;
 
-		assert_int_equal(plan_check(&wrong[n].plan, &why), -EINVAL);
+		plan.depth = plan.pairs = plan.run = plan.runs = 1;
+		assert_int_equal(plan_check(&plan, &why), -EINVAL);
 		assert_non_null(strstr(why.text, wrong[n].says));
+	}
+	for (size_t n = 0; n < sizeof(loads) / sizeof(loads[0]); n++) {
+		struct plan plan = plan_default;
+		struct lab_why why = {.text = ""};
+
+		plan.command = loads[n].command;
+		plan.depth = loads[n].depth;
+		plan.pairs = loads[n].pairs;
+		plan.both_ways = loads[n].both_ways;
+		plan.gap_ns = loads[n].gap_ns;
+		assert_int_equal(plan_check(&plan, &why), -EINVAL);
+		assert_non_null(strstr(why.text, loads[n].says));
 	}
 }
 
@@ -113,6 +145,10 @@ static void a_plan_is_read_as_it_was_written(void **state) {
 	plan.sizes[1] = 4096;
 	plan.sizes[2] = PLAN_SIZE_BYTES_MAX;
 	plan.seed = UINT64_MAX;
+	plan.command = PLAN_BW;
+	plan.depth = 77;
+	plan.pairs = PLAN_PAIRS_MAX;
+	plan.both_ways = true;
 	used = encode(&plan, bytes, sizeof(bytes));
 	wire_reader_init(&reader, bytes, used);
 	plan_decode(&reader, &read);
@@ -120,10 +156,13 @@ static void a_plan_is_read_as_it_was_written(void **state) {
 	assert_int_equal(encode(&read, again, sizeof(again)), used);
 	assert_memory_equal(bytes, again, used);
 	assert_int_equal(read.sizes[2], PLAN_SIZE_BYTES_MAX);
+	assert_int_equal(read.depth, 77);
+	assert_true(read.both_ways);
 }
 
 static void bytes_that_are_no_plan_are_refused(void **state) {
-	static const size_t places[] = {0, 1, 2, 10, 18, 26}; // names, then the top of each number
+	static const size_t places[] = {0,  1,	2, 3,
+					11, 19, 27}; // names, then the top of each number
 	uint8_t bytes[512], wrong[512];
 	struct wire_reader reader;
 	struct plan read;

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Measures floors: one thread for what one processor does, two for what takes two.
+#include "floor.h"
+
+#include <lib/cpu_set.h>
+#include <lib/error.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define CACHE_LINE 64
+#define MESSAGE_BYTES 64
+#define TURNS_MAX 20000000u // some seconds
+
+// Two threads on two processors; the line alone in its own.
+struct duel {
+	const struct floor_config *config;
+	struct run_record *record;
+	enum floor_kind kind;
+	struct clock clock;
+	uint32_t cpus[2];
+	int fds[2]; // of the asker, of the answerer
+	int err;
+	_Alignas(CACHE_LINE) _Atomic uint32_t line;
+	_Alignas(CACHE_LINE) _Atomic bool over;
+};
+
+static const struct {
+	const char *key, *words;
+	uint32_t batch;
+	bool alone; // one thread
+} floors[FLOOR_KIND_COUNT] = {
+	[FLOOR_CLOCK] = {"clock", "a reading of the worker's clock", 1000, true},
+	[FLOOR_SYSTEM_CALL] = {"system_call", "a system call that does nothing", 200, true},
+	[FLOOR_CACHE_LINE] = {"cache_line", "a cache line from processor to processor", 200, false},
+	[FLOOR_WAKE_UP] = {"wake_up", "waking a thread on another processor", 2, false},
+	[FLOOR_UDP] = {"udp", "a round trip by UDP, both ends spinning", 1, false},
+};
+
+const char *floor_key(enum floor_kind kind) {
+	return floors[kind].key;
+}
+
+const char *floor_words(enum floor_kind kind) {
+	return floors[kind].words;
+}
+
+uint32_t floor_batch(enum floor_kind kind) {
+	return floors[kind].batch;
+}
+
+static void pin(uint32_t cpu) {
+	struct cpu_set one = {{0}};
+
+	cpu_set_add(&one, cpu);
+	(void)cpu_set_bind_thread(&one);
+}
+
+static void spin_until(struct duel *duel, uint32_t wanted) {
+	// Acquire pairs with the release of the other side's store.
+	while (atomic_load_explicit(&duel->line, memory_order_acquire) != wanted &&
+	       !atomic_load_explicit(&duel->over, memory_order_relaxed))
+		__builtin_ia32_pause();
+}
+
+// Each even number is answered by the odd one behind it.
+static void ask_line(struct duel *duel) {
+	for (uint32_t n = 0; n < floors[FLOOR_CACHE_LINE].batch / 2; n++) {
+		uint32_t number = atomic_load_explicit(&duel->line, memory_order_relaxed) + 1;
+
+		atomic_store_explicit(&duel->line, number, memory_order_release);
+		spin_until(duel, number + 1);
+	}
+}
+
+static void answer_line(struct duel *duel) {
+	uint32_t number = 1;
+
+	while (!atomic_load_explicit(&duel->over, memory_order_relaxed)) {
+		spin_until(duel, number);
+		atomic_store_explicit(&duel->line, number + 1, memory_order_release);
+		number += 2;
+	}
+}
+
+static bool wake(int fd) {
+	uint64_t one = 1;
+
+	return write(fd, &one, sizeof(one)) == sizeof(one);
+}
+
+static bool sleep_until_woken(int fd) {
+	uint64_t count;
+
+	return read(fd, &count, sizeof(count)) == sizeof(count);
+}
+
+static void answer_wake(struct duel *duel) {
+	while (sleep_until_woken(duel->fds[1]) &&
+	       !atomic_load_explicit(&duel->over, memory_order_relaxed) && wake(duel->fds[0]))
+		;
+}
+
+static bool spin_receive(struct duel *duel, int fd) {
+	char message[MESSAGE_BYTES];
+	ssize_t length;
+
+	for (uint32_t turns = 0; turns < TURNS_MAX; turns++) {
+		length = recv(fd, message, sizeof(message), MSG_DONTWAIT);
+		if (length >= 0 || errno != EAGAIN ||
+		    atomic_load_explicit(&duel->over, memory_order_relaxed))
+			return length > 0;
+	}
+	return false; // it was lost
+}
+
+static void answer_udp(struct duel *duel) {
+	static const char message[MESSAGE_BYTES];
+
+	while (spin_receive(duel, duel->fds[1]) &&
+	       send(duel->fds[1], message, sizeof(message), 0) > 0)
+		;
+}
+
+static void *answer(void *arg) {
+	struct duel *duel = arg;
+
+	pin(duel->cpus[1]);
+	if (duel->kind == FLOOR_CACHE_LINE)
+		answer_line(duel);
+	else if (duel->kind == FLOOR_WAKE_UP)
+		answer_wake(duel);
+	else
+		answer_udp(duel);
+	return NULL;
+}
+
+// One sample.
+static bool ask(struct duel *duel) {
+	static const char message[MESSAGE_BYTES];
+
+	switch (duel->kind) {
+	case FLOOR_CLOCK:
+		for (uint32_t n = 0; n < floors[FLOOR_CLOCK].batch; n++)
+			(void)clock_now_ns(&duel->clock);
+		return true;
+	case FLOOR_SYSTEM_CALL:
+		for (uint32_t n = 0; n < floors[FLOOR_SYSTEM_CALL].batch; n++)
+			(void)syscall(SYS_getppid);
+		return true;
+	case FLOOR_CACHE_LINE:
+		ask_line(duel);
+		return true;
+	case FLOOR_WAKE_UP:
+		return wake(duel->fds[1]) && sleep_until_woken(duel->fds[0]);
+	default:
+		return send(duel->fds[0], message, sizeof(message), 0) > 0 &&
+		       spin_receive(duel, duel->fds[0]);
+	}
+}
+
+static void *ask_all(void *arg) {
+	struct duel *duel = arg;
+	uint64_t begin_ns, end_ns;
+
+	pin(duel->cpus[0]);
+	begin_ns = clock_now_ns(&duel->clock);
+	for (uint32_t n = 0; n < duel->config->samples; n++) {
+		uint64_t start_ns = clock_now_ns(&duel->clock);
+
+		if (!ask(duel)) {
+			duel->err = -EIO;
+			break;
+		}
+		end_ns = clock_now_ns(&duel->clock);
+		run_record_add(duel->record, end_ns - start_ns);
+		if (end_ns - begin_ns > duel->config->limit_ns)
+			break;
+	}
+	atomic_store_explicit(&duel->over, true, memory_order_relaxed);
+	if (duel->kind == FLOOR_WAKE_UP)
+		(void)wake(duel->fds[1]); // the answerer sleeps until it hears of it
+	return NULL;
+}
+
+static int connect_both(int fds[2]) {
+	struct sockaddr_in addresses[2];
+	socklen_t length = sizeof(addresses[0]);
+
+	for (int n = 0; n < 2; n++) {
+		addresses[n] = (struct sockaddr_in
+		){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+		fds[n] = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+		if (fds[n] < 0 ||
+		    bind(fds[n], (struct sockaddr *)&addresses[n], sizeof(addresses[n])) != 0 ||
+		    getsockname(fds[n], (struct sockaddr *)&addresses[n], &length) != 0)
+			return neg_errno();
+	}
+	for (int n = 0; n < 2; n++) {
+		if (connect(fds[n], (struct sockaddr *)&addresses[1 - n], length) != 0)
+			return neg_errno();
+	}
+	return 0;
+}
+
+static int open_fds(struct duel *duel) {
+	if (duel->kind == FLOOR_UDP)
+		return connect_both(duel->fds);
+	for (int n = 0; duel->kind == FLOOR_WAKE_UP && n < 2; n++) {
+		duel->fds[n] = eventfd(0, EFD_CLOEXEC);
+		if (duel->fds[n] < 0)
+			return neg_errno();
+	}
+	return 0;
+}
+
+// The last two of those allowed: processor 0 serves the most interrupts.
+static int choose_cpus(struct duel *duel, struct lab_why *why) {
+	struct cpu_set allowed;
+	uint32_t count, cpu;
+	int err = cpu_set_get_allowed(&allowed);
+
+	if (err != 0)
+		return lab_fail(why, err, "no processor: %s", strerrordesc_np(-err));
+	count = cpu_set_count(&allowed);
+	if (count < 2 && !floors[duel->kind].alone)
+		return lab_fail(why, -EOPNOTSUPP, "this process may use one processor only");
+	cpu = cpu_set_next(&allowed, 0);
+	for (uint32_t n = 0; n < count; n++) {
+		duel->cpus[1] = duel->cpus[0];
+		duel->cpus[0] = cpu;
+		cpu = cpu_set_next(&allowed, cpu + 1);
+	}
+	return 0;
+}
+
+static int play(struct duel *duel) {
+	pthread_t asker, answerer;
+	bool alone = floors[duel->kind].alone;
+	int err = 0;
+
+	if (!alone)
+		err = pthread_create(&answerer, NULL, answer, duel);
+	if (err != 0)
+		return -err;
+	err = pthread_create(&asker, NULL, ask_all, duel);
+	if (err == 0)
+		pthread_join(asker, NULL);
+	else
+		atomic_store_explicit(&duel->over, true, memory_order_relaxed);
+	if (err != 0 && duel->kind == FLOOR_WAKE_UP)
+		(void)wake(duel->fds[1]);
+	if (!alone)
+		pthread_join(answerer, NULL);
+	return err == 0 ? duel->err : -err;
+}
+
+int floor_measure(
+	enum floor_kind kind,
+	const struct floor_config *config,
+	struct run_record *record,
+	struct lab_why *why
+) {
+	struct duel duel = {
+		.config = config,
+		.record = record,
+		.kind = kind,
+		.fds = {-1, -1},
+	};
+	int err = choose_cpus(&duel, why);
+
+	if (err != 0)
+		return err;
+	clock_init_kept(&duel.clock);
+	err = open_fds(&duel);
+	if (err == 0)
+		err = play(&duel);
+	for (int n = 0; n < 2; n++) {
+		if (duel.fds[n] >= 0)
+			close(duel.fds[n]);
+	}
+	return err == 0 ? 0
+			: lab_fail(why, err, "%s: %s", floors[kind].words, strerrordesc_np(-err));
+}

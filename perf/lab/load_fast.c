@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a load does in a worker's turn. Hot: no memory is taken, nothing waits.
+#include "load.h"
+#include "player.h"
+
+static uint64_t since(uint64_t from_ns, uint64_t to_ns) {
+	return to_ns > from_ns ? to_ns - from_ns : 0;
+}
+
+static void submit(struct player *player, struct op *op) {
+	struct op *ops[1] = {op};
+
+	player->load.under_way++;
+	lane_submit(player->way.lane, ops, 1);
+}
+
+static bool is_over(const struct player *player, uint64_t now_ns) {
+	const struct player_stretch *stretch = &player->stretch;
+
+	return player->stopping || player->kept >= stretch->count ||
+	       (player->first_ns > 0 && since(player->first_ns, now_ns) >= stretch->last_ns);
+}
+
+static void end_window(struct player *player, uint64_t end_ns) {
+	const struct player_stretch *stretch = &player->stretch;
+	uint64_t took_ns = since(player->start_ns, end_ns);
+
+	if (stretch->raw != NULL)
+		stretch->raw[player->kept] = took_ns;
+	else if (stretch->times != NULL)
+		run_record_add(stretch->times, took_ns);
+	player->kept++;
+	player->took_ns = since(player->first_ns, end_ns);
+	player->start_ns = end_ns;
+	player->load.in_window = 0;
+	player->ended |= is_over(player, end_ns);
+}
+
+// One more message is through. A window begins with the end of the last one that is in none.
+static void count_message(struct player *player, uint64_t end_ns) {
+	struct load *load = &player->load;
+
+	load->messages++;
+	if (load->lead > 0) {
+		if (--load->lead == 0)
+			player->first_ns = player->start_ns = end_ns;
+		return;
+	}
+	if (++load->in_window >= player->stretch.window_messages && !player->ended)
+		end_window(player, end_ns);
+}
+
+static void fail(struct player *player, const struct op *op) {
+	if (!player->playing)
+		return;
+	if (!player->failed) {
+		player->outcome = op->outcome;
+		player->cause = op->cause;
+	}
+	player->failed = true;
+	player->ended = true;
+}
+
+// From the lane's step, as all that follow on operations.
+static void on_sent(struct op *op) {
+	struct player *player = op->ctx;
+
+	player->load.under_way--;
+	if (op->outcome != OP_OK) {
+		fail(player, op);
+		return;
+	}
+	count_message(player, op->done_ns);
+	if (!player->ended && !player->stopping)
+		submit(player, op);
+}
+
+// Posted anew between stretches, too: the peer may send when we do not.
+static void on_received(struct op *op) {
+	struct player *player = op->ctx;
+	struct op *ops[1] = {op};
+
+	if (op->outcome != OP_OK) {
+		fail(player, op);
+		return;
+	}
+	lane_submit(player->way.lane, ops, 1);
+}
+
+static struct op op_of(struct player *player, const struct load_pair *pair, enum op_kind kind) {
+	const struct player_way *way = &player->way;
+	bool goes_out = kind == OP_WRITE || kind == OP_SEND || kind == OP_WRITE_IMM;
+
+	return (struct op){
+		.kind = kind,
+		.pair = pair->slot,
+		.generation = pair->generation,
+		.solicited = true,
+		.view = goes_out ? way->out : way->in,
+		.remote_address = way->remote_address,
+		.remote_length = player->size,
+		.remote_key = way->remote_key,
+		.deadline_ns = IDLE_NEVER,
+		.done = kind == OP_RECEIVE ? on_received : on_sent,
+		.ctx = player,
+	};
+}
+
+static void post_receives(struct player *player) {
+	struct load *load = &player->load;
+
+	for (uint32_t n = 0; n < load->pair_count * load->receive_count; n++) {
+		struct op *op = &load->receives[n], *ops[1] = {op};
+
+		*op = op_of(player, &load->pairs[n % load->pair_count], OP_RECEIVE);
+		lane_submit(player->way.lane, ops, 1);
+	}
+	load->receives_posted = true;
+}
+
+static void begin_sending(struct player *player) {
+	struct load *load = &player->load;
+
+	load->lead = (uint64_t)load->pair_count * load->depth;
+	for (uint32_t n = 0; n < load->pair_count * load->depth; n++) {
+		struct op *op = &load->ops[n];
+
+		*op = op_of(player, &load->pairs[n % load->pair_count], player->kind);
+		op->view.length = player->size;
+		submit(player, op);
+	}
+}
+
+void load_begin_stretch(struct player *player) {
+	struct load *load = &player->load;
+
+	player->first_ns = player->start_ns = 0;
+	load->in_window = 0;
+	if (!load->receives_posted)
+		post_receives(player);
+	if (load->sends)
+		begin_sending(player);
+}
+
+bool load_step(struct player *player, const struct idle_found *found) {
+	const struct load *load = &player->load;
+
+	atomic_store_explicit(&player->played, load->messages, memory_order_relaxed);
+	player->ended |= load->sends ? is_over(player, found->now_ns) : player->stopping;
+	return player->ended && load->under_way == 0;
+}

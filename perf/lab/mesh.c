@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A matrix: memory, rounds, the figures of a cell.
+#include "mesh.h"
+
+#include <lib/must.h>
+
+#include <errno.h>
+#include <quantile.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEVEL 0.95
+
+const uint32_t mesh_per_million[MESH_QUANTILES] = {500000, 900000, 990000};
+
+int mesh_create(const struct plan *plan, uint32_t count, struct mesh *ret_mesh) {
+	struct mesh mesh = {.plan = *plan, .count = count};
+
+	must(count >= 2 && count <= MESH_NODES_MAX);
+	mesh.nodes = calloc(count, sizeof(*mesh.nodes));
+	mesh.cells = calloc((size_t)count * count, sizeof(*mesh.cells));
+	if (mesh.nodes == NULL || mesh.cells == NULL) {
+		mesh_release(&mesh);
+		return -ENOMEM;
+	}
+	*ret_mesh = mesh;
+	return 0;
+}
+
+void mesh_release(struct mesh *mesh) {
+	for (size_t n = 0; mesh->cells != NULL && n < (size_t)mesh->count * mesh->count; n++)
+		histogram_destroy(mesh->cells[n].kept);
+	free(mesh->cells);
+	free(mesh->nodes);
+	mesh->cells = NULL;
+	mesh->nodes = NULL;
+}
+
+bool mesh_is_shared_host(const struct mesh *mesh) {
+	for (uint32_t one = 0; one < mesh->count; one++) {
+		for (uint32_t other = 0; other < one; other++) {
+			if (mesh->nodes[one].joined && mesh->nodes[other].joined &&
+			    strcmp(mesh->nodes[one].host, mesh->nodes[other].host) == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+int mesh_histogram_create(struct histogram **ret_kept) {
+	const struct histogram_shape shape = {
+		.value_min = 1,
+		.value_max = HISTOGRAM_VALUE_MAX,
+		.precision_bits = 7,
+		.counter_bits = 64,
+	};
+
+	return histogram_create(&shape, ret_kept);
+}
+
+static uint64_t value_at(const struct histogram *kept, uint64_t rank) {
+	struct histogram_span span = {.lowest = 0};
+
+	must(histogram_at_rank(kept, rank, &span) == 0);
+	return span.lowest + (span.highest - span.lowest) / 2;
+}
+
+static void compute_quantile(struct mesh_cell *cell, uint32_t place) {
+	struct mesh_quantile *quantile = &cell->quantiles[place];
+	uint64_t share = cell->count * mesh_per_million[place];
+	uint64_t rank = (share + QUANTILE_ONE - 1) / QUANTILE_ONE;
+	double effective = (double)cell->count / cell->taus[place];
+	struct quantile_ranks ranks;
+
+	*quantile = (struct mesh_quantile){.known = false};
+	effective = effective >= 1 ? effective : 1;
+	if (quantile_interval(cell->count, effective, mesh_per_million[place], LEVEL, &ranks) != 0)
+		return;
+	*quantile = (struct mesh_quantile){
+		.known = true,
+		.value_ns = value_at(cell->kept, rank),
+		.low_ns = value_at(cell->kept, ranks.low),
+		.high_ns = value_at(cell->kept, ranks.high),
+	};
+}
+
+void mesh_cell_compute(struct mesh_cell *cell) {
+	struct histogram_summary all;
+
+	histogram_summarize(cell->kept, &all);
+	cell->count = all.count;
+	cell->measured = all.count > 0;
+	cell->min_ns = all.min;
+	cell->max_ns = all.max;
+	for (uint32_t n = 0; n < MESH_QUANTILES && cell->measured; n++)
+		compute_quantile(cell, n);
+}
+
+uint32_t mesh_rounds(uint32_t count) {
+	return count % 2 == 0 ? count - 1 : count;
+}
+
+// The circle: process `last` stands still, the others go round; those opposite meet. Of an odd
+// number nobody stands still, and whoever is opposite to that place rests.
+uint32_t mesh_round(uint32_t count, uint32_t round, struct mesh_pair *ret_pairs) {
+	uint32_t circle = mesh_rounds(count), pairs = 0;
+
+	if (count % 2 == 0)
+		ret_pairs[pairs++] = (struct mesh_pair){round % circle, count - 1};
+	for (uint32_t step = 1; step <= (circle - 1) / 2; step++)
+		ret_pairs[pairs++] = (struct mesh_pair
+		){(round + step) % circle, (round + circle - step) % circle};
+	return pairs;
+}

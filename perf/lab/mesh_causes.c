@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What stands out of a matrix, and what it has in common.
+//
+// A cell stands out if its median is more than a quarter above the median of all, and the interval
+// of its median lies above it altogether. Then causes are looked for, largest first: a process (its
+// row and column), a row or a column alone, a block between racks or inside of one, devices of one
+// name. A cause holds if three quarters of what it could explain and no cause before it did stand
+// out. What it explains is taken away before the next.
+#include "mesh.h"
+
+#include <errno.h>
+#include <math.h>
+#include <ranks.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ABOVE 1.25
+#define SHARE 0.75
+#define CELLS_LEAST 3 // of a cause that is more than one pair
+
+// Of a cell.
+enum state { USUAL, OUT, EXPLAINED };
+
+struct search {
+	const struct mesh *mesh;
+	struct mesh_summary *summary;
+	uint8_t *states; // enum state of each cell
+	double *medians; // scratch
+	double median;
+};
+
+// Which cells a cause could explain.
+struct group {
+	enum mesh_cause_kind kind;
+	uint32_t one, other;
+};
+
+const char *mesh_cause_name(enum mesh_cause_kind kind) {
+	static const char *const names[MESH_CAUSE_KIND_COUNT] = {
+		[MESH_NODE] = "node",  [MESH_SOURCE] = "source", [MESH_TARGET] = "target",
+		[MESH_RACK] = "racks", [MESH_INSIDE] = "rack",	 [MESH_RAIL] = "rail",
+		[MESH_PAIR] = "pair",
+	};
+
+	return names[kind];
+}
+
+static bool same_rack(const struct mesh *mesh, uint32_t one, uint32_t other) {
+	return mesh->nodes[one].rack[0] != '\0' &&
+	       strcmp(mesh->nodes[one].rack, mesh->nodes[other].rack) == 0;
+}
+
+static bool same_device(const struct mesh *mesh, uint32_t one, uint32_t other) {
+	return strcmp(mesh->nodes[one].device, mesh->nodes[other].device) == 0;
+}
+
+static bool covers(const struct mesh *mesh, const struct group *group, uint32_t from, uint32_t to) {
+	switch (group->kind) {
+	case MESH_NODE:
+		return from == group->one || to == group->one;
+	case MESH_SOURCE:
+		return from == group->one;
+	case MESH_TARGET:
+		return to == group->one;
+	case MESH_RACK:
+		return (same_rack(mesh, from, group->one) && same_rack(mesh, to, group->other)) ||
+		       (same_rack(mesh, from, group->other) && same_rack(mesh, to, group->one));
+	case MESH_INSIDE:
+		return same_rack(mesh, from, group->one) && same_rack(mesh, to, group->one);
+	case MESH_RAIL:
+		return same_device(mesh, from, group->one) || same_device(mesh, to, group->one);
+	default:
+		return from == group->one && to == group->other;
+	}
+}
+
+static bool is_known(const struct mesh_cell *cell) {
+	return cell->measured && cell->quantiles[0].known;
+}
+
+// How many of the cells that a group covers are known, and stand out.
+static void
+count_group(const struct search *search, const struct group *group, struct mesh_cause *cause) {
+	const struct mesh *mesh = search->mesh;
+	uint32_t medians = 0;
+
+	*cause = (struct mesh_cause){.kind = group->kind, .one = group->one, .other = group->other};
+	for (uint32_t from = 0; from < mesh->count; from++) {
+		for (uint32_t to = 0; to < mesh->count; to++) {
+			const struct mesh_cell *cell = mesh_cell(mesh, from, to);
+
+			uint8_t state = search->states[(size_t)from * mesh->count + to];
+
+			if (from == to || !is_known(cell) || state == EXPLAINED ||
+			    !covers(mesh, group, from, to))
+				continue;
+			cause->of++;
+			if (state != OUT)
+				continue;
+			search->medians[medians++] = (double)cell->quantiles[0].value_ns;
+		}
+	}
+	cause->cells = medians;
+	if (medians == 0)
+		return;
+	qsort(search->medians, medians, sizeof(search->medians[0]), doubles_compare);
+	cause->ratio = search->medians[medians / 2] / search->median;
+}
+
+// More cells first; of as many the one whose group is filled better.
+static bool is_better(const struct mesh_cause *cause, const struct mesh_cause *best) {
+	if (cause->cells != best->cells)
+		return cause->cells > best->cells;
+	return (uint64_t)cause->cells * best->of > (uint64_t)best->cells * cause->of;
+}
+
+static void
+try_group(const struct search *search, const struct group *group, struct mesh_cause *best) {
+	struct mesh_cause cause;
+
+	count_group(search, group, &cause);
+	if (cause.cells >= CELLS_LEAST && cause.cells >= SHARE * cause.of &&
+	    is_better(&cause, best))
+		*best = cause;
+}
+
+static bool is_first_of_rack(const struct mesh *mesh, uint32_t place) {
+	if (mesh->nodes[place].rack[0] == '\0')
+		return false;
+	for (uint32_t n = 0; n < place; n++) {
+		if (same_rack(mesh, n, place))
+			return false;
+	}
+	return true;
+}
+
+static bool is_first_of_device(const struct mesh *mesh, uint32_t place) {
+	for (uint32_t n = 0; n < place; n++) {
+		if (same_device(mesh, n, place))
+			return false;
+	}
+	return true;
+}
+
+static bool has_several_devices(const struct mesh *mesh) {
+	for (uint32_t n = 1; n < mesh->count; n++) {
+		if (!same_device(mesh, n, 0))
+			return true;
+	}
+	return false;
+}
+
+static void try_racks(const struct search *search, struct mesh_cause *best) {
+	const struct mesh *mesh = search->mesh;
+
+	for (uint32_t one = 0; one < mesh->count; one++) {
+		if (!is_first_of_rack(mesh, one))
+			continue;
+		try_group(search, &(struct group){MESH_INSIDE, one, one}, best);
+		for (uint32_t other = 0; other < one; other++) {
+			if (is_first_of_rack(mesh, other))
+				try_group(search, &(struct group){MESH_RACK, other, one}, best);
+		}
+	}
+}
+
+// None: no cells. Two processes have one row and one column, which tell nothing of either.
+static struct mesh_cause find_best(const struct search *search) {
+	const struct mesh *mesh = search->mesh;
+	struct mesh_cause best = {.cells = 0, .of = 1};
+
+	try_racks(search, &best);
+	for (uint32_t one = 0; mesh->count > 2 && one < mesh->count; one++) {
+		try_group(search, &(struct group){MESH_NODE, one, one}, &best);
+		try_group(search, &(struct group){MESH_SOURCE, one, one}, &best);
+		try_group(search, &(struct group){MESH_TARGET, one, one}, &best);
+	}
+	for (uint32_t one = 0; has_several_devices(mesh) && one < mesh->count; one++) {
+		if (is_first_of_device(mesh, one))
+			try_group(search, &(struct group){MESH_RAIL, one, one}, &best);
+	}
+	return best;
+}
+
+static void take_away(const struct search *search, const struct mesh_cause *cause) {
+	const struct group group = {cause->kind, cause->one, cause->other};
+	uint32_t count = search->mesh->count;
+
+	for (uint32_t from = 0; from < count; from++) {
+		for (uint32_t to = 0; to < count; to++) {
+			if (covers(search->mesh, &group, from, to))
+				search->states[(size_t)from * count + to] = EXPLAINED;
+		}
+	}
+}
+
+static void add_cause(const struct search *search, const struct mesh_cause *cause) {
+	struct mesh_summary *summary = search->summary;
+
+	if (summary->cause_count < MESH_CAUSES_MAX)
+		summary->causes[summary->cause_count++] = *cause;
+	else
+		summary->unexplained += cause->cells;
+	take_away(search, cause);
+}
+
+static void add_pairs(const struct search *search) {
+	uint32_t count = search->mesh->count;
+
+	for (uint32_t from = 0; from < count; from++) {
+		for (uint32_t to = 0; to < count; to++) {
+			const struct group group = {MESH_PAIR, from, to};
+			struct mesh_cause cause;
+
+			if (search->states[(size_t)from * count + to] != OUT)
+				continue;
+			count_group(search, &group, &cause);
+			add_cause(search, &cause);
+		}
+	}
+}
+
+static void find_median(struct search *search) {
+	const struct mesh *mesh = search->mesh;
+	struct mesh_summary *summary = search->summary;
+	uint32_t known = 0;
+
+	for (size_t n = 0; n < (size_t)mesh->count * mesh->count; n++) {
+		const struct mesh_cell *cell = &mesh->cells[n];
+
+		summary->measured += cell->measured;
+		if (is_known(cell))
+			search->medians[known++] = (double)cell->quantiles[0].value_ns;
+	}
+	if (known == 0)
+		return;
+	qsort(search->medians, known, sizeof(search->medians[0]), doubles_compare);
+	search->median = search->medians[(known - 1) / 2];
+	summary->median_ns = (uint64_t)search->median;
+	summary->min_ns = (uint64_t)search->medians[0];
+	summary->max_ns = (uint64_t)search->medians[known - 1];
+}
+
+static void mark_outliers(const struct search *search) {
+	const struct mesh *mesh = search->mesh;
+
+	for (size_t n = 0; n < (size_t)mesh->count * mesh->count; n++) {
+		const struct mesh_cell *cell = &mesh->cells[n];
+
+		if (!is_known(cell) ||
+		    (double)cell->quantiles[0].value_ns <= ABOVE * search->median ||
+		    (double)cell->quantiles[0].low_ns <= search->median)
+			continue;
+		search->states[n] = OUT;
+		search->summary->outliers++;
+	}
+}
+
+int mesh_summarize(const struct mesh *mesh, struct mesh_summary *ret_summary) {
+	size_t cells = (size_t)mesh->count * mesh->count;
+	struct search search = {
+		.mesh = mesh,
+		.summary = ret_summary,
+		.states = calloc(cells, sizeof(*search.states)),
+		.medians = calloc(cells, sizeof(*search.medians)),
+	};
+	struct mesh_cause best;
+
+	memset(ret_summary, 0, sizeof(*ret_summary));
+	if (search.states != NULL && search.medians != NULL) {
+		ret_summary->wanted = mesh->count * (mesh->count - 1);
+		find_median(&search);
+		mark_outliers(&search);
+		for (best = find_best(&search); best.cells > 0; best = find_best(&search))
+			add_cause(&search, &best);
+		add_pairs(&search);
+	}
+	free(search.states);
+	free(search.medians);
+	return search.states != NULL && search.medians != NULL ? 0 : -ENOMEM;
+}
+
+static void
+say_what(const struct mesh *mesh, const struct mesh_cause *cause, char *text, size_t size) {
+	const struct mesh_node *one = &mesh->nodes[cause->one];
+	const struct mesh_node *other = &mesh->nodes[cause->other];
+
+	switch (cause->kind) {
+	case MESH_NODE:
+		snprintf(
+			text, size, "process %u (%.40s), from it and to it", cause->one, one->host
+		);
+		break;
+	case MESH_SOURCE:
+		snprintf(text, size, "process %u (%.40s), from it alone", cause->one, one->host);
+		break;
+	case MESH_TARGET:
+		snprintf(text, size, "process %u (%.40s), to it alone", cause->one, one->host);
+		break;
+	case MESH_RACK:
+		snprintf(text, size, "between racks %.30s and %.30s", one->rack, other->rack);
+		break;
+	case MESH_INSIDE:
+		snprintf(text, size, "inside of rack %.40s", one->rack);
+		break;
+	case MESH_RAIL:
+		snprintf(text, size, "devices named %.40s", one->device);
+		break;
+	default:
+		snprintf(
+			text, size, "from process %u (%.24s) to %u (%.24s)", cause->one, one->host,
+			cause->other, other->host
+		);
+	}
+}
+
+void mesh_cause_say(
+	const struct mesh *mesh, const struct mesh_cause *cause, char *text, size_t size
+) {
+	char what[128];
+
+	say_what(mesh, cause, what, sizeof(what));
+	if (cause->kind == MESH_PAIR)
+		snprintf(text, size, "%s: %.2f times the median", what, cause->ratio);
+	else
+		snprintf(
+			text, size, "%s: %u of %u, %.2f times the median", what, cause->cells,
+			cause->of, cause->ratio
+		);
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Leads a mesh or is a process of one.
+#include "mesh_main.h"
+
+#include "exit_status.h"
+#include "mesh_lead.h"
+#include "mesh_member.h"
+#include "mesh_output.h"
+#include "mesh_start.h"
+
+#include <lib/error.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PATIENCE_NS UINT64_C(60000000000)
+
+static int say(const struct lab_why *why) {
+	fprintf(stderr, "tocsin-perf: %s\n", why->text);
+	return EXIT_FAILED;
+}
+
+static struct mesh_member member_of(const struct options *options) {
+	return (struct mesh_member){
+		.patience_ns = PATIENCE_NS,
+		.device = options->session.device,
+		.settings = options->session.settings,
+		.signal_fd = options->session.signal_fd,
+	};
+}
+
+static bool is_standard_output(const char *path) {
+	return path != NULL && strcmp(path, "-") == 0;
+}
+
+// What was not measured is a failure of the command, whatever the rest says.
+static int show(const struct options *options, const struct mesh *mesh) {
+	struct mesh_summary summary;
+	struct lab_why why = {.text = ""};
+	int err = mesh_summarize(mesh, &summary);
+
+	if (err != 0)
+		err = lab_fail(&why, err, "no memory");
+	else if (!is_standard_output(options->json_path) && !is_standard_output(options->csv_path))
+		mesh_print(mesh, &summary);
+	if (err == 0 && options->json_path != NULL)
+		err = mesh_write_json(mesh, &summary, options->json_path, &why);
+	if (err == 0 && options->csv_path != NULL)
+		err = mesh_write_csv(mesh, options->csv_path, &why);
+	if (err != 0)
+		return say(&why);
+	return summary.measured == summary.wanted ? EXIT_DONE : EXIT_FAILED;
+}
+
+static int
+lead(const struct options *options, const struct channel_listener *listener, uint32_t count) {
+	const struct mesh_lead config = {
+		.listener = listener,
+		.at_once = options->mesh.at_once,
+		.patience_ns = PATIENCE_NS,
+		.signal_fd = options->session.signal_fd,
+	};
+	struct lab_why why = {.text = ""};
+	struct mesh mesh;
+	int status;
+
+	if (mesh_create(&options->session.plan, count, &mesh) != 0) {
+		(void)lab_fail(&why, -ENOMEM, "no memory");
+		return say(&why);
+	}
+	status = mesh_lead_run(&config, &mesh, &why) == 0 ? show(options, &mesh) : say(&why);
+	mesh_release(&mesh);
+	return status;
+}
+
+static int be_member(const struct mesh_member *member) {
+	struct lab_why why = {.text = ""};
+
+	return mesh_member_run(member, &why) == 0 ? EXIT_DONE : say(&why);
+}
+
+// A process beside the lead, which has an image of its own from here on.
+static pid_t start_member(const struct mesh_member *member, struct channel_listener *listener) {
+	pid_t parent = getpid(), pid = fork();
+
+	if (pid != 0)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	channel_listener_close(listener);
+	_exit(getppid() == parent ? be_member(member) : EXIT_FAILED);
+}
+
+static void await_members(uint32_t count) {
+	for (uint32_t n = 0; n < count; n++)
+		(void)waitpid(-1, NULL, 0);
+}
+
+static int run_local(const struct options *options) {
+	struct mesh_member member = member_of(options);
+	struct sock_addr loopback = {.family = SOCK_ADDR_V4, .address = {127, 0, 0, 1}};
+	struct channel_listener listener;
+	struct lab_why why = {.text = ""};
+	uint32_t started = 0;
+	int status = EXIT_DONE;
+
+	if (channel_listen(&loopback, &listener, &why) != 0)
+		return say(&why);
+	member.lead = listener.address;
+	member.count = options->mesh.local;
+	while (status == EXIT_DONE && started < member.count) {
+		member.rank = started;
+		if (start_member(&member, &listener) < 0) {
+			(void)lab_fail(&why, neg_errno(), "fork: %s", strerrordesc_np(errno));
+			status = say(&why);
+			break;
+		}
+		started++;
+	}
+	if (status == EXIT_DONE)
+		status = lead(options, &listener, member.count);
+	channel_listener_close(&listener);
+	await_members(started);
+	return status;
+}
+
+static int run_first(const struct options *options, struct mesh_member *member) {
+	struct channel_listener listener;
+	struct lab_why why = {.text = ""};
+	int status;
+
+	if (mesh_open_place(&options->mesh, &listener, &why) != 0)
+		return say(&why);
+	if (mesh_find_place(&options->mesh, member, &why) != 0)
+		status = say(&why);
+	else if (start_member(member, &listener) < 0)
+		status = EXIT_FAILED;
+	else
+		status = lead(options, &listener, member->count);
+	mesh_forget_place(&options->mesh, &listener);
+	await_members(1);
+	return status;
+}
+
+int mesh_main(const struct options *options) {
+	struct mesh_member member = member_of(options);
+	struct lab_why why = {.text = ""};
+
+	if (options->mesh.hosts != NULL)
+		return mesh_print_commands(
+			       &options->mesh, options->runs.argc, options->runs.argv, &why
+		       ) == 0
+			       ? EXIT_DONE
+			       : say(&why);
+	if (options->mesh.local > 0)
+		return run_local(options);
+	if (mesh_find_rank(&options->mesh, &member, &why) != 0)
+		return say(&why) == EXIT_FAILED ? EXIT_USAGE : EXIT_FAILED;
+	if (member.rank == 0)
+		return run_first(options, &member);
+	if (mesh_find_place(&options->mesh, &member, &why) != 0)
+		return say(&why);
+	return be_member(&member);
+}

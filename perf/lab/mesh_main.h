@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The command mesh, from its options to its exit status.
+#pragma once
+
+#include "options.h"
+
+int mesh_main(const struct options *options);

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Joins the lead, measures what it orders, hands over what came of it.
+#include "mesh_member.h"
+
+#include "device.h"
+#include "session.h"
+
+#include <lib/clock.h>
+#include <lib/cpu_set.h>
+#include <lib/error.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FRAME_NS UINT64_C(10000000000) // for a frame that has begun
+#define CLIENT_NS UINT64_C(20000000000)
+#define AGAIN_PAUSE_NS 20000000
+
+struct present {
+	const struct mesh_member *member;
+	struct channel lead;
+	struct channel child; // of the measurement; fd -1: none
+	pid_t pid;
+	uint32_t order;
+	char device[DEVICE_NAME_MAX + 1];
+	bool told; // what came of it was handed on
+};
+
+// The measurement, in its child.
+struct measurement {
+	const struct mesh_order *order;
+	struct channel *parent;
+};
+
+static struct deadline frame_deadline(void) {
+	return deadline_after(clock_monotonic_ns(), FRAME_NS);
+}
+
+static void tell_port(void *ctx, const struct sock_addr *address) {
+	const struct measurement *measurement = ctx;
+	const struct mesh_answer answer = {
+		.order = measurement->order->number, .port = address->port};
+	struct lab_why unheard = {.text = ""};
+
+	(void)mesh_send_answer(measurement->parent, CHANNEL_MESH_LISTENS, &answer, &unheard);
+}
+
+// The place'th of those that this process may use.
+static bool choose_core(uint32_t place, struct cpu_set *ret_cores) {
+	struct cpu_set allowed;
+	uint32_t count, cpu;
+
+	*ret_cores = (struct cpu_set){{0}};
+	if (place == MESH_PLACE_ANY || cpu_set_get_allowed(&allowed) != 0)
+		return false;
+	count = cpu_set_count(&allowed);
+	cpu = cpu_set_next(&allowed, 0);
+	for (uint32_t n = 0; n < place % count; n++)
+		cpu = cpu_set_next(&allowed, cpu + 1);
+	cpu_set_add(ret_cores, cpu);
+	return true;
+}
+
+static int keep(const struct lab_result *result, struct histogram **ret_kept) {
+	struct indicator_block blocks[RECORD_BLOCKS_MAX];
+	uint32_t count = run_record_blocks(result->times, blocks);
+	int err = mesh_histogram_create(ret_kept);
+
+	for (uint32_t n = 0; n < count && err == 0; n++) {
+		for (uint32_t at = 0; at < blocks[n].count; at++)
+			histogram_record(*ret_kept, blocks[n].samples[at]);
+	}
+	return err;
+}
+
+static int
+play(const struct lab_session *session, struct mesh_answer *answer, struct lab_why *why) {
+	struct lab_run *run = calloc(1, sizeof(*run));
+	int err;
+
+	if (run == NULL)
+		return lab_fail(why, -ENOMEM, "no memory");
+	err = session_client(session, run, why);
+	if (err == 0 && !run->results[0].summarized)
+		err = lab_fail(why, -ENODATA, "no sample");
+	if (err == 0)
+		err = keep(&run->results[0], &answer->kept);
+	if (err != 0)
+		return lab_fail(why, err, "no memory");
+	for (int n = 0; n < MESH_QUANTILES; n++)
+		answer->taus[n] = run->results[0].summary.quantiles[n].tau;
+	snprintf(
+		answer->device, sizeof(answer->device), "%s",
+		environment_get(&run->environment[0], "device")
+	);
+	snprintf(
+		answer->their_device, sizeof(answer->their_device), "%s",
+		environment_get(&run->environment[1], "device")
+	);
+	return 0; // and the child is about to end, with what it has
+}
+
+__attribute__((noreturn)) static void
+measure(const struct present *present, enum channel_kind kind, const struct mesh_order *order) {
+	struct channel parent = present->child;
+	struct measurement measurement = {order, &parent};
+	struct mesh_answer answer = {.order = order->number};
+	struct lab_why why = {.text = ""}, unheard = {.text = ""};
+	struct lab_session session = {
+		.address = order->server,
+		.device = present->device,
+		.settings = present->member->settings,
+		.plan = order->plan,
+		.announce = tell_port,
+		.announce_ctx = &measurement,
+		.patience_ns = CLIENT_NS,
+		.quick = true,
+		.signal_fd = present->member->signal_fd,
+	};
+	struct plan plan;
+	bool serves = kind == CHANNEL_MESH_SERVE;
+	int err;
+
+	session.cores_given = choose_core(order->place, &session.cores);
+	err = serves ? session_server(&session, &plan, &why) : play(&session, &answer, &why);
+	if (err != 0)
+		snprintf(answer.why, sizeof(answer.why), "%.*s", MESH_WHY_BYTES - 1, why.text);
+	kind = serves ? CHANNEL_MESH_SERVED : CHANNEL_MESH_RESULT;
+	(void)mesh_send_answer(&parent, err == 0 ? kind : CHANNEL_MESH_FAILED, &answer, &unheard);
+	_exit(0);
+}
+
+static void end_child(struct present *present) {
+	if (present->pid > 0) {
+		kill(present->pid, SIGKILL);
+		waitpid(present->pid, NULL, 0);
+	}
+	present->pid = 0;
+	channel_close(&present->child);
+}
+
+static int tell_failed(struct present *present, const char *text, struct lab_why *why) {
+	struct mesh_answer answer = {.order = present->order};
+
+	snprintf(answer.why, sizeof(answer.why), "%s", text);
+	return mesh_send_answer(&present->lead, CHANNEL_MESH_FAILED, &answer, why);
+}
+
+static int
+begin(struct present *present, const struct channel_message *message, struct lab_why *why) {
+	struct mesh_order order;
+	enum channel_kind kind = message->kind;
+	pid_t parent = getpid();
+	int fds[2], err = mesh_read_order(message, &order, why);
+
+	if (err != 0)
+		return err;
+	end_child(present);
+	present->order = order.number;
+	present->told = false;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) != 0)
+		return tell_failed(present, "no socket for a measurement", why);
+	present->pid = fork();
+	if (present->pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent)
+			_exit(1);
+		channel_close(&present->lead);
+		close(fds[0]);
+		present->child.fd = fds[1];
+		measure(present, kind, &order);
+	}
+	close(fds[1]);
+	present->child.fd = fds[0];
+	return present->pid > 0 ? 0 : tell_failed(present, "no process for a measurement", why);
+}
+
+// 1: there are no more orders.
+static int obey(struct present *present, struct lab_why *why) {
+	struct channel_message message;
+	struct mesh_order order;
+	int err = channel_receive(&present->lead, frame_deadline(), &message, why);
+
+	if (err != 0)
+		return err;
+	switch (message.kind) {
+	case CHANNEL_MESH_SERVE:
+	case CHANNEL_MESH_PLAY:
+		return begin(present, &message, why);
+	case CHANNEL_MESH_STOP:
+		err = mesh_read_order(&message, &order, why);
+		if (err == 0 && order.number == present->order)
+			end_child(present);
+		return err;
+	case CHANNEL_MESH_END:
+		return 1;
+	default:
+		return lab_fail(why, -EBADMSG, "the lead sent message %u", message.kind);
+	}
+}
+
+// A child's frame goes on as it is; one that ends without a last one has died.
+static int hand_on(struct present *present, struct lab_why *why) {
+	struct lab_why gone = {.text = ""};
+	struct channel_message message;
+
+	if (channel_receive(&present->child, frame_deadline(), &message, &gone) == 0) {
+		present->told |= message.kind != CHANNEL_MESH_LISTENS;
+		return channel_send(&present->lead, message.kind, message.bytes, message.size, why);
+	}
+	end_child(present);
+	return present->told ? 0 : tell_failed(present, "its process ended early", why);
+}
+
+static int follow(struct present *present, struct lab_why *why) {
+	int err = 0;
+
+	while (err == 0) {
+		struct pollfd fds[3] = {
+			{.fd = present->lead.fd, .events = POLLIN},
+			{.fd = present->child.fd, .events = POLLIN},
+			{.fd = present->member->signal_fd, .events = POLLIN},
+		};
+
+		if (poll(fds, 3, -1) < 0 && errno != EINTR)
+			return lab_fail(why, neg_errno(), "poll: %s", strerrordesc_np(errno));
+		if (fds[2].revents != 0)
+			return lab_fail(why, -EINTR, "interrupted");
+		if (fds[0].revents != 0)
+			err = obey(present, why);
+		if (err == 0 && fds[1].revents != 0 && present->child.fd == fds[1].fd)
+			err = hand_on(present, why);
+	}
+	return err == 1 ? 0 : err;
+}
+
+// Whoever comes before the lead waits for it.
+static int reach_lead(const struct mesh_member *member, struct channel *lead, struct lab_why *why) {
+	struct deadline deadline = deadline_after(clock_monotonic_ns(), member->patience_ns);
+	const struct timespec pause = {.tv_nsec = AGAIN_PAUSE_NS};
+
+	for (;;) {
+		struct lab_why refused = {.text = ""};
+		char text[SOCK_ADDR_TEXT_BYTES];
+		int err = channel_connect(&member->lead, deadline, lead, &refused);
+
+		if (err == 0)
+			return 0;
+		channel_close(lead);
+		sock_addr_format(&member->lead, text);
+		if (deadline_expired(deadline, clock_monotonic_ns()))
+			return lab_fail(
+				why, err, "process 0 of the mesh is not at %s: %s", text,
+				strerrordesc_np(-err)
+			);
+		nanosleep(&pause, NULL);
+	}
+}
+
+static int join(struct present *present, struct lab_why *why) {
+	const struct mesh_member *member = present->member;
+	struct mesh_join join = {.rank = member->rank, .count = member->count};
+	struct cpu_set allowed;
+
+	snprintf(join.version, sizeof(join.version), "%s", TOCSIN_VERSION);
+	snprintf(join.node.rack, sizeof(join.node.rack), "%s", member->rack);
+	if (gethostname(join.node.host, sizeof(join.node.host) - 1) != 0)
+		snprintf(join.node.host, sizeof(join.node.host), "?");
+	join.node.processors = 1;
+	if (cpu_set_get_allowed(&allowed) == 0)
+		join.node.processors = cpu_set_count(&allowed);
+	return mesh_send_join(&present->lead, &join, why);
+}
+
+// Once: each measurement would look at all devices of the machine again.
+static int choose_device(
+	const struct mesh_member *member, char name[static DEVICE_NAME_MAX + 1], struct lab_why *why
+) {
+	if (member->device == NULL)
+		return lab_device_choose(&member->settings, why, name);
+	snprintf(name, DEVICE_NAME_MAX + 1, "%s", member->device);
+	return 0;
+}
+
+int mesh_member_run(const struct mesh_member *member, struct lab_why *why) {
+	struct present *present = calloc(1, sizeof(*present));
+	int err;
+
+	if (present == NULL)
+		return lab_fail(why, -ENOMEM, "no memory");
+	present->member = member;
+	present->lead.fd = present->child.fd = -1;
+	err = choose_device(member, present->device, why);
+	if (err == 0)
+		err = reach_lead(member, &present->lead, why);
+	if (err == 0)
+		err = join(present, why);
+	if (err == 0)
+		err = follow(present, why);
+	end_child(present);
+	channel_close(&present->lead);
+	free(present);
+	return err;
+}

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Ranks from the environment, and the place where processes meet.
+#include "mesh_start.h"
+
+#include <lib/clock.h>
+#include <lib/error.h>
+#include <lib/hostlist.h>
+#include <lib/scoped.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FILE_WORD "file:"
+#define HOSTS_MAX 65536
+#define PLACE_BYTES 320
+#define PATH_BYTES 512
+#define AGAIN_PAUSE_NS 50000000
+
+static const char *environment_of(const char *name) {
+	// NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
+	return getenv(name);
+}
+
+static bool read_number(const char *name, uint32_t max, uint32_t *ret_value) {
+	const char *text = environment_of(name);
+	struct parse_error error;
+	uint64_t value;
+
+	if (text == NULL || parse_u64(text, strlen(text), 0, max, &error, &value) != 0)
+		return false;
+	*ret_value = (uint32_t)value;
+	return true;
+}
+
+// Names of what launchers say: the rank, and of how many.
+static const struct {
+	const char *rank, *count;
+} launchers[] = {
+	{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+	{"PMI_RANK", "PMI_SIZE"},
+	{"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},
+	{"SLURM_PROCID", "SLURM_NTASKS"},
+};
+
+// "s0.s2.node7": the switches above a node are its rack.
+static void read_rack(struct mesh_member *member) {
+	const char *text = environment_of("SLURM_TOPOLOGY_ADDR");
+	const char *last = text != NULL ? strrchr(text, '.') : NULL;
+
+	if (last != NULL && (size_t)(last - text) < sizeof(member->rack))
+		snprintf(member->rack, sizeof(member->rack), "%.*s", (int)(last - text), text);
+}
+
+static int check_rank(const struct mesh_member *member, struct lab_why *why) {
+	if (member->count < 2 || member->count > MESH_NODES_MAX || member->rank >= member->count)
+		return lab_fail(
+			why, -EINVAL, "a mesh has 2 to %u processes, and this is process %u of %u",
+			MESH_NODES_MAX, member->rank, member->count
+		);
+	return 0;
+}
+
+int mesh_find_rank(
+	const struct mesh_options *options, struct mesh_member *member, struct lab_why *why
+) {
+	read_rack(member);
+	if (options->rank_given != options->ranks_given)
+		return lab_fail(why, -EINVAL, "--rank and --ranks go together");
+	if (options->rank_given) {
+		member->rank = options->rank;
+		member->count = options->ranks;
+		return check_rank(member, why);
+	}
+	for (size_t n = 0; n < sizeof(launchers) / sizeof(launchers[0]); n++) {
+		if (read_number(launchers[n].rank, UINT32_MAX, &member->rank) &&
+		    read_number(launchers[n].count, UINT32_MAX, &member->count))
+			return check_rank(member, why);
+	}
+	return lab_fail(
+		why, -ENOENT,
+		"start it under srun or mpirun, or with --local N, or each process with --rank and "
+		"--ranks; --hosts LIST prints the commands for ssh"
+	);
+}
+
+static const char *place_file(const struct mesh_options *options) {
+	const char *text = options->rendezvous;
+
+	if (text == NULL || strncmp(text, FILE_WORD, strlen(FILE_WORD)) != 0)
+		return NULL;
+	return text + strlen(FILE_WORD);
+}
+
+// Whole, or not at all: whoever waits for it reads it as soon as it is there.
+static int write_place(const char *path, uint16_t port, struct lab_why *why) {
+	char host[MESH_HOST_BYTES] = "", partial[PATH_BYTES];
+	FILE *file;
+	int failed;
+
+	if (gethostname(host, sizeof(host) - 1) != 0 ||
+	    snprintf(partial, sizeof(partial), "%s.%d", path, getpid()) >= (int)sizeof(partial))
+		return lab_fail(why, -EINVAL, "%s: no name of a file", path);
+	file = fopen(partial, "we");
+	if (file == NULL)
+		return lab_fail(why, neg_errno(), "%s: %s", partial, strerrordesc_np(errno));
+	failed = fprintf(file, "%s %u\n", host, port) < 0;
+	failed |= fclose(file) != 0;
+	if (failed == 0 && rename(partial, path) == 0)
+		return 0;
+	unlink(partial);
+	return lab_fail(why, -EIO, "%s cannot be written", path);
+}
+
+int mesh_open_place(
+	const struct mesh_options *options,
+	struct channel_listener *ret_listener,
+	struct lab_why *why
+) {
+	const char *path = place_file(options);
+	struct sock_addr any = {.port = path != NULL ? 0 : options->port};
+	const char *port = options->rendezvous != NULL ? strrchr(options->rendezvous, ':') : NULL;
+	struct parse_error error;
+	uint64_t number;
+	int err;
+
+	if (path == NULL && port != NULL && strchr(port, ']') == NULL &&
+	    parse_u64(port + 1, strlen(port + 1), 1, UINT16_MAX, &error, &number) == 0)
+		any.port = (uint16_t)number;
+	err = channel_listen(&any, ret_listener, why);
+	if (err == 0 && path != NULL)
+		err = write_place(path, ret_listener->address.port, why);
+	return err;
+}
+
+void mesh_forget_place(const struct mesh_options *options, struct channel_listener *listener) {
+	if (place_file(options) != NULL)
+		unlink(place_file(options));
+	channel_listener_close(listener);
+}
+
+static bool is_this_machine(const char *host) {
+	char own[MESH_HOST_BYTES] = "";
+
+	return gethostname(own, sizeof(own) - 1) == 0 && strcmp(own, host) == 0;
+}
+
+static int
+resolve(const char *host, uint16_t port, struct sock_addr *ret_address, struct lab_why *why) {
+	struct parse_error error = {.text = ""};
+	// This machine's own name may be known to nobody, least of all to itself.
+	const char *name = is_this_machine(host) ? "127.0.0.1" : host;
+
+	if (sock_addr_resolve(name, strlen(name), port, SOCK_ADDR_NONE, &error, ret_address) != 0)
+		return lab_fail(why, -EHOSTUNREACH, "process 0 of the mesh: %s", error.text);
+	return 0;
+}
+
+// -EAGAIN: it is not there yet.
+static int read_place(const char *path, struct sock_addr *ret_address, struct lab_why *why) {
+	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char text[PLACE_BYTES], *blank;
+	struct parse_error error;
+	uint64_t port;
+	ssize_t length = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+
+	if (fd < 0 && errno != ENOENT)
+		return lab_fail(why, neg_errno(), "%s: %s", path, strerrordesc_np(errno));
+	if (length <= 0)
+		return -EAGAIN;
+	text[length] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	blank = strchr(text, ' ');
+	if (blank == NULL ||
+	    parse_u64(blank + 1, strlen(blank + 1), 1, UINT16_MAX, &error, &port) != 0)
+		return lab_fail(why, -EBADMSG, "%s holds no place of a mesh", path);
+	*blank = '\0';
+	return resolve(text, (uint16_t)port, ret_address, why);
+}
+
+static int await_place(const char *path, struct mesh_member *member, struct lab_why *why) {
+	struct deadline deadline = deadline_after(clock_monotonic_ns(), member->patience_ns);
+	const struct timespec pause = {.tv_nsec = AGAIN_PAUSE_NS};
+	int err;
+
+	while ((err = read_place(path, &member->lead, why)) == -EAGAIN) {
+		if (deadline_expired(deadline, clock_monotonic_ns()))
+			return lab_fail(
+				why, -ETIMEDOUT, "process 0 of the mesh did not write %s", path
+			);
+		nanosleep(&pause, NULL);
+	}
+	return err;
+}
+
+static int
+first_of_step(const struct mesh_options *options, struct mesh_member *member, struct lab_why *why) {
+	const char *names = environment_of("SLURM_STEP_NODELIST");
+	struct parse_error error = {.text = ""};
+	struct hostlist *list;
+	int err;
+
+	if (names == NULL)
+		return lab_fail(
+			why, -EINVAL,
+			"nobody says where process 0 is: --rendezvous HOST[:PORT], or file:PATH of "
+			"a file that all see"
+		);
+	err = hostlist_expand(names, strlen(names), HOSTS_MAX, &error, &list);
+	if (err != 0)
+		return lab_fail(why, err, "SLURM_STEP_NODELIST: %s", error.text);
+	err = resolve(hostlist_name(list, 0), options->port, &member->lead, why);
+	hostlist_destroy(list);
+	return err;
+}
+
+// Whether a launcher says that all processes are of this machine.
+static bool is_one_machine(const struct mesh_member *member) {
+	uint32_t here;
+
+	return (read_number("OMPI_COMM_WORLD_LOCAL_SIZE", UINT32_MAX, &here) ||
+		read_number("MPI_LOCALNRANKS", UINT32_MAX, &here)) &&
+	       here == member->count;
+}
+
+int mesh_find_place(
+	const struct mesh_options *options, struct mesh_member *member, struct lab_why *why
+) {
+	const char *path = place_file(options), *text = options->rendezvous;
+	struct parse_error error = {.text = ""};
+
+	if (path != NULL)
+		return await_place(path, member, why);
+	if (text == NULL)
+		return is_one_machine(member)
+			       ? resolve("127.0.0.1", options->port, &member->lead, why)
+			       : first_of_step(options, member, why);
+	if (is_this_machine(text))
+		return resolve(text, options->port, &member->lead, why);
+	if (sock_addr_resolve(
+		    text, strlen(text), options->port, SOCK_ADDR_NONE, &error, &member->lead
+	    ) != 0)
+		return lab_fail(why, -EINVAL, "--rendezvous: %s", error.text);
+	return 0;
+}
+
+// As a shell reads it back.
+static void print_word(const char *word) {
+	if (word[0] != '\0' && strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+					    "0123456789-_=./,:+%@") == strlen(word)) {
+		printf(" %s", word);
+		return;
+	}
+	printf(" '");
+	for (; *word != '\0'; word++) {
+		if (*word == '\'')
+			printf("'\\''");
+		else
+			putchar(*word);
+	}
+	putchar('\'');
+}
+
+// What only process 0 does is said to it alone.
+static void print_options(int argc, char *const *argv, bool first) {
+	static const char *const of_first[] = {"--json", "--csv", "--at-once"};
+
+	for (int n = 2; n < argc; n++) {
+		size_t length = strcspn(argv[n], "=");
+		bool has_value = argv[n][length] == '=', wanted = true;
+
+		if (length == strlen("--hosts") && strncmp(argv[n], "--hosts", length) == 0)
+			wanted = false;
+		for (size_t at = 0; at < sizeof(of_first) / sizeof(of_first[0]); at++) {
+			if (length == strlen(of_first[at]) &&
+			    strncmp(argv[n], of_first[at], length) == 0)
+				wanted = first;
+		}
+		if (wanted)
+			print_word(argv[n]);
+		if (!has_value && n + 1 < argc) {
+			n++;
+			if (wanted)
+				print_word(argv[n]);
+		}
+	}
+}
+
+int mesh_print_commands(
+	const struct mesh_options *options, int argc, char *const *argv, struct lab_why *why
+) {
+	struct parse_error error = {.text = ""};
+	struct hostlist *list;
+	uint32_t count;
+	int err = hostlist_expand(
+		options->hosts, strlen(options->hosts), MESH_NODES_MAX, &error, &list
+	);
+
+	if (err != 0)
+		return lab_fail(why, err, "--hosts: %s", error.text);
+	count = hostlist_count(list);
+	if (count < 2)
+		err = lab_fail(why, -EINVAL, "--hosts: a mesh has at least 2 processes");
+	for (uint32_t n = count; err == 0 && n-- > 0;) {
+		printf("ssh %s tocsin-perf mesh --rank %u --ranks %u", hostlist_name(list, n), n,
+		       count);
+		if (options->rendezvous == NULL)
+			printf(" --rendezvous %s", hostlist_name(list, 0));
+		print_options(argc, argv, n == 0);
+		printf("%s\n", n > 0 ? " &" : "");
+	}
+	hostlist_destroy(list);
+	return err;
+}

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Floors as a table and as a file, and the few of them that stand beside results.
+#include "net.h"
+
+#include "exit_status.h"
+#include "json.h"
+#include "output.h"
+
+#include <lib/parse.h>
+#include <lib/show.h>
+
+#include <jansson.h>
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define LIMIT_NS UINT64_C(300000000)
+#define SAMPLES 20000
+#define YARDSTICK_LIMIT_NS UINT64_C(2000000)
+#define YARDSTICK_SAMPLES 32
+#define KEY_BYTES 32
+#define VALUE_BYTES 24
+
+struct net_row {
+	bool measured;
+	struct lab_why why;
+	struct run_record *times;
+	struct run_summary summary;
+};
+
+struct net {
+	int64_t started_ns;
+	struct lab_environment environment;
+	struct net_row rows[FLOOR_KIND_COUNT];
+};
+
+static int say(const struct lab_why *why) {
+	fprintf(stderr, "tocsin-perf: %s\n", why->text);
+	return EXIT_FAILED;
+}
+
+static int misused(const char *what, const char *text) {
+	fprintf(stderr, "tocsin-perf: %s: %s\n", what, text);
+	return EXIT_USAGE;
+}
+
+// Of nanoseconds that a batch took.
+static double of_one(enum floor_kind kind, uint64_t batch_ns) {
+	return (double)batch_ns / floor_batch(kind);
+}
+
+static void value_text(double value_ns, char text[static VALUE_BYTES]) {
+	if (value_ns < 1000)
+		snprintf(text, VALUE_BYTES, "%.1f ns", value_ns);
+	else
+		snprintf(text, VALUE_BYTES, "%.2f us", value_ns / 1e3);
+}
+
+static void print_cell(enum floor_kind kind, uint64_t batch_ns) {
+	char text[VALUE_BYTES];
+
+	value_text(of_one(kind, batch_ns), text);
+	printf(" %10s", text);
+}
+
+static void print_row(enum floor_kind kind, const struct net_row *row) {
+	const struct quantile_summary *median = &row->summary.quantiles[0];
+	const struct quantile_summary *late = &row->summary.quantiles[2];
+
+	printf("%-42s", floor_words(kind));
+	if (!row->measured) {
+		printf(" n/a: %.50s\n", row->why.text);
+		return;
+	}
+	print_cell(kind, row->summary.all.min);
+	if (median->note == QUANTILE_TOO_FEW) {
+		printf("        n/a\n");
+		return;
+	}
+	print_cell(kind, result_value(median));
+	print_cell(kind, median->low);
+	print_cell(kind, median->high);
+	if (late->note == QUANTILE_TOO_FEW)
+		printf("        n/a");
+	else
+		print_cell(kind, result_value(late));
+	printf("\n");
+}
+
+static void print_all(const struct net *net) {
+	printf("floors of %.40s, processors %.20s, kernel %.30s\n\n%-42s %10s %10s %21s %10s\n",
+	       environment_get(&net->environment, "host"),
+	       environment_get(&net->environment, "processors_online"),
+	       environment_get(&net->environment, "kernel"), "", "min", "p50", "its 95 % interval",
+	       "p99");
+	for (int kind = 0; kind < FLOOR_KIND_COUNT; kind++)
+		print_row((enum floor_kind)kind, &net->rows[kind]);
+}
+
+static int measure_row(enum floor_kind kind, uint64_t limit_ns, struct net_row *row) {
+	const struct floor_config config = {.samples = SAMPLES, .limit_ns = limit_ns};
+	int err = run_record_create(&row->times);
+
+	if (err != 0)
+		return err;
+	run_record_touch(row->times);
+	row->measured = floor_measure(kind, &config, row->times, &row->why) == 0;
+	if (!row->measured)
+		return 0;
+	return run_summarize(row->times, result_per_million, RESULT_QUANTILES, &row->summary);
+}
+
+static json_t *row_json(enum floor_kind kind, const struct net_row *row) {
+	json_t *series;
+
+	if (!row->measured)
+		return json_pack("{s:s s:s}", "name", floor_key(kind), "why", row->why.text);
+	if (series_to_json(row->times, &row->summary, &series) != 0)
+		return NULL;
+	return json_pack(
+		"{s:s s:s s:I s:o}", "name", floor_key(kind), "says", floor_words(kind), "batch",
+		(json_int_t)floor_batch(kind), "times", series
+	);
+}
+
+static int net_to_json(const struct net *net, json_t **ret_json) {
+	json_t *root = json_object(), *rows = json_array(), *digests = NULL;
+	char started[SHOW_BYTES];
+	int failed = 0;
+
+	show_time(net->started_ns, started);
+	for (int kind = 0; kind < FLOOR_KIND_COUNT; kind++)
+		failed |= json_array_append_new(
+			rows, row_json((enum floor_kind)kind, &net->rows[kind])
+		);
+	failed |= json_object_set_new(root, "schema", json_string(NET_JSON_SCHEMA));
+	failed |= json_object_set_new(root, "program", json_string("tocsin-perf " TOCSIN_VERSION));
+	failed |= json_object_set_new(root, "started", json_string(started));
+	failed |= json_object_set_new(root, "environment", environment_to_json(&net->environment));
+	failed |= json_object_set_new(root, "floors", rows);
+	if (failed == 0 && digests_of_json(root, &digests) == 0)
+		failed = json_object_set_new(root, "digests", digests);
+	if (failed != 0 || digests == NULL) {
+		json_decref(root);
+		return -ENOMEM;
+	}
+	*ret_json = root;
+	return 0;
+}
+
+static int write_json(const struct net *net, const char *path, struct lab_why *why) {
+	json_t *root;
+	FILE *file;
+	int err = net_to_json(net, &root), failed;
+
+	if (err != 0)
+		return lab_fail(why, err, "no memory for JSON");
+	err = output_open(path, why, &file);
+	if (err != 0) {
+		json_decref(root);
+		return err;
+	}
+	failed = json_dumpf(root, file, JSON_COMPACT | JSON_REAL_PRECISION(17));
+	fputc('\n', file);
+	json_decref(root);
+	err = output_close(path, file, why);
+	return err == 0 && failed != 0 ? lab_fail(why, -EIO, "%s cannot be written", path) : err;
+}
+
+// A row that was not measured has nothing to compute.
+static int verify_row(size_t place, json_t *row, struct lab_why *why) {
+	struct lab_why inner = {.text = ""};
+	struct run_record *record = NULL;
+	struct run_summary summary;
+	json_t *series, *times = json_object_get(row, "times");
+	char path[KEY_BYTES];
+	int err;
+
+	if (times == NULL && json_is_string(json_object_get(row, "why")))
+		return 0;
+	snprintf(path, sizeof(path), "floors[%zu].times", place);
+	err = series_from_json(times, &inner, &record);
+	if (err != 0)
+		return lab_fail(why, err, "%s: %s", path, inner.text);
+	err = run_summarize(record, result_per_million, RESULT_QUANTILES, &summary);
+	if (err == 0)
+		err = series_to_json(record, &summary, &series);
+	if (err == 0) {
+		err = verify_compare(path, times, series, why);
+		json_decref(series);
+	}
+	run_record_destroy(record);
+	return err;
+}
+
+int net_verify(struct json_t *root, struct lab_why *why) {
+	json_t *rows = json_object_get(root, "floors"), *digests;
+	int err = 0;
+
+	if (!json_is_array(rows) || json_array_size(rows) > FLOOR_KIND_COUNT)
+		return lab_fail(why, -EBADMSG, "it has no floors");
+	for (size_t n = 0; n < json_array_size(rows) && err == 0; n++)
+		err = verify_row(n, json_array_get(rows, n), why);
+	if (err == 0)
+		err = digests_of_json(root, &digests);
+	if (err != 0)
+		return err;
+	err = verify_compare("digests", json_object_get(root, "digests"), digests, why);
+	json_decref(digests);
+	return err;
+}
+
+struct net_words {
+	const char *json_path;
+	uint64_t limit_ns;
+};
+
+static int take_value(struct net_words *words, const char *option, const char *value) {
+	struct parse_error error = {.text = ""};
+
+	if (value == NULL || value[0] == '\0')
+		return misused(option, "needs a value");
+	if (strcmp(option, "--json") == 0) {
+		words->json_path = value;
+		return 0;
+	}
+	return parse_duration_ns(
+		       value, strlen(value), 1000000, UINT64_C(60000000000), &error,
+		       &words->limit_ns
+	       ) == 0
+		       ? 0
+		       : misused(option, error.text);
+}
+
+static int take_words(int argc, char **argv, struct net_words *words) {
+	static const char *const options[] = {"--json", "--duration"};
+
+	for (int n = 2; n < argc; n++) {
+		const char *option = NULL, *value = strchr(argv[n], '=');
+		size_t length = strcspn(argv[n], "=");
+		int status;
+
+		for (size_t at = 0; at < sizeof(options) / sizeof(options[0]); at++) {
+			if (strlen(options[at]) == length &&
+			    strncmp(argv[n], options[at], length) == 0)
+				option = options[at];
+		}
+		if (option == NULL)
+			return misused(argv[n], "is no option of net: --json, --duration");
+		if (value == NULL)
+			value = n + 1 < argc ? argv[++n] : NULL;
+		else
+			value++;
+		status = take_value(words, option, value);
+		if (status != 0)
+			return status;
+	}
+	return 0;
+}
+
+static int show(const struct net *net, const char *json_path) {
+	struct lab_why why = {.text = ""};
+
+	if (json_path == NULL || strcmp(json_path, "-") != 0)
+		print_all(net);
+	if (json_path != NULL && write_json(net, json_path, &why) != 0)
+		return say(&why);
+	return EXIT_DONE;
+}
+
+int net_main(int argc, char **argv) {
+	struct net_words words = {.limit_ns = LIMIT_NS};
+	struct net *net = calloc(1, sizeof(*net));
+	struct timespec now;
+	int status = take_words(argc, argv, &words), err = net != NULL ? 0 : -ENOMEM;
+
+	if (status != 0 || err != 0) {
+		free(net);
+		return status != 0 ? status : EXIT_FAILED;
+	}
+	clock_gettime(CLOCK_REALTIME, &now);
+	net->started_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+	environment_read_machine(&net->environment);
+	for (int kind = 0; kind < FLOOR_KIND_COUNT && err == 0; kind++)
+		err = measure_row((enum floor_kind)kind, words.limit_ns, &net->rows[kind]);
+	status = err == 0 ? show(net, words.json_path) : misused("net", "no memory");
+	for (int kind = 0; kind < FLOOR_KIND_COUNT; kind++)
+		run_record_destroy(net->rows[kind].times);
+	free(net);
+	return err == 0 ? status : EXIT_FAILED;
+}
+
+static void floor_item(enum floor_kind kind, char key[static KEY_BYTES]) {
+	snprintf(key, KEY_BYTES, "floor_%s_ns", floor_key(kind));
+}
+
+void net_add_yardsticks(struct lab_environment *environment) {
+	const struct floor_config config = {
+		.samples = YARDSTICK_SAMPLES, .limit_ns = YARDSTICK_LIMIT_NS};
+	struct run_record *record;
+
+	for (int kind = 0; kind < FLOOR_KIND_COUNT; kind++) {
+		struct lab_why unheard = {.text = ""};
+		struct histogram_summary all;
+		char key[KEY_BYTES];
+
+		if (run_record_create(&record) != 0)
+			return;
+		if (floor_measure((enum floor_kind)kind, &config, record, &unheard) == 0) {
+			histogram_summarize(run_record_all(record), &all);
+			floor_item((enum floor_kind)kind, key);
+			environment_add(
+				environment, key, "%.1f", of_one((enum floor_kind)kind, all.min)
+			);
+		}
+		run_record_destroy(record);
+	}
+}
+
+// "9.5" as "9.5 ns", "7450.2" as "7.45 us".
+static void item_text(const char *item, char text[static VALUE_BYTES]) {
+	size_t whole = strcspn(item, ".");
+	struct parse_error error;
+	uint64_t value_ns;
+
+	if (parse_u64(item, whole, 1000, UINT32_MAX, &error, &value_ns) == 0)
+		value_text((double)value_ns, text);
+	else
+		snprintf(text, VALUE_BYTES, "%.8s ns", item);
+}
+
+void net_say_yardsticks(
+	const struct lab_environment *environment, char text[static NET_YARDSTICKS_BYTES]
+) {
+	static const char *const names[FLOOR_KIND_COUNT] = {
+		"clock", "system call", "cache line", "wake-up", "UDP",
+	};
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (int kind = 0; kind < FLOOR_KIND_COUNT; kind++) {
+		char key[KEY_BYTES], value[VALUE_BYTES];
+		const char *item;
+		int length;
+
+		floor_item((enum floor_kind)kind, key);
+		item = environment_get(environment, key);
+		if (item[0] == '\0')
+			continue;
+		item_text(item, value);
+		length = snprintf(
+			text + used, NET_YARDSTICKS_BYTES - used, "%s%s %.10s",
+			used > 0 ? ", " : "", names[kind], value
+		);
+		// What finds no room is left out, and so is what follows.
+		if ((size_t)length >= NET_YARDSTICKS_BYTES - used) {
+			text[used] = '\0';
+			return;
+		}
+		used += (size_t)length;
+	}
+}

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`tocsin-perf mesh` under srun of a real Slurm: each task is a process of the mesh.
+
+Usage: slurm_mesh_test.py TOCSIN-PERF"""
+
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import bed
+import tap
+
+PERF = sys.argv[1]
+NAMES = ["n1", "n2", "n3"]
+
+
+def srun(slurm, *arguments):
+    return slurm.run("srun", "-N3", "-n3", PERF, "mesh", "--iterations", "200", "--device",
+                     "soft", "--timeout", "20", *arguments)
+
+
+def check(done, path):
+    assert done.returncode == 0, done
+    verified = subprocess.run([PERF, "verify", str(path)], capture_output=True, text=True,
+                              check=False)
+    assert verified.returncode == 0, verified
+    result = json.loads(path.read_text())
+    assert result["summary"]["measured"] == 6, result["summary"]
+    assert len(result["processes"]) == 3, result["processes"]
+    assert done.stdout.count("mesh of 3 processes") == 1, done.stdout
+
+
+def tasks_meet_by_a_file():
+    with tempfile.TemporaryDirectory() as directory:
+        path = pathlib.Path(directory) / "m.json"
+        check(srun(slurm, "--rendezvous", f"file:{directory}/place", "--json", str(path)), path)
+
+
+def tasks_meet_at_a_host_and_port():
+    """As on a cluster whose names resolve: those of this bed do not."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = pathlib.Path(directory) / "m.json"
+        check(srun(slurm, "--rendezvous", "127.0.0.1:28731", "--json", str(path)), path)
+
+
+def names_that_do_not_resolve_are_told():
+    done = srun(slurm)
+    assert done.returncode != 0 and "process 0 of the mesh" in done.stderr, done
+
+
+def run():
+    tap.run([(name.__name__.replace("_", " "), name) for name in [
+        tasks_meet_by_a_file,
+        tasks_meet_at_a_host_and_port,
+        names_that_do_not_resolve_are_told,
+    ]])
+
+
+absent = bed.missing() or ("" if shutil.which("srun") else "no srun here")
+if absent:
+    print(f"1..0 # SKIP {absent}")
+    sys.exit(0)
+with bed.Slurm(NAMES) as slurm:
+    run()

@@ -1,0 +1,146 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""`tocsin-perf bw` between two processes on the software device, and what it refuses.
+
+    perf_bw_test.py TOCSIN-PERF
+"""
+
+import pathlib
+import tempfile
+
+import lab_ends
+import tap
+
+OPERATIONS = ["read", "write", "send", "write-imm", "cas", "fadd"]
+
+
+def near(left, right):
+    return abs(left - right) <= 1e-6 * max(abs(left), abs(right))
+
+
+def every_operation_has_a_rate_that_its_windows_give():
+    for operation in OPERATIONS:
+        size = "8" if operation in ["cas", "fadd"] else "1KiB"
+        done, result = lab_ends.measure("bw", "--op", operation, "--size", size, "--depth", "4",
+                                        "--iterations", "3000")
+        assert result["plan"]["command"] == "bw" and result["plan"]["depth"] == 4
+        (one,) = result["results"]
+        windows, messages = one["times"]["figures"]["count"], one["window_messages"]
+        assert messages >= 4 and 3000 <= windows * messages < 3000 + messages, one["times"]
+        (block,) = one["times"]["kept"]["blocks"]
+        assert sum(block["samples_ns"]) == one["took_ns"], operation
+        rates = one["rates"]
+        assert near(rates["mean_per_s"], windows * messages / one["took_ns"] * 1e9), rates
+        assert near(rates["mean_bytes_per_s"], rates["mean_per_s"] * one["size_bytes"])
+        assert rates["worst_per_s"] <= rates["mean_per_s"] <= rates["best_per_s"]
+        assert rates["peer_per_s"] == 0
+        assert f"{rates['mean_per_s']:.1f}" in done.stdout, done.stdout
+        lab_ends.check_width(done.stdout)
+
+
+def several_queue_pairs_and_sizes_are_rows_of_one_table():
+    done, result = lab_ends.measure("bw", "--op", "send", "--size", "64,4KiB", "--queue-pairs",
+                                    "3", "--depth", "4", "--duration", "50ms")
+    assert [one["size_bytes"] for one in result["results"]] == [64, 4096]
+    assert all(one["window_messages"] >= 12 for one in result["results"])
+    rows = [line.split()[0] for line in done.stdout.splitlines()[-2:]]
+    assert rows == ["64B", "4KiB"], done.stdout
+    lab_ends.check_width(done.stdout)
+
+
+def both_directions_are_told_apart_and_together():
+    for operation in ["write", "send"]:
+        done, result = lab_ends.measure("bw", "--op", operation, "--size", "512", "--depth", "8",
+                                        "--bidirectional", "--duration", "100ms")
+        (one,) = result["results"]
+        assert one["peer_messages"] > 0 and one["peer_ns"] > 0, one
+        assert near(one["rates"]["peer_per_s"], one["peer_messages"] / one["peer_ns"] * 1e9)
+        assert "both together" in done.stdout, done.stdout
+        lab_ends.check_width(done.stdout)
+
+
+def a_delay_of_the_wire_bounds_the_rate_by_the_depth():
+    """Little's law: not more than depth operations in each round trip."""
+    _, result = lab_ends.measure("bw", "--op", "read", "--size", "64", "--depth", "5",
+                                 "--iterations", "500", TOCSIN_SOFT_FAULTS="delay=2ms")
+    (one,) = result["results"]
+    rate = one["rates"]["mean_per_s"]
+    assert 0 < rate <= 5 / 0.004, rate
+
+
+def other_programs_get_their_columns():
+    with tempfile.TemporaryDirectory() as directory, lab_ends.Server("bw") as server:
+        csv = pathlib.Path(directory) / "r.csv"
+        done = server.client("--iterations", "500", "--size", "64", "--csv", str(csv),
+                             "--perftest")
+        assert done.returncode == 0, done
+        head, *rows = csv.read_text().splitlines()
+        assert head == "size_bytes,what,figure,messages_per_s,low_per_s,high_per_s,worth_samples"
+        assert all(len(row.split(",")) == 7 for row in rows), rows
+        columns = done.stdout.splitlines()
+        assert "MsgRate[Mpps]" in columns[0], columns
+        assert columns[1].split()[0] == "64" and len(columns[1].split()) == 5, columns
+
+
+def runs_of_different_windows_are_compared_by_message():
+    with tempfile.TemporaryDirectory() as directory:
+        paths = []
+        for number in range(2):
+            paths.append(pathlib.Path(directory) / f"{number}.json")
+            with lab_ends.Server("bw") as server:
+                done = server.client("--size", "64", "--depth", "2", "--iterations",
+                                     str(8000 + 8000 * number), "--json", str(paths[-1]))
+            assert done.returncode == 0, done
+        done = lab_ends.run("compare", str(paths[0]), "--with", str(paths[1]))
+        assert done.returncode == 3 and done.stdout.startswith("bw read, "), done
+        with lab_ends.Server("lat") as server:
+            lat = pathlib.Path(directory) / "lat.json"
+            assert server.client("--iterations", "50", "--json", str(lat)).returncode == 0
+        done = lab_ends.run("compare", str(paths[0]), "--with", str(lat))
+        assert done.returncode == 4 and "not of the operation" in done.stderr, done
+
+
+def ends_of_different_commands_say_so():
+    with lab_ends.Server("lat") as server:
+        done = server.client("--iterations", "500", command="bw")
+        status, err = server.end()
+    said = "what is measured differs: the client has bw, the server lat"
+    assert (done.returncode, status) == (4, 4), (done, status)
+    assert said in done.stderr and said in err, (done.stderr, err)
+    with lab_ends.Server("bw", "--depth", "3") as server:
+        done = server.client("--iterations", "500", "--depth", "4")
+        status, err = server.end()
+    assert "--depth differs: the client has 4, the server 3" in done.stderr, done
+    assert status == 4, err
+
+
+def what_is_not_of_bw_is_refused_at_once():
+    for arguments, said in [
+            (["lat", "--depth", "2", "h"], "of bw, not lat"),
+            (["lat", "--bidirectional", "h"], "of bw, not lat"),
+            (["bw", "--depth", "0", "h"], "--depth"),
+            (["bw", "--depth", "5000", "h"], "--depth"),
+            (["bw", "--queue-pairs", "65", "h"], "--queue-pairs"),
+            (["bw", "--queue-pairs", "64", "--depth", "4096", "h"], "at most 65536"),
+            (["bw", "--gap", "1us", "h"], "--gap"),
+            (["bw", "--arrivals", "poisson", "--rate", "5", "h"], "--arrivals"),
+            (["bw", "--fail-if", "p50>1us", "h"], "--fail-if"),
+            (["bw", "--hgrm", "x", "h"], "--hgrm"),
+            (["bw", "--op", "fadd", "--size", "64", "h"], "8 bytes"),
+            (["bw", "--iterations", "5", "--duration", "1s", "h"], "either"),
+            (["bw", "--bidirectionl", "h"], 'did you mean "--bidirectional"?')]:
+        done = lab_ends.run(*arguments)
+        assert done.returncode == 2, (arguments, done)
+        assert said in done.stderr, (arguments, done.stderr)
+
+
+tap.run([(name.__name__.replace("_", " "), name) for name in [
+    every_operation_has_a_rate_that_its_windows_give,
+    several_queue_pairs_and_sizes_are_rows_of_one_table,
+    both_directions_are_told_apart_and_together,
+    a_delay_of_the_wire_bounds_the_rate_by_the_depth,
+    other_programs_get_their_columns,
+    runs_of_different_windows_are_compared_by_message,
+    ends_of_different_commands_say_so,
+    what_is_not_of_bw_is_refused_at_once,
+]])

@@ -1,0 +1,232 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""`tocsin-perf mesh` of processes on this machine, however they were started.
+
+    perf_mesh_test.py TOCSIN-PERF
+"""
+
+import json
+import os
+import pathlib
+import shlex
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+import lab_ends
+import patience
+import tap
+
+FEW = ["--iterations", "200", *lab_ends.PATIENT]
+
+
+def start(*arguments, **environment):
+    return subprocess.Popen([lab_ends.PERF, "mesh", *FEW, *arguments], text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            env={**os.environ, **environment})
+
+
+def end(process):
+    out, err = process.communicate(timeout=patience.HANG_SECONDS)
+    return process.returncode, out, err
+
+
+def read(path):
+    verified = lab_ends.run("verify", str(path))
+    assert verified.returncode == 0, verified
+    return json.loads(path.read_text())
+
+
+def check_whole(result, count):
+    pairs = {(cell["from"], cell["to"]) for cell in result["cells"]}
+    assert pairs == {(a, b) for a in range(count) for b in range(count) if a != b}
+    for cell in result["cells"]:
+        assert cell["count"] == 200, cell
+        assert 0 < cell["figures"]["min_ns"] <= cell["figures"]["max_ns"]
+    assert result["summary"]["measured"] == result["summary"]["wanted"] == count * (count - 1)
+    assert result["incomplete"] == "" and result["shared_host"] is True
+    assert result["at_once"] == 1 or os.cpu_count() >= 4, result["at_once"]
+
+
+def processes_that_it_starts_measure_each_direction():
+    with tempfile.TemporaryDirectory() as directory:
+        path, csv = pathlib.Path(directory) / "m.json", pathlib.Path(directory) / "m.csv"
+        status, out, err = end(start("--local", "3", "--op", "send", "--json", str(path), "--csv",
+                                     str(csv)))
+        assert status == 0, (status, out, err)
+        assert "round 3 of 3: 6 of 6 measured" in err, err
+        assert "shared host" in out and "p50 of round trips" in out, out
+        lab_ends.check_width(out)
+        check_whole(read(path), 3)
+        head, *rows = csv.read_text().splitlines()
+        assert all(len(row.split(",")) == len(head.split(",")) for row in rows), rows
+
+
+def play_by(environments, *arguments):
+    """Processes that some launcher started."""
+    with tempfile.TemporaryDirectory() as directory:
+        path, place = pathlib.Path(directory) / "m.json", f"file:{directory}/place"
+        where = ["--rendezvous", place] if not arguments else list(arguments)
+        first = start(*where, "--json", str(path), **environments[0])
+        others = [start(*where, **each) for each in environments[1:]]
+        status, out, err = end(first)
+        assert status == 0, (status, out, err)
+        for other in others:
+            status, out, err = end(other)
+            assert (status, out) == (0, ""), (status, out, err)
+        assert [each.name for each in pathlib.Path(directory).iterdir()] == ["m.json"]
+        check_whole(read(path), len(environments))
+
+
+def processes_of_launchers_find_each_other():
+    for rank, size, more in [("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", {}),
+                             ("PMI_RANK", "PMI_SIZE", {}),
+                             ("SLURM_PROCID", "SLURM_NTASKS", {"SLURM_TOPOLOGY_ADDR": "s1.n1"})]:
+        play_by([{rank: str(n), size: "2", **more} for n in range(2)])
+    port = str(lab_ends.free_port())
+    play_by([{"OMPI_COMM_WORLD_RANK": str(n), "OMPI_COMM_WORLD_SIZE": "2",
+              "OMPI_COMM_WORLD_LOCAL_SIZE": "2"} for n in range(2)], "--port", port)
+
+
+def whoever_comes_first_waits_for_the_others():
+    with tempfile.TemporaryDirectory() as directory:
+        words = ["--ranks", "2", "--rendezvous", f"file:{directory}/place"]
+        second = start("--rank", "1", *words)
+        try:
+            second.wait(timeout=0.3)
+            raise AssertionError(end(second))
+        except subprocess.TimeoutExpired:
+            pass
+        status, out, err = end(start("--rank", "0", *words))
+        assert status == 0, (status, out, err)
+        assert end(second)[0] == 0
+
+
+def wait_for_line(process, word):
+    for line in process.stderr:
+        if word in line:
+            return
+    raise AssertionError(f"no {word}")
+
+
+def a_process_that_dies_is_told_and_the_others_go_on():
+    with tempfile.TemporaryDirectory() as directory:
+        path = pathlib.Path(directory) / "m.json"
+        words = ["--ranks", "3", "--rendezvous", f"file:{directory}/place"]
+        first = start("--rank", "0", *words, "--json", str(path))
+        others = [start("--rank", str(n), *words) for n in (1, 2)]
+        wait_for_line(first, "round 1 of 3")
+        others[1].kill()
+        others[1].communicate()
+        status, out, err = end(first)
+        assert status == 4, (status, out, err)
+        assert end(others[0])[0] == 0
+        result = read(path)
+        whys = [cell.get("why", "") for cell in result["cells"] if cell["count"] == 0]
+        assert whys and all("process 2" in why for why in whys), whys
+        assert result["processes"][2]["lost"] and not result["processes"][1]["lost"]
+        assert "failed: process 2" in out, out
+        lab_ends.check_width(out)
+
+
+def an_interrupted_mesh_keeps_what_it_has():
+    with tempfile.TemporaryDirectory() as directory:
+        path = pathlib.Path(directory) / "m.json"
+        process = start("--local", "6", "--json", str(path))
+        wait_for_line(process, "round 1 of 5")
+        process.send_signal(signal.SIGTERM)
+        status, out, err = end(process)
+        assert status == 4 and "INCOMPLETE: interrupted" in out, (status, out, err)
+        result = read(path)
+        assert result["incomplete"] == "interrupted"
+        assert 6 <= result["summary"]["measured"] < 30, result["summary"]
+
+
+def port_of(place):
+    deadline = time.monotonic() + patience.HANG_SECONDS
+    while not place.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return int(place.read_text().split()[1])
+
+
+def strangers_do_not_stop_a_mesh():
+    """Bytes of nobody, another number of processes, a rank that is taken."""
+    with tempfile.TemporaryDirectory() as directory:
+        place = pathlib.Path(directory) / "place"
+        words = ["--rendezvous", f"file:{place}", "--ranks"]
+        first = start("--rank", "0", *words, "3")
+        port = port_of(place)
+        for sent in [b"GET / HTTP/1.1\r\n\r\n", b"", b"TPRF" + bytes(200)]:
+            with socket.create_connection(("127.0.0.1", port)) as one:
+                one.sendall(sent)
+        status, _, err = end(start("--rank", "1", *words, "4"))
+        assert status == 4 and "another number of processes" in err, (status, err)
+        # Whichever of the two comes second is sent away, and the other measures.
+        twins = [start("--rank", "1", *words, "3") for _ in range(2)]
+        gone = None
+        while gone is None:
+            gone = next((twin for twin in twins if twin.poll() is not None), None)
+            time.sleep(0.01)
+        status, _, err = end(gone)
+        assert status == 4 and "has this rank" in err, (status, err)
+        assert end(start("--rank", "2", *words, "3"))[0] == 0
+        status, out, err = end(first)
+        assert status == 0, (status, out, err)
+        assert end(next(twin for twin in twins if twin is not gone))[0] == 0
+
+
+def commands_for_ssh_are_printed():
+    done = lab_ends.run("mesh", "--hosts", "node[1-3]", "--op", "send", "--json", "a b.json")
+    assert done.returncode == 0, done
+    lines = [shlex.split(line) for line in done.stdout.splitlines()]
+    assert [line[:4] for line in lines] == [["ssh", f"node{n}", "tocsin-perf", "mesh"]
+                                            for n in (3, 2, 1)], lines
+    assert [line[-1] == "&" for line in lines] == [True, True, False], lines
+    assert all(line[4:10] == ["--rank", str(n), "--ranks", "3", "--rendezvous", "node1"]
+               for line, n in zip(lines, (2, 1, 0))), lines
+    assert "a b.json" in lines[2] and "a b.json" not in lines[0], lines
+    assert all("--op" in line for line in lines), lines
+
+
+def wrong_options_are_refused_at_once():
+    quiet = {name: "" for name in ["SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"]}
+    for arguments, status, said in [
+            ([], 2, "--local N"),
+            (["--local", "1"], 2, "--local"),
+            (["--local", "257"], 2, "--local"),
+            (["--local", "2", "--rank", "0", "--ranks", "2"], 2, "--local"),
+            (["--rank", "0"], 2, "go together"),
+            (["--rank", "2", "--ranks", "2"], 2, "process 2 of 2"),
+            (["--local", "2", "--duration", "1s"], 2, "--duration: is not of mesh"),
+            (["--local", "2", "--depth", "2"], 2, "--depth: is not of mesh"),
+            (["--local", "2", "--fail-if", "p50>1us"], 2, "--fail-if: is not of mesh"),
+            (["--local", "2", "--size", "1,2"], 2, "--size"),
+            (["--local", "2", "--iterations", "300000"], 2, "--iterations"),
+            (["--local", "2", "host"], 2, "host: is not of mesh"),
+            (["--local", "2", "--at-once", "0"], 2, "--at-once"),
+            (["--rank", "1", "--ranks", "2", "--rendezvous", "file:"], 2, "--rendezvous"),
+            (["--rank", "1", "--ranks", "2"], 4, "nobody says where process 0 is"),
+            (["--rank", "0", "--ranks", "2", "--rendezvous", "file:/nonexistent/x"], 4,
+             "/nonexistent/x"),
+            (["--hosts", "node1"], 4, "at least 2"),
+            (["--hosts", "node[1-"], 4, "--hosts")]:
+        done = lab_ends.run("mesh", *arguments, **quiet)
+        assert done.returncode == status, (arguments, done)
+        assert said in done.stderr, (arguments, done.stderr)
+    done = lab_ends.run("lat", "--local", "2", "h")
+    assert done.returncode == 2 and "--local: is of mesh" in done.stderr, done
+
+
+tap.run([(name.__name__.replace("_", " "), name) for name in [
+    processes_that_it_starts_measure_each_direction,
+    processes_of_launchers_find_each_other,
+    whoever_comes_first_waits_for_the_others,
+    a_process_that_dies_is_told_and_the_others_go_on,
+    an_interrupted_mesh_keeps_what_it_has,
+    strangers_do_not_stop_a_mesh,
+    commands_for_ssh_are_printed,
+    wrong_options_are_refused_at_once,
+]])

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Two ends of tocsin-perf on the software device."""
+
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+import tempfile
+
+import patience
+
+PERF = sys.argv[1]
+COLUMNS_MAX = 100
+# Two ends that spin may starve the threads of the device for long where others compute, too.
+PATIENT = ["--device", "soft", "--timeout", "20"]
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def run(*arguments, **environment):
+    return subprocess.run([PERF, *arguments], text=True, capture_output=True, check=False,
+                          timeout=patience.HANG_SECONDS, env={**os.environ, **environment})
+
+
+class Server:
+    """A server of one command that waits for its client; in a with."""
+
+    def __init__(self, command, *arguments, **environment):
+        self.command, self.port = command, free_port()
+        self.process = subprocess.Popen(
+            [PERF, command, *PATIENT, "--listen", "127.0.0.1", "--port", str(self.port),
+             *arguments],
+            text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env={**os.environ, **environment})
+
+    def __enter__(self):
+        line = self.process.stdout.readline()
+        assert line == f"Waits for a client on 127.0.0.1:{self.port}.\n", line
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.communicate()
+
+    def end(self):
+        """(status, what it said on standard error)."""
+        _, err = self.process.communicate(timeout=patience.HANG_SECONDS)
+        return self.process.returncode, err
+
+    def client(self, *arguments, command=None, **environment):
+        return run(command or self.command, *PATIENT, "--port", str(self.port), *arguments,
+                   "127.0.0.1", **environment)
+
+
+def measure(command, *arguments, **environment):
+    """(the client's end, its JSON), of a run that succeeds and whose file is verified."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = pathlib.Path(directory) / "r.json"
+        with Server(command, **environment) as server:
+            done = server.client("--json", str(path), *arguments, **environment)
+            assert server.end() == (0, ""), done
+        assert done.returncode == 0, done
+        verified = run("verify", str(path))
+        assert verified.returncode == 0, verified
+        return done, json.loads(path.read_text())
+
+
+def check_width(text):
+    for line in text.splitlines():
+        assert len(line) <= COLUMNS_MAX, line
+        assert line == line.rstrip(), line

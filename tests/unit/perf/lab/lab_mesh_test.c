@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Meshes that nobody measured: who meets when, what stands out and why, files and messages.
+#include "json.h"
+#include "mesh_output.h"
+#include "mesh_wire.h"
+
+#include <lib/scoped.h>
+#include <support/cmocka.h>
+
+#include <jansson.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NODES 8
+#define USUAL_NS 10000
+#define SLOW_NS 25000
+#define SAMPLES 1000
+
+static void each_pair_meets_once_in_rounds_of_disjoint_pairs(void **state) {
+	(void)state;
+	for (uint32_t count = 2; count <= 65; count++) {
+		bool *met = calloc((size_t)count * count, sizeof(*met));
+		uint32_t pairs = 0;
+
+		assert_non_null(met);
+		for (uint32_t round = 0; round < mesh_rounds(count); round++) {
+			struct mesh_pair these[MESH_NODES_MAX / 2];
+			bool busy[65] = {false};
+			uint32_t found = mesh_round(count, round, these);
+
+			assert_int_equal(found, count / 2); // of an odd number one rests
+			for (uint32_t n = 0; n < found; n++) {
+				uint32_t one = these[n].one, other = these[n].other;
+
+				assert_true(one < count && other < count && one != other);
+				assert_false(busy[one] || busy[other]);
+				busy[one] = busy[other] = true;
+				assert_false(met[one * count + other]);
+				met[one * count + other] = met[other * count + one] = true;
+				pairs++;
+			}
+		}
+		assert_int_equal(pairs, count * (count - 1) / 2);
+		free(met);
+	}
+}
+
+static void fill_cell(struct mesh_cell *cell, uint64_t value_ns) {
+	assert_int_equal(mesh_histogram_create(&cell->kept), 0);
+	for (uint32_t n = 0; n < SAMPLES; n++)
+		histogram_record(cell->kept, value_ns + n % 16);
+	for (int n = 0; n < MESH_QUANTILES; n++)
+		cell->taus[n] = 1.5;
+	mesh_cell_compute(cell);
+}
+
+// Two racks of four hosts with a process each; devices of two names, even and odd.
+static void make_mesh(struct mesh *mesh, bool (*is_slow)(uint32_t from, uint32_t to)) {
+	struct plan plan = plan_default;
+
+	assert_int_equal(mesh_create(&plan, NODES, mesh), 0);
+	for (uint32_t n = 0; n < NODES; n++) {
+		struct mesh_node *node = &mesh->nodes[n];
+
+		node->joined = true;
+		node->processors = 2;
+		snprintf(node->host, sizeof(node->host), "r%un%u", n / 4, n % 4);
+		snprintf(node->rack, sizeof(node->rack), "r%un", n / 4);
+		snprintf(node->device, sizeof(node->device), "mlx5_%u", n % 2);
+	}
+	for (uint32_t from = 0; from < NODES; from++) {
+		for (uint32_t to = 0; to < NODES; to++) {
+			if (from != to)
+				fill_cell(
+					mesh_cell(mesh, from, to),
+					is_slow(from, to) ? SLOW_NS : USUAL_NS
+				);
+		}
+	}
+}
+
+static bool none_is_slow(uint32_t from, uint32_t to) {
+	(void)from;
+	(void)to;
+	return false;
+}
+
+static bool node_is_slow(uint32_t from, uint32_t to) {
+	return from == 3 || to == 3;
+}
+
+static bool two_nodes_are_slow(uint32_t from, uint32_t to) {
+	return from == 3 || to == 3 || from == 6 || to == 6;
+}
+
+static bool source_is_slow(uint32_t from, uint32_t to) {
+	(void)to;
+	return from == 5;
+}
+
+static bool target_is_slow(uint32_t from, uint32_t to) {
+	(void)from;
+	return to == 2;
+}
+
+static bool inside_is_slow(uint32_t from, uint32_t to) {
+	return from >= 4 && to >= 4;
+}
+
+static bool pair_is_slow(uint32_t from, uint32_t to) {
+	return from == 1 && to == 6;
+}
+
+static bool node_and_pair_are_slow(uint32_t from, uint32_t to) {
+	return node_is_slow(from, to) || pair_is_slow(from, to);
+}
+
+static void what_stands_out_is_named_by_what_it_has_in_common(void **state) {
+	static const struct {
+		bool (*is_slow)(uint32_t from, uint32_t to);
+		uint32_t outliers, causes;
+		const char *says[2];
+	} rows[] = {
+		{none_is_slow, 0, 0, {NULL}},
+		{node_is_slow,
+		 14,
+		 1,
+		 {"process 3 (r0n3), from it and to it: 14 of 14, 2.50 times"}},
+		{two_nodes_are_slow, 26, 2, {"process 3 (r0n3)", "process 6 (r1n2)"}},
+		{source_is_slow, 7, 1, {"process 5 (r1n1), from it alone: 7 of 7"}},
+		{target_is_slow, 7, 1, {"process 2 (r0n2), to it alone: 7 of 7"}},
+		{inside_is_slow, 12, 1, {"inside of rack r1n: 12 of 12"}},
+		{pair_is_slow, 1, 1, {"from process 1 (r0n1) to 6 (r1n2): 2.50 times"}},
+		{node_and_pair_are_slow,
+		 15,
+		 2,
+		 {"process 3 (r0n3), from it and to it", "from process 1"}},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct mesh_summary summary;
+		struct mesh mesh;
+
+		make_mesh(&mesh, rows[n].is_slow);
+		assert_int_equal(mesh_summarize(&mesh, &summary), 0);
+		assert_int_equal(summary.measured, NODES * (NODES - 1));
+		assert_int_equal(summary.outliers, rows[n].outliers);
+		assert_int_equal(summary.cause_count, rows[n].causes);
+		for (uint32_t cause = 0; cause < rows[n].causes; cause++) {
+			char text[LAB_WHY_BYTES];
+
+			mesh_cause_say(&mesh, &summary.causes[cause], text, sizeof(text));
+			assert_non_null(strstr(text, rows[n].says[cause]));
+		}
+		mesh_release(&mesh);
+	}
+}
+
+// Racks of two of sixteen, where less than half of all cells are between racks of one kind.
+static bool racks_are_slow(uint32_t from, uint32_t to) {
+	return from / 4 != to / 4 && from / 4 + to / 4 == 1;
+}
+
+static bool rail_is_slow(uint32_t from, uint32_t to) {
+	return from % 4 == 1 || to % 4 == 1;
+}
+
+static void racks_and_rails_are_told_from_nodes(void **state) {
+	static const struct {
+		bool (*is_slow)(uint32_t from, uint32_t to);
+		const char *says;
+	} rows[] = {
+		{racks_are_slow, "between racks s0 and s1: 32 of 32"},
+		{rail_is_slow, "devices named mlx5_1: 108 of 108"},
+	};
+
+	(void)state;
+	for (size_t row = 0; row < 2; row++) {
+		struct plan plan = plan_default;
+		struct mesh_summary summary;
+		char text[LAB_WHY_BYTES];
+		struct mesh mesh;
+
+		assert_int_equal(mesh_create(&plan, 16, &mesh), 0);
+		for (uint32_t from = 0; from < 16; from++) {
+			struct mesh_node *node = &mesh.nodes[from];
+
+			snprintf(node->host, sizeof(node->host), "n%u", from);
+			snprintf(node->rack, sizeof(node->rack), "s%u", from / 4);
+			snprintf(node->device, sizeof(node->device), "mlx5_%u", from % 4);
+			for (uint32_t to = 0; to < 16; to++) {
+				if (from != to)
+					fill_cell(
+						mesh_cell(&mesh, from, to),
+						rows[row].is_slow(from, to) ? SLOW_NS : USUAL_NS
+					);
+			}
+		}
+		assert_int_equal(mesh_summarize(&mesh, &summary), 0);
+		assert_int_equal(summary.cause_count, 1);
+		mesh_cause_say(&mesh, &summary.causes[0], text, sizeof(text));
+		assert_non_null(strstr(text, rows[row].says));
+		mesh_release(&mesh);
+	}
+}
+
+static void a_matrix_with_holes_is_summed_up(void **state) {
+	struct mesh_summary summary;
+	struct mesh_cell *hole;
+	struct mesh mesh;
+
+	(void)state;
+	make_mesh(&mesh, node_is_slow);
+	hole = mesh_cell(&mesh, 3, 0);
+	histogram_destroy(hole->kept);
+	memset(hole, 0, sizeof(*hole));
+	snprintf(hole->why, sizeof(hole->why), "it took too long");
+	assert_int_equal(mesh_summarize(&mesh, &summary), 0);
+	assert_int_equal(summary.measured, summary.wanted - 1);
+	assert_int_equal(summary.causes[0].kind, MESH_NODE);
+	assert_int_equal(summary.causes[0].of, 13);
+	mesh_release(&mesh);
+	assert_int_equal(mesh_create(&plan_default, 2, &mesh), 0); // and one of nothing else
+	assert_int_equal(mesh_summarize(&mesh, &summary), 0);
+	assert_int_equal(summary.measured, 0);
+	assert_int_equal(summary.median_ns, 0);
+	mesh_release(&mesh);
+}
+
+static int verify(const json_t *root, struct lab_why *why) {
+	char path[] = "/tmp/tocsin-lab-mesh-XXXXXX";
+	scoped_fd int fd = mkstemp(path);
+	json_t *read = NULL;
+	int err;
+
+	assert_true(fd >= 0);
+	assert_int_equal(json_dumpfd(root, fd, JSON_COMPACT | JSON_REAL_PRECISION(17)), 0);
+	why->text[0] = '\0';
+	err = verify_load(path, why, &read);
+	json_decref(read);
+	unlink(path);
+	return err;
+}
+
+static json_t *cell_of(json_t *root, size_t place) {
+	return json_array_get(json_object_get(root, "cells"), place);
+}
+
+static void the_file_of_a_mesh_is_verified_and_a_change_named(void **state) {
+	struct mesh_summary summary;
+	struct lab_why why;
+	struct mesh mesh;
+	json_t *root;
+
+	(void)state;
+	make_mesh(&mesh, node_is_slow);
+	assert_int_equal(mesh_summarize(&mesh, &summary), 0);
+	assert_int_equal(mesh_to_json(&mesh, &summary, &root), 0);
+	mesh_release(&mesh);
+	assert_int_equal(verify(root, &why), 0);
+	json_object_set_new(
+		json_object_get(json_object_get(cell_of(root, 5), "figures"), "p50"), "low_ns",
+		json_integer(7)
+	);
+	assert_int_equal(verify(root, &why), -EUCLEAN);
+	assert_non_null(strstr(why.text, "cells[5].figures.p50.low_ns is 7"));
+	json_object_set_new(cell_of(root, 5), "count", json_integer(SAMPLES + 1));
+	assert_int_equal(verify(root, &why), -EBADMSG);
+	assert_non_null(strstr(why.text, "cells[5] keeps no samples"));
+	json_object_set(cell_of(root, 5), "from", json_object_get(cell_of(root, 6), "from"));
+	json_object_set(cell_of(root, 5), "to", json_object_get(cell_of(root, 6), "to"));
+	json_object_set_new(cell_of(root, 5), "count", json_integer(SAMPLES));
+	assert_int_equal(verify(root, &why), -EBADMSG);
+	assert_non_null(strstr(why.text, "cells[6] is there twice"));
+	json_object_set_new(root, "processes", json_array());
+	assert_int_equal(verify(root, &why), -EBADMSG);
+	json_decref(root);
+}
+
+static void a_cause_that_was_changed_in_a_file_is_named(void **state) {
+	struct mesh_summary summary;
+	struct lab_why why;
+	struct mesh mesh;
+	json_t *root, *causes;
+
+	(void)state;
+	make_mesh(&mesh, node_is_slow);
+	assert_int_equal(mesh_summarize(&mesh, &summary), 0);
+	assert_int_equal(mesh_to_json(&mesh, &summary, &root), 0);
+	mesh_release(&mesh);
+	causes = json_object_get(json_object_get(root, "summary"), "causes");
+	json_object_set_new(json_array_get(causes, 0), "one", json_integer(4));
+	assert_int_equal(verify(root, &why), -EUCLEAN);
+	assert_non_null(strstr(why.text, "summary.causes[0].one is 4"));
+	json_decref(root);
+}
+
+// Bytes of a message as another process would get them, cut off or not.
+static struct channel_message
+take_frame(struct channel *ends, enum channel_kind kind, const struct mesh_answer *answer) {
+	struct channel_message message;
+	struct lab_why why = {.text = ""};
+
+	assert_int_equal(mesh_send_answer(&ends[0], kind, answer, &why), 0);
+	assert_int_equal(channel_receive(&ends[1], deadline_never(), &message, &why), 0);
+	return message;
+}
+
+static void an_answer_is_read_as_it_was_sent_or_refused(void **state) {
+	static struct channel ends[2];
+	struct mesh_answer answer = {.order = 9, .port = 4711, .device = "a", .their_device = "b"};
+	struct mesh_answer read = {.order = 0};
+	struct channel_message message;
+	struct lab_why why = {.text = ""};
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+	ends[0].fd = fds[0];
+	ends[1].fd = fds[1];
+	assert_int_equal(mesh_histogram_create(&answer.kept), 0);
+	for (uint32_t n = 0; n < SAMPLES; n++)
+		histogram_record(answer.kept, USUAL_NS + 37 * n);
+	for (int n = 0; n < MESH_QUANTILES; n++)
+		answer.taus[n] = 1 + n;
+	message = take_frame(ends, CHANNEL_MESH_RESULT, &answer);
+	assert_int_equal(mesh_read_answer(&message, &read, &why), 0);
+	assert_int_equal(read.order, 9);
+	assert_true(read.taus[2] == 3);
+	assert_int_equal(
+		histogram_percentile(read.kept, 500000), histogram_percentile(answer.kept, 500000)
+	);
+	histogram_destroy(read.kept);
+	for (size_t size = 0; size < message.size; size++) {
+		struct channel_message cut = {message.kind, message.bytes, size};
+
+		assert_int_equal(mesh_read_answer(&cut, &read, &why), -EBADMSG);
+	}
+	answer.taus[1] = 0.5; // no autocorrelation time
+	message = take_frame(ends, CHANNEL_MESH_RESULT, &answer);
+	assert_int_equal(mesh_read_answer(&message, &read, &why), -EBADMSG);
+	histogram_clear(answer.kept);
+	answer.taus[1] = 1;
+	message = take_frame(ends, CHANNEL_MESH_RESULT, &answer); // of no sample
+	assert_int_equal(mesh_read_answer(&message, &read, &why), -EBADMSG);
+	histogram_destroy(answer.kept);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_pair_meets_once_in_rounds_of_disjoint_pairs),
+		cmocka_unit_test(what_stands_out_is_named_by_what_it_has_in_common),
+		cmocka_unit_test(racks_and_rails_are_told_from_nodes),
+		cmocka_unit_test(a_matrix_with_holes_is_summed_up),
+		cmocka_unit_test(the_file_of_a_mesh_is_verified_and_a_change_named),
+		cmocka_unit_test(a_cause_that_was_changed_in_a_file_is_named),
+		cmocka_unit_test(an_answer_is_read_as_it_was_sent_or_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
