@@ -149,7 +149,7 @@ static int check_rate(const char *text, size_t length, struct parse_error *error
 static int check_own_name(const char *text, size_t length, struct parse_error *error) {
 	const char *name;
 
-	for (uint32_t n = 0; (name = checks_own_name(n)) != NULL; n++) {
+	for (uint32_t n = 0; (name = checks_builtin_name(n)) != NULL; n++) {
 		if (strlen(name) == length && memcmp(name, text, length) == 0)
 			return 0;
 	}
@@ -393,7 +393,7 @@ static const struct config_key keys[] = {
 	{"health", "interval", CONFIG_DURATION, true, SECOND, 3600 * SECOND, NULL, NULL, NULL, "10s",
 	 "How often the agent's own checks look: at links, their errors and pauses, drivers, ports, its polling "
 	 "threads, its memory, the machine's, and the file system of its state directory."},
-	{"health", "off", CONFIG_LIST, true, 0, CHECKS_OWN_COUNT, NULL, check_own_name,
+	{"health", "off", CONFIG_LIST, true, 0, CHECKS_BUILTIN_COUNT, NULL, check_own_name,
 	 "link-state, link-rate, link-errors, pauses, drivers, ports, workers, agent-memory, "
 	 "memory-pressure, "
 	 "state-directory",

@@ -41,10 +41,10 @@ static uint64_t device_resent(void *ctx, const char *device) {
 	return agent->checks != NULL ? checks_resent(agent->checks, device) : CONGESTION_UNKNOWN;
 }
 
-static void observation_seen(void *ctx, const struct sight *sight) {
+static void observation_seen(void *ctx, const struct observation *observation) {
 	const struct agent *agent = ctx;
 
-	health_sight(agent->health, sight);
+	health_observation(agent->health, observation);
 }
 
 static void saw_hung(void *ctx, uint64_t peer, uint32_t hung, uint32_t workers) {
@@ -125,7 +125,7 @@ int fabric_part_start(struct agent *agent) {
 	err = fabric_create(agent->loop, agent->overlay, &config, &agent->fabric);
 	if (err != 0)
 		return err;
-	fabric_sights(agent->fabric, observation_seen, saw_hung, agent);
+	fabric_observations(agent->fabric, observation_seen, saw_hung, agent);
 	client_server_use_fabric(agent->clients, &fabric_calls, agent->fabric);
 	return 0;
 }

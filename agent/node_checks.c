@@ -45,7 +45,10 @@ static int set_user(struct agent *agent) {
 }
 
 static void add_device(
-	struct checks_own_settings *settings, const char *name, uint8_t port, uint32_t expect_mbps
+	struct checks_builtin_settings *settings,
+	const char *name,
+	uint8_t port,
+	uint32_t expect_mbps
 ) {
 	struct checks_device *device = &settings->devices[settings->device_count];
 
@@ -76,7 +79,7 @@ static bool is_used(const struct agent *agent, const char *name) {
 
 // Those that we measure with, but for the software device, which no kernel knows; and those of
 // which somebody expects something.
-static void add_devices(const struct agent *agent, struct checks_own_settings *settings) {
+static void add_devices(const struct agent *agent, struct checks_builtin_settings *settings) {
 	const char *section;
 
 	for (uint32_t n = 0; n < agent->device_count; n++) {
@@ -113,16 +116,16 @@ static bool is_off(const struct config *config, const char *name) {
 }
 
 static int set_own(struct agent *agent) {
-	struct checks_own_settings settings = {
+	struct checks_builtin_settings settings = {
 		.interval_ns = config_get_duration_ns(agent->config, "health", "interval"),
 		.memory_max_bytes = config_get_size_bytes(agent->config, "health", "memory_limit"),
 		.disk_free_bytes = config_get_size_bytes(agent->config, "health", "disk_free"),
 	};
 
-	for (uint32_t n = 0; n < CHECKS_OWN_COUNT; n++)
-		settings.off[n] = is_off(agent->config, checks_own_name(n));
+	for (uint32_t n = 0; n < CHECKS_BUILTIN_COUNT; n++)
+		settings.off[n] = is_off(agent->config, checks_builtin_name(n));
 	add_devices(agent, &settings);
-	return checks_set_own(agent->checks, &settings);
+	return checks_set_builtin(agent->checks, &settings);
 }
 
 static void statement_pass_on(void *ctx, const struct statement *statement) {

@@ -20,9 +20,9 @@ const char *check_level_name(enum check_level level) {
 	return names[level];
 }
 
-void check_init(struct check *check, struct check_sayer *sayer, const char *name) {
+void check_init(struct check *check, struct check_reporter *reporter, const char *name) {
 	*check = (struct check
-	){.sayer = sayer, .failed = VERDICT_CHECK_FAILED, .confirm = 1, .clear = 1};
+	){.reporter = reporter, .failed = VERDICT_CHECK_FAILED, .confirm = 1, .clear = 1};
 	snprintf(check->name, sizeof(check->name), "%s", name);
 }
 
@@ -39,11 +39,11 @@ static void copy_text(const char *text, char copy[static VERDICT_EVIDENCE_MAX + 
 
 static void
 check_state(struct check *check, enum verdict verdict, const char *reason, const char *evidence) {
-	struct statement statement = {.subject = check->sayer->subject, .verdict = verdict};
+	struct statement statement = {.subject = check->reporter->subject, .verdict = verdict};
 
 	snprintf(statement.reason, sizeof(statement.reason), "%s", reason);
 	copy_text(evidence, statement.evidence);
-	check_sayer_say(check->sayer, &statement);
+	check_reporter_say(check->reporter, &statement);
 }
 
 static void take_back_unknown(struct check *check) {

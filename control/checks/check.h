@@ -4,15 +4,16 @@
 
 #include <control/checks.h>
 
-#define CHECK_ROWS_MAX (2 * (CHECKS_USER_MAX + CHECKS_OWN_COUNT)) // of each its level, and unknown
+#define CHECK_ROWS_MAX \
+	(2 * (CHECKS_USER_MAX + CHECKS_BUILTIN_COUNT)) // of each its level, and unknown
 
 struct check_row {
 	struct statement statement;
 	bool told;
 };
 
-// What stands of all checks; sayer.c.
-struct check_sayer {
+// What stands of all checks; check_reporter.c.
+struct check_reporter {
 	void (*say)(void *ctx, const struct statement *statement);
 	void *ctx;
 	uint64_t subject;
@@ -22,10 +23,10 @@ struct check_sayer {
 };
 
 // Tells it, unless as many stand as may be told and all of them weigh as much.
-void check_sayer_say(struct check_sayer *sayer, const struct statement *statement);
+void check_reporter_say(struct check_reporter *reporter, const struct statement *statement);
 
 struct check {
-	struct check_sayer *sayer;
+	struct check_reporter *reporter;
 	char name[CHECKS_NAME_MAX + 1];
 	struct check_reasons reasons;
 	enum verdict failed; // what critical is said as
@@ -52,7 +53,7 @@ struct check_result {
 };
 
 // Known by name as yet, with its reasons set by the caller or by check_reasons_of(). Says nothing.
-void check_init(struct check *check, struct check_sayer *sayer, const char *name);
+void check_init(struct check *check, struct check_reporter *reporter, const char *name);
 void check_result(struct check *check, const struct check_result *result);
 // It has not run yet, or cannot be asked.
 void check_say_unknown(struct check *check, const char *evidence);

@@ -21,7 +21,7 @@ int checks_create(const struct checks_config *config, struct checks **ret_checks
 		return -ENOMEM;
 	checks->config = *config;
 	checks->random = config->random_seed | 1;
-	checks->sayer = (struct check_sayer
+	checks->reporter = (struct check_reporter
 	){.say = config->say, .ctx = config->say_ctx, .subject = config->subject};
 	*ret_checks = checks;
 	return 0;
@@ -32,7 +32,7 @@ struct checks *checks_destroy(struct checks *checks) {
 		return NULL;
 	for (uint32_t n = 0; n < checks->user_count; n++)
 		user_check_destroy(checks->user[n]);
-	own_destroy(checks->own);
+	builtin_destroy(checks->builtin);
 	free(checks);
 	return NULL;
 }
@@ -88,12 +88,12 @@ int checks_set_user(struct checks *checks, const struct check_settings *settings
 	return err;
 }
 
-int checks_set_own(struct checks *checks, const struct checks_own_settings *settings) {
+int checks_set_builtin(struct checks *checks, const struct checks_builtin_settings *settings) {
 	int err = 0;
 
-	if (checks->own == NULL)
-		err = own_create(checks, &checks->own);
-	return err == 0 ? own_set(checks->own, settings) : err;
+	if (checks->builtin == NULL)
+		err = builtin_create(checks, &checks->builtin);
+	return err == 0 ? builtin_set(checks->builtin, settings) : err;
 }
 
 void checks_look(const struct check *check, struct check_view *ret_view) {
@@ -114,18 +114,18 @@ void checks_look(const struct check *check, struct check_view *ret_view) {
 }
 
 uint32_t checks_count(const struct checks *checks) {
-	return checks->user_count + (checks->own != NULL ? own_count(checks->own) : 0);
+	return checks->user_count + (checks->builtin != NULL ? builtin_count(checks->builtin) : 0);
 }
 
 void checks_at(const struct checks *checks, uint32_t n, struct check_view *ret_view) {
 	if (n < checks->user_count)
 		user_check_look(checks->user[n], ret_view);
 	else
-		own_look(checks->own, n - checks->user_count, ret_view);
+		builtin_look(checks->builtin, n - checks->user_count, ret_view);
 }
 
 uint32_t checks_congestion(const struct checks *checks, const struct congestion_port **ret_ports) {
-	return checks->own != NULL ? own_congestion(checks->own, ret_ports) : 0;
+	return checks->builtin != NULL ? builtin_congestion(checks->builtin, ret_ports) : 0;
 }
 
 uint64_t checks_resent(const struct checks *checks, const char *device) {
@@ -158,10 +158,10 @@ static void count_now(const struct check *check, struct checks_counters *counter
 void checks_counters(const struct checks *checks, struct checks_counters *ret_counters) {
 	struct checks_counters counters = checks->counters;
 
-	counters.statements = checks->sayer.statements;
+	counters.statements = checks->reporter.statements;
 	for (uint32_t n = 0; n < checks->user_count; n++)
 		count_now(&checks->user[n]->check, &counters);
 	for (uint32_t n = checks->user_count; n < checks_count(checks); n++)
-		count_now(own_at(checks->own, n - checks->user_count), &counters);
+		count_now(builtin_at(checks->builtin, n - checks->user_count), &counters);
 	*ret_counters = counters;
 }

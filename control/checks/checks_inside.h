@@ -2,8 +2,8 @@
 // What the parts of the checks share.
 #pragma once
 
+#include "checks/builtin.h"
 #include "checks/check.h"
-#include "checks/own.h"
 
 struct user_check {
 	struct check check;
@@ -20,10 +20,10 @@ struct user_check {
 
 struct checks {
 	struct checks_config config;
-	struct check_sayer sayer;
+	struct check_reporter reporter;
 	struct user_check *user[CHECKS_USER_MAX];
 	uint32_t user_count;
-	struct own_checks *own; // NULL: they do not look
+	struct builtin_checks *builtin; // NULL: they do not look
 	uint64_t random;
 	struct checks_counters counters; // of what is not counted by a check
 };

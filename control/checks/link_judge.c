@@ -52,7 +52,7 @@ static void finding_finish(struct link_finding *finding) {
 }
 
 static const struct checks_device *
-device_is_wanted(const struct checks_own_settings *settings, const char *device) {
+device_is_wanted(const struct checks_builtin_settings *settings, const char *device) {
 	for (uint32_t n = 0; n < settings->device_count; n++) {
 		if (strcmp(settings->devices[n].name, device) == 0)
 			return &settings->devices[n];
@@ -217,7 +217,7 @@ static void judge_down(
 // given to a container.
 static void judge_gone(
 	struct link_book *book,
-	const struct checks_own_settings *settings,
+	const struct checks_builtin_settings *settings,
 	struct link_finding *finding
 ) {
 	uint32_t kept = 0;
@@ -246,7 +246,7 @@ static bool is_known(const struct link_book *book, const char *device) {
 // What somebody expects something of, and nobody ever saw.
 static void judge_missing(
 	const struct link_book *book,
-	const struct checks_own_settings *settings,
+	const struct checks_builtin_settings *settings,
 	struct link_finding *finding
 ) {
 	for (uint32_t n = 0; n < settings->device_count; n++) {
@@ -271,7 +271,7 @@ void link_judge(
 	struct link_book *book,
 	const struct link_port *ports,
 	uint32_t count,
-	const struct checks_own_settings *settings,
+	const struct checks_builtin_settings *settings,
 	uint64_t now_ns,
 	struct link_finding ret_findings[static LINK_FINDING_COUNT]
 ) {

@@ -84,7 +84,7 @@ void link_judge(
 	struct link_book *book,
 	const struct link_port *ports,
 	uint32_t count,
-	const struct checks_own_settings *settings,
+	const struct checks_builtin_settings *settings,
 	uint64_t now_ns,
 	struct link_finding ret_findings[static LINK_FINDING_COUNT]
 );

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The agent's memory, the machine's, and the disk below the state directory.
-#include "checks/own.h"
+#include "checks/builtin.h"
 
 #include <lib/error.h>
 #include <lib/fields.h>
@@ -45,7 +45,9 @@ static int read_text(const char *proc, const char *name, char text[static TEXT_B
 	return 0;
 }
 
-void own_judge_memory(const char *proc, uint64_t max_bytes, struct check_level_words *ret_words) {
+void builtin_judge_memory(
+	const char *proc, uint64_t max_bytes, struct check_level_words *ret_words
+) {
 	char text[TEXT_BYTES], now[SHOW_BYTES], max[SHOW_BYTES];
 	uint64_t all, pages, bytes;
 	const char *at = text;
@@ -65,7 +67,7 @@ void own_judge_memory(const char *proc, uint64_t max_bytes, struct check_level_w
 		say(ret_words, CHECK_OK, "the agent holds %s of memory", now);
 }
 
-void own_judge_pressure(const char *proc, struct check_level_words *ret_words) {
+void builtin_judge_pressure(const char *proc, struct check_level_words *ret_words) {
 	const char *full, *word;
 	char text[TEXT_BYTES];
 	uint32_t share; // thousandths of a per cent
@@ -90,8 +92,8 @@ void own_judge_pressure(const char *proc, struct check_level_words *ret_words) {
 	    "for %.1f%% of the last minute everything waited for memory", share / 1000.0);
 }
 
-void own_read_disk(const char *directory, struct own_disk *ret_disk) {
-	struct own_disk disk = {.err = 0};
+void builtin_read_disk(const char *directory, struct builtin_disk *ret_disk) {
+	struct builtin_disk disk = {.err = 0};
 	struct statvfs facts;
 
 	if (statvfs(directory, &facts) != 0) {
@@ -105,8 +107,8 @@ void own_read_disk(const char *directory, struct own_disk *ret_disk) {
 	*ret_disk = disk;
 }
 
-void own_judge_disk(
-	const struct own_disk *disk,
+void builtin_judge_disk(
+	const struct builtin_disk *disk,
 	const char *directory,
 	uint64_t free_min_bytes,
 	struct check_level_words *ret_words

@@ -144,7 +144,7 @@ int user_check_create(
 	user->timer.expired = check_due;
 	user->request.ended = program_ended;
 	user->request.stuck = program_hangs;
-	check_init(&user->check, &checks->sayer, settings->name);
+	check_init(&user->check, &checks->reporter, settings->name);
 	must(check_reasons_of(settings->name, &user->check.reasons) == 0);
 	if (settings_set(user, settings) != 0) {
 		user_check_destroy(user);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The words of checks: their commands, what their programs say, and what they are called. Pure;
 // all of it is from outside.
+#include "checks/builtin.h"
 #include "checks/check.h"
-#include "checks/own.h"
 
 #include <lib/escape.h>
 #include <lib/show.h>
@@ -113,11 +113,11 @@ bool check_reasons_clash(const struct check_reasons *a, const struct check_reaso
 }
 
 bool check_reasons_are_own(const struct check_reasons *reasons) {
-	for (uint32_t n = 0; n < OWN_CHECK_COUNT; n++) {
-		struct check_reasons own;
+	for (uint32_t n = 0; n < BUILTIN_CHECK_COUNT; n++) {
+		struct check_reasons builtin;
 
-		own_check_reasons((enum own_check)n, &own);
-		if (check_reasons_clash(reasons, &own))
+		builtin_check_reasons((enum builtin_check)n, &builtin);
+		if (check_reasons_clash(reasons, &builtin))
 			return true;
 	}
 	return false;

@@ -2,7 +2,7 @@
 // CHECKS: the local checks of this node: what each found last, when, and when it looks again.
 #include "client/answers.h"
 #include "client/listing.h"
-#include "client/roll.h"
+#include "client/peer_list.h"
 #include "client/server.h"
 
 #include <control/checks.h>
@@ -68,7 +68,7 @@ static void say_row(struct session *session, void *work, uint32_t n) {
 	char line[VERDICT_REASON_MAX + VERDICT_EVIDENCE_MAX + 4];
 
 	if (view->ran) {
-		show_duration(roll_age_ns(session, view->at_ns), ago);
+		show_duration(time_age_ns(session, view->at_ns), ago);
 		show_duration(view->took_ns, took);
 	}
 	next_text(session, view, next);
@@ -109,8 +109,8 @@ static json_t *stuck_json(const struct check_view *view) {
 		return json_null();
 	return json_pack(
 		"{s:i,s:o,s:s,s:o}", "pid", (int)view->what.pid, "comm",
-		roll_name_json(view->what.comm), "state", state, "wchan",
-		roll_name_json(view->what.wchan)
+		peer_name_json(view->what.comm), "state", state, "wchan",
+		peer_name_json(view->what.wchan)
 	);
 }
 
@@ -121,8 +121,8 @@ static json_t *last_json(struct session *session, const struct row *row) {
 		return json_null();
 	return json_pack(
 		"{s:s,s:o,s:o,s:f,s:f}", "result", check_level_name(view->level), "evidence",
-		roll_name_json(row->evidence), "at", roll_time_json(session, view->at_ns), "ago_s",
-		(double)roll_age_ns(session, view->at_ns) / (double)RAS_NS_PER_SEC, "took_s",
+		peer_name_json(row->evidence), "at", time_at_json(session, view->at_ns), "ago_s",
+		(double)time_age_ns(session, view->at_ns) / (double)RAS_NS_PER_SEC, "took_s",
 		(double)view->took_ns / (double)RAS_NS_PER_SEC
 	);
 }
@@ -144,7 +144,7 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 
 	return json_pack(
 		"{s:s,s:o,s:f,s:f,s:s,s:s,s:o,s:b,s:o,s:o,s:{s:I,s:I,s:I,s:I}}", "name", row->name,
-		"command", row->command[0] != '\0' ? roll_name_json(row->command) : json_null(),
+		"command", row->command[0] != '\0' ? peer_name_json(row->command) : json_null(),
 		"interval_s", (double)view->interval_ns / (double)RAS_NS_PER_SEC, "timeout_s",
 		(double)view->timeout_ns / (double)RAS_NS_PER_SEC, "said",
 		check_level_name(view->told), "reason", row->reason, "last",

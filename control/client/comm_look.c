@@ -3,7 +3,7 @@
 #include "client/comm_look.h"
 
 #include "client/names.h"
-#include "client/roll.h"
+#include "client/peer_list.h"
 #include "client/server.h"
 
 #include <control/health.h>
@@ -39,72 +39,78 @@ static void node_name(void *ctx, uint64_t node, char *text, uint32_t size) {
 	snprintf(text, size, "%s", name);
 }
 
-static void show_seen(const struct sight *sight, char *text, size_t size) {
+static void show_seen(const struct observation *observation, char *text, size_t size) {
 	char median[SHOW_BYTES], baseline[SHOW_BYTES];
 
-	show_duration(sight->median_ns, median);
-	show_duration(sight->baseline_ns, baseline);
-	switch (sight->kind) {
-	case SIGHT_DEGRADED:
+	show_duration(observation->median_ns, median);
+	show_duration(observation->baseline_ns, baseline);
+	switch (observation->kind) {
+	case OBSERVATION_DEGRADED:
 		snprintf(text, size, "answers in %s, usually in %s", median, baseline);
 		break;
-	case SIGHT_LOSSY:
+	case OBSERVATION_LOSSY:
 		snprintf(
 			text, size, "loses %u.%u %% of probes, answers in %s",
-			sight->lost_permille / 10, sight->lost_permille % 10, median
+			observation->lost_permille / 10, observation->lost_permille % 10, median
 		);
 		break;
-	case SIGHT_SILENT:
+	case OBSERVATION_SILENT:
 		snprintf(
-			text, size, "has not answered for %u.%u s%s%s", sight->age_ms / 1000,
-			sight->age_ms % 1000 / 100, sight->baseline_ns != 0 ? ", usually in " : "",
-			sight->baseline_ns != 0 ? baseline : ""
+			text, size, "has not answered for %u.%u s%s%s", observation->age_ms / 1000,
+			observation->age_ms % 1000 / 100,
+			observation->baseline_ns != 0 ? ", usually in " : "",
+			observation->baseline_ns != 0 ? baseline : ""
 		);
 		break;
 	default:
-		snprintf(text, size, "is %s", sight_kind_name(sight->kind));
+		snprintf(text, size, "is %s", observation_kind_name(observation->kind));
 		break;
 	}
 }
 
-static bool is_bad(const struct sight *sight) {
-	return sight->device[0] != '\0' &&
-	       (sight->kind == SIGHT_DEGRADED || sight->kind == SIGHT_LOSSY ||
-		sight->kind == SIGHT_SILENT);
+static bool is_bad(const struct observation *observation) {
+	return observation->device[0] != '\0' &&
+	       (observation->kind == OBSERVATION_DEGRADED ||
+		observation->kind == OBSERVATION_LOSSY || observation->kind == OBSERVATION_SILENT);
 }
 
-static void
-make_pair(const struct session *session, const struct sight *sight, struct jobs_pair *ret_pair) {
+static void make_pair(
+	const struct session *session,
+	const struct observation *observation,
+	struct jobs_pair *ret_pair
+) {
 	char observer[NAMES_TEXT_BYTES], subject[NAMES_TEXT_BYTES], seen[256];
 
-	names_id(session_ras(session), sight->observer, observer);
-	names_id(session_ras(session), sight->subject, subject);
-	show_seen(sight, seen, sizeof(seen));
+	names_id(session_ras(session), observation->observer, observer);
+	names_id(session_ras(session), observation->subject, subject);
+	show_seen(observation, seen, sizeof(seen));
 	*ret_pair = (struct jobs_pair){
-		.node = sight->observer,
-		.peer = sight->subject,
-		.median_ns = sight->median_ns,
-		.baseline_ns = sight->baseline_ns,
-		.lost_permille = sight->lost_permille,
-		.silent = sight->kind == SIGHT_SILENT,
+		.node = observation->observer,
+		.peer = observation->subject,
+		.median_ns = observation->median_ns,
+		.baseline_ns = observation->baseline_ns,
+		.lost_permille = observation->lost_permille,
+		.silent = observation->kind == OBSERVATION_SILENT,
 	};
 	snprintf(
 		ret_pair->words, sizeof(ret_pair->words),
-		"the path %.20s %.15s -> %.20s %.15s %.75s", observer, sight->device, subject,
-		sight->peer_device[0] != '\0' ? sight->peer_device : "?", seen
+		"the path %.20s %.15s -> %.20s %.15s %.75s", observer, observation->device, subject,
+		observation->peer_device[0] != '\0' ? observation->peer_device : "?", seen
 	);
 }
 
 static void
-add_sights(struct comm_look *look, const struct verdict_engine *engine, uint64_t subject) {
-	struct sight sight;
+add_observations(struct comm_look *look, const struct verdict_engine *engine, uint64_t subject) {
+	struct observation observation;
 	uint32_t cursor = 0;
 	uint64_t seen_ns;
 
 	while (look->look.pair_count < PAIRS_MAX &&
-	       verdict_sight_next(engine, subject, &cursor, &sight, &seen_ns)) {
-		if (is_bad(&sight))
-			make_pair(look->session, &sight, &look->pairs[look->look.pair_count++]);
+	       verdict_observation_next(engine, subject, &cursor, &observation, &seen_ns)) {
+		if (is_bad(&observation))
+			make_pair(
+				look->session, &observation, &look->pairs[look->look.pair_count++]
+			);
 	}
 }
 
@@ -120,14 +126,15 @@ static void collect_pairs(struct comm_look *look) {
 		return;
 	engine = health_engine(health);
 	while (look->look.pair_count < PAIRS_MAX && verdict_path_next(engine, &cursor, &path)) {
-		if (is_bad(&path.sight))
+		if (is_bad(&path.observation))
 			make_pair(
-				look->session, &path.sight, &look->pairs[look->look.pair_count++]
+				look->session, &path.observation,
+				&look->pairs[look->look.pair_count++]
 			);
 	}
 	cursor = 0;
 	while (verdict_next(engine, &cursor, &view))
-		add_sights(look, engine, view.subject);
+		add_observations(look, engine, view.subject);
 }
 
 static int compare_places(const struct comm_look *look, uint32_t a, uint32_t b) {
@@ -287,7 +294,7 @@ json_t *comm_look_rank_json(const struct comm_look *look, uint32_t place, uint32
 	names_id(session_ras(look->session), merged->node, node);
 	return json_pack(
 		"{s:i,s:i,s:o,s:s,s:I,s:I,s:I,s:f,s:f}", "rank", (int)merged->rank.rank, "pid",
-		(int)merged->rank.pid, "node", roll_name_json(node), "process",
+		(int)merged->rank.pid, "node", peer_name_json(node), "process",
 		jobs_process_name(merged->rank.process_state), "launched",
 		(json_int_t)merged->rank.launched, "started", (json_int_t)merged->rank.started,
 		"completed", (json_int_t)merged->rank.completed, "still_s",
@@ -324,7 +331,7 @@ json_t *comm_look_json(const struct comm_look *look, uint32_t place) {
 	return json_pack(
 		"{s:s,s:s,s:o,s:I,s:f,s:i,s:i,s:i,s:o,s:o,s:s?}", "state",
 		jobs_grade_name(finding->grade), "cause", jobs_cause_name(finding->cause),
-		"sentence", roll_name_json(sentence), "operation", (json_int_t)finding->seq,
+		"sentence", peer_name_json(sentence), "operation", (json_int_t)finding->seq,
 		"waited_s", (double)finding->waited_ms / 1e3, "waiting", (int)finding->waiting,
 		"late_count", (int)finding->late_count, "absent", (int)finding->absent, "late",
 		late, "told", knows_json(finding->knows), "waits_in",

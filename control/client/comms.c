@@ -2,7 +2,7 @@
 // COMMS: the communicators of all jobs, what stands first, with what is wrong below each.
 #include "client/answers.h"
 #include "client/comm_look.h"
-#include "client/happening.h"
+#include "client/event_text.h"
 #include "client/listing.h"
 #include "client/names.h"
 #include "client/server.h"
@@ -77,7 +77,7 @@ static void say_row(struct session *session, void *work, uint32_t n) {
 	if (!comm_look_is_told(&comms->look.findings[place]))
 		return;
 	comm_look_say(&comms->look, place, sentence);
-	happening_wrap(session, 2, 4, sentence);
+	event_text_wrap(session, 2, 4, sentence);
 }
 
 static json_t *comms_facts(struct session *session, void *work) {

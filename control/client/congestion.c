@@ -2,7 +2,7 @@
 // Writes what a port counted of congestion as JSON and text for clients.
 #include "client/congestion.h"
 
-#include "client/happening.h"
+#include "client/event_text.h"
 #include "client/names.h"
 #include "client/server.h"
 
@@ -145,7 +145,7 @@ void why_say_congestion(struct session *session) {
 			json_string_value(json_object_get(port, "device")),
 			(int)json_integer_value(json_object_get(port, "port")), words
 		);
-		happening_wrap(session, 2, 4, line);
+		event_text_wrap(session, 2, 4, line);
 	}
 	json_decref(ports);
 }

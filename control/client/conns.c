@@ -2,7 +2,7 @@
 // CONNS: the connections of all agents, TCP links and RDMA pairs, by transport; and the slowest.
 #include "client/answers.h"
 #include "client/names.h"
-#include "client/roll.h"
+#include "client/peer_list.h"
 #include "client/server.h"
 #include "nccl/status.h"
 
@@ -141,8 +141,8 @@ static json_t *worst_json(struct session *session, const struct ras_conn_worst *
 	names_id(session_ras(session), worst->node, node);
 	names_id(session_ras(session), row->peer, peer);
 	return json_pack(
-		"{s:o,s:o,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o}", "node", roll_name_json(node),
-		"peer", roll_name_json(peer), "transport", ras_transport_name(row->transport),
+		"{s:o,s:o,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o}", "node", peer_name_json(node),
+		"peer", peer_name_json(peer), "transport", ras_transport_name(row->transport),
 		"samples", json_whole(row->samples), "min_ns", json_whole(row->min_ns), "mean_ns",
 		json_whole(row->mean_ns), "max_ns", json_whole(row->max_ns), "sent_bytes",
 		json_whole(row->sent_bytes), "received_bytes", json_whole(row->received_bytes),

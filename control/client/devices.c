@@ -4,7 +4,7 @@
 #include "client/gpus.h"
 #include "client/listing.h"
 #include "client/names.h"
-#include "client/roll.h"
+#include "client/peer_list.h"
 #include "client/server.h"
 
 #include <lib/show.h>
@@ -48,7 +48,7 @@ static void say_row(struct session *session, void *work, uint32_t n) {
 	const struct fabric_device_view *row = &((struct devices *)work)->rows[n];
 	char name[SHOW_BYTES], age[SHOW_BYTES], speed[SHOW_BYTES] = "-";
 
-	show_duration(roll_age_ns(session, row->since_ns), age);
+	show_duration(time_age_ns(session, row->since_ns), age);
 	if (row->open && row->facts.port.speed_mbps > 0)
 		snprintf(speed, sizeof(speed), "%.1f Gb/s", row->facts.port.speed_mbps / 1000.0);
 	text_print(
@@ -71,10 +71,9 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	const struct fabric_device_view *row = &((struct devices *)work)->rows[n];
 	json_t *object = json_pack(
 		"{s:s,s:s,s:o,s:s,s:i,s:b,s:i,s:i}", "name", row->name, "state",
-		fabric_device_state_name(row->state), "since",
-		roll_time_json(session, row->since_ns), "reason", row->reason, "worker",
-		(int)row->worker, "open", row->open, "opened", (int)row->opened, "driver_events",
-		(int)row->events
+		fabric_device_state_name(row->state), "since", time_at_json(session, row->since_ns),
+		"reason", row->reason, "worker", (int)row->worker, "open", row->open, "opened",
+		(int)row->opened, "driver_events", (int)row->events
 	);
 
 	json_object_set_new(object, "gpu", gpu_device_json(&row->gpu));

@@ -6,7 +6,7 @@
 // Each step reads on from its place in the history; what was dropped there meanwhile is missing,
 // and the numbers show it.
 #include "client/answers.h"
-#include "client/happening.h"
+#include "client/event_text.h"
 #include "client/server.h"
 
 #include <lib/escape.h>
@@ -48,19 +48,19 @@ static void events_begin(struct session *session, struct events *events) {
 
 static void
 event_add(struct session *session, struct events *events, const struct ras_event *event) {
-	struct state_event happening;
+	struct state_event state_event;
 
 	if (event->at_ns < events->not_before_ns)
 		return;
-	happening = happening_of(session, event);
+	state_event = event_text_of(session, event);
 	if (!session->json) {
-		happening_say(session, &happening);
+		event_text_say(session, &state_event);
 		return;
 	}
 	if (events->any)
 		text_add(&session->out, ",", 1);
 	events->any = true;
-	text_json(&session->out, happening_json(session, &happening));
+	text_json(&session->out, event_text_json(session, &state_event));
 }
 
 static bool events_step(struct session *session) {

@@ -2,10 +2,10 @@
 // Tells of pages in GPU memory: which are shown here, and how those of others are read.
 #include "client/gpus.h"
 
-#include "client/happening.h"
+#include "client/event_text.h"
 #include "client/names.h"
 #include "client/paths.h"
-#include "client/roll.h"
+#include "client/peer_list.h"
 #include "client/server.h"
 
 #include <lib/show.h>
@@ -29,7 +29,7 @@ json_t *gpu_path_json(struct session *session, const struct fabric_gpu_path *gpu
 	return json_pack(
 		"{s:i,s:s,s:I,s:I,s:I,s:I,s:I,s:o,s:o,s:o}", "ordinal", (int)gpu->ordinal, "seen",
 		fabric_gpu_seen_name(gpu->seen), "for_s",
-		(json_int_t)(roll_age_ns(session, gpu->since_ns) / RAS_NS_PER_SEC), "probes",
+		(json_int_t)(time_age_ns(session, gpu->since_ns) / RAS_NS_PER_SEC), "probes",
 		(json_int_t)gpu->probes, "silent", (json_int_t)gpu->silent, "refused",
 		(json_int_t)gpu->refused, "wrong", (json_int_t)gpu->wrong, "median_ns",
 		time_json(gpu->median_ns), "usual_ns", time_json(gpu->usual_ns), "p99_ns",
@@ -129,7 +129,7 @@ void gpu_device_say(
 	default:
 		return;
 	}
-	happening_wrap(session, 2, 4, words);
+	event_text_wrap(session, 2, 4, words);
 }
 
 // Own devices that are to show some, one after the other.
@@ -204,7 +204,7 @@ static void say_path(struct session *session, const struct fabric_path_view *vie
 		words, sizeof(words), "%s%s%s>%s: %s; %s", named ? peer : "", named ? ", " : "",
 		view->device, theirs, of_gpu, times
 	);
-	happening_wrap(session, 2, 4, words);
+	event_text_wrap(session, 2, 4, words);
 }
 
 void gpus_say_bad(struct session *session, uint64_t peer, const char *head) {
@@ -231,7 +231,7 @@ void gpus_put(struct session *session, uint64_t peer, json_t *object) {
 
 		names_text(view.peer_device, strlen(view.peer_device), theirs, sizeof(theirs));
 		names_id(session_ras(session), view.peer, name);
-		json_object_set_new(gpu, "peer", roll_name_json(name));
+		json_object_set_new(gpu, "peer", peer_name_json(name));
 		json_object_set_new(gpu, "device", json_string(view.device));
 		json_object_set_new(gpu, "peer_device", json_string(theirs));
 		json_array_append_new(array, gpu);

@@ -3,10 +3,10 @@
 // about it. Answered from the store of verdicts, in no time.
 #include "client/absent.h"
 #include "client/answers.h"
-#include "client/happening.h"
+#include "client/event_text.h"
 #include "client/listing.h"
 #include "client/names.h"
-#include "client/roll.h"
+#include "client/peer_list.h"
 #include "client/server.h"
 
 #include <control/finding.h>
@@ -27,7 +27,7 @@
 
 struct survey {
 	struct listing listing;
-	struct roll_row *rows; // of those there is something to say of
+	struct peer_list_row *rows; // of those there is something to say of
 	uint32_t row_count;
 	struct absent absent; // behind them: of the roster, and known to no table
 	enum finding_grade grade;
@@ -104,7 +104,7 @@ static void say_strangers(struct session *session, const struct survey *survey) 
 	char address[SOCK_ADDR_TEXT_BYTES], age[SHOW_BYTES];
 
 	sock_addr_format(&survey->strangers.last, address);
-	show_duration(roll_age_ns(session, survey->strangers.last_ns), age);
+	show_duration(time_age_ns(session, survey->strangers.last_ns), age);
 	text_print(
 		&session->out,
 		"Turned away: %u connections without the key, the last from %s, %s ago\n",
@@ -120,8 +120,8 @@ static json_t *strangers_json(struct session *session, const struct survey *surv
 	sock_addr_format(&survey->strangers.last, address);
 	return json_pack(
 		"{s:i,s:s,s:o,s:f}", "count", (int)survey->strangers.count, "last", address, "at",
-		roll_time_json(session, survey->strangers.last_ns), "ago_s",
-		(double)roll_age_ns(session, survey->strangers.last_ns) / (double)RAS_NS_PER_SEC
+		time_at_json(session, survey->strangers.last_ns), "ago_s",
+		(double)time_age_ns(session, survey->strangers.last_ns) / (double)RAS_NS_PER_SEC
 	);
 }
 
@@ -169,7 +169,7 @@ static void say_mistakes(struct session *session, const struct survey *survey) {
 	while (mistake_next(session, survey, &cursor, words)) {
 		if (count++ == 0)
 			text_print(&session->out, "Mistakes in the configuration:\n");
-		happening_words(session, words);
+		event_text_words(session, words);
 	}
 }
 
@@ -179,7 +179,7 @@ static json_t *mistakes_json(struct session *session, const struct survey *surve
 	uint32_t cursor = 0;
 
 	while (mistake_next(session, survey, &cursor, words))
-		json_array_append_new(array, roll_name_json(words));
+		json_array_append_new(array, peer_name_json(words));
 	return array;
 }
 
@@ -257,7 +257,7 @@ static void say_absent(struct session *session, const struct survey *survey, uin
 		finding.reason
 	);
 	if (survey->only)
-		happening_words(session, finding.evidence);
+		event_text_words(session, finding.evidence);
 }
 
 // The mark of maintenance comes first: what follows is then no alarm.
@@ -270,11 +270,11 @@ say_evidence(struct session *session, const struct ras_peer *peer, const struct 
 		marked, sizeof(marked), "%s%s%s", peer->maint ? "in maintenance, no alarm" : "",
 		peer->maint && evidence[0] != '\0' ? ": " : "", evidence
 	);
-	happening_words(session, marked);
+	event_text_words(session, marked);
 	if (finding->withheld == NULL)
 		return;
 	snprintf(marked, sizeof(marked), "no drain is advised: %s", finding->withheld);
-	happening_words(session, marked);
+	event_text_words(session, marked);
 }
 
 static void say_row(struct session *session, void *work, uint32_t n) {
@@ -287,11 +287,11 @@ static void say_row(struct session *session, void *work, uint32_t n) {
 		say_absent(session, survey, n - survey->row_count);
 		return;
 	}
-	if (!roll_peer(session_ras(session), &survey->rows[n], &peer))
+	if (!peer_list_peer(session_ras(session), &survey->rows[n], &peer))
 		return;
 	finding_of(session->server->config.health, &peer, &finding);
 	names_record(peer.record, name);
-	roll_show_age(session, since_ns(&peer, &finding), age);
+	time_show_age(session, since_ns(&peer, &finding), age);
 	text_print(
 		&session->out, "%-20s %-11s %-13s %-11s %s\n",
 		session_cell(session, name, 20, node), ras_state_name(peer.state), finding.verdict,
@@ -310,7 +310,7 @@ static json_t *granter_json(struct session *session) {
 	if (granter == 0)
 		return json_null();
 	names_id(session_ras(session), granter, name);
-	return roll_name_json(name);
+	return peer_name_json(name);
 }
 
 // Who says so, and of whom the grade is (null: of all): a client that comes back can tell whether
@@ -332,7 +332,7 @@ static json_t *health_facts(struct session *session, void *work) {
 		"{s:s,s:o,s:o,s:s,s:s,s:I,s:I,s:s,s:i,s:i,s:i,s:i,s:i,s:i,s:b,s:b,s:i,s:i,s:s,s:o,s:o,"
 		"s:o,s:o,s:b,s:o,s:o}",
 		"grade", finding_grade_name(survey->grade), "of",
-		survey->only ? roll_name_json(of) : json_null(), "node", roll_name_json(node),
+		survey->only ? peer_name_json(of) : json_null(), "node", peer_name_json(node),
 		"version", server->version, "cluster", server->cluster, "start",
 		(json_int_t)ras_incarnation_start(self.incarnation), "view",
 		(json_int_t)view->number, "digest", digest, "alive", (int)view->alive, "suspect",
@@ -341,10 +341,10 @@ static json_t *health_facts(struct session *session, void *work) {
 		"joined", view->joined, "expected", (int)overlay_expected(server->overlay),
 		"missing", (int)survey->missing, "missing_nodes", survey->missing_names,
 		"address_problem",
-		survey->address_words[0] != '\0' ? roll_name_json(survey->address_words)
+		survey->address_words[0] != '\0' ? peer_name_json(survey->address_words)
 						 : json_null(),
 		"join_problem",
-		survey->join_words[0] != '\0' ? roll_name_json(survey->join_words) : json_null(),
+		survey->join_words[0] != '\0' ? peer_name_json(survey->join_words) : json_null(),
 		"strangers", strangers_json(session, survey), "waiting", waiting_json(view),
 		"alone", overlay_is_alone(server->overlay), "mistakes",
 		mistakes_json(session, survey), "granter", granter_json(session)
@@ -357,7 +357,7 @@ static json_t *observers_json(struct session *session, const struct finding *fin
 
 	for (uint32_t n = 0; finding->has_view && n < finding->view.observer_count; n++) {
 		names_id(session_ras(session), finding->view.observers[n], name);
-		json_array_append_new(array, roll_name_json(name));
+		json_array_append_new(array, peer_name_json(name));
 	}
 	return array;
 }
@@ -383,7 +383,7 @@ static void add_view(struct session *session, const struct finding *finding, jso
 		object, "looked_s",
 		finding->has_view && view->looked_ns != 0
 			? json_real(
-				  (double)roll_age_ns(session, view->looked_ns) /
+				  (double)time_age_ns(session, view->looked_ns) /
 				  (double)RAS_NS_PER_SEC
 			  )
 			: json_null()
@@ -394,7 +394,7 @@ static void add_view(struct session *session, const struct finding *finding, jso
 static json_t *absent_json(struct session *session, const char *name) {
 	struct finding finding = finding_of_absent(session);
 	json_t *object = json_pack(
-		"{s:o,s:s,s:s,s:s,s:s,s:s,s:s,s:b,s:[],s:n,s:n}", "node", roll_name_json(name),
+		"{s:o,s:s,s:s,s:s,s:s,s:s,s:s,s:b,s:[],s:n,s:n}", "node", peer_name_json(name),
 		"state", ABSENT_STATE, "grade", finding_grade_name(finding.grade), "verdict",
 		finding.verdict, "reason", finding.reason, "evidence", finding.evidence, "advice",
 		verdict_advice_name(finding.advice), "maint", 0, "observers", "since", "for_s"
@@ -416,19 +416,19 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 
 	if (n >= survey->row_count)
 		return absent_json(session, survey->absent.names[n - survey->row_count]);
-	if (!roll_peer(session_ras(session), &survey->rows[n], &peer))
+	if (!peer_list_peer(session_ras(session), &survey->rows[n], &peer))
 		return json_null();
 	finding_of(session->server->config.health, &peer, &finding);
 	names_record(peer.record, name);
 	names_text(finding.evidence, strlen(finding.evidence), evidence, sizeof(evidence));
 	object = json_pack(
-		"{s:o,s:s,s:s,s:s,s:s,s:s,s:s,s:b,s:o,s:o,s:o}", "node", roll_name_json(name),
+		"{s:o,s:s,s:s,s:s,s:s,s:s,s:s,s:b,s:o,s:o,s:o}", "node", peer_name_json(name),
 		"state", ras_state_name(peer.state), "grade", finding_grade_name(finding.grade),
 		"verdict", finding.verdict, "reason", finding.reason, "evidence", evidence,
 		"advice", verdict_advice_name(finding.advice), "maint", peer.maint, "observers",
 		observers_json(session, &finding), "since",
-		roll_since_json(session, since_ns(&peer, &finding)), "for_s",
-		roll_for_json(session, since_ns(&peer, &finding))
+		time_since_json(session, since_ns(&peer, &finding)), "for_s",
+		time_for_json(session, since_ns(&peer, &finding))
 	);
 	if (object == NULL)
 		return json_null();
@@ -526,7 +526,7 @@ static void peers_survey(struct session *session, struct survey *survey) {
 	finding_of_all(overlay, session->server->config.health, &sum);
 	survey->grade = sum.grade;
 	for (uint32_t n = 0; n < survey->row_count; n++) {
-		if (roll_peer(overlay_ras(overlay), &survey->rows[n], &peer))
+		if (peer_list_peer(overlay_ras(overlay), &survey->rows[n], &peer))
 			survey->maint += peer.maint;
 	}
 	if (is_of_another(session, survey))
@@ -543,12 +543,12 @@ static void peers_survey(struct session *session, struct survey *survey) {
 
 static bool
 survey_gather(struct session *session, const struct wanted *wanted, struct survey *survey) {
-	const struct roll_wish wish = {
+	const struct peer_list_wish wish = {
 		.keep = is_worth_a_row, .badness = peer_badness, .ctx = wanted};
 	const char *only = wanted->only ? wanted->name : NULL;
 
 	if (find_missing(session, only, survey) < 0 ||
-	    roll_call(session_ras(session), &wish, &survey->rows, &survey->row_count) < 0)
+	    peer_list_make(session_ras(session), &wish, &survey->rows, &survey->row_count) < 0)
 		return false;
 	survey->listing.count = survey->row_count + survey->absent.count;
 	return true;

@@ -3,7 +3,7 @@
 #include "client/answers.h"
 #include "client/listing.h"
 #include "client/names.h"
-#include "client/roll.h"
+#include "client/peer_list.h"
 
 #include <lib/show.h>
 
@@ -121,7 +121,7 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	show_uses(link->theirs, theirs);
 	return json_pack(
 		"{s:o,s:s,s:i,s:s,s:s,s:b,s:o,s:o,s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:i,s:i}", "node",
-		roll_name_json(name), "state", state_of(link), "protocol", (int)link->version,
+		peer_name_json(name), "state", state_of(link), "protocol", (int)link->version,
 		"mine", mine, "theirs", theirs, "outgoing", link->outgoing, "rtt_min_ns",
 		timed ? json_integer((json_int_t)link->rtt_min_ns) : json_null(), "rtt_mean_ns",
 		timed ? json_integer((json_int_t)link->rtt_mean_ns) : json_null(), "rtt_max_ns",

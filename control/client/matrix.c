@@ -6,7 +6,7 @@
 #include "client/listing.h"
 #include "client/names.h"
 #include "client/paths.h"
-#include "client/roll.h"
+#include "client/peer_list.h"
 #include "client/server.h"
 #include "nccl/status.h"
 
@@ -88,7 +88,7 @@ static json_t *nodes_json(struct session *session, const struct matrix *matrix) 
 			state = peer.state;
 		json_array_append_new(
 			nodes, json_pack(
-				       "{s:o,s:s}", "node", roll_name_json(name), "state",
+				       "{s:o,s:s}", "node", peer_name_json(name), "state",
 				       ras_state_name(state)
 			       )
 		);
@@ -102,8 +102,10 @@ static json_t *matrix_facts(struct session *session, void *work) {
 	json_t *seen = json_array();
 	char time[SHOW_BYTES];
 
-	for (uint32_t kind = 0; kind < SIGHT_KIND_COUNT; kind++)
-		json_array_append_new(seen, json_string(sight_kind_name((enum sight_kind)kind)));
+	for (uint32_t kind = 0; kind < OBSERVATION_KIND_COUNT; kind++)
+		json_array_append_new(
+			seen, json_string(observation_kind_name((enum observation_kind)kind))
+		);
 	show_time(overlay_realtime_ns(session->server->overlay, answer->at_ns), time);
 	return json_pack(
 		"{s:s,s:s,s:i,s:i,s:i,s:o,s:o,s:[s,s,s,s,s,s,s,s]}", "cluster",
@@ -136,10 +138,11 @@ static const struct ras_merged_path *worst_of(const struct matrix *matrix, uint3
 // A sign for each rail of the node that reads, in order of their names: of its paths the worst.
 #define RAILS_MAX 16
 
-static char rail_sign(enum sight_kind kind) {
-	static const char signs[SIGHT_KIND_COUNT] = {
-		[SIGHT_GOOD] = '.',  [SIGHT_STANDING] = 'S', [SIGHT_DEGRADED] = 'D',
-		[SIGHT_LOSSY] = 'L', [SIGHT_SILENT] = 'X',   [SIGHT_NO_PAIR] = '?',
+static char rail_sign(enum observation_kind kind) {
+	static const char signs[OBSERVATION_KIND_COUNT] = {
+		[OBSERVATION_GOOD] = '.',     [OBSERVATION_STANDING] = 'S',
+		[OBSERVATION_DEGRADED] = 'D', [OBSERVATION_LOSSY] = 'L',
+		[OBSERVATION_SILENT] = 'X',   [OBSERVATION_NO_PAIR] = '?',
 	};
 
 	return signs[kind];
@@ -237,7 +240,7 @@ static void say_row(struct session *session, void *work, uint32_t n) {
 		&session->out, "%-24s %-24s %-9s %s\n",
 		session_cell(session, node, NAME_WIDTH, node_cell),
 		session_cell(session, peer, NAME_WIDTH, peer_cell),
-		sight_kind_name(paths_kind(&worst->row)), median
+		observation_kind_name(paths_kind(&worst->row)), median
 	);
 }
 

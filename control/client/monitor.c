@@ -3,9 +3,9 @@
 #include "client/monitor.h"
 
 #include "client/answers.h"
-#include "client/happening.h"
+#include "client/event_text.h"
 #include "client/names.h"
-#include "client/roll.h"
+#include "client/peer_list.h"
 #include "client/server.h"
 
 #include <lib/show.h>
@@ -73,27 +73,27 @@ static struct alias alias_of(const struct ras_event *event) {
 static void show_details(
 	const struct overlay *overlay,
 	const struct ras_event *event,
-	char text[static HAPPENING_BYTES]
+	char text[static EVENT_TEXT_BYTES]
 ) {
 	switch (event->kind) {
 	case RAS_EVENT_JOINED:
 		text[0] = '\0';
 		return;
 	case RAS_EVENT_LINK_UP:
-		snprintf(text, HAPPENING_BYTES, "connection established successfully");
+		snprintf(text, EVENT_TEXT_BYTES, "connection established successfully");
 		return;
 	case RAS_EVENT_LINK_RECOVERED:
-		snprintf(text, HAPPENING_BYTES, "peer responding again");
+		snprintf(text, EVENT_TEXT_BYTES, "peer responding again");
 		return;
 	case RAS_EVENT_LINK_DELAYED:
 		snprintf(
-			text, HAPPENING_BYTES,
+			text, EVENT_TEXT_BYTES,
 			"peer not responding for %" PRIu64 "s (keepalive warning)",
 			event->value / RAS_NS_PER_SEC
 		);
 		return;
 	default:
-		happening_detail(
+		event_text_detail(
 			overlay_ras(overlay), event, overlay_event_text(overlay, event->sequence),
 			text
 		);
@@ -122,7 +122,7 @@ static void say_peer(struct text *out, const struct ras_peer_info *info) {
 static void
 say_event(struct session *session, const struct ras_event *event, const struct alias *alias) {
 	struct overlay *overlay = session->server->overlay;
-	char when[SHOW_BYTES], details[HAPPENING_BYTES], name[NAMES_TEXT_BYTES];
+	char when[SHOW_BYTES], details[EVENT_TEXT_BYTES], name[NAMES_TEXT_BYTES];
 	struct text *out = &session->out;
 	struct ras_peer_info info;
 	struct ras_peer peer;
@@ -148,15 +148,15 @@ static json_t *peer_json(const struct ras *ras, const struct ras_event *event) {
 
 	if (ras_peer_find(ras, event->peer, &peer) < 0) {
 		json_decref(devices);
-		return json_pack("{s:o}", "name", roll_name_json(event->name));
+		return json_pack("{s:o}", "name", peer_name_json(event->name));
 	}
 	ras_record_info(peer.record, &info);
 	sock_addr_format_host(&info.addresses[0], host);
 	for (uint32_t n = 0; n < info.device_count; n++)
-		json_array_append_new(devices, roll_name_json(info.devices[n].name));
+		json_array_append_new(devices, peer_name_json(info.devices[n].name));
 	return json_pack(
 		"{s:s,s:i,s:[],s:[],s:o,s:o}", "host", host, "pid", (int)info.pid, "cuda_devs",
-		"nvml_devs", "name", roll_name_json(info.name), "devices", devices
+		"nvml_devs", "name", peer_name_json(info.name), "devices", devices
 	);
 }
 
@@ -178,7 +178,7 @@ static const char *group_name(enum session_group group) {
 static void
 put_event(struct session *session, const struct ras_event *event, const struct alias *alias) {
 	struct overlay *overlay = session->server->overlay;
-	char when[SHOW_BYTES], details[HAPPENING_BYTES];
+	char when[SHOW_BYTES], details[EVENT_TEXT_BYTES];
 	json_t *object;
 
 	show_local_time(overlay_realtime_ns(overlay, event->at_ns), when);
@@ -189,7 +189,7 @@ put_event(struct session *session, const struct ras_event *event, const struct a
 	);
 	if (event->peer != 0)
 		json_object_set_new(object, "peer", peer_json(overlay_ras(overlay), event));
-	json_object_set_new(object, "details", roll_name_json(details));
+	json_object_set_new(object, "details", peer_name_json(details));
 	add_pretty(session, object);
 }
 

@@ -5,7 +5,7 @@
 #include "client/gpus.h"
 #include "client/listing.h"
 #include "client/names.h"
-#include "client/roll.h"
+#include "client/peer_list.h"
 #include "client/server.h"
 
 #include <lib/show.h>
@@ -67,7 +67,7 @@ static void say_head(struct session *session, void *work) {
 // Over the time that it has been ready; 0 for the first moment.
 static uint64_t
 rate_of(struct session *session, const struct pairing_view *pairing, uint64_t bytes) {
-	uint64_t age_ns = roll_age_ns(session, pairing->since_ns);
+	uint64_t age_ns = time_age_ns(session, pairing->since_ns);
 
 	return pairing->state == PAIRING_READY && age_ns >= RAS_NS_PER_SEC
 		       ? (uint64_t)((double)bytes * 1e9 / (double)age_ns)
@@ -107,7 +107,7 @@ static void say_row(struct session *session, void *work, uint32_t n) {
 		pairing->key.peer_device, strlen(pairing->key.peer_device), theirs, sizeof(theirs)
 	);
 	snprintf(both, sizeof(both), "%s>%s", row->device, theirs);
-	show_duration(roll_age_ns(session, pairing->since_ns), age);
+	show_duration(time_age_ns(session, pairing->since_ns), age);
 	if (row->timed && row->counters.ops[OP_OK] > 0) {
 		show_duration(histogram_log2_percentile(&row->times, MEDIAN), p50);
 		show_duration(histogram_log2_percentile(&row->times, P99), p99);
@@ -164,9 +164,9 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	return json_pack(
 		"{s:o,s:s,s:s,s:s,s:o,s:b,s:b,s:b,s:I,s:i,s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:i,s:n,s:o,"
 		"s:s}",
-		"node", roll_name_json(name), "device", row->device, "peer_device", theirs, "state",
+		"node", peer_name_json(name), "device", row->device, "peer_device", theirs, "state",
 		pairing_state_name(pairing->state), "since",
-		roll_time_json(session, pairing->since_ns), "wanted", pairing->wanted, "guest",
+		time_at_json(session, pairing->since_ns), "wanted", pairing->wanted, "guest",
 		pairing->guest, "stuck", pairing->stuck, "generation",
 		(json_int_t)pairing->generation, "tries", (int)pairing->tries, "failure",
 		failure_json(&pairing->failure), "ops", (json_int_t)row->counters.ops[OP_OK],

@@ -2,11 +2,11 @@
 // PATH a b: all that is known of the path between two nodes, from both ends, and what is made of it
 // here. Each end is asked for its own part; one that does not answer is said to.
 #include "client/answers.h"
-#include "client/happening.h"
+#include "client/event_text.h"
 #include "client/names.h"
 #include "client/paths.h"
+#include "client/peer_list.h"
 #include "client/remote.h"
-#include "client/roll.h"
 #include "client/server.h"
 
 #include <control/finding.h>
@@ -27,7 +27,7 @@
 #define WHY_BYTES 160
 
 struct path_end {
-	struct path_story *story;
+	struct path_report *report;
 	struct overlay_call call;
 	uint64_t id;
 	char name[NAMES_TEXT_BYTES];
@@ -37,24 +37,24 @@ struct path_end {
 	char why[WHY_BYTES]; // then
 };
 
-struct path_story {
+struct path_report {
 	struct session *session;
 	struct path_end ends[ENDS];
 	uint32_t count; // one if both are the same
 };
 
 static void path_drop(void *work) {
-	struct path_story *story = work;
+	struct path_report *report = work;
 
-	for (uint32_t n = 0; n < story->count; n++) {
-		struct path_end *end = &story->ends[n];
+	for (uint32_t n = 0; n < report->count; n++) {
+		struct path_end *end = &report->ends[n];
 
 		if (end->asked)
 			overlay_call_cancel(&end->call);
 		text_fini(&end->came);
 		json_decref(end->answer);
 	}
-	free(story);
+	free(report);
 }
 
 // What is made of it here.
@@ -65,19 +65,19 @@ static const struct verdict_engine *engine_of(const struct session *session) {
 	return health != NULL ? health_engine(health) : NULL;
 }
 
-static bool is_between(const struct path_story *story, const struct sight *sight) {
-	uint64_t a = story->ends[0].id, b = story->ends[story->count - 1].id;
+static bool is_between(const struct path_report *report, const struct observation *observation) {
+	uint64_t a = report->ends[0].id, b = report->ends[report->count - 1].id;
 
-	return (sight->observer == a && sight->subject == b) ||
-	       (sight->observer == b && sight->subject == a);
+	return (observation->observer == a && observation->subject == b) ||
+	       (observation->observer == b && observation->subject == a);
 }
 
 static bool
-next_blame(const struct path_story *story, uint32_t *cursor, struct verdict_path_view *ret_view) {
-	const struct verdict_engine *engine = engine_of(story->session);
+next_blame(const struct path_report *report, uint32_t *cursor, struct verdict_path_view *ret_view) {
+	const struct verdict_engine *engine = engine_of(report->session);
 
 	while (engine != NULL && verdict_path_next(engine, cursor, ret_view)) {
-		if (is_between(story, &ret_view->sight))
+		if (is_between(report, &ret_view->observation))
 			return true;
 	}
 	return false;
@@ -99,11 +99,11 @@ static void say_blame(struct session *session, const struct verdict_path_view *v
 	char observer[NAMES_TEXT_BYTES], node[NAMES_TEXT_BYTES], what[NAMES_TEXT_BYTES];
 	char age[SHOW_BYTES];
 
-	names_id(ras, view->sight.observer, observer);
-	show_duration(roll_age_ns(session, view->seen_ns), age);
+	names_id(ras, view->observation.observer, observer);
+	show_duration(time_age_ns(session, view->seen_ns), age);
 	text_print(
 		&session->out, "  %s saw it %s %s ago, which is held against ", observer,
-		sight_kind_name(view->sight.kind), age
+		observation_kind_name(view->observation.kind), age
 	);
 	names_text(view->what, strlen(view->what), what, sizeof(what));
 	if (view->node != 0)
@@ -120,38 +120,38 @@ static void say_blame(struct session *session, const struct verdict_path_view *v
 		text_print(&session->out, "%s %s\n", blame_name(view->blame), what);
 }
 
-static bool find_end(const struct path_story *story, uint32_t n, struct ras_peer *ret_peer) {
-	return ras_peer_find(session_ras(story->session), story->ends[n].id, ret_peer) == 0;
+static bool find_end(const struct path_report *report, uint32_t n, struct ras_peer *ret_peer) {
+	return ras_peer_find(session_ras(report->session), report->ends[n].id, ret_peer) == 0;
 }
 
-static void say_verdict(struct session *session, const struct path_story *story, uint32_t n) {
+static void say_verdict(struct session *session, const struct path_report *report, uint32_t n) {
 	char age[SHOW_BYTES], evidence[STATE_TEXT_BYTES];
 	struct finding finding;
 	struct ras_peer peer;
 	uint64_t since_ns;
 
-	if (!find_end(story, n, &peer))
+	if (!find_end(report, n, &peer))
 		return;
 	finding_of(session->server->config.health, &peer, &finding);
 	since_ns = finding.has_view && finding.view.since_ns != 0 ? finding.view.since_ns
 								  : peer.since_ns;
-	show_duration(roll_age_ns(session, since_ns), age);
+	show_duration(time_age_ns(session, since_ns), age);
 	text_print(
-		&session->out, "  %s is %s, %s (%s), for %s%s\n", story->ends[n].name,
+		&session->out, "  %s is %s, %s (%s), for %s%s\n", report->ends[n].name,
 		ras_state_name(peer.state), finding.verdict, finding.reason, age,
 		peer.maint ? ", in maintenance" : ""
 	);
 	names_text(finding.evidence, strlen(finding.evidence), evidence, sizeof(evidence));
-	happening_words(session, evidence);
+	event_text_words(session, evidence);
 }
 
-static void say_text(struct session *session, const struct path_story *story) {
+static void say_text(struct session *session, const struct path_report *report) {
 	struct verdict_path_view view;
 	uint32_t cursor = 0;
 
-	for (uint32_t n = 0; n < story->count; n++) {
-		const struct path_end *end = &story->ends[n];
-		const struct path_end *other = &story->ends[story->count - 1 - n];
+	for (uint32_t n = 0; n < report->count; n++) {
+		const struct path_end *end = &report->ends[n];
+		const struct path_end *other = &report->ends[report->count - 1 - n];
 
 		if (n > 0)
 			text_print(&session->out, "\n");
@@ -161,9 +161,9 @@ static void say_text(struct session *session, const struct path_story *story) {
 			text_print(&session->out, "%s %s\n", end->name, end->why);
 	}
 	text_print(&session->out, "\nVerdicts, as this agent holds them\n");
-	for (uint32_t n = 0; n < story->count; n++)
-		say_verdict(session, story, n);
-	while (next_blame(story, &cursor, &view))
+	for (uint32_t n = 0; n < report->count; n++)
+		say_verdict(session, report, n);
+	while (next_blame(report, &cursor, &view))
 		say_blame(session, &view);
 	session_ok(session);
 }
@@ -174,27 +174,27 @@ static json_t *end_json(const struct path_end *end) {
 	json_t *paths = json_object_get(end->answer, "paths");
 
 	return json_pack(
-		"{s:o,s:b,s:o,s:O}", "node", roll_name_json(end->name), "answered",
+		"{s:o,s:b,s:o,s:O}", "node", peer_name_json(end->name), "answered",
 		end->answer != NULL, "error",
 		end->answer != NULL ? json_null() : json_string(end->why), "paths",
 		paths != NULL ? paths : json_null()
 	);
 }
 
-static json_t *verdict_json(const struct path_story *story, uint32_t n) {
-	struct session *session = story->session;
+static json_t *verdict_json(const struct path_report *report, uint32_t n) {
+	struct session *session = report->session;
 	struct finding finding;
 	struct ras_peer peer;
 
-	if (!find_end(story, n, &peer))
+	if (!find_end(report, n, &peer))
 		return json_null();
 	finding_of(session->server->config.health, &peer, &finding);
 	return json_pack(
-		"{s:o,s:s,s:s,s:s,s:s,s:o,s:b,s:o}", "node", roll_name_json(story->ends[n].name),
+		"{s:o,s:s,s:s,s:s,s:s,s:o,s:b,s:o}", "node", peer_name_json(report->ends[n].name),
 		"state", ras_state_name(peer.state), "grade", finding_grade_name(finding.grade),
 		"verdict", finding.verdict, "reason", finding.reason, "evidence",
-		roll_name_json(finding.evidence), "maint", peer.maint, "since",
-		roll_time_json(
+		peer_name_json(finding.evidence), "maint", peer.maint, "since",
+		time_at_json(
 			session, finding.has_view && finding.view.since_ns != 0
 					 ? finding.view.since_ns
 					 : peer.since_ns
@@ -202,42 +202,42 @@ static json_t *verdict_json(const struct path_story *story, uint32_t n) {
 	);
 }
 
-static json_t *blame_json(const struct path_story *story) {
-	const struct ras *ras = session_ras(story->session);
+static json_t *blame_json(const struct path_report *report) {
+	const struct ras *ras = session_ras(report->session);
 	char observer[NAMES_TEXT_BYTES], node[NAMES_TEXT_BYTES];
 	struct verdict_path_view view;
 	json_t *rows = json_array();
 	uint32_t cursor = 0;
 
-	while (next_blame(story, &cursor, &view)) {
-		names_id(ras, view.sight.observer, observer);
+	while (next_blame(report, &cursor, &view)) {
+		names_id(ras, view.observation.observer, observer);
 		names_id(ras, view.node, node);
 		json_array_append_new(
 			rows,
 			json_pack(
-				"{s:o,s:s,s:o,s:s,s:o,s:o}", "observer", roll_name_json(observer),
-				"seen", sight_kind_name(view.sight.kind), "at",
-				roll_time_json(story->session, view.seen_ns), "blamed",
+				"{s:o,s:s,s:o,s:s,s:o,s:o}", "observer", peer_name_json(observer),
+				"seen", observation_kind_name(view.observation.kind), "at",
+				time_at_json(report->session, view.seen_ns), "blamed",
 				blame_name(view.blame), "node",
-				view.node != 0 ? roll_name_json(node) : json_null(), "what",
-				roll_name_json(view.what)
+				view.node != 0 ? peer_name_json(node) : json_null(), "what",
+				peer_name_json(view.what)
 			)
 		);
 	}
 	return rows;
 }
 
-static void say_json(struct session *session, const struct path_story *story) {
+static void say_json(struct session *session, const struct path_report *report) {
 	json_t *ends = json_array(), *verdicts = json_array();
 
-	for (uint32_t n = 0; n < story->count; n++) {
-		json_array_append_new(ends, end_json(&story->ends[n]));
-		json_array_append_new(verdicts, verdict_json(story, n));
+	for (uint32_t n = 0; n < report->count; n++) {
+		json_array_append_new(ends, end_json(&report->ends[n]));
+		json_array_append_new(verdicts, verdict_json(report, n));
 	}
 	session_json(
 		session, json_pack(
 				 "{s:o,s:o,s:o}", "ends", ends, "verdicts", verdicts, "blame",
-				 blame_json(story)
+				 blame_json(report)
 			 )
 	);
 }
@@ -254,13 +254,13 @@ static const char *why_none(const struct path_end *end) {
 }
 
 static bool path_step(struct session *session) {
-	const struct path_story *story = session->work;
-	const struct path_end *first = &story->ends[0], *last = &story->ends[story->count - 1];
+	const struct path_report *report = session->work;
+	const struct path_end *first = &report->ends[0], *last = &report->ends[report->count - 1];
 	bool any = false;
 
-	for (uint32_t n = 0; n < story->count; n++)
-		any = any || json_array_size(json_object_get(story->ends[n].answer, "paths")) > 0;
-	if (!any && story->count == 1)
+	for (uint32_t n = 0; n < report->count; n++)
+		any = any || json_array_size(json_object_get(report->ends[n].answer, "paths")) > 0;
+	if (!any && report->count == 1)
 		session_fail(
 			session, "no path of %s with itself is known: %s %s", first->name,
 			first->name, why_none(first)
@@ -271,9 +271,9 @@ static bool path_step(struct session *session) {
 			last->name, first->name, why_none(first), last->name, why_none(last)
 		);
 	else if (session->json)
-		say_json(session, story);
+		say_json(session, report);
 	else
-		say_text(session, story);
+		say_text(session, report);
 	return true;
 }
 
@@ -283,9 +283,9 @@ static void fail_end(struct path_end *end, const char *words) {
 	snprintf(end->why, sizeof(end->why), "%s", words);
 }
 
-static bool is_done(const struct path_story *story) {
-	for (uint32_t n = 0; n < story->count; n++) {
-		if (story->ends[n].asked)
+static bool is_done(const struct path_report *report) {
+	for (uint32_t n = 0; n < report->count; n++) {
+		if (report->ends[n].asked)
 			return false;
 	}
 	return true;
@@ -330,12 +330,12 @@ static void on_end(struct overlay_call *call, int err) {
 		take_answer(end);
 	else
 		fail_end(end, node_call_words(err));
-	if (is_done(end->story))
-		session_continue(end->story->session, path_step);
+	if (is_done(end->report))
+		session_continue(end->report->session, path_step);
 }
 
 static void path_end_ask(struct path_end *end, const struct ras_record *other) {
-	struct session *session = end->story->session;
+	struct session *session = end->report->session;
 	// Of a second at least.
 	uint64_t timeout_ns = session_timeout_ns(session, PATH_TIMEOUT_NS) - PATH_AHEAD_NS;
 	char command[NAMES_TEXT_BYTES + 8];
@@ -361,14 +361,14 @@ static void path_end_ask(struct path_end *end, const struct ras_record *other) {
 		fail_end(end, node_call_words(err));
 }
 
-static void init_end(struct path_story *story, uint32_t n, const struct ras_peer *peer) {
-	story->ends[n] = (struct path_end){.story = story, .id = peer->record->id};
-	names_record(peer->record, story->ends[n].name);
+static void init_end(struct path_report *report, uint32_t n, const struct ras_peer *peer) {
+	report->ends[n] = (struct path_end){.report = report, .id = peer->record->id};
+	names_record(peer->record, report->ends[n].name);
 }
 
 void answer_path(struct session *session, const char *rest) {
 	uint64_t self = ras_self_id(session_ras(session));
-	struct path_story *story;
+	struct path_report *report;
 	struct ras_peer peers[ENDS];
 	char quoted[96];
 
@@ -381,21 +381,21 @@ void answer_path(struct session *session, const char *rest) {
 	}
 	if (!session_may_ask(session))
 		return;
-	story = calloc(1, sizeof(*story));
-	if (!session_begin(session, NULL, path_drop, story))
+	report = calloc(1, sizeof(*report));
+	if (!session_begin(session, NULL, path_drop, report))
 		return;
-	story->session = session;
-	story->count = peers[0].record->id == peers[1].record->id ? 1 : ENDS;
-	for (uint32_t n = 0; n < story->count; n++)
-		init_end(story, n, &peers[n]);
-	for (uint32_t n = 0; n < story->count; n++) {
+	report->session = session;
+	report->count = peers[0].record->id == peers[1].record->id ? 1 : ENDS;
+	for (uint32_t n = 0; n < report->count; n++)
+		init_end(report, n, &peers[n]);
+	for (uint32_t n = 0; n < report->count; n++) {
 		const struct ras_peer *other = &peers[ENDS - 1 - n];
 
-		if (story->ends[n].id == self)
-			story->ends[n].answer = paths_end_json(session, other);
+		if (report->ends[n].id == self)
+			report->ends[n].answer = paths_end_json(session, other);
 		else
-			path_end_ask(&story->ends[n], other->record);
+			path_end_ask(&report->ends[n], other->record);
 	}
-	if (is_done(story))
+	if (is_done(report))
 		session->step = path_step;
 }

@@ -4,7 +4,7 @@
 #include "client/gpus.h"
 #include "client/names.h"
 #include "client/paths.h"
-#include "client/roll.h"
+#include "client/peer_list.h"
 #include "client/server.h"
 
 #include <lib/histogram.h>
@@ -77,7 +77,7 @@ static json_t *sizes_json(const struct fabric_path_view *view, bool writes) {
 static json_t *age_json(struct session *session, uint64_t at_ns) {
 	if (at_ns == RAS_NEVER)
 		return json_null();
-	return json_real((double)roll_age_ns(session, at_ns) / (double)RAS_NS_PER_SEC);
+	return json_real((double)time_age_ns(session, at_ns) / (double)RAS_NS_PER_SEC);
 }
 
 static json_t *flows_json(const struct fabric_path_view *view) {
@@ -145,7 +145,7 @@ json_t *paths_end_json(struct session *session, const struct ras_peer *peer) {
 			json_array_append_new(paths, path_json(session, &view));
 	}
 	return json_pack(
-		"{s:o,s:o,s:i,s:b,s:o}", "node", roll_name_json(self), "peer", roll_name_json(name),
+		"{s:o,s:o,s:i,s:b,s:o}", "node", peer_name_json(self), "peer", peer_name_json(name),
 		"devices", (int)devices, "probing", numbers.probes.interval_ns != 0, "paths", paths
 	);
 }

@@ -8,7 +8,7 @@
 #include "client/gpus.h"
 #include "client/listing.h"
 #include "client/names.h"
-#include "client/roll.h"
+#include "client/peer_list.h"
 #include "client/server.h"
 #include "nccl/status.h"
 
@@ -34,31 +34,32 @@ struct paths {
 	bool all;
 	struct ras_merged_path *own; // not of all
 	uint32_t count;
-	uint32_t counts[SIGHT_KIND_COUNT];
+	uint32_t counts[OBSERVATION_KIND_COUNT];
 	uint32_t worst[SHOWN_MAX]; // in text: their places, in order
 	bool marked;		   // a row said that there is congestion
 };
 
 // Rows.
 
-enum sight_kind paths_kind(const struct ras_path_row *row) {
-	return row->seen < SIGHT_KIND_COUNT ? (enum sight_kind)row->seen : SIGHT_NO_PAIR;
+enum observation_kind paths_kind(const struct ras_path_row *row) {
+	return row->seen < OBSERVATION_KIND_COUNT ? (enum observation_kind)row->seen
+						  : OBSERVATION_NO_PAIR;
 }
 
 // The larger, the worse; what is not known lies between the good and the bad.
-static uint32_t paths_weight(enum sight_kind kind) {
-	static const uint32_t weights[SIGHT_KIND_COUNT] = {
-		[SIGHT_GOOD] = 0,  [SIGHT_NO_PAIR] = 1,	 [SIGHT_DEGRADED] = 2,
-		[SIGHT_LOSSY] = 3, [SIGHT_STANDING] = 4, [SIGHT_SILENT] = 5,
+static uint32_t paths_weight(enum observation_kind kind) {
+	static const uint32_t weights[OBSERVATION_KIND_COUNT] = {
+		[OBSERVATION_GOOD] = 0,	 [OBSERVATION_NO_PAIR] = 1,  [OBSERVATION_DEGRADED] = 2,
+		[OBSERVATION_LOSSY] = 3, [OBSERVATION_STANDING] = 4, [OBSERVATION_SILENT] = 5,
 	};
 
 	return weights[kind];
 }
 
 static uint64_t path_badness(const struct ras_path_row *row) {
-	if (row->seen == SIGHT_LOSSY)
+	if (row->seen == OBSERVATION_LOSSY)
 		return row->lost_permille;
-	if (row->seen == SIGHT_DEGRADED && row->baseline_ns > 0)
+	if (row->seen == OBSERVATION_DEGRADED && row->baseline_ns > 0)
 		return row->median_ns / (row->baseline_ns / 100 + 1);
 	return row->median_ns;
 }
@@ -108,15 +109,15 @@ static void count_rows(struct session *session, struct paths *paths) {
 static void say_counts(struct session *session, const struct paths *paths, const uint32_t *shown) {
 	const char *between = "";
 
-	for (uint32_t weight = SIGHT_KIND_COUNT; weight-- > 0;) {
-		for (uint32_t kind = 0; kind < SIGHT_KIND_COUNT; kind++) {
+	for (uint32_t weight = OBSERVATION_KIND_COUNT; weight-- > 0;) {
+		for (uint32_t kind = 0; kind < OBSERVATION_KIND_COUNT; kind++) {
 			uint32_t count = paths->counts[kind] - (shown != NULL ? shown[kind] : 0);
 
-			if (paths_weight((enum sight_kind)kind) != weight || count == 0)
+			if (paths_weight((enum observation_kind)kind) != weight || count == 0)
 				continue;
 			text_print(
 				&session->out, "%s%u %s", between, count,
-				sight_kind_name((enum sight_kind)kind)
+				observation_kind_name((enum observation_kind)kind)
 			);
 			between = ", ";
 		}
@@ -244,7 +245,7 @@ static void say_row(struct session *session, void *work, uint32_t n) {
 	const char *mark = mark_of(session, path);
 
 	paths->marked = paths->marked || *mark != '\0';
-	snprintf(seen, sizeof(seen), "%s%s", sight_kind_name(paths_kind(row)), mark);
+	snprintf(seen, sizeof(seen), "%s%s", observation_kind_name(paths_kind(row)), mark);
 	names_id(session_ras(session), path->node, node);
 	names_id(session_ras(session), row->peer, peer);
 	show_devices(row, devices);
@@ -265,7 +266,7 @@ static void say_row(struct session *session, void *work, uint32_t n) {
 
 static void say_tail(struct session *session, void *work) {
 	const struct paths *paths = work;
-	uint32_t shown[SIGHT_KIND_COUNT] = {0};
+	uint32_t shown[OBSERVATION_KIND_COUNT] = {0};
 
 	if (paths->marked)
 		text_print(&session->out, "%s", congestion_legend);
@@ -297,9 +298,9 @@ json_t *paths_row_json(struct session *session, const struct ras_merged_path *pa
 	names_id(session_ras(session), row->peer, peer);
 	return json_pack(
 		"{s:o,s:o,s:o,s:o,s:s,s:o,s:b,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:i}", "node",
-		roll_name_json(node), "peer", roll_name_json(peer), "device",
-		roll_name_json(row->device), "peer_device", roll_name_json(row->peer_device),
-		"seen", sight_kind_name(paths_kind(row)), "for_s", json_number(row->for_s),
+		peer_name_json(node), "peer", peer_name_json(peer), "device",
+		peer_name_json(row->device), "peer_device", peer_name_json(row->peer_device),
+		"seen", observation_kind_name(paths_kind(row)), "for_s", json_number(row->for_s),
 		"steady", row->steady, "answered", json_number(row->count), "lost",
 		json_number(row->lost), "min_ns", time_json(row->min_ns), "median_ns",
 		time_json(row->median_ns), "mad_ns",
@@ -312,9 +313,9 @@ json_t *paths_row_json(struct session *session, const struct ras_merged_path *pa
 static json_t *counts_json(const struct paths *paths) {
 	json_t *counts = json_object();
 
-	for (uint32_t kind = 0; kind < SIGHT_KIND_COUNT; kind++)
+	for (uint32_t kind = 0; kind < OBSERVATION_KIND_COUNT; kind++)
 		json_object_set_new(
-			counts, sight_kind_name((enum sight_kind)kind),
+			counts, observation_kind_name((enum observation_kind)kind),
 			json_integer(paths->counts[kind])
 		);
 	return counts;
@@ -329,7 +330,7 @@ static json_t *own_facts(struct session *session) {
 	if (server->fabric != NULL)
 		server->fabric_calls->numbers(server->fabric, &numbers);
 	return json_pack(
-		"{s:o,s:b,s:I,s:I,s:I,s:I}", "node", roll_name_json(self), "probing",
+		"{s:o,s:b,s:I,s:I,s:I,s:I}", "node", peer_name_json(self), "probing",
 		numbers.probes.interval_ns != 0, "neighbours",
 		(json_int_t)numbers.probes.neighbours, "others", (json_int_t)numbers.probes.targets,
 		"interval_ns", (json_int_t)numbers.probes.interval_ns, "coverage_ns",

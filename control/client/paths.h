@@ -5,10 +5,10 @@
 #include "client/session.h"
 
 #include <ras/payload.h>
-#include <verdict/sight.h>
+#include <verdict/observation.h>
 
 // As it was seen; what others say may be no kind at all.
-enum sight_kind paths_kind(const struct ras_path_row *row);
+enum observation_kind paths_kind(const struct ras_path_row *row);
 // Whether `a` is worse to look at: by what it was seen as, then by what makes that worse.
 bool paths_is_worse(const struct ras_merged_path *a, const struct ras_merged_path *b);
 

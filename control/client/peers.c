@@ -5,7 +5,7 @@
 #include "client/answers.h"
 #include "client/listing.h"
 #include "client/names.h"
-#include "client/roll.h"
+#include "client/peer_list.h"
 #include "client/server.h"
 
 #include <lib/escape.h>
@@ -23,7 +23,7 @@
 
 struct peers {
 	struct listing listing;
-	struct roll_row *rows;
+	struct peer_list_row *rows;
 	uint32_t row_count;
 	struct absent missing; // behind the rows
 };
@@ -83,10 +83,10 @@ static void say_row(struct session *session, void *work, uint32_t n) {
 		);
 		return;
 	}
-	if (!roll_peer(ras, &peers->rows[n], &peer))
+	if (!peer_list_peer(ras, &peers->rows[n], &peer))
 		return;
 	names_record(peer.record, name);
-	roll_show_age(session, peer.since_ns, age);
+	time_show_age(session, peer.since_ns, age);
 	sock_addr_format(&peer.record->address, address);
 	if (peer.maint)
 		note = "maint";
@@ -124,12 +124,12 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	if (n >= peers->row_count)
 		return json_pack(
 			"{s:o,s:s}", "node",
-			roll_name_json(peers->missing.names[n - peers->row_count]), "state",
+			peer_name_json(peers->missing.names[n - peers->row_count]), "state",
 			ABSENT_STATE
 		);
-	if (!roll_peer(session_ras(session), &peers->rows[n], &peer))
+	if (!peer_list_peer(session_ras(session), &peers->rows[n], &peer))
 		return json_null();
-	return roll_json(session, &peer);
+	return peer_list_json(session, &peer);
 }
 
 static const struct listing_ops ops = {
@@ -166,7 +166,7 @@ read_state(struct session *session, const char *rest, const enum ras_state **ret
 void answer_peers(struct session *session, const char *rest) {
 	const enum ras_state *state = NULL;
 	struct peers *peers;
-	struct roll_wish wish;
+	struct peer_list_wish wish;
 
 	if (*rest != '\0' && !read_state(session, rest, &state))
 		return;
@@ -174,8 +174,8 @@ void answer_peers(struct session *session, const char *rest) {
 	if (!session_begin(session, listing_step, peers_drop, peers))
 		return;
 	peers->listing.ops = &ops;
-	wish = (struct roll_wish){.keep = state != NULL ? is_in_state : NULL, .ctx = state};
-	if (roll_call(session_ras(session), &wish, &peers->rows, &peers->row_count) < 0 ||
+	wish = (struct peer_list_wish){.keep = state != NULL ? is_in_state : NULL, .ctx = state};
+	if (peer_list_make(session_ras(session), &wish, &peers->rows, &peers->row_count) < 0 ||
 	    ((state == NULL || *state == RAS_UNKNOWN) &&
 	     absent_find(session->server->overlay, &peers->missing) < 0)) {
 		session_end(session);

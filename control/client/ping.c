@@ -2,7 +2,7 @@
 // PING node: an echo over the relay, there and back over the links.
 #include "client/answers.h"
 #include "client/names.h"
-#include "client/roll.h"
+#include "client/peer_list.h"
 #include "client/server.h"
 
 #include <lib/show.h>
@@ -60,7 +60,7 @@ static bool ping_step(struct session *session) {
 	if (session->json) {
 		session_json(
 			session, json_pack(
-					 "{s:o,s:I,s:i,s:i}", "node", roll_name_json(name),
+					 "{s:o,s:I,s:i,s:i}", "node", peer_name_json(name),
 					 "round_trip_ns", (json_int_t)report->round_trip_ns, "hops",
 					 (int)report->hops, "tries", (int)report->tries
 				 )

@@ -2,7 +2,7 @@
 // PROBE node [count [bytes [microseconds between]]]: timed reads of another node's page over RDMA.
 #include "client/answers.h"
 #include "client/names.h"
-#include "client/roll.h"
+#include "client/peer_list.h"
 #include "client/server.h"
 
 #include <dataplane/pulse.h>
@@ -109,7 +109,7 @@ static bool probe_step(struct session *session) {
 			session,
 			json_pack(
 				"{s:o,s:s,s:s,s:b,s:i,s:i,s:i,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:f}",
-				"node", roll_name_json(name), "device", probe->device,
+				"node", peer_name_json(name), "device", probe->device,
 				"peer_device", theirs, "in_process", result->in_process, "bytes",
 				(int)probe->bytes, "sent", (int)result->sent, "answered",
 				(int)result->answered, "paired_ns", (json_int_t)result->paired_ns,

@@ -3,7 +3,7 @@
 #include "client/session.h"
 
 #include "client/answers.h"
-#include "client/roll.h"
+#include "client/peer_list.h"
 #include "client/server.h"
 
 #include <lib/escape.h>
@@ -155,7 +155,7 @@ void session_fail(struct session *session, const char *format, ...) {
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
 	if (session->json)
-		session_json(session, json_pack("{s:o}", "error", roll_name_json(text)));
+		session_json(session, json_pack("{s:o}", "error", peer_name_json(text)));
 	else
 		text_print(&session->out, "ERROR: %s\n", text);
 }

@@ -5,9 +5,9 @@
 #include "client/answers.h"
 #include "client/comm_look.h"
 #include "client/congestion.h"
-#include "client/happening.h"
+#include "client/event_text.h"
 #include "client/names.h"
-#include "client/roll.h"
+#include "client/peer_list.h"
 #include "client/server.h"
 #include "client/why_comm.h"
 #include "client/why_evidence.h"
@@ -28,7 +28,7 @@
 #define FUTURE_BYTES (256 + NAMES_TEXT_BYTES)
 #define TITLE_BYTES (256 + NAMES_TEXT_BYTES)
 
-struct story {
+struct why {
 	uint64_t id;
 	struct ras_peer peer; // state UNKNOWN, and no record: it is expected, and was not seen
 	char name[NAMES_TEXT_BYTES];
@@ -47,12 +47,12 @@ struct story {
 	char join_words[STATE_TEXT_BYTES];    // and why it is no member; ""
 };
 
-static void add_event(struct story *story, const struct state_event *event) {
-	story->events[story->event_count++ % WHY_EVENTS] = *event;
+static void add_event(struct why *why, const struct state_event *event) {
+	why->events[why->event_count++ % WHY_EVENTS] = *event;
 }
 
 // Of earlier runs of this agent, from its journal.
-static void collect_earlier(struct session *session, struct story *story) {
+static void collect_earlier(struct session *session, struct why *why) {
 	const struct state *state = overlay_state(session->server->overlay);
 	const struct state_event *earlier;
 	uint32_t count;
@@ -61,8 +61,8 @@ static void collect_earlier(struct session *session, struct story *story) {
 		return;
 	count = state_earlier(state, &earlier);
 	for (uint32_t n = 0; n < count; n++) {
-		if (earlier[n].event.peer == story->id)
-			add_event(story, &earlier[n]);
+		if (earlier[n].event.peer == why->id)
+			add_event(why, &earlier[n]);
 	}
 }
 
@@ -73,20 +73,20 @@ static bool is_of_link(enum ras_event_kind kind) {
 }
 
 // The link itself may be gone, or begun anew to try the peer again: its past is here.
-static void note_past(struct story *story, const struct state_event *happening) {
-	if (happening->event.kind == RAS_EVENT_REPORTED) {
-		story->report = *happening;
-		story->has_report = true;
+static void note_past(struct why *why, const struct state_event *state_event) {
+	if (state_event->event.kind == RAS_EVENT_REPORTED) {
+		why->report = *state_event;
+		why->has_report = true;
 	}
-	if (!is_of_link(happening->event.kind))
+	if (!is_of_link(state_event->event.kind))
 		return;
-	story->link_event = *happening;
-	story->has_link_event = true;
-	story->links_lost += happening->event.kind == RAS_EVENT_LINK_DOWN;
+	why->link_event = *state_event;
+	why->has_link_event = true;
+	why->links_lost += state_event->event.kind == RAS_EVENT_LINK_DOWN;
 }
 
 // The last events about the peer; the history is bounded, so this is.
-static void collect_events(struct session *session, struct story *story) {
+static void collect_events(struct session *session, struct why *why) {
 	struct ras_event read[WHY_READ];
 	uint64_t next = 0, oldest;
 	uint32_t count;
@@ -94,45 +94,45 @@ static void collect_events(struct session *session, struct story *story) {
 	do {
 		count = ras_history(session_ras(session), next, read, WHY_READ, &oldest);
 		for (uint32_t n = 0; n < count; n++) {
-			struct state_event happening;
+			struct state_event state_event;
 
 			next = read[n].sequence + 1;
-			if (read[n].peer != story->id)
+			if (read[n].peer != why->id)
 				continue;
-			happening = happening_of(session, &read[n]);
-			add_event(story, &happening);
-			note_past(story, &happening);
+			state_event = event_text_of(session, &read[n]);
+			add_event(why, &state_event);
+			note_past(why, &state_event);
 		}
 	} while (count == WHY_READ);
 }
 
-static void collect_links(const struct ras *ras, struct story *story) {
+static void collect_links(const struct ras *ras, struct why *why) {
 	struct ras_link_info info;
 
 	for (uint32_t n = 0; ras_link_at(ras, n, &info) == 0; n++) {
-		if (info.peer == story->id && story->link_count < WHY_LINKS_MAX)
-			story->links[story->link_count++] = info;
+		if (info.peer == why->id && why->link_count < WHY_LINKS_MAX)
+			why->links[why->link_count++] = info;
 	}
 }
 
 // Only of ourselves this is known here.
-static void collect_address(struct session *session, struct story *story) {
+static void collect_address(struct session *session, struct why *why) {
 	const struct overlay_reach *reach = overlay_reach(session->server->overlay);
 	char words[STATE_TEXT_BYTES];
 
-	if (story->self && overlay_join_problem(session->server->overlay, words))
-		names_text(words, strlen(words), story->join_words, sizeof(story->join_words));
-	if (story->self && reach->state == OVERLAY_REACH_UNPROVEN)
+	if (why->self && overlay_join_problem(session->server->overlay, words))
+		names_text(words, strlen(words), why->join_words, sizeof(why->join_words));
+	if (why->self && reach->state == OVERLAY_REACH_UNPROVEN)
 		names_text(
-			reach->words, strlen(reach->words), story->address_words,
-			sizeof(story->address_words)
+			reach->words, strlen(reach->words), why->address_words,
+			sizeof(why->address_words)
 		);
 }
 
-static const struct state_event *event_at(const struct story *story, uint32_t n) {
-	uint32_t first = story->event_count > WHY_EVENTS ? story->event_count - WHY_EVENTS : 0;
+static const struct state_event *event_at(const struct why *why, uint32_t n) {
+	uint32_t first = why->event_count > WHY_EVENTS ? why->event_count - WHY_EVENTS : 0;
 
-	return first + n < story->event_count ? &story->events[(first + n) % WHY_EVENTS] : NULL;
+	return first + n < why->event_count ? &why->events[(first + n) % WHY_EVENTS] : NULL;
 }
 
 // How it came to be so, a line each, in the words of the state.
@@ -191,22 +191,22 @@ static const char *future_of(const struct ras_peer *peer) {
 	return "Start tocsind on it, or take it off the roster.";
 }
 
-static void show_future(const struct story *story, char text[static FUTURE_BYTES]) {
-	const char *future = story->follows;
+static void show_future(const struct why *why, char text[static FUTURE_BYTES]) {
+	const char *future = why->follows;
 
-	if (story->peer.maint)
+	if (why->peer.maint)
 		snprintf(
 			text, FUTURE_BYTES,
 			"As long as it is in maintenance nobody is alarmed, and it is neither "
 			"drained nor\n  undrained. Its end: `tocsin maint %s off`.",
-			story->name
+			why->name
 		);
-	else if (story->peer.state == RAS_DEAD)
+	else if (why->peer.state == RAS_DEAD)
 		snprintf(
 			text, FUTURE_BYTES, "%s\n  If it is gone for good: `tocsin forget %s`.",
-			future, story->name
+			future, why->name
 		);
-	else if (story->peer.state == RAS_UNREACHABLE)
+	else if (why->peer.state == RAS_UNREACHABLE)
 		snprintf(
 			text, FUTURE_BYTES,
 			"%s\n  If all whom this side does not reach are gone for good: "
@@ -217,28 +217,28 @@ static void show_future(const struct story *story, char text[static FUTURE_BYTES
 		snprintf(text, FUTURE_BYTES, "%s", future);
 }
 
-static void say_title(struct session *session, const struct story *story) {
-	const struct ras_peer *peer = &story->peer;
+static void say_title(struct session *session, const struct why *why) {
+	const struct ras_peer *peer = &why->peer;
 	const char *cause = "", *comma = "";
 	char title[TITLE_BYTES];
 
-	if (story->self) {
+	if (why->self) {
 		cause = ", and it is the node you ask";
 	} else if (peer->state != RAS_ALIVE && peer->state != RAS_LEFT) {
 		comma = ": ";
 		cause = finding_cause(peer->cause);
 	}
 	snprintf(
-		title, sizeof(title), "%s %s %s%s%s%s.", story->name,
+		title, sizeof(title), "%s %s %s%s%s%s.", why->name,
 		peer->state == RAS_LEFT ? "has" : "is", ras_state_name(peer->state), comma, cause,
 		peer->maint ? "; it is in maintenance, no alarm is raised" : ""
 	);
-	happening_wrap(session, 0, 2, title);
+	event_text_wrap(session, 0, 2, title);
 	text_print(&session->out, "\n");
 }
 
-static void say_facts(struct session *session, const struct story *story) {
-	const struct ras_peer *peer = &story->peer;
+static void say_facts(struct session *session, const struct why *why) {
+	const struct ras_peer *peer = &why->peer;
 	char since[SHOW_BYTES], age[SHOW_BYTES], address[SOCK_ADDR_TEXT_BYTES];
 	char observers[NAMES_PAIR_BYTES], host[NAMES_TEXT_BYTES], version[NAMES_TEXT_BYTES];
 	struct ras_peer_info info;
@@ -248,7 +248,7 @@ static void say_facts(struct session *session, const struct story *story) {
 	names_host(peer->record, host);
 	names_clean(info.version, strlen(info.version), version);
 	show_time(overlay_realtime_ns(session->server->overlay, peer->since_ns), since);
-	show_duration(roll_age_ns(session, peer->since_ns), age);
+	show_duration(time_age_ns(session, peer->since_ns), age);
 	sock_addr_format(&peer->record->address, address);
 	names_observers(session_ras(session), peer->observers, peer->observer_count, observers);
 	if (peer->since_ns != 0)
@@ -273,9 +273,8 @@ static void show_lost(uint32_t count, char text[static SHOW_BYTES]) {
 }
 
 static void
-say_link(struct session *session, const struct story *story, const struct ras_link_info *link) {
-	uint32_t count =
-		link->reconnects > story->links_lost ? link->reconnects : story->links_lost;
+say_link(struct session *session, const struct why *why, const struct ras_link_info *link) {
+	uint32_t count = link->reconnects > why->links_lost ? link->reconnects : why->links_lost;
 	char silent[SHOW_BYTES], rtt[SHOW_BYTES], lost[SHOW_BYTES];
 
 	show_duration(link->silent_ns, silent);
@@ -291,19 +290,19 @@ say_link(struct session *session, const struct story *story, const struct ras_li
 	text_print(&session->out, "\n");
 }
 
-static void say_no_link(struct session *session, const struct story *story) {
-	const struct ras_event *event = &story->link_event.event;
+static void say_no_link(struct session *session, const struct why *why) {
+	const struct ras_event *event = &why->link_event.event;
 	const char *cause = event->cause != RAS_CAUSE_NONE ? ras_cause_name(event->cause) : "";
 	char age[SHOW_BYTES], lost[SHOW_BYTES];
 
-	if (!story->has_link_event) {
+	if (!why->has_link_event) {
 		text_print(
 			&session->out, "  none, nor was there one: what is known came from others\n"
 		);
 		return;
 	}
-	show_duration(roll_age_ns(session, event->at_ns), age);
-	show_lost(story->links_lost, lost);
+	show_duration(time_age_ns(session, event->at_ns), age);
+	show_lost(why->links_lost, lost);
 	text_print(
 		&session->out, "  none now: the last said %s%s%s %s ago; %s\n",
 		ras_event_name(event->kind), *cause != '\0' ? ", " : "", cause, age, lost
@@ -311,60 +310,60 @@ static void say_no_link(struct session *session, const struct story *story) {
 }
 
 // One that is down is a try to come through, and has no past of its own.
-static void say_links(struct session *session, const struct story *story) {
+static void say_links(struct session *session, const struct why *why) {
 	uint32_t ready = 0;
 
-	if (story->self)
+	if (why->self)
 		return;
 	text_print(&session->out, "\nLinks from here to it\n");
-	for (uint32_t n = 0; n < story->link_count; n++) {
-		if (!story->links[n].ready)
+	for (uint32_t n = 0; n < why->link_count; n++) {
+		if (!why->links[n].ready)
 			continue;
-		say_link(session, story, &story->links[n]);
+		say_link(session, why, &why->links[n]);
 		ready++;
 	}
 	if (ready == 0)
-		say_no_link(session, story);
+		say_no_link(session, why);
 }
 
-static void say_events(struct session *session, const struct story *story) {
+static void say_events(struct session *session, const struct why *why) {
 	const struct state_event *event;
 
 	text_print(
 		&session->out, "\nLast events of it seen here%s\n",
-		story->event_count == 0 ? ": none is kept" : ""
+		why->event_count == 0 ? ": none is kept" : ""
 	);
-	for (uint32_t n = 0; (event = event_at(story, n)) != NULL; n++)
-		happening_say(session, event);
+	for (uint32_t n = 0; (event = event_at(why, n)) != NULL; n++)
+		event_text_say(session, event);
 	session_ok(session);
 }
 
-static void say_missing(struct session *session, const struct story *story) {
+static void say_missing(struct session *session, const struct why *why) {
 	struct finding finding;
 
-	finding_of(session->server->config.health, &story->peer, &finding);
+	finding_of(session->server->config.health, &why->peer, &finding);
 	text_print(
 		&session->out,
 		"%s is missing: expected, and not seen.\n\nWhat it means\n  %s\n\n"
 		"What follows\n  %s\n\nVerdict\n  %s (%s); advice to schedulers: %s\n",
-		story->name, story->means, story->follows, finding.verdict, finding.reason,
+		why->name, why->means, why->follows, finding.verdict, finding.reason,
 		verdict_advice_name(finding.advice)
 	);
-	say_events(session, story);
+	say_events(session, why);
 }
 
-static void say_report(struct session *session, const struct story *story) {
+static void say_report(struct session *session, const struct why *why) {
 	char when[SHOW_BYTES], words[STATE_TEXT_BYTES];
 
-	if (!story->has_report)
+	if (!why->has_report)
 		return;
-	show_time(story->report.realtime_ns, when);
-	names_text(story->report.text, strlen(story->report.text), words, sizeof(words));
+	show_time(why->report.realtime_ns, when);
+	names_text(why->report.text, strlen(why->report.text), words, sizeof(words));
 	text_print(
 		&session->out, "  Reported %s by uid %" PRIu64 "%s\n", when,
-		story->report.event.value, words[0] != '\0' ? ":" : ""
+		why->report.event.value, words[0] != '\0' ? ":" : ""
 	);
-	happening_words(session, words);
+	event_text_words(session, words);
 	text_print(
 		&session->out,
 		"  Then its neighbours were asked to look; what they see counts, not the "
@@ -372,38 +371,38 @@ static void say_report(struct session *session, const struct story *story) {
 	);
 }
 
-static void story_text(struct session *session, const struct story *story) {
+static void why_text(struct session *session, const struct why *why) {
 	char future[FUTURE_BYTES];
 
-	say_title(session, story);
-	say_facts(session, story);
-	show_future(story, future);
-	text_print(&session->out, "\nWhat it means\n  %s\n", story->means);
-	if (story->join_words[0] != '\0')
+	say_title(session, why);
+	say_facts(session, why);
+	show_future(why, future);
+	text_print(&session->out, "\nWhat it means\n  %s\n", why->means);
+	if (why->join_words[0] != '\0')
 		text_print(
-			&session->out, "\nIt is alone, and tries to join\n  %s\n", story->join_words
+			&session->out, "\nIt is alone, and tries to join\n  %s\n", why->join_words
 		);
-	if (story->address_words[0] != '\0')
+	if (why->address_words[0] != '\0')
 		text_print(
 			&session->out,
 			"\nIts address\n  %s\n  Others cannot connect to it: see listen and advertise "
 			"in [overlay], and firewalls.\n",
-			story->address_words
+			why->address_words
 		);
 	text_print(&session->out, "\nWhat follows\n  %s\n", future);
-	say_report(session, story);
-	why_say_evidence(session, &story->peer);
-	say_links(session, story);
-	why_say_pairs(session, &story->peer);
+	say_report(session, why);
+	why_say_evidence(session, &why->peer);
+	say_links(session, why);
+	why_say_pairs(session, &why->peer);
 	why_say_congestion(session);
-	say_events(session, story);
+	say_events(session, why);
 }
 
-static json_t *links_json(const struct story *story) {
+static json_t *links_json(const struct why *why) {
 	json_t *array = json_array();
 
-	for (uint32_t n = 0; n < story->link_count; n++) {
-		const struct ras_link_info *link = &story->links[n];
+	for (uint32_t n = 0; n < why->link_count; n++) {
+		const struct ras_link_info *link = &why->links[n];
 
 		json_array_append_new(
 			array, json_pack(
@@ -420,72 +419,72 @@ static json_t *links_json(const struct story *story) {
 	return array;
 }
 
-static json_t *events_json(struct session *session, const struct story *story) {
+static json_t *events_json(struct session *session, const struct why *why) {
 	json_t *array = json_array();
 	const struct state_event *event;
 
-	for (uint32_t n = 0; (event = event_at(story, n)) != NULL; n++)
-		json_array_append_new(array, happening_json(session, event));
+	for (uint32_t n = 0; (event = event_at(why, n)) != NULL; n++)
+		json_array_append_new(array, event_text_json(session, event));
 	return array;
 }
 
-static void put_missing(struct session *session, const struct story *story) {
+static void put_missing(struct session *session, const struct why *why) {
 	struct finding finding;
 	json_t *object;
 
-	finding_of(session->server->config.health, &story->peer, &finding);
+	finding_of(session->server->config.health, &why->peer, &finding);
 	object = json_pack(
-		"{s:o,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:[],s:o}", "node", roll_name_json(story->name),
+		"{s:o,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:[],s:o}", "node", peer_name_json(why->name),
 		"state", ABSENT_STATE, "verdict", finding.verdict, "reason", finding.reason,
 		"advice", verdict_advice_name(finding.advice), "because", "expected, and not seen",
-		"meaning", story->means, "follows", story->follows, "links", "events",
-		events_json(session, story)
+		"meaning", why->means, "follows", why->follows, "links", "events",
+		events_json(session, why)
 	);
 	session_json(session, object);
 }
 
-static void story_json(struct session *session, const struct story *story) {
-	json_t *object = roll_json(session, &story->peer);
+static void why_json(struct session *session, const struct why *why) {
+	json_t *object = peer_list_json(session, &why->peer);
 	char future[FUTURE_BYTES];
 
-	show_future(story, future);
-	json_object_set_new(object, "because", json_string(finding_cause(story->peer.cause)));
-	json_object_set_new(object, "meaning", json_string(story->means));
-	json_object_set_new(object, "follows", roll_name_json(future));
+	show_future(why, future);
+	json_object_set_new(object, "because", json_string(finding_cause(why->peer.cause)));
+	json_object_set_new(object, "meaning", json_string(why->means));
+	json_object_set_new(object, "follows", peer_name_json(future));
 	json_object_set_new(
 		object, "address_problem",
-		story->address_words[0] != '\0' ? roll_name_json(story->address_words) : json_null()
+		why->address_words[0] != '\0' ? peer_name_json(why->address_words) : json_null()
 	);
 	json_object_set_new(
 		object, "join_problem",
-		story->join_words[0] != '\0' ? roll_name_json(story->join_words) : json_null()
+		why->join_words[0] != '\0' ? peer_name_json(why->join_words) : json_null()
 	);
-	why_put_evidence(session, &story->peer, object);
-	why_put_pairs(session, &story->peer, object);
+	why_put_evidence(session, &why->peer, object);
+	why_put_pairs(session, &why->peer, object);
 	why_put_congestion(session, object);
-	json_object_set_new(object, "links", links_json(story));
-	json_object_set_new(object, "events", events_json(session, story));
+	json_object_set_new(object, "links", links_json(why));
+	json_object_set_new(object, "events", events_json(session, why));
 	session_json(session, object);
 }
 
 // One of the roster whom no table knows has no peer, but it has a story.
 static bool answer_missing(struct session *session, const char *rest) {
 	const struct overlay *overlay = session->server->overlay;
-	struct story story = {0};
+	struct why why = {0};
 	char word[CLIENT_LINE_BYTES_MAX];
 
 	if (!command_word(&rest, word, sizeof(word)) || *rest != '\0' || !absent_is(overlay, word))
 		return false;
-	story.id = ras_id(word, strlen(word));
-	names_clean(word, strlen(word), story.name);
-	story.means = meaning_of(&story.peer);
-	story.follows = future_of(&story.peer);
-	collect_earlier(session, &story);
-	collect_events(session, &story);
+	why.id = ras_id(word, strlen(word));
+	names_clean(word, strlen(word), why.name);
+	why.means = meaning_of(&why.peer);
+	why.follows = future_of(&why.peer);
+	collect_earlier(session, &why);
+	collect_events(session, &why);
 	if (session->json)
-		put_missing(session, &story);
+		put_missing(session, &why);
 	else
-		say_missing(session, &story);
+		say_missing(session, &why);
 	return true;
 }
 
@@ -502,23 +501,23 @@ static bool answer_job(struct session *session, const char *rest) {
 
 void answer_why(struct session *session, const char *rest) {
 	const struct ras *ras = session_ras(session);
-	struct story story = {0};
+	struct why why = {0};
 
 	if (answer_missing(session, rest) || answer_job(session, rest) ||
-	    !names_only(session, rest, &story.peer))
+	    !names_only(session, rest, &why.peer))
 		return;
-	story.id = story.peer.record->id;
-	names_record(story.peer.record, story.name);
-	story.self = story.id == ras_self_id(ras);
-	story.means = meaning_of(&story.peer);
-	story.follows = future_of(&story.peer);
-	(void)why_verdict_words(session, &story.peer, &story.means, &story.follows);
-	collect_earlier(session, &story);
-	collect_events(session, &story);
-	collect_links(ras, &story);
-	collect_address(session, &story);
+	why.id = why.peer.record->id;
+	names_record(why.peer.record, why.name);
+	why.self = why.id == ras_self_id(ras);
+	why.means = meaning_of(&why.peer);
+	why.follows = future_of(&why.peer);
+	(void)why_verdict_words(session, &why.peer, &why.means, &why.follows);
+	collect_earlier(session, &why);
+	collect_events(session, &why);
+	collect_links(ras, &why);
+	collect_address(session, &why);
 	if (session->json)
-		story_json(session, &story);
+		why_json(session, &why);
 	else
-		story_text(session, &story);
+		why_text(session, &why);
 }

@@ -3,9 +3,9 @@
 #include "client/why_comm.h"
 
 #include "client/comm_look.h"
-#include "client/happening.h"
+#include "client/event_text.h"
 #include "client/names.h"
-#include "client/roll.h"
+#include "client/peer_list.h"
 #include "client/server.h"
 #include "nccl/status.h"
 
@@ -150,12 +150,12 @@ static void say_comm(struct session *session, const struct comm_look *look, uint
 		finding->cause != JOBS_CAUSE_NONE ? jobs_cause_name(finding->cause) : "",
 		finding->cause != JOBS_CAUSE_NONE ? ")" : ""
 	);
-	happening_wrap(session, 2, 4, sentence);
+	event_text_wrap(session, 2, 4, sentence);
 	say_ranks(session, look, place);
 }
 
 // Told with its ranks: a communicator that was asked for by its name, or with which something is.
-static bool is_story(const struct why_comm *why, uint32_t place, uint32_t count) {
+static bool is_why(const struct why_comm *why, uint32_t place, uint32_t count) {
 	return count == 1 || comm_look_is_told(&why->look.findings[place]) ||
 	       why->look.comms[place].job[0] == '\0';
 }
@@ -172,7 +172,7 @@ static void say_comms(struct session *session, const struct why_comm *why, uint3
 		uint32_t place = why->look.order[n];
 
 		if (!comm_look_is_called(&why->look.comms[place], why->word) ||
-		    !is_story(why, place, count) || told == STORIES_MAX)
+		    !is_why(why, place, count) || told == STORIES_MAX)
 			continue;
 		told++;
 		say_comm(session, &why->look, place);

@@ -3,9 +3,9 @@
 // node says of itself, and what was said of it before.
 #include "client/why_evidence.h"
 
-#include "client/happening.h"
+#include "client/event_text.h"
 #include "client/names.h"
-#include "client/roll.h"
+#include "client/peer_list.h"
 #include "client/server.h"
 
 #include <control/finding.h>
@@ -71,7 +71,7 @@ say_verdict(struct session *session, const struct ras_peer *peer, const struct f
 	uint64_t since_ns = view->since_ns != 0 ? view->since_ns : peer->since_ns;
 	char age[SHOW_BYTES], evidence[STATE_TEXT_BYTES], line[256];
 
-	show_duration(roll_age_ns(session, since_ns), age);
+	show_duration(time_age_ns(session, since_ns), age);
 	clean_words(view->evidence, evidence);
 	snprintf(
 		line, sizeof(line), "%s (%s), for %s, %s%s; advice to schedulers: %s%s%s",
@@ -83,17 +83,17 @@ say_verdict(struct session *session, const struct ras_peer *peer, const struct f
 		finding->withheld != NULL ? finding->withheld : ""
 	);
 	text_print(&session->out, "\nVerdict\n");
-	happening_wrap(session, 2, 4, line);
-	happening_words(session, evidence);
+	event_text_wrap(session, 2, 4, line);
+	event_text_words(session, evidence);
 }
 
-static void show_path(const struct sight *sight, char text[static SHOW_BYTES]) {
-	if (sight->device[0] == '\0')
+static void show_path(const struct observation *observation, char text[static SHOW_BYTES]) {
+	if (observation->device[0] == '\0')
 		snprintf(text, SHOW_BYTES, "overlay");
 	else
 		snprintf(
-			text, SHOW_BYTES, "%.15s -> %.15s", sight->device,
-			sight->peer_device[0] != '\0' ? sight->peer_device : "?"
+			text, SHOW_BYTES, "%.15s -> %.15s", observation->device,
+			observation->peer_device[0] != '\0' ? observation->peer_device : "?"
 		);
 }
 
@@ -111,64 +111,67 @@ static const char *reach_words(enum verdict_reach reach) {
 }
 
 // What was seen, in half a sentence.
-static void show_sight(const struct sight *sight, char *text, size_t size) {
+static void show_observation(const struct observation *observation, char *text, size_t size) {
 	char median[SHOW_BYTES], baseline[SHOW_BYTES], which[40] = "any size";
 
-	if (sight->device[0] == '\0') {
-		snprintf(text, size, "%s", reach_words(sight->reach));
+	if (observation->device[0] == '\0') {
+		snprintf(text, size, "%s", reach_words(observation->reach));
 		return;
 	}
-	show_duration(sight->median_ns, median);
-	show_duration(sight->baseline_ns, baseline);
-	switch (sight->kind) {
-	case SIGHT_DEGRADED:
+	show_duration(observation->median_ns, median);
+	show_duration(observation->baseline_ns, baseline);
+	switch (observation->kind) {
+	case OBSERVATION_DEGRADED:
 		snprintf(text, size, "slow: %s, usually %s", median, baseline);
 		break;
-	case SIGHT_LOSSY:
-		if (sight->lost_bytes > 0)
-			snprintf(which, sizeof(which), "%u bytes and more", sight->lost_bytes);
+	case OBSERVATION_LOSSY:
+		if (observation->lost_bytes > 0)
+			snprintf(
+				which, sizeof(which), "%u bytes and more", observation->lost_bytes
+			);
 		snprintf(
-			text, size, "loses %u.%u %% of probes of %s", sight->lost_permille / 10,
-			sight->lost_permille % 10, which
+			text, size, "loses %u.%u %% of probes of %s",
+			observation->lost_permille / 10, observation->lost_permille % 10, which
 		);
 		break;
-	case SIGHT_SILENT:
+	case OBSERVATION_SILENT:
 		snprintf(
 			text, size, "its pulse is not read; own port %s",
-			sight->own_good ? "good" : "not known to be good"
+			observation->own_good ? "good" : "not known to be good"
 		);
 		break;
-	case SIGHT_STANDING:
+	case OBSERVATION_STANDING:
 		snprintf(
 			text, size, "its pulse is read and stands; answered by %s",
-			sight_responder_name(sight->responder)
+			observation_responder_name(observation->responder)
 		);
 		break;
 	default:
 		snprintf(
-			text, size, "%s%s%s", sight_kind_name(sight->kind),
-			sight->median_ns != 0 ? ", " : "", sight->median_ns != 0 ? median : ""
+			text, size, "%s%s%s", observation_kind_name(observation->kind),
+			observation->median_ns != 0 ? ", " : "",
+			observation->median_ns != 0 ? median : ""
 		);
 	}
 }
 
-static void say_sights(struct session *session, uint64_t id) {
+static void say_observations(struct session *session, uint64_t id) {
 	const struct verdict_engine *engine = engine_of(session);
 	char name[NAMES_TEXT_BYTES], path[SHOW_BYTES], age[SHOW_BYTES], cell[SHOW_BYTES];
 	char words[256];
-	struct sight sight;
+	struct observation observation;
 	uint32_t cursor = 0;
 	uint64_t seen_ns;
 	bool any = false;
 
-	while (verdict_sight_next(engine, id, &cursor, &sight, &seen_ns)) {
+	while (verdict_observation_next(engine, id, &cursor, &observation, &seen_ns)) {
 		if (!any)
 			text_print(&session->out, "\nWho saw what\n");
 		any = true;
-		names_id(session_ras(session), sight.observer, name);
-		show_path(&sight, path);
-		show_sight(&sight, words, sizeof(words));
-		show_duration(roll_age_ns(session, seen_ns), age);
+		names_id(session_ras(session), observation.observer, name);
+		show_path(&observation, path);
+		show_observation(&observation, words, sizeof(words));
+		show_duration(time_age_ns(session, seen_ns), age);
 		text_print(
 			&session->out, "  %-16s %-20s %-8s %s\n",
 			session_cell(session, name, 16, cell), path, age, words
@@ -189,12 +192,12 @@ static void say_statements(struct session *session, uint64_t id) {
 			text_print(&session->out, "\nWhat it says of itself\n");
 		any = true;
 		clean_words(statement.evidence, evidence);
-		show_duration(roll_age_ns(session, said_ns), age);
+		show_duration(time_age_ns(session, said_ns), age);
 		text_print(
 			&session->out, "  %s, %s, %s ago\n", verdict_name(statement.verdict),
 			statement.reason, age
 		);
-		happening_words(session, evidence);
+		event_text_words(session, evidence);
 	}
 }
 
@@ -243,37 +246,41 @@ void why_say_evidence(struct session *session, const struct ras_peer *peer) {
 	if (!finding.has_view)
 		return;
 	say_verdict(session, peer, &finding);
-	say_sights(session, peer->record->id);
+	say_observations(session, peer->record->id);
 	say_statements(session, peer->record->id);
 	say_past(session, peer->record->id);
 }
 
 static json_t *age_json(struct session *session, uint64_t at_ns) {
-	return json_real((double)roll_age_ns(session, at_ns) / (double)RAS_NS_PER_SEC);
+	return json_real((double)time_age_ns(session, at_ns) / (double)RAS_NS_PER_SEC);
 }
 
-static json_t *sights_json(struct session *session, uint64_t id) {
+static json_t *observations_json(struct session *session, uint64_t id) {
 	json_t *array = json_array();
 	char name[NAMES_TEXT_BYTES];
-	struct sight sight;
+	struct observation observation;
 	uint32_t cursor = 0;
 	uint64_t seen_ns;
 
-	while (verdict_sight_next(engine_of(session), id, &cursor, &sight, &seen_ns)) {
-		names_id(session_ras(session), sight.observer, name);
+	while (verdict_observation_next(engine_of(session), id, &cursor, &observation, &seen_ns)) {
+		names_id(session_ras(session), observation.observer, name);
 		json_array_append_new(
 			array,
 			json_pack(
 				"{s:o,s:s,s:s,s:o,s:o,s:b,s:b,s:s,s:I,s:I,s:i,s:I,s:o}", "observer",
-				roll_name_json(name), "kind", sight_kind_name(sight.kind),
-				"responder", sight_responder_name(sight.responder), "device",
-				roll_name_json(sight.device), "peer_device",
-				roll_name_json(sight.peer_device), "own_good", sight.own_good,
-				"shares_interface", sight.shares, "reach", reach_words(sight.reach),
-				"median_ns", (json_int_t)sight.median_ns, "baseline_ns",
-				(json_int_t)sight.baseline_ns, "lost_permille",
-				(int)sight.lost_permille, "lost_bytes",
-				(json_int_t)(sight.kind == SIGHT_LOSSY ? sight.lost_bytes : 0),
+				peer_name_json(name), "kind",
+				observation_kind_name(observation.kind), "responder",
+				observation_responder_name(observation.responder), "device",
+				peer_name_json(observation.device), "peer_device",
+				peer_name_json(observation.peer_device), "own_good",
+				observation.own_good, "shares_interface", observation.shares,
+				"reach", reach_words(observation.reach), "median_ns",
+				(json_int_t)observation.median_ns, "baseline_ns",
+				(json_int_t)observation.baseline_ns, "lost_permille",
+				(int)observation.lost_permille, "lost_bytes",
+				(json_int_t
+				)(observation.kind == OBSERVATION_LOSSY ? observation.lost_bytes : 0
+				),
 				"age_s", age_json(session, seen_ns)
 			)
 		);
@@ -294,8 +301,8 @@ static json_t *statements_json(struct session *session, uint64_t id) {
 			array,
 			json_pack(
 				"{s:s,s:o,s:o,s:o}", "verdict", verdict_name(statement.verdict),
-				"reason", roll_name_json(statement.reason), "evidence",
-				roll_name_json(evidence), "age_s", age_json(session, said_ns)
+				"reason", peer_name_json(statement.reason), "evidence",
+				peer_name_json(evidence), "age_s", age_json(session, said_ns)
 			)
 		);
 	}
@@ -314,8 +321,8 @@ static json_t *past_json(struct session *session, uint64_t id) {
 			array, json_pack(
 				       "{s:s,s:s,s:o,s:o}", "verdict", verdict_name(past.verdict),
 				       "reason", past.reason, "since",
-				       roll_time_json(session, past.since_ns), "until",
-				       roll_time_json(session, past.until_ns)
+				       time_at_json(session, past.since_ns), "until",
+				       time_at_json(session, past.until_ns)
 			       )
 		);
 	}
@@ -329,13 +336,13 @@ void why_put_evidence(struct session *session, const struct ras_peer *peer, json
 	if (!finding.has_view)
 		return;
 	json_object_set_new(object, "reason", json_string(finding.reason));
-	json_object_set_new(object, "evidence", roll_name_json(finding.evidence));
+	json_object_set_new(object, "evidence", peer_name_json(finding.evidence));
 	json_object_set_new(object, "advice", json_string(verdict_advice_name(finding.advice)));
 	json_object_set_new(
 		object, "withheld",
 		finding.withheld != NULL ? json_string(finding.withheld) : json_null()
 	);
-	json_object_set_new(object, "sights", sights_json(session, peer->record->id));
+	json_object_set_new(object, "sights", observations_json(session, peer->record->id));
 	json_object_set_new(object, "statements", statements_json(session, peer->record->id));
 	json_object_set_new(object, "verdicts_before", past_json(session, peer->record->id));
 }

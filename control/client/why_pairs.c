@@ -3,8 +3,8 @@
 // why. Nothing where there is no fabric or no pair.
 #include "client/why_pairs.h"
 
+#include "client/event_text.h"
 #include "client/gpus.h"
-#include "client/happening.h"
 #include "client/names.h"
 #include "client/server.h"
 
@@ -49,7 +49,7 @@ static void say_pair(struct session *session, const struct fabric_pair_view *vie
 		words, sizeof(words), "%s>%s %s, %s: %s", view->device, theirs,
 		pairing_state_name(view->pairing.state), pairing_reason_name(failure->reason), text
 	);
-	happening_wrap(session, 2, 4, words);
+	event_text_wrap(session, 2, 4, words);
 }
 
 // Of the ways that flow labels choose, the bad one, which the rest of the path says little of.
@@ -78,7 +78,7 @@ static void say_bad_flows(struct session *session, const struct ras_peer *peer) 
 				view.device, theirs, view.flow_count, flow->label, flow->lost,
 				flow->late, flow->probes
 			);
-			happening_wrap(session, 2, 4, words);
+			event_text_wrap(session, 2, 4, words);
 		}
 	}
 }

@@ -16,29 +16,29 @@ static enum ras_transport transport_of(const struct nic *nic) {
 }
 
 // Of all that were made for its key: the first error ends a pair, and what was counted on it.
-static uint32_t times_broken(const struct bond *bond) {
-	const struct pairing *pairing = bond->fabric->pairing;
-	const struct pairing_key *key = pairing_key_of(pairing, bond->generation);
+static uint32_t times_broken(const struct fabric_pair *fabric_pair) {
+	const struct pairing *pairing = fabric_pair->fabric->pairing;
+	const struct pairing_key *key = pairing_key_of(pairing, fabric_pair->generation);
 	struct pairing_view view;
 
 	return key != NULL && pairing_find(pairing, key, &view) ? view.broken : 0;
 }
 
-static void pair_row(const struct bond *bond, struct ras_conn_row *ret_row) {
+static void pair_row(const struct fabric_pair *fabric_pair, struct ras_conn_row *ret_row) {
 	struct histogram_summary summary;
 	struct histogram_log2 times;
 	struct pair_counters counters;
 	struct ras_conn_row row = {
-		.peer = bond->peer,
-		.transport = transport_of(bond->nic),
-		.errors = times_broken(bond),
+		.peer = fabric_pair->peer,
+		.transport = transport_of(fabric_pair->nic),
+		.errors = times_broken(fabric_pair),
 		.retransmits = RAS_RETRANSMITS_UNKNOWN, // the device's own business
 	};
 
-	pair_counters(bond->pair, &counters);
+	pair_counters(fabric_pair->pair, &counters);
 	row.sent_bytes = counters.bytes_out;
 	row.received_bytes = counters.bytes_in;
-	if (pair_times(bond->pair, &times) == 0) {
+	if (pair_times(fabric_pair->pair, &times) == 0) {
 		histogram_log2_summarize(&times, &summary);
 		row.samples = summary.count < UINT32_MAX ? (uint32_t)summary.count : UINT32_MAX;
 		row.min_ns = summary.min;
@@ -60,16 +60,17 @@ bool fabric_contribute(
 	const struct fabric *fabric = ctx;
 	uint32_t first = wanted->part * ROWS_PER_PART, place = 0;
 
-	for (const struct bond *bond = fabric->bonds; bond != NULL; bond = bond->next) {
+	for (const struct fabric_pair *fabric_pair = fabric->fabric_pairs; fabric_pair != NULL;
+	     fabric_pair = fabric_pair->next) {
 		struct ras_conn_row row;
 
-		if (bond->stage != BOND_IN_LANE)
+		if (fabric_pair->stage != FABRIC_PAIR_IN_LANE)
 			continue;
 		if (place >= first + ROWS_PER_PART)
 			return true;
 		if (place++ < first)
 			continue;
-		pair_row(bond, &row);
+		pair_row(fabric_pair, &row);
 		if (ras_conn_put(writer, &row) != 0)
 			return false; // counted by the core as cut
 	}

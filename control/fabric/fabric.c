@@ -100,19 +100,20 @@ static void look_at_lane(struct nic *nic) {
 }
 
 static void on_pair_event(struct fabric *fabric, const struct worker_record *record) {
-	struct bond *bond = bond_of(fabric, word_pointer(record->words[1]));
+	struct fabric_pair *fabric_pair = fabric_pair_of(fabric, word_pointer(record->words[1]));
 	struct nic *nic;
 
-	must(bond != NULL); // it is in a lane, so it is held
-	nic = bond->nic;
+	must(fabric_pair != NULL); // it is in a lane, so it is held
+	nic = fabric_pair->nic;
 	if (record->kind == LANE_EVENT_FAILED)
-		bond_failed(
-			bond, (int)(int64_t)record->words[2], (enum ibv_wc_status)record->words[3]
+		fabric_pair_failed(
+			fabric_pair, (int)(int64_t)record->words[2],
+			(enum ibv_wc_status)record->words[3]
 		);
 	else if (record->kind == LANE_EVENT_DRAINED)
-		bond_drained(bond);
+		fabric_pair_drained(fabric_pair);
 	else
-		bond_stuck(bond);
+		fabric_pair_stuck(fabric_pair);
 	if (record->kind == LANE_EVENT_FAILED)
 		look_at_lane(nic);
 }
@@ -179,7 +180,7 @@ void fabric_look_stopped(struct fabric *fabric) {
 		nic_close(&fabric->nics[n]);
 		closed = closed && nic_is_closed(&fabric->nics[n]);
 	}
-	if (closed && gpus_stop(fabric) && fabric->bonds == NULL &&
+	if (closed && gpus_stop(fabric) && fabric->fabric_pairs == NULL &&
 	    pairing_is_empty(fabric->pairing))
 		loop_defer(fabric->loop, &fabric->stop_done);
 }
@@ -191,7 +192,7 @@ void fabric_stop(struct fabric *fabric, void (*done)(void *ctx), void *ctx) {
 	fabric->stopped = done;
 	fabric->stopped_ctx = ctx;
 	if (fabric->probing != NULL)
-		pasts_save(fabric->probing, now_ns);
+		path_baselines_save(fabric->probing, now_ns);
 	neighbours_stop(fabric);
 	probing_stop(fabric);
 	must(loop_timer_set(fabric->loop, &fabric->stop_limit, now_ns + FABRIC_STOP_NS) == 0);
@@ -213,7 +214,7 @@ static void leave_behind(struct fabric *fabric) {
 static void fabric_free(struct fabric *fabric) {
 	pulse_destroy(fabric->pulse);
 	free(fabric->scratch);
-	free(fabric->landing);
+	free(fabric->write_sink);
 	free(fabric);
 }
 
@@ -237,7 +238,7 @@ struct fabric *fabric_destroy(struct fabric *fabric) {
 	loop_undefer(fabric->loop, &fabric->stop_done);
 	fabric->pairing = pairing_destroy(fabric->pairing);
 	probing_destroy(fabric);
-	bonds_fini(fabric);
+	fabric_pairs_fini(fabric);
 	for (uint32_t n = 0; n < fabric->nic_count; n++) {
 		closed = closed && nic_is_closed(&fabric->nics[n]);
 		fabric_nic_fini(&fabric->nics[n]);
@@ -268,11 +269,11 @@ static int fabric_begin(struct fabric *fabric) {
 	if (err != 0)
 		return err;
 	fabric->scratch = aligned_alloc(4096, FABRIC_SCRATCH_BYTES);
-	fabric->landing = aligned_alloc(4096, WATCH_LANDING_BYTES);
-	if (fabric->scratch == NULL || fabric->landing == NULL)
+	fabric->write_sink = aligned_alloc(4096, WATCH_LANDING_BYTES);
+	if (fabric->scratch == NULL || fabric->write_sink == NULL)
 		return -ENOMEM;
 	memset(fabric->scratch, 0, FABRIC_SCRATCH_BYTES);
-	memset(fabric->landing, 0, WATCH_LANDING_BYTES);
+	memset(fabric->write_sink, 0, WATCH_LANDING_BYTES);
 	err = paths_start(fabric);
 	if (err == 0 && fabric->config.probe.on && fabric->config.device_count > 0)
 		err = probing_create(fabric);
@@ -389,17 +390,17 @@ bool fabric_pair_next(
 	const struct fabric *fabric, uint32_t *cursor, struct fabric_pair_view *ret_view
 ) {
 	struct fabric_pair_view view = {0};
-	const struct bond *bond;
+	const struct fabric_pair *fabric_pair;
 
 	if (*cursor >= MISSING_CURSOR || !pairing_next(fabric->pairing, cursor, &view.pairing))
 		return next_missing(fabric, cursor, ret_view);
 	view.device = fabric->nics[view.pairing.key.device].config.name;
-	bond = bond_find(fabric, view.pairing.generation);
-	if (bond != NULL && bond->stage == BOND_IN_LANE) {
+	fabric_pair = fabric_pair_find(fabric, view.pairing.generation);
+	if (fabric_pair != NULL && fabric_pair->stage == FABRIC_PAIR_IN_LANE) {
 		view.in_lane = true;
-		view.queue_number = pair_queue_number(bond->pair);
-		pair_counters(bond->pair, &view.counters);
-		view.timed = pair_times(bond->pair, &view.times) == 0;
+		view.queue_number = pair_queue_number(fabric_pair->pair);
+		pair_counters(fabric_pair->pair, &view.counters);
+		view.timed = pair_times(fabric_pair->pair, &view.times) == 0;
 	}
 	*ret_view = view;
 	return true;

@@ -33,10 +33,10 @@ struct nic_parts {
 	struct device *device;
 	struct memory_registry *registry;
 	struct lane *lane;
-	struct memory_view pulse;   // what peers read
-	struct memory_view scratch; // where own reads go
-	struct memory_view landing; // where peers write to
-	struct memory_view gpu;	    // a GPU's, that peers read; region NULL: none is shown
+	struct memory_view pulse;      // what peers read
+	struct memory_view scratch;    // where own reads go
+	struct memory_view write_sink; // where peers write to
+	struct memory_view gpu;	       // a GPU's, that peers read; region NULL: none is shown
 	struct device_facts facts;
 };
 
@@ -90,25 +90,25 @@ struct nic {
 	char gpu_reason[MEMORY_REASON_MAX + 1]; // why the device does not show its page
 };
 
-enum bond_stage {
-	BOND_MAKING,	 // pair_create()
-	BOND_MADE,	 //
-	BOND_CONNECTING, // pair_connect()
-	BOND_CONNECTED,	 //
-	BOND_IN_LANE,	 //
-	BOND_LEAVING,	 // its path is being taken away, then its lane is told
-	BOND_DRAINING,	 // the lane drains it
-	BOND_OUT,	 // no lane has it, readers may still know its path
-	BOND_DESTROYING, // pair_destroy()
+enum fabric_pair_stage {
+	FABRIC_PAIR_MAKING,	// pair_create()
+	FABRIC_PAIR_MADE,	//
+	FABRIC_PAIR_CONNECTING, // pair_connect()
+	FABRIC_PAIR_CONNECTED,	//
+	FABRIC_PAIR_IN_LANE,	//
+	FABRIC_PAIR_LEAVING,	// its path is being taken away, then its lane is told
+	FABRIC_PAIR_DRAINING,	// the lane drains it
+	FABRIC_PAIR_OUT,	// no lane has it, readers may still know its path
+	FABRIC_PAIR_DESTROYING, // pair_destroy()
 };
 
 // A pair on its way from the pairing to the lane and back; named by its generation.
-struct bond {
-	struct bond *next;
+struct fabric_pair {
+	struct fabric_pair *next;
 	struct fabric *fabric;
 	struct nic *nic;
 	uint32_t generation;
-	enum bond_stage stage;
+	enum fabric_pair_stage stage;
 	struct pair *pair; // NULL until it is made
 	struct pairing_end theirs;
 	uint32_t flow_label;
@@ -143,13 +143,14 @@ struct fabric {
 	struct pulse *pulse;
 	struct worker_life lives[FABRIC_WORKERS_MAX]; // as its page tells
 	void *scratch;
-	void *landing;	// WATCH_LANDING_BYTES that peers write to, all at once, and nobody reads
+	// WATCH_LANDING_BYTES that peers write to, all at once, and nobody reads.
+	void *write_sink;
 	uint64_t start; // of this agent, as the pairing knows it
 	struct nic nics[FABRIC_DEVICES_MAX];
 	uint32_t nic_count;
 	struct gpu_show gpus[FABRIC_GPUS_MAX];
 	uint32_t gpu_count;
-	struct bond *bonds;
+	struct fabric_pair *fabric_pairs;
 	struct overlay_port port;
 	struct overlay_listener listener;
 	struct rails rails;
@@ -161,14 +162,14 @@ struct fabric {
 	struct loop_timer beat; // of the pulse
 	struct loop_source settled;
 	struct loop_timer publish_again;
-	struct loop_job look_bonds;
+	struct loop_job look_fabric_pairs;
 	struct waiting_record *waiting, **waiting_last;
 	struct loop_timer post_again;
 	struct fabric_ping *pings;
-	struct probing *probing; // NULL: standing probes were never switched on
-	fabric_sight_fn *sight;	 // NULL: nobody is told
-	fabric_hung_fn *hung;	 // likewise
-	void *sight_ctx;
+	struct probing *probing;	    // NULL: standing probes were never switched on
+	fabric_observation_fn *observation; // NULL: nobody is told
+	fabric_hung_fn *hung;		    // likewise
+	void *observation_ctx;
 	uint32_t runs;
 	struct fabric_counters counters;
 	void (*stopped)(void *ctx);
@@ -234,7 +235,7 @@ struct nic_work {
 	struct nic_parts parts;
 	struct fabric_device config;
 	struct lane_config lane;
-	void *pulse, *scratch, *landing;
+	void *pulse, *scratch, *write_sink;
 	const struct gpu_page *gpu;
 	bool taken; // the parts are somebody else's now
 	char reason[DEVICE_REASON_MAX + 1];
@@ -253,24 +254,25 @@ int nic_work_refresh(void *arg);
 int nic_work_offer_gpu(void *arg);
 void nic_work_drop(void *arg);
 
-// bond.c: pairs between pairing, keeper and lane.
+// fabric_pair.c: pairs between pairing, keeper and lane.
 extern const struct pairing_ops fabric_pairing_ops;
-struct bond *bond_find(const struct fabric *fabric, uint32_t generation);
-struct bond *bond_of(const struct fabric *fabric, const struct pair *pair);
-void bond_failed(struct bond *bond, int err, enum ibv_wc_status status);
-void bond_drained(struct bond *bond);
-void bond_stuck(struct bond *bond);
+struct fabric_pair *fabric_pair_find(const struct fabric *fabric, uint32_t generation);
+struct fabric_pair *fabric_pair_of(const struct fabric *fabric, const struct pair *pair);
+void fabric_pair_failed(struct fabric_pair *fabric_pair, int err, enum ibv_wc_status status);
+void fabric_pair_drained(struct fabric_pair *fabric_pair);
+void fabric_pair_stuck(struct fabric_pair *fabric_pair);
 // Its device was lost: nothing that was posted will complete, so no drain is waited for.
-void bonds_cut_off(const struct nic *nic);
+void fabric_pairs_cut_off(const struct nic *nic);
 // Paths up to this version are gone.
-void bonds_settled(struct fabric *fabric, uint64_t version);
+void fabric_pairs_settled(struct fabric *fabric, uint64_t version);
 // With the loop ended.
-void bonds_fini(struct fabric *fabric);
+void fabric_pairs_fini(struct fabric *fabric);
 
 // path.c
-int path_show(struct bond *bond);
-// With bond->stage telling that it goes; bond->version says from when on nobody knows it.
-void path_hide(struct bond *bond);
+int path_show(struct fabric_pair *fabric_pair);
+// With fabric_pair->stage telling that it goes; fabric_pair->version says from when on nobody knows
+// it.
+void path_hide(struct fabric_pair *fabric_pair);
 void paths_init(struct fabric *fabric);
 int paths_start(struct fabric *fabric);
 void paths_stop(struct fabric *fabric);

@@ -97,7 +97,7 @@ int nic_run(
 	add_others(work);
 	work->pulse = pulse_memory(fabric->pulse);
 	work->scratch = fabric->scratch;
-	work->landing = fabric->landing;
+	work->write_sink = fabric->write_sink;
 	work->gpu = nic->gpu != NULL ? nic->gpu->page : NULL;
 	work->lane = (struct lane_config){
 		.pair_max = fabric->config.pair_max,
@@ -119,9 +119,10 @@ int nic_run(
 	return err;
 }
 
-static bool has_bonds(const struct nic *nic) {
-	for (const struct bond *bond = nic->fabric->bonds; bond != NULL; bond = bond->next) {
-		if (bond->nic == nic)
+static bool has_fabric_pairs(const struct nic *nic) {
+	for (const struct fabric_pair *fabric_pair = nic->fabric->fabric_pairs; fabric_pair != NULL;
+	     fabric_pair = fabric_pair->next) {
+		if (fabric_pair->nic == nic)
 			return true;
 	}
 	return false;
@@ -151,10 +152,10 @@ void nic_announce(struct nic *nic) {
 				.key = nic->parts.pulse.remote_key,
 				.layout = nic->open ? PULSE_LAYOUT : 0,
 			},
-		.landing =
+		.write_sink =
 			{
-				.address = nic->parts.landing.wire_address,
-				.key = nic->parts.landing.remote_key,
+				.address = nic->parts.write_sink.wire_address,
+				.key = nic->parts.write_sink.remote_key,
 				.length = nic->open ? WATCH_LANDING_BYTES : 0,
 			},
 		.gpu = gpu_told(nic),
@@ -246,25 +247,26 @@ void nic_lose(struct nic *nic, const char *why) {
 	pairing_device_state(
 		nic->fabric->pairing, now_of(nic), nic->number, PAIRING_DEVICE_LOST, why
 	);
-	bonds_cut_off(nic);
+	fabric_pairs_cut_off(nic);
 	nic_close(nic);
 }
 
 static void queue_failed(struct nic *nic, uint32_t queue_number) {
 	struct fabric *fabric = nic->fabric;
 
-	for (const struct bond *bond = fabric->bonds; bond != NULL; bond = bond->next) {
+	for (const struct fabric_pair *fabric_pair = fabric->fabric_pairs; fabric_pair != NULL;
+	     fabric_pair = fabric_pair->next) {
 		struct worker_record record = {
 			.kind = LANE_REQUEST_FAIL,
 			.words =
-				{(uintptr_t)nic->parts.lane, 0, bond->generation,
+				{(uintptr_t)nic->parts.lane, 0, fabric_pair->generation,
 				 (uint64_t)(int64_t)-EIO},
 		};
 
-		if (bond->nic != nic || bond->stage != BOND_IN_LANE ||
-		    pair_queue_number(bond->pair) != queue_number)
+		if (fabric_pair->nic != nic || fabric_pair->stage != FABRIC_PAIR_IN_LANE ||
+		    pair_queue_number(fabric_pair->pair) != queue_number)
 			continue;
-		record.words[1] = pair_slot(bond->pair);
+		record.words[1] = pair_slot(fabric_pair->pair);
 		fabric_post(fabric, nic->worker, &record);
 	}
 }
@@ -467,7 +469,7 @@ static void run_closing(struct nic *nic) {
 }
 
 void nic_close(struct nic *nic) {
-	if (!nic->open || nic->attaching || nic->offering.job != NULL || has_bonds(nic) ||
+	if (!nic->open || nic->attaching || nic->offering.job != NULL || has_fabric_pairs(nic) ||
 	    probing_holds(nic->fabric, nic))
 		return;
 	if (nic->attached) {

@@ -37,8 +37,8 @@ static int register_pages(struct nic_work *work) {
 		);
 	if (err == 0)
 		err = take_view(
-			work, work->landing, WATCH_LANDING_BYTES, MEMORY_PEER_WRITES,
-			&work->parts.landing
+			work, work->write_sink, WATCH_LANDING_BYTES, MEMORY_PEER_WRITES,
+			&work->parts.write_sink
 		);
 	return err;
 }
@@ -54,11 +54,11 @@ static int take_apart(struct nic_parts *parts) {
 		memory_view_put(&parts->pulse);
 	if (parts->scratch.region != NULL)
 		memory_view_put(&parts->scratch);
-	if (parts->landing.region != NULL)
-		memory_view_put(&parts->landing);
+	if (parts->write_sink.region != NULL)
+		memory_view_put(&parts->write_sink);
 	if (parts->gpu.region != NULL)
 		memory_view_put(&parts->gpu);
-	parts->pulse.region = parts->scratch.region = parts->landing.region = NULL;
+	parts->pulse.region = parts->scratch.region = parts->write_sink.region = NULL;
 	parts->gpu.region = NULL;
 	parts->registry = memory_registry_destroy(parts->registry);
 	if (parts->registry != NULL)

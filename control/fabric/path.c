@@ -33,19 +33,20 @@ static void set_timer(struct fabric *fabric) {
 	     ) == 0);
 }
 
-static bool is_going(const struct bond *bond) {
-	return bond->stage == BOND_LEAVING || bond->stage == BOND_DRAINING ||
-	       bond->stage == BOND_OUT;
+static bool is_going(const struct fabric_pair *fabric_pair) {
+	return fabric_pair->stage == FABRIC_PAIR_LEAVING ||
+	       fabric_pair->stage == FABRIC_PAIR_DRAINING || fabric_pair->stage == FABRIC_PAIR_OUT;
 }
 
 // What could not be taken away for want of memory.
 static int clear_going(struct fabric *fabric) {
-	for (struct bond *bond = fabric->bonds; bond != NULL; bond = bond->next) {
-		if (!is_going(bond) || bond->path == PATH_NONE)
+	for (struct fabric_pair *fabric_pair = fabric->fabric_pairs; fabric_pair != NULL;
+	     fabric_pair = fabric_pair->next) {
+		if (!is_going(fabric_pair) || fabric_pair->path == PATH_NONE)
 			continue;
-		if (path_table_clear(fabric->config.paths, bond->path) != 0)
+		if (path_table_clear(fabric->config.paths, fabric_pair->path) != 0)
 			return -ENOMEM;
-		bond->path = PATH_NONE;
+		fabric_pair->path = PATH_NONE;
 		fabric->counters.paths--;
 	}
 	return 0;
@@ -59,12 +60,13 @@ static void publish_all(struct fabric *fabric) {
 		set_timer(fabric);
 		return;
 	}
-	for (struct bond *bond = fabric->bonds; bond != NULL; bond = bond->next) {
-		if (is_going(bond) && bond->version == UINT64_MAX)
-			bond->version = version;
+	for (struct fabric_pair *fabric_pair = fabric->fabric_pairs; fabric_pair != NULL;
+	     fabric_pair = fabric_pair->next) {
+		if (is_going(fabric_pair) && fabric_pair->version == UINT64_MAX)
+			fabric_pair->version = version;
 	}
 	// The pairing may be waiting for us to return, so what follows comes later.
-	loop_defer(fabric->loop, &fabric->look_bonds);
+	loop_defer(fabric->loop, &fabric->look_fabric_pairs);
 }
 
 static void publish_again(struct loop_timer *timer, uint64_t now_ns) {
@@ -72,17 +74,17 @@ static void publish_again(struct loop_timer *timer, uint64_t now_ns) {
 	publish_all(container_of(timer, struct fabric, publish_again));
 }
 
-static void look_bonds(struct loop_job *job) {
-	struct fabric *fabric = container_of(job, struct fabric, look_bonds);
+static void look_fabric_pairs(struct loop_job *job) {
+	struct fabric *fabric = container_of(job, struct fabric, look_fabric_pairs);
 
-	bonds_settled(fabric, path_table_settled(fabric->config.paths));
+	fabric_pairs_settled(fabric, path_table_settled(fabric->config.paths));
 }
 
 static void on_settled(struct loop_source *source, uint32_t events) {
 	struct fabric *fabric = container_of(source, struct fabric, settled);
 
 	(void)events;
-	bonds_settled(fabric, path_table_settled(fabric->config.paths));
+	fabric_pairs_settled(fabric, path_table_settled(fabric->config.paths));
 }
 
 static uint32_t free_slot(const struct fabric *fabric) {
@@ -101,20 +103,20 @@ static uint32_t peer_slot(const struct fabric *fabric, uint64_t id) {
 									   : RAS_NO_SLOT;
 }
 
-int path_show(struct bond *bond) {
-	struct fabric *fabric = bond->fabric;
-	const struct pairing_end *theirs = &bond->theirs;
+int path_show(struct fabric_pair *fabric_pair) {
+	struct fabric *fabric = fabric_pair->fabric;
+	const struct pairing_end *theirs = &fabric_pair->theirs;
 	struct path_row row = {
-		.peer = bond->peer,
+		.peer = fabric_pair->peer,
 		.incarnation = ras_incarnation(theirs->start, 0),
-		.lane = bond->nic->parts.lane,
+		.lane = fabric_pair->nic->parts.lane,
 		.remote_address = theirs->pulse.address,
 		.remote_key = theirs->pulse.key,
 		.remote_length = theirs->pulse.layout == PULSE_LAYOUT ? PULSE_BYTES : 0,
-		.pair = pair_slot(bond->pair),
-		.generation = bond->generation,
-		.flow_label = bond->flow_label,
-		.peer_slot = peer_slot(fabric, bond->peer),
+		.pair = pair_slot(fabric_pair->pair),
+		.generation = fabric_pair->generation,
+		.flow_label = fabric_pair->flow_label,
+		.peer_slot = peer_slot(fabric, fabric_pair->peer),
 		.traffic_class = theirs->traffic_class,
 		.in_process = theirs->responder == DEVICE_RESPONDER_IN_PROCESS,
 	};
@@ -124,22 +126,22 @@ int path_show(struct bond *bond) {
 
 	if (err != 0)
 		return err;
-	bond->path = slot;
+	fabric_pair->path = slot;
 	fabric->counters.paths++;
 	publish_all(fabric);
 	probing_look(fabric);
 	return 0;
 }
 
-void path_hide(struct bond *bond) {
-	bond->version = bond->path == PATH_NONE ? 0 : UINT64_MAX;
-	probing_bond_gone(bond->fabric, bond);
-	publish_all(bond->fabric);
+void path_hide(struct fabric_pair *fabric_pair) {
+	fabric_pair->version = fabric_pair->path == PATH_NONE ? 0 : UINT64_MAX;
+	probing_fabric_pair_gone(fabric_pair->fabric, fabric_pair);
+	publish_all(fabric_pair->fabric);
 }
 
 void paths_init(struct fabric *fabric) {
 	fabric->publish_again.expired = publish_again;
-	fabric->look_bonds.run = look_bonds;
+	fabric->look_fabric_pairs.run = look_fabric_pairs;
 	fabric->settled = (struct loop_source){
 		.fd = path_table_fd(fabric->config.paths),
 		.events = EPOLLIN,
@@ -155,5 +157,5 @@ int paths_start(struct fabric *fabric) {
 void paths_stop(struct fabric *fabric) {
 	loop_remove(&fabric->settled);
 	loop_timer_cancel(fabric->loop, &fabric->publish_again);
-	loop_undefer(fabric->loop, &fabric->look_bonds);
+	loop_undefer(fabric->loop, &fabric->look_fabric_pairs);
 }

@@ -13,47 +13,49 @@ static void forget_good(const struct fabric *fabric, struct fabric_path_view *vi
 	struct path_summary *summary = &view->summary;
 	struct ras_peer peer;
 
-	if ((summary->kind != SIGHT_GOOD && summary->kind != SIGHT_DEGRADED) ||
+	if ((summary->kind != OBSERVATION_GOOD && summary->kind != OBSERVATION_DEGRADED) ||
 	    ras_peer_find(overlay_ras(fabric->overlay), view->peer, &peer) != 0 ||
 	    (peer.state != RAS_DEAD && peer.state != RAS_LEFT))
 		return;
-	summary->kind = SIGHT_NO_PAIR;
+	summary->kind = OBSERVATION_NO_PAIR;
 	summary->since_ns = peer.since_ns;
 }
 
-static bool view_of_trail(
-	const struct fabric *fabric, const struct trail *trail, struct fabric_path_view *ret_view
+static bool view_of_probed_path(
+	const struct fabric *fabric,
+	const struct probed_path *probed_path,
+	struct fabric_path_view *ret_view
 ) {
 	struct fabric_path_view view = {
-		.peer = trail->key.peer,
-		.device = fabric->nics[trail->key.device].config.name,
-		.peer_device = trail->key.peer_device,
+		.peer = probed_path->key.peer,
+		.device = fabric->nics[probed_path->key.device].config.name,
+		.peer_device = probed_path->key.peer_device,
 		.neighbour = true,
-		.watched = trail->stage == TRAIL_WATCHED,
-		.known = trail->known,
-		.mtu = trail->mtu,
-		.flow_label = trail->flow_label,
-		.responder = trail->responder,
-		.shares = trail->shares,
+		.watched = probed_path->stage == PROBED_PATH_WATCHED,
+		.known = probed_path->known,
+		.mtu = probed_path->mtu,
+		.flow_label = probed_path->flow_label,
+		.responder = probed_path->responder,
+		.shares = probed_path->shares,
 	};
 
-	if (trail->stage == TRAIL_FREE || trail->visit)
+	if (probed_path->stage == PROBED_PATH_FREE || probed_path->visit)
 		return false;
-	path_memory_summary(trail->memory, &view.summary);
-	view.memory = trail->memory;
-	view.latency = path_memory_histogram(trail->memory);
-	if (trail->flows != NULL)
-		view.flow_count = flows_look(trail->flows, view.flows);
-	if (trail->gpu != NULL)
-		gpu_path_look(trail->gpu, &view.gpu);
+	path_memory_summary(probed_path->memory, &view.summary);
+	view.memory = probed_path->memory;
+	view.latency = path_memory_histogram(probed_path->memory);
+	if (probed_path->flows != NULL)
+		view.flow_count = flows_look(probed_path->flows, view.flows);
+	if (probed_path->gpu != NULL)
+		gpu_path_look(probed_path->gpu, &view.gpu);
 	forget_good(fabric, &view);
 	*ret_view = view;
 	return true;
 }
 
-static bool view_of_brief(
+static bool view_of_stats(
 	const struct fabric *fabric,
-	const struct brief_entry *entry,
+	const struct stats_entry *entry,
 	struct fabric_path_view *ret_view
 ) {
 	struct fabric_path_view view = {
@@ -64,7 +66,7 @@ static bool view_of_brief(
 	if (entry->peer == 0 || !entry->visited)
 		return false;
 	view.device = fabric->nics[entry->device].config.name;
-	path_brief_summary(entry->brief, &view.summary);
+	compact_stats_summary(entry->stats, &view.summary);
 	view.summary.kind = entry->kind;
 	view.summary.since_ns = entry->since_ns;
 	forget_good(fabric, &view);
@@ -79,15 +81,16 @@ bool fabric_path_next(
 
 	if (probing == NULL || !fabric->config.probe.on)
 		return false;
-	// Places of trails, then those of briefs: both are where they are between two looks.
+	// Places of probed paths, then those of briefs: both are where they are between two looks.
 	while (*cursor < PROBE_PATHS_MAX) {
-		if (view_of_trail(fabric, &probing->trails[(*cursor)++], ret_view))
+		if (view_of_probed_path(fabric, &probing->probed_paths[(*cursor)++], ret_view))
 			return true;
 	}
-	while (fabric->config.probe.rotation && *cursor - PROBE_PATHS_MAX < probing->briefs.max) {
+	while (fabric->config.probe.rotation &&
+	       *cursor - PROBE_PATHS_MAX < probing->compact_table.max) {
 		uint32_t place = (*cursor)++ - PROBE_PATHS_MAX;
 
-		if (view_of_brief(fabric, &probing->briefs.entries[place], ret_view))
+		if (view_of_stats(fabric, &probing->compact_table.entries[place], ret_view))
 			return true;
 	}
 	return false;

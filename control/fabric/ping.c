@@ -83,22 +83,23 @@ static void end_gone(struct fabric_ping *ping) {
 // The pair is ready: its path is in the table already.
 static void begin_run(struct fabric_ping *ping) {
 	struct fabric *fabric = ping->fabric;
-	const struct bond *bond = bond_find(fabric, ping->answer.generation);
+	const struct fabric_pair *fabric_pair = fabric_pair_find(fabric, ping->answer.generation);
 	struct worker_record record = {.kind = PROBER_REQUEST_RUN};
 
 	ping->paired_ns = now_of(fabric) - ping->begun_ns;
-	if (bond == NULL || bond->stage != BOND_IN_LANE || bond->path == PATH_NONE) {
+	if (fabric_pair == NULL || fabric_pair->stage != FABRIC_PAIR_IN_LANE ||
+	    fabric_pair->path == PATH_NONE) {
 		end_gone(ping);
 		return;
 	}
-	if (bond->theirs.pulse.layout != PULSE_LAYOUT) {
+	if (fabric_pair->theirs.pulse.layout != PULSE_LAYOUT) {
 		end_unpaired(ping, -ENODEV);
 		return;
 	}
-	ping->worker = bond->nic->worker;
-	ping->run.path = bond->path;
-	ping->run.generation = bond->generation;
-	ping->run.view = bond->nic->parts.scratch;
+	ping->worker = fabric_pair->nic->worker;
+	ping->run.path = fabric_pair->path;
+	ping->run.generation = fabric_pair->generation;
+	ping->run.view = fabric_pair->nic->parts.scratch;
 	ping->run.first = (struct deadline){ping->request.deadline_ns};
 	record.words[0] = (uintptr_t)fabric->config.probers[ping->worker];
 	record.words[1] = (uintptr_t)&ping->run;
@@ -126,9 +127,10 @@ static void on_answer(struct pairing_waiter *waiter, const struct pairing_answer
 
 void fabric_run_ended(struct fabric *fabric, struct probe_run *run) {
 	struct fabric_ping *ping = container_of(run, struct fabric_ping, run);
-	const struct bond *bond = bond_find(fabric, ping->answer.generation);
+	const struct fabric_pair *fabric_pair = fabric_pair_find(fabric, ping->answer.generation);
 	struct fabric_ping_result result = {
-		.in_process = bond != NULL && bond->theirs.responder == DEVICE_RESPONDER_IN_PROCESS,
+		.in_process = fabric_pair != NULL &&
+			      fabric_pair->theirs.responder == DEVICE_RESPONDER_IN_PROCESS,
 		.end = run->end,
 		.sent = run->sent,
 		.answered = run->answered,

@@ -38,9 +38,10 @@ static void notice_pause(struct probing *probing, uint64_t now_ns) {
 		return;
 	probing->counters.pauses++;
 	probing->tick_due_ns = now_ns;
-	for (uint32_t n = 0; n < probing->trails_used; n++) {
-		if (probing->trails[n].stage != TRAIL_FREE && probing->trails[n].memory != NULL)
-			path_memory_paused(probing->trails[n].memory, now_ns);
+	for (uint32_t n = 0; n < probing->probed_paths_used; n++) {
+		if (probing->probed_paths[n].stage != PROBED_PATH_FREE &&
+		    probing->probed_paths[n].memory != NULL)
+			path_memory_paused(probing->probed_paths[n].memory, now_ns);
 	}
 }
 
@@ -90,15 +91,15 @@ count_gpu_outcome(struct fabric_probe_counters *counters, const struct watch_out
 }
 
 static void take_outcome(struct probing *probing, const struct watch_outcome *outcome) {
-	struct trail *trail = &probing->trails[outcome->place];
+	struct probed_path *probed_path = &probing->probed_paths[outcome->place];
 
 	if (outcome->gpu)
 		count_gpu_outcome(&probing->counters, outcome);
 	else
 		count_outcome(&probing->counters, outcome);
 	// A place is not given away before what its last watch brought was taken.
-	if (trail->stage != TRAIL_FREE)
-		trail_outcome(trail, outcome);
+	if (probed_path->stage != PROBED_PATH_FREE)
+		probed_path_outcome(probed_path, outcome);
 }
 
 // What workers have brought since.
@@ -126,13 +127,13 @@ hand_over(struct probing *probing, uint32_t worker, const struct probe_due *dues
 	uint32_t owned = 0;
 
 	for (uint32_t n = 0; n < count; n++) {
-		const struct trail *trail = &probing->trails[dues[n].path];
+		const struct probed_path *probed_path = &probing->probed_paths[dues[n].path];
 
-		if (fabric->nics[trail->key.device].worker == worker)
+		if (fabric->nics[probed_path->key.device].worker == worker)
 			own[owned++] = (struct watch_due){
 				.at_ns = dues[n].at_ns,
 				.place = dues[n].path,
-				.generation = trail->generation,
+				.generation = probed_path->generation,
 				.bytes = dues[n].bytes,
 				.tag = dues[n].size,
 				.write = dues[n].write,
@@ -166,27 +167,28 @@ static void probes_plan(struct probing *probing, uint64_t now_ns) {
 static void on_confirm(struct loop_timer *timer, uint64_t now_ns) {
 	struct probing *probing = container_of(timer, struct probing, confirm);
 
-	for (uint32_t n = 0; n < probing->trails_used; n++) {
-		struct trail *trail = &probing->trails[n];
+	for (uint32_t n = 0; n < probing->probed_paths_used; n++) {
+		struct probed_path *probed_path = &probing->probed_paths[n];
 
-		if (trail->stage == TRAIL_WATCHED && trail->memory != NULL &&
-		    path_memory_confirm_at(trail->memory) <= now_ns)
-			trail_confirm(trail);
+		if (probed_path->stage == PROBED_PATH_WATCHED && probed_path->memory != NULL &&
+		    path_memory_confirm_at(probed_path->memory) <= now_ns)
+			probed_path_confirm(probed_path);
 	}
-	sights_judge(probing, now_ns);
+	observations_judge(probing, now_ns);
 }
 
 static void confirm_later(struct probing *probing) {
 	uint64_t first_ns = RAS_NEVER;
 
-	for (uint32_t n = 0; n < probing->trails_used; n++) {
-		const struct trail *trail = &probing->trails[n];
+	for (uint32_t n = 0; n < probing->probed_paths_used; n++) {
+		const struct probed_path *probed_path = &probing->probed_paths[n];
 		uint64_t at_ns = RAS_NEVER;
 
-		if (trail->stage == TRAIL_WATCHED && trail->memory != NULL)
-			at_ns = path_memory_confirm_at(trail->memory);
+		if (probed_path->stage == PROBED_PATH_WATCHED && probed_path->memory != NULL)
+			at_ns = path_memory_confirm_at(probed_path->memory);
 		first_ns = at_ns < first_ns ? at_ns : first_ns;
-		at_ns = trail->stage != TRAIL_FREE ? sights_cut_at(trail) : RAS_NEVER;
+		at_ns = probed_path->stage != PROBED_PATH_FREE ? observations_cut_at(probed_path)
+							       : RAS_NEVER;
 		first_ns = at_ns < first_ns ? at_ns : first_ns;
 	}
 	must(loop_timer_set(probing->fabric->loop, &probing->confirm, first_ns) == 0);
@@ -200,47 +202,48 @@ static void look_at_wanted(struct probing *probing) {
 	uint32_t cursor = 0;
 
 	while (pairing_next(fabric->pairing, &cursor, &view)) {
-		struct trail *trail;
+		struct probed_path *probed_path;
 
 		if (!view.wanted)
 			continue;
-		trail = trail_find(probing, &view.key);
+		probed_path = probed_path_find(probing, &view.key);
 		// A visit's is left to end; it is one of a neighbour's then.
-		if (trail == NULL)
-			trail = trail_make(probing, &view.key);
-		if (trail == NULL || trail->visit || trail->going)
+		if (probed_path == NULL)
+			probed_path = probed_path_make(probing, &view.key);
+		if (probed_path == NULL || probed_path->visit || probed_path->going)
 			continue;
-		trail->seen = true;
+		probed_path->seen = true;
 		if (view.state == PAIRING_READY)
-			trail_follow(trail, view.generation);
+			probed_path_follow(probed_path, view.generation);
 	}
 }
 
 // No neighbour any more. What is remembered of one that is down is worth keeping: it comes back.
-static void trail_leave(struct trail *trail) {
-	const struct overlay *overlay = trail->probing->fabric->overlay;
+static void probed_path_leave(struct probed_path *probed_path) {
+	const struct overlay *overlay = probed_path->probing->fabric->overlay;
 	struct ras_peer peer;
 
-	if (ras_peer_find(overlay_ras(overlay), trail->key.peer, &peer) == 0 &&
+	if (ras_peer_find(overlay_ras(overlay), probed_path->key.peer, &peer) == 0 &&
 	    (peer.state == RAS_DEAD || peer.state == RAS_LEFT))
-		trail_rest(trail);
+		probed_path_rest(probed_path);
 	else
-		trail_drop(trail);
+		probed_path_drop(probed_path);
 }
 
 static void probing_turn(struct probing *probing) {
 	uint64_t now_ns = loop_clock_ns(probing->fabric->loop);
 
 	if (!probing->fabric->config.probe.on)
-		return; // all trails are going
-	for (uint32_t n = 0; n < probing->trails_used; n++)
-		probing->trails[n].seen = false;
+		return; // all probed paths are going
+	for (uint32_t n = 0; n < probing->probed_paths_used; n++)
+		probing->probed_paths[n].seen = false;
 	look_at_wanted(probing);
-	for (uint32_t n = 0; n < probing->trails_used; n++) {
-		struct trail *trail = &probing->trails[n];
+	for (uint32_t n = 0; n < probing->probed_paths_used; n++) {
+		struct probed_path *probed_path = &probing->probed_paths[n];
 
-		if (trail->stage != TRAIL_FREE && !trail->visit && !trail->seen)
-			trail_leave(trail);
+		if (probed_path->stage != PROBED_PATH_FREE && !probed_path->visit &&
+		    !probed_path->seen)
+			probed_path_leave(probed_path);
 	}
 	visits_look(probing, now_ns);
 }
@@ -255,9 +258,10 @@ void probing_look(struct fabric *fabric) {
 }
 
 static void gpus_look(struct probing *probing) {
-	for (uint32_t n = 0; n < probing->trails_used; n++) {
-		if (probing->trails[n].stage != TRAIL_FREE && probing->trails[n].gpu != NULL)
-			trail_look_at_gpu(&probing->trails[n]);
+	for (uint32_t n = 0; n < probing->probed_paths_used; n++) {
+		if (probing->probed_paths[n].stage != PROBED_PATH_FREE &&
+		    probing->probed_paths[n].gpu != NULL)
+			probed_path_look_at_gpu(&probing->probed_paths[n]);
 	}
 }
 
@@ -268,47 +272,49 @@ static void on_tick(struct loop_timer *timer, uint64_t now_ns) {
 	probing_drain(probing);
 	probing_turn(probing);
 	visits_targets(probing, now_ns);
-	sights_judge(probing, now_ns);
+	observations_judge(probing, now_ns);
 	gpus_look(probing);
-	pasts_look(probing, now_ns);
+	path_baselines_look(probing, now_ns);
 	probes_plan(probing, now_ns);
 	probing->tick_due_ns = now_ns + FRAME_NS;
 	must(loop_timer_set(fabric->loop, timer, probing->tick_due_ns) == 0);
 }
 
-void probing_bond_gone(struct fabric *fabric, const struct bond *bond) {
+void probing_fabric_pair_gone(struct fabric *fabric, const struct fabric_pair *fabric_pair) {
 	struct probing *probing = fabric->probing;
 
 	if (probing == NULL)
 		return;
-	for (uint32_t n = 0; n < probing->trails_used; n++) {
-		struct trail *trail = &probing->trails[n];
+	for (uint32_t n = 0; n < probing->probed_paths_used; n++) {
+		struct probed_path *probed_path = &probing->probed_paths[n];
 
-		if (trail->stage == TRAIL_WATCHED && trail->generation == bond->generation)
-			trail_unwatch(trail);
+		if (probed_path->stage == PROBED_PATH_WATCHED &&
+		    probed_path->generation == fabric_pair->generation)
+			probed_path_unwatch(probed_path);
 	}
 }
 
 bool probing_holds(const struct fabric *fabric, const struct nic *nic) {
 	const struct probing *probing = fabric->probing;
 
-	for (uint32_t n = 0; probing != NULL && n < probing->trails_used; n++) {
-		const struct trail *trail = &probing->trails[n];
+	for (uint32_t n = 0; probing != NULL && n < probing->probed_paths_used; n++) {
+		const struct probed_path *probed_path = &probing->probed_paths[n];
 
-		if ((trail->stage == TRAIL_WATCHED || trail->stage == TRAIL_LEAVING) &&
-		    trail->key.device == nic->number)
+		if ((probed_path->stage == PROBED_PATH_WATCHED ||
+		     probed_path->stage == PROBED_PATH_LEAVING) &&
+		    probed_path->key.device == nic->number)
 			return true;
 	}
 	return false;
 }
 
-static void given_back(struct probing *probing, struct trail *trail) {
+static void given_back(struct probing *probing, struct probed_path *probed_path) {
 	struct fabric *fabric = probing->fabric;
-	struct nic *nic = &fabric->nics[trail->key.device];
+	struct nic *nic = &fabric->nics[probed_path->key.device];
 
 	// Its place may be another's after this.
 	probing_drain(probing);
-	trail_given_back(trail);
+	probed_path_given_back(probed_path);
 	if (nic->lost || fabric->stopping)
 		nic_close(nic);
 	fabric_look_stopped(fabric);
@@ -325,13 +331,13 @@ bool probing_worker_event(struct fabric *fabric, const struct worker_record *rec
 		given_back(
 			probing, container_of(
 					 (struct watch *)worker_pointer(record->words[1]),
-					 struct trail, watch
+					 struct probed_path, watch
 				 )
 		);
 		return true;
 	}
 	probing_drain(probing);
-	sights_judge(probing, loop_clock_ns(fabric->loop));
+	observations_judge(probing, loop_clock_ns(fabric->loop));
 	confirm_later(probing);
 	return true;
 }
@@ -368,19 +374,19 @@ int probing_create(struct fabric *fabric) {
 	probing->tick_due_ns = loop_now_ns(fabric->loop) + FRAME_NS;
 	visits_start(probing);
 	fabric->probing = probing;
-	pasts_read(probing);
-	probing->pasts_save_ns = probing->tick_due_ns + PASTS_SAVE_NS;
+	path_baselines_read(probing);
+	probing->path_baselines_save_ns = probing->tick_due_ns + PATH_BASELINES_SAVE_NS;
 	overlay_contributor(fabric->overlay, RAS_COLLECT_PATHS, probing_contribute, fabric);
 	must(loop_timer_set(fabric->loop, &probing->tick, probing->tick_due_ns) == 0);
 	return 0;
 }
 
 static void drop_all(struct probing *probing, bool visits_only) {
-	for (uint32_t n = 0; n < probing->trails_used; n++) {
-		struct trail *trail = &probing->trails[n];
+	for (uint32_t n = 0; n < probing->probed_paths_used; n++) {
+		struct probed_path *probed_path = &probing->probed_paths[n];
 
-		if (trail->stage != TRAIL_FREE && (trail->visit || !visits_only))
-			trail_drop(trail);
+		if (probed_path->stage != PROBED_PATH_FREE && (probed_path->visit || !visits_only))
+			probed_path_drop(probed_path);
 	}
 }
 
@@ -411,7 +417,7 @@ static int probing_configure(struct fabric *fabric) {
 		drop_all(probing, fabric->config.probe.on);
 	}
 	if (!fabric->config.probe.on)
-		pasts_forget(probing, loop_clock_ns(fabric->loop));
+		path_baselines_forget(probing, loop_clock_ns(fabric->loop));
 	probing->targets_ns = 0;
 	probing_look(fabric);
 	return 0;
@@ -441,9 +447,9 @@ void probing_destroy(struct fabric *fabric) {
 	if (probing == NULL)
 		return;
 	overlay_contributor(fabric->overlay, RAS_COLLECT_PATHS, NULL, NULL);
-	for (uint32_t n = 0; n < probing->trails_used; n++)
-		path_memory_destroy(probing->trails[n].memory);
-	briefs_free(&probing->briefs);
+	for (uint32_t n = 0; n < probing->probed_paths_used; n++)
+		path_memory_destroy(probing->probed_paths[n].memory);
+	compact_table_free(&probing->compact_table);
 	probe_schedule_destroy(probing->schedule);
 	free(probing);
 	fabric->probing = NULL;

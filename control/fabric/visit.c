@@ -37,10 +37,11 @@ static bool is_kept(void *ctx, uint64_t peer) {
 	const struct probing *probing = ctx;
 	struct ras_peer found;
 
-	for (uint32_t n = 0; n < probing->trails_used; n++) {
-		const struct trail *trail = &probing->trails[n];
+	for (uint32_t n = 0; n < probing->probed_paths_used; n++) {
+		const struct probed_path *probed_path = &probing->probed_paths[n];
 
-		if (trail->stage != TRAIL_FREE && trail->visit && trail->key.peer == peer)
+		if (probed_path->stage != PROBED_PATH_FREE && probed_path->visit &&
+		    probed_path->key.peer == peer)
 			return true;
 	}
 	return ras_peer_find(overlay_ras(probing->fabric->overlay), peer, &found) == 0;
@@ -124,7 +125,7 @@ void visits_targets(struct probing *probing, uint64_t now_ns) {
 	(void)probe_schedule_targets(probing->schedule, targets, count); // without memory likewise
 	free(targets);
 	if (view.number != probing->view_number)
-		briefs_sweep(&probing->briefs, is_kept, probing);
+		compact_table_sweep(&probing->compact_table, is_kept, probing);
 	probing->view_number = view.number;
 	set_timer(probing);
 }
@@ -133,29 +134,29 @@ void visits_targets(struct probing *probing, uint64_t now_ns) {
 
 // From inside the pairing.
 static void on_answer(struct pairing_waiter *waiter, const struct pairing_answer *answer) {
-	struct trail *trail = container_of(waiter, struct trail, waiter);
+	struct probed_path *probed_path = container_of(waiter, struct probed_path, waiter);
 
-	trail->waits = false;
-	trail->answered = true;
-	trail->answer = *answer;
-	probing_look(trail->probing->fabric);
+	probed_path->waits = false;
+	probed_path->answered = true;
+	probed_path->answer = *answer;
+	probing_look(probed_path->probing->fabric);
 }
 
-static void ask_for_pair(struct trail *trail) {
-	struct fabric *fabric = trail->probing->fabric;
-	uint64_t now_ns = now_of(trail->probing);
+static void ask_for_pair(struct probed_path *probed_path) {
+	struct fabric *fabric = probed_path->probing->fabric;
+	uint64_t now_ns = now_of(probed_path->probing);
 
-	trail->tries++;
-	trail->outcomes = 0;
-	if (trail->scheduled)
-		probe_schedule_remove(trail->probing->schedule, trail->place);
-	trail->scheduled = false;
-	trail->waiter.answered = on_answer;
-	trail->waits = !pairing_request(
-		fabric->pairing, now_ns, &trail->key, now_ns + PAIR_NS, &trail->waiter,
-		&trail->answer
+	probed_path->tries++;
+	probed_path->outcomes = 0;
+	if (probed_path->scheduled)
+		probe_schedule_remove(probed_path->probing->schedule, probed_path->place);
+	probed_path->scheduled = false;
+	probed_path->waiter.answered = on_answer;
+	probed_path->waits = !pairing_request(
+		fabric->pairing, now_ns, &probed_path->key, now_ns + PAIR_NS, &probed_path->waiter,
+		&probed_path->answer
 	);
-	trail->answered = !trail->waits;
+	probed_path->answered = !probed_path->waits;
 }
 
 static bool find_across(
@@ -198,22 +199,22 @@ static bool find_key(
 
 static void visit_begin(struct probing *probing, const struct probe_target *target) {
 	struct pairing_key key;
-	struct path_brief *brief;
-	struct trail *trail;
+	struct compact_stats *stats;
+	struct probed_path *probed_path;
 
-	if (!find_key(probing, target, &key) || trail_find(probing, &key) != NULL)
+	if (!find_key(probing, target, &key) || probed_path_find(probing, &key) != NULL)
 		return;
-	brief = briefs_take(&probing->briefs, &key);
-	trail = brief != NULL ? trail_make(probing, &key) : NULL;
-	if (trail == NULL)
+	stats = compact_table_take(&probing->compact_table, &key);
+	probed_path = stats != NULL ? probed_path_make(probing, &key) : NULL;
+	if (probed_path == NULL)
 		return;
-	trail->visit = true;
-	trail->brief = brief;
-	trail->memory = path_memory_destroy(trail->memory);
-	trail->until_ns = now_of(probing) + VISIT_NS;
+	probed_path->visit = true;
+	probed_path->stats = stats;
+	probed_path->memory = path_memory_destroy(probed_path->memory);
+	probed_path->until_ns = now_of(probing) + VISIT_NS;
 	probing->counters.visits++;
-	ask_for_pair(trail);
-	if (trail->answered)
+	ask_for_pair(probed_path);
+	if (probed_path->answered)
 		probing_look(probing->fabric);
 }
 
@@ -226,12 +227,12 @@ static void on_visit(struct loop_timer *timer, uint64_t now_ns) {
 	set_timer(probing);
 }
 
-static void visit_end(struct trail *trail, uint64_t now_ns) {
-	if (!trail->probed)
-		trail->probing->counters.visits_unpaired++;
+static void visit_end(struct probed_path *probed_path, uint64_t now_ns) {
+	if (!probed_path->probed)
+		probed_path->probing->counters.visits_unpaired++;
 	else
-		sights_visited(trail, now_ns);
-	trail_drop(trail);
+		observations_visited(probed_path, now_ns);
+	probed_path_drop(probed_path);
 }
 
 // The peer may have others than we know.
@@ -239,35 +240,35 @@ static bool is_of_device(enum pairing_reason reason) {
 	return reason == PAIRING_NO_DEVICE || reason == PAIRING_DEVICE_GONE;
 }
 
-static void look_at(struct trail *trail, uint64_t now_ns) {
-	if (trail->going || trail->waits)
+static void look_at(struct probed_path *probed_path, uint64_t now_ns) {
+	if (probed_path->going || probed_path->waits)
 		return;
-	if (now_ns >= trail->until_ns ||
-	    (trail->stage == TRAIL_WATCHED && trail->outcomes >= PROBE_VISIT_PROBES)) {
-		visit_end(trail, now_ns);
-	} else if (trail->answered) {
-		trail->answered = false;
-		if (trail->answer.failure.reason == PAIRING_REASON_NONE)
-			trail_follow(trail, trail->answer.generation);
-		else if (is_of_device(trail->answer.failure.reason))
-			rails_doubt(trail->probing->fabric, trail->key.peer);
-		if (trail->stage == TRAIL_BARE)
-			visit_end(trail, now_ns);
-	} else if (trail->stage == TRAIL_BARE) {
+	if (now_ns >= probed_path->until_ns || (probed_path->stage == PROBED_PATH_WATCHED &&
+						probed_path->outcomes >= PROBE_VISIT_PROBES)) {
+		visit_end(probed_path, now_ns);
+	} else if (probed_path->answered) {
+		probed_path->answered = false;
+		if (probed_path->answer.failure.reason == PAIRING_REASON_NONE)
+			probed_path_follow(probed_path, probed_path->answer.generation);
+		else if (is_of_device(probed_path->answer.failure.reason))
+			rails_doubt(probed_path->probing->fabric, probed_path->key.peer);
+		if (probed_path->stage == PROBED_PATH_BARE)
+			visit_end(probed_path, now_ns);
+	} else if (probed_path->stage == PROBED_PATH_BARE) {
 		// Its pair failed: with what was lost the first time nobody can tell why.
-		if (trail->lost_last && trail->tries < TRIES_MAX)
-			ask_for_pair(trail);
+		if (probed_path->lost_last && probed_path->tries < TRIES_MAX)
+			ask_for_pair(probed_path);
 		else
-			visit_end(trail, now_ns);
+			visit_end(probed_path, now_ns);
 	}
 }
 
 void visits_look(struct probing *probing, uint64_t now_ns) {
-	for (uint32_t n = 0; n < probing->trails_used; n++) {
-		struct trail *trail = &probing->trails[n];
+	for (uint32_t n = 0; n < probing->probed_paths_used; n++) {
+		struct probed_path *probed_path = &probing->probed_paths[n];
 
-		if (trail->stage != TRAIL_FREE && trail->visit)
-			look_at(trail, now_ns);
+		if (probed_path->stage != PROBED_PATH_FREE && probed_path->visit)
+			look_at(probed_path, now_ns);
 	}
 }
 

@@ -25,7 +25,7 @@ struct health {
 	struct ras_memory memory;
 	size_t memory_used; // bytes asked of it
 	struct verdict_engine *engine;
-	struct sight_exchange *exchange;
+	struct observation_exchange *exchange;
 	struct grants *grants;
 	struct loss_book *losses;
 	uint64_t losses_look_ns; // the next look at all links
@@ -78,6 +78,6 @@ void health_tell_again(struct health *health, uint64_t subject);
 // notices.c: a notice of either kind, when the core is not on the stack.
 void health_tell(struct health *health, uint32_t kind, const void *bytes, size_t size);
 
-// notices.c: sights and statements, to others and from them.
+// notices.c: observations and statements, to others and from them.
 int health_notices_start(struct health *health, uint64_t random_seed);
 void health_notices_stop(struct health *health);

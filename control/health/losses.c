@@ -12,10 +12,10 @@ static void loss_tell(void *ctx, uint64_t peer, bool loses, uint32_t permille) {
 	struct health *health = ctx;
 	const struct ras *ras = overlay_ras(health->overlay);
 	struct ras_peer found;
-	struct sight sight = {
+	struct observation observation = {
 		.observer = ras_self_id(ras),
 		.subject = peer,
-		.kind = SIGHT_NO_PAIR,
+		.kind = OBSERVATION_NO_PAIR,
 		.reach = loses ? VERDICT_REACH_LOSES : VERDICT_REACH_ANSWERS,
 		.own_good = true,
 		.lost_permille = permille,
@@ -24,8 +24,8 @@ static void loss_tell(void *ctx, uint64_t peer, bool loses, uint32_t permille) {
 	// Of one that is in doubt its connections say more: peers.c tells it.
 	if (ras_peer_find(ras, peer, &found) != 0 || found.state != RAS_ALIVE)
 		return;
-	sight.incarnation = found.incarnation;
-	health_sight(health, &sight);
+	observation.incarnation = found.incarnation;
+	health_observation(health, &observation);
 }
 
 bool health_losses_tell(struct health *health, const struct ras_peer *peer) {

@@ -33,7 +33,7 @@ static struct health_notice *notice_take(struct health *health) {
 	return notice;
 }
 
-// Best effort: bad sights and grants are told again anyway.
+// Best effort: bad observations and grants are told again anyway.
 void health_tell(struct health *health, uint32_t kind, const void *bytes, size_t size) {
 	struct health_notice *notice;
 
@@ -82,17 +82,17 @@ static void op_wake(void *ctx, uint64_t at_ns) {
 		log_event(LOG_LEVEL_ERROR, "timer_failed", log_errno("error", ENOMEM));
 }
 
-static const struct sight_exchange_ops exchange_ops = {.tell = op_tell, .wake = op_wake};
+static const struct observation_exchange_ops exchange_ops = {.tell = op_tell, .wake = op_wake};
 
 static void exchange_due(struct loop_timer *timer, uint64_t now_ns) {
 	struct health *health = container_of(timer, struct health, exchange_due);
 
-	sight_exchange_tick(health->exchange, now_ns);
+	observation_exchange_tick(health->exchange, now_ns);
 }
 
 static void on_notice(void *ctx, uint64_t origin, const void *bytes, size_t size) {
 	struct health *health = ctx;
-	int err = sight_exchange_heard(
+	int err = observation_exchange_heard(
 		health->exchange, loop_now_ns(health->loop), origin, bytes, size
 	);
 
@@ -103,8 +103,9 @@ static void on_notice(void *ctx, uint64_t origin, const void *bytes, size_t size
 		);
 }
 
-void health_sight(struct health *health, const struct sight *sight) {
-	int err = sight_exchange_own(health->exchange, loop_now_ns(health->loop), sight);
+void health_observation(struct health *health, const struct observation *observation) {
+	int err =
+		observation_exchange_own(health->exchange, loop_now_ns(health->loop), observation);
 
 	if (err == -ENOMEM)
 		log_event(LOG_LEVEL_ERROR, "sight_lost", log_errno("error", err));
@@ -128,7 +129,7 @@ void health_hung(struct health *health, uint64_t peer, uint32_t hung, uint32_t w
 }
 
 void health_say(struct health *health, const struct statement *statement) {
-	int err = sight_exchange_say(health->exchange, loop_now_ns(health->loop), statement);
+	int err = observation_exchange_say(health->exchange, loop_now_ns(health->loop), statement);
 
 	if (err != 0)
 		log_event(
@@ -139,7 +140,7 @@ void health_say(struct health *health, const struct statement *statement) {
 
 int health_notices_start(struct health *health, uint64_t random_seed) {
 	uint64_t self = ras_self_id(overlay_ras(health->overlay));
-	int err = sight_exchange_create(
+	int err = observation_exchange_create(
 		health->engine, self, random_seed, &health->memory, &exchange_ops, health,
 		&health->exchange
 	);
@@ -156,7 +157,7 @@ void health_notices_stop(struct health *health) {
 	if (health->exchange == NULL)
 		return;
 	overlay_notice_consumer(health->overlay, HEALTH_NOTICE, NULL, NULL);
-	health->exchange = sight_exchange_destroy(health->exchange);
+	health->exchange = observation_exchange_destroy(health->exchange);
 	loop_timer_cancel(health->loop, &health->exchange_due);
 	loop_undefer(health->loop, &health->send);
 	for (struct health_notice *notice; (notice = notice_take(health)) != NULL;)

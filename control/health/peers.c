@@ -20,31 +20,35 @@ static bool is_in_doubt(enum ras_state state) {
 }
 
 // What this node saw with its own connections, for all others.
-static void
-tell_knock(struct health *health, const struct ras_peer *peer, const struct overlay_knock *knock) {
-	struct sight sight = {
+static void tell_tcp_reach(
+	struct health *health,
+	const struct ras_peer *peer,
+	const struct overlay_tcp_reach *tcp_reach
+) {
+	struct observation observation = {
 		.observer = ras_self_id(overlay_ras(health->overlay)),
 		.subject = peer->record->id,
 		.incarnation = peer->incarnation,
-		.kind = SIGHT_NO_PAIR,
-		.reach = knock->reach,
-		.age_ms = (uint32_t)((loop_now_ns(health->loop) - knock->at_ns) / RAS_NS_PER_MS),
+		.kind = OBSERVATION_NO_PAIR,
+		.reach = tcp_reach->reach,
+		.age_ms =
+			(uint32_t)((loop_now_ns(health->loop) - tcp_reach->at_ns) / RAS_NS_PER_MS),
 	};
 
-	if (knock->reach != VERDICT_REACH_UNKNOWN)
-		health_sight(health, &sight);
+	if (tcp_reach->reach != VERDICT_REACH_UNKNOWN)
+		health_observation(health, &observation);
 }
 
 // Whether we told that its connections are not answered, and have not taken it back.
 static bool was_told(const struct health *health, uint64_t peer) {
 	uint64_t self = ras_self_id(overlay_ras(health->overlay));
-	struct sight sight;
+	struct observation observation;
 	uint32_t cursor = 0;
 	uint64_t seen_ns;
 
-	while (verdict_sight_next(health->engine, peer, &cursor, &sight, &seen_ns)) {
-		if (sight.observer == self && sight.device[0] == '\0')
-			return verdict_reach_is_unanswered(sight.reach);
+	while (verdict_observation_next(health->engine, peer, &cursor, &observation, &seen_ns)) {
+		if (observation.observer == self && observation.device[0] == '\0')
+			return verdict_reach_is_unanswered(observation.reach);
 	}
 	return false;
 }
@@ -52,16 +56,16 @@ static bool was_told(const struct health *health, uint64_t peer) {
 // It lives again, which we may not have seen by a connection of our own. That takes back nothing
 // of what it loses.
 static void take_back(struct health *health, const struct ras_peer *peer) {
-	const struct sight sight = {
+	const struct observation observation = {
 		.observer = ras_self_id(overlay_ras(health->overlay)),
 		.subject = peer->record->id,
 		.incarnation = peer->incarnation,
-		.kind = SIGHT_NO_PAIR,
+		.kind = OBSERVATION_NO_PAIR,
 		.reach = VERDICT_REACH_ANSWERS,
 	};
 
 	if (!health_losses_tell(health, peer))
-		health_sight(health, &sight);
+		health_observation(health, &observation);
 }
 
 // Machines that share one identity are told apart by their boot.
@@ -82,7 +86,7 @@ static void host_name(
 static void hand_over(struct health *health, const struct ras_peer *peer) {
 	char name[RAS_NAME_MAX + 1] = "", host[HOST_BYTES];
 	const struct ras_record *record = peer->record;
-	struct overlay_knock knock = {0};
+	struct overlay_tcp_reach tcp_reach = {0};
 	bool must_take_back;
 	struct verdict_peer told = {
 		.id = record->id,
@@ -102,15 +106,15 @@ static void hand_over(struct health *health, const struct ras_peer *peer) {
 	if (health->leaves != NULL)
 		told.leaf = leaf_map_leaf(health->leaves, name, record->name_length);
 	if (is_in_doubt(peer->state)) {
-		overlay_knock(health->overlay, record->id, &knock);
-		told.reach = knock.reach;
+		overlay_tcp_reach(health->overlay, record->id, &tcp_reach);
+		told.reach = tcp_reach.reach;
 	}
 	// Asked first: what was told of its death ends for the engine with that.
 	must_take_back = peer->state == RAS_ALIVE && was_told(health, record->id);
 	if (verdict_peer(health->engine, loop_now_ns(health->loop), &told) != 0)
 		log_event(LOG_LEVEL_ERROR, "verdict_lost", log_errno("error", ENOMEM));
 	if (is_in_doubt(peer->state))
-		tell_knock(health, peer, &knock);
+		tell_tcp_reach(health, peer, &tcp_reach);
 	else if (must_take_back)
 		take_back(health, peer);
 }
@@ -227,7 +231,7 @@ static bool is_arrival(enum ras_event_kind kind) {
 static void peer_forget(struct health *health, uint64_t peer) {
 	verdict_forget(health->engine, loop_now_ns(health->loop), peer);
 	if (health->exchange != NULL)
-		sight_exchange_forget(health->exchange, peer);
+		observation_exchange_forget(health->exchange, peer);
 }
 
 static void on_event(struct overlay_listener *listener, const struct ras_event *event) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The report as NCCL's JSON: its keys in its order, its indentation, and "tocsin" beside them.
 #include "client/names.h"
-#include "client/roll.h"
+#include "client/peer_list.h"
 #include "client/server.h"
 #include "nccl/status.h"
 
@@ -210,7 +210,7 @@ static json_t *nodes_json(const struct ras *ras, enum ras_state state) {
 		if (ras_peer_at(ras, slot, &peer) < 0 || peer.state != state)
 			continue;
 		names_record(peer.record, name);
-		json_array_append_new(array, roll_name_json(name));
+		json_array_append_new(array, peer_name_json(name));
 	}
 	return array;
 }
@@ -222,7 +222,7 @@ static json_t *missing_json(const struct overlay *overlay) {
 	const char *name;
 
 	while ((name = overlay_missing_next(overlay, &cursor)) != NULL)
-		json_array_append_new(array, roll_name_json(name));
+		json_array_append_new(array, peer_name_json(name));
 	return array;
 }
 
@@ -239,7 +239,7 @@ static json_t *unanswered_json(const struct ras *ras, const struct status *statu
 		names_id(ras, missing->id, name);
 		json_array_append_new(
 			array, json_pack(
-				       "{s:o,s:s}", "node", roll_name_json(name), "reason",
+				       "{s:o,s:s}", "node", peer_name_json(name), "reason",
 				       ras_missing_name(missing->reason)
 			       )
 		);
@@ -258,7 +258,7 @@ static json_t *tocsin_json(struct session *session, const struct status *status)
 	return json_pack(
 		"{s:s,s:s,s:o,s:I,s:s,s:b,s:b,s:i,s:i,s:i,s:i,s:i,s:i,s:o,s:o,s:o,s:o,s:o,s:s?}",
 		"version", session->server->version, "cluster", session->server->cluster, "node",
-		roll_name_json(node), "view", (json_int_t)view.number, "digest", digest, "joined",
+		peer_name_json(node), "view", (json_int_t)view.number, "digest", digest, "joined",
 		view.joined, "brake", view.brake, "alive", (int)view.alive, "suspect",
 		(int)view.suspect, "unreachable", (int)view.unreachable, "dead", (int)view.dead,
 		"left", (int)view.left, "answered",

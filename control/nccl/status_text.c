@@ -2,7 +2,7 @@
 // The report for people: NCCL's sections in NCCL's order, and Tocsin's words in them.
 #include "client/absent.h"
 #include "client/names.h"
-#include "client/roll.h"
+#include "client/peer_list.h"
 #include "client/server.h"
 #include "nccl/status.h"
 #include "nccl/status_ranks.h"

@@ -92,11 +92,11 @@ struct overlay_text {
 };
 
 // Of an address that was connected to from here.
-struct overlay_knocked {
+struct overlay_tcp_found {
 	struct sock_addr to; // NONE: not in use
 	uint32_t conn;	     // under way, if it is
 	bool under_way;
-	struct overlay_knock last;
+	struct overlay_tcp_reach last;
 };
 #define OVERLAY_KNOCKS 256 // a later one may take the place of an earlier one
 
@@ -164,7 +164,7 @@ struct overlay {
 	bool clones_due;
 	struct loop_timer clones_look;
 
-	struct overlay_knocked knocks[OVERLAY_KNOCKS];
+	struct overlay_tcp_found knocks[OVERLAY_KNOCKS];
 	struct overlay_notice_consumer notices[OVERLAY_NOTICE_CONSUMERS];
 
 	struct overlay_ask asks[RAS_COLLECT_KIND_END];
@@ -240,11 +240,11 @@ void overlay_reach_who(
 	struct overlay *overlay, uint32_t conn, enum ras_cause cause, uint64_t found
 );
 
-// knock.c: what connections that we begin come to.
-void overlay_knock_begin(struct overlay *overlay, uint32_t conn, const struct sock_addr *to);
-void overlay_knock_opened(struct overlay *overlay, uint32_t conn);
-void overlay_knock_ended(struct overlay *overlay, uint32_t conn, enum ras_cause cause);
-void overlay_knock_kernel(struct overlay *overlay, const struct sock_addr *to, bool answered);
+// tcp_reach.c: what connections that we begin come to.
+void overlay_tcp_reach_begin(struct overlay *overlay, uint32_t conn, const struct sock_addr *to);
+void overlay_tcp_reach_opened(struct overlay *overlay, uint32_t conn);
+void overlay_tcp_reach_ended(struct overlay *overlay, uint32_t conn, enum ras_cause cause);
+void overlay_tcp_reach_kernel(struct overlay *overlay, const struct sock_addr *to, bool answered);
 
 // mistakes.c: the events tell when to look.
 void overlay_mistakes_event(struct overlay *overlay, const struct ras_event *event);
@@ -281,8 +281,8 @@ void overlay_dropped_words(
 	char ret_words[static STATE_TEXT_BYTES]
 );
 
-// tell.c: one line of the log about an event.
-void overlay_tell(const struct overlay *overlay, const struct ras_event *event);
+// event_log.c: one line of the log about an event.
+void overlay_log_event(const struct overlay *overlay, const struct ras_event *event);
 
 // incidents.c: what the relay refused, in the log.
 void overlay_incidents_start(struct overlay *overlay);

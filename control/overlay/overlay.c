@@ -42,7 +42,7 @@ uint64_t overlay_clock_ns(struct overlay *overlay) {
 static void op_open(void *ctx, uint32_t conn, const struct sock_addr *to) {
 	struct overlay *overlay = ctx;
 
-	overlay_knock_begin(overlay, conn, to);
+	overlay_tcp_reach_begin(overlay, conn, to);
 	transport_open(overlay->transport, conn, to);
 }
 
@@ -107,7 +107,7 @@ static void op_event(void *ctx, const struct ras_event *event) {
 	text = overlay_note_text(overlay, event);
 	overlay_note_keep(overlay, event);
 	if (!event->quiet)
-		overlay_tell(overlay, event);
+		overlay_log_event(overlay, event);
 	if (overlay->state != NULL && !event->quiet) {
 		snprintf(kept.text, sizeof(kept.text), "%s", text != NULL ? text : "");
 		kept.realtime_ns = overlay_realtime_ns(overlay, event->at_ns);
@@ -233,7 +233,7 @@ static int on_accepted(void *ctx, const struct sock_addr *from, uint32_t *ret_co
 static void on_opened(void *ctx, uint32_t conn) {
 	struct overlay *overlay = ctx;
 
-	overlay_knock_opened(overlay, conn);
+	overlay_tcp_reach_opened(overlay, conn);
 	ras_conn_opened(overlay->ras, overlay_clock_ns(overlay), conn);
 }
 
@@ -252,12 +252,12 @@ static void on_writable(void *ctx, uint32_t conn) {
 static void on_ended(void *ctx, uint32_t conn, enum ras_cause cause) {
 	struct overlay *overlay = ctx;
 
-	overlay_knock_ended(overlay, conn, cause);
+	overlay_tcp_reach_ended(overlay, conn, cause);
 	ras_conn_ended(overlay->ras, overlay_clock_ns(overlay), conn, cause);
 }
 
 static void on_kernel_asked(void *ctx, const struct sock_addr *host, bool answered) {
-	overlay_knock_kernel(ctx, host, answered);
+	overlay_tcp_reach_kernel(ctx, host, answered);
 }
 
 static const struct transport_ops socket_ops = {

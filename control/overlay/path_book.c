@@ -103,9 +103,9 @@ size_t path_book_format(
 			    "path 0x%016" PRIx64 " %s %s %s %" PRIu32 " %" PRIu32 " %" PRIu64
 			    " %" PRIu64 " %" PRIu32 " %" PRIu64 "\n",
 			    past->peer, past->device, past->peer_device,
-			    sight_responder_name(past->responder), past->mtu, past->speed_mbps,
-			    past->baseline_ns, past->baseline_mad_ns, past->windows,
-			    past->learnt_s);
+			    observation_responder_name(past->responder), past->mtu,
+			    past->speed_mbps, past->baseline_ns, past->baseline_mad_ns,
+			    past->windows, past->learnt_s);
 	}
 	return put(
 		text, used, "end %" PRIu32 " 0x%016" PRIx64 "\n", book->count,
@@ -119,14 +119,14 @@ static bool line_ends(const char *at) {
 	return *at == '\n';
 }
 
-static bool read_responder(const char **at, enum sight_responder *ret_responder) {
+static bool read_responder(const char **at, enum observation_responder *ret_responder) {
 	char word[WORD_BYTES];
 
 	if (!field_text(at, word, sizeof(word)))
 		return false;
-	for (unsigned int n = 0; n < SIGHT_RESPONDER_COUNT; n++) {
-		if (strcmp(word, sight_responder_name((enum sight_responder)n)) == 0) {
-			*ret_responder = (enum sight_responder)n;
+	for (unsigned int n = 0; n < OBSERVATION_RESPONDER_COUNT; n++) {
+		if (strcmp(word, observation_responder_name((enum observation_responder)n)) == 0) {
+			*ret_responder = (enum observation_responder)n;
 			return true;
 		}
 	}

@@ -148,7 +148,7 @@ static void describe_own(struct pairing *pairing, struct attempt *attempt) {
 		.flow_label = next_flow_label(pairing, attempt->entry),
 		.traffic_class = device->traffic_class,
 		.pulse = device->pulse,
-		.landing = device->landing,
+		.write_sink = device->write_sink,
 		.gpu = device->gpu,
 	};
 	attempt->psn = pairing_random(pairing) & 0xffffff;

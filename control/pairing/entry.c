@@ -204,11 +204,11 @@ void entry_update(struct pairing *pairing, struct entry *entry) {
 	entry->state = state;
 	entry->since_ns = pairing->now_ns;
 	if (pairing->ops.changed == NULL ||
-	    !tell_is_due(&entry->telling, pairing->now_ns, state, entry->failure.reason))
+	    !report_is_due(&entry->report_pause, pairing->now_ns, state, entry->failure.reason))
 		return;
 	pairing->ops.changed(pairing->ops.ctx, &entry->key, state);
 	if (state == PAIRING_FAILED || state == PAIRING_READY)
-		entry->telling.untold = 0;
+		entry->report_pause.untold = 0;
 }
 
 // To look at
@@ -239,7 +239,7 @@ static void entry_show(
 		.took_ns = entry->took_ns,
 		.used_ns = entry->used_ns,
 		.failure = entry->failure,
-		.untold = entry->telling.untold,
+		.untold = entry->report_pause.untold,
 	};
 	for (const struct pairing_waiter *waiter = entry->waiters; waiter != NULL;
 	     waiter = waiter->next)

@@ -50,7 +50,7 @@ struct attempt {
 };
 
 // What was told of a key.
-struct telling {
+struct report_pause {
 	uint64_t next_ns, pause_ns; // when a reason is told again; 0: nothing was told
 	uint32_t reasons;	    // told since the pause began, one bit for each
 	uint32_t untold;	    // failures, since then
@@ -86,7 +86,7 @@ struct entry {
 	uint32_t flow;	   // place of its next flow label
 	uint64_t lasts_ns; // from ready on, before it is made anew
 	struct pairing_failure failure;
-	struct telling telling;
+	struct report_pause report_pause;
 	struct pairing_waiter *waiters;
 };
 
@@ -200,9 +200,9 @@ void refuse(
 	const struct pairing_failure *failure
 );
 
-// tell.c: whether ops.changed is called.
-bool tell_is_due(
-	struct telling *telling,
+// report_pause.c: whether ops.changed is called.
+bool report_is_due(
+	struct report_pause *report_pause,
 	uint64_t now_ns,
 	enum pairing_state state,
 	enum pairing_reason reason

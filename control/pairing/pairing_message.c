@@ -12,7 +12,7 @@
 #define END_WANTED 0x02
 #define END_FLAGS (END_SHARES_OVERLAY | END_WANTED)
 
-#define VERSION_LANDING 2 // the first with one
+#define VERSION_WRITE_SINK 2 // the first with one
 #define VERSION_PKEY 3
 #define VERSION_GPU 4
 
@@ -57,10 +57,11 @@ static void put_end(struct wire_writer *writer, const struct pairing_end *end) {
 	wire_put_u16(writer, end->pulse.layout);
 }
 
-static void put_landing(struct wire_writer *writer, const struct pairing_landing *landing) {
-	wire_put_u64(writer, landing->address);
-	wire_put_u32(writer, landing->key);
-	wire_put_u32(writer, landing->length);
+static void
+put_write_sink(struct wire_writer *writer, const struct pairing_write_sink *write_sink) {
+	wire_put_u64(writer, write_sink->address);
+	wire_put_u32(writer, write_sink->key);
+	wire_put_u32(writer, write_sink->length);
 }
 
 static void put_gpu(struct wire_writer *writer, const struct pairing_gpu *gpu) {
@@ -89,8 +90,8 @@ size_t pairing_message_encode(
 	put_text(&writer, message->your_device);
 	if (message->type == PAIRING_INFO || message->type == PAIRING_READY_SENT) {
 		put_end(&writer, &message->end);
-		if (message->version >= VERSION_LANDING)
-			put_landing(&writer, &message->end.landing);
+		if (message->version >= VERSION_WRITE_SINK)
+			put_write_sink(&writer, &message->end.write_sink);
 		if (message->version >= VERSION_PKEY)
 			wire_put_u16(&writer, message->end.endpoint.pkey);
 		if (message->version >= VERSION_GPU)
@@ -198,10 +199,10 @@ static void get_end(struct wire_reader *reader, struct pairing_end *end, struct 
 	end->pulse.layout = wire_get_u16(reader);
 }
 
-static void get_landing(struct wire_reader *reader, struct pairing_landing *landing) {
-	landing->address = wire_get_u64(reader);
-	landing->key = wire_get_u32(reader);
-	landing->length = wire_get_u32(reader);
+static void get_write_sink(struct wire_reader *reader, struct pairing_write_sink *write_sink) {
+	write_sink->address = wire_get_u64(reader);
+	write_sink->key = wire_get_u32(reader);
+	write_sink->length = wire_get_u32(reader);
 }
 
 static void get_gpu(struct wire_reader *reader, struct pairing_gpu *gpu) {
@@ -218,10 +219,10 @@ static bool gpu_is_possible(const struct pairing_gpu *gpu) {
 	return gpu->address <= UINT64_MAX - gpu->length;
 }
 
-static bool landing_is_possible(const struct pairing_landing *landing) {
-	if (landing->length == 0)
-		return landing->address == 0 && landing->key == 0;
-	return landing->address <= UINT64_MAX - landing->length;
+static bool write_sink_is_possible(const struct pairing_write_sink *write_sink) {
+	if (write_sink->length == 0)
+		return write_sink->address == 0 && write_sink->key == 0;
+	return write_sink->address <= UINT64_MAX - write_sink->length;
 }
 
 static bool mtu_exists(uint16_t mtu) {
@@ -251,7 +252,8 @@ end_fault(const struct pairing_end *end, const struct raw_end *raw, uint64_t *re
 		{"responder", raw->responder, raw->responder <= DEVICE_RESPONDER_IN_PROCESS},
 		{"page without a layout", end->pulse.key,
 		 end->pulse.layout != 0 || (end->pulse.address == 0 && end->pulse.key == 0)},
-		{"memory to write to", end->landing.length, landing_is_possible(&end->landing)},
+		{"memory to write to", end->write_sink.length,
+		 write_sink_is_possible(&end->write_sink)},
 		{"P_Key", endpoint->pkey, endpoint->pkey != PKEY_OF_NOTHING},
 		{"memory of a GPU", end->gpu.length, gpu_is_possible(&end->gpu)},
 	};
@@ -273,8 +275,8 @@ static int read_end(struct wire_reader *reader, struct pairing_message *message)
 	const char *fault;
 
 	get_end(reader, end, &raw);
-	if (message->version >= VERSION_LANDING)
-		get_landing(reader, &end->landing);
+	if (message->version >= VERSION_WRITE_SINK)
+		get_write_sink(reader, &end->write_sink);
 	if (message->version >= VERSION_PKEY)
 		end->endpoint.pkey = wire_get_u16(reader);
 	if (message->version >= VERSION_GPU)

@@ -65,7 +65,7 @@ struct path_memory {
 	bool degraded;
 	uint32_t lost_permille, lost_place;
 	uint32_t unproven_place;
-	enum sight_kind kind;
+	enum observation_kind kind;
 	uint64_t since_ns;
 	// path_resend.c
 	uint64_t late_at_ns; // the last one that was late; 0: none

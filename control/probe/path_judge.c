@@ -346,7 +346,7 @@ bool path_memory_retry(
 ) {
 	uint64_t longest_ns = 0;
 
-	if (memory->kind != SIGHT_LOSSY)
+	if (memory->kind != OBSERVATION_LOSSY)
 		return false;
 	for (uint32_t n = 0; n < 2 * PATH_SIZES; n++) {
 		bool is_write = n >= PATH_SIZES;
@@ -394,32 +394,33 @@ uint64_t path_memory_confirm_at(const struct path_memory *memory) {
 	return pulse->since_ns + memory->config.standing_ns;
 }
 
-static enum sight_kind find_kind(struct path_memory *memory, uint64_t now_ns) {
+static enum observation_kind find_kind(struct path_memory *memory, uint64_t now_ns) {
 	bool loses = find_loss(memory, now_ns);
 	uint32_t resent_permille = path_resends(memory, now_ns);
 
 	if (memory->unexpected >= memory->config.silent_reads)
 		memory->silent = true;
 	if (memory->silent)
-		return SIGHT_SILENT;
+		return OBSERVATION_SILENT;
 	if (is_stale(memory, now_ns))
-		return SIGHT_NO_PAIR;
+		return OBSERVATION_NO_PAIR;
 	if (pulse_stands(memory))
-		return SIGHT_STANDING;
+		return OBSERVATION_STANDING;
 	if (!memory->pulse.advances)
-		return SIGHT_NO_PAIR;
+		return OBSERVATION_NO_PAIR;
 	if (loses)
-		return SIGHT_LOSSY;
+		return OBSERVATION_LOSSY;
 	if (resent_permille > 0) {
 		memory->lost_place = 0; // of any size
 		memory->lost_permille = resent_permille;
-		return SIGHT_LOSSY;
+		return OBSERVATION_LOSSY;
 	}
-	return memory->degraded ? SIGHT_DEGRADED : SIGHT_GOOD;
+	return memory->degraded ? OBSERVATION_DEGRADED : OBSERVATION_GOOD;
 }
 
-enum sight_kind path_memory_judge(struct path_memory *memory, uint64_t now_ns, uint64_t like_ns) {
-	enum sight_kind kind;
+enum observation_kind
+path_memory_judge(struct path_memory *memory, uint64_t now_ns, uint64_t like_ns) {
+	enum observation_kind kind;
 
 	if (window_is_over(memory, now_ns))
 		close_window(memory, now_ns, like_ns);

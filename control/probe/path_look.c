@@ -38,7 +38,7 @@ void path_summary_row(
 		.count = summary->count - summary->lost,
 		.lost = summary->lost,
 		.baseline_ns = summary->baseline_ns,
-		.lost_permille = summary->kind == SIGHT_LOSSY ? summary->lost_permille : 0,
+		.lost_permille = summary->kind == OBSERVATION_LOSSY ? summary->lost_permille : 0,
 		.seen = (uint8_t)summary->kind,
 	};
 
@@ -57,18 +57,18 @@ uint64_t path_summary_seen_ns(const struct path_summary *summary, uint64_t now_n
 	uint64_t at_ns = RAS_NEVER;
 
 	switch (summary->kind) {
-	case SIGHT_GOOD:
+	case OBSERVATION_GOOD:
 		at_ns = summary->advanced_ns;
 		break;
-	case SIGHT_DEGRADED:
-	case SIGHT_LOSSY:
+	case OBSERVATION_DEGRADED:
+	case OBSERVATION_LOSSY:
 		at_ns = summary->advanced_ns > summary->since_ns ? summary->advanced_ns
 								 : summary->since_ns;
 		break;
-	case SIGHT_SILENT:
+	case OBSERVATION_SILENT:
 		at_ns = summary->last_probe_ns;
 		break;
-	case SIGHT_STANDING:
+	case OBSERVATION_STANDING:
 		at_ns = summary->last_answer_ns;
 		break;
 	default:

@@ -40,7 +40,7 @@ int path_memory_create(
 	path->last_answer_ns = path->last_probe_ns = RAS_NEVER;
 	path->pulse.seen_ns = RAS_NEVER;
 	path->window_begin_ns = RAS_NEVER;
-	path->kind = SIGHT_NO_PAIR;
+	path->kind = OBSERVATION_NO_PAIR;
 	path->lost_place = PATH_SIZES;
 	if (histogram_create(&histogram_shape_latency, &path->histogram) != 0) {
 		path_memory_destroy(path);
@@ -167,7 +167,8 @@ static void end_silence(struct path_memory *memory, uint64_t until_ns) {
 
 // A size that the path is known to lose says nothing of its silence: small ones may well pass.
 static bool is_expected(const struct path_memory *memory, uint32_t size) {
-	return memory->kind == SIGHT_LOSSY && memory->lost_place > 0 && size >= memory->lost_place;
+	return memory->kind == OBSERVATION_LOSSY && memory->lost_place > 0 &&
+	       size >= memory->lost_place;
 }
 
 // What is lost of a size that is known to be breaks the pair after a while, and what is on its way
@@ -286,9 +287,9 @@ void path_memory_reopened(struct path_memory *memory, uint64_t now_ns) {
 }
 
 static uint64_t turned_ns(const struct path_memory *memory) {
-	if (memory->kind == SIGHT_SILENT)
+	if (memory->kind == OBSERVATION_SILENT)
 		return memory->unanswered_ns;
-	return memory->kind == SIGHT_STANDING ? memory->pulse.since_ns : memory->since_ns;
+	return memory->kind == OBSERVATION_STANDING ? memory->pulse.since_ns : memory->since_ns;
 }
 
 void path_memory_summary(const struct path_memory *memory, struct path_summary *ret_summary) {

@@ -48,7 +48,8 @@ static void seen_write(const struct snapshot *snapshot, FILE *out) {
 		const struct snapshot_path *path = &snapshot->paths[n];
 
 		labels_write(path, "tocsin_path_seen", out);
-		fprintf(out, ",seen=\"%s\"} 1\n", sight_kind_name((enum sight_kind)path->row.seen));
+		fprintf(out, ",seen=\"%s\"} 1\n",
+			observation_kind_name((enum observation_kind)path->row.seen));
 	}
 }
 

@@ -79,13 +79,13 @@ static uint64_t engine_first(const struct verdict_engine *engine) {
 static void engine_turn(struct verdict_engine *engine, uint64_t now_ns) {
 	for (uint32_t n = 0; engine->turned && n < TURNS_MAX; n++) {
 		engine->turned = false;
-		hold_all(engine, now_ns);
+		hysteresis_apply_all(engine, now_ns);
 		engine_wake(engine, engine_first(engine));
 	}
 }
 
 static void engine_judge(struct verdict_engine *engine, struct subject *subject, uint64_t now_ns) {
-	hold(engine, subject, now_ns);
+	hysteresis_apply(engine, subject, now_ns);
 	if (subject->next_ns < engine->next_ns)
 		engine_wake(engine, subject->next_ns);
 	engine_turn(engine, now_ns);
@@ -189,7 +189,7 @@ int verdict_peer(struct verdict_engine *engine, uint64_t now_ns, const struct ve
 	if (err == 0)
 		err = members_place(&engine->members, row, peer->host, peer->leaf);
 	if (err == 0 && !known)
-		err = told_adopt(engine, row);
+		err = observer_index_adopt(engine, row);
 	if (err != 0) {
 		if (!known && subject != NULL)
 			subject_remove(engine, subject);
@@ -240,65 +240,72 @@ void verdict_forget(struct verdict_engine *engine, uint64_t now_ns, uint64_t id)
 }
 
 // Of another start than the one we know, or too old to count.
-static bool sight_is_old(
-	const struct verdict_engine *engine, const struct member_row *row, const struct sight *sight
+static bool observation_is_old(
+	const struct verdict_engine *engine,
+	const struct member_row *row,
+	const struct observation *observation
 ) {
-	uint64_t start = ras_incarnation_start(sight->incarnation);
+	uint64_t start = ras_incarnation_start(observation->incarnation);
 
 	// Of us before we refuted our death: who was cut off hears late what was said then.
-	if (row->id == engine->config.self && sight->kind == SIGHT_NO_PAIR &&
-	    verdict_reach_is_unanswered(sight->reach) && sight->incarnation < row->incarnation)
+	if (row->id == engine->config.self && observation->kind == OBSERVATION_NO_PAIR &&
+	    verdict_reach_is_unanswered(observation->reach) &&
+	    observation->incarnation < row->incarnation)
 		return true;
 	return (start != 0 && start < ras_incarnation_start(row->incarnation)) ||
-	       sight->age_ms * MS >= engine->config.stale_ns;
+	       observation->age_ms * MS >= engine->config.stale_ns;
 }
 
-static void sight_judge(
+static void observation_judge(
 	struct verdict_engine *engine,
 	struct subject *subject,
-	const struct sight *sight,
+	const struct observation *observation,
 	uint64_t now_ns
 ) {
-	if (sight->kind == SIGHT_GOOD)
-		subject_refresh(subject, STALE_SIGHTS);
+	if (observation->kind == OBSERVATION_GOOD)
+		subject_refresh(subject, STALE_OBSERVATIONS);
 	engine_judge(engine, subject, now_ns);
-	engine_judge_teller(engine, sight->observer, now_ns);
-	if (sight_is_bad(sight->kind))
+	engine_judge_teller(engine, observation->observer, now_ns);
+	if (observation_is_bad(observation->kind))
 		return;
 	// It is seen well: those who do not see it may be to blame themselves.
-	for (uint32_t n = 0; n < subject->sight_count; n++) {
-		if (sight_is_bad(subject->sights[n].sight.kind))
-			engine_judge_teller(engine, subject->sights[n].sight.observer, now_ns);
+	for (uint32_t n = 0; n < subject->observation_count; n++) {
+		if (observation_is_bad(subject->observations[n].observation.kind))
+			engine_judge_teller(
+				engine, subject->observations[n].observation.observer, now_ns
+			);
 	}
 }
 
-int verdict_sight(struct verdict_engine *engine, uint64_t now_ns, const struct sight *sight) {
-	uint32_t row = members_find(&engine->members, sight->subject);
+int verdict_observation(
+	struct verdict_engine *engine, uint64_t now_ns, const struct observation *observation
+) {
+	uint32_t row = members_find(&engine->members, observation->subject);
 	struct subject *subject;
-	uint64_t age_ns = sight->age_ms * MS;
+	uint64_t age_ns = observation->age_ms * MS;
 	int err;
 
 	if (row == MEMBERS_NONE) {
-		engine->counts.sights_unknown++;
+		engine->counts.observations_unknown++;
 		return -ENOENT;
 	}
-	if (sight_is_old(engine, &engine->members.rows[row], sight)) {
-		engine->counts.sights_stale++;
+	if (observation_is_old(engine, &engine->members.rows[row], observation)) {
+		engine->counts.observations_stale++;
 		return -ESTALE;
 	}
 	err = subject_make(engine, row, &subject);
 	if (err == 0)
-		err = subject_add_sight(
-			engine, subject, sight, now_ns > age_ns ? now_ns - age_ns : 0
+		err = subject_add_observation(
+			engine, subject, observation, now_ns > age_ns ? now_ns - age_ns : 0
 		);
 	if (err == 0)
-		engine->counts.sights++;
+		engine->counts.observations++;
 	else if (err == -ESTALE)
-		engine->counts.sights_stale++;
+		engine->counts.observations_stale++;
 	else
-		engine->counts.sights_dropped++;
+		engine->counts.observations_dropped++;
 	if (err == 0)
-		sight_judge(engine, subject, sight, now_ns);
+		observation_judge(engine, subject, observation, now_ns);
 	return err;
 }
 
@@ -371,7 +378,7 @@ void verdict_tick(struct verdict_engine *engine, uint64_t now_ns) {
 		struct subject *subject = engine->due[0];
 
 		subject->ticked = engine->ticks;
-		hold(engine, subject, now_ns);
+		hysteresis_apply(engine, subject, now_ns);
 		if (subject_is_idle(engine, subject))
 			subject_remove(engine, subject);
 	}

@@ -24,17 +24,17 @@
 #define BUCKETS_FIRST 16
 
 struct own_path {
-	struct sight sight;
+	struct observation observation;
 	uint64_t seen_ns;
 	uint64_t due_ns;  // to be told, RAS_NEVER: not
 	uint64_t told_ns; // the last time, 0: never
 	uint64_t told_seen_ns;
-	enum sight_kind told_kind;
+	enum observation_kind told_kind;
 	enum verdict_reach told_reach;
 	bool again; // it was told as it is more than once
 	uint8_t clears;
 	bool quiet; // enough others said it: it waits until that is old
-	enum sight_kind quiet_kind;
+	enum observation_kind quiet_kind;
 	enum verdict_reach quiet_reach;
 	uint32_t next; // of its bucket, plus one
 };
@@ -45,12 +45,12 @@ struct own_words {
 	uint8_t clears;
 };
 
-struct sight_exchange {
+struct observation_exchange {
 	struct verdict_engine *engine;
 	uint64_t self;
 	uint64_t random;
 	struct ras_memory memory;
-	struct sight_exchange_ops ops;
+	struct observation_exchange_ops ops;
 	void *ops_ctx;
 	struct own_path *paths;
 	uint32_t path_count, path_capacity;
@@ -63,22 +63,22 @@ struct sight_exchange {
 	// The budget: what this and the last second brought.
 	uint64_t window_ns;
 	uint32_t heard_now, heard_before;
-	uint64_t credit; // thousandths of a sight
+	uint64_t credit; // thousandths of a observation
 	uint64_t credit_ns;
-	struct sight_exchange_counters counters;
+	struct observation_exchange_counters counters;
 };
 
 // NOLINTNEXTLINE(readability-function-size): what any instance takes, and its seed
-int sight_exchange_create(
+int observation_exchange_create(
 	struct verdict_engine *engine,
 	uint64_t self,
 	uint64_t random_seed,
 	const struct ras_memory *memory,
-	const struct sight_exchange_ops *ops,
+	const struct observation_exchange_ops *ops,
 	void *ops_ctx,
-	struct sight_exchange **ret_exchange
+	struct observation_exchange **ret_exchange
 ) {
-	struct sight_exchange *exchange = memory->allocate(memory->ctx, sizeof(*exchange));
+	struct observation_exchange *exchange = memory->allocate(memory->ctx, sizeof(*exchange));
 
 	if (exchange == NULL)
 		return -ENOMEM;
@@ -89,12 +89,12 @@ int sight_exchange_create(
 	exchange->ops = *ops;
 	exchange->ops_ctx = ops_ctx;
 	exchange->next_ns = RAS_NEVER;
-	exchange->credit = SIGHT_BUDGET * UINT64_C(1000);
+	exchange->credit = OBSERVATION_BUDGET * UINT64_C(1000);
 	*ret_exchange = exchange;
 	return 0;
 }
 
-struct sight_exchange *sight_exchange_destroy(struct sight_exchange *exchange) {
+struct observation_exchange *observation_exchange_destroy(struct observation_exchange *exchange) {
 	struct ras_memory memory;
 
 	if (exchange == NULL)
@@ -108,13 +108,13 @@ struct sight_exchange *sight_exchange_destroy(struct sight_exchange *exchange) {
 	return NULL;
 }
 
-const struct sight_exchange_counters *sight_exchange_counters(const struct sight_exchange *exchange
-) {
+const struct observation_exchange_counters *
+observation_exchange_counters(const struct observation_exchange *exchange) {
 	return &exchange->counters;
 }
 
 // splitmix64
-static uint64_t exchange_draw(struct sight_exchange *exchange, uint64_t below) {
+static uint64_t exchange_draw(struct observation_exchange *exchange, uint64_t below) {
 	uint64_t z = exchange->random += UINT64_C(0x9e3779b97f4a7c15);
 
 	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -122,7 +122,7 @@ static uint64_t exchange_draw(struct sight_exchange *exchange, uint64_t below) {
 	return (z ^ (z >> 31)) % below;
 }
 
-static void exchange_wake(struct sight_exchange *exchange, uint64_t at_ns) {
+static void exchange_wake(struct observation_exchange *exchange, uint64_t at_ns) {
 	if (at_ns >= exchange->next_ns)
 		return;
 	exchange->next_ns = at_ns;
@@ -131,40 +131,44 @@ static void exchange_wake(struct sight_exchange *exchange, uint64_t at_ns) {
 
 // Own paths, by subject.
 
-static uint32_t bucket_of(const struct sight_exchange *exchange, uint64_t subject) {
+static uint32_t bucket_of(const struct observation_exchange *exchange, uint64_t subject) {
 	return (uint32_t)((subject * UINT64_C(0x9e3779b97f4a7c15)) >> 32) &
 	       (exchange->bucket_count - 1);
 }
 
-static struct own_path *path_find(struct sight_exchange *exchange, const struct sight *sight) {
+static struct own_path *
+path_find(struct observation_exchange *exchange, const struct observation *observation) {
 	uint32_t at;
 
 	if (exchange->bucket_count == 0)
 		return NULL;
-	at = exchange->buckets[bucket_of(exchange, sight->subject)];
+	at = exchange->buckets[bucket_of(exchange, observation->subject)];
 	for (; at != 0; at = exchange->paths[at - 1].next) {
 		struct own_path *path = &exchange->paths[at - 1];
 
-		if (path->sight.subject == sight->subject &&
-		    strcmp(path->sight.device, sight->device) == 0 &&
-		    strcmp(path->sight.peer_device, sight->peer_device) == 0)
+		if (path->observation.subject == observation->subject &&
+		    strcmp(path->observation.device, observation->device) == 0 &&
+		    strcmp(path->observation.peer_device, observation->peer_device) == 0)
 			return path;
 	}
 	return NULL;
 }
 
-static void paths_index(struct sight_exchange *exchange) {
+static void paths_index(struct observation_exchange *exchange) {
 	memset(exchange->buckets, 0, exchange->bucket_count * sizeof(*exchange->buckets));
 	for (uint32_t n = 0; n < exchange->path_count; n++) {
-		uint32_t bucket = bucket_of(exchange, exchange->paths[n].sight.subject);
+		uint32_t bucket = bucket_of(exchange, exchange->paths[n].observation.subject);
 
 		exchange->paths[n].next = exchange->buckets[bucket];
 		exchange->buckets[bucket] = n + 1;
 	}
 }
 
-static int
-path_add(struct sight_exchange *exchange, const struct sight *sight, struct own_path **ret_path) {
+static int path_add(
+	struct observation_exchange *exchange,
+	const struct observation *observation,
+	struct own_path **ret_path
+) {
 	uint32_t buckets = exchange->bucket_count > 0 ? 2 * exchange->bucket_count : BUCKETS_FIRST;
 	struct own_path *path;
 	uint32_t bucket;
@@ -189,67 +193,72 @@ path_add(struct sight_exchange *exchange, const struct sight *sight, struct own_
 		exchange->bucket_count = buckets;
 		paths_index(exchange);
 	}
-	bucket = bucket_of(exchange, sight->subject);
+	bucket = bucket_of(exchange, observation->subject);
 	path = &exchange->paths[exchange->path_count];
 	*path = (struct own_path
-	){.sight = *sight, .due_ns = RAS_NEVER, .next = exchange->buckets[bucket]};
+	){.observation = *observation, .due_ns = RAS_NEVER, .next = exchange->buckets[bucket]};
 	exchange->buckets[bucket] = ++exchange->path_count;
 	*ret_path = path;
 	return 0;
 }
 
-static bool speaks_against(const struct sight *sight) {
-	return sight_is_bad(sight->kind) || sight->reach > VERDICT_REACH_ANSWERS;
+static bool speaks_against(const struct observation *observation) {
+	return observation_is_bad(observation->kind) || observation->reach > VERDICT_REACH_ANSWERS;
 }
 
 static bool told_against(const struct own_path *path) {
 	return path->told_ns != 0 &&
-	       (sight_is_bad(path->told_kind) || path->told_reach > VERDICT_REACH_ANSWERS);
+	       (observation_is_bad(path->told_kind) || path->told_reach > VERDICT_REACH_ANSWERS);
 }
 
-static const struct subject *subject_of(const struct sight_exchange *exchange, uint64_t id) {
+static const struct subject *subject_of(const struct observation_exchange *exchange, uint64_t id) {
 	uint32_t row = members_find(&exchange->engine->members, id);
 
 	return row != MEMBERS_NONE ? exchange->engine->members.rows[row].subject : NULL;
 }
 
-static uint64_t cover_of(enum sight_kind kind) {
-	return kind == SIGHT_DEGRADED || kind == SIGHT_LOSSY ? COVER_WINDOWS_NS : COVER_NS;
+static uint64_t cover_of(enum observation_kind kind) {
+	return kind == OBSERVATION_DEGRADED || kind == OBSERVATION_LOSSY ? COVER_WINDOWS_NS
+									 : COVER_NS;
 }
 
 // Whether so many others say that the end of this good path is bad that its node would be blamed,
 // or that node says it of so many itself, and ours has not answered that: what it told was seen
 // before they began, or will soon be too old where it was heard.
-static bool
-is_asked(const struct sight_exchange *exchange, const struct own_path *path, uint64_t now_ns) {
-	const struct subject *subject = subject_of(exchange, path->sight.subject);
+static bool is_asked(
+	const struct observation_exchange *exchange, const struct own_path *path, uint64_t now_ns
+) {
+	const struct subject *subject = subject_of(exchange, path->observation.subject);
 	uint64_t since_ns = 0;
 	uint64_t cover_ns = 0;
 	uint64_t last = 0;
 	uint32_t others = 0;
 
-	if (path->sight.kind != SIGHT_GOOD || subject == NULL)
+	if (path->observation.kind != OBSERVATION_GOOD || subject == NULL)
 		return false;
-	for (uint32_t n = 0; n < subject->sight_count; n++) {
-		const struct evidence *evidence = &subject->sights[n];
+	for (uint32_t n = 0; n < subject->observation_count; n++) {
+		const struct evidence *evidence = &subject->observations[n];
 
-		if (!sight_is_bad(evidence->sight.kind) ||
-		    evidence->sight.observer == exchange->self ||
-		    sight_is_mute_about(
-			    &path->sight, evidence->sight.kind, evidence->sight.lost_bytes
+		if (!observation_is_bad(evidence->observation.kind) ||
+		    evidence->observation.observer == exchange->self ||
+		    observation_is_mute_about(
+			    &path->observation, evidence->observation.kind,
+			    evidence->observation.lost_bytes
 		    ) ||
-		    path->seen_ns + cover_of(evidence->sight.kind) < evidence->since_ns)
+		    path->seen_ns + cover_of(evidence->observation.kind) < evidence->since_ns)
 			continue;
-		others += evidence->sight.observer != last;
-		last = evidence->sight.observer;
-		if (evidence->since_ns + cover_of(evidence->sight.kind) > since_ns + cover_ns) {
+		others += evidence->observation.observer != last;
+		last = evidence->observation.observer;
+		if (evidence->since_ns + cover_of(evidence->observation.kind) >
+		    since_ns + cover_ns) {
 			since_ns = evidence->since_ns;
-			cover_ns = cover_of(evidence->sight.kind);
+			cover_ns = cover_of(evidence->observation.kind);
 		}
 	}
 	if (others < triangulate_need(exchange->engine, subject)) {
 		if (subject->tells_bad < 2 ||
-		    triangulate_accused(exchange->engine, path->sight.subject, &since_ns) < 2 ||
+		    triangulate_accused(exchange->engine, path->observation.subject, &since_ns) <
+			    2 ||
 		    path->seen_ns + COVER_NS < since_ns)
 			return false;
 		cover_ns = COVER_NS;
@@ -259,7 +268,7 @@ is_asked(const struct sight_exchange *exchange, const struct own_path *path, uin
 }
 
 // Others have found that it is we who are cut off: what we do not read is nobody's fault.
-static bool is_to_blame(const struct sight_exchange *exchange) {
+static bool is_to_blame(const struct observation_exchange *exchange) {
 	const struct subject *self = subject_of(exchange, exchange->self);
 
 	return self != NULL && self->held.verdict == VERDICT_FABRIC_DOWN;
@@ -267,18 +276,20 @@ static bool is_to_blame(const struct sight_exchange *exchange) {
 
 // How many others have said the same since.
 static uint32_t said_by_others(
-	const struct sight_exchange *exchange, const struct sight *sight, uint64_t since_ns
+	const struct observation_exchange *exchange,
+	const struct observation *observation,
+	uint64_t since_ns
 ) {
-	const struct subject *subject = subject_of(exchange, sight->subject);
+	const struct subject *subject = subject_of(exchange, observation->subject);
 	uint32_t count = 0;
 
-	for (uint32_t n = 0; subject != NULL && n < subject->sight_count; n++) {
-		const struct evidence *evidence = &subject->sights[n];
+	for (uint32_t n = 0; subject != NULL && n < subject->observation_count; n++) {
+		const struct evidence *evidence = &subject->observations[n];
 
-		count += evidence->sight.observer != exchange->self &&
-			 evidence->sight.kind == sight->kind &&
-			 evidence->sight.reach == sight->reach &&
-			 strcmp(evidence->sight.peer_device, sight->peer_device) == 0 &&
+		count += evidence->observation.observer != exchange->self &&
+			 evidence->observation.kind == observation->kind &&
+			 evidence->observation.reach == observation->reach &&
+			 strcmp(evidence->observation.peer_device, observation->peer_device) == 0 &&
 			 evidence->seen_ns >= since_ns;
 	}
 	return count;
@@ -287,32 +298,35 @@ static uint32_t said_by_others(
 // A pulse that advances while the overlay is not answered proves something only if it goes on: it
 // was told once, and nobody knows yet.
 static bool path_may_outlive(const struct own_path *path) {
-	bool advances = path->sight.kind == SIGHT_GOOD || path->sight.kind == SIGHT_DEGRADED ||
-			path->sight.kind == SIGHT_LOSSY;
+	bool advances = path->observation.kind == OBSERVATION_GOOD ||
+			path->observation.kind == OBSERVATION_DEGRADED ||
+			path->observation.kind == OBSERVATION_LOSSY;
 
-	return advances && verdict_reach_is_unanswered(path->sight.reach) && !path->again;
+	return advances && verdict_reach_is_unanswered(path->observation.reach) && !path->again;
 }
 
 static uint64_t path_repeat_ns(const struct own_path *path) {
-	return path_may_outlive(path) ? OUTLIVED_NS : SIGHT_REPEAT_NS;
+	return path_may_outlive(path) ? OUTLIVED_NS : OBSERVATION_REPEAT_NS;
 }
 
 // When it is to be told next.
-static void path_plan(struct sight_exchange *exchange, struct own_path *path, uint64_t now_ns) {
-	bool against = speaks_against(&path->sight);
+static void
+path_plan(struct observation_exchange *exchange, struct own_path *path, uint64_t now_ns) {
+	bool against = speaks_against(&path->observation);
 	bool news;
 
 	if (against)
-		news = !told_against(path) || path->told_kind != path->sight.kind ||
-		       path->told_reach != path->sight.reach;
+		news = !told_against(path) || path->told_kind != path->observation.kind ||
+		       path->told_reach != path->observation.reach;
 	else
 		news = told_against(path) || is_asked(exchange, path, now_ns);
 	if (told_against(path) && !against)
 		path->clears = CLEARS;
 	if (against)
 		path->clears = 0;
-	if (path->quiet && path->due_ns != RAS_NEVER && path->quiet_kind == path->sight.kind &&
-	    path->quiet_reach == path->sight.reach)
+	if (path->quiet && path->due_ns != RAS_NEVER &&
+	    path->quiet_kind == path->observation.kind &&
+	    path->quiet_reach == path->observation.reach)
 		return;
 	path->quiet = false;
 	if (news && path->due_ns > now_ns + WAIT_NS)
@@ -323,30 +337,33 @@ static void path_plan(struct sight_exchange *exchange, struct own_path *path, ui
 	exchange_wake(exchange, path->due_ns);
 }
 
-int sight_exchange_own(
-	struct sight_exchange *exchange, uint64_t now_ns, const struct sight *sight
+int observation_exchange_own(
+	struct observation_exchange *exchange,
+	uint64_t now_ns,
+	const struct observation *observation
 ) {
-	struct own_path *path = path_find(exchange, sight);
+	struct own_path *path = path_find(exchange, observation);
 	int err;
 
-	must(sight->observer == exchange->self);
-	err = verdict_sight(exchange->engine, now_ns, sight);
+	must(observation->observer == exchange->self);
+	err = verdict_observation(exchange->engine, now_ns, observation);
 	// As many others, and fresher: ours may still be what somebody else lacks.
 	if (err != 0 && err != -ENOSPC)
 		return err;
 	if (path == NULL) {
-		err = path_add(exchange, sight, &path);
+		err = path_add(exchange, observation, &path);
 		if (err != 0)
 			return err;
 	}
-	path->sight = *sight;
-	path->seen_ns = now_ns - (now_ns > sight->age_ms * MS ? sight->age_ms * MS : now_ns);
+	path->observation = *observation;
+	path->seen_ns =
+		now_ns - (now_ns > observation->age_ms * MS ? observation->age_ms * MS : now_ns);
 	path_plan(exchange, path, now_ns);
 	return 0;
 }
 
-int sight_exchange_say(
-	struct sight_exchange *exchange, uint64_t now_ns, const struct statement *statement
+int observation_exchange_say(
+	struct observation_exchange *exchange, uint64_t now_ns, const struct statement *statement
 ) {
 	struct own_words *words;
 	uint32_t at = 0;
@@ -378,26 +395,29 @@ int sight_exchange_say(
 }
 
 // All of our paths to the subject: others have said something of it.
-static void paths_to(struct sight_exchange *exchange, uint64_t subject, uint64_t now_ns) {
+static void paths_to(struct observation_exchange *exchange, uint64_t subject, uint64_t now_ns) {
 	uint32_t at = 0;
 
 	if (exchange->bucket_count > 0)
 		at = exchange->buckets[bucket_of(exchange, subject)];
 	for (; at != 0; at = exchange->paths[at - 1].next) {
-		if (exchange->paths[at - 1].sight.subject == subject)
+		if (exchange->paths[at - 1].observation.subject == subject)
 			path_plan(exchange, &exchange->paths[at - 1], now_ns);
 	}
 }
 
 // Who says that others are bad may be what is bad about them.
-static void
-sight_heard(struct sight_exchange *exchange, const struct sight *sight, uint64_t now_ns) {
-	paths_to(exchange, sight->subject, now_ns);
-	if (sight_is_bad(sight->kind))
-		paths_to(exchange, sight->observer, now_ns);
+static void observation_heard(
+	struct observation_exchange *exchange,
+	const struct observation *observation,
+	uint64_t now_ns
+) {
+	paths_to(exchange, observation->subject, now_ns);
+	if (observation_is_bad(observation->kind))
+		paths_to(exchange, observation->observer, now_ns);
 }
 
-static void budget_window(struct sight_exchange *exchange, uint64_t now_ns) {
+static void budget_window(struct observation_exchange *exchange, uint64_t now_ns) {
 	if (now_ns < exchange->window_ns + BUDGET_WINDOW_NS)
 		return;
 	exchange->heard_before =
@@ -406,8 +426,8 @@ static void budget_window(struct sight_exchange *exchange, uint64_t now_ns) {
 	exchange->window_ns = now_ns;
 }
 
-int sight_exchange_heard(
-	struct sight_exchange *exchange,
+int observation_exchange_heard(
+	struct observation_exchange *exchange,
 	uint64_t now_ns,
 	uint64_t origin,
 	const void *bytes,
@@ -420,19 +440,19 @@ int sight_exchange_heard(
 	budget_window(exchange, now_ns);
 	wire_reader_init(&reader, bytes, size);
 	while ((err = told_get(&reader, &told)) == 0) {
-		bool sight = told.kind == TOLD_SIGHT;
+		bool observation = told.kind == TOLD_OBSERVATION;
 
-		if ((sight ? told.sight.observer : told.statement.subject) != origin ||
+		if ((observation ? told.observation.observer : told.statement.subject) != origin ||
 		    origin == exchange->self) {
 			exchange->counters.heard_forged++;
 			continue;
 		}
 		exchange->counters.heard++;
 		exchange->heard_now++;
-		if (!sight)
+		if (!observation)
 			(void)verdict_statement(exchange->engine, now_ns, &told.statement);
-		else if (verdict_sight(exchange->engine, now_ns, &told.sight) == 0)
-			sight_heard(exchange, &told.sight, now_ns);
+		else if (verdict_observation(exchange->engine, now_ns, &told.observation) == 0)
+			observation_heard(exchange, &told.observation, now_ns);
 	}
 	if (err == -ENODATA)
 		return 0;
@@ -441,10 +461,10 @@ int sight_exchange_heard(
 }
 
 // One from the budget, which is the smaller the more everybody has to hear.
-static bool budget_take(struct sight_exchange *exchange, uint64_t now_ns) {
+static bool budget_take(struct observation_exchange *exchange, uint64_t now_ns) {
 	uint64_t heard = exchange->heard_now > exchange->heard_before ? exchange->heard_now
 								      : exchange->heard_before;
-	uint64_t most = SIGHT_BUDGET * UINT64_C(1000);
+	uint64_t most = OBSERVATION_BUDGET * UINT64_C(1000);
 	uint64_t rate = most * HEARD_PER_SLOWDOWN / (HEARD_PER_SLOWDOWN + heard) + 1;
 	uint64_t passed_ns = now_ns - exchange->credit_ns;
 	uint64_t earned;
@@ -474,7 +494,7 @@ struct notice {
 	bool waits; // some path does, for the budget or for room
 };
 
-static void notice_tell(struct sight_exchange *exchange, struct notice *notice) {
+static void notice_tell(struct observation_exchange *exchange, struct notice *notice) {
 	size_t size;
 
 	if (wire_writer_finish(&notice->writer, &size) != 0 || size == 0)
@@ -483,9 +503,10 @@ static void notice_tell(struct sight_exchange *exchange, struct notice *notice) 
 	exchange->ops.tell(exchange->ops_ctx, notice->bytes, size);
 }
 
-static void
-path_told(struct sight_exchange *exchange, struct own_path *path, uint64_t now_ns, bool repeated) {
-	bool against = speaks_against(&path->sight);
+static void path_told(
+	struct observation_exchange *exchange, struct own_path *path, uint64_t now_ns, bool repeated
+) {
+	bool against = speaks_against(&path->observation);
 
 	exchange->counters.told++;
 	exchange->counters.repeated += repeated;
@@ -495,20 +516,21 @@ path_told(struct sight_exchange *exchange, struct own_path *path, uint64_t now_n
 	path->again = repeated;
 	path->told_ns = now_ns;
 	path->told_seen_ns = path->seen_ns;
-	path->told_kind = path->sight.kind;
-	path->told_reach = path->sight.reach;
+	path->told_kind = path->observation.kind;
+	path->told_reach = path->observation.reach;
 	path->due_ns = RAS_NEVER;
 	path_plan(exchange, path, now_ns);
 }
 
 // Enough others said it, and nothing that we said contradicts it.
-static bool
-path_is_said(const struct sight_exchange *exchange, const struct own_path *path, uint64_t now_ns) {
-	bool against = speaks_against(&path->sight);
+static bool path_is_said(
+	const struct observation_exchange *exchange, const struct own_path *path, uint64_t now_ns
+) {
+	bool against = speaks_against(&path->observation);
 	bool changed = path->told_ns != 0 && path->told_ns + KEEP_NS > now_ns &&
 		       (told_against(path) != against ||
-			triangulate_excuses(path->told_kind, path->sight.kind));
-	uint64_t since_ns = now_ns > SIGHT_REPEAT_NS ? now_ns - SIGHT_REPEAT_NS : 0;
+			triangulate_excuses(path->told_kind, path->observation.kind));
+	uint64_t since_ns = now_ns > OBSERVATION_REPEAT_NS ? now_ns - OBSERVATION_REPEAT_NS : 0;
 
 	if (against && is_to_blame(exchange))
 		return true;
@@ -516,19 +538,20 @@ path_is_said(const struct sight_exchange *exchange, const struct own_path *path,
 	if (path_may_outlive(path) && told_against(path) && since_ns < path->told_ns + OUTLIVES_NS)
 		since_ns = path->told_ns + OUTLIVES_NS;
 	return !changed && path->clears == 0 &&
-	       said_by_others(exchange, &path->sight, since_ns) >= SIGHT_ENOUGH;
+	       said_by_others(exchange, &path->observation, since_ns) >= OBSERVATION_ENOUGH;
 }
 
 static void path_due(
-	struct sight_exchange *exchange,
+	struct observation_exchange *exchange,
 	struct own_path *path,
 	uint64_t now_ns,
 	struct notice *notice
 ) {
-	bool against = speaks_against(&path->sight);
-	bool repeated = told_against(path) && against && path->told_kind == path->sight.kind &&
-			path->told_reach == path->sight.reach;
-	struct sight sight = path->sight;
+	bool against = speaks_against(&path->observation);
+	bool repeated = told_against(path) && against &&
+			path->told_kind == path->observation.kind &&
+			path->told_reach == path->observation.reach;
+	struct observation observation = path->observation;
 	int err;
 
 	path->due_ns = RAS_NEVER;
@@ -541,9 +564,9 @@ static void path_due(
 	if (path_is_said(exchange, path, now_ns)) {
 		exchange->counters.suppressed++;
 		path->quiet = true;
-		path->quiet_kind = path->sight.kind;
-		path->quiet_reach = path->sight.reach;
-		path->due_ns = now_ns + SIGHT_REPEAT_NS + exchange_draw(exchange, WAIT_NS);
+		path->quiet_kind = path->observation.kind;
+		path->quiet_reach = path->observation.reach;
+		path->due_ns = now_ns + OBSERVATION_REPEAT_NS + exchange_draw(exchange, WAIT_NS);
 		return;
 	}
 	if (notice->full || !budget_take(exchange, now_ns)) {
@@ -554,8 +577,8 @@ static void path_due(
 		notice->waits = true;
 		return;
 	}
-	sight.age_ms = (uint32_t)((now_ns - path->seen_ns) / MS);
-	err = sight_put(&notice->writer, &sight);
+	observation.age_ms = (uint32_t)((now_ns - path->seen_ns) / MS);
+	err = observation_put(&notice->writer, &observation);
 	if (err == 0) {
 		path_told(exchange, path, now_ns, repeated);
 		return;
@@ -569,7 +592,7 @@ static void path_due(
 
 // Words stand until they are taken back: here they never become stale.
 static void words_due(
-	struct sight_exchange *exchange,
+	struct observation_exchange *exchange,
 	struct own_words *words,
 	uint64_t now_ns,
 	struct notice *notice
@@ -590,18 +613,18 @@ static void words_due(
 	words->told_ns = now_ns;
 	words->due_ns = RAS_NEVER;
 	if (bad || words->clears-- > 0)
-		words->due_ns = now_ns + SIGHT_REPEAT_NS;
+		words->due_ns = now_ns + OBSERVATION_REPEAT_NS;
 }
 
-static void path_drop(struct sight_exchange *exchange, uint32_t at) {
+static void path_drop(struct observation_exchange *exchange, uint32_t at) {
 	exchange->paths[at] = exchange->paths[--exchange->path_count];
 }
 
-void sight_exchange_forget(struct sight_exchange *exchange, uint64_t subject) {
+void observation_exchange_forget(struct observation_exchange *exchange, uint64_t subject) {
 	bool gone = false;
 
 	for (uint32_t n = exchange->path_count; n-- > 0;) {
-		if (exchange->paths[n].sight.subject != subject)
+		if (exchange->paths[n].observation.subject != subject)
 			continue;
 		path_drop(exchange, n);
 		gone = true;
@@ -611,7 +634,7 @@ void sight_exchange_forget(struct sight_exchange *exchange, uint64_t subject) {
 }
 
 // Good paths that nobody asks for, and what has not been looked at for long.
-static void paths_forget(struct sight_exchange *exchange, uint64_t now_ns) {
+static void paths_forget(struct observation_exchange *exchange, uint64_t now_ns) {
 	bool gone = false;
 
 	for (uint32_t n = exchange->path_count; n-- > 0;) {
@@ -626,7 +649,7 @@ static void paths_forget(struct sight_exchange *exchange, uint64_t now_ns) {
 		paths_index(exchange);
 }
 
-void sight_exchange_tick(struct sight_exchange *exchange, uint64_t now_ns) {
+void observation_exchange_tick(struct observation_exchange *exchange, uint64_t now_ns) {
 	struct notice notice;
 
 	wire_writer_init(&notice.writer, notice.bytes, sizeof(notice.bytes));

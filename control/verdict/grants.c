@@ -223,11 +223,11 @@ static bool is_unread_by_others(
 ) {
 	uint64_t first = 0;
 
-	for (uint32_t n = 0; n < subject->sight_count; n++) {
-		const struct evidence *evidence = &subject->sights[n];
-		uint64_t observer = evidence->sight.observer;
+	for (uint32_t n = 0; n < subject->observation_count; n++) {
+		const struct evidence *evidence = &subject->observations[n];
+		uint64_t observer = evidence->observation.observer;
 
-		if (evidence->sight.kind != SIGHT_SILENT || observer == but_for ||
+		if (evidence->observation.kind != OBSERVATION_SILENT || observer == but_for ||
 		    observer == first || !triangulate_counts(engine, evidence))
 			continue;
 		if (first != 0)

@@ -40,7 +40,7 @@
 #define PAUSES_STALE_TIMES 3
 
 struct evidence {
-	struct sight sight;
+	struct observation observation;
 	uint32_t observer; // its row, MEMBERS_NONE: it is no member
 	uint64_t seen_ns;  // the latest look that said so
 	uint64_t since_ns; // the first one of its kind
@@ -74,8 +74,8 @@ struct finding {
 	uint64_t observers[VERDICT_OBSERVERS_MAX];
 	uint32_t observer_count;
 	uint64_t looked_ns;
-	uint32_t walked;	     // subjects that were looked at beside it
-	const struct sight *example; // for figures; valid while the evidence is unchanged
+	uint32_t walked;		   // subjects that were looked at beside it
+	const struct observation *example; // for figures; valid while the evidence is unchanged
 	const struct statement *statement;
 };
 
@@ -124,12 +124,12 @@ struct subject {
 	uint32_t observer_count;
 	uint64_t observers[RAS_OBSERVERS_MAX];
 
-	struct evidence *sights;
-	uint32_t sight_count, sight_capacity;
+	struct evidence *observations;
+	uint32_t observation_count, observation_capacity;
 	struct said *said;
 	uint32_t said_count, said_capacity;
-	uint32_t tells_bad;		  // sights that it told of others, and that are bad
-	uint32_t tells[SIGHT_KIND_COUNT]; // the same by kind
+	uint32_t tells_bad; // observations that it told of others, and that are bad
+	uint32_t tells[OBSERVATION_KIND_COUNT]; // the same by kind
 	uint32_t tells_blind; // of the silent ones, with an own port that reads nobody either
 
 	struct held held;
@@ -168,7 +168,7 @@ struct verdict_engine {
 	uint64_t faded_ns;	// when the last of those that are missed was
 	bool braking;
 	bool turned;		    // the brake did: all are to be judged anew
-	uint32_t told_by_strangers; // sights whose observer is no member
+	uint32_t told_by_strangers; // observations whose observer is no member
 	struct subject **due;	    // a heap by next_ns; room for all
 	uint32_t due_count, due_capacity;
 	uint64_t ticks;
@@ -193,7 +193,7 @@ void due_remove(struct verdict_engine *engine, struct subject *subject);
 int subject_make(struct verdict_engine *engine, uint32_t peer, struct subject **ret_subject);
 void subject_remove(struct verdict_engine *engine, struct subject *subject);
 // Drops what is stale; of which kinds something bad was.
-#define STALE_SIGHTS 0x1
+#define STALE_OBSERVATIONS 0x1
 #define STALE_WORDS 0x2
 uint8_t subject_expire(struct verdict_engine *engine, struct subject *subject, uint64_t now_ns);
 // What went stale of these kinds has been said anew, or taken back.
@@ -211,10 +211,10 @@ bool subject_untell(struct verdict_engine *engine, struct subject *subject, uint
 // Nothing is left that is worth its memory.
 bool subject_is_idle(const struct verdict_engine *engine, const struct subject *subject);
 // 0, also if it was not kept because it is known; -ESTALE, -ENOSPC, -ENOMEM.
-int subject_add_sight(
+int subject_add_observation(
 	struct verdict_engine *engine,
 	struct subject *subject,
-	const struct sight *sight,
+	const struct observation *observation,
 	uint64_t seen_ns
 );
 int subject_add_statement(
@@ -223,28 +223,33 @@ int subject_add_statement(
 	const struct statement *statement,
 	uint64_t said_ns
 );
-static inline bool sight_is_bad(enum sight_kind kind) {
-	return kind == SIGHT_STANDING || kind == SIGHT_DEGRADED || kind == SIGHT_LOSSY ||
-	       kind == SIGHT_SILENT;
+static inline bool observation_is_bad(enum observation_kind kind) {
+	return kind == OBSERVATION_STANDING || kind == OBSERVATION_DEGRADED ||
+	       kind == OBSERVATION_LOSSY || kind == OBSERVATION_SILENT;
 }
 // Whether a good look says nothing of a loss from so many bytes on: such did not pass there either,
 // or were not tried.
-static inline bool
-sight_is_mute_about(const struct sight *look, enum sight_kind kind, uint32_t bytes) {
-	return kind == SIGHT_LOSSY && look->lost_bytes != 0 && look->lost_bytes <= bytes;
+static inline bool observation_is_mute_about(
+	const struct observation *look, enum observation_kind kind, uint32_t bytes
+) {
+	return kind == OBSERVATION_LOSSY && look->lost_bytes != 0 && look->lost_bytes <= bytes;
 }
 
-// told.c: of whom each observer told something.
+// observer_index.c: of whom each observer told something.
 
 // Room for so many more subjects of an observer's row, MEMBERS_NONE too. -ENOMEM, and all is as it
 // was.
-int told_room(struct verdict_engine *engine, uint32_t observer, uint32_t more);
-// A sight of this observer is about to be one of the subject's; there is room.
-void told_add(struct verdict_engine *engine, const struct subject *subject, uint64_t observer);
+int observer_index_room(struct verdict_engine *engine, uint32_t observer, uint32_t more);
+// A observation of this observer is about to be one of the subject's; there is room.
+void observer_index_add(
+	struct verdict_engine *engine, const struct subject *subject, uint64_t observer
+);
 // One has been taken from it.
-void told_drop(struct verdict_engine *engine, const struct subject *subject, uint64_t observer);
+void observer_index_drop(
+	struct verdict_engine *engine, const struct subject *subject, uint64_t observer
+);
 // What a new member told before it was one. -ENOMEM, and all is as it was.
-int told_adopt(struct verdict_engine *engine, uint32_t observer);
+int observer_index_adopt(struct verdict_engine *engine, uint32_t observer);
 
 // triangulate.c: what the observers together say of the data plane of one node.
 enum fabric {
@@ -265,16 +270,16 @@ struct fabric_look {
 	uint32_t lookers; // distinct observers in all
 	uint64_t observers[VERDICT_OBSERVERS_MAX];
 	uint32_t observer_count;
-	bool in_process;      // nobody but the agent itself answers there
-	bool alone;	      // nobody else accuses it
-	enum sight_kind kind; // else of these sights, of this port, NULL: of all
+	bool in_process;	    // nobody but the agent itself answers there
+	bool alone;		    // nobody else accuses it
+	enum observation_kind kind; // else of these observations, of this port, NULL: of all
 	const char *port;
 	uint64_t bad_ns;    // since when
 	uint64_t good_ns;   // the latest that advanced, 0: none
 	uint32_t good;	    // who saw that after `good_after_ns`
 	uint64_t newest_ns; // the latest of all
 	uint32_t walked;    // other subjects that were looked at for that
-	const struct sight *example;
+	const struct observation *example;
 };
 
 void triangulate(
@@ -297,7 +302,8 @@ void triangulate_lossy(
 	uint64_t good_after_ns,
 	struct fabric_look *ret_look
 );
-// Whether this sight counts at all: its observer can look, and nothing of its own explains it.
+// Whether this observation counts at all: its observer can look, and nothing of its own explains
+// it.
 bool triangulate_counts(const struct verdict_engine *engine, const struct evidence *evidence);
 // Who is to blame for one bad path, and the name of what it is.
 enum path_blame triangulate_path(
@@ -347,10 +353,10 @@ void hear_links(
 // Many others fell silent a moment ago; it is judged again when that is over.
 bool many_fade(const struct verdict_engine *engine, struct subject *subject, uint64_t now_ns);
 
-// hold.c: hysteresis, the brake, history.
-void hold(struct verdict_engine *engine, struct subject *subject, uint64_t now_ns);
+// hysteresis.c: hysteresis, the brake, history.
+void hysteresis_apply(struct verdict_engine *engine, struct subject *subject, uint64_t now_ns);
 // The brake turned, or we were paused: everybody is judged anew.
-void hold_all(struct verdict_engine *engine, uint64_t now_ns);
+void hysteresis_apply_all(struct verdict_engine *engine, uint64_t now_ns);
 // How many the overlay does not hear. The dead are remembered for days: of them those were there a
 // moment ago that are among the silent.
 uint32_t brake_missed(const struct verdict_engine *engine);
@@ -364,9 +370,9 @@ static inline void hold_until(struct subject *subject, uint64_t at_ns) {
 		subject->next_ns = at_ns;
 }
 
-// story.c: reasons and sentences.
+// verdict_text.c: reasons and sentences.
 void story_tell(const struct finding *finding, struct held *held);
-const char *story_meaning(const char *reason); // "" of one that is none
+const char *verdict_text_meaning(const char *reason); // "" of one that is none
 
 // look.c
 void look_view(const struct verdict_engine *engine, uint32_t peer, struct verdict_view *ret_view);

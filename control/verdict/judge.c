@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-#define LIKELY_OBSERVERS 4 // as many as are told (SIGHT_ENOUGH), or more than half of who looked
+#define LIKELY_OBSERVERS \
+	4 // as many as are told (OBSERVATION_ENOUGH), or more than half of who looked
 
 // How many observers say how its host takes the overlay's connections.
 struct votes {
@@ -16,16 +17,17 @@ struct votes {
 
 // The same observer may have several paths: its best word counts.
 static bool observer_outvoted(const struct subject *subject, uint32_t at) {
-	const struct sight *sight = &subject->sights[at].sight;
+	const struct observation *observation = &subject->observations[at].observation;
 
-	for (uint32_t n = 0; n < subject->sight_count; n++) {
-		const struct sight *other = &subject->sights[n].sight;
+	for (uint32_t n = 0; n < subject->observation_count; n++) {
+		const struct observation *other = &subject->observations[n].observation;
 
-		if (n == at || other->observer != sight->observer ||
+		if (n == at || other->observer != observation->observer ||
 		    other->reach == VERDICT_REACH_UNKNOWN)
 			continue;
-		if (subject->sights[n].seen_ns > subject->sights[at].seen_ns ||
-		    (subject->sights[n].seen_ns == subject->sights[at].seen_ns && n < at))
+		if (subject->observations[n].seen_ns > subject->observations[at].seen_ns ||
+		    (subject->observations[n].seen_ns == subject->observations[at].seen_ns && n < at
+		    ))
 			return true;
 	}
 	return false;
@@ -36,10 +38,10 @@ static uint64_t
 votes_against_ns(const struct verdict_engine *engine, const struct subject *subject) {
 	uint64_t newest_ns = 0;
 
-	for (uint32_t n = 0; n < subject->sight_count; n++) {
-		const struct evidence *evidence = &subject->sights[n];
+	for (uint32_t n = 0; n < subject->observation_count; n++) {
+		const struct evidence *evidence = &subject->observations[n];
 
-		if (verdict_reach_is_unanswered(evidence->sight.reach) &&
+		if (verdict_reach_is_unanswered(evidence->observation.reach) &&
 		    triangulate_counts(engine, evidence) && evidence->seen_ns > newest_ns)
 			newest_ns = evidence->seen_ns;
 	}
@@ -55,9 +57,9 @@ static void votes_take(
 
 	memset(ret_votes, 0, sizeof(*ret_votes));
 	ret_votes->newest_ns = votes_against_ns(engine, subject);
-	for (uint32_t n = 0; n < subject->sight_count; n++) {
-		const struct evidence *evidence = &subject->sights[n];
-		enum verdict_reach reach = evidence->sight.reach;
+	for (uint32_t n = 0; n < subject->observation_count; n++) {
+		const struct evidence *evidence = &subject->observations[n];
+		enum verdict_reach reach = evidence->observation.reach;
 
 		if (reach == VERDICT_REACH_UNKNOWN || !triangulate_counts(engine, evidence) ||
 		    observer_outvoted(subject, n))
@@ -69,7 +71,7 @@ static void votes_take(
 		if (reach == VERDICT_REACH_ANSWERS &&
 		    evidence->seen_ns + COVER_NS < ret_votes->newest_ns)
 			continue;
-		own = own || evidence->sight.observer == engine->config.self;
+		own = own || evidence->observation.observer == engine->config.self;
 		ret_votes->of[reach]++;
 	}
 	if (!own && subject->reach != VERDICT_REACH_UNKNOWN &&
@@ -149,20 +151,20 @@ static void judge_silent_death(
 static const struct evidence *newest_of(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
-	enum sight_kind kind,
+	enum observation_kind kind,
 	uint64_t after_ns
 ) {
 	const struct evidence *newest = NULL;
 
-	for (uint32_t n = 0; n < subject->sight_count; n++) {
-		const struct evidence *evidence = &subject->sights[n];
+	for (uint32_t n = 0; n < subject->observation_count; n++) {
+		const struct evidence *evidence = &subject->observations[n];
 
-		if (evidence->sight.kind != kind || evidence->since_ns <= after_ns ||
+		if (evidence->observation.kind != kind || evidence->since_ns <= after_ns ||
 		    !triangulate_counts(engine, evidence))
 			continue;
 		if (newest == NULL || evidence->seen_ns > newest->seen_ns ||
 		    (evidence->seen_ns == newest->seen_ns &&
-		     evidence->sight.observer < newest->sight.observer))
+		     evidence->observation.observer < newest->observation.observer))
 			newest = evidence;
 	}
 	return newest;
@@ -179,18 +181,18 @@ static void look_at_death(
 
 	if (look->fabric == FABRIC_SILENT || look->fabric == FABRIC_STANDING)
 		return;
-	standing = newest_of(engine, subject, SIGHT_STANDING, look->good_ns);
-	silent = newest_of(engine, subject, SIGHT_SILENT, look->good_ns);
+	standing = newest_of(engine, subject, OBSERVATION_STANDING, look->good_ns);
+	silent = newest_of(engine, subject, OBSERVATION_SILENT, look->good_ns);
 	found = standing;
 	if (found == NULL || (silent != NULL && standing->seen_ns + COVER_NS < silent->since_ns))
 		found = silent;
 	if (found == NULL)
 		return;
 	look->bad = look->eyes = 1;
-	look->example = &found->sight;
+	look->example = &found->observation;
 	look->observer_count = 1;
-	look->observers[0] = found->sight.observer;
-	look->in_process = found->sight.responder == SIGHT_RESPONDER_IN_PROCESS;
+	look->observers[0] = found->observation.observer;
+	look->in_process = found->observation.responder == OBSERVATION_RESPONDER_IN_PROCESS;
 	look->fabric = found == standing ? FABRIC_STANDING : FABRIC_SILENT;
 }
 
@@ -213,31 +215,34 @@ static void judge_sole(struct finding *finding) {
 
 // It has to send much again that it sends there, or it loses reads of one that the overlay does not
 // hear: of one that is alive those are judged for themselves.
-static bool loses_packets(const struct sight *sight, enum ras_state state) {
-	return sight->reach == VERDICT_REACH_LOSES ||
-	       (state != RAS_ALIVE && sight->kind == SIGHT_LOSSY);
+static bool loses_packets(const struct observation *observation, enum ras_state state) {
+	return observation->reach == VERDICT_REACH_LOSES ||
+	       (state != RAS_ALIVE && observation->kind == OBSERVATION_LOSSY);
 }
 
 // Those who lose packets, each once.
 struct losers {
-	uint32_t hosts[VERDICT_SUBJECT_SIGHTS_MAX];
-	uint64_t ids[VERDICT_SUBJECT_SIGHTS_MAX];
+	uint32_t hosts[VERDICT_SUBJECT_OBSERVATIONS_MAX];
+	uint64_t ids[VERDICT_SUBJECT_OBSERVATIONS_MAX];
 	uint32_t bad, eyes;
 	uint32_t good; // who lost some, and no longer
-	const struct sight *example;
+	const struct observation *example;
 };
 
-static void
-losers_add(struct losers *losers, const struct sight *sight, const struct member_row *observer) {
+static void losers_add(
+	struct losers *losers,
+	const struct observation *observation,
+	const struct member_row *observer
+) {
 	uint32_t at = 0;
 
-	if (losers->example == NULL || sight->lost_permille > losers->example->lost_permille)
-		losers->example = sight;
-	while (at < losers->bad && losers->ids[at] != sight->observer)
+	if (losers->example == NULL || observation->lost_permille > losers->example->lost_permille)
+		losers->example = observation;
+	while (at < losers->bad && losers->ids[at] != observation->observer)
 		at++;
 	if (at < losers->bad)
 		return;
-	losers->ids[losers->bad++] = sight->observer;
+	losers->ids[losers->bad++] = observation->observer;
 	for (at = 0; at < losers->eyes && losers->hosts[at] != observer->host; at++)
 		;
 	if (at == losers->eyes)
@@ -254,16 +259,16 @@ static bool is_losing(
 	struct losers *ret_losers
 ) {
 	memset(ret_losers, 0, sizeof(*ret_losers));
-	for (uint32_t n = 0; n < subject->sight_count; n++) {
-		const struct evidence *evidence = &subject->sights[n];
+	for (uint32_t n = 0; n < subject->observation_count; n++) {
+		const struct evidence *evidence = &subject->observations[n];
 		const struct member_row *observer = triangulate_observer(engine, evidence);
 
 		if (observer == NULL || !triangulate_counts(engine, evidence))
 			continue;
-		if (loses_packets(&evidence->sight, state))
-			losers_add(ret_losers, &evidence->sight, observer);
-		else if (evidence->sight.device[0] == '\0')
-			ret_losers->good += evidence->sight.reach == VERDICT_REACH_ANSWERS;
+		if (loses_packets(&evidence->observation, state))
+			losers_add(ret_losers, &evidence->observation, observer);
+		else if (evidence->observation.device[0] == '\0')
+			ret_losers->good += evidence->observation.reach == VERDICT_REACH_ANSWERS;
 	}
 	return ret_losers->bad >= triangulate_need(engine, subject) && ret_losers->bad >= 2 &&
 	       ret_losers->good < ret_losers->bad &&
@@ -351,12 +356,13 @@ static bool is_likely_down(
 static bool is_heard_since(
 	const struct verdict_engine *engine, const struct subject *subject, uint64_t bad_ns
 ) {
-	for (uint32_t n = 0; n < subject->sight_count; n++) {
-		const struct evidence *evidence = &subject->sights[n];
-		enum verdict_reach reach = evidence->sight.reach;
+	for (uint32_t n = 0; n < subject->observation_count; n++) {
+		const struct evidence *evidence = &subject->observations[n];
+		enum verdict_reach reach = evidence->observation.reach;
 
 		if ((reach == VERDICT_REACH_ANSWERS || reach == VERDICT_REACH_LOSES) &&
-		    (evidence->sight.kind == SIGHT_SILENT || evidence->seen_ns > bad_ns) &&
+		    (evidence->observation.kind == OBSERVATION_SILENT || evidence->seen_ns > bad_ns
+		    ) &&
 		    triangulate_counts(engine, evidence))
 			return true;
 	}
@@ -449,10 +455,10 @@ static enum fabric evidence_stands(
 }
 
 static bool loses_some(const struct verdict_engine *engine, const struct subject *subject) {
-	for (uint32_t n = 0; n < subject->sight_count; n++) {
-		const struct evidence *evidence = &subject->sights[n];
+	for (uint32_t n = 0; n < subject->observation_count; n++) {
+		const struct evidence *evidence = &subject->observations[n];
 
-		if (loses_packets(&evidence->sight, RAS_SUSPECT) &&
+		if (loses_packets(&evidence->observation, RAS_SUSPECT) &&
 		    triangulate_counts(engine, evidence) &&
 		    !triangulate_is_hampered(triangulate_observer(engine, evidence)))
 			return true;
@@ -492,13 +498,14 @@ static const char *
 lossy_reason(const struct verdict_engine *engine, const struct subject *subject) {
 	uint32_t lossy = 0, of_any_size = 0;
 
-	for (uint32_t n = 0; n < subject->sight_count; n++) {
-		const struct evidence *evidence = &subject->sights[n];
+	for (uint32_t n = 0; n < subject->observation_count; n++) {
+		const struct evidence *evidence = &subject->observations[n];
 
-		if (evidence->sight.kind != SIGHT_LOSSY || !triangulate_counts(engine, evidence))
+		if (evidence->observation.kind != OBSERVATION_LOSSY ||
+		    !triangulate_counts(engine, evidence))
 			continue;
 		lossy++;
-		of_any_size += evidence->sight.lost_bytes == 0;
+		of_any_size += evidence->observation.lost_bytes == 0;
 	}
 	return 2 * of_any_size > lossy ? "ReadsLost" : "LargeLost";
 }

@@ -24,7 +24,7 @@ static void look_bare(
 		view->reason = "NotMember";
 	}
 	if (view->verdict == VERDICT_UNKNOWN)
-		view->evidence = story_meaning(view->reason);
+		view->evidence = verdict_text_meaning(view->reason);
 	view->advice = verdict_advice_of(view->verdict);
 }
 
@@ -101,12 +101,14 @@ static const struct subject *look_subject(const struct verdict_engine *engine, u
 
 // The place of the n-th newest: few, so that counting is enough.
 static uint32_t evidence_newest(const struct subject *subject, uint32_t n) {
-	for (uint32_t at = 0; at < subject->sight_count; at++) {
+	for (uint32_t at = 0; at < subject->observation_count; at++) {
 		uint32_t before = 0;
 
-		for (uint32_t other = 0; other < subject->sight_count; other++)
-			before += subject->sights[other].seen_ns > subject->sights[at].seen_ns ||
-				  (subject->sights[other].seen_ns == subject->sights[at].seen_ns &&
+		for (uint32_t other = 0; other < subject->observation_count; other++)
+			before += subject->observations[other].seen_ns >
+					  subject->observations[at].seen_ns ||
+				  (subject->observations[other].seen_ns ==
+					   subject->observations[at].seen_ns &&
 				   other < at);
 		if (before == n)
 			return at;
@@ -114,21 +116,21 @@ static uint32_t evidence_newest(const struct subject *subject, uint32_t n) {
 	return 0;
 }
 
-bool verdict_sight_next(
+bool verdict_observation_next(
 	const struct verdict_engine *engine,
 	uint64_t id,
 	uint32_t *cursor,
-	struct sight *ret_sight,
+	struct observation *ret_observation,
 	uint64_t *ret_seen_ns
 ) {
 	const struct subject *subject = look_subject(engine, id);
 	uint32_t at;
 
-	if (subject == NULL || *cursor >= subject->sight_count)
+	if (subject == NULL || *cursor >= subject->observation_count)
 		return false;
 	at = evidence_newest(subject, (*cursor)++);
-	*ret_sight = subject->sights[at].sight;
-	*ret_seen_ns = subject->sights[at].seen_ns;
+	*ret_observation = subject->observations[at].observation;
+	*ret_seen_ns = subject->observations[at].seen_ns;
 	return true;
 }
 
@@ -169,20 +171,20 @@ bool verdict_past_next(
 bool verdict_path_next(
 	const struct verdict_engine *engine, uint32_t *cursor, struct verdict_path_view *ret_view
 ) {
-	while (*cursor < engine->subject_count * VERDICT_SUBJECT_SIGHTS_MAX) {
+	while (*cursor < engine->subject_count * VERDICT_SUBJECT_OBSERVATIONS_MAX) {
 		const struct subject *subject =
-			engine->subjects[*cursor / VERDICT_SUBJECT_SIGHTS_MAX];
-		uint32_t at = (*cursor)++ % VERDICT_SUBJECT_SIGHTS_MAX;
-		const struct evidence *evidence = &subject->sights[at];
+			engine->subjects[*cursor / VERDICT_SUBJECT_OBSERVATIONS_MAX];
+		uint32_t at = (*cursor)++ % VERDICT_SUBJECT_OBSERVATIONS_MAX;
+		const struct evidence *evidence = &subject->observations[at];
 
-		if (at >= subject->sight_count) {
-			*cursor += VERDICT_SUBJECT_SIGHTS_MAX - 1 - at;
+		if (at >= subject->observation_count) {
+			*cursor += VERDICT_SUBJECT_OBSERVATIONS_MAX - 1 - at;
 			continue;
 		}
-		if (!sight_is_bad(evidence->sight.kind) &&
-		    evidence->sight.reach != VERDICT_REACH_LOSES)
+		if (!observation_is_bad(evidence->observation.kind) &&
+		    evidence->observation.reach != VERDICT_REACH_LOSES)
 			continue;
-		ret_view->sight = evidence->sight;
+		ret_view->observation = evidence->observation;
 		ret_view->seen_ns = evidence->seen_ns;
 		ret_view->blame = triangulate_path(
 			engine, subject, evidence, &ret_view->node, &ret_view->what

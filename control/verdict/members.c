@@ -220,7 +220,7 @@ void members_fini(struct members *members) {
 	names_fini(&members->hosts, members->memory);
 	names_fini(&members->leaves, members->memory);
 	for (uint32_t n = 0; n < members->count; n++)
-		told_destroy(members->memory, members->rows[n].told);
+		observer_index_destroy(members->memory, members->rows[n].told);
 	array_release(members->memory, members->rows, members->capacity, sizeof(*members->rows));
 	index_release(members->memory, members->index, members->index_mask);
 }

@@ -15,25 +15,26 @@
 struct subject;
 
 // Of whom one told something: rows, each once.
-struct told_list {
+struct observer_index {
 	uint32_t count, capacity;
 	uint32_t rows[];
 };
 
 static inline size_t told_bytes(uint32_t capacity) {
-	return sizeof(struct told_list) + capacity * sizeof(uint32_t);
+	return sizeof(struct observer_index) + capacity * sizeof(uint32_t);
 }
 
-struct told_list *told_destroy(const struct ras_memory *memory, struct told_list *list);
+struct observer_index *
+observer_index_destroy(const struct ras_memory *memory, struct observer_index *list);
 
 struct member_row {
 	uint64_t id; // 0: free
 	uint64_t incarnation;
-	struct subject *subject; // NULL: alive or left, and nothing was said against it
-	struct told_list *told;	 // NULL: of nobody
-	uint32_t host, leaf;	 // of the names
-	uint8_t state;		 // enum ras_state
-	uint8_t cause;		 // enum ras_cause
+	struct subject *subject;     // NULL: alive or left, and nothing was said against it
+	struct observer_index *told; // NULL: of nobody
+	uint32_t host, leaf;	     // of the names
+	uint8_t state;		     // enum ras_state
+	uint8_t cause;		     // enum ras_cause
 	bool sole;
 	bool maint;
 };

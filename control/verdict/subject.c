@@ -46,35 +46,35 @@ int subject_make(struct verdict_engine *engine, uint32_t peer, struct subject **
 	return 0;
 }
 
-static bool sight_is_blind(const struct sight *sight) {
-	return sight->kind == SIGHT_SILENT && !sight->own_good;
+static bool observation_is_blind(const struct observation *observation) {
+	return observation->kind == OBSERVATION_SILENT && !observation->own_good;
 }
 
-// A sight that goes is no longer told by its observer.
-static void sight_untell(struct verdict_engine *engine, const struct evidence *evidence) {
+// A observation that goes is no longer told by its observer.
+static void observation_untell(struct verdict_engine *engine, const struct evidence *evidence) {
 	struct subject *teller;
 
-	if (!sight_is_bad(evidence->sight.kind) || evidence->observer == MEMBERS_NONE)
+	if (!observation_is_bad(evidence->observation.kind) || evidence->observer == MEMBERS_NONE)
 		return;
 	teller = engine->members.rows[evidence->observer].subject;
-	if (teller == NULL || teller->tells[evidence->sight.kind] == 0)
+	if (teller == NULL || teller->tells[evidence->observation.kind] == 0)
 		return;
-	teller->tells[evidence->sight.kind]--;
-	teller->tells_blind -= sight_is_blind(&evidence->sight);
+	teller->tells[evidence->observation.kind]--;
+	teller->tells_blind -= observation_is_blind(&evidence->observation);
 	teller->tells_bad--;
 }
 
-static void sight_drop(struct verdict_engine *engine, struct subject *subject, uint32_t at) {
-	uint64_t observer = subject->sights[at].sight.observer;
+static void observation_drop(struct verdict_engine *engine, struct subject *subject, uint32_t at) {
+	uint64_t observer = subject->observations[at].observation.observer;
 
-	sight_untell(engine, &subject->sights[at]);
-	subject->sights[at] = subject->sights[--subject->sight_count];
-	told_drop(engine, subject, observer);
+	observation_untell(engine, &subject->observations[at]);
+	subject->observations[at] = subject->observations[--subject->observation_count];
+	observer_index_drop(engine, subject, observer);
 }
 
 bool subject_told_by(const struct subject *subject, uint64_t observer) {
-	for (uint32_t n = 0; n < subject->sight_count; n++) {
-		if (subject->sights[n].sight.observer == observer)
+	for (uint32_t n = 0; n < subject->observation_count; n++) {
+		if (subject->observations[n].observation.observer == observer)
 			return true;
 	}
 	return false;
@@ -83,53 +83,54 @@ bool subject_told_by(const struct subject *subject, uint64_t observer) {
 bool subject_untell(struct verdict_engine *engine, struct subject *subject, uint64_t observer) {
 	bool any = false;
 
-	for (uint32_t n = subject->sight_count; n-- > 0;) {
-		if (subject->sights[n].sight.observer != observer)
+	for (uint32_t n = subject->observation_count; n-- > 0;) {
+		if (subject->observations[n].observation.observer != observer)
 			continue;
-		sight_drop(engine, subject, n);
+		observation_drop(engine, subject, n);
 		any = true;
 	}
 	return any;
 }
 
 void subject_clear(struct verdict_engine *engine, struct subject *subject) {
-	while (subject->sight_count > 0)
-		sight_drop(engine, subject, subject->sight_count - 1);
+	while (subject->observation_count > 0)
+		observation_drop(engine, subject, subject->observation_count - 1);
 	subject->said_count = 0;
-	subject_refresh(subject, STALE_SIGHTS | STALE_WORDS);
+	subject_refresh(subject, STALE_OBSERVATIONS | STALE_WORDS);
 	subject->blame = FABRIC_UNSEEN;
 }
 
-static bool is_silence(enum sight_kind kind) {
-	return kind == SIGHT_SILENT || kind == SIGHT_STANDING;
+static bool is_silence(enum observation_kind kind) {
+	return kind == OBSERVATION_SILENT || kind == OBSERVATION_STANDING;
 }
 
 // A word about its connections alone.
-static bool is_refused(const struct sight *sight) {
-	return sight->kind == SIGHT_NO_PAIR && verdict_reach_is_unanswered(sight->reach);
+static bool is_refused(const struct observation *observation) {
+	return observation->kind == OBSERVATION_NO_PAIR &&
+	       verdict_reach_is_unanswered(observation->reach);
 }
 
 // A death takes with it what explained it: nobody went on looking at the dead, so nobody will take
 // that back. Whoever looks now says so within seconds if it is still so.
 void subject_outlived_death(struct verdict_engine *engine, struct subject *subject) {
-	for (uint32_t n = subject->sight_count; n-- > 0;) {
-		const struct sight *sight = &subject->sights[n].sight;
+	for (uint32_t n = subject->observation_count; n-- > 0;) {
+		const struct observation *observation = &subject->observations[n].observation;
 
-		if (is_refused(sight) || is_silence(sight->kind))
-			sight_drop(engine, subject, n);
+		if (is_refused(observation) || is_silence(observation->kind))
+			observation_drop(engine, subject, n);
 	}
-	subject_refresh(subject, STALE_SIGHTS);
+	subject_refresh(subject, STALE_OBSERVATIONS);
 }
 
 void subject_is_back(struct verdict_engine *engine, struct subject *subject) {
-	for (uint32_t n = subject->sight_count; n-- > 0;) {
-		const struct evidence *evidence = &subject->sights[n];
+	for (uint32_t n = subject->observation_count; n-- > 0;) {
+		const struct evidence *evidence = &subject->observations[n];
 
 		// What turned bad long before has another reason.
-		if (is_refused(&evidence->sight) ||
-		    (is_silence(evidence->sight.kind) &&
+		if (is_refused(&evidence->observation) ||
+		    (is_silence(evidence->observation.kind) &&
 		     evidence->since_ns + DOUBT_NS >= subject->doubt_ns))
-			sight_drop(engine, subject, n);
+			observation_drop(engine, subject, n);
 	}
 }
 
@@ -146,7 +147,10 @@ void subject_remove(struct verdict_engine *engine, struct subject *subject) {
 	engine->subjects[subject->place] = last;
 	last->place = subject->place;
 	engine->members.rows[subject->peer].subject = NULL;
-	array_release(memory, subject->sights, subject->sight_capacity, sizeof(*subject->sights));
+	array_release(
+		memory, subject->observations, subject->observation_capacity,
+		sizeof(*subject->observations)
+	);
 	array_release(memory, subject->said, subject->said_capacity, sizeof(*subject->said));
 	if (subject->past != NULL)
 		memory->release(
@@ -172,14 +176,15 @@ static bool is_stale(const struct verdict_engine *engine, uint64_t at_ns, uint64
 
 // A death stands by itself, and nobody goes on looking: what was seen when it came explains it for
 // as long as it lasts. That a pulse advances is another matter: it may end any time.
-static bool sight_stands(
+static bool observation_stands(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
 	const struct evidence *evidence
 ) {
 	return subject_peer(engine, subject)->state == RAS_DEAD &&
-	       evidence->sight.kind != SIGHT_GOOD && evidence->sight.kind != SIGHT_DEGRADED &&
-	       evidence->sight.kind != SIGHT_LOSSY &&
+	       evidence->observation.kind != OBSERVATION_GOOD &&
+	       evidence->observation.kind != OBSERVATION_DEGRADED &&
+	       evidence->observation.kind != OBSERVATION_LOSSY &&
 	       fresh_since(engine, evidence->seen_ns) + engine->config.stale_ns > subject->state_ns;
 }
 
@@ -191,10 +196,10 @@ void subject_refresh(struct subject *subject, uint8_t kinds) {
 
 // Whether it has been read well since then, by whomever: that took back what is too old now.
 static bool is_taken_back(const struct subject *subject, uint64_t seen_ns) {
-	for (uint32_t n = 0; n < subject->sight_count; n++) {
-		const struct evidence *evidence = &subject->sights[n];
+	for (uint32_t n = 0; n < subject->observation_count; n++) {
+		const struct evidence *evidence = &subject->observations[n];
 
-		if (evidence->sight.kind == SIGHT_GOOD && evidence->seen_ns > seen_ns)
+		if (evidence->observation.kind == OBSERVATION_GOOD && evidence->seen_ns > seen_ns)
 			return true;
 	}
 	return false;
@@ -203,17 +208,17 @@ static bool is_taken_back(const struct subject *subject, uint64_t seen_ns) {
 uint8_t subject_expire(struct verdict_engine *engine, struct subject *subject, uint64_t now_ns) {
 	uint8_t kinds = 0;
 
-	for (uint32_t n = subject->sight_count; n-- > 0;) {
-		const struct evidence *evidence = &subject->sights[n];
+	for (uint32_t n = subject->observation_count; n-- > 0;) {
+		const struct evidence *evidence = &subject->observations[n];
 
 		if (!is_stale(engine, evidence->seen_ns, now_ns) ||
-		    sight_stands(engine, subject, evidence))
+		    observation_stands(engine, subject, evidence))
 			continue;
-		if ((sight_is_bad(evidence->sight.kind) ||
-		     verdict_reach_is_unanswered(evidence->sight.reach)) &&
+		if ((observation_is_bad(evidence->observation.kind) ||
+		     verdict_reach_is_unanswered(evidence->observation.reach)) &&
 		    !is_taken_back(subject, evidence->seen_ns))
-			kinds |= STALE_SIGHTS;
-		sight_drop(engine, subject, n);
+			kinds |= STALE_OBSERVATIONS;
+		observation_drop(engine, subject, n);
 	}
 	for (uint32_t n = subject->said_count; n-- > 0;) {
 		if (!is_stale(engine, subject->said[n].said_ns, now_ns))
@@ -227,11 +232,11 @@ uint8_t subject_expire(struct verdict_engine *engine, struct subject *subject, u
 uint64_t subject_stale_ns(const struct verdict_engine *engine, const struct subject *subject) {
 	uint64_t first_ns = RAS_NEVER;
 
-	for (uint32_t n = 0; n < subject->sight_count; n++) {
-		const struct evidence *evidence = &subject->sights[n];
+	for (uint32_t n = 0; n < subject->observation_count; n++) {
+		const struct evidence *evidence = &subject->observations[n];
 		uint64_t at_ns = fresh_since(engine, evidence->seen_ns) + engine->config.stale_ns;
 
-		if (at_ns < first_ns && !sight_stands(engine, subject, evidence))
+		if (at_ns < first_ns && !observation_stands(engine, subject, evidence))
 			first_ns = at_ns;
 	}
 	for (uint32_t n = 0; n < subject->said_count; n++) {
@@ -246,53 +251,54 @@ uint64_t subject_stale_ns(const struct verdict_engine *engine, const struct subj
 bool subject_is_idle(const struct verdict_engine *engine, const struct subject *subject) {
 	uint8_t state = subject_peer(engine, subject)->state;
 
-	return subject->sight_count == 0 && subject->said_count == 0 && subject->tells_bad == 0 &&
-	       subject->past_count == 0 && !subject->swings.unstable &&
+	return subject->observation_count == 0 && subject->said_count == 0 &&
+	       subject->tells_bad == 0 && subject->past_count == 0 && !subject->swings.unstable &&
 	       subject->stale_ns == RAS_NEVER && (state == RAS_ALIVE || state == RAS_LEFT) &&
 	       (subject->held.verdict == VERDICT_HEALTHY || subject->held.verdict == VERDICT_NONE);
 }
 
-static bool same_path(const struct sight *a, const struct sight *b) {
+static bool same_path(const struct observation *a, const struct observation *b) {
 	return a->observer == b->observer &&
 	       strncmp(a->device, b->device, sizeof(a->device)) == 0 &&
 	       strncmp(a->peer_device, b->peer_device, sizeof(a->peer_device)) == 0;
 }
 
-static uint32_t subject_sights_by(const struct subject *subject, uint64_t observer) {
+static uint32_t subject_observations_by(const struct subject *subject, uint64_t observer) {
 	uint32_t count = 0;
 
-	for (uint32_t n = 0; n < subject->sight_count; n++)
-		count += subject->sights[n].sight.observer == observer;
+	for (uint32_t n = 0; n < subject->observation_count; n++)
+		count += subject->observations[n].observation.observer == observer;
 	return count;
 }
 
 // Of all that are kept, which gives way to one more of this observer: the oldest of who told most,
 // so that nobody's many paths push another's out. -ENOSPC: all are fresher, and of as few.
-static int
-sight_give_way(struct verdict_engine *engine, struct subject *subject, const struct evidence *one) {
-	uint32_t own = subject_sights_by(subject, one->sight.observer) + 1;
+static int observation_give_way(
+	struct verdict_engine *engine, struct subject *subject, const struct evidence *one
+) {
+	uint32_t own = subject_observations_by(subject, one->observation.observer) + 1;
 	uint32_t most = 0, oldest = 0;
 
-	for (uint32_t n = 0; n < subject->sight_count; n++) {
-		uint64_t observer = subject->sights[n].sight.observer;
-		uint32_t told = observer == one->sight.observer
+	for (uint32_t n = 0; n < subject->observation_count; n++) {
+		uint64_t observer = subject->observations[n].observation.observer;
+		uint32_t told = observer == one->observation.observer
 					? own
-					: subject_sights_by(subject, observer);
+					: subject_observations_by(subject, observer);
 
-		if (told < most ||
-		    (told == most && subject->sights[n].seen_ns >= subject->sights[oldest].seen_ns))
+		if (told < most || (told == most && subject->observations[n].seen_ns >=
+							    subject->observations[oldest].seen_ns))
 			continue;
 		most = told;
 		oldest = n;
 	}
-	if (most <= own && subject->sights[oldest].seen_ns >= one->seen_ns)
+	if (most <= own && subject->observations[oldest].seen_ns >= one->seen_ns)
 		return -ENOSPC;
-	sight_drop(engine, subject, oldest);
+	observation_drop(engine, subject, oldest);
 	return 0;
 }
 
 // The place for it: that of the same path, a new one, or that of one that gives way.
-static int sight_place(
+static int observation_place(
 	struct verdict_engine *engine,
 	struct subject *subject,
 	const struct evidence *one,
@@ -300,71 +306,72 @@ static int sight_place(
 ) {
 	int err = 0;
 
-	for (uint32_t n = 0; n < subject->sight_count; n++) {
-		if (same_path(&subject->sights[n].sight, &one->sight)) {
+	for (uint32_t n = 0; n < subject->observation_count; n++) {
+		if (same_path(&subject->observations[n].observation, &one->observation)) {
 			*ret_at = n;
-			return subject->sights[n].seen_ns > one->seen_ns ? -ESTALE : 0;
+			return subject->observations[n].seen_ns > one->seen_ns ? -ESTALE : 0;
 		}
 	}
-	if (subject->sight_count == VERDICT_SUBJECT_SIGHTS_MAX)
-		err = sight_give_way(engine, subject, one);
+	if (subject->observation_count == VERDICT_SUBJECT_OBSERVATIONS_MAX)
+		err = observation_give_way(engine, subject, one);
 	if (err == 0)
 		err = array_grow(
-			&engine->memory, (void **)&subject->sights, &subject->sight_capacity,
-			subject->sight_count + 1, sizeof(*subject->sights)
+			&engine->memory, (void **)&subject->observations,
+			&subject->observation_capacity, subject->observation_count + 1,
+			sizeof(*subject->observations)
 		);
 	if (err == 0)
-		*ret_at = subject->sight_count;
+		*ret_at = subject->observation_count;
 	return err;
 }
 
-int subject_add_sight(
+int subject_add_observation(
 	struct verdict_engine *engine,
 	struct subject *subject,
-	const struct sight *sight,
+	const struct observation *observation,
 	uint64_t seen_ns
 ) {
-	const struct evidence one = {.sight = *sight, .seen_ns = seen_ns};
-	uint32_t observer = members_find(&engine->members, sight->observer);
+	const struct evidence one = {.observation = *observation, .seen_ns = seen_ns};
+	uint32_t observer = members_find(&engine->members, observation->observer);
 	struct subject *teller = NULL;
 	struct evidence *evidence;
 	uint32_t at;
 	int err;
 
-	if (is_silence(sight->kind) && seen_ns < subject->back_ns)
+	if (is_silence(observation->kind) && seen_ns < subject->back_ns)
 		return -ESTALE;
 
 	// Before anything is changed, since it may fail.
-	if (sight_is_bad(sight->kind) && observer != MEMBERS_NONE) {
+	if (observation_is_bad(observation->kind) && observer != MEMBERS_NONE) {
 		err = subject_make(engine, observer, &teller);
 		if (err != 0)
 			return err;
 	}
-	err = sight_place(engine, subject, &one, &at);
-	if (err == 0 && at == subject->sight_count)
-		err = told_room(engine, observer, 1);
+	err = observation_place(engine, subject, &one, &at);
+	if (err == 0 && at == subject->observation_count)
+		err = observer_index_room(engine, observer, 1);
 	if (err != 0)
 		return err;
-	evidence = &subject->sights[at];
-	if (at == subject->sight_count) {
-		told_add(engine, subject, sight->observer);
-		subject->sight_count++;
+	evidence = &subject->observations[at];
+	if (at == subject->observation_count) {
+		observer_index_add(engine, subject, observation->observer);
+		subject->observation_count++;
 		evidence->since_ns = seen_ns;
 		evidence->first_ns = seen_ns;
 		evidence->mute_ns = seen_ns;
 	} else {
-		sight_untell(engine, evidence);
-		if (evidence->sight.kind != sight->kind)
+		observation_untell(engine, evidence);
+		if (evidence->observation.kind != observation->kind)
 			evidence->since_ns = seen_ns;
-		if (!verdict_reach_is_unanswered(evidence->sight.reach))
+		if (!verdict_reach_is_unanswered(evidence->observation.reach))
 			evidence->mute_ns = seen_ns;
 	}
 	if (teller != NULL) {
-		teller->tells[sight->kind]++;
-		teller->tells_blind += sight_is_blind(sight);
+		teller->tells[observation->kind]++;
+		teller->tells_blind += observation_is_blind(observation);
 		teller->tells_bad++;
 	}
-	evidence->sight = *sight;
+	evidence->observation = *observation;
 	evidence->observer = observer;
 	evidence->seen_ns = seen_ns;
 	return 0;

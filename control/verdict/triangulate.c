@@ -12,9 +12,9 @@
 
 #include <string.h>
 
-#define OBSERVERS_MAX VERDICT_SUBJECT_SIGHTS_MAX
+#define OBSERVERS_MAX VERDICT_SUBJECT_OBSERVATIONS_MAX
 
-// What one subject's sights say of one of its ports, or of all.
+// What one subject's observations say of one of its ports, or of all.
 struct tally {
 	uint64_t bad[OBSERVERS_MAX];
 	uint64_t bad_since[OBSERVERS_MAX]; // when each turned bad
@@ -56,25 +56,28 @@ static bool is_held_to_blame(const struct verdict_engine *engine, uint64_t id) {
 }
 
 bool triangulate_counts(const struct verdict_engine *engine, const struct evidence *evidence) {
-	const struct sight *sight = &evidence->sight;
+	const struct observation *observation = &evidence->observation;
 	const struct member_row *observer;
 
-	if (sight->observer == engine->config.self) {
+	if (observation->observer == engine->config.self) {
 		// What we did not hear while we were stopped ourselves was not silence.
-		if (sight_is_bad(sight->kind) && evidence->seen_ns < engine->self.paused_until_ns)
+		if (observation_is_bad(observation->kind) &&
+		    evidence->seen_ns < engine->self.paused_until_ns)
 			return false;
 		// And if it is we who are cut off, what we do not read is nobody's fault; nor do we
 		// tell it, so that nobody could contradict.
-		if (sight->kind == SIGHT_SILENT && is_held_to_blame(engine, sight->observer))
+		if (observation->kind == OBSERVATION_SILENT &&
+		    is_held_to_blame(engine, observation->observer))
 			return false;
-		if (!sight_is_bad(sight->kind) || sight->own_good)
+		if (!observation_is_bad(observation->kind) || observation->own_good)
 			return true;
 	}
-	if (sight_is_bad(sight->kind) && !sight->own_good)
+	if (observation_is_bad(observation->kind) && !observation->own_good)
 		return false;
 	observer = triangulate_observer(engine, evidence);
 	return observer != NULL && observer->state != RAS_DEAD && observer->state != RAS_LEFT &&
-	       (!sight_is_bad(sight->kind) || !triangulate_own_port_is_bad(observer->subject));
+	       (!observation_is_bad(observation->kind) ||
+		!triangulate_own_port_is_bad(observer->subject));
 }
 
 bool triangulate_shares_host(
@@ -107,21 +110,21 @@ static void tally_bad(
 		tally->bad_since_ns = evidence->since_ns;
 	if (tally->bad_count == 0)
 		tally->in_process = true;
-	if (evidence->sight.responder != SIGHT_RESPONDER_IN_PROCESS)
+	if (evidence->observation.responder != OBSERVATION_RESPONDER_IN_PROCESS)
 		tally->in_process = false;
 	if (tally->example == NULL || evidence->seen_ns > tally->example->seen_ns ||
 	    (evidence->seen_ns == tally->example->seen_ns &&
-	     evidence->sight.observer < tally->example->sight.observer))
+	     evidence->observation.observer < tally->example->observation.observer))
 		tally->example = evidence;
 	for (n = 0; n < tally->bad_count; n++) {
-		if (tally->bad[n] != evidence->sight.observer)
+		if (tally->bad[n] != evidence->observation.observer)
 			continue;
 		if (evidence->since_ns < tally->bad_since[n])
 			tally->bad_since[n] = evidence->since_ns;
 		return;
 	}
 	tally->bad_since[n] = evidence->since_ns;
-	tally->bad[tally->bad_count++] = evidence->sight.observer;
+	tally->bad[tally->bad_count++] = evidence->observation.observer;
 	for (n = 0; host != NAMES_NONE && n < tally->host_count; n++) {
 		if (tally->bad_hosts[n] == host)
 			return;
@@ -134,10 +137,10 @@ static void tally_good(const struct evidence *evidence, struct tally *tally) {
 
 	if (evidence->seen_ns > tally->good_ns)
 		tally->good_ns = evidence->seen_ns;
-	while (at < tally->good_count && tally->good[at] != evidence->sight.observer)
+	while (at < tally->good_count && tally->good[at] != evidence->observation.observer)
 		at++;
 	if (at == tally->good_count) {
-		tally->good[tally->good_count++] = evidence->sight.observer;
+		tally->good[tally->good_count++] = evidence->observation.observer;
 		tally->good_at[at] = 0;
 		tally->good_first[at] = evidence->first_ns;
 	}
@@ -147,45 +150,47 @@ static void tally_good(const struct evidence *evidence, struct tally *tally) {
 		tally->good_at[at] = evidence->seen_ns;
 }
 
-bool triangulate_excuses(enum sight_kind look, enum sight_kind kind) {
-	if (kind == SIGHT_SILENT)
-		return look == SIGHT_GOOD || look == SIGHT_STANDING || look == SIGHT_DEGRADED ||
-		       look == SIGHT_LOSSY;
-	if (kind == SIGHT_STANDING)
-		return look == SIGHT_GOOD || look == SIGHT_DEGRADED || look == SIGHT_LOSSY;
-	return look == SIGHT_GOOD;
+bool triangulate_excuses(enum observation_kind look, enum observation_kind kind) {
+	if (kind == OBSERVATION_SILENT)
+		return look == OBSERVATION_GOOD || look == OBSERVATION_STANDING ||
+		       look == OBSERVATION_DEGRADED || look == OBSERVATION_LOSSY;
+	if (kind == OBSERVATION_STANDING)
+		return look == OBSERVATION_GOOD || look == OBSERVATION_DEGRADED ||
+		       look == OBSERVATION_LOSSY;
+	return look == OBSERVATION_GOOD;
 }
 
 // A look that speaks against badness of this kind, by one who does not share the subject's host.
 static bool excuses_from(
 	const struct verdict_engine *engine,
 	const struct evidence *look,
-	enum sight_kind kind,
+	enum observation_kind kind,
 	uint32_t host
 ) {
-	return triangulate_excuses(look->sight.kind, kind) &&
+	return triangulate_excuses(look->observation.kind, kind) &&
 	       !triangulate_shares_host(engine, look, host);
 }
 
 // One without a past calls whatever it reads good. It speaks against slowness only if it reads the
 // subject as fast as those did who call it slow now, and against loss only of what passed.
-static bool knows_no_better(const struct sight *look, const struct sight *bad) {
-	if (bad->kind == SIGHT_DEGRADED)
+static bool knows_no_better(const struct observation *look, const struct observation *bad) {
+	if (bad->kind == OBSERVATION_DEGRADED)
 		return look->baseline_ns == 0 && bad->baseline_ns != 0 &&
 		       look->median_ns * UINT64_C(1000) >=
 			       (uint64_t)bad->baseline_ns * PATH_RATIO_PERMILLE;
-	return sight_is_mute_about(look, bad->kind, bad->lost_bytes);
+	return observation_is_mute_about(look, bad->kind, bad->lost_bytes);
 }
 
-static bool is_of_windows(enum sight_kind kind) {
-	return kind == SIGHT_DEGRADED || kind == SIGHT_LOSSY;
+static bool is_of_windows(enum observation_kind kind) {
+	return kind == OBSERVATION_DEGRADED || kind == OBSERVATION_LOSSY;
 }
 
-static bool can_say(const struct subject *subject, const struct sight *look, enum sight_kind kind) {
+static bool
+can_say(const struct subject *subject, const struct observation *look, enum observation_kind kind) {
 	if (!is_of_windows(kind))
 		return true;
-	for (uint32_t n = 0; n < subject->sight_count; n++) {
-		const struct sight *bad = &subject->sights[n].sight;
+	for (uint32_t n = 0; n < subject->observation_count; n++) {
+		const struct observation *bad = &subject->observations[n].observation;
 
 		if (bad->kind == kind && knows_no_better(look, bad))
 			return false;
@@ -200,14 +205,15 @@ static bool is_of_its_own(
 	const struct subject *subject,
 	const struct evidence *evidence
 ) {
-	return is_of_windows(evidence->sight.kind) && triangulate_need(engine, subject) > 1 &&
+	return is_of_windows(evidence->observation.kind) && triangulate_need(engine, subject) > 1 &&
 	       triangulate_is_hampered(triangulate_observer(engine, evidence));
 }
 
 // One that loses reads finds that a counter has advanced since the last that it got, long ago.
-static bool
-comes_late(const struct verdict_engine *engine, const struct evidence *look, enum sight_kind kind) {
-	return kind == SIGHT_STANDING &&
+static bool comes_late(
+	const struct verdict_engine *engine, const struct evidence *look, enum observation_kind kind
+) {
+	return kind == OBSERVATION_STANDING &&
 	       triangulate_is_hampered(triangulate_observer(engine, look));
 }
 
@@ -215,34 +221,34 @@ static bool speaks_against(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
 	const struct evidence *look,
-	enum sight_kind kind
+	enum observation_kind kind
 ) {
 	return !comes_late(engine, look, kind) &&
 	       excuses_from(engine, look, kind, subject_peer(engine, subject)->host) &&
-	       can_say(subject, &look->sight, kind);
+	       can_say(subject, &look->observation, kind);
 }
 
 // Of all ports if `port` is NULL: the page is the same behind each of them.
 static void tally_take(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
-	enum sight_kind kind,
+	enum observation_kind kind,
 	const char *port,
 	struct tally *ret_tally
 ) {
 	memset(ret_tally, 0, sizeof(*ret_tally));
-	for (uint32_t n = 0; n < subject->sight_count; n++) {
-		const struct evidence *evidence = &subject->sights[n];
+	for (uint32_t n = 0; n < subject->observation_count; n++) {
+		const struct evidence *evidence = &subject->observations[n];
 
-		if (port != NULL && strcmp(evidence->sight.peer_device, port) != 0)
+		if (port != NULL && strcmp(evidence->observation.peer_device, port) != 0)
 			continue;
 		if (!triangulate_counts(engine, evidence))
 			continue;
 		if (evidence->seen_ns > ret_tally->newest_ns)
 			ret_tally->newest_ns = evidence->seen_ns;
-		if (evidence->sight.kind == kind && is_of_its_own(engine, subject, evidence))
+		if (evidence->observation.kind == kind && is_of_its_own(engine, subject, evidence))
 			continue;
-		if (evidence->sight.kind == kind)
+		if (evidence->observation.kind == kind)
 			tally_bad(engine, evidence, ret_tally);
 		else if (speaks_against(engine, subject, evidence, kind))
 			tally_good(evidence, ret_tally);
@@ -284,7 +290,7 @@ static bool good_counts(const struct tally *tally, uint32_t n, uint64_t turned_n
 static bool tally_blames(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
-	enum sight_kind kind,
+	enum observation_kind kind,
 	const struct tally *tally
 ) {
 	uint32_t need = triangulate_need(engine, subject);
@@ -296,7 +302,7 @@ static bool tally_blames(
 	// Two agents of one host are one pair of eyes, if there are three hosts to choose from.
 	if (need > 1 && tally->host_count < 2 && engine->members.hosts_alive > 2)
 		return false;
-	if (kind == SIGHT_SILENT || kind == SIGHT_STANDING)
+	if (kind == OBSERVATION_SILENT || kind == OBSERVATION_STANDING)
 		return tally->good_ns == 0 ||
 		       tally->good_ns + COVER_NS < tally_turned_ns(tally, need);
 	// What is judged over windows not all see at once, and one that is new has no past to judge
@@ -310,7 +316,7 @@ static bool tally_blames(
 bool triangulate_blames_port(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
-	enum sight_kind kind,
+	enum observation_kind kind,
 	const char *port
 ) {
 	struct tally tally;
@@ -319,11 +325,11 @@ bool triangulate_blames_port(
 	return tally_blames(engine, subject, kind, &tally);
 }
 
-// The first port of each name, by its first sight.
+// The first port of each name, by its first observation.
 static bool is_first_of_port(const struct subject *subject, uint32_t at) {
 	for (uint32_t n = 0; n < at; n++) {
-		if (strcmp(subject->sights[n].sight.peer_device,
-			   subject->sights[at].sight.peer_device) == 0)
+		if (strcmp(subject->observations[n].observation.peer_device,
+			   subject->observations[at].observation.peer_device) == 0)
 			return false;
 	}
 	return true;
@@ -335,11 +341,11 @@ static bool other_port_is_read(
 ) {
 	uint32_t host = subject_peer(engine, subject)->host;
 
-	for (uint32_t n = 0; n < subject->sight_count; n++) {
-		const struct evidence *evidence = &subject->sights[n];
+	for (uint32_t n = 0; n < subject->observation_count; n++) {
+		const struct evidence *evidence = &subject->observations[n];
 
-		if (triangulate_excuses(evidence->sight.kind, SIGHT_SILENT) &&
-		    strcmp(evidence->sight.peer_device, port) != 0 &&
+		if (triangulate_excuses(evidence->observation.kind, OBSERVATION_SILENT) &&
+		    strcmp(evidence->observation.peer_device, port) != 0 &&
 		    triangulate_counts(engine, evidence) &&
 		    !triangulate_shares_host(engine, evidence, host))
 			return true;
@@ -352,8 +358,8 @@ static bool is_badly_seen(const struct verdict_engine *engine, uint64_t observer
 	const struct member_row *row = triangulate_row(engine, observer);
 
 	return row != NULL && row->subject != NULL &&
-	       (triangulate_blames_port(engine, row->subject, SIGHT_SILENT, NULL) ||
-		triangulate_blames_port(engine, row->subject, SIGHT_STANDING, NULL));
+	       (triangulate_blames_port(engine, row->subject, OBSERVATION_SILENT, NULL) ||
+		triangulate_blames_port(engine, row->subject, OBSERVATION_STANDING, NULL));
 }
 
 bool triangulate_is_doubtful(
@@ -383,15 +389,15 @@ static void look_fill(
 	look->eyes = engine->members.hosts_alive > 1 ? tally->host_count : tally->bad_count;
 	look->bad_ns = tally->bad_since_ns;
 	look->in_process = tally->in_process;
-	look->example = &tally->example->sight;
+	look->example = &tally->example->observation;
 	look->observer_count = 0;
 	for (uint32_t n = 0; n < tally->bad_count && n < VERDICT_OBSERVERS_MAX; n++)
 		look->observers[look->observer_count++] = tally->bad[n];
 }
 
-static bool is_seen_as(const struct subject *subject, enum sight_kind kind) {
-	for (uint32_t n = 0; n < subject->sight_count; n++) {
-		if (subject->sights[n].sight.kind == kind)
+static bool is_seen_as(const struct subject *subject, enum observation_kind kind) {
+	for (uint32_t n = 0; n < subject->observation_count; n++) {
+		if (subject->observations[n].observation.kind == kind)
 			return true;
 	}
 	return false;
@@ -400,7 +406,7 @@ static bool is_seen_as(const struct subject *subject, enum sight_kind kind) {
 static bool look_by_kind(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
-	enum sight_kind kind,
+	enum observation_kind kind,
 	enum fabric fabric,
 	struct fabric_look *look
 ) {
@@ -419,14 +425,14 @@ static bool look_by_kind(
 static bool look_by_port(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
-	enum sight_kind kind,
+	enum observation_kind kind,
 	enum fabric fabric,
 	struct fabric_look *look
 ) {
 	if (!is_seen_as(subject, kind))
 		return false;
-	for (uint32_t n = 0; n < subject->sight_count; n++) {
-		const char *port = subject->sights[n].sight.peer_device;
+	for (uint32_t n = 0; n < subject->observation_count; n++) {
+		const char *port = subject->observations[n].observation.peer_device;
 		struct tally tally;
 
 		if (port[0] == '\0' || !is_first_of_port(subject, n))
@@ -451,13 +457,14 @@ static bool read_by_others(
 ) {
 	uint32_t host = subject_peer(engine, subject)->host;
 
-	for (uint32_t n = 0; n < subject->sight_count; n++) {
-		const struct evidence *evidence = &subject->sights[n];
+	for (uint32_t n = 0; n < subject->observation_count; n++) {
+		const struct evidence *evidence = &subject->observations[n];
 
-		if (evidence->sight.observer != bad->sight.observer &&
-		    triangulate_excuses(evidence->sight.kind, bad->sight.kind) &&
-		    !sight_is_mute_about(
-			    &evidence->sight, bad->sight.kind, bad->sight.lost_bytes
+		if (evidence->observation.observer != bad->observation.observer &&
+		    triangulate_excuses(evidence->observation.kind, bad->observation.kind) &&
+		    !observation_is_mute_about(
+			    &evidence->observation, bad->observation.kind,
+			    bad->observation.lost_bytes
 		    ) &&
 		    triangulate_counts(engine, evidence) &&
 		    !triangulate_shares_host(engine, evidence, host) &&
@@ -481,7 +488,7 @@ struct outward {
 static void outward_read(
 	const struct verdict_engine *engine,
 	const struct subject *other,
-	enum sight_kind kind,
+	enum observation_kind kind,
 	const struct evidence *look,
 	struct outward *outward
 ) {
@@ -489,8 +496,8 @@ static void outward_read(
 
 	if (!excuses_from(engine, look, kind, subject_peer(engine, other)->host))
 		return;
-	if (kind == SIGHT_LOSSY && look->sight.lost_bytes != 0)
-		passes = look->sight.lost_bytes;
+	if (kind == OBSERVATION_LOSSY && look->observation.lost_bytes != 0)
+		passes = look->observation.lost_bytes;
 	if (passes > outward->passes)
 		outward->passes = passes;
 }
@@ -498,26 +505,27 @@ static void outward_read(
 static void outward_weigh(
 	const struct verdict_engine *engine,
 	const struct subject *other,
-	enum sight_kind kind,
+	enum observation_kind kind,
 	uint64_t observer,
 	struct outward *outward
 ) {
-	for (uint32_t n = 0; n < other->sight_count; n++) {
-		const struct evidence *evidence = &other->sights[n];
+	for (uint32_t n = 0; n < other->observation_count; n++) {
+		const struct evidence *evidence = &other->observations[n];
+		const struct observation *seen = &evidence->observation;
 
-		if (evidence->sight.observer != observer || !triangulate_counts(engine, evidence))
+		if (seen->observer != observer || !triangulate_counts(engine, evidence))
 			continue;
-		if (evidence->sight.kind != kind)
+		if (seen->kind != kind)
 			outward_read(engine, other, kind, evidence, outward);
-		else if (kind == SIGHT_LOSSY && evidence->sight.lost_bytes > outward->lost)
-			outward->lost = evidence->sight.lost_bytes;
+		else if (kind == OBSERVATION_LOSSY && seen->lost_bytes > outward->lost)
+			outward->lost = seen->lost_bytes;
 	}
 }
 
 static void outward_add(
 	const struct verdict_engine *engine,
 	const struct subject *other,
-	enum sight_kind kind,
+	enum observation_kind kind,
 	uint64_t observer,
 	struct outward *outward
 ) {
@@ -526,12 +534,13 @@ static void outward_add(
 	// The other end explains it.
 	if (is_of_windows(kind) && triangulate_is_hampered(subject_peer(engine, other)))
 		return;
-	for (uint32_t n = 0; n < other->sight_count; n++) {
-		const struct evidence *evidence = &other->sights[n];
+	for (uint32_t n = 0; n < other->observation_count; n++) {
+		const struct evidence *evidence = &other->observations[n];
 
-		if (evidence->sight.observer != observer || !triangulate_counts(engine, evidence))
+		if (evidence->observation.observer != observer ||
+		    !triangulate_counts(engine, evidence))
 			continue;
-		if (evidence->sight.kind != kind || counted ||
+		if (evidence->observation.kind != kind || counted ||
 		    !read_by_others(engine, other, evidence))
 			continue;
 		counted = true;
@@ -539,7 +548,7 @@ static void outward_add(
 		if (evidence->since_ns > outward->bad_since_ns)
 			outward->bad_since_ns = evidence->since_ns;
 		if (outward->example == NULL ||
-		    evidence->sight.subject < outward->example->sight.subject)
+		    evidence->observation.subject < outward->example->observation.subject)
 			outward->example = evidence;
 	}
 }
@@ -551,7 +560,7 @@ static bool told_nth(
 	uint32_t n,
 	const struct subject **ret_told
 ) {
-	const struct told_list *list = engine->members.rows[row].told;
+	const struct observer_index *list = engine->members.rows[row].told;
 
 	if (list == NULL || n >= list->count)
 		return false;
@@ -563,7 +572,7 @@ static bool told_nth(
 static bool look_outward(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
-	enum sight_kind kind,
+	enum observation_kind kind,
 	enum fabric fabric,
 	struct fabric_look *look
 ) {
@@ -578,7 +587,7 @@ static bool look_outward(
 	for (uint32_t n = 0; told_nth(engine, subject->peer, n, &other); n++) {
 		outward_weigh(engine, other, kind, self, &outward);
 		look->walked++;
-		if (kind != SIGHT_LOSSY && outward.passes > outward.lost)
+		if (kind != OBSERVATION_LOSSY && outward.passes > outward.lost)
 			return false;
 	}
 	if (outward.passes > outward.lost)
@@ -596,7 +605,7 @@ static bool look_outward(
 	look->bad_ns = outward.bad_since_ns;
 	look->in_process = false;
 	look->alone = true;
-	look->example = &outward.example->sight;
+	look->example = &outward.example->observation;
 	look->observer_count = 1;
 	look->observers[0] = self;
 	return true;
@@ -616,11 +625,11 @@ uint32_t triangulate_accused(
 		if (other->held.verdict > VERDICT_HEALTHY ||
 		    subject_peer(engine, other)->state != RAS_ALIVE)
 			continue;
-		for (uint32_t m = 0; m < other->sight_count; m++) {
-			const struct evidence *evidence = &other->sights[m];
+		for (uint32_t m = 0; m < other->observation_count; m++) {
+			const struct evidence *evidence = &other->observations[m];
 
-			if (evidence->sight.observer != observer ||
-			    evidence->sight.kind != SIGHT_SILENT)
+			if (evidence->observation.observer != observer ||
+			    evidence->observation.kind != OBSERVATION_SILENT)
 				continue;
 			silent = true;
 			if (evidence->since_ns > since_ns)
@@ -633,7 +642,7 @@ uint32_t triangulate_accused(
 }
 
 static bool evidence_outlives(const struct evidence *evidence) {
-	return verdict_reach_is_unanswered(evidence->sight.reach) &&
+	return verdict_reach_is_unanswered(evidence->observation.reach) &&
 	       evidence->seen_ns >= evidence->mute_ns + OUTLIVES_NS;
 }
 
@@ -648,29 +657,30 @@ static void look_readers(
 	uint32_t seen_count = 0;
 	uint32_t good_count = 0;
 
-	for (uint32_t n = 0; n < subject->sight_count; n++) {
-		const struct evidence *evidence = &subject->sights[n];
-		enum sight_kind kind = evidence->sight.kind;
-		bool advances = kind == SIGHT_GOOD || kind == SIGHT_DEGRADED || kind == SIGHT_LOSSY;
+	for (uint32_t n = 0; n < subject->observation_count; n++) {
+		const struct evidence *evidence = &subject->observations[n];
+		enum observation_kind kind = evidence->observation.kind;
+		bool advances = kind == OBSERVATION_GOOD || kind == OBSERVATION_DEGRADED ||
+				kind == OBSERVATION_LOSSY;
 		uint32_t at = 0;
 
-		if (kind == SIGHT_NO_PAIR || !triangulate_counts(engine, evidence))
+		if (kind == OBSERVATION_NO_PAIR || !triangulate_counts(engine, evidence))
 			continue;
 		if (evidence->seen_ns > look->newest_ns)
 			look->newest_ns = evidence->seen_ns;
-		while (at < seen_count && seen[at] != evidence->sight.observer)
+		while (at < seen_count && seen[at] != evidence->observation.observer)
 			at++;
 		if (at == seen_count)
-			seen[seen_count++] = evidence->sight.observer;
+			seen[seen_count++] = evidence->observation.observer;
 		if (!advances)
 			continue;
 		if (evidence->seen_ns > look->good_ns)
 			look->good_ns = evidence->seen_ns;
-		for (at = 0; at < good_count && good[at] != evidence->sight.observer; at++)
+		for (at = 0; at < good_count && good[at] != evidence->observation.observer; at++)
 			;
 		if (at == good_count &&
 		    (evidence->seen_ns >= good_after_ns || evidence_outlives(evidence)))
-			good[good_count++] = evidence->sight.observer;
+			good[good_count++] = evidence->observation.observer;
 	}
 	look->lookers = seen_count;
 	look->good = good_count;
@@ -683,13 +693,13 @@ static void look_readers(
 static void look_heard(
 	const struct verdict_engine *engine, const struct subject *subject, struct fabric_look *look
 ) {
-	if (look_by_kind(engine, subject, SIGHT_STANDING, FABRIC_STANDING, look) ||
-	    look_outward(engine, subject, SIGHT_SILENT, FABRIC_PEERS, look) ||
-	    look_by_port(engine, subject, SIGHT_SILENT, FABRIC_PORT, look) ||
-	    look_by_port(engine, subject, SIGHT_LOSSY, FABRIC_LOSSY, look) ||
-	    look_outward(engine, subject, SIGHT_LOSSY, FABRIC_LOSSY, look) ||
-	    look_by_port(engine, subject, SIGHT_DEGRADED, FABRIC_SLOW, look) ||
-	    look_outward(engine, subject, SIGHT_DEGRADED, FABRIC_SLOW, look))
+	if (look_by_kind(engine, subject, OBSERVATION_STANDING, FABRIC_STANDING, look) ||
+	    look_outward(engine, subject, OBSERVATION_SILENT, FABRIC_PEERS, look) ||
+	    look_by_port(engine, subject, OBSERVATION_SILENT, FABRIC_PORT, look) ||
+	    look_by_port(engine, subject, OBSERVATION_LOSSY, FABRIC_LOSSY, look) ||
+	    look_outward(engine, subject, OBSERVATION_LOSSY, FABRIC_LOSSY, look) ||
+	    look_by_port(engine, subject, OBSERVATION_DEGRADED, FABRIC_SLOW, look) ||
+	    look_outward(engine, subject, OBSERVATION_DEGRADED, FABRIC_SLOW, look))
 		return;
 }
 
@@ -702,7 +712,7 @@ void triangulate(
 ) {
 	memset(ret_look, 0, sizeof(*ret_look));
 	look_readers(engine, subject, good_after_ns, ret_look);
-	if (!look_by_kind(engine, subject, SIGHT_SILENT, FABRIC_SILENT, ret_look))
+	if (!look_by_kind(engine, subject, OBSERVATION_SILENT, FABRIC_SILENT, ret_look))
 		look_heard(engine, subject, ret_look);
 }
 
@@ -714,14 +724,14 @@ void triangulate_lossy(
 ) {
 	memset(ret_look, 0, sizeof(*ret_look));
 	look_readers(engine, subject, good_after_ns, ret_look);
-	if (!look_by_kind(engine, subject, SIGHT_STANDING, FABRIC_STANDING, ret_look))
-		(void)look_by_port(engine, subject, SIGHT_LOSSY, FABRIC_LOSSY, ret_look);
+	if (!look_by_kind(engine, subject, OBSERVATION_STANDING, FABRIC_STANDING, ret_look))
+		(void)look_by_port(engine, subject, OBSERVATION_LOSSY, FABRIC_LOSSY, ret_look);
 }
 
 enum path_blame triangulate_end(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
-	enum sight_kind kind,
+	enum observation_kind kind,
 	const char *port
 ) {
 	struct fabric_look look = {0};

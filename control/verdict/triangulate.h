@@ -28,13 +28,13 @@ bool triangulate_shares_host(
 );
 
 // Whether a good look at this port excuses one of the kind.
-bool triangulate_excuses(enum sight_kind look, enum sight_kind kind);
+bool triangulate_excuses(enum observation_kind look, enum observation_kind kind);
 
 // Of all ports if `port` is NULL.
 bool triangulate_blames_port(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
-	enum sight_kind kind,
+	enum observation_kind kind,
 	const char *port
 );
 
@@ -42,6 +42,6 @@ bool triangulate_blames_port(
 enum path_blame triangulate_end(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
-	enum sight_kind kind,
+	enum observation_kind kind,
 	const char *port
 );

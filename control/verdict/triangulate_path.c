@@ -3,7 +3,8 @@
 #include "triangulate.h"
 
 // Whether all of a host's agents that anybody looks at are to blame, and there are two.
-static bool host_is_bad(const struct verdict_engine *engine, uint32_t host, enum sight_kind kind) {
+static bool
+host_is_bad(const struct verdict_engine *engine, uint32_t host, enum observation_kind kind) {
 	uint32_t bad = 0;
 
 	if (host == NAMES_NONE)
@@ -15,16 +16,16 @@ static bool host_is_bad(const struct verdict_engine *engine, uint32_t host, enum
 
 		if (subject_peer(engine, other)->host != host)
 			continue;
-		for (uint32_t m = 0; m < other->sight_count && !blamed; m++) {
-			const struct evidence *evidence = &other->sights[m];
+		for (uint32_t m = 0; m < other->observation_count && !blamed; m++) {
+			const struct evidence *evidence = &other->observations[m];
 
 			if (!triangulate_counts(engine, evidence) ||
 			    triangulate_shares_host(engine, evidence, host))
 				continue;
 			seen = true;
-			blamed = evidence->sight.kind == kind &&
+			blamed = evidence->observation.kind == kind &&
 				 triangulate_blames_port(
-					 engine, other, kind, evidence->sight.peer_device
+					 engine, other, kind, evidence->observation.peer_device
 				 );
 		}
 		if (seen && !blamed)
@@ -36,7 +37,7 @@ static bool host_is_bad(const struct verdict_engine *engine, uint32_t host, enum
 
 // Whether whatever crosses the border of a leaf is bad, at two nodes of it or more.
 static bool
-leaf_is_bad(const struct verdict_engine *engine, uint32_t leaf, const struct sight *bad) {
+leaf_is_bad(const struct verdict_engine *engine, uint32_t leaf, const struct observation *bad) {
 	uint64_t nodes[2] = {0, 0};
 	uint32_t count = 0;
 
@@ -46,18 +47,21 @@ leaf_is_bad(const struct verdict_engine *engine, uint32_t leaf, const struct sig
 		const struct subject *other = engine->subjects[n];
 		bool inside = subject_peer(engine, other)->leaf == leaf;
 
-		for (uint32_t m = 0; m < other->sight_count; m++) {
-			const struct evidence *evidence = &other->sights[m];
+		for (uint32_t m = 0; m < other->observation_count; m++) {
+			const struct evidence *evidence = &other->observations[m];
 			const struct member_row *observer = triangulate_observer(engine, evidence);
-			uint64_t node = inside ? evidence->sight.subject : evidence->sight.observer;
+			uint64_t node = inside ? evidence->observation.subject
+					       : evidence->observation.observer;
 
 			if (observer == NULL || (observer->leaf == leaf) == inside ||
 			    !triangulate_counts(engine, evidence))
 				continue;
-			if (triangulate_excuses(evidence->sight.kind, bad->kind) &&
-			    !sight_is_mute_about(&evidence->sight, bad->kind, bad->lost_bytes))
+			if (triangulate_excuses(evidence->observation.kind, bad->kind) &&
+			    !observation_is_mute_about(
+				    &evidence->observation, bad->kind, bad->lost_bytes
+			    ))
 				return false;
-			if (evidence->sight.kind != bad->kind || node == nodes[0] ||
+			if (evidence->observation.kind != bad->kind || node == nodes[0] ||
 			    node == nodes[1])
 				continue;
 			nodes[count < 2 ? count : 1] = node;
@@ -90,23 +94,23 @@ enum path_blame triangulate_path(
 	const struct member_row *far = subject_peer(engine, subject);
 	const struct member_row *near = triangulate_observer(engine, evidence);
 	const struct member_row *ends[2] = {far, near};
-	const char *ports[2] = {evidence->sight.peer_device, evidence->sight.device};
-	enum sight_kind kind = evidence->sight.kind;
+	const char *ports[2] = {evidence->observation.peer_device, evidence->observation.device};
+	enum observation_kind kind = evidence->observation.kind;
 
 	*ret_node = 0;
 	*ret_what = "";
 	// What it says itself of its own port needs nobody else.
 	if (near != NULL &&
-	    (!evidence->sight.own_good || triangulate_own_port_is_bad(near->subject))) {
+	    (!evidence->observation.own_good || triangulate_own_port_is_bad(near->subject))) {
 		*ret_node = near->id;
-		*ret_what = evidence->sight.device;
+		*ret_what = evidence->observation.device;
 		return PATH_BLAME_PORT;
 	}
-	if (!sight_is_bad(kind))
+	if (!observation_is_bad(kind))
 		return blame_for_losses(ends, ret_node);
 	for (uint32_t n = 0; n < 2 && near != NULL; n++) {
 		if (far->leaf != near->leaf &&
-		    leaf_is_bad(engine, ends[n]->leaf, &evidence->sight)) {
+		    leaf_is_bad(engine, ends[n]->leaf, &evidence->observation)) {
 			*ret_what = member_name(&engine->members.leaves, ends[n]->leaf);
 			return PATH_BLAME_LEAF;
 		}

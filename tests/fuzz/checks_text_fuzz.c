@@ -57,7 +57,7 @@ static void remember(const char *text) {
 	static char first[LINK_BOOK_BYTES], second[LINK_BOOK_BYTES];
 	static struct link_book book;
 	static struct link_finding found[LINK_FINDING_COUNT];
-	static const struct checks_own_settings settings;
+	static const struct checks_builtin_settings settings;
 
 	link_book_parse(&book, text, "boot-id");
 	link_book_format(&book, first);

@@ -16,9 +16,10 @@ static void check_end(const struct pairing_end *end) {
 	must(end->responder <= DEVICE_RESPONDER_IN_PROCESS);
 	must((end->generation & 0xffffff) != 0);
 	must(end->endpoint.pkey != 0x8000);
-	must(end->landing.length == 0 ||
-	     end->landing.address + end->landing.length >= end->landing.length);
-	must(end->landing.length != 0 || (end->landing.address == 0 && end->landing.key == 0));
+	must(end->write_sink.length == 0 ||
+	     end->write_sink.address + end->write_sink.length >= end->write_sink.length);
+	must(end->write_sink.length != 0 ||
+	     (end->write_sink.address == 0 && end->write_sink.key == 0));
 	must(end->gpu.length == 0 || end->gpu.address + end->gpu.length >= end->gpu.length);
 	must(end->gpu.length != 0 || (end->gpu.address == 0 && end->gpu.word == 0));
 }

@@ -25,7 +25,7 @@ static void begin(const struct path_past *past) {
 	must(learnt.baseline_ns > 0 && learnt.baseline_ns < PATH_LATENCY_MAX_NS);
 	must(learnt.baseline_mad_ns < PATH_LATENCY_MAX_NS);
 	must(learnt.windows >= PATH_LEARN_WINDOWS && learnt.windows <= PATH_PAST_WINDOWS);
-	must(past->responder < SIGHT_RESPONDER_COUNT);
+	must(past->responder < OBSERVATION_RESPONDER_COUNT);
 	must(path_book_find(&book, past->peer, past->device, past->peer_device) == past);
 }
 

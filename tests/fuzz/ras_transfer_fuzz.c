@@ -259,7 +259,7 @@ static void tell_of_peer(struct bed *bed) {
 	};
 
 	ras_enter(bed->ras, bed->now_ns);
-	ras_apply(bed->ras, &news, NULL);
+	membership_apply(bed->ras, &news, NULL);
 	ras_exit(bed->ras);
 }
 

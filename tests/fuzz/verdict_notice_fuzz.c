@@ -3,11 +3,11 @@
 #include <lib/must.h>
 #include <lib/wire.h>
 #include <support/fuzz.h>
-#include <verdict/sight.h>
+#include <verdict/observation.h>
 
 static int put(struct wire_writer *writer, const struct told *told) {
-	return told->kind == TOLD_SIGHT ? sight_put(writer, &told->sight)
-					: statement_put(writer, &told->statement);
+	return told->kind == TOLD_OBSERVATION ? observation_put(writer, &told->observation)
+					      : statement_put(writer, &told->statement);
 }
 
 static void again(const struct told *told) {

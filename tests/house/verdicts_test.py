@@ -43,7 +43,7 @@ def verdicts_of(source):
 
 
 def reasons_are_documented():
-    wanted = reasons_of(text_of("control/verdict/story.c"))
+    wanted = reasons_of(text_of("control/verdict/verdict_text.c"))
     assert len(wanted) > 20, wanted
     found = rows_of(text_of("docs/verdicts.md"), "Reasons", 3)
     assert found == wanted, set(found) ^ set(wanted)
@@ -57,7 +57,7 @@ def verdicts_are_documented():
 
 
 def every_reason_that_is_given_is_in_the_table():
-    names = {name for name, _, _ in reasons_of(text_of("control/verdict/story.c"))}
+    names = {name for name, _, _ in reasons_of(text_of("control/verdict/verdict_text.c"))}
     given = set()
     for path in ("judge.c", "hold.c", "look.c", "story.c", "unstable.c"):
         source = text_of(f"control/verdict/{path}")

@@ -165,7 +165,7 @@ overlay_fault(struct round *round, enum fault_kind kind, uint32_t node, uint32_t
 	fault_add(world, &fault);
 }
 
-static void freeze(struct round *round, uint32_t victim, enum sight_responder responder) {
+static void freeze(struct round *round, uint32_t victim, enum observation_responder responder) {
 	round->run->world->verdicts->nodes[victim].responder = responder;
 	overlay_fault(round, FAULT_FREEZE, victim, 0);
 }
@@ -260,13 +260,13 @@ static void begin_bout(struct round *round, struct bout *bout) {
 		overlay_fault(round, FAULT_KILL, bout->victim, 0);
 		break;
 	case ROW_FREEZE_HARDWARE:
-		freeze(round, bout->victim, SIGHT_RESPONDER_HARDWARE);
+		freeze(round, bout->victim, OBSERVATION_RESPONDER_HARDWARE);
 		break;
 	case ROW_FREEZE_KERNEL:
-		freeze(round, bout->victim, SIGHT_RESPONDER_KERNEL);
+		freeze(round, bout->victim, OBSERVATION_RESPONDER_KERNEL);
 		break;
 	case ROW_FREEZE_IN_PROCESS:
-		freeze(round, bout->victim, SIGHT_RESPONDER_IN_PROCESS);
+		freeze(round, bout->victim, OBSERVATION_RESPONDER_IN_PROCESS);
 		break;
 	case ROW_HOST_DEAD:
 		overlay_fault(round, FAULT_HOST, bout->victim, 0);
@@ -316,20 +316,21 @@ enum verdict verdicts_held_by(const struct world *world, uint32_t observer, uint
 	return view.verdict;
 }
 
-static bool is_seen_as(enum matrix_row row, const struct sight *sight) {
+static bool is_seen_as(enum matrix_row row, const struct observation *observation) {
 	switch (row) {
 	case ROW_PATH_CUT:
-		return sight->kind == SIGHT_SILENT;
+		return observation->kind == OBSERVATION_SILENT;
 	case ROW_PATH_SLOW:
 	case ROW_PATH_SLOW_150:
 	case ROW_PATH_SLOW_200:
-		return sight->kind == SIGHT_DEGRADED;
+		return observation->kind == OBSERVATION_DEGRADED;
 	case ROW_PATH_LOSSY:
 	case ROW_PATH_HOLE:
-		return sight->kind == SIGHT_LOSSY;
+		return observation->kind == OBSERVATION_LOSSY;
 	default:
 		// What is lost of both planes: what is sent again by either shows it.
-		return sight->kind == SIGHT_LOSSY || sight->reach == VERDICT_REACH_LOSES;
+		return observation->kind == OBSERVATION_LOSSY ||
+		       observation->reach == VERDICT_REACH_LOSES;
 	}
 }
 
@@ -349,10 +350,11 @@ static uint32_t named_by(const struct world *world, uint32_t observer, const str
 	while (own->engine != NULL && verdict_path_next(own->engine, &cursor, &path)) {
 		uint64_t a = id_of(world, bout->victim);
 		uint64_t b = id_of(world, bout->other);
-		bool same = (path.sight.observer == a && path.sight.subject == b) ||
-			    (path.sight.observer == b && path.sight.subject == a);
+		bool same = (path.observation.observer == a && path.observation.subject == b) ||
+			    (path.observation.observer == b && path.observation.subject == a);
 
-		if (same && path.blame == PATH_BLAME_PATH && is_seen_as(bout->row, &path.sight))
+		if (same && path.blame == PATH_BLAME_PATH &&
+		    is_seen_as(bout->row, &path.observation))
 			return MATRIX_PATH;
 	}
 	return VERDICT_HEALTHY;
@@ -598,7 +600,7 @@ static void play_round(struct round *round) {
 		if (is_path(round->bouts[n].row))
 			round->before[round->before_count++] = round->bouts[n].other;
 		victim->sick = false;
-		victim->responder = SIGHT_RESPONDER_HARDWARE;
+		victim->responder = OBSERVATION_RESPONDER_HARDWARE;
 	}
 	unwatch(world);
 	verdicts_settle_paths(world);

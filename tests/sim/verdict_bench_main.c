@@ -79,13 +79,13 @@ static uint64_t wakes(uint32_t peers, uint64_t rounds) {
 }
 
 // One observer reads one peer anew, and the engine wakes.
-static uint64_t sights(uint32_t peers, uint64_t rounds) {
+static uint64_t observations(uint32_t peers, uint64_t rounds) {
 	struct bench_engine *bench = bench_of(peers);
-	struct sight sight = {
+	struct observation observation = {
 		.observer = 3,
 		.subject = 7,
 		.incarnation = ras_incarnation(1, 0),
-		.kind = SIGHT_GOOD,
+		.kind = OBSERVATION_GOOD,
 		.reach = VERDICT_REACH_ANSWERS,
 		.own_good = true,
 		.device = "dev0",
@@ -95,7 +95,7 @@ static uint64_t sights(uint32_t peers, uint64_t rounds) {
 
 	for (uint64_t n = 0; n < rounds; n++) {
 		bench->now_ns += RAS_NS_PER_MS;
-		must(verdict_sight(bench->engine, bench->now_ns, &sight) == 0);
+		must(verdict_observation(bench->engine, bench->now_ns, &observation) == 0);
 		verdict_tick(bench->engine, bench->now_ns);
 	}
 	return clock_monotonic_ns() - start_ns;
@@ -109,18 +109,18 @@ static uint64_t wake_of_many(uint64_t rounds) {
 	return wakes(MANY, rounds);
 }
 
-static uint64_t sight_of_few(uint64_t rounds) {
-	return sights(FEW, rounds);
+static uint64_t observation_of_few(uint64_t rounds) {
+	return observations(FEW, rounds);
 }
 
-static uint64_t sight_of_many(uint64_t rounds) {
-	return sights(MANY, rounds);
+static uint64_t observation_of_many(uint64_t rounds) {
+	return observations(MANY, rounds);
 }
 
 // clang-format off
 static const struct micro_row rows[] = {
 	{"wake of 10,000, nothing changed", wake_of_many, "the same of 1,000", wake_of_few, "ns", MICRO_TARGET_RATIO, 2},
-	{"wake of 10,000, one sight", sight_of_many, "the same of 1,000", sight_of_few, "ns", MICRO_TARGET_RATIO, 2},
+	{"wake of 10,000, one sight", observation_of_many, "the same of 1,000", observation_of_few, "ns", MICRO_TARGET_RATIO, 2},
 };
 // clang-format on
 

@@ -243,7 +243,7 @@ static void verdicts_feed(struct world *world, struct verdict_node *own) {
 static void verdicts_start_node(struct world *world, struct verdict_node *own) {
 	static const struct verdict_ops engine_ops = {
 		.changed = on_changed, .wake = on_engine_wake, .links = on_links};
-	static const struct sight_exchange_ops exchange_ops = {
+	static const struct observation_exchange_ops exchange_ops = {
 		.tell = on_tell, .wake = on_exchange_wake};
 	struct verdicts *verdicts = world->verdicts;
 	uint64_t self = own->node->record->id;
@@ -264,7 +264,7 @@ static void verdicts_start_node(struct world *world, struct verdict_node *own) {
 	own->braking = false;
 	err = verdict_engine_create(&config, &verdicts->memory, &engine_ops, own, &own->engine);
 	must(err == 0);
-	err = sight_exchange_create(
+	err = observation_exchange_create(
 		own->engine, self, random_next(&verdicts->random), &verdicts->memory, &exchange_ops,
 		own, &own->exchange
 	);
@@ -310,7 +310,7 @@ int verdicts_begin(struct world *world) {
 		struct verdict_node *own = &verdicts->nodes[n];
 
 		own->node = &world->nodes[n];
-		own->responder = SIGHT_RESPONDER_HARDWARE;
+		own->responder = OBSERVATION_RESPONDER_HARDWARE;
 		if (own->node->state == NODE_OFF)
 			continue;
 		verdicts_start_node(world, own);
@@ -320,11 +320,11 @@ int verdicts_begin(struct world *world) {
 }
 
 static void verdicts_stop_node(struct world *world, struct verdict_node *own) {
-	const struct sight_exchange_counters *counters;
+	const struct observation_exchange_counters *counters;
 
 	if (own->engine == NULL)
 		return;
-	counters = sight_exchange_counters(own->exchange);
+	counters = observation_exchange_counters(own->exchange);
 	world->verdicts->told += counters->told;
 	world->verdicts->told_bytes += counters->told_bytes;
 	own->generation++;
@@ -333,7 +333,7 @@ static void verdicts_stop_node(struct world *world, struct verdict_node *own) {
 	own->grants = grants_destroy(own->grants);
 	verdicts_release(world->verdicts, own->losses, sizeof(*own->losses));
 	own->losses = NULL;
-	own->exchange = sight_exchange_destroy(own->exchange);
+	own->exchange = observation_exchange_destroy(own->exchange);
 	own->engine = verdict_engine_destroy(own->engine);
 }
 
@@ -474,8 +474,9 @@ void verdicts_notice(
 		return;
 	own = &world->verdicts->nodes[node->index];
 	if (own->exchange != NULL)
-		must(sight_exchange_heard(own->exchange, world_now(world), origin, bytes, size) == 0
-		);
+		must(observation_exchange_heard(
+			     own->exchange, world_now(world), origin, bytes, size
+		     ) == 0);
 }
 
 static void verdicts_wake(struct world *world, struct verdict_node *own) {
@@ -488,7 +489,7 @@ static void verdicts_wake(struct world *world, struct verdict_node *own) {
 	}
 	if (own->exchange_wake_ns <= now_ns) {
 		own->exchange_wake_ns = RAS_NEVER;
-		sight_exchange_tick(own->exchange, now_ns);
+		observation_exchange_tick(own->exchange, now_ns);
 		node_settle(own->node);
 	}
 	if (own->grants_wake_ns <= now_ns) {
@@ -574,12 +575,12 @@ void verdicts_sum(const struct world *world, double *ret_told, double *ret_bytes
 	uint64_t bytes = world->verdicts->told_bytes;
 
 	for (uint32_t n = 0; n < world->options.nodes; n++) {
-		const struct sight_exchange *exchange = world->verdicts->nodes[n].exchange;
+		const struct observation_exchange *exchange = world->verdicts->nodes[n].exchange;
 
 		if (exchange == NULL)
 			continue;
-		told += sight_exchange_counters(exchange)->told;
-		bytes += sight_exchange_counters(exchange)->told_bytes;
+		told += observation_exchange_counters(exchange)->told;
+		bytes += observation_exchange_counters(exchange)->told_bytes;
 	}
 	*ret_told = (double)told;
 	*ret_bytes = (double)bytes;
@@ -600,5 +601,5 @@ void verdicts_say(
 	statement.subject = own->node->record->id;
 	snprintf(statement.reason, sizeof(statement.reason), "%s", reason);
 	snprintf(statement.evidence, sizeof(statement.evidence), "%s", evidence);
-	(void)sight_exchange_say(own->exchange, world_now(world), &statement);
+	(void)observation_exchange_say(own->exchange, world_now(world), &statement);
 }

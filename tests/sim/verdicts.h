@@ -38,7 +38,7 @@ struct pulse_path {
 	uint64_t miss_ns;  // when the first of them was begun
 	uint64_t beats, beats_ns;
 	uint64_t told_ns; // handed to the exchange
-	enum sight_kind kind;
+	enum observation_kind kind;
 	enum verdict_reach reach;
 	struct path_memory *memory; // NULL: only told whether it is read
 };
@@ -46,7 +46,7 @@ struct pulse_path {
 struct verdict_node {
 	struct node *node;
 	struct verdict_engine *engine; // NULL while the node is off
-	struct sight_exchange *exchange;
+	struct observation_exchange *exchange;
 	struct grants *grants;
 	struct loss_book *losses;
 	uint64_t losses_look_ns; // the next look at all links
@@ -60,7 +60,7 @@ struct verdict_node {
 	bool braking;
 	bool feeding; // its table is to be read anew
 	// The truth of its end of the fabric.
-	enum sight_responder responder;
+	enum observation_responder responder;
 	bool cut;      // its cable is dead
 	bool lossy;    // loses seven of eight of what is large
 	bool hole;     // and here all of it

@@ -105,7 +105,7 @@ static void path_add(struct world *world, struct verdict_node *own, uint32_t pee
 		.peer = peer,
 		.linked = true,
 		.beats_ns = world_now(world),
-		.kind = SIGHT_NO_PAIR,
+		.kind = OBSERVATION_NO_PAIR,
 		.reach = VERDICT_REACH_ANSWERS,
 	};
 	if (verdicts_latency_matters(world, own->node->index, peer))
@@ -165,7 +165,7 @@ path_reach(struct world *world, const struct verdict_node *own, const struct pul
 	uint64_t now_ns = world_now(world);
 	uint64_t silent_ns = RAS_NEVER;
 	uint64_t bad_ns = path->misses > 0 ? path->miss_ns : path->beats_ns;
-	bool bad = path->kind == SIGHT_SILENT || path->kind == SIGHT_STANDING;
+	bool bad = path->kind == OBSERVATION_SILENT || path->kind == OBSERVATION_STANDING;
 	enum verdict_reach reach;
 
 	for (uint32_t n = 0; ras_link_at(own->node->ras, n, &link) == 0; n++) {
@@ -189,13 +189,13 @@ static bool port_is_good(const struct world *world, const struct verdict_node *o
 		const struct pulse_path *path = &own->paths[n];
 		const struct verdict_node *far = &world->verdicts->nodes[path->peer];
 
-		if (path->kind == SIGHT_NO_PAIR ||
+		if (path->kind == OBSERVATION_NO_PAIR ||
 		    world->net.nodes[path->peer].host == world->net.nodes[own->node->index].host ||
 		    ras_peer_find(own->node->ras, far->node->record->id, &peer) != 0 ||
 		    peer.state != RAS_ALIVE)
 			continue;
 		others++;
-		others_read += path->kind != SIGHT_SILENT;
+		others_read += path->kind != OBSERVATION_SILENT;
 	}
 	return others < 2 || others_read > 0;
 }
@@ -203,7 +203,7 @@ static bool port_is_good(const struct world *world, const struct verdict_node *o
 static void path_tell(struct world *world, struct verdict_node *own, struct pulse_path *path) {
 	const struct verdict_node *far = &world->verdicts->nodes[path->peer];
 	struct ras_peer peer;
-	struct sight sight = {
+	struct observation observation = {
 		.observer = own->node->record->id,
 		.subject = far->node->record->id,
 		.kind = path->kind,
@@ -216,42 +216,46 @@ static void path_tell(struct world *world, struct verdict_node *own, struct puls
 		.baseline_ns = VERDICTS_BASE_NS,
 	};
 
-	if (ras_peer_find(own->node->ras, sight.subject, &peer) != 0)
+	if (ras_peer_find(own->node->ras, observation.subject, &peer) != 0)
 		return;
-	sight.incarnation = peer.incarnation;
+	observation.incarnation = peer.incarnation;
 	// It was good when the counter was last seen to advance.
-	if (path->kind == SIGHT_GOOD)
-		sight.age_ms = (uint32_t)((world_now(world) - path->beats_ns) / WORLD_MS);
+	if (path->kind == OBSERVATION_GOOD)
+		observation.age_ms = (uint32_t)((world_now(world) - path->beats_ns) / WORLD_MS);
 	if (path->memory != NULL) {
 		struct path_summary summary;
 
 		path_memory_summary(path->memory, &summary);
-		if (path->kind == SIGHT_DEGRADED || path->kind == SIGHT_LOSSY)
-			sight.age_ms = (uint32_t
+		if (path->kind == OBSERVATION_DEGRADED || path->kind == OBSERVATION_LOSSY)
+			observation.age_ms = (uint32_t
 			)((world_now(world) - path_summary_seen_ns(&summary, world_now(world))) /
 			  WORLD_MS);
-		sight.median_ns = (uint32_t)summary.median_ns;
-		sight.baseline_ns = (uint32_t)summary.baseline_ns;
-		sight.lost_permille = summary.lost_permille;
-		sight.lost_bytes =
-			sizes[path->kind == SIGHT_GOOD ? summary.unproven_place
-						       : summary.lost_bytes_place];
+		observation.median_ns = (uint32_t)summary.median_ns;
+		observation.baseline_ns = (uint32_t)summary.baseline_ns;
+		observation.lost_permille = summary.lost_permille;
+		observation.lost_bytes =
+			sizes[path->kind == OBSERVATION_GOOD ? summary.unproven_place
+							     : summary.lost_bytes_place];
 	}
 	path->told_ns = world_now(world);
-	(void)sight_exchange_own(own->exchange, world_now(world), &sight);
+	(void)observation_exchange_own(own->exchange, world_now(world), &observation);
 }
 
 static void path_judged(
-	struct world *world, struct verdict_node *own, struct pulse_path *path, enum sight_kind kind
+	struct world *world,
+	struct verdict_node *own,
+	struct pulse_path *path,
+	enum observation_kind kind
 ) {
 	const struct verdict_node *far = &world->verdicts->nodes[path->peer];
 	uint64_t now_ns = world_now(world);
-	enum sight_kind before = path->kind;
+	enum observation_kind before = path->kind;
 	enum verdict_reach reach;
 	bool dull;
 
 	path->kind = kind;
-	dull = kind == SIGHT_GOOD && !far->watched && !own->watched && far->node->state == NODE_UP;
+	dull = kind == OBSERVATION_GOOD && !far->watched && !own->watched &&
+	       far->node->state == NODE_UP;
 	reach = dull ? VERDICT_REACH_ANSWERS : path_reach(world, own, path);
 	if (kind == before && reach == path->reach &&
 	    now_ns < path->told_ns + (dull ? GOOD_AGAIN_NS : WORLD_SEC / 2))
@@ -261,7 +265,7 @@ static void path_judged(
 }
 
 // Beside its other paths.
-static enum sight_kind
+static enum observation_kind
 path_judge(struct world *world, const struct verdict_node *own, struct pulse_path *path) {
 	struct path_summary summaries[VERDICTS_PATHS_MAX];
 	uint32_t count = 0, self = 0;
@@ -301,12 +305,13 @@ read_size(struct world *world, struct verdict_node *own, struct pulse_path *path
 	if (path->memory != NULL)
 		path_judged(world, own, path, path_judge(world, own, path));
 	else if (now_ns >= path->beats_ns + STANDING_NS)
-		path_judged(world, own, path, SIGHT_STANDING);
+		path_judged(world, own, path, OBSERVATION_STANDING);
 	else
 		path_judged(
 			world, own, path,
-			path->kind == SIGHT_STANDING && path->beats_ns != now_ns ? SIGHT_STANDING
-										 : SIGHT_GOOD
+			path->kind == OBSERVATION_STANDING && path->beats_ns != now_ns
+				? OBSERVATION_STANDING
+				: OBSERVATION_GOOD
 		);
 }
 
@@ -340,7 +345,7 @@ void verdicts_missed(
 		memory_add(path, begun_ns, size, &found);
 		path_judged(world, own, path, path_judge(world, own, path));
 	} else if (path->misses > 1) {
-		path_judged(world, own, path, SIGHT_SILENT);
+		path_judged(world, own, path, OBSERVATION_SILENT);
 	}
 }
 
@@ -372,7 +377,7 @@ void verdicts_settle_paths(struct world *world) {
 		for (uint32_t m = 0; m < own->path_count; m++) {
 			struct pulse_path *path = &own->paths[m];
 
-			if (path->memory != NULL && path->kind == SIGHT_GOOD &&
+			if (path->memory != NULL && path->kind == OBSERVATION_GOOD &&
 			    !verdicts_latency_matters(world, n, path->peer))
 				path->memory = path_memory_destroy(path->memory);
 		}

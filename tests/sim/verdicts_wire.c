@@ -85,7 +85,8 @@ static bool is_readable(
 		return false;
 	if ((own->node->index < verdicts->island) != (far->node->index < verdicts->island))
 		return false;
-	return far->node->state != NODE_FROZEN || far->responder != SIGHT_RESPONDER_IN_PROCESS;
+	return far->node->state != NODE_FROZEN ||
+	       far->responder != OBSERVATION_RESPONDER_IN_PROCESS;
 }
 
 void verdicts_read(
@@ -163,10 +164,10 @@ struct losses_look {
 static void on_losses(void *ctx, uint64_t peer, bool loses, uint32_t permille) {
 	struct losses_look *look = ctx;
 	struct ras_peer found;
-	struct sight sight = {
+	struct observation observation = {
 		.observer = look->own->node->record->id,
 		.subject = peer,
-		.kind = SIGHT_NO_PAIR,
+		.kind = OBSERVATION_NO_PAIR,
 		.reach = loses ? VERDICT_REACH_LOSES : VERDICT_REACH_ANSWERS,
 		.own_good = true,
 		.lost_permille = permille,
@@ -174,8 +175,8 @@ static void on_losses(void *ctx, uint64_t peer, bool loses, uint32_t permille) {
 
 	if (ras_peer_find(look->own->node->ras, peer, &found) != 0 || found.state != RAS_ALIVE)
 		return;
-	sight.incarnation = found.incarnation;
-	(void)sight_exchange_own(look->own->exchange, world_now(look->world), &sight);
+	observation.incarnation = found.incarnation;
+	(void)observation_exchange_own(look->own->exchange, world_now(look->world), &observation);
 }
 
 static void look_at_links(struct world *world, struct verdict_node *own) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What this node finds out about itself: checks of its user, run by the spawn helper, and its own,
-// on links, drivers, memory and disk. What they find is said as statements (<verdict/sight.h>).
+// on links, drivers, memory and disk. What they find is said as statements
+// (<verdict/observation.h>).
 //
 // A check has a level. Its statement follows the level with `confirm` runs in a row for the worse
 // and `clear` for the better. UNKNOWN (a run that timed out, was not to be started, or made no
@@ -82,12 +83,12 @@ bool check_reasons_are_own(const struct check_reasons *reasons);
 
 // The agent's own checks.
 
-#define CHECKS_OWN_COUNT 10
+#define CHECKS_BUILTIN_COUNT 10
 #define CHECKS_WORKERS_MAX 64
 #define CHECKS_DEVICES_MAX 16
 
 // By place; NULL past the last.
-const char *checks_own_name(uint32_t own);
+const char *checks_builtin_name(uint32_t own);
 
 // "100", "2.5 Gb/s": gigabits a second, of 0.001 to 99999.999. -EINVAL.
 int checks_rate_parse(
@@ -101,9 +102,9 @@ struct checks_device {
 	uint32_t expect_mbps; // 0: as fast as it ever was
 };
 
-struct checks_own_settings {
+struct checks_builtin_settings {
 	uint64_t interval_ns;
-	bool off[CHECKS_OWN_COUNT];
+	bool off[CHECKS_BUILTIN_COUNT];
 	uint64_t memory_max_bytes; // of the agent, resident; 0: whatever it is
 	uint64_t disk_free_bytes;  // of the state directory's file system
 	struct checks_device devices[CHECKS_DEVICES_MAX];
@@ -151,7 +152,7 @@ int checks_set_user(struct checks *checks, const struct check_settings *settings
 
 // The agent's own checks from now on; before it is called they do not look. -ENOMEM, or what
 // keepers say: then they do not look either.
-int checks_set_own(struct checks *checks, const struct checks_own_settings *settings);
+int checks_set_builtin(struct checks *checks, const struct checks_builtin_settings *settings);
 
 // To look at.
 

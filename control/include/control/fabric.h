@@ -186,15 +186,17 @@ bool fabric_pair_next(
 
 // What is seen of peers' pulses, and beside it how their hosts take the overlay's connections: of
 // each path in each look, once a second or when something is amiss, but at most once in
-// FABRIC_SIGHT_NS if it is as before; of those that are visited in turn at the end of each visit.
-// At most one; NULL: nobody any more. It must not call back into the fabric.
-#define FABRIC_SIGHT_NS (RAS_NS_PER_SEC / 2)
+// FABRIC_OBSERVATION_NS if it is as before; of those that are visited in turn at the end of each
+// visit. At most one; NULL: nobody any more. It must not call back into the fabric.
+#define FABRIC_OBSERVATION_NS (RAS_NS_PER_SEC / 2)
 
-typedef void fabric_sight_fn(void *ctx, const struct sight *sight);
+typedef void fabric_observation_fn(void *ctx, const struct observation *observation);
 // Of a peer: so many of its workers hang, as its page says while its control goes on; 0: not any
 // more. With each look that finds some, and the one after them.
 typedef void fabric_hung_fn(void *ctx, uint64_t peer, uint32_t hung, uint32_t workers);
-void fabric_sights(struct fabric *fabric, fabric_sight_fn *fn, fabric_hung_fn *hung, void *ctx);
+void fabric_observations(
+	struct fabric *fabric, fabric_observation_fn *fn, fabric_hung_fn *hung, void *ctx
+);
 
 // What one flow label of a path brought, since the path is watched.
 struct fabric_flow {
@@ -284,7 +286,7 @@ struct fabric_probe_counters {
 	uint64_t sights;	  // told
 	uint64_t doubts;	  // of standing pulses, given to the overlay
 	uint64_t pauses;	  // of our own, noticed here
-	uint64_t pasts_taken;	  // of what earlier runs or trails had learnt of paths
+	uint64_t pasts_taken;	  // of what earlier runs or probed paths had learnt of paths
 	uint64_t pasts_outdated;  // of that: not taken, too old or of another device
 	uint64_t path_files_unreadable; // files of it
 	uint64_t neighbours;		// now, as the following

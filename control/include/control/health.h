@@ -3,8 +3,8 @@
 // client protocol, HTTP, feeds) reads it here, from memory, and asks nobody.
 //
 // Wires the pure engine (<verdict/engine.h>) to the overlay (peers, events, notices), the fabric
-// (sights of paths), keepers (drivers that hang) and local checks (statements). All on the loop's
-// thread; other threads see a copy in the snapshot (<control/snapshot.h>).
+// (observations of paths), keepers (drivers that hang) and local checks (statements). All on the
+// loop's thread; other threads see a copy in the snapshot (<control/snapshot.h>).
 #pragma once
 
 #include <control/loop.h>
@@ -14,7 +14,7 @@
 
 struct health;
 
-#define HEALTH_NOTICE (RAS_NOTICE_OWN_MIN + 0) // kind of the notices that carry sights
+#define HEALTH_NOTICE (RAS_NOTICE_OWN_MIN + 0) // kind of the notices that carry observations
 #define HEALTH_GRANTS (RAS_NOTICE_OWN_MIN + 1) // and of those that carry grants
 
 struct health_config {
@@ -36,7 +36,7 @@ int health_create(
 struct health *health_destroy(struct health *health);
 
 // Evidence of this node.
-void health_sight(struct health *health, const struct sight *sight);
+void health_observation(struct health *health, const struct observation *observation);
 void health_say(struct health *health, const struct statement *statement);
 // Of a peer, as its page was read: so many of its polling threads hang; 0: no more. Kept here
 // alone: whoever reads it sees the same.

@@ -13,7 +13,7 @@
 #include <ras/payload.h>
 #include <ras/ras.h>
 #include <ras/relay.h>
-#include <verdict/sight.h>
+#include <verdict/observation.h>
 
 #include <stddef.h>
 #include <stdint.h>
@@ -270,14 +270,16 @@ int overlay_notice(struct overlay *overlay, uint32_t kind, const void *bytes, si
 
 // How a peer's host took what was tried from here last: whether its kernel lives, where its agent
 // says nothing. An open connection tells, too: what is sent on it is acknowledged by the kernel.
-struct overlay_knock {
+struct overlay_tcp_reach {
 	enum verdict_reach reach;
 	uint64_t at_ns;	   // when it was heard, or tried
 	uint64_t since_ns; // it was so already then; at_ns, where that is not known
 	uint64_t quiet_ns; // of its link, see <ras/ras.h>; RAS_NEVER: there is none
 };
 // REACH_UNKNOWN, at 0: nothing was tried lately.
-void overlay_knock(const struct overlay *overlay, uint64_t peer, struct overlay_knock *ret_knock);
+void overlay_tcp_reach(
+	const struct overlay *overlay, uint64_t peer, struct overlay_tcp_reach *ret_knock
+);
 
 // As transport_kernel_sent(): what was sent to that host, what of it again, and on how many
 // connections. -ENOENT.

@@ -96,7 +96,7 @@ struct pairing_pulse {
 };
 
 // Memory that peers may write to, and that nobody reads.
-struct pairing_landing {
+struct pairing_write_sink {
 	uint64_t address;
 	uint32_t key;
 	uint32_t length; // 0: there is none
@@ -122,8 +122,8 @@ struct pairing_end {
 	uint32_t flow_label; // 20 bits
 	uint8_t traffic_class;
 	struct pairing_pulse pulse;
-	struct pairing_landing landing; // since version 2
-	struct pairing_gpu gpu;		// since version 4
+	struct pairing_write_sink write_sink; // since version 2
+	struct pairing_gpu gpu;		      // since version 4
 };
 
 struct pairing_ops {
@@ -214,7 +214,7 @@ struct pairing_device {
 	bool shares_overlay;
 	uint8_t traffic_class;
 	struct pairing_pulse pulse;
-	struct pairing_landing landing;
+	struct pairing_write_sink write_sink;
 	struct pairing_gpu gpu;
 };
 

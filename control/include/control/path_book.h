@@ -11,8 +11,8 @@
 #pragma once
 
 #include <dataplane/device.h>
+#include <verdict/observation.h>
 #include <verdict/path_memory.h>
-#include <verdict/sight.h>
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ struct path_past {
 	uint64_t peer; // our own id: a device with itself
 	char device[DEVICE_NAME_MAX + 1], peer_device[DEVICE_NAME_MAX + 1];
 	// Where it was learnt: where one of these is another, so is the usual time.
-	enum sight_responder responder;
+	enum observation_responder responder;
 	uint32_t mtu, speed_mbps;
 	// What was learnt.
 	uint64_t baseline_ns, baseline_mad_ns;

@@ -157,10 +157,10 @@ void ras_emit_of(
 
 // Merges news and does all that follows from them: links, legs, events, forwarding. `from` is
 // the link they came by, NULL if they are our own. False: the record is missing.
-bool ras_apply(struct ras *ras, const struct peer_news *news, struct link *from);
+bool membership_apply(struct ras *ras, const struct peer_news *news, struct link *from);
 
 // The same of what others tell: a death may weigh too little here, or be contested.
-bool ras_apply_told(struct ras *ras, const struct peer_news *news, struct link *from);
+bool membership_apply_told(struct ras *ras, const struct peer_news *news, struct link *from);
 
 // An earlier run of ours, that we know nothing of, had this start or one below it: takes the next
 // one and tells. False if there is nothing to do, for ours is higher already, or if the last such

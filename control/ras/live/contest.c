@@ -80,7 +80,7 @@ static bool suspicion_begin(struct ras *ras, uint32_t slot, const struct peer_ne
 			return true;
 		alive.state = RAS_ALIVE;
 		alive.observer_count = 0;
-		ras_apply(ras, &alive, NULL);
+		membership_apply(ras, &alive, NULL);
 		entry = ras_entry(ras, slot);
 	}
 	// It may have refuted a death that we never heard of.
@@ -134,6 +134,6 @@ void contests_tick(struct ras *ras) {
 			continue;
 		}
 		contest_remove(ras, &ras->contests.list[n]);
-		ras_apply(ras, &contest.news, NULL);
+		membership_apply(ras, &contest.news, NULL);
 	}
 }

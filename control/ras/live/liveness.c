@@ -246,7 +246,7 @@ static void word_forget(struct suspicion *suspicion, uint32_t slot) {
 			continue;
 		suspicion->asked_count--;
 		suspicion->asked[n] = suspicion->asked[suspicion->asked_count];
-		suspicion->sights[n] = suspicion->sights[suspicion->asked_count];
+		suspicion->observations[n] = suspicion->observations[suspicion->asked_count];
 		return; // nobody is asked twice
 	}
 }
@@ -281,14 +281,14 @@ static bool is_sole(const struct ras *ras, uint32_t slot) {
 	return observers_needed(ras, slot) < ras->profile->observers;
 }
 
-static enum sight own_sight(const struct ras *ras, const struct suspicion *suspicion) {
+static enum observation own_observation(const struct ras *ras, const struct suspicion *suspicion) {
 	const struct link *link = link_find(ras, suspicion->slot);
 
 	if (link == NULL)
-		return SIGHT_NONE;
+		return OBSERVATION_NONE;
 	if (link->gone)
-		return SIGHT_GONE;
-	return link->checked_ns != RAS_NEVER ? SIGHT_SILENT : SIGHT_NONE;
+		return OBSERVATION_GONE;
+	return link->checked_ns != RAS_NEVER ? OBSERVATION_SILENT : OBSERVATION_NONE;
 }
 
 static void death_declare(
@@ -311,12 +311,12 @@ static void death_declare(
 	}
 	ras->counters.deaths_declared++;
 	ras_entry(ras, suspicion->slot)->flags |= PEER_DECLARED;
-	ras_apply(ras, &news, NULL);
+	membership_apply(ras, &news, NULL);
 }
 
 static bool
 gone_is_seen(const struct ras *ras, const struct suspicion *suspicion, uint32_t *ret_other) {
-	return own_sight(ras, suspicion) == SIGHT_GONE &&
+	return own_observation(ras, suspicion) == OBSERVATION_GONE &&
 	       witnesses_count(ras, suspicion, RAS_CAUSE_GONE, ret_other) >=
 		       observers_needed(ras, suspicion->slot);
 }
@@ -347,7 +347,7 @@ static bool is_taken_as_told(struct ras *ras, const struct suspicion *suspicion)
 	if (told.id == 0 || (told.observer_count < 2 && told.of > 2) || !brake_waits(ras) ||
 	    told.incarnation < ras_entry(ras, slot)->incarnation)
 		return false;
-	ras_apply(ras, &told, NULL); // with the membership the suspicion goes
+	membership_apply(ras, &told, NULL); // with the membership the suspicion goes
 	if (peer_is_member(ras_entry(ras, slot)))
 		return false;
 	ras_entry(ras, slot)->flags |= PEER_DECLARED;
@@ -464,7 +464,8 @@ static void decide_silent(struct ras *ras, struct suspicion *suspicion) {
 	uint64_t since_ns = ras->observed_ns - ras->profile->confirm_ns - COUNT_SPARE_NS;
 
 	// What is counted as a look begins serves at its end.
-	if (ras->observed_ns < dead_at(ras, suspicion) || own_sight(ras, suspicion) == SIGHT_NONE ||
+	if (ras->observed_ns < dead_at(ras, suspicion) ||
+	    own_observation(ras, suspicion) == OBSERVATION_NONE ||
 	    !is_free(ras, suspicion, RAS_CAUSE_SILENT, since_ns))
 		return;
 	if (seen >= observers_needed(ras, suspicion->slot))
@@ -503,8 +504,9 @@ static void round_open(struct ras *ras, struct suspicion *suspicion) {
 // When the next round begins: the last one so that it ends as the time that kills is up.
 static uint64_t next_round(struct ras *ras, const struct suspicion *suspicion) {
 	uint64_t last = dead_at(ras, suspicion) - ras->profile->confirm_ns;
-	enum ras_cause cause =
-		own_sight(ras, suspicion) == SIGHT_GONE ? RAS_CAUSE_GONE : RAS_CAUSE_SILENT;
+	enum ras_cause cause = own_observation(ras, suspicion) == OBSERVATION_GONE
+				       ? RAS_CAUSE_GONE
+				       : RAS_CAUSE_SILENT;
 	uint64_t barred = turns_barred_until(ras, suspicion->slot, cause, ras->self_id);
 
 	if (barred > ras->observed_ns && !suspicion->open &&
@@ -607,12 +609,12 @@ static void silence_began(struct ras *ras, struct suspicion *suspicion, uint32_t
 		suspicion->silent_ns = ras->observed_ns - ago_ns;
 }
 
-void liveness_sight(
+void liveness_observation(
 	struct ras *ras,
 	uint32_t slot,
 	uint32_t round,
 	uint32_t from,
-	enum sight sight,
+	enum observation observation,
 	uint32_t heard_ms
 ) {
 	struct suspicion *suspicion = suspicion_find(ras, slot);
@@ -620,19 +622,19 @@ void liveness_sight(
 	bool waiting = false;
 	uint32_t other;
 
-	if (sight == SIGHT_ALIVE) {
+	if (observation == OBSERVATION_ALIVE) {
 		if (suspicion != NULL)
 			liveness_proof(ras, slot, ras_entry(ras, from)->record->id);
 		return;
 	}
 	if (suspicion == NULL || suspicion->round != round || !suspicion->open)
 		return;
-	if (sight == SIGHT_SILENT)
+	if (observation == OBSERVATION_SILENT)
 		silence_began(ras, suspicion, heard_ms);
 	for (uint32_t n = 0; n < suspicion->asked_count; n++) {
 		if (suspicion->asked[n] == from)
-			suspicion->sights[n] = sight;
-		waiting = waiting || suspicion->sights[n] == SIGHT_NONE;
+			suspicion->observations[n] = observation;
+		waiting = waiting || suspicion->observations[n] == OBSERVATION_NONE;
 	}
 	if (suspicion->cause != RAS_CAUSE_GONE)
 		return;

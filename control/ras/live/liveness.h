@@ -25,13 +25,13 @@ struct wire_reader;
 #define CENSUS_OLD_NS (40 * RAS_NS_PER_SEC)
 
 // What an observer saw when it looked.
-enum sight {
-	SIGHT_NONE, // no answer yet
-	SIGHT_ALIVE,
-	SIGHT_SILENT,
-	SIGHT_GONE,
-	SIGHT_UNABLE, // it could not look
-	SIGHT_COUNT,
+enum observation {
+	OBSERVATION_NONE, // no answer yet
+	OBSERVATION_ALIVE,
+	OBSERVATION_SILENT,
+	OBSERVATION_GONE,
+	OBSERVATION_UNABLE, // it could not look
+	OBSERVATION_COUNT,
 };
 
 struct suspicion {
@@ -47,7 +47,7 @@ struct suspicion {
 	bool recounted;	    // once more, since somebody had joined
 	uint32_t asked_count;
 	uint32_t asked[LIVENESS_ASKED_MAX];
-	enum sight sights[LIVENESS_ASKED_MAX];
+	enum observation observations[LIVENESS_ASKED_MAX];
 	uint32_t rounds;       // so far: others are asked in the next one
 	struct peer_news told; // the death that one alone declared, if that was heard; id 0 if not
 };

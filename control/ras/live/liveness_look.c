@@ -7,8 +7,8 @@
 #include <errno.h>
 
 // Of RELAY_PORT_CONFIRM: u8 kind, u64 subject, u64 its incarnation, u64 its run, u32 round, then
-// for ANSWER: u8 sight, u32 ms since the subject spoke to the one who answers (an agent of before
-// does not say).
+// for ANSWER: u8 observation, u32 ms since the subject spoke to the one who answers (an agent of
+// before does not say).
 enum look_message {
 	LOOK_ASK = 1, // look at the subject
 	LOOK_ANSWER,  // this is what I saw
@@ -52,13 +52,14 @@ void look_tell(struct ras *ras, uint32_t slot) {
 // What a newcomer hears of its claim. A silence of one look is less than what kills: a holder that
 // is only slow keeps its name, and the newcomer asks others until the holder has answered one of
 // them, or is held for dead or unreachable.
-static enum ras_cause claim_refusal(const struct ras *ras, uint32_t slot, enum sight sight) {
-	switch (sight) {
-	case SIGHT_ALIVE:
+static enum ras_cause
+claim_refusal(const struct ras *ras, uint32_t slot, enum observation observation) {
+	switch (observation) {
+	case OBSERVATION_ALIVE:
 		return RAS_CAUSE_CONFLICT;
-	case SIGHT_GONE:
+	case OBSERVATION_GONE:
 		return RAS_CAUSE_NONE;
-	case SIGHT_SILENT:
+	case OBSERVATION_SILENT:
 		if (ras_entry(ras, slot)->state == RAS_UNREACHABLE)
 			return RAS_CAUSE_NONE;
 		return RAS_CAUSE_BUSY;
@@ -69,10 +70,13 @@ static enum ras_cause claim_refusal(const struct ras *ras, uint32_t slot, enum s
 
 // Whoever had no connection has lost none: a firewall may refuse newcomers and let those be who are
 // connected, whose peer only stands still. So he saw a silence, and no end.
-static enum sight sight_told(const struct ras *ras, uint32_t slot, enum sight sight) {
+static enum observation
+observation_told(const struct ras *ras, uint32_t slot, enum observation observation) {
 	const struct link *link = link_find(ras, slot);
 
-	return sight == SIGHT_GONE && link != NULL && link->connects == 0 ? SIGHT_SILENT : sight;
+	return observation == OBSERVATION_GONE && link != NULL && link->connects == 0
+		       ? OBSERVATION_SILENT
+		       : observation;
 }
 
 // Since it spoke to us, on a link of ours; LOOK_NEVER_MS: it never did.
@@ -86,7 +90,7 @@ static uint32_t heard_ago_ms(const struct ras *ras, uint32_t slot) {
 	return ago_ms < LOOK_NEVER_MS ? (uint32_t)ago_ms : LOOK_NEVER_MS;
 }
 
-static void look_answer(struct ras *ras, const struct look *look, enum sight sight) {
+static void look_answer(struct ras *ras, const struct look *look, enum observation observation) {
 	uint8_t bytes[LOOK_BYTES_MAX];
 	struct wire_writer writer;
 
@@ -94,18 +98,20 @@ static void look_answer(struct ras *ras, const struct look *look, enum sight sig
 		struct conn *conn = conn_find(ras, look->claim);
 
 		if (conn != NULL)
-			join_claimed(ras, conn, look->slot, claim_refusal(ras, look->slot, sight));
+			join_claimed(
+				ras, conn, look->slot, claim_refusal(ras, look->slot, observation)
+			);
 		return;
 	}
 	wire_writer_init(&writer, bytes, sizeof(bytes));
 	message_begin(ras, &writer, LOOK_ANSWER, look->slot, look->round);
-	wire_put_u8(&writer, (uint8_t)sight_told(ras, look->slot, sight));
+	wire_put_u8(&writer, (uint8_t)observation_told(ras, look->slot, observation));
 	wire_put_u32(&writer, heard_ago_ms(ras, look->slot));
 	message_send(ras, look->asker, &writer);
 }
 
 // Ends the looks at a peer with what was seen.
-static void looks_answer(struct ras *ras, uint32_t slot, enum sight sight) {
+static void looks_answer(struct ras *ras, uint32_t slot, enum observation observation) {
 	struct liveness *liveness = &ras->liveness;
 
 	for (uint32_t n = 0; n < liveness->look_count;) {
@@ -116,17 +122,17 @@ static void looks_answer(struct ras *ras, uint32_t slot, enum sight sight) {
 			continue;
 		}
 		liveness->looks[n] = liveness->looks[--liveness->look_count];
-		look_answer(ras, &look, sight);
+		look_answer(ras, &look, observation);
 	}
 }
 
 void look_alive(struct ras *ras, uint32_t slot) {
 	if (ras->liveness.look_count > 0)
-		looks_answer(ras, slot, SIGHT_ALIVE);
+		looks_answer(ras, slot, OBSERVATION_ALIVE);
 }
 
 void look_gone(struct ras *ras, uint32_t slot) {
-	looks_answer(ras, slot, SIGHT_GONE);
+	looks_answer(ras, slot, OBSERVATION_GONE);
 }
 
 void look_forget(struct ras *ras, uint32_t slot) {
@@ -175,9 +181,9 @@ static void look_begin(struct ras *ras, struct look look) {
 
 	look.deadline_ns = ras->observed_ns + look_ns(ras->profile, look.asker);
 	if (link != NULL && gone_is_fresh(ras, link)) {
-		look_answer(ras, &look, SIGHT_GONE);
+		look_answer(ras, &look, OBSERVATION_GONE);
 	} else if (link == NULL || !look_add(ras, &look)) {
-		look_answer(ras, &look, SIGHT_UNABLE);
+		look_answer(ras, &look, OBSERVATION_UNABLE);
 	} else {
 		link->watched = true; // only what it says from now on is a proof
 		link_check(ras, link);
@@ -205,9 +211,9 @@ void looks_tick(struct ras *ras) {
 		// Where nothing was under way nothing was seen.
 		if (link == NULL ||
 		    (link->current == NULL && link->pending == NULL && link->retries == 0))
-			look_answer(ras, &look, SIGHT_UNABLE);
+			look_answer(ras, &look, OBSERVATION_UNABLE);
 		else
-			look_answer(ras, &look, SIGHT_SILENT);
+			look_answer(ras, &look, OBSERVATION_SILENT);
 	}
 }
 
@@ -261,7 +267,7 @@ observer_choose(struct ras *ras, struct suspicion *suspicion, uint32_t place, bo
 		uint32_t slot = peers_ring_at(peers, at);
 
 		if (may_be_asked(ras, suspicion, slot, any_host)) {
-			suspicion->sights[suspicion->asked_count] = SIGHT_NONE;
+			suspicion->observations[suspicion->asked_count] = OBSERVATION_NONE;
 			suspicion->asked[suspicion->asked_count++] = slot;
 		}
 	}
@@ -293,7 +299,7 @@ static void answer_of_dead(struct ras *ras, const struct look *look) {
 	for (uint32_t n = 0; n < entry->weight; n++)
 		seen = seen || entry->observers[n] == ras->self_id;
 	if (entry->state == RAS_DEAD && seen)
-		look_answer(ras, look, gone ? SIGHT_GONE : SIGHT_SILENT);
+		look_answer(ras, look, gone ? OBSERVATION_GONE : OBSERVATION_SILENT);
 }
 
 // Of two that count alike: an agent that lost its state is asked about by those who know the run
@@ -308,11 +314,11 @@ look_asked(struct ras *ras, uint32_t asker, uint32_t slot, uint32_t round, bool 
 	struct look look = {.slot = slot, .asker = asker, .round = round};
 
 	if (other_run) {
-		look_answer(ras, &look, SIGHT_UNABLE);
+		look_answer(ras, &look, OBSERVATION_UNABLE);
 		return;
 	}
 	if (slot == ras->self_slot) {
-		look_answer(ras, &look, SIGHT_ALIVE);
+		look_answer(ras, &look, OBSERVATION_ALIVE);
 		return;
 	}
 	if (peer_is_member(ras_entry(ras, slot)))
@@ -327,14 +333,14 @@ void liveness_message(struct ras *ras, uint64_t source, struct wire_reader *read
 	uint64_t incarnation = wire_get_u64(reader);
 	uint64_t run = wire_get_u64(reader);
 	uint32_t round = wire_get_u32(reader);
-	uint8_t sight = kind == LOOK_ANSWER ? wire_get_u8(reader) : SIGHT_NONE;
+	uint8_t observation = kind == LOOK_ANSWER ? wire_get_u8(reader) : OBSERVATION_NONE;
 	uint32_t heard_ms = kind == LOOK_ANSWER && wire_reader_left(reader) >= sizeof(heard_ms)
 				    ? wire_get_u32(reader)
 				    : LOOK_NEVER_MS;
 	uint32_t from = peers_find(&ras->peers, source);
 	uint32_t slot = peers_find(&ras->peers, subject);
 
-	if (sight >= SIGHT_COUNT)
+	if (observation >= OBSERVATION_COUNT)
 		wire_reader_fail(reader, -EBADMSG);
 	if (!wire_reader_ok(reader) || from == RAS_NO_SLOT || slot == RAS_NO_SLOT)
 		return;
@@ -350,7 +356,7 @@ void liveness_message(struct ras *ras, uint64_t source, struct wire_reader *read
 		if (ras_incarnation_start(incarnation) ==
 			    ras_incarnation_start(ras_entry(ras, slot)->incarnation) &&
 		    run == ras_entry(ras, slot)->record->run)
-			liveness_sight(ras, slot, round, from, sight, heard_ms);
+			liveness_observation(ras, slot, round, from, observation, heard_ms);
 		break;
 	case LOOK_TELL:
 		if (slot == ras->self_slot) {

@@ -20,11 +20,11 @@ void look_forget(struct ras *ras, uint32_t slot);
 void looks_tick(struct ras *ras);
 
 // An answer to look_ask(); in liveness.c.
-void liveness_sight(
+void liveness_observation(
 	struct ras *ras,
 	uint32_t slot,
 	uint32_t round,
 	uint32_t from,
-	enum sight sight,
+	enum observation observation,
 	uint32_t heard_ms
 );

@@ -54,7 +54,8 @@ static bool another_host_is_able(const struct ras *ras, uint32_t subject, uint64
 
 static bool another_host_answered(const struct ras *ras, const struct suspicion *suspicion) {
 	for (uint32_t n = 0; n < suspicion->asked_count; n++) {
-		if (suspicion->sights[n] != SIGHT_NONE && !is_of_our_host(ras, suspicion->asked[n]))
+		if (suspicion->observations[n] != OBSERVATION_NONE &&
+		    !is_of_our_host(ras, suspicion->asked[n]))
 			return true;
 	}
 	return false;
@@ -71,8 +72,9 @@ uint32_t witnesses_count(
 
 	for (uint32_t n = 0; n < suspicion->asked_count; n++) {
 		uint32_t other = suspicion->asked[n];
-		bool saw = suspicion->sights[n] == SIGHT_GONE ||
-			   (suspicion->sights[n] == SIGHT_SILENT && cause == RAS_CAUSE_SILENT);
+		bool saw = suspicion->observations[n] == OBSERVATION_GONE ||
+			   (suspicion->observations[n] == OBSERVATION_SILENT &&
+			    cause == RAS_CAUSE_SILENT);
 
 		if (!saw || witness_is_barred(ras, suspicion->slot, cause, other))
 			continue;

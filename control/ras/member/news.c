@@ -218,7 +218,7 @@ item_take(struct ras *ras, struct link *link, struct message_news *item, struct 
 			return err;
 	}
 	item->news.record = record;
-	if (!ras_apply_told(ras, &item->news, link) && pulls->count < PULLS_MAX)
+	if (!membership_apply_told(ras, &item->news, link) && pulls->count < PULLS_MAX)
 		pulls->ids[pulls->count++] = item->news.id;
 	ras_record_put(ras->interner, record);
 	return 0;

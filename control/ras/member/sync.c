@@ -184,14 +184,14 @@ static bool brief_apply(struct ras *ras, struct link *link, const struct message
 	uint32_t slot = peers_find(&ras->peers, brief->id);
 
 	if (brief->id == ras->self_id)
-		return ras_apply(ras, &news, link);
+		return membership_apply(ras, &news, link);
 	if (slot == RAS_NO_SLOT)
 		return brief->state != RAS_ALIVE; // of a stranger's death nothing need be known
 	if (brief->state == RAS_DEAD)
 		return false; // who saw it is not in a brief, and decides what it is worth
 	if (ras_entry(ras, slot)->record->digest != brief->record_digest)
 		return false;
-	return ras_apply(ras, &news, link);
+	return membership_apply(ras, &news, link);
 }
 
 // What is newer there. Applying may send frames of its own, so replies wait for their turn.

@@ -88,8 +88,8 @@ int ras_health_put(struct wire_writer *writer, const struct ras_health_row *row)
 // 0, -EBADMSG, -EMSGSIZE or -EILSEQ, or -ENODATA at the end.
 int ras_health_get(struct wire_reader *reader, struct ras_health_row *ret_row);
 
-// PATHS: one row per path a node probes. How it sees the path is a number of <verdict/sight.h>, as
-// the core does not judge.
+// PATHS: one row per path a node probes. How it sees the path is a number of
+// <verdict/observation.h>, as the core does not judge.
 #define RAS_PATH_DEVICE_MAX 31
 
 struct ras_path_row {
@@ -102,7 +102,7 @@ struct ras_path_row {
 	uint64_t baseline_ns;	// 0: not known
 	uint64_t for_s;		// how long it has been seen so
 	uint32_t lost_permille; // lately, of the sizes that are lost
-	uint8_t seen;		// enum sight_kind
+	uint8_t seen;		// enum observation_kind
 	bool steady;		// probed steadily, else in turn
 };
 

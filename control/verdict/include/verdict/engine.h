@@ -19,14 +19,14 @@
 #pragma once
 
 #include <ras/memory.h>
-#include <verdict/sight.h>
+#include <verdict/observation.h>
 #include <verdict/verdict.h>
 
 struct verdict_engine;
 
 // Kept of one subject: of each path the newest. Five observers of a node with eight ports have 40.
 // Beyond it those give way who told most, the oldest first.
-#define VERDICT_SUBJECT_SIGHTS_MAX 64
+#define VERDICT_SUBJECT_OBSERVATIONS_MAX 64
 #define VERDICT_STATEMENTS_MAX 16 // kept of one subject
 #define VERDICT_HISTORY_MAX 8	  // changes kept of one subject
 
@@ -92,7 +92,9 @@ void verdict_forget(struct verdict_engine *engine, uint64_t now_ns, uint64_t id)
 
 // Own or another's. -ENOENT: the subject is no peer; -ESTALE: of a past incarnation, or older than
 // what is held; -ENOSPC: as many observers as are kept, all fresher; -ENOMEM.
-int verdict_sight(struct verdict_engine *engine, uint64_t now_ns, const struct sight *sight);
+int verdict_observation(
+	struct verdict_engine *engine, uint64_t now_ns, const struct observation *observation
+);
 int verdict_statement(
 	struct verdict_engine *engine, uint64_t now_ns, const struct statement *statement
 );
@@ -120,7 +122,8 @@ struct verdict_counts {
 	uint32_t of[VERDICT_COUNT];
 	uint32_t maint;
 	uint64_t changes;
-	uint64_t sights, sights_stale, sights_unknown, sights_dropped, statements;
+	uint64_t observations, observations_stale, observations_unknown, observations_dropped,
+		statements;
 	uint64_t walked; // others that were looked at to judge who told of them
 	bool brake;	 // too many at once: drains are held
 };
@@ -130,11 +133,11 @@ void verdict_counts(const struct verdict_engine *engine, struct verdict_counts *
 bool verdict_brakes(const struct verdict_engine *engine);
 
 // The evidence of one subject, newest first of each observer; for `why`.
-bool verdict_sight_next(
+bool verdict_observation_next(
 	const struct verdict_engine *engine,
 	uint64_t subject,
 	uint32_t *cursor,
-	struct sight *ret_sight,
+	struct observation *ret_observation,
 	uint64_t *ret_seen_ns
 );
 bool verdict_statement_next(
@@ -167,7 +170,7 @@ enum path_blame {
 };
 
 struct verdict_path_view {
-	struct sight sight;
+	struct observation observation;
 	uint64_t seen_ns;
 	enum path_blame blame;
 	uint64_t node;	  // blamed, 0 if none
@@ -179,56 +182,60 @@ bool verdict_path_next(
 
 // When what was seen is told to others. Pure, too: the agent sends what it is handed.
 //
-// Own sights that turn bad, change or clear are told after a short random wait, and again each
-// SIGHT_REPEAT_NS while they are bad; a sight of ours that is good is told when so many others say
-// that the same subject is bad that it would be blamed. What SIGHT_ENOUGH others said already is
-// not said again, nor what we do not read by those who hold us to blame for it; nobody tells more
-// than SIGHT_BUDGET a second, and all together less, the more is heard.
-#define SIGHT_REPEAT_NS (10 * RAS_NS_PER_SEC)
-#define SIGHT_ENOUGH 4
-#define SIGHT_BUDGET 8
+// Own observations that turn bad, change or clear are told after a short random wait, and again
+// each OBSERVATION_REPEAT_NS while they are bad; a observation of ours that is good is told when so
+// many others say that the same subject is bad that it would be blamed. What OBSERVATION_ENOUGH
+// others said already is not said again, nor what we do not read by those who hold us to blame for
+// it; nobody tells more than OBSERVATION_BUDGET a second, and all together less, the more is heard.
+#define OBSERVATION_REPEAT_NS (10 * RAS_NS_PER_SEC)
+#define OBSERVATION_ENOUGH 4
+#define OBSERVATION_BUDGET 8
 
-struct sight_exchange;
+struct observation_exchange;
 
-struct sight_exchange_ops {
+struct observation_exchange_ops {
 	// To be flooded (ras_notice); at most RAS_NOTICE_BYTES_MAX.
 	void (*tell)(void *ctx, const void *bytes, size_t size);
 	void (*wake)(void *ctx, uint64_t at_ns);
 };
 
-int sight_exchange_create(
+int observation_exchange_create(
 	struct verdict_engine *engine,
 	uint64_t self,
 	uint64_t random_seed,
 	const struct ras_memory *memory,
-	const struct sight_exchange_ops *ops,
+	const struct observation_exchange_ops *ops,
 	void *ops_ctx,
-	struct sight_exchange **ret_exchange
+	struct observation_exchange **ret_exchange
 );
-struct sight_exchange *sight_exchange_destroy(struct sight_exchange *exchange);
+struct observation_exchange *observation_exchange_destroy(struct observation_exchange *exchange);
 // What this agent sees now of a path: handed to the engine, and told when it has to be. To be
 // called after each look, also if nothing changed: who is asked answers with its last look.
-int sight_exchange_own(struct sight_exchange *exchange, uint64_t now_ns, const struct sight *sight);
+int observation_exchange_own(
+	struct observation_exchange *exchange,
+	uint64_t now_ns,
+	const struct observation *observation
+);
 // The subject was forgotten: nothing that was seen of it is told again. When it comes back, it is
 // to be seen anew.
-void sight_exchange_forget(struct sight_exchange *exchange, uint64_t subject);
-int sight_exchange_say(
-	struct sight_exchange *exchange, uint64_t now_ns, const struct statement *statement
+void observation_exchange_forget(struct observation_exchange *exchange, uint64_t subject);
+int observation_exchange_say(
+	struct observation_exchange *exchange, uint64_t now_ns, const struct statement *statement
 );
-// A notice that came. A sight in another's name than `origin`'s is counted and dropped.
+// A notice that came. A observation in another's name than `origin`'s is counted and dropped.
 // -EBADMSG: it is malformed; what was before the bad part has been taken.
-int sight_exchange_heard(
-	struct sight_exchange *exchange,
+int observation_exchange_heard(
+	struct observation_exchange *exchange,
 	uint64_t now_ns,
 	uint64_t origin,
 	const void *bytes,
 	size_t size
 );
-void sight_exchange_tick(struct sight_exchange *exchange, uint64_t now_ns);
+void observation_exchange_tick(struct observation_exchange *exchange, uint64_t now_ns);
 
-struct sight_exchange_counters {
+struct observation_exchange_counters {
 	uint64_t told, told_bytes, repeated, answered, suppressed, held_by_budget;
 	uint64_t heard, heard_bad, heard_forged;
 };
-const struct sight_exchange_counters *sight_exchange_counters(const struct sight_exchange *exchange
-);
+const struct observation_exchange_counters *
+observation_exchange_counters(const struct observation_exchange *exchange);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What is remembered of one path, and what it is judged by: its own past, and its like.
 //
-// Pure. Fed with the outcome of single probes; tells a sight. A path to a neighbour keeps a
+// Pure. Fed with the outcome of single probes; tells a observation. A path to a neighbour keeps a
 // mergeable histogram; one that is only looked at in turn keeps at most 256 bytes.
 //
 // Latency is judged by windows of the small size: each is over when it has lasted long enough and
@@ -37,7 +37,7 @@
 #include <lib/histogram.h>
 #include <ras/memory.h>
 #include <ras/payload.h>
-#include <verdict/sight.h>
+#include <verdict/observation.h>
 
 // From so much of what is usual on: one and a half times is noise, twice is not, and neither is at
 // the border.
@@ -77,8 +77,8 @@ struct path_probe {
 	uint64_t incarnation, beats;
 };
 
-struct path_memory; // of a neighbour
-struct path_brief;  // of one that is looked at in turn; at most 256 bytes
+struct path_memory;   // of a neighbour
+struct compact_stats; // of one that is looked at in turn; at most 256 bytes
 
 // -ENOMEM.
 int path_memory_create(
@@ -128,8 +128,9 @@ void path_memory_beside(
 uint32_t path_memory_late(const struct path_memory *memory, uint64_t now_ns);
 
 // like_ns: what the path would show if it were as its like are at present, see path_like_ns(); 0:
-// there are none. SIGHT_NO_PAIR: nothing is known (yet, or any more).
-enum sight_kind path_memory_judge(struct path_memory *memory, uint64_t now_ns, uint64_t like_ns);
+// there are none. OBSERVATION_NO_PAIR: nothing is known (yet, or any more).
+enum observation_kind
+path_memory_judge(struct path_memory *memory, uint64_t now_ns, uint64_t like_ns);
 
 // Of a lossy path, what of the sizes that it lost was not tried for longest, and not for a second:
 // sizes that are rare would else tell for minutes of a loss that is over. False: none.
@@ -160,7 +161,7 @@ struct path_summary {
 	uint64_t last_answer_ns;	       // RAS_NEVER: none
 	uint64_t last_probe_ns;		       // RAS_NEVER: none
 	uint64_t advanced_ns;		       // the counter last did; RAS_NEVER: was not seen to
-	enum sight_kind kind;		       // of the last judgement
+	enum observation_kind kind;	       // of the last judgement
 	uint64_t since_ns;
 	// Silent: when the first of the reads that are not answered was begun. Standing: when the
 	// counter was first read as it is. Else as above.
@@ -201,9 +202,9 @@ const struct histogram *path_memory_histogram(const struct path_memory *memory);
 #define PATH_LIKE_MAX 256 // others beyond are not looked at
 uint64_t path_like_ns(const struct path_summary *paths, uint32_t count, uint32_t self);
 
-size_t path_brief_bytes(void);
-void path_brief_init(struct path_brief *brief);
-void path_brief_add(struct path_brief *brief, const struct path_probe *probe);
+size_t compact_stats_bytes(void);
+void compact_stats_init(struct compact_stats *brief);
+void compact_stats_add(struct compact_stats *brief, const struct path_probe *probe);
 // It is probed over another pair from now on: what a loss took with the pair before says no more.
-void path_brief_opened(struct path_brief *brief);
-void path_brief_summary(const struct path_brief *brief, struct path_summary *ret_summary);
+void compact_stats_opened(struct compact_stats *brief);
+void compact_stats_summary(const struct compact_stats *brief, struct path_summary *ret_summary);

@@ -19,7 +19,7 @@
 static char root[] = "/tmp/tocsin-links-XXXXXX";
 static struct link_book book;
 static struct link_finding found[LINK_FINDING_COUNT];
-static struct checks_own_settings settings;
+static struct checks_builtin_settings settings;
 
 static int begin(void **state) {
 	(void)state;

@@ -7,7 +7,7 @@
 #include <lib/wire.h>
 #include <ras/payload.h>
 #include <support/heap.h>
-#include <verdict/sight.h>
+#include <verdict/observation.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -131,7 +131,7 @@ static int connect_json(void) {
 	return fd;
 }
 
-static struct ras_path_row a_row(const char *peer, enum sight_kind seen, uint64_t median_ns) {
+static struct ras_path_row a_row(const char *peer, enum observation_kind seen, uint64_t median_ns) {
 	struct ras_path_row row = {
 		.peer = bench_peer(peer)->record->id,
 		.device = "mlx5_0",
@@ -173,7 +173,7 @@ static void add_own(const struct ras_path_row *row) {
 // Own.
 
 static void own_paths_are_listed_the_worst_first_and_the_rest_is_counted(void **state) {
-	struct ras_path_row row = a_row("n2", SIGHT_GOOD, 26000);
+	struct ras_path_row row = a_row("n2", OBSERVATION_GOOD, 26000);
 	int fd = bench_connect();
 	const char *text, *silent, *lossy;
 
@@ -182,9 +182,9 @@ static void own_paths_are_listed_the_worst_first_and_the_rest_is_counted(void **
 		snprintf(row.peer_device, sizeof(row.peer_device), "soft%u", n);
 		add_own(&row);
 	}
-	row = a_row("n3", SIGHT_LOSSY, 26000);
+	row = a_row("n3", OBSERVATION_LOSSY, 26000);
 	add_own(&row);
-	row = a_row("n3", SIGHT_SILENT, 0);
+	row = a_row("n3", OBSERVATION_SILENT, 0);
 	memset(row.peer_device, 'd', RAS_PATH_DEVICE_MAX);
 	add_own(&row);
 	bench_say(fd, "PATHS\n");
@@ -201,7 +201,7 @@ static void own_paths_are_listed_the_worst_first_and_the_rest_is_counted(void **
 }
 
 static void agent_that_probes_nothing_says_why(void **state) {
-	struct ras_path_row row = a_row("n2", SIGHT_NO_PAIR, 0);
+	struct ras_path_row row = a_row("n2", OBSERVATION_NO_PAIR, 0);
 	int fd = bench_connect(), json = connect_json();
 	json_t *object;
 
@@ -261,13 +261,13 @@ static void answer_paths(struct overlay_answer *answer) {
 static struct overlay_answer *some_paths(void) {
 	struct overlay_answer *answer = paths_answer();
 	struct ras_path_row rows[] = {
-		a_row("n1", SIGHT_GOOD, 20000),
-		a_row("n3", SIGHT_DEGRADED, 310000),
+		a_row("n1", OBSERVATION_GOOD, 20000),
+		a_row("n3", OBSERVATION_DEGRADED, 310000),
 	};
 
 	add_rows(answer, "n2", rows, 2);
-	rows[0] = a_row("n1", SIGHT_GOOD, 21000);
-	rows[1] = a_row("n1", SIGHT_SILENT, 0); // by another device
+	rows[0] = a_row("n1", OBSERVATION_GOOD, 21000);
+	rows[1] = a_row("n1", OBSERVATION_SILENT, 0); // by another device
 	memcpy(rows[1].device, "mlx5_9", 6);
 	add_rows(answer, "n3", rows, 2);
 	return answer;
@@ -330,7 +330,7 @@ static void hostile_rows_break_no_line_and_no_document(void **state) {
 		struct overlay_answer *answer = paths_answer();
 
 		for (size_t n = 0; n < COUNT_OF(names); n++) {
-			rows[n] = a_row("n2", (enum sight_kind)(250 + n), UINT64_MAX / 4);
+			rows[n] = a_row("n2", (enum observation_kind)(250 + n), UINT64_MAX / 4);
 			rows[n].peer += n; // some are not known
 			rows[n].count = rows[n].lost = rows[n].for_s = UINT64_MAX / 2;
 			snprintf(rows[n].device, sizeof(rows[n].device), "%s", names[n]);
@@ -376,7 +376,7 @@ static void matrix_has_the_worst_of_each_pair_and_all_nodes(void **state) {
 	json_array_foreach(cells, n, cell) {
 		// What a client of before takes: it refuses any other number.
 		assert_int_equal(json_array_size(cell), 8);
-		silent += json_integer_value(json_array_get(cell, 2)) == SIGHT_SILENT;
+		silent += json_integer_value(json_array_get(cell, 2)) == OBSERVATION_SILENT;
 	}
 	assert_int_equal(silent, 1);
 	cells = json_object_get(object, "rails");
@@ -400,7 +400,7 @@ static const char from_n2[] =
 	"\"baseline_ns\":26000,\"lost\":3,\"answered\":97,\"sizes\":[{\"bytes\":8,\"sent\":60}]}]}\n";
 
 static void path_is_told_from_both_ends(void **state) {
-	struct ras_path_row row = a_row("n2", SIGHT_GOOD, 26000);
+	struct ras_path_row row = a_row("n2", OBSERVATION_GOOD, 26000);
 	int fd = bench_connect(), json = connect_json();
 	const char *text;
 	json_t *object;
@@ -444,7 +444,7 @@ static void ways_that_flow_labels_choose_are_told_each_and_the_bad_one_is_named(
 		"{\"devices\":1,\"probing\":true,\"paths\":[{\"flows\":[{\"label\":-1},{\"label\":1e99},"
 		"{\"label\":\"x\",\"bad\":1},[],{\"label\":4294967296,\"lost\":99999999999,\"bad\":true},"
 		"{\"label\":77}]},{\"flows\":7},{\"flows\":[{\"label\":8}]}]}\n";
-	struct ras_path_row row = a_row("n2", SIGHT_GOOD, 26000);
+	struct ras_path_row row = a_row("n2", OBSERVATION_GOOD, 26000);
 	int fd = bench_connect();
 	const char *text;
 
@@ -492,13 +492,13 @@ static void memory_of_a_gpu_is_told_with_its_path_and_named_where_it_alone_is_ba
 		"{\"devices\":1,\"probing\":true,\"paths\":[{\"gpu\":7},{\"gpu\":[]},{\"gpu\":null},"
 		"{\"gpu\":{\"ordinal\":1e99,\"seen\":\"\\u001b[2J\",\"for_s\":-4,\"probes\":"
 		"9223372036854775807,\"median_ns\":\"x\"}}]}\n";
-	struct ras_path_row row = a_row("n2", SIGHT_GOOD, 26000);
+	struct ras_path_row row = a_row("n2", OBSERVATION_GOOD, 26000);
 	int fd = bench_connect();
 	const char *text;
 
 	(void)state;
 	add_own(&row);
-	row = a_row("n3", SIGHT_GOOD, 26000);
+	row = a_row("n3", OBSERVATION_GOOD, 26000);
 	add_own(&row);
 	fabric.views[0].gpu = bad_gpu();
 	fabric.views[1].gpu = bad_gpu();
@@ -535,7 +535,7 @@ static void memory_of_a_gpu_is_told_with_its_path_and_named_where_it_alone_is_ba
 }
 
 static void memory_of_a_gpu_is_in_the_json_of_paths_and_why(void **state) {
-	struct ras_path_row row = a_row("n2", SIGHT_GOOD, 26000);
+	struct ras_path_row row = a_row("n2", OBSERVATION_GOOD, 26000);
 	json_t *object, *gpu;
 	int fd = connect_json();
 
@@ -558,7 +558,7 @@ static void memory_of_a_gpu_is_in_the_json_of_paths_and_why(void **state) {
 }
 
 static void tables_mark_whose_port_is_congested_or_storms(void **state) {
-	struct ras_path_row row = a_row("n2", SIGHT_DEGRADED, 26000);
+	struct ras_path_row row = a_row("n2", OBSERVATION_DEGRADED, 26000);
 	int fd = bench_connect(), json = connect_json();
 	json_t *object, *rows;
 	const char *text;
@@ -567,7 +567,7 @@ static void tables_mark_whose_port_is_congested_or_storms(void **state) {
 	play_congestion();
 	client_server_use_checks(bench.server, &checks);
 	add_own(&row);
-	row = a_row("n3", SIGHT_DEGRADED, 26000);
+	row = a_row("n3", OBSERVATION_DEGRADED, 26000);
 	snprintf(row.device, sizeof(row.device), "mlx5_1");
 	add_own(&row);
 	bench_say(fd, "PATHS\n");
@@ -610,7 +610,7 @@ static void ports_congestion_is_told_beside_its_path(void **state) {
 		"\"\\u001b[2J\":{\"per_s\":5}},\"paused_sent\":17,\"paused_received\":null}]},"
 		"{\"congestion\":[{\"counts\":{\"adaptive_retransmits\":{\"per_s\":2.25}},"
 		"\"paused_sent\":0.5}]},{\"congestion\":{}},{\"congestion\":[[]]}]}\n";
-	struct ras_path_row row = a_row("n2", SIGHT_GOOD, 26000);
+	struct ras_path_row row = a_row("n2", OBSERVATION_GOOD, 26000);
 	int fd = bench_connect(), json = connect_json();
 	json_t *object, *port;
 	const char *text;
@@ -679,7 +679,7 @@ static void end_that_does_not_answer_is_said_to(void **state) {
 		{-EHOSTUNREACH, "\nn2 is reached by no way at the moment; "},
 		{-65535, "\nn2 answers what no agent answers\n"},
 	};
-	struct ras_path_row row = a_row("n2", SIGHT_SILENT, 0);
+	struct ras_path_row row = a_row("n2", OBSERVATION_SILENT, 0);
 	int fd = bench_connect();
 
 	(void)state;
@@ -709,7 +709,7 @@ static void answer_of_an_end_may_be_anything(void **state) {
 		"{\"paths\":[1,{},{\"seen\":7,\"sizes\":[1,2,3,4,5,6,7]}]}\n",
 		odd_path,
 	};
-	struct ras_path_row row = a_row("n2", SIGHT_GOOD, 26000);
+	struct ras_path_row row = a_row("n2", OBSERVATION_GOOD, 26000);
 	int fd = bench_connect();
 	const char *text;
 
@@ -731,7 +731,7 @@ static void answer_of_an_end_may_be_anything(void **state) {
 
 // Whose it is, and how many there are.
 static void answer_of_an_end_is_not_believed_beyond_its_paths(void **state) {
-	struct ras_path_row row = a_row("n2", SIGHT_GOOD, 26000);
+	struct ras_path_row row = a_row("n2", OBSERVATION_GOOD, 26000);
 	int fd = bench_connect();
 	const char *text;
 	uint32_t told = 0;

@@ -257,7 +257,7 @@ static void fabric_close(uint32_t number) {
 	if (!agent->fabric->stopping)
 		bed_stop(number);
 	bed_until(agent->stopped);
-	assert_null(agent->fabric->bonds);
+	assert_null(agent->fabric->fabric_pairs);
 	for (uint32_t n = 0; n < bed.device_count; n++)
 		assert_true(nic_is_closed(&agent->fabric->nics[n]));
 	assert_int_equal(agent->fabric->counters.paths, 0);
@@ -306,18 +306,20 @@ int bed_pair_close(void **state) {
 
 // Readers hold too many tables: it is tried again when some time has passed, and what these readers
 // do takes real time.
-static bool waits_for_publication(const struct bond *bond) {
-	return (bond->stage == BOND_LEAVING || bond->stage == BOND_OUT) &&
-	       bond->version == UINT64_MAX;
+static bool waits_for_publication(const struct fabric_pair *fabric_pair) {
+	return (fabric_pair->stage == FABRIC_PAIR_LEAVING || fabric_pair->stage == FABRIC_PAIR_OUT
+	       ) &&
+	       fabric_pair->version == UINT64_MAX;
 }
 
 static bool any_waits_for_publication(void) {
 	for (uint32_t n = 0; n < bed.agent_count; n++) {
 		const struct fabric *fabric = bed.agents[n].fabric;
 
-		for (const struct bond *bond = fabric != NULL ? fabric->bonds : NULL; bond != NULL;
-		     bond = bond->next) {
-			if (waits_for_publication(bond))
+		for (const struct fabric_pair *fabric_pair = fabric != NULL ? fabric->fabric_pairs
+									    : NULL;
+		     fabric_pair != NULL; fabric_pair = fabric_pair->next) {
+			if (waits_for_publication(fabric_pair))
 				return true;
 		}
 	}
@@ -342,10 +344,14 @@ static bool fabric_is_at_work(const struct fabric *fabric) {
 		    fabric->nics[n].offering.job != NULL)
 			return true;
 	}
-	for (const struct bond *bond = fabric->bonds; bond != NULL; bond = bond->next) {
-		if ((bond->stage == BOND_LEAVING && !waits_for_publication(bond)) ||
-		    bond->job.job != NULL || bond->fail.job != NULL || bond->cut.job != NULL ||
-		    (bond->stage == BOND_OUT && bond->drained && !waits_for_publication(bond)))
+	for (const struct fabric_pair *fabric_pair = fabric->fabric_pairs; fabric_pair != NULL;
+	     fabric_pair = fabric_pair->next) {
+		if ((fabric_pair->stage == FABRIC_PAIR_LEAVING &&
+		     !waits_for_publication(fabric_pair)) ||
+		    fabric_pair->job.job != NULL || fabric_pair->fail.job != NULL ||
+		    fabric_pair->cut.job != NULL ||
+		    (fabric_pair->stage == FABRIC_PAIR_OUT && fabric_pair->drained &&
+		     !waits_for_publication(fabric_pair)))
 			return true;
 	}
 	return false;
@@ -415,18 +421,18 @@ bool bed_is_ready(uint32_t agent, uint32_t peer) {
 	return bed_find_pair(agent, peer, &view) && view.pairing.state == PAIRING_READY;
 }
 
-struct bond *bed_bond(uint32_t agent, uint32_t peer) {
+struct fabric_pair *bed_fabric_pair(uint32_t agent, uint32_t peer) {
 	struct fabric_pair_view view;
 
 	assert_true(bed_find_pair(agent, peer, &view));
-	return bond_find(bed.agents[agent].fabric, view.pairing.generation);
+	return fabric_pair_find(bed.agents[agent].fabric, view.pairing.generation);
 }
 
 struct ibv_qp *bed_qp(uint32_t agent, uint32_t peer) {
-	struct bond *bond = bed_bond(agent, peer);
+	struct fabric_pair *fabric_pair = bed_fabric_pair(agent, peer);
 
-	assert_non_null(bond);
-	return fake_qp_find(bed.agents[agent].fakes[0], pair_queue_number(bond->pair));
+	assert_non_null(fabric_pair);
+	return fake_qp_find(bed.agents[agent].fakes[0], pair_queue_number(fabric_pair->pair));
 }
 
 enum fabric_device_state bed_device(uint32_t agent) {

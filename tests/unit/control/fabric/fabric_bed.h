@@ -89,7 +89,7 @@ void bed_settle(void);
 // The pair of an agent's first device with the first device of another, or with itself.
 bool bed_find_pair(uint32_t agent, uint32_t peer, struct fabric_pair_view *ret_view);
 bool bed_is_ready(uint32_t agent, uint32_t peer);
-struct bond *bed_bond(uint32_t agent, uint32_t peer);
+struct fabric_pair *bed_fabric_pair(uint32_t agent, uint32_t peer);
 struct ibv_qp *bed_qp(uint32_t agent, uint32_t peer);
 enum fabric_device_state bed_device(uint32_t agent);
 

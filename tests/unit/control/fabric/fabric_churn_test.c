@@ -188,7 +188,7 @@ static void note_stopped(void *ctx) {
 static void end_agent(struct agent *agent) {
 	for (uint32_t n = 0; n < DEVICES; n++)
 		worker_stop(agent->workers[n]);
-	assert_null(agent->fabric->bonds);
+	assert_null(agent->fabric->fabric_pairs);
 	agent->fabric = fabric_destroy(agent->fabric);
 	for (uint32_t n = 0; n < DEVICES; n++) {
 		worker_destroy(agent->workers[n]);

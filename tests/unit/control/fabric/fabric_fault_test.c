@@ -311,7 +311,7 @@ static void fabric_may_be_stopped_at_any_moment_and_nothing_is_left(void **state
 		bed_stop(0);
 		bed_until(bed.agents[0].stopped);
 		assert_int_equal(counters(0).left_behind, 0);
-		assert_null(bed.agents[0].fabric->bonds);
+		assert_null(bed.agents[0].fabric->fabric_pairs);
 		assert_true(nic_is_closed(&bed.agents[0].fabric->nics[0]));
 	}
 }

@@ -61,7 +61,7 @@ static struct fabric_gpu_view shown(uint32_t agent) {
 static void until_good(void) {
 	bed_until(
 		seen(0, 1).seen == FABRIC_GPU_GOOD && seen(1, 1).seen == FABRIC_GPU_GOOD &&
-		bed_seen(0, 1) == SIGHT_GOOD
+		bed_seen(0, 1) == OBSERVATION_GOOD
 	);
 }
 
@@ -88,7 +88,7 @@ static void memory_of_a_gpu_is_read_beside_the_pulse_by_peers_and_its_own_device
 	assert_in_range(bed_probes(0).gpu_sent, 10, 20);
 	assert_in_range(seen(0, 1).median_ns, 20 * US, 2000 * US);
 	assert_int_equal(bed_probes(0).gpu_lost + bed_probes(0).gpu_refused, 0);
-	assert_int_equal(bed_seen(0, 1), SIGHT_GOOD);
+	assert_int_equal(bed_seen(0, 1), OBSERVATION_GOOD);
 	assert_int_equal(fake_cuda->contexts_held, 1);
 }
 
@@ -100,7 +100,7 @@ static void a_page_that_cannot_be_had_is_said_why_and_shown_once_it_can(void **s
 	assert_string_equal(
 		shown(1).reason, "cuMemGetHandleForAddressRange: CUDA_ERROR_NOT_SUPPORTED (801)"
 	);
-	bed_until(bed_seen(0, 1) == SIGHT_GOOD);
+	bed_until(bed_seen(0, 1) == OBSERVATION_GOOD);
 	assert_int_equal(bed_device(1), FABRIC_DEVICE_UP);
 	assert_false(seen(0, 1).shown);
 	assert_int_equal(fake_cuda->contexts_held, 0);
@@ -116,7 +116,7 @@ static void where_there_is_no_libcuda_the_rail_is_up_without_it(void **state) {
 	start();
 	bed_until(shown(1).state == FABRIC_GPU_MISSING);
 	assert_string_equal(shown(1).reason, "/nowhere/libcuda.so.1 cannot be loaded");
-	bed_until(bed_seen(0, 1) == SIGHT_GOOD);
+	bed_until(bed_seen(0, 1) == OBSERVATION_GOOD);
 	pass(40 * SEC);
 	assert_int_equal(bed_probes(0).gpu_sent, 0);
 }
@@ -128,7 +128,7 @@ static void a_device_that_takes_no_dmabuf_says_so_and_is_asked_again(void **stat
 	bed_until(shown(1).state == FABRIC_GPU_MISSING);
 	assert_string_equal(shown(1).reason, "dmabuf: ibv_reg_dmabuf_mr says EOPNOTSUPP");
 	assert_string_equal(shown(1).pci, "0000:1b:00.0");
-	bed_until(bed_seen(0, 1) == SIGHT_GOOD);
+	bed_until(bed_seen(0, 1) == OBSERVATION_GOOD);
 	bed.agents[1].fakes[0]->no_dmabuf = false;
 	pass(31 * SEC);
 	until_good();
@@ -156,7 +156,7 @@ static void memory_that_cannot_be_reached_any_more_is_the_gpus_and_not_the_paths
 		pass(60 * SEC);
 		// Each costs the pair, so they are few.
 		assert_in_range(bed_probes(0).gpu_sent - sent, 1, 4);
-		assert_int_equal(bed_seen(0, 1), SIGHT_GOOD);
+		assert_int_equal(bed_seen(0, 1), OBSERVATION_GOOD);
 		assert_int_equal(told[0].silent[1] + told[1].silent[1], 0);
 		fake_key_fault(0, FAKE_KEY_SOUND);
 		bed_until(seen(0, 1).seen == FABRIC_GPU_GOOD && seen(1, 1).seen == FABRIC_GPU_GOOD);
@@ -172,12 +172,12 @@ static void memory_that_says_something_else_is_wrong_and_costs_no_pair(void **st
 	(void)state;
 	start();
 	until_good();
-	generation = bed_bond(0, 1)->generation;
+	generation = bed_fabric_pair(0, 1)->generation;
 	words = (void *)(uintptr_t)page()->address; // NOLINT(performance-no-int-to-ptr)
 	memset(words, 0xff, GPU_PAGE_BYTES);
 	bed_until(seen(0, 1).seen == FABRIC_GPU_WRONG && seen(1, 1).seen == FABRIC_GPU_WRONG);
-	assert_int_equal(bed_bond(0, 1)->generation, generation);
-	assert_int_equal(bed_seen(0, 1), SIGHT_GOOD);
+	assert_int_equal(bed_fabric_pair(0, 1)->generation, generation);
+	assert_int_equal(bed_seen(0, 1), OBSERVATION_GOOD);
 	assert_true(bed_probes(0).gpu_wrong >= 2);
 	for (size_t n = 0; n < GPU_PAGE_BYTES / sizeof(words[0]); n++)
 		words[n] = page()->word;
@@ -189,12 +189,12 @@ static void a_peer_that_is_silent_is_not_blamed_on_its_gpu(void **state) {
 	start();
 	until_good();
 	fake_device_cut(bed.agents[1].fakes[0], true);
-	bed_until(bed_seen(0, 1) == SIGHT_SILENT);
+	bed_until(bed_seen(0, 1) == OBSERVATION_SILENT);
 	pass(60 * SEC);
 	assert_int_equal(seen(0, 1).seen, FABRIC_GPU_GOOD);
 	assert_int_equal(seen(0, 1).silent, 0);
 	fake_device_cut(bed.agents[1].fakes[0], false);
-	bed_until(bed_seen(0, 1) == SIGHT_GOOD);
+	bed_until(bed_seen(0, 1) == OBSERVATION_GOOD);
 	pass(30 * SEC);
 	assert_int_equal(seen(0, 1).seen, FABRIC_GPU_GOOD);
 }
@@ -211,7 +211,7 @@ static void a_device_that_was_lost_shows_the_page_again_when_it_is_back(void **s
 	fake_device_return(bed.agents[1].fakes[0]);
 	bed_until(shown(1).state == FABRIC_GPU_SHOWN);
 	assert_int_not_equal(key(), before);
-	bed_until(seen(0, 1).probes > 3 && bed_seen(0, 1) == SIGHT_GOOD);
+	bed_until(seen(0, 1).probes > 3 && bed_seen(0, 1) == OBSERVATION_GOOD);
 	until_good();
 	assert_int_equal(seen(0, 1).refused, 0);
 }
@@ -251,7 +251,7 @@ static void a_libcuda_that_hangs_is_told_and_holds_no_rail_up(void **state) {
 	bed.gpus_hang = true;
 	start();
 	sem_wait(&in);
-	bed_until(bed_seen(0, 1) == SIGHT_GOOD);
+	bed_until(bed_seen(0, 1) == OBSERVATION_GOOD);
 	assert_int_equal(shown(1).state, FABRIC_GPU_AWAITED);
 	pass(31 * SEC);
 	assert_int_equal(shown(1).state, FABRIC_GPU_STUCK);
@@ -272,7 +272,7 @@ static void a_libcuda_that_hangs_holds_the_end_up_for_its_limit_alone(void **sta
 	bed.gpus_hang = true;
 	start();
 	sem_wait(&in);
-	bed_until(bed_seen(0, 1) == SIGHT_GOOD);
+	bed_until(bed_seen(0, 1) == OBSERVATION_GOOD);
 	before_ns = clock_now_ns(&bed.clock);
 	bed_stop(1);
 	bed_until(bed.agents[1].stopped);

@@ -377,7 +377,7 @@ static void port_that_flaps_fifty_times_in_a_second_ends_as_it_is(void **state) 
 static void only_device_is_lost_with_probes_in_flight_and_probed_again_later(void **state) {
 	(void)state;
 	for (uint32_t round = 0; round < 8; round++) {
-		bed_until(bed_seen(0, 1) == SIGHT_GOOD && bed_seen(1, 0) == SIGHT_GOOD);
+		bed_until(bed_seen(0, 1) == OBSERVATION_GOOD && bed_seen(1, 0) == OBSERVATION_GOOD);
 		for (uint32_t n = 0; n < 2; n++)
 			bed.agents[n].fakes[0]->delay_ns = 30 * RAS_NS_PER_MS;
 		bed_pass(RAS_NS_PER_SEC + round * 7 * RAS_NS_PER_MS);
@@ -395,7 +395,7 @@ static void only_device_is_lost_with_probes_in_flight_and_probed_again_later(voi
 		fabric_look_at_devices(bed.agents[0].fabric);
 		bed_until(all_ready());
 	}
-	bed_until(bed_seen(0, 1) == SIGHT_GOOD && bed_seen(1, 0) == SIGHT_GOOD);
+	bed_until(bed_seen(0, 1) == OBSERVATION_GOOD && bed_seen(1, 0) == OBSERVATION_GOOD);
 	assert_null(fake_verbs_broken());
 }
 

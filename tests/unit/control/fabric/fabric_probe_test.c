@@ -11,18 +11,18 @@
 
 static void neighbour_is_read_steadily_and_told_as_good(void **state) {
 	struct fabric_path_view view;
-	const struct sight *sight = &told[0].last[1];
+	const struct observation *observation = &told[0].last[1];
 
 	(void)state;
-	bed_until(bed_seen(0, 1) == SIGHT_GOOD && bed_seen(1, 0) == SIGHT_GOOD);
-	bed_until(sight->own_good);
-	assert_int_equal(sight->observer, bed_id(0));
-	assert_int_equal(sight->subject, bed_id(1));
-	assert_int_equal(sight->incarnation, played.agents[1].incarnation);
-	assert_int_equal(sight->responder, SIGHT_RESPONDER_KERNEL);
-	assert_int_equal(sight->reach, VERDICT_REACH_UNKNOWN);
-	assert_string_equal(sight->device, "rdma0");
-	assert_string_equal(sight->peer_device, "rdma2");
+	bed_until(bed_seen(0, 1) == OBSERVATION_GOOD && bed_seen(1, 0) == OBSERVATION_GOOD);
+	bed_until(observation->own_good);
+	assert_int_equal(observation->observer, bed_id(0));
+	assert_int_equal(observation->subject, bed_id(1));
+	assert_int_equal(observation->incarnation, played.agents[1].incarnation);
+	assert_int_equal(observation->responder, OBSERVATION_RESPONDER_KERNEL);
+	assert_int_equal(observation->reach, VERDICT_REACH_UNKNOWN);
+	assert_string_equal(observation->device, "rdma0");
+	assert_string_equal(observation->peer_device, "rdma2");
 	told[0].count[1] = 0;
 	bed_pass(20 * SEC);
 	assert_in_range(told[0].count[1], 19, 21); // in each look
@@ -45,13 +45,13 @@ static uint64_t sum(const uint64_t *sizes) {
 	return all;
 }
 
-static struct trail *trail_of(uint32_t agent, uint32_t peer) {
+static struct probed_path *probed_path_of(uint32_t agent, uint32_t peer) {
 	struct probing *probing = bed.agents[agent].fabric->probing;
 
-	for (uint32_t n = 0; n < probing->trails_used; n++) {
-		if (probing->trails[n].stage == TRAIL_WATCHED &&
-		    probing->trails[n].key.peer == bed_id(peer))
-			return &probing->trails[n];
+	for (uint32_t n = 0; n < probing->probed_paths_used; n++) {
+		if (probing->probed_paths[n].stage == PROBED_PATH_WATCHED &&
+		    probing->probed_paths[n].key.peer == bed_id(peer))
+			return &probing->probed_paths[n];
 	}
 	return NULL;
 }
@@ -60,7 +60,7 @@ static void neighbour_is_written_in_every_size_beside_the_reads(void **state) {
 	struct fabric_path_view view;
 
 	(void)state;
-	bed_until(bed_seen(0, 1) == SIGHT_GOOD);
+	bed_until(bed_seen(0, 1) == OBSERVATION_GOOD);
 	bed_pass(200 * SEC);
 	assert_true(bed_find_path(0, 1, &view));
 	for (uint32_t n = 0; n < PATH_SIZES; n++) {
@@ -71,7 +71,7 @@ static void neighbour_is_written_in_every_size_beside_the_reads(void **state) {
 	assert_in_range(sum(view.summary.write_sent), 45, 55);
 	assert_int_equal(sum(bed_probes(0).writes_lost), 0);
 	assert_true(sum(bed_probes(0).written) >= sum(view.summary.write_sent));
-	assert_int_equal(bed_seen(0, 1), SIGHT_GOOD);
+	assert_int_equal(bed_seen(0, 1), OBSERVATION_GOOD);
 	assert_int_equal(bed_probes(0).writes_refused, 0);
 }
 
@@ -80,17 +80,17 @@ static void pair_that_is_made_anew_on_another_way_costs_no_evidence(void **state
 	uint32_t generation, label;
 
 	(void)state;
-	bed_until(bed_seen(0, 1) == SIGHT_GOOD);
-	generation = bed_bond(0, 1)->generation;
+	bed_until(bed_seen(0, 1) == OBSERVATION_GOOD);
+	generation = bed_fabric_pair(0, 1)->generation;
 	assert_true(bed_find_path(0, 1, &view));
 	label = view.flow_label;
 	for (uint32_t n = 0; n < 700; n++) {
 		bed_pass(SEC);
 		bed_until(bed_is_ready(0, 1) && bed_is_ready(1, 0)); // keepers have real time only
-		assert_int_equal(bed_seen(0, 1), SIGHT_GOOD);
-		assert_int_equal(bed_seen(1, 0), SIGHT_GOOD);
+		assert_int_equal(bed_seen(0, 1), OBSERVATION_GOOD);
+		assert_int_equal(bed_seen(1, 0), OBSERVATION_GOOD);
 	}
-	assert_int_not_equal(bed_bond(0, 1)->generation, generation);
+	assert_int_not_equal(bed_fabric_pair(0, 1)->generation, generation);
 	assert_true(bed_find_path(0, 1, &view));
 	assert_int_not_equal(view.flow_label, label);
 	assert_int_equal(view.summary.lost, 0);
@@ -111,14 +111,14 @@ static void peer_that_refuses_a_write_is_only_read_from_then_on(void **state) {
 	uint64_t written;
 
 	(void)state;
-	bed_until(bed_seen(0, 1) == SIGHT_GOOD && trail_of(0, 1) != NULL);
-	trail_of(0, 1)->watch.write_key = bed_bond(0, 1)->theirs.pulse.key;
+	bed_until(bed_seen(0, 1) == OBSERVATION_GOOD && probed_path_of(0, 1) != NULL);
+	probed_path_of(0, 1)->watch.write_key = bed_fabric_pair(0, 1)->theirs.pulse.key;
 	bed_until(bed_probes(0).writes_refused == 1);
-	bed_until(trail_of(0, 1) != NULL && bed_is_ready(0, 1));
+	bed_until(probed_path_of(0, 1) != NULL && bed_is_ready(0, 1));
 	assert_true(bed_find_path(0, 1, &view));
 	written = sum(view.summary.write_sent);
 	bed_pass(60 * SEC);
-	assert_int_equal(bed_seen(0, 1), SIGHT_GOOD);
+	assert_int_equal(bed_seen(0, 1), OBSERVATION_GOOD);
 	assert_true(bed_find_path(0, 1, &view));
 	assert_int_equal(sum(view.summary.write_sent), written);
 	assert_int_equal(bed_probes(0).writes_refused, 1);
@@ -127,22 +127,22 @@ static void peer_that_refuses_a_write_is_only_read_from_then_on(void **state) {
 static bool end_is_known(uint32_t agent, uint32_t peer) {
 	struct fabric_pair_view view;
 
-	return bed_find_pair(agent, peer, &view) && bed_bond(agent, peer) != NULL &&
-	       bed_bond(agent, peer)->theirs.start != 0;
+	return bed_find_pair(agent, peer, &view) && bed_fabric_pair(agent, peer) != NULL &&
+	       bed_fabric_pair(agent, peer)->theirs.start != 0;
 }
 
 // As one of an older version does.
 static void peer_that_gives_no_memory_up_is_only_read(void **state) {
 	struct fabric_path_view view;
-	struct trail *trail;
+	struct probed_path *probed_path;
 
 	(void)state;
 	bed_until(end_is_known(0, 1));
-	memset(&bed_bond(0, 1)->theirs.landing, 0, sizeof(struct pairing_landing));
-	bed_until(bed_seen(0, 1) == SIGHT_GOOD);
-	trail = trail_of(0, 1);
-	assert_non_null(trail);
-	assert_false(trail->watch.writes);
+	memset(&bed_fabric_pair(0, 1)->theirs.write_sink, 0, sizeof(struct pairing_write_sink));
+	bed_until(bed_seen(0, 1) == OBSERVATION_GOOD);
+	probed_path = probed_path_of(0, 1);
+	assert_non_null(probed_path);
+	assert_false(probed_path->watch.writes);
 	bed_pass(30 * SEC);
 	assert_true(bed_find_path(0, 1, &view));
 	assert_int_equal(sum(view.summary.write_sent), 0);
@@ -154,7 +154,7 @@ static void switched_off_nobody_is_probed(void **state) {
 	memset(told, 0, sizeof(told));
 	bed_start(0);
 	bed_start(1);
-	fabric_sights(bed.agents[0].fabric, bed_note_sight, NULL, &told[0]);
+	fabric_observations(bed.agents[0].fabric, bed_note_observation, NULL, &told[0]);
 	bed_until(bed_is_ready(0, 1));
 	bed_pass(5 * SEC);
 	assert_int_equal(bed_probes(0).answered, 0);
@@ -166,7 +166,7 @@ static void peer_that_died_is_probed_no_more_and_again_when_it_is_back(void **st
 	uint64_t sent;
 
 	(void)state;
-	bed_until(bed_seen(0, 1) == SIGHT_GOOD);
+	bed_until(bed_seen(0, 1) == OBSERVATION_GOOD);
 	bed_say(0, 1, RAS_DEAD);
 	bed_settle();
 	bed_pass(2 * SEC);
@@ -179,7 +179,7 @@ static void peer_that_died_is_probed_no_more_and_again_when_it_is_back(void **st
 	assert_int_equal(view.summary.count, sent);
 	bed_say(0, 1, RAS_ALIVE);
 	bed_until(bed_find_path(0, 1, &view) && view.watched && view.summary.count > sent + 3);
-	assert_int_equal(view.summary.kind, SIGHT_GOOD);
+	assert_int_equal(view.summary.kind, OBSERVATION_GOOD);
 	// One that is no neighbour any more is forgotten, if it lives.
 	bed_link(0, 1, false);
 	bed_until(!bed_find_path(0, 1, &view));
@@ -190,7 +190,7 @@ static void pulse_of_one_that_died_by_silence_is_read_while_it_can_be(void **sta
 	uint64_t sent;
 
 	(void)state;
-	bed_until(bed_seen(0, 1) == SIGHT_GOOD);
+	bed_until(bed_seen(0, 1) == OBSERVATION_GOOD);
 	played.cause = RAS_CAUSE_SILENT;
 	bed_link(0, 1, false); // as the overlay does with the dead
 	bed_say(0, 1, RAS_DEAD);
@@ -202,7 +202,7 @@ static void pulse_of_one_that_died_by_silence_is_read_while_it_can_be(void **sta
 	bed_pass(60 * SEC);
 	assert_true(bed_find_path(0, 1, &view) && view.watched);
 	assert_true(view.summary.count >= sent + 50);
-	assert_int_equal(bed_seen(0, 1), SIGHT_GOOD);
+	assert_int_equal(bed_seen(0, 1), OBSERVATION_GOOD);
 	fake_qp_break(bed_qp(0, 1));
 	bed_until(bed_find_path(0, 1, &view) && !view.watched);
 	bed_pass(5 * SEC);
@@ -210,7 +210,7 @@ static void pulse_of_one_that_died_by_silence_is_read_while_it_can_be(void **sta
 	assert_int_equal(bed_probes(0).neighbours, 1);
 	bed_link(0, 1, true);
 	bed_say(0, 1, RAS_ALIVE);
-	bed_until(bed_is_ready(0, 1) && bed_seen(0, 1) == SIGHT_GOOD);
+	bed_until(bed_is_ready(0, 1) && bed_seen(0, 1) == OBSERVATION_GOOD);
 }
 
 // Nobody would notice that it has ended, or ask for it.
@@ -221,7 +221,7 @@ static void pair_of_one_that_died_by_silence_goes_when_it_is_read_or_known_no_mo
 	(void)state;
 	played.cause = RAS_CAUSE_SILENT;
 	for (uint32_t n = 0; n < 2; n++) {
-		bed_until(bed_is_ready(0, 1) && bed_seen(0, 1) == SIGHT_GOOD);
+		bed_until(bed_is_ready(0, 1) && bed_seen(0, 1) == OBSERVATION_GOOD);
 		bed_say(0, 1, RAS_DEAD);
 		bed_pass(20 * SEC);
 		assert_true(bed_is_ready(0, 1));
@@ -236,7 +236,7 @@ static void pair_of_one_that_died_by_silence_goes_when_it_is_read_or_known_no_mo
 			assert_int_equal(fabric_use_probe(bed.agents[0].fabric, &on), 0);
 		bed_say(0, 1, RAS_ALIVE);
 	}
-	bed_until(bed_is_ready(0, 1) && bed_seen(0, 1) == SIGHT_GOOD);
+	bed_until(bed_is_ready(0, 1) && bed_seen(0, 1) == OBSERVATION_GOOD);
 }
 
 static void pair_that_breaks_takes_its_probes_along_and_the_next_one_is_followed(void **state) {
@@ -250,12 +250,12 @@ static void pair_that_breaks_takes_its_probes_along_and_the_next_one_is_followed
 		bed_pass(SEC);
 		bed_until(bed_is_ready(0, 1));
 	}
-	bed_until(bed_find_path(0, 1, &view) && view.summary.kind == SIGHT_GOOD);
+	bed_until(bed_find_path(0, 1, &view) && view.summary.kind == OBSERVATION_GOOD);
 }
 
 static void stops_with_probes_under_way(void **state) {
 	(void)state;
-	bed_until(bed_seen(0, 1) == SIGHT_GOOD);
+	bed_until(bed_seen(0, 1) == OBSERVATION_GOOD);
 	fake_qp_hold(bed_qp(0, 1));
 	bed_pass(3 * SEC);
 	bed_stop(0);
@@ -271,7 +271,7 @@ static void one_who_is_no_neighbour_is_visited_in_turn(void **state) {
 		bed.agents[n].config.probe.rotation = n == 0;
 		bed_start_probing(n);
 	}
-	bed_until(bed_seen(0, 2) == SIGHT_GOOD);
+	bed_until(bed_seen(0, 2) == OBSERVATION_GOOD);
 	assert_true(bed_find_path(0, 2, &view));
 	assert_false(view.neighbour);
 	assert_int_equal(view.summary.lost, 0);
@@ -286,10 +286,10 @@ static void one_who_is_no_neighbour_is_visited_in_turn(void **state) {
 	assert_true(bed_find_path(0, 2, &view));
 	assert_true(view.summary.count > PROBE_VISIT_PROBES + 1);
 	fake_device_cut(bed.agents[2].fakes[0], true);
-	bed_until(bed_seen(0, 2) == SIGHT_SILENT);
+	bed_until(bed_seen(0, 2) == OBSERVATION_SILENT);
 	assert_true(told[0].last[2].own_good);
 	fake_device_cut(bed.agents[2].fakes[0], false);
-	bed_until(bed_seen(0, 2) == SIGHT_GOOD);
+	bed_until(bed_seen(0, 2) == OBSERVATION_GOOD);
 }
 
 static void path_in_the_middle_of_a_visit_is_seen_as_at_the_end_of_the_last(void **state) {
@@ -302,13 +302,13 @@ static void path_in_the_middle_of_a_visit_is_seen_as_at_the_end_of_the_last(void
 		bed_start_probing(n);
 	}
 	bed_until(bed_find_path(0, 2, &view));
-	assert_int_equal(view.summary.kind, SIGHT_GOOD); // not shown before a visit has ended
+	assert_int_equal(view.summary.kind, OBSERVATION_GOOD); // not shown before a visit has ended
 	since_ns = view.summary.since_ns;
 	visits = bed_probes(0).visits;
 	while (bed_probes(0).visits < visits + 4) {
 		bed_pass(10 * RAS_NS_PER_MS);
 		assert_true(bed_find_path(0, 2, &view));
-		assert_int_equal(view.summary.kind, SIGHT_GOOD);
+		assert_int_equal(view.summary.kind, OBSERVATION_GOOD);
 		assert_int_equal(view.summary.since_ns, since_ns);
 	}
 }
@@ -321,12 +321,12 @@ static void settings_are_changed_while_it_runs(void **state) {
 	(void)state;
 	for (uint32_t n = 0; n < 3; n++)
 		bed_start_probing(n);
-	bed_until(bed_seen(0, 1) == SIGHT_GOOD);
+	bed_until(bed_seen(0, 1) == OBSERVATION_GOOD);
 	assert_false(bed_find_path(0, 2, &view));
 	config.interval_ns = SEC / 5;
 	assert_int_equal(fabric_use_probe(bed.agents[0].fabric, &config), 0);
 	assert_int_equal(bed_probes(0).interval_ns, SEC / 5);
-	bed_until(bed_find_path(0, 2, &view) && bed_seen(0, 2) == SIGHT_GOOD);
+	bed_until(bed_find_path(0, 2, &view) && bed_seen(0, 2) == OBSERVATION_GOOD);
 	answered = bed_probes(0).answered;
 	bed_pass(5 * SEC);
 	assert_true(bed_probes(0).answered > answered + 20);
@@ -354,14 +354,16 @@ static void settings_change_back_and_forth_within_a_turn(void **state) {
 	struct fabric_path_view view;
 
 	(void)state;
-	bed_until(bed_seen(0, 1) == SIGHT_GOOD);
+	bed_until(bed_seen(0, 1) == OBSERVATION_GOOD);
 	for (uint32_t n = 0; n < 20; n++) {
 		config.on = n % 2 == 1;
 		assert_int_equal(fabric_use_probe(bed.agents[0].fabric, &config), 0);
 		if (n % 5 == 0)
 			bed_pass(300 * RAS_NS_PER_MS);
 	}
-	bed_until(bed_find_path(0, 1, &view) && view.watched && view.summary.kind == SIGHT_GOOD);
+	bed_until(
+		bed_find_path(0, 1, &view) && view.watched && view.summary.kind == OBSERVATION_GOOD
+	);
 	config.on = false;
 	assert_int_equal(fabric_use_probe(bed.agents[0].fabric, &config), 0);
 	bed_stop(0);
@@ -377,17 +379,17 @@ static void visit_of_one_whose_pulse_stands_vouches_for_nobody(void **state) {
 		bed.agents[n].config.probe.rotation = n == 0;
 		bed_start_probing(n);
 	}
-	bed_until(bed_seen(0, 2) == SIGHT_GOOD);
+	bed_until(bed_seen(0, 2) == OBSERVATION_GOOD);
 	loop_timer_cancel(bed.loop, &bed.agents[2].fabric->beat);
 	bed_pass(SEC);
 	bed.agents[0].overlay->states[2] = RAS_SUSPECT;
 	played.agents[0].proofs[2] = 0;
 	visits = bed_probes(0).visits;
 	bed_until(bed_probes(0).visits > visits + 3);
-	assert_int_equal(bed_seen(0, 2), SIGHT_NO_PAIR);
+	assert_int_equal(bed_seen(0, 2), OBSERVATION_NO_PAIR);
 	assert_int_equal(played.agents[0].proofs[2], 0);
 	loop_timer_set(bed.loop, &bed.agents[2].fabric->beat, loop_now_ns(bed.loop));
-	bed_until(bed_seen(0, 2) == SIGHT_GOOD);
+	bed_until(bed_seen(0, 2) == OBSERVATION_GOOD);
 }
 
 static void visit_without_a_pair_says_nothing_of_the_path(void **state) {
@@ -408,9 +410,12 @@ static void visited_one_that_becomes_a_neighbour_is_probed_as_such(void **state)
 		bed.agents[n].config.probe.rotation = true;
 		bed_start_probing(n);
 	}
-	bed_until(bed_seen(0, 2) == SIGHT_GOOD);
+	bed_until(bed_seen(0, 2) == OBSERVATION_GOOD);
 	bed_link(0, 2, true);
-	bed_until(bed_find_path(0, 2, &view) && view.neighbour && view.summary.kind == SIGHT_GOOD);
+	bed_until(
+		bed_find_path(0, 2, &view) && view.neighbour &&
+		view.summary.kind == OBSERVATION_GOOD
+	);
 	bed_link(0, 2, false);
 	bed_until(bed_find_path(0, 2, &view) && !view.neighbour);
 }
@@ -425,7 +430,7 @@ static void rows_of_the_collective_are_sound(void **state) {
 	size_t size = 0;
 
 	(void)state;
-	bed_until(bed_seen(0, 1) == SIGHT_GOOD);
+	bed_until(bed_seen(0, 1) == OBSERVATION_GOOD);
 	bed_pass(20 * SEC);
 	wire_writer_init(&writer, bytes, sizeof(bytes));
 	assert_false(overlay->contribute_paths(overlay->contribute_paths_ctx, &wanted, &writer));
@@ -437,7 +442,7 @@ static void rows_of_the_collective_are_sound(void **state) {
 	assert_in_range(row.count, 15, 30);
 	assert_true(row.median_ns > 0);
 	assert_string_equal(row.peer_device, "rdma2");
-	assert_int_equal(row.seen, SIGHT_GOOD);
+	assert_int_equal(row.seen, OBSERVATION_GOOD);
 	assert_true(row.steady);
 	assert_in_range(row.for_s, 15, 30);
 	assert_int_equal(ras_path_get(&reader, &row), -ENODATA); // nothing of itself
@@ -472,7 +477,7 @@ static void without_memory_there_is_no_fabric_or_one_that_probes(void **state) {
 // Its control goes on and says so; its agent may be unable to.
 static void a_worker_of_a_peer_that_hangs_is_told_until_it_goes_on(void **state) {
 	(void)state;
-	bed_until(bed_seen(0, 1) == SIGHT_GOOD && bed_seen(1, 0) == SIGHT_GOOD);
+	bed_until(bed_seen(0, 1) == OBSERVATION_GOOD && bed_seen(1, 0) == OBSERVATION_GOOD);
 	bed_pass(20 * SEC);
 	assert_int_equal(told[0].hung[1] + told[0].cleared[1], 0); // nothing, nothing was said
 	bed.agents[1].workers[0].hangs = true;

@@ -259,7 +259,7 @@ static bool is_visited_across(void) {
 	while (fabric_path_next(bed.agents[0].fabric, &cursor, &view)) {
 		if (!view.neighbour && view.peer == bed_id(1) &&
 		    strcmp(view.device, "rdma0") == 0 && strcmp(view.peer_device, "rdma3") == 0 &&
-		    view.summary.kind == SIGHT_GOOD)
+		    view.summary.kind == OBSERVATION_GOOD)
 			return true;
 	}
 	return false;

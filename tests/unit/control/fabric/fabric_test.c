@@ -538,18 +538,18 @@ static bool has_path_to(uint32_t agent, uint32_t peer) {
 
 static void path_is_taken_away_and_let_go_of_before_its_pair_is_drained(void **state) {
 	struct fabric_device_view view;
-	const struct bond *bond;
+	const struct fabric_pair *fabric_pair;
 	struct reader reader;
 
 	(void)state;
 	bed_start_both();
-	bond = bed_bond(0, 1);
+	fabric_pair = bed_fabric_pair(0, 1);
 	assert_true(has_path_to(0, 1));
 	reader_begin(&reader);
 	bed_say(0, 1, RAS_DEAD);
 	bed_turn();
 	bed_pass(RAS_NS_PER_SEC); // however long it takes
-	assert_int_equal(bond->stage, BOND_LEAVING);
+	assert_int_equal(fabric_pair->stage, FABRIC_PAIR_LEAVING);
 	assert_false(has_path_to(0, 1));
 	fabric_device_at(bed.agents[0].fabric, 0, &view);
 	assert_int_equal(view.counters.failed, 0); // the lane knows of nothing
@@ -560,18 +560,18 @@ static void path_is_taken_away_and_let_go_of_before_its_pair_is_drained(void **s
 }
 
 static void pair_that_failed_by_itself_is_not_destroyed_before_its_path_is_let_go_of(void **state) {
-	const struct bond *bond;
+	const struct fabric_pair *fabric_pair;
 	struct reader reader;
 
 	(void)state;
 	bed_start_both();
-	bond = bed_bond(0, 1);
+	fabric_pair = bed_fabric_pair(0, 1);
 	reader_begin(&reader);
 	fake_qp_event(bed_qp(0, 1), IBV_EVENT_QP_FATAL);
-	for (uint32_t n = 0; n < 1000 && bond->stage != BOND_OUT; n++)
+	for (uint32_t n = 0; n < 1000 && fabric_pair->stage != FABRIC_PAIR_OUT; n++)
 		bed_pass(RAS_NS_PER_MS);
 	bed_pass(RAS_NS_PER_SEC);
-	assert_int_equal(bond->stage, BOND_OUT);
+	assert_int_equal(fabric_pair->stage, FABRIC_PAIR_OUT);
 	assert_false(has_path_to(0, 1));
 	reader_end(&reader);
 	bed_until(bed_is_ready(0, 1));

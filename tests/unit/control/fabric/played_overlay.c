@@ -59,8 +59,10 @@ int overlay_evidence(struct overlay *overlay, uint64_t subject, bool alive, uint
 	return -ENOENT;
 }
 
-void overlay_knock(const struct overlay *overlay, uint64_t peer, struct overlay_knock *ret_knock) {
-	*ret_knock = (struct overlay_knock){.quiet_ns = RAS_NEVER};
+void overlay_tcp_reach(
+	const struct overlay *overlay, uint64_t peer, struct overlay_tcp_reach *ret_knock
+) {
+	*ret_knock = (struct overlay_tcp_reach){.quiet_ns = RAS_NEVER};
 	for (uint32_t n = 0; n < played.count; n++) {
 		if (played_id(n) == peer)
 			*ret_knock = overlay->knocks[n];

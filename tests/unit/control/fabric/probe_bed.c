@@ -5,15 +5,15 @@
 
 struct heard told[PLAYED_MAX];
 
-void bed_note_sight(void *ctx, const struct sight *sight) {
+void bed_note_observation(void *ctx, const struct observation *observation) {
 	struct heard *of = ctx;
 
 	for (uint32_t n = 0; n < bed.agent_count; n++) {
-		if (sight->subject != bed_id(n))
+		if (observation->subject != bed_id(n))
 			continue;
-		of->last[n] = *sight;
+		of->last[n] = *observation;
 		of->count[n]++;
-		of->silent[n] += sight->kind == SIGHT_SILENT;
+		of->silent[n] += observation->kind == OBSERVATION_SILENT;
 	}
 }
 
@@ -32,7 +32,9 @@ void bed_note_hung(void *ctx, uint64_t peer, uint32_t hung, uint32_t workers) {
 void bed_start_probing(uint32_t agent) {
 	bed.agents[agent].config.probe.on = true;
 	bed_start(agent);
-	fabric_sights(bed.agents[agent].fabric, bed_note_sight, bed_note_hung, &told[agent]);
+	fabric_observations(
+		bed.agents[agent].fabric, bed_note_observation, bed_note_hung, &told[agent]
+	);
 }
 
 int bed_probing_pair_open(void **state) {
@@ -53,9 +55,9 @@ int bed_probing_three_open(void **state) {
 	return 0;
 }
 
-enum sight_kind bed_seen(uint32_t observer, uint32_t subject) {
+enum observation_kind bed_seen(uint32_t observer, uint32_t subject) {
 	return told[observer].count[subject] > 0 ? told[observer].last[subject].kind
-						 : SIGHT_NO_PAIR;
+						 : OBSERVATION_NO_PAIR;
 }
 
 struct fabric_probe_counters bed_probes(uint32_t agent) {

@@ -9,7 +9,7 @@
 
 // What an agent was told last of each other.
 struct heard {
-	struct sight last[PLAYED_MAX];
+	struct observation last[PLAYED_MAX];
 	uint32_t count[PLAYED_MAX];
 	uint32_t silent[PLAYED_MAX];
 	uint32_t hung[PLAYED_MAX], cleared[PLAYED_MAX]; // workers, as last told; how often none
@@ -17,8 +17,8 @@ struct heard {
 
 extern struct heard told[PLAYED_MAX];
 
-// What fabric_sights() calls, with one of `told`.
-void bed_note_sight(void *ctx, const struct sight *sight);
+// What fabric_observations() calls, with one of `told`.
+void bed_note_observation(void *ctx, const struct observation *observation);
 void bed_note_hung(void *ctx, uint64_t peer, uint32_t hung, uint32_t workers);
 void bed_start_probing(uint32_t agent);
 
@@ -29,7 +29,8 @@ int bed_probing_three_open(void **state);
 #define PAIR(name) cmocka_unit_test_setup_teardown(name, bed_probing_pair_open, bed_pair_close)
 #define THREE(name) cmocka_unit_test_setup_teardown(name, bed_probing_three_open, bed_pair_close)
 
-// Of which kind the last sight was that `observer` was told; that without a pair, if none was.
-enum sight_kind bed_seen(uint32_t observer, uint32_t subject);
+// Of which kind the last observation was that `observer` was told; that without a pair, if none
+// was.
+enum observation_kind bed_seen(uint32_t observer, uint32_t subject);
 struct fabric_probe_counters bed_probes(uint32_t agent);
 bool bed_find_path(uint32_t agent, uint32_t peer, struct fabric_path_view *ret_view);

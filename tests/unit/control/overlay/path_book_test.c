@@ -30,7 +30,7 @@ static struct path_past past_of(uint64_t peer) {
 		.peer = peer,
 		.device = "mlx5_0",
 		.peer_device = "mlx5_1",
-		.responder = SIGHT_RESPONDER_HARDWARE,
+		.responder = OBSERVATION_RESPONDER_HARDWARE,
 		.mtu = 4096,
 		.speed_mbps = 400000,
 		.baseline_ns = 2100 + peer,
@@ -72,7 +72,7 @@ static void longest_lines_have_room(void **state) {
 	for (uint32_t n = 0; n < PATH_BOOK_PATHS_MAX; n++) {
 		struct path_past past = {
 			.peer = UINT64_MAX - n,
-			.responder = SIGHT_RESPONDER_IN_PROCESS,
+			.responder = OBSERVATION_RESPONDER_IN_PROCESS,
 			.mtu = 65536,
 			.speed_mbps = UINT32_MAX,
 			.baseline_ns = PATH_LATENCY_MAX_NS - 1,

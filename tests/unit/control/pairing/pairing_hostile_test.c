@@ -196,11 +196,11 @@ static void page_without_a_layout(struct pairing_end *end) {
 }
 
 static void memory_of_no_length(struct pairing_end *end) {
-	end->landing.key = 9;
+	end->write_sink.key = 9;
 }
 
 static void memory_past_the_end_of_all(struct pairing_end *end) {
-	end->landing = (struct pairing_landing){UINT64_MAX - 7, 1, 9};
+	end->write_sink = (struct pairing_write_sink){UINT64_MAX - 7, 1, 9};
 }
 
 static void member_of_no_partition(struct pairing_end *end) {
@@ -325,15 +325,15 @@ static void an_older_version_says_less_and_gives_nothing_up_to_writes(void **sta
 	size_t size, older_size;
 
 	(void)state;
-	message.end.landing = (struct pairing_landing){0x7000, 5, 65536};
+	message.end.write_sink = (struct pairing_write_sink){0x7000, 5, 65536};
 	message.end.endpoint.pkey = 0x8123;
 	message.end.gpu = (struct pairing_gpu){0xa000, 77, 6, 65536, 3};
 	size = pairing_message_encode(&message, bytes);
 	assert_int_equal(pairing_message_decode(bytes, size, &read), 0);
 	assert_int_equal(read.end.endpoint.pkey, 0x8123);
-	assert_int_equal(read.end.landing.address, 0x7000);
-	assert_int_equal(read.end.landing.key, 5);
-	assert_int_equal(read.end.landing.length, 65536);
+	assert_int_equal(read.end.write_sink.address, 0x7000);
+	assert_int_equal(read.end.write_sink.key, 5);
+	assert_int_equal(read.end.write_sink.length, 65536);
 	assert_memory_equal(
 		&read.end.gpu, &message.end.gpu, offsetof(struct pairing_gpu, ordinal) + 2
 	);
@@ -347,13 +347,13 @@ static void an_older_version_says_less_and_gives_nothing_up_to_writes(void **sta
 	older_size = pairing_message_encode(&message, older);
 	assert_int_equal(older_size, size - 28);
 	assert_int_equal(pairing_message_decode(older, older_size, &read), 0);
-	assert_int_equal(read.end.landing.length, 65536);
+	assert_int_equal(read.end.write_sink.length, 65536);
 	assert_int_equal(read.end.endpoint.pkey, 0);
 	message.version = 1;
 	older_size = pairing_message_encode(&message, older);
 	assert_int_equal(older_size, size - 44);
 	assert_int_equal(pairing_message_decode(older, older_size, &read), 0);
-	assert_int_equal(read.end.landing.length, 0);
+	assert_int_equal(read.end.write_sink.length, 0);
 	// The older one is answered, and takes what we say as that of a newer version.
 	assert_int_equal(liar_say(&message), 0);
 	net_pass(2 * MS);

@@ -7,17 +7,17 @@ struct loss {
 	const char *what;
 	uint32_t lost_from; // place in the sizes
 	uint32_t permille;  // of these
-	enum sight_kind kind;
+	enum observation_kind kind;
 	uint32_t place;
 };
 
 static const struct loss losses[] = {
-	{"nothing is lost", PATH_SIZES, 1000, SIGHT_GOOD, PATH_SIZES},
-	{"only the largest", 3, 1000, SIGHT_LOSSY, 3},
-	{"what is larger than the MTU", 2, 1000, SIGHT_LOSSY, 2},
-	{"all but the smallest", 1, 1000, SIGHT_LOSSY, 1},
-	{"half of the largest", 3, 500, SIGHT_LOSSY, 3},
-	{"all", 0, 1000, SIGHT_SILENT, 0},
+	{"nothing is lost", PATH_SIZES, 1000, OBSERVATION_GOOD, PATH_SIZES},
+	{"only the largest", 3, 1000, OBSERVATION_LOSSY, 3},
+	{"what is larger than the MTU", 2, 1000, OBSERVATION_LOSSY, 2},
+	{"all but the smallest", 1, 1000, OBSERVATION_LOSSY, 1},
+	{"half of the largest", 3, 500, OBSERVATION_LOSSY, 3},
+	{"all", 0, 1000, OBSERVATION_SILENT, 0},
 };
 
 static void loss_is_told_by_size(void **state) {
@@ -40,12 +40,12 @@ static void loss_is_told_by_size(void **state) {
 				scene_lost(size);
 			else
 				scene_good(size, 10 * US);
-			assert_int_not_equal(scene.kind, SIGHT_DEGRADED);
+			assert_int_not_equal(scene.kind, OBSERVATION_DEGRADED);
 		}
 		if (scene.kind != loss->kind || scene_summary().lost_bytes_place != loss->place)
 			fail_msg(
-				"%s: %s from place %u on", loss->what, sight_kind_name(scene.kind),
-				scene_summary().lost_bytes_place
+				"%s: %s from place %u on", loss->what,
+				observation_kind_name(scene.kind), scene_summary().lost_bytes_place
 			);
 	}
 }
@@ -59,37 +59,37 @@ static void what_is_lost_with_the_pair_that_a_known_loss_broke_is_no_silence(voi
 		scene_good(0, 10 * US);
 		scene_lost(2);
 	}
-	assert_int_equal(scene.kind, SIGHT_LOSSY);
+	assert_int_equal(scene.kind, OBSERVATION_LOSSY);
 	for (uint32_t n = 0; n < 20; n++) {
 		scene_good(0, 10 * US);
 		scene_lost(2);
 		scene.now_ns -= 9 * SEC / 10; // begun before the pair is broken
 		scene_lost(0);
 		path_memory_cut_off(scene.path);
-		assert_int_equal(path_memory_judge(scene.path, scene.now_ns, 0), SIGHT_LOSSY);
+		assert_int_equal(path_memory_judge(scene.path, scene.now_ns, 0), OBSERVATION_LOSSY);
 		assert_int_equal(scene_summary().lost_bytes_place, 2);
 	}
 	// A cut is told as before: what was begun later had a pair of its own.
 	scene.now_ns += 2 * SEC;
 	scene_lost(0);
 	scene_lost(0);
-	assert_int_equal(scene.kind, SIGHT_SILENT);
+	assert_int_equal(scene.kind, OBSERVATION_SILENT);
 }
 
 static void single_loss_is_no_pattern(void **state) {
 	(void)state;
 	scene_good_for(60, 10 * US);
 	scene_lost(3);
-	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_int_equal(scene.kind, OBSERVATION_GOOD);
 	scene_good_for(10, 10 * US);
-	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_int_equal(scene.kind, OBSERVATION_GOOD);
 }
 
 static void good_path_proves_the_sizes_that_passed_lately(void **state) {
 	(void)state;
 	scene_good(1, 10 * US);
 	scene_good(0, 10 * US);
-	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_int_equal(scene.kind, OBSERVATION_GOOD);
 	assert_int_equal(scene_summary().unproven_place, 2);
 	scene_good(3, 10 * US);
 	assert_int_equal(scene_summary().unproven_place, 2);
@@ -97,7 +97,7 @@ static void good_path_proves_the_sizes_that_passed_lately(void **state) {
 	assert_int_equal(scene_summary().unproven_place, PATH_SIZES);
 	// One that is lost is no pattern, and no proof.
 	scene_lost(3);
-	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_int_equal(scene.kind, OBSERVATION_GOOD);
 	assert_int_equal(scene_summary().unproven_place, 3);
 	scene_good_for(12, 10 * US);
 	assert_int_equal(scene_summary().unproven_place, 3);
@@ -107,7 +107,7 @@ static void good_path_proves_the_sizes_that_passed_lately(void **state) {
 	path_memory_reopened(scene.path, scene.now_ns);
 	scene_good(1, 10 * US);
 	scene_good(0, 10 * US);
-	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_int_equal(scene.kind, OBSERVATION_GOOD);
 	assert_int_equal(scene_summary().unproven_place, 2);
 }
 
@@ -118,14 +118,14 @@ static void loss_that_is_over_is_forgotten(void **state) {
 		scene_good(0, 10 * US);
 		scene_lost(3);
 	}
-	assert_int_equal(scene.kind, SIGHT_LOSSY);
+	assert_int_equal(scene.kind, OBSERVATION_LOSSY);
 	assert_int_equal(scene_summary().lost_permille, 1000);
 	// The last outcomes of that size stay what is known of it, however old.
 	scene_good_for(60, 10 * US);
-	assert_int_equal(scene.kind, SIGHT_LOSSY);
+	assert_int_equal(scene.kind, OBSERVATION_LOSSY);
 	for (uint32_t n = 0; n < 3; n++)
 		scene_good(3, 10 * US);
-	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_int_equal(scene.kind, OBSERVATION_GOOD);
 	assert_int_equal(scene_summary().size_lost[3], 4);
 }
 
@@ -133,14 +133,14 @@ static void two_reads_without_an_answer_are_silence_until_the_next_answer(void *
 	(void)state;
 	scene_good_for(30, 10 * US);
 	scene_lost(0);
-	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_int_equal(scene.kind, OBSERVATION_GOOD);
 	scene_lost(0);
-	assert_int_equal(scene.kind, SIGHT_SILENT);
+	assert_int_equal(scene.kind, OBSERVATION_SILENT);
 	scene.now_ns += 100 * SEC; // nobody could ask meanwhile
-	assert_int_equal(path_memory_judge(scene.path, scene.now_ns, 0), SIGHT_SILENT);
+	assert_int_equal(path_memory_judge(scene.path, scene.now_ns, 0), OBSERVATION_SILENT);
 	assert_int_equal(scene_summary().since_ns, 1031 * SEC);
 	scene_good(0, 10 * US);
-	assert_int_not_equal(scene.kind, SIGHT_SILENT);
+	assert_int_not_equal(scene.kind, OBSERVATION_SILENT);
 }
 
 static void path_that_was_silent_is_good_again_at_the_next_answer(void **state) {
@@ -148,12 +148,12 @@ static void path_that_was_silent_is_good_again_at_the_next_answer(void **state) 
 	scene_good_for(30, 10 * US);
 	for (uint32_t size = 0; size < PATH_SIZES; size++)
 		scene_lost(size);
-	assert_int_equal(scene.kind, SIGHT_SILENT);
+	assert_int_equal(scene.kind, OBSERVATION_SILENT);
 	scene_good(0, 10 * US);
-	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_int_equal(scene.kind, OBSERVATION_GOOD);
 	assert_int_equal(scene_summary().lost, PATH_SIZES);
 	scene_good_for(30, 10 * US);
-	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_int_equal(scene.kind, OBSERVATION_GOOD);
 }
 
 static void path_that_loses_every_third_read_is_lossy_whenever_it_is_not_silent(void **state) {
@@ -166,7 +166,7 @@ static void path_that_loses_every_third_read_is_lossy_whenever_it_is_not_silent(
 			scene_lost(0);
 		else
 			scene_good(0, 10 * US);
-		good_looks += n > 30 && scene.kind == SIGHT_GOOD;
+		good_looks += n > 30 && scene.kind == OBSERVATION_GOOD;
 	}
 	assert_in_range(good_looks, 0, 27); // a tenth: all that was lost lately was silence
 }
@@ -181,7 +181,7 @@ static void writes_without_an_answer_are_loss_and_no_silence(void **state) {
 		probe.at_ns = scene.now_ns;
 		scene_tell(&probe);
 	}
-	assert_int_equal(scene.kind, SIGHT_LOSSY);
+	assert_int_equal(scene.kind, OBSERVATION_LOSSY);
 }
 
 static void writes_have_counts_of_their_own_and_teach_no_latency(void **state) {
@@ -198,7 +198,7 @@ static void writes_have_counts_of_their_own_and_teach_no_latency(void **state) {
 		scene_tell(&write);
 		scene_good(0, 10 * US);
 	}
-	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_int_equal(scene.kind, OBSERVATION_GOOD);
 	assert_in_range(scene_summary().median_ns, 9 * US, 12 * US);
 	assert_in_range(scene_summary().baseline_ns, 9 * US, 12 * US);
 	assert_int_equal(scene_summary().write_sent[0], 40);
@@ -210,7 +210,7 @@ static void writes_have_counts_of_their_own_and_teach_no_latency(void **state) {
 		scene_good(0, 10 * US);
 		scene_good(3, 10 * US); // the other way they pass
 	}
-	assert_int_equal(scene.kind, SIGHT_LOSSY);
+	assert_int_equal(scene.kind, OBSERVATION_LOSSY);
 	assert_int_equal(scene_summary().write_lost[3], 4);
 	assert_int_equal(scene_summary().size_lost[3], 0);
 	assert_int_equal(scene_summary().lost_bytes_place, 3);
@@ -223,18 +223,18 @@ static void way_that_broke_with_a_write_is_silent_as_with_a_read(void **state) {
 	(void)state;
 	scene_good_for(30, 10 * US);
 	path_memory_cut_off(scene.path); // nothing was lost
-	assert_int_equal(path_memory_judge(scene.path, scene.now_ns, 0), SIGHT_GOOD);
+	assert_int_equal(path_memory_judge(scene.path, scene.now_ns, 0), OBSERVATION_GOOD);
 	write.is_read = false;
 	begun_ns = write.at_ns = scene.now_ns;
 	scene_tell(&write);
-	assert_int_not_equal(scene.kind, SIGHT_SILENT);
+	assert_int_not_equal(scene.kind, OBSERVATION_SILENT);
 	path_memory_cut_off(scene.path);
-	assert_int_equal(path_memory_judge(scene.path, scene.now_ns, 0), SIGHT_SILENT);
+	assert_int_equal(path_memory_judge(scene.path, scene.now_ns, 0), OBSERVATION_SILENT);
 	assert_int_equal(scene_summary().turned_ns, begun_ns);
 	scene_good(0, 10 * US);
-	assert_int_not_equal(scene.kind, SIGHT_SILENT);
+	assert_int_not_equal(scene.kind, OBSERVATION_SILENT);
 	path_memory_cut_off(scene.path);
-	assert_int_not_equal(path_memory_judge(scene.path, scene.now_ns, 0), SIGHT_SILENT);
+	assert_int_not_equal(path_memory_judge(scene.path, scene.now_ns, 0), OBSERVATION_SILENT);
 }
 
 static void answer_to_a_write_ends_no_silence(void **state) {
@@ -244,13 +244,13 @@ static void answer_to_a_write_ends_no_silence(void **state) {
 	scene_good_for(30, 10 * US);
 	scene_lost(0);
 	scene_lost(0);
-	assert_int_equal(scene.kind, SIGHT_SILENT);
+	assert_int_equal(scene.kind, OBSERVATION_SILENT);
 	write.is_read = false;
 	write.at_ns = scene.now_ns;
 	scene_tell(&write);
-	assert_int_equal(scene.kind, SIGHT_SILENT);
+	assert_int_equal(scene.kind, OBSERVATION_SILENT);
 	scene_good(0, 10 * US);
-	assert_int_not_equal(scene.kind, SIGHT_SILENT);
+	assert_int_not_equal(scene.kind, OBSERVATION_SILENT);
 }
 
 // Found: an MTU hole was told as silence whenever two large reads came in a row, 28 changes in
@@ -262,17 +262,17 @@ static void sizes_that_are_known_to_be_lost_make_no_silence(void **state) {
 		scene_lost(2);
 		scene_good(0, 10 * US);
 	}
-	assert_int_equal(scene.kind, SIGHT_LOSSY);
+	assert_int_equal(scene.kind, OBSERVATION_LOSSY);
 	for (uint32_t n = 0; n < 5; n++) {
 		scene_lost(2);
 		scene_lost(3);
-		assert_int_equal(scene.kind, SIGHT_LOSSY);
+		assert_int_equal(scene.kind, OBSERVATION_LOSSY);
 		scene_good(0, 10 * US);
 	}
 	// Small ones are not answered either.
 	scene_lost(0);
 	scene_lost(1);
-	assert_int_equal(scene.kind, SIGHT_SILENT);
+	assert_int_equal(scene.kind, OBSERVATION_SILENT);
 }
 
 static bool retry(uint32_t *ret_size, bool *ret_is_write) {
@@ -296,8 +296,8 @@ static void what_a_lossy_path_lost_is_tried_again_until_it_is_lost_no_more(void 
 	scene_good(0, 10 * US);
 	scene_lost(3);
 	scene_good(0, 10 * US);
-	assert_int_equal(scene.kind, SIGHT_LOSSY);
-	for (; scene.kind == SIGHT_LOSSY && tries < 100; tries++) {
+	assert_int_equal(scene.kind, OBSERVATION_LOSSY);
+	for (; scene.kind == OBSERVATION_LOSSY && tries < 100; tries++) {
 		assert_true(retry(&size, &is_write));
 		assert_false(is_write);
 		assert_in_range(size, 2, 3);
@@ -320,7 +320,7 @@ static void write_that_was_lost_is_tried_again_as_a_write(void **state) {
 		scene_tell(&write);
 		scene_good(0, 10 * US);
 	}
-	assert_int_equal(scene.kind, SIGHT_LOSSY);
+	assert_int_equal(scene.kind, OBSERVATION_LOSSY);
 	assert_true(retry(&size, &is_write));
 	assert_true(is_write);
 	assert_int_equal(size, 2);

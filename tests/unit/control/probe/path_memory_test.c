@@ -6,17 +6,17 @@
 
 static void unknown_until_its_pulse_was_seen_to_advance(void **state) {
 	(void)state;
-	assert_int_equal(path_memory_judge(scene.path, scene.now_ns, 0), SIGHT_NO_PAIR);
+	assert_int_equal(path_memory_judge(scene.path, scene.now_ns, 0), OBSERVATION_NO_PAIR);
 	scene_good(1, 10 * US);
-	assert_int_equal(scene.kind, SIGHT_NO_PAIR);
+	assert_int_equal(scene.kind, OBSERVATION_NO_PAIR);
 	scene_good(0, 10 * US);
-	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_int_equal(scene.kind, OBSERVATION_GOOD);
 }
 
 static void healthy_path_stays_good_and_learns_its_baseline(void **state) {
 	(void)state;
 	scene_good_for(300, 10 * US);
-	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_int_equal(scene.kind, OBSERVATION_GOOD);
 	assert_in_range(scene_summary().baseline_ns, 10 * US, 10500);
 	assert_in_range(scene_summary().median_ns, 10 * US, 10500);
 	assert_in_range(scene_summary().p99_ns, scene_summary().median_ns, 10500);
@@ -56,7 +56,7 @@ static uint64_t draw_latency(const struct change *change, uint64_t latency_ns) {
 static uint32_t seconds_until_degraded(const struct change *change, uint32_t most_s) {
 	for (uint32_t n = 1; n <= most_s; n++) {
 		scene_good(0, draw_latency(change, change->after_ns));
-		if (scene.kind == SIGHT_DEGRADED)
+		if (scene.kind == OBSERVATION_DEGRADED)
 			return n;
 	}
 	return 0;
@@ -73,7 +73,7 @@ static void steps_are_seen_in_time_and_noise_is_not(void **state) {
 		}
 		for (uint32_t s = 0; s < 600; s++) {
 			scene_good(0, draw_latency(change, change->before_ns));
-			assert_int_not_equal(scene.kind, SIGHT_DEGRADED);
+			assert_int_not_equal(scene.kind, OBSERVATION_DEGRADED);
 		}
 		scene.like_ns = change->before_ns * change->like_times_permille / 1000;
 		seen_s = seconds_until_degraded(change, change->within_s > 0 ? 60 : 1800);
@@ -89,7 +89,7 @@ static void path_that_is_slow_now_and_then_is_not_degraded(void **state) {
 	assert_in_range(scene_summary().baseline_ns, 60 * US, 63 * US);
 	for (uint32_t n = 0; n < 300; n++) {
 		scene_good(0, n % 3 == 0 ? 60 * US : 4000 * US);
-		assert_int_equal(scene.kind, SIGHT_GOOD);
+		assert_int_equal(scene.kind, OBSERVATION_GOOD);
 	}
 	assert_true(scene_summary().median_ns > 1000 * US);
 	assert_in_range(scene_summary().baseline_ns, 60 * US, 63 * US); // nor is that learnt
@@ -109,10 +109,10 @@ static void slow_ramp_is_not_learnt(void **state) {
 		scene_good_for(300, 10 * US);
 		for (uint32_t s = 0; s < seconds; s++) {
 			scene_good(0, 10 * US + 20 * US * s / seconds);
-			seen = seen || scene.kind == SIGHT_DEGRADED;
+			seen = seen || scene.kind == OBSERVATION_DEGRADED;
 		}
 		scene_good_for(60, 30 * US);
-		assert_int_equal(scene.kind, SIGHT_DEGRADED);
+		assert_int_equal(scene.kind, OBSERVATION_DEGRADED);
 		assert_true(seen);
 		assert_in_range(scene_summary().baseline_ns, 9 * US, 12 * US);
 	}
@@ -122,10 +122,10 @@ static void degraded_path_teaches_nothing_and_recovers(void **state) {
 	(void)state;
 	scene_good_for(300, 10 * US);
 	scene_good_for(3600, 30 * US);
-	assert_int_equal(scene.kind, SIGHT_DEGRADED);
+	assert_int_equal(scene.kind, OBSERVATION_DEGRADED);
 	assert_in_range(scene_summary().baseline_ns, 9 * US, 11 * US);
 	scene_good_for(15, 10 * US);
-	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_int_equal(scene.kind, OBSERVATION_GOOD);
 }
 
 static void path_that_is_quick_for_good_is_known_as_such(void **state) {
@@ -164,12 +164,12 @@ static void path_that_is_slow_when_its_observer_comes_back_is_degraded(void **st
 	restart(&before, 0);
 	assert_in_range(scene_summary().baseline_ns, 10 * US, 10500);
 	scene_good_for(7, 30 * US); // not before there is evidence
-	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_int_equal(scene.kind, OBSERVATION_GOOD);
 	scene_good_for(13, 30 * US);
-	assert_int_equal(scene.kind, SIGHT_DEGRADED);
+	assert_int_equal(scene.kind, OBSERVATION_DEGRADED);
 	assert_in_range(learnt().age_ns, before.age_ns + 19 * SEC, before.age_ns + 21 * SEC);
 	scene_good_for(15, 10 * US);
-	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_int_equal(scene.kind, OBSERVATION_GOOD);
 }
 
 static void past_that_was_carried_over_is_the_one_that_there_was(void **state) {
@@ -209,7 +209,7 @@ static void past_that_was_carried_over_moves_as_any_other(void **state) {
 	assert_in_range(scene_summary().baseline_ns, 5 * US, 5300);
 	restart(&before, 0);
 	scene_good_for(3600, 15 * US); // slower within its habits: a tenth in an hour
-	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_int_equal(scene.kind, OBSERVATION_GOOD);
 	assert_in_range(scene_summary().baseline_ns, 10800, 11500);
 }
 
@@ -217,7 +217,7 @@ static void past_that_was_carried_over_moves_as_any_other(void **state) {
 static void degraded_for_days(uint32_t days) {
 	for (uint32_t n = 0; n < days * 24; n++) {
 		scene_good_for(8, 30 * US);
-		assert_int_equal(scene.kind, SIGHT_DEGRADED);
+		assert_int_equal(scene.kind, OBSERVATION_DEGRADED);
 		scene.now_ns += 3592 * SEC;
 	}
 }
@@ -239,10 +239,10 @@ static void path_that_is_slow_for_good_is_not_degraded_for_ever(void **state) {
 	scene_good_for(20, 30 * US);
 	degraded_for_days(1);
 	scene_good_for(60, 30 * US);
-	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_int_equal(scene.kind, OBSERVATION_GOOD);
 	assert_in_range(scene_summary().baseline_ns, 30 * US, 31500);
 	scene_good_for(20, 90 * US); // and is judged by what it is now
-	assert_int_equal(scene.kind, SIGHT_DEGRADED);
+	assert_int_equal(scene.kind, OBSERVATION_DEGRADED);
 }
 
 static void past_that_is_too_old_or_cannot_be_is_not_taken(void **state) {
@@ -266,7 +266,7 @@ static void past_that_is_too_old_or_cannot_be_is_not_taken(void **state) {
 	assert_true(path_memory_begin(scene.path, scene.now_ns, &sound));
 	assert_false(path_memory_begin(scene.path, scene.now_ns, &sound)); // it has one
 	scene_good_for(60, 10 * US);
-	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_int_equal(scene.kind, OBSERVATION_GOOD);
 }
 
 static void counter_that_stands_is_seen_and_one_that_goes_on_again_too(void **state) {
@@ -275,12 +275,12 @@ static void counter_that_stands_is_seen_and_one_that_goes_on_again_too(void **st
 	scene.beats_at_ns = scene.now_ns;
 	scene_good(0, 10 * US);
 	scene_good(0, 10 * US);
-	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_int_equal(scene.kind, OBSERVATION_GOOD);
 	scene_good(0, 10 * US);
-	assert_int_equal(scene.kind, SIGHT_STANDING);
+	assert_int_equal(scene.kind, OBSERVATION_STANDING);
 	scene.beats_at_ns = 0;
 	scene_good(0, 10 * US);
-	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_int_equal(scene.kind, OBSERVATION_GOOD);
 }
 
 static void summary_says_when_the_counter_last_advanced(void **state) {
@@ -295,7 +295,7 @@ static void summary_says_when_the_counter_last_advanced(void **state) {
 	scene_good(0, 10 * US);
 	scene_good(0, 10 * US);
 	path_memory_summary(scene.path, &summary);
-	assert_int_equal(summary.kind, SIGHT_GOOD);
+	assert_int_equal(summary.kind, OBSERVATION_GOOD);
 	assert_int_equal(summary.advanced_ns, stood_ns);
 	assert_true(summary.last_answer_ns > stood_ns);
 }
@@ -311,19 +311,19 @@ static void what_turned_bad_is_younger_than_the_good_look_before_it(void **state
 	scene_lost(3);
 	scene_good(0, 10 * US);
 	before = scene_summary();
-	assert_int_equal(before.kind, SIGHT_GOOD);
+	assert_int_equal(before.kind, OBSERVATION_GOOD);
 	good_ns = path_summary_seen_ns(&before, scene.now_ns);
 	assert_int_equal(good_ns, before.advanced_ns);
 	scene_lost(3);
 	now = scene_summary();
-	assert_int_equal(now.kind, SIGHT_LOSSY);
+	assert_int_equal(now.kind, OBSERVATION_LOSSY);
 	assert_int_equal(now.advanced_ns, before.advanced_ns);
 	assert_int_equal(path_summary_seen_ns(&now, scene.now_ns), now.since_ns);
 	assert_true(now.since_ns > good_ns);
 	// Once it went on since, that counts.
 	scene_good(0, 10 * US);
 	now = scene_summary();
-	assert_int_equal(now.kind, SIGHT_LOSSY);
+	assert_int_equal(now.kind, OBSERVATION_LOSSY);
 	assert_int_equal(path_summary_seen_ns(&now, scene.now_ns), now.advanced_ns);
 }
 
@@ -340,7 +340,7 @@ static void counter_that_may_stand_is_to_be_read_again_when_that_can_tell(void *
 	assert_int_equal(path_memory_confirm_at(scene.path), stood_ns + 3 * SEC / 2);
 	scene.now_ns = stood_ns + 3 * SEC / 2;
 	scene_good(0, 10 * US);
-	assert_int_equal(scene.kind, SIGHT_STANDING);
+	assert_int_equal(scene.kind, OBSERVATION_STANDING);
 	assert_int_equal(path_memory_confirm_at(scene.path), RAS_NEVER);
 }
 
@@ -371,14 +371,14 @@ static void impossible_pages_are_evidence_of_nothing(void **state) {
 			probe.incarnation = lies[n].incarnation;
 			probe.beats = lies[n].beats + s * lies[n].beats_step;
 			scene_tell(&probe);
-			if (scene.kind != SIGHT_GOOD && scene.kind != SIGHT_NO_PAIR)
-				fail_msg("%s: %s", lies[n].what, sight_kind_name(scene.kind));
+			if (scene.kind != OBSERVATION_GOOD && scene.kind != OBSERVATION_NO_PAIR)
+				fail_msg("%s: %s", lies[n].what, observation_kind_name(scene.kind));
 		}
-		if (scene.kind != SIGHT_NO_PAIR)
+		if (scene.kind != OBSERVATION_NO_PAIR)
 			fail_msg("%s: good to the end", lies[n].what);
 		scene_good(1, 10 * US);
 		scene_good(1, 10 * US);
-		assert_int_equal(scene.kind, SIGHT_GOOD);
+		assert_int_equal(scene.kind, OBSERVATION_GOOD);
 	}
 }
 
@@ -389,7 +389,7 @@ static void counter_without_a_head_says_nothing_from_the_beginning(void **state)
 
 		probe.incarnation = 0;
 		scene_tell(&probe);
-		assert_int_equal(scene.kind, SIGHT_NO_PAIR);
+		assert_int_equal(scene.kind, OBSERVATION_NO_PAIR);
 	}
 }
 
@@ -403,7 +403,7 @@ static void new_start_of_the_peer_is_no_counter_that_goes_back(void **state) {
 		probe.beats = 1 + n * 10;
 		scene_tell(&probe);
 	}
-	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_int_equal(scene.kind, OBSERVATION_GOOD);
 }
 
 static void own_pause_is_nobody_elses_silence(void **state) {
@@ -412,11 +412,11 @@ static void own_pause_is_nobody_elses_silence(void **state) {
 	scene_lost(0);
 	path_memory_paused(scene.path, scene.now_ns + SEC);
 	scene_lost(0); // begun before, heard of after
-	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_int_equal(scene.kind, OBSERVATION_GOOD);
 	scene_lost(0);
-	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_int_equal(scene.kind, OBSERVATION_GOOD);
 	scene_lost(0);
-	assert_int_equal(scene.kind, SIGHT_SILENT);
+	assert_int_equal(scene.kind, OBSERVATION_SILENT);
 }
 
 static void own_pause_makes_no_counter_stand_and_no_path_slow(void **state) {
@@ -428,22 +428,22 @@ static void own_pause_makes_no_counter_stand_and_no_path_slow(void **state) {
 		scene_good(0, 900 * 1000 * US); // ended when we were back
 	path_memory_paused(scene.path, scene.now_ns);
 	scene_good(0, 10 * US);
-	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_int_equal(scene.kind, OBSERVATION_GOOD);
 	scene.beats_at_ns = 0;
 	scene_good_for(30, 10 * US);
-	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_int_equal(scene.kind, OBSERVATION_GOOD);
 }
 
 static void path_that_is_not_probed_any_more_is_unknown_again(void **state) {
 	(void)state;
 	scene_good_for(30, 10 * US);
 	scene.now_ns += PATH_STALE_NS - SEC;
-	assert_int_equal(path_memory_judge(scene.path, scene.now_ns, 0), SIGHT_GOOD);
+	assert_int_equal(path_memory_judge(scene.path, scene.now_ns, 0), OBSERVATION_GOOD);
 	path_memory_paused(scene.path, scene.now_ns); // of our own: it did not grow old
 	scene.now_ns += PATH_STALE_NS;
-	assert_int_equal(path_memory_judge(scene.path, scene.now_ns, 0), SIGHT_GOOD);
+	assert_int_equal(path_memory_judge(scene.path, scene.now_ns, 0), OBSERVATION_GOOD);
 	scene.now_ns += SEC;
-	assert_int_equal(path_memory_judge(scene.path, scene.now_ns, 0), SIGHT_NO_PAIR);
+	assert_int_equal(path_memory_judge(scene.path, scene.now_ns, 0), OBSERVATION_NO_PAIR);
 }
 
 static void reopened_path_keeps_its_past_and_forgets_its_losses(void **state) {
@@ -451,12 +451,12 @@ static void reopened_path_keeps_its_past_and_forgets_its_losses(void **state) {
 	scene_good_for(100, 10 * US);
 	scene_lost(0);
 	scene_lost(0);
-	assert_int_equal(scene.kind, SIGHT_SILENT);
+	assert_int_equal(scene.kind, OBSERVATION_SILENT);
 	path_memory_reopened(scene.path, scene.now_ns);
-	assert_int_equal(path_memory_judge(scene.path, scene.now_ns, 0), SIGHT_NO_PAIR);
+	assert_int_equal(path_memory_judge(scene.path, scene.now_ns, 0), OBSERVATION_NO_PAIR);
 	scene_good(1, 10 * US);
 	scene_good(1, 10 * US);
-	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_int_equal(scene.kind, OBSERVATION_GOOD);
 	assert_in_range(scene_summary().baseline_ns, 9 * US, 11 * US);
 	assert_int_equal(scene_summary().lost, 2);
 }
@@ -509,14 +509,14 @@ static void row_of_a_path_says_how_it_is_seen_and_for_how_long(void **state) {
 	(void)state;
 	path_memory_summary(scene.path, &now);
 	path_summary_row(&now, scene.now_ns, &row);
-	assert_int_equal(row.seen, SIGHT_NO_PAIR);
+	assert_int_equal(row.seen, OBSERVATION_NO_PAIR);
 	assert_int_equal(row.count + row.lost + row.median_ns + row.for_s, 0);
 	scene_good_for(300, 10 * US);
 	scene_lost(0);
 	scene_lost(0);
 	path_memory_summary(scene.path, &now);
 	path_summary_row(&now, scene.now_ns + 60 * SEC, &row);
-	assert_int_equal(row.seen, SIGHT_SILENT);
+	assert_int_equal(row.seen, OBSERVATION_SILENT);
 	assert_in_range(row.for_s, 60, 62);
 	assert_int_equal(row.count, 300);
 	assert_int_equal(row.lost, 2);
@@ -553,16 +553,16 @@ static void path_is_slow_at_once_after_eight_slow_reads_in_a_row(void **state) {
 	scene_good_for(300, 10 * US);
 	assert_false(path_memory_doubts(scene.path));
 	scene_good_for(7, 30 * US);
-	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_int_equal(scene.kind, OBSERVATION_GOOD);
 	assert_true(path_memory_doubts(scene.path));
 	scene_good_for(1, 30 * US);
-	assert_int_equal(scene.kind, SIGHT_DEGRADED);
+	assert_int_equal(scene.kind, OBSERVATION_DEGRADED);
 	assert_false(path_memory_doubts(scene.path));
 	scene_good_for(3, 10 * US);
-	assert_int_equal(scene.kind, SIGHT_DEGRADED);
+	assert_int_equal(scene.kind, OBSERVATION_DEGRADED);
 	assert_true(path_memory_doubts(scene.path));
 	scene_good_for(1, 10 * US);
-	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_int_equal(scene.kind, OBSERVATION_GOOD);
 	assert_false(path_memory_doubts(scene.path));
 }
 
@@ -571,7 +571,7 @@ static void quick_read_ends_a_run_of_slow_ones(void **state) {
 	scene_good_for(300, 10 * US);
 	for (uint32_t n = 0; n < 30; n++)
 		scene_good(0, n % 3 == 0 ? 10 * US : 30 * US);
-	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_int_equal(scene.kind, OBSERVATION_GOOD);
 }
 
 // In less than four seconds it is a machine that waits.
@@ -582,7 +582,7 @@ static void slow_reads_at_the_same_moment_are_no_run(void **state) {
 		scene_good(0, 30 * US);
 		scene.now_ns -= 9 * SEC / 10;
 	}
-	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_int_equal(scene.kind, OBSERVATION_GOOD);
 }
 
 static void without_memory_there_is_no_path(void **state) {

@@ -19,7 +19,7 @@ static int begin(void **state) {
 	path_memory_resends(scene.path, TIMEOUT);
 	path_memory_beside(scene.path, scene.now_ns, 0, resent);
 	scene_good_for(120, USUAL);
-	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_int_equal(scene.kind, OBSERVATION_GOOD);
 	return 0;
 }
 
@@ -37,7 +37,7 @@ static bool one(uint32_t permille) {
 	return wait_ns > 0;
 }
 
-static uint32_t seconds_until(enum sight_kind kind, uint32_t permille, uint32_t most_s) {
+static uint32_t seconds_until(enum observation_kind kind, uint32_t permille, uint32_t most_s) {
 	for (uint32_t n = 1; n <= most_s; n++) {
 		one(permille);
 		if (scene.kind == kind)
@@ -56,16 +56,16 @@ static void path_that_loses_behind_the_device_is_lossy_and_well_again(void **sta
 			scene_drop(state);
 			begin(state);
 		}
-		seen_s = seconds_until(SIGHT_LOSSY, chances[n], 300);
+		seen_s = seconds_until(OBSERVATION_LOSSY, chances[n], 300);
 		assert_int_not_equal(seen_s, 0);
 		printf("# %u permille: lossy after %u s\n", chances[n], seen_s);
 		assert_in_range(scene_summary().lost_permille, 1, 600);
 		assert_int_equal(scene_summary().lost_bytes_place, 0); // of any size
 		assert_int_equal(scene_summary().lost, 0);	       // never a lost probe
-		assert_int_not_equal(seconds_until(SIGHT_GOOD, 0, 130), 0);
+		assert_int_not_equal(seconds_until(OBSERVATION_GOOD, 0, 130), 0);
 		for (uint32_t s = 0; s < 300; s++) {
 			one(0);
-			assert_int_equal(scene.kind, SIGHT_GOOD);
+			assert_int_equal(scene.kind, OBSERVATION_GOOD);
 		}
 	}
 }
@@ -108,7 +108,7 @@ static void what_is_only_noisy_or_slow_is_not_lossy(void **state) {
 
 			path_memory_beside(scene.path, scene.now_ns, 0, resent);
 			scene_good(0, noise->usual_ns + wait_ns);
-			if (scene.kind == SIGHT_LOSSY)
+			if (scene.kind == OBSERVATION_LOSSY)
 				fail_msg("%s: lossy after %u s", noise->what, s);
 		}
 	}
@@ -120,7 +120,7 @@ static void what_reads_of_oneself_show_too_is_not_lossy(void **state) {
 	for (uint32_t s = 0; s < 600; s++) {
 		own_late = path_memory_late(scene.path, scene.now_ns) / 2 + 1;
 		one(100);
-		assert_int_not_equal(scene.kind, SIGHT_LOSSY);
+		assert_int_not_equal(scene.kind, OBSERVATION_LOSSY);
 	}
 }
 
@@ -128,16 +128,16 @@ static void where_the_port_counts_it_has_to_have_counted(void **state) {
 	(void)state;
 	resent = 40; // of before
 	one(0);
-	assert_int_equal(seconds_until(SIGHT_LOSSY, 100, 600), 0);
+	assert_int_equal(seconds_until(OBSERVATION_LOSSY, 100, 600), 0);
 	resent++;
-	assert_in_range(seconds_until(SIGHT_LOSSY, 100, 60), 1, 60);
+	assert_in_range(seconds_until(OBSERVATION_LOSSY, 100, 60), 1, 60);
 }
 
 // A virtual function that never counts anything vetoes nothing.
 static void a_counter_that_never_moved_says_nothing(void **state) {
 	(void)state;
 	resent = 0;
-	assert_int_not_equal(seconds_until(SIGHT_LOSSY, 100, 180), 0);
+	assert_int_not_equal(seconds_until(OBSERVATION_LOSSY, 100, 180), 0);
 }
 
 static void counters_may_go_and_begin_anew(void **state) {
@@ -147,26 +147,26 @@ static void counters_may_go_and_begin_anew(void **state) {
 	for (uint32_t s = 0; s < 300; s++) {
 		resent = totals[s % (sizeof(totals) / sizeof(totals[0]))];
 		one(0);
-		assert_int_equal(scene.kind, SIGHT_GOOD);
+		assert_int_equal(scene.kind, OBSERVATION_GOOD);
 	}
 }
 
 static void without_hardware_late_answers_are_no_losses(void **state) {
 	(void)state;
 	path_memory_resends(scene.path, 0);
-	assert_int_equal(seconds_until(SIGHT_LOSSY, 300, 600), 0);
+	assert_int_equal(seconds_until(OBSERVATION_LOSSY, 300, 600), 0);
 }
 
 static void another_start_of_the_peer_begins_anew(void **state) {
 	(void)state;
-	assert_int_not_equal(seconds_until(SIGHT_LOSSY, 300, 180), 0);
+	assert_int_not_equal(seconds_until(OBSERVATION_LOSSY, 300, 180), 0);
 	path_memory_reopened(scene.path, scene.now_ns);
 	scene_good(1, USUAL); // its head
 	for (uint32_t s = 0; s < 60; s++) {
 		one(0);
-		assert_int_not_equal(scene.kind, SIGHT_LOSSY);
+		assert_int_not_equal(scene.kind, OBSERVATION_LOSSY);
 	}
-	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_int_equal(scene.kind, OBSERVATION_GOOD);
 }
 
 int main(void) {

@@ -16,7 +16,7 @@ struct scene {
 	uint64_t like_ns;
 	uint64_t random;
 	uint64_t beats_at_ns; // the counter has stood since; 0: it goes on
-	enum sight_kind kind;
+	enum observation_kind kind;
 };
 
 extern struct scene scene;

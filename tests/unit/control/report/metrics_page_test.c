@@ -159,7 +159,7 @@ static void path_tells_what_is_known_of_it(void **state) {
 	struct ras_path_row row = {
 		.device = "mlx5_0",
 		.peer_device = "mlx5_1",
-		.seen = SIGHT_DEGRADED,
+		.seen = OBSERVATION_DEGRADED,
 		.count = 97,
 		.lost = 3,
 		.median_ns = 310000,
@@ -181,7 +181,7 @@ static void path_tells_what_is_known_of_it(void **state) {
 	for (size_t n = 0; n < sizeof(lines) / sizeof(lines[0]); n++)
 		assert_non_null(strstr(page, lines[n]));
 	free(page);
-	row = (struct ras_path_row){.seen = SIGHT_NO_PAIR};
+	row = (struct ras_path_row){.seen = OBSERVATION_NO_PAIR};
 	page = page_of_one_path(&row);
 	assert_non_null(strstr(page, ",seen=\"no-pair\"} 1\n"));
 	assert_int_equal(lines_of(page, "tocsin_path_latency_seconds{"), 0);
@@ -198,7 +198,8 @@ static void path_to_memory_of_a_gpu_tells_of_that_beside_it(void **state) {
 		"gpu=\"3\"} 40\n",
 		"gpu=\"3\"} 6\n",
 	};
-	struct ras_path_row row = {.device = "mlx5_0", .peer_device = "mlx5_1", .seen = SIGHT_GOOD};
+	struct ras_path_row row = {
+		.device = "mlx5_0", .peer_device = "mlx5_1", .seen = OBSERVATION_GOOD};
 	char *page;
 
 	(void)state;
@@ -226,7 +227,7 @@ static void path_to_memory_of_a_gpu_tells_of_that_beside_it(void **state) {
 }
 
 static void a_port_tells_what_its_driver_counts_and_nothing_else(void **state) {
-	char *page = page_of_one_path(&(struct ras_path_row){.seen = SIGHT_NO_PAIR});
+	char *page = page_of_one_path(&(struct ras_path_row){.seen = OBSERVATION_NO_PAIR});
 
 	(void)state;
 	assert_non_null(strstr(

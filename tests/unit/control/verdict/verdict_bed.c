@@ -116,20 +116,21 @@ int bed_place(struct bed *bed, uint32_t agent, const char *host, const char *lea
 	return verdict_peer(bed->engine, bed->now_ns, &peer);
 }
 
-struct sight bed_sight(uint32_t observer, uint32_t subject, enum sight_kind kind) {
-	return (struct sight){
+struct observation
+bed_observation(uint32_t observer, uint32_t subject, enum observation_kind kind) {
+	return (struct observation){
 		.observer = bed_id(observer),
 		.subject = bed_id(subject),
 		.incarnation = ras_incarnation(1, 0),
 		.kind = kind,
-		.responder = SIGHT_RESPONDER_HARDWARE,
+		.responder = OBSERVATION_RESPONDER_HARDWARE,
 		.own_good = true,
 		.device = "dev0",
 		.peer_device = "dev0",
 		.median_ns = 12000,
 		.baseline_ns = 4000,
-		.lost_permille = kind == SIGHT_LOSSY ? 125 : 0,
-		.lost_bytes = kind == SIGHT_LOSSY ? 65536 : 0,
+		.lost_permille = kind == OBSERVATION_LOSSY ? 125 : 0,
+		.lost_bytes = kind == OBSERVATION_LOSSY ? 65536 : 0,
 	};
 }
 
@@ -137,16 +138,16 @@ int bed_see_reach(
 	struct bed *bed,
 	uint32_t observer,
 	uint32_t subject,
-	enum sight_kind kind,
+	enum observation_kind kind,
 	enum verdict_reach reach
 ) {
-	struct sight sight = bed_sight(observer, subject, kind);
+	struct observation observation = bed_observation(observer, subject, kind);
 
-	sight.reach = reach;
-	return verdict_sight(bed->engine, bed->now_ns, &sight);
+	observation.reach = reach;
+	return verdict_observation(bed->engine, bed->now_ns, &observation);
 }
 
-int bed_see(struct bed *bed, uint32_t observer, uint32_t subject, enum sight_kind kind) {
+int bed_see(struct bed *bed, uint32_t observer, uint32_t subject, enum observation_kind kind) {
 	return bed_see_reach(bed, observer, subject, kind, VERDICT_REACH_ANSWERS);
 }
 
@@ -184,7 +185,7 @@ void bed_expect_at(
 	_fail(file, line);
 }
 
-void bed_see_two(struct bed *bed, uint32_t subject, enum sight_kind kind) {
+void bed_see_two(struct bed *bed, uint32_t subject, enum observation_kind kind) {
 	assert_int_equal(bed_see(bed, 1, subject, kind), 0);
 	assert_int_equal(bed_see(bed, 2, subject, kind), 0);
 }
@@ -192,7 +193,7 @@ void bed_see_two(struct bed *bed, uint32_t subject, enum sight_kind kind) {
 struct bed *bed_with_fabric_down(void) {
 	struct bed *bed = bed_create(8);
 
-	bed_see_two(bed, 5, SIGHT_SILENT);
+	bed_see_two(bed, 5, OBSERVATION_SILENT);
 	bed_pass(bed, SEC);
 	bed_expect(bed, 5, VERDICT_FABRIC_DOWN, "PulseUnread");
 	return bed;

@@ -45,18 +45,18 @@ struct verdict_peer bed_peer(uint32_t agent, enum ras_state state, enum ras_caus
 int bed_state(struct bed *bed, uint32_t agent, enum ras_state state, enum ras_cause cause);
 int bed_place(struct bed *bed, uint32_t agent, const char *host, const char *leaf);
 
-// A sound sight through "dev0" at both ends, of a hardware responder.
-struct sight bed_sight(uint32_t observer, uint32_t subject, enum sight_kind kind);
-int bed_see(struct bed *bed, uint32_t observer, uint32_t subject, enum sight_kind kind);
+// A sound observation through "dev0" at both ends, of a hardware responder.
+struct observation bed_observation(uint32_t observer, uint32_t subject, enum observation_kind kind);
+int bed_see(struct bed *bed, uint32_t observer, uint32_t subject, enum observation_kind kind);
 int bed_see_reach(
 	struct bed *bed,
 	uint32_t observer,
 	uint32_t subject,
-	enum sight_kind kind,
+	enum observation_kind kind,
 	enum verdict_reach reach
 );
 // As agents 1 and 2 do.
-void bed_see_two(struct bed *bed, uint32_t subject, enum sight_kind kind);
+void bed_see_two(struct bed *bed, uint32_t subject, enum observation_kind kind);
 int bed_say(struct bed *bed, uint32_t agent, enum verdict verdict, const char *reason);
 
 struct verdict_view bed_view(const struct bed *bed, uint32_t agent);

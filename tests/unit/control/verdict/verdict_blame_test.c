@@ -14,7 +14,7 @@ static void settle(struct bed *bed) {
 static void good_from(struct bed *bed, uint32_t subject, uint32_t first, uint32_t last) {
 	for (uint32_t observer = first; observer <= last; observer++) {
 		if (observer != subject)
-			assert_int_equal(bed_see(bed, observer, subject, SIGHT_GOOD), 0);
+			assert_int_equal(bed_see(bed, observer, subject, OBSERVATION_GOOD), 0);
 	}
 }
 
@@ -25,8 +25,8 @@ path_of(const struct bed *bed, uint32_t observer, uint32_t subject) {
 	uint32_t cursor = 0;
 
 	while (verdict_path_next(bed->engine, &cursor, &view)) {
-		if (view.sight.observer == bed_id(observer) &&
-		    view.sight.subject == bed_id(subject))
+		if (view.observation.observer == bed_id(observer) &&
+		    view.observation.subject == bed_id(subject))
 			return view;
 	}
 	fail_msg("no bad path from %u to %u", observer, subject);
@@ -45,8 +45,8 @@ static void expect_all_well(const struct bed *bed) {
 }
 
 static void a_path_that_is_bad_for_one_blames_no_node(void **state) {
-	static const enum sight_kind kinds[] = {
-		SIGHT_SILENT, SIGHT_STANDING, SIGHT_DEGRADED, SIGHT_LOSSY};
+	static const enum observation_kind kinds[] = {
+		OBSERVATION_SILENT, OBSERVATION_STANDING, OBSERVATION_DEGRADED, OBSERVATION_LOSSY};
 
 	(void)state;
 	for (uint32_t n = 0; n < sizeof(kinds) / sizeof(kinds[0]); n++) {
@@ -69,7 +69,7 @@ static void one_observer_of_many_is_not_enough(void **state) {
 	struct bed *bed = bed_create(AGENTS);
 
 	(void)state;
-	bed_see(bed, 1, 5, SIGHT_SILENT);
+	bed_see(bed, 1, 5, OBSERVATION_SILENT);
 	bed_pass(bed, 20 * SEC);
 	expect_all_well(bed);
 	bed_destroy(bed);
@@ -79,7 +79,7 @@ static void of_two_agents_one_is_enough_and_drains_nobody(void **state) {
 	struct bed *bed = bed_create(2);
 
 	(void)state;
-	bed_see(bed, 0, 1, SIGHT_SILENT);
+	bed_see(bed, 0, 1, OBSERVATION_SILENT);
 	settle(bed);
 	bed_expect(bed, 1, VERDICT_FABRIC_DOWN, "PulseUnread");
 	assert_int_equal(bed_view(bed, 1).confidence, VERDICT_LIKELY);
@@ -92,8 +92,8 @@ static void a_node_that_nobody_reads_is_to_blame_and_its_observers_are_not(void 
 
 	(void)state;
 	for (uint32_t n = 1; n <= 4; n++) {
-		bed_see(bed, n, 5, SIGHT_SILENT);
-		bed_see(bed, 5, n, SIGHT_SILENT);
+		bed_see(bed, n, 5, OBSERVATION_SILENT);
+		bed_see(bed, 5, n, OBSERVATION_SILENT);
 		good_from(bed, n, 6, 8);
 	}
 	settle(bed);
@@ -114,8 +114,8 @@ static void the_sentence_has_the_figures(void **state) {
 	struct bed *bed = bed_create(AGENTS);
 
 	(void)state;
-	bed_see(bed, 1, 5, SIGHT_SILENT);
-	bed_see(bed, 2, 5, SIGHT_SILENT);
+	bed_see(bed, 1, 5, OBSERVATION_SILENT);
+	bed_see(bed, 2, 5, OBSERVATION_SILENT);
 	settle(bed);
 	assert_string_equal(
 		bed_view(bed, 5).evidence,
@@ -124,8 +124,8 @@ static void the_sentence_has_the_figures(void **state) {
 	);
 	bed_destroy(bed);
 	bed = bed_create(AGENTS);
-	bed_see(bed, 1, 5, SIGHT_DEGRADED);
-	bed_see(bed, 2, 5, SIGHT_DEGRADED);
+	bed_see(bed, 1, 5, OBSERVATION_DEGRADED);
+	bed_see(bed, 2, 5, OBSERVATION_DEGRADED);
 	settle(bed);
 	assert_string_equal(
 		bed_view(bed, 5).evidence,
@@ -136,11 +136,11 @@ static void the_sentence_has_the_figures(void **state) {
 }
 
 static void see_without_a_past(struct bed *bed, uint32_t observer, uint32_t median_ns) {
-	struct sight sight = bed_sight(observer, 5, SIGHT_GOOD);
+	struct observation observation = bed_observation(observer, 5, OBSERVATION_GOOD);
 
-	sight.median_ns = median_ns;
-	sight.baseline_ns = 0;
-	assert_int_equal(verdict_sight(bed->engine, bed->now_ns, &sight), 0);
+	observation.median_ns = median_ns;
+	observation.baseline_ns = 0;
+	assert_int_equal(verdict_observation(bed->engine, bed->now_ns, &observation), 0);
 }
 
 static void one_without_a_past_excuses_a_slow_node_only_by_being_quick(void **state) {
@@ -159,8 +159,8 @@ static void one_without_a_past_excuses_a_slow_node_only_by_being_quick(void **st
 	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
 		struct bed *bed = bed_create(AGENTS);
 
-		bed_see(bed, 1, 5, SIGHT_DEGRADED);
-		bed_see(bed, 2, 5, SIGHT_DEGRADED);
+		bed_see(bed, 1, 5, OBSERVATION_DEGRADED);
+		bed_see(bed, 2, 5, OBSERVATION_DEGRADED);
 		see_without_a_past(bed, 3, rows[n].median_ns);
 		see_without_a_past(bed, 4, rows[n].median_ns);
 		settle(bed);
@@ -186,11 +186,14 @@ static void good_looks_excuse_a_lossy_node_only_of_what_passed(void **state) {
 
 		for (uint32_t observer = 1; observer <= 6; observer++) {
 			bool lossy = observer <= 2;
-			struct sight sight =
-				bed_sight(observer, 7, lossy ? SIGHT_LOSSY : SIGHT_GOOD);
+			struct observation observation = bed_observation(
+				observer, 7, lossy ? OBSERVATION_LOSSY : OBSERVATION_GOOD
+			);
 
-			sight.lost_bytes = lossy ? rows[n].lost : rows[n].unproven;
-			assert_int_equal(verdict_sight(bed->engine, bed->now_ns, &sight), 0);
+			observation.lost_bytes = lossy ? rows[n].lost : rows[n].unproven;
+			assert_int_equal(
+				verdict_observation(bed->engine, bed->now_ns, &observation), 0
+			);
 		}
 		settle(bed);
 		bed_expect(bed, 7, rows[n].verdict, NULL);
@@ -212,16 +215,16 @@ static void who_reads_only_little_well_may_lose_what_is_large_itself(void **stat
 	(void)state;
 	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
 		struct bed *bed = bed_create(AGENTS);
-		struct sight own = bed_sight(7, 4, SIGHT_GOOD);
+		struct observation own = bed_observation(7, 4, OBSERVATION_GOOD);
 
 		own.lost_bytes = rows[n].own;
-		assert_int_equal(verdict_sight(bed->engine, bed->now_ns, &own), 0);
+		assert_int_equal(verdict_observation(bed->engine, bed->now_ns, &own), 0);
 		for (uint32_t subject = 1; subject <= 3; subject++) {
-			struct sight other = bed_sight(5, subject, SIGHT_GOOD);
+			struct observation other = bed_observation(5, subject, OBSERVATION_GOOD);
 
-			bed_see(bed, 7, subject, SIGHT_LOSSY);
+			bed_see(bed, 7, subject, OBSERVATION_LOSSY);
 			other.lost_bytes = rows[n].others;
-			assert_int_equal(verdict_sight(bed->engine, bed->now_ns, &other), 0);
+			assert_int_equal(verdict_observation(bed->engine, bed->now_ns, &other), 0);
 		}
 		bed_pass(bed, 3 * SEC);
 		bed_expect(bed, 7, rows[n].verdict, NULL);
@@ -234,15 +237,15 @@ static struct bed *bed_with_one_that_loses(void) {
 	struct bed *bed = bed_create(9);
 
 	for (uint32_t observer = 1; observer < 4; observer++)
-		bed_see(bed, observer, 4, SIGHT_LOSSY);
-	bed_see(bed, 8, 4, SIGHT_GOOD);
+		bed_see(bed, observer, 4, OBSERVATION_LOSSY);
+	bed_see(bed, 8, 4, OBSERVATION_GOOD);
 	settle(bed);
 	bed_expect(bed, 4, VERDICT_PATH_LOSSY, "LargeLost");
 	return bed;
 }
 
 static void one_that_loses_packets_blames_nobody_at_its_other_ends(void **state) {
-	static const enum sight_kind kinds[] = {SIGHT_LOSSY, SIGHT_DEGRADED};
+	static const enum observation_kind kinds[] = {OBSERVATION_LOSSY, OBSERVATION_DEGRADED};
 
 	(void)state;
 	for (size_t n = 0; n < sizeof(kinds) / sizeof(kinds[0]); n++) {
@@ -262,11 +265,11 @@ static void who_loses_to_one_that_loses_is_not_to_blame_for_one_path_more(void *
 	struct bed *bed = bed_with_one_that_loses();
 
 	(void)state;
-	bed_see(bed, 6, 4, SIGHT_LOSSY);
-	bed_see(bed, 6, 7, SIGHT_LOSSY);
+	bed_see(bed, 6, 4, OBSERVATION_LOSSY);
+	bed_see(bed, 6, 7, OBSERVATION_LOSSY);
 	bed_pass(bed, SEC / 2);
-	bed_see(bed, 8, 4, SIGHT_GOOD);
-	bed_see(bed, 8, 7, SIGHT_GOOD);
+	bed_see(bed, 8, 4, OBSERVATION_GOOD);
+	bed_see(bed, 8, 7, OBSERVATION_GOOD);
 	bed_pass(bed, 5 * SEC);
 	bed_expect(bed, 6, VERDICT_HEALTHY, NULL);
 	bed_destroy(bed);
@@ -278,8 +281,8 @@ static void one_that_loses_reads_does_not_excuse_a_counter_that_stands(void **st
 
 	(void)state;
 	for (uint32_t observer = 1; observer < 4; observer++)
-		bed_see_reach(bed, observer, 5, SIGHT_STANDING, VERDICT_REACH_ACCEPTS);
-	bed_see_reach(bed, 4, 5, SIGHT_GOOD, VERDICT_REACH_ANSWERS);
+		bed_see_reach(bed, observer, 5, OBSERVATION_STANDING, VERDICT_REACH_ACCEPTS);
+	bed_see_reach(bed, 4, 5, OBSERVATION_GOOD, VERDICT_REACH_ANSWERS);
 	bed_pass(bed, SEC);
 	bed_expect(bed, 5, VERDICT_AGENT_FROZEN, "PulseStands");
 	bed_destroy(bed);
@@ -288,7 +291,7 @@ static void one_that_loses_reads_does_not_excuse_a_counter_that_stands(void **st
 // Where a node beside it froze the overlay makes new links, and a window shows nothing for ten
 // seconds.
 static void who_began_to_look_late_excuses_nothing_before_a_window_has_passed(void **state) {
-	static const enum sight_kind kinds[] = {SIGHT_LOSSY, SIGHT_DEGRADED};
+	static const enum observation_kind kinds[] = {OBSERVATION_LOSSY, OBSERVATION_DEGRADED};
 
 	(void)state;
 	for (size_t n = 0; n < sizeof(kinds) / sizeof(kinds[0]); n++) {
@@ -301,15 +304,15 @@ static void who_began_to_look_late_excuses_nothing_before_a_window_has_passed(vo
 		// Such as know no better, and then do.
 		for (uint32_t turns = 0; turns < 3; turns++) {
 			bed_see_two(bed, 5, kinds[n]);
-			bed_see(bed, 6, 5, SIGHT_GOOD);
-			bed_see(bed, 7, 5, SIGHT_GOOD);
+			bed_see(bed, 6, 5, OBSERVATION_GOOD);
+			bed_see(bed, 7, 5, OBSERVATION_GOOD);
 			bed_pass(bed, 3 * SEC);
 			assert_true(bed_view(bed, 5).verdict > VERDICT_HEALTHY);
 		}
 		bed_see_two(bed, 5, kinds[n]);
 		bed_pass(bed, SEC);
-		bed_see(bed, 6, 5, SIGHT_GOOD);
-		bed_see(bed, 7, 5, SIGHT_GOOD);
+		bed_see(bed, 6, 5, OBSERVATION_GOOD);
+		bed_see(bed, 7, 5, OBSERVATION_GOOD);
 		bed_pass(bed, 4 * SEC);
 		bed_expect(bed, 5, VERDICT_HEALTHY, NULL);
 		bed_destroy(bed);
@@ -317,13 +320,17 @@ static void who_began_to_look_late_excuses_nothing_before_a_window_has_passed(vo
 }
 
 static int see_port(
-	struct bed *bed, uint32_t observer, uint32_t subject, const char *port, enum sight_kind kind
+	struct bed *bed,
+	uint32_t observer,
+	uint32_t subject,
+	const char *port,
+	enum observation_kind kind
 ) {
-	struct sight sight = bed_sight(observer, subject, kind);
+	struct observation observation = bed_observation(observer, subject, kind);
 
-	sight.reach = VERDICT_REACH_ANSWERS;
-	memcpy(sight.peer_device, port, strlen(port) + 1);
-	return verdict_sight(bed->engine, bed->now_ns, &sight);
+	observation.reach = VERDICT_REACH_ANSWERS;
+	memcpy(observation.peer_device, port, strlen(port) + 1);
+	return verdict_observation(bed->engine, bed->now_ns, &observation);
 }
 
 static void one_port_of_two_is_named(void **state) {
@@ -331,8 +338,8 @@ static void one_port_of_two_is_named(void **state) {
 
 	(void)state;
 	for (uint32_t n = 1; n <= 3; n++) {
-		assert_int_equal(see_port(bed, n, 5, "mlx5_0", SIGHT_GOOD), 0);
-		assert_int_equal(see_port(bed, n, 5, "mlx5_1", SIGHT_SILENT), 0);
+		assert_int_equal(see_port(bed, n, 5, "mlx5_0", OBSERVATION_GOOD), 0);
+		assert_int_equal(see_port(bed, n, 5, "mlx5_1", OBSERVATION_SILENT), 0);
 	}
 	settle(bed);
 	bed_expect(bed, 5, VERDICT_FABRIC_DOWN, "PortUnread");
@@ -356,8 +363,10 @@ static void one_port_of_eight_is_named_for_as_long_as_it_is_bad(void **state) {
 		random = random * 1103515245 + 12345;
 		of = random >> 16;
 		snprintf(port, sizeof(port), "mlx5_%u", of % 8);
-		(void
-		)see_port(bed, 1 + of / 8 % 5, 10, port, of % 8 == 3 ? SIGHT_SILENT : SIGHT_GOOD);
+		(void)see_port(
+			bed, 1 + of / 8 % 5, 10, port,
+			of % 8 == 3 ? OBSERVATION_SILENT : OBSERVATION_GOOD
+		);
 		bed_pass(bed, SEC / 40);
 		if (n > 20 * 40)
 			bed_expect(bed, 10, VERDICT_FABRIC_DOWN, "PortUnread");
@@ -371,14 +380,14 @@ static void one_with_many_paths_pushes_nobody_out(void **state) {
 	(void)state;
 	for (uint32_t second = 0; second < 60; second++) {
 		if (second % 10 == 0) {
-			assert_int_equal(see_port(bed, 1, 5, "mlx5_0", SIGHT_SILENT), 0);
-			assert_int_equal(see_port(bed, 2, 5, "mlx5_0", SIGHT_SILENT), 0);
+			assert_int_equal(see_port(bed, 1, 5, "mlx5_0", OBSERVATION_SILENT), 0);
+			assert_int_equal(see_port(bed, 2, 5, "mlx5_0", OBSERVATION_SILENT), 0);
 		}
-		for (uint32_t n = 0; n < 2 * VERDICT_SUBJECT_SIGHTS_MAX; n++) {
+		for (uint32_t n = 0; n < 2 * VERDICT_SUBJECT_OBSERVATIONS_MAX; n++) {
 			char port[VERDICT_DEVICE_MAX + 1];
 
 			snprintf(port, sizeof(port), "port%u", n);
-			(void)see_port(bed, 3, 5, port, SIGHT_SILENT);
+			(void)see_port(bed, 3, 5, port, OBSERVATION_SILENT);
 		}
 		bed_pass(bed, SEC);
 		if (second > 1)
@@ -389,15 +398,17 @@ static void one_with_many_paths_pushes_nobody_out(void **state) {
 
 static void an_observer_whose_own_port_is_bad_blames_nobody(void **state) {
 	struct bed *bed = bed_create(AGENTS);
-	struct sight sight;
+	struct observation observation;
 
 	(void)state;
 	for (uint32_t observer = 1; observer <= 2; observer++) {
 		for (uint32_t subject = 4; subject <= 7; subject++) {
-			sight = bed_sight(observer, subject, SIGHT_SILENT);
-			sight.own_good = false;
-			sight.reach = VERDICT_REACH_ANSWERS;
-			assert_int_equal(verdict_sight(bed->engine, bed->now_ns, &sight), 0);
+			observation = bed_observation(observer, subject, OBSERVATION_SILENT);
+			observation.own_good = false;
+			observation.reach = VERDICT_REACH_ANSWERS;
+			assert_int_equal(
+				verdict_observation(bed->engine, bed->now_ns, &observation), 0
+			);
 		}
 	}
 	settle(bed);
@@ -413,8 +424,8 @@ static void a_node_that_says_its_port_is_down_explains_what_it_does_not_see(void
 
 	(void)state;
 	for (uint32_t observer = 1; observer <= 2; observer++) {
-		bed_see(bed, observer, 5, SIGHT_SILENT);
-		bed_see(bed, observer, 6, SIGHT_SILENT);
+		bed_see(bed, observer, 5, OBSERVATION_SILENT);
+		bed_see(bed, observer, 6, OBSERVATION_SILENT);
 	}
 	assert_int_equal(bed_say(bed, 1, VERDICT_FABRIC_DOWN, "PortDown"), 0);
 	assert_int_equal(bed_say(bed, 2, VERDICT_DEVICE_STUCK, "DeviceStuck"), 0);
@@ -432,7 +443,7 @@ static void who_reads_nobody_that_others_read_is_to_blame(void **state) {
 
 	(void)state;
 	for (uint32_t subject = 2; subject <= 6; subject++) {
-		bed_see(bed, 1, subject, SIGHT_SILENT);
+		bed_see(bed, 1, subject, OBSERVATION_SILENT);
 		good_from(bed, subject, 7, 8);
 	}
 	bed_pass(bed, 3 * SEC);
@@ -449,7 +460,7 @@ static void who_has_not_yet_said_that_all_is_mended_is_not_to_blame(void **state
 
 	(void)state;
 	for (uint32_t subject = 2; subject <= 4; subject++)
-		bed_see(bed, 1, subject, SIGHT_SILENT);
+		bed_see(bed, 1, subject, OBSERVATION_SILENT);
 	bed_pass(bed, 5 * SEC);
 	for (uint32_t subject = 2; subject <= 4; subject++)
 		good_from(bed, subject, 7, 8);
@@ -462,12 +473,12 @@ static void one_that_is_cut_off_does_not_count_what_it_sees_itself(void **state)
 	struct bed *bed = bed_create(AGENTS);
 
 	(void)state;
-	bed_see(bed, 1, 0, SIGHT_SILENT);
-	bed_see(bed, 2, 0, SIGHT_SILENT);
+	bed_see(bed, 1, 0, OBSERVATION_SILENT);
+	bed_see(bed, 2, 0, OBSERVATION_SILENT);
 	bed_pass(bed, SEC);
 	bed_expect(bed, 0, VERDICT_FABRIC_DOWN, "PulseUnread");
-	bed_see(bed, 0, 5, SIGHT_SILENT);
-	bed_see(bed, 3, 5, SIGHT_SILENT); // one path of its own, which is bad
+	bed_see(bed, 0, 5, OBSERVATION_SILENT);
+	bed_see(bed, 3, 5, OBSERVATION_SILENT); // one path of its own, which is bad
 	bed_pass(bed, 20 * SEC);
 	bed_expect(bed, 5, VERDICT_HEALTHY, "None");
 	bed_destroy(bed);
@@ -478,7 +489,7 @@ static void a_liar_that_others_read_well_blames_nobody_and_is_not_blamed(void **
 
 	(void)state;
 	for (uint32_t subject = 2; subject <= 9; subject++) {
-		bed_see(bed, 1, subject, SIGHT_SILENT);
+		bed_see(bed, 1, subject, OBSERVATION_SILENT);
 		good_from(bed, subject, 10, 11);
 	}
 	good_from(bed, 1, 10, 11);
@@ -492,8 +503,8 @@ static void two_liars_are_outweighed_by_one_who_reads(void **state) {
 
 	(void)state;
 	for (uint32_t subject = 3; subject <= 9; subject++) {
-		bed_see(bed, 1, subject, SIGHT_SILENT);
-		bed_see(bed, 2, subject, SIGHT_SILENT);
+		bed_see(bed, 1, subject, OBSERVATION_SILENT);
+		bed_see(bed, 2, subject, OBSERVATION_SILENT);
 		good_from(bed, subject, 10, 10);
 	}
 	settle(bed);
@@ -506,11 +517,11 @@ static void who_sees_well_has_a_moment_to_say_so(void **state) {
 	struct bed *bed = bed_create(AGENTS);
 
 	(void)state;
-	bed_see(bed, 1, 5, SIGHT_SILENT);
-	bed_see(bed, 2, 5, SIGHT_SILENT);
+	bed_see(bed, 1, 5, OBSERVATION_SILENT);
+	bed_see(bed, 2, 5, OBSERVATION_SILENT);
 	bed_pass(bed, 300 * MS);
 	expect_all_well(bed);
-	bed_see(bed, 3, 5, SIGHT_GOOD);
+	bed_see(bed, 3, 5, OBSERVATION_GOOD);
 	bed_pass(bed, 10 * SEC);
 	expect_all_well(bed);
 	assert_int_equal(bed->changes, 0);
@@ -523,8 +534,8 @@ static void a_good_look_from_before_does_not_excuse(void **state) {
 	(void)state;
 	good_from(bed, 5, 3, 6);
 	bed_pass(bed, 2 * SEC);
-	bed_see(bed, 1, 5, SIGHT_SILENT);
-	bed_see(bed, 2, 5, SIGHT_SILENT);
+	bed_see(bed, 1, 5, OBSERVATION_SILENT);
+	bed_see(bed, 2, 5, OBSERVATION_SILENT);
 	settle(bed);
 	bed_expect(bed, 5, VERDICT_FABRIC_DOWN, "PulseUnread");
 	bed_destroy(bed);
@@ -537,19 +548,19 @@ static void one_that_comes_late_does_not_outdate_good_looks(void **state) {
 
 	(void)state;
 	for (uint32_t observer = 1; observer <= 3; observer++)
-		bed_see(bed, observer, 5, SIGHT_SILENT);
+		bed_see(bed, observer, 5, OBSERVATION_SILENT);
 	good_from(bed, 5, 6, 9);
 	bed_pass(bed, 10 * SEC);
 	good_from(bed, 5, 6, 9);
 	for (uint32_t observer = 1; observer <= 3; observer++)
-		bed_see(bed, observer, 5, SIGHT_SILENT);
+		bed_see(bed, observer, 5, OBSERVATION_SILENT);
 	bed_pass(bed, 5 * SEC);
-	bed_see(bed, 4, 5, SIGHT_SILENT);
+	bed_see(bed, 4, 5, OBSERVATION_SILENT);
 	bed_pass(bed, 6 * SEC);
 	expect_all_well(bed);
 	// Where most of them turn bad at a later time, all good looks are of before.
 	for (uint32_t observer = 6; observer <= 9; observer++)
-		bed_see(bed, observer, 5, SIGHT_SILENT);
+		bed_see(bed, observer, 5, OBSERVATION_SILENT);
 	settle(bed);
 	bed_expect(bed, 5, VERDICT_FABRIC_DOWN, "PulseUnread");
 	bed_destroy(bed);
@@ -561,11 +572,11 @@ static void two_agents_of_one_host_are_one_pair_of_eyes(void **state) {
 	(void)state;
 	bed_place(bed, 1, "shared", "");
 	bed_place(bed, 2, "shared", "");
-	bed_see(bed, 1, 5, SIGHT_SILENT);
-	bed_see(bed, 2, 5, SIGHT_SILENT);
+	bed_see(bed, 1, 5, OBSERVATION_SILENT);
+	bed_see(bed, 2, 5, OBSERVATION_SILENT);
 	settle(bed);
 	expect_all_well(bed);
-	bed_see(bed, 3, 5, SIGHT_SILENT);
+	bed_see(bed, 3, 5, OBSERVATION_SILENT);
 	settle(bed);
 	bed_expect(bed, 5, VERDICT_FABRIC_DOWN, "PulseUnread");
 	bed_destroy(bed);
@@ -579,8 +590,8 @@ static void observers_of_one_host_drain_nobody_on_the_other(void **state) {
 	for (uint32_t n = 0; n < 3; n++)
 		bed_place(bed, n, "near", "");
 	bed_place(bed, 3, "far", "");
-	bed_see(bed, 1, 3, SIGHT_SILENT);
-	bed_see(bed, 2, 3, SIGHT_SILENT);
+	bed_see(bed, 1, 3, OBSERVATION_SILENT);
+	bed_see(bed, 2, 3, OBSERVATION_SILENT);
 	bed_pass(bed, 20 * SEC);
 	bed_expect(bed, 3, VERDICT_FABRIC_DOWN, "PulseUnread");
 	assert_int_equal(bed_view(bed, 3).advice, VERDICT_ADVICE_WARN);
@@ -593,8 +604,8 @@ static void where_all_live_on_one_host_they_are_two(void **state) {
 	(void)state;
 	for (uint32_t n = 0; n < 4; n++)
 		bed_place(bed, n, "laptop", "");
-	bed_see(bed, 1, 3, SIGHT_SILENT);
-	bed_see(bed, 2, 3, SIGHT_SILENT);
+	bed_see(bed, 1, 3, OBSERVATION_SILENT);
+	bed_see(bed, 2, 3, OBSERVATION_SILENT);
 	bed_pass(bed, 20 * SEC);
 	bed_expect(bed, 3, VERDICT_FABRIC_DOWN, "PulseUnread");
 	assert_int_equal(bed_view(bed, 3).advice, VERDICT_ADVICE_DRAIN);
@@ -608,12 +619,12 @@ static void a_bad_host_of_two_agents_is_named(void **state) {
 	bed_place(bed, 5, "twin", "");
 	bed_place(bed, 6, "twin", "");
 	for (uint32_t n = 1; n <= 3; n++) {
-		bed_see(bed, n, 5, SIGHT_SILENT);
-		bed_see(bed, n, 6, SIGHT_SILENT);
+		bed_see(bed, n, 5, OBSERVATION_SILENT);
+		bed_see(bed, n, 6, OBSERVATION_SILENT);
 	}
 	// They read each other without the fabric between.
-	bed_see(bed, 5, 6, SIGHT_GOOD);
-	bed_see(bed, 6, 5, SIGHT_GOOD);
+	bed_see(bed, 5, 6, OBSERVATION_GOOD);
+	bed_see(bed, 6, 5, OBSERVATION_GOOD);
 	settle(bed);
 	bed_expect(bed, 5, VERDICT_FABRIC_DOWN, "PulseUnread");
 	bed_expect(bed, 6, VERDICT_FABRIC_DOWN, "PulseUnread");
@@ -629,8 +640,8 @@ static void one_bad_agent_of_a_host_is_a_node(void **state) {
 	bed_place(bed, 5, "twin", "");
 	bed_place(bed, 6, "twin", "");
 	for (uint32_t n = 1; n <= 3; n++) {
-		bed_see(bed, n, 5, SIGHT_SILENT);
-		bed_see(bed, n, 6, SIGHT_GOOD);
+		bed_see(bed, n, 5, OBSERVATION_SILENT);
+		bed_see(bed, n, 6, OBSERVATION_GOOD);
 	}
 	settle(bed);
 	bed_expect(bed, 6, VERDICT_HEALTHY, "None");
@@ -652,9 +663,9 @@ static void a_bad_leaf_is_named_and_its_nodes_are_read_within(void **state) {
 	(void)state;
 	place_leaves(bed);
 	for (uint32_t n = 6; n < AGENTS; n++) {
-		bed_see(bed, n - 6, n, SIGHT_DEGRADED);
-		bed_see(bed, n, n - 6, SIGHT_DEGRADED);
-		bed_see(bed, n == 6 ? 11 : n - 1, n, SIGHT_GOOD);
+		bed_see(bed, n - 6, n, OBSERVATION_DEGRADED);
+		bed_see(bed, n, n - 6, OBSERVATION_DEGRADED);
+		bed_see(bed, n == 6 ? 11 : n - 1, n, OBSERVATION_GOOD);
 	}
 	settle(bed);
 	expect_all_well(bed);
@@ -667,10 +678,10 @@ static void a_topology_file_that_contradicts_what_is_seen_names_no_leaf(void **s
 
 	(void)state;
 	place_leaves(bed);
-	bed_see(bed, 0, 6, SIGHT_DEGRADED);
-	bed_see(bed, 1, 7, SIGHT_DEGRADED);
-	bed_see(bed, 2, 8, SIGHT_GOOD);
-	bed_see(bed, 3, 6, SIGHT_GOOD);
+	bed_see(bed, 0, 6, OBSERVATION_DEGRADED);
+	bed_see(bed, 1, 7, OBSERVATION_DEGRADED);
+	bed_see(bed, 2, 8, OBSERVATION_GOOD);
+	bed_see(bed, 3, 6, OBSERVATION_GOOD);
 	settle(bed);
 	expect_all_well(bed);
 	assert_int_equal(path_of(bed, 0, 6).blame, PATH_BLAME_PATH);
@@ -681,8 +692,8 @@ static void what_the_dead_and_the_departed_said_no_longer_counts(void **state) {
 	struct bed *bed = bed_create(AGENTS);
 
 	(void)state;
-	bed_see(bed, 1, 5, SIGHT_SILENT);
-	bed_see(bed, 2, 5, SIGHT_SILENT);
+	bed_see(bed, 1, 5, OBSERVATION_SILENT);
+	bed_see(bed, 2, 5, OBSERVATION_SILENT);
 	bed_state(bed, 1, RAS_DEAD, RAS_CAUSE_GONE);
 	settle(bed);
 	bed_expect(bed, 5, VERDICT_HEALTHY, "None");

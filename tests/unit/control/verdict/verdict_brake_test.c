@@ -5,8 +5,8 @@
 // Silent on both planes: dead, and nobody reads them.
 static void fall(struct bed *bed, uint32_t first, uint32_t count) {
 	for (uint32_t n = first; n < first + count; n++) {
-		bed_see_reach(bed, 1, n, SIGHT_SILENT, VERDICT_REACH_NONE);
-		bed_see_reach(bed, 2, n, SIGHT_SILENT, VERDICT_REACH_NONE);
+		bed_see_reach(bed, 1, n, OBSERVATION_SILENT, VERDICT_REACH_NONE);
+		bed_see_reach(bed, 2, n, OBSERVATION_SILENT, VERDICT_REACH_NONE);
 		bed_state(bed, n, RAS_DEAD, RAS_CAUSE_SILENT);
 	}
 }
@@ -94,13 +94,13 @@ static void many_who_refuse_us_at_once_are_not_named_before_others_agree(void **
 	(void)state;
 	for (uint32_t n = 1; n <= 8; n++) {
 		bed_state(bed, n, RAS_SUSPECT, RAS_CAUSE_GONE);
-		bed_see_reach(bed, 0, n, SIGHT_NO_PAIR, VERDICT_REACH_REFUSES);
+		bed_see_reach(bed, 0, n, OBSERVATION_NO_PAIR, VERDICT_REACH_REFUSES);
 	}
 	bed_pass(bed, SEC);
 	assert_int_equal(count_of(bed, VERDICT_AGENT_DOWN), 8);
 	for (uint32_t n = 9; n <= 20; n++) {
 		bed_state(bed, n, RAS_SUSPECT, RAS_CAUSE_GONE);
-		bed_see_reach(bed, 0, n, SIGHT_NO_PAIR, VERDICT_REACH_REFUSES);
+		bed_see_reach(bed, 0, n, OBSERVATION_NO_PAIR, VERDICT_REACH_REFUSES);
 	}
 	bed_pass(bed, SEC);
 	assert_int_equal(count_of(bed, VERDICT_AGENT_DOWN), 0);
@@ -177,7 +177,7 @@ static void after_a_pause_of_our_own_all_that_is_bad_is_unknown_for_a_moment(voi
 	verdict_self(bed->engine, bed->now_ns, &self);
 	bed_expect(bed, 5, VERDICT_UNKNOWN, "OwnPause");
 	bed_expect(bed, 6, VERDICT_HEALTHY, "None");
-	bed_see_two(bed, 5, SIGHT_SILENT);
+	bed_see_two(bed, 5, OBSERVATION_SILENT);
 	bed_expect(bed, 5, VERDICT_UNKNOWN, "OwnPause");
 	bed_pass(bed, 5 * SEC);
 	bed_expect(bed, 5, VERDICT_FABRIC_DOWN, "PulseUnread");
@@ -189,13 +189,13 @@ static void what_we_did_not_hear_while_we_stood_still_is_no_silence(void **state
 	struct verdict_self self = {.joined = true};
 
 	(void)state;
-	bed_see(bed, 0, 5, SIGHT_SILENT); // our own
+	bed_see(bed, 0, 5, OBSERVATION_SILENT); // our own
 	self.paused_until_ns = bed->now_ns + 1;
 	verdict_self(bed->engine, bed->now_ns, &self);
-	bed_see(bed, 1, 5, SIGHT_SILENT);
+	bed_see(bed, 1, 5, OBSERVATION_SILENT);
 	bed_pass(bed, 20 * SEC);
 	bed_expect(bed, 5, VERDICT_HEALTHY, "None");
-	bed_see(bed, 0, 5, SIGHT_SILENT);
+	bed_see(bed, 0, 5, OBSERVATION_SILENT);
 	bed_pass(bed, SEC);
 	bed_expect(bed, 5, VERDICT_FABRIC_DOWN, "PulseUnread");
 	bed_destroy(bed);

@@ -19,7 +19,7 @@
 struct agent {
 	struct net *net;
 	struct verdict_engine *engine;
-	struct sight_exchange *exchange;
+	struct observation_exchange *exchange;
 	uint32_t index;
 	bool deaf;
 };
@@ -46,7 +46,7 @@ static void on_tell(void *ctx, const void *bytes, size_t size) {
 	for (uint32_t n = 0; n < AGENTS; n++) {
 		if (n != agent->index && !net->agents[n].deaf)
 			assert_int_equal(
-				sight_exchange_heard(
+				observation_exchange_heard(
 					net->agents[n].exchange, net->now_ns, id_of(agent->index),
 					bytes, size
 				),
@@ -63,7 +63,8 @@ static void on_wake(void *ctx, uint64_t at_ns) {
 
 static struct net *net_create(void) {
 	static const struct verdict_ops engine_ops = {.wake = on_wake};
-	static const struct sight_exchange_ops exchange_ops = {.tell = on_tell, .wake = on_wake};
+	static const struct observation_exchange_ops exchange_ops = {
+		.tell = on_tell, .wake = on_wake};
 	struct net *net = calloc(1, sizeof(*net));
 	struct ras_memory memory = HEAP_MEMORY(&net->heap);
 
@@ -80,7 +81,7 @@ static struct net *net_create(void) {
 			0
 		);
 		assert_int_equal(
-			sight_exchange_create(
+			observation_exchange_create(
 				agent->engine, id_of(n), n + 7, &memory, &exchange_ops, agent,
 				&agent->exchange
 			),
@@ -103,7 +104,7 @@ static struct net *net_create(void) {
 
 static void net_destroy(struct net *net) {
 	for (uint32_t n = 0; n < AGENTS; n++) {
-		sight_exchange_destroy(net->agents[n].exchange);
+		observation_exchange_destroy(net->agents[n].exchange);
 		verdict_engine_destroy(net->agents[n].engine);
 	}
 	free(net);
@@ -113,20 +114,21 @@ static void pass(struct net *net, uint64_t ns) {
 	for (uint64_t passed_ns = 0; passed_ns < ns; passed_ns += STEP_NS) {
 		net->now_ns += STEP_NS;
 		for (uint32_t n = 0; n < AGENTS; n++) {
-			sight_exchange_tick(net->agents[n].exchange, net->now_ns);
+			observation_exchange_tick(net->agents[n].exchange, net->now_ns);
 			verdict_tick(net->agents[n].engine, net->now_ns);
 		}
 	}
 }
 
-static struct sight
-make_sight(uint32_t observer, uint32_t subject, enum sight_kind kind, enum verdict_reach reach) {
-	return (struct sight){
+static struct observation make_observation(
+	uint32_t observer, uint32_t subject, enum observation_kind kind, enum verdict_reach reach
+) {
+	return (struct observation){
 		.observer = id_of(observer),
 		.subject = id_of(subject),
 		.incarnation = ras_incarnation(1, 0),
 		.kind = kind,
-		.responder = SIGHT_RESPONDER_HARDWARE,
+		.responder = OBSERVATION_RESPONDER_HARDWARE,
 		.reach = reach,
 		.own_good = true,
 		.device = "dev0",
@@ -138,25 +140,30 @@ static int see_reach(
 	struct net *net,
 	uint32_t observer,
 	uint32_t subject,
-	enum sight_kind kind,
+	enum observation_kind kind,
 	enum verdict_reach reach
 ) {
-	struct sight sight = make_sight(observer, subject, kind, reach);
+	struct observation observation = make_observation(observer, subject, kind, reach);
 
-	return sight_exchange_own(net->agents[observer].exchange, net->now_ns, &sight);
+	return observation_exchange_own(net->agents[observer].exchange, net->now_ns, &observation);
 }
 
 // Of a lossy one from so many bytes on; of a good one such did not pass.
 static int see_loss(
-	struct net *net, uint32_t observer, uint32_t subject, enum sight_kind kind, uint32_t bytes
+	struct net *net,
+	uint32_t observer,
+	uint32_t subject,
+	enum observation_kind kind,
+	uint32_t bytes
 ) {
-	struct sight sight = make_sight(observer, subject, kind, VERDICT_REACH_ANSWERS);
+	struct observation observation =
+		make_observation(observer, subject, kind, VERDICT_REACH_ANSWERS);
 
-	sight.lost_bytes = bytes;
-	return sight_exchange_own(net->agents[observer].exchange, net->now_ns, &sight);
+	observation.lost_bytes = bytes;
+	return observation_exchange_own(net->agents[observer].exchange, net->now_ns, &observation);
 }
 
-static int see(struct net *net, uint32_t observer, uint32_t subject, enum sight_kind kind) {
+static int see(struct net *net, uint32_t observer, uint32_t subject, enum observation_kind kind) {
 	return see_reach(net, observer, subject, kind, VERDICT_REACH_ANSWERS);
 }
 
@@ -168,7 +175,7 @@ static enum verdict held(const struct net *net, uint32_t by, uint32_t subject) {
 }
 
 static uint64_t told(const struct net *net, uint32_t agent) {
-	return sight_exchange_counters(net->agents[agent].exchange)->told;
+	return observation_exchange_counters(net->agents[agent].exchange)->told;
 }
 
 static uint64_t told_by_all(const struct net *net) {
@@ -183,13 +190,13 @@ static void what_two_see_is_held_by_all(void **state) {
 	struct net *net = net_create();
 
 	(void)state;
-	see(net, 1, 5, SIGHT_SILENT);
-	see(net, 2, 5, SIGHT_SILENT);
+	see(net, 1, 5, OBSERVATION_SILENT);
+	see(net, 2, 5, OBSERVATION_SILENT);
 	pass(net, SEC);
 	for (uint32_t n = 0; n < AGENTS; n++)
 		assert_int_equal(held(net, n, 5), VERDICT_FABRIC_DOWN);
-	see(net, 1, 5, SIGHT_GOOD);
-	see(net, 2, 5, SIGHT_GOOD);
+	see(net, 1, 5, OBSERVATION_GOOD);
+	see(net, 2, 5, OBSERVATION_GOOD);
 	pass(net, 7 * SEC);
 	for (uint32_t n = 0; n < AGENTS; n++)
 		assert_int_equal(held(net, n, 5), VERDICT_HEALTHY);
@@ -201,19 +208,21 @@ static void good_paths_are_told_when_they_are_asked_for_only(void **state) {
 
 	(void)state;
 	for (uint32_t n = 6; n < 9; n++)
-		see(net, n, 5, SIGHT_GOOD);
+		see(net, n, 5, OBSERVATION_GOOD);
 	pass(net, 5 * SEC);
 	assert_int_equal(told_by_all(net), 0);
 	for (uint32_t n = 6; n < 9; n++)
-		see(net, n, 5, SIGHT_GOOD);
-	see(net, 1, 5, SIGHT_SILENT);
-	see(net, 2, 5, SIGHT_SILENT);
+		see(net, n, 5, OBSERVATION_GOOD);
+	see(net, 1, 5, OBSERVATION_SILENT);
+	see(net, 2, 5, OBSERVATION_SILENT);
 	pass(net, 2 * SEC);
 	for (uint32_t n = 0; n < AGENTS; n++)
 		assert_int_equal(held(net, n, 5), VERDICT_HEALTHY);
 	for (uint32_t n = 6; n < 9; n++) {
 		assert_int_equal(told(net, n), 1);
-		assert_int_equal(sight_exchange_counters(net->agents[n].exchange)->answered, 1);
+		assert_int_equal(
+			observation_exchange_counters(net->agents[n].exchange)->answered, 1
+		);
 	}
 	net_destroy(net);
 }
@@ -225,13 +234,13 @@ static void who_accuses_two_is_vouched_for_by_those_who_read_it(void **state) {
 
 	(void)state;
 	for (uint32_t second = 0; second < 20; second++) {
-		see(net, 0, 1, SIGHT_SILENT);
-		see(net, 0, 2, SIGHT_SILENT);
+		see(net, 0, 1, OBSERVATION_SILENT);
+		see(net, 0, 2, OBSERVATION_SILENT);
 		for (uint32_t n = 6; n < 9 && second % 10 == 0; n++) {
-			see(net, n, 1, SIGHT_GOOD);
-			see(net, n, 2, SIGHT_GOOD);
+			see(net, n, 1, OBSERVATION_GOOD);
+			see(net, n, 2, OBSERVATION_GOOD);
 		}
-		see(net, 10, 0, SIGHT_GOOD);
+		see(net, 10, 0, OBSERVATION_GOOD);
 		pass(net, SEC);
 		for (uint32_t n = 0; n < AGENTS; n++)
 			assert_int_equal(held(net, n, 0), VERDICT_HEALTHY);
@@ -244,8 +253,8 @@ static void one_alone_asks_nobody(void **state) {
 	struct net *net = net_create();
 
 	(void)state;
-	see(net, 6, 5, SIGHT_GOOD);
-	see(net, 1, 5, SIGHT_SILENT);
+	see(net, 6, 5, OBSERVATION_GOOD);
+	see(net, 1, 5, OBSERVATION_SILENT);
 	pass(net, SEC);
 	assert_int_equal(told(net, 6), 0);
 	net_destroy(net);
@@ -256,13 +265,13 @@ static void who_is_to_blame_itself_says_no_more_of_others(void **state) {
 	uint64_t before;
 
 	(void)state;
-	see(net, 1, 5, SIGHT_SILENT);
-	see(net, 2, 5, SIGHT_SILENT);
+	see(net, 1, 5, OBSERVATION_SILENT);
+	see(net, 2, 5, OBSERVATION_SILENT);
 	pass(net, SEC);
 	assert_int_equal(held(net, 5, 5), VERDICT_FABRIC_DOWN);
 	before = told(net, 5);
 	for (uint32_t subject = 6; subject < 12; subject++)
-		see(net, 5, subject, SIGHT_SILENT);
+		see(net, 5, subject, OBSERVATION_SILENT);
 	pass(net, 5 * SEC);
 	assert_int_equal(told(net, 5), before);
 	net_destroy(net);
@@ -274,9 +283,9 @@ static void who_has_not_read_largely_is_not_asked_of_loss(void **state) {
 
 	(void)state;
 	for (uint32_t n = 6; n < 12; n++)
-		see_loss(net, n, 5, SIGHT_GOOD, 4096);
-	see_loss(net, 1, 5, SIGHT_LOSSY, 4096);
-	see_loss(net, 2, 5, SIGHT_LOSSY, 4096);
+		see_loss(net, n, 5, OBSERVATION_GOOD, 4096);
+	see_loss(net, 1, 5, OBSERVATION_LOSSY, 4096);
+	see_loss(net, 2, 5, OBSERVATION_LOSSY, 4096);
 	pass(net, 2 * SEC);
 	for (uint32_t n = 0; n < AGENTS; n++)
 		assert_int_equal(held(net, n, 5), VERDICT_PATH_LOSSY);
@@ -284,7 +293,7 @@ static void who_has_not_read_largely_is_not_asked_of_loss(void **state) {
 		assert_int_equal(told(net, n), 0);
 	// Now it has passed.
 	for (uint32_t n = 6; n < 12; n++)
-		see_loss(net, n, 5, SIGHT_GOOD, 0);
+		see_loss(net, n, 5, OBSERVATION_GOOD, 0);
 	pass(net, 6 * SEC);
 	for (uint32_t n = 0; n < AGENTS; n++)
 		assert_int_equal(held(net, n, 5), VERDICT_HEALTHY);
@@ -295,13 +304,13 @@ static void an_answer_that_is_too_old_waits_for_the_next_look(void **state) {
 	struct net *net = net_create();
 
 	(void)state;
-	see(net, 6, 5, SIGHT_GOOD);
+	see(net, 6, 5, OBSERVATION_GOOD);
 	pass(net, 3 * SEC);
-	see(net, 1, 5, SIGHT_SILENT);
-	see(net, 2, 5, SIGHT_SILENT);
+	see(net, 1, 5, OBSERVATION_SILENT);
+	see(net, 2, 5, OBSERVATION_SILENT);
 	pass(net, 200 * MS);
 	assert_int_equal(told(net, 6), 0);
-	see(net, 6, 5, SIGHT_GOOD);
+	see(net, 6, 5, OBSERVATION_GOOD);
 	pass(net, 200 * MS);
 	assert_int_equal(told(net, 6), 1);
 	net_destroy(net);
@@ -313,13 +322,13 @@ static void what_is_bad_is_repeated_and_what_clears_is_told_twice(void **state) 
 
 	(void)state;
 	for (uint32_t second = 0; second < 35; second++) {
-		see(net, 1, 5, SIGHT_SILENT);
+		see(net, 1, 5, OBSERVATION_SILENT);
 		pass(net, SEC);
 	}
 	assert_int_equal(told(net, 1), 4);
 	before = told(net, 1);
 	for (uint32_t second = 0; second < 60; second++) {
-		see(net, 1, 5, SIGHT_GOOD);
+		see(net, 1, 5, OBSERVATION_GOOD);
 		pass(net, SEC);
 	}
 	assert_int_equal(told(net, 1), before + 2);
@@ -335,7 +344,7 @@ static void what_was_told_of_one_that_was_forgotten_is_not_told_again(void **sta
 
 	(void)state;
 	for (uint32_t by = 1; by <= 3; by++)
-		assert_int_equal(see_reach(net, by, 0, SIGHT_NO_PAIR, VERDICT_REACH_NONE), 0);
+		assert_int_equal(see_reach(net, by, 0, OBSERVATION_NO_PAIR, VERDICT_REACH_NONE), 0);
 	pass(net, SEC);
 	before = told_by_all(net);
 	assert_int_equal(before, 3);
@@ -352,7 +361,7 @@ static void what_was_told_of_one_that_was_forgotten_is_not_told_again(void **sta
 		if (n == 0)
 			continue; // it was cut off, and knows nothing of it
 		verdict_forget(agent->engine, net->now_ns, id_of(0));
-		sight_exchange_forget(agent->exchange, id_of(0));
+		observation_exchange_forget(agent->exchange, id_of(0));
 		assert_int_equal(verdict_peer(agent->engine, net->now_ns, &back), 0);
 	}
 	pass(net, 60 * SEC);
@@ -368,11 +377,11 @@ static void what_enough_said_is_not_said_again(void **state) {
 	(void)state;
 	for (uint32_t n = 0; n < AGENTS; n++) {
 		if (n != 5)
-			see(net, n, 5, SIGHT_SILENT);
+			see(net, n, 5, OBSERVATION_SILENT);
 	}
 	pass(net, SEC);
 	// Some drew the same moment.
-	assert_in_range(told_by_all(net), SIGHT_ENOUGH, SIGHT_ENOUGH + 4);
+	assert_in_range(told_by_all(net), OBSERVATION_ENOUGH, OBSERVATION_ENOUGH + 4);
 	for (uint32_t n = 0; n < AGENTS; n++)
 		assert_int_equal(held(net, n, 5), VERDICT_FABRIC_DOWN);
 	net_destroy(net);
@@ -382,17 +391,17 @@ static void who_changes_its_mind_says_so_although_others_said_it(void **state) {
 	struct net *net = net_create();
 
 	(void)state;
-	see(net, 9, 5, SIGHT_GOOD);
-	see(net, 1, 5, SIGHT_SILENT);
-	see(net, 2, 5, SIGHT_SILENT);
+	see(net, 9, 5, OBSERVATION_GOOD);
+	see(net, 1, 5, OBSERVATION_SILENT);
+	see(net, 2, 5, OBSERVATION_SILENT);
 	pass(net, 300 * MS);
 	assert_int_equal(told(net, 9), 1);
 	pass(net, 2 * SEC);
 	for (uint32_t n = 3; n < 7; n++)
-		see(net, n, 5, SIGHT_SILENT);
+		see(net, n, 5, OBSERVATION_SILENT);
 	pass(net, SEC);
 	assert_int_equal(held(net, 0, 5), VERDICT_FABRIC_DOWN); // its word was of before
-	see(net, 9, 5, SIGHT_SILENT);
+	see(net, 9, 5, OBSERVATION_SILENT);
 	pass(net, 300 * MS);
 	assert_int_equal(told(net, 9), 2);
 	net_destroy(net);
@@ -400,13 +409,13 @@ static void who_changes_its_mind_says_so_although_others_said_it(void **state) {
 
 // That it loses reads says that it reads some: it speaks against what others said since.
 static void who_lost_some_says_that_it_stands_although_others_said_it(void **state) {
-	static const enum sight_kind later[] = {SIGHT_STANDING, SIGHT_SILENT};
+	static const enum observation_kind later[] = {OBSERVATION_STANDING, OBSERVATION_SILENT};
 
 	(void)state;
 	for (size_t row = 0; row < sizeof(later) / sizeof(later[0]); row++) {
 		struct net *net = net_create();
 
-		see(net, 9, 5, SIGHT_LOSSY);
+		see(net, 9, 5, OBSERVATION_LOSSY);
 		pass(net, 300 * MS);
 		assert_int_equal(told(net, 9), 1);
 		for (uint32_t n = 1; n < 7; n++) {
@@ -428,7 +437,7 @@ static void a_pulse_that_outlives_its_agent_is_told_again_although_enough_told_i
 	for (uint32_t second = 0; second < 5; second++) {
 		for (uint32_t n = 0; n < AGENTS; n++) {
 			if (n != 5)
-				see_reach(net, n, 5, SIGHT_GOOD, VERDICT_REACH_NONE);
+				see_reach(net, n, 5, OBSERVATION_GOOD, VERDICT_REACH_NONE);
 		}
 		pass(net, SEC);
 	}
@@ -458,17 +467,18 @@ static void nobody_tells_more_than_its_budget(void **state) {
 		uint64_t before = told(net, 1);
 
 		for (uint32_t subject = 2; subject < AGENTS; subject++)
-			see(net, 1, subject, SIGHT_SILENT);
+			see(net, 1, subject, OBSERVATION_SILENT);
 		pass(net, SEC);
-		assert_true(told(net, 1) - before <= 2 * SIGHT_BUDGET);
+		assert_true(told(net, 1) - before <= 2 * OBSERVATION_BUDGET);
 	}
-	assert_true(sight_exchange_counters(net->agents[1].exchange)->held_by_budget > 0);
-	assert_true(told(net, 1) <= 5 * SIGHT_BUDGET);
+	assert_true(observation_exchange_counters(net->agents[1].exchange)->held_by_budget > 0);
+	assert_true(told(net, 1) <= 5 * OBSERVATION_BUDGET);
 	net_destroy(net);
 }
 
 static void the_more_is_heard_the_less_everybody_tells(void **state) {
-	static const enum sight_kind kinds[] = {SIGHT_SILENT, SIGHT_DEGRADED, SIGHT_LOSSY};
+	static const enum observation_kind kinds[] = {
+		OBSERVATION_SILENT, OBSERVATION_DEGRADED, OBSERVATION_LOSSY};
 	struct net *net = net_create();
 	uint64_t before = 0;
 
@@ -485,7 +495,7 @@ static void the_more_is_heard_the_less_everybody_tells(void **state) {
 		if (second == 1)
 			before = told_by_all(net);
 	}
-	assert_true(told_by_all(net) - before < 10 * AGENTS * SIGHT_BUDGET / 2);
+	assert_true(told_by_all(net) - before < 10 * AGENTS * OBSERVATION_BUDGET / 2);
 	net_destroy(net);
 }
 
@@ -497,7 +507,7 @@ static int say(struct net *net, uint32_t agent, enum verdict verdict) {
 		.evidence = "ibv_create_qp on dev0 hangs",
 	};
 
-	return sight_exchange_say(net->agents[agent].exchange, net->now_ns, &statement);
+	return observation_exchange_say(net->agents[agent].exchange, net->now_ns, &statement);
 }
 
 static void words_are_repeated_until_they_are_taken_back(void **state) {
@@ -527,10 +537,10 @@ static void a_word_in_anothers_name_is_dropped_and_counted(void **state) {
 	struct net *net = net_create();
 	struct wire_writer writer;
 	uint8_t bytes[512];
-	struct sight sight = {
+	struct observation observation = {
 		.observer = id_of(2),
 		.subject = id_of(5),
-		.kind = SIGHT_SILENT,
+		.kind = OBSERVATION_SILENT,
 		.own_good = true,
 	};
 	struct statement statement = {
@@ -538,17 +548,17 @@ static void a_word_in_anothers_name_is_dropped_and_counted(void **state) {
 
 	(void)state;
 	wire_writer_init(&writer, bytes, sizeof(bytes));
-	assert_int_equal(sight_put(&writer, &sight), 0);
+	assert_int_equal(observation_put(&writer, &observation), 0);
 	assert_int_equal(statement_put(&writer, &statement), 0);
 	assert_int_equal(
-		sight_exchange_heard(
+		observation_exchange_heard(
 			net->agents[0].exchange, net->now_ns, id_of(9), bytes,
 			wire_writer_used(&writer)
 		),
 		0
 	);
-	assert_int_equal(sight_exchange_counters(net->agents[0].exchange)->heard_forged, 2);
-	assert_int_equal(sight_exchange_counters(net->agents[0].exchange)->heard, 0);
+	assert_int_equal(observation_exchange_counters(net->agents[0].exchange)->heard_forged, 2);
+	assert_int_equal(observation_exchange_counters(net->agents[0].exchange)->heard, 0);
 	assert_int_equal(held(net, 0, 6), VERDICT_HEALTHY);
 	net_destroy(net);
 }
@@ -563,17 +573,17 @@ static void of_a_malformed_notice_what_came_before_is_taken(void **state) {
 	(void)state;
 	wire_writer_init(&writer, bytes, sizeof(bytes));
 	assert_int_equal(statement_put(&writer, &statement), 0);
-	wire_put_u8(&writer, TOLD_SIGHT);
+	wire_put_u8(&writer, TOLD_OBSERVATION);
 	wire_put_u16(&writer, 1000);
 	assert_int_equal(
-		sight_exchange_heard(
+		observation_exchange_heard(
 			net->agents[0].exchange, net->now_ns, id_of(6), bytes,
 			wire_writer_used(&writer)
 		),
 		-EBADMSG
 	);
 	assert_int_equal(held(net, 0, 6), VERDICT_CHECK_FAILED);
-	assert_int_equal(sight_exchange_counters(net->agents[0].exchange)->heard_bad, 1);
+	assert_int_equal(observation_exchange_counters(net->agents[0].exchange)->heard_bad, 1);
 	net_destroy(net);
 }
 
@@ -585,12 +595,12 @@ static void without_memory_it_says_so_and_goes_on(void **state) {
 		int err;
 
 		net->heap.fails_at = net->heap.asked + n;
-		err = see(net, 1, 5, SIGHT_SILENT);
+		err = see(net, 1, 5, OBSERVATION_SILENT);
 		assert_true(err == 0 || err == -ENOMEM);
 	}
 	net->heap.fails_at = 0;
-	see(net, 1, 5, SIGHT_SILENT);
-	see(net, 2, 5, SIGHT_SILENT);
+	see(net, 1, 5, OBSERVATION_SILENT);
+	see(net, 2, 5, OBSERVATION_SILENT);
 	pass(net, SEC);
 	assert_int_equal(held(net, 0, 5), VERDICT_FABRIC_DOWN);
 	net_destroy(net);
@@ -598,8 +608,8 @@ static void without_memory_it_says_so_and_goes_on(void **state) {
 
 // What agent 0 says of subject `subject` through `device`.
 static int
-see_through(struct net *net, uint32_t subject, enum sight_kind kind, const char *device) {
-	struct sight sight = {
+see_through(struct net *net, uint32_t subject, enum observation_kind kind, const char *device) {
+	struct observation observation = {
 		.observer = id_of(0),
 		.subject = id_of(subject),
 		.incarnation = ras_incarnation(1, 0),
@@ -609,8 +619,8 @@ see_through(struct net *net, uint32_t subject, enum sight_kind kind, const char 
 		.device = "dev0",
 	};
 
-	snprintf(sight.peer_device, sizeof(sight.peer_device), "%s", device);
-	return sight_exchange_own(net->agents[0].exchange, net->now_ns, &sight);
+	snprintf(observation.peer_device, sizeof(observation.peer_device), "%s", device);
+	return observation_exchange_own(net->agents[0].exchange, net->now_ns, &observation);
 }
 
 #define PORTS 8
@@ -619,7 +629,7 @@ static void see_all_ports(struct net *net) {
 	for (uint32_t n = 0; n < (AGENTS - 1) * PORTS; n++) {
 		char port[2] = {(char)('0' + n % PORTS), '\0'};
 
-		(void)see_through(net, 1 + n / PORTS, SIGHT_SILENT, port);
+		(void)see_through(net, 1 + n / PORTS, OBSERVATION_SILENT, port);
 	}
 }
 
@@ -628,11 +638,11 @@ static void who_hears_much_still_says_something(void **state) {
 	struct net *net = net_create();
 	uint8_t bytes[128];
 	struct wire_writer writer;
-	struct sight other = {
+	struct observation other = {
 		.observer = id_of(13),
 		.subject = id_of(18),
 		.incarnation = ras_incarnation(1, 0),
-		.kind = SIGHT_SILENT,
+		.kind = OBSERVATION_SILENT,
 		.own_good = true,
 	};
 	uint64_t before = 0;
@@ -640,17 +650,17 @@ static void who_hears_much_still_says_something(void **state) {
 
 	(void)state;
 	wire_writer_init(&writer, bytes, sizeof(bytes));
-	assert_int_equal(sight_put(&writer, &other), 0);
+	assert_int_equal(observation_put(&writer, &other), 0);
 	assert_int_equal(wire_writer_finish(&writer, &size), 0);
 	for (uint32_t ms = 0; ms < 30000; ms++) {
 		net->now_ns += MS;
 		if (ms % 1000 == 0)
 			see_all_ports(net);
 		if (ms % 3 == 0)
-			sight_exchange_heard(
+			observation_exchange_heard(
 				net->agents[0].exchange, net->now_ns, id_of(13), bytes, size
 			);
-		sight_exchange_tick(net->agents[0].exchange, net->now_ns);
+		observation_exchange_tick(net->agents[0].exchange, net->now_ns);
 		if (ms == 10000)
 			before = told(net, 0);
 	}
@@ -668,18 +678,19 @@ static void mark_told(void *ctx, const void *bytes, size_t size) {
 	(void)ctx;
 	wire_reader_init(&reader, bytes, size);
 	while (told_get(&reader, &told) == 0)
-		was_told[told.sight.subject - 1][told.sight.peer_device[0] - '0'] = true;
+		was_told[told.observation.subject - 1][told.observation.peer_device[0] - '0'] =
+			true;
 }
 
 static void of_more_paths_than_the_budget_each_has_its_turn(void **state) {
-	static const struct sight_exchange_ops ops = {.tell = mark_told, .wake = on_wake};
+	static const struct observation_exchange_ops ops = {.tell = mark_told, .wake = on_wake};
 	struct net *net = net_create();
 	struct ras_memory memory = HEAP_MEMORY(&net->heap);
 
 	(void)state;
-	sight_exchange_destroy(net->agents[0].exchange);
+	observation_exchange_destroy(net->agents[0].exchange);
 	assert_int_equal(
-		sight_exchange_create(
+		observation_exchange_create(
 			net->agents[0].engine, id_of(0), 7, &memory, &ops, NULL,
 			&net->agents[0].exchange
 		),
@@ -695,12 +706,12 @@ static void of_more_paths_than_the_budget_each_has_its_turn(void **state) {
 }
 
 // A name that somebody else chose may be one that no reader takes.
-static void a_sight_that_cannot_be_told_keeps_no_other_back(void **state) {
+static void a_observation_that_cannot_be_told_keeps_no_other_back(void **state) {
 	struct net *net = net_create();
 
 	(void)state;
-	assert_int_equal(see_through(net, 5, SIGHT_SILENT, "\n"), 0);
-	assert_int_equal(see_through(net, 6, SIGHT_SILENT, "dev0"), 0);
+	assert_int_equal(see_through(net, 5, OBSERVATION_SILENT, "\n"), 0);
+	assert_int_equal(see_through(net, 6, OBSERVATION_SILENT, "dev0"), 0);
 	pass(net, SEC);
 	assert_int_equal(told(net, 0), 1);
 	net_destroy(net);
@@ -730,7 +741,7 @@ int main(void) {
 		cmocka_unit_test(of_a_malformed_notice_what_came_before_is_taken),
 		cmocka_unit_test(who_hears_much_still_says_something),
 		cmocka_unit_test(of_more_paths_than_the_budget_each_has_its_turn),
-		cmocka_unit_test(a_sight_that_cannot_be_told_keeps_no_other_back),
+		cmocka_unit_test(a_observation_that_cannot_be_told_keeps_no_other_back),
 		cmocka_unit_test(without_memory_it_says_so_and_goes_on),
 	};
 

@@ -227,7 +227,7 @@ static void agent_that_is_gone_takes_nothing_out_of_service(void **state) {
 	(void)state;
 	begin(&scene, 3);
 	bed_state(scene.bed, 2, RAS_DEAD, RAS_CAUSE_GONE);
-	bed_see_reach(scene.bed, 0, 2, SIGHT_NO_PAIR, VERDICT_REACH_REFUSES);
+	bed_see_reach(scene.bed, 0, 2, OBSERVATION_NO_PAIR, VERDICT_REACH_REFUSES);
 	bed_expect(scene.bed, 2, VERDICT_AGENT_DOWN, NULL);
 	ail(&scene, 1);
 	pass(&scene, RIPE_NS);
@@ -321,7 +321,7 @@ static void those_that_fall_silent_together_are_not_drained_for_ten_minutes(void
 
 static void die(struct scene *scene, uint32_t agent) {
 	for (uint32_t by = 20; by < 22; by++)
-		bed_see_reach(scene->bed, by, agent, SIGHT_SILENT, VERDICT_REACH_NONE);
+		bed_see_reach(scene->bed, by, agent, OBSERVATION_SILENT, VERDICT_REACH_NONE);
 	bed_state(scene->bed, agent, RAS_DEAD, RAS_CAUSE_SILENT);
 }
 
@@ -351,7 +351,7 @@ static void one_that_died_beside_others_whose_doubt_is_just_over_is_not_drained(
 static void unread(struct scene *scene, uint32_t agent, uint32_t from, uint64_t ns) {
 	for (uint64_t passed = 0; passed < ns; passed += 5 * SEC) {
 		for (uint32_t n = from; n < from + 3; n++)
-			bed_see(scene->bed, n, agent, SIGHT_SILENT);
+			bed_see(scene->bed, n, agent, OBSERVATION_SILENT);
 		grants_look_soon(scene->grants, scene->bed->now_ns);
 		pass(scene, 5 * SEC);
 	}
@@ -373,7 +373,7 @@ static void one_whose_observers_are_all_across_a_split_is_not_drained(void **sta
 			for (uint32_t also = 0; also < rows[n].also; also++) {
 				for (uint32_t by = 20; by < 24; by++)
 					bed_see(scene.bed, by, 10 + also,
-						by < 22 ? SIGHT_SILENT : SIGHT_GOOD);
+						by < 22 ? OBSERVATION_SILENT : OBSERVATION_GOOD);
 			}
 			unread(&scene, 3, 20, 5 * SEC);
 		}
@@ -389,12 +389,12 @@ static void what_is_better_already_is_not_drained(void **state) {
 
 	(void)state;
 	begin(&scene, 40);
-	bed_see(scene.bed, 20, 3, SIGHT_SILENT);
-	bed_see(scene.bed, 21, 3, SIGHT_SILENT);
+	bed_see(scene.bed, 20, 3, OBSERVATION_SILENT);
+	bed_see(scene.bed, 21, 3, OBSERVATION_SILENT);
 	pass(&scene, SEC);
 	bed_expect(scene.bed, 3, VERDICT_FABRIC_DOWN, "PulseUnread");
-	bed_see(scene.bed, 20, 3, SIGHT_GOOD);
-	bed_see(scene.bed, 21, 3, SIGHT_GOOD);
+	bed_see(scene.bed, 20, 3, OBSERVATION_GOOD);
+	bed_see(scene.bed, 21, 3, OBSERVATION_GOOD);
 	pass(&scene, SEC);
 	bed_expect(scene.bed, 3, VERDICT_FABRIC_DOWN, "PulseUnread");
 	assert_int_equal(grant_of(&scene, 3), GRANT_BETTER);

@@ -6,7 +6,7 @@ static void
 seen_as(struct bed *bed,
 	uint32_t first,
 	uint32_t count,
-	enum sight_kind kind,
+	enum observation_kind kind,
 	enum verdict_reach reach) {
 	for (uint32_t n = first; n < first + count; n++) {
 		bed_see_reach(bed, 1, n, kind, reach);
@@ -29,7 +29,7 @@ static void half_whose_kernels_accept_are_frozen_also_while_the_brake_holds(void
 	struct bed *bed = bed_create(6);
 
 	(void)state;
-	seen_as(bed, 3, 3, SIGHT_SILENT, VERDICT_REACH_ACCEPTS);
+	seen_as(bed, 3, 3, OBSERVATION_SILENT, VERDICT_REACH_ACCEPTS);
 	doubted(bed, 3, 3, RAS_SUSPECT);
 	bed_pass(bed, 3 * SEC);
 	brake(bed);
@@ -49,7 +49,7 @@ static void half_whose_pulses_stand_are_frozen_also_where_only_that_is_seen(void
 
 	(void)state;
 	doubted(bed, 3, 3, RAS_UNREACHABLE);
-	seen_as(bed, 3, 3, SIGHT_STANDING, VERDICT_REACH_NONE);
+	seen_as(bed, 3, 3, OBSERVATION_STANDING, VERDICT_REACH_NONE);
 	brake(bed);
 	bed_pass(bed, 3 * SEC);
 	for (uint32_t n = 3; n < 6; n++)
@@ -62,8 +62,8 @@ static void half_that_refuses_is_unknown_since_a_firewall_between_may(void **sta
 
 	(void)state;
 	doubted(bed, 3, 3, RAS_UNREACHABLE);
-	seen_as(bed, 3, 2, SIGHT_SILENT, VERDICT_REACH_REFUSES);
-	seen_as(bed, 5, 1, SIGHT_SILENT, VERDICT_REACH_NONE);
+	seen_as(bed, 3, 2, OBSERVATION_SILENT, VERDICT_REACH_REFUSES);
+	seen_as(bed, 5, 1, OBSERVATION_SILENT, VERDICT_REACH_NONE);
 	brake(bed);
 	bed_pass(bed, 5 * SEC);
 	for (uint32_t n = 3; n < 6; n++)
@@ -77,10 +77,10 @@ static void one_connection_that_was_just_accepted_makes_nobody_frozen(void **sta
 	(void)state;
 	doubted(bed, 3, 3, RAS_UNREACHABLE);
 	brake(bed);
-	seen_as(bed, 3, 1, SIGHT_NO_PAIR, VERDICT_REACH_ACCEPTS);
+	seen_as(bed, 3, 1, OBSERVATION_NO_PAIR, VERDICT_REACH_ACCEPTS);
 	bed_pass(bed, SEC);
 	bed_expect(bed, 3, VERDICT_UNKNOWN, "Unreachable");
-	seen_as(bed, 3, 1, SIGHT_NO_PAIR, VERDICT_REACH_ANSWERS);
+	seen_as(bed, 3, 1, OBSERVATION_NO_PAIR, VERDICT_REACH_ANSWERS);
 	bed_pass(bed, 5 * SEC);
 	bed_expect(bed, 3, VERDICT_UNKNOWN, "Unreachable");
 	bed_destroy(bed);
@@ -90,8 +90,8 @@ static void one_that_was_named_stays_so_where_votes_alone_hold_its_death(void **
 	struct bed *bed = bed_create(3);
 
 	(void)state;
-	bed_see_reach(bed, 0, 2, SIGHT_SILENT, VERDICT_REACH_NONE);
-	bed_see_reach(bed, 1, 2, SIGHT_SILENT, VERDICT_REACH_NONE);
+	bed_see_reach(bed, 0, 2, OBSERVATION_SILENT, VERDICT_REACH_NONE);
+	bed_see_reach(bed, 1, 2, OBSERVATION_SILENT, VERDICT_REACH_NONE);
 	doubted(bed, 2, 1, RAS_SUSPECT);
 	bed_pass(bed, SEC);
 	bed_expect(bed, 2, VERDICT_NODE_DOWN, "NodeSilent");
@@ -111,7 +111,7 @@ static void nobody_of_a_half_that_falls_silent_is_down_before_the_overlay_has_co
 	(void)state;
 	// The others are found silent while the first is suspected already.
 	doubted(bed, 3, 1, RAS_SUSPECT);
-	seen_as(bed, 3, 3, SIGHT_SILENT, VERDICT_REACH_NONE);
+	seen_as(bed, 3, 3, OBSERVATION_SILENT, VERDICT_REACH_NONE);
 	for (uint32_t n = 0; n < 80; n++) {
 		for (uint32_t peer = 3; peer < 6; peer++)
 			assert_true(bed_view(bed, peer).verdict <= VERDICT_UNKNOWN);
@@ -125,7 +125,7 @@ static void two_of_six_that_fall_silent_at_once_are_likely_down_a_moment_later(v
 
 	(void)state;
 	doubted(bed, 4, 2, RAS_SUSPECT);
-	seen_as(bed, 4, 2, SIGHT_SILENT, VERDICT_REACH_NONE);
+	seen_as(bed, 4, 2, OBSERVATION_SILENT, VERDICT_REACH_NONE);
 	bed_pass(bed, SEC);
 	bed_expect(bed, 4, VERDICT_UNKNOWN, "SilentBothWays");
 	bed_pass(bed, 2 * SEC);
@@ -138,12 +138,12 @@ static void what_was_heard_before_its_pulse_fell_silent_makes_no_fabric_down(voi
 	struct bed *bed = bed_create(8);
 
 	(void)state;
-	bed_see_reach(bed, 3, 5, SIGHT_GOOD, VERDICT_REACH_ANSWERS);
+	bed_see_reach(bed, 3, 5, OBSERVATION_GOOD, VERDICT_REACH_ANSWERS);
 	bed_pass(bed, 2 * SEC);
-	seen_as(bed, 5, 1, SIGHT_SILENT, VERDICT_REACH_UNKNOWN);
+	seen_as(bed, 5, 1, OBSERVATION_SILENT, VERDICT_REACH_UNKNOWN);
 	bed_pass(bed, 3 * SEC);
 	bed_expect(bed, 5, VERDICT_UNKNOWN, "SilentBothWays");
-	bed_see_reach(bed, 1, 5, SIGHT_SILENT, VERDICT_REACH_ANSWERS);
+	bed_see_reach(bed, 1, 5, OBSERVATION_SILENT, VERDICT_REACH_ANSWERS);
 	bed_pass(bed, SEC);
 	bed_expect(bed, 5, VERDICT_FABRIC_DOWN, "PulseUnread");
 	bed_destroy(bed);
@@ -154,7 +154,7 @@ static void one_whose_link_is_quiet_is_not_called_fabric_down(void **state) {
 
 	(void)state;
 	bed->quiet = UINT64_C(1) << 5;
-	seen_as(bed, 5, 1, SIGHT_SILENT, VERDICT_REACH_ANSWERS);
+	seen_as(bed, 5, 1, OBSERVATION_SILENT, VERDICT_REACH_ANSWERS);
 	bed_pass(bed, SEC);
 	bed_expect(bed, 5, VERDICT_UNKNOWN, "SilentBothWays");
 	bed->quiet = 0; // it was late

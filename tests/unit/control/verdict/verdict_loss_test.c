@@ -302,12 +302,12 @@ static void counts_that_cannot_be_break_nothing(void **state) {
 }
 
 static int say_loses(struct bed *bed, uint32_t observer, uint32_t subject, uint32_t permille) {
-	struct sight sight = bed_sight(observer, subject, SIGHT_NO_PAIR);
+	struct observation observation = bed_observation(observer, subject, OBSERVATION_NO_PAIR);
 
-	sight.device[0] = sight.peer_device[0] = '\0';
-	sight.reach = permille > 0 ? VERDICT_REACH_LOSES : VERDICT_REACH_ANSWERS;
-	sight.lost_permille = permille;
-	return verdict_sight(bed->engine, bed->now_ns, &sight);
+	observation.device[0] = observation.peer_device[0] = '\0';
+	observation.reach = permille > 0 ? VERDICT_REACH_LOSES : VERDICT_REACH_ANSWERS;
+	observation.lost_permille = permille;
+	return verdict_observation(bed->engine, bed->now_ns, &observation);
 }
 
 static void node_to_which_two_send_much_again_is_lossy_and_drains_nobody(void **state) {
@@ -349,8 +349,8 @@ static void what_is_sent_again_is_answered_in_the_end(void **state) {
 	struct bed *bed = bed_create(6);
 
 	(void)state;
-	bed_see_reach(bed, 1, 4, SIGHT_SILENT, VERDICT_REACH_LOSES);
-	bed_see_reach(bed, 2, 4, SIGHT_SILENT, VERDICT_REACH_LOSES);
+	bed_see_reach(bed, 1, 4, OBSERVATION_SILENT, VERDICT_REACH_LOSES);
+	bed_see_reach(bed, 2, 4, OBSERVATION_SILENT, VERDICT_REACH_LOSES);
 	bed_pass(bed, 20 * SEC);
 	bed_expect(bed, 4, VERDICT_FABRIC_DOWN, "PulseUnread");
 	bed_destroy(bed);
@@ -362,7 +362,7 @@ static void who_loses_itself_calls_nobody_silent(void **state) {
 
 	(void)state;
 	verdict_self(bed->engine, bed->now_ns, &loses);
-	bed_see_two(bed, 4, SIGHT_SILENT);
+	bed_see_two(bed, 4, OBSERVATION_SILENT);
 	bed_pass(bed, 8 * SEC);
 	bed_expect(bed, 4, VERDICT_UNKNOWN, "OwnLoss");
 	// What a node says of itself is no silence.
@@ -380,8 +380,8 @@ static void suspect_that_loses_packets_stays_lossy(void **state) {
 	say_loses(bed, 2, 4, 700);
 	bed_expect(bed, 4, VERDICT_PATH_LOSSY, "PacketsLost");
 	assert_int_equal(bed_state(bed, 4, RAS_SUSPECT, RAS_CAUSE_SILENT), 0);
-	bed_see_reach(bed, 3, 4, SIGHT_GOOD, VERDICT_REACH_NONE);
-	bed_see_reach(bed, 5, 4, SIGHT_GOOD, VERDICT_REACH_NONE);
+	bed_see_reach(bed, 3, 4, OBSERVATION_GOOD, VERDICT_REACH_NONE);
+	bed_see_reach(bed, 5, 4, OBSERVATION_GOOD, VERDICT_REACH_NONE);
 	bed_pass(bed, 4 * SEC);
 	bed_expect(bed, 4, VERDICT_PATH_LOSSY, "PacketsLost");
 	bed_destroy(bed);
@@ -400,8 +400,8 @@ static void one_dead_by_its_losses_is_lossy_while_it_is_read(void **state) {
 		assert_int_equal(bed_state(bed, 4, RAS_SUSPECT, RAS_CAUSE_SILENT), 0);
 		bed_pass(bed, 3 * SEC);
 		assert_int_equal(bed_state(bed, 4, RAS_DEAD, RAS_CAUSE_SILENT), 0);
-		bed_see_reach(bed, 3, 4, SIGHT_GOOD, VERDICT_REACH_NONE);
-		bed_see_reach(bed, 5, 4, SIGHT_GOOD, VERDICT_REACH_NONE);
+		bed_see_reach(bed, 3, 4, OBSERVATION_GOOD, VERDICT_REACH_NONE);
+		bed_see_reach(bed, 5, 4, OBSERVATION_GOOD, VERDICT_REACH_NONE);
 		bed_pass(bed, 6 * SEC);
 		if (loses > 0)
 			bed_expect(bed, 4, VERDICT_PATH_LOSSY, "PacketsLost");
@@ -414,11 +414,12 @@ static void one_dead_by_its_losses_is_lossy_while_it_is_read(void **state) {
 
 static void tell_connections(struct bed *bed, uint32_t subject, enum verdict_reach reach) {
 	for (uint32_t observer = 1; observer <= 2; observer++) {
-		struct sight sight = bed_sight(observer, subject, SIGHT_NO_PAIR);
+		struct observation observation =
+			bed_observation(observer, subject, OBSERVATION_NO_PAIR);
 
-		sight.device[0] = sight.peer_device[0] = '\0';
-		sight.reach = reach;
-		assert_int_equal(verdict_sight(bed->engine, bed->now_ns, &sight), 0);
+		observation.device[0] = observation.peer_device[0] = '\0';
+		observation.reach = reach;
+		assert_int_equal(verdict_observation(bed->engine, bed->now_ns, &observation), 0);
 	}
 }
 
@@ -428,7 +429,7 @@ static void silence_of_a_node_that_loses_packets_is_of_its_losses(void **state) 
 	struct bed *bed = bed_create(8);
 
 	(void)state;
-	bed_see(bed, 3, 4, SIGHT_GOOD);
+	bed_see(bed, 3, 4, OBSERVATION_GOOD);
 	say_loses(bed, 1, 4, 600);
 	say_loses(bed, 2, 4, 600);
 	bed_expect(bed, 4, VERDICT_PATH_LOSSY, "PacketsLost");
@@ -440,7 +441,7 @@ static void silence_of_a_node_that_loses_packets_is_of_its_losses(void **state) 
 	tell_connections(bed, 4, VERDICT_REACH_ANSWERS);
 	for (uint32_t observer = 1; observer < 8; observer++) {
 		if (observer != 4)
-			bed_see_reach(bed, observer, 4, SIGHT_SILENT, VERDICT_REACH_ANSWERS);
+			bed_see_reach(bed, observer, 4, OBSERVATION_SILENT, VERDICT_REACH_ANSWERS);
 	}
 	bed_pass(bed, 2 * SEC);
 	bed_expect(bed, 4, VERDICT_PATH_LOSSY, "PacketsLost");
@@ -455,12 +456,12 @@ static void what_a_few_do_not_read_leaves_it_lossy(void **state) {
 
 	(void)state;
 	for (uint32_t observer = 1; observer <= 3; observer++)
-		bed_see(bed, observer, 4, SIGHT_LOSSY);
+		bed_see(bed, observer, 4, OBSERVATION_LOSSY);
 	bed_pass(bed, SEC);
 	bed_expect(bed, 4, VERDICT_PATH_LOSSY, "LargeLost");
 	bed_pass(bed, 3 * SEC);
-	bed_see_reach(bed, 5, 4, SIGHT_SILENT, VERDICT_REACH_ANSWERS);
-	bed_see_reach(bed, 6, 4, SIGHT_SILENT, VERDICT_REACH_ANSWERS);
+	bed_see_reach(bed, 5, 4, OBSERVATION_SILENT, VERDICT_REACH_ANSWERS);
+	bed_see_reach(bed, 6, 4, OBSERVATION_SILENT, VERDICT_REACH_ANSWERS);
 	bed_pass(bed, 6 * SEC);
 	bed_expect(bed, 4, VERDICT_PATH_LOSSY, "LargeLost");
 	bed_destroy(bed);
@@ -471,11 +472,11 @@ static void losses_of_all_sizes_are_not_called_losses_of_large_ones(void **state
 
 	(void)state;
 	for (uint32_t observer = 1; observer <= 3; observer++) {
-		struct sight sight = bed_sight(observer, 4, SIGHT_LOSSY);
+		struct observation observation = bed_observation(observer, 4, OBSERVATION_LOSSY);
 
-		sight.lost_bytes = observer == 1 ? 65536 : 0;
-		sight.reach = VERDICT_REACH_ANSWERS;
-		assert_int_equal(verdict_sight(bed->engine, bed->now_ns, &sight), 0);
+		observation.lost_bytes = observer == 1 ? 65536 : 0;
+		observation.reach = VERDICT_REACH_ANSWERS;
+		assert_int_equal(verdict_observation(bed->engine, bed->now_ns, &observation), 0);
 	}
 	bed_pass(bed, SEC);
 	bed_expect(bed, 4, VERDICT_PATH_LOSSY, "ReadsLost");
@@ -486,7 +487,7 @@ static void who_is_found_to_lose_packets_calls_nobody_frozen(void **state) {
 	struct bed *bed = bed_create(8);
 
 	(void)state;
-	bed_see(bed, 3, 0, SIGHT_GOOD);
+	bed_see(bed, 3, 0, OBSERVATION_GOOD);
 	say_loses(bed, 1, 0, 600);
 	say_loses(bed, 2, 0, 600);
 	bed_expect(bed, 0, VERDICT_PATH_LOSSY, "PacketsLost");
@@ -504,9 +505,9 @@ static void what_others_still_say_is_not_stale(void **state) {
 	(void)state;
 	for (uint32_t s = 0; s < 60; s += 10) {
 		if (s == 0)
-			bed_see(bed, 1, 4, SIGHT_LOSSY);
-		bed_see(bed, 2, 4, SIGHT_LOSSY);
-		bed_see(bed, 3, 4, SIGHT_LOSSY);
+			bed_see(bed, 1, 4, OBSERVATION_LOSSY);
+		bed_see(bed, 2, 4, OBSERVATION_LOSSY);
+		bed_see(bed, 3, 4, OBSERVATION_LOSSY);
 		bed_pass(bed, 10 * SEC);
 		bed_expect(bed, 4, VERDICT_PATH_LOSSY, "LargeLost");
 	}
@@ -517,12 +518,12 @@ static void what_is_judged_over_windows_is_well_after_three_seconds(void **state
 	struct bed *bed = bed_create(6);
 
 	(void)state;
-	bed_see(bed, 1, 4, SIGHT_LOSSY);
-	bed_see(bed, 2, 4, SIGHT_LOSSY);
+	bed_see(bed, 1, 4, OBSERVATION_LOSSY);
+	bed_see(bed, 2, 4, OBSERVATION_LOSSY);
 	bed_pass(bed, SEC);
 	bed_expect(bed, 4, VERDICT_PATH_LOSSY, "LargeLost");
-	bed_see(bed, 1, 4, SIGHT_GOOD);
-	bed_see(bed, 2, 4, SIGHT_GOOD);
+	bed_see(bed, 1, 4, OBSERVATION_GOOD);
+	bed_see(bed, 2, 4, OBSERVATION_GOOD);
 	bed_pass(bed, 2 * SEC);
 	bed_expect(bed, 4, VERDICT_PATH_LOSSY, "LargeLost");
 	bed_pass(bed, 2 * SEC);
@@ -577,7 +578,7 @@ static void link_that_loses_is_a_bad_path(void **state) {
 	say_loses(bed, 1, 4, 300);
 	bed_expect(bed, 4, VERDICT_HEALTHY, "None");
 	assert_true(verdict_path_next(bed->engine, &cursor, &view));
-	assert_int_equal(view.sight.reach, VERDICT_REACH_LOSES);
+	assert_int_equal(view.observation.reach, VERDICT_REACH_LOSES);
 	assert_int_equal(view.blame, PATH_BLAME_PATH);
 	say_loses(bed, 2, 4, 300);
 	cursor = 0;

@@ -25,22 +25,22 @@ static void live(struct bed *bed) {
 	}
 	for (uint32_t subject = 4; subject < 8; subject++) {
 		for (uint32_t observer = 0; observer < 4; observer++)
-			assert_true(fine(bed_see(bed, observer, subject, SIGHT_SILENT)));
+			assert_true(fine(bed_see(bed, observer, subject, OBSERVATION_SILENT)));
 	}
 	assert_true(fine(bed_say(bed, 9, VERDICT_DEVICE_STUCK, "DeviceStuck")));
 	assert_true(fine(bed_say(bed, 9, VERDICT_CHECK_WARNING, "Warm")));
 	assert_true(fine(bed_state(bed, 10, RAS_DEAD, RAS_CAUSE_GONE)));
 	bed_pass(bed, SEC);
 	for (uint32_t subject = 4; subject < 8; subject++)
-		assert_true(fine(bed_see(bed, 1, subject, SIGHT_GOOD)));
+		assert_true(fine(bed_see(bed, 1, subject, OBSERVATION_GOOD)));
 	verdict_forget(bed->engine, bed->now_ns, bed_id(11));
 	bed_pass(bed, 10 * SEC);
 }
 
 static void expect_all(struct bed *bed) {
 	for (uint32_t subject = 4; subject < 8; subject++) {
-		bed_see(bed, 1, subject, SIGHT_SILENT);
-		bed_see(bed, 3, subject, SIGHT_SILENT);
+		bed_see(bed, 1, subject, OBSERVATION_SILENT);
+		bed_see(bed, 3, subject, OBSERVATION_SILENT);
 	}
 	bed_pass(bed, 10 * SEC);
 	bed_expect(bed, 4, VERDICT_FABRIC_DOWN, "PulseUnread");
@@ -121,20 +121,20 @@ static void evidence_that_is_over_gives_its_memory_back(void **state) {
 	size_t before;
 
 	(void)state;
-	bed_see(bed, 1, 5, SIGHT_SILENT); // the list of subjects has grown
-	bed_see(bed, 1, 5, SIGHT_GOOD);
+	bed_see(bed, 1, 5, OBSERVATION_SILENT); // the list of subjects has grown
+	bed_see(bed, 1, 5, OBSERVATION_GOOD);
 	bed_pass(bed, 60 * SEC);
 	before = bed->heap.used_bytes;
 	for (uint32_t n = 0; n < 100; n++) {
-		bed_see(bed, n % 4, 5, SIGHT_GOOD);
+		bed_see(bed, n % 4, 5, OBSERVATION_GOOD);
 		bed_pass(bed, SEC);
 	}
 	assert_true(bed->heap.used_bytes > before);
 	bed_pass(bed, 60 * SEC);
 	assert_int_equal(bed->heap.used_bytes, before);
-	bed_see(bed, 1, 6, SIGHT_SILENT); // and so does who told it
+	bed_see(bed, 1, 6, OBSERVATION_SILENT); // and so does who told it
 	assert_true(bed->heap.used_bytes > before);
-	bed_see(bed, 1, 6, SIGHT_GOOD);
+	bed_see(bed, 1, 6, OBSERVATION_GOOD);
 	bed_pass(bed, 60 * SEC);
 	assert_int_equal(bed->heap.used_bytes, before);
 	bed_destroy(bed);

@@ -5,26 +5,26 @@
 
 #include <string.h>
 
-#define NONE_SEEN SIGHT_KIND_COUNT
+#define NONE_SEEN OBSERVATION_KIND_COUNT
 
-static const enum sight_responder hard = SIGHT_RESPONDER_HARDWARE;
+static const enum observation_responder hard = OBSERVATION_RESPONDER_HARDWARE;
 
 // Agent 5 is looked at by 1 and 2, which say what its host does.
 static struct bed *
 look(enum ras_state state,
      enum ras_cause cause,
-     enum sight_kind kind,
-     enum sight_responder responder,
+     enum observation_kind kind,
+     enum observation_responder responder,
      enum verdict_reach reach) {
 	struct bed *bed = bed_create(8);
 
 	assert_int_equal(bed_state(bed, 5, state, cause), 0);
 	for (uint32_t observer = 1; observer <= 2 && kind != NONE_SEEN; observer++) {
-		struct sight sight = bed_sight(observer, 5, kind);
+		struct observation observation = bed_observation(observer, 5, kind);
 
-		sight.responder = responder;
-		sight.reach = reach;
-		assert_int_equal(verdict_sight(bed->engine, bed->now_ns, &sight), 0);
+		observation.responder = responder;
+		observation.reach = reach;
+		assert_int_equal(verdict_observation(bed->engine, bed->now_ns, &observation), 0);
 	}
 	bed_pass(bed, 6 * SEC);
 	return bed;
@@ -33,18 +33,18 @@ look(enum ras_state state,
 struct cell {
 	enum ras_state state;
 	enum ras_cause cause;
-	enum sight_kind kind;
-	enum sight_responder responder;
+	enum observation_kind kind;
+	enum observation_responder responder;
 	enum verdict_reach reach;
 	enum verdict verdict;
 	const char *reason;
 	enum verdict_advice advice;
 };
 
-#define HARD SIGHT_RESPONDER_HARDWARE
-#define KERNEL SIGHT_RESPONDER_KERNEL
-#define INSIDE SIGHT_RESPONDER_IN_PROCESS
-#define NOBODY SIGHT_RESPONDER_UNKNOWN
+#define HARD OBSERVATION_RESPONDER_HARDWARE
+#define KERNEL OBSERVATION_RESPONDER_KERNEL
+#define INSIDE OBSERVATION_RESPONDER_IN_PROCESS
+#define NOBODY OBSERVATION_RESPONDER_UNKNOWN
 #define ANSWERS VERDICT_REACH_ANSWERS
 #define ACCEPTS VERDICT_REACH_ACCEPTS
 #define REFUSES VERDICT_REACH_REFUSES
@@ -57,127 +57,127 @@ static const struct cell cells[] = {
 	// The overlay hears it.
 	{RAS_ALIVE, WELL, NONE_SEEN, HARD, ANSWERS, VERDICT_HEALTHY, "None",
 	 VERDICT_ADVICE_NOTHING},
-	{RAS_ALIVE, WELL, SIGHT_GOOD, HARD, ANSWERS, VERDICT_HEALTHY, "None",
+	{RAS_ALIVE, WELL, OBSERVATION_GOOD, HARD, ANSWERS, VERDICT_HEALTHY, "None",
 	 VERDICT_ADVICE_NOTHING},
-	{RAS_ALIVE, WELL, SIGHT_GOOD, INSIDE, ANSWERS, VERDICT_HEALTHY, "None",
+	{RAS_ALIVE, WELL, OBSERVATION_GOOD, INSIDE, ANSWERS, VERDICT_HEALTHY, "None",
 	 VERDICT_ADVICE_NOTHING},
-	{RAS_ALIVE, WELL, SIGHT_NO_PAIR, NOBODY, ANSWERS, VERDICT_HEALTHY, "None",
+	{RAS_ALIVE, WELL, OBSERVATION_NO_PAIR, NOBODY, ANSWERS, VERDICT_HEALTHY, "None",
 	 VERDICT_ADVICE_NOTHING},
-	{RAS_ALIVE, WELL, SIGHT_NO_PAIR, NOBODY, UNTOLD, VERDICT_HEALTHY, "None",
+	{RAS_ALIVE, WELL, OBSERVATION_NO_PAIR, NOBODY, UNTOLD, VERDICT_HEALTHY, "None",
 	 VERDICT_ADVICE_NOTHING},
-	{RAS_ALIVE, WELL, SIGHT_SILENT, HARD, ANSWERS, VERDICT_FABRIC_DOWN, "PulseUnread",
+	{RAS_ALIVE, WELL, OBSERVATION_SILENT, HARD, ANSWERS, VERDICT_FABRIC_DOWN, "PulseUnread",
 	 VERDICT_ADVICE_DRAIN},
-	{RAS_ALIVE, WELL, SIGHT_SILENT, KERNEL, ANSWERS, VERDICT_FABRIC_DOWN, "PulseUnread",
+	{RAS_ALIVE, WELL, OBSERVATION_SILENT, KERNEL, ANSWERS, VERDICT_FABRIC_DOWN, "PulseUnread",
 	 VERDICT_ADVICE_DRAIN},
-	{RAS_ALIVE, WELL, SIGHT_SILENT, INSIDE, ANSWERS, VERDICT_FABRIC_DOWN, "PulseUnread",
+	{RAS_ALIVE, WELL, OBSERVATION_SILENT, INSIDE, ANSWERS, VERDICT_FABRIC_DOWN, "PulseUnread",
 	 VERDICT_ADVICE_DRAIN},
-	{RAS_ALIVE, WELL, SIGHT_SILENT, HARD, UNTOLD, VERDICT_UNKNOWN, "SilentBothWays",
+	{RAS_ALIVE, WELL, OBSERVATION_SILENT, HARD, UNTOLD, VERDICT_UNKNOWN, "SilentBothWays",
 	 VERDICT_ADVICE_SHOW},
-	{RAS_ALIVE, WELL, SIGHT_SILENT, HARD, NOTHING, VERDICT_NODE_DOWN, "NodeSilent",
+	{RAS_ALIVE, WELL, OBSERVATION_SILENT, HARD, NOTHING, VERDICT_NODE_DOWN, "NodeSilent",
 	 VERDICT_ADVICE_WARN},
-	{RAS_ALIVE, WELL, SIGHT_SILENT, INSIDE, ACCEPTS, VERDICT_AGENT_FROZEN, "AgentMute",
+	{RAS_ALIVE, WELL, OBSERVATION_SILENT, INSIDE, ACCEPTS, VERDICT_AGENT_FROZEN, "AgentMute",
 	 VERDICT_ADVICE_WARN},
-	{RAS_ALIVE, WELL, SIGHT_SILENT, HARD, REFUSES, VERDICT_UNKNOWN, "SilentBothWays",
+	{RAS_ALIVE, WELL, OBSERVATION_SILENT, HARD, REFUSES, VERDICT_UNKNOWN, "SilentBothWays",
 	 VERDICT_ADVICE_SHOW},
-	{RAS_ALIVE, WELL, SIGHT_STANDING, HARD, UNTOLD, VERDICT_AGENT_FROZEN, "PulseStands",
+	{RAS_ALIVE, WELL, OBSERVATION_STANDING, HARD, UNTOLD, VERDICT_AGENT_FROZEN, "PulseStands",
 	 VERDICT_ADVICE_WARN},
-	{RAS_ALIVE, WELL, SIGHT_STANDING, KERNEL, ACCEPTS, VERDICT_AGENT_FROZEN, "PulseStands",
-	 VERDICT_ADVICE_WARN},
-	{RAS_ALIVE, WELL, SIGHT_STANDING, HARD, ANSWERS, VERDICT_UNKNOWN, "PulseContradicts",
+	{RAS_ALIVE, WELL, OBSERVATION_STANDING, KERNEL, ACCEPTS, VERDICT_AGENT_FROZEN,
+	 "PulseStands", VERDICT_ADVICE_WARN},
+	{RAS_ALIVE, WELL, OBSERVATION_STANDING, HARD, ANSWERS, VERDICT_UNKNOWN, "PulseContradicts",
 	 VERDICT_ADVICE_SHOW},
-	{RAS_ALIVE, WELL, SIGHT_NO_PAIR, NOBODY, ACCEPTS, VERDICT_AGENT_FROZEN, "AgentMute",
+	{RAS_ALIVE, WELL, OBSERVATION_NO_PAIR, NOBODY, ACCEPTS, VERDICT_AGENT_FROZEN, "AgentMute",
 	 VERDICT_ADVICE_WARN},
-	{RAS_ALIVE, WELL, SIGHT_NO_PAIR, NOBODY, NOTHING, VERDICT_NODE_DOWN, "OverlaySilent",
+	{RAS_ALIVE, WELL, OBSERVATION_NO_PAIR, NOBODY, NOTHING, VERDICT_NODE_DOWN, "OverlaySilent",
 	 VERDICT_ADVICE_WARN},
-	{RAS_ALIVE, WELL, SIGHT_GOOD, HARD, NOTHING, VERDICT_MGMT_NET_DOWN, "PulseAlone",
+	{RAS_ALIVE, WELL, OBSERVATION_GOOD, HARD, NOTHING, VERDICT_MGMT_NET_DOWN, "PulseAlone",
 	 VERDICT_ADVICE_WARN},
-	{RAS_ALIVE, WELL, SIGHT_DEGRADED, HARD, ANSWERS, VERDICT_PATH_DEGRADED, "PulseSlow",
+	{RAS_ALIVE, WELL, OBSERVATION_DEGRADED, HARD, ANSWERS, VERDICT_PATH_DEGRADED, "PulseSlow",
 	 VERDICT_ADVICE_WARN},
-	{RAS_ALIVE, WELL, SIGHT_LOSSY, HARD, ANSWERS, VERDICT_PATH_LOSSY, "LargeLost",
+	{RAS_ALIVE, WELL, OBSERVATION_LOSSY, HARD, ANSWERS, VERDICT_PATH_LOSSY, "LargeLost",
 	 VERDICT_ADVICE_WARN},
 
 	// We do not, at the moment.
 	{RAS_SUSPECT, SILENT, NONE_SEEN, HARD, UNTOLD, VERDICT_UNKNOWN, "Suspected",
 	 VERDICT_ADVICE_SHOW},
-	{RAS_SUSPECT, SILENT, SIGHT_GOOD, HARD, UNTOLD, VERDICT_MGMT_NET_DOWN, "PulseAlone",
+	{RAS_SUSPECT, SILENT, OBSERVATION_GOOD, HARD, UNTOLD, VERDICT_MGMT_NET_DOWN, "PulseAlone",
 	 VERDICT_ADVICE_WARN},
-	{RAS_SUSPECT, SILENT, SIGHT_STANDING, HARD, UNTOLD, VERDICT_AGENT_FROZEN, "PulseStands",
-	 VERDICT_ADVICE_WARN},
-	{RAS_SUSPECT, SILENT, SIGHT_STANDING, KERNEL, ACCEPTS, VERDICT_AGENT_FROZEN, "PulseStands",
-	 VERDICT_ADVICE_WARN},
-	{RAS_SUSPECT, SILENT, SIGHT_SILENT, HARD, UNTOLD, VERDICT_UNKNOWN, "SilentBothWays",
+	{RAS_SUSPECT, SILENT, OBSERVATION_STANDING, HARD, UNTOLD, VERDICT_AGENT_FROZEN,
+	 "PulseStands", VERDICT_ADVICE_WARN},
+	{RAS_SUSPECT, SILENT, OBSERVATION_STANDING, KERNEL, ACCEPTS, VERDICT_AGENT_FROZEN,
+	 "PulseStands", VERDICT_ADVICE_WARN},
+	{RAS_SUSPECT, SILENT, OBSERVATION_SILENT, HARD, UNTOLD, VERDICT_UNKNOWN, "SilentBothWays",
 	 VERDICT_ADVICE_SHOW},
-	{RAS_SUSPECT, SILENT, SIGHT_SILENT, INSIDE, ACCEPTS, VERDICT_AGENT_FROZEN, "AgentMute",
+	{RAS_SUSPECT, SILENT, OBSERVATION_SILENT, INSIDE, ACCEPTS, VERDICT_AGENT_FROZEN,
+	 "AgentMute", VERDICT_ADVICE_WARN},
+	{RAS_SUSPECT, SILENT, OBSERVATION_NO_PAIR, NOBODY, ACCEPTS, VERDICT_AGENT_FROZEN,
+	 "AgentMute", VERDICT_ADVICE_WARN},
+	{RAS_SUSPECT, SILENT, OBSERVATION_SILENT, INSIDE, NOTHING, VERDICT_NODE_DOWN, "NodeSilent",
 	 VERDICT_ADVICE_WARN},
-	{RAS_SUSPECT, SILENT, SIGHT_NO_PAIR, NOBODY, ACCEPTS, VERDICT_AGENT_FROZEN, "AgentMute",
+	{RAS_SUSPECT, SILENT, OBSERVATION_SILENT, HARD, NOTHING, VERDICT_NODE_DOWN, "NodeSilent",
 	 VERDICT_ADVICE_WARN},
-	{RAS_SUSPECT, SILENT, SIGHT_SILENT, INSIDE, NOTHING, VERDICT_NODE_DOWN, "NodeSilent",
-	 VERDICT_ADVICE_WARN},
-	{RAS_SUSPECT, SILENT, SIGHT_SILENT, HARD, NOTHING, VERDICT_NODE_DOWN, "NodeSilent",
-	 VERDICT_ADVICE_WARN},
-	{RAS_SUSPECT, SILENT, SIGHT_SILENT, HARD, REFUSES, VERDICT_UNKNOWN, "SilentBothWays",
+	{RAS_SUSPECT, SILENT, OBSERVATION_SILENT, HARD, REFUSES, VERDICT_UNKNOWN, "SilentBothWays",
 	 VERDICT_ADVICE_SHOW},
-	{RAS_SUSPECT, SILENT, SIGHT_NO_PAIR, NOBODY, NOTHING, VERDICT_NODE_DOWN, "OverlaySilent",
-	 VERDICT_ADVICE_WARN},
-	{RAS_SUSPECT, SILENT, SIGHT_DEGRADED, HARD, UNTOLD, VERDICT_MGMT_NET_DOWN, "PulseAlone",
-	 VERDICT_ADVICE_WARN},
+	{RAS_SUSPECT, SILENT, OBSERVATION_NO_PAIR, NOBODY, NOTHING, VERDICT_NODE_DOWN,
+	 "OverlaySilent", VERDICT_ADVICE_WARN},
+	{RAS_SUSPECT, SILENT, OBSERVATION_DEGRADED, HARD, UNTOLD, VERDICT_MGMT_NET_DOWN,
+	 "PulseAlone", VERDICT_ADVICE_WARN},
 
 	// The overlay holds it for dead, by silence.
-	{RAS_DEAD, SILENT, SIGHT_GOOD, HARD, UNTOLD, VERDICT_MGMT_NET_DOWN, "PulseAlone",
+	{RAS_DEAD, SILENT, OBSERVATION_GOOD, HARD, UNTOLD, VERDICT_MGMT_NET_DOWN, "PulseAlone",
 	 VERDICT_ADVICE_DRAIN_LATER},
-	{RAS_DEAD, SILENT, SIGHT_GOOD, INSIDE, NOTHING, VERDICT_MGMT_NET_DOWN, "PulseAlone",
+	{RAS_DEAD, SILENT, OBSERVATION_GOOD, INSIDE, NOTHING, VERDICT_MGMT_NET_DOWN, "PulseAlone",
 	 VERDICT_ADVICE_DRAIN_LATER},
-	{RAS_DEAD, SILENT, SIGHT_STANDING, HARD, UNTOLD, VERDICT_AGENT_FROZEN, "PulseStands",
+	{RAS_DEAD, SILENT, OBSERVATION_STANDING, HARD, UNTOLD, VERDICT_AGENT_FROZEN, "PulseStands",
 	 VERDICT_ADVICE_DRAIN_LATER},
-	{RAS_DEAD, SILENT, SIGHT_STANDING, KERNEL, ACCEPTS, VERDICT_AGENT_FROZEN, "PulseStands",
-	 VERDICT_ADVICE_DRAIN_LATER},
-	{RAS_DEAD, SILENT, SIGHT_SILENT, HARD, NOTHING, VERDICT_NODE_DOWN, "NodeSilent",
+	{RAS_DEAD, SILENT, OBSERVATION_STANDING, KERNEL, ACCEPTS, VERDICT_AGENT_FROZEN,
+	 "PulseStands", VERDICT_ADVICE_DRAIN_LATER},
+	{RAS_DEAD, SILENT, OBSERVATION_SILENT, HARD, NOTHING, VERDICT_NODE_DOWN, "NodeSilent",
 	 VERDICT_ADVICE_DRAIN},
-	{RAS_DEAD, SILENT, SIGHT_SILENT, HARD, UNTOLD, VERDICT_NODE_DOWN, "NodeSilent",
+	{RAS_DEAD, SILENT, OBSERVATION_SILENT, HARD, UNTOLD, VERDICT_NODE_DOWN, "NodeSilent",
 	 VERDICT_ADVICE_DRAIN},
-	{RAS_DEAD, SILENT, SIGHT_SILENT, KERNEL, UNTOLD, VERDICT_NODE_DOWN, "NodeSilent",
+	{RAS_DEAD, SILENT, OBSERVATION_SILENT, KERNEL, UNTOLD, VERDICT_NODE_DOWN, "NodeSilent",
 	 VERDICT_ADVICE_DRAIN},
-	{RAS_DEAD, SILENT, SIGHT_SILENT, INSIDE, NOTHING, VERDICT_NODE_DOWN, "NodeSilent",
+	{RAS_DEAD, SILENT, OBSERVATION_SILENT, INSIDE, NOTHING, VERDICT_NODE_DOWN, "NodeSilent",
 	 VERDICT_ADVICE_DRAIN},
-	{RAS_DEAD, SILENT, SIGHT_SILENT, INSIDE, UNTOLD, VERDICT_UNKNOWN, "HostOrAgent",
+	{RAS_DEAD, SILENT, OBSERVATION_SILENT, INSIDE, UNTOLD, VERDICT_UNKNOWN, "HostOrAgent",
 	 VERDICT_ADVICE_SHOW},
-	{RAS_DEAD, SILENT, SIGHT_SILENT, INSIDE, ACCEPTS, VERDICT_AGENT_FROZEN, "AgentMute",
+	{RAS_DEAD, SILENT, OBSERVATION_SILENT, INSIDE, ACCEPTS, VERDICT_AGENT_FROZEN, "AgentMute",
 	 VERDICT_ADVICE_DRAIN_LATER},
-	{RAS_DEAD, SILENT, SIGHT_SILENT, INSIDE, REFUSES, VERDICT_AGENT_DOWN, "AgentGone",
+	{RAS_DEAD, SILENT, OBSERVATION_SILENT, INSIDE, REFUSES, VERDICT_AGENT_DOWN, "AgentGone",
 	 VERDICT_ADVICE_RESTART},
-	{RAS_DEAD, SILENT, SIGHT_NO_PAIR, NOBODY, ACCEPTS, VERDICT_AGENT_FROZEN, "AgentMute",
+	{RAS_DEAD, SILENT, OBSERVATION_NO_PAIR, NOBODY, ACCEPTS, VERDICT_AGENT_FROZEN, "AgentMute",
 	 VERDICT_ADVICE_DRAIN_LATER},
-	{RAS_DEAD, SILENT, SIGHT_NO_PAIR, NOBODY, NOTHING, VERDICT_NODE_DOWN, "OverlaySilent",
+	{RAS_DEAD, SILENT, OBSERVATION_NO_PAIR, NOBODY, NOTHING, VERDICT_NODE_DOWN, "OverlaySilent",
 	 VERDICT_ADVICE_DRAIN},
-	{RAS_DEAD, SILENT, SIGHT_NO_PAIR, NOBODY, UNTOLD, VERDICT_UNKNOWN, "HostOrAgent",
+	{RAS_DEAD, SILENT, OBSERVATION_NO_PAIR, NOBODY, UNTOLD, VERDICT_UNKNOWN, "HostOrAgent",
 	 VERDICT_ADVICE_SHOW},
 	{RAS_DEAD, SILENT, NONE_SEEN, HARD, UNTOLD, VERDICT_UNKNOWN, "HostOrAgent",
 	 VERDICT_ADVICE_SHOW},
-	{RAS_DEAD, RAS_CAUSE_TIMEOUT, SIGHT_SILENT, HARD, NOTHING, VERDICT_NODE_DOWN, "NodeSilent",
-	 VERDICT_ADVICE_DRAIN},
+	{RAS_DEAD, RAS_CAUSE_TIMEOUT, OBSERVATION_SILENT, HARD, NOTHING, VERDICT_NODE_DOWN,
+	 "NodeSilent", VERDICT_ADVICE_DRAIN},
 
 	// By absence: its queue pairs died with it, and whatever they say says nothing.
 	{RAS_DEAD, RAS_CAUSE_GONE, NONE_SEEN, HARD, UNTOLD, VERDICT_AGENT_DOWN, "AgentGone",
 	 VERDICT_ADVICE_RESTART},
-	{RAS_DEAD, RAS_CAUSE_GONE, SIGHT_SILENT, HARD, REFUSES, VERDICT_AGENT_DOWN, "AgentGone",
-	 VERDICT_ADVICE_RESTART},
-	{RAS_DEAD, RAS_CAUSE_GONE, SIGHT_SILENT, INSIDE, UNTOLD, VERDICT_AGENT_DOWN, "AgentGone",
-	 VERDICT_ADVICE_RESTART},
-	{RAS_DEAD, RAS_CAUSE_RESET, SIGHT_STANDING, HARD, UNTOLD, VERDICT_AGENT_DOWN, "AgentGone",
-	 VERDICT_ADVICE_RESTART},
-	{RAS_DEAD, RAS_CAUSE_REFUSED, SIGHT_GOOD, HARD, UNTOLD, VERDICT_AGENT_DOWN, "AgentGone",
-	 VERDICT_ADVICE_RESTART},
+	{RAS_DEAD, RAS_CAUSE_GONE, OBSERVATION_SILENT, HARD, REFUSES, VERDICT_AGENT_DOWN,
+	 "AgentGone", VERDICT_ADVICE_RESTART},
+	{RAS_DEAD, RAS_CAUSE_GONE, OBSERVATION_SILENT, INSIDE, UNTOLD, VERDICT_AGENT_DOWN,
+	 "AgentGone", VERDICT_ADVICE_RESTART},
+	{RAS_DEAD, RAS_CAUSE_RESET, OBSERVATION_STANDING, HARD, UNTOLD, VERDICT_AGENT_DOWN,
+	 "AgentGone", VERDICT_ADVICE_RESTART},
+	{RAS_DEAD, RAS_CAUSE_REFUSED, OBSERVATION_GOOD, HARD, UNTOLD, VERDICT_AGENT_DOWN,
+	 "AgentGone", VERDICT_ADVICE_RESTART},
 
 	// Nobody may judge.
-	{RAS_UNREACHABLE, SILENT, SIGHT_SILENT, HARD, NOTHING, VERDICT_UNKNOWN, "Unreachable",
+	{RAS_UNREACHABLE, SILENT, OBSERVATION_SILENT, HARD, NOTHING, VERDICT_UNKNOWN, "Unreachable",
 	 VERDICT_ADVICE_SHOW},
-	{RAS_UNREACHABLE, SILENT, SIGHT_GOOD, HARD, NOTHING, VERDICT_UNKNOWN, "Unreachable",
+	{RAS_UNREACHABLE, SILENT, OBSERVATION_GOOD, HARD, NOTHING, VERDICT_UNKNOWN, "Unreachable",
 	 VERDICT_ADVICE_SHOW},
 	{RAS_UNKNOWN, WELL, NONE_SEEN, HARD, UNTOLD, VERDICT_UNKNOWN, "NeverSeen",
 	 VERDICT_ADVICE_SHOW},
 	{RAS_LEFT, RAS_CAUSE_LEAVE, NONE_SEEN, HARD, UNTOLD, VERDICT_NONE, "None",
 	 VERDICT_ADVICE_NOTHING},
-	{RAS_LEFT, RAS_CAUSE_LEAVE, SIGHT_SILENT, HARD, NOTHING, VERDICT_NONE, "None",
+	{RAS_LEFT, RAS_CAUSE_LEAVE, OBSERVATION_SILENT, HARD, NOTHING, VERDICT_NONE, "None",
 	 VERDICT_ADVICE_NOTHING},
 };
 
@@ -197,8 +197,10 @@ static void each_cell_of_the_tables_has_its_verdict_reason_and_advice(void **sta
 			print_error(
 				"cell %u (%s, %s, %s, %s): %s %s %s, not %s %s %s\n", n,
 				ras_state_name(cell->state),
-				cell->kind < SIGHT_KIND_COUNT ? sight_kind_name(cell->kind) : "-",
-				sight_responder_name(cell->responder),
+				cell->kind < OBSERVATION_KIND_COUNT
+					? observation_kind_name(cell->kind)
+					: "-",
+				observation_responder_name(cell->responder),
 				verdict_reach_name(cell->reach), verdict_name(view.verdict),
 				view.reason, verdict_advice_name(view.advice),
 				verdict_name(cell->verdict), cell->reason,
@@ -219,8 +221,8 @@ static void no_combination_leads_out_of_the_rows_of_the_second_table(void **stat
 	for (uint32_t n = 0; n < 6 * 3 * 6 * 4 * 5; n++) {
 		enum ras_state peer = (enum ras_state)(n % 6);
 		struct bed *bed =
-			look(peer, causes[n / 6 % 3], (enum sight_kind)(n / 18 % 6),
-			     (enum sight_responder)(n / 108 % 4),
+			look(peer, causes[n / 6 % 3], (enum observation_kind)(n / 18 % 6),
+			     (enum observation_responder)(n / 108 % 4),
 			     (enum verdict_reach)(n / 432 % 5));
 		struct verdict_view view = bed_view(bed, 5);
 		bool dead = view.verdict == VERDICT_AGENT_DOWN ||
@@ -261,7 +263,7 @@ static void one_that_a_sole_observer_holds_for_dead_is_unknown(void **state) {
 	peer.sole = true;
 	peer.observer_count = 1;
 	assert_int_equal(verdict_peer(bed->engine, bed->now_ns, &peer), 0);
-	assert_int_equal(bed_see_reach(bed, 0, 1, SIGHT_SILENT, NOTHING), 0);
+	assert_int_equal(bed_see_reach(bed, 0, 1, OBSERVATION_SILENT, NOTHING), 0);
 	bed_pass(bed, SEC);
 	bed_expect(bed, 1, VERDICT_UNKNOWN, "SoleObserver");
 	assert_int_equal(bed_view(bed, 1).advice, VERDICT_ADVICE_SHOW);
@@ -273,20 +275,20 @@ static void one_that_a_sole_observer_holds_for_dead_is_unknown(void **state) {
 static void what_a_host_answers_to_a_sole_observer_is_told_and_nobody_acts_by_it(void **state) {
 	static const struct {
 		enum ras_cause cause;
-		enum sight_kind kind;
+		enum observation_kind kind;
 		enum verdict_reach reach;
 		enum verdict verdict;
 		const char *reason;
 	} rows[] = {
-		{RAS_CAUSE_GONE, SIGHT_SILENT, REFUSES, VERDICT_AGENT_DOWN, "AgentGone"},
-		{RAS_CAUSE_GONE, SIGHT_NO_PAIR, UNTOLD, VERDICT_AGENT_DOWN, "AgentGone"},
-		{SILENT, SIGHT_NO_PAIR, REFUSES, VERDICT_AGENT_DOWN, "AgentGone"},
-		{SILENT, SIGHT_SILENT, ACCEPTS, VERDICT_AGENT_FROZEN, "AgentMute"},
-		{SILENT, SIGHT_STANDING, UNTOLD, VERDICT_AGENT_FROZEN, "PulseStands"},
-		{SILENT, SIGHT_GOOD, NOTHING, VERDICT_MGMT_NET_DOWN, "PulseAlone"},
-		{SILENT, SIGHT_SILENT, UNTOLD, VERDICT_UNKNOWN, "SoleObserver"},
-		{SILENT, SIGHT_NO_PAIR, NOTHING, VERDICT_UNKNOWN, "SoleObserver"},
-		{SILENT, SIGHT_NO_PAIR, UNTOLD, VERDICT_UNKNOWN, "SoleObserver"},
+		{RAS_CAUSE_GONE, OBSERVATION_SILENT, REFUSES, VERDICT_AGENT_DOWN, "AgentGone"},
+		{RAS_CAUSE_GONE, OBSERVATION_NO_PAIR, UNTOLD, VERDICT_AGENT_DOWN, "AgentGone"},
+		{SILENT, OBSERVATION_NO_PAIR, REFUSES, VERDICT_AGENT_DOWN, "AgentGone"},
+		{SILENT, OBSERVATION_SILENT, ACCEPTS, VERDICT_AGENT_FROZEN, "AgentMute"},
+		{SILENT, OBSERVATION_STANDING, UNTOLD, VERDICT_AGENT_FROZEN, "PulseStands"},
+		{SILENT, OBSERVATION_GOOD, NOTHING, VERDICT_MGMT_NET_DOWN, "PulseAlone"},
+		{SILENT, OBSERVATION_SILENT, UNTOLD, VERDICT_UNKNOWN, "SoleObserver"},
+		{SILENT, OBSERVATION_NO_PAIR, NOTHING, VERDICT_UNKNOWN, "SoleObserver"},
+		{SILENT, OBSERVATION_NO_PAIR, UNTOLD, VERDICT_UNKNOWN, "SoleObserver"},
 	};
 
 	(void)state;
@@ -317,7 +319,7 @@ static void one_that_is_refused_is_agent_down_before_the_overlay_has_decided(voi
 
 	(void)state;
 	assert_int_equal(bed_state(bed, 1, RAS_SUSPECT, RAS_CAUSE_GONE), 0);
-	assert_int_equal(bed_see_reach(bed, 0, 1, SIGHT_NO_PAIR, REFUSES), 0);
+	assert_int_equal(bed_see_reach(bed, 0, 1, OBSERVATION_NO_PAIR, REFUSES), 0);
 	bed_pass(bed, 350 * MS);
 	bed_expect(bed, 1, VERDICT_UNKNOWN, "Suspected");
 	bed_pass(bed, 100 * MS);
@@ -325,7 +327,7 @@ static void one_that_is_refused_is_agent_down_before_the_overlay_has_decided(voi
 	assert_int_equal(bed_view(bed, 1).advice, VERDICT_ADVICE_WARN);
 	assert_non_null(strstr(bed_view(bed, 1).evidence, "(1 observer)"));
 	assert_int_equal(bed_state(bed, 1, RAS_ALIVE, WELL), 0);
-	bed_see(bed, 0, 1, SIGHT_GOOD);
+	bed_see(bed, 0, 1, OBSERVATION_GOOD);
 	bed_pass(bed, 6 * SEC);
 	bed_expect(bed, 1, VERDICT_HEALTHY, "None");
 	bed_destroy(bed);
@@ -338,13 +340,13 @@ static void who_hears_few_puts_nobody_off_the_management_network(void **state) {
 	(void)state;
 	for (uint32_t n = 1; n < 4; n++) {
 		assert_int_equal(bed_state(bed, n, RAS_SUSPECT, RAS_CAUSE_SILENT), 0);
-		bed_see(bed, 0, n, SIGHT_GOOD);
+		bed_see(bed, 0, n, OBSERVATION_GOOD);
 	}
 	bed_pass(bed, 3 * SEC);
 	bed_expect(bed, 1, VERDICT_UNKNOWN, "Suspected");
 	for (uint32_t n = 2; n < 4; n++)
 		assert_int_equal(bed_state(bed, n, RAS_ALIVE, WELL), 0);
-	bed_see(bed, 0, 1, SIGHT_GOOD);
+	bed_see(bed, 0, 1, OBSERVATION_GOOD);
 	bed_pass(bed, 3 * SEC);
 	bed_expect(bed, 1, VERDICT_MGMT_NET_DOWN, "PulseAlone");
 	bed_destroy(bed);
@@ -352,7 +354,7 @@ static void who_hears_few_puts_nobody_off_the_management_network(void **state) {
 
 // Overlay, pulse and kernel are silent to two who look, and most others are heard.
 static void one_that_is_silent_in_every_way_is_likely_down_before_it_is_dead(void **state) {
-	struct bed *bed = look(RAS_SUSPECT, SILENT, SIGHT_SILENT, hard, NOTHING);
+	struct bed *bed = look(RAS_SUSPECT, SILENT, OBSERVATION_SILENT, hard, NOTHING);
 	struct verdict_view view = bed_view(bed, 5);
 
 	(void)state;
@@ -377,7 +379,7 @@ static void of_a_half_nobody_is_likely_down(void **state) {
 	for (uint32_t subject = 4; subject < 8; subject++) {
 		assert_int_equal(bed_state(bed, subject, RAS_SUSPECT, SILENT), 0);
 		for (uint32_t observer = 1; observer < 4; observer++)
-			bed_see_reach(bed, observer, subject, SIGHT_SILENT, NOTHING);
+			bed_see_reach(bed, observer, subject, OBSERVATION_SILENT, NOTHING);
 	}
 	bed_pass(bed, 6 * SEC);
 	for (uint32_t subject = 4; subject < 8; subject++)
@@ -385,17 +387,17 @@ static void of_a_half_nobody_is_likely_down(void **state) {
 	// Three of the four are back: what is left is one node.
 	for (uint32_t subject = 4; subject < 7; subject++)
 		assert_int_equal(bed_state(bed, subject, RAS_ALIVE, WELL), 0);
-	bed_see_two(bed, 7, SIGHT_SILENT);
+	bed_see_two(bed, 7, OBSERVATION_SILENT);
 	for (uint32_t observer = 1; observer < 4; observer++)
-		bed_see_reach(bed, observer, 7, SIGHT_SILENT, NOTHING);
+		bed_see_reach(bed, observer, 7, OBSERVATION_SILENT, NOTHING);
 	bed_pass(bed, SEC);
 	bed_expect(bed, 7, VERDICT_NODE_DOWN, "NodeSilent");
 	bed_destroy(bed);
 }
 
 static void only_both_planes_tell_jobs_of_a_node_that_is_down(void **state) {
-	struct bed *both = look(RAS_DEAD, SILENT, SIGHT_SILENT, hard, NOTHING);
-	struct bed *one = look(RAS_DEAD, SILENT, SIGHT_NO_PAIR, hard, NOTHING);
+	struct bed *both = look(RAS_DEAD, SILENT, OBSERVATION_SILENT, hard, NOTHING);
+	struct bed *one = look(RAS_DEAD, SILENT, OBSERVATION_NO_PAIR, hard, NOTHING);
 
 	(void)state;
 	assert_true(bed_view(both, 5).both_planes);
@@ -408,7 +410,7 @@ static void only_both_planes_tell_jobs_of_a_node_that_is_down(void **state) {
 
 static void an_agent_the_overlay_keeps_alive_long_after_its_pulse_fell_silent_answers(void **state
 ) {
-	struct bed *bed = look(RAS_ALIVE, WELL, SIGHT_SILENT, hard, UNTOLD);
+	struct bed *bed = look(RAS_ALIVE, WELL, OBSERVATION_SILENT, hard, UNTOLD);
 
 	(void)state;
 	bed_expect(bed, 5, VERDICT_UNKNOWN, "SilentBothWays");
@@ -423,8 +425,8 @@ static void an_agent_that_stands_for_30_s_is_frozen_all_the_while(void **state) 
 
 	(void)state;
 	for (uint32_t second = 0; second < 30; second++) {
-		assert_int_equal(bed_see_reach(bed, 1, 5, SIGHT_STANDING, ACCEPTS), 0);
-		assert_int_equal(bed_see_reach(bed, 2, 5, SIGHT_STANDING, ACCEPTS), 0);
+		assert_int_equal(bed_see_reach(bed, 1, 5, OBSERVATION_STANDING, ACCEPTS), 0);
+		assert_int_equal(bed_see_reach(bed, 2, 5, OBSERVATION_STANDING, ACCEPTS), 0);
 		if (second == 3)
 			bed_state(bed, 5, RAS_SUSPECT, SILENT);
 		if (second == 9)
@@ -433,8 +435,8 @@ static void an_agent_that_stands_for_30_s_is_frozen_all_the_while(void **state) 
 		bed_expect(bed, 5, VERDICT_AGENT_FROZEN, "PulseStands");
 	}
 	bed_state(bed, 5, RAS_ALIVE, WELL);
-	bed_see(bed, 1, 5, SIGHT_GOOD);
-	bed_see(bed, 2, 5, SIGHT_GOOD);
+	bed_see(bed, 1, 5, OBSERVATION_GOOD);
+	bed_see(bed, 2, 5, OBSERVATION_GOOD);
 	bed_expect(bed, 5, VERDICT_UNKNOWN, "Settling");
 	bed_pass(bed, 5 * SEC);
 	bed_expect(bed, 5, VERDICT_HEALTHY, "None");
@@ -443,12 +445,13 @@ static void an_agent_that_stands_for_30_s_is_frozen_all_the_while(void **state) 
 
 static void a_death_keeps_its_explanation_after_everybody_stopped_looking(void **state) {
 	static const struct {
-		enum sight_kind kind;
+		enum observation_kind kind;
 		enum verdict verdict;
 	} kept[] = {
-		{SIGHT_SILENT, VERDICT_NODE_DOWN},
-		{SIGHT_STANDING, VERDICT_AGENT_FROZEN},
-		{SIGHT_GOOD, VERDICT_UNKNOWN}, // a pulse that was read an hour ago may stand now
+		{OBSERVATION_SILENT, VERDICT_NODE_DOWN},
+		{OBSERVATION_STANDING, VERDICT_AGENT_FROZEN},
+		{OBSERVATION_GOOD,
+		 VERDICT_UNKNOWN}, // a pulse that was read an hour ago may stand now
 	};
 
 	(void)state;
@@ -462,7 +465,7 @@ static void a_death_keeps_its_explanation_after_everybody_stopped_looking(void *
 }
 
 static void maintenance_keeps_the_verdict_and_takes_the_alarm(void **state) {
-	struct bed *bed = look(RAS_DEAD, SILENT, SIGHT_SILENT, hard, NOTHING);
+	struct bed *bed = look(RAS_DEAD, SILENT, OBSERVATION_SILENT, hard, NOTHING);
 	struct verdict_peer peer = bed_peer(5, RAS_DEAD, SILENT);
 
 	(void)state;

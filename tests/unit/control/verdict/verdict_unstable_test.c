@@ -116,7 +116,7 @@ static void an_agent_that_was_stopped_itself_doubts_nobody_into_it(void **state)
 		verdict_self(bed->engine, bed->now_ns, &self);
 		bed_expect(bed, 5, VERDICT_UNKNOWN, "OwnPause");
 		bed_pass(bed, 7 * SEC);
-		bed_see_two(bed, 5, SIGHT_SILENT);
+		bed_see_two(bed, 5, OBSERVATION_SILENT);
 		bed_pass(bed, SEC);
 		bed_expect(bed, 5, VERDICT_FABRIC_DOWN, "PulseUnread");
 	}
@@ -129,10 +129,10 @@ static void a_fault_that_comes_and_goes_through_unknown_is_unstable(void **state
 	(void)state;
 	for (uint32_t n = 0; n < 3; n++) {
 		bed_state(bed, 5, RAS_SUSPECT, RAS_CAUSE_SILENT);
-		bed_see_two(bed, 5, SIGHT_GOOD);
+		bed_see_two(bed, 5, OBSERVATION_GOOD);
 		bed_pass(bed, SEC);
 		bed_state(bed, 5, RAS_ALIVE, RAS_CAUSE_NONE);
-		bed_see_two(bed, 5, SIGHT_SILENT);
+		bed_see_two(bed, 5, OBSERVATION_SILENT);
 		bed_pass(bed, SEC);
 	}
 	bed_expect(bed, 5, VERDICT_UNSTABLE, "Flapping");
@@ -150,7 +150,7 @@ static void one_that_dies_or_leaves_is_so_at_once(void **state) {
 		struct bed *bed = bed_with_unstable(5);
 
 		for (uint32_t observer = 1; observer < 4; observer++)
-			bed_see_reach(bed, observer, 5, SIGHT_SILENT, VERDICT_REACH_NONE);
+			bed_see_reach(bed, observer, 5, OBSERVATION_SILENT, VERDICT_REACH_NONE);
 		bed_pass(bed, SEC);
 		bed_state(bed, 5, ends[n].state, RAS_CAUSE_SILENT);
 		bed_pass(bed, MS);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <support/cmocka.h>
-#include <verdict/sight.h>
+#include <verdict/observation.h>
 #include <verdict/verdict.h>
 
 #include <string.h>
@@ -47,8 +47,8 @@ static void a_number_beyond_all_has_a_name_that_is_none_and_drains_nobody(void *
 	assert_string_equal(verdict_name(VERDICT_COUNT), "?");
 	assert_int_equal(verdict_grade_of(VERDICT_COUNT), VERDICT_GRADE_UNKNOWN);
 	assert_int_equal(verdict_advice_of(VERDICT_COUNT), VERDICT_ADVICE_SHOW);
-	assert_string_equal(sight_kind_name(SIGHT_KIND_COUNT), "?");
-	assert_string_equal(sight_responder_name(SIGHT_RESPONDER_COUNT), "?");
+	assert_string_equal(observation_kind_name(OBSERVATION_KIND_COUNT), "?");
+	assert_string_equal(observation_responder_name(OBSERVATION_RESPONDER_COUNT), "?");
 	assert_string_equal(verdict_reach_name(VERDICT_REACH_COUNT), "?");
 }
 

@@ -226,7 +226,7 @@ static void lie_about_a_death_costs_the_subject_no_link(void **state) {
 	world_pass(world, 5 * SEC);
 	links = world_links(world, 5);
 	world_mark(world);
-	ras_apply(world->nodes[0].ras, &lie, NULL);
+	membership_apply(world->nodes[0].ras, &lie, NULL);
 	world_pass(world, 3 * SEC);
 	assert_true(world_agrees(world));
 	assert_true(world_links(world, 5) >= links - 1);		// node 0 believed it

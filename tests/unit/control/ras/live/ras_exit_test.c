@@ -143,7 +143,7 @@ static void exit_that_one_of_another_host_tells_is_a_suspicion(void **state) {
 
 		while (world_link(world, far, 1) != NULL)
 			assert_true(++far < COUNT);
-		ras_apply_told(world->nodes[far].ras, &news, NULL);
+		membership_apply_told(world->nodes[far].ras, &news, NULL);
 		assert_int_equal(world_state(world, far, 1), rows[n].dies ? RAS_DEAD : RAS_SUSPECT);
 		// It lives, and says so.
 		world_pass(world, 20 * SEC);
@@ -171,9 +171,9 @@ static void exit_weighs_more_than_what_one_alone_declared(void **state) {
 				.reached = n == 0 ? 0 : 2,
 				.of = n == 0 ? 0 : 2,
 			};
-		ras_apply(world->nodes[6].ras, &deaths[first], NULL);
+		membership_apply(world->nodes[6].ras, &deaths[first], NULL);
 		assert_int_equal(peer_of(world, 6, 1).sole, first == 1);
-		ras_apply(world->nodes[6].ras, &deaths[1 - first], NULL);
+		membership_apply(world->nodes[6].ras, &deaths[1 - first], NULL);
 		assert_int_equal(peer_of(world, 6, 1).cause, RAS_CAUSE_EXITED);
 		assert_false(peer_of(world, 6, 1).sole);
 		world_destroy(world);

@@ -209,7 +209,7 @@ static void word_of_one_who_left_during_the_round_is_dropped(void **state) {
 	suspicion = &lone->ras->liveness.suspicions[0];
 	asked = suspicion->asked[0];
 	assert_int_equal(suspicion->asked_count, LIVENESS_ASKED_MAX);
-	suspicion->sights[0] = SIGHT_SILENT;
+	suspicion->observations[0] = OBSERVATION_SILENT;
 	peers_news(&lone->ras->peers, asked, &news);
 	news.state = RAS_LEFT;
 	lone_news(lone, conn, &news);

@@ -48,10 +48,10 @@ static void refuse_twice(struct lone *lone, uint32_t peer) {
 }
 
 // What the latest answer on the connection says was seen: it and 4 bytes of time end the message.
-static enum sight answered(const struct lone *lone, uint32_t conn) {
+static enum observation answered(const struct lone *lone, uint32_t conn) {
 	const struct lone_frame *frame = lone_latest(lone, conn, MESSAGE_RELAY);
 
-	return (enum sight)frame->bytes[frame->size - 5];
+	return (enum observation)frame->bytes[frame->size - 5];
 }
 
 // Found: a host whose firewall refused newcomers stood still, and one that never had a connection
@@ -59,8 +59,8 @@ static enum sight answered(const struct lone *lone, uint32_t conn) {
 static void refusal_of_a_newcomer_is_told_as_a_silence(void **state) {
 	static const struct {
 		bool had_connection;
-		enum sight sight;
-	} rows[] = {{true, SIGHT_GONE}, {false, SIGHT_SILENT}};
+		enum observation observation;
+	} rows[] = {{true, OBSERVATION_GONE}, {false, OBSERVATION_SILENT}};
 
 	(void)state;
 	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
@@ -73,7 +73,7 @@ static void refusal_of_a_newcomer_is_told_as_a_silence(void **state) {
 		ask(lone, 4, 2);
 		lone_pass_refusing(lone, 500 * MS, 2);
 		assert_int_equal(lone->ras->liveness.look_count, 0);
-		assert_int_equal(answered(lone, conn), rows[n].sight);
+		assert_int_equal(answered(lone, conn), rows[n].observation);
 		lone_destroy(lone);
 	}
 }

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Turns an event of the agent's event stream into one line of `tocsin events`.
+#include "show/event_text.h"
+
+#include "show/paint.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NODE_COLUMNS 18
+#define DETAIL_COLUMNS 32
+#define WHOLE_COLUMNS 500 // as much as a cell holds
+#define CELL_BYTES 512
+#define COLUMNS 100
+#define WORDS_INDENT 8
+#define TERMINAL_COLUMNS 1000 // all: a terminal breaks them
+
+const char event_text_head[] =
+	" NUMBER TIME                     EVENT          NODE               DETAIL";
+
+// Escaped and cut to its column, a "~" where something is missing; blanks up to its width.
+static void
+event_cell(const json_t *event, const char *key, size_t columns, char out[static CELL_BYTES]) {
+	const char *text = json_string_value(json_object_get(event, key));
+	char longer[CELL_BYTES];
+
+	if (text == NULL || text[0] == '\0')
+		text = "-";
+	paint_escape(text, columns, out, CELL_BYTES);
+	paint_escape(text, columns + 1, longer, sizeof(longer));
+	if (strlen(longer) > strlen(out)) {
+		paint_escape(text, columns - 1, out, CELL_BYTES - 1);
+		memcpy(out + strlen(out), "~", 2);
+	}
+}
+
+static const char *event_text_name(const json_t *event) {
+	const char *name = json_string_value(json_object_get(event, "event"));
+
+	return name != NULL ? name : "";
+}
+
+int64_t event_text_sequence(const json_t *event) {
+	return json_integer_value(json_object_get(event, "sequence"));
+}
+
+const char *event_text_words(const json_t *event) {
+	const char *text = json_string_value(json_object_get(event, "text"));
+
+	return text != NULL ? text : "";
+}
+
+static size_t columns_of(const char *text) {
+	size_t count = 0;
+
+	for (; *text != '\0'; text++)
+		count += ((unsigned char)*text & 0xc0) != 0x80;
+	return count;
+}
+
+// False: the row is without the detail, with which it had more columns.
+static bool
+event_row(const json_t *event, bool whole, size_t columns, char line[static EVENT_TEXT_BYTES]) {
+	char time[CELL_BYTES], name[CELL_BYTES], node[CELL_BYTES], detail[CELL_BYTES];
+	size_t used;
+
+	event_cell(event, "time", 24, time);
+	event_cell(event, "event", 14, name);
+	event_cell(event, "node", whole ? WHOLE_COLUMNS : NODE_COLUMNS, node);
+	event_cell(event, "detail", whole ? WHOLE_COLUMNS : DETAIL_COLUMNS, detail);
+	snprintf(
+		line, EVENT_TEXT_BYTES, "%7" PRId64 " %-24s %-14s %-18s",
+		event_text_sequence(event), time, name, node
+	);
+	used = strlen(line);
+	if (columns_of(line) + 1 + columns_of(detail) > columns) {
+		while (line[used - 1] == ' ')
+			line[--used] = '\0';
+		return false;
+	}
+	snprintf(line + used, EVENT_TEXT_BYTES - used, " %s", detail);
+	return true;
+}
+
+void event_text_line(const json_t *event, bool whole, char line[static EVENT_TEXT_BYTES]) {
+	(void)event_row(event, whole, SIZE_MAX, line);
+}
+
+// Of words of several lines: how many bytes the next one takes, up to a blank or one long word.
+static size_t line_length(const char *words, size_t columns) {
+	size_t last = 0, at = 0, count = 0;
+
+	for (; words[at] != '\0'; at++) {
+		if (words[at] == ' ')
+			last = at;
+		count += ((unsigned char)words[at] & 0xc0) != 0x80;
+		if (count > columns && last > 0)
+			return last;
+	}
+	return at;
+}
+
+static void print_words(const char *text, size_t columns, FILE *stream) {
+	char clean[EVENT_TEXT_BYTES];
+	const char *words = clean;
+
+	paint_escape(text, TERMINAL_COLUMNS, clean, sizeof(clean));
+	while (*words != '\0') {
+		size_t length = line_length(words, columns);
+
+		fprintf(stream, "%*s%.*s\n", WORDS_INDENT, "", (int)length, words);
+		words += length;
+		words += strspn(words, " ");
+	}
+}
+
+void event_text_print(const json_t *event, bool whole, bool colour, FILE *stream) {
+	const char *detail = json_string_value(json_object_get(event, "detail"));
+	char line[EVENT_TEXT_BYTES];
+	bool fits = event_row(event, whole, COLUMNS, line);
+
+	paint_line(line, colour, stream);
+	if (!whole)
+		print_words(event_text_words(event), TERMINAL_COLUMNS, stream);
+	else if (!fits && detail != NULL)
+		print_words(detail, COLUMNS - WORDS_INDENT, stream);
+}
+
+bool event_text_matters(const json_t *event) {
+	static const char *const daily[] = {"CLOCK_", "LINK_", "DIVERGED"};
+	const char *name = event_text_name(event);
+
+	for (size_t n = 0; n < sizeof(daily) / sizeof(daily[0]); n++) {
+		if (strncmp(name, daily[n], strlen(daily[n])) == 0)
+			return strcmp(name, "LINK_STUCK") == 0;
+	}
+	return true;
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Whether the devices that the agent measures with can be used. It is they that jobs use: without
+// them the node has no fabric, and says so before anybody else can.
+#include "checks/builtin_inside.h"
+
+#include <stdio.h>
+
+// Somebody who moves a cable, or a port that trains anew, is through by then.
+#define PORT_DOWN_NS UINT64_C(1000000000)
+
+// One that hangs is the drivers' check's, and one that was never open was never there.
+static bool is_down(const struct fabric_device_view *view) {
+	return view->opened > 0 && view->state != FABRIC_DEVICE_UP &&
+	       view->state != FABRIC_DEVICE_STUCK && view->reason[0] != '\0';
+}
+
+static uint32_t ports_down(struct builtin_checks *builtin, char *evidence) {
+	const struct fabric_calls *calls = builtin->checks->config.fabric_calls;
+	const struct fabric *fabric = builtin->checks->config.fabric;
+	uint64_t now_ns = loop_clock_ns(builtin->checks->config.loop);
+	uint32_t devices = fabric != NULL ? calls->device_count(fabric) : 0, count = 0;
+	char text[VERDICT_EVIDENCE_MAX / 2];
+
+	evidence[0] = '\0';
+	for (uint32_t n = 0; n < devices && n < FABRIC_DEVICES_MAX; n++) {
+		struct fabric_device_view view;
+
+		calls->device_at(fabric, n, &view);
+		if (!is_down(&view)) {
+			builtin->down_ns[n] = 0;
+			continue;
+		}
+		if (builtin->down_ns[n] == 0)
+			builtin->down_ns[n] = now_ns;
+		if (now_ns - builtin->down_ns[n] < PORT_DOWN_NS)
+			continue;
+		snprintf(text, sizeof(text), "%.24s: %.50s", view.name, view.reason);
+		builtin_add(evidence, &count, text);
+	}
+	return count;
+}
+
+void builtin_look_at_ports(struct builtin_checks *builtin, bool due) {
+	char evidence[VERDICT_EVIDENCE_MAX + 1];
+	uint32_t count = ports_down(builtin, evidence);
+	enum check_level level = count > 0 ? CHECK_CRITICAL : CHECK_OK;
+
+	if (!due && level == builtin->all[BUILTIN_PORTS].level)
+		return;
+	// What was held against its link need not wait for two intervals.
+	if (level == CHECK_OK && builtin->all[BUILTIN_PORTS].level == CHECK_CRITICAL)
+		builtin->link_looks = BUILTIN_LINK_LOOKS;
+	builtin_result(
+		builtin, BUILTIN_PORTS, level, count > 0 ? evidence : "all devices can be used", 0
+	);
+}

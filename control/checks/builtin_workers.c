@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Whether the agent's polling threads go on. One that hangs in a step measures nothing and says
+// nothing; that it sleeps until something is due is no finding.
+#include "checks/builtin_inside.h"
+
+#include <stdio.h>
+
+#define SILENT_LOOKS 5 // of a second each
+
+// It goes on, slower perhaps: a fact, no finding.
+static void tell_moved(char *evidence, uint32_t *count, const struct checks_worker *worker) {
+	char wanted[24], allowed[24], text[VERDICT_EVIDENCE_MAX + 1];
+
+	if (cpu_set_count(&worker->allowed) == 0)
+		return;
+	cpu_set_format(&worker->wanted, wanted, sizeof(wanted));
+	cpu_set_format(&worker->allowed, allowed, sizeof(allowed));
+	snprintf(
+		text, sizeof(text), "%.16s may run on %s, was pinned to %s", worker->name, allowed,
+		wanted
+	);
+	builtin_add(evidence, count, text);
+}
+
+// The watch looks; what an interval tells is what it saw last.
+static uint32_t
+look_at_all(struct builtin_checks *builtin, bool looks, char *evidence, uint32_t *ret_named) {
+	const struct checks_config *config = &builtin->checks->config;
+	uint64_t now_ns = loop_clock_ns(config->loop);
+	char text[VERDICT_EVIDENCE_MAX / 2];
+	struct checks_worker worker;
+	uint32_t stuck = 0, named = 0;
+
+	evidence[0] = '\0';
+	for (uint32_t n = 0; n < CHECKS_WORKERS_MAX && config->worker_at != NULL &&
+			     config->worker_at(config->worker_ctx, n, &worker);
+	     n++) {
+		if (looks)
+			worker_life_look(&builtin->lives[n], &worker.sign, now_ns);
+		if (builtin->lives[n].silent < SILENT_LOOKS) {
+			tell_moved(evidence, &named, &worker);
+			continue;
+		}
+		snprintf(
+			text, sizeof(text), "%.16s (thread %d) makes no turn for %u s", worker.name,
+			worker.tid, builtin->lives[n].silent
+		);
+		builtin_add(evidence, &named, text);
+		stuck++;
+	}
+	*ret_named = named;
+	return stuck;
+}
+
+void builtin_look_at_workers(struct builtin_checks *builtin, bool due) {
+	char evidence[VERDICT_EVIDENCE_MAX + 1];
+	uint32_t named, stuck = look_at_all(builtin, !due, evidence, &named);
+	enum check_level level = stuck > 0 ? CHECK_WARNING : CHECK_OK;
+
+	if (!due && level == builtin->all[BUILTIN_WORKERS].level)
+		return;
+	builtin_result(
+		builtin, BUILTIN_WORKERS, level, named > 0 ? evidence : "all polling threads go on",
+		0
+	);
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the checks say together. Who listens keeps few statements of one node, and refuses more: so
+// of all that stand only those that weigh most are told, and a failure never waits behind what is
+// not known.
+#include "checks/check.h"
+
+#include <lib/must.h>
+
+#include <string.h>
+
+static void statement_report(struct check_reporter *reporter, const struct statement *statement) {
+	reporter->statements++;
+	reporter->say(reporter->ctx, statement);
+}
+
+static void take_back(struct check_reporter *reporter, struct check_row *row) {
+	struct statement statement = row->statement;
+
+	row->told = false;
+	reporter->told_count--;
+	statement.verdict = VERDICT_HEALTHY;
+	statement.evidence[0] = '\0';
+	statement_report(reporter, &statement);
+}
+
+static struct check_row *heaviest_untold(struct check_reporter *reporter) {
+	struct check_row *found = NULL;
+
+	for (uint32_t n = 0; n < reporter->count; n++) {
+		struct check_row *row = &reporter->rows[n];
+
+		if (!row->told &&
+		    (found == NULL || row->statement.verdict > found->statement.verdict))
+			found = row;
+	}
+	return found;
+}
+
+static struct check_row *lightest_told(struct check_reporter *reporter) {
+	struct check_row *found = NULL;
+
+	for (uint32_t n = 0; n < reporter->count; n++) {
+		struct check_row *row = &reporter->rows[n];
+
+		if (row->told &&
+		    (found == NULL || row->statement.verdict < found->statement.verdict))
+			found = row;
+	}
+	return found;
+}
+
+// Ends: each turn tells one more, or a heavier one for a lighter one.
+static void rows_balance(struct check_reporter *reporter) {
+	struct check_row *untold, *told;
+
+	while ((untold = heaviest_untold(reporter)) != NULL) {
+		if (reporter->told_count == CHECKS_TOLD_MAX) {
+			told = lightest_told(reporter);
+			if (told->statement.verdict >= untold->statement.verdict)
+				return;
+			take_back(reporter, told);
+		}
+		untold->told = true;
+		reporter->told_count++;
+		statement_report(reporter, &untold->statement);
+	}
+}
+
+static struct check_row *row_find(struct check_reporter *reporter, const char *reason) {
+	for (uint32_t n = 0; n < reporter->count; n++) {
+		if (strcmp(reporter->rows[n].statement.reason, reason) == 0)
+			return &reporter->rows[n];
+	}
+	return NULL;
+}
+
+static void row_end(struct check_reporter *reporter, struct check_row *row) {
+	if (row == NULL)
+		return;
+	if (row->told)
+		take_back(reporter, row);
+	*row = reporter->rows[--reporter->count];
+}
+
+void check_reporter_say(struct check_reporter *reporter, const struct statement *statement) {
+	struct check_row *row = row_find(reporter, statement->reason);
+
+	if (statement->verdict == VERDICT_HEALTHY) {
+		row_end(reporter, row);
+	} else if (row != NULL) {
+		row->statement = *statement;
+		if (row->told)
+			statement_report(reporter, statement);
+	} else {
+		must(reporter->count < CHECK_ROWS_MAX);
+		reporter->rows[reporter->count++] = (struct check_row){.statement = *statement};
+	}
+	rows_balance(reporter);
+}

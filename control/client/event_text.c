@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Writes an event of the core as text or JSON for clients.
+#include "client/event_text.h"
+
+#include "client/names.h"
+#include "client/peer_list.h"
+#include "client/server.h"
+
+#include <lib/show.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define COLUMNS 100
+#define WORDS_INDENT 8
+
+// What ras_event.value means, by kind.
+enum meaning {
+	MEANS_NOTHING,
+	MEANS_DURATION,
+	MEANS_COUNT,
+	MEANS_SWITCH,
+	MEANS_DIRECTION,
+	MEANS_USER,
+};
+
+static const struct {
+	enum meaning meaning;
+	const char *words;
+	const char *word_of_one;
+} values[RAS_EVENT_KIND_COUNT] = {
+	[RAS_EVENT_MAINT] = {.meaning = MEANS_SWITCH},
+	[RAS_EVENT_LINK_UP] = {.meaning = MEANS_DURATION, .words = "after"},
+	[RAS_EVENT_LINK_RECOVERED] = {.meaning = MEANS_DURATION, .words = "silent for"},
+	[RAS_EVENT_LINK_DELAYED] = {.meaning = MEANS_DURATION, .words = "silent for"},
+	[RAS_EVENT_LINK_FALLBACK] = {.meaning = MEANS_DIRECTION},
+	[RAS_EVENT_LINK_STUCK] = {.meaning = MEANS_DURATION, .words = "queue stood for"},
+	[RAS_EVENT_BRAKE_ON] = {MEANS_COUNT, "silent peers", "silent peer"},
+	[RAS_EVENT_PAUSED] = {.meaning = MEANS_DURATION, .words = "this agent was stopped for"},
+	[RAS_EVENT_JOIN_WAITING] = {MEANS_COUNT, "addresses tried", "address tried"},
+	[RAS_EVENT_CLOCK_OFFSET] = {.meaning = MEANS_DURATION, .words = "apart by"},
+	[RAS_EVENT_CLOCK_AGREES] = {.meaning = MEANS_DURATION, .words = "apart by"},
+	[RAS_EVENT_FLAPPING] = {MEANS_COUNT, "turns in ten minutes", "turn in ten minutes"},
+	[RAS_EVENT_REPORTED] = {.meaning = MEANS_USER},
+	[RAS_EVENT_JOIN_DONE] = {.meaning = MEANS_DURATION, .words = "took"},
+};
+
+static void show_versions(
+	const struct ras *ras, const struct ras_event *event, char text[static EVENT_TEXT_BYTES]
+) {
+	struct ras_versions theirs = ras_versions_unpack(event->value);
+	char theirs_text[SHOW_BYTES], ours_text[SHOW_BYTES];
+	struct ras_view view;
+
+	ras_view(ras, &view);
+	show_range(theirs.min, theirs.max, theirs_text);
+	show_range(view.versions.min, view.versions.max, ours_text);
+	snprintf(text, EVENT_TEXT_BYTES, "speaks %s, we %s", theirs_text, ours_text);
+}
+
+static void show_value(
+	const struct ras *ras, const struct ras_event *event, char text[static EVENT_TEXT_BYTES]
+) {
+	const char *words = values[event->kind].words;
+	char duration[SHOW_BYTES];
+
+	text[0] = '\0';
+	if (event->cause == RAS_CAUSE_VERSION) {
+		show_versions(ras, event, text);
+		return;
+	}
+	switch (values[event->kind].meaning) {
+	case MEANS_NOTHING:
+		break;
+	case MEANS_DURATION:
+		if (event->value == 0)
+			break; // the other side began it: there was nothing to wait for
+		show_duration(event->value, duration);
+		snprintf(text, EVENT_TEXT_BYTES, "%s %s", words, duration);
+		break;
+	case MEANS_COUNT:
+		if (event->value == 1)
+			words = values[event->kind].word_of_one;
+		snprintf(text, EVENT_TEXT_BYTES, "%" PRIu64 " %s", event->value, words);
+		break;
+	case MEANS_SWITCH:
+		snprintf(text, EVENT_TEXT_BYTES, "%s", event->value != 0 ? "on" : "off");
+		break;
+	case MEANS_DIRECTION:
+		snprintf(text, EVENT_TEXT_BYTES, "of %s", event->value == 0 ? "next" : "prev");
+		break;
+	case MEANS_USER:
+		snprintf(text, EVENT_TEXT_BYTES, "by uid %" PRIu64, event->value);
+		break;
+	}
+}
+
+void event_text_detail(
+	const struct ras *ras,
+	const struct ras_event *event,
+	const char *words,
+	char text[static EVENT_TEXT_BYTES]
+) {
+	char value[EVENT_TEXT_BYTES], observers[NAMES_PAIR_BYTES], clean[STATE_TEXT_BYTES];
+	const char *cause = event->cause != RAS_CAUSE_NONE ? ras_cause_name(event->cause) : "";
+	bool has_value, has_seen;
+	int used;
+
+	show_value(ras, event, value);
+	names_observers(ras, event->observers, event->observer_count, observers);
+	has_value = value[0] != '\0';
+	has_seen = observers[0] != '\0';
+	used = snprintf(
+		text, EVENT_TEXT_BYTES, "%s%s%.64s%s%s%.140s", cause,
+		*cause != '\0' && has_value ? ", " : "", value,
+		(*cause != '\0' || has_value) && has_seen ? ", " : "", has_seen ? "seen by " : "",
+		observers
+	);
+	names_text(words, strlen(words), clean, sizeof(clean));
+	if (clean[0] != '\0')
+		snprintf(
+			text + used, EVENT_TEXT_BYTES - (size_t)used, "%s%s", used > 0 ? ": " : "",
+			clean
+		);
+}
+
+struct state_event event_text_of(const struct session *session, const struct ras_event *event) {
+	const struct overlay *overlay = session->server->overlay;
+	struct state_event state_event = {
+		.realtime_ns = overlay_realtime_ns(overlay, event->at_ns),
+		.event = *event,
+	};
+
+	snprintf(
+		state_event.text, sizeof(state_event.text), "%s",
+		overlay_event_text(overlay, event->sequence)
+	);
+	return state_event;
+}
+
+// How much of the words a line of so many columns takes: up to a blank, or one long word.
+static size_t line_length(const char *words, size_t columns) {
+	size_t length = strlen(words);
+
+	if (length <= columns)
+		return length;
+	for (length = columns; length > 0 && words[length] != ' ';)
+		length--;
+	return length > 0 ? length : strcspn(words, " ");
+}
+
+void event_text_wrap(struct session *session, int first, int rest, const char *words) {
+	for (int indent = first; *words != '\0'; indent = rest) {
+		size_t length = line_length(words, (size_t)(COLUMNS - indent));
+
+		text_print(&session->out, "%*s%.*s\n", indent, "", (int)length, words);
+		words += length;
+		words += strspn(words, " ");
+	}
+}
+
+void event_text_words(struct session *session, const char *words) {
+	event_text_wrap(session, WORDS_INDENT, WORDS_INDENT, words);
+}
+
+// Where cells are whole, since it is a pipe, a detail may be more than a line has room for.
+void event_text_say(struct session *session, const struct state_event *state_event) {
+	char detail[EVENT_TEXT_BYTES], shown[SHOW_BYTES], node[SHOW_BYTES], when[SHOW_BYTES];
+	const struct ras_event *event = &state_event->event;
+	char name[NAMES_TEXT_BYTES], words[STATE_TEXT_BYTES], row[COLUMNS + NAMES_TEXT_BYTES];
+	char number[SHOW_BYTES] =
+		"-"; // of an earlier run of this agent, which had numbers of its own
+	const char *cell;
+	size_t used;
+	bool fits;
+
+	event_text_detail(session_ras(session), event, "", detail);
+	show_time(state_event->realtime_ns, when);
+	names_clean(event->name, strlen(event->name), name);
+	names_text(state_event->text, strlen(state_event->text), words, sizeof(words));
+	if (event->sequence != 0)
+		snprintf(number, sizeof(number), "%" PRIu64, event->sequence);
+	snprintf(
+		row, sizeof(row), "%7s %-24s %-14s %-18s", number, when,
+		ras_event_name(event->kind),
+		session_cell(session, name[0] != '\0' ? name : "-", 18, node)
+	);
+	cell = session_cell(session, detail[0] != '\0' ? detail : "-", 32, shown);
+	used = strlen(row);
+	fits = used + 1 + strlen(cell) <= COLUMNS;
+	while (!fits && row[used - 1] == ' ')
+		row[--used] = '\0';
+	text_print(&session->out, "%s%s%s\n", row, fits ? " " : "", fits ? cell : "");
+	if (!fits)
+		event_text_words(session, cell);
+	event_text_words(session, words);
+}
+
+static json_t *observers_json(const struct ras *ras, const struct ras_event *event) {
+	json_t *array = json_array();
+	char name[NAMES_TEXT_BYTES];
+
+	for (uint32_t n = 0; n < event->observer_count && n < RAS_OBSERVERS_MAX; n++) {
+		names_id(ras, event->observers[n], name);
+		json_array_append_new(array, peer_name_json(name));
+	}
+	return array;
+}
+
+json_t *event_text_json(struct session *session, const struct state_event *state_event) {
+	const struct ras_event *event = &state_event->event;
+	const struct ras *ras = session_ras(session);
+	char detail[EVENT_TEXT_BYTES], when[SHOW_BYTES];
+
+	event_text_detail(ras, event, state_event->text, detail);
+	show_time(state_event->realtime_ns, when);
+	return json_pack(
+		"{s:I,s:s,s:s,s:o,s:s,s:I,s:I,s:I,s:i,s:o,s:o,s:o}", "sequence",
+		(json_int_t)event->sequence, "time", when, "event", ras_event_name(event->kind),
+		"node", event->name[0] != '\0' ? peer_name_json(event->name) : json_null(), "cause",
+		ras_cause_name(event->cause), "start",
+		(json_int_t)ras_incarnation_start(event->incarnation), "refutations",
+		(json_int_t)(event->incarnation & RAS_REFUTATIONS_MAX), "value",
+		(json_int_t)event->value, "hops", (int)event->hops, "observers",
+		observers_json(ras, event), "detail", peer_name_json(detail), "text",
+		peer_name_json(state_event->text)
+	);
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Lists the members for a client, worst first.
+#include "client/peer_list.h"
+
+#include "client/names.h"
+#include "client/server.h"
+
+#include <control/finding.h>
+#include <lib/escape.h>
+#include <lib/show.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// While sorting; the record is valid for as long as nothing is fed to the core.
+struct entry {
+	const struct ras_record *record;
+	uint32_t slot;
+	uint32_t badness;
+};
+
+static uint32_t badness_of_state(const struct ras_peer *peer, const void *ctx) {
+	static const uint32_t badness[] = {
+		[RAS_DEAD] = 5,	 [RAS_UNREACHABLE] = 4, [RAS_SUSPECT] = 3,
+		[RAS_ALIVE] = 2, [RAS_LEFT] = 1,	[RAS_UNKNOWN] = 0,
+	};
+
+	(void)ctx;
+	return badness[peer->state];
+}
+
+static void name_terminate(const struct ras_record *record, char name[static RAS_NAME_MAX + 1]) {
+	memcpy(name, record->name, record->name_length);
+	name[record->name_length] = '\0';
+}
+
+static int rows_compare(const void *left, const void *right) {
+	const struct entry *a = left;
+	const struct entry *b = right;
+	char name_a[RAS_NAME_MAX + 1], name_b[RAS_NAME_MAX + 1];
+
+	if (a->badness != b->badness)
+		return a->badness > b->badness ? -1 : 1;
+	name_terminate(a->record, name_a);
+	name_terminate(b->record, name_b);
+	return strverscmp(name_a, name_b); // n2 before n10
+}
+
+int peer_list_make(
+	const struct ras *ras,
+	const struct peer_list_wish *wish,
+	struct peer_list_row **ret_rows,
+	uint32_t *ret_count
+) {
+	uint32_t (*badness)(const struct ras_peer *, const void *) =
+		wish->badness != NULL ? wish->badness : badness_of_state;
+	struct entry *entries;
+	struct peer_list_row *rows;
+	struct ras_peer peer;
+	struct ras_view view;
+	uint32_t count = 0;
+
+	ras_view(ras, &view);
+	entries = calloc((size_t)view.slots_max + 1, sizeof(*entries));
+	rows = calloc((size_t)view.slots_max + 1, sizeof(*rows));
+	if (entries == NULL || rows == NULL) {
+		free(entries);
+		free(rows);
+		return -ENOMEM;
+	}
+	for (uint32_t slot = 0; slot < view.slots_max; slot++) {
+		if (ras_peer_at(ras, slot, &peer) == 0 &&
+		    (wish->keep == NULL || wish->keep(&peer, wish->ctx)))
+			entries[count++] =
+				(struct entry){peer.record, slot, badness(&peer, wish->ctx)};
+	}
+	qsort(entries, count, sizeof(*entries), rows_compare);
+	for (uint32_t n = 0; n < count; n++)
+		rows[n] = (struct peer_list_row){entries[n].record->id, entries[n].slot};
+	free(entries);
+	*ret_rows = rows;
+	*ret_count = count;
+	return 0;
+}
+
+bool peer_list_peer(
+	const struct ras *ras, const struct peer_list_row *row, struct ras_peer *ret_peer
+) {
+	struct ras_peer peer;
+
+	if (ras_peer_at(ras, row->slot, &peer) < 0 || peer.record->id != row->id)
+		return false;
+	*ret_peer = peer;
+	return true;
+}
+
+uint64_t time_age_ns(struct session *session, uint64_t since_ns) {
+	uint64_t now_ns = overlay_now_ns(session->server->overlay);
+
+	return now_ns > since_ns ? now_ns - since_ns : 0;
+}
+
+json_t *time_at_json(struct session *session, uint64_t at_ns) {
+	char text[SHOW_BYTES];
+
+	show_time(overlay_realtime_ns(session->server->overlay, at_ns), text);
+	return json_string(text);
+}
+
+void time_show_age(struct session *session, uint64_t since_ns, char text[static SHOW_BYTES]) {
+	snprintf(text, SHOW_BYTES, "-");
+	if (since_ns != 0)
+		show_duration(time_age_ns(session, since_ns), text);
+}
+
+json_t *time_since_json(struct session *session, uint64_t since_ns) {
+	return since_ns != 0 ? time_at_json(session, since_ns) : json_null();
+}
+
+json_t *time_for_json(struct session *session, uint64_t since_ns) {
+	if (since_ns == 0)
+		return json_null();
+	return json_real((double)time_age_ns(session, since_ns) / (double)RAS_NS_PER_SEC);
+}
+
+// Names come from other agents, and what is cut may end within a character; what is not UTF-8 is
+// shown as an error shows it.
+json_t *peer_name_json(const char *name) {
+	char quoted[4 * CLIENT_LINE_BYTES_MAX];
+	json_t *string = json_string(name);
+
+	if (string != NULL)
+		return string;
+	escape_quote(name, strlen(name), quoted, sizeof(quoted));
+	return json_string(quoted);
+}
+
+static json_t *observers_json(const struct ras *ras, const struct ras_peer *peer) {
+	json_t *array = json_array();
+	char name[NAMES_TEXT_BYTES];
+
+	for (uint32_t n = 0; n < peer->observer_count && n < RAS_OBSERVERS_MAX; n++) {
+		names_id(ras, peer->observers[n], name);
+		json_array_append_new(array, peer_name_json(name));
+	}
+	return array;
+}
+
+json_t *peer_list_json(struct session *session, const struct ras_peer *peer) {
+	const struct ras *ras = session_ras(session);
+	struct ras_peer_info info;
+	char address[SOCK_ADDR_TEXT_BYTES], id[32];
+	struct finding finding;
+
+	snprintf(id, sizeof(id), "0x%016" PRIx64, peer->record->id);
+	ras_record_info(peer->record, &info);
+	finding_of(session->server->config.health, peer, &finding);
+	sock_addr_format(&peer->record->address, address);
+	return json_pack(
+		"{s:o,s:s,s:s,s:s,s:b,s:b,s:b,s:o,s:o,s:I,s:I,s:o,s:s,s:o,s:i,s:o,s:s,s:i}", "node",
+		peer_name_json(info.name), "id", id, "state", ras_state_name(peer->state), "cause",
+		ras_cause_name(peer->cause), "sole", peer->sole, "maint", peer->maint, "self",
+		peer->record->id == ras_self_id(ras), "since",
+		time_since_json(session, peer->since_ns), "for_s",
+		time_for_json(session, peer->since_ns), "start",
+		(json_int_t)ras_incarnation_start(peer->incarnation), "refutations",
+		(json_int_t)(peer->incarnation & RAS_REFUTATIONS_MAX), "observers",
+		observers_json(ras, peer), "address", address, "host", peer_name_json(info.host),
+		"pid", (int)info.pid, "version", peer_name_json(info.version), "verdict",
+		finding.verdict, "devices", (int)info.device_count
+	);
+}

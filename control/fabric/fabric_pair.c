@@ -1,0 +1,524 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Pairs between the pairing, which decides, the keeper, which makes and destroys, and the lane,
+// which uses them. The pairing is never called from inside its own operations: answers come from
+// keepers, workers and deferred jobs.
+#include "fabric/inside.h"
+
+#include <lib/container.h>
+#include <lib/log.h>
+#include <lib/must.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CAUSE_BYTES 192
+#define CUT_AGAIN_NS RAS_NS_PER_SEC
+
+// What a call into the driver needs and brings. The keeper's until it has ended.
+struct fabric_pair_work {
+	struct pair_config config;
+	struct pair *pair;
+	bool made; // by this work, and nobody took it yet
+	struct device_endpoint endpoint;
+	struct device_endpoint theirs;
+	uint32_t flow_label;
+	char reason[DEVICE_REASON_MAX + 1];
+};
+
+struct fabric_pair *fabric_pair_find(const struct fabric *fabric, uint32_t generation) {
+	struct fabric_pair *fabric_pair = fabric->fabric_pairs;
+
+	while (fabric_pair != NULL && fabric_pair->generation != generation)
+		fabric_pair = fabric_pair->next;
+	return fabric_pair;
+}
+
+// One that is being destroyed may be gone already, and its place be another's.
+struct fabric_pair *fabric_pair_of(const struct fabric *fabric, const struct pair *pair) {
+	struct fabric_pair *fabric_pair = fabric->fabric_pairs;
+
+	while (fabric_pair != NULL &&
+	       (fabric_pair->pair != pair || fabric_pair->stage == FABRIC_PAIR_DESTROYING))
+		fabric_pair = fabric_pair->next;
+	return fabric_pair;
+}
+
+static void cancel_calls(struct fabric_pair *fabric_pair) {
+	keeper_cancel(&fabric_pair->job);
+	keeper_cancel(&fabric_pair->fail);
+	keeper_cancel(&fabric_pair->cut);
+	loop_timer_cancel(fabric_pair->fabric->loop, &fabric_pair->cut_again);
+}
+
+static void fabric_pair_free(struct fabric_pair *fabric_pair) {
+	struct fabric *fabric = fabric_pair->fabric;
+	struct nic *nic = fabric_pair->nic;
+	struct fabric_pair **at = &fabric->fabric_pairs;
+
+	while (*at != fabric_pair)
+		at = &(*at)->next;
+	*at = fabric_pair->next;
+	cancel_calls(fabric_pair);
+	free(fabric_pair);
+	fabric->counters.pairs--;
+	if (nic->lost || fabric->stopping)
+		nic_close(nic);
+}
+
+static uint64_t now_of(const struct fabric *fabric) {
+	return loop_clock_ns(fabric->loop);
+}
+
+// On the keeper.
+
+static int work_make(void *arg) {
+	struct fabric_pair_work *work = arg;
+	int err = pair_create(&work->config, &work->endpoint, &work->pair);
+
+	work->made = err == 0;
+	return err;
+}
+
+static int work_connect(void *arg) {
+	struct fabric_pair_work *work = arg;
+
+	return pair_connect(work->pair, &work->theirs, work->flow_label, work->reason);
+}
+
+static int work_fail(void *arg) {
+	return pair_fail(((struct fabric_pair_work *)arg)->pair);
+}
+
+static int work_cut(void *arg) {
+	return pair_cut_off(((struct fabric_pair_work *)arg)->pair);
+}
+
+static int work_destroy(void *arg) {
+	return pair_destroy(((struct fabric_pair_work *)arg)->pair);
+}
+
+// A pair that nobody waited for goes here, on the keeper.
+static void work_drop(void *arg) {
+	struct fabric_pair_work *work = arg;
+
+	if (work->made)
+		(void)pair_destroy(work->pair);
+	free(work);
+}
+
+// Hands a call to the keeper of the pair's device. *ret_work may still be filled in.
+static int fabric_pair_call(
+	struct fabric_pair *fabric_pair,
+	int (*call)(void *),
+	struct keeper_request *request,
+	const struct fabric_pair_work *filled
+) {
+	struct keeper_call job = {.call = call, .drop = work_drop};
+	struct fabric_pair_work *work = malloc(sizeof(*work));
+	int err;
+
+	if (work == NULL)
+		return -ENOMEM;
+	*work = *filled;
+	work->pair = fabric_pair->pair;
+	job.arg = work;
+	err = keeper_run(fabric_pair->nic->keeper, &job, request);
+	if (err != 0)
+		free(work);
+	return err;
+}
+
+// Making and connecting.
+
+static void ended_making(struct keeper_request *request, void *arg, int result) {
+	struct fabric_pair *fabric_pair = container_of(request, struct fabric_pair, job);
+	struct fabric *fabric = fabric_pair->fabric;
+	struct fabric_pair_work *work = arg;
+	uint32_t generation = fabric_pair->generation;
+
+	if (result == 0) {
+		fabric_pair->pair = work->pair;
+		fabric_pair->stage = FABRIC_PAIR_MADE;
+		work->made = false;
+	} else {
+		fabric_pair_free(fabric_pair);
+	}
+	pairing_created(fabric->pairing, now_of(fabric), generation, result, &work->endpoint);
+}
+
+static int op_create(void *ctx, const struct pairing_key *key, uint32_t generation, uint32_t psn) {
+	struct fabric *fabric = ctx;
+	struct nic *nic = &fabric->nics[key->device];
+	struct fabric_pair_work work = {0};
+	struct fabric_pair *fabric_pair;
+	int err;
+
+	if (!nic->open || !nic->attached || nic->lost)
+		return -ENODEV;
+	fabric_pair = calloc(1, sizeof(*fabric_pair));
+	if (fabric_pair == NULL)
+		return -ENOMEM;
+	*fabric_pair = (struct fabric_pair){
+		.fabric = fabric,
+		.nic = nic,
+		.generation = generation,
+		.peer = key->peer,
+		.path = PATH_NONE,
+		.job = {.ended = ended_making},
+	};
+	work.config = (struct pair_config){
+		.lane = nic->parts.lane,
+		.generation = generation,
+		.psn = psn,
+	};
+	err = fabric_pair_call(fabric_pair, work_make, &fabric_pair->job, &work);
+	if (err != 0) {
+		free(fabric_pair);
+		return err;
+	}
+	fabric_pair->next = fabric->fabric_pairs;
+	fabric->fabric_pairs = fabric_pair;
+	fabric->counters.pairs++;
+	return 0;
+}
+
+static void ended_connecting(struct keeper_request *request, void *arg, int result) {
+	struct fabric_pair *fabric_pair = container_of(request, struct fabric_pair, job);
+	struct fabric_pair_work *work = arg;
+
+	fabric_pair->stage = result == 0 ? FABRIC_PAIR_CONNECTED : FABRIC_PAIR_MADE;
+	pairing_connected(
+		fabric_pair->fabric->pairing, now_of(fabric_pair->fabric), fabric_pair->generation,
+		result, work->reason[0] != '\0' ? work->reason : NULL
+	);
+}
+
+static int
+op_connect(void *ctx, uint32_t generation, const struct pairing_end *theirs, uint32_t flow_label) {
+	struct fabric_pair *fabric_pair = fabric_pair_find(ctx, generation);
+	struct fabric_pair_work work = {.theirs = theirs->endpoint, .flow_label = flow_label};
+	int err;
+
+	must(fabric_pair != NULL && fabric_pair->stage == FABRIC_PAIR_MADE);
+	fabric_pair->job.ended = ended_connecting;
+	err = fabric_pair_call(fabric_pair, work_connect, &fabric_pair->job, &work);
+	if (err != 0)
+		return err;
+	fabric_pair->theirs = *theirs;
+	fabric_pair->flow_label = flow_label;
+	fabric_pair->stage = FABRIC_PAIR_CONNECTING;
+	return 0;
+}
+
+// In the lane.
+
+static void post_add(struct fabric_pair *fabric_pair) {
+	struct worker_record record = {
+		.kind = LANE_REQUEST_ADD,
+		.words = {(uintptr_t)fabric_pair->nic->parts.lane, (uintptr_t)fabric_pair->pair},
+	};
+
+	fabric_post(fabric_pair->fabric, fabric_pair->nic->worker, &record);
+}
+
+static int op_hand_over(void *ctx, uint32_t generation) {
+	struct fabric_pair *fabric_pair = fabric_pair_find(ctx, generation);
+	int err;
+
+	must(fabric_pair != NULL && fabric_pair->stage == FABRIC_PAIR_CONNECTED);
+	err = path_show(fabric_pair);
+	if (err != 0)
+		return err;
+	post_add(fabric_pair);
+	fabric_pair->stage = FABRIC_PAIR_IN_LANE;
+	return 0;
+}
+
+static int op_drain(void *ctx, uint32_t generation, const struct pairing_failure *failure) {
+	struct fabric_pair *fabric_pair = fabric_pair_find(ctx, generation);
+
+	must(fabric_pair != NULL && fabric_pair->stage == FABRIC_PAIR_IN_LANE);
+	fabric_pair->drain_err = failure->err != 0 ? failure->err : -ECANCELED;
+	fabric_pair->stage = FABRIC_PAIR_LEAVING;
+	path_hide(fabric_pair);
+	return 0;
+}
+
+// Nobody has to hear of it: what follows is told by the lane.
+static void ended_quietly(struct keeper_request *request, void *arg, int result) {
+	(void)request;
+	(void)arg;
+	(void)result;
+}
+
+// Nothing else can be done with it than to try again.
+static void fabric_pair_held(struct fabric_pair *fabric_pair, int err) {
+	struct loop *loop = fabric_pair->fabric->loop;
+
+	fabric_pair->cut_off = false;
+	log_event(
+		LOG_LEVEL_ERROR, "rdma_pair_held", log_str("device", fabric_pair->nic->config.name),
+		log_u64("generation", fabric_pair->generation), log_errno("error", err)
+	);
+	must(loop_timer_set(loop, &fabric_pair->cut_again, loop_now_ns(loop) + CUT_AGAIN_NS) == 0);
+}
+
+static void cut_again(struct loop_timer *timer, uint64_t now_ns) {
+	(void)now_ns;
+	fabric_pair_stuck(container_of(timer, struct fabric_pair, cut_again));
+}
+
+static void post_gone(struct fabric_pair *fabric_pair) {
+	struct worker_record record = {
+		.kind = LANE_REQUEST_GONE,
+		.words =
+			{(uintptr_t)fabric_pair->nic->parts.lane, pair_slot(fabric_pair->pair),
+			 fabric_pair->generation},
+	};
+
+	fabric_post(fabric_pair->fabric, fabric_pair->nic->worker, &record);
+}
+
+static void ended_cutting(struct keeper_request *request, void *arg, int result) {
+	struct fabric_pair *fabric_pair = container_of(request, struct fabric_pair, cut);
+
+	(void)arg;
+	if (fabric_pair->stage != FABRIC_PAIR_DRAINING)
+		return; // the lane found it drained meanwhile, and it may be destroyed already
+	if (result == 0)
+		post_gone(fabric_pair);
+	else
+		fabric_pair_held(fabric_pair, result);
+}
+
+void fabric_pairs_cut_off(const struct nic *nic) {
+	for (struct fabric_pair *fabric_pair = nic->fabric->fabric_pairs; fabric_pair != NULL;
+	     fabric_pair = fabric_pair->next) {
+		if (fabric_pair->nic == nic && fabric_pair->stage == FABRIC_PAIR_DRAINING &&
+		    fabric_pair->broken)
+			fabric_pair_stuck(fabric_pair);
+	}
+}
+
+void fabric_pair_failed(struct fabric_pair *fabric_pair, int err, enum ibv_wc_status status) {
+	struct fabric *fabric = fabric_pair->fabric;
+	struct op_cause cause = {.err = err, .status = status};
+	struct fabric_pair_work work = {0};
+	char text[CAUSE_BYTES];
+	bool told = fabric_pair->stage != FABRIC_PAIR_IN_LANE;
+
+	if (fabric_pair->stage == FABRIC_PAIR_IN_LANE) {
+		fabric_pair->stage = FABRIC_PAIR_DRAINING;
+		path_hide(fabric_pair);
+	}
+	fabric_pair->stage = FABRIC_PAIR_DRAINING;
+	fabric_pair->broken = true;
+	fabric_pair->fail.ended = ended_quietly;
+	// If the keeper has no room the lane finds it stuck, and it is cut off.
+	if (fabric_pair->nic->lost)
+		fabric_pair_stuck(fabric_pair);
+	else
+		(void)fabric_pair_call(fabric_pair, work_fail, &fabric_pair->fail, &work);
+	if (told)
+		return; // the pairing asked for it
+	op_cause_format(&cause, text, sizeof(text));
+	pairing_broken(fabric->pairing, now_of(fabric), fabric_pair->generation, err, text);
+}
+
+// The lane may find out that a pair is stuck that is being cut off already. One that drained since
+// is destroyed: a call that came behind that in the keeper would find no pair.
+void fabric_pair_stuck(struct fabric_pair *fabric_pair) {
+	struct fabric_pair_work work = {0};
+	int err;
+
+	if (fabric_pair->cut_off || fabric_pair->stage != FABRIC_PAIR_DRAINING)
+		return;
+	fabric_pair->cut_off = true;
+	fabric_pair->cut.ended = ended_cutting;
+	fabric_pair->cut_again.expired = cut_again;
+	err = fabric_pair_call(fabric_pair, work_cut, &fabric_pair->cut, &work);
+	if (err != 0)
+		fabric_pair_held(fabric_pair, err);
+}
+
+void fabric_pair_drained(struct fabric_pair *fabric_pair) {
+	fabric_pair->drained = true;
+	fabric_pair->stage = FABRIC_PAIR_OUT;
+	loop_defer(fabric_pair->fabric->loop, &fabric_pair->fabric->look_fabric_pairs);
+}
+
+// True if it called the pairing, which may change the list of pairs.
+static bool fabric_pair_settle(struct fabric_pair *fabric_pair, uint64_t version) {
+	struct fabric *fabric = fabric_pair->fabric;
+	char text[CAUSE_BYTES];
+
+	if (fabric_pair->version > version)
+		return false;
+	if (fabric_pair->stage == FABRIC_PAIR_LEAVING) {
+		struct worker_record record = {
+			.kind = LANE_REQUEST_FAIL,
+			.words =
+				{(uintptr_t)fabric_pair->nic->parts.lane,
+				 pair_slot(fabric_pair->pair), fabric_pair->generation,
+				 (uint64_t)(int64_t)fabric_pair->drain_err},
+		};
+
+		fabric_post(fabric, fabric_pair->nic->worker, &record);
+		fabric_pair->stage = FABRIC_PAIR_DRAINING;
+		return false;
+	}
+	if (fabric_pair->stage != FABRIC_PAIR_OUT || !fabric_pair->drained)
+		return false;
+	fabric_pair->drained = false; // once
+	op_cause_format(pair_cause(fabric_pair->pair), text, sizeof(text));
+	pairing_drained(
+		fabric->pairing, now_of(fabric), fabric_pair->generation,
+		fabric_pair->broken ? text : NULL
+	);
+	return true;
+}
+
+void fabric_pairs_settled(struct fabric *fabric, uint64_t version) {
+	struct fabric_pair *fabric_pair = fabric->fabric_pairs;
+
+	while (fabric_pair != NULL)
+		fabric_pair = fabric_pair_settle(fabric_pair, version) ? fabric->fabric_pairs
+								       : fabric_pair->next;
+}
+
+// Destroying.
+
+static void ended_destroying(struct keeper_request *request, void *arg, int result) {
+	struct fabric_pair *fabric_pair = container_of(request, struct fabric_pair, job);
+	struct fabric *fabric = fabric_pair->fabric;
+	uint32_t generation = fabric_pair->generation;
+
+	(void)arg;
+	if (result == 0)
+		fabric_pair_free(fabric_pair);
+	else
+		fabric_pair->stage = FABRIC_PAIR_OUT;
+	pairing_destroyed(fabric->pairing, now_of(fabric), generation, result);
+	fabric_look_stopped(fabric);
+}
+
+static int op_destroy(void *ctx, uint32_t generation) {
+	struct fabric_pair *fabric_pair = fabric_pair_find(ctx, generation);
+	struct fabric_pair_work work = {0};
+	int err;
+
+	must(fabric_pair != NULL && fabric_pair->stage != FABRIC_PAIR_IN_LANE &&
+	     fabric_pair->stage != FABRIC_PAIR_LEAVING);
+	fabric_pair->job.ended = ended_destroying;
+	err = fabric_pair_call(fabric_pair, work_destroy, &fabric_pair->job, &work);
+	if (err == 0)
+		fabric_pair->stage = FABRIC_PAIR_DESTROYING;
+	return err;
+}
+
+// The rest of what the pairing asks for.
+
+static int
+op_send(void *ctx, uint64_t peer, uint64_t start, const void *bytes, size_t size, uint32_t tag) {
+	struct fabric *fabric = ctx;
+	struct overlay_port_message message = {
+		.node = peer,
+		.bytes = bytes,
+		.size = size,
+		.life_ns = FABRIC_MESSAGE_LIFE_NS,
+		.tag = tag,
+	};
+	int err;
+
+	(void)start; // the relay takes it to the start that our table holds, or nobody
+	err = overlay_port_send(&fabric->port, &message);
+	if (err != 0)
+		fabric->counters.messages_lost++;
+	return err;
+}
+
+static int op_peer(void *ctx, uint64_t id, uint64_t *ret_start) {
+	const struct fabric *fabric = ctx;
+	struct ras_peer peer;
+
+	if (ras_peer_find(overlay_ras(fabric->overlay), id, &peer) != 0)
+		return -ENOENT;
+	if (peer.state == RAS_DEAD || peer.state == RAS_LEFT)
+		return -EHOSTDOWN;
+	*ret_start = ras_incarnation_start(peer.incarnation);
+	return 0;
+}
+
+static int op_check(
+	void *ctx,
+	uint32_t device,
+	const struct device_endpoint *theirs,
+	char ret_reason[static DEVICE_REASON_MAX + 1]
+) {
+	const struct fabric *fabric = ctx;
+	const struct nic *nic = &fabric->nics[device];
+
+	// Of one that is closed nothing is known: what it can reach is seen when it is connected.
+	if (!nic->open)
+		return 0;
+	return device_endpoint_check(&nic->parts.facts, theirs, ret_reason);
+}
+
+static void op_wake(void *ctx, uint64_t at_ns) {
+	struct fabric *fabric = ctx;
+
+	if (at_ns == PAIRING_NEVER)
+		loop_timer_cancel(fabric->loop, &fabric->wake);
+	else
+		must(loop_timer_set(fabric->loop, &fabric->wake, at_ns) == 0);
+}
+
+static void op_changed(void *ctx, const struct pairing_key *key, enum pairing_state state) {
+	struct fabric *fabric = ctx;
+	struct pairing_view view;
+	struct ras_peer peer;
+	bool known = ras_peer_find(overlay_ras(fabric->overlay), key->peer, &peer) == 0;
+	bool failed = state == PAIRING_FAILED;
+
+	if (state == PAIRING_PENDING || state == PAIRING_DRAINING ||
+	    !pairing_find(fabric->pairing, key, &view))
+		return;
+	log_event(
+		failed ? LOG_LEVEL_WARN : LOG_LEVEL_INFO, "rdma_pair",
+		log_str("state", pairing_state_name(state)),
+		log_bytes(
+			"peer", known ? peer.record->name : "?",
+			known ? peer.record->name_length : 1
+		),
+		log_str("device", fabric->nics[key->device].config.name),
+		log_str("peer_device", key->peer_device), log_u64("generation", view.generation),
+		log_str("reason", failed ? pairing_reason_name(view.failure.reason) : "none"),
+		log_str("text", failed ? view.failure.text : ""), log_u64("untold", view.untold)
+	);
+}
+
+const struct pairing_ops fabric_pairing_ops = {
+	.create = op_create,
+	.connect = op_connect,
+	.hand_over = op_hand_over,
+	.drain = op_drain,
+	.destroy = op_destroy,
+	.send = op_send,
+	.peer = op_peer,
+	.check = op_check,
+	.wake = op_wake,
+	.changed = op_changed,
+};
+
+// What is left now is left behind with its device: pairs in a lane are not touched.
+void fabric_pairs_fini(struct fabric *fabric) {
+	while (fabric->fabric_pairs != NULL) {
+		struct fabric_pair *fabric_pair = fabric->fabric_pairs;
+
+		fabric->fabric_pairs = fabric_pair->next;
+		fabric->counters.left_behind++;
+		cancel_calls(fabric_pair);
+		free(fabric_pair);
+	}
+}

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// From what is remembered of paths to what is told of them: observations, and evidence for the
+// overlay.
+#include "fabric/probing.h"
+
+#include <lib/log.h>
+
+#include <stdio.h>
+#include <string.h>
+
+// A peer that was heard within this answers, whatever was tried beside it.
+#define QUIET_NS (3 * RAS_NS_PER_SEC)
+// After a read that broke its pair was begun, without another pair.
+#define CUT_NS (1200 * RAS_NS_PER_MS)
+// A read of a device that lives in its agent waits for a processor as the agent does: one that was
+// stopped after a beat may not have come to the read that was begun before the beat.
+#define UNDER_WAY_NS (400 * RAS_NS_PER_MS)
+
+enum observation_responder observations_responder(enum device_responder responder) {
+	static const enum observation_responder responders[] = {
+		[DEVICE_RESPONDER_HARDWARE] = OBSERVATION_RESPONDER_HARDWARE,
+		[DEVICE_RESPONDER_KERNEL] = OBSERVATION_RESPONDER_KERNEL,
+		[DEVICE_RESPONDER_IN_PROCESS] = OBSERVATION_RESPONDER_IN_PROCESS,
+	};
+
+	return responders[responder];
+}
+
+static uint32_t clamp_u32(uint64_t value) {
+	return value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
+}
+
+// A name may be longer than evidence carries it.
+static void put_name(char ret_name[static VERDICT_DEVICE_MAX + 1], const char *name) {
+	snprintf(ret_name, VERDICT_DEVICE_MAX + 1, "%.*s", VERDICT_DEVICE_MAX, name);
+}
+
+static bool is_read(enum observation_kind kind) {
+	return kind != OBSERVATION_SILENT && kind != OBSERVATION_NO_PAIR;
+}
+
+// Whether it was looked at as a neighbour, and the overlay says that it lives on another host.
+static bool should_be_read(const struct probed_path *probed_path) {
+	const struct ras *ras = overlay_ras(probed_path->probing->fabric->overlay);
+	struct ras_peer self, peer;
+
+	return !probed_path->visit && probed_path->told.kind != OBSERVATION_NO_PAIR &&
+	       ras_peer_find(ras, probed_path->key.peer, &peer) == 0 && peer.state == RAS_ALIVE &&
+	       ras_peer_find(ras, ras_self_id(ras), &self) == 0 &&
+	       peer.record->host_id != self.record->host_id;
+}
+
+// Whether our own port is known to work: else what it does not read says nothing. It reads itself,
+// and one on another host: what it sends to itself a NIC loops inside, whatever its cable does. If
+// there is but one other, that one says nothing of us.
+static bool observations_port_is_good(const struct probing *probing, uint32_t device) {
+	uint32_t others = 0, others_read = 0;
+	bool self_read = false;
+
+	for (uint32_t n = 0; n < probing->probed_paths_used; n++) {
+		const struct probed_path *probed_path = &probing->probed_paths[n];
+		struct path_summary summary;
+
+		if (probed_path->stage == PROBED_PATH_FREE || probed_path->key.device != device)
+			continue;
+		if (probed_path->self) {
+			path_memory_summary(probed_path->memory, &summary);
+			self_read = is_read(summary.kind);
+		} else if (should_be_read(probed_path)) {
+			others++;
+			others_read += is_read(probed_path->told.kind);
+		}
+	}
+	return self_read && (others < 2 || others_read > 0);
+}
+
+// A path that is new, or is visited, has perhaps not been read largely: a good look says so.
+static uint32_t
+lost_bytes(const struct probed_path *probed_path, const struct path_summary *summary) {
+	bool lossy = summary->kind == OBSERVATION_LOSSY;
+	uint32_t place = lossy ? summary->lost_bytes_place : summary->unproven_place;
+
+	if (place >= PATH_SIZES || (lossy ? place == 0 : summary->kind != OBSERVATION_GOOD))
+		return 0;
+	return probe_bytes[place] != 0 ? probe_bytes[place] : probed_path->mtu;
+}
+
+// When the counter of one that is read last went on.
+static uint64_t went_on_ns(const struct path_summary *summary, uint64_t now_ns) {
+	bool advances = summary->kind == OBSERVATION_GOOD ||
+			summary->kind == OBSERVATION_DEGRADED || summary->kind == OBSERVATION_LOSSY;
+
+	return advances && summary->advanced_ns < now_ns ? summary->advanced_ns : now_ns;
+}
+
+// What was found at its door, if that was after the reads turned bad.
+static enum verdict_reach reach_since(
+	const struct probed_path *probed_path,
+	const struct path_summary *summary,
+	const struct overlay_tcp_reach *knock
+) {
+	uint64_t from_ns = summary->turned_ns;
+
+	if (knock->reach == VERDICT_REACH_ANSWERS && probed_path->known &&
+	    probed_path->responder == DEVICE_RESPONDER_IN_PROCESS)
+		from_ns += UNDER_WAY_NS;
+	return knock->at_ns >= from_ns ? knock->reach : VERDICT_REACH_UNKNOWN;
+}
+
+// How its host takes the overlay's connections, not older than the read beside it: beats from
+// before the reads turned bad say nothing of now, and a refusal from before a good read neither.
+static enum verdict_reach reach_of(
+	const struct probed_path *probed_path, const struct path_summary *summary, uint64_t now_ns
+) {
+	struct overlay_tcp_reach knock;
+	bool fresh;
+
+	overlay_tcp_reach(probed_path->probing->fabric->overlay, probed_path->key.peer, &knock);
+	if (summary->kind == OBSERVATION_SILENT || summary->kind == OBSERVATION_STANDING)
+		return reach_since(probed_path, summary, &knock);
+	if (knock.quiet_ns < QUIET_NS)
+		return VERDICT_REACH_ANSWERS;
+	// The counter went on after it was found: one that was killed was read well a moment ago.
+	fresh = now_ns < knock.at_ns + QUIET_NS && knock.since_ns <= went_on_ns(summary, now_ns);
+	return fresh ? knock.reach : VERDICT_REACH_UNKNOWN;
+}
+
+static struct observation make_observation(
+	const struct probed_path *probed_path,
+	const struct path_summary *summary,
+	uint64_t incarnation,
+	uint64_t now_ns
+) {
+	const struct fabric *fabric = probed_path->probing->fabric;
+	struct observation observation = {
+		.observer = ras_self_id(overlay_ras(fabric->overlay)),
+		.subject = probed_path->key.peer,
+		.incarnation = incarnation,
+		.kind = summary->kind,
+		.responder = probed_path->known ? observations_responder(probed_path->responder)
+						: OBSERVATION_RESPONDER_UNKNOWN,
+		.reach = reach_of(probed_path, summary, now_ns),
+		.own_good =
+			observations_port_is_good(probed_path->probing, probed_path->key.device),
+		.shares = probed_path->shares,
+		.median_ns = clamp_u32(summary->median_ns),
+		.baseline_ns = clamp_u32(summary->baseline_ns),
+		.lost_permille = summary->kind == OBSERVATION_LOSSY ? summary->lost_permille : 0,
+		.lost_bytes = lost_bytes(probed_path, summary),
+		.age_ms =
+			clamp_u32((now_ns - path_summary_seen_ns(summary, now_ns)) / RAS_NS_PER_MS),
+	};
+
+	put_name(observation.device, fabric->nics[probed_path->key.device].config.name);
+	put_name(observation.peer_device, probed_path->key.peer_device);
+	return observation;
+}
+
+static void hand_out(struct probing *probing, const struct observation *observation) {
+	const struct fabric *fabric = probing->fabric;
+
+	if (fabric->observation == NULL)
+		return;
+	probing->counters.sights++;
+	fabric->observation(fabric->observation_ctx, observation);
+}
+
+// The overlay hears what it cannot see by itself: of one whose NIC answers and whose pulse stands.
+// That a pulse goes on is no proof of life to it: of a node that its own network does not reach the
+// verdict tells that it lives, and suspicions that come and go would leave none to stand on.
+static void give_evidence(
+	struct probing *probing, const struct observation *observation, const struct ras_peer *peer
+) {
+	struct overlay *overlay = probing->fabric->overlay;
+	uint64_t age_ns = observation->age_ms * RAS_NS_PER_MS;
+	bool outside = observation->responder == OBSERVATION_RESPONDER_HARDWARE ||
+		       observation->responder == OBSERVATION_RESPONDER_KERNEL;
+
+	if (observation->kind == OBSERVATION_STANDING && outside && peer->state == RAS_ALIVE)
+		probing->counters.doubts +=
+			overlay_evidence(overlay, observation->subject, false, age_ns) == 0;
+}
+
+static void log_observation(const struct observation *observation, const struct ras_peer *peer) {
+	bool bad =
+		observation->kind != OBSERVATION_GOOD && observation->kind != OBSERVATION_NO_PAIR;
+
+	log_event(
+		bad ? LOG_LEVEL_WARN : LOG_LEVEL_INFO, "rdma_path",
+		log_bytes("peer", peer->record->name, peer->record->name_length),
+		log_str("device", observation->device),
+		log_str("peer_device", observation->peer_device),
+		log_str("seen", observation_kind_name(observation->kind)),
+		log_bool("own_port_good", observation->own_good),
+		log_u64("median_ns", observation->median_ns),
+		log_u64("baseline_ns", observation->baseline_ns),
+		log_u64("lost_permille", observation->lost_permille)
+	);
+}
+
+static void
+summary_tell(struct probed_path *probed_path, const struct path_summary *summary, uint64_t now_ns) {
+	struct probing *probing = probed_path->probing;
+	struct ras_peer peer;
+	struct observation observation;
+
+	if (ras_peer_find(overlay_ras(probing->fabric->overlay), probed_path->key.peer, &peer) !=
+		    0 ||
+	    peer.state == RAS_LEFT)
+		return;
+	if (peer.incarnation != probed_path->incarnation) {
+		probed_path->incarnation = peer.incarnation;
+		probed_path->incarnation_ns = now_ns;
+	}
+	if (path_summary_seen_ns(summary, now_ns) < probed_path->incarnation_ns)
+		return;
+	observation = make_observation(probed_path, summary, peer.incarnation, now_ns);
+	give_evidence(probing, &observation, &peer);
+	if (observation.kind != probed_path->told.kind)
+		log_observation(&observation, &peer);
+	if (observation.kind == probed_path->told.kind &&
+	    observation.own_good == probed_path->told.own_good &&
+	    now_ns < probed_path->told_ns + FABRIC_OBSERVATION_NS)
+		return;
+	probed_path->told = observation;
+	probed_path->told_ns = now_ns;
+	hand_out(probing, &observation);
+}
+
+// Paths of one device are alike, that to itself among them: what slows our own reads of ourselves
+// as much is nobody else's.
+static bool is_of(const struct probed_path *probed_path, uint32_t device) {
+	return probed_path->stage != PROBED_PATH_FREE && !probed_path->visit &&
+	       probed_path->key.device == device;
+}
+
+// A pair breaks with the first read that its device gave up, and with an agent that does not answer
+// no other is made: what has to be known within three seconds does not wait for a second read.
+uint64_t observations_cut_at(const struct probed_path *probed_path) {
+	struct path_summary summary;
+
+	if (probed_path->memory == NULL || !probed_path->lost_last)
+		return RAS_NEVER;
+	path_memory_summary(probed_path->memory, &summary);
+	return summary.kind != OBSERVATION_SILENT ? summary.last_probe_ns + CUT_NS : RAS_NEVER;
+}
+
+static void notice_cut(const struct probed_path *probed_path, uint64_t now_ns) {
+	if (probed_path->stage == PROBED_PATH_BARE && now_ns >= observations_cut_at(probed_path))
+		path_memory_cut_off(probed_path->memory);
+}
+
+static uint64_t resent_of(const struct probing *probing, uint32_t device) {
+	const struct fabric_config *config = &probing->fabric->config;
+
+	return config->resent != NULL
+		       ? config->resent(config->resent_ctx, config->devices[device].name)
+		       : PATH_RESENT_UNKNOWN;
+}
+
+// What reads of the device itself show, our own machine makes.
+static uint32_t own_late(const struct probing *probing, uint32_t device, uint64_t now_ns) {
+	for (uint32_t n = 0; n < probing->probed_paths_used; n++) {
+		if (is_of(&probing->probed_paths[n], device) && probing->probed_paths[n].self)
+			return path_memory_late(probing->probed_paths[n].memory, now_ns);
+	}
+	return 0;
+}
+
+static void judge_device(struct probing *probing, uint32_t device, uint64_t now_ns) {
+	uint64_t resent = resent_of(probing, device);
+	uint32_t late = own_late(probing, device, now_ns);
+	uint32_t count = 0, place = 0;
+
+	for (uint32_t n = 0; n < probing->probed_paths_used; n++) {
+		if (is_of(&probing->probed_paths[n], device))
+			path_memory_summary(
+				probing->probed_paths[n].memory, &probing->summaries[count++]
+			);
+	}
+	for (uint32_t n = 0; n < probing->probed_paths_used; n++) {
+		struct probed_path *probed_path = &probing->probed_paths[n];
+		struct path_summary summary;
+
+		if (!is_of(probed_path, device))
+			continue;
+		place++;
+		if (probed_path->self)
+			continue; // it was judged before the others
+		notice_cut(probed_path, now_ns);
+		path_memory_beside(probed_path->memory, now_ns, late, resent);
+		(void)path_memory_judge(
+			probed_path->memory, now_ns,
+			path_like_ns(probing->summaries, count, place - 1)
+		);
+		path_memory_summary(probed_path->memory, &summary);
+		summary_tell(probed_path, &summary, now_ns);
+		probed_path_retry(probed_path, now_ns);
+	}
+}
+
+void observations_judge(struct probing *probing, uint64_t now_ns) {
+	for (uint32_t n = 0; n < probing->probed_paths_used; n++) {
+		const struct probed_path *probed_path = &probing->probed_paths[n];
+
+		if (probed_path->stage == PROBED_PATH_FREE || !probed_path->self)
+			continue;
+		notice_cut(probed_path, now_ns);
+		(void)path_memory_judge(probed_path->memory, now_ns, 0);
+	}
+	for (uint32_t n = 0; n < probing->fabric->nic_count; n++)
+		judge_device(probing, n, now_ns);
+}
+
+void observations_visited(struct probed_path *probed_path, uint64_t now_ns) {
+	struct probing *probing = probed_path->probing;
+	struct path_summary summary;
+	struct ras_peer peer;
+	struct observation observation;
+
+	if (ras_peer_find(overlay_ras(probing->fabric->overlay), probed_path->key.peer, &peer) != 0)
+		return;
+	compact_stats_summary(probed_path->stats, &summary);
+	compact_table_visited(&probing->compact_table, &probed_path->key, summary.kind, now_ns);
+	observation = make_observation(probed_path, &summary, peer.incarnation, now_ns);
+	give_evidence(probing, &observation, &peer);
+	hand_out(probing, &observation);
+}
+
+void fabric_observations(
+	struct fabric *fabric, fabric_observation_fn *fn, fabric_hung_fn *hung, void *ctx
+) {
+	fabric->observation = fn;
+	fabric->hung = hung;
+	fabric->observation_ctx = ctx;
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What was learnt of paths, kept when their probed paths go: for neighbours that come back, and in
+// the state directory for the next start. Written by its thread; here only text is made, each few
+// minutes.
+#include "fabric/probing.h"
+
+#include <control/state.h>
+#include <lib/log.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define KEEP_S (PATH_LEARNT_MAX_NS / RAS_NS_PER_SEC)
+
+// A clock of before 1970 tells no ages.
+static uint64_t unix_s(const struct probing *probing, uint64_t now_ns) {
+	int64_t realtime_ns = overlay_realtime_ns(probing->fabric->overlay, now_ns);
+
+	return realtime_ns > 0 ? (uint64_t)realtime_ns / RAS_NS_PER_SEC : 0;
+}
+
+void path_baselines_read(struct probing *probing) {
+	const struct fabric *fabric = probing->fabric;
+	const char *reason = NULL;
+	char *text = NULL;
+	int err;
+
+	if (fabric->config.state == NULL)
+		return;
+	err = state_take(fabric->config.state, STATE_PATHS, &text);
+	if (err == -ENOENT)
+		return;
+	if (err == 0)
+		err = path_book_parse(
+			&probing->path_baselines, text, ras_self_id(overlay_ras(fabric->overlay)),
+			&reason
+		);
+	free(text);
+	if (err == 0)
+		return;
+	probing->counters.path_files_unreadable++;
+	log_event(
+		LOG_LEVEL_WARN, "paths_unreadable", log_errno("error", err),
+		log_str("reason", reason != NULL ? reason : ""),
+		log_str("effect", "what is usual on paths is learnt anew")
+	);
+}
+
+// The clock may have been set back meanwhile: then it is taken for new, and grows old from now on.
+static bool probed_path_begin(
+	const struct probed_path *probed_path, const struct path_past *past, uint64_t now_ns
+) {
+	uint64_t now_s = unix_s(probed_path->probing, now_ns);
+	uint64_t age_s = now_s > past->learnt_s ? now_s - past->learnt_s : 0;
+	const struct path_learnt learnt = {
+		.baseline_ns = past->baseline_ns,
+		.baseline_mad_ns = past->baseline_mad_ns,
+		.windows = past->windows,
+		.age_ns = age_s <= KEEP_S ? age_s * RAS_NS_PER_SEC : RAS_NEVER,
+	};
+
+	return past->responder == observations_responder(probed_path->responder) &&
+	       past->mtu == probed_path->mtu && past->speed_mbps == probed_path->speed_mbps &&
+	       path_memory_begin(probed_path->memory, now_ns, &learnt);
+}
+
+void path_baselines_take(struct probed_path *probed_path) {
+	struct probing *probing = probed_path->probing;
+	const struct fabric *fabric = probing->fabric;
+	const struct path_past *past;
+
+	if (probed_path->memory == NULL || probed_path->begun)
+		return;
+	probed_path->begun = true;
+	past = path_book_find(
+		&probing->path_baselines, probed_path->key.peer,
+		fabric->nics[probed_path->key.device].config.name, probed_path->key.peer_device
+	);
+	if (past == NULL)
+		return;
+	if (probed_path_begin(probed_path, past, loop_clock_ns(fabric->loop)))
+		probing->counters.pasts_taken++;
+	else
+		probing->counters.pasts_outdated++;
+}
+
+static void probed_path_note(struct probed_path *probed_path, uint64_t now_ns) {
+	struct probing *probing = probed_path->probing;
+	uint64_t now_s = unix_s(probing, now_ns);
+	struct path_learnt learnt;
+	struct path_past past;
+
+	if (probed_path->memory == NULL || !probed_path->known ||
+	    !path_memory_learnt(probed_path->memory, now_ns, &learnt))
+		return;
+	past = (struct path_past){
+		.peer = probed_path->key.peer,
+		.responder = observations_responder(probed_path->responder),
+		.mtu = probed_path->mtu,
+		.speed_mbps = probed_path->speed_mbps,
+		.baseline_ns = learnt.baseline_ns,
+		.baseline_mad_ns = learnt.baseline_mad_ns,
+		.windows = learnt.windows,
+	};
+	if (now_s > learnt.age_ns / RAS_NS_PER_SEC)
+		past.learnt_s = now_s - learnt.age_ns / RAS_NS_PER_SEC;
+	snprintf(
+		past.device, sizeof(past.device), "%s",
+		probing->fabric->nics[probed_path->key.device].config.name
+	);
+	snprintf(past.peer_device, sizeof(past.peer_device), "%s", probed_path->key.peer_device);
+	(void)path_book_put(&probing->path_baselines, &past); // no word: not kept
+}
+
+void path_baselines_note(struct probed_path *probed_path) {
+	// Switched off, what was learnt is to be forgotten.
+	if (probed_path->probing->fabric->config.probe.on)
+		probed_path_note(probed_path, loop_clock_ns(probed_path->probing->fabric->loop));
+}
+
+void path_baselines_save(struct probing *probing, uint64_t now_ns) {
+	const struct fabric *fabric = probing->fabric;
+	uint64_t now_s = unix_s(probing, now_ns);
+	char *text;
+
+	probing->path_baselines_save_ns = now_ns + PATH_BASELINES_SAVE_NS;
+	for (uint32_t n = 0; n < probing->probed_paths_used; n++) {
+		if (probing->probed_paths[n].stage != PROBED_PATH_FREE)
+			path_baselines_note(&probing->probed_paths[n]);
+	}
+	path_book_drop(&probing->path_baselines, now_s > KEEP_S ? now_s - KEEP_S : 0);
+	if (fabric->config.state == NULL)
+		return;
+	text = malloc(PATH_BOOK_BYTES);
+	if (text == NULL)
+		return; // the next time there may be memory
+	path_book_format(&probing->path_baselines, ras_self_id(overlay_ras(fabric->overlay)), text);
+	state_keep(fabric->config.state, STATE_PATHS, text);
+}
+
+void path_baselines_look(struct probing *probing, uint64_t now_ns) {
+	if (now_ns >= probing->path_baselines_save_ns)
+		path_baselines_save(probing, now_ns);
+}
+
+void path_baselines_forget(struct probing *probing, uint64_t now_ns) {
+	probing->path_baselines.count = 0;
+	path_baselines_save(probing, now_ns);
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which changes of a key are told: not each failure of a pair that fails again and again, whether
+// it never comes up or breaks as soon as it is used.
+//
+// A failure is told when its reason is new, then again after pauses that grow, with the number of
+// those left out. That the pair is ready is told if the last that was told is a failure. So what
+// was told last of a pair that is wanted is wrong for a pause at most.
+#include "pairing/pairing_inside.h"
+
+#include <assert.h>
+
+#define PAUSE_MIN_NS (2 * PAIRING_NS_PER_SEC)
+#define PAUSE_MAX_NS (600 * PAIRING_NS_PER_SEC)
+
+static void pause_anew(struct report_pause *report_pause, uint64_t now_ns) {
+	bool is_first =
+		report_pause->pause_ns == 0 || now_ns >= report_pause->next_ns + PAUSE_MAX_NS;
+
+	report_pause->pause_ns = is_first ? PAUSE_MIN_NS : 2 * report_pause->pause_ns;
+	if (report_pause->pause_ns > PAUSE_MAX_NS)
+		report_pause->pause_ns = PAUSE_MAX_NS;
+	report_pause->next_ns = now_ns + report_pause->pause_ns;
+	report_pause->reasons = 0;
+}
+
+static bool
+failure_is_told(struct report_pause *report_pause, uint64_t now_ns, enum pairing_reason reason) {
+	static_assert(PAIRING_REASON_COUNT <= 32, "one bit for each");
+	uint32_t bit = UINT32_C(1) << reason;
+
+	if (now_ns >= report_pause->next_ns)
+		pause_anew(report_pause, now_ns);
+	if ((report_pause->reasons & bit) != 0) {
+		report_pause->untold++;
+		return false;
+	}
+	report_pause->reasons |= bit;
+	report_pause->last = PAIRING_FAILED;
+	return true;
+}
+
+bool report_is_due(
+	struct report_pause *report_pause,
+	uint64_t now_ns,
+	enum pairing_state state,
+	enum pairing_reason reason
+) {
+	switch (state) {
+	case PAIRING_FAILED:
+		return failure_is_told(report_pause, now_ns, reason);
+	case PAIRING_READY:
+		if (report_pause->last == PAIRING_READY && report_pause->untold > 0)
+			return false;
+		break;
+	case PAIRING_ABSENT:
+		// What never came about has not gone.
+		if (report_pause->last != PAIRING_READY)
+			return false;
+		break;
+	case PAIRING_PENDING:
+	case PAIRING_DRAINING:
+	case PAIRING_STATE_COUNT:
+		return true;
+	}
+	report_pause->last = state;
+	return true;
+}

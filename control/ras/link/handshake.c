@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who is let in: an INIT judged and answered, and the answer to ours. Two agents may connect to
+// each other at once; both keep the connection that the lower in ring order opened. One
+// exception: an INIT that comes on top of a connection that is ready and not brand new is from
+// a peer that has lost it, whatever we still believe.
+#include "core/core.h"
+#include "link/conn.h"
+
+#include <errno.h>
+
+#define CROSSING_NS RAS_NS_PER_SEC // connects younger than this may have crossed
+#define OTHER_VERSION_GAP_NS (10 * RAS_NS_PER_SEC)
+
+static uint16_t version_common(const struct ras *ras, const struct message_init *init) {
+	struct ras_versions ours = ras->versions;
+	uint16_t highest = ours.max < init->version_max ? ours.max : init->version_max;
+	uint16_t lowest = ours.min > init->version_min ? ours.min : init->version_min;
+
+	return highest >= lowest ? highest : 0;
+}
+
+// They try again and again, and there may be many of them: now and then one is an event.
+static void
+other_version(struct ras *ras, const void *encoding, size_t size, struct ras_versions theirs) {
+	struct ras_record *record = NULL;
+
+	if (ras->other_version_ns > ras->observed_ns)
+		return;
+	ras->other_version_ns = ras->observed_ns + OTHER_VERSION_GAP_NS;
+	// What another version appended to a record is not read; another record is nobody's.
+	if (ras_record_intern(ras->interner, encoding, size, &record) != 0)
+		record = NULL;
+	ras_emit_of(
+		ras, RAS_EVENT_OTHER_VERSION, record, RAS_CAUSE_VERSION, ras_versions_pack(theirs)
+	);
+	if (record != NULL)
+		ras_record_put(ras->interner, record);
+}
+
+struct ras_versions conn_ack_versions(const struct message_init_ack *ack) {
+	return (struct ras_versions){.min = ack->version_min, .max = ack->version};
+}
+
+void conn_other_version(struct ras *ras, const struct message_init_ack *ack) {
+	other_version(ras, ack->record, ack->record_size, conn_ack_versions(ack));
+}
+
+void conn_refuse(struct ras *ras, struct conn *conn, struct message_init_ack *ack) {
+	struct wire_writer writer;
+
+	ras->counters.inits_refused++;
+	wire_writer_init(&writer, ras->scratch, RAS_FRAME_MAX);
+	must(message_init_ack_encode(ack, &writer) == 0);
+	conn_send(ras, conn, ras->scratch, wire_writer_used(&writer));
+	conn_close(ras, conn, RAS_CLOSE_SOFT);
+}
+
+// A peer that came with INIT: its slot, or RAS_NO_SLOT with the reason to refuse it.
+struct admission {
+	uint32_t slot;
+	enum ras_cause cause;
+	// As we held it until then: it may have refuted its death before it heard of it.
+	uint8_t held_state;
+	uint64_t held_incarnation;
+};
+
+static void init_refuse(struct ras *ras, struct conn *conn, enum ras_cause cause) {
+	struct message_init_ack ack;
+
+	conn_ack_fill(ras, &ack);
+	ack.refusal = (uint8_t)cause;
+	conn_refuse(ras, conn, &ack);
+}
+
+// Its word has changed the table already: nobody else can tell it how it was held.
+static void refuse_admitted(
+	struct ras *ras, struct conn *conn, enum ras_cause cause, const struct admission *admission
+) {
+	struct message_init_ack ack;
+
+	conn_ack_fill(ras, &ack);
+	ack.refusal = (uint8_t)cause;
+	ack.your_state = admission->held_state;
+	ack.your_incarnation = admission->held_incarnation;
+	conn_refuse(ras, conn, &ack);
+}
+
+// With the address of the one whom we hold for the owner of its name. At its own address that
+// is itself, in a run it does not remember: it goes on past that one's start. So it does if nobody
+// is left to own the name.
+static void refuse_rival(struct ras *ras, struct conn *conn, const struct message_init *init) {
+	struct message_init_ack ack;
+	struct ras_record *record;
+	struct sock_addr address;
+	uint32_t slot = RAS_NO_SLOT;
+
+	conn_ack_fill(ras, &ack);
+	ack.refusal = RAS_CAUSE_CONFLICT;
+	if (ras_record_intern(ras->interner, init->record, init->record_size, &record) == 0) {
+		slot = peers_find(&ras->peers, record->id);
+		address = record->address;
+		ras_record_put(ras->interner, record);
+	}
+	if (slot != RAS_NO_SLOT) {
+		const struct peer_entry *holder = ras_entry(ras, slot);
+		bool lost = !peer_is_member(holder) || holder->state == RAS_UNREACHABLE;
+
+		ack.redirects[ack.redirect_count++] = lost ? address : holder->record->address;
+		ack.your_start = ras_incarnation_start(holder->incarnation) + 1;
+	}
+	conn_refuse(ras, conn, &ack);
+}
+
+// Which of two connections with one peer stays. True: the one that just sent INIT.
+static bool init_wins(struct ras *ras, const struct link *link) {
+	const struct ras_record *self = ras_self(ras)->record;
+	bool we_are_lower = ras_record_compare(self, ras_entry(ras, link->slot)->record) < 0;
+
+	if (link->current != NULL && link->current->outgoing && we_are_lower)
+		return ras->observed_ns - link->current->opened_ns > CROSSING_NS;
+	if (link->current != NULL)
+		return true;
+	return link->pending == NULL || !link->pending->outgoing || !we_are_lower;
+}
+
+static void ack_send(struct ras *ras, struct conn *conn, const struct admission *admission) {
+	struct message_init_ack ack;
+	struct wire_writer writer;
+
+	conn_ack_fill(ras, &ack);
+	ack.version = conn->version;
+	ack.uses = conn->link->mine;
+	ack.your_state = admission->held_state;
+	ack.your_incarnation = admission->held_incarnation;
+	wire_writer_init(&writer, ras->scratch, RAS_FRAME_MAX);
+	must(message_init_ack_encode(&ack, &writer) == 0);
+	conn_send(ras, conn, ras->scratch, wire_writer_used(&writer));
+}
+
+// The peer as INIT describes it may be new, a newer start, dead here, or not who it says.
+static struct admission
+peer_admit(struct ras *ras, const void *encoding, size_t size, uint64_t incarnation) {
+	struct admission admission = {
+		.slot = RAS_NO_SLOT,
+		.cause = RAS_CAUSE_PROTOCOL,
+		.held_state = RAS_ALIVE,
+		.held_incarnation = incarnation,
+	};
+	struct peer_news news = {.incarnation = incarnation, .state = RAS_ALIVE};
+	struct ras_record *record;
+	uint32_t slot;
+
+	if (ras_record_intern(ras->interner, encoding, size, &record) != 0)
+		return admission;
+	news.id = record->id;
+	news.record = record;
+	slot = peers_find(&ras->peers, record->id);
+	if (record->id == ras->self_id || record->start != ras_incarnation_start(incarnation)) {
+		admission.cause = RAS_CAUSE_CONFLICT;
+	} else if (slot != RAS_NO_SLOT && ras_entry(ras, slot)->record != record &&
+		   record->start <= ras_entry(ras, slot)->record->start) {
+		// An old start that woke up late, or two that count alike.
+		ras_conflict(ras, slot, record->start, &record->address);
+		admission.cause = RAS_CAUSE_CONFLICT;
+	} else {
+		if (slot != RAS_NO_SLOT) {
+			admission.held_state = (uint8_t
+			)peer_held(ras_entry(ras, slot), &admission.held_incarnation);
+		}
+		membership_apply(ras, &news, NULL);
+		admission.slot = peers_find(&ras->peers, news.id);
+		admission.cause = RAS_CAUSE_OWN_FAULT;
+	}
+	ras_record_put(ras->interner, record);
+	return admission;
+}
+
+// Did we ever speak with it, in this run of ours and of its?
+static bool is_met(const struct ras *ras, const struct link *link) {
+	return (ras_entry(ras, link->slot)->flags & PEER_SEEN) != 0;
+}
+
+// How the other side holds us, or did. One whom we never met may speak of a run before ours, whose
+// start is the same if those who let us join knew of none.
+static void held_heard(struct ras *ras, bool met, uint8_t state, uint64_t incarnation) {
+	if (state != RAS_DEAD && state != RAS_LEFT)
+		return;
+	if (met || !ras->start_told || incarnation < ras_self(ras)->incarnation ||
+	    !ras_earlier_run(ras, ras_incarnation_start(incarnation)))
+		ras_declared_dead(ras, incarnation, RAS_CAUSE_DEATH);
+}
+
+static void init_accept(
+	struct ras *ras,
+	struct conn *conn,
+	struct link *link,
+	const struct message_init *init,
+	const struct admission *admission
+) {
+	bool met = is_met(ras, link);
+
+	conn->link = link;
+	if (link->pending != NULL)
+		conn_close(ras, link->pending, RAS_CLOSE_HARD);
+	link->pending = NULL;
+	conn_stage(ras, conn, CONN_READY, RAS_NEVER);
+	ack_send(ras, conn, admission);
+	link_ready(ras, link, conn, init->uses);
+	sync_heard(ras, link, init->digest);
+	held_heard(ras, met, init->your_state, init->your_incarnation);
+}
+
+// Only members ask for a link: it may be that nobody whom we know of is left.
+static void init_invites(struct ras *ras, const struct message_init *init) {
+	struct ras_record *record;
+
+	if (ras_record_intern(ras->interner, init->record, init->record_size, &record) != 0)
+		return;
+	if (record->id != ras->self_id)
+		join_invited(ras, &record->address);
+	ras_record_put(ras->interner, record);
+}
+
+static void init_judge(struct ras *ras, struct conn *conn, const struct message_init *init) {
+	struct admission admission;
+	struct link *link;
+
+	if (!ras->joined) {
+		init_refuse(ras, conn, RAS_CAUSE_BUSY);
+		init_invites(ras, init);
+		return;
+	}
+	admission = peer_admit(ras, init->record, init->record_size, init->incarnation);
+	if (admission.slot == RAS_NO_SLOT && admission.cause == RAS_CAUSE_CONFLICT) {
+		refuse_rival(ras, conn, init);
+		return;
+	}
+	if (admission.slot == RAS_NO_SLOT) {
+		init_refuse(ras, conn, admission.cause);
+		return;
+	}
+	// It looks for another one at our address. A link with us is not what it called for, nor is
+	// one that it has already to be ended by that.
+	if (init->sought != 0 && init->sought != ras->self_id) {
+		refuse_admitted(ras, conn, RAS_CAUSE_IDLE, &admission);
+		return;
+	}
+	link = link_find(ras, admission.slot);
+	if (link != NULL && !init_wins(ras, link)) {
+		refuse_admitted(ras, conn, RAS_CAUSE_DUPLICATE, &admission);
+		return;
+	}
+	if (!ring_accepts(ras, link, init->uses)) {
+		refuse_admitted(ras, conn, RAS_CAUSE_DEGREE, &admission);
+		return;
+	}
+	if (link == NULL)
+		link = link_want(ras, admission.slot, 0);
+	if (link == NULL)
+		refuse_admitted(ras, conn, RAS_CAUSE_OWN_FAULT, &admission);
+	else
+		init_accept(ras, conn, link, init, &admission);
+}
+
+int conn_init_received(struct ras *ras, struct conn *conn, struct wire_reader *reader) {
+	struct message_init init;
+	int err = message_init_decode(reader, &init);
+
+	if (err != 0)
+		return err;
+	conn->version = version_common(ras, &init);
+	if (init.cluster != ras->cluster) {
+		init_refuse(ras, conn, RAS_CAUSE_CLUSTER);
+	} else if (conn->version == 0) {
+		ras->counters.versions_refused++;
+		other_version(
+			ras, init.record, init.record_size,
+			(struct ras_versions){.min = init.version_min, .max = init.version_max}
+		);
+		init_refuse(ras, conn, RAS_CAUSE_VERSION);
+	} else if ((init.flags & MESSAGE_INIT_WHO) != 0) {
+		who_serve(ras, conn);
+	} else if ((init.flags & MESSAGE_INIT_JOIN) != 0) {
+		conn->join = true;
+		conn_stage(ras, conn, CONN_JOIN_READY, RAS_NEVER);
+		join_serve(ras, conn, &init);
+	} else {
+		init_judge(ras, conn, &init);
+	}
+	return 0;
+}
+
+// We called a peer at an address that is ours by now.
+static bool is_own_answer(struct ras *ras, const struct message_init_ack *ack) {
+	struct ras_record *record;
+	bool own;
+
+	if (ras_record_intern(ras->interner, ack->record, ack->record_size, &record) != 0)
+		return false;
+	own = record == ras_self(ras)->record;
+	ras_record_put(ras->interner, record);
+	return own;
+}
+
+// Our name is another holder's there, or that of an earlier run of ours.
+static void conflict_heard(struct ras *ras, const struct message_init_ack *ack) {
+	if (ack->redirect_count == 0 || is_own_answer(ras, ack))
+		return;
+	if (!sock_addr_equal(&ack->redirects[0], &ras_self(ras)->record->address))
+		rival_call(ras, &ack->redirects[0], ack->your_start);
+	else if (ack->your_start > 0)
+		ras_earlier_run(ras, ack->your_start - 1);
+}
+
+// Somebody else lives at the address of the one we look for. That says nothing of a death: one of
+// them may tell a wrong address and live. It is as if nobody had answered.
+static bool
+another_answers(struct ras *ras, const struct conn *conn, const struct message_init_ack *ack) {
+	uint64_t sought = conn->link->peer;
+	uint64_t found = stranger_of(ras, ack);
+
+	if (found == 0 || found == sought) {
+		stranger_gone(ras, sought, &conn->address);
+		return false; // what we cannot read is no evidence
+	}
+	stranger_found(ras, sought, &conn->address, found);
+	return true;
+}
+
+// Whoever answered is a member with us, or holds us for one.
+static void
+answer_accepted(struct ras *ras, struct conn *conn, const struct message_init_ack *ack, bool met) {
+	struct link *link = conn->link;
+	uint32_t slot = peer_admit(ras, ack->record, ack->record_size, ack->incarnation).slot;
+
+	// A newer start than the one we looked for: with the old one its link went, and this
+	// connection with it. It saw us end it, and whom it calls now may be behind a firewall that
+	// lets out only: we call at once, for this way is open.
+	if (conn->link != link) {
+		if (slot != RAS_NO_SLOT && slot != ras->self_slot)
+			link_want(ras, slot, RAS_USE_CHECK);
+		return;
+	}
+	if (another_answers(ras, conn, ack) || slot != link->slot ||
+	    ack->refusal != RAS_CAUSE_NONE) {
+		conn_failed(ras, conn, RAS_CLOSE_SOFT, RAS_CAUSE_CONFLICT);
+		return;
+	}
+	conn->version = ack->version;
+	conn_stage(ras, conn, CONN_READY, RAS_NEVER);
+	link_ready(ras, link, conn, ack->uses);
+	sync_heard(ras, link, ack->digest);
+	held_heard(ras, met, ack->your_state, ack->your_incarnation);
+}
+
+int conn_ack_received(struct ras *ras, struct conn *conn, struct wire_reader *reader) {
+	struct message_init_ack ack;
+	bool met;
+	int err = message_init_ack_decode(reader, &ack);
+
+	if (err != 0)
+		return err;
+	ras->counters.versions_refused += ack.refusal == RAS_CAUSE_VERSION;
+	if (conn->who != 0) {
+		who_answered(ras, conn, &ack);
+		return 0;
+	}
+	if (ack.refusal == RAS_CAUSE_NONE &&
+	    (ack.version < ras->versions.min || ack.version > ras->versions.max))
+		return -EPROTO; // it accepts what we did not offer
+	if (conn->join) {
+		conn_stage(ras, conn, CONN_JOIN_READY, ras->profile->init_ns);
+		join_ack(ras, conn, &ack);
+		return 0;
+	}
+	met = is_met(ras, conn->link);
+	if (ack.refusal != RAS_CAUSE_NONE && ack.refusal != RAS_CAUSE_IDLE) {
+		bool same = !another_answers(ras, conn, &ack);
+
+		conn_failed(ras, conn, RAS_CLOSE_SOFT, same ? ack.refusal : RAS_CAUSE_CONFLICT);
+		if (ack.refusal == RAS_CAUSE_CONFLICT)
+			conflict_heard(ras, &ack);
+		else if (ack.refusal == RAS_CAUSE_VERSION)
+			conn_other_version(ras, &ack);
+		else if (same)
+			held_heard(ras, met, ack.your_state, ack.your_incarnation);
+		return 0;
+	}
+	answer_accepted(ras, conn, &ack, met);
+	return 0;
+}

@@ -1,0 +1,505 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What follows from a change of the table, in one order: route round, purge legs, drop the
+// link, change the table, spread the news, tell. Nothing looks anybody up in a table that is
+// half changed.
+#include "core/core.h"
+
+#define EXPIRE_GAP_NS (60 * RAS_NS_PER_SEC)
+// Of an order to forget whom each holds unreachable. Those who hold the same one do not tell of it
+// at once: most hear of it from the first of them.
+#define ORDER_MEMBER_NS (20 * RAS_NS_PER_MS) // for each member of the view
+#define ORDER_SPREAD_NS (10 * RAS_NS_PER_SEC)
+#define ORDER_GAP_NS RAS_NS_PER_SEC
+#define ORDER_TOLD_MAX 16		     // in each gap
+#define ORDER_TAKEN_NS (20 * RAS_NS_PER_SEC) // all have told by then
+
+// Everything that leans on a peer that is about to be no member, or not this one, any more.
+static void peer_detach(struct ras *ras, uint32_t slot, enum ras_cause cause) {
+	struct link *link = link_find(ras, slot);
+
+	ring_exclude(ras, slot);
+	if (link != NULL) {
+		collective_link_lost(ras, link);
+		relay_link_lost(ras, link);
+		// One who leaves reads to the end; whoever is dead or replaced does not.
+		link_drop(
+			ras, link, cause == RAS_CAUSE_LEAVE ? RAS_CLOSE_SOFT : RAS_CLOSE_HARD, cause
+		);
+	}
+	collective_peer_gone(ras, slot);
+	ras->liveness.census.ended +=
+		cause != RAS_CAUSE_RESTART && peer_is_member(ras_entry(ras, slot));
+	liveness_forget(ras, slot);
+	contest_forget(ras, slot);
+}
+
+// True if the news end the membership, or the start, that the table holds.
+static bool news_end(const struct ras *ras, uint32_t slot, const struct peer_news *news) {
+	const struct peer_entry *entry = ras_entry(ras, slot);
+
+	if (!peer_is_member(entry) || news->incarnation < entry->incarnation ||
+	    peers_check(news) != 0 || peers_conflict(&ras->peers, slot, news))
+		return false; // nothing of it will be merged
+	if (ras_incarnation_start(news->incarnation) != ras_incarnation_start(entry->incarnation))
+		return news->record != NULL; // else nothing is merged before it is pulled
+	return news->state != RAS_ALIVE;
+}
+
+// Another run that counts alike, having lost its state: it will take another start once it is told
+// so. An address may change within a run.
+static bool is_other_run(const struct ras *ras, uint32_t slot, const struct peer_news *news) {
+	const struct ras_record *held = ras_entry(ras, slot)->record;
+
+	return news->record != NULL && news->record->start == held->start &&
+	       news->record->run != held->run && !peers_conflict(&ras->peers, slot, news);
+}
+
+static enum ras_cause end_cause(const struct peer_news *news) {
+	switch (news->state) {
+	case RAS_DEAD:
+		return RAS_CAUSE_DEATH;
+	case RAS_LEFT:
+		return RAS_CAUSE_LEAVE;
+	default:
+		return RAS_CAUSE_RESTART;
+	}
+}
+
+// It is no member any more, or another start: what is on its way to or from it.
+static void peer_changed(struct ras *ras, uint32_t slot) {
+	relay_peer_changed(ras, slot);
+	transfer_peer_changed(ras, slot);
+}
+
+static void peer_joined(struct ras *ras, uint32_t slot, struct link *from, bool known) {
+	ras_emit(
+		ras, RAS_EVENT_JOINED, slot, known ? RAS_CAUSE_RESTART : RAS_CAUSE_NONE,
+		ras_entry(ras, slot)->record->start
+	);
+	if (known)
+		peer_changed(ras, slot);
+	news_add(ras, slot, from, true);
+	ring_changed(ras);
+}
+
+static void peer_rejoined(struct ras *ras, uint32_t slot, struct link *from) {
+	votes_withdraw(ras, slot);
+	news_add(ras, slot, from, false);
+	peer_changed(ras, slot);
+	ring_changed(ras);
+	ras_emit(ras, RAS_EVENT_REJOINED, slot, RAS_CAUSE_REFUTED, 0);
+}
+
+static void peer_ended(struct ras *ras, uint32_t slot, struct link *from, bool known) {
+	const struct peer_entry *entry = ras_entry(ras, slot);
+
+	news_add(ras, slot, from, !known);
+	peer_changed(ras, slot);
+	if (ras->ring.rebuild_ns == RAS_NEVER)
+		ring_changed(ras);
+	ras_emit(
+		ras, entry->state == RAS_DEAD ? RAS_EVENT_DEAD : RAS_EVENT_LEFT, slot,
+		entry->state == RAS_DEAD ? (enum ras_cause)entry->cause : RAS_CAUSE_LEAVE, 0
+	);
+}
+
+// It spoke for itself, by whatever way: the neighbourhood is told, no one else, unless a death of
+// it is about.
+static void peer_refuted(struct ras *ras, uint32_t slot, struct link *from) {
+	const struct ras_record *record = ras_entry(ras, slot)->record;
+
+	must(record != NULL);
+	liveness_proof(ras, slot, record->id);
+	if (contest_won(ras, slot))
+		news_add(ras, slot, from, false);
+}
+
+static void change_follow(
+	struct ras *ras, uint32_t slot, struct link *from, enum peers_change change, bool known
+) {
+	switch (change) {
+	case PEERS_SAME:
+	case PEERS_NEEDED:
+	case PEERS_CONFLICT:
+		return;
+	case PEERS_JOINED:
+		peer_joined(ras, slot, from, known);
+		break;
+	case PEERS_REJOINED:
+		peer_rejoined(ras, slot, from);
+		break;
+	case PEERS_REFUTED:
+		peer_refuted(ras, slot, from);
+		break;
+	case PEERS_DEAD:
+	case PEERS_LEFT:
+		peer_ended(ras, slot, from, known);
+		break;
+	case PEERS_HEAVIER:
+		news_add(ras, slot, from, false);
+		break;
+	case PEERS_MAINT:
+		news_add(ras, slot, from, false);
+		ras_emit(
+			ras, RAS_EVENT_MAINT, slot, RAS_CAUSE_NONE, ras_entry(ras, slot)->maint & 1
+		);
+		break;
+	case PEERS_RECORD:
+		news_add(ras, slot, from, true);
+		break;
+	}
+	ras->counters.news_fresh++;
+	if (ras_entry(ras, slot)->hops > ras->counters.news_hops_max)
+		ras->counters.news_hops_max = ras_entry(ras, slot)->hops;
+}
+
+// Maintenance is what others decide for us as well.
+static void maint_of_self(struct ras *ras, uint32_t maint) {
+	struct peer_news news;
+	enum peers_change change;
+	uint32_t slot;
+
+	peers_news(&ras->peers, ras->self_slot, &news);
+	if (maint <= news.maint)
+		return;
+	news.maint = maint;
+	if (peers_merge(&ras->peers, &news, ras->observed_ns, &change, &slot) == 0)
+		change_follow(ras, slot, NULL, change, true);
+}
+
+void ras_declared_dead(struct ras *ras, uint64_t incarnation, enum ras_cause cause) {
+	uint64_t before = ras_self(ras)->incarnation;
+	const struct peer_entry *self;
+
+	// A start that was only guessed may have been that of an earlier run, which did die.
+	if (ras->start_guessed && incarnation >= before &&
+	    ras_earlier_run(ras, ras_incarnation_start(incarnation)))
+		return;
+	ras_refute(ras, incarnation);
+	self = ras_self(ras);
+	if (ras_incarnation_start(incarnation) != ras_incarnation_start(before) ||
+	    incarnation >= self->incarnation || incarnation < ras->deaths_told)
+		return; // of another start, not refuted, or told already
+	ras->deaths_told = incarnation + 1;
+	ras_emit(ras, RAS_EVENT_DECLARED_DEAD, ras->self_slot, cause, self->incarnation);
+	liveness_begin_anew(ras);
+	votes_withdraw(ras, ras->self_slot);
+}
+
+static const struct sock_addr *address_of(const struct peer_news *news) {
+	return news->record != NULL ? &news->record->address : NULL;
+}
+
+// A record of our name that is another holder's and stands above ours. True if it was one.
+static bool claim_heard(struct ras *ras, const struct peer_news *news) {
+	if (!ras->joined || news->record == NULL || !rival_is_above(ras, news->record))
+		return false;
+	ras_conflict(ras, ras->self_slot, news->incarnation, &news->record->address);
+	rival_call(ras, &news->record->address, news->record->start + 1);
+	return true;
+}
+
+// At our own address: a start of ours that we do not know of.
+static bool is_unknown_start(const struct ras *ras, const struct peer_news *news) {
+	const struct peer_entry *self = ras_self(ras);
+
+	return ras->joined && news->incarnation > self->incarnation && news->record != NULL &&
+	       news->record != self->record;
+}
+
+// Two runs that count alike, since the first one is forgotten here: its facts are not ours.
+static bool is_earlier_run(const struct ras *ras, const struct peer_news *news) {
+	const struct ras_record *own = ras_self(ras)->record;
+
+	return ras->joined && news->record != NULL && news->record->start == own->start &&
+	       news->record->digest != own->digest &&
+	       sock_addr_equal(&news->record->address, &own->address);
+}
+
+static void apply_to_self(struct ras *ras, const struct peer_news *news) {
+	const struct peer_entry *self = ras_self(ras);
+
+	maint_of_self(ras, news->maint);
+	if (is_earlier_run(ras, news)) {
+		ras_earlier_run(ras, news->record->start);
+		return;
+	}
+	if (ras->leaving || (news->state == RAS_ALIVE && claim_heard(ras, news)))
+		return;
+	if (news->state != RAS_ALIVE && ras->joined) {
+		ras_declared_dead(ras, news->incarnation, news->cause);
+	} else if (news->incarnation < self->incarnation) {
+		return; // of the past
+	} else if (news->state != RAS_ALIVE) {
+		// Of an earlier run of ours, met in the table that we take.
+		ras->join.start = ras_incarnation_start(news->incarnation) + 1;
+	} else if (is_unknown_start(ras, news)) {
+		ras_conflict(ras, ras->self_slot, news->incarnation, address_of(news));
+	}
+}
+
+bool membership_apply_told(struct ras *ras, const struct peer_news *news, struct link *from) {
+	if (news->state == RAS_DEAD && news->id != ras->self_id &&
+	    !contest_pass(ras, peers_find(&ras->peers, news->id), news))
+		return true;
+	return membership_apply(ras, news, from);
+}
+
+// What was merged may be of another start, or take a death back.
+static void turns_follow(struct ras *ras, uint32_t slot, const struct peer_entry *before) {
+	const struct peer_entry *entry = ras_entry(ras, slot);
+
+	if (ras_incarnation_start(entry->incarnation) != ras_incarnation_start(before->incarnation))
+		turns_forget(ras, slot);
+	else if (before->state == RAS_DEAD && peer_is_member(entry))
+		turns_back(ras, slot, before);
+}
+
+bool membership_apply(struct ras *ras, const struct peer_news *news, struct link *from) {
+	uint32_t slot = peers_find(&ras->peers, news->id);
+	bool known = slot != RAS_NO_SLOT;
+	bool replaced = known && is_other_run(ras, slot, news);
+	bool counts = votes_joiner_has_one(ras, slot);
+	struct peer_entry before = {0};
+	enum peers_change change;
+	int err;
+
+	if (news->id == ras->self_id) {
+		apply_to_self(ras, news);
+		return true;
+	}
+	if (known && news_end(ras, slot, news))
+		peer_detach(ras, slot, end_cause(news));
+	if (known)
+		before = *ras_entry(ras, slot);
+	err = peers_merge(&ras->peers, news, ras->observed_ns, &change, &slot);
+	if (err == -EBADMSG)
+		ras->counters.frames_unexpected++; // a record that is not what it came with
+	if (err != 0) {
+		ring_changed(ras); // it may have been routed round already
+		return true;	   // of memory: the comparison of tables brings it again
+	}
+	if (slot != RAS_NO_SLOT && ras_entry(ras, slot)->record != before.record)
+		join_came(ras, slot);
+	if (known)
+		turns_follow(ras, slot, &before);
+	if (replaced)
+		relay_peer_changed(ras, slot); // what was on its way was for one of the two
+	if (change == PEERS_JOINED)
+		ras->liveness.joined_ns = ras->observed_ns;
+	if (change == PEERS_JOINED && !counts)
+		votes_joined_beside(ras, slot, (before.flags & PEER_TAKEN_BACK) != 0);
+	else if (change == PEERS_JOINED && !(known && peer_is_member(&before)))
+		votes_joined(ras, slot);
+	if (change == PEERS_CONFLICT)
+		ras_conflict(ras, slot, news->incarnation, address_of(news));
+	else if (change != PEERS_NEEDED)
+		change_follow(ras, slot, from, change, known);
+	return change != PEERS_NEEDED;
+}
+
+int ras_maint(struct ras *ras, uint64_t now_ns, uint64_t peer, bool on) {
+	uint32_t slot;
+	int err = -ENOENT;
+
+	ras_enter(ras, now_ns);
+	slot = peers_find(&ras->peers, peer);
+	if (slot != RAS_NO_SLOT) {
+		struct peer_news news;
+		enum peers_change change;
+
+		peers_news(&ras->peers, slot, &news);
+		if ((news.maint & 1) != on)
+			news.maint++;
+		// Merged past membership_apply(), which takes no news of ourselves.
+		err = peers_merge(&ras->peers, &news, ras->observed_ns, &change, &slot);
+		if (err == 0)
+			change_follow(ras, slot, NULL, change, true);
+	}
+	ras_exit(ras);
+	return err;
+}
+
+static void tombstone_remove(struct ras *ras, uint32_t slot, bool expired) {
+	foreign_forget(ras, ras_entry(ras, slot)->record->id);
+	// Nor is it remembered: who is gone for good would be called at for days.
+	remembered_drop(ras, &ras_entry(ras, slot)->record->address);
+	peer_detach(ras, slot, RAS_CAUSE_IDLE);
+	turns_forget(ras, slot);
+	ras_emit(ras, RAS_EVENT_FORGOTTEN, slot, RAS_CAUSE_NONE, expired);
+	peer_changed(ras, slot);
+	peers_remove(&ras->peers, slot);
+}
+
+// Whom the brake holds may be forgotten, too: it takes a person to tell that it is really gone.
+static bool is_forgettable(const struct peer_entry *entry) {
+	return !peer_is_member(entry) || entry->state == RAS_UNREACHABLE;
+}
+
+// With the first that an order takes, what is left may be the larger part: the rest of it counts
+// all the same.
+static bool order_is_about(const struct ras *ras) {
+	return ras->observed_ns - ras->order.waited_ns < ORDER_TAKEN_NS;
+}
+
+// One whom another holds unreachable: so do we, as good as, if ours is a part that waits and we do
+// not hear it. Whoever does hear it keeps it, and tells the others of it again.
+static bool is_missed(const struct ras *ras, uint32_t slot) {
+	const struct link *link = link_find(ras, slot);
+
+	return slot != ras->self_slot && (brake_waits(ras) || order_is_about(ras)) &&
+	       (link == NULL || !link_is_good(link));
+}
+
+bool ras_forget_apply(struct ras *ras, uint64_t id, uint64_t incarnation) {
+	uint32_t slot = peers_find(&ras->peers, id);
+	bool member;
+
+	if (slot == RAS_NO_SLOT || ras_entry(ras, slot)->incarnation > incarnation ||
+	    !(is_forgettable(ras_entry(ras, slot)) || is_missed(ras, slot)))
+		return false;
+	member = peer_is_member(ras_entry(ras, slot));
+	if (member) {
+		peer_detach(ras, slot, RAS_CAUSE_REPORT);
+		peers_set_left(&ras->peers, slot, ras->observed_ns); // told to nobody
+	}
+	tombstone_remove(ras, slot, false);
+	if (member) {
+		ring_changed(ras);
+		brake_count(ras, ras->observed_ns); // fewer are missed now
+	}
+	return true;
+}
+
+// Those who were held so when the order came: it says nothing of who fell silent since.
+static uint32_t unreachable_forget(struct ras *ras, uint32_t most) {
+	uint32_t count = 0;
+
+	for (uint32_t slot = 0; slot < ras->peers.entry_count && count < most; slot++) {
+		const struct peer_entry *entry = ras_entry(ras, slot);
+		uint64_t id, incarnation;
+
+		if (entry->record == NULL || entry->state != RAS_UNREACHABLE ||
+		    entry->since_ns > ras->order.at_ns)
+			continue;
+		id = entry->record->id;
+		incarnation = entry->incarnation;
+		flood_forget(ras, id, incarnation);
+		count += ras_forget_apply(ras, id, incarnation);
+	}
+	return count;
+}
+
+static void order_begin(struct ras *ras) {
+	ras->order.at_ns = ras->observed_ns;
+	if (brake_waits(ras))
+		ras->order.waited_ns = ras->observed_ns;
+}
+
+void ras_forget_ordered(struct ras *ras) {
+	struct forget_order *order = &ras->order;
+	uint64_t spread_ns = peers_ring_count(&ras->peers) * ORDER_MEMBER_NS;
+
+	order_begin(ras);
+	if (order->pending)
+		return;
+	if (spread_ns > ORDER_SPREAD_NS)
+		spread_ns = ORDER_SPREAD_NS;
+	order->pending = true;
+	order->due_ns = ras->observed_ns + ras_random(ras) % spread_ns;
+	ras_wake_at(ras, order->due_ns);
+}
+
+void forget_tick(struct ras *ras) {
+	struct forget_order *order = &ras->order;
+
+	if (order->pending && order->due_ns <= ras->observed_ns) {
+		order->pending = unreachable_forget(ras, ORDER_TOLD_MAX) == ORDER_TOLD_MAX;
+		order->due_ns = ras->observed_ns + ORDER_GAP_NS;
+	}
+	if (order->pending)
+		ras_wake_at(ras, order->due_ns);
+}
+
+uint32_t ras_forget_unreachable(struct ras *ras, uint64_t now_ns) {
+	uint32_t count;
+
+	ras_enter(ras, now_ns);
+	order_begin(ras);
+	flood_forget_unreachable(ras);
+	count = unreachable_forget(ras, UINT32_MAX);
+	ras_exit(ras);
+	return count;
+}
+
+int ras_forget(struct ras *ras, uint64_t now_ns, uint64_t peer) {
+	uint32_t slot;
+	int err = -ENOENT;
+
+	ras_enter(ras, now_ns);
+	slot = peers_find(&ras->peers, peer);
+	if (slot != RAS_NO_SLOT && !is_forgettable(ras_entry(ras, slot))) {
+		err = -EBUSY;
+	} else if (slot != RAS_NO_SLOT) {
+		uint64_t incarnation = ras_entry(ras, slot)->incarnation;
+
+		err = 0;
+		flood_forget(ras, peer, incarnation);
+		ras_forget_apply(ras, peer, incarnation);
+	}
+	ras_exit(ras);
+	return err;
+}
+
+// Evidence is of before the peer was heard from last; or it is of a life that was seen before the
+// peer was doubted, which says nothing against the doubt: one that froze may have been read a
+// little after its last word.
+static bool is_outdated(const struct ras *ras, uint32_t slot, const struct ras_evidence *evidence) {
+	const struct peer_entry *entry = ras_entry(ras, slot);
+	bool doubted = entry->state == RAS_SUSPECT || entry->state == RAS_UNREACHABLE;
+	const struct link *link = link_find(ras, slot);
+
+	if (link != NULL && !link->unheard && ras->observed_ns - link->heard_ns < evidence->age_ns)
+		return true;
+	return evidence->alive && doubted && ras->observed_ns - entry->since_ns <= evidence->age_ns;
+}
+
+int ras_evidence(struct ras *ras, uint64_t now_ns, const struct ras_evidence *evidence) {
+	uint32_t slot;
+	int err = 0;
+
+	ras_enter(ras, now_ns);
+	slot = peers_find(&ras->peers, evidence->subject);
+	if (slot == RAS_NO_SLOT || slot == ras->self_slot)
+		err = -ENOENT;
+	else if (is_outdated(ras, slot, evidence))
+		err = -ESTALE;
+	else if (!evidence->alive)
+		liveness_reported(ras, slot, evidence->age_ns);
+	else if (evidence->source != RAS_SOURCE_REPORT)
+		liveness_proof(ras, slot, evidence->observer);
+	ras_exit(ras);
+	return err;
+}
+
+void expire_tick(struct ras *ras) {
+	if (ras->expire_ns > ras->observed_ns) {
+		ras_wake_at(ras, ras->expire_ns);
+		return;
+	}
+	ras->expire_ns = ras->observed_ns + EXPIRE_GAP_NS;
+	ras_wake_at(ras, ras->expire_ns);
+	foreign_expire(ras);
+	if (peers_tombstones(&ras->peers) == 0)
+		return;
+	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++) {
+		const struct peer_entry *entry = ras_entry(ras, slot);
+		uint64_t age_ns = ras->observed_ns - entry->since_ns;
+
+		if (entry->record == NULL)
+			continue;
+		if ((entry->state == RAS_LEFT && age_ns >= ras->profile->left_keep_ns) ||
+		    (entry->state == RAS_DEAD && age_ns >= ras->profile->dead_keep_ns))
+			tombstone_remove(ras, slot, true);
+	}
+}

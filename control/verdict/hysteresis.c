@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// From what the evidence says now to what is held: the brake, hysteresis, history.
+#include "inside.h"
+#include "unstable.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SETTLE_WINDOWS_NS (3 * SEC)
+#define SETTLE_COUNTED_NS SEC
+#define LIGHT_PERMILLE 200 // of what is sent again: from there on a loss is heavy
+
+static bool is_well(enum verdict verdict) {
+	return verdict == VERDICT_NONE || verdict == VERDICT_HEALTHY;
+}
+
+static void find_unknown(struct finding *finding, const char *reason) {
+	finding->verdict = VERDICT_UNKNOWN;
+	finding->reason = reason;
+	finding->own_words = false;
+	finding->brake_free = false;
+	finding->both_planes = false;
+	finding->statement = NULL;
+}
+
+uint32_t brake_missed(const struct verdict_engine *engine) {
+	const uint32_t *of_state = engine->members.of_state;
+	uint32_t dead = of_state[RAS_DEAD] < engine->silent_recent ? of_state[RAS_DEAD]
+								   : engine->silent_recent;
+
+	return of_state[RAS_SUSPECT] + of_state[RAS_UNREACHABLE] + dead;
+}
+
+// How many may fall silent at once without that being one event.
+static uint32_t brake_limit(const struct verdict_engine *engine) {
+	uint64_t view = (uint64_t)engine->members.of_state[RAS_ALIVE] + brake_missed(engine);
+	uint64_t share = view * engine->config.brake_permille / 1000;
+
+	return share > engine->config.brake_nodes ? (uint32_t)share : engine->config.brake_nodes;
+}
+
+bool brake_allows(const struct verdict_engine *engine) {
+	return brake_missed(engine) <= brake_limit(engine);
+}
+
+void brake_again(struct verdict_engine *engine) {
+	bool braking = engine->self.brake || engine->silent_recent > brake_limit(engine);
+
+	if (braking == engine->braking)
+		return;
+	engine->braking = braking;
+	engine->turned = true;
+	for (uint32_t n = 0; n < engine->subject_count; n++)
+		engine->subjects[n]->braked = braking && engine->subjects[n]->counted;
+}
+
+// Keeps the count of those that fell silent at about the same time, however long that lasts.
+static void
+brake_count(struct verdict_engine *engine, struct subject *subject, bool silent, uint64_t now_ns) {
+	bool counted = silent;
+
+	if (silent && !subject->silent)
+		subject->silent_ns = now_ns;
+	// One that was judged before is none of a new event.
+	if (silent && !subject->braked && now_ns >= subject->silent_ns + BRAKE_WINDOW_NS)
+		counted = false;
+	if (counted && !subject->braked)
+		hold_until(subject, subject->silent_ns + BRAKE_WINDOW_NS);
+	subject->silent = silent;
+	if (counted != subject->counted)
+		engine->silent_recent += counted ? 1 : -1u;
+	subject->counted = counted;
+	subject->braked = counted && engine->braking;
+	brake_again(engine);
+}
+
+// Nothing speaks against it now, but only because nobody has repeated what did.
+static void stale_apply(
+	struct verdict_engine *engine,
+	struct subject *subject,
+	uint64_t now_ns,
+	struct finding *finding
+) {
+	uint64_t forget_ns = subject->stale_ns + STALE_FORGET_TIMES * engine->config.stale_ns;
+
+	if (subject->stale == 0)
+		return;
+	if ((finding->state != RAS_ALIVE && finding->state != RAS_SUSPECT) || now_ns >= forget_ns) {
+		subject_refresh(subject, STALE_OBSERVATIONS | STALE_WORDS);
+		return;
+	}
+	hold_until(subject, forget_ns);
+	// What others still say against it is known.
+	if (is_well(finding->verdict))
+		find_unknown(finding, "EvidenceStale");
+}
+
+static void doubt_ourselves(struct finding *finding, const char *reason) {
+	find_unknown(finding, reason);
+	finding->own_doubt = true;
+}
+
+// Most of our links lose, or others have found that packets to us are lost.
+static bool we_lose(const struct verdict_engine *engine, struct subject *subject, uint64_t now_ns) {
+	uint32_t row = members_find(&engine->members, engine->config.self);
+	const struct subject *self = row != MEMBERS_NONE ? engine->members.rows[row].subject : NULL;
+
+	if (engine->self.loses)
+		return true;
+	if (self == NULL || self == subject || !judge_is_leaky(self, now_ns))
+		return false;
+	hold_until(subject, self->leaky_ns + LEAKY_NS);
+	return true;
+}
+
+// That our own port is down we know, however many others are silent.
+static bool is_own_word_of_self(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	const struct finding *finding
+) {
+	return finding->own_words && subject_peer(engine, subject)->id == engine->config.self;
+}
+
+static bool is_brake_free(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	const struct finding *finding
+) {
+	return finding->brake_free || finding->verdict == VERDICT_AGENT_FROZEN ||
+	       is_own_word_of_self(engine, subject, finding);
+}
+
+// Of our own: who was stopped, or is cut off, knows nothing.
+static void self_apply(
+	const struct verdict_engine *engine,
+	struct subject *subject,
+	uint64_t now_ns,
+	struct finding *finding
+) {
+	uint64_t paused_until_ns = engine->self.paused_until_ns;
+	uint64_t settled_ns = paused_until_ns + engine->config.settle_ns;
+
+	if (finding->verdict == VERDICT_NONE)
+		return;
+	if (!engine->self.joined) {
+		doubt_ourselves(finding, "NotMember");
+	} else if (paused_until_ns != 0 && now_ns < settled_ns && !is_well(finding->verdict)) {
+		doubt_ourselves(finding, "OwnPause");
+		hold_until(subject, settled_ns);
+	} else if (subject->braked && !is_brake_free(engine, subject, finding)) {
+		doubt_ourselves(finding, "Brake");
+	} else if (finding->by_silence && !finding->own_words && we_lose(engine, subject, now_ns)) {
+		doubt_ourselves(finding, "OwnLoss");
+	}
+}
+
+// What was shown, as it was, into the ring; without memory it is not remembered.
+static void past_add(struct verdict_engine *engine, struct subject *subject, uint64_t now_ns) {
+	struct verdict_past *past;
+	struct verdict_view view;
+
+	if (subject->past == NULL)
+		subject->past = engine->memory.allocate(
+			engine->memory.ctx, VERDICT_HISTORY_MAX * sizeof(*subject->past)
+		);
+	if (subject->past == NULL)
+		return;
+	past = &subject->past[subject->past_next];
+	subject->past_next = (subject->past_next + 1) % VERDICT_HISTORY_MAX;
+	if (subject->past_count < VERDICT_HISTORY_MAX)
+		subject->past_count++;
+	look_view(engine, subject->peer, &view);
+	past->verdict = view.verdict;
+	past->since_ns = view.since_ns;
+	past->until_ns = now_ns;
+	snprintf(past->reason, sizeof(past->reason), "%s", view.reason);
+}
+
+static void held_fill(struct held *held, const struct finding *finding) {
+	uint32_t lost_permille = finding->example != NULL ? finding->example->lost_permille : 0;
+
+	if (held->verdict != finding->verdict)
+		held->lost_permille = 0;
+	held->verdict = finding->verdict;
+	held->state = finding->state;
+	held->both_planes = finding->both_planes;
+	held->sole = finding->sole;
+	held->own_words = finding->own_words;
+	held->drainable = finding->own_words || finding->eyes > 1 || finding->state == RAS_DEAD;
+	held->confidence = finding->own_words || finding->both_planes ||
+					   finding->observer_count > 1 || finding->bad > 1
+				   ? VERDICT_SURE
+				   : VERDICT_LIKELY;
+	if (finding->sole || (finding->verdict == VERDICT_NODE_DOWN && finding->state != RAS_DEAD))
+		held->confidence = VERDICT_LIKELY;
+	if (is_well(finding->verdict))
+		held->confidence = VERDICT_SURE;
+	held->looked_ns = finding->looked_ns;
+	if (held->lost_permille < lost_permille)
+		held->lost_permille = lost_permille;
+	held->observer_count = finding->observer_count;
+	memcpy(held->observers, finding->observers, sizeof(held->observers));
+	story_tell(finding, held);
+}
+
+static void
+tell_changed(struct verdict_engine *engine, struct subject *subject, enum verdict before) {
+	struct verdict_change change = {.before = before};
+	struct verdict_view view;
+
+	subject->told_advice = (uint8_t)judge_advice(&subject->held, false);
+	if (engine->ops.changed == NULL)
+		return;
+	look_view(engine, subject->peer, &view);
+	change.now = &view;
+	engine->ops.changed(engine->ops_ctx, &change);
+}
+
+// What was told was a warning, and may be acted on now: it is ripe, dead, or has a second observer.
+static bool is_raised(const struct subject *subject, bool was_ripe) {
+	enum verdict_advice advice = judge_advice(&subject->held, false);
+
+	if (subject->swings.unstable)
+		return false;
+	return advice > VERDICT_ADVICE_WARN && (!was_ripe || advice > subject->told_advice);
+}
+
+static void hysteresis_change(
+	struct verdict_engine *engine,
+	struct subject *subject,
+	const struct finding *finding,
+	uint64_t now_ns
+) {
+	enum verdict before = subject->held.verdict;
+	bool was_unstable = subject->swings.unstable;
+
+	if (!was_unstable)
+		past_add(engine, subject, now_ns);
+	subject->held.since_ns = now_ns;
+	held_fill(&subject->held, finding);
+	subject->held.ripe = !finding->by_silence;
+	unstable_note(subject, finding->own_doubt, now_ns);
+	if (was_unstable)
+		return;
+	engine->counts.changes++;
+	tell_changed(engine, subject, before);
+}
+
+// A suspicion that was refuted leaves nothing that would have to settle.
+static bool was_suspected(const struct held *held) {
+	return held->verdict == VERDICT_UNKNOWN && strcmp(held->reason, "Suspected") == 0;
+}
+
+// What is judged over windows has settled by these. That packets are lost no more is known from so
+// many that passed, at half of those who lost some: it waits only for what others find. A light
+// loss passes by chance at half of them now and then, while others are about to find it again.
+static uint64_t settle_ns_of(const struct verdict_engine *engine, const struct held *held) {
+	uint64_t settle_ns = engine->config.settle_ns;
+
+	if (held->verdict == VERDICT_PATH_LOSSY && strcmp(held->reason, "PacketsLost") == 0)
+		return settle_ns > SETTLE_COUNTED_NS && held->lost_permille >= LIGHT_PERMILLE
+			       ? SETTLE_COUNTED_NS
+			       : settle_ns;
+	if (held->verdict == VERDICT_PATH_DEGRADED || held->verdict == VERDICT_PATH_LOSSY)
+		return settle_ns > SETTLE_WINDOWS_NS ? SETTLE_WINDOWS_NS : settle_ns;
+	return settle_ns;
+}
+
+// The evidence is better than what is held. What does not go with the state any more is unknown
+// until it has settled; so is what was unknown.
+static void hysteresis_better(
+	struct verdict_engine *engine,
+	struct subject *subject,
+	const struct finding *finding,
+	uint64_t now_ns
+) {
+	struct finding settling = *finding;
+	uint64_t settle_ns = settle_ns_of(engine, &subject->held);
+
+	if (subject->better_ns == RAS_NEVER)
+		subject->better_ns = now_ns;
+	if (finding->verdict == VERDICT_NONE || finding->verdict == VERDICT_UNKNOWN ||
+	    was_suspected(&subject->held) || now_ns >= subject->better_ns + settle_ns) {
+		subject->better_ns = RAS_NEVER;
+		hysteresis_change(engine, subject, finding, now_ns);
+		return;
+	}
+	hold_until(subject, subject->better_ns + settle_ns);
+	find_unknown(&settling, "Settling");
+	if (subject->held.verdict == VERDICT_UNKNOWN)
+		held_fill(&subject->held, &settling);
+	else if (!judge_goes_with(subject->held.verdict, finding->state))
+		hysteresis_change(engine, subject, &settling, now_ns);
+}
+
+// Bad in another way, of a node that the overlay doubts more than before: nothing became better
+// that would have to settle.
+static bool is_named_anew(const struct held *held, const struct finding *finding) {
+	return finding->verdict > VERDICT_UNKNOWN && finding->state > held->state;
+}
+
+static void hysteresis_finding(
+	struct verdict_engine *engine,
+	struct subject *subject,
+	const struct finding *finding,
+	uint64_t now_ns
+) {
+	bool anew = is_named_anew(&subject->held, finding);
+
+	if (finding->verdict < subject->held.verdict && !anew) {
+		hysteresis_better(engine, subject, finding, now_ns);
+		return;
+	}
+	if (finding->verdict != subject->held.verdict) {
+		subject->better_ns = RAS_NEVER;
+		hysteresis_change(engine, subject, finding, now_ns);
+		return;
+	}
+	// It was better in between, not long enough to be believed, and is bad again: a scheduler
+	// that waits for a confirmation begins to wait anew.
+	if (subject->better_ns != RAS_NEVER)
+		subject->held.since_ns = now_ns;
+	subject->better_ns = RAS_NEVER;
+	held_fill(&subject->held, finding);
+}
+
+// A node that falls may be the first of many: nobody is drained before the brake has seen that.
+// What is held only until the better has settled ripens no further, and nothing while it is one of
+// too many.
+static void hysteresis_ripen(
+	struct verdict_engine *engine,
+	struct subject *subject,
+	const struct finding *finding,
+	uint64_t now_ns
+) {
+	uint64_t ripe_ns = subject->held.since_ns + engine->config.settle_ns;
+	bool was_ripe = subject->held.ripe;
+
+	if (finding->verdict < subject->held.verdict)
+		return;
+	subject->held.ripe = !finding->by_silence || (now_ns >= ripe_ns && !subject->braked);
+	if (!subject->held.ripe && now_ns < ripe_ns)
+		hold_until(subject, ripe_ns);
+	else if (subject->held.ripe && is_raised(subject, was_ripe))
+		tell_changed(engine, subject, subject->held.verdict);
+}
+
+// What it says now is what counts again.
+static void
+hysteresis_settled(struct verdict_engine *engine, struct subject *subject, uint64_t now_ns) {
+	if (!unstable_is_over(subject, now_ns))
+		return;
+	past_add(engine, subject, now_ns);
+	unstable_end(subject);
+	engine->counts.changes++;
+	tell_changed(engine, subject, VERDICT_UNSTABLE);
+}
+
+void hysteresis_apply(struct verdict_engine *engine, struct subject *subject, uint64_t now_ns) {
+	struct finding finding;
+	uint8_t stale;
+
+	subject->next_ns = RAS_NEVER;
+	stale = subject_expire(engine, subject, now_ns);
+	// Sights that it is not held by say nothing when they are gone: one observer who did not
+	// reach it, beside a check that failed.
+	if (subject->held.own_words)
+		stale &= STALE_WORDS;
+	if (stale != 0 && !is_well(subject->held.verdict)) {
+		if (subject->stale == 0)
+			subject->stale_ns = now_ns;
+		subject->stale |= stale;
+	}
+	judge(engine, subject, now_ns, &finding);
+	engine->counts.walked += finding.walked;
+	fade_note(engine, subject, finding.is_fading, now_ns);
+	brake_count(engine, subject, finding.by_silence, now_ns);
+	stale_apply(engine, subject, now_ns, &finding);
+	self_apply(engine, subject, now_ns, &finding);
+	hysteresis_finding(engine, subject, &finding, now_ns);
+	hysteresis_ripen(engine, subject, &finding, now_ns);
+	hysteresis_settled(engine, subject, now_ns);
+	hold_until(subject, subject_stale_ns(engine, subject));
+	due_set(engine, subject);
+}
+
+void hysteresis_apply_all(struct verdict_engine *engine, uint64_t now_ns) {
+	for (uint32_t n = 0; n < engine->subject_count; n++)
+		hysteresis_apply(engine, engine->subjects[n], now_ns);
+}

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Reasons, and the evidence in one sentence with its figures.
+#include "verdict_text.h"
+
+#include "inside.h"
+
+#include <lib/show.h>
+
+#include <stdio.h>
+#include <string.h>
+
+// Stable: schedulers and alerts match the names.
+const struct verdict_text_reason verdict_text_reasons[] = {
+	{"None", "healthy", "Nothing speaks against it."},
+	{"PulseSlow", "path-degraded",
+	 "Two observers or more read its pulse slowly, against their past and against other paths; "
+	 "nobody reads it as fast as before."},
+	{"LargeLost", "path-lossy",
+	 "Large reads or writes are lost on every path to it, small ones "
+	 "are not."},
+	{"ReadsLost", "path-lossy",
+	 "Reads or writes of all sizes are lost on every path to it, not all of them."},
+	{"PacketsLost", "path-lossy",
+	 "Two agents or more, whose other connections are sound, have to send much again that they "
+	 "send to it: packets to it, or from it, are lost."},
+	{"OwnLoss", "unknown",
+	 "The agent that was asked has to send much again on most of its connections: what it does "
+	 "not hear may be its own loss."},
+	{"Flapping", "unstable",
+	 "Its verdict changed more than three times within a minute, and no word has stood for a "
+	 "minute since."},
+	{"NotMember", "unknown", "The agent that was asked is no member of the cluster."},
+	{"NeverSeen", "unknown", "It is expected by the roster and never came."},
+	{"Suspected", "unknown",
+	 "The overlay does not hear it at the moment and has not decided yet."},
+	{"SilentBothWays", "unknown",
+	 "Neither its pulse nor its agent is heard, and the overlay has not decided yet."},
+	{"Unreachable", "unknown",
+	 "It is silent together with so many others that the overlay's brake holds its death."},
+	{"Brake", "unknown",
+	 "Too many went bad at once: the network between is more likely than each of them."},
+	{"SoleObserver", "unknown",
+	 "One agent alone holds it for dead, by silence on both planes."},
+	{"HostOrAgent", "unknown",
+	 "Its agent is dead by silence, and nothing tells whether its host lives."},
+	{"EvidenceStale", "unknown",
+	 "What spoke against it was not repeated, and not taken back either."},
+	{"OwnPause", "unknown", "The agent that was asked has been stopped itself just now."},
+	{"PulseContradicts", "unknown",
+	 "The counter of its pulse stands, and yet its agent answers."},
+	{"Settling", "unknown", "The evidence is good again, not yet for long enough."},
+	{"PulseAlone", "mgmt-net-down",
+	 "The overlay does not reach it, while its pulse is read and advances."},
+	{"AgentGone", "agent-down",
+	 "Its host takes no connections to the agent any more: the process is gone."},
+	{"PulseStands", "agent-frozen",
+	 "Its pulse is read, and the counter stands: the host lives, the agent does not run."},
+	{"AgentMute", "agent-frozen",
+	 "Its host accepts connections, and the agent says nothing on them."},
+	{"PulseUnread", "fabric-down",
+	 "Its agent answers, and its pulse cannot be read on any of its ports."},
+	{"PortUnread", "fabric-down",
+	 "Its pulse cannot be read through one of its ports; through another it can."},
+	{"PeersUnread", "fabric-down",
+	 "It reads none of its members, which others read, and nobody reads it."},
+	{"NodeSilent", "node-down", "The overlay does not reach it, and its pulse cannot be read."},
+	{"OverlaySilent", "node-down",
+	 "Its host does not answer the overlay; there is no data plane to it."},
+	{"PortDown", "fabric-down", "It says so itself: a port of its own is down."},
+	{"PauseStorm", "check-warning",
+	 "It says so itself: a port of its own sends pauses nearly all the time, and holds back the "
+	 "fabric."},
+	{"DeviceStuck", "device-stuck",
+	 "It says so itself: a call into the driver of a device does not return."},
+};
+
+const uint32_t verdict_text_reason_count =
+	sizeof(verdict_text_reasons) / sizeof(verdict_text_reasons[0]);
+
+struct sentence {
+	char text[VERDICT_EVIDENCE_MAX + 1];
+};
+
+#define RAIL_BYTES 40
+
+// Which of its rails, by what was seen worst; "" if that was seen over none.
+static const char *rail_words(const struct finding *finding, char ret_words[static RAIL_BYTES]) {
+	const struct observation *example = finding->example;
+	bool known = example != NULL && example->peer_device[0] != '\0';
+
+	snprintf(
+		ret_words, RAIL_BYTES, "%s%.15s", known ? ", through its rail " : "",
+		known ? example->peer_device : ""
+	);
+	return ret_words;
+}
+
+static void tell_pulse(const struct finding *finding, struct sentence *ret_sentence) {
+	snprintf(
+		ret_sentence->text, sizeof(ret_sentence->text), "%u of %u observers %s",
+		finding->bad, finding->lookers > finding->bad ? finding->lookers : finding->bad,
+		finding->bad == 1 ? "does not read its pulse" : "do not read its pulse"
+	);
+}
+
+static void tell_unread(const struct finding *finding, struct sentence *ret_sentence) {
+	struct sentence pulse;
+
+	tell_pulse(finding, &pulse);
+	snprintf(
+		ret_sentence->text, sizeof(ret_sentence->text),
+		"%.80s; its agent answers; own ports of the observers are good", pulse.text
+	);
+}
+
+static void tell_port(const struct finding *finding, struct sentence *ret_sentence) {
+	struct sentence pulse;
+
+	tell_pulse(finding, &pulse);
+	snprintf(
+		ret_sentence->text, sizeof(ret_sentence->text),
+		"%.80s through its port %.15s; another port of it is read", pulse.text,
+		finding->example->peer_device
+	);
+}
+
+static void tell_peers(const struct finding *finding, struct sentence *ret_sentence) {
+	snprintf(
+		ret_sentence->text, sizeof(ret_sentence->text),
+		"it does not read %u peers that others read, through %.15s; nobody reads it",
+		finding->bad, finding->example->device
+	);
+}
+
+// Of one that is suspected nobody has said yet who they are.
+static const char *overlay_words(const struct finding *finding, char ret_words[static 48]) {
+	if (finding->state == RAS_DEAD)
+		snprintf(ret_words, 48, "silent on the overlay (%u observers)", finding->overlay);
+	else
+		snprintf(ret_words, 48, "not heard on the overlay at the moment");
+	return ret_words;
+}
+
+static void tell_node(const struct finding *finding, struct sentence *ret_sentence) {
+	struct sentence pulse;
+	char words[48];
+
+	tell_pulse(finding, &pulse);
+	snprintf(
+		ret_sentence->text, sizeof(ret_sentence->text), "%s; %.80s",
+		overlay_words(finding, words), pulse.text
+	);
+}
+
+static void tell_overlay(const struct finding *finding, struct sentence *ret_sentence) {
+	char words[48];
+
+	snprintf(
+		ret_sentence->text, sizeof(ret_sentence->text),
+		"%s; nothing comes back from its host; no path to it", overlay_words(finding, words)
+	);
+}
+
+static void tell_stands(const struct finding *finding, struct sentence *ret_sentence) {
+	snprintf(
+		ret_sentence->text, sizeof(ret_sentence->text),
+		"%u of %u observers read its pulse, and the counter stands; its agent does not "
+		"answer",
+		finding->bad, finding->lookers > finding->bad ? finding->lookers : finding->bad
+	);
+}
+
+static void tell_alone(const struct finding *finding, struct sentence *ret_sentence) {
+	char words[48];
+
+	snprintf(
+		ret_sentence->text, sizeof(ret_sentence->text),
+		"%s; %u of %u observers read its pulse, which advances",
+		overlay_words(finding, words), finding->good, finding->lookers
+	);
+}
+
+static void tell_gone(const struct finding *finding, struct sentence *ret_sentence) {
+	snprintf(
+		ret_sentence->text, sizeof(ret_sentence->text),
+		"connections to it ended and are refused (%u %s); its host answers",
+		finding->overlay, finding->overlay == 1 ? "observer" : "observers"
+	);
+}
+
+static void tell_slow(const struct finding *finding, struct sentence *ret_sentence) {
+	char median[SHOW_BYTES], baseline[SHOW_BYTES], rail[RAIL_BYTES];
+
+	show_duration(finding->example->median_ns, median);
+	show_duration(finding->example->baseline_ns, baseline);
+	snprintf(
+		ret_sentence->text, sizeof(ret_sentence->text),
+		"%u of %u paths to it are slow: a median of %.20s, it was %.20s%s", finding->bad,
+		finding->lookers > finding->bad ? finding->lookers : finding->bad, median, baseline,
+		rail_words(finding, rail)
+	);
+}
+
+static void tell_lossy(const struct finding *finding, struct sentence *ret_sentence) {
+	char size[SHOW_BYTES], which[80] = "probes of any size", rail[RAIL_BYTES];
+
+	if (finding->example->lost_bytes > 0) {
+		show_bytes(finding->example->lost_bytes, size);
+		snprintf(
+			which, sizeof(which), "probes of %.20s and more; smaller ones arrive", size
+		);
+	}
+	snprintf(
+		ret_sentence->text, sizeof(ret_sentence->text),
+		"%u of %u paths to it lose %u.%u %% of %s%s", finding->bad,
+		finding->lookers > finding->bad ? finding->lookers : finding->bad,
+		finding->example->lost_permille / 10, finding->example->lost_permille % 10, which,
+		rail_words(finding, rail)
+	);
+}
+
+static void tell_losing(const struct finding *finding, struct sentence *ret_sentence) {
+	snprintf(
+		ret_sentence->text, sizeof(ret_sentence->text),
+		"%u observers have to send again what they send to it, up to %u.%u %% of the packets",
+		finding->bad, finding->example->lost_permille / 10,
+		finding->example->lost_permille % 10
+	);
+}
+
+// Those whose sentence has figures; of the others the meaning is the sentence.
+static const struct story_figures {
+	const char *reason;
+	void (*tell)(const struct finding *finding, struct sentence *ret_sentence);
+	bool example; // needs one
+} figures[] = {
+	{"PulseUnread", tell_unread, false},	{"PortUnread", tell_port, true},
+	{"PeersUnread", tell_peers, true},	{"NodeSilent", tell_node, false},
+	{"OverlaySilent", tell_overlay, false}, {"PulseStands", tell_stands, false},
+	{"PulseAlone", tell_alone, false},	{"AgentGone", tell_gone, false},
+	{"PulseSlow", tell_slow, true},		{"LargeLost", tell_lossy, true},
+	{"ReadsLost", tell_lossy, true},	{"PacketsLost", tell_losing, true},
+	{"SilentBothWays", tell_pulse, false},
+};
+
+const char *verdict_text_meaning(const char *reason) {
+	for (uint32_t n = 0; n < verdict_text_reason_count; n++) {
+		if (strcmp(verdict_text_reasons[n].name, reason) == 0)
+			return verdict_text_reasons[n].meaning;
+	}
+	return "";
+}
+
+void story_tell(const struct finding *finding, struct held *held) {
+	struct sentence sentence = {.text = ""};
+	char text[VERDICT_EVIDENCE_MAX + 1];
+
+	snprintf(held->reason, sizeof(held->reason), "%s", finding->reason);
+	if (finding->statement != NULL) {
+		memcpy(held->evidence, finding->statement->evidence, sizeof(held->evidence));
+		return;
+	}
+	if (finding->verdict > VERDICT_HEALTHY)
+		snprintf(
+			sentence.text, sizeof(sentence.text), "%s",
+			verdict_text_meaning(finding->reason)
+		);
+	for (uint32_t n = 0; n < sizeof(figures) / sizeof(figures[0]); n++) {
+		if (strcmp(figures[n].reason, finding->reason) == 0 &&
+		    (!figures[n].example || finding->example != NULL))
+			figures[n].tell(finding, &sentence);
+	}
+	// In the same line as what it says: whoever reads it asks why nothing is done about it.
+	if (finding->sole && finding->verdict != VERDICT_UNKNOWN && sentence.text[0] != '\0') {
+		memcpy(text, sentence.text, sizeof(text));
+		snprintf(
+			sentence.text, sizeof(sentence.text), "one agent's word alone: %.130s", text
+		);
+	}
+	memcpy(held->evidence, sentence.text, sizeof(held->evidence));
+}
