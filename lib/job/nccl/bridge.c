@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The life of the plugin in a process: communicators come and go, the agent is looked for.
+#include "bridge.h"
+
+#include "mapped.h"
+#include "track.h"
+
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define POLL_NS UINT64_C(100000000) // aimed at, while operations are launched
+#define LINK_NS UINT64_C(1000000000)
+#define STRIDE_MAX 4096u
+#define SAMPLE_PERIOD_S 60
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+struct bridge bridge;
+struct bridge_ours bridge_ours;
+static struct bridge_comm comms[BRIDGE_COMMS_MAX];
+
+static void lock_take(void) {
+	while (!bridge_lock_try(&bridge.lock))
+		sched_yield(); // the other thread may be in a system call
+}
+
+static uint64_t clock_ns(clockid_t clock) {
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+static const char *variable(const char *name) {
+	const char *value = getenv(name); // NOLINT(concurrency-mt-unsafe): as NCCL itself does
+
+	return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
+void bridge_say(enum bridge_said said, const char *format, ...) {
+	char text[256];
+	va_list args;
+
+	if ((bridge.said & said) != 0 || bridge.logger == NULL)
+		return;
+	bridge.said |= said;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	bridge.logger(NCCL_LOG_INFO, NCCL_LOG_PROFILE, "tocsin", 0, "Tocsin: %s", text);
+}
+
+struct bridge_comm *bridge_comm_of(void *context) {
+	uintptr_t offset = (uintptr_t)context - (uintptr_t)comms;
+	struct bridge_comm *comm;
+
+	// Whatever NCCL was left with: nothing, a place that is free again, one of a parent.
+	if (offset >= sizeof(comms) || offset % sizeof(comms[0]) != 0 || !bridge_is_ours())
+		return NULL;
+	comm = &comms[offset / sizeof(comms[0])];
+	return atomic_load_explicit(&comm->alive, memory_order_acquire) ? comm : NULL;
+}
+
+struct bridge_comm *bridge_comm_lock(void *context) {
+	struct bridge_comm *comm = bridge_comm_of(context);
+
+	if (comm == NULL)
+		return NULL;
+	bridge_lock_take(&comm->lock);
+	if (atomic_load_explicit(&comm->alive, memory_order_relaxed))
+		return comm;
+	bridge_lock_give(&comm->lock);
+	return NULL;
+}
+
+void *bridge_context_of(uint32_t index, uint32_t generation) {
+	return index < BRIDGE_COMMS_MAX && comms[index].generation == generation ? &comms[index]
+										 : NULL;
+}
+
+static void mask_write(void) {
+	int *mask = atomic_load_explicit(&bridge.mask, memory_order_relaxed);
+	int wanted =
+		bridge_mask_of(bridge.level, bridge.version, bridge.is_sampling) | mapped_mask();
+
+	if (mask == NULL || wanted == bridge.mask_written)
+		return;
+	bridge.mask_written = wanted;
+	// Before the mask: a launch that sees the new one knows that it is new.
+	if (__atomic_load_n(mask, __ATOMIC_RELAXED) != wanted)
+		atomic_fetch_add_explicit(&bridge.mask_epoch, 1, memory_order_relaxed);
+	__atomic_store_n(mask, wanted, __ATOMIC_RELEASE);
+}
+
+static void sampling_update(void) {
+	// By the clock on the wall: all ranks sample the same operations.
+	uint64_t second = clock_ns(CLOCK_REALTIME_COARSE) / UINT64_C(1000000000);
+
+	bridge.is_sampling = second % SAMPLE_PERIOD_S == 0;
+}
+
+static void stride_adapt(uint64_t elapsed_ns) {
+	if (elapsed_ns < POLL_NS / 2 && bridge.stride < STRIDE_MAX)
+		bridge.stride *= 2;
+	else if (elapsed_ns > POLL_NS * 2 && bridge.stride > 1)
+		bridge.stride = elapsed_ns > POLL_NS * 16 ? 1 : bridge.stride / 2;
+}
+
+void bridge_poll(void) {
+	uint64_t now_ns;
+	int *mask;
+
+	if (!bridge_lock_try(&bridge.lock))
+		return;
+	now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
+	stride_adapt(now_ns - bridge.polled_ns);
+	bridge.polled_ns = now_ns;
+	if (!bridge.forgets && getpid() != bridge.pid)
+		atomic_store_explicit(&bridge_ours.yes, false, memory_order_relaxed);
+	mask = atomic_load_explicit(&bridge.mask, memory_order_relaxed);
+	if (bridge_is_ours() && mask != NULL) {
+		if (__atomic_load_n(mask, __ATOMIC_RELAXED) != bridge.mask_written)
+			bridge_say(
+				BRIDGE_SAID_MASK,
+				"the mask of events was changed by others; what comes is used"
+			);
+		sampling_update();
+		mask_write();
+		if (bridge.job != NULL && now_ns - bridge.linked_ns >= LINK_NS) {
+			bridge.linked_ns = now_ns;
+			(void)tocsin_job_poll(bridge.job);
+		}
+	}
+	bridge_lock_give(&bridge.lock);
+}
+
+// The first communicator of the process, or the first in a child of one that had some.
+static void process_begin(int version, nccl_logger *logger) {
+	struct tocsin_job_config config = {
+		.struct_size = sizeof(config),
+		.flags = TOCSIN_JOB_NO_THREAD,
+	};
+	const char *level = variable("TOCSIN_NCCL_LEVEL");
+	bool is_wrong;
+	int err;
+
+	if (bridge.job != NULL) { // a child's copy: the parent goes on with its own
+		tocsin_job_close(bridge.job);
+		bridge.job = NULL;
+		for (uint32_t n = 0; n < BRIDGE_COMMS_MAX; n++)
+			atomic_store_explicit(&comms[n].alive, false, memory_order_relaxed);
+		mapped_forget();
+	}
+	bridge.comm_count = 0;
+	bridge.logger = logger;
+	bridge.version = version;
+	bridge.said = 0;
+	bridge.pid = getpid();
+	bridge.forgets = madvise(&bridge_ours, sizeof(bridge_ours), MADV_WIPEONFORK) == 0;
+	bridge.stride = 1;
+	bridge.linked_ns = 0;
+	bridge.mask_written = 0;
+	bridge.level = bridge_level_of(level, &is_wrong);
+	if (is_wrong)
+		bridge_say(
+			BRIDGE_SAID_LEVEL,
+			"TOCSIN_NCCL_LEVEL=%.32s is no level: off, launches, network, sampled, "
+			"kernels, kernels-always",
+			level
+		);
+	if (bridge.level != BRIDGE_OFF) {
+		err = tocsin_job_open(&config, &bridge.job);
+		if (err != 0)
+			bridge_say(
+				BRIDGE_SAID_FOLLOW, "operations are not counted: %s",
+				strerror(-err)
+			); // NOLINT(concurrency-mt-unsafe): a constant
+	}
+	mapped_open(version);
+	atomic_store_explicit(&bridge_ours.yes, true, memory_order_relaxed);
+}
+
+static void process_end(void) {
+	atomic_store_explicit(&bridge.mask, NULL, memory_order_relaxed);
+	atomic_store_explicit(&bridge_ours.yes, false, memory_order_relaxed);
+	mapped_close();
+	tocsin_job_close(bridge.job);
+	bridge.job = NULL;
+}
+
+// Under bridge.lock or comm->lock, which keeps finalize away.
+static void comm_follow(struct bridge_comm *comm) {
+	struct tocsin_comm_config config;
+	int err;
+
+	if (bridge.job == NULL || comm->hash == 0)
+		return;
+	if (comm->size <= 0 || comm->rank < 0) {
+		bridge_say(
+			BRIDGE_SAID_SIZE, "NCCL before 2.27 does not say how many ranks a "
+					  "communicator has: TOCSIN_NCCL_RANKS is needed"
+		);
+		return;
+	}
+	tocsin_comm_config_init(&config);
+	config.comm_hash = comm->hash;
+	config.size = (uint32_t)comm->size;
+	config.rank = (uint32_t)comm->rank;
+	config.name = comm->name[0] != '\0' ? comm->name : NULL;
+	err = tocsin_comm_register(bridge.job, &config, &comm->followed);
+	if (err == 0)
+		err = tocsin_comm_counter(comm->followed, &comm->counter);
+	if (err != 0) {
+		tocsin_comm_unregister(comm->followed);
+		comm->followed = NULL;
+		comm->counter = NULL;
+		bridge_say(
+			BRIDGE_SAID_MANY, "a communicator is not followed: %s",
+			strerror(-err)
+		); // NOLINT(concurrency-mt-unsafe): a constant
+		return;
+	}
+	// Not until an event comes that tells.
+	(void)tocsin_comm_mark(comm->followed, TOCSIN_MARK_STARTED_FROM, UINT64_MAX);
+	(void)tocsin_comm_mark(comm->followed, TOCSIN_MARK_COMPLETED_FROM, UINT64_MAX);
+}
+
+// Not NCCL's memory, which a caller may free; as much as is shown.
+static void name_keep(char name[static BRIDGE_NAME_BYTES], const char *text) {
+	size_t length = text != NULL ? strnlen(text, BRIDGE_NAME_BYTES - 1) : 0;
+
+	memset(name, 0, BRIDGE_NAME_BYTES);
+	if (length > 0)
+		memcpy(name, text, length);
+}
+
+static int32_t ranks_by_variable(void) {
+	const char *text = variable("TOCSIN_NCCL_RANKS");
+	int32_t ranks = 0;
+
+	for (; text != NULL && *text >= '0' && *text <= '9' && ranks < 1 << 20; text++)
+		ranks = ranks * 10 + (*text - '0');
+	return text != NULL && *text == '\0' && ranks <= 1 << 20 ? ranks : 0;
+}
+
+static struct bridge_comm *comm_free_place(void) {
+	for (uint32_t n = 0; n < BRIDGE_COMMS_MAX; n++)
+		if (!atomic_load_explicit(&comms[n].alive, memory_order_relaxed)) {
+			comms[n].index = (uint16_t)n;
+			return &comms[n];
+		}
+	return NULL;
+}
+
+static void
+comm_fill(struct bridge_comm *comm, int version, const struct bridge_identity *identity) {
+	// Its lock first: a late callback of the communicator that was here before may look.
+	bridge_lock_take(&comm->lock);
+	comm->version = (uint8_t)version;
+	comm->generation++;
+	comm->hash = identity->hash;
+	comm->size = identity->size > 0 ? identity->size : ranks_by_variable();
+	comm->rank = identity->rank;
+	name_keep(comm->name, identity->name);
+	comm->next_context = NULL;
+	comm->followed = NULL;
+	comm->counter = NULL;
+	comm->memo = (struct operation_memo){0};
+	comm->launched = 0;
+	comm->graph_launched = 0;
+	memset(comm->sequence_seen, 0, sizeof(comm->sequence_seen));
+	atomic_store_explicit(&comm->group, 0, memory_order_relaxed);
+	comm->countdown = 1;
+	comm->track = NULL;
+	comm->mask_epoch = 0;
+	bridge_lock_give(&comm->lock);
+}
+
+void bridge_comm_begin(
+	int version, void **ret_context, int *mask, const struct bridge_identity *identity
+) {
+	struct bridge_comm *comm = NULL;
+
+	*ret_context = NULL;
+	lock_take();
+	if (bridge.comm_count == 0 || !bridge_is_ours() || bridge.pid != getpid())
+		process_begin(version, identity->logger);
+	if (bridge.level != BRIDGE_OFF || mapped_mask() != 0) {
+		comm = comm_free_place();
+		if (comm == NULL)
+			bridge_say(
+				BRIDGE_SAID_MANY,
+				"more than %u communicators at a time: the rest is not followed",
+				BRIDGE_COMMS_MAX
+			);
+	}
+	if (comm != NULL) {
+		comm_fill(comm, version, identity);
+		comm_follow(comm);
+		bridge.comm_count++;
+		mapped_comm_begin(comm, identity);
+		atomic_store_explicit(&comm->alive, true, memory_order_release);
+		*ret_context = comm;
+	} else if (bridge.comm_count == 0) {
+		process_end();
+	}
+	bridge.mask_written = -1; // NCCL's mask may be a new one, and may be anything
+	atomic_store_explicit(&bridge.mask, mask, memory_order_release);
+	sampling_update();
+	mask_write();
+	if (bridge.comm_count == 0)
+		atomic_store_explicit(&bridge.mask, NULL, memory_order_relaxed);
+	if (bridge.job != NULL)
+		(void)tocsin_job_poll(bridge.job);
+	bridge_lock_give(&bridge.lock);
+}
+
+void bridge_comm_identify(struct bridge_comm *comm, const struct nccl_descriptor *descriptor) {
+	bool is_p2p = descriptor_type(comm->version, descriptor) == NCCL_P2P;
+
+	// The same place in all of versions 1 to 3.
+	comm->hash = is_p2p ? descriptor->p2p_1.comm_hash : descriptor->coll_1.comm_hash;
+	comm->rank = descriptor->rank;
+	name_keep(comm->name, is_p2p ? descriptor->p2p_1.comm_name : descriptor->coll_1.comm_name);
+	comm_follow(comm);
+}
+
+void bridge_comm_end(void *context) {
+	struct bridge_comm *comm;
+	struct tocsin_comm *followed;
+
+	lock_take();
+	comm = bridge_comm_lock(context);
+	if (comm != NULL) {
+		atomic_store_explicit(&comm->alive, false, memory_order_release);
+		followed = comm->followed;
+		comm->followed = NULL;
+		comm->counter = NULL;
+		track_free(comm->track);
+		comm->track = NULL;
+		bridge_lock_give(&comm->lock);
+		mapped_comm_end(comm);
+		if (followed != NULL)
+			(void)tocsin_comm_mark(followed, TOCSIN_MARK_FINALIZED, 1);
+		tocsin_comm_unregister(followed);
+		if (--bridge.comm_count == 0)
+			process_end();
+	}
+	bridge_lock_give(&bridge.lock);
+}
