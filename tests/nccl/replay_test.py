@@ -3,7 +3,7 @@
 """Recordings of NCCL's callbacks, played into the plugin: those of a real job on a GPU
 (recordings/), and those made by hand for each interface (recording.py).
 
-    replay_test.py SOURCE-ROOT PLUGIN TOCSIN-REPLAY
+    replay_test.py SOURCE-ROOT PLUGIN TOCSIN-REPLAY NCCL-CONF TASK-PROLOG
 """
 
 import contextlib
@@ -22,6 +22,7 @@ from page import NEVER, counts_in, counts_of, pages_of  # noqa: E402
 from recording import INTERFACES, Recording  # noqa: E402
 
 ROOT, PLUGIN, REPLAY = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+NCCL_CONF, TASK_PROLOG = map(pathlib.Path, sys.argv[4:6])
 REAL = ROOT / "tests/nccl/recordings"
 NEWEST = (2, 17)
 NEEDED = {"libc.so.6", "libpthread.so.0", "libdl.so.2", "ld-linux-aarch64.so.1",
@@ -304,6 +305,31 @@ def levels_that_are_none_are_launches(place):
     expect(counted(path, TOCSIN_NCCL_LEVEL="off"), None)
 
 
+def example_of_nccl_conf_is_one_that_nccl_reads():
+    # As NCCL does: '#' begins a comment, else NAME=value with nothing around '='.
+    lines = [line for line in NCCL_CONF.read_text(encoding="ascii").splitlines()
+             if line and not line.startswith("#")]
+    (line,) = lines
+    name, value = line.split("=", 1)
+    expect(name, "NCCL_PROFILER_PLUGIN")
+    assert re.fullmatch(r"/\S+/tocsin/libnccl-profiler-tocsin\.so", value), value
+
+
+def task_prolog_sets_what_a_task_needs_and_keeps_what_it_chose():
+    def printed(**more):
+        return subprocess.run(["sh", TASK_PROLOG], text=True, capture_output=True, check=True,
+                              env={"PATH": os.environ["PATH"], **more}).stdout.splitlines()
+
+    ours = {"TOCSIN_NCCL_PLUGIN": PLUGIN}
+    mine = f"export NCCL_PROFILER_PLUGIN={PLUGIN}"
+    expect(printed(TOCSIN_NCCL_PLUGIN="/not/there.so"), [])
+    expect(printed(**ours), [mine])
+    expect(printed(**ours, NCCL_PROFILER_PLUGIN="none"), [])
+    expect(printed(**ours, NCCL_PROFILER_PLUGIN=PLUGIN), [])
+    expect(printed(**ours, NCCL_PROFILER_PLUGIN="/opt/other.so"),
+           ["export TOCSIN_NCCL_PROFILER_NEXT=/opt/other.so", mine])
+
+
 @in_place
 def bad_recordings_are_refused_with_line_and_reason(place):
     head = "tocsin-nccl-recording 1\ninterface 5\n"
@@ -369,6 +395,8 @@ TESTS = [
     chained_plugin_gets_every_call_with_its_own_handles,
     next_plugin_that_cannot_be_used_is_left_out,
     levels_that_are_none_are_launches,
+    example_of_nccl_conf_is_one_that_nccl_reads,
+    task_prolog_sets_what_a_task_needs_and_keeps_what_it_chose,
     bad_recordings_are_refused_with_line_and_reason,
     wrong_use_of_replay_is_told,
 ]

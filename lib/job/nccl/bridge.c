@@ -107,10 +107,15 @@ static void sampling_update(void) {
 }
 
 static void stride_adapt(uint64_t elapsed_ns) {
-	if (elapsed_ns < POLL_NS / 2 && bridge.stride < STRIDE_MAX)
-		bridge.stride *= 2;
-	else if (elapsed_ns > POLL_NS * 2 && bridge.stride > 1)
-		bridge.stride = elapsed_ns > POLL_NS * 16 ? 1 : bridge.stride / 2;
+	uint32_t stride = atomic_load_explicit(&bridge.stride, memory_order_relaxed);
+
+	if (elapsed_ns < POLL_NS / 2 && stride < STRIDE_MAX)
+		stride *= 2;
+	else if (elapsed_ns > POLL_NS * 16)
+		stride = 1;
+	else if (elapsed_ns > POLL_NS * 2 && stride > 1)
+		stride /= 2;
+	atomic_store_explicit(&bridge.stride, stride, memory_order_relaxed);
 }
 
 void bridge_poll(void) {
@@ -164,7 +169,7 @@ static void process_begin(int version, nccl_logger *logger) {
 	bridge.said = 0;
 	bridge.pid = getpid();
 	bridge.forgets = madvise(&bridge_ours, sizeof(bridge_ours), MADV_WIPEONFORK) == 0;
-	bridge.stride = 1;
+	atomic_store_explicit(&bridge.stride, 1, memory_order_relaxed);
 	bridge.linked_ns = 0;
 	bridge.mask_written = 0;
 	bridge.level = bridge_level_of(level, &is_wrong);

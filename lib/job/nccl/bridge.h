@@ -79,7 +79,7 @@ struct bridge {
 	int version;		     // of NCCL's interface
 	enum bridge_level level;     // wanted
 	bool is_sampling;	     // the kernels' second of the minute
-	uint32_t stride;	     // launches of a communicator between two polls
+	_Atomic uint32_t stride;     // launches between two polls: callbacks read, relaxed
 	uint64_t polled_ns, linked_ns;
 	uint64_t said; // BRIDGE_SAID_...
 };

@@ -68,7 +68,7 @@ static bool operation_count(
 	}
 	if (--comm->countdown != 0)
 		return false;
-	comm->countdown = bridge.stride; // another thread's change is seen a little later
+	comm->countdown = atomic_load_explicit(&bridge.stride, memory_order_relaxed);
 	return true;
 }
 
