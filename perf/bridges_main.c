@@ -154,6 +154,7 @@ static int measure(const char *path, const struct row *row, bool json, bool last
 	(void)setenv("TOCSIN_NCCL_LEVEL", row->level, 1); // NOLINT(concurrency-mt-unsafe)
 	plugin = load(path, &library);
 	if (plugin == NULL) {
+		// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
 		fprintf(stderr, "tocsin-bridges-bench: %s\n", dlerror());
 		return -1;
 	}

@@ -42,6 +42,8 @@ static const char usage[] =
 	"\n"
 	"Exit status: 0, 1 (a recording cannot be read or played), 2 (wrong usage).\n";
 
+// One thread in each process.
+// NOLINTBEGIN(concurrency-mt-unsafe)
 static int file_read(const char *path, char **ret_text, size_t *ret_size) {
 	FILE *file = fopen(path, "re");
 	struct stat status;
@@ -129,7 +131,7 @@ static int play_each(char *const *paths, int count, const struct request *reques
 		}
 		if (pid == 0) {
 			(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-			exit(play_one(paths[n], request)); // NOLINT(concurrency-mt-unsafe)
+			exit(play_one(paths[n], request));
 		}
 	}
 	for (int n = 0; n < count; n++) {
@@ -143,6 +145,8 @@ static int play_each(char *const *paths, int count, const struct request *reques
 	}
 	return worst;
 }
+
+// NOLINTEND(concurrency-mt-unsafe)
 
 static bool option_number(const char *name, const char *text, uint64_t max, uint64_t *ret_value) {
 	struct parse_error error;

@@ -208,6 +208,7 @@ int replay_play(
 
 	memset(ret_result, 0, sizeof(*ret_result));
 	if (library == NULL) {
+		// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
 		snprintf(ret_result->why, sizeof(ret_result->why), "%s", dlerror());
 		return -ENOENT;
 	}

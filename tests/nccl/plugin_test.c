@@ -369,6 +369,7 @@ static void contexts_handles_and_types_of_nobody_are_passed_over(void **state) {
 	(void)state;
 	host_begin(&host, KERNELS);
 	for (size_t n = 0; n < sizeof(strange) / sizeof(strange[0]); n++) {
+		// NOLINTNEXTLINE(performance-no-int-to-ptr): what no address is
 		void *address = (void *)(uintptr_t)strange[n];
 
 		for (uint32_t type = 1; type < 0x20000; type <<= 1) {

@@ -300,7 +300,9 @@ static inline size_t nccl_descriptor_bytes(int version) {
 
 #define NCCL_AT(type, field, offset) \
 	_Static_assert(offsetof(type, field) == (offset), #type "." #field)
+// NOLINTBEGIN(bugprone-macro-parentheses): members cannot be in parentheses
 #define NCCL_IN(member, field, offset) NCCL_AT(struct nccl_descriptor, member.field, offset)
+// NOLINTEND(bugprone-macro-parentheses)
 
 _Static_assert(sizeof(struct nccl_profiler) == 48, "six pointers");
 _Static_assert(sizeof(union nccl_state_arguments) == 16, "with the steps of versions 1 to 3");

@@ -18,6 +18,7 @@
 #define LINK_NS UINT64_C(1000000000)
 #define STRIDE_MAX 4096u
 #define SAMPLE_PERIOD_S 60
+#define ERROR_BYTES 96
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
 #endif
@@ -153,6 +154,7 @@ static void process_begin(int version, nccl_logger *logger) {
 		.flags = TOCSIN_JOB_NO_THREAD,
 	};
 	const char *level = variable("TOCSIN_NCCL_LEVEL");
+	char words[ERROR_BYTES];
 	bool is_wrong;
 	int err;
 
@@ -185,8 +187,8 @@ static void process_begin(int version, nccl_logger *logger) {
 		if (err != 0)
 			bridge_say(
 				BRIDGE_SAID_FOLLOW, "operations are not counted: %s",
-				strerror(-err)
-			); // NOLINT(concurrency-mt-unsafe): a constant
+				strerror_r(-err, words, sizeof(words))
+			);
 	}
 	mapped_open(version);
 	atomic_store_explicit(&bridge_ours.yes, true, memory_order_relaxed);
@@ -203,6 +205,7 @@ static void process_end(void) {
 // Under bridge.lock or comm->lock, which keeps finalize away.
 static void comm_follow(struct bridge_comm *comm) {
 	struct tocsin_comm_config config;
+	char words[ERROR_BYTES];
 	int err;
 
 	if (bridge.job == NULL || comm->hash == 0)
@@ -228,8 +231,8 @@ static void comm_follow(struct bridge_comm *comm) {
 		comm->counter = NULL;
 		bridge_say(
 			BRIDGE_SAID_MANY, "a communicator is not followed: %s",
-			strerror(-err)
-		); // NOLINT(concurrency-mt-unsafe): a constant
+			strerror_r(-err, words, sizeof(words))
+		);
 		return;
 	}
 	// Not until an event comes that tells.

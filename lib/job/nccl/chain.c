@@ -65,6 +65,7 @@ bool chain_open(int version) {
 		return false;
 	chain.library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (chain.library == NULL) {
+		// NOLINTNEXTLINE(concurrency-mt-unsafe): each thread has its own
 		bridge_say(BRIDGE_SAID_NEXT, "TOCSIN_NCCL_PROFILER_NEXT: %s", dlerror());
 		return false;
 	}

@@ -19,6 +19,7 @@
 
 #define LINE_BYTES 1024u
 #define PATH_BYTES 1024u
+#define ERROR_BYTES 96
 #define TEXT_MAX 96u // of a text from NCCL, as much as is kept
 #define THREADS_MAX 256u
 
@@ -76,6 +77,7 @@ static void line_text(const char *name, const char *text) {
 }
 
 static void line_write(void) {
+	char words[ERROR_BYTES];
 	ssize_t written;
 
 	record.line[record.used++] = '\n';
@@ -84,7 +86,7 @@ static void line_write(void) {
 		bridge_say(
 			BRIDGE_SAID_RECORD, "the recording ends after %" PRIu64 " bytes: %s",
 			record.bytes,
-			written < 0 ? strerror(errno) // NOLINT(concurrency-mt-unsafe)
+			written < 0 ? strerror_r(errno, words, sizeof(words))
 				    : "no place is left, or the limit is reached"
 		);
 		record_close();
@@ -113,11 +115,12 @@ static void line_begin(const char *call) {
 // By the log function, which is NCCL's own; versions 1 to 3 give none.
 static int nccl_version(nccl_logger *logger) {
 	int (*get_version)(int *version);
-	void *library;
+	void *library, *address;
 	Dl_info where;
 	int version = 0;
 
-	if (logger == NULL || dladdr((void *)(uintptr_t)logger, &where) == 0)
+	*(nccl_logger **)&address = logger;
+	if (logger == NULL || dladdr(address, &where) == 0)
 		return 0;
 	library = dlopen(where.dli_fname, RTLD_NOW | RTLD_NOLOAD);
 	if (library == NULL)
@@ -132,7 +135,7 @@ static int nccl_version(nccl_logger *logger) {
 bool record_open(int version, nccl_logger *logger) {
 	const char *path = variable("TOCSIN_NCCL_RECORD");
 	const char *mask = variable("TOCSIN_NCCL_RECORD_MASK");
-	char full[PATH_BYTES];
+	char full[PATH_BYTES], words[ERROR_BYTES];
 
 	if (path == NULL)
 		return false;
@@ -142,8 +145,8 @@ bool record_open(int version, nccl_logger *logger) {
 	if (record.fd < 0) {
 		bridge_say(
 			BRIDGE_SAID_RECORD, "TOCSIN_NCCL_RECORD: %s: %s", full,
-			strerror(errno)
-		); // NOLINT(concurrency-mt-unsafe)
+			strerror_r(errno, words, sizeof(words))
+		);
 		return false;
 	}
 	for (; mask != NULL && *mask >= '0' && *mask <= '9'; mask++)
