@@ -355,6 +355,27 @@ static void numbers_that_come_twice_end_the_following_of_version_four(void **sta
 	host_end(&host);
 }
 
+// Kernels of operations that were launched before still begin and end.
+static void what_is_under_way_ends_after_the_following_of_version_four_has(void **state) {
+	struct host host;
+	struct nccl_descriptor coll = {
+		.type = NCCL_COLL,
+		.coll_4 = {.func = "AllReduce", .sequence = 7, .channels = 2},
+	};
+	void *operation, *kernel;
+
+	(void)state;
+	host_load(&host, 4, KERNELS);
+	assert_int_equal(host.table->init_4(&host.context, &host.mask, NULL, 99, 1, 2, 1, NULL), 0);
+	operation = start(&host, host.context, &coll);
+	kernel = kernel_begin(&host, operation, 0);
+	assert_non_null(kernel);
+	start(&host, host.context, &coll);
+	stop(&host, kernel);
+	assert_null(kernel_begin(&host, operation, 1));
+	host_end(&host);
+}
+
 static void contexts_handles_and_types_of_nobody_are_passed_over(void **state) {
 	static const uint64_t strange[] = {0,
 					   1,
@@ -529,6 +550,7 @@ int main(int argc, char **argv) {
 		cmocka_unit_test(a_proxy_of_another_process_ends_what_is_told_of_the_network),
 		cmocka_unit_test(operations_of_graphs_are_no_part_of_the_sequence),
 		cmocka_unit_test(numbers_that_come_twice_end_the_following_of_version_four),
+		cmocka_unit_test(what_is_under_way_ends_after_the_following_of_version_four_has),
 		cmocka_unit_test(contexts_handles_and_types_of_nobody_are_passed_over),
 		cmocka_unit_test(callbacks_after_finalize_are_passed_over),
 		cmocka_unit_test(more_communicators_than_have_place_are_not_followed),

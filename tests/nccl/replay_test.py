@@ -20,6 +20,7 @@ import tap
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from page import NEVER, counts_in, counts_of, pages_of  # noqa: E402
 from recording import INTERFACES, Recording  # noqa: E402
+from storm import LEVELS, Storm  # noqa: E402
 
 ROOT, PLUGIN, REPLAY = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 NCCL_CONF, TASK_PROLOG = map(pathlib.Path, sys.argv[4:6])
@@ -199,9 +200,27 @@ def real_hang_shows_who_did_not_come():
         expect(sorted(totals(counts_of(pid)[1]) for pid in pids), [(5, 5, 5), (6, 6, 5)])
 
 
+def real_hangs_of_other_causes_show_theirs():
+    for name, ranks in {
+            # Launched, and not begun on the device.
+            "behind": [{1: (6, 6, 5)}, {1: (6, 5, 5)}],
+            # Each in the communicator that the other has not come to yet.
+            "order": [{1: (0, 0, 0), 2: (4, 4, 3), 3: (3, 3, 3)},
+                      {1: (0, 0, 0), 2: (3, 3, 3), 3: (4, 4, 3)}],
+            "mismatch": [{1: (6, 6, 5)}, {1: (6, 5, 5)}]}.items():
+        with held(*(REAL / f"v5-{name}-rank{rank}.txt" for rank in (0, 1)),
+                  TOCSIN_NCCL_LEVEL="kernels") as pids:
+            seen = [counts_of(pid) for pid in pids]
+        got = [{number: totals(counts) for number, counts in comms.items()} for comms in seen]
+        assert got in (ranks, ranks[::-1]), (name, got)
+        if name == "mismatch":
+            sixth = {comms[1].signatures[6][0] for comms in seen}
+            expect(sixth, {"all_reduce", "broadcast"})
+
+
 def graphs_of_a_real_job_are_not_in_the_sequence():
     for name in ("v5-graph", "v5-graph-kernels"):
-        counts = counted(REAL / f"{name}-rank0.txt", TOCSIN_NCCL_LEVEL="launches")[1]
+        counts = counted(REAL / f"{name}-rank1.txt", TOCSIN_NCCL_LEVEL="launches")[1]
         expect(counts.launched, 4)  # two more went into a graph, which ran four times
 
 
@@ -210,9 +229,9 @@ def graphs_of_version_four_end_the_following():
 
 
 def real_recordings_of_the_old_interfaces_play():
-    for version in (1, 2, 3):
-        out = played(REAL / f"v{version}-all-rank0.txt", TOCSIN_NCCL_LEVEL="kernels")
-        assert f"interface {version}" in out, out
+    for name in ("v1-all-rank1", "v2-all-rank0", "v3-all-rank0"):
+        out = played(REAL / f"{name}.txt", TOCSIN_NCCL_LEVEL="kernels")
+        assert f"interface {name[1]}" in out, out
 
 
 @in_place
@@ -331,6 +350,23 @@ def task_prolog_sets_what_a_task_needs_and_keeps_what_it_chose():
 
 
 @in_place
+def callbacks_in_any_order_with_any_handle_end_no_process(place):
+    other = place / "other.so"
+    other.write_bytes(pathlib.Path(PLUGIN).read_bytes())
+    for seed in range(1, 25):
+        Storm(seed).write(place / "storm.txt")
+        chosen = {"TOCSIN_NCCL_LEVEL": LEVELS[seed % len(LEVELS)],
+                  "TOCSIN_NCCL_RANKS": "2" if seed % 3 else ""}
+        if seed % 4 == 0:
+            chosen["TOCSIN_NCCL_RECORD"] = str(place / "rec")
+            chosen["TOCSIN_NCCL_RECORD_MASK"] = "65535"
+        if seed % 5 == 0:
+            chosen["TOCSIN_NCCL_PROFILER_NEXT"] = str(other)
+        done = replay("--quiet", "--repeat", 2, "--all", place / "storm.txt", **chosen)
+        assert (done.returncode, done.stderr) == (0, ""), (seed, chosen, done.stderr)
+
+
+@in_place
 def bad_recordings_are_refused_with_line_and_reason(place):
     head = "tocsin-nccl-recording 1\ninterface 5\n"
     for text, line, words in [
@@ -386,6 +422,7 @@ TESTS = [
     real_job_is_counted_as_its_ranks_called,
     real_job_is_complete_at_the_network_level_too,
     real_hang_shows_who_did_not_come,
+    real_hangs_of_other_causes_show_theirs,
     graphs_of_a_real_job_are_not_in_the_sequence,
     graphs_of_version_four_end_the_following,
     real_recordings_of_the_old_interfaces_play,
@@ -397,6 +434,7 @@ TESTS = [
     levels_that_are_none_are_launches,
     example_of_nccl_conf_is_one_that_nccl_reads,
     task_prolog_sets_what_a_task_needs_and_keeps_what_it_chose,
+    callbacks_in_any_order_with_any_handle_end_no_process,
     bad_recordings_are_refused_with_line_and_reason,
     wrong_use_of_replay_is_told,
 ]

@@ -39,6 +39,8 @@ static bool sequence_is_new(struct bridge_comm *comm, uint8_t kind, uint64_t num
 		tocsin_comm_unregister(comm->followed);
 		comm->followed = NULL;
 		comm->counter = NULL;
+		track_free(comm->track); // what is under way may still end
+		comm->track = NULL;
 		bridge_say(
 			BRIDGE_SAID_GRAPHS,
 			"a communicator with CUDA graphs is not followed: NCCL before 2.28 does "
