@@ -191,6 +191,33 @@ int histogram_merge(struct histogram *into, const struct histogram *from) {
 	return 0;
 }
 
+void histogram_record_times(struct histogram *histogram, uint64_t value, uint64_t times) {
+	struct histogram_moments *moments = histogram->moments;
+	uint64_t clamped =
+		value_clamp(value, histogram->shape.value_min, histogram->shape.value_max);
+	uint32_t n = bucket_index(histogram->sub_bits, clamped) - histogram->index_first;
+	unsigned __int128 squares;
+
+	if (times == 0)
+		return;
+	if (__builtin_mul_overflow((unsigned __int128)clamped * clamped, times, &squares))
+		squares = ~(unsigned __int128)0;
+	write_begin(moments);
+	cell_store(&moments->lost, own_load(&moments->lost) + counter_add(histogram, n, times));
+	cell_store(&moments->count, own_load(&moments->count) + times);
+	if (value < clamped)
+		cell_store(&moments->under, own_load(&moments->under) + times);
+	if (value > clamped)
+		cell_store(&moments->over, own_load(&moments->over) + times);
+	if (value < own_load(&moments->min))
+		cell_store(&moments->min, value);
+	if (value > own_load(&moments->max))
+		cell_store(&moments->max, value);
+	wide_store(moments->sum, wide_load(moments->sum) + (unsigned __int128)clamped * times);
+	wide_store(moments->squares, wide_add(wide_load(moments->squares), squares));
+	write_end(moments);
+}
+
 static bool holds_all_of(const struct histogram *later, const struct histogram *earlier) {
 	const struct histogram_moments *more = later->moments, *less = earlier->moments;
 

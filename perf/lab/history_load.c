@@ -114,6 +114,9 @@ static int leave_out(struct history *history, const char *path, const char *why)
 static const char *unfit(const json_t *root) {
 	const json_t *results = json_object_get(root, "results");
 
+	if (!json_is_run(root) ||
+	    strcmp(word(json_object_get(root, "plan"), "command"), "lat") != 0)
+		return "it is no run of lat";
 	if (word(root, "incomplete")[0] != '\0' || json_array_size(results) == 0)
 		return "it is incomplete";
 	for (size_t n = 0; n < json_array_size(results); n++) {

@@ -50,6 +50,10 @@ int verify_compare(
 );
 // Computes a run of lat or bw once more; errors as verify_load().
 int verify_run(struct json_t *root, struct lab_why *why);
+// The same of whatever tocsin-perf writes.
+int verify_json(struct json_t *root, struct lab_why *why);
+// Of lat or bw; else it is a mesh or the like.
+bool json_is_run(const struct json_t *root);
 // Reads a file, computes all of it once more and hands it over. Returns 0; -EUCLEAN: something
 // differs, which is named; -EPROTO: another schema; -EBADMSG: it is none, or cannot be read.
 int verify_load(const char *path, struct lab_why *why, struct json_t **ret_root);

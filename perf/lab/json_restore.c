@@ -70,13 +70,16 @@ int histogram_fill(const json_t *json, uint64_t count, struct histogram *histogr
 		if (!take_row(json_array_get(buckets, n), &row) || row.count > count - filled)
 			return -EBADMSG;
 		value = within(row.lowest, min, max);
-		for (uint64_t sample = 0; sample < row.count; sample++) {
-			bool first = n == 0 && sample == 0;
-			bool last = n + 1 == rows && sample + 1 == row.count;
-
-			histogram_record(histogram, last ? max : first ? min : value);
-		}
 		filled += row.count;
+		if (n + 1 == rows) {
+			histogram_record(histogram, max);
+			row.count--;
+		}
+		if (n == 0 && row.count > 0) {
+			histogram_record(histogram, min);
+			row.count--;
+		}
+		histogram_record_times(histogram, value, row.count);
 	}
 	return filled == count ? 0 : -EBADMSG;
 }

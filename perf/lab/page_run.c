@@ -477,6 +477,8 @@ int page_run_json(const json_t *root, const char *path, struct lab_why *why) {
 	struct page *page;
 	int err;
 
+	if (!json_is_run(root))
+		return lab_fail(why, -EINVAL, "--html: only runs of lat and bw have a page");
 	snprintf(
 		title, sizeof(title), "Latency of %.20s", word(json_object_get(root, "plan"), "op")
 	);

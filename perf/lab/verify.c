@@ -294,7 +294,13 @@ int verify_run(json_t *root, struct lab_why *why) {
 	return err;
 }
 
-static int verify_root(json_t *root, struct lab_why *why) {
+bool json_is_run(const json_t *root) {
+	const char *schema = json_string_value(json_object_get(root, "schema"));
+
+	return schema != NULL && strcmp(schema, LAB_JSON_SCHEMA) == 0;
+}
+
+int verify_json(json_t *root, struct lab_why *why) {
 	static const struct {
 		const char *schema;
 		int (*verify)(json_t *root, struct lab_why *why);
@@ -320,7 +326,7 @@ int verify_load(const char *path, struct lab_why *why, json_t **ret_root) {
 
 	if (root == NULL)
 		return lab_fail(why, -EBADMSG, "%s: %s", path, error.text);
-	err = verify_root(root, &inner);
+	err = verify_json(root, &inner);
 	if (err != 0) {
 		json_decref(root);
 		return lab_fail(why, err, "%s: %s", path, inner.text);

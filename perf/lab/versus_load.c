@@ -67,8 +67,6 @@ static int take_results(
 	const json_t *results = json_object_get(root, "results");
 	char op[VERSUS_OP_BYTES];
 
-	if (!json_is_array(results))
-		return lab_fail(why, -EINVAL, "is no run of lat or bw");
 	op_of(root, op);
 	if ((strcmp(values->op, op) != 0 && !any_op) ||
 	    json_array_size(results) != values->size_count)
@@ -102,6 +100,10 @@ static int take_file(
 
 	if (err != 0)
 		return err;
+	if (!json_is_run(root)) {
+		json_decref(root);
+		return lab_fail(why, -EINVAL, "%s is no run of lat or bw", path);
+	}
 	if (side == 0 && place == 0)
 		begin(root, values);
 	err = take_results(root, side, place, versus->ops_may_differ, values, &inner);

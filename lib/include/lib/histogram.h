@@ -69,6 +69,9 @@ const struct histogram_shape *histogram_shape(const struct histogram *histogram)
 // Hot; writer.
 void histogram_record(struct histogram *histogram, uint64_t value);
 
+// Writer. As if the value had been recorded so many times, in the time of once.
+void histogram_record_times(struct histogram *histogram, uint64_t value, uint64_t times);
+
 // Writer. Forgets all records.
 void histogram_clear(struct histogram *histogram);
 

@@ -287,8 +287,41 @@ static void record_is_found_by_its_rank(void **state) {
 	histogram_destroy(histogram);
 }
 
+static void recording_so_many_times_is_as_recording_as_often(void **state) {
+	static const struct histogram_shape shape = {10, 100000, 7, 32};
+	static const struct {
+		uint64_t value, times;
+	} rows[] = {{500, 3}, {500, 0}, {1, 2}, {70000, 1}, {900000, 5}};
+	struct histogram *once, *often;
+	struct histogram_summary of_once, of_often;
+
+	(void)state;
+	assert_int_equal(histogram_create(&shape, &once), 0);
+	assert_int_equal(histogram_create(&shape, &often), 0);
+	for (size_t n = 0; n < COUNT_OF(rows); n++) {
+		histogram_record_times(once, rows[n].value, rows[n].times);
+		for (uint64_t time = 0; time < rows[n].times; time++)
+			histogram_record(often, rows[n].value);
+	}
+	histogram_summarize(once, &of_once);
+	histogram_summarize(often, &of_often);
+	assert_memory_equal(&of_once, &of_often, sizeof(of_once));
+	for (uint32_t per_million = 0; per_million <= 1000000; per_million += 50000)
+		assert_int_equal(
+			histogram_percentile(once, per_million),
+			histogram_percentile(often, per_million)
+		);
+	// What a counter has no room for is told as lost.
+	histogram_record_times(once, 500, UINT32_MAX);
+	histogram_summarize(once, &of_once);
+	assert_int_equal(of_once.lost, 3);
+	histogram_destroy(once);
+	histogram_destroy(often);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(recording_so_many_times_is_as_recording_as_often),
 		cmocka_unit_test(a_shape_out_of_bounds_is_einval_and_leaves_the_output),
 		cmocka_unit_test(memory_is_what_the_header_says),
 		cmocka_unit_test(an_empty_histogram_answers_zero),

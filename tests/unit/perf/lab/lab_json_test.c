@@ -294,8 +294,56 @@ static void a_hostile_file_is_refused(void **state) {
 	json_decref(root);
 }
 
+static void a_file_that_is_cut_anywhere_is_none(void **state) {
+	json_t *root = tree_of(20, false);
+	char *text = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(17));
+	char path[] = PATH;
+	scoped_fd int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	for (size_t length = strlen(text); length-- > 0;) {
+		struct lab_why why = {.text = ""};
+
+		text[length] = '\0';
+		assert_int_equal(ftruncate(fd, 0), 0);
+		assert_int_equal(pwrite(fd, text, length, 0), (ssize_t)length);
+		assert_int_equal(verify_path(path, &why), -EBADMSG);
+		assert_non_null(strstr(why.text, path));
+	}
+	unlink(path);
+	free(text);
+	json_decref(root);
+}
+
+// A few bytes that stand for as many samples as there may be take no more time than others.
+static void huge_counts_are_refused_or_taken_at_once(void **state) {
+	json_t *root = tree_of(20, false), *kept;
+	struct lab_why why;
+
+	(void)state;
+	kept = json_object_get(
+		json_object_get(json_array_get(json_object_get(root, "results"), 0), "times"),
+		"kept"
+	);
+	json_object_set_new(kept, "count", json_integer(1000000000));
+	json_object_set_new(
+		kept, "all",
+		json_pack(
+			"{s:i s:i s:[[i,i,i]]}", "min", 1000, "max", 1001, "buckets", 1000, 1001,
+			1000000000
+		)
+	);
+	assert_true(verify(root, &why) != 0);
+	json_object_set_new(kept, "count", json_integer(INT64_MAX));
+	assert_int_equal(verify(root, &why), -EBADMSG);
+	json_decref(root);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_file_that_is_cut_anywhere_is_none),
+		cmocka_unit_test(huge_counts_are_refused_or_taken_at_once),
 		cmocka_unit_test(a_file_as_it_was_written_is_verified),
 		cmocka_unit_test(one_changed_number_is_named),
 		cmocka_unit_test(rates_follow_from_windows),
