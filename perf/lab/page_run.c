@@ -475,12 +475,16 @@ static int put_all(struct page *page, const json_t *root, struct lab_why *why) {
 int page_run_json(const json_t *root, const char *path, struct lab_why *why) {
 	char title[TITLE_BYTES];
 	struct page *page;
+	bool is_load;
 	int err;
 
 	if (!json_is_run(root))
 		return lab_fail(why, -EINVAL, "--html: only runs of lat and bw have a page");
+	is_load = strcmp(word(json_object_get(root, "plan"), "command"), "bw") == 0;
 	snprintf(
-		title, sizeof(title), "Latency of %.20s", word(json_object_get(root, "plan"), "op")
+		title, sizeof(title), "%s of %.20s",
+		is_load ? "Times of windows in a load" : "Latency",
+		word(json_object_get(root, "plan"), "op")
 	);
 	err = page_create(title, &page);
 	if (err != 0)
