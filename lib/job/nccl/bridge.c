@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define POLL_NS UINT64_C(100000000) // aimed at, while operations are launched
-#define LINK_NS UINT64_C(1000000000)
+#define SETTLE_TRIES 50u	    // of a millisecond
 #define STRIDE_MAX 4096u
 #define SAMPLE_PERIOD_S 60
 #define ERROR_BYTES 96
@@ -139,10 +139,8 @@ void bridge_poll(void) {
 			);
 		sampling_update();
 		mask_write();
-		if (bridge.job != NULL && now_ns - bridge.linked_ns >= LINK_NS) {
-			bridge.linked_ns = now_ns;
+		if (bridge.job != NULL)
 			(void)tocsin_job_poll(bridge.job);
-		}
 	}
 	bridge_lock_give(&bridge.lock);
 }
@@ -172,7 +170,6 @@ static void process_begin(int version, nccl_logger *logger) {
 	bridge.pid = getpid();
 	bridge.forgets = madvise(&bridge_ours, sizeof(bridge_ours), MADV_WIPEONFORK) == 0;
 	atomic_store_explicit(&bridge.stride, 1, memory_order_relaxed);
-	bridge.linked_ns = 0;
 	bridge.mask_written = 0;
 	bridge.level = bridge_level_of(level, &is_wrong);
 	if (is_wrong)
@@ -291,6 +288,23 @@ comm_fill(struct bridge_comm *comm, int version, const struct bridge_identity *i
 	bridge_lock_give(&comm->lock);
 }
 
+// The agent knows the communicator before its first operation: a job may hang at once, and then
+// nobody polls any more. Where no agent is, the first try says so.
+static void link_settle(struct tocsin_comm *followed) {
+	const struct timespec pause = {.tv_nsec = 1000000};
+	char reason[ERROR_BYTES] = "";
+
+	for (uint32_t try = 0; try < SETTLE_TRIES; try++) {
+		(void)tocsin_job_poll(bridge.job);
+		if (followed == NULL || tocsin_comm_state(followed, NULL, 0) != TOCSIN_JOB_ALONE)
+			return;
+		(void)tocsin_job_state(bridge.job, reason, sizeof(reason));
+		if (reason[0] != '\0')
+			return;
+		nanosleep(&pause, NULL);
+	}
+}
+
 void bridge_comm_begin(
 	int version, void **ret_context, int *mask, const struct bridge_identity *identity
 ) {
@@ -326,7 +340,7 @@ void bridge_comm_begin(
 	if (bridge.comm_count == 0)
 		atomic_store_explicit(&bridge.mask, NULL, memory_order_relaxed);
 	if (bridge.job != NULL)
-		(void)tocsin_job_poll(bridge.job);
+		link_settle(comm != NULL ? comm->followed : NULL);
 	bridge_lock_give(&bridge.lock);
 }
 

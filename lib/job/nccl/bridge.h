@@ -80,7 +80,7 @@ struct bridge {
 	enum bridge_level level;     // wanted
 	bool is_sampling;	     // the kernels' second of the minute
 	_Atomic uint32_t stride;     // launches between two polls: callbacks read, relaxed
-	uint64_t polled_ns, linked_ns;
+	uint64_t polled_ns;
 	uint64_t said; // BRIDGE_SAID_...
 };
 
