@@ -14,7 +14,7 @@ struct json_t;
 
 #define POLICIES_JSON_SCHEMA "tocsin-perf-policy/1"
 #define POLICIES_LOADS_MAX 8
-#define POLICIES_ROWS_MAX (4 * POLICIES_LOADS_MAX)
+#define POLICIES_ROWS_MAX 32 // four policies under each load
 
 struct policies_row {
 	char policy[16];
