@@ -211,10 +211,13 @@ void jobs_book_note(struct jobs_book *book, const struct ras_merged_comm *comm) 
 		compare_medians(known, comm, last);
 		return;
 	}
+	if (last <= known->seq)
+		return;
 	if (first <= known->seq)
 		first = known->seq + 1;
-	for (uint64_t seq = first; seq <= last; seq++) {
-		if (compare_seq(comm, seq, &entry))
+	// Not until `seq` is beyond: a count that was made up may be the last number there is.
+	for (uint64_t n = 0; first <= last && n <= last - first; n++) {
+		if (compare_seq(comm, first + n, &entry))
 			add_entry(known, &entry);
 	}
 }

@@ -202,8 +202,7 @@ void survey_mismatch(
 	memset(ret_mismatch, 0, sizeof(*ret_mismatch));
 	if ((survey->knows_any & RAS_RANK_KNOWS_SIGNATURES) == 0)
 		return;
-	for (uint64_t seq = first; seq <= last; seq++) {
-		if (mismatch_at(comm, seq, ret_mismatch))
-			return;
-	}
+	// A count that a page or an agent made up may be the last number there is.
+	for (uint64_t seq = first; !mismatch_at(comm, seq, ret_mismatch) && seq < last;)
+		seq++;
 }

@@ -305,6 +305,37 @@ static void release_some(void *ctx, void *memory, size_t size) {
 	free(memory);
 }
 
+static void counts_at_the_end_of_numbers_are_looked_at_once(void **state) {
+	struct jobs_straggler unnamed = {0};
+	struct jobs_book *book;
+	struct hand hand;
+
+	(void)state;
+	hand_init(&hand);
+	for (uint32_t n = 0; n < 4; n++) {
+		struct ras_comm_rank *rank = &hand.ranks[n / 2][n % 2].rank;
+
+		rank->launched = rank->started = rank->completed = UINT64_MAX;
+		rank->wait_count = RAS_COMM_WAITS;
+		rank->waits[0] = (uint8_t)n;
+	}
+	assert_int_equal(jobs_book_create(&jobs_view_memory, &book), 0);
+	hand.look.book = book;
+	for (uint32_t look = 0; look < 2; look++) {
+		jobs_book_note(book, &hand.comms[0]);
+		assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);
+		assert_int_equal(hand.findings[0].grade, JOBS_QUIET);
+		assert_int_equal(hand.findings[0].mismatch.seq, 0);
+	}
+	// What the end leaves known does not make the next look begin at nothing.
+	hand.ranks[0][0].rank.completed = hand.ranks[0][1].rank.completed = UINT64_MAX - 1;
+	jobs_book_note(book, &hand.comms[0]);
+	assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);
+	assert_int_equal(hand.findings[0].seq, UINT64_MAX);
+	assert_memory_equal(&hand.findings[0].straggler, &unnamed, sizeof(unnamed));
+	jobs_book_destroy(book);
+}
+
 static void without_memory_nothing_is_judged(void **state) {
 	const struct ras_memory memory = {.allocate = allocate_some, .release = release_some};
 	struct hand hand;
@@ -353,6 +384,7 @@ int main(void) {
 		cmocka_unit_test(nothing_launched_or_all_completed_is_quiet),
 		cmocka_unit_test(ranks_that_exit_well_one_after_another_are_an_end),
 		cmocka_unit_test(ranks_that_nobody_holds_are_said_to_be),
+		cmocka_unit_test(counts_at_the_end_of_numbers_are_looked_at_once),
 		cmocka_unit_test(without_memory_nothing_is_judged),
 		cmocka_unit_test(waits_are_kept_to_an_eighth),
 	};
