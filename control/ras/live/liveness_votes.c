@@ -392,6 +392,18 @@ static bool has_vote_in(const struct collect_request *request, uint64_t id) {
 	return word_of(request, id) == COLLECT_CENSUS_UNKNOWN;
 }
 
+// Those without a vote are listed before those who ended: a full list that names one of the latter
+// has all of the former.
+static bool has_room_for_voteless(const struct collect_request *request) {
+	for (uint32_t n = 0; n < request->skip_count; n++) {
+		struct ras_comm_id entry = collect_skip_at(request, n);
+
+		if (collect_census_word(&entry) == COLLECT_CENSUS_NOBODY)
+			return true;
+	}
+	return request->skip_count < COLLECT_CENSUS_MAX;
+}
+
 bool votes_serve_us(const struct ras *ras, const struct collect_request *request) {
 	const struct liveness *liveness = &ras->liveness;
 	bool anywhere = liveness->taken_count > COLLECT_CENSUS_MAX;
@@ -399,8 +411,7 @@ bool votes_serve_us(const struct ras *ras, const struct collect_request *request
 
 	if (!has_vote_in(request, request->origin))
 		return false;
-	// There was no room for all.
-	if (request->skip_count >= COLLECT_CENSUS_MAX)
+	if (!has_room_for_voteless(request))
 		return true;
 	for (uint32_t n = 0; n < most; n++) {
 		uint32_t slot = anywhere ? n : liveness->taken_slots[n];

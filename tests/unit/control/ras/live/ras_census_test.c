@@ -541,6 +541,31 @@ static void count_serves_if_it_asks_nobody_for_a_vote_who_has_none_here(void **s
 	lone_destroy(lone);
 }
 
+// The dead and those who left are remembered for days: a list that they fill hides nobody.
+static void a_list_full_of_those_who_ended_names_all_without_a_vote(void **state) {
+	struct lone *lone = lone_of(8, 1);
+	struct census_list list = {.count = COLLECT_CENSUS_MAX};
+	struct ras *ras = lone->ras;
+	uint64_t five = lone_id(lone, 5);
+
+	(void)state;
+	lone_pass(lone, SEC);
+	ras_enter(ras, lone->now_ns);
+	votes_joined_beside(ras, peers_find(&ras->peers, five), false);
+	ras_exit(ras);
+	// Of more without a vote than there is room for those of the view count as they think.
+	for (uint32_t n = 0; n < COLLECT_CENSUS_MAX; n++)
+		list.entries[n] = collect_census_entry(five + 1 + n, COLLECT_CENSUS_UNCOUNTED);
+	assert_true(lone_id(lone, 2) < five + 1 || lone_id(lone, 2) > five + COLLECT_CENSUS_MAX);
+	assert_true(serves(lone, &list));
+	for (uint32_t n = 0; n < COLLECT_CENSUS_MAX; n++)
+		list.entries[n].host_hash = COLLECT_CENSUS_NOBODY;
+	assert_false(serves(lone, &list));
+	list.entries[0] = collect_census_entry(five, COLLECT_CENSUS_UNCOUNTED);
+	assert_true(serves(lone, &list));
+	lone_destroy(lone);
+}
+
 // They may see a gap that nobody with a vote does: votes do not come back before it is over.
 static void what_two_without_a_vote_miss_keeps_the_view_from_being_whole(void **state) {
 	for (uint32_t tell = 1; tell <= 2; tell++) {
@@ -704,6 +729,7 @@ int main(void) {
 		cmocka_unit_test(who_falls_silent_after_the_brakes_time_has_a_time_of_its_own),
 		cmocka_unit_test(count_that_serves_not_steers_only_those_without_a_vote),
 		cmocka_unit_test(count_serves_if_it_asks_nobody_for_a_vote_who_has_none_here),
+		cmocka_unit_test(a_list_full_of_those_who_ended_names_all_without_a_vote),
 		cmocka_unit_test(what_two_without_a_vote_miss_keeps_the_view_from_being_whole),
 		cmocka_unit_test(electorate_is_of_votes_and_of_those_missed_who_count),
 		cmocka_unit_test(who_joined_since_the_last_word_of_those_missed_has_no_vote),
