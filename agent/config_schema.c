@@ -361,7 +361,8 @@ static const struct config_key keys[] = {
 	 "are told who is gone."},
 	{"job", "socket", CONFIG_STRING, false, 0, 107, NULL, check_path,
 	 "an absolute path of at most 107 bytes", "",
-	 "The Unix socket for jobs, open to every user. Empty: job.sock beside the socket of [client]."},
+	 "The Unix socket for jobs, open to every user. Empty: job.sock beside the socket of [client] "
+	 "if that is tocsind.sock, beside another NAME.sock NAME-job.sock."},
 	{"job", "processes", CONFIG_INT, false, 1, 65536, NULL, NULL, NULL, "4096",
 	 "How many processes may be registered at once; each may have 127 communicators."},
 	{"job", "per_user", CONFIG_INT, false, 1, 65536, NULL, NULL, NULL, "2048",

@@ -7,10 +7,34 @@
 #include <control/jobhost.h>
 #include <lib/config.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #define JOB_SOCKET "job.sock"
+#define USUAL_CLIENTS "tocsind.sock"
+
+// job.sock beside tocsind.sock; beside n1.sock of another one of several agents n1-job.sock, since
+// their sockets may share a directory.
+static int default_path(const char *clients, char ret_path[static SOCKET_PATH_BYTES]) {
+	const char *name = strrchr(clients, '/') + 1;
+	size_t stem = strlen(name), suffix = strlen(".sock");
+	int length;
+
+	if (stem > suffix && strcmp(name + stem - suffix, ".sock") == 0)
+		stem -= suffix;
+	if (strcmp(name, USUAL_CLIENTS) == 0)
+		length = snprintf(
+			ret_path, SOCKET_PATH_BYTES, "%.*s" JOB_SOCKET, (int)(name - clients),
+			clients
+		);
+	else
+		length = snprintf(
+			ret_path, SOCKET_PATH_BYTES, "%.*s-" JOB_SOCKET,
+			(int)((size_t)(name - clients) + stem), clients
+		);
+	return length < SOCKET_PATH_BYTES ? 0 : -ENAMETOOLONG;
+}
 
 // Beside the socket of clients, unless it is given.
 static int find_path(struct agent *agent, char ret_path[static SOCKET_PATH_BYTES]) {
@@ -25,14 +49,13 @@ static int find_path(struct agent *agent, char ret_path[static SOCKET_PATH_BYTES
 	err = socket_path_make(agent->config, clients, agent->detail);
 	if (err != 0)
 		return err;
-	*(strrchr(clients, '/') + 1) = '\0';
-	if (snprintf(ret_path, SOCKET_PATH_BYTES, "%s" JOB_SOCKET, clients) < SOCKET_PATH_BYTES)
-		return 0;
-	snprintf(
-		agent->detail, sizeof(agent->detail),
-		"%s" JOB_SOCKET ": too long: give [job] socket", clients
-	);
-	return -ENAMETOOLONG;
+	err = default_path(clients, ret_path);
+	if (err != 0)
+		snprintf(
+			agent->detail, sizeof(agent->detail),
+			"%s-" JOB_SOCKET ": too long: give [job] socket", clients
+		);
+	return err;
 }
 
 // Others ask for the ranks here by COMMS.

@@ -44,9 +44,10 @@ static void say_head(struct session *session, void *work) {
 	const struct status *status = &comms->status;
 
 	text_print(
-		&session->out, "%u communicators, from %u of %u agents in %.3f s\n",
-		comms->listing.count, status->answer->result.answered,
-		status->answer->result.member_count, status_seconds(status)
+		&session->out, "%u communicator%s, from %u of %u agents in %.3f s\n",
+		comms->listing.count, comms->listing.count == 1 ? "" : "s",
+		status->answer->result.answered, status->answer->result.member_count,
+		status_seconds(status)
 	);
 	if (comms->listing.count > 0)
 		text_print(

@@ -145,8 +145,24 @@ def test_no_agent(cluster):
     assert all(line.startswith("ring: no agent:") for line in out.splitlines()), out
 
 
+def test_shared_directory(cluster):
+    """Two agents whose clients' sockets share a directory have a job socket each."""
+    one, two = cluster.agents[:2]
+    two.socket = one.directory / "n2.sock"
+    for agent in (one, two):
+        agent.configure(client__socket=agent.socket)
+        agent.start()
+    for name in ("job.sock", "n2-job.sock"):
+        agents.wait_until(f"{name} is there", (one.directory / name).exists)
+    process = subprocess.Popen(
+        [RING, "--ranks", "2", "--socket", str(one.directory / "n2-job.sock"), "--seconds", "1"],
+        text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert "no agent" not in said(process)
+    assert process.returncode == 0
+
+
 TESTS = [test_ring, test_killed, test_first_killed, test_agent_killed, test_frozen_agent,
-         test_container, test_no_agent]
+         test_container, test_no_agent, test_shared_directory]
 
 if __name__ == "__main__":
     RING = sys.argv[2]
