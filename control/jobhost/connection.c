@@ -78,7 +78,7 @@ static bool on_hello(struct host_connection *connection, const union packet *pac
 	struct host_process *process;
 
 	if (!text_ends(packet->hello.job_id, JOB_ID_BYTES)) {
-		close(page_fd);
+		descriptor_drop(page_fd, connection->uid);
 		return refuse_bad(connection, "the job id has no end");
 	}
 	process = hello_take(host, &packet->hello, connection->source.fd, page_fd, reason);
@@ -179,14 +179,14 @@ static bool take_packet(
 	char reason[JOB_REASON_BYTES];
 
 	if (size < sizeof(packet->head) || packet->head.magic != JOB_SOCKET_MAGIC) {
-		close(page_fd);
+		descriptor_drop(page_fd, connection->uid);
 		return refuse_bad(connection, "this is no packet of libtocsin");
 	}
 	if (connection->process == NULL && packet->head.kind == JOB_HELLO &&
 	    size == sizeof(packet->hello)) {
 		if (packet->head.version == JOB_SOCKET_VERSION)
 			return on_hello(connection, packet, page_fd);
-		close(page_fd);
+		descriptor_drop(page_fd, connection->uid);
 		snprintf(
 			reason, sizeof(reason),
 			"libtocsin speaks version %u, this agent version %u", packet->head.version,
@@ -195,7 +195,7 @@ static bool take_packet(
 		connection->host->counters.refused++;
 		return refuse_all(connection, reason);
 	}
-	close(page_fd); // nothing else brings one
+	descriptor_drop(page_fd, connection->uid); // nothing else brings one
 	for (size_t n = 0; n < sizeof(messages) / sizeof(messages[0]); n++)
 		if (connection->process != NULL && messages[n].kind == packet->head.kind &&
 		    messages[n].size == size)
@@ -206,28 +206,16 @@ static bool take_packet(
 	);
 }
 
-// The first descriptor that came; all others are closed. -1: none.
+// The descriptor that came, of which there is room for one: the kernel drops all others. -1: none.
 static int take_descriptor(struct msghdr *message) {
-	int taken = -1;
+	const struct cmsghdr *part = CMSG_FIRSTHDR(message);
+	int fd;
 
-	for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part != NULL;
-	     part = CMSG_NXTHDR(message, part)) {
-		size_t count;
-
-		if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
-			continue;
-		count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		for (size_t n = 0; n < count; n++) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(part) + n * sizeof(int), sizeof(fd));
-			if (taken < 0)
-				taken = fd;
-			else
-				close(fd);
-		}
-	}
-	return taken;
+	if (part == NULL || part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS ||
+	    part->cmsg_len < CMSG_LEN(sizeof(fd)))
+		return -1;
+	memcpy(&fd, CMSG_DATA(part), sizeof(fd));
+	return fd;
 }
 
 // false: there is nothing to read now, or the connection is closed.
@@ -235,27 +223,29 @@ static bool receive_one(struct host_connection *connection) {
 	union packet packet;
 	union {
 		struct cmsghdr head;
-		char bytes[CMSG_SPACE(4 * sizeof(int))];
+		char bytes[CMSG_LEN(sizeof(int))];
 	} control;
 	struct iovec part = {&packet, sizeof(packet)};
-	struct msghdr message = {
-		.msg_iov = &part,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = sizeof(control),
-	};
-	ssize_t size = recvmsg(connection->source.fd, &message, MSG_CMSG_CLOEXEC | MSG_TRUNC);
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+	ssize_t size;
 	int fd;
 
+	// Only a greeting brings one. Without room for it the kernel lets go of it.
+	if (connection->process == NULL && descriptor_may_come(connection->uid)) {
+		message.msg_control = &control;
+		message.msg_controllen = CMSG_LEN(sizeof(int));
+	}
+	size = recvmsg(connection->source.fd, &message, MSG_CMSG_CLOEXEC | MSG_TRUNC);
 	if (size < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
+	fd = size < 0 ? -1 : take_descriptor(&message); // an empty packet may bring one, too
 	if (size <= 0) {
+		descriptor_drop(fd, connection->uid);
 		host_connection_close(connection);
 		return false;
 	}
-	fd = take_descriptor(&message);
 	if ((size_t)size > sizeof(packet)) {
-		close(fd);
+		descriptor_drop(fd, connection->uid);
 		return refuse_bad(connection, "a packet that is too long");
 	}
 	return take_packet(connection, &packet, (size_t)size, fd);
@@ -273,20 +263,32 @@ static void connection_ready(struct loop_source *source, uint32_t events) {
 			return;
 }
 
-void host_connection_open(struct jobhost *host, int fd) {
-	struct host_connection *connection;
-	uint32_t count = 0;
+// As many for a user as it may have processes, and some: others must find room as well.
+static bool may_connect(const struct jobhost *host, uid_t uid) {
+	uint32_t all = 0, of_user = 0;
 
-	for (connection = host->connections; connection != NULL; connection = connection->next)
-		count++;
-	connection = count < host->config.processes_max + PACKETS_PER_TURN
-			     ? calloc(1, sizeof(*connection))
-			     : NULL;
+	for (const struct host_connection *at = host->connections; at != NULL; at = at->next) {
+		all++;
+		of_user += at->uid == uid;
+	}
+	return all < host->config.processes_max + PACKETS_PER_TURN &&
+	       of_user < host->config.per_user_max + PACKETS_PER_TURN;
+}
+
+void host_connection_open(struct jobhost *host, int fd) {
+	struct host_connection *connection = NULL;
+	struct ucred who;
+	socklen_t length = sizeof(who);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) == 0 &&
+	    may_connect(host, who.uid))
+		connection = calloc(1, sizeof(*connection));
 	if (connection == NULL) {
 		close(fd);
 		return;
 	}
 	connection->host = host;
+	connection->uid = who.uid;
 	connection->since_ns = loop_now_ns(host->loop);
 	connection->last = &connection->first;
 	connection->source = (struct loop_source

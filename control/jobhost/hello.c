@@ -22,14 +22,17 @@ static const char *why_no_page(int fd, uint64_t page_bytes, struct stat *ret_sta
 
 	if (fd < 0)
 		return "no memory was handed over";
-	if (fstat(fd, ret_status) < 0 || !S_ISREG(ret_status->st_mode) ||
+	// This first: it asks no file system, as fstat() does, which a user's own may not answer.
+	seals = fcntl(fd, F_GET_SEALS);
+	if (seals < 0 || fstat(fd, ret_status) < 0 || !S_ISREG(ret_status->st_mode) ||
 	    fstatfs(fd, &system) < 0 || system.f_type != MEMORY_FILE_SYSTEM)
 		return "what was handed over is no memory file";
 	if (page_bytes != JOB_PAGE_BYTES || (uint64_t)ret_status->st_size != JOB_PAGE_BYTES)
 		return "the memory that was handed over has another size";
-	seals = fcntl(fd, F_GET_SEALS);
-	if (seals < 0 || (seals & SEALS_WANTED) != SEALS_WANTED)
+	if ((seals & SEALS_WANTED) != SEALS_WANTED)
 		return "the memory that was handed over is not sealed: its size could change";
+	if ((fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY)
+		return "the memory that was handed over cannot be read";
 	return NULL;
 }
 
@@ -113,17 +116,12 @@ static struct host_process *take_process(
 	const struct job_hello *hello,
 	const struct ucred *who,
 	int page_fd,
+	ino_t page,
 	char reason[static JOB_REASON_BYTES]
 ) {
-	struct stat status;
-	const char *bad = why_no_page(page_fd, hello->page_bytes, &status);
 	struct host_process *process;
 
-	if (bad != NULL) {
-		snprintf(reason, JOB_REASON_BYTES, "%s", bad);
-		return NULL;
-	}
-	process = find_again(host, who, hello->start_time, status.st_ino);
+	process = find_again(host, who, hello->start_time, page);
 	if (process != NULL)
 		return process;
 	if (!has_room(host, who->uid, reason))
@@ -135,7 +133,7 @@ static struct host_process *take_process(
 		return NULL;
 	}
 	process->page_fd = fcntl(page_fd, F_DUPFD_CLOEXEC, 0);
-	process->page_inode = status.st_ino;
+	process->page_inode = page;
 	process->next = host->processes;
 	host->processes = process;
 	host->counters.accepted++;
@@ -151,8 +149,10 @@ struct host_process *hello_take(
 	char reason[static JOB_REASON_BYTES]
 ) {
 	struct host_process *process = NULL;
-	struct ucred who;
+	struct ucred who = {0};
 	socklen_t length = sizeof(who);
+	struct stat status;
+	const char *bad = why_no_page(page_fd, hello->page_bytes, &status);
 
 	snprintf(reason, JOB_REASON_BYTES, "out of memory");
 	if (getsockopt(socket_fd, SOL_SOCKET, SO_PEERCRED, &who, &length) < 0)
@@ -162,9 +162,13 @@ struct host_process *hello_take(
 			reason, JOB_REASON_BYTES,
 			"the process is in a pid namespace that the agent does not see: its end would not be known"
 		);
+	else if (bad != NULL)
+		snprintf(reason, JOB_REASON_BYTES, "%s", bad);
 	else
-		process = take_process(host, hello, &who, page_fd, reason);
-	if (page_fd >= 0)
-		close(page_fd);
+		process = take_process(host, hello, &who, page_fd, status.st_ino, reason);
+	if (bad != NULL)
+		descriptor_drop(page_fd, who.uid);
+	else
+		close(page_fd); // sealed memory: that waits for nobody
 	return process;
 }

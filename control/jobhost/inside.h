@@ -86,6 +86,7 @@ struct host_connection {
 	struct jobhost *host;
 	struct loop_source source;
 	struct host_process *process; // NULL: it has not greeted
+	uid_t uid;
 	uint64_t since_ns;
 	struct waiting *first, **last;
 	uint32_t waiting_count;
@@ -138,6 +139,12 @@ struct host_process *hello_take(
 	int page_fd,
 	char reason[static JOB_REASON_BYTES]
 );
+
+// descriptor.c: what a process handed over. Closing it may wait for its user for ever (a file of
+// FUSE asks its server), or long (much memory): a thread of its own does. None may come of whoever
+// has too many of these.
+bool descriptor_may_come(uid_t uid);
+void descriptor_drop(int fd, uid_t uid); // -1: none
 
 // process.c: -errno.
 int process_look(pid_t pid, struct process_facts *ret_facts);

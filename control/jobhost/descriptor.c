@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Descriptors that a process handed over and nobody wants. close() of a file of FUSE waits for the
+// user's own server, in a way that no signal ends: a thread of its own waits, never the loop's.
+#include "jobhost/inside.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#define DROPS_MAX 64 // threads that close one now
+#define DROPS_OF_USER 16
+
+struct drop {
+	uid_t uid;
+	int fd;
+	// Set by the loop before the thread starts; cleared with release by the thread, when it
+	// needs nothing of this any more. Its partner is the loop's acquire.
+	atomic_bool busy;
+};
+
+// Not the jobhost's: a thread may outlive it.
+static struct drop drops[DROPS_MAX];
+
+static struct drop *free_place(uid_t uid) {
+	struct drop *place = NULL;
+	uint32_t of_user = 0;
+
+	for (uint32_t n = 0; n < DROPS_MAX; n++)
+		if (!atomic_load_explicit(&drops[n].busy, memory_order_acquire))
+			place = &drops[n];
+		else if (drops[n].uid == uid)
+			of_user++;
+	return of_user < DROPS_OF_USER ? place : NULL;
+}
+
+bool descriptor_may_come(uid_t uid) {
+	return free_place(uid) != NULL;
+}
+
+static void *close_it(void *context) {
+	struct drop *drop = context;
+
+	close(drop->fd);
+	atomic_store_explicit(&drop->busy, false, memory_order_release);
+	return NULL;
+}
+
+// false: there is no thread to be had.
+static bool start_close(struct drop *drop) {
+	pthread_attr_t detached;
+	pthread_t thread;
+	bool done;
+
+	if (pthread_attr_init(&detached) != 0)
+		return false;
+	(void)pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+	done = pthread_create(&thread, &detached, close_it, drop) == 0;
+	(void)pthread_attr_destroy(&detached);
+	return done;
+}
+
+void descriptor_drop(int fd, uid_t uid) {
+	struct drop *drop = fd >= 0 ? free_place(uid) : NULL;
+
+	if (fd < 0)
+		return;
+	if (drop != NULL) {
+		drop->uid = uid;
+		drop->fd = fd;
+		atomic_store_explicit(&drop->busy, true, memory_order_relaxed);
+		if (start_close(drop))
+			return;
+		atomic_store_explicit(&drop->busy, false, memory_order_relaxed);
+	}
+	close(fd); // without a thread nothing else is left
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Users who mean harm to the agent by its job socket.
+#include "control/jobhost/jobhost_bed.h"
+
+#include <linux/fuse.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/mount.h>
+
+static void an_empty_packet_leaves_no_descriptor_behind(void **state) {
+	struct bed *bed = *state;
+	int page = memory(JOB_PAGE_BYTES, SEALS);
+
+	for (int n = 0; n < 8; n++) {
+		int fd = raw_connect(bed);
+
+		raw_send(fd, "", 0, page);
+		settle(bed);
+		close(fd);
+	}
+	close(page);
+	settle(bed); // teardown counts descriptors
+}
+
+// A file whose server takes its time: it answers what it is asked of the open file only after
+// `refused`, or a limit.
+struct slow_file {
+	int device;
+	atomic_bool refused; // set by the test with release, read by the server with acquire
+	bool waited;	     // in vain
+};
+
+static void fuse_reply(int device, uint64_t unique, const void *body, size_t size) {
+	char answer[sizeof(struct fuse_out_header) + 256] = "";
+	struct fuse_out_header head = {(uint32_t)(sizeof(head) + size), 0, unique};
+
+	memcpy(answer, &head, sizeof(head));
+	if (size > 0)
+		memcpy(answer + sizeof(head), body, size);
+	(void)!write(device, answer, sizeof(head) + size);
+}
+
+static void fuse_hold(struct slow_file *file) {
+	for (int n = 0; n < TURNS_MAX; n++) {
+		if (atomic_load_explicit(&file->refused, memory_order_acquire))
+			return;
+		(void)poll(NULL, 0, 1);
+	}
+	file->waited = true;
+}
+
+// The root is a file. It ends when the file system is unmounted.
+static void *fuse_serve(void *context) {
+	struct slow_file *file = context;
+	static const struct fuse_init_out init = {
+		.major = FUSE_KERNEL_VERSION, .minor = 19, .max_write = 4096};
+	static const struct fuse_attr_out attributes = {.attr = {.ino = 1, .mode = S_IFREG | 0644}};
+	static const struct fuse_open_out open_file = {.fh = 1};
+	_Alignas(uint64_t) char request[65536];
+	bool is_open = false;
+
+	while (read(file->device, request, sizeof(request)) > 0) {
+		struct fuse_in_header head;
+
+		memcpy(&head, request, sizeof(head));
+		if (is_open && (head.opcode == FUSE_GETATTR || head.opcode == FUSE_FLUSH))
+			fuse_hold(file);
+		is_open = is_open || head.opcode == FUSE_OPEN;
+		if (head.opcode == FUSE_INIT)
+			fuse_reply(file->device, head.unique, &init, sizeof(init));
+		else if (head.opcode == FUSE_GETATTR)
+			fuse_reply(file->device, head.unique, &attributes, sizeof(attributes));
+		else if (head.opcode == FUSE_OPEN)
+			fuse_reply(file->device, head.unique, &open_file, sizeof(open_file));
+		else
+			fuse_reply(file->device, head.unique, NULL, 0);
+	}
+	return NULL;
+}
+
+// false: not here.
+static bool fuse_mount(struct slow_file *file, const char *path) {
+	char options[64];
+	int place = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+
+	assert_true(place >= 0);
+	close(place);
+	file->device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	if (file->device < 0)
+		return false;
+	snprintf(
+		options, sizeof(options), "fd=%d,rootmode=100644,user_id=0,group_id=0", file->device
+	);
+	if (mount("slow", path, "fuse", MS_NOSUID | MS_NODEV, options) == 0)
+		return true;
+	close(file->device);
+	return false;
+}
+
+static void a_file_whose_server_is_silent_does_not_stop_the_agent(void **state) {
+	struct bed *bed = *state;
+	const struct job_hello hello = good_hello();
+	struct slow_file file = {.device = -1};
+	char path[64], reason[JOB_REASON_BYTES];
+	pthread_t server;
+	int fd, slow;
+
+	snprintf(path, sizeof(path), "%s/slow", bed->directory);
+	if (!fuse_mount(&file, path)) {
+		unlink(path);
+		skip();
+	}
+	assert_int_equal(pthread_create(&server, NULL, fuse_serve, &file), 0);
+	slow = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(slow >= 0);
+	fd = raw_connect(bed);
+	raw_send(fd, &hello, sizeof(hello), slow);
+	assert_int_equal(raw_answer(bed, fd, reason), JOB_REFUSED);
+	atomic_store_explicit(&file.refused, true, memory_order_release);
+	close(slow);
+	close(fd);
+	assert_int_equal(umount2(path, MNT_DETACH), 0);
+	assert_int_equal(pthread_join(server, NULL), 0);
+	close(file.device);
+	unlink(path);
+	assert_false(file.waited);
+}
+
+static void who_only_connects_leaves_room_for_other_users(void **state) {
+	struct bed *bed = *state;
+	int fds[100];
+	uint32_t held = 0;
+
+	for (size_t n = 0; n < COUNT_OF(fds); n++) {
+		fds[n] = raw_connect(bed);
+		settle(bed);
+	}
+	for (size_t n = 0; n < COUNT_OF(fds); n++) {
+		char byte;
+
+		held += recv(fds[n], &byte, 1, 0) < 0;
+		close(fds[n]);
+	}
+	assert_true(held >= bed->config.per_user_max);
+	assert_true(held < bed->config.processes_max);
+	settle(bed);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			an_empty_packet_leaves_no_descriptor_behind, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			a_file_whose_server_is_silent_does_not_stop_the_agent, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			who_only_connects_leaves_room_for_other_users, setup, teardown
+		),
+	};
+
+	return cmocka_run_group_tests_name("jobhost_hostile", tests, NULL, NULL);
+}
