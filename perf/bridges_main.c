@@ -59,8 +59,12 @@ static uint64_t now_ns(void) {
 	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-static void
-call(const struct nccl_profiler *plugin, void *context, uint64_t type, void *parent, void **handle
+static void handle_start(
+	const struct nccl_profiler *plugin,
+	void *context,
+	uint64_t type,
+	void *parent,
+	void **handle
 ) {
 	struct nccl_descriptor descriptor = {.type = type, .parent = parent, .rank = 0};
 
@@ -68,13 +72,14 @@ call(const struct nccl_profiler *plugin, void *context, uint64_t type, void *par
 	(void)plugin->start(context, handle, &descriptor);
 }
 
-static void stop(const struct nccl_profiler *plugin, void *handle) {
+static void handle_stop(const struct nccl_profiler *plugin, void *handle) {
 	if (handle != NULL)
 		(void)plugin->stop(handle);
 }
 
-static void
-kernels(const struct nccl_profiler *plugin, void *context, void *operation, uint32_t channels) {
+static void kernel_events_play(
+	const struct nccl_profiler *plugin, void *context, void *operation, uint32_t channels
+) {
 	struct nccl_descriptor descriptor = {.type = NCCL_KERNEL_CH, .parent = operation};
 	const union nccl_state_arguments arguments = {.gpu_ns = 1};
 	void *handles[64];
@@ -91,16 +96,17 @@ kernels(const struct nccl_profiler *plugin, void *context, void *operation, uint
 		}
 }
 
-static void operation(const struct nccl_profiler *plugin, void *context, const struct row *row) {
+static void
+operation_play(const struct nccl_profiler *plugin, void *context, const struct row *row) {
 	struct nccl_descriptor descriptor = {.type = NCCL_COLL, .rank = 0};
 	void *group_api = NULL, *coll_api = NULL, *group = NULL, *handle = NULL;
 
 	if (row->calls) {
-		call(plugin, context, NCCL_GROUP_API, NULL, &group_api);
-		call(plugin, context, NCCL_COLL_API, group_api, &coll_api);
-		stop(plugin, coll_api);
+		handle_start(plugin, context, NCCL_GROUP_API, NULL, &group_api);
+		handle_start(plugin, context, NCCL_COLL_API, group_api, &coll_api);
+		handle_stop(plugin, coll_api);
 	}
-	call(plugin, context, NCCL_GROUP, NULL, &group);
+	handle_start(plugin, context, NCCL_GROUP, NULL, &group);
 	descriptor.parent = coll_api;
 	descriptor.coll_4.func = "AllReduce";
 	descriptor.coll_4.datatype = "ncclFloat32";
@@ -110,22 +116,22 @@ static void operation(const struct nccl_profiler *plugin, void *context, const s
 	descriptor.coll_4.channels = (uint8_t)(row->channels != 0 ? row->channels : 2);
 	(void)plugin->start(context, &handle, &descriptor);
 	if (row->channels != 0)
-		kernels(plugin, context, handle, row->channels);
-	stop(plugin, handle);
-	stop(plugin, group);
-	stop(plugin, group_api);
+		kernel_events_play(plugin, context, handle, row->channels);
+	handle_stop(plugin, handle);
+	handle_stop(plugin, group);
+	handle_stop(plugin, group_api);
 }
 
 // The quickest round: what others do on the machine only adds.
 static double
-nanoseconds(const struct nccl_profiler *plugin, void *context, const struct row *row) {
+operation_quickest_ns(const struct nccl_profiler *plugin, void *context, const struct row *row) {
 	uint64_t best = UINT64_MAX;
 
 	for (uint32_t round = 0; round < ROUNDS; round++) {
 		uint64_t began = now_ns(), took;
 
 		for (uint32_t n = 0; n < OPERATIONS; n++)
-			operation(plugin, context, row);
+			operation_play(plugin, context, row);
 		took = now_ns() - began;
 		if (took < best)
 			best = took;
@@ -133,34 +139,34 @@ nanoseconds(const struct nccl_profiler *plugin, void *context, const struct row 
 	return (double)best / OPERATIONS;
 }
 
-static const struct nccl_profiler *load(const char *path, void **ret_library) {
+static const struct nccl_profiler *plugin_load(const char *path, void **ret_library) {
 	*ret_library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	return *ret_library != NULL ? dlsym(*ret_library, "ncclProfiler_v6") : NULL;
 }
 
-static void *begin(const struct nccl_profiler *plugin, int *mask) {
+static void *plugin_begin(const struct nccl_profiler *plugin, int *mask) {
 	void *context = NULL;
 
 	(void)plugin->init_5(&context, 0x1234, mask, "bench", 1, 2, 0, NULL);
 	return context;
 }
 
-static int measure(const char *path, const struct row *row, bool json, bool last) {
+static int row_measure(const char *path, const struct row *row, bool json, bool last) {
 	const struct nccl_profiler *plugin;
 	void *library, *context;
 	double bare, with;
 	int mask;
 
 	(void)setenv("TOCSIN_NCCL_LEVEL", row->level, 1); // NOLINT(concurrency-mt-unsafe)
-	plugin = load(path, &library);
+	plugin = plugin_load(path, &library);
 	if (plugin == NULL) {
 		// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
 		fprintf(stderr, "tocsin-bridges-bench: %s\n", dlerror());
 		return -1;
 	}
-	context = begin(plugin, &mask);
-	bare = nanoseconds(&nothing, NULL, row);
-	with = nanoseconds(plugin, context, row);
+	context = plugin_begin(plugin, &mask);
+	bare = operation_quickest_ns(&nothing, NULL, row);
+	with = operation_quickest_ns(plugin, context, row);
 	(void)plugin->finalize(context);
 	dlclose(library);
 	if (json)
@@ -178,12 +184,12 @@ static double load_microseconds(const char *path) {
 
 	for (uint32_t n = 0; n < LOADS; n++) {
 		void *library, *context;
-		const struct nccl_profiler *plugin = load(path, &library);
+		const struct nccl_profiler *plugin = plugin_load(path, &library);
 		int mask;
 
 		if (plugin == NULL)
 			return 0;
-		context = begin(plugin, &mask);
+		context = plugin_begin(plugin, &mask);
 		if (context != NULL)
 			(void)plugin->finalize(context);
 		dlclose(library);
@@ -223,7 +229,7 @@ int main(int argc, char **argv) {
 		printf("%-40s %-16s %8s %8s %8s\n", "ns an operation", "level", "bare", "plugin",
 		       "more");
 	for (uint32_t n = 0; n < count; n++)
-		if (measure(path, &rows[n], json, n + 1 == count) != 0)
+		if (row_measure(path, &rows[n], json, n + 1 == count) != 0)
 			return 1;
 	if (json)
 		printf("], \"load_us\": %.1f}\n", load_microseconds(path));

@@ -53,7 +53,7 @@ static uint64_t rounds_find(micro_slice *slice) {
 	return rounds;
 }
 
-static struct result measure(const struct micro_row *row) {
+static struct result row_measure(const struct micro_row *row) {
 	bool share = strcmp(row->unit, "%") == 0;
 	double per_unit = share ? MICRO_SHARE_NS / 100.0 : strcmp(row->unit, "ms") == 0 ? 1e6 : 1;
 	uint64_t rounds = share ? 1 : rounds_find(row->slice);
@@ -136,7 +136,7 @@ int micro_run(
 	if (!json)
 		print_head();
 	for (size_t n = 0; n < count; n++) {
-		struct result result = measure(&rows[n]);
+		struct result result = row_measure(&rows[n]);
 
 		if (!json)
 			print_row(&result);

@@ -107,7 +107,7 @@ static void ops_fill(uint64_t deadline_ns) {
 	}
 }
 
-static void prepare(void) {
+static void bench_prepare(void) {
 	char reason[DEVICE_REASON_MAX + 1];
 	struct worker_record record = {.kind = LANE_REQUEST_ADD};
 
@@ -140,7 +140,7 @@ static void prepare(void) {
 	     ) == 0);
 }
 
-static void step(void) {
+static void lane_turn(void) {
 	// The time is the worker's, read once a turn and measured there.
 	struct idle_found found = {.now_ns = 1, .due_ns = IDLE_NEVER, .events = true};
 
@@ -190,7 +190,7 @@ static void lane_round(uint32_t batch) {
 		list[n] = &bench.ops[n];
 	lane_submit(bench.lane, list, batch);
 	while (bench.ended < wanted)
-		step();
+		lane_turn();
 }
 
 static uint64_t time_of(void (*round)(uint32_t batch), uint32_t batch, uint64_t rounds) {
@@ -201,15 +201,15 @@ static uint64_t time_of(void (*round)(uint32_t batch), uint32_t batch, uint64_t 
 	return clock_monotonic_ns() - start_ns;
 }
 
-static int compare(const void *left, const void *right) {
+static int int64_compare(const void *left, const void *right) {
 	const int64_t *a = left, *b = right;
 
 	return (*a > *b) - (*a < *b);
 }
 
 // What the first takes, less what the second does if there is one; never 0, for it is divided by.
-static uint64_t
-measure(void (*one)(uint32_t batch), void (*other)(uint32_t batch), uint32_t batch, uint64_t rounds
+static uint64_t batches_measure(
+	void (*one)(uint32_t batch), void (*other)(uint32_t batch), uint32_t batch, uint64_t rounds
 ) {
 	static int64_t bouts[BOUTS_MAX];
 	uint64_t count = rounds / BOUT;
@@ -225,43 +225,43 @@ measure(void (*one)(uint32_t batch), void (*other)(uint32_t batch), uint32_t bat
 		if (other != NULL)
 			bouts[n] -= (int64_t)time_of(other, batch, BOUT / batch);
 	}
-	qsort(bouts, count, sizeof(bouts[0]), compare);
+	qsort(bouts, count, sizeof(bouts[0]), int64_compare);
 	middle = bouts[count / 2];
 	median_ns = (double)middle * (double)rounds / (double)BOUT;
 	return median_ns > 1 ? (uint64_t)median_ns : 1;
 }
 
 uint64_t micro_lane_one(uint64_t rounds) {
-	prepare();
+	bench_prepare();
 	ops_fill(IDLE_NEVER);
-	return measure(lane_round, raw_round, 1, rounds);
+	return batches_measure(lane_round, raw_round, 1, rounds);
 }
 
 uint64_t micro_lane_one_deadline(uint64_t rounds) {
-	prepare();
+	bench_prepare();
 	ops_fill(IDLE_NEVER - 1);
-	return measure(lane_round, raw_round, 1, rounds);
+	return batches_measure(lane_round, raw_round, 1, rounds);
 }
 
 uint64_t micro_lane_batch(uint64_t rounds) {
-	prepare();
+	bench_prepare();
 	ops_fill(IDLE_NEVER);
-	return measure(lane_round, raw_round, BATCH, rounds);
+	return batches_measure(lane_round, raw_round, BATCH, rounds);
 }
 
 uint64_t micro_lane_raw_one(uint64_t rounds) {
-	prepare();
-	return measure(raw_round, NULL, 1, rounds);
+	bench_prepare();
+	return batches_measure(raw_round, NULL, 1, rounds);
 }
 
 uint64_t micro_lane_raw_batch(uint64_t rounds) {
-	prepare();
-	return measure(raw_round, NULL, BATCH, rounds);
+	bench_prepare();
+	return batches_measure(raw_round, NULL, BATCH, rounds);
 }
 
 static void step_round(uint32_t batch) {
 	(void)batch;
-	step();
+	lane_turn();
 }
 
 static void poll_round(uint32_t batch) {
@@ -281,7 +281,7 @@ static void begin_waiting(void) {
 	ops_fill(IDLE_NEVER);
 	fake_qp_hold(qp);
 	lane_submit(bench.lane, &op, 1);
-	step();
+	lane_turn();
 }
 
 static void end_waiting(void) {
@@ -292,15 +292,15 @@ static void end_waiting(void) {
 
 	fake_qp_let_go(qp, UINT32_MAX);
 	while (bench.ended < wanted)
-		step();
+		lane_turn();
 }
 
 uint64_t micro_lane_idle(uint64_t rounds) {
 	uint64_t ns;
 
-	prepare();
+	bench_prepare();
 	begin_waiting();
-	ns = measure(step_round, poll_round, 1, rounds);
+	ns = batches_measure(step_round, poll_round, 1, rounds);
 	end_waiting();
 	return ns;
 }
@@ -308,9 +308,9 @@ uint64_t micro_lane_idle(uint64_t rounds) {
 uint64_t micro_lane_poll_cq(uint64_t rounds) {
 	uint64_t ns;
 
-	prepare();
+	bench_prepare();
 	begin_waiting();
-	ns = measure(poll_round, NULL, 1, rounds);
+	ns = batches_measure(poll_round, NULL, 1, rounds);
 	end_waiting();
 	return ns;
 }
@@ -353,7 +353,7 @@ static uint64_t measure_whole(struct worker *worker, uint64_t rounds) {
 
 	stepped = worker;
 	begin_waiting();
-	ns = measure(whole_round, poll_round, 1, rounds);
+	ns = batches_measure(whole_round, poll_round, 1, rounds);
 	end_waiting();
 	return ns;
 }
@@ -362,7 +362,7 @@ uint64_t micro_step_shipped(uint64_t rounds) {
 	static struct worker *worker;
 	static struct clock clock;
 
-	prepare();
+	bench_prepare();
 	if (worker == NULL) {
 		clock_init_kept(&clock);
 		worker = worker_of(&clock);
@@ -374,7 +374,7 @@ uint64_t micro_step_monotonic(uint64_t rounds) {
 	static struct worker *worker;
 	static struct clock clock;
 
-	prepare();
+	bench_prepare();
 	if (worker == NULL) {
 		clock_init_monotonic(&clock);
 		worker = worker_of(&clock);

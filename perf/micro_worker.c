@@ -14,7 +14,7 @@
 
 #define DEADLINE_NS (UINT64_C(1000000000) / 80)
 
-static struct clock *tsc(void) {
+static struct clock *tsc_clock(void) {
 	static struct clock clock;
 	static bool calibrated;
 
@@ -28,7 +28,7 @@ static struct worker_config config_of(enum idle_policy policy) {
 	return (struct worker_config){
 		.name = idle_policy_name(policy),
 		.cpu = WORKER_CPU_ANY,
-		.clock = tsc(),
+		.clock = tsc_clock(),
 		.idle = {.policy = policy, .window_ns = 100000},
 	};
 }

@@ -28,7 +28,7 @@ struct plans {
 };
 
 // xorshift64: the same order in each run.
-static uint64_t draw(struct plans *plans, uint64_t below) {
+static uint64_t random_draw(struct plans *plans, uint64_t below) {
 	plans->seed ^= plans->seed << 13;
 	plans->seed ^= plans->seed >> 7;
 	plans->seed ^= plans->seed << 17;
@@ -51,7 +51,7 @@ static bool play_lane(void *ctx, struct idle_found *found) {
 	return false;
 }
 
-static int begin(struct plans *plans) {
+static int plans_begin(struct plans *plans) {
 	struct worker_config config = {
 		.name = "plans",
 		.cpu = WORKER_CPU_ANY,
@@ -76,7 +76,7 @@ static int begin(struct plans *plans) {
 	return err == 0 ? worker_start(plans->worker, &facts) : err;
 }
 
-static void end(struct plans *plans) {
+static void plans_end(struct plans *plans) {
 	struct worker_counters counters = {0};
 
 	if (plans->worker != NULL)
@@ -88,15 +88,15 @@ static void end(struct plans *plans) {
 }
 
 // For a place that has no watch: what comes back says when it was looked at.
-static uint32_t plan(struct plans *plans, uint64_t left, uint64_t *dues_ns) {
+static uint32_t batch_plan(struct plans *plans, uint64_t left, uint64_t *dues_ns) {
 	struct watch_due dues[BATCH_MAX] = {{0}};
-	uint32_t count = 1 + (uint32_t)draw(plans, BATCH_MAX);
+	uint32_t count = 1 + (uint32_t)random_draw(plans, BATCH_MAX);
 	uint64_t at_ns = clock_now_ns(plans->clock);
 
 	if (count > left)
 		count = (uint32_t)left;
 	for (uint32_t n = 0; n < count; n++) {
-		at_ns += draw(plans, AHEAD_NS_MAX / BATCH_MAX);
+		at_ns += random_draw(plans, AHEAD_NS_MAX / BATCH_MAX);
 		dues[n].at_ns = dues_ns[n] = at_ns;
 		dues[n].tag = n;
 	}
@@ -105,7 +105,8 @@ static uint32_t plan(struct plans *plans, uint64_t left, uint64_t *dues_ns) {
 	return count;
 }
 
-static void take(struct plans *plans, const struct watch_outcome *outcome, uint64_t due_ns) {
+static void
+outcome_take(struct plans *plans, const struct watch_outcome *outcome, uint64_t due_ns) {
 	struct plans_result *result = &plans->result;
 	uint64_t late_ns = outcome->at_ns > due_ns ? outcome->at_ns - due_ns : 0;
 
@@ -126,7 +127,7 @@ static void wait_for(struct plans *plans, const uint64_t *dues_ns, uint32_t coun
 
 	for (uint32_t taken = 0; taken < count;) {
 		if (prober_outcomes(plans->prober, &outcome, 1) == 1) {
-			take(plans, &outcome, dues_ns[outcome.tag]);
+			outcome_take(plans, &outcome, dues_ns[outcome.tag]);
 			taken++;
 		} else if (clock_monotonic_ns() > patience_ns) {
 			plans->result.lost += count - taken;
@@ -145,17 +146,17 @@ int plans_run(
 	struct plans_result *ret_result
 ) {
 	struct plans plans = {.clock = clock, .late_ns = late_ns, .seed = 88172645463325252};
-	int err = begin(&plans);
+	int err = plans_begin(&plans);
 
 	while (err == 0 && plans.result.planned < count) {
 		uint64_t dues_ns[BATCH_MAX];
-		uint32_t planned = plan(&plans, count - plans.result.planned, dues_ns);
+		uint32_t planned = batch_plan(&plans, count - plans.result.planned, dues_ns);
 
 		plans.result.planned += planned;
 		wait_for(&plans, dues_ns, planned);
-		spin_until(clock_monotonic_ns() + draw(&plans, PAUSE_NS_MAX));
+		spin_until(clock_monotonic_ns() + random_draw(&plans, PAUSE_NS_MAX));
 	}
-	end(&plans);
+	plans_end(&plans);
 	if (err == 0)
 		*ret_result = plans.result;
 	return err;

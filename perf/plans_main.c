@@ -47,7 +47,7 @@ static int print_json(const struct plans_result *result, const struct histogram 
 }
 
 // 1 if a plan was lost.
-static int measure(uint64_t count, bool json) {
+static int plans_measure(uint64_t count, bool json) {
 	struct plans_result result = {0};
 	struct histogram *late_ns;
 	struct clock clock;
@@ -79,5 +79,5 @@ int main(int argc, char **argv) {
 		fprintf(stderr, "usage: tocsin-plans-bench [--json] [COUNT]\n");
 		return 2;
 	}
-	return measure(count, json);
+	return plans_measure(count, json);
 }

@@ -54,7 +54,7 @@ struct policy_device {
 	struct policy_sample samples[POLICY_OPS_MAX];
 };
 
-static void post(struct policy_device *device, uint64_t asked_ns, uint64_t takes_ns) {
+static void operation_post(struct policy_device *device, uint64_t asked_ns, uint64_t takes_ns) {
 	uint64_t now_ns = clock_now_ns(device->clock);
 	struct under_way op = {
 		.late_ns = now_ns > asked_ns ? now_ns - asked_ns : 0,
@@ -82,13 +82,13 @@ static bool post_probes(struct policy_device *device, struct idle_found *found) 
 			found->due_ns = due_ns < found->due_ns ? due_ns : found->due_ns;
 			break;
 		}
-		post(device, due_ns, op->takes_ns);
+		operation_post(device, due_ns, op->takes_ns);
 		posted = true;
 	}
 	return posted;
 }
 
-static bool complete(struct policy_device *device, struct idle_found *found) {
+static bool operations_complete(struct policy_device *device, struct idle_found *found) {
 	uint32_t before = device->done;
 
 	while (device->under_way_count > 0) {
@@ -133,7 +133,7 @@ static bool poll_device(void *ctx, struct idle_found *found) {
 
 	if (device->timer_set)
 		take_timer_back(device);
-	progress = complete(device, found);
+	progress = operations_complete(device, found);
 	progress |= post_probes(device, found);
 	found->begun += device->begun;
 	device->begun = 0;
@@ -141,7 +141,7 @@ static bool poll_device(void *ctx, struct idle_found *found) {
 	return progress;
 }
 
-static void arm(void *ctx) {
+static void timer_arm(void *ctx) {
 	struct policy_device *device = ctx;
 	uint64_t now_ns, due_ns;
 
@@ -156,7 +156,7 @@ static void arm(void *ctx) {
 	}
 }
 
-static void woken(void *ctx) {
+static void timer_woken(void *ctx) {
 	struct policy_device *device = ctx;
 	uint64_t count;
 
@@ -165,7 +165,7 @@ static void woken(void *ctx) {
 	device->armed = device->told_of = device->timer_set = false;
 }
 
-static void notify(void *ctx) {
+static void control_notify(void *ctx) {
 	struct policy_device *device = ctx;
 
 	if (!device->control_waits || device->done < device->expected)
@@ -179,7 +179,7 @@ void policy_device_request(void *ctx, struct worker *worker, const struct worker
 
 	(void)worker;
 	if (record->kind == REQUEST_OP) {
-		post(device, record->words[0], record->words[1]);
+		operation_post(device, record->words[0], record->words[1]);
 		return;
 	}
 	device->done = 0;
@@ -223,13 +223,13 @@ struct worker_poll policy_device_poll(struct policy_device *device) {
 		.poll = poll_device,
 		.ctx = device,
 		.fd = device->timer_fd,
-		.arm = arm,
-		.woken = woken,
-		.notify = notify,
+		.arm = timer_arm,
+		.woken = timer_woken,
+		.notify = control_notify,
 	};
 }
 
-static void bring(struct worker *worker, const struct worker_record *record) {
+static void record_post(struct worker *worker, const struct worker_record *record) {
 	const struct timespec retry = {.tv_nsec = BUSY_RETRY_NS};
 
 	while (worker_post(worker, record) != 0)
@@ -244,7 +244,7 @@ static void wait_told(struct policy_device *device) {
 void policy_device_begin(struct policy_device *device, struct worker *worker) {
 	const struct worker_record record = {.kind = REQUEST_BEGIN};
 
-	bring(worker, &record);
+	record_post(worker, &record);
 	wait_told(device);
 }
 
@@ -270,14 +270,14 @@ const struct policy_sample *policy_device_play(
 			 clock_now_ns(device->clock)},
 	};
 
-	bring(worker, &record);
+	record_post(worker, &record);
 	for (uint32_t n = 0; n < trace->count && !probes; n++) {
 		sleep_until(start_ns + trace->ops[n].at_ns);
 		record = (struct worker_record){
 			.kind = REQUEST_OP,
 			.words = {clock_now_ns(device->clock), trace->ops[n].takes_ns},
 		};
-		bring(worker, &record);
+		record_post(worker, &record);
 	}
 	wait_told(device);
 	return device->samples;

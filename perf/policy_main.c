@@ -50,7 +50,7 @@ static bool is_wanted(const struct policy_cell *cell, const char *text) {
 }
 
 // Returns its exit status.
-static int run(struct policy_bench *bench, bool json, const char *text) {
+static int cells_run(struct policy_bench *bench, bool json, const char *text) {
 	json_t *rows = json_array();
 	struct policy_result result;
 	json_t *object;
@@ -96,7 +96,7 @@ int main(int argc, char **argv) {
 		fprintf(stderr, "%s: no worker: %s\n", argv[0], strerrorname_np(-err));
 		return 1;
 	}
-	status = run(bench, json, text);
+	status = cells_run(bench, json, text);
 	policy_bench_destroy(bench);
 	rcu_thread_unregister();
 	return status;

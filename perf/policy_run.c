@@ -117,7 +117,7 @@ static int compare_doubles(const void *left, const void *right) {
 }
 
 // Sorts. The least value that is not exceeded by `share` of them.
-static double quantile(double *values, uint32_t count, double share) {
+static double values_quantile(double *values, uint32_t count, double share) {
 	uint32_t place = (uint32_t)(share * count);
 
 	qsort(values, count, sizeof(values[0]), compare_doubles);
@@ -134,16 +134,18 @@ static void judge_samples(
 
 	for (uint32_t n = 0; n < count; n++)
 		column[n] = (double)samples[n].took_ns / 1e3;
-	values[POLICY_TOOK_P50] = quantile(column, count, 0.5);
+	values[POLICY_TOOK_P50] = values_quantile(column, count, 0.5);
 	for (uint32_t n = 0; n < count; n++)
 		column[n] = (double)samples[n].late_ns / 1e3;
-	values[POLICY_LATE_P50] = quantile(column, count, 0.5);
+	values[POLICY_LATE_P50] = values_quantile(column, count, 0.5);
 	for (uint32_t n = 0; n < count; n++)
 		column[n] = (double)samples[n].added_ns / 1e3;
-	values[POLICY_ADDED_P50] = quantile(column, count, 0.5);
-	values[POLICY_ADDED_P90] = quantile(column, count, 0.9);
-	values[POLICY_ADDED_P99] = count >= P99_SAMPLES ? quantile(column, count, 0.99) : NAN;
-	values[POLICY_ADDED_P999] = count >= P999_SAMPLES ? quantile(column, count, 0.999) : NAN;
+	values[POLICY_ADDED_P50] = values_quantile(column, count, 0.5);
+	values[POLICY_ADDED_P90] = values_quantile(column, count, 0.9);
+	values[POLICY_ADDED_P99] =
+		count >= P99_SAMPLES ? values_quantile(column, count, 0.99) : NAN;
+	values[POLICY_ADDED_P999] =
+		count >= P999_SAMPLES ? values_quantile(column, count, 0.999) : NAN;
 }
 
 struct reading {

@@ -42,7 +42,7 @@ uint64_t policy_law_iqr_ns(const struct policy_cell *cell) {
 }
 
 // Below 1; splitmix64.
-static double draw(uint64_t *state) {
+static double fraction_draw(uint64_t *state) {
 	uint64_t value = *state += UINT64_C(0x9e3779b97f4a7c15);
 
 	value = (value ^ value >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -51,17 +51,17 @@ static double draw(uint64_t *state) {
 }
 
 static double draw_exponential(uint64_t *state) {
-	return -log(1 - draw(state));
+	return -log(1 - fraction_draw(state));
 }
 
 static double draw_law(enum policy_law law, uint64_t *state) {
 	switch (law) {
 	case POLICY_NARROW:
-		return 1 + NARROW * (2 * draw(state) - 1);
+		return 1 + NARROW * (2 * fraction_draw(state) - 1);
 	case POLICY_EXPONENTIAL:
 		return draw_exponential(state);
 	case POLICY_BIMODAL:
-		return draw(state) < FAST_SHARE ? FAST : SLOW;
+		return fraction_draw(state) < FAST_SHARE ? FAST : SLOW;
 	case POLICY_CONSTANT:
 	default:
 		return 1;

@@ -91,7 +91,7 @@ static int measure_slices(
 	return err;
 }
 
-static json_t *measure(const struct soft_row *row) {
+static json_t *row_measure(const struct soft_row *row) {
 	struct soft_slices slices = {0};
 	struct soft_pair pair, beside;
 	struct soft_why why = {0};
@@ -111,7 +111,7 @@ static json_t *measure(const struct soft_row *row) {
 }
 
 // Takes the row.
-static bool put(const struct options *options, json_t *rows, json_t *row) {
+static bool row_put(const struct options *options, json_t *rows, json_t *row) {
 	bool ok = soft_table_ok(row);
 
 	if (!options->json)
@@ -127,7 +127,7 @@ static bool run_rows(const struct options *options, json_t *rows) {
 		const struct soft_row *row = &options->rows->rows[n];
 
 		if (options->text == NULL || strstr(row->head.what, options->text) != NULL)
-			ok &= put(options, rows, measure(row));
+			ok &= row_put(options, rows, row_measure(row));
 	}
 	return ok;
 }
@@ -160,18 +160,18 @@ static bool run_stages(const struct options *options, json_t *rows) {
 	size_t n;
 
 	if (found == NULL)
-		return put(
+		return row_put(
 			options, rows,
 			soft_table_missing(&lost, STAGES_PROGRAM " is not there, or failed")
 		);
 	json_array_foreach(found, n, row) {
-		ok &= put(options, rows, json_incref(row));
+		ok &= row_put(options, rows, json_incref(row));
 	}
 	json_decref(found);
 	return ok;
 }
 
-static int run(const struct options *options) {
+static int bench_run(const struct options *options) {
 	json_t *rows = json_array(), *object;
 	bool ok;
 
@@ -226,5 +226,5 @@ int main(int argc, char **argv) {
 	options.text = argv[optind];
 	signal(SIGPIPE, SIG_IGN); // a side that has ended is an answer
 	soft_rows_prepare();
-	return run(&options);
+	return bench_run(&options);
 }

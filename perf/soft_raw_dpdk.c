@@ -64,7 +64,7 @@ static union ibv_gid gid_of(uint32_t number) {
 	){.raw = {[10] = 0xff, [11] = 0xff, 198, 51, 100, (uint8_t)(1 + number)}};
 }
 
-static void compose(struct raw *raw, const struct soft_side *side, const uint8_t *peer_mac) {
+static void frame_compose(struct raw *raw, const struct soft_side *side, const uint8_t *peer_mac) {
 	const struct frame_route route = {
 		.from = gid_of(side->number),
 		.to = gid_of(1 - side->number),
@@ -98,7 +98,7 @@ static int raw_open(struct soft_side *side) {
 		dpdk_port_tend(&raw->port, now_ns);
 	}
 	err = soft_exchange(side, raw->port.mac, mac, sizeof(mac));
-	compose(raw, side, mac);
+	frame_compose(raw, side, mac);
 	soft_pin(side->number);
 	return err;
 }

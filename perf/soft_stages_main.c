@@ -155,7 +155,7 @@ static int timed_poll(struct end *end) {
 	return err;
 }
 
-static int play(struct bench *bench, const struct load *load, struct slice *ret_slice) {
+static int slice_play(struct bench *bench, const struct load *load, struct slice *ret_slice) {
 	uint64_t sent = packets_sent(), posted = 0;
 	uint64_t end_ns = clock_now_ns(&tsc) + SLICE_NS;
 	struct end *from = &bench->ends[0], *to = &bench->ends[1];
@@ -224,7 +224,7 @@ static int play_plain(struct bench *bench, const struct load *load, struct slice
 }
 
 // What a border costs by itself.
-static void calibrate(struct bench *bench) {
+static void counters_calibrate(struct bench *bench) {
 	uint64_t ticks = stage_ticks(), begin_ns = clock_monotonic_ns();
 	enum stage before;
 
@@ -250,11 +250,12 @@ static double own_ticks(const struct bench *bench, enum stage stage) {
 }
 
 // What one slice with and one without counters say of each part.
-static void
-split(const struct bench *bench,
-      const struct slice *off,
-      const struct slice *on,
-      double ret_parts[static PARTS]) {
+static void ticks_split(
+	const struct bench *bench,
+	const struct slice *off,
+	const struct slice *on,
+	double ret_parts[static PARTS]
+) {
 	double rest = off->cpu_s * bench->ticks_per_s / off->packets;
 
 	ret_parts[0] = rest;
@@ -273,24 +274,24 @@ struct found {
 	struct soft_slices parts[PARTS];
 };
 
-static int measure(struct bench *bench, const struct load *load, struct found *found) {
+static int load_measure(struct bench *bench, const struct load *load, struct found *found) {
 	struct slice off, on, plain;
 	double parts[PARTS];
-	int err = play(bench, load, &off);
+	int err = slice_play(bench, load, &off);
 
 	for (uint32_t slice = 0; slice < SOFT_SLICES && err == 0; slice++) {
-		err = play(bench, load, &off);
+		err = slice_play(bench, load, &off);
 		if (err == 0)
 			err = play_plain(bench, load, &plain);
 		stages_begin();
 		if (err == 0)
-			err = play(bench, load, &on);
+			err = slice_play(bench, load, &on);
 		stages_end();
 		if (err != 0)
 			break;
 		found->rate.values[slice] = off.packets / off.cpu_s * 1e-6;
 		found->rate.yardsticks[slice] = plain.packets / plain.cpu_s * 1e-6;
-		split(bench, &off, &on, parts);
+		ticks_split(bench, &off, &on, parts);
 		for (uint32_t n = 0; n < PARTS; n++)
 			found->parts[n].values[slice] = parts[n];
 	}
@@ -354,7 +355,7 @@ int main(int argc, char **argv) {
 
 	soft_pin(0); // and with this thread all that are started
 	clock_init_tsc(&tsc);
-	calibrate(&bench);
+	counters_calibrate(&bench);
 	err = open_plain(&bench);
 	for (uint32_t n = 0; n < sizeof(loads) / sizeof(loads[0]); n++) {
 		struct found found = {0};
@@ -364,7 +365,7 @@ int main(int argc, char **argv) {
 		if (err == 0 && bench.ends[0].qp == NULL)
 			err = open_devices(&bench);
 		if (err == 0)
-			err = measure(&bench, &loads[n], &found);
+			err = load_measure(&bench, &loads[n], &found);
 		add_rows(&loads[n], &found, err, &bench.why, text, rows);
 	}
 	err = json_dumpf(rows, stdout, JSON_REAL_PRECISION(6));

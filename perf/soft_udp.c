@@ -89,7 +89,7 @@ static void receive_one(struct udp *udp, int flags) {
 		 ) < 0);
 }
 
-static int ping(struct soft_side *side, uint32_t count, int flags, double *ret_value) {
+static int ping_measure(struct soft_side *side, uint32_t count, int flags, double *ret_value) {
 	double *samples = malloc(count * sizeof(double));
 	struct udp *udp = side->own;
 	uint64_t begin_ns;
@@ -110,7 +110,7 @@ static int ping(struct soft_side *side, uint32_t count, int flags, double *ret_v
 	return 0;
 }
 
-static int blast(struct soft_side *side, uint64_t duration_ns) {
+static int datagrams_send(struct soft_side *side, uint64_t duration_ns) {
 	struct udp *udp = side->own;
 	uint64_t end_ns = clock_now_ns(&udp->clock) + duration_ns;
 	uint64_t sent = 0;
@@ -124,7 +124,7 @@ static int blast(struct soft_side *side, uint64_t duration_ns) {
 }
 
 // Bytes a second that arrive, from the first to the last.
-static double hear(struct udp *udp) {
+static double datagrams_rate(struct udp *udp) {
 	const struct timeval first = {.tv_sec = 2}, silence = {.tv_usec = SILENCE_US};
 	uint64_t begin_ns = 0, end_ns = 0, bytes = 0;
 	int count;
@@ -145,14 +145,14 @@ static double hear(struct udp *udp) {
 	return end_ns > begin_ns ? 1e9 * (double)bytes / (double)(end_ns - begin_ns) : 0;
 }
 
-static int bulk(struct soft_side *side, uint64_t duration_ns, double *ret_value) {
+static int bulk_measure(struct soft_side *side, uint64_t duration_ns, double *ret_value) {
 	double mine = 0, theirs = 0;
 	int err = 0;
 
 	if (side->number == 0)
-		err = blast(side, duration_ns);
+		err = datagrams_send(side, duration_ns);
 	else
-		mine = hear(side->own);
+		mine = datagrams_rate(side->own);
 	if (err == 0)
 		err = soft_exchange(side, &mine, &theirs, sizeof(mine));
 	*ret_value = theirs;
@@ -176,11 +176,11 @@ static int block_cost(const struct soft_side *side, double *ret_value) {
 static int udp_play(struct soft_side *side, const struct soft_order *order, double *ret_value) {
 	switch (order->play) {
 	case SOFT_PING:
-		return ping(side, order->count, MSG_DONTWAIT, ret_value);
+		return ping_measure(side, order->count, MSG_DONTWAIT, ret_value);
 	case SOFT_PING_BLOCK:
-		return ping(side, order->count, 0, ret_value);
+		return ping_measure(side, order->count, 0, ret_value);
 	case SOFT_BULK:
-		return bulk(side, order->duration_ns, ret_value);
+		return bulk_measure(side, order->duration_ns, ret_value);
 	case SOFT_BLOCK_COST:
 		return block_cost(side, ret_value);
 	default:

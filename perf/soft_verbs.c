@@ -84,7 +84,7 @@ static int ping_once(struct verbs *verbs, bool first, const struct soft_order *o
 	return err;
 }
 
-static int ping(struct soft_side *side, const struct soft_order *order, double *ret_value) {
+static int ping_measure(struct soft_side *side, const struct soft_order *order, double *ret_value) {
 	double *samples = malloc(order->count * sizeof(double));
 	struct verbs *verbs = side->own;
 	uint64_t begin_ns;
@@ -139,7 +139,7 @@ static int write_bulk(
 	return err;
 }
 
-static int bulk(struct soft_side *side, const struct soft_order *order, double *ret_value) {
+static int bulk_measure(struct soft_side *side, const struct soft_order *order, double *ret_value) {
 	double mine = cpu_seconds(), theirs = 0;
 	uint64_t writes = 0;
 	int err = 0;
@@ -156,7 +156,7 @@ static int bulk(struct soft_side *side, const struct soft_order *order, double *
 	return err;
 }
 
-static int idle(const struct soft_order *order, double *ret_value) {
+static int idle_measure(const struct soft_order *order, double *ret_value) {
 	struct timespec time = {
 		(time_t)(order->duration_ns / 1000000000), (long)(order->duration_ns % 1000000000)};
 	double before = cpu_seconds();
@@ -202,12 +202,12 @@ static int verbs_play(struct soft_side *side, const struct soft_order *order, do
 	switch (order->play) {
 	case SOFT_PING:
 	case SOFT_PING_MEMORY:
-		return ping(side, order, ret_value);
+		return ping_measure(side, order, ret_value);
 	case SOFT_BULK:
 	case SOFT_RATE:
-		return bulk(side, order, ret_value);
+		return bulk_measure(side, order, ret_value);
 	case SOFT_IDLE:
-		return idle(order, ret_value);
+		return idle_measure(order, ret_value);
 	case SOFT_MEMORY:
 		return queue_pairs(&verbs->end, order, ret_value);
 	default:

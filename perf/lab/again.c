@@ -27,7 +27,7 @@ __attribute__((noreturn)) static void become(char *const *words) {
 	_exit(127);
 }
 
-static int await(pid_t pid, int signal_fd, int *ret_status) {
+static int process_await(pid_t pid, int signal_fd, int *ret_status) {
 	scoped_fd int pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	struct pollfd fds[2] = {
 		{.fd = pid_fd, .events = POLLIN},
@@ -55,6 +55,6 @@ int again_run(char *const *words, int signal_fd, int *ret_status, struct lab_why
 
 	if (pid == 0)
 		become(words);
-	err = pid < 0 ? neg_errno() : await(pid, signal_fd, ret_status);
+	err = pid < 0 ? neg_errno() : process_await(pid, signal_fd, ret_status);
 	return err == 0 ? 0 : lab_fail(why, err, "no process for a run: %s", strerrordesc_np(-err));
 }

@@ -20,7 +20,7 @@
 #define LINGER_NS UINT64_C(1000000000)
 #define LINGER_BYTES ((size_t)64 * CHANNEL_BYTES_MAX)
 
-static struct deadline soon(void) {
+static struct deadline send_deadline(void) {
 	return deadline_after(clock_monotonic_ns(), SEND_NS);
 }
 
@@ -222,13 +222,13 @@ int channel_send(
 	wire_put_bytes(&writer, bytes, size);
 	err = wire_writer_finish(&writer, &used);
 	if (err == 0)
-		err = stream_send_all(channel->fd, frame, used, soon());
+		err = stream_send_all(channel->fd, frame, used, send_deadline());
 	return err == 0 ? 0 : went_away(why, err);
 }
 
 // Bytes that nobody read make closing a reset, which would overtake what was said last: they are
 // read until the other end has closed, too.
-static void linger(struct channel *channel) {
+static void channel_linger(struct channel *channel) {
 	struct deadline deadline = deadline_after(clock_monotonic_ns(), LINGER_NS);
 	size_t left = LINGER_BYTES;
 	ssize_t taken = 1;
@@ -247,7 +247,7 @@ void channel_send_error(struct channel *channel, const struct lab_why *why) {
 	if (channel->fd < 0)
 		return;
 	if (channel_send(channel, CHANNEL_ERROR, why->text, strlen(why->text), &unheard) == 0)
-		linger(channel);
+		channel_linger(channel);
 }
 
 static int check_header(
@@ -281,11 +281,12 @@ static int check_header(
 	return 0;
 }
 
-static int
-receive(struct channel *channel,
+static int message_receive(
+	struct channel *channel,
 	struct deadline deadline,
 	struct channel_message *message,
-	struct lab_why *why) {
+	struct lab_why *why
+) {
 	uint8_t header[HEADER_BYTES];
 	struct wire_reader reader;
 	bool other_version;
@@ -317,7 +318,7 @@ int channel_receive(
 	struct channel_message *ret_message,
 	struct lab_why *why
 ) {
-	int err = receive(channel, deadline, ret_message, why);
+	int err = message_receive(channel, deadline, ret_message, why);
 
 	if (err == -ENODATA || err == -ECONNRESET)
 		return lab_fail(why, -ECONNRESET, "the other end went away");

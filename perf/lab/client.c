@@ -30,7 +30,7 @@ struct client {
 	uint64_t patience_ns;
 };
 
-static int greet(struct client *client, struct lab_why *why) {
+static int hello_exchange(struct client *client, struct lab_why *why) {
 	struct lab_hello hello;
 	int err = session_send_hello(&client->party.channel, &client->run->plan, why);
 
@@ -95,7 +95,8 @@ static bool stop_player(struct client *client) {
 	return !lab_end_is_playing(client->party.end);
 }
 
-static int play(struct client *client, const struct player_stretch *stretch, struct lab_why *why) {
+static int
+stretch_play(struct client *client, const struct player_stretch *stretch, struct lab_why *why) {
 	struct player *player = lab_end_player(client->party.end);
 	int err;
 
@@ -125,7 +126,7 @@ static int warm_up_to(
 		.window_messages = result->window_messages,
 		.raw = result->warm + result->warm_count,
 	};
-	int err = play(client, &stretch, why);
+	int err = stretch_play(client, &stretch, why);
 
 	result->warm_count += (uint32_t)lab_end_player(client->party.end)->kept;
 	return err;
@@ -150,7 +151,7 @@ static int warm_up(struct client *client, struct lab_result *result, struct lab_
 // How many messages take about a window: what is played for it is dropped. At least as many as may
 // be under way: a worker that was kept from its processor finds so many complete at one moment, and
 // a window within that moment would have taken no time.
-static int calibrate(struct client *client, struct lab_result *result, struct lab_why *why) {
+static int window_calibrate(struct client *client, struct lab_result *result, struct lab_why *why) {
 	const struct plan *plan = &client->run->plan;
 	const struct player *player = lab_end_player(client->party.end);
 	struct player_stretch stretch = {
@@ -160,7 +161,7 @@ static int calibrate(struct client *client, struct lab_result *result, struct la
 	};
 	uint64_t least = (uint64_t)plan->depth * plan->pairs;
 	uint64_t count = 1, most = plan->iterations / WINDOWS_LEAST;
-	int err = play(client, &stretch, why);
+	int err = stretch_play(client, &stretch, why);
 
 	if (player->took_ns > 0)
 		count = (uint64_t)((double)player->kept * WINDOW_NS / (double)player->took_ns);
@@ -178,7 +179,7 @@ static uint64_t samples_wanted(const struct plan *plan, const struct lab_result 
 	return (plan->iterations + result->window_messages - 1) / result->window_messages;
 }
 
-static int measure(struct client *client, struct lab_result *result, struct lab_why *why) {
+static int size_measure(struct client *client, struct lab_result *result, struct lab_why *why) {
 	const struct plan *plan = &client->run->plan;
 	const struct player *player = lab_end_player(client->party.end);
 	struct player_stretch stretch = {
@@ -203,7 +204,7 @@ static int measure(struct client *client, struct lab_result *result, struct lab_
 		stretch.lag = result->load.lag;
 	}
 	outlier_watch_begin(client->watch, outlier_bound_ns(result->warm, result->warm_count));
-	err = play(client, &stretch, why);
+	err = stretch_play(client, &stretch, why);
 	result->took_ns = player->took_ns;
 	result->complete = err == 0;
 	return err;
@@ -254,13 +255,13 @@ measure_with_noise(struct client *client, struct lab_result *result, struct lab_
 	int err = 0;
 
 	if (client->run->plan.command == PLAN_BW)
-		err = calibrate(client, result, why);
+		err = window_calibrate(client, result, why);
 	if (err == 0)
 		err = warm_up(client, result, why);
 	if (err != 0)
 		return err;
 	noise_read(tid, worker, &before);
-	err = measure(client, result, why);
+	err = size_measure(client, result, why);
 	noise_read(tid, worker, &after);
 	if (!lab_end_is_playing(client->party.end))
 		result->outlier_count = outlier_watch_take(client->watch, result->outliers);
@@ -270,7 +271,7 @@ measure_with_noise(struct client *client, struct lab_result *result, struct lab_
 }
 
 static int
-prepare(struct client *client, struct lab_result *result, uint64_t size, struct lab_why *why) {
+size_prepare(struct client *client, struct lab_result *result, uint64_t size, struct lab_why *why) {
 	const struct plan *plan = &client->run->plan;
 	bool open = plan->arrivals != PLAN_CLOSED;
 	int err = result_prepare(result, size, open);
@@ -297,7 +298,7 @@ prepare(struct client *client, struct lab_result *result, uint64_t size, struct 
 static int play_step(struct client *client, uint32_t step, struct lab_why *why) {
 	struct lab_result *result = &client->run->results[client->run->count];
 	uint64_t size = client->run->plan.sizes[step];
-	int err = prepare(client, result, size, why), summarized;
+	int err = size_prepare(client, result, size, why), summarized;
 
 	if (err == 0) {
 		player_set_size(lab_end_player(client->party.end), size);
@@ -367,7 +368,7 @@ int session_client(const struct lab_session *session, struct lab_run *run, struc
 		net_add_yardsticks(&yardsticks);
 	err = reach_server(&client, why);
 	if (err == 0)
-		err = greet(&client, why);
+		err = hello_exchange(&client, why);
 	if (err == 0)
 		err = session_connect(session, &client.party, why);
 	memcpy(run->environment, client.party.environment, sizeof(run->environment));

@@ -69,10 +69,11 @@ static int open_soft(
 }
 
 // The name of the best device of the system; "" if none will do.
-static int
-choose(const struct device_settings *settings,
-       const struct topology *topology,
-       char ret_name[static DEVICE_NAME_MAX + 1]) {
+static int device_choose_best(
+	const struct device_settings *settings,
+	const struct topology *topology,
+	char ret_name[static DEVICE_NAME_MAX + 1]
+) {
 	struct device_query query = {.topology = topology, .target = {.kind = DEVICE_TARGET_BEST}};
 	struct device_choice *choice = NULL;
 	struct device_facts *facts = NULL;
@@ -99,7 +100,7 @@ int lab_device_choose(
 	int err = topology_create(&topology);
 
 	if (err == 0)
-		err = choose(settings, topology, ret_name);
+		err = device_choose_best(settings, topology, ret_name);
 	topology_destroy(topology);
 	if (err != 0)
 		return lab_fail(why, err, "no list of devices: %s", strerrordesc_np(-err));

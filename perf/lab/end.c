@@ -39,7 +39,7 @@ struct lab_end {
 	bool playing; // or serves
 };
 
-static uint64_t pages(uint64_t size) {
+static uint64_t pages_round_up(uint64_t size) {
 	return (size + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
 }
 
@@ -52,7 +52,7 @@ static int make_memory(struct lab_end *end, const struct plan *plan, struct lab_
 	char reason[MEMORY_REASON_MAX + 1] = "";
 	int err;
 
-	end->half = pages(plan_size_max(plan));
+	end->half = pages_round_up(plan_size_max(plan));
 	end->area = aligned_alloc(PAGE_BYTES, 2 * end->half);
 	if (end->area == NULL)
 		return lab_fail(why, -ENOMEM, "no memory for messages");
@@ -292,7 +292,7 @@ int lab_end_open(
 	return 0;
 }
 
-static struct memory_view part(const struct lab_end *end, uint64_t offset) {
+static struct memory_view view_part(const struct lab_end *end, uint64_t offset) {
 	struct memory_view view = end->view;
 
 	view.address += offset;
@@ -372,8 +372,8 @@ int lab_end_connect(struct lab_end *end, const struct lab_about *theirs, struct 
 		.pair = pair_slot(end->pairs[0]),
 		.generation = pair_generation(end->pairs[0]),
 		.clock = &end->clock,
-		.out = part(end, 0),
-		.in = part(end, end->half),
+		.out = view_part(end, 0),
+		.in = view_part(end, end->half),
 		.remote_address = theirs->address,
 		.remote_key = theirs->key,
 	};
@@ -503,7 +503,7 @@ static void post_fail(const struct lab_end *end, const struct pair *pair) {
 }
 
 // The player ends, then the pairs, so that nothing is posted while it drains.
-static void stop(struct lab_end *end) {
+static void pairs_drain(struct lab_end *end) {
 	struct deadline deadline = deadline_after(clock_monotonic_ns(), TEARDOWN_NS);
 	struct lab_why unheard = {.text = ""};
 
@@ -522,7 +522,7 @@ void lab_end_close(struct lab_end *end) {
 	if (end == NULL)
 		return;
 	if (end->added > 0)
-		stop(end);
+		pairs_drain(end);
 	if (end->drained < end->added) {
 		worker_stop(end->worker);
 		return;

@@ -58,7 +58,7 @@ uint32_t floor_batch(enum floor_kind kind) {
 	return floors[kind].batch;
 }
 
-static void pin(uint32_t cpu) {
+static void thread_pin(uint32_t cpu) {
 	struct cpu_set one = {{0}};
 
 	cpu_set_add(&one, cpu);
@@ -92,7 +92,7 @@ static void answer_line(struct duel *duel) {
 	}
 }
 
-static bool wake(int fd) {
+static bool eventfd_signal(int fd) {
 	uint64_t one = 1;
 
 	return write(fd, &one, sizeof(one)) == sizeof(one);
@@ -106,7 +106,8 @@ static bool sleep_until_woken(int fd) {
 
 static void answer_wake(struct duel *duel) {
 	while (sleep_until_woken(duel->fds[1]) &&
-	       !atomic_load_explicit(&duel->over, memory_order_relaxed) && wake(duel->fds[0]))
+	       !atomic_load_explicit(&duel->over, memory_order_relaxed) &&
+	       eventfd_signal(duel->fds[0]))
 		;
 }
 
@@ -131,10 +132,10 @@ static void answer_udp(struct duel *duel) {
 		;
 }
 
-static void *answer(void *arg) {
+static void *duel_answer(void *arg) {
 	struct duel *duel = arg;
 
-	pin(duel->cpus[1]);
+	thread_pin(duel->cpus[1]);
 	if (duel->kind == FLOOR_CACHE_LINE)
 		answer_line(duel);
 	else if (duel->kind == FLOOR_WAKE_UP)
@@ -145,7 +146,7 @@ static void *answer(void *arg) {
 }
 
 // One sample.
-static bool ask(struct duel *duel) {
+static bool duel_ask(struct duel *duel) {
 	static const char message[MESSAGE_BYTES];
 
 	switch (duel->kind) {
@@ -161,7 +162,7 @@ static bool ask(struct duel *duel) {
 		ask_line(duel);
 		return true;
 	case FLOOR_WAKE_UP:
-		return wake(duel->fds[1]) && sleep_until_woken(duel->fds[0]);
+		return eventfd_signal(duel->fds[1]) && sleep_until_woken(duel->fds[0]);
 	default:
 		return send(duel->fds[0], message, sizeof(message), 0) > 0 &&
 		       spin_receive(duel, duel->fds[0]);
@@ -172,12 +173,12 @@ static void *ask_all(void *arg) {
 	struct duel *duel = arg;
 	uint64_t begin_ns, end_ns;
 
-	pin(duel->cpus[0]);
+	thread_pin(duel->cpus[0]);
 	begin_ns = clock_now_ns(&duel->clock);
 	for (uint32_t n = 0; n < duel->config->samples; n++) {
 		uint64_t start_ns = clock_now_ns(&duel->clock);
 
-		if (!ask(duel)) {
+		if (!duel_ask(duel)) {
 			duel->err = -EIO;
 			break;
 		}
@@ -188,7 +189,7 @@ static void *ask_all(void *arg) {
 	}
 	atomic_store_explicit(&duel->over, true, memory_order_relaxed);
 	if (duel->kind == FLOOR_WAKE_UP)
-		(void)wake(duel->fds[1]); // the answerer sleeps until it hears of it
+		(void)eventfd_signal(duel->fds[1]); // the answerer sleeps until it hears of it
 	return NULL;
 }
 
@@ -243,13 +244,13 @@ static int choose_cpus(struct duel *duel, struct lab_why *why) {
 	return 0;
 }
 
-static int play(struct duel *duel) {
+static int duel_play(struct duel *duel) {
 	pthread_t asker, answerer;
 	bool alone = floors[duel->kind].alone;
 	int err = 0;
 
 	if (!alone)
-		err = pthread_create(&answerer, NULL, answer, duel);
+		err = pthread_create(&answerer, NULL, duel_answer, duel);
 	if (err != 0)
 		return -err;
 	err = pthread_create(&asker, NULL, ask_all, duel);
@@ -258,7 +259,7 @@ static int play(struct duel *duel) {
 	else
 		atomic_store_explicit(&duel->over, true, memory_order_relaxed);
 	if (err != 0 && duel->kind == FLOOR_WAKE_UP)
-		(void)wake(duel->fds[1]);
+		(void)eventfd_signal(duel->fds[1]);
 	if (!alone)
 		pthread_join(answerer, NULL);
 	return err == 0 ? duel->err : -err;
@@ -283,7 +284,7 @@ int floor_measure(
 	clock_init_kept(&duel.clock);
 	err = open_fds(&duel);
 	if (err == 0)
-		err = play(&duel);
+		err = duel_play(&duel);
 	for (int n = 0; n < 2; n++) {
 		if (duel.fds[n] >= 0)
 			close(duel.fds[n]);

@@ -88,7 +88,8 @@ static int judge_values(
 	return err;
 }
 
-static int judge(const struct history *history, struct history_series *series, uint32_t place) {
+static int
+quantile_judge(const struct history *history, struct history_series *series, uint32_t place) {
 	struct history_quantile *quantile = &series->quantiles[place];
 	double *values = calloc(series->run_count, sizeof(*values));
 	uint32_t *places = calloc(series->run_count, sizeof(*places));
@@ -125,7 +126,7 @@ int history_read(const char *directory, struct lab_why *why, struct history *his
 		);
 	for (uint32_t n = 0; n < history->series_count; n++) {
 		for (uint32_t place = 0; place < HISTORY_QUANTILES && err == 0; place++)
-			err = judge(history, &history->series[n], place);
+			err = quantile_judge(history, &history->series[n], place);
 	}
 	return err == 0 ? 0 : lab_fail(why, err, "no memory");
 }
@@ -144,7 +145,8 @@ void history_release(struct history *history) {
 	free(history->left_out);
 }
 
-static bool any(const struct history *history, bool (*is)(const struct history_quantile *of)) {
+static bool
+quantile_any(const struct history *history, bool (*is)(const struct history_quantile *of)) {
 	for (uint32_t n = 0; n < history->series_count; n++) {
 		for (uint32_t place = 0; place < HISTORY_QUANTILES; place++) {
 			if (is(&history->series[n].quantiles[place]))
@@ -163,11 +165,11 @@ static bool is_judged(const struct history_quantile *quantile) {
 }
 
 bool history_is_slower(const struct history *history) {
-	return any(history, is_slower);
+	return quantile_any(history, is_slower);
 }
 
 bool history_is_undecided(const struct history *history) {
-	return !any(history, is_judged);
+	return !quantile_any(history, is_judged);
 }
 
 static void print_change(

@@ -15,13 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *word(const json_t *object, const char *key) {
+static const char *member_text(const json_t *object, const char *key) {
 	const char *text = json_string_value(json_object_get(object, key));
 
 	return text != NULL ? text : "";
 }
 
-static int64_t number(const json_t *object, const char *key) {
+static int64_t member_number(const json_t *object, const char *key) {
 	return json_integer_value(json_object_get(object, key));
 }
 
@@ -34,22 +34,23 @@ static void key_of(const json_t *root, char key[static HISTORY_KEY_BYTES]) {
 	char loop[HISTORY_TEXT_BYTES] = "closed loop";
 	char gap[HISTORY_TEXT_BYTES] = "";
 
-	if (strcmp(word(plan, "arrivals"), "closed") != 0)
+	if (strcmp(member_text(plan, "arrivals"), "closed") != 0)
 		snprintf(
-			loop, sizeof(loop), "%.20s, %" PRId64 " a second", word(plan, "arrivals"),
-			number(plan, "rate_per_s")
+			loop, sizeof(loop), "%.20s, %" PRId64 " a second",
+			member_text(plan, "arrivals"), member_number(plan, "rate_per_s")
 		);
-	if (number(plan, "gap_ns") > 0)
-		snprintf(gap, sizeof(gap), ", gap %" PRId64 " ns", number(plan, "gap_ns"));
+	if (member_number(plan, "gap_ns") > 0)
+		snprintf(gap, sizeof(gap), ", gap %" PRId64 " ns", member_number(plan, "gap_ns"));
 	snprintf(
 		key, HISTORY_KEY_BYTES,
-		"%.20s, %s%s, policy %.20s, %.40s on %.40s to %.40s on %.40s", word(plan, "op"),
-		loop, gap, word(plan, "policy"), word(client, "device"), word(client, "host"),
-		word(server, "device"), word(server, "host")
+		"%.20s, %s%s, policy %.20s, %.40s on %.40s to %.40s on %.40s",
+		member_text(plan, "op"), loop, gap, member_text(plan, "policy"),
+		member_text(client, "device"), member_text(client, "host"),
+		member_text(server, "device"), member_text(server, "host")
 	);
 }
 
-static double figure(const json_t *result, uint32_t place, const char *key) {
+static double quantile_figure(const json_t *result, uint32_t place, const char *key) {
 	const json_t *figures = json_object_get(json_object_get(result, "times"), "figures");
 	const json_t *quantile = json_array_get(json_object_get(figures, "quantiles"), place);
 	const json_t *value = json_object_get(quantile, key);
@@ -87,11 +88,11 @@ add_run(struct history_series *series, const char *path, const json_t *root, con
 	if (run->path == NULL)
 		return -ENOMEM;
 	series->run_count++;
-	snprintf(run->started, sizeof(run->started), "%s", word(root, "started"));
+	snprintf(run->started, sizeof(run->started), "%s", member_text(root, "started"));
 	for (uint32_t n = 0; n < HISTORY_QUANTILES; n++) {
-		run->value_ns[n] = figure(result, n, "value_ns");
-		run->low_ns[n] = figure(result, n, "low_ns");
-		run->high_ns[n] = figure(result, n, "high_ns");
+		run->value_ns[n] = quantile_figure(result, n, "value_ns");
+		run->low_ns[n] = quantile_figure(result, n, "low_ns");
+		run->high_ns[n] = quantile_figure(result, n, "high_ns");
 	}
 	return 0;
 }
@@ -111,13 +112,13 @@ static int leave_out(struct history *history, const char *path, const char *why)
 }
 
 // NULL: it may be used.
-static const char *unfit(const json_t *root) {
+static const char *run_unfit_reason(const json_t *root) {
 	const json_t *results = json_object_get(root, "results");
 
 	if (!json_is_run(root) ||
-	    strcmp(word(json_object_get(root, "plan"), "command"), "lat") != 0)
+	    strcmp(member_text(json_object_get(root, "plan"), "command"), "lat") != 0)
 		return "it is no run of lat";
-	if (word(root, "incomplete")[0] != '\0' || json_array_size(results) == 0)
+	if (member_text(root, "incomplete")[0] != '\0' || json_array_size(results) == 0)
 		return "it is incomplete";
 	for (size_t n = 0; n < json_array_size(results); n++) {
 		const json_t *result = json_array_get(results, n);
@@ -139,7 +140,7 @@ take_root(struct history *history, const char *name, const json_t *root, struct 
 	key_of(root, key);
 	for (size_t n = 0; n < json_array_size(results) && err == 0; n++) {
 		const json_t *result = json_array_get(results, n);
-		uint64_t size = (uint64_t)number(result, "size_bytes");
+		uint64_t size = (uint64_t)member_number(result, "size_bytes");
 		struct history_series *series = series_of(history, key, size);
 
 		if (series == NULL)
@@ -171,7 +172,7 @@ take_file(struct history *history, const char *directory, const char *name, stru
 	if (asprintf(&path, "%s/%s", directory, name) < 0)
 		return lab_fail(why, -ENOMEM, "no memory");
 	err = verify_load(path, &inner, &root);
-	reason = err == 0 ? unfit(root) : behind_path(inner.text, path);
+	reason = err == 0 ? run_unfit_reason(root) : behind_path(inner.text, path);
 	err = reason != NULL ? leave_out(history, path, reason)
 			     : take_root(history, name, root, why);
 	json_decref(root);

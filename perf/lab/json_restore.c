@@ -18,7 +18,7 @@ struct restore {
 	const json_t *all, *windows; // of windows the array
 };
 
-static bool get(const json_t *object, const char *key, uint64_t max, uint64_t *ret_value) {
+static bool member_get(const json_t *object, const char *key, uint64_t max, uint64_t *ret_value) {
 	const json_t *value = json_object_get(object, key);
 
 	if (!json_is_integer(value) || json_integer_value(value) < 0 ||
@@ -28,7 +28,7 @@ static bool get(const json_t *object, const char *key, uint64_t max, uint64_t *r
 	return true;
 }
 
-static bool item(const json_t *array, size_t place, uint64_t max, uint64_t *ret_value) {
+static bool item_get(const json_t *array, size_t place, uint64_t max, uint64_t *ret_value) {
 	const json_t *value = json_array_get(array, place);
 
 	if (!json_is_integer(value) || json_integer_value(value) < 0 ||
@@ -43,13 +43,13 @@ struct bucket_row {
 };
 
 static bool take_row(const json_t *row, struct bucket_row *ret_row) {
-	return item(row, 0, HISTOGRAM_VALUE_MAX, &ret_row->lowest) &&
-	       item(row, 1, HISTOGRAM_VALUE_MAX, &ret_row->highest) &&
-	       item(row, 2, COUNT_MAX, &ret_row->count) && ret_row->count > 0 &&
+	return item_get(row, 0, HISTOGRAM_VALUE_MAX, &ret_row->lowest) &&
+	       item_get(row, 1, HISTOGRAM_VALUE_MAX, &ret_row->highest) &&
+	       item_get(row, 2, COUNT_MAX, &ret_row->count) && ret_row->count > 0 &&
 	       ret_row->lowest <= ret_row->highest;
 }
 
-static uint64_t within(uint64_t value, uint64_t min, uint64_t max) {
+static uint64_t value_within(uint64_t value, uint64_t min, uint64_t max) {
 	if (value < min)
 		return min;
 	return value > max ? max : value;
@@ -60,8 +60,8 @@ int histogram_fill(const json_t *json, uint64_t count, struct histogram *histogr
 	size_t rows = json_array_size(buckets);
 	uint64_t min, max, filled = 0;
 
-	if (!get(json, "min", HISTOGRAM_VALUE_MAX, &min) ||
-	    !get(json, "max", HISTOGRAM_VALUE_MAX, &max) || min > max || rows == 0)
+	if (!member_get(json, "min", HISTOGRAM_VALUE_MAX, &min) ||
+	    !member_get(json, "max", HISTOGRAM_VALUE_MAX, &max) || min > max || rows == 0)
 		return -EBADMSG;
 	for (size_t n = 0; n < rows; n++) {
 		struct bucket_row row;
@@ -69,7 +69,7 @@ int histogram_fill(const json_t *json, uint64_t count, struct histogram *histogr
 
 		if (!take_row(json_array_get(buckets, n), &row) || row.count > count - filled)
 			return -EBADMSG;
-		value = within(row.lowest, min, max);
+		value = value_within(row.lowest, min, max);
 		filled += row.count;
 		if (n + 1 == rows) {
 			histogram_record(histogram, max);
@@ -84,7 +84,8 @@ int histogram_fill(const json_t *json, uint64_t count, struct histogram *histogr
 	return filled == count ? 0 : -EBADMSG;
 }
 
-static int fill(void *ctx, int32_t place, uint64_t count, struct histogram *histogram) {
+static int
+histogram_fill_place(void *ctx, int32_t place, uint64_t count, struct histogram *histogram) {
 	const struct restore *restore = ctx;
 	int err;
 
@@ -118,7 +119,7 @@ static int take_block(
 	uint64_t *values;
 
 	if (count == 0 || count > RECORD_RAW_MAX ||
-	    !get(json, "start", COUNT_MAX, &ret_block->start))
+	    !member_get(json, "start", COUNT_MAX, &ret_block->start))
 		return lab_fail(why, -EBADMSG, "kept.blocks[%u] is no block", place);
 	values = calloc(count, sizeof(*values));
 	if (values == NULL)
@@ -126,7 +127,7 @@ static int take_block(
 	ret_block->samples = *ret_memory = values;
 	ret_block->count = (uint32_t)count;
 	for (size_t n = 0; n < count; n++) {
-		if (!item(samples, n, HISTOGRAM_VALUE_MAX, &values[n]))
+		if (!item_get(samples, n, HISTOGRAM_VALUE_MAX, &values[n]))
 			return lab_fail(
 				why, -EBADMSG, "kept.blocks[%u].samples_ns[%zu] is no time", place,
 				n
@@ -155,7 +156,7 @@ static int take_blocks(
 	return err;
 }
 
-static int replay(const struct run_kept *kept, struct run_record **ret_record) {
+static int samples_replay(const struct run_kept *kept, struct run_record **ret_record) {
 	const struct run_kept_block *block = &kept->blocks[0];
 	int err = run_record_create(ret_record);
 
@@ -178,11 +179,11 @@ static int restore_parts(
 	};
 	int err;
 
-	if (!get(windows, "samples", COUNT_MAX, &kept->window_samples) ||
+	if (!member_get(windows, "samples", COUNT_MAX, &kept->window_samples) ||
 	    json_array_size(restore.windows) > RECORD_WINDOWS_MAX)
 		return lab_fail(why, -EBADMSG, "kept.windows are none");
 	kept->window_count = (uint32_t)json_array_size(restore.windows);
-	kept->fill = fill;
+	kept->fill = histogram_fill_place;
 	kept->ctx = &restore;
 	err = run_record_restore(kept, ret_record);
 	return err == -EINVAL ? lab_fail(why, -EBADMSG, "kept: its parts do not fit each other")
@@ -195,12 +196,12 @@ int series_from_json(const json_t *json, struct lab_why *why, struct run_record 
 	struct run_kept kept = {.block_count = 0};
 	int err;
 
-	if (!get(parts, "count", COUNT_MAX, &kept.count) || kept.count == 0)
+	if (!member_get(parts, "count", COUNT_MAX, &kept.count) || kept.count == 0)
 		return lab_fail(why, -EBADMSG, "kept.count is no count");
 	err = take_blocks(json_object_get(parts, "blocks"), &kept, why, memory);
 	// A run that was kept whole is played once more, sample by sample.
 	if (err == 0 && kept.block_count == 1 && kept.blocks[0].count == kept.count)
-		err = replay(&kept, ret_record);
+		err = samples_replay(&kept, ret_record);
 	else if (err == 0)
 		err = restore_parts(parts, &kept, why, ret_record);
 	for (uint32_t n = 0; n < kept.block_count; n++)
@@ -219,7 +220,7 @@ static int take_warm_up(const json_t *json, struct lab_why *why, struct lab_resu
 	if (result->warm == NULL)
 		return -ENOMEM;
 	for (size_t n = 0; n < count; n++) {
-		if (!item(samples, n, HISTOGRAM_VALUE_MAX, &result->warm[n]))
+		if (!item_get(samples, n, HISTOGRAM_VALUE_MAX, &result->warm[n]))
 			return lab_fail(why, -EBADMSG, "warm_up.samples_ns[%zu] is no time", n);
 	}
 	result->warm_count = (uint32_t)count;
@@ -234,7 +235,8 @@ static int take_load(const json_t *json, struct lab_why *why, struct lab_result 
 	const json_t *load = json_object_get(json, "load"), *lag = json_object_get(load, "lag");
 	int err = series_from_json(json_object_get(json, "service"), why, &result->load.service);
 
-	if (err == 0 && !get(load, "span_ns", PLAN_DURATION_NS_MAX * 2, &result->load.span_ns))
+	if (err == 0 &&
+	    !member_get(load, "span_ns", PLAN_DURATION_NS_MAX * 2, &result->load.span_ns))
 		err = lab_fail(why, -EBADMSG, "load.span_ns is no time");
 	if (err == 0)
 		err = result_lag_create(&result->load.lag);
@@ -244,10 +246,10 @@ static int take_load(const json_t *json, struct lab_why *why, struct lab_result 
 }
 
 static bool take_windows(const json_t *json, struct lab_result *result) {
-	return get(json, "window_messages", COUNT_MAX, &result->window_messages) &&
+	return member_get(json, "window_messages", COUNT_MAX, &result->window_messages) &&
 	       result->window_messages > 0 &&
-	       get(json, "peer_messages", INT64_MAX, &result->peer_messages) &&
-	       get(json, "peer_ns", INT64_MAX, &result->peer_ns);
+	       member_get(json, "peer_messages", INT64_MAX, &result->peer_messages) &&
+	       member_get(json, "peer_ns", INT64_MAX, &result->peer_ns);
 }
 
 int result_from_json(const json_t *json, struct lab_why *why, struct lab_result *ret_result) {
@@ -256,8 +258,8 @@ int result_from_json(const json_t *json, struct lab_why *why, struct lab_result 
 
 	result->complete = json_is_true(json_object_get(json, "complete"));
 	result->open = json_object_get(json, "load") != NULL;
-	if (!get(json, "size_bytes", PLAN_SIZE_BYTES_MAX, &result->size) ||
-	    !get(json, "took_ns", INT64_MAX, &result->took_ns))
+	if (!member_get(json, "size_bytes", PLAN_SIZE_BYTES_MAX, &result->size) ||
+	    !member_get(json, "took_ns", INT64_MAX, &result->took_ns))
 		return lab_fail(why, -EBADMSG, "size_bytes or took_ns is no number");
 	if (json_object_get(json, "window_messages") != NULL && !take_windows(json, result))
 		return lab_fail(

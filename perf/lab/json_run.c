@@ -16,7 +16,7 @@
 // trace's.
 #define DUE_MAX 65536
 
-static json_t *number(uint64_t value) {
+static json_t *json_uint(uint64_t value) {
 	return json_integer(value <= INT64_MAX ? (json_int_t)value : INT64_MAX);
 }
 
@@ -25,7 +25,7 @@ json_t *plan_to_json(const struct plan *plan) {
 	int failed = 0;
 
 	for (uint32_t n = 0; n < plan->size_count; n++)
-		failed |= json_array_append_new(sizes, number(plan->sizes[n]));
+		failed |= json_array_append_new(sizes, json_uint(plan->sizes[n]));
 	if (failed != 0) {
 		json_decref(sizes);
 		return NULL;
@@ -68,7 +68,8 @@ static json_t *noise_json(const struct noise *noise, bool known) {
 	for (int n = 0; known && n < NOISE_KIND_COUNT; n++)
 		failed |= json_object_set_new(
 			object, noise_key((enum noise_kind)n),
-			noise->counts[n] == NOISE_UNKNOWN ? json_null() : number(noise->counts[n])
+			noise->counts[n] == NOISE_UNKNOWN ? json_null()
+							  : json_uint(noise->counts[n])
 		);
 	if (failed == 0)
 		return object;
@@ -81,7 +82,7 @@ static json_t *numbers_json(const uint64_t *values, uint64_t count) {
 	int failed = 0;
 
 	for (uint64_t n = 0; n < count; n++)
-		failed |= json_array_append_new(array, number(values[n]));
+		failed |= json_array_append_new(array, json_uint(values[n]));
 	if (failed == 0)
 		return array;
 	json_decref(array);
@@ -176,9 +177,10 @@ static json_t *rates_json(const struct lab_result *result) {
 static int put_windows(json_t *object, const struct lab_result *result) {
 	int failed = 0;
 
-	failed |= json_object_set_new(object, "window_messages", number(result->window_messages));
-	failed |= json_object_set_new(object, "peer_messages", number(result->peer_messages));
-	failed |= json_object_set_new(object, "peer_ns", number(result->peer_ns));
+	failed |=
+		json_object_set_new(object, "window_messages", json_uint(result->window_messages));
+	failed |= json_object_set_new(object, "peer_messages", json_uint(result->peer_messages));
+	failed |= json_object_set_new(object, "peer_ns", json_uint(result->peer_ns));
 	if (result->summarized)
 		failed |= json_object_set_new(object, "rates", rates_json(result));
 	return failed;
@@ -209,7 +211,7 @@ static json_t *outlier_json(const struct outlier *outlier) {
 		failed |= json_object_set_new(
 			object, outlier_key((enum outlier_evidence)n),
 			outlier->evidence[n] == OUTLIER_UNKNOWN ? json_null()
-								: number(outlier->evidence[n])
+								: json_uint(outlier->evidence[n])
 		);
 	if (failed == 0)
 		return object;
@@ -233,9 +235,9 @@ int result_to_json(const struct lab_result *result, json_t **ret_json) {
 	json_t *object = json_object();
 	int failed = 0;
 
-	failed |= json_object_set_new(object, "size_bytes", number(result->size));
+	failed |= json_object_set_new(object, "size_bytes", json_uint(result->size));
 	failed |= json_object_set_new(object, "complete", json_boolean(result->complete));
-	failed |= json_object_set_new(object, "took_ns", number(result->took_ns));
+	failed |= json_object_set_new(object, "took_ns", json_uint(result->took_ns));
 	failed |= json_object_set_new(object, "what", json_string(result_what(result)));
 	failed |= json_object_set_new(object, "warm_up", warm_up_json(result));
 	failed |= put_noise(object, result);

@@ -10,12 +10,12 @@
 #include <errno.h>
 #include <math.h>
 
-static json_t *number(uint64_t value) {
+static json_t *json_uint(uint64_t value) {
 	return json_integer(value <= INT64_MAX ? (json_int_t)value : INT64_MAX);
 }
 
 // JSON has no word for what is not a number.
-static json_t *real(double value) {
+static json_t *json_finite(double value) {
 	return isfinite(value) ? json_real(value) : json_null();
 }
 
@@ -28,22 +28,23 @@ static int put_quantile(json_t *array, const struct quantile_summary *quantile) 
 
 	result_quantile_name(quantile->per_million, name);
 	failed |= json_object_set_new(object, "name", json_string(name));
-	failed |= json_object_set_new(object, "per_million", number(quantile->per_million));
+	failed |= json_object_set_new(object, "per_million", json_uint(quantile->per_million));
 	failed |= json_object_set_new(
-		object, "value_ns", known ? number(result_value(quantile)) : json_null()
+		object, "value_ns", known ? json_uint(result_value(quantile)) : json_null()
 	);
 	failed |= json_object_set_new(
 		object, "bucket_ns",
 		known ? json_pack("[I,I]", quantile->value.lowest, quantile->value.highest)
 		      : json_null()
 	);
-	failed |=
-		json_object_set_new(object, "low_ns", known ? number(quantile->low) : json_null());
 	failed |= json_object_set_new(
-		object, "high_ns", known ? number(quantile->high) : json_null()
+		object, "low_ns", known ? json_uint(quantile->low) : json_null()
 	);
-	failed |= json_object_set_new(object, "tau", real(quantile->tau));
-	failed |= json_object_set_new(object, "worth", real(quantile->effective));
+	failed |= json_object_set_new(
+		object, "high_ns", known ? json_uint(quantile->high) : json_null()
+	);
+	failed |= json_object_set_new(object, "tau", json_finite(quantile->tau));
+	failed |= json_object_set_new(object, "worth", json_finite(quantile->effective));
 	failed |= json_object_set_new(
 		object, "note", json_string(quantile_note_words(quantile->note))
 	);
@@ -76,8 +77,10 @@ put_course(json_t *figures, struct run_record *record, const struct run_summary 
 	failed |= json_object_set_new(
 		figures, "course", json_string(run_judgement_words(summary->judgement))
 	);
-	failed |= json_object_set_new(figures, "judged_quantiles", number(summary->judged_count));
-	failed |= json_object_set_new(figures, "window_samples", number(summary->window_samples));
+	failed |=
+		json_object_set_new(figures, "judged_quantiles", json_uint(summary->judged_count));
+	failed |=
+		json_object_set_new(figures, "window_samples", json_uint(summary->window_samples));
 	return failed | json_object_set_new(figures, "segments", segments);
 }
 
@@ -87,11 +90,11 @@ put_figures(json_t *object, struct run_record *record, const struct run_summary 
 	const struct histogram_summary *all = &summary->all;
 	int failed = 0;
 
-	failed |= json_object_set_new(figures, "count", number(all->count));
-	failed |= json_object_set_new(figures, "min_ns", number(all->min));
-	failed |= json_object_set_new(figures, "max_ns", number(all->max));
-	failed |= json_object_set_new(figures, "mean_ns", real(all->mean));
-	failed |= json_object_set_new(figures, "deviation_ns", real(all->stdev));
+	failed |= json_object_set_new(figures, "count", json_uint(all->count));
+	failed |= json_object_set_new(figures, "min_ns", json_uint(all->min));
+	failed |= json_object_set_new(figures, "max_ns", json_uint(all->max));
+	failed |= json_object_set_new(figures, "mean_ns", json_finite(all->mean));
+	failed |= json_object_set_new(figures, "deviation_ns", json_finite(all->stdev));
 	for (uint32_t n = 0; n < summary->quantile_count; n++)
 		failed |= put_quantile(quantiles, &summary->quantiles[n]);
 	failed |= json_object_set_new(figures, "quantiles", quantiles);
@@ -125,7 +128,7 @@ static int put_windows(json_t *kept, struct run_record *record) {
 
 	for (uint32_t n = 0; n < windows.count && failed == 0; n++)
 		failed |= json_array_append_new(each, histogram_rows(run_record_window(record, n)));
-	failed |= json_object_set_new(object, "samples", number(windows.samples));
+	failed |= json_object_set_new(object, "samples", json_uint(windows.samples));
 	failed |= json_object_set_new(object, "each", each);
 	return failed | json_object_set_new(kept, "windows", object);
 }
@@ -141,7 +144,7 @@ static int put_blocks(json_t *kept, const struct run_record *record) {
 		uint64_t start = count > 1 ? run_record_block_start(record, n) : 0;
 
 		for (uint32_t at = 0; at < blocks[n].count; at++)
-			failed |= json_array_append_new(samples, number(blocks[n].samples[at]));
+			failed |= json_array_append_new(samples, json_uint(blocks[n].samples[at]));
 		failed |= json_array_append_new(
 			array, json_pack("{s:I s:o}", "start", start, "samples_ns", samples)
 		);
@@ -155,7 +158,7 @@ int series_to_json(
 	json_t *object = json_object(), *kept = json_object();
 	int failed = put_figures(object, record, summary);
 
-	failed |= json_object_set_new(kept, "count", number(run_record_count(record)));
+	failed |= json_object_set_new(kept, "count", json_uint(run_record_count(record)));
 	failed |= json_object_set_new(kept, "all", histogram_rows(run_record_all(record)));
 	failed |= put_windows(kept, record);
 	failed |= put_blocks(kept, record);

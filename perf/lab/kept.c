@@ -20,12 +20,12 @@
 
 #define MARGIN_PPM 20000
 
-static int say(const struct lab_why *why) {
+static int why_print(const struct lab_why *why) {
 	fprintf(stderr, "tocsin-perf: %s\n", why->text);
 	return EXIT_FAILED;
 }
 
-static int misused(const char *what, const char *text) {
+static int option_refuse(const char *what, const char *text) {
 	fprintf(stderr, "tocsin-perf: %s: %s\n", what, text);
 	return EXIT_USAGE;
 }
@@ -39,7 +39,7 @@ struct words {
 
 // Whether the present word is that option; its value is behind "=" or the next word, NULL if there
 // is none.
-static bool takes(struct words *words, const char *option, const char **ret_value) {
+static bool option_take(struct words *words, const char *option, const char **ret_value) {
 	const char *word = words->argv[words->at];
 	size_t length = strlen(option);
 
@@ -56,10 +56,10 @@ static bool takes(struct words *words, const char *option, const char **ret_valu
 static int take_html(struct words *words) {
 	const char *value;
 
-	if (!takes(words, "--html", &value))
+	if (!option_take(words, "--html", &value))
 		return 0;
 	if (value == NULL || value[0] == '\0')
-		return -misused("--html", "needs a file");
+		return -option_refuse("--html", "needs a file");
 	words->html_path = value;
 	return 1;
 }
@@ -75,7 +75,7 @@ static int verify_one(const struct words *words, const char *path) {
 	int err = verify_load(path, &why, &root);
 
 	if (err != 0)
-		say(&why);
+		why_print(&why);
 	if (err != 0)
 		return err == -EUCLEAN ? EXIT_PASSED : EXIT_FAILED;
 	if (!page_is_standard_output(words))
@@ -83,7 +83,7 @@ static int verify_one(const struct words *words, const char *path) {
 	if (words->html_path != NULL)
 		err = page_run_json(root, words->html_path, &why);
 	json_decref(root);
-	return err == 0 ? EXIT_DONE : say(&why);
+	return err == 0 ? EXIT_DONE : why_print(&why);
 }
 
 static int run_verify(struct words *words) {
@@ -97,17 +97,17 @@ static int run_verify(struct words *words) {
 		if (taken > 0)
 			continue;
 		if (words->argv[words->at][0] == '-')
-			return misused(words->argv[words->at], "is no option of verify");
+			return option_refuse(words->argv[words->at], "is no option of verify");
 		if (path != NULL)
-			return misused("verify", "needs one FILE");
+			return option_refuse("verify", "needs one FILE");
 		path = words->argv[words->at];
 	}
-	return path != NULL ? verify_one(words, path) : misused("verify", "needs one FILE");
+	return path != NULL ? verify_one(words, path) : option_refuse("verify", "needs one FILE");
 }
 
 static int add_file(struct versus *versus, int side, const char *path) {
 	if (versus->counts[side] == VERSUS_FILES_MAX)
-		return misused("compare", "at most 60 files of each side");
+		return option_refuse("compare", "at most 60 files of each side");
 	versus->paths[side][versus->counts[side]++] = path;
 	return 0;
 }
@@ -117,9 +117,9 @@ static int set_margin(const char *value, uint32_t *ret_margin_ppm) {
 	uint64_t ppm;
 
 	if (value == NULL)
-		return misused("--margin", "needs a value");
+		return option_refuse("--margin", "needs a value");
 	if (parse_percent_ppm(value, strlen(value), 0, 1000000, &error, &ppm) != 0)
-		return misused("--margin", error.text);
+		return option_refuse("--margin", error.text);
 	*ret_margin_ppm = (uint32_t)ppm;
 	return 0;
 }
@@ -135,10 +135,10 @@ static int take_compared(struct words *words, int *side, struct versus *versus) 
 		*side = 1;
 		return 0;
 	}
-	if (takes(words, "--margin", &value))
+	if (option_take(words, "--margin", &value))
 		return set_margin(value, &versus->margin_ppm);
 	if (word[0] == '-')
-		return misused(word, "is no option of compare, or given twice");
+		return option_refuse(word, "is no option of compare, or given twice");
 	return add_file(versus, *side, word);
 }
 
@@ -163,14 +163,14 @@ static int compare_all(const struct words *words, const struct versus *versus) {
 	struct lab_why why = {.text = ""};
 
 	if (versus_load(versus, &why, &values) != 0)
-		return say(&why);
+		return why_print(&why);
 	if (versus_judge(versus, &values, &result) != 0)
-		return misused("compare", "no memory");
+		return option_refuse("compare", "no memory");
 	if (!page_is_standard_output(words))
 		versus_print(versus, &result);
 	if (words->html_path != NULL &&
 	    page_versus(versus, &values, &result, words->html_path, &why) != 0)
-		return say(&why);
+		return why_print(&why);
 	return kept_status(&result);
 }
 
@@ -186,7 +186,7 @@ static int run_compare(struct words *words) {
 			return status;
 	}
 	if (versus.counts[0] == 0 || versus.counts[1] == 0)
-		return misused("compare", "needs files on both sides of --with");
+		return option_refuse("compare", "needs files on both sides of --with");
 	return compare_all(words, &versus);
 }
 
@@ -194,11 +194,11 @@ static int tell_history(const struct words *words, const char *directory, struct
 	struct lab_why why = {.text = ""};
 
 	if (history_read(directory, &why, history) != 0)
-		return say(&why);
+		return why_print(&why);
 	if (!page_is_standard_output(words))
 		history_print(history);
 	if (words->html_path != NULL && page_history(history, words->html_path, &why) != 0)
-		return say(&why);
+		return why_print(&why);
 	if (history_is_slower(history))
 		return EXIT_PASSED;
 	return history_is_undecided(history) ? EXIT_UNDECIDED : EXIT_DONE;
@@ -217,20 +217,20 @@ static int run_history(struct words *words) {
 			return -taken;
 		if (taken > 0)
 			continue;
-		if (takes(words, "--margin", &value)) {
+		if (option_take(words, "--margin", &value)) {
 			status = set_margin(value, &history.margin_ppm);
 			if (status != 0)
 				return status;
 			continue;
 		}
 		if (word[0] == '-')
-			return misused(word, "is no option of history");
+			return option_refuse(word, "is no option of history");
 		if (directory != NULL)
-			return misused("history", "needs one DIRECTORY");
+			return option_refuse("history", "needs one DIRECTORY");
 		directory = word;
 	}
 	if (directory == NULL)
-		return misused("history", "needs one DIRECTORY");
+		return option_refuse("history", "needs one DIRECTORY");
 	status = tell_history(words, directory, &history);
 	history_release(&history);
 	return status;

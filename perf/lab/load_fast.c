@@ -3,11 +3,11 @@
 #include "load.h"
 #include "player.h"
 
-static uint64_t since(uint64_t from_ns, uint64_t to_ns) {
+static uint64_t time_since(uint64_t from_ns, uint64_t to_ns) {
 	return to_ns > from_ns ? to_ns - from_ns : 0;
 }
 
-static void submit(struct player *player, struct op *op) {
+static void op_submit(struct player *player, struct op *op) {
 	struct op *ops[1] = {op};
 
 	player->load.under_way++;
@@ -18,19 +18,19 @@ static bool is_over(const struct player *player, uint64_t now_ns) {
 	const struct player_stretch *stretch = &player->stretch;
 
 	return player->stopping || player->kept >= stretch->count ||
-	       (player->first_ns > 0 && since(player->first_ns, now_ns) >= stretch->last_ns);
+	       (player->first_ns > 0 && time_since(player->first_ns, now_ns) >= stretch->last_ns);
 }
 
 static void end_window(struct player *player, uint64_t end_ns) {
 	const struct player_stretch *stretch = &player->stretch;
-	uint64_t took_ns = since(player->start_ns, end_ns);
+	uint64_t took_ns = time_since(player->start_ns, end_ns);
 
 	if (stretch->raw != NULL)
 		stretch->raw[player->kept] = took_ns;
 	else if (stretch->times != NULL)
 		run_record_add(stretch->times, took_ns);
 	player->kept++;
-	player->took_ns = since(player->first_ns, end_ns);
+	player->took_ns = time_since(player->first_ns, end_ns);
 	player->start_ns = end_ns;
 	player->load.in_window = 0;
 	player->ended |= is_over(player, end_ns);
@@ -50,7 +50,7 @@ static void count_message(struct player *player, uint64_t end_ns) {
 		end_window(player, end_ns);
 }
 
-static void fail(struct player *player, const struct op *op) {
+static void player_fail(struct player *player, const struct op *op) {
 	if (!player->playing)
 		return;
 	if (!player->failed) {
@@ -67,12 +67,12 @@ static void on_sent(struct op *op) {
 
 	player->load.under_way--;
 	if (op->outcome != OP_OK) {
-		fail(player, op);
+		player_fail(player, op);
 		return;
 	}
 	count_message(player, op->done_ns);
 	if (!player->ended && !player->stopping)
-		submit(player, op);
+		op_submit(player, op);
 }
 
 // Posted anew between stretches, too: the peer may send when we do not.
@@ -81,7 +81,7 @@ static void on_received(struct op *op) {
 	struct op *ops[1] = {op};
 
 	if (op->outcome != OP_OK) {
-		fail(player, op);
+		player_fail(player, op);
 		return;
 	}
 	lane_submit(player->way.lane, ops, 1);
@@ -127,7 +127,7 @@ static void begin_sending(struct player *player) {
 
 		*op = op_of(player, &load->pairs[n % load->pair_count], player->kind);
 		op->view.length = player->size;
-		submit(player, op);
+		op_submit(player, op);
 	}
 }
 

@@ -21,7 +21,7 @@
 #define SERVER_WORDS_MAX 256
 #define RUN_BYTES 40
 
-static int say(const struct lab_why *why) {
+static int why_print(const struct lab_why *why) {
 	fprintf(stderr, "tocsin-perf: %s\n", why->text);
 	return EXIT_FAILED;
 }
@@ -50,11 +50,11 @@ static int write_files(const struct options *options, const struct lab_run *run)
 		err = output_hgrm(run, options->hgrm_path, &why);
 	if (err == 0 && options->html_path != NULL)
 		err = page_run(run, options->html_path, &why);
-	return err == 0 ? EXIT_DONE : say(&why);
+	return err == 0 ? EXIT_DONE : why_print(&why);
 }
 
 // A threshold that fails outweighs one that is undecided.
-static int judge(const struct options *options, const struct lab_run *run) {
+static int thresholds_judge(const struct options *options, const struct lab_run *run) {
 	int status = EXIT_DONE;
 
 	for (uint32_t n = 0; n < options->threshold_count; n++) {
@@ -78,7 +78,7 @@ static bool takes_standard_output(const char *path) {
 	return path != NULL && path[0] == '-' && path[1] == '\0';
 }
 
-static int show(const struct options *options, const struct lab_run *run) {
+static int run_show(const struct options *options, const struct lab_run *run) {
 	if (takes_standard_output(options->json_path) || takes_standard_output(options->csv_path) ||
 	    takes_standard_output(options->hgrm_path) || takes_standard_output(options->html_path))
 		return write_files(options, run);
@@ -99,7 +99,7 @@ static int run_several(const struct options *options) {
 
 	runs.signal_fd = options->session.signal_fd;
 	if (runs_play(&runs, &result, &status, &why) != 0)
-		return say(&why);
+		return why_print(&why);
 	if (status != EXIT_DONE)
 		fprintf(stderr, "tocsin-perf: a run ended with status %d: no further one\n",
 			status);
@@ -114,9 +114,9 @@ static int run_client(const struct options *options) {
 	if (run == NULL)
 		return EXIT_FAILED;
 	err = session_client(&options->session, run, &why);
-	shown = run->count > 0 ? show(options, run) : EXIT_DONE;
-	judged = err == 0 ? judge(options, run) : EXIT_DONE;
-	status = err != 0 ? say(&why) : shown != EXIT_DONE ? shown : judged;
+	shown = run->count > 0 ? run_show(options, run) : EXIT_DONE;
+	judged = err == 0 ? thresholds_judge(options, run) : EXIT_DONE;
+	status = err != 0 ? why_print(&why) : shown != EXIT_DONE ? shown : judged;
 	run_release(run);
 	free(run);
 	return status;
@@ -143,7 +143,7 @@ static int begin_anew(const struct options *options, const struct plan *plan) {
 	words[count] = NULL;
 	execv("/proc/self/exe", words);
 	lab_fail(&why, -errno, "the next run cannot begin: %s", strerrordesc_np(errno));
-	return say(&why);
+	return why_print(&why);
 }
 
 static int run_server(const struct options *options) {
@@ -151,7 +151,7 @@ static int run_server(const struct options *options) {
 	struct plan plan = options->session.plan;
 
 	if (session_server(&options->session, &plan, &why) != 0)
-		return say(&why);
+		return why_print(&why);
 	return plan.run < plan.runs ? begin_anew(options, &plan) : EXIT_DONE;
 }
 

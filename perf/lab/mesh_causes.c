@@ -55,7 +55,8 @@ static bool same_device(const struct mesh *mesh, uint32_t one, uint32_t other) {
 	return strcmp(mesh->nodes[one].device, mesh->nodes[other].device) == 0;
 }
 
-static bool covers(const struct mesh *mesh, const struct group *group, uint32_t from, uint32_t to) {
+static bool
+group_covers(const struct mesh *mesh, const struct group *group, uint32_t from, uint32_t to) {
 	switch (group->kind) {
 	case MESH_NODE:
 		return from == group->one || to == group->one;
@@ -93,7 +94,7 @@ count_group(const struct search *search, const struct group *group, struct mesh_
 			uint8_t state = search->states[(size_t)from * mesh->count + to];
 
 			if (from == to || !is_known(cell) || state == EXPLAINED ||
-			    !covers(mesh, group, from, to))
+			    !group_covers(mesh, group, from, to))
 				continue;
 			cause->of++;
 			if (state != OUT)
@@ -189,7 +190,7 @@ static void take_away(const struct search *search, const struct mesh_cause *caus
 
 	for (uint32_t from = 0; from < count; from++) {
 		for (uint32_t to = 0; to < count; to++) {
-			if (covers(search->mesh, &group, from, to))
+			if (group_covers(search->mesh, &group, from, to))
 				search->states[(size_t)from * count + to] = EXPLAINED;
 		}
 	}

@@ -16,7 +16,7 @@
 
 static const char *const quantile_keys[MESH_QUANTILES] = {"p50", "p90", "p99"};
 
-static json_t *number(uint64_t value) {
+static json_t *json_uint(uint64_t value) {
 	return json_integer(value <= INT64_MAX ? (json_int_t)value : INT64_MAX);
 }
 
@@ -144,8 +144,8 @@ static int put_all(json_t *root, const struct mesh *mesh, const struct mesh_summ
 	failed |= json_object_set_new(root, "program", json_string("tocsin-perf " TOCSIN_VERSION));
 	failed |= json_object_set_new(root, "started", json_string(started));
 	failed |= json_object_set_new(root, "incomplete", json_string(mesh->partial));
-	failed |= json_object_set_new(root, "took_ns", number(mesh->took_ns));
-	failed |= json_object_set_new(root, "at_once", number(mesh->at_once));
+	failed |= json_object_set_new(root, "took_ns", json_uint(mesh->took_ns));
+	failed |= json_object_set_new(root, "at_once", json_uint(mesh->at_once));
 	failed |= json_object_set_new(root, "shared_host", json_boolean(mesh_is_shared_host(mesh)));
 	failed |= json_object_set_new(root, "plan", plan_to_json(&mesh->plan));
 	failed |= json_object_set_new(root, "processes", nodes_json(mesh));

@@ -44,11 +44,11 @@ struct leading {
 	uint32_t orders;
 };
 
-static struct deadline after(uint64_t wait_ns) {
+static struct deadline deadline_from_now(uint64_t wait_ns) {
 	return deadline_after(clock_monotonic_ns(), wait_ns);
 }
 
-static void refuse(struct channel *channel, const char *text) {
+static void join_refuse(struct channel *channel, const char *text) {
 	struct lab_why why = {.text = ""};
 
 	(void)lab_fail(&why, -EINVAL, "%s", text);
@@ -56,7 +56,8 @@ static void refuse(struct channel *channel, const char *text) {
 	channel_close(channel);
 }
 
-static void seat(struct leading *leading, struct channel *channel, const struct mesh_join *join) {
+static void
+node_seat(struct leading *leading, struct channel *channel, const struct mesh_join *join) {
 	struct mesh_node *node = &leading->mesh->nodes[join->rank];
 
 	*node = join->node;
@@ -65,28 +66,32 @@ static void seat(struct leading *leading, struct channel *channel, const struct 
 }
 
 // One who says nothing or nonsense is sent away, and the others are waited for.
-static void welcome(struct leading *leading, struct channel *channel) {
+static void join_accept(struct leading *leading, struct channel *channel) {
 	struct lab_why why = {.text = ""};
 	struct channel_message message;
 	struct mesh_join join;
-	int err = channel_expect(channel, CHANNEL_MESH_JOIN, after(JOIN_NS), &message, &why);
+	int err = channel_expect(
+		channel, CHANNEL_MESH_JOIN, deadline_from_now(JOIN_NS), &message, &why
+	);
 
 	if (err == 0)
 		err = mesh_read_join(&message, &join, &why);
 	if (err != 0)
-		refuse(channel, why.text);
+		join_refuse(channel, why.text);
 	else if (strcmp(join.version, TOCSIN_VERSION) != 0)
-		refuse(channel, "process 0 of the mesh is tocsin-perf " TOCSIN_VERSION
-				": use one release everywhere");
+		join_refuse(
+			channel, "process 0 of the mesh is tocsin-perf " TOCSIN_VERSION
+				 ": use one release everywhere"
+		);
 	else if (join.count != leading->mesh->count || join.rank >= leading->mesh->count)
-		refuse(channel, "process 0 of the mesh was told another number of processes");
+		join_refuse(channel, "process 0 of the mesh was told another number of processes");
 	else if (leading->mesh->nodes[join.rank].joined)
-		refuse(channel, "another process of the mesh has this rank");
+		join_refuse(channel, "another process of the mesh has this rank");
 	else
-		seat(leading, channel, &join);
+		node_seat(leading, channel, &join);
 }
 
-static uint32_t missing(const struct mesh *mesh, uint32_t *ret_first) {
+static uint32_t nodes_missing(const struct mesh *mesh, uint32_t *ret_first) {
 	uint32_t count = 0;
 
 	for (uint32_t n = mesh->count; n-- > 0;) {
@@ -99,12 +104,12 @@ static uint32_t missing(const struct mesh *mesh, uint32_t *ret_first) {
 }
 
 static int await_all(struct leading *leading, struct lab_why *why) {
-	struct deadline deadline = after(leading->config->patience_ns);
+	struct deadline deadline = deadline_from_now(leading->config->patience_ns);
 	struct channel *channel = calloc(1, sizeof(*channel));
 	uint32_t first = 0, absent;
 	int err = channel != NULL ? 0 : -ENOMEM;
 
-	while (err == 0 && (absent = missing(leading->mesh, &first)) > 0) {
+	while (err == 0 && (absent = nodes_missing(leading->mesh, &first)) > 0) {
 		struct lab_why late = {.text = ""};
 
 		err = channel_accept(
@@ -112,7 +117,7 @@ static int await_all(struct leading *leading, struct lab_why *why) {
 			&late
 		);
 		if (err == 0)
-			welcome(leading, channel);
+			join_accept(leading, channel);
 		else if (err == -ETIMEDOUT)
 			lab_fail(
 				why, err, "%u of %u processes did not come, the first is %u",
@@ -299,7 +304,7 @@ static struct meeting *meeting_of(struct leading *leading, uint32_t who) {
 	return NULL;
 }
 
-static void lose(struct leading *leading, uint32_t who, const char *text) {
+static void node_lose(struct leading *leading, uint32_t who, const char *text) {
 	struct meeting *meeting = meeting_of(leading, who);
 	char why[MESH_WHY_BYTES];
 
@@ -350,17 +355,19 @@ static void take_answer(
 		end_direction(leading, meeting);
 }
 
-static void hear(struct leading *leading, uint32_t who) {
+static void answer_receive(struct leading *leading, uint32_t who) {
 	struct meeting *meeting = meeting_of(leading, who);
 	struct lab_why why = {.text = ""};
 	struct channel_message message;
 	struct mesh_answer answer;
-	int err = channel_receive(&leading->seats[who].channel, after(FRAME_NS), &message, &why);
+	int err = channel_receive(
+		&leading->seats[who].channel, deadline_from_now(FRAME_NS), &message, &why
+	);
 
 	if (err == 0)
 		err = mesh_read_answer(&message, &answer, &why);
 	if (err != 0) {
-		lose(leading, who, why.text);
+		node_lose(leading, who, why.text);
 		return;
 	}
 	if (meeting != NULL && answer.order == meeting->order)
@@ -434,7 +441,7 @@ static int wait_and_hear(struct leading *leading) {
 		return -EINTR;
 	for (uint32_t n = 0; n < count; n++) {
 		if (fds[n].revents != 0 && leading->seats[n].channel.fd >= 0)
-			hear(leading, n);
+			answer_receive(leading, n);
 	}
 	look_at_time(leading);
 	return 0;
@@ -467,7 +474,7 @@ static int play_round(struct leading *leading, uint32_t round) {
 	return err;
 }
 
-static void dismiss(struct leading *leading) {
+static void nodes_dismiss(struct leading *leading) {
 	struct lab_why unheard = {.text = ""};
 
 	for (uint32_t n = 0; n < leading->mesh->count; n++) {
@@ -518,7 +525,7 @@ int mesh_lead_run(const struct mesh_lead *lead, struct mesh *mesh, struct lab_wh
 		name_racks(mesh);
 		play_all(leading);
 	}
-	dismiss(leading);
+	nodes_dismiss(leading);
 	free(leading->seats);
 	free(leading);
 	return err;

@@ -20,7 +20,7 @@
 
 #define PATIENCE_NS UINT64_C(60000000000)
 
-static int say(const struct lab_why *why) {
+static int why_print(const struct lab_why *why) {
 	fprintf(stderr, "tocsin-perf: %s\n", why->text);
 	return EXIT_FAILED;
 }
@@ -39,7 +39,7 @@ static bool is_standard_output(const char *path) {
 }
 
 // What was not measured is a failure of the command, whatever the rest says.
-static int show(const struct options *options, const struct mesh *mesh) {
+static int mesh_show(const struct options *options, const struct mesh *mesh) {
 	struct mesh_summary summary;
 	struct lab_why why = {.text = ""};
 	int err = mesh_summarize(mesh, &summary);
@@ -53,12 +53,13 @@ static int show(const struct options *options, const struct mesh *mesh) {
 	if (err == 0 && options->csv_path != NULL)
 		err = mesh_write_csv(mesh, options->csv_path, &why);
 	if (err != 0)
-		return say(&why);
+		return why_print(&why);
 	return summary.measured == summary.wanted ? EXIT_DONE : EXIT_FAILED;
 }
 
-static int
-lead(const struct options *options, const struct channel_listener *listener, uint32_t count) {
+static int mesh_run_as_lead(
+	const struct options *options, const struct channel_listener *listener, uint32_t count
+) {
 	const struct mesh_lead config = {
 		.listener = listener,
 		.at_once = options->mesh.at_once,
@@ -71,9 +72,10 @@ lead(const struct options *options, const struct channel_listener *listener, uin
 
 	if (mesh_create(&options->session.plan, count, &mesh) != 0) {
 		(void)lab_fail(&why, -ENOMEM, "no memory");
-		return say(&why);
+		return why_print(&why);
 	}
-	status = mesh_lead_run(&config, &mesh, &why) == 0 ? show(options, &mesh) : say(&why);
+	status = mesh_lead_run(&config, &mesh, &why) == 0 ? mesh_show(options, &mesh)
+							  : why_print(&why);
 	mesh_release(&mesh);
 	return status;
 }
@@ -81,7 +83,7 @@ lead(const struct options *options, const struct channel_listener *listener, uin
 static int be_member(const struct mesh_member *member) {
 	struct lab_why why = {.text = ""};
 
-	return mesh_member_run(member, &why) == 0 ? EXIT_DONE : say(&why);
+	return mesh_member_run(member, &why) == 0 ? EXIT_DONE : why_print(&why);
 }
 
 // A process beside the lead, which has an image of its own from here on.
@@ -109,20 +111,20 @@ static int run_local(const struct options *options) {
 	int status = EXIT_DONE;
 
 	if (channel_listen(&loopback, &listener, &why) != 0)
-		return say(&why);
+		return why_print(&why);
 	member.lead = listener.address;
 	member.count = options->mesh.local;
 	while (status == EXIT_DONE && started < member.count) {
 		member.rank = started;
 		if (start_member(&member, &listener) < 0) {
 			(void)lab_fail(&why, neg_errno(), "fork: %s", strerrordesc_np(errno));
-			status = say(&why);
+			status = why_print(&why);
 			break;
 		}
 		started++;
 	}
 	if (status == EXIT_DONE)
-		status = lead(options, &listener, member.count);
+		status = mesh_run_as_lead(options, &listener, member.count);
 	channel_listener_close(&listener);
 	await_members(started);
 	return status;
@@ -134,13 +136,13 @@ static int run_first(const struct options *options, struct mesh_member *member) 
 	int status;
 
 	if (mesh_open_place(&options->mesh, &listener, &why) != 0)
-		return say(&why);
+		return why_print(&why);
 	if (mesh_find_place(&options->mesh, member, &why) != 0)
-		status = say(&why);
+		status = why_print(&why);
 	else if (start_member(member, &listener) < 0)
 		status = EXIT_FAILED;
 	else
-		status = lead(options, &listener, member->count);
+		status = mesh_run_as_lead(options, &listener, member->count);
 	mesh_forget_place(&options->mesh, &listener);
 	await_members(1);
 	return status;
@@ -155,14 +157,14 @@ int mesh_main(const struct options *options) {
 			       &options->mesh, options->runs.argc, options->runs.argv, &why
 		       ) == 0
 			       ? EXIT_DONE
-			       : say(&why);
+			       : why_print(&why);
 	if (options->mesh.local > 0)
 		return run_local(options);
 	if (mesh_find_rank(&options->mesh, &member, &why) != 0)
-		return say(&why) == EXIT_FAILED ? EXIT_USAGE : EXIT_FAILED;
+		return why_print(&why) == EXIT_FAILED ? EXIT_USAGE : EXIT_FAILED;
 	if (member.rank == 0)
 		return run_first(options, &member);
 	if (mesh_find_place(&options->mesh, &member, &why) != 0)
-		return say(&why);
+		return why_print(&why);
 	return be_member(&member);
 }

@@ -70,7 +70,7 @@ static bool choose_core(uint32_t place, struct cpu_set *ret_cores) {
 	return true;
 }
 
-static int keep(const struct lab_result *result, struct histogram **ret_kept) {
+static int samples_keep(const struct lab_result *result, struct histogram **ret_kept) {
 	struct indicator_block blocks[RECORD_BLOCKS_MAX];
 	uint32_t count = run_record_blocks(result->times, blocks);
 	int err = mesh_histogram_create(ret_kept);
@@ -83,7 +83,7 @@ static int keep(const struct lab_result *result, struct histogram **ret_kept) {
 }
 
 static int
-play(const struct lab_session *session, struct mesh_answer *answer, struct lab_why *why) {
+client_play(const struct lab_session *session, struct mesh_answer *answer, struct lab_why *why) {
 	struct lab_run *run = calloc(1, sizeof(*run));
 	int err;
 
@@ -93,7 +93,7 @@ play(const struct lab_session *session, struct mesh_answer *answer, struct lab_w
 	if (err == 0 && !run->results[0].summarized)
 		err = lab_fail(why, -ENODATA, "no sample");
 	if (err == 0)
-		err = keep(&run->results[0], &answer->kept);
+		err = samples_keep(&run->results[0], &answer->kept);
 	if (err != 0)
 		return lab_fail(why, err, "no memory");
 	for (int n = 0; n < MESH_QUANTILES; n++)
@@ -131,7 +131,7 @@ measure(const struct present *present, enum channel_kind kind, const struct mesh
 	int err;
 
 	session.cores_given = choose_core(order->place, &session.cores);
-	err = serves ? session_server(&session, &plan, &why) : play(&session, &answer, &why);
+	err = serves ? session_server(&session, &plan, &why) : client_play(&session, &answer, &why);
 	if (err != 0)
 		snprintf(answer.why, sizeof(answer.why), "%.*s", MESH_WHY_BYTES - 1, why.text);
 	kind = serves ? CHANNEL_MESH_SERVED : CHANNEL_MESH_RESULT;
@@ -156,7 +156,7 @@ static int tell_failed(struct present *present, const char *text, struct lab_why
 }
 
 static int
-begin(struct present *present, const struct channel_message *message, struct lab_why *why) {
+order_begin(struct present *present, const struct channel_message *message, struct lab_why *why) {
 	struct mesh_order order;
 	enum channel_kind kind = message->kind;
 	pid_t parent = getpid();
@@ -185,7 +185,7 @@ begin(struct present *present, const struct channel_message *message, struct lab
 }
 
 // 1: there are no more orders.
-static int obey(struct present *present, struct lab_why *why) {
+static int order_obey(struct present *present, struct lab_why *why) {
 	struct channel_message message;
 	struct mesh_order order;
 	int err = channel_receive(&present->lead, frame_deadline(), &message, why);
@@ -195,7 +195,7 @@ static int obey(struct present *present, struct lab_why *why) {
 	switch (message.kind) {
 	case CHANNEL_MESH_SERVE:
 	case CHANNEL_MESH_PLAY:
-		return begin(present, &message, why);
+		return order_begin(present, &message, why);
 	case CHANNEL_MESH_STOP:
 		err = mesh_read_order(&message, &order, why);
 		if (err == 0 && order.number == present->order)
@@ -221,7 +221,7 @@ static int hand_on(struct present *present, struct lab_why *why) {
 	return present->told ? 0 : tell_failed(present, "its process ended early", why);
 }
 
-static int follow(struct present *present, struct lab_why *why) {
+static int orders_follow(struct present *present, struct lab_why *why) {
 	int err = 0;
 
 	while (err == 0) {
@@ -236,7 +236,7 @@ static int follow(struct present *present, struct lab_why *why) {
 		if (fds[2].revents != 0)
 			return lab_fail(why, -EINTR, "interrupted");
 		if (fds[0].revents != 0)
-			err = obey(present, why);
+			err = order_obey(present, why);
 		if (err == 0 && fds[1].revents != 0 && present->child.fd == fds[1].fd)
 			err = hand_on(present, why);
 	}
@@ -266,7 +266,7 @@ static int reach_lead(const struct mesh_member *member, struct channel *lead, st
 	}
 }
 
-static int join(struct present *present, struct lab_why *why) {
+static int lead_join(struct present *present, struct lab_why *why) {
 	const struct mesh_member *member = present->member;
 	struct mesh_join join = {.rank = member->rank, .count = member->count};
 	struct cpu_set allowed;
@@ -303,9 +303,9 @@ int mesh_member_run(const struct mesh_member *member, struct lab_why *why) {
 	if (err == 0)
 		err = reach_lead(member, &present->lead, why);
 	if (err == 0)
-		err = join(present, why);
+		err = lead_join(present, why);
 	if (err == 0)
-		err = follow(present, why);
+		err = orders_follow(present, why);
 	end_child(present);
 	channel_close(&present->lead);
 	free(present);

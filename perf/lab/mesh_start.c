@@ -150,7 +150,7 @@ static bool is_this_machine(const char *host) {
 }
 
 static int
-resolve(const char *host, uint16_t port, struct sock_addr *ret_address, struct lab_why *why) {
+lead_resolve(const char *host, uint16_t port, struct sock_addr *ret_address, struct lab_why *why) {
 	struct parse_error error = {.text = ""};
 	// This machine's own name may be known to nobody, least of all to itself.
 	const char *name = is_this_machine(host) ? "127.0.0.1" : host;
@@ -179,7 +179,7 @@ static int read_place(const char *path, struct sock_addr *ret_address, struct la
 	    parse_u64(blank + 1, strlen(blank + 1), 1, UINT16_MAX, &error, &port) != 0)
 		return lab_fail(why, -EBADMSG, "%s holds no place of a mesh", path);
 	*blank = '\0';
-	return resolve(text, (uint16_t)port, ret_address, why);
+	return lead_resolve(text, (uint16_t)port, ret_address, why);
 }
 
 static int await_place(const char *path, struct mesh_member *member, struct lab_why *why) {
@@ -213,7 +213,7 @@ first_of_step(const struct mesh_options *options, struct mesh_member *member, st
 	err = hostlist_expand(names, strlen(names), HOSTS_MAX, &error, &list);
 	if (err != 0)
 		return lab_fail(why, err, "SLURM_STEP_NODELIST: %s", error.text);
-	err = resolve(hostlist_name(list, 0), options->port, &member->lead, why);
+	err = lead_resolve(hostlist_name(list, 0), options->port, &member->lead, why);
 	hostlist_destroy(list);
 	return err;
 }
@@ -237,10 +237,10 @@ int mesh_find_place(
 		return await_place(path, member, why);
 	if (text == NULL)
 		return is_one_machine(member)
-			       ? resolve("127.0.0.1", options->port, &member->lead, why)
+			       ? lead_resolve("127.0.0.1", options->port, &member->lead, why)
 			       : first_of_step(options, member, why);
 	if (is_this_machine(text))
-		return resolve(text, options->port, &member->lead, why);
+		return lead_resolve(text, options->port, &member->lead, why);
 	if (sock_addr_resolve(
 		    text, strlen(text), options->port, SOCK_ADDR_NONE, &error, &member->lead
 	    ) != 0)

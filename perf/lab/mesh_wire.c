@@ -42,7 +42,7 @@ int mesh_send_join(struct channel *channel, const struct mesh_join *join, struct
 	return send_written(channel, CHANNEL_MESH_JOIN, buffer, &writer, why);
 }
 
-static int none(struct lab_why *why, const struct channel_message *message) {
+static int message_refuse(struct lab_why *why, const struct channel_message *message) {
 	return lab_fail(why, -EBADMSG, "message %u of the mesh is none", message->kind);
 }
 
@@ -60,7 +60,7 @@ int mesh_read_join(
 	wire_get_string(&reader, join.node.rack, sizeof(join.node.rack));
 	join.node.processors = wire_get_u32(&reader);
 	if (message->kind != CHANNEL_MESH_JOIN || wire_reader_finish(&reader) != 0)
-		return none(why, message);
+		return message_refuse(why, message);
 	*ret_join = join;
 	return 0;
 }
@@ -99,10 +99,10 @@ int mesh_read_order(
 	wire_get_string(&reader, server, sizeof(server));
 	plan_decode(&reader, &order.plan);
 	if (wire_reader_finish(&reader) != 0)
-		return none(why, message);
+		return message_refuse(why, message);
 	if (message->kind == CHANNEL_MESH_PLAY &&
 	    sock_addr_parse(server, strlen(server), 0, &error, &order.server) != 0)
-		return none(why, message);
+		return message_refuse(why, message);
 	*ret_order = order;
 	return 0;
 }
@@ -175,7 +175,7 @@ int mesh_read_answer(
 	if (err != 0 || answer.port > UINT16_MAX ||
 	    (answer.kept != NULL && !has_shape(answer.kept))) {
 		histogram_destroy(answer.kept);
-		return none(why, message);
+		return message_refuse(why, message);
 	}
 	*ret_answer = answer;
 	return 0;

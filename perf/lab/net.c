@@ -38,12 +38,12 @@ struct net {
 	struct net_row rows[FLOOR_KIND_COUNT];
 };
 
-static int say(const struct lab_why *why) {
+static int why_print(const struct lab_why *why) {
 	fprintf(stderr, "tocsin-perf: %s\n", why->text);
 	return EXIT_FAILED;
 }
 
-static int misused(const char *what, const char *text) {
+static int option_refuse(const char *what, const char *text) {
 	fprintf(stderr, "tocsin-perf: %s: %s\n", what, text);
 	return EXIT_USAGE;
 }
@@ -223,7 +223,7 @@ static int take_value(struct net_words *words, const char *option, const char *v
 	struct parse_error error = {.text = ""};
 
 	if (value == NULL || value[0] == '\0')
-		return misused(option, "needs a value");
+		return option_refuse(option, "needs a value");
 	if (strcmp(option, "--json") == 0) {
 		words->json_path = value;
 		return 0;
@@ -233,7 +233,7 @@ static int take_value(struct net_words *words, const char *option, const char *v
 		       &words->limit_ns
 	       ) == 0
 		       ? 0
-		       : misused(option, error.text);
+		       : option_refuse(option, error.text);
 }
 
 static int take_words(int argc, char **argv, struct net_words *words) {
@@ -250,7 +250,7 @@ static int take_words(int argc, char **argv, struct net_words *words) {
 				option = options[at];
 		}
 		if (option == NULL)
-			return misused(argv[n], "is no option of net: --json, --duration");
+			return option_refuse(argv[n], "is no option of net: --json, --duration");
 		if (value == NULL)
 			value = n + 1 < argc ? argv[++n] : NULL;
 		else
@@ -262,13 +262,13 @@ static int take_words(int argc, char **argv, struct net_words *words) {
 	return 0;
 }
 
-static int show(const struct net *net, const char *json_path) {
+static int floors_show(const struct net *net, const char *json_path) {
 	struct lab_why why = {.text = ""};
 
 	if (json_path == NULL || strcmp(json_path, "-") != 0)
 		print_all(net);
 	if (json_path != NULL && write_json(net, json_path, &why) != 0)
-		return say(&why);
+		return why_print(&why);
 	return EXIT_DONE;
 }
 
@@ -287,7 +287,7 @@ int net_main(int argc, char **argv) {
 	environment_read_machine(&net->environment);
 	for (int kind = 0; kind < FLOOR_KIND_COUNT && err == 0; kind++)
 		err = measure_row((enum floor_kind)kind, words.limit_ns, &net->rows[kind]);
-	status = err == 0 ? show(net, words.json_path) : misused("net", "no memory");
+	status = err == 0 ? floors_show(net, words.json_path) : option_refuse("net", "no memory");
 	for (int kind = 0; kind < FLOOR_KIND_COUNT; kind++)
 		run_record_destroy(net->rows[kind].times);
 	free(net);

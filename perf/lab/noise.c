@@ -74,7 +74,7 @@ static uint64_t number_of(const char *text, const char *key) {
 }
 
 // The n-th of those parted by blanks, from 1.
-static uint64_t field(const char *text, uint32_t n) {
+static uint64_t field_number(const char *text, uint32_t n) {
 	for (; n > 1 && *text != '\0'; n--) {
 		text += strcspn(text, " ");
 		text += strspn(text, " ");
@@ -87,8 +87,8 @@ static void read_faults(const char *stat, struct noise *noise) {
 
 	if (behind == NULL || behind[1] != ' ')
 		return;
-	noise->counts[NOISE_MINOR] = field(behind + 2, STAT_MINOR - STAT_BEHIND_NAME + 1);
-	noise->counts[NOISE_MAJOR] = field(behind + 2, STAT_MAJOR - STAT_BEHIND_NAME + 1);
+	noise->counts[NOISE_MINOR] = field_number(behind + 2, STAT_MINOR - STAT_BEHIND_NAME + 1);
+	noise->counts[NOISE_MAJOR] = field_number(behind + 2, STAT_MAJOR - STAT_BEHIND_NAME + 1);
 }
 
 static void read_steal(const char *stat, struct noise *noise) {
@@ -96,7 +96,7 @@ static void read_steal(const char *stat, struct noise *noise) {
 	uint64_t steal = NOISE_UNKNOWN;
 
 	if (strncmp(stat, "cpu ", 4) == 0)
-		steal = field(stat + 4 + strspn(stat + 4, " "), STEAL_FIELD);
+		steal = field_number(stat + 4 + strspn(stat + 4, " "), STEAL_FIELD);
 	if (steal != NOISE_UNKNOWN && ticks > 0)
 		noise->counts[NOISE_STEAL_NS] = steal * (UINT64_C(1000000000) / (uint64_t)ticks);
 }
@@ -145,7 +145,7 @@ struct noise noise_between(const struct noise *before, const struct noise *after
 	return between;
 }
 
-static bool any(const struct noise *noise, enum noise_kind kind) {
+static bool count_any(const struct noise *noise, enum noise_kind kind) {
 	return noise->counts[kind] != NOISE_UNKNOWN && noise->counts[kind] > 0;
 }
 
@@ -156,7 +156,7 @@ say_one(const struct noise *noise,
 	char text[static NOISE_TEXT_BYTES]) {
 	size_t used = strlen(text);
 
-	if (any(noise, kind))
+	if (count_any(noise, kind))
 		snprintf(
 			text + used, NOISE_TEXT_BYTES - used, "%s%" PRIu64 " %s",
 			used > 0 ? ", " : "", noise->counts[kind], words
@@ -175,7 +175,8 @@ bool noise_say(const struct noise *noise, char text[static NOISE_TEXT_BYTES]) {
 	say_one(noise, NOISE_MAJOR, "page faults from disk", text);
 	say_one(noise, NOISE_CLOCK_JUMPS, "jumps of the clock", text);
 	used = strlen(text);
-	if (any(noise, NOISE_STEAL_NS) && steal_ns >= noise->counts[NOISE_TIME_NS] / STEAL_SHARE) {
+	if (count_any(noise, NOISE_STEAL_NS) &&
+	    steal_ns >= noise->counts[NOISE_TIME_NS] / STEAL_SHARE) {
 		show_duration(steal_ns, steal);
 		snprintf(
 			text + used, NOISE_TEXT_BYTES - used, "%s%s stolen by the host",

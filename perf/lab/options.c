@@ -104,7 +104,7 @@ void options_print_help(void) {
 	fputs(help_text, stdout);
 }
 
-static int fail(const char *option, const char *text) {
+static int option_fail(const char *option, const char *text) {
 	fprintf(stderr, "tocsin-perf: %s: %s\n", option, text);
 	return -EINVAL;
 }
@@ -491,7 +491,7 @@ static int complain_unknown(const char *given) {
 	return -EINVAL;
 }
 
-static const struct option *find(const char *given) {
+static const struct option *option_find(const char *given) {
 	size_t length = strcspn(given, "=");
 
 	for (size_t n = 0; n < COUNT_OF(known); n++) {
@@ -511,7 +511,7 @@ struct reading {
 
 static int take_option(struct reading *reading, struct options *options) {
 	const char *given = reading->argv[reading->at], *value = strchr(given, '=');
-	const struct option *option = find(given);
+	const struct option *option = option_find(given);
 	struct parse_error error = {.text = ""};
 	int err;
 
@@ -522,10 +522,10 @@ static int take_option(struct reading *reading, struct options *options) {
 	else if (reading->at + 1 < reading->argc)
 		value = reading->argv[++reading->at];
 	if (value == NULL)
-		return fail(option->name, "needs a value");
+		return option_fail(option->name, "needs a value");
 	err = option->set(options, value, &error);
 	if (err != 0)
-		return fail(option->name, error.text[0] != '\0' ? error.text : "is wrong");
+		return option_fail(option->name, error.text[0] != '\0' ? error.text : "is wrong");
 	options->session.given |= option->part;
 	if (option->whose == CLIENT)
 		reading->of_client = option->name;
@@ -552,7 +552,7 @@ static int take_one(struct reading *reading, struct options *options) {
 	if (given[0] == '-')
 		return take_option(reading, options);
 	if (reading->host != NULL)
-		return fail(given, "there is one HOST, and this is a second");
+		return option_fail(given, "there is one HOST, and this is a second");
 	reading->host = given;
 	return 0;
 }
@@ -591,13 +591,13 @@ static int check_runs(struct options *options) {
 							      : NULL;
 
 	if (runs->count == 0 && runs->against != NULL)
-		return fail("--against", "needs --runs K");
+		return option_fail("--against", "needs --runs K");
 	if (runs->count == 0)
 		return 0;
 	if (of_one != NULL)
-		return fail(of_one, "is of one run, and there is --runs");
+		return option_fail(of_one, "is of one run, and there is --runs");
 	if (options->json_path != NULL && strcmp(options->json_path, "-") == 0)
-		return fail("--json", "names the file of each run, and - has no name");
+		return option_fail("--json", "names the file of each run, and - has no name");
 	runs->json_path = options->json_path;
 	return 0;
 }
@@ -608,18 +608,18 @@ static int check_client(const struct reading *reading, struct options *options) 
 	struct lab_why why = {.text = ""};
 
 	if (reading->of_server != NULL)
-		return fail(reading->of_server, "is the server's, and there is a HOST");
+		return option_fail(reading->of_server, "is the server's, and there is a HOST");
 	if (plan_check(plan, &why) != 0)
-		return fail(plan_command_name(plan->command), why.text);
+		return option_fail(plan_command_name(plan->command), why.text);
 	if (plan->command == PLAN_BW &&
 	    (options->threshold_count > 0 || options->hgrm_path != NULL))
-		return fail(
+		return option_fail(
 			options->hgrm_path != NULL ? "--hgrm" : "--fail-if",
 			"is of latencies: use lat, or compare for bw"
 		);
 	for (uint32_t n = 0; n < options->threshold_count; n++) {
 		if (threshold_check(&options->thresholds[n], &options->session.plan, &why) != 0)
-			return fail("--fail-if", why.text);
+			return option_fail("--fail-if", why.text);
 	}
 	if (check_runs(options) != 0)
 		return -EINVAL;
@@ -627,7 +627,7 @@ static int check_client(const struct reading *reading, struct options *options) 
 		    reading->host, strlen(reading->host), options->session.address.port,
 		    SOCK_ADDR_NONE, &error, &options->session.address
 	    ) != 0)
-		return fail("HOST", error.text);
+		return option_fail("HOST", error.text);
 	return 0;
 }
 
@@ -637,9 +637,9 @@ static int check_server(const struct reading *reading, const struct options *opt
 	struct lab_why why = {.text = ""};
 
 	if (reading->of_client != NULL)
-		return fail(reading->of_client, "is the client's, and there is no HOST");
+		return option_fail(reading->of_client, "is the client's, and there is no HOST");
 	if (plan_check(&options->session.plan, &why) != 0)
-		return fail(plan_command_name(options->session.plan.command), why.text);
+		return option_fail(plan_command_name(options->session.plan.command), why.text);
 	return 0;
 }
 
@@ -663,7 +663,7 @@ parse_measure(int argc, char **argv, enum plan_command command, struct options *
 			return err;
 	}
 	if (reading.of_mesh != NULL)
-		return fail(reading.of_mesh, "is of mesh");
+		return option_fail(reading.of_mesh, "is of mesh");
 	settle_defaults(options);
 	options->is_server = reading.host == NULL;
 	return options->is_server ? check_server(&reading, options)
@@ -705,17 +705,17 @@ static int check_mesh(const struct reading *reading, const struct options *optio
 	struct lab_why why = {.text = ""};
 
 	if (wrong != NULL)
-		return fail(wrong, "is not of mesh");
+		return option_fail(wrong, "is not of mesh");
 	if (plan->size_count != 1)
-		return fail("--size", "a mesh has one");
+		return option_fail("--size", "a mesh has one");
 	if (plan->iterations > RECORD_RAW_MAX)
-		return fail("--iterations", "at most 262144 of each direction");
+		return option_fail("--iterations", "at most 262144 of each direction");
 	if (plan_check(plan, &why) != 0)
-		return fail("mesh", why.text);
+		return option_fail("mesh", why.text);
 	if (options->mesh.local > 0 && (reading->of_mesh != NULL) &&
 	    (options->mesh.rendezvous != NULL || options->mesh.rank_given ||
 	     options->mesh.ranks_given || options->mesh.hosts != NULL))
-		return fail("--local", "starts all of them, and needs no other's place");
+		return option_fail("--local", "starts all of them, and needs no other's place");
 	return 0;
 }
 

@@ -38,7 +38,7 @@ const char *outlier_key(enum outlier_evidence kind) {
 }
 
 // The number in that place, from 1, of a line of numbers.
-static uint64_t field(const char *text, int place) {
+static uint64_t field_number(const char *text, int place) {
 	uint64_t value = OUTLIER_UNKNOWN;
 
 	for (int n = 0; n < place; n++) {
@@ -127,7 +127,7 @@ static void read_own(const struct outlier_watch *watch, struct outlier_reading *
 	reading->counts[OUTLIER_MAJOR] = (uint64_t)usage.ru_majflt;
 	reading->counts[OUTLIER_MIGRATED] = (uint64_t)sched_getcpu();
 	read_at(watch->sched_fd, text);
-	reading->counts[OUTLIER_WAITED_NS] = field(text, 2);
+	reading->counts[OUTLIER_WAITED_NS] = field_number(text, 2);
 }
 
 static uint64_t read_steal_ns(const struct outlier_watch *watch) {
@@ -137,12 +137,12 @@ static uint64_t read_steal_ns(const struct outlier_watch *watch) {
 
 	read_at(watch->stat_fd, text);
 	if (strncmp(text, "cpu ", 4) == 0)
-		steal = field(text + 4, STEAL_FIELD);
+		steal = field_number(text + 4, STEAL_FIELD);
 	return steal != OUTLIER_UNKNOWN && ticks > 0 ? steal * (NS_PER_SEC / (uint64_t)ticks)
 						     : OUTLIER_UNKNOWN;
 }
 
-static uint64_t between(uint64_t before, uint64_t after) {
+static uint64_t count_difference(uint64_t before, uint64_t after) {
 	bool known = before != OUTLIER_UNKNOWN && after != OUTLIER_UNKNOWN && after >= before;
 
 	return known ? after - before : OUTLIER_UNKNOWN;
@@ -153,14 +153,14 @@ static void take_steal(struct outlier_watch *watch, uint64_t end_ns, struct outl
 
 	if (watch->steal.at_ns != 0) {
 		outlier->evidence[OUTLIER_STEAL_NS] =
-			between(watch->steal.counts[OUTLIER_STEAL_NS], steal_ns);
+			count_difference(watch->steal.counts[OUTLIER_STEAL_NS], steal_ns);
 		outlier->evidence[OUTLIER_STEAL_WITHIN_NS] = end_ns - watch->steal.at_ns;
 	}
 	watch->steal.counts[OUTLIER_STEAL_NS] = steal_ns;
 	watch->steal.at_ns = end_ns;
 }
 
-static struct outlier *smallest(struct outlier_watch *watch) {
+static struct outlier *outlier_smallest(struct outlier_watch *watch) {
 	struct outlier *found = &watch->outliers[0];
 
 	for (uint32_t n = 1; n < watch->count; n++) {
@@ -170,13 +170,13 @@ static struct outlier *smallest(struct outlier_watch *watch) {
 	return found;
 }
 
-static void keep(struct outlier_watch *watch, const struct outlier *outlier) {
+static void outlier_keep(struct outlier_watch *watch, const struct outlier *outlier) {
 	if (watch->count < OUTLIERS_KEPT)
 		watch->outliers[watch->count++] = *outlier;
 	else
-		*smallest(watch) = *outlier;
+		*outlier_smallest(watch) = *outlier;
 	if (watch->count == OUTLIERS_KEPT) // one as long as the smallest is no news
-		watch->bound_ns = smallest(watch)->took_ns + 1;
+		watch->bound_ns = outlier_smallest(watch)->took_ns + 1;
 }
 
 void outlier_look(
@@ -195,7 +195,8 @@ void outlier_look(
 		outlier.evidence[n] = OUTLIER_UNKNOWN;
 	if (took_ns >= watch->bound_ns) {
 		for (int n = 0; n <= OUTLIER_MAJOR && watch->before.at_ns != 0; n++)
-			outlier.evidence[n] = between(watch->before.counts[n], now.counts[n]);
+			outlier.evidence[n] =
+				count_difference(watch->before.counts[n], now.counts[n]);
 		if (watch->before.at_ns != 0) {
 			outlier.within_ns = end_ns - watch->before.at_ns;
 			outlier.evidence[OUTLIER_MIGRATED] =
@@ -204,8 +205,8 @@ void outlier_look(
 		}
 		take_steal(watch, end_ns, &outlier);
 		read_at(watch->khz_fd, text);
-		outlier.evidence[OUTLIER_KHZ] = field(text, 1);
-		keep(watch, &outlier);
+		outlier.evidence[OUTLIER_KHZ] = field_number(text, 1);
+		outlier_keep(watch, &outlier);
 	}
 	watch->before = now;
 	watch->due_ns = end_ns + LOOK_EACH_NS;
@@ -226,12 +227,12 @@ outlier_watch_take(const struct outlier_watch *watch, struct outlier ret_outlier
 	return watch->count;
 }
 
-static bool any(const struct outlier *outlier, enum outlier_evidence kind) {
+static bool kind_any(const struct outlier *outlier, enum outlier_evidence kind) {
 	return outlier->evidence[kind] != OUTLIER_UNKNOWN && outlier->evidence[kind] > 0;
 }
 
 static bool is_half(const struct outlier *outlier, enum outlier_evidence kind) {
-	return any(outlier, kind) && outlier->evidence[kind] >= outlier->took_ns / 2;
+	return kind_any(outlier, kind) && outlier->evidence[kind] >= outlier->took_ns / 2;
 }
 
 // What weighs most comes first; one is enough.
@@ -245,7 +246,7 @@ void outlier_say(const struct outlier *outlier, char text[static OUTLIER_TEXT_BY
 		snprintf(
 			text, OUTLIER_TEXT_BYTES,
 			"waited %s for its processor, which was taken %" PRIu64 " times", time,
-			any(outlier, OUTLIER_INVOLUNTARY) ? evidence[OUTLIER_INVOLUNTARY] : 0
+			kind_any(outlier, OUTLIER_INVOLUNTARY) ? evidence[OUTLIER_INVOLUNTARY] : 0
 		);
 	} else if (is_half(outlier, OUTLIER_STEAL_NS)) {
 		show_duration(evidence[OUTLIER_STEAL_NS], time);
@@ -253,21 +254,22 @@ void outlier_say(const struct outlier *outlier, char text[static OUTLIER_TEXT_BY
 		snprintf(
 			text, OUTLIER_TEXT_BYTES, "the host took %s of the %s before", time, within
 		);
-	} else if (any(outlier, OUTLIER_MAJOR)) {
+	} else if (kind_any(outlier, OUTLIER_MAJOR)) {
 		snprintf(
 			text, OUTLIER_TEXT_BYTES, "%" PRIu64 " page faults from disk",
 			evidence[OUTLIER_MAJOR]
 		);
-	} else if (any(outlier, OUTLIER_MIGRATED)) {
+	} else if (kind_any(outlier, OUTLIER_MIGRATED)) {
 		snprintf(text, OUTLIER_TEXT_BYTES, "moved to another processor");
-	} else if (any(outlier, OUTLIER_INVOLUNTARY) || any(outlier, OUTLIER_VOLUNTARY)) {
+	} else if (kind_any(outlier, OUTLIER_INVOLUNTARY) || kind_any(outlier, OUTLIER_VOLUNTARY)) {
 		snprintf(
 			text, OUTLIER_TEXT_BYTES,
 			"%" PRIu64 " involuntary and %" PRIu64 " voluntary switches within %s",
-			any(outlier, OUTLIER_INVOLUNTARY) ? evidence[OUTLIER_INVOLUNTARY] : 0,
-			any(outlier, OUTLIER_VOLUNTARY) ? evidence[OUTLIER_VOLUNTARY] : 0, within
+			kind_any(outlier, OUTLIER_INVOLUNTARY) ? evidence[OUTLIER_INVOLUNTARY] : 0,
+			kind_any(outlier, OUTLIER_VOLUNTARY) ? evidence[OUTLIER_VOLUNTARY] : 0,
+			within
 		);
-	} else if (any(outlier, OUTLIER_MINOR)) {
+	} else if (kind_any(outlier, OUTLIER_MINOR)) {
 		snprintf(
 			text, OUTLIER_TEXT_BYTES, "%" PRIu64 " page faults within %s",
 			evidence[OUTLIER_MINOR], within

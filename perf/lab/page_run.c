@@ -24,7 +24,7 @@
 #define COLUMNS 160	 // of a course, of a run of one size
 #define COLUMNS_FEWER 80 // of each of several
 
-static const char *word(const json_t *object, const char *key) {
+static const char *member_text(const json_t *object, const char *key) {
 	const char *text = json_string_value(json_object_get(object, key));
 
 	return text != NULL ? text : "";
@@ -367,7 +367,7 @@ static int put_file_result(
 }
 
 // Figures of a file, which was verified.
-static double figure(const json_t *result, uint32_t place, const char *key) {
+static double quantile_figure(const json_t *result, uint32_t place, const char *key) {
 	const json_t *figures = json_object_get(json_object_get(result, "times"), "figures");
 	const json_t *quantile = json_array_get(json_object_get(figures, "quantiles"), place);
 	const json_t *value = json_object_get(quantile, key);
@@ -388,9 +388,9 @@ static void put_sizes(struct page *page, const json_t *results) {
 			const json_t *result = json_array_get(results, at);
 
 			x[at] = json_number_value(json_object_get(result, "size_bytes"));
-			values[n][0][at] = figure(result, places[n], "value_ns");
-			values[n][1][at] = figure(result, places[n], "low_ns");
-			values[n][2][at] = figure(result, places[n], "high_ns");
+			values[n][0][at] = quantile_figure(result, places[n], "value_ns");
+			values[n][1][at] = quantile_figure(result, places[n], "low_ns");
+			values[n][2][at] = quantile_figure(result, places[n], "high_ns");
 		}
 		result_quantile_name(result_per_million[places[n]], names[n]);
 		series[n] = (struct page_series){
@@ -445,17 +445,18 @@ static void put_head(struct page *page, const json_t *root) {
 	const json_t *environment = json_object_get(root, "environment");
 	const json_t *client = json_object_get(environment, "client");
 	const json_t *server = json_object_get(environment, "server");
-	const char *arrivals = word(plan, "arrivals");
+	const char *arrivals = member_text(plan, "arrivals");
 
 	page_say(
 		page, PAGE_PLAIN, "%s on %s to %s on %s, policy %s, %s; begun %s by %s.",
-		word(client, "device"), word(client, "host"), word(server, "device"),
-		word(server, "host"), word(plan, "policy"),
-		strcmp(arrivals, "closed") == 0 ? "closed loop" : arrivals, word(root, "started"),
-		word(root, "program")
+		member_text(client, "device"), member_text(client, "host"),
+		member_text(server, "device"), member_text(server, "host"),
+		member_text(plan, "policy"),
+		strcmp(arrivals, "closed") == 0 ? "closed loop" : arrivals,
+		member_text(root, "started"), member_text(root, "program")
 	);
-	if (word(root, "incomplete")[0] != '\0')
-		page_say(page, PAGE_BAD, "Incomplete: %s", word(root, "incomplete"));
+	if (member_text(root, "incomplete")[0] != '\0')
+		page_say(page, PAGE_BAD, "Incomplete: %s", member_text(root, "incomplete"));
 }
 
 static int put_all(struct page *page, const json_t *root, struct lab_why *why) {
@@ -480,11 +481,11 @@ int page_run_json(const json_t *root, const char *path, struct lab_why *why) {
 
 	if (!json_is_run(root))
 		return lab_fail(why, -EINVAL, "--html: only runs of lat and bw have a page");
-	is_load = strcmp(word(json_object_get(root, "plan"), "command"), "bw") == 0;
+	is_load = strcmp(member_text(json_object_get(root, "plan"), "command"), "bw") == 0;
 	snprintf(
 		title, sizeof(title), "%s of %.20s",
 		is_load ? "Times of windows in a load" : "Latency",
-		word(json_object_get(root, "plan"), "op")
+		member_text(json_object_get(root, "plan"), "op")
 	);
 	err = page_create(title, &page);
 	if (err != 0)

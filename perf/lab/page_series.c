@@ -20,7 +20,7 @@
 #define LINES 3
 #define SECONDS 1e9
 
-static double us(double value_ns) {
+static double ns_to_us(double value_ns) {
 	return value_ns / 1e3;
 }
 
@@ -62,13 +62,13 @@ add_point(const struct page_source *source, double share, struct percentile_curv
 
 	must(err == 0); // a rank of the run
 	curve->share[n] = share;
-	curve->value[n] = us(((double)span.lowest + (double)span.highest) / 2);
+	curve->value[n] = ns_to_us(((double)span.lowest + (double)span.highest) / 2);
 	if (per_million > 0 && per_million < QUANTILE_ONE)
 		(void)run_interval( // n/a leaves both as they are
 			source->record, per_million, tau_at(source->summary, share), &low, &high
 		);
-	curve->low[n] = us(low);
-	curve->high[n] = us(high);
+	curve->low[n] = ns_to_us(low);
+	curve->high[n] = ns_to_us(high);
 }
 
 static void fill_curve(const struct page_source *source, struct percentile_curve *curve) {
@@ -137,9 +137,9 @@ static void fill_column(struct course *course, uint32_t column, const struct his
 	struct histogram_span span = {.before = 0};
 
 	histogram_summarize(histogram, &summary);
-	course->lines[0][column] = us((double)histogram_percentile(histogram, 500000));
-	course->lines[1][column] = us((double)histogram_percentile(histogram, 990000));
-	course->lines[2][column] = us((double)summary.max);
+	course->lines[0][column] = ns_to_us((double)histogram_percentile(histogram, 500000));
+	course->lines[1][column] = ns_to_us((double)histogram_percentile(histogram, 990000));
+	course->lines[2][column] = ns_to_us((double)summary.max);
 	while (histogram_at_rank(histogram, span.before + span.count + 1, &span) == 0) {
 		double middle = ((double)span.lowest + (double)span.highest) / 2;
 
@@ -201,11 +201,12 @@ static void find_begins(
 	}
 }
 
-static void
-draw(struct page *page,
-     const struct page_source *source,
-     const struct course *course,
-     const struct page_span *span) {
+static void course_draw(
+	struct page *page,
+	const struct page_source *source,
+	const struct course *course,
+	const struct page_span *span
+) {
 	static const char *const names[LINES] = {"p50", "p99", "max"};
 	uint32_t segments = source->summary->segment_count;
 	struct page_series lines[LINES];
@@ -224,8 +225,8 @@ draw(struct page *page,
 			.columns = course->columns,
 			.rows = ROWS,
 			.edges = course->edges,
-			.low = us(course->low_ns),
-			.high = us(course->high_ns),
+			.low = ns_to_us(course->low_ns),
+			.high = ns_to_us(course->high_ns),
 			.counts = course->counts,
 			.line_count = LINES,
 			.lines = lines,
@@ -265,6 +266,6 @@ int page_course_of(struct page *page, const struct page_source *source, struct p
 	share = (double)(windows.samples * course.columns * course.join) / (double)all->count;
 	place_edges(&course, (double)span->took_ns * share, span->open);
 	find_begins(source, &course, windows.samples * course.join, span);
-	draw(page, source, &course, span);
+	course_draw(page, source, &course, span);
 	return 0;
 }

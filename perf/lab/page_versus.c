@@ -22,7 +22,7 @@ struct scene {
 	const struct versus_result *result;
 };
 
-static double percent(const struct versus_row *row, double shift_ns) {
+static double shift_percent(const struct versus_row *row, double shift_ns) {
 	return 100 * shift_ns / row->median_ns[0];
 }
 
@@ -51,15 +51,17 @@ static void put_word(const struct scene *scene, const struct versus_row *row) {
 	else if (row->word == VERSUS_UNDECIDED)
 		snprintf(
 			behind, sizeof(behind), ": B - A is %+.2f %%, between %+.2f and %+.2f %%",
-			percent(row, row->shift_ns), percent(row, row->low_ns),
-			percent(row, row->high_ns)
+			shift_percent(row, row->shift_ns), shift_percent(row, row->low_ns),
+			shift_percent(row, row->high_ns)
 		);
 	else
 		snprintf(
 			behind, sizeof(behind), " by %.2f %%, between %.2f and %.2f %%",
-			fabs(percent(row, row->shift_ns)),
-			fmin(fabs(percent(row, row->low_ns)), fabs(percent(row, row->high_ns))),
-			fmax(fabs(percent(row, row->low_ns)), fabs(percent(row, row->high_ns)))
+			fabs(shift_percent(row, row->shift_ns)),
+			fmin(fabs(shift_percent(row, row->low_ns)),
+			     fabs(shift_percent(row, row->high_ns))),
+			fmax(fabs(shift_percent(row, row->low_ns)),
+			     fabs(shift_percent(row, row->high_ns)))
 		);
 	page_say(
 		scene->page, tones[row->word], "%s: %s%s%s.", name,
@@ -101,9 +103,9 @@ static void put_shifts_of_sizes(const struct scene *scene) {
 		bool known = has_interval(row);
 
 		of->x[at] = (double)row->size;
-		of->shift[at] = known ? percent(row, row->shift_ns) : NAN;
-		of->low[at] = known ? percent(row, row->low_ns) : NAN;
-		of->high[at] = known ? percent(row, row->high_ns) : NAN;
+		of->shift[at] = known ? shift_percent(row, row->shift_ns) : NAN;
+		of->low[at] = known ? shift_percent(row, row->low_ns) : NAN;
+		of->high[at] = known ? shift_percent(row, row->high_ns) : NAN;
 	}
 	for (uint32_t n = 0; n < VERSUS_QUANTILES; n++) {
 		result_quantile_name(result_per_million[n], names[n]);
@@ -143,9 +145,9 @@ static void put_shifts(const struct scene *scene) {
 		result_quantile_name(row->per_million, names[n]);
 		ticks[n] = names[n];
 		x[n] = n;
-		shift[n] = known ? percent(row, row->shift_ns) : NAN;
-		low[n] = known ? percent(row, row->low_ns) : NAN;
-		high[n] = known ? percent(row, row->high_ns) : NAN;
+		shift[n] = known ? shift_percent(row, row->shift_ns) : NAN;
+		low[n] = known ? shift_percent(row, row->low_ns) : NAN;
+		high[n] = known ? shift_percent(row, row->high_ns) : NAN;
 	}
 	page_curves(
 		scene->page,
@@ -220,10 +222,10 @@ static void put_row(const struct scene *scene, const struct versus_row *row) {
 		snprintf(texts[3], CELL_BYTES, "%.3f", row->median_ns[1] / 1e3);
 	}
 	if (has_interval(row)) {
-		snprintf(texts[4], CELL_BYTES, "%+.2f %%", percent(row, row->shift_ns));
+		snprintf(texts[4], CELL_BYTES, "%+.2f %%", shift_percent(row, row->shift_ns));
 		snprintf(
-			texts[5], CELL_BYTES, "%+.2f to %+.2f %%", percent(row, row->low_ns),
-			percent(row, row->high_ns)
+			texts[5], CELL_BYTES, "%+.2f to %+.2f %%", shift_percent(row, row->low_ns),
+			shift_percent(row, row->high_ns)
 		);
 		snprintf(texts[6], CELL_BYTES, "%.4f", row->p);
 	}

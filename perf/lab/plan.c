@@ -209,7 +209,8 @@ static void sizes_format(const struct plan *plan, char text[static TEXT_BYTES]) 
 		);
 }
 
-static int differ(struct lab_why *why, const char *option, const char *theirs, const char *own) {
+static int
+option_differs(struct lab_why *why, const char *option, const char *theirs, const char *own) {
 	return lab_fail(
 		why, -EINVAL, "%s differs: the client has %s, the server %s", option, theirs, own
 	);
@@ -248,24 +249,24 @@ int plan_compare(
 	char theirs_text[TEXT_BYTES], own_text[TEXT_BYTES];
 
 	if (client->command != own->command)
-		return differ(
+		return option_differs(
 			why, "what is measured", plan_command_name(client->command),
 			plan_command_name(own->command)
 		);
 	if ((given & PLAN_PART_OP) != 0 && client->op != own->op)
-		return differ(why, "--op", plan_op_name(client->op), plan_op_name(own->op));
+		return option_differs(why, "--op", plan_op_name(client->op), plan_op_name(own->op));
 	if ((given & PLAN_PART_SIZES) != 0 && !sizes_same(client, own)) {
 		sizes_format(client, theirs_text);
 		sizes_format(own, own_text);
-		return differ(why, "--size", theirs_text, own_text);
+		return option_differs(why, "--size", theirs_text, own_text);
 	}
 	if ((given & PLAN_PART_POLICY) != 0 && client->policy != own->policy)
-		return differ(
+		return option_differs(
 			why, "--policy", idle_policy_name(client->policy),
 			idle_policy_name(own->policy)
 		);
 	if ((given & PLAN_PART_ARRIVALS) != 0 && client->arrivals != own->arrivals)
-		return differ(
+		return option_differs(
 			why, "--arrivals", plan_arrivals_name(client->arrivals),
 			plan_arrivals_name(own->arrivals)
 		);

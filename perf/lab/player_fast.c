@@ -8,7 +8,7 @@
 
 #include <lib/histogram.h>
 
-static uint64_t since(uint64_t from_ns, uint64_t to_ns) {
+static uint64_t time_since(uint64_t from_ns, uint64_t to_ns) {
 	return to_ns > from_ns ? to_ns - from_ns : 0;
 }
 
@@ -17,7 +17,7 @@ static uint8_t *last_byte(const struct memory_view *view, uint64_t size) {
 }
 
 // Between stretches it is the teardown that ends them.
-static void fail(struct player *player, const struct op *op) {
+static void player_fail(struct player *player, const struct op *op) {
 	if (!player->playing)
 		return;
 	if (!player->failed) {
@@ -40,7 +40,7 @@ static struct op *take_op(struct player *player) {
 }
 
 // Both ends number what they send in its last byte: the answer to a ping has its number.
-static bool submit(struct player *player) {
+static bool message_submit(struct player *player) {
 	struct op *op = take_op(player), *ops[1] = {op};
 
 	if (op == NULL)
@@ -57,38 +57,40 @@ static void note_open(struct player *player, uint64_t end_ns) {
 	const struct player_stretch *stretch = &player->stretch;
 	uint64_t free_ns = player->free_ns > player->due_ns ? player->free_ns : player->due_ns;
 
-	run_record_add(stretch->times, since(player->due_ns, end_ns));
-	run_record_add(stretch->service, since(player->start_ns, end_ns));
-	histogram_record(stretch->lag, since(free_ns, player->start_ns));
+	run_record_add(stretch->times, time_since(player->due_ns, end_ns));
+	run_record_add(stretch->service, time_since(player->start_ns, end_ns));
+	histogram_record(stretch->lag, time_since(free_ns, player->start_ns));
 }
 
 // Between two samples: a large one, and from time to time what to hold the next one against.
-static void look(struct player *player, uint64_t end_ns) {
+static void outlier_check(struct player *player, uint64_t end_ns) {
 	struct outlier_watch *watch = player->stretch.watch;
 	uint64_t ready_ns = player->start_ns, took_ns;
 
 	if (player->stretch.due_ns != NULL)
 		ready_ns = player->due_ns > player->free_ns ? player->due_ns : player->free_ns;
-	took_ns = since(ready_ns, end_ns);
+	took_ns = time_since(ready_ns, end_ns);
 	if (took_ns >= watch->bound_ns || end_ns >= watch->due_ns)
-		outlier_look(watch, player->kept, took_ns, end_ns, since(player->first_ns, end_ns));
+		outlier_look(
+			watch, player->kept, took_ns, end_ns, time_since(player->first_ns, end_ns)
+		);
 }
 
-static void note(struct player *player, uint64_t end_ns) {
+static void sample_note(struct player *player, uint64_t end_ns) {
 	const struct player_stretch *stretch = &player->stretch;
 
 	if (player->begun <= stretch->lead)
 		return;
 	if (stretch->raw != NULL)
-		stretch->raw[player->kept] = since(player->start_ns, end_ns);
+		stretch->raw[player->kept] = time_since(player->start_ns, end_ns);
 	else if (stretch->due_ns != NULL)
 		note_open(player, end_ns);
 	else
-		run_record_add(stretch->times, since(player->start_ns, end_ns));
+		run_record_add(stretch->times, time_since(player->start_ns, end_ns));
 	if (stretch->watch != NULL)
-		look(player, end_ns);
+		outlier_check(player, end_ns);
 	player->kept++;
-	player->took_ns = since(player->first_ns, end_ns);
+	player->took_ns = time_since(player->first_ns, end_ns);
 }
 
 static uint64_t next_due_ns(const struct player *player, uint64_t end_ns) {
@@ -103,16 +105,16 @@ static bool is_over(const struct player *player, uint64_t now_ns) {
 	const struct player_stretch *stretch = &player->stretch;
 
 	return player->stopping || player->kept >= stretch->count ||
-	       (player->begun > stretch->lead && since(player->first_ns, now_ns) >= stretch->last_ns
-	       );
+	       (player->begun > stretch->lead &&
+		time_since(player->first_ns, now_ns) >= stretch->last_ns);
 }
 
 // Returns whether it is submitted.
-static bool begin(struct player *player, uint64_t now_ns) {
+static bool operation_begin(struct player *player, uint64_t now_ns) {
 	if (player->due_ns > now_ns)
 		return false;
 	player->start_ns = clock_now_ns(player->way.clock);
-	if (!submit(player))
+	if (!message_submit(player))
 		return false;
 	if (player->begun++ == player->stretch.lead)
 		player->first_ns = player->start_ns;
@@ -121,9 +123,9 @@ static bool begin(struct player *player, uint64_t now_ns) {
 }
 
 // The end of the present operation was seen.
-static void end(struct player *player, uint64_t end_ns) {
+static void operation_end(struct player *player, uint64_t end_ns) {
 	player->under_way = false;
-	note(player, end_ns);
+	sample_note(player, end_ns);
 	player->free_ns = end_ns;
 	atomic_store_explicit(&player->played, player->begun, memory_order_relaxed);
 	if (player->ended || is_over(player, end_ns)) {
@@ -134,7 +136,7 @@ static void end(struct player *player, uint64_t end_ns) {
 	if (player->stretch.due_ns != NULL && player->begun == player->stretch.lead)
 		player->begin_ns = clock_now_ns(player->way.clock);
 	player->due_ns = next_due_ns(player, end_ns);
-	begin(player, clock_now_ns(player->way.clock));
+	operation_begin(player, clock_now_ns(player->way.clock));
 }
 
 // From the lane's step, as all that follow on operations.
@@ -143,16 +145,16 @@ static void on_sent(struct op *op) {
 
 	player->busy[op - player->ops] = false;
 	if (op->outcome != OP_OK)
-		fail(player, op);
+		player_fail(player, op);
 	else if (!player->answered && player->under_way)
-		end(player, op->done_ns);
+		operation_end(player, op->done_ns);
 }
 
 // All of ours may be on their way still: then in a later turn.
-static bool answer(struct player *player) {
+static bool pings_answer(struct player *player) {
 	bool any = false;
 
-	while (player->playing && player->owed > 0 && submit(player)) {
+	while (player->playing && player->owed > 0 && message_submit(player)) {
 		player->owed--;
 		any = true;
 	}
@@ -166,15 +168,15 @@ static void on_received(struct op *op) {
 	uint64_t end_ns = op->done_ns;
 
 	if (op->outcome != OP_OK) {
-		fail(player, op);
+		player_fail(player, op);
 		return;
 	}
 	lane_submit(player->way.lane, ops, 1); // posted before what is sent next
 	if (player->serves) {
 		player->owed++;
-		answer(player);
+		pings_answer(player);
 	} else if (player->under_way) {
-		end(player, end_ns);
+		operation_end(player, end_ns);
 	}
 }
 
@@ -243,7 +245,7 @@ static bool is_there(const struct player *player, uint8_t number) {
 	       number;
 }
 
-static bool serve(struct player *player, struct idle_found *found) {
+static bool pings_serve(struct player *player, struct idle_found *found) {
 	uint8_t next = (uint8_t)(player->number + 1);
 
 	if (player->looks_in_memory) {
@@ -251,10 +253,10 @@ static bool serve(struct player *player, struct idle_found *found) {
 		found->events = false; // no completion tells of it
 		player->owed = is_there(player, next);
 	}
-	return player->owed > 0 && answer(player);
+	return player->owed > 0 && pings_answer(player);
 }
 
-static bool play(struct player *player, struct idle_found *found) {
+static bool operation_play(struct player *player, struct idle_found *found) {
 	if (player->under_way) {
 		if (!player->looks_in_memory)
 			return false;
@@ -262,21 +264,21 @@ static bool play(struct player *player, struct idle_found *found) {
 		found->events = false;
 		if (!is_there(player, player->number))
 			return false;
-		end(player, clock_now_ns(player->way.clock));
+		operation_end(player, clock_now_ns(player->way.clock));
 		return true;
 	}
 	if (is_over(player, found->now_ns)) {
 		player->ended = true;
 		return true;
 	}
-	if (begin(player, found->now_ns))
+	if (operation_begin(player, found->now_ns))
 		return true;
 	if (player->due_ns > found->now_ns && player->due_ns < found->due_ns)
 		found->due_ns = player->due_ns;
 	return false;
 }
 
-static bool tell(const struct player *player, enum player_event kind) {
+static bool event_tell(const struct player *player, enum player_event kind) {
 	const struct worker_record record = {.kind = kind, .words = {worker_word(player)}};
 
 	return worker_event(player->worker, &record) == 0;
@@ -285,7 +287,7 @@ static bool tell(const struct player *player, enum player_event kind) {
 // True if control took it: the player is its own again.
 static bool tell_ended(struct player *player) {
 	player->playing = player->under_way = false;
-	if (tell(player, PLAYER_EVENT_ENDED))
+	if (event_tell(player, PLAYER_EVENT_ENDED))
 		return true;
 	player->playing = true;
 	return false;
@@ -297,11 +299,11 @@ bool player_step(void *ctx, struct idle_found *found) {
 	if (!player->playing)
 		return false;
 	if (player->serves && !player->said_serves)
-		player->said_serves = tell(player, PLAYER_EVENT_SERVES);
+		player->said_serves = event_tell(player, PLAYER_EVENT_SERVES);
 	if (player->load.depth > 0)
 		return load_step(player, found) && tell_ended(player);
 	player->ended |= player->stopping;
 	if (player->ended)
 		return tell_ended(player);
-	return player->serves ? serve(player, found) : play(player, found);
+	return player->serves ? pings_serve(player, found) : operation_play(player, found);
 }

@@ -55,7 +55,7 @@ void policies_row_read(const struct json_t *root, struct policies_row *row) {
 	read_noise(result, row);
 }
 
-static json_t *real(double value) {
+static json_t *json_finite(double value) {
 	return isfinite(value) ? json_real(value) : json_null();
 }
 
@@ -67,9 +67,10 @@ json_t *policies_row_to_json(const struct policies_row *row) {
 		);
 	return json_pack(
 		"{s:s s:I s:o s:o s:o s:[o,o] s:[o,o] s:b}", "policy", row->policy, "rate_per_s",
-		(json_int_t)row->rate, "p50_ns", real(row->p50_ns), "p99_ns", real(row->p99_ns),
-		"max_ns", real(row->max_ns), "cpu", real(row->cpu[0]), real(row->cpu[1]),
-		"sleeps_per_s", real(row->sleeps_per_s[0]), real(row->sleeps_per_s[1]), "saturated",
+		(json_int_t)row->rate, "p50_ns", json_finite(row->p50_ns), "p99_ns",
+		json_finite(row->p99_ns), "max_ns", json_finite(row->max_ns), "cpu",
+		json_finite(row->cpu[0]), json_finite(row->cpu[1]), "sleeps_per_s",
+		json_finite(row->sleeps_per_s[0]), json_finite(row->sleeps_per_s[1]), "saturated",
 		row->saturated
 	);
 }

@@ -57,12 +57,12 @@ struct play {
 	char path[PATH_BYTES]; // of the present run's file
 };
 
-static int say(const struct lab_why *why) {
+static int why_print(const struct lab_why *why) {
 	fprintf(stderr, "tocsin-perf: %s\n", why->text);
 	return EXIT_FAILED;
 }
 
-static int misused(const char *what, const char *text) {
+static int option_refuse(const char *what, const char *text) {
 	fprintf(stderr, "tocsin-perf: %s: %s\n", what, text);
 	return EXIT_USAGE;
 }
@@ -76,10 +76,10 @@ static int take_rates(struct words *words, const char *value) {
 		uint64_t rate = 0;
 
 		if (words->rate_count == POLICIES_LOADS_MAX)
-			return misused("--rates", "at most 8 loads");
+			return option_refuse("--rates", "at most 8 loads");
 		if ((length != strlen("closed") || strncmp(value, "closed", length) != 0) &&
 		    parse_u64(value, length, 1, RATE_MAX, &error, &rate) != 0)
-			return misused("--rates", error.text);
+			return option_refuse("--rates", error.text);
 		words->rates[words->rate_count++] = (uint32_t)rate;
 		if (value[length] == '\0')
 			return 0;
@@ -87,9 +87,9 @@ static int take_rates(struct words *words, const char *value) {
 	}
 }
 
-static int pass(struct words *words, char *option, char *value) {
+static int option_pass(struct words *words, char *option, char *value) {
 	if (words->passed_count + 2 > WORDS_MAX / 2)
-		return misused(option, "is one option too many");
+		return option_refuse(option, "is one option too many");
 	words->passed[words->passed_count++] = option;
 	words->passed[words->passed_count++] = value;
 	words->op_given |= strcmp(option, "--op") == 0;
@@ -116,15 +116,15 @@ static int take_words(int argc, char **argv, struct words *words) {
 			continue;
 		}
 		if (!known)
-			return misused(argv[n], help);
+			return option_refuse(argv[n], help);
 		if (n + 1 >= argc)
-			return misused(argv[n], "needs a value");
+			return option_refuse(argv[n], "needs a value");
 		if (strcmp(argv[n], "--json") == 0)
 			words->json_path = argv[n + 1];
 		else if (strcmp(argv[n], "--rates") == 0)
 			status = take_rates(words, argv[n + 1]);
 		else
-			status = pass(words, argv[n], argv[n + 1]);
+			status = option_pass(words, argv[n], argv[n + 1]);
 		n++;
 	}
 	return status;
@@ -158,7 +158,7 @@ __attribute__((noreturn)) static void serve(const struct words *words, int fd) {
 	if (words->timeout != NULL &&
 	    parse_u64(words->timeout, strlen(words->timeout), 0, 31, &error, &timeout) == 0)
 		session.settings.timeout = (uint8_t)timeout;
-	_exit(session_server(&session, &plan, &why) == 0 ? EXIT_DONE : say(&why));
+	_exit(session_server(&session, &plan, &why) == 0 ? EXIT_DONE : why_print(&why));
 }
 
 static int
@@ -201,11 +201,12 @@ add(struct arguments *arguments, const char *format, ...) {
 	arguments->words[arguments->count++] = text;
 }
 
-static void
-compose(const struct play *play,
+static void arguments_compose(
+	const struct play *play,
 	const struct policies_row *row,
 	uint16_t port,
-	struct arguments *arguments) {
+	struct arguments *arguments
+) {
 	static char loopback[] = "127.0.0.1", poisson[] = "--arrivals=poisson";
 	const struct words *words = play->words;
 	uint32_t place = play->policies.count, total = (uint32_t)NAMES * words->rate_count;
@@ -243,7 +244,7 @@ play_row(struct play *play, struct policies_row *row, int *ret_status, struct la
 	if (err == 0 && play->words->host == NULL)
 		err = start_server(play->words, &server, &port, why);
 	if (err == 0) {
-		compose(play, row, port, arguments);
+		arguments_compose(play, row, port, arguments);
 		err = again_run(arguments->words, play->signal_fd, &status, why);
 	}
 	if (server > 0) {
@@ -319,13 +320,13 @@ static int write_json(const struct play *play, struct lab_why *why) {
 	return err == 0 && failed != 0 ? lab_fail(why, -EIO, "%s cannot be written", path) : err;
 }
 
-static int show(const struct play *play) {
+static int policies_show(const struct play *play) {
 	const char *path = play->words->json_path;
 	struct lab_why why = {.text = ""};
 
 	if (path == NULL || strcmp(path, "-") != 0)
 		policies_print(&play->policies);
-	return path != NULL && write_json(play, &why) != 0 ? say(&why) : EXIT_DONE;
+	return path != NULL && write_json(play, &why) != 0 ? why_print(&why) : EXIT_DONE;
 }
 
 static int
@@ -365,9 +366,9 @@ int policies_main(int argc, char **argv, int signal_fd) {
 		err = play_all(play, &why);
 	(void)rmdir(directory);
 	if (play->policies.count > 0)
-		status = show(play);
+		status = policies_show(play);
 	if (err != 0)
-		status = say(&why);
+		status = why_print(&why);
 	json_decref(play->runs);
 	free(play);
 	return status;

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static double gbits(const struct lab_result *result, double messages_per_s) {
+static double rate_gbits(const struct lab_result *result, double messages_per_s) {
 	return messages_per_s * (double)result->size * 8 / 1e9;
 }
 
@@ -28,7 +28,7 @@ static void print_head(const struct lab_run *run) {
 
 static void print_rate(const char *name, const struct lab_result *result, double messages_per_s) {
 	printf("  %-14s %13.1f %28s %10.3f\n", name, messages_per_s, "",
-	       gbits(result, messages_per_s));
+	       rate_gbits(result, messages_per_s));
 }
 
 // A window that takes at most so long has at least such a rate.
@@ -45,7 +45,7 @@ print_quantile(const struct lab_result *result, const struct quantile_summary *q
 	}
 	printf("  %-14s %13.1f %13.1f ..%13.1f %10.3f %7.0f%s%.16s\n", name, rate,
 	       result_rate(result, quantile->high), result_rate(result, quantile->low),
-	       gbits(result, rate), quantile->effective,
+	       rate_gbits(result, rate), quantile->effective,
 	       quantile->note == QUANTILE_SOUND ? "" : "  ",
 	       quantile->note == QUANTILE_SOUND ? "" : "few beyond it");
 }
@@ -107,9 +107,9 @@ static void print_row(const struct lab_run *run, const struct lab_result *result
 	printf("%8s %7" PRIu64 " %13.1f", size, result->summary.all.count, mean);
 	print_cell(result, 0);
 	print_cell(result, 2);
-	printf(" %10.3f", gbits(result, mean));
+	printf(" %10.3f", rate_gbits(result, mean));
 	if (run->plan.both_ways)
-		printf(" %10.3f", gbits(result, result_rate_peer(result)));
+		printf(" %10.3f", rate_gbits(result, result_rate_peer(result)));
 	printf("%s%s\n", result->summary.judgement == RUN_CHANGED ? " *" : "",
 	       result->complete ? "" : " !");
 }

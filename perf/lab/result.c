@@ -147,22 +147,22 @@ const char *result_what(const struct lab_result *result) {
 	return result->open ? "response" : "round trip";
 }
 
-static double rate(double messages, double took_ns) {
+static double rate_per_second(double messages, double took_ns) {
 	return took_ns > 0 ? messages / took_ns * 1e9 : 0;
 }
 
 double result_rate(const struct lab_result *result, uint64_t window_ns) {
-	return rate((double)result->window_messages, (double)window_ns);
+	return rate_per_second((double)result->window_messages, (double)window_ns);
 }
 
 double result_rate_mean(const struct lab_result *result) {
 	double windows = (double)run_record_count(result->times);
 
-	return rate((double)result->window_messages * windows, (double)result->took_ns);
+	return rate_per_second((double)result->window_messages * windows, (double)result->took_ns);
 }
 
 double result_rate_peer(const struct lab_result *result) {
-	return rate((double)result->peer_messages, (double)result->peer_ns);
+	return rate_per_second((double)result->peer_messages, (double)result->peer_ns);
 }
 
 int result_segment(

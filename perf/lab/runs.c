@@ -318,8 +318,8 @@ static void remove_place(const struct runs *runs, const char *directory) {
 	rmdir(directory);
 }
 
-static int
-compare(const struct collection *collection, struct versus_result *ret_result, struct lab_why *why
+static int collection_compare(
+	const struct collection *collection, struct versus_result *ret_result, struct lab_why *why
 ) {
 	static struct versus_values values;
 	int err = versus_load(&collection->versus, why, &values);
@@ -355,7 +355,7 @@ int runs_play(
 	if (collection->versus.counts[0] > 0)
 		print_all(&runs, collection);
 	if (err == 0 && *ret_status == 0 && runs.against != NULL) {
-		err = compare(collection, ret_result, why);
+		err = collection_compare(collection, ret_result, why);
 	}
 	if (err == 0 || runs.json_path != NULL)
 		remove_place(&runs, directory);

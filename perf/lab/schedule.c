@@ -16,7 +16,7 @@
 #define LINE_BYTES 64
 
 // SplitMix64: one word of state, every seed as good as any other.
-static uint64_t draw(uint64_t *state) {
+static uint64_t random_draw(uint64_t *state) {
 	uint64_t word = *state += 0x9e3779b97f4a7c15;
 
 	word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9;
@@ -26,11 +26,11 @@ static uint64_t draw(uint64_t *state) {
 
 // Within 0..1, neither of them.
 static double draw_uniform(uint64_t *state) {
-	return ((double)(draw(state) >> 11) + 0.5) / 0x1p53;
+	return ((double)(random_draw(state) >> 11) + 0.5) / 0x1p53;
 }
 
 // From the operation before the n-th one to it, in nanoseconds.
-static double distance(const struct plan *plan, uint64_t n, uint64_t *state) {
+static double arrival_distance_ns(const struct plan *plan, uint64_t n, uint64_t *state) {
 	double mean = 1e9 / plan->rate;
 
 	if (plan->arrivals == PLAN_POISSON)
@@ -48,8 +48,9 @@ static uint64_t count_of(const struct plan *plan) {
 	return count < 1 ? 1 : (uint64_t)count;
 }
 
-static int
-make(const struct plan *plan, struct lab_why *why, uint64_t **ret_due_ns, uint64_t *ret_count) {
+static int arrivals_make(
+	const struct plan *plan, struct lab_why *why, uint64_t **ret_due_ns, uint64_t *ret_count
+) {
 	uint64_t count = count_of(plan), state = plan->seed, *due_ns;
 	double at_ns = 0;
 
@@ -59,7 +60,7 @@ make(const struct plan *plan, struct lab_why *why, uint64_t **ret_due_ns, uint64
 	if (due_ns == NULL)
 		return lab_fail(why, -ENOMEM, "no memory for the schedule");
 	for (uint64_t n = 0; n < count; n++) {
-		at_ns += distance(plan, n, &state);
+		at_ns += arrival_distance_ns(plan, n, &state);
 		due_ns[n] = (uint64_t)at_ns;
 	}
 	*ret_due_ns = due_ns;
@@ -72,7 +73,7 @@ struct trace {
 	uint64_t count, room;
 };
 
-static int add(struct trace *trace, uint64_t at_ns) {
+static int arrival_append(struct trace *trace, uint64_t at_ns) {
 	uint64_t *more;
 
 	if (trace->count == PLAN_ARRIVALS_MAX)
@@ -107,7 +108,7 @@ static int take_line(struct trace *trace, const char *line) {
 		return -EINVAL;
 	if (trace->count > 0 && at_ns < trace->due_ns[trace->count - 1])
 		return -EINVAL;
-	return add(trace, at_ns);
+	return arrival_append(trace, at_ns);
 }
 
 static int read_trace(const char *path, struct lab_why *why, struct trace *trace) {
@@ -146,7 +147,7 @@ int schedule_make(
 	int err;
 
 	if (plan->arrivals != PLAN_TRACE)
-		return make(plan, why, ret_due_ns, ret_count);
+		return arrivals_make(plan, why, ret_due_ns, ret_count);
 	err = read_trace(trace_path, why, &trace);
 	if (err != 0) {
 		free(trace.due_ns);

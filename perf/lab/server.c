@@ -18,7 +18,7 @@ struct server {
 	uint64_t mark_ns, mark_played, ended_ns, ended_played;
 };
 
-static void announce(const struct lab_session *session, const struct sock_addr *address) {
+static void address_announce(const struct lab_session *session, const struct sock_addr *address) {
 	char text[SOCK_ADDR_TEXT_BYTES];
 
 	if (session->announce != NULL) {
@@ -30,7 +30,8 @@ static void announce(const struct lab_session *session, const struct sock_addr *
 	fflush(stdout);
 }
 
-static int greet(struct server *server, const struct lab_session *session, struct lab_why *why) {
+static int
+hello_answer(struct server *server, const struct lab_session *session, struct lab_why *why) {
 	struct lab_hello hello;
 	int err = session_receive_hello(&server->party.channel, &hello, why);
 
@@ -65,19 +66,19 @@ wait_for(struct server *server, uint32_t wanted, struct deadline deadline, struc
 	return 0;
 }
 
-static uint64_t played(const struct server *server) {
+static uint64_t operations_played(const struct server *server) {
 	const struct player *player = lab_end_player(server->party.end);
 
 	return atomic_load_explicit(&player->played, memory_order_relaxed);
 }
 
-static void mark(struct server *server) {
+static void stretch_mark(struct server *server) {
 	noise_read(
 		lab_end_facts(server->party.end)->tid, lab_end_worker(server->party.end),
 		&server->before
 	);
 	server->mark_ns = clock_monotonic_ns();
-	server->mark_played = played(server);
+	server->mark_played = operations_played(server);
 }
 
 static int
@@ -93,7 +94,7 @@ begin_step(struct server *server, const struct channel_message *message, struct 
 			why, -EBADMSG, "the client asks for a size that is not in its plan"
 		);
 	player_set_size(lab_end_player(server->party.end), server->party.plan.sizes[step]);
-	mark(server);
+	stretch_mark(server);
 	lab_end_player(server->party.end)->stretch = (struct player_stretch){
 		.count = UINT64_MAX,
 		.last_ns = UINT64_MAX,
@@ -129,7 +130,7 @@ static int end_step(struct server *server, struct lab_why *why) {
 	int err;
 
 	server->ended_ns = clock_monotonic_ns();
-	server->ended_played = played(server);
+	server->ended_played = operations_played(server);
 	err = lab_end_request(server->party.end, PLAYER_REQUEST_STOP, why);
 	if (err == 0)
 		err = wait_for(server, LAB_WAKE_PLAYER, session_soon(), why);
@@ -150,7 +151,7 @@ static int serve_until_end(struct server *server, struct lab_why *why) {
 		if (err != 0)
 			return err;
 		if (message.kind == CHANNEL_MARK)
-			mark(server);
+			stretch_mark(server);
 	} while (message.kind == CHANNEL_MARK);
 	return message.kind == CHANNEL_STEP_END
 		       ? end_step(server, why)
@@ -188,7 +189,7 @@ static void tell_begin(const struct server *server) {
 	fflush(stdout);
 }
 
-static int serve(struct server *server, struct lab_why *why) {
+static int sizes_serve(struct server *server, struct lab_why *why) {
 	uint32_t steps = 0;
 	int err;
 
@@ -209,7 +210,7 @@ await_client(const struct lab_session *session, struct channel *ret_channel, str
 
 	if (err != 0)
 		return err;
-	announce(session, &listener.address);
+	address_announce(session, &listener.address);
 	if (session->patience_ns > 0)
 		deadline = deadline_after(clock_monotonic_ns(), session->patience_ns);
 	err = channel_accept(&listener, session->signal_fd, deadline, ret_channel, why);
@@ -226,12 +227,12 @@ int session_server(const struct lab_session *session, struct plan *ret_plan, str
 	int err = await_client(session, &server.party.channel, why);
 
 	if (err == 0)
-		err = greet(&server, session, why);
+		err = hello_answer(&server, session, why);
 	*ret_plan = server.party.plan;
 	if (err == 0)
 		err = session_connect(session, &server.party, why);
 	if (err == 0)
-		err = serve(&server, why);
+		err = sizes_serve(&server, why);
 	session_end(&server.party, why);
 	return err;
 }

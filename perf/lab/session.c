@@ -99,7 +99,7 @@ static int receive_endpoint(
 }
 
 // Both say so before either posts: a message to a pair that is not ready would be lost.
-static int meet(struct channel *channel, struct lab_why *why) {
+static int connected_exchange(struct channel *channel, struct lab_why *why) {
 	struct channel_message message;
 	int err = channel_send(channel, CHANNEL_CONNECTED, NULL, 0, why);
 
@@ -133,7 +133,7 @@ int session_connect(
 	if (err == 0)
 		err = lab_end_connect(party->end, &theirs, why);
 	if (err == 0)
-		err = meet(&party->channel, why);
+		err = connected_exchange(&party->channel, why);
 	return err;
 }
 

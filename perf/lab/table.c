@@ -14,7 +14,7 @@
 #define ROW_BYTES 160
 #define OUTLIERS_SHOWN 3
 
-static double us(uint64_t value_ns) {
+static double ns_to_us(uint64_t value_ns) {
 	return (double)value_ns / 1e3;
 }
 
@@ -93,12 +93,13 @@ static void print_quantile(const struct quantile_summary *quantile, bool half) {
 	if (quantile->note == QUANTILE_TOO_FEW)
 		row_add(&row, "  %-8s %11s %24s", name, "n/a", "");
 	else
-		row_add(&row, "  %-8s %11.3f %10.3f .. %10.3f", name, us(result_value(quantile)),
-			us(quantile->low), us(quantile->high));
+		row_add(&row, "  %-8s %11.3f %10.3f .. %10.3f", name,
+			ns_to_us(result_value(quantile)), ns_to_us(quantile->low),
+			ns_to_us(quantile->high));
 	if (half && quantile->note == QUANTILE_TOO_FEW)
 		row_add(&row, " %11s", "n/a");
 	else if (half)
-		row_add(&row, " %11.3f", us(result_value(quantile)) / 2);
+		row_add(&row, " %11.3f", ns_to_us(result_value(quantile)) / 2);
 	row_add(&row, " %10.0f  %s", quantile->effective,
 		quantile->note == QUANTILE_TOO_FEW ? "too few samples"
 						   : quantile_note_words(quantile->note));
@@ -108,9 +109,9 @@ static void print_quantile(const struct quantile_summary *quantile, bool half) {
 static void print_end(const char *name, uint64_t value_ns, bool half) {
 	struct row row = {.used = 0};
 
-	row_add(&row, "  %-8s %11.3f", name, us(value_ns));
+	row_add(&row, "  %-8s %11.3f", name, ns_to_us(value_ns));
 	if (half)
-		row_add(&row, " %24s %11.3f", "", us(value_ns) / 2);
+		row_add(&row, " %24s %11.3f", "", ns_to_us(value_ns) / 2);
 	row_end(&row);
 }
 
@@ -134,8 +135,8 @@ static void print_segments(struct run_record *record, const struct run_summary *
 			return;
 		printf("    from sample %" PRIu64 ", %" PRIu64
 		       " of them: p50 %.3f us, p90 %.3f us, p99 %.3f us\n",
-		       segment.first_sample, segment.samples, us(segment.p50_ns),
-		       us(segment.p90_ns), us(segment.p99_ns));
+		       segment.first_sample, segment.samples, ns_to_us(segment.p50_ns),
+		       ns_to_us(segment.p90_ns), ns_to_us(segment.p99_ns));
 	}
 }
 
@@ -181,7 +182,7 @@ static void print_outliers(const struct lab_result *result) {
 
 		outlier_say(outlier, text);
 		printf("  %-8s %11.3f us at %.3f s: %.60s\n", n == 0 ? "largest:" : "",
-		       us(outlier->took_ns), (double)outlier->at_ns / 1e9, text);
+		       ns_to_us(outlier->took_ns), (double)outlier->at_ns / 1e9, text);
 	}
 }
 
@@ -199,12 +200,12 @@ static void print_clock(const struct lab_run *run, const struct lab_result *resu
 	printf("\n");
 	if (result->noise_known[0] && off_ns != NOISE_UNKNOWN)
 		printf("    off CLOCK_MONOTONIC by at most %.3f us wherever they were compared\n",
-		       us(off_ns));
+		       ns_to_us(off_ns));
 }
 
 static void print_load(const struct result_load *load) {
 	printf("  the sender was late by p50 %.3f us, p99 %.3f us, max %.3f us\n",
-	       us(load->lag_p50_ns), us(load->lag_p99_ns), us(load->lag_max_ns));
+	       ns_to_us(load->lag_p50_ns), ns_to_us(load->lag_p99_ns), ns_to_us(load->lag_max_ns));
 	printf("  offered %.6g a second, an operation under way %.3g %% of the time\n",
 	       load->offered, 100 * load->occupied);
 	if (load->saturated)
@@ -252,7 +253,7 @@ add_cell(struct row *row, const struct run_summary *summary, uint32_t place, boo
 	if (quantile->note == QUANTILE_TOO_FEW)
 		row_add(row, " %10s", "n/a");
 	else
-		row_add(row, " %10.3f", us(result_value(quantile)) / (half ? 2 : 1));
+		row_add(row, " %10.3f", ns_to_us(result_value(quantile)) / (half ? 2 : 1));
 }
 
 static void print_row(const struct lab_run *run, const struct lab_result *result) {
@@ -265,10 +266,11 @@ static void print_row(const struct lab_run *run, const struct lab_result *result
 		printf("%8s no sample\n", size);
 		return;
 	}
-	row_add(&row, "%8s %9" PRIu64 " %10.3f", size, summary->all.count, us(summary->all.min));
+	row_add(&row, "%8s %9" PRIu64 " %10.3f", size, summary->all.count,
+		ns_to_us(summary->all.min));
 	for (uint32_t n = 0; n < 4; n++)
 		add_cell(&row, summary, n, false);
-	row_add(&row, " %10.3f", us(summary->all.max));
+	row_add(&row, " %10.3f", ns_to_us(summary->all.max));
 	if (has_half(run))
 		add_cell(&row, summary, 0, true);
 	row_add(&row, " %s%s", summary->judgement == RUN_CHANGED ? "*" : "",

@@ -127,7 +127,7 @@ static bool is_beyond(const struct threshold *threshold, double value_ns) {
 }
 
 static enum threshold_answer
-judge(const struct threshold *threshold, struct interval interval, struct lab_why *why) {
+interval_judge(const struct threshold *threshold, struct interval interval, struct lab_why *why) {
 	bool low, high;
 
 	if (!interval.known) {
@@ -168,5 +168,5 @@ enum threshold_answer threshold_judge(
 		interval.low /= 2;
 		interval.high /= 2;
 	}
-	return judge(threshold, interval, why);
+	return interval_judge(threshold, interval, why);
 }

@@ -25,7 +25,7 @@
 #define BUCKET_SHARE 0.002
 #define DUMPING (JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY | JSON_REAL_PRECISION(17))
 
-static json_t *digest(const json_t *json) {
+static json_t *json_digest(const json_t *json) {
 	scoped_mem char *text = json_dumps(json, DUMPING);
 	char hex[TEXT_BYTES];
 
@@ -46,7 +46,7 @@ static json_t *digest_members(json_t *object, const char *except) {
 
 		if (strcmp(key, except) != 0 && strcmp(key, "digests") != 0)
 			failed |= json_object_set_new(
-				digests, key, digest(json_object_iter_value(at))
+				digests, key, json_digest(json_object_iter_value(at))
 			);
 	}
 	if (failed == 0)
@@ -80,7 +80,7 @@ static void show_value(const json_t *json, char text[static TEXT_BYTES]) {
 }
 
 static int
-differs(struct lab_why *why, const char *path, const json_t *file, const json_t *computed) {
+value_differs(struct lab_why *why, const char *path, const json_t *file, const json_t *computed) {
 	char says[TEXT_BYTES], gives[TEXT_BYTES];
 
 	show_value(file, says);
@@ -100,7 +100,8 @@ static bool same_number(const json_t *a, const json_t *b) {
 
 // To the first difference. Three functions in turn, as deep as what was computed, which is six.
 // NOLINTBEGIN(misc-no-recursion)
-static int compare(const char *path, const json_t *file, json_t *computed, struct lab_why *why);
+static int
+values_compare(const char *path, const json_t *file, json_t *computed, struct lab_why *why);
 
 static int
 compare_objects(const char *path, const json_t *file, json_t *computed, struct lab_why *why) {
@@ -112,7 +113,9 @@ compare_objects(const char *path, const json_t *file, json_t *computed, struct l
 		const char *key = json_object_iter_key(at);
 
 		snprintf(inner, sizeof(inner), "%s.%s", path, key);
-		err = compare(inner, json_object_get(file, key), json_object_iter_value(at), why);
+		err = values_compare(
+			inner, json_object_get(file, key), json_object_iter_value(at), why
+		);
 	}
 	if (err == 0 && json_object_size(file) != json_object_size(computed))
 		return lab_fail(why, -EUCLEAN, "%s has members that it should not have", path);
@@ -131,19 +134,22 @@ compare_arrays(const char *path, const json_t *file, json_t *computed, struct la
 		);
 	for (size_t n = 0; n < json_array_size(computed) && err == 0; n++) {
 		snprintf(inner, sizeof(inner), "%s[%zu]", path, n);
-		err = compare(inner, json_array_get(file, n), json_array_get(computed, n), why);
+		err = values_compare(
+			inner, json_array_get(file, n), json_array_get(computed, n), why
+		);
 	}
 	return err;
 }
 
-static int compare(const char *path, const json_t *file, json_t *computed, struct lab_why *why) {
+static int
+values_compare(const char *path, const json_t *file, json_t *computed, struct lab_why *why) {
 	if (json_is_object(file) && json_is_object(computed))
 		return compare_objects(path, file, computed, why);
 	if (json_is_array(file) && json_is_array(computed))
 		return compare_arrays(path, file, computed, why);
 	if (json_is_number(file) && json_is_number(computed))
-		return same_number(file, computed) ? 0 : differs(why, path, file, computed);
-	return json_equal(file, computed) ? 0 : differs(why, path, file, computed);
+		return same_number(file, computed) ? 0 : value_differs(why, path, file, computed);
+	return json_equal(file, computed) ? 0 : value_differs(why, path, file, computed);
 }
 // NOLINTEND(misc-no-recursion)
 
@@ -159,7 +165,7 @@ static int take_near(
 
 	if (says == NULL || fabs(value - found) > BUCKET_SHARE * found) {
 		snprintf(inner, sizeof(inner), "%.*s.%s", PATH_BYTES, path, key);
-		return differs(why, inner, says, json_object_get(computed, key));
+		return value_differs(why, inner, says, json_object_get(computed, key));
 	}
 	return json_object_set(computed, key, says) == 0 ? 0 : -ENOMEM;
 }
@@ -241,7 +247,7 @@ static int compare_result(
 	if (err == 0)
 		err = settle_series(path, "service", file, computed, why);
 	if (err == 0)
-		err = compare(path, file, computed, why);
+		err = values_compare(path, file, computed, why);
 	json_decref(computed);
 	return err;
 }
@@ -264,7 +270,7 @@ static int verify_result(size_t place, const json_t *file, struct lab_why *why) 
 }
 
 int verify_compare(const char *path, const json_t *file, json_t *computed, struct lab_why *why) {
-	return compare(path, file, computed, why);
+	return values_compare(path, file, computed, why);
 }
 
 // Two steps: figures first, which names a number; then digests, which name a part.
@@ -289,7 +295,7 @@ int verify_run(json_t *root, struct lab_why *why) {
 		err = digests_of_json(root, &digests);
 	if (err != 0)
 		return err;
-	err = compare("digests", json_object_get(root, "digests"), digests, why);
+	err = values_compare("digests", json_object_get(root, "digests"), digests, why);
 	json_decref(digests);
 	return err;
 }

@@ -21,7 +21,7 @@ const char *versus_word_name(enum versus_word word) {
 	return names[word];
 }
 
-static double median(const double *values, uint32_t count) {
+static double values_median(const double *values, uint32_t count) {
 	double sorted[VERSUS_FILES_MAX];
 
 	memcpy(sorted, values, count * sizeof(*values));
@@ -64,7 +64,7 @@ static int compute_row(
 	if (!all_known(values, versus->counts))
 		return 0;
 	for (int side = 0; side < 2; side++)
-		row->median_ns[side] = median(values[side], versus->counts[side]);
+		row->median_ns[side] = values_median(values[side], versus->counts[side]);
 	err = compare_runs(
 		values[0], versus->counts[0], values[1], versus->counts[1], VERSUS_LEVEL, &result
 	);
@@ -82,7 +82,7 @@ static int compute_row(
 }
 
 // A change within the margin does not matter, however sure it is.
-static void adjust(struct versus_result *result) {
+static void p_values_adjust(struct versus_result *result) {
 	double ps[VERSUS_ROWS_MAX];
 	uint32_t places[VERSUS_ROWS_MAX], count = 0;
 
@@ -135,7 +135,7 @@ int versus_judge(
 			err = compute_row(versus, values->ns[size][n], row);
 		}
 	}
-	adjust(ret_result);
+	p_values_adjust(ret_result);
 	note_claims(versus, ret_result);
 	return err;
 }

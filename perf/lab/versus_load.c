@@ -47,7 +47,7 @@ static void op_of(const json_t *root, char text[static VERSUS_OP_BYTES]) {
 }
 
 // The first file says which operation and sizes all are to be of.
-static void begin(const json_t *root, struct versus_values *values) {
+static void values_begin(const json_t *root, struct versus_values *values) {
 	const json_t *results = json_object_get(root, "results");
 
 	op_of(root, values->op);
@@ -105,7 +105,7 @@ static int take_file(
 		return lab_fail(why, -EINVAL, "%s is no run of lat or bw", path);
 	}
 	if (side == 0 && place == 0)
-		begin(root, values);
+		values_begin(root, values);
 	err = take_results(root, side, place, versus->ops_may_differ, values, &inner);
 	json_decref(root);
 	return err == 0 ? 0 : lab_fail(why, err, "%s %s", path, inner.text);

@@ -13,16 +13,16 @@
 #define CELL_STEPS 63
 
 // JSON has no word for what is not a number.
-static json_t *number(double value) {
+static json_t *json_finite(double value) {
 	return isfinite(value) ? json_real(value) : json_null();
 }
 
-static json_t *numbers(const double *values, uint32_t count) {
+static json_t *json_numbers(const double *values, uint32_t count) {
 	json_t *array = json_array();
 	int failed = 0;
 
 	for (uint32_t n = 0; n < count; n++)
-		failed |= json_array_append_new(array, number(values[n]));
+		failed |= json_array_append_new(array, json_finite(values[n]));
 	if (failed == 0)
 		return array;
 	json_decref(array);
@@ -30,20 +30,20 @@ static json_t *numbers(const double *values, uint32_t count) {
 }
 
 // Of bytes that are no UTF-8 a question mark: names come from other machines.
-static json_t *text(const char *value) {
+static json_t *json_text(const char *value) {
 	json_t *string = json_string(value);
 
 	return string != NULL ? string : json_string("?");
 }
 
 // NULL is null.
-static json_t *texts(const char *const *values, uint32_t count) {
+static json_t *json_texts(const char *const *values, uint32_t count) {
 	json_t *array = json_array();
 	int failed = 0;
 
 	for (uint32_t n = 0; n < count; n++)
 		failed |= json_array_append_new(
-			array, values[n] != NULL ? text(values[n]) : json_null()
+			array, values[n] != NULL ? json_text(values[n]) : json_null()
 		);
 	if (failed == 0)
 		return array;
@@ -60,8 +60,9 @@ static const char *scale_name(enum page_scale scale) {
 
 static json_t *axis_json(const struct page_axis *axis) {
 	return json_pack(
-		"{s:o s:s s:o}", "label", text(axis->label), "scale", scale_name(axis->scale),
-		"ticks", axis->ticks != NULL ? texts(axis->ticks, axis->tick_count) : json_null()
+		"{s:o s:s s:o}", "label", json_text(axis->label), "scale", scale_name(axis->scale),
+		"ticks",
+		axis->ticks != NULL ? json_texts(axis->ticks, axis->tick_count) : json_null()
 	);
 }
 
@@ -69,12 +70,12 @@ static json_t *series_json(const struct page_series *series) {
 	uint32_t count = series->count;
 
 	return json_pack(
-		"{s:o s:o s:o s:o s:o s:o s:b}", "name", text(series->name), "x",
-		series->x != NULL ? numbers(series->x, count) : json_null(), "y",
-		numbers(series->y, count), "low",
-		series->low != NULL ? numbers(series->low, count) : json_null(), "high",
-		series->high != NULL ? numbers(series->high, count) : json_null(), "labels",
-		series->labels != NULL ? texts(series->labels, count) : json_null(), "points",
+		"{s:o s:o s:o s:o s:o s:o s:b}", "name", json_text(series->name), "x",
+		series->x != NULL ? json_numbers(series->x, count) : json_null(), "y",
+		json_numbers(series->y, count), "low",
+		series->low != NULL ? json_numbers(series->low, count) : json_null(), "high",
+		series->high != NULL ? json_numbers(series->high, count) : json_null(), "labels",
+		series->labels != NULL ? json_texts(series->labels, count) : json_null(), "points",
 		series->points
 	);
 }
@@ -98,13 +99,13 @@ void page_curves(struct page *page, const struct page_curves *curves) {
 			"{s:s s:o s:o s:o s:o}", "kind", "curves", "x", axis_json(&curves->x), "y",
 			axis_json(&curves->y), "series",
 			all_series_json(curves->series, curves->series_count), "level",
-			curves->level != NULL ? number(*curves->level) : json_null()
+			curves->level != NULL ? json_finite(*curves->level) : json_null()
 		)
 	);
 }
 
 // Each column's counts by its largest, in a letter each: small, and exact enough for a shade.
-static char *shade(const struct page_course *course) {
+static char *course_shade(const struct page_course *course) {
 	size_t count = (size_t)course->columns * course->rows;
 	char *letters = calloc(count + 1, 1);
 
@@ -126,7 +127,7 @@ static char *shade(const struct page_course *course) {
 }
 
 void page_course(struct page *page, const struct page_course *course) {
-	char *letters = shade(course);
+	char *letters = course_shade(course);
 
 	if (letters == NULL) {
 		page->failed = true;
@@ -138,11 +139,11 @@ void page_course(struct page *page, const struct page_course *course) {
 		json_pack(
 			"{s:s s:s s:s s:o s:I s:I s:f s:f s:s s:o s:o}", "kind", "course",
 			"x_label", course->x_label, "y_label", course->y_label, "edges",
-			numbers(course->edges, course->columns + 1), "columns",
+			json_numbers(course->edges, course->columns + 1), "columns",
 			(json_int_t)course->columns, "rows", (json_int_t)course->rows, "low",
 			course->low, "high", course->high, "cells", letters, "lines",
 			all_series_json(course->lines, course->line_count), "cuts",
-			numbers(course->cuts, course->cut_count)
+			json_numbers(course->cuts, course->cut_count)
 		)
 	);
 	free(letters);
@@ -155,10 +156,10 @@ void page_matrix(struct page *page, const struct page_matrix *matrix) {
 	page_put_chart(
 		page, matrix->caption,
 		json_pack(
-			"{s:s s:o s:o s:o s:o}", "kind", "matrix", "unit", text(matrix->unit),
-			"names", texts(matrix->names, matrix->count), "values",
-			numbers(matrix->values, pairs), "marks",
-			matrix->marks != NULL ? texts(matrix->marks, pairs) : json_null()
+			"{s:s s:o s:o s:o s:o}", "kind", "matrix", "unit", json_text(matrix->unit),
+			"names", json_texts(matrix->names, matrix->count), "values",
+			json_numbers(matrix->values, pairs), "marks",
+			matrix->marks != NULL ? json_texts(matrix->marks, pairs) : json_null()
 		)
 	);
 }

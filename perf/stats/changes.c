@@ -27,7 +27,7 @@ struct drawing {
 };
 
 // splitmix64.
-static uint64_t draw(struct drawing *drawing) {
+static uint64_t random_draw(struct drawing *drawing) {
 	uint64_t word = drawing->state += SEED;
 
 	word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9ULL;
@@ -35,9 +35,9 @@ static uint64_t draw(struct drawing *drawing) {
 	return word ^ word >> 31;
 }
 
-static void shuffle(struct drawing *drawing, double *values, uint32_t count) {
+static void values_shuffle(struct drawing *drawing, double *values, uint32_t count) {
 	for (uint32_t left = count; left > 1; left--) {
-		uint32_t other = (uint32_t)(draw(drawing) % left);
+		uint32_t other = (uint32_t)(random_draw(drawing) % left);
 		double value = values[left - 1];
 
 		values[left - 1] = values[other];
@@ -70,7 +70,7 @@ static double chance_of(double height, double *ranks, uint32_t count, double alp
 	uint32_t as_high = 1, drawn = 1; // the order that was found is one of them
 
 	while (drawn < orders && as_high <= 4 * ORDERS_EACH) {
-		shuffle(&drawing, ranks, count);
+		values_shuffle(&drawing, ranks, count);
 		as_high += highest_cut(ranks, count).height >= height - 1e-9;
 		drawn++;
 	}

@@ -71,7 +71,7 @@ static uint32_t pairs_set(const struct bit_block *bits, uint32_t lag) {
 }
 
 // The pooled autocovariance at a lag that the longest block has.
-static double covariance(const struct bit_blocks *bits, uint32_t lag) {
+static double lag_covariance(const struct bit_blocks *bits, uint32_t lag) {
 	double sum = 0, pairs = 0;
 
 	for (uint32_t n = 0; n < bits->count; n++) {
@@ -91,7 +91,7 @@ static double covariance(const struct bit_blocks *bits, uint32_t lag) {
 }
 
 static void sum_lags(const struct bit_blocks *bits, struct indicator_time *ret_time) {
-	double variance = covariance(bits, 0);
+	double variance = lag_covariance(bits, 0);
 	double pair = variance, sum = 0;
 	uint32_t lag;
 
@@ -99,7 +99,7 @@ static void sum_lags(const struct bit_blocks *bits, struct indicator_time *ret_t
 	if (!(variance > 0))
 		return;
 	for (lag = 0; lag + 1 < bits->longest; lag += 2) {
-		double next = covariance(bits, lag) + covariance(bits, lag + 1);
+		double next = lag_covariance(bits, lag) + lag_covariance(bits, lag + 1);
 
 		if (next <= 0)
 			break;

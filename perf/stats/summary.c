@@ -265,7 +265,7 @@ segments_set(struct run_record *record, struct run_summary *summary, struct wind
 }
 
 // As many quantiles as leave enough windows: the higher ones need longer ones.
-static int judge(struct run_record *record, struct run_summary *summary) {
+static int run_judge(struct run_record *record, struct run_summary *summary) {
 	struct run_windows windows = run_record_windows(record);
 	struct window_series series = {.join = 1};
 
@@ -309,7 +309,7 @@ int run_summarize(
 		err = quantile_summarize(record, &summary.quantiles[q]);
 	}
 	if (err == 0)
-		err = judge(record, &summary);
+		err = run_judge(record, &summary);
 	if (err == 0)
 		*ret_summary = summary;
 	return err;
