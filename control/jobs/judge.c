@@ -143,7 +143,9 @@ static void name_dead(const struct judge *judge, uint32_t comm, struct jobs_find
 
 	finding->cause = JOBS_CAUSE_DEAD_MEMBER;
 	finding->late_count = judge->surveys[comm].dead;
-	finding->late[0] = JOBS_NOBODY; // those of dead nodes have no place
+	// Those of dead nodes have no place, and come last.
+	for (uint32_t n = 0; n < JOBS_NAMED_MAX; n++)
+		finding->late[n] = JOBS_NOBODY;
 	for (uint32_t n = 0, named = 0; n < merged->rank_count && named < JOBS_NAMED_MAX; n++) {
 		if (survey_is_dead(&merged->ranks[n].rank))
 			finding->late[named++] = n;

@@ -82,9 +82,11 @@ static void add_operation(struct sentence *sentence) {
 // "rank 3 (...)", "ranks 1, 2, 5 and 12 more"
 static void add_late(struct sentence *sentence) {
 	const struct jobs_finding *finding = sentence->finding;
-	uint32_t named =
-		finding->late_count < JOBS_NAMED_MAX ? finding->late_count : JOBS_NAMED_MAX;
+	uint32_t named = 0;
 
+	while (named < finding->late_count && named < JOBS_NAMED_MAX &&
+	       finding->late[named] != JOBS_NOBODY)
+		named++;
 	if (finding->late_count == 1) {
 		add_rank(sentence, finding->late[0]);
 		return;

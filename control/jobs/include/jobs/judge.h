@@ -96,7 +96,8 @@ struct jobs_finding {
 	uint32_t waiting;   // ranks that wait in it
 	uint32_t alive;	    // ranks whose process lives
 	uint32_t absent;    // ranks that no agent holds
-	// Those who are waited for: places in the communicator's ranks, the first of them.
+	// Those who are waited for: places in the communicator's ranks, the first of them; then
+	// JOBS_NOBODY for each whose node is dead.
 	uint32_t late_count;
 	uint32_t late[JOBS_NAMED_MAX];
 	bool held;   // one of these is held by a debugger

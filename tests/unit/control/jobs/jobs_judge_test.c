@@ -305,6 +305,36 @@ static void release_some(void *ctx, void *memory, size_t size) {
 	free(memory);
 }
 
+static bool is_dead_node(void *ctx, uint64_t node) {
+	(void)ctx;
+	return node == 7;
+}
+
+static void a_rank_that_lives_is_not_named_with_those_of_dead_nodes(void **state) {
+	const struct ras_merged_missing missing[2] = {
+		{.comm_size = 4, .missing = {.rank = 2, .node = 7}},
+		{.comm_size = 4, .missing = {.rank = 3, .node = 7}},
+	};
+	char text[JOBS_SENTENCE_BYTES];
+	struct jobs_view view;
+	struct hand hand;
+
+	(void)state;
+	hand_init(&hand);
+	hand.comms[0].size = 4;
+	hand.comms[0].missing = missing;
+	hand.comms[0].missing_count = 2;
+	hand.look.is_dead = is_dead_node;
+	hand.ranks[0][1].rank.flags |= RAS_RANK_EXITED;
+	assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);
+	assert_int_equal(hand.findings[0].cause, JOBS_CAUSE_DEAD_MEMBER);
+	assert_int_equal(hand.findings[0].late_count, 3);
+	view.look = hand.look;
+	view.findings = hand.findings;
+	jobs_view_say(&view, 0, text);
+	assert_non_null(strstr(text, "ranks 1 and 2 more are gone"));
+}
+
 static void counts_at_the_end_of_numbers_are_looked_at_once(void **state) {
 	struct jobs_straggler unnamed = {0};
 	struct jobs_book *book;
@@ -384,6 +414,7 @@ int main(void) {
 		cmocka_unit_test(nothing_launched_or_all_completed_is_quiet),
 		cmocka_unit_test(ranks_that_exit_well_one_after_another_are_an_end),
 		cmocka_unit_test(ranks_that_nobody_holds_are_said_to_be),
+		cmocka_unit_test(a_rank_that_lives_is_not_named_with_those_of_dead_nodes),
 		cmocka_unit_test(counts_at_the_end_of_numbers_are_looked_at_once),
 		cmocka_unit_test(without_memory_nothing_is_judged),
 		cmocka_unit_test(waits_are_kept_to_an_eighth),
