@@ -2,6 +2,8 @@
 // Gathers the environment, from /proc, /sys and what the end says of itself.
 #include "environment.h"
 
+#include "why.h"
+
 #include <lib/scoped.h>
 
 #include <fcntl.h>
@@ -134,7 +136,9 @@ void environment_decode(struct wire_reader *reader, struct lab_environment *ret_
 	environment->count = wire_get_count_u16(reader, ENVIRONMENT_ITEMS_MAX, 4);
 	for (uint32_t n = 0; n < environment->count; n++) {
 		wire_get_string(reader, environment->items[n].key, ENVIRONMENT_KEY_BYTES);
-		wire_get_string(reader, environment->items[n].value, ENVIRONMENT_VALUE_BYTES);
+		if (wire_get_string(reader, environment->items[n].value, ENVIRONMENT_VALUE_BYTES) >
+		    0)
+			lab_clean(environment->items[n].value);
 	}
 	if (!wire_reader_ok(reader))
 		environment->count = 0;

@@ -48,6 +48,7 @@ static void key_of(const json_t *root, char key[static HISTORY_KEY_BYTES]) {
 		member_text(client, "device"), member_text(client, "host"),
 		member_text(server, "device"), member_text(server, "host")
 	);
+	lab_clean(key);
 }
 
 static double quantile_figure(const json_t *result, uint32_t place, const char *key) {
@@ -88,7 +89,9 @@ add_run(struct history_series *series, const char *path, const json_t *root, con
 	if (run->path == NULL)
 		return -ENOMEM;
 	series->run_count++;
+	lab_clean(run->path);
 	snprintf(run->started, sizeof(run->started), "%s", member_text(root, "started"));
+	lab_clean(run->started);
 	for (uint32_t n = 0; n < HISTORY_QUANTILES; n++) {
 		run->value_ns[n] = quantile_figure(result, n, "value_ns");
 		run->low_ns[n] = quantile_figure(result, n, "low_ns");
@@ -108,7 +111,10 @@ static int leave_out(struct history *history, const char *path, const char *why)
 	history->left_out = left_out;
 	one = &left_out[history->left_out_count++];
 	*one = (struct history_left_out){.path = strdup(path), .why = strdup(why)};
-	return one->path != NULL && one->why != NULL ? 0 : -ENOMEM;
+	if (one->path == NULL || one->why == NULL)
+		return -ENOMEM;
+	lab_clean(one->path);
+	return 0;
 }
 
 // NULL: it may be used.

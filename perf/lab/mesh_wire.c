@@ -13,6 +13,12 @@ static void put_text(struct wire_writer *writer, const char *text) {
 	wire_put_string(writer, text, wire_utf8_valid(text, strlen(text)) ? strlen(text) : 0);
 }
 
+// Of another machine, to be shown.
+static void get_text(struct wire_reader *reader, char *text, size_t size) {
+	if (wire_get_string(reader, text, size) > 0)
+		lab_clean(text);
+}
+
 static int send_written(
 	struct channel *channel,
 	enum channel_kind kind,
@@ -53,11 +59,11 @@ int mesh_read_join(
 	struct wire_reader reader;
 
 	wire_reader_init(&reader, message->bytes, message->size);
-	wire_get_string(&reader, join.version, sizeof(join.version));
+	get_text(&reader, join.version, sizeof(join.version));
 	join.rank = wire_get_u32(&reader);
 	join.count = wire_get_u32(&reader);
-	wire_get_string(&reader, join.node.host, sizeof(join.node.host));
-	wire_get_string(&reader, join.node.rack, sizeof(join.node.rack));
+	get_text(&reader, join.node.host, sizeof(join.node.host));
+	get_text(&reader, join.node.rack, sizeof(join.node.rack));
 	join.node.processors = wire_get_u32(&reader);
 	if (message->kind != CHANNEL_MESH_JOIN || wire_reader_finish(&reader) != 0)
 		return message_refuse(why, message);
@@ -96,7 +102,7 @@ int mesh_read_order(
 	wire_reader_init(&reader, message->bytes, message->size);
 	order.number = wire_get_u32(&reader);
 	order.place = wire_get_u32(&reader);
-	wire_get_string(&reader, server, sizeof(server));
+	get_text(&reader, server, sizeof(server));
 	plan_decode(&reader, &order.plan);
 	if (wire_reader_finish(&reader) != 0)
 		return message_refuse(why, message);
@@ -137,8 +143,8 @@ int mesh_send_answer(
 }
 
 static void get_result(struct wire_reader *reader, struct mesh_answer *answer) {
-	wire_get_string(reader, answer->device, sizeof(answer->device));
-	wire_get_string(reader, answer->their_device, sizeof(answer->their_device));
+	get_text(reader, answer->device, sizeof(answer->device));
+	get_text(reader, answer->their_device, sizeof(answer->their_device));
 	for (int n = 0; n < MESH_QUANTILES; n++) {
 		answer->taus[n] = (double)wire_get_u64(reader) / TAU_SCALE;
 		if (answer->taus[n] < 1 || answer->taus[n] > TAU_MAX)
@@ -168,7 +174,7 @@ int mesh_read_answer(
 	wire_reader_init(&reader, message->bytes, message->size);
 	answer.order = wire_get_u32(&reader);
 	answer.port = wire_get_u32(&reader);
-	wire_get_string(&reader, answer.why, sizeof(answer.why));
+	get_text(&reader, answer.why, sizeof(answer.why));
 	if (message->kind == CHANNEL_MESH_RESULT)
 		get_result(&reader, &answer);
 	err = wire_reader_finish(&reader);

@@ -44,6 +44,7 @@ static void op_of(const json_t *root, char text[static VERSUS_OP_BYTES]) {
 	bool load = strcmp(text_of(root, "command"), "bw") == 0;
 
 	snprintf(text, VERSUS_OP_BYTES, "%s%s", load ? "bw " : "", text_of(root, "op"));
+	lab_clean(text);
 }
 
 // The first file says which operation and sizes all are to be of.

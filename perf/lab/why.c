@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Keeps the first reason.
+// Keeps the first reason, and texts that are fit for a terminal.
 #include "why.h"
+
+#include <lib/escape.h>
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #undef lab_fail // the analyzer's, see why.h
 int lab_fail(struct lab_why *why, int err, const char *format, ...) {
@@ -14,5 +17,22 @@ int lab_fail(struct lab_why *why, int err, const char *format, ...) {
 	va_start(arguments, format);
 	vsnprintf(why->text, sizeof(why->text), format, arguments);
 	va_end(arguments);
+	lab_clean(why->text);
 	return err;
+}
+
+void lab_clean(char *text) {
+	size_t size = strlen(text), used = 0;
+	struct escape_unit unit;
+
+	for (size_t at = 0; at < size; at += unit.taken_bytes) {
+		escape_next(text + at, size - at, &unit);
+		if (unit.text_size == unit.taken_bytes || text[at] == '"' || text[at] == '\\') {
+			memmove(text + used, text + at, unit.taken_bytes);
+			used += unit.taken_bytes;
+		} else {
+			text[used++] = '?';
+		}
+	}
+	text[used] = '\0';
 }

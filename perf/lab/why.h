@@ -8,9 +8,13 @@ struct lab_why {
 	char text[LAB_WHY_BYTES]; // "" until something failed
 };
 
-// Returns err. What was said first stays: what follows a failure says less about it.
+// Returns err. What was said first stays: what follows a failure says less about it. It is clean.
 __attribute__((format(printf, 3, 4))) int
 lab_fail(struct lab_why *why, int err, const char *format, ...);
+
+// What a terminal would take for an order, or is no UTF-8, becomes "?": of texts from files and
+// other machines. It grows no longer.
+void lab_clean(char *text);
 
 // Static analysis does not look into another unit: without this it takes every failure that ends in
 // lab_fail() for a possible success.

@@ -240,6 +240,13 @@ def no_order_to_the_terminal_comes_through():
             done = tocsin.ask(agent, "peers")
         expect_harmless(done.stdout + done.stderr)
         assert "\\x1b[31m\\x07" in done.stdout + done.stderr, done
+    told = as_json({"communicators": [{"hash": HOSTILE, "secondary_hash": "0", "size": 2,
+                                       "job": HOSTILE, "finding": {
+                                           "state": HOSTILE, "sentence": HOSTILE}}]})
+    with StandIn(lambda *_: Last(told)) as agent:
+        done = tocsin.ask(agent, "comms", "--watch")
+    expect_harmless(done.stdout + done.stderr)
+    expect(done.stdout.count("\\x1b[31m\\x07"), 4)
 
 
 def status_of_a_thousand_fits_a_screen():

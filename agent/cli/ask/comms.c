@@ -2,6 +2,8 @@
 // tocsin comms: the communicators of all jobs, collected from all nodes; with --watch what changes.
 #include "ask/ask.h"
 
+#include <lib/escape.h>
+
 #include <poll.h>
 #include <string.h>
 #include <time.h>
@@ -71,7 +73,22 @@ static void print_time(void) {
 	printf("%s ", text);
 }
 
+// Text that other machines had a hand in: without what a terminal takes for an order.
+static void print_clean(const char *text) {
+	size_t size = strlen(text);
+	struct escape_unit unit;
+
+	for (size_t at = 0; at < size; at += unit.taken_bytes) {
+		escape_next(text + at, size - at, &unit);
+		if (text[at] == '"' || text[at] == '\\')
+			putchar(text[at]);
+		else
+			fwrite(unit.text, unit.text_size, 1, stdout);
+	}
+}
+
 static void print_change(const struct target *target, const json_t *comm, bool gone) {
+	const char *hash = json_string_value(json_object_get(comm, "hash"));
 	const char *job = json_string_value(json_object_get(comm, "job"));
 	const char *sentence = word_of(comm, "sentence");
 
@@ -83,9 +100,16 @@ static void print_change(const struct target *target, const json_t *comm, bool g
 		return;
 	}
 	print_time();
-	printf("%s %s: %s%s%s\n", json_string_value(json_object_get(comm, "hash")),
-	       job != NULL ? job : "-", gone ? "gone" : word_of(comm, "state"),
-	       gone || sentence[0] == '\0' ? "" : ": ", gone ? "" : sentence);
+	print_clean(hash != NULL ? hash : "?");
+	printf(" ");
+	print_clean(job != NULL ? job : "-");
+	printf(": ");
+	print_clean(gone ? "gone" : word_of(comm, "state"));
+	if (!gone && sentence[0] != '\0') {
+		printf(": ");
+		print_clean(sentence);
+	}
+	printf("\n");
 }
 
 static bool is_same(const json_t *before, const json_t *now) {

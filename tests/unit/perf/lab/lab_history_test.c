@@ -206,6 +206,19 @@ static void what_is_no_whole_result_is_left_out_and_named(void **state) {
 	close_scene(&scene);
 }
 
+static void names_of_files_give_a_terminal_no_orders(void **state) {
+	struct scene scene = open_scene();
+
+	(void)state;
+	write_text(&scene, "b\x1b[2J.json", "");
+	write_run(&scene, &(struct made){"r\x1b[2J.json", 1, 1, 64, SAMPLES, false});
+	assert_int_equal(history_read(scene.directory, &scene.why, &scene.history), 0);
+	assert_string_equal(scene.history.series[0].runs[0].path, "r?[2J.json");
+	assert_int_equal(scene.history.left_out_count, 1);
+	assert_non_null(strstr(scene.history.left_out[0].path, "/b?[2J.json"));
+	close_scene(&scene);
+}
+
 static void a_directory_that_is_none_is_said_so(void **state) {
 	struct history history = {.margin_ppm = 0};
 	struct lab_why why = {.text = ""};
@@ -223,6 +236,7 @@ int main(void) {
 		cmocka_unit_test(few_runs_are_undecided),
 		cmocka_unit_test(runs_that_are_not_alike_are_apart),
 		cmocka_unit_test(what_is_no_whole_result_is_left_out_and_named),
+		cmocka_unit_test(names_of_files_give_a_terminal_no_orders),
 		cmocka_unit_test(a_directory_that_is_none_is_said_so),
 	};
 

@@ -353,6 +353,39 @@ static void an_answer_is_read_as_it_was_sent_or_refused(void **state) {
 	close(fds[1]);
 }
 
+// A process of a mesh may be anybody who can connect.
+static void what_a_process_says_of_itself_gives_a_terminal_no_orders(void **state) {
+	static const char hostile[] = "n\x1b[2J\a\n\xc2\x9b"
+				      "1m";
+	static const char harmless[] = "n?[2J???1m";
+	static struct channel ends[2];
+	struct mesh_join join = {.rank = 1, .count = 2}, joined;
+	struct mesh_answer answer = {.order = 9}, read;
+	struct channel_message message;
+	struct lab_why why = {.text = ""};
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+	ends[0].fd = fds[0];
+	ends[1].fd = fds[1];
+	memcpy(answer.why, hostile, sizeof(hostile));
+	message = take_frame(ends, CHANNEL_MESH_FAILED, &answer);
+	assert_int_equal(mesh_read_answer(&message, &read, &why), 0);
+	assert_string_equal(read.why, harmless);
+	memcpy(join.node.host, hostile, sizeof(hostile));
+	memcpy(join.node.rack, hostile, sizeof(hostile));
+	assert_int_equal(mesh_send_join(&ends[0], &join, &why), 0);
+	assert_int_equal(channel_receive(&ends[1], deadline_never(), &message, &why), 0);
+	assert_int_equal(mesh_read_join(&message, &joined, &why), 0);
+	assert_string_equal(joined.node.host, harmless);
+	assert_string_equal(joined.node.rack, harmless);
+	(void)lab_fail(&why, -EINVAL, "%s \"is\" \\ none", hostile);
+	assert_string_equal(why.text, "n?[2J???1m \"is\" \\ none");
+	close(fds[0]);
+	close(fds[1]);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_pair_meets_once_in_rounds_of_disjoint_pairs),
@@ -362,6 +395,7 @@ int main(void) {
 		cmocka_unit_test(the_file_of_a_mesh_is_verified_and_a_change_named),
 		cmocka_unit_test(a_cause_that_was_changed_in_a_file_is_named),
 		cmocka_unit_test(an_answer_is_read_as_it_was_sent_or_refused),
+		cmocka_unit_test(what_a_process_says_of_itself_gives_a_terminal_no_orders),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
