@@ -22,6 +22,12 @@ struct status {
 	uint32_t phase;
 	uint32_t comm; // places within a phase
 	uint32_t rank;
+	// Of a communicator's missing ranks in JSON: begun, and where to go on.
+	struct status_absent {
+		bool begun;
+		uint32_t rank, held, missed; // the next rank, those held and missing before it
+		uint32_t put;
+	} absent;
 	struct comm_table comms;
 	struct comm_look look; // of all of them; `judged`
 	bool judged;

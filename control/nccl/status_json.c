@@ -139,39 +139,46 @@ static void put_missing(
 	);
 }
 
-// Ranks that nobody knows anything of: those between the ones that are there and the missing ones.
-static uint32_t put_absent(struct session *session, const struct ras_merged_comm *comm) {
-	const struct ras_comm_missing nobody = {.cuda_device = -1, .nvml_device = -1};
-	uint32_t held = 0, missed = 0, put = comm->missing_count;
-
-	for (uint32_t rank = 0; rank < comm->size; rank++) {
-		struct ras_comm_missing absent = nobody;
-
-		if (held < comm->rank_count && comm->ranks[held].rank.rank == rank) {
-			held++;
-			continue;
-		}
-		if (missed < comm->missing_count && comm->missing[missed].missing.rank == rank) {
-			missed++;
-			continue;
-		}
-		absent.rank = rank;
-		put_missing(session, NULL, &absent, put++ == 0);
-	}
-	return put;
-}
-
-static void put_comm_tail(
-	struct session *session, const struct status *status, const struct ras_merged_comm *comm
-) {
-	struct text *out = &session->out;
-	uint32_t put;
-
-	text_print(out, "%s],\n      \"missing_ranks\": [", comm->rank_count > 0 ? "\n      " : "");
+static void
+begin_missing(struct session *session, struct status *status, const struct ras_merged_comm *comm) {
+	status->absent = (struct status_absent){.begun = true, .put = comm->missing_count};
+	text_print(
+		&session->out, "%s],\n      \"missing_ranks\": [",
+		comm->rank_count > 0 ? "\n      " : ""
+	);
 	for (uint32_t n = 0; n < comm->missing_count; n++)
 		put_missing(session, status, &comm->missing[n].missing, n == 0);
-	put = put_absent(session, comm);
-	text_print(out, "%s],\n      \"tocsin\": ", put > 0 ? "\n      " : "");
+}
+
+// Ranks that nobody knows anything of: those between the ones that are there and the missing ones.
+// One job may say that it has a million. True when all of them are put.
+static bool
+put_absent(struct session *session, struct status *status, const struct ras_merged_comm *comm) {
+	struct ras_comm_missing nobody = {.cuda_device = -1, .nvml_device = -1};
+	struct status_absent *at = &status->absent;
+
+	for (; at->rank < comm->size; at->rank++) {
+		if (at->held < comm->rank_count && comm->ranks[at->held].rank.rank == at->rank) {
+			at->held++;
+			continue;
+		}
+		if (at->missed < comm->missing_count &&
+		    comm->missing[at->missed].missing.rank == at->rank) {
+			at->missed++;
+			continue;
+		}
+		if (text_size(&session->out) >= SESSION_STEP_BYTES)
+			return false;
+		nobody.rank = at->rank;
+		put_missing(session, NULL, &nobody, at->put++ == 0);
+	}
+	return true;
+}
+
+static void put_comm_tail(struct session *session, const struct status *status) {
+	struct text *out = &session->out;
+
+	text_print(out, "%s],\n      \"tocsin\": ", status->absent.put > 0 ? "\n      " : "");
 	text_json(out, status_comm_json(status));
 	text_print(out, "\n    }%s\n", status->comm + 1 < status->comms.count ? "," : "");
 }
@@ -184,7 +191,7 @@ static bool put_comms(struct session *session, struct status *status) {
 		if (text_size(&session->out) >= SESSION_STEP_BYTES)
 			return false;
 		ras_comms_at(status->answer->comms, status->comms.rows[status->comm].place, &comm);
-		if (status->rank == 0)
+		if (status->rank == 0 && !status->absent.begun)
 			put_comm_head(&session->out, &comm);
 		if (status->rank < comm.rank_count) {
 			put_rank(session, &comm.ranks[status->rank], status->rank == 0);
@@ -192,7 +199,12 @@ static bool put_comms(struct session *session, struct status *status) {
 		}
 		if (status->rank < comm.rank_count)
 			continue;
-		put_comm_tail(session, status, &comm);
+		if (!status->absent.begun)
+			begin_missing(session, status, &comm);
+		if (!put_absent(session, status, &comm))
+			return false;
+		put_comm_tail(session, status);
+		status->absent.begun = false;
 		status->rank = 0;
 		status->comm++;
 	}

@@ -2,9 +2,11 @@
 // COMMS, WHY and STATUS of jobs that wait: who is named first, by which names they are found.
 #include "control/client/client_bench.h"
 
+#include <lib/stream.h>
 #include <lib/wire.h>
 #include <ras/payload.h>
 
+#include <errno.h>
 #include <jobs/report.h>
 #include <stdio.h>
 #include <string.h>
@@ -214,6 +216,56 @@ static void nccl_s_report_tells_what_is_stuck_and_of_which_job(void **state) {
 	close(fd);
 }
 
+// Of an answer that is larger than any buffer: how many lines begin so, and whether it has an end.
+static uint32_t count_lines(int fd, const char *begin) {
+	static char bytes[1 << 16];
+	size_t used = 0, length = strlen(begin);
+	uint32_t lines = 0;
+	char *line;
+	ssize_t size;
+
+	for (uint32_t idle = 0; idle < 10;) {
+		bench_turn();
+		size = stream_receive(fd, bytes + used, sizeof(bytes) - 1 - used);
+		if (size <= 0 && size != -EAGAIN)
+			break;
+		idle = size > 0 ? 0 : idle + 1;
+		used += size > 0 ? (size_t)size : 0;
+		bytes[used] = '\0';
+		line = bytes;
+		for (char *end; (end = strchr(line, '\n')) != NULL; line = end + 1)
+			lines += strncmp(line, begin, length) == 0;
+		used -= (size_t)(line - bytes);
+		memmove(bytes, line, used + 1);
+	}
+	return lines;
+}
+
+// Any process may say that its communicator has a million ranks.
+static void ranks_that_nobody_holds_are_told_in_steps(void **state) {
+	const uint32_t size = 160000; // more than fits into an answer's room at once
+	struct overlay_answer *answer = bench_answer_new();
+	struct ras_comm_rank rank = {.rank = 7, .pid = 1, .cuda_device = -1, .nvml_device = -1};
+	struct ras_comm comm = {.id = {1, 2, 3}, .size = size, .rank_count = 1, .ranks = &rank};
+	struct ras_collected_part part = {.node = bench_peer("n1")->record->id};
+	struct wire_writer writer;
+	int fd = bench_connect();
+	uint8_t bytes[512];
+
+	(void)state;
+	wire_writer_init(&writer, bytes, sizeof(bytes));
+	assert_int_equal(ras_comm_put(&writer, &comm), 0);
+	assert_int_equal(wire_writer_finish(&writer, &part.size), 0);
+	part.payload = bytes;
+	assert_int_equal(ras_comms_add(answer->comms, &part), 0);
+	ras_comms_settle(answer->comms);
+	bench_say(fd, "SET FORMAT json\nSTATUS\n");
+	bench_turn();
+	bench_answer(answer);
+	assert_int_equal(count_lines(fd, "            \"unresponsive\""), size - 1);
+	close(fd);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		BENCH_TEST(the_one_that_waits_is_first_with_its_sentence),
@@ -223,6 +275,7 @@ int main(void) {
 		BENCH_TEST(a_word_that_calls_nothing_is_an_error),
 		BENCH_TEST(the_finding_stands_in_json),
 		BENCH_TEST(nccl_s_report_tells_what_is_stuck_and_of_which_job),
+		BENCH_TEST(ranks_that_nobody_holds_are_told_in_steps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
