@@ -22,10 +22,26 @@
 	UINT64_C(60000000000) // a communicator without ranks here, to tell of it again
 
 const struct gone *agree_find(const struct host_comm *comm, uint32_t rank) {
-	for (uint32_t n = 0; n < comm->gone_count; n++)
-		if (comm->gone[n].rank == rank)
-			return &comm->gone[n];
-	return NULL;
+	uint32_t low = 0, high = comm->gone_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (comm->gone[middle].rank < rank)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < comm->gone_count && comm->gone[low].rank == rank ? &comm->gone[low] : NULL;
+}
+
+// How many more the sets of a user may have: a job may say of any number that they are gone.
+static uint32_t gone_room(const struct jobhost *host, uid_t uid) {
+	uint64_t count = 0;
+
+	for (const struct host_comm *at = host->comms; at != NULL; at = at->next)
+		count += at->uid == uid ? at->gone_count : 0;
+	return count < GONE_OF_USER ? GONE_OF_USER - (uint32_t)count : 0;
 }
 
 // The one that happened last.
@@ -117,46 +133,51 @@ static bool number_it(struct jobhost *host, struct host_comm *comm) {
 	free(ranks);
 	if (!done)
 		return false;
-	notice_agreed(host, comm, newest_of(comm));
+	comm->untold = !notice_agreed(host, comm, newest_of(comm));
 	return true;
 }
 
-// Where it belongs by rank. false: no memory.
-static bool insert_gone(struct host_comm *comm, const struct gone *gone) {
-	struct gone *grown = realloc(comm->gone, (comm->gone_count + 1) * sizeof(*grown));
-	uint32_t at = comm->gone_count;
-
-	if (grown == NULL)
-		return false;
-	comm->gone = grown;
-	while (at > 0 && grown[at - 1].rank > gone->rank) {
-		grown[at] = grown[at - 1];
-		at--;
-	}
-	grown[at] = *gone;
-	comm->gone_count++;
-	return true;
-}
-
-// The rank itself is not there to number.
-static bool add_gone(
-	struct jobhost *host,
-	struct host_comm *comm,
-	uint32_t rank,
-	const char *cause,
-	uint64_t happened_ns
-) {
+static struct gone gone_make(uint32_t rank, const char *cause, uint64_t happened_ns) {
 	struct gone gone = {.rank = rank, .happened_ns = happened_ns};
 
-	if (rank >= comm->size || agree_find(comm, rank) != NULL)
-		return false;
 	memcpy(gone.cause, cause, strnlen(cause, sizeof(gone.cause) - 1));
-	if (!insert_gone(comm, &gone))
-		return false;
-	host->counters.gone++;
+	return gone;
+}
+
+// Those that are not known yet, all in one pass; both ascend. Returns how many, with their ranks in
+// ret_added; none where there is no memory or no room for all.
+static uint32_t add_gone(
+	struct jobhost *host,
+	struct host_comm *comm,
+	const struct gone *more,
+	uint32_t count,
+	uint32_t *ret_added
+) {
+	uint32_t added = 0, from = comm->gone_count, to;
+	struct gone *grown;
+
+	for (uint32_t n = 0; n < count; n++)
+		if (agree_find(comm, more[n].rank) == NULL)
+			ret_added[added++] = more[n].rank;
+	if (added == 0 || added > gone_room(host, comm->uid))
+		return 0;
+	grown = realloc(comm->gone, (comm->gone_count + added) * sizeof(*grown));
+	if (grown == NULL)
+		return 0;
+	comm->gone = grown;
+	to = comm->gone_count + added;
+	comm->gone_count = to;
+	// From the end, into the room that was made there.
+	for (uint32_t n = count; to > from && n > 0; n--) {
+		while (from > 0 && grown[from - 1].rank > more[n - 1].rank)
+			grown[--to] = grown[--from];
+		if (from == 0 || grown[from - 1].rank != more[n - 1].rank)
+			grown[--to] = more[n - 1];
+	}
+	host->counters.gone += added;
 	comm->tell_pause_ns = AGAIN_FIRST_NS;
 	comm->tell_again_ns = loop_now_ns(host->loop) + AGAIN_FIRST_NS;
-	return true;
+	return added;
 }
 
 static void tell_gone_all(const struct host_comm *comm, uint32_t rank) {
@@ -175,7 +196,9 @@ void agree_gone(
 	uint64_t happened_ns,
 	bool seen_here
 ) {
-	if (!add_gone(host, comm, rank, cause, happened_ns))
+	const struct gone gone = gone_make(rank, cause, happened_ns);
+
+	if (rank >= comm->size || add_gone(host, comm, &gone, 1, &rank) == 0)
 		return;
 	if (seen_here)
 		notice_gone(host, comm, agree_find(comm, rank));
@@ -184,11 +207,57 @@ void agree_gone(
 	tell_gone_all(comm, rank);
 }
 
+// Ranks ascend.
 static bool contains_rank(const uint32_t *ranks, uint32_t count, uint32_t rank) {
+	uint32_t low = 0, high = count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (ranks[middle] < rank)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < count && ranks[low] == rank;
+}
+
+// The cause of most ranks of a set, and of one.
+struct set_causes {
+	struct gone others;
+	const struct gone *newest; // NULL: nothing else is known of any
+};
+
+// All that are new of a set; its ranks ascend and are below the size. Returns how many, of which
+// ret_added has the ranks.
+static uint32_t
+add_set(struct jobhost *host,
+	struct host_comm *comm,
+	const uint32_t *ranks,
+	uint32_t count,
+	const struct set_causes *causes,
+	uint32_t *ret_added) {
+	struct gone *more = malloc((count + 1) * sizeof(*more));
+	const struct gone *newest = causes->newest;
+	uint32_t added;
+
+	if (more == NULL)
+		return 0;
+	for (uint32_t n = 0; n < count; n++) {
+		more[n] = newest != NULL && newest->rank == ranks[n] ? *newest : causes->others;
+		more[n].rank = ranks[n];
+	}
+	added = add_gone(host, comm, more, count, ret_added);
+	free(more);
+	return added;
+}
+
+// false: of one of them this agent has no room to know.
+static bool knows_all(const struct host_comm *comm, const uint32_t *ranks, uint32_t count) {
 	for (uint32_t n = 0; n < count; n++)
-		if (ranks[n] == rank)
-			return true;
-	return false;
+		if (agree_find(comm, ranks[n]) == NULL)
+			return false;
+	return true;
 }
 
 void agree_heard(
@@ -199,9 +268,11 @@ void agree_heard(
 	uint32_t count,
 	const struct gone *newest
 ) {
-	uint32_t *told, told_count = 0;
+	const struct set_causes causes = {
+		gone_make(0, "the agents of its job agree on it", loop_now_ns(host->loop)), newest};
+	uint32_t *told, told_count;
 
-	if (view <= comm->view)
+	if (view <= comm->view || count > GONE_OF_USER)
 		return;
 	for (uint32_t n = 0; n < comm->gone_count; n++)
 		if (!contains_rank(ranks, count, comm->gone[n].rank)) {
@@ -209,40 +280,32 @@ void agree_heard(
 			return;
 		}
 	told = malloc((count + 1) * sizeof(*told));
-	if (told == NULL || !set_agreed(comm, view, ranks, count)) {
-		free(told);
+	if (told == NULL)
 		return;
+	told_count = add_set(host, comm, ranks, count, &causes, told);
+	if (knows_all(comm, ranks, count) && set_agreed(comm, view, ranks, count)) {
+		tell_failed_all(comm);
+		for (uint32_t n = 0; n < told_count; n++)
+			tell_gone_all(comm, told[n]);
 	}
-	for (uint32_t n = 0; n < count; n++) {
-		bool is_newest = ranks[n] == newest->rank;
-
-		if (add_gone(
-			    host, comm, ranks[n],
-			    is_newest ? newest->cause : "the agents of its job agree on it",
-			    is_newest ? newest->happened_ns : loop_now_ns(host->loop)
-		    ))
-			told[told_count++] = ranks[n];
-	}
-	tell_failed_all(comm);
-	for (uint32_t n = 0; n < told_count; n++)
-		tell_gone_all(comm, told[n]);
 	free(told);
 }
 
 // In parts, each of which is good by itself; the last one has the whole set under its number,
 // unless more is known by now: that will have a larger one.
 void agree_returned(struct jobhost *host, struct host_comm *comm, const struct job_failed *said) {
+	const struct set_causes causes = {
+		gone_make(0, "gone before the agent restarted", loop_now_ns(host->loop)), NULL};
 	bool is_last = said->first + said->count == said->total;
+	uint32_t told[JOB_FAILED_MAX], told_count;
 
 	if (said->view > comm->view_floor)
 		comm->view_floor = said->view;
-	for (uint32_t n = 0; n < said->count; n++)
-		if (add_gone(
-			    host, comm, said->ranks[n], "gone before the agent restarted",
-			    loop_now_ns(host->loop)
-		    ))
-			tell_gone_all(comm, said->ranks[n]);
-	if (!is_last || said->view <= comm->view || comm->gone_count != said->total)
+	told_count = add_set(host, comm, said->ranks, said->count, &causes, told);
+	for (uint32_t n = 0; n < told_count; n++)
+		tell_gone_all(comm, told[n]);
+	if (!is_last || said->view <= comm->view || comm->gone_count != said->total ||
+	    !knows_all(comm, said->ranks, said->count))
 		return;
 	if (said->total <= JOB_FAILED_MAX && set_agreed(comm, said->view, said->ranks, said->total))
 		tell_failed_all(comm);
@@ -274,6 +337,8 @@ void agree_tick(struct jobhost *host, uint64_t now_ns) {
 		next = comm->next;
 		if (agree_is_over(comm, now_ns))
 			comm_free(host, comm);
+		else if (comm->untold)
+			comm->untold = !notice_agreed(host, comm, newest_of(comm));
 		else if (comm->gone_count != comm->agreed_count && now_ns >= comm->tell_again_ns)
 			tell_again(host, comm, now_ns);
 	}

@@ -139,6 +139,13 @@ static bool on_report(struct host_connection *connection, const union packet *pa
 	return true;
 }
 
+static bool ranks_ascend(const struct job_failed *said, uint32_t size) {
+	for (uint32_t n = 0; n < said->count; n++)
+		if (said->ranks[n] >= size || (n > 0 && said->ranks[n] <= said->ranks[n - 1]))
+			return false;
+	return true;
+}
+
 static bool on_failed(struct host_connection *connection, const union packet *packet) {
 	const struct job_failed *said = &packet->failed;
 	struct host_rank *rank = rank_find(connection->process, said->comm);
@@ -146,6 +153,8 @@ static bool on_failed(struct host_connection *connection, const union packet *pa
 	if (said->count > JOB_FAILED_MAX || said->first > said->total ||
 	    said->count > said->total - said->first)
 		return refuse_bad(connection, "a failed set with more ranks than it has");
+	if (rank != NULL && !ranks_ascend(said, rank->told.size))
+		return refuse_bad(connection, "a failed set whose ranks do not ascend");
 	if (rank != NULL && said->view != 0)
 		agree_returned(connection->host, rank->comm, said);
 	return true;

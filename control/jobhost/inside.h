@@ -16,7 +16,10 @@
 #define HELLO_NS UINT64_C(10000000000) // a connection that says nothing for so long is closed
 #define WORK_LOOKS 10		       // a second apart: JOBS_WORK_WINDOW_NS
 #define PACKETS_PER_TURN 16
-#define WAITING_MAX 256 // packets for one connection that its buffer has no room for
+#define WAITING_MAX 512	      // packets for one connection that its buffer has no room for
+#define GONE_OF_USER 65536u   // ranks in all sets of a user
+#define RANKS_A_PROCESS 8u    // of a user, for each process that it may have
+#define EMPTY_COMMS_MAX 4096u // communicators without ranks here
 #define CAUSE_BYTES 96
 
 // A rank that is known to be gone.
@@ -42,7 +45,8 @@ struct host_comm {
 	uint64_t view_floor; // the largest number that a job has brought back
 	// Until it is agreed on, others are told again.
 	uint64_t tell_again_ns, tell_pause_ns;
-	uint64_t empty_ns; // since when it has no rank here
+	uint64_t empty_ns; // since when it has no rank here; 0: it has
+	bool untold;	   // others were not told of what was agreed on
 };
 
 struct host_rank {
@@ -90,6 +94,7 @@ struct host_connection {
 	uint64_t since_ns;
 	struct waiting *first, **last;
 	uint32_t waiting_count;
+	bool broken; // it was told too much: its hang-up is to be read
 };
 
 struct jobhost {
@@ -104,6 +109,9 @@ struct jobhost {
 	struct host_connection *connections;
 	struct host_process *processes;
 	struct host_comm *comms;
+	uint32_t empty_comms;
+	uint32_t notice_tokens; // notices that may be sent now
+	uint64_t notice_ns;	// when tokens were counted last
 	struct jobhost_counters counters;
 	struct heard_notice *heard; // from other agents, to be taken outside the core
 	struct heard_notice **heard_last;
@@ -203,7 +211,8 @@ const struct gone *agree_find(const struct host_comm *comm, uint32_t rank);
 void notice_start(struct jobhost *host);
 void notice_stop(struct jobhost *host);
 void notice_gone(struct jobhost *host, const struct host_comm *comm, const struct gone *gone);
-void notice_agreed(struct jobhost *host, const struct host_comm *comm, const struct gone *newest);
+// false: not now.
+bool notice_agreed(struct jobhost *host, const struct host_comm *comm, const struct gone *newest);
 
 // tell.c
 void tell_packet(struct host_connection *connection, const void *packet, size_t size);

@@ -12,6 +12,9 @@
 #define NOTICE_VERSION 1
 #define HEARD_MAX 1024 // that wait to be taken; more are lost, and told again
 #define RANGES_MAX 460 // what fits beside the head
+// Of one agent, which all others pass on: whatever a user does here.
+#define NOTICES_AT_ONCE 1024u
+#define NOTICES_PER_S 256u
 
 enum notice_kind {
 	NOTICE_GONE = 1,
@@ -34,13 +37,34 @@ static void put_head(struct wire_writer *writer, uint8_t kind, const struct host
 	wire_put_u32(writer, comm->size);
 }
 
-// Best effort: what is not agreed on is told again.
-static void
+static bool take_token(struct jobhost *host) {
+	uint64_t now_ns = loop_now_ns(host->loop);
+	uint64_t whole_s = (now_ns - host->notice_ns) / SAMPLE_NS;
+
+	if (whole_s > 0) {
+		uint64_t tokens = host->notice_tokens + whole_s * NOTICES_PER_S;
+
+		host->notice_tokens =
+			(uint32_t)(tokens < NOTICES_AT_ONCE ? tokens : NOTICES_AT_ONCE);
+		host->notice_ns += whole_s * SAMPLE_NS;
+	}
+	if (host->notice_tokens == 0)
+		return false;
+	host->notice_tokens--;
+	host->counters.notices++;
+	return true;
+}
+
+// Best effort: what is not agreed on is told again. false: there were too many.
+static bool
 flood_notice(struct jobhost *host, const struct wire_writer *writer, const void *bytes) {
 	size_t size;
 
+	if (!take_token(host))
+		return false;
 	if (host->overlay != NULL && wire_writer_finish(writer, &size) == 0)
 		(void)overlay_notice(host->overlay, JOBHOST_NOTICE, bytes, size);
+	return true;
 }
 
 static void
@@ -67,12 +91,12 @@ void notice_gone(struct jobhost *host, const struct host_comm *comm, const struc
 	wire_writer_init(&writer, bytes, sizeof(bytes));
 	put_head(&writer, NOTICE_GONE, comm);
 	put_gone(&writer, host, gone);
-	flood_notice(host, &writer, bytes);
+	(void)flood_notice(host, &writer, bytes);
 }
 
 // Ranks as runs: first, and how many. A set of too many runs is not told: it stays undecided
 // elsewhere.
-void notice_agreed(struct jobhost *host, const struct host_comm *comm, const struct gone *newest) {
+bool notice_agreed(struct jobhost *host, const struct host_comm *comm, const struct gone *newest) {
 	uint8_t bytes[RAS_NOTICE_BYTES_MAX];
 	struct wire_writer writer;
 	size_t mark;
@@ -95,8 +119,7 @@ void notice_agreed(struct jobhost *host, const struct host_comm *comm, const str
 		runs++;
 	}
 	wire_patch_u16(&writer, mark, runs);
-	if (runs <= RANGES_MAX)
-		flood_notice(host, &writer, bytes);
+	return runs > RANGES_MAX || flood_notice(host, &writer, bytes);
 }
 
 static void take_gone(struct jobhost *host, struct host_comm *comm, struct wire_reader *reader) {
@@ -189,6 +212,8 @@ static void on_notice(void *ctx, uint64_t origin, const void *bytes, size_t size
 }
 
 void notice_start(struct jobhost *host) {
+	host->notice_tokens = NOTICES_AT_ONCE;
+	host->notice_ns = loop_now_ns(host->loop);
 	host->heard_last = &host->heard;
 	host->heard_job.run = take_heard;
 	if (host->overlay != NULL)

@@ -42,6 +42,7 @@ void comm_free(struct jobhost *host, struct host_comm *comm) {
 	while (*at != comm)
 		at = &(*at)->next;
 	*at = comm->next;
+	host->empty_comms -= comm->empty_ns != 0;
 	free(comm->gone);
 	free(comm->agreed);
 	free(comm);
@@ -58,6 +59,22 @@ static const char *why_not(struct host_process *process, const struct job_regist
 	if (process->rank_count >= JOB_COMMS_MAX)
 		return "a process has at most 127 communicators";
 	return NULL;
+}
+
+static bool has_room(const struct host_process *process, char reason[static JOB_REASON_BYTES]) {
+	const struct jobhost *host = process->host;
+	uint64_t ranks = 0;
+
+	for (const struct host_process *at = host->processes; at != NULL; at = at->next)
+		ranks += at->uid == process->uid && at->exited_ns == 0 ? at->rank_count : 0;
+	if (ranks < (uint64_t)RANKS_A_PROCESS * host->config.per_user_max)
+		return true;
+	snprintf(
+		reason, JOB_REASON_BYTES,
+		"user %u has %u ranks already (8 for each process of [job] per_user)", process->uid,
+		(uint32_t)ranks
+	);
+	return false;
 }
 
 static bool is_taken(
@@ -124,7 +141,7 @@ struct host_rank *rank_add(
 		snprintf(reason, JOB_REASON_BYTES, "%s", bad);
 		return NULL;
 	}
-	if (comm != NULL && is_taken(comm, told, reason))
+	if (!has_room(process, reason) || (comm != NULL && is_taken(comm, told, reason)))
 		return NULL;
 	snprintf(reason, JOB_REASON_BYTES, "out of memory");
 	rank = calloc(1, sizeof(*rank));
@@ -133,6 +150,8 @@ struct host_rank *rank_add(
 		free(rank);
 		return NULL;
 	}
+	host->empty_comms -= comm->empty_ns != 0;
+	comm->empty_ns = 0;
 	rank->process = process;
 	rank->comm = comm;
 	rank->told = *told;
@@ -147,6 +166,7 @@ struct host_rank *rank_add(
 }
 
 void rank_leave_comm(struct host_rank *rank) {
+	struct jobhost *host = rank->process->host;
 	struct host_comm *comm = rank->comm;
 	struct host_rank **at;
 
@@ -157,9 +177,12 @@ void rank_leave_comm(struct host_rank *rank) {
 		at = &(*at)->next_of_comm;
 	*at = rank->next_of_comm;
 	rank->comm = NULL;
-	comm->empty_ns = loop_now_ns(rank->process->host->loop);
-	if (agree_is_over(comm, comm->empty_ns))
-		comm_free(rank->process->host, comm);
+	if (comm->ranks != NULL)
+		return;
+	comm->empty_ns = loop_now_ns(host->loop);
+	host->empty_comms++;
+	if (agree_is_over(comm, comm->empty_ns) || host->empty_comms > EMPTY_COMMS_MAX)
+		comm_free(host, comm);
 }
 
 void rank_remove(struct host_rank *rank) {

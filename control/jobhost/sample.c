@@ -144,12 +144,13 @@ static void take_level(const struct job_marks *marks, struct jobs_rank_report *r
 		report->knows &= (uint8_t)~JOBS_KNOWS_COMPLETED;
 }
 
-static void take_counts(struct host_rank *rank, uint32_t slots) {
+// false: the page knows no such communicator.
+static bool take_counts(struct host_rank *rank, uint32_t slots) {
 	struct jobhost *host = rank->process->host;
 	const struct job_page *page = host->page;
 	struct jobs_rank_report *report = &rank->report;
 	struct origin origin = {JOB_SLOTS, JOB_SLOTS, JOB_SLOTS};
-	bool several[3] = {false, false, false};
+	bool several[3] = {false, false, false}, is_found = false;
 
 	clear_counts(report);
 	report->knows = (uint8_t
@@ -162,6 +163,7 @@ static void take_counts(struct host_rank *rank, uint32_t slots) {
 
 		if (load_copy(&launched->counts.comm) != rank->told.comm)
 			continue;
+		is_found = true;
 		// A slot of which not all rows have the number is being taken or given back.
 		if (load_copy(&started->counts.comm) == rank->told.comm)
 			add_row(&started->counts, &report->started, report->started_of);
@@ -179,6 +181,7 @@ static void take_counts(struct host_rank *rank, uint32_t slots) {
 	if (origin.launched < JOB_SLOTS)
 		take_signatures(host, &origin, report);
 	clamp_counts(report);
+	return is_found;
 }
 
 static uint64_t sum_of(const struct jobs_rank_report *report) {
@@ -224,6 +227,7 @@ static void note_progress(
 void sample_process(struct host_process *process, uint64_t now_ns) {
 	struct jobhost *host = process->host;
 	struct process_facts facts = {0};
+	struct host_rank *next;
 	uint64_t worked_ns;
 	uint32_t slots;
 	int err;
@@ -246,8 +250,13 @@ void sample_process(struct host_process *process, uint64_t now_ns) {
 		);
 		return;
 	}
-	for (struct host_rank *rank = process->ranks; rank != NULL; rank = rank->next) {
-		take_counts(rank, slots);
-		note_progress(rank, &facts, worked_ns, now_ns);
+	for (struct host_rank *rank = process->ranks; rank != NULL; rank = next) {
+		next = rank->next;
+		// Given back while the process was disconnected: its end was told to nobody.
+		if (!take_counts(rank, slots) && !rank->report.attached &&
+		    process->connection != NULL)
+			rank_remove(rank);
+		else
+			note_progress(rank, &facts, worked_ns, now_ns);
 	}
 }

@@ -24,6 +24,7 @@ static void let_wait(struct host_connection *connection, const void *packet, siz
 		connection->waiting_count < WAITING_MAX ? malloc(sizeof(*waiting) + size) : NULL;
 
 	if (waiting == NULL) {
+		connection->broken = true;
 		(void)shutdown(connection->source.fd, SHUT_RDWR);
 		return;
 	}
@@ -37,6 +38,8 @@ static void let_wait(struct host_connection *connection, const void *packet, siz
 }
 
 void tell_packet(struct host_connection *connection, const void *packet, size_t size) {
+	if (connection->broken)
+		return;
 	if (connection->first != NULL || try_send(connection, packet, size) == 0)
 		let_wait(connection, packet, size);
 }
@@ -83,6 +86,10 @@ void tell_gone(const struct host_rank *rank, const struct gone *gone) {
 	};
 
 	if (rank->process->connection == NULL || gone->rank == rank->told.rank)
+		return;
+	// Of a rack that is gone many are told at once. The set, which is told before, names them
+	// as well; whoever is disconnected would be told all anew, and disconnected again.
+	if (rank->process->connection->waiting_count >= WAITING_MAX / 2)
 		return;
 	memcpy(event.text, gone->cause, strnlen(gone->cause, sizeof(gone->cause) - 1));
 	tell_packet(rank->process->connection, &event, sizeof(event));

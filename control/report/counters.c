@@ -366,6 +366,7 @@ static const struct spec specs[] = {
 	JOB(refused, COUNTER_COUNT, "processes that were not, with a reason"),
 	JOB(exits, COUNTER_COUNT, "processes that ended while they were registered"),
 	JOB(gone, COUNTER_COUNT, "ranks that others were told of as gone"),
+	JOB(notices, COUNTER_COUNT, "notices to other agents of ranks that are gone"),
 	JOB(reports, COUNTER_COUNT, "reports of a rank on another one"),
 	JOB(packets_bad, COUNTER_COUNT, "connections that were ended for a packet without sense"),
 	JOB(pages_bad, COUNTER_COUNT, "looks at counts that could not be read"),

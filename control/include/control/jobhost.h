@@ -55,5 +55,6 @@ struct jobhost_counters {
 	uint64_t packets_bad;		 // connections ended for a packet that made no sense
 	uint64_t pages_bad;		 // looks at a page that could not be read
 	uint64_t reports;		 // of a rank by another one
+	uint64_t notices;		 // to other agents
 };
 const struct jobhost_counters *jobhost_counters(const struct jobhost *host); // live as long as it

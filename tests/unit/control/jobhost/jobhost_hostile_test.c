@@ -146,6 +146,175 @@ static void who_only_connects_leaves_room_for_other_users(void **state) {
 	settle(bed);
 }
 
+static void raw_register(struct bed *bed, int fd, const struct job_register *told) {
+	char reason[JOB_REASON_BYTES];
+
+	raw_send(fd, told, sizeof(*told), -1);
+	assert_int_equal(raw_answer(bed, fd, reason), JOB_REGISTERED);
+	assert_int_equal(raw_answer(bed, fd, reason), JOB_FAILED);
+}
+
+// What a job says that an agent told it: `count` ranks from `first` on, in packets, the last ones
+// first if so wanted.
+static void raw_return(struct bed *bed, int fd, uint32_t count, bool backwards) {
+	struct job_failed said = {
+		.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_FAILED},
+		.comm = 1,
+		.view = 5,
+		.total = count,
+		.count = JOB_FAILED_MAX,
+	};
+
+	for (uint32_t n = 0; n < count / JOB_FAILED_MAX; n++) {
+		said.first = (backwards ? count / JOB_FAILED_MAX - 1 - n : n) * JOB_FAILED_MAX;
+		for (uint32_t at = 0; at < JOB_FAILED_MAX; at++)
+			said.ranks[at] = 10 + said.first + at;
+		raw_send(fd, &said, sizeof(said), -1);
+		turn(bed, 0);
+	}
+	settle(bed);
+}
+
+static void who_reads_late_that_a_thousand_are_gone_stays_connected(void **state) {
+	struct bed *bed = *state;
+	int page = memory(JOB_PAGE_BYTES, SEALS), fd = raw_greet(bed, page);
+	struct job_register told = good_register(1);
+	char packet[sizeof(struct job_failed)];
+	uint32_t heard = 0;
+
+	told.size = 4096;
+	raw_register(bed, fd, &told);
+	raw_return(bed, fd, 4 * JOB_FAILED_MAX, false);
+	raw_send(fd, &told, sizeof(told), -1); // again: all anew
+	for (int n = 0; n < 200; n++) {
+		settle(bed);
+		while (recv(fd, packet, sizeof(packet), 0) > 0)
+			heard++;
+		assert_int_equal(errno, EAGAIN);
+	}
+	assert_true(heard > 8);
+	close(fd);
+	close(page);
+	settle(bed);
+}
+
+static void a_job_that_says_all_are_gone_fills_a_bounded_set(void **state) {
+	struct bed *bed = *state;
+	int page = memory(JOB_PAGE_BYTES, SEALS), fd = raw_greet(bed, page);
+	struct job_register told = good_register(1);
+
+	told.size = JOB_COMM_SIZE_MAX;
+	raw_register(bed, fd, &told);
+	raw_return(bed, fd, 400 * JOB_FAILED_MAX, true);
+	assert_int_equal(jobhost_counters(bed->host)->gone, 65536);
+	close(fd);
+	close(page);
+	settle(bed);
+}
+
+static void what_one_job_says_floods_the_cluster_within_a_limit(void **state) {
+	struct bed *bed = *state;
+	int page = memory(JOB_PAGE_BYTES, SEALS), fd = raw_greet(bed, page);
+	struct job_register told = good_register(1);
+
+	told.size = JOB_COMM_SIZE_MAX;
+	raw_register(bed, fd, &told);
+	raw_return(bed, fd, 40 * JOB_FAILED_MAX, false);
+	for (int n = 0; n < 4; n++)
+		look_again(bed);
+	assert_true(jobhost_counters(bed->host)->notices >= 1024);
+	assert_true(jobhost_counters(bed->host)->notices <= 1024 + 4 * 256);
+	close(fd);
+	close(page);
+	settle(bed);
+}
+
+static void a_returned_set_without_order_ends_the_connection(void **state) {
+	static const uint32_t sets[][2] = {{3, 2}, {3, 3}, {3, 8}};
+	struct bed *bed = *state;
+	int page = memory(JOB_PAGE_BYTES, SEALS);
+
+	for (size_t n = 0; n < COUNT_OF(sets); n++) {
+		int fd = raw_greet(bed, page);
+		struct job_register told = good_register(1);
+		struct job_failed said = {
+			.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_FAILED},
+			.comm = 1,
+			.view = 5,
+			.total = 2,
+			.count = 2,
+			.ranks = {sets[n][0], sets[n][1]},
+		};
+		char reason[JOB_REASON_BYTES];
+
+		raw_register(bed, fd, &told);
+		raw_send(fd, &said, sizeof(said), -1);
+		assert_int_equal(raw_answer(bed, fd, reason), JOB_REFUSED);
+		assert_non_null(strstr(reason, "ascend"));
+		assert_int_equal(jobhost_counters(bed->host)->gone, 0);
+		close(fd);
+	}
+	close(page);
+	settle(bed);
+}
+
+static void a_user_has_eight_ranks_for_each_process_it_may_have(void **state) {
+	struct bed *bed = *state;
+	int pages[3], fds[3];
+	uint32_t refused = 0;
+
+	for (size_t n = 0; n < COUNT_OF(fds); n++) {
+		pages[n] = memory(JOB_PAGE_BYTES, SEALS);
+		fds[n] = raw_greet(bed, pages[n]);
+		for (uint32_t rank = 0; rank < 100; rank++) {
+			struct job_register told = good_register(1 + rank);
+			char reason[JOB_REASON_BYTES];
+
+			told.comm_hash = 1000 * n + rank;
+			raw_send(fds[n], &told, sizeof(told), -1);
+			refused += raw_answer(bed, fds[n], reason) == JOB_REFUSED;
+			while (raw_answer(bed, fds[n], reason) != 0) {
+			}
+		}
+	}
+	assert_int_equal(refused, 300 - 8 * bed->config.per_user_max);
+	for (size_t n = 0; n < COUNT_OF(fds); n++) {
+		close(fds[n]);
+		close(pages[n]);
+	}
+	settle(bed);
+}
+
+static void what_was_given_back_while_disconnected_is_forgotten(void **state) {
+	struct bed *bed = *state;
+	int page = memory(JOB_PAGE_BYTES, SEALS), fd = raw_greet(bed, page);
+	struct job_register told = good_register(1);
+	const uint64_t number = 2;
+
+	raw_register(bed, fd, &told);
+	told.comm = number;
+	told.comm_hash++;
+	raw_register(bed, fd, &told);
+	assert_int_equal(
+		pwrite(page, &(uint32_t){1}, sizeof(uint32_t),
+		       offsetof(struct job_page, head.slots_used)),
+		sizeof(uint32_t)
+	);
+	assert_int_equal(
+		pwrite(page, &number, sizeof(number), offsetof(struct job_page, launched)),
+		sizeof(number)
+	);
+	close(fd);
+	look_again(bed);
+	assert_int_equal(jobhost_count(bed->host), 2);
+	fd = raw_greet(bed, page);
+	look_again(bed);
+	assert_int_equal(jobhost_count(bed->host), 1); // the one that is in the page
+	close(fd);
+	close(page);
+	settle(bed);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
@@ -156,6 +325,24 @@ int main(void) {
 		),
 		cmocka_unit_test_setup_teardown(
 			who_only_connects_leaves_room_for_other_users, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			who_reads_late_that_a_thousand_are_gone_stays_connected, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			a_job_that_says_all_are_gone_fills_a_bounded_set, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			what_one_job_says_floods_the_cluster_within_a_limit, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			a_returned_set_without_order_ends_the_connection, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			a_user_has_eight_ranks_for_each_process_it_may_have, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			what_was_given_back_while_disconnected_is_forgotten, setup, teardown
 		),
 	};
 
