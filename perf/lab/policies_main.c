@@ -269,7 +269,8 @@ play_row(struct play *play, struct policies_row *row, int *ret_status, struct la
 }
 
 // What cannot be, as a write that is waited for by events, is a row without figures. A run that
-// fails for another reason is the last one.
+// fails for another reason is the last one, and so is the first one, which spins, if it is refused:
+// -EINVAL, what spinning cannot do none of them can.
 static int play_all(struct play *play, struct lab_why *why) {
 	const struct words *words = play->words;
 	int err = 0, status;
@@ -284,6 +285,8 @@ static int play_all(struct play *play, struct lab_why *why) {
 				(uint32_t)NAMES * words->rate_count, names[n]);
 			err = play_row(play, row, &status, why);
 			play->policies.count += err == 0;
+			if (err == 0 && play->policies.count == 1 && status == EXIT_USAGE)
+				err = lab_fail(why, -EINVAL, "no policy can do this");
 			if (err == 0 && status != EXIT_DONE && status != EXIT_USAGE)
 				err = lab_fail(why, -EIO, "a run failed: no further one");
 		}
@@ -365,10 +368,12 @@ int policies_main(int argc, char **argv, int signal_fd) {
 	if (err == 0)
 		err = play_all(play, &why);
 	(void)rmdir(directory);
-	if (play->policies.count > 0)
+	if (play->policies.count > 0 && err != -EINVAL)
 		status = policies_show(play);
 	if (err != 0)
 		status = why_print(&why);
+	if (err == -EINVAL)
+		status = EXIT_USAGE;
 	json_decref(play->runs);
 	free(play);
 	return status;

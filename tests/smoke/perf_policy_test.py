@@ -72,9 +72,11 @@ def wrong_options_are_refused():
     for arguments, said in [(["--gap", "1us"], "no option of policy"), (["a", "b"], "no option"),
                             (["--rates", "0"], "--rates"), (["--rates", "1,,2"], "--rates"),
                             (["--rates", "1,1,1,1,1,1,1,1,1"], "at most 8"),
-                            (["--json"], "needs a value")]:
+                            (["--json"], "needs a value"), (["--op", "x"], "none of read"),
+                            (["--size", "1TiB"], "--size")]:
         done = lab_ends.run("policy", *arguments)
         assert done.returncode == 2 and said in done.stderr, (arguments, done)
+        assert done.stdout == "", (arguments, done)
 
 
 tap.run([(name.__name__.replace("_", " "), name) for name in [
