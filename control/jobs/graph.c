@@ -13,6 +13,8 @@
 
 #define EDGES_MAX 8    // looked at from one communicator
 #define CYCLE_MAX 1024 // communicators: a longer way is not followed to its end
+// Of one process. It may register 127; an agent that tells of more costs no more for it.
+#define MEMBERSHIPS_MAX 256
 
 static int member_compare(const void *a, const void *b) {
 	const struct graph_member *left = a;
@@ -71,6 +73,11 @@ static bool is_of(const struct graph *graph, uint32_t n, const struct ras_merged
 	       graph->members[n].pid == rank->rank.pid;
 }
 
+// Where those that are looked at end.
+static uint32_t memberships_end(uint32_t first) {
+	return first < UINT32_MAX - MEMBERSHIPS_MAX ? first + MEMBERSHIPS_MAX : UINT32_MAX;
+}
+
 static const struct ras_merged_rank *
 rank_of(const struct graph *graph, const struct graph_member *member) {
 	return &graph->look->comms[member->comm].ranks[member->place];
@@ -79,8 +86,9 @@ rank_of(const struct graph *graph, const struct graph_member *member) {
 bool graph_moves_elsewhere(
 	const struct graph *graph, uint32_t comm, const struct ras_merged_rank *rank
 ) {
-	for (uint32_t n = members_of(graph, rank->node, rank->rank.pid); is_of(graph, n, rank);
-	     n++) {
+	uint32_t first = members_of(graph, rank->node, rank->rank.pid);
+
+	for (uint32_t n = first; n < memberships_end(first) && is_of(graph, n, rank); n++) {
 		const struct graph_member *member = &graph->members[n];
 
 		if (member->comm != comm &&
@@ -116,15 +124,17 @@ static uint32_t edges_of(
 ) {
 	const struct ras_merged_comm *merged = &graph->look->comms[comm];
 	const struct survey *survey = &graph->surveys[comm];
-	uint32_t count = 0;
+	uint32_t count = 0, first;
 
 	for (uint32_t late = 0; late < merged->rank_count && count < EDGES_MAX; late++) {
 		const struct ras_merged_rank *rank = &merged->ranks[late];
 
 		if (!survey_is_late(survey, &rank->rank))
 			continue;
-		for (uint32_t n = members_of(graph, rank->node, rank->rank.pid);
-		     count < EDGES_MAX && is_of(graph, n, rank); n++) {
+		first = members_of(graph, rank->node, rank->rank.pid);
+		for (uint32_t n = first;
+		     count < EDGES_MAX && n < memberships_end(first) && is_of(graph, n, rank);
+		     n++) {
 			const struct graph_member *member = &graph->members[n];
 			const struct ras_comm_rank *there = &rank_of(graph, member)->rank;
 

@@ -305,6 +305,35 @@ static void release_some(void *ctx, void *memory, size_t size) {
 	free(memory);
 }
 
+// An agent may tell of any number of communicators of one process; with all of them looked at for
+// each of them thousands cost the control thread seconds.
+static void of_a_process_in_many_communicators_some_are_looked_at(void **state) {
+	enum { MANY = 600 };
+	static struct ras_merged_rank ranks[MANY][2];
+	static struct ras_merged_comm comms[MANY];
+	static struct jobs_finding findings[MANY];
+	struct jobs_look look = {.comms = comms, .comm_count = MANY, .memory = &jobs_view_memory};
+	struct hand hand;
+
+	(void)state;
+	hand_init(&hand);
+	for (uint32_t n = 0; n < MANY; n++) {
+		memcpy(ranks[n], hand.ranks[0], sizeof(ranks[n]));
+		comms[n] = hand.comms[0];
+		comms[n].id.hash = n + 1;
+		comms[n].ranks = ranks[n];
+		ranks[n][0].rank.worked_ms = ranks[n][1].rank.worked_ms = 0;
+	}
+	ranks[1][1].rank.launched = ranks[1][1].rank.started = 6;
+	for (uint32_t moves = 100; moves < MANY; moves += 400) {
+		ranks[moves][0].rank.idle_ms = 0;
+		assert_int_equal(jobs_judge(&look, findings), 0);
+		assert_int_equal(findings[1].cause, JOBS_CAUSE_MISSING_ENTER);
+		assert_int_equal(findings[1].busy, moves == 100);
+		ranks[moves][0].rank.idle_ms = 20000;
+	}
+}
+
 static bool is_dead_node(void *ctx, uint64_t node) {
 	(void)ctx;
 	return node == 7;
@@ -414,6 +443,7 @@ int main(void) {
 		cmocka_unit_test(nothing_launched_or_all_completed_is_quiet),
 		cmocka_unit_test(ranks_that_exit_well_one_after_another_are_an_end),
 		cmocka_unit_test(ranks_that_nobody_holds_are_said_to_be),
+		cmocka_unit_test(of_a_process_in_many_communicators_some_are_looked_at),
 		cmocka_unit_test(a_rank_that_lives_is_not_named_with_those_of_dead_nodes),
 		cmocka_unit_test(counts_at_the_end_of_numbers_are_looked_at_once),
 		cmocka_unit_test(without_memory_nothing_is_judged),
