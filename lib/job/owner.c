@@ -45,6 +45,7 @@ static void in_child(void) {
 		if (job->inherited)
 			continue;
 		job->inherited = true;
+		job->telling = 0; // by a thread that is not here: nobody may wait for it
 		page_leave(job);
 		link_close(&job->link);
 		event_leave(job);

@@ -200,6 +200,66 @@ static void a_member_that_is_killed_is_told_to_who_survives(void **state) {
 	member_close(bed, &self);
 }
 
+// A callback that does not return until it is told.
+struct slow_callback {
+	atomic_bool began, over; // set with release, read with acquire by the other thread
+};
+
+static void wait_in_callback(void *context, const struct tocsin_event *event) {
+	struct slow_callback *slow = context;
+
+	(void)event;
+	atomic_store_explicit(&slow->began, true, memory_order_release);
+	while (!atomic_load_explicit(&slow->over, memory_order_acquire))
+		(void)poll(NULL, 0, 1);
+}
+
+static void a_child_waits_for_no_callback_of_its_parent(void **state) {
+	struct bed *bed = *state;
+	struct slow_callback slow = {false, false};
+	struct tocsin_job_config config = {
+		.struct_size = sizeof(config),
+		.socket_path = bed->path,
+		.event = wait_in_callback,
+		.event_context = &slow,
+	};
+	struct child child = child_start(bed, 2, 0);
+	struct tocsin_comm_config comm_config;
+	struct tocsin_comm *comm;
+	struct tocsin_job *job;
+	int status;
+	pid_t forked;
+
+	assert_int_equal(tocsin_job_open(&config, &job), 0);
+	tocsin_comm_config_init(&comm_config);
+	comm_config.comm_hash = 77;
+	comm_config.size = 4;
+	comm_config.rank = 1;
+	assert_int_equal(tocsin_comm_register(job, &comm_config, &comm), 0);
+	for (int n = 0; n < TURNS_MAX && jobhost_count(bed->host) < 2; n++)
+		turn(bed, 1);
+	assert_int_equal(jobhost_count(bed->host), 2);
+	child_end(bed, &child, SIGKILL);
+	for (int n = 0; n < TURNS_MAX && !atomic_load_explicit(&slow.began, memory_order_acquire);
+	     n++)
+		turn(bed, 1);
+	assert_true(atomic_load_explicit(&slow.began, memory_order_acquire));
+	forked = fork();
+	assert_true(forked >= 0);
+	if (forked == 0) {
+		alarm(10);
+		tocsin_comm_unregister(comm);
+		tocsin_job_close(job);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(forked, &status, 0), forked);
+	assert_int_equal(status, 0);
+	atomic_store_explicit(&slow.over, true, memory_order_release);
+	tocsin_comm_unregister(comm);
+	tocsin_job_close(job);
+	settle(bed);
+}
+
 static void who_leaves_or_has_finalized_is_not_gone(void **state) {
 	static const char letters[] = "lf";
 	struct bed *bed = *state;
@@ -640,6 +700,9 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			a_member_that_is_killed_is_told_to_who_survives, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			a_child_waits_for_no_callback_of_its_parent, setup, teardown
 		),
 		cmocka_unit_test_setup_teardown(
 			who_leaves_or_has_finalized_is_not_gone, setup, teardown
