@@ -598,6 +598,8 @@ static int check_runs(struct options *options) {
 		return option_fail(of_one, "is of one run, and there is --runs");
 	if (options->json_path != NULL && strcmp(options->json_path, "-") == 0)
 		return option_fail("--json", "names the file of each run, and - has no name");
+	if (options->json_path != NULL && strlen(options->json_path) > RUNS_PATH_BYTES_MAX)
+		return option_fail("--json", "with --runs has at most 480 bytes");
 	runs->json_path = options->json_path;
 	return 0;
 }

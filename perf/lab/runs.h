@@ -11,7 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RUNS_WORDS_MAX 64 // of --against
+#define RUNS_WORDS_MAX 64	// of --against
+#define RUNS_PATH_BYTES_MAX 480 // of --json, before a run's name is put into it
 
 struct runs {
 	uint32_t count;	       // of each contender

@@ -95,6 +95,7 @@ def what_is_of_one_run_is_refused():
             (["--runs", "2", "--csv", "x", "h"], "--csv: is of one run"),
             (["--runs", "2", "--fail-if", "p50>1us", "h"], "--fail-if: is of one run"),
             (["--runs", "2", "--json", "-", "h"], "- has no name"),
+            (["--runs", "2", "--json", "x" * 481, "h"], "at most 480 bytes"),
             (["--runs", "2"], "there is no HOST"),
             (["--run", "3", "h"], "--run"),
             (["--run", "4/3", "h"], "--run"),
