@@ -127,6 +127,7 @@ static void nonsense_of_a_page_makes_a_row_that_can_be_read(void **state) {
 		reports[1].rank = 1;
 		reports[1].comm_hash = 7;
 		reports[1].host_hash = reports[1].process_hash = reports[1].config_hash = 0;
+		reports[1].uid = 0;
 		reports[1].finalized = reports[1].destroyed = round % 2 == 0;
 		reports[1].aborted = reports[1].attached = reports[1].blocks = round % 3 == 0;
 		reports[1].signature_count %= JOBS_SIGNATURES + 1;
@@ -152,6 +153,27 @@ static void rows_are_cut_by_communicator_job_and_length(void **state) {
 	assert_int_equal(jobs_row_length(order, 10), 1);
 }
 
+static void another_user_with_the_same_hashes_has_a_communicator_of_his_own(void **state) {
+	struct ras_comm_id ids[2];
+
+	(void)state;
+	reports[1].uid = 1000;
+	// Hashes that would be those of the other row, if the user were mixed into them.
+	for (uint32_t bit = 0; bit < 2 * 64; bit++) {
+		reports[1].host_hash = bit < 64 ? UINT64_C(1) << bit : 0;
+		reports[1].process_hash = bit < 64 ? 1000 : UINT64_C(1) << (bit - 64);
+		jobs_row_make(&order[0], 1, &row);
+		ids[0] = row.comm.id;
+		jobs_row_make(&order[1], 1, &row);
+		ids[1] = row.comm.id;
+		assert_memory_not_equal(&ids[0], &ids[1], sizeof(ids[0]));
+	}
+	reports[1].host_hash = reports[1].process_hash = 0;
+	assert_int_equal(jobs_row_length(order, 10), 1);
+	jobs_row_make(&order[1], 1, &row);
+	assert_memory_not_equal(&ids[0], &row.comm.id, sizeof(ids[0]));
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(
@@ -166,6 +188,9 @@ int main(void) {
 		),
 		cmocka_unit_test_setup(nonsense_of_a_page_makes_a_row_that_can_be_read, set_up),
 		cmocka_unit_test_setup(rows_are_cut_by_communicator_job_and_length, set_up),
+		cmocka_unit_test_setup(
+			another_user_with_the_same_hashes_has_a_communicator_of_his_own, set_up
+		),
 	};
 
 	return cmocka_run_group_tests_name("jobs_share", tests, NULL, NULL);
