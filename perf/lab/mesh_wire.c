@@ -106,6 +106,9 @@ int mesh_read_order(
 	plan_decode(&reader, &order.plan);
 	if (wire_reader_finish(&reader) != 0)
 		return message_refuse(why, message);
+	// The client's end of a measurement takes its plan as it is.
+	if (plan_check(&order.plan, why) != 0)
+		return -EBADMSG;
 	if (message->kind == CHANNEL_MESH_PLAY &&
 	    sock_addr_parse(server, strlen(server), 0, &error, &order.server) != 0)
 		return message_refuse(why, message);

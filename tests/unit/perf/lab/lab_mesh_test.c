@@ -353,6 +353,30 @@ static void an_answer_is_read_as_it_was_sent_or_refused(void **state) {
 	close(fds[1]);
 }
 
+// Who gives orders may be anybody who listens, and asks for more pairs than there is room for.
+static void an_order_of_a_plan_that_cannot_be_is_refused(void **state) {
+	static const uint32_t pairs[] = {1, 0, 2, PLAN_PAIRS_MAX + 1, UINT32_MAX};
+	static struct channel ends[2];
+	struct channel_message message;
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+	ends[0].fd = fds[0];
+	ends[1].fd = fds[1];
+	for (size_t n = 0; n < sizeof(pairs) / sizeof(pairs[0]); n++) {
+		struct mesh_order order = {.number = 3, .plan = plan_default}, read;
+		struct lab_why why = {.text = ""};
+
+		order.plan.pairs = pairs[n];
+		assert_int_equal(mesh_send_order(&ends[0], CHANNEL_MESH_SERVE, &order, &why), 0);
+		assert_int_equal(channel_receive(&ends[1], deadline_never(), &message, &why), 0);
+		assert_int_equal(mesh_read_order(&message, &read, &why), n == 0 ? 0 : -EBADMSG);
+	}
+	close(fds[0]);
+	close(fds[1]);
+}
+
 // A process of a mesh may be anybody who can connect.
 static void what_a_process_says_of_itself_gives_a_terminal_no_orders(void **state) {
 	static const char hostile[] = "n\x1b[2J\a\n\xc2\x9b"
@@ -395,6 +419,7 @@ int main(void) {
 		cmocka_unit_test(the_file_of_a_mesh_is_verified_and_a_change_named),
 		cmocka_unit_test(a_cause_that_was_changed_in_a_file_is_named),
 		cmocka_unit_test(an_answer_is_read_as_it_was_sent_or_refused),
+		cmocka_unit_test(an_order_of_a_plan_that_cannot_be_is_refused),
 		cmocka_unit_test(what_a_process_says_of_itself_gives_a_terminal_no_orders),
 	};
 
