@@ -28,8 +28,8 @@ def rows_of(document, heading, columns):
 
 
 def reasons_of(source):
-    """(name, verdict, meaning) of story_reasons[]."""
-    table = source.split("story_reasons[] = {", 1)[1].split("};", 1)[0]
+    """(name, verdict, meaning) of verdict_text_reasons[]."""
+    table = source.split("verdict_text_reasons[] = {", 1)[1].split("};", 1)[0]
     joined = re.sub(r'"\s*"', "", table)
     return re.findall(r'\{\s*"(\w+)",\s*"([\w-]+)",\s*"([^"]+)"\s*\}', joined)
 
@@ -59,7 +59,7 @@ def verdicts_are_documented():
 def every_reason_that_is_given_is_in_the_table():
     names = {name for name, _, _ in reasons_of(text_of("control/verdict/verdict_text.c"))}
     given = set()
-    for path in ("judge.c", "hold.c", "look.c", "story.c", "unstable.c"):
+    for path in ("judge.c", "hysteresis.c", "look.c", "verdict_text.c", "unstable.c"):
         source = text_of(f"control/verdict/{path}")
         given |= set(re.findall(GIVES_A_REASON, source))
         given |= set(re.findall(r'reason = "([A-Z]\w+)"', source))
@@ -69,7 +69,7 @@ def every_reason_that_is_given_is_in_the_table():
 if __name__ == "__main__":
     ROOT = pathlib.Path(sys.argv[1]).resolve()
     tap.run([
-        ("docs/verdicts.md has the reasons of story.c", reasons_are_documented),
+        ("docs/verdicts.md has the reasons of verdict_text.c", reasons_are_documented),
         ("docs/verdicts.md has the verdicts of verdict.c", verdicts_are_documented),
         ("every reason that is given is in the table", every_reason_that_is_given_is_in_the_table),
     ])

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// control/overlay/tell.c: events as lines of the log. The core is played here.
+// control/overlay/event_log.c: events as lines of the log. The core is played here.
 #include "overlay/inside.h"
 
 #include <lib/log.h>
