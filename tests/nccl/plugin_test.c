@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -475,6 +477,50 @@ static void a_child_of_fork_counts_nothing(void **state) {
 	host_end(&host);
 }
 
+static void *init_slowly(void *context) {
+	struct host *host = context;
+
+	host->context = init(host, 0x77, 2, 0);
+	return NULL;
+}
+
+// An agent that takes the connection and says nothing: init waits for it some time.
+static void a_child_of_fork_in_the_midst_of_an_init_may_begin_anew(void **state) {
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), fd, status;
+	pthread_t thread;
+	struct host host;
+	pid_t pid;
+
+	(void)state;
+	snprintf(
+		address.sun_path, sizeof(address.sun_path), "/tmp/tocsin-plugin-%d.sock", getpid()
+	);
+	assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(listener, 8), 0);
+	(void)setenv("TOCSIN_JOB_SOCKET", address.sun_path, 1);
+	host_load(&host, 5, "launches");
+	assert_int_equal(pthread_create(&thread, NULL, init_slowly, &host), 0);
+	fd = accept(listener, NULL, NULL);
+	pid = fork();
+	if (pid == 0) {
+		void *context = NULL;
+		int mask = 0;
+
+		alarm(10);
+		(void)host.table->init_5(&context, 5, &mask, "child", 1, 2, 0, NULL);
+		_exit(context != NULL && host.table->finalize(context) == 0 ? 0 : 2);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	(void)unsetenv("TOCSIN_JOB_SOCKET");
+	(void)unlink(address.sun_path);
+	close(fd);
+	close(listener);
+	host_end(&host);
+}
+
 struct worker {
 	struct host *host;
 	void *context, *shared;
@@ -555,6 +601,7 @@ int main(int argc, char **argv) {
 		cmocka_unit_test(callbacks_after_finalize_are_passed_over),
 		cmocka_unit_test(more_communicators_than_have_place_are_not_followed),
 		cmocka_unit_test(a_child_of_fork_counts_nothing),
+		cmocka_unit_test(a_child_of_fork_in_the_midst_of_an_init_may_begin_anew),
 		cmocka_unit_test(sixty_four_threads_lose_no_count),
 		cmocka_unit_test(a_thousand_loads_leave_nothing_behind),
 	};

@@ -5,6 +5,7 @@
 #include "mapped.h"
 #include "track.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -145,17 +146,28 @@ void bridge_poll(void) {
 	bridge_lock_give(&bridge.lock);
 }
 
+// A child has the one thread that called fork(): whoever held a lock then is not here to give it.
+static void forget_holders(void) {
+	atomic_store_explicit(&bridge_ours.yes, false, memory_order_relaxed);
+	bridge_lock_give(&bridge.lock);
+	for (uint32_t n = 0; n < BRIDGE_COMMS_MAX; n++)
+		bridge_lock_give(&comms[n].lock);
+}
+
 // The first communicator of the process, or the first in a child of one that had some.
 static void process_begin(int version, nccl_logger *logger) {
 	struct tocsin_job_config config = {
 		.struct_size = sizeof(config),
 		.flags = TOCSIN_JOB_NO_THREAD,
 	};
+	static bool hears_forks;
 	const char *level = variable("TOCSIN_NCCL_LEVEL");
 	char words[ERROR_BYTES];
 	bool is_wrong;
 	int err;
 
+	if (!hears_forks)
+		hears_forks = pthread_atfork(NULL, NULL, forget_holders) == 0;
 	if (bridge.job != NULL) { // a child's copy: the parent goes on with its own
 		tocsin_job_close(bridge.job);
 		bridge.job = NULL;
