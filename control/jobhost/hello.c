@@ -127,12 +127,13 @@ static struct host_process *take_process(
 	if (!has_room(host, who->uid, reason))
 		return NULL;
 	process = make_process(host, hello, who);
-	if (process == NULL || watch_process(process, reason) != 0) {
+	if (process != NULL)
+		process->page_fd = fcntl(page_fd, F_DUPFD_CLOEXEC, 0);
+	if (process == NULL || process->page_fd < 0 || watch_process(process, reason) != 0) {
 		if (process != NULL)
 			process_free(process);
 		return NULL;
 	}
-	process->page_fd = fcntl(page_fd, F_DUPFD_CLOEXEC, 0);
 	process->page_inode = page;
 	process->next = host->processes;
 	host->processes = process;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 static void close_silent(struct jobhost *host, uint64_t now_ns) {
 	struct host_connection *next;
@@ -26,6 +27,7 @@ static void look_again(struct loop_timer *timer, uint64_t now_ns) {
 	for (struct host_process *at = host->processes; at != NULL; at = at->next)
 		sample_process(at, now_ns);
 	close_silent(host, now_ns);
+	loop_want(&host->listener, EPOLLIN); // there may be descriptors again
 	process_forget_old(host, now_ns);
 	agree_tick(host, now_ns);
 	if (loop_timer_set(host->loop, &host->sample, now_ns + SAMPLE_NS) != 0)

@@ -7,6 +7,7 @@
 #include <lib/log.h>
 #include <lib/scoped.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -24,6 +25,9 @@ static void accept_some(struct loop_source *source, uint32_t events) {
 	for (int n = 0; n < ACCEPTS_PER_TURN; n++) {
 		int fd = accept4(source->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
+		// Who waits would wake us again at once: look_again() listens on.
+		if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+			loop_want(&host->listener, 0);
 		if (fd < 0)
 			return;
 		host_connection_open(host, fd);

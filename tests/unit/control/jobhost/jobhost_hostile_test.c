@@ -6,6 +6,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
+#include <time.h>
 
 static void an_empty_packet_leaves_no_descriptor_behind(void **state) {
 	struct bed *bed = *state;
@@ -315,6 +317,41 @@ static void what_was_given_back_while_disconnected_is_forgotten(void **state) {
 	settle(bed);
 }
 
+static uint64_t monotonic_ns(void) {
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec;
+}
+
+// No turn ends before its time, unless something is to be done.
+static void without_descriptors_the_loop_sleeps_and_then_goes_on(void **state) {
+	struct bed *bed = *state;
+	int page = memory(JOB_PAGE_BYTES, SEALS), fd;
+	const struct job_hello hello = good_hello();
+	char reason[JOB_REASON_BYTES];
+	struct rlimit before, none;
+	uint64_t began_ns;
+
+	settle(bed);
+	fd = raw_connect(bed);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = (struct rlimit){0, before.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	turn(bed, 0);
+	began_ns = monotonic_ns();
+	turn(bed, 50);
+	turn(bed, 50);
+	assert_true(monotonic_ns() - began_ns >= SECOND / 20);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	look_again(bed);
+	raw_send(fd, &hello, sizeof(hello), page);
+	assert_int_equal(raw_answer(bed, fd, reason), JOB_WELCOME);
+	close(fd);
+	close(page);
+	settle(bed);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
@@ -343,6 +380,9 @@ int main(void) {
 		),
 		cmocka_unit_test_setup_teardown(
 			what_was_given_back_while_disconnected_is_forgotten, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			without_descriptors_the_loop_sleeps_and_then_goes_on, setup, teardown
 		),
 	};
 
