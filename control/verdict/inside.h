@@ -62,10 +62,8 @@ struct finding {
 	bool both_planes;
 	bool sole;	  // one agent alone holds it for dead
 	bool by_silence;  // counted by the brake
-	bool is_fading;	  // what two find of it is silence, also if that is not told yet
 	bool own_words;	  // a statement of its own: no observer is needed
 	bool own_doubt;	  // unknown, for a reason of ours: it says nothing of the node
-	bool brake_free;  // not only silence stands behind it: the brake does not hide it
 	uint32_t bad;	  // observers
 	uint32_t eyes;	  // the same, those of one host once
 	uint32_t good;	  // who read a pulse that advances
@@ -141,8 +139,6 @@ struct subject {
 	uint64_t leaky_ns;	   // several lost packets to it last, and some of it was read; 0
 	uint64_t stale_ns;	   // what was bad was not repeated since, RAS_NEVER
 	uint8_t stale;		   // STALE_: of which kinds that was
-	bool missed;		   // heard.c: there is a sign of its silence,
-	bool fading;		   // before the overlay doubts it
 	bool silent;		   // bad by silence
 	bool counted;		   // by the brake
 	bool braked;		   //
@@ -164,8 +160,6 @@ struct verdict_engine {
 	uint32_t subject_count, subject_capacity;
 	struct verdict_self self;
 	uint32_t silent_recent; // subjects that the brake counts
-	uint32_t fading;	// subjects that are
-	uint64_t faded_ns;	// when the last of those that are missed was
 	bool braking;
 	bool turned;		    // the brake did: all are to be judged anew
 	uint32_t told_by_strangers; // observations whose observer is no member
@@ -332,27 +326,6 @@ bool judge_is_leaky(const struct subject *subject, uint64_t now_ns);
 bool judge_goes_with(enum verdict verdict, enum ras_state state);
 enum verdict_advice judge_advice(const struct held *held, bool maint);
 
-// heard.c
-struct heard {
-	bool peer;  // its link, if we have one, is not quiet
-	bool alone; // it is not one of many who fall silent at this moment
-	bool most;  // it is not, and of the others most are heard
-};
-// It has just been judged; `silent`: two find it so, or one that nobody answers there.
-void fade_note(
-	struct verdict_engine *engine, struct subject *subject, bool silent, uint64_t now_ns
-);
-// The subject is judged again when that may have changed.
-void hear_links(
-	const struct verdict_engine *engine,
-	struct subject *subject,
-	uint64_t now_ns,
-	struct heard *ret_heard
-);
-
-// Many others fell silent a moment ago; it is judged again when that is over.
-bool many_fade(const struct verdict_engine *engine, struct subject *subject, uint64_t now_ns);
-
 // hysteresis.c: hysteresis, the brake, history.
 void hysteresis_apply(struct verdict_engine *engine, struct subject *subject, uint64_t now_ns);
 // The brake turned, or we were paused: everybody is judged anew.
@@ -360,8 +333,6 @@ void hysteresis_apply_all(struct verdict_engine *engine, uint64_t now_ns);
 // How many the overlay does not hear. The dead are remembered for days: of them those were there a
 // moment ago that are among the silent.
 uint32_t brake_missed(const struct verdict_engine *engine);
-// Fewer fell silent at once than the brake needs to be one event.
-bool brake_allows(const struct verdict_engine *engine);
 // Something that the brake depends on changed.
 void brake_again(struct verdict_engine *engine);
 // Judge it no later than that.

@@ -333,62 +333,48 @@ static bool is_refused(
 	return false;
 }
 
+// So long as most are heard: who is in the smaller part of a split, or in neither, is not told
+// which part is down.
+static bool most_are_heard(const struct verdict_engine *engine) {
+	return engine->members.of_state[RAS_ALIVE] > brake_missed(engine);
+}
+
 // What loses many packets is silent to some for a moment.
 static bool is_said_by_few(uint32_t bad, uint32_t lookers) {
 	return bad < LIKELY_OBSERVERS && 2 * bad <= lookers;
 }
 
 // Overlay, pulse and kernel are silent to two: named before the overlay has decided, as likely, and
-// nobody acts on it. So long as most are heard: who is in the smaller part of a split, or in
-// neither, is not told which part is down.
+// nobody acts on it.
 static bool is_likely_down(
-	const struct finding *finding, const struct votes *votes, const struct heard *heard
+	const struct verdict_engine *engine,
+	const struct finding *finding,
+	const struct votes *votes
 ) {
 	if (finding->bad > 0 && is_said_by_few(finding->bad, finding->lookers))
 		return false;
-	return (finding->state == RAS_SUSPECT || finding->state == RAS_UNREACHABLE) &&
-	       votes->of[VERDICT_REACH_NONE] >= 2 && votes->of[VERDICT_REACH_REFUSES] == 0 &&
-	       votes->of[VERDICT_REACH_ACCEPTS] == 0 && heard->most;
+	return finding->state == RAS_SUSPECT && votes->of[VERDICT_REACH_NONE] >= 2 &&
+	       votes->of[VERDICT_REACH_REFUSES] == 0 && votes->of[VERDICT_REACH_ACCEPTS] == 0 &&
+	       most_are_heard(engine);
 }
 
-// Somebody heard its agent after its pulse had fallen silent. Who read it well until then, and does
-// not look now, heard it before.
-static bool is_heard_since(
-	const struct verdict_engine *engine, const struct subject *subject, uint64_t bad_ns
-) {
-	for (uint32_t n = 0; n < subject->observation_count; n++) {
-		const struct evidence *evidence = &subject->observations[n];
-		enum verdict_reach reach = evidence->observation.reach;
-
-		if ((reach == VERDICT_REACH_ANSWERS || reach == VERDICT_REACH_LOSES) &&
-		    (evidence->observation.kind == OBSERVATION_SILENT || evidence->seen_ns > bad_ns
-		    ) &&
-		    triangulate_counts(engine, evidence))
-			return true;
-	}
-	return false;
-}
-
-// Its pulse is not to be read. What was heard of it before our link fell quiet says nothing of now.
+// Its pulse is not to be read.
 static void judge_unread(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
 	uint64_t now_ns,
 	const struct fabric_look *look,
 	const struct votes *votes,
-	const struct heard *heard,
 	struct finding *finding
 ) {
 	bool lives = subject->state_ns <= look->bad_ns && now_ns >= look->bad_ns + ALIVE_PROOF_NS;
-	bool heard_now = heard->peer && heard->alone && votes->of[VERDICT_REACH_ANSWERS] > 0 &&
-			 is_heard_since(engine, subject, look->bad_ns);
-	bool answers = heard_now || lives;
+	bool answers = votes->of[VERDICT_REACH_ANSWERS] > 0 || lives;
 
 	if (finding->state == RAS_ALIVE && answers) {
 		find_by_silence(finding, VERDICT_FABRIC_DOWN, "PulseUnread");
 	} else if (finding->state == RAS_SUSPECT && votes->of[VERDICT_REACH_ACCEPTS] > 0) {
 		find_by_silence(finding, VERDICT_AGENT_FROZEN, "AgentMute");
-	} else if (is_likely_down(finding, votes, heard)) {
+	} else if (is_likely_down(engine, finding, votes)) {
 		find_by_silence(finding, VERDICT_NODE_DOWN, "NodeSilent");
 	} else {
 		finding_set(finding, VERDICT_UNKNOWN, "SilentBothWays");
@@ -397,17 +383,18 @@ static void judge_unread(
 
 // Others, or we ourselves, cannot talk to it.
 static void judge_suspect(
+	const struct verdict_engine *engine,
 	struct subject *subject,
 	uint64_t now_ns,
 	const struct fabric_look *look,
 	const struct votes *votes,
-	const struct heard *heard,
 	struct finding *finding
 ) {
 	uint64_t woken_ns = subject->blame_ns + WOKEN_NS;
 	bool woken = look->good > 0 && now_ns < woken_ns;
 	// Whoever hears few has lost the network itself, unless kernels still answer it.
-	bool cut_off = !heard->most && (look->good > 0 || votes->of[VERDICT_REACH_ACCEPTS] == 0);
+	bool cut_off = !most_are_heard(engine) &&
+		       (look->good > 0 || votes->of[VERDICT_REACH_ACCEPTS] == 0);
 	bool says = !woken && !cut_off;
 
 	if (woken)
@@ -416,7 +403,7 @@ static void judge_suspect(
 		find_by_silence(finding, VERDICT_MGMT_NET_DOWN, "PulseAlone");
 	} else if (says && votes->of[VERDICT_REACH_ACCEPTS] > 0) {
 		find_by_silence(finding, VERDICT_AGENT_FROZEN, "AgentMute");
-	} else if (says && look->lookers == 0 && is_likely_down(finding, votes, heard)) {
+	} else if (says && look->lookers == 0 && is_likely_down(engine, finding, votes)) {
 		find_by_silence(finding, VERDICT_NODE_DOWN, "OverlaySilent");
 	} else {
 		finding_set(finding, VERDICT_UNKNOWN, "Suspected");
@@ -472,12 +459,11 @@ static bool is_leaky_suspect(
 	const struct subject *subject,
 	const struct fabric_look *look,
 	const struct votes *votes,
-	const struct heard *heard,
 	const struct finding *finding
 ) {
 	if (finding->state != RAS_SUSPECT || votes->of[VERDICT_REACH_ACCEPTS] > 0)
 		return false;
-	if (look->good == 0 && is_likely_down(finding, votes, heard))
+	if (look->good == 0 && is_likely_down(engine, finding, votes))
 		return false;
 	return loses_some(engine, subject);
 }
@@ -508,23 +494,6 @@ lossy_reason(const struct verdict_engine *engine, const struct subject *subject)
 		of_any_size += evidence->observation.lost_bytes == 0;
 	}
 	return 2 * of_any_size > lossy ? "ReadsLost" : "LargeLost";
-}
-
-// What is sent to one that is about to fall silent is sent again, too.
-static bool find_loss_alone(
-	const struct verdict_engine *engine,
-	struct subject *subject,
-	uint64_t now_ns,
-	struct finding *finding
-) {
-	struct losers losers;
-
-	if (!is_losing(engine, subject, finding->state, &losers))
-		return false;
-	if (subject->held.verdict != VERDICT_PATH_LOSSY && many_fade(engine, subject, now_ns))
-		return false;
-	find_losses(&losers, finding);
-	return true;
 }
 
 // Whether it loses packets and is read by some nevertheless.
@@ -579,10 +548,9 @@ static void judge_seen(
 	uint32_t need = triangulate_need(engine, subject);
 	struct fabric_look look;
 	struct votes votes;
-	struct heard heard = {.peer = true, .alone = true, .most = true};
 	uint64_t good_after_ns;
 	enum fabric fabric;
-	bool leaky, is_alive;
+	bool leaky;
 
 	votes_take(engine, subject, &votes);
 	if (finding->state == RAS_ALIVE && votes.of[VERDICT_REACH_ANSWERS] == 0 &&
@@ -595,8 +563,6 @@ static void judge_seen(
 	    loses_some(engine, subject))
 		triangulate_lossy(engine, subject, good_after_ns, &look);
 	leaky_note(engine, subject, &look, now_ns);
-	finding->is_fading = look.fabric == FABRIC_SILENT || (votes.of[VERDICT_REACH_NONE] > 1 &&
-							      votes.of[VERDICT_REACH_ANSWERS] == 0);
 	fabric = evidence_stands(engine, subject, &look, finding->state == RAS_SUSPECT, now_ns);
 	if (fabric == FABRIC_UNSEEN && look.fabric != FABRIC_UNSEEN &&
 	    subject_peer(engine, subject)->state == RAS_ALIVE)
@@ -604,11 +570,8 @@ static void judge_seen(
 	if (fabric == FABRIC_SILENT && now_ns < look.bad_ns + ALIVE_PROOF_NS)
 		hold_until(subject, look.bad_ns + ALIVE_PROOF_NS);
 	find_observers(finding, &look);
-	if (fabric == FABRIC_SILENT || finding->state == RAS_SUSPECT)
-		hear_links(engine, subject, now_ns, &heard);
-	is_alive = finding->state == RAS_ALIVE;
 	leaky = fabric != FABRIC_SILENT &&
-		is_leaky_suspect(engine, subject, &look, &votes, &heard, finding);
+		is_leaky_suspect(engine, subject, &look, &votes, finding);
 	if (fabric == FABRIC_STANDING && votes.of[VERDICT_REACH_ANSWERS] > 0 &&
 	    finding->state == RAS_ALIVE) {
 		finding_set(finding, VERDICT_UNKNOWN, "PulseContradicts");
@@ -622,9 +585,9 @@ static void judge_seen(
 	} else if (is_leaky_silence(subject, fabric, finding->state, now_ns) || leaky) {
 		judge_leaky_suspect(engine, subject, finding);
 	} else if (fabric == FABRIC_SILENT) {
-		judge_unread(engine, subject, now_ns, &look, &votes, &heard, finding);
+		judge_unread(engine, subject, now_ns, &look, &votes, finding);
 	} else if (finding->state == RAS_SUSPECT) {
-		judge_suspect(subject, now_ns, &look, &votes, &heard, finding);
+		judge_suspect(engine, subject, now_ns, &look, &votes, finding);
 	} else if (fabric == FABRIC_PEERS || fabric == FABRIC_PORT) {
 		find_by_silence(
 			finding, VERDICT_FABRIC_DOWN,
@@ -632,76 +595,10 @@ static void judge_seen(
 		);
 	} else if (fabric == FABRIC_LOSSY) {
 		finding_set(finding, VERDICT_PATH_LOSSY, lossy_reason(engine, subject));
-	} else if (is_alive && find_loss_alone(engine, subject, now_ns, finding)) {
+	} else if (finding->state == RAS_ALIVE && find_losing(engine, subject, finding)) {
 		return;
 	} else if (fabric == FABRIC_SLOW) {
 		finding_set(finding, VERDICT_PATH_DEGRADED, "PulseSlow");
-	}
-}
-
-// Its kernel answers, or its NIC. Where a gap has just closed a connection is accepted a moment
-// before the agent answers on it.
-static bool is_frozen(
-	struct subject *subject,
-	uint64_t now_ns,
-	const struct fabric_look *look,
-	const struct votes *votes
-) {
-	bool answered = look->good == 0 && votes->of[VERDICT_REACH_ACCEPTS] > 0 &&
-			votes->of[VERDICT_REACH_REFUSES] == 0;
-	enum fabric blame =
-		look->fabric == FABRIC_STANDING || answered ? FABRIC_STANDING : FABRIC_UNSEEN;
-
-	if (blame != subject->blame) {
-		subject->blame = (uint8_t)blame;
-		subject->blame_ns = now_ns;
-	}
-	if (blame == FABRIC_UNSEEN)
-		return false;
-	if (subject->held.verdict == VERDICT_AGENT_FROZEN || now_ns >= subject->blame_ns + WOKEN_NS)
-		return true;
-	hold_until(subject, subject->blame_ns + WOKEN_NS);
-	return false;
-}
-
-// The brake holds its death. That is of silence: that its kernel answers, or its NIC, says which of
-// them stands still, however many others do. What else it was called before is still so where most
-// are heard, and no more are missed than fall at once by chance.
-static void judge_unreachable(
-	const struct verdict_engine *engine,
-	struct subject *subject,
-	uint64_t now_ns,
-	struct finding *finding
-) {
-	enum verdict named = subject->swings.word; // the last that was no doubt
-	struct fabric_look look;
-	struct votes votes;
-	struct heard heard;
-	bool was_down;
-
-	votes_take(engine, subject, &votes);
-	triangulate(engine, subject, read_at_death_ns(subject), &look);
-	find_observers(finding, &look);
-	find_overlay(finding, subject);
-	hear_links(engine, subject, now_ns, &heard);
-	heard.most = heard.most && brake_allows(engine);
-	finding->brake_free = true;
-	was_down = look.good == 0 && named == VERDICT_NODE_DOWN;
-	if (is_frozen(subject, now_ns, &look, &votes)) {
-		find_by_silence(
-			finding, VERDICT_AGENT_FROZEN,
-			look.fabric == FABRIC_STANDING ? "PulseStands" : "AgentMute"
-		);
-	} else if (look.good > 0 && heard.most && named == VERDICT_MGMT_NET_DOWN) {
-		find_by_silence(finding, VERDICT_MGMT_NET_DOWN, "PulseAlone");
-	} else if (was_down && is_likely_down(finding, &votes, &heard)) {
-		find_by_silence(
-			finding, VERDICT_NODE_DOWN,
-			look.fabric == FABRIC_SILENT ? "NodeSilent" : "OverlaySilent"
-		);
-	} else {
-		finding_set(finding, VERDICT_UNKNOWN, "Unreachable");
-		finding->own_doubt = true;
 	}
 }
 
@@ -752,7 +649,8 @@ void judge(
 		finding_set(ret_finding, VERDICT_UNKNOWN, "NeverSeen");
 		return;
 	case RAS_UNREACHABLE:
-		judge_unreachable(engine, subject, now_ns, ret_finding);
+		find_overlay(ret_finding, subject);
+		finding_set(ret_finding, VERDICT_UNKNOWN, "Unreachable");
 		return;
 	case RAS_DEAD:
 		judge_dead(engine, subject, ret_finding);
@@ -781,9 +679,6 @@ bool judge_goes_with(enum verdict verdict, enum ras_state state) {
 		       verdict == VERDICT_NODE_DOWN || verdict == VERDICT_UNKNOWN;
 	case RAS_LEFT:
 		return verdict == VERDICT_NONE;
-	case RAS_UNREACHABLE:
-		return verdict == VERDICT_UNKNOWN || verdict == VERDICT_MGMT_NET_DOWN ||
-		       verdict == VERDICT_AGENT_FROZEN || verdict == VERDICT_NODE_DOWN;
 	default:
 		return verdict == VERDICT_UNKNOWN;
 	}
@@ -792,11 +687,10 @@ bool judge_goes_with(enum verdict verdict, enum ras_state state) {
 enum verdict_advice judge_advice(const struct held *held, bool maint) {
 	enum verdict_advice advice = verdict_advice_of(held->verdict);
 	enum verdict_advice most = VERDICT_ADVICE_DRAIN;
-	bool doubted = held->state == RAS_SUSPECT || held->state == RAS_UNREACHABLE;
 
 	if (maint || held->sole)
 		most = VERDICT_ADVICE_SHOW;
-	else if (doubted || !held->drainable || !held->ripe)
+	else if (held->state == RAS_SUSPECT || !held->drainable || !held->ripe)
 		most = VERDICT_ADVICE_WARN;
 	return advice < most ? advice : most;
 }
