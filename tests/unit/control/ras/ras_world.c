@@ -53,7 +53,7 @@ static void remember(const struct world *world, struct ras *ras) {
 	struct sock_addr addresses[WORLD_NODES_MAX];
 	uint32_t count = 0;
 
-	for (uint32_t n = 0; n < world->count; n++) {
+	for (uint32_t n = 0; n < world->count && n < 64; n++) {
 		if ((world->remembers & UINT64_C(1) << n) != 0)
 			addresses[count++] = world->nodes[n].record->address;
 	}

@@ -62,7 +62,7 @@ struct world {
 	uint64_t allocation_fails_at;	 // this one, counted from 1; 0 for none
 	uint64_t allocation_fails_every; // 0 for none
 	uint32_t pid_offset;		 // of processes started from now on
-	uint64_t remembers;		 // they remember these nodes' addresses, by bits
+	uint64_t remembers;		 // they remember these of the first 64 nodes, by bits
 	bool seeds_unknown;		 // and have seeds that they cannot look up
 	const struct ras_ops *users;
 	uint8_t ways[WORLD_NODES_MAX][WORLD_NODES_MAX]; // enum world_way
