@@ -71,8 +71,9 @@ static bool has_room(const struct jobhost *host, uid_t uid, char reason[static J
 	return false;
 }
 
-// The start time is compared after the pidfd is open: a pid that was given to another process
-// meanwhile is not taken for the one that greeted.
+// A socket may outlive who connected it, and its number then be another user's process, of whom the
+// start time is no secret. The start time is compared after the pidfd is open: a pid that was given
+// to another process meanwhile is not taken for the one that greeted.
 static int watch_process(struct host_process *process, char reason[static JOB_REASON_BYTES]) {
 	struct process_facts facts;
 	int err = process_watch(process);
@@ -89,6 +90,11 @@ static int watch_process(struct host_process *process, char reason[static JOB_RE
 			reason, JOB_REASON_BYTES,
 			"process %d started at another time than it says: it has ended, or its time namespace is another",
 			process->pid
+		);
+	else if (!process_is_of(process->pid, process->uid))
+		snprintf(
+			reason, JOB_REASON_BYTES, "process %d is not of user %u, who connected",
+			process->pid, process->uid
 		);
 	else
 		return 0;

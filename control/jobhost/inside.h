@@ -156,6 +156,7 @@ void descriptor_drop(int fd, uid_t uid); // -1: none
 
 // process.c: -errno.
 int process_look(pid_t pid, struct process_facts *ret_facts);
+bool process_is_of(pid_t pid, uid_t uid); // as a user by any of its ids; false where it has ended
 enum jobs_process_state process_state(char state);
 int process_watch(struct host_process *process);  // its pidfd, from the loop
 void process_leave(struct host_process *process); // on purpose: nobody is told

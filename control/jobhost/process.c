@@ -82,6 +82,28 @@ int process_look(pid_t pid, struct process_facts *ret_facts) {
 	return 0;
 }
 
+bool process_is_of(pid_t pid, uid_t uid) {
+	char path[32], text[STAT_BYTES];
+	scoped_fd int fd = -1;
+	const char *at;
+	ssize_t length;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	length = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+	if (length <= 0)
+		return false;
+	text[length] = '\0';
+	at = strstr(text, "\nUid:");
+	// Real, effective, saved, and of files; each behind a tab.
+	for (int n = 0; at != NULL && n < 4; n++) {
+		at = strchr(at, '\t');
+		if (at != NULL && number_of(++at) == uid)
+			return true;
+	}
+	return false;
+}
+
 enum jobs_process_state process_state(char state) {
 	switch (state) {
 	case 'R':

@@ -162,12 +162,14 @@ static inline int memory(size_t size, int seals) {
 	return fd;
 }
 
-static inline uint64_t own_start_time(void) {
-	char text[1024];
-	FILE *file = fopen("/proc/self/stat", "r");
+static inline uint64_t start_time_of(pid_t pid) {
+	char text[1024], path[32];
+	FILE *file;
 	unsigned long long start = 0;
 	const char *at;
 
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	file = fopen(path, "r");
 	assert_non_null(file);
 	text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
 	fclose(file);
@@ -182,7 +184,7 @@ static inline uint64_t own_start_time(void) {
 static inline struct job_hello good_hello(void) {
 	return (struct job_hello){
 		.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_HELLO},
-		.start_time = own_start_time(),
+		.start_time = start_time_of(getpid()),
 		.page_bytes = JOB_PAGE_BYTES,
 	};
 }

@@ -3,10 +3,14 @@
 #include "control/jobhost/jobhost_bed.h"
 
 #include <linux/fuse.h>
+#include <linux/sched.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 
 static void an_empty_packet_leaves_no_descriptor_behind(void **state) {
@@ -352,6 +356,59 @@ static void without_descriptors_the_loop_sleeps_and_then_goes_on(void **state) {
 	settle(bed);
 }
 
+// A process with this number, of our user, that sleeps. -1: it cannot be chosen here.
+static pid_t process_of_number(pid_t number) {
+	struct clone_args how = {
+		.exit_signal = SIGCHLD,
+		.set_tid = (uint64_t)(uintptr_t)&number,
+		.set_tid_size = 1,
+	};
+	pid_t pid = (pid_t)syscall(SYS_clone3, &how, sizeof(how));
+
+	if (pid == 0) {
+		(void)pause();
+		_exit(0);
+	}
+	return pid;
+}
+
+static void a_socket_of_a_dead_process_follows_no_other_users_process(void **state) {
+	struct bed *bed = *state;
+	int page = memory(JOB_PAGE_BYTES, SEALS), status;
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	struct job_hello hello = good_hello();
+	char reason[JOB_REASON_BYTES] = "";
+	pid_t dead = fork(), other;
+	int answer;
+
+	assert_true(dead >= 0);
+	if (dead == 0) {
+		struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+		memcpy(address.sun_path, bed->path, strlen(bed->path) + 1);
+		_exit(setuid(65534) != 0 ||
+		      connect(fd, (const struct sockaddr *)&address, sizeof(address)) != 0);
+	}
+	assert_int_equal(waitpid(dead, &status, 0), dead);
+	other = status == 0 ? process_of_number(dead) : -1;
+	if (other != dead) {
+		close(fd);
+		close(page);
+		settle(bed);
+		skip();
+	}
+	hello.start_time = start_time_of(other);
+	raw_send(fd, &hello, sizeof(hello), page);
+	answer = raw_answer(bed, fd, reason);
+	assert_int_equal(kill(other, SIGKILL), 0);
+	assert_int_equal(waitpid(other, &status, 0), other);
+	assert_int_equal(answer, JOB_REFUSED);
+	assert_non_null(strstr(reason, "is not of user 65534"));
+	close(fd);
+	close(page);
+	settle(bed);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
@@ -383,6 +440,9 @@ int main(void) {
 		),
 		cmocka_unit_test_setup_teardown(
 			without_descriptors_the_loop_sleeps_and_then_goes_on, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			a_socket_of_a_dead_process_follows_no_other_users_process, setup, teardown
 		),
 	};
 
