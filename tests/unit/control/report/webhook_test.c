@@ -152,9 +152,16 @@ static void program_that_hangs_is_ended_at_its_deadline(void **state) {
 	(void)state;
 	make("/bin/sh -c 'case $(cat) in *bad*) exec sleep 1000;; esac'", SEC / 10);
 	tell("bad");
-	tell("good");
-	turn_until(&counters.told, 1);
-	assert_int_equal(counters.failed, 1);
+	turn_until(&counters.failed, 1);
+	assert_int_equal(counters.told, 0);
+	// On a busy machine the next one may be late as well: then it is told again.
+	while (counters.told == 0) {
+		uint64_t failed = counters.failed;
+
+		tell("good");
+		while (counters.told == 0 && counters.failed == failed)
+			assert_int_equal(loop_turn(loop, -1), 0);
+	}
 }
 
 static void program_that_is_not_there_is_counted(void **state) {
