@@ -376,7 +376,7 @@ static const struct config_key keys[] = {
 	 "an operation; as stuck, if whoever is waited for does not work, or will never come."},
 	{"job", "stuck", CONFIG_DURATION, false, SECOND, 86400 * SECOND, NULL, NULL, NULL, "10m",
 	 "As stuck after so long, where nobody knows what the one who is waited for does."},
-	{"job", "stuck_busy", CONFIG_DURATION, false, SECOND, 7 * 86400 * SECOND, NULL, NULL, NULL,
+	{"job", "stuck_busy", CONFIG_DURATION, false, SECOND, 604800 * SECOND, NULL, NULL, NULL,
 	 "1h", "As stuck after so long, where that one works: checkpoints and compilation take long."},
 
 	{"health", "confirm", CONFIG_DURATION, false, SECOND, 86400 * SECOND, NULL, NULL, NULL, "60s",

@@ -90,6 +90,7 @@ uint64_t owner_self(void) {
 	pthread_mutex_lock(&all_mutex);
 	owner = next_owner++;
 	pthread_mutex_unlock(&all_mutex);
+	// A number, and no address. NOLINTNEXTLINE(performance-no-int-to-ptr)
 	return pthread_setspecific(thread_end, (void *)(uintptr_t)owner) == 0 ? owner
 									      : OWNER_SHARED;
 }

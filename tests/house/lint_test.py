@@ -212,6 +212,12 @@ def only_units_of_changed_files_are_analysed():
         assert made.lint(root) == ([], [], "3 remembered")
 
 
+def what_the_build_makes_itself_is_left_out():
+    with bed() as made:
+        root = made.tree(commands=[("build/made.c", [])])  # which need not be there yet
+        assert made.lint(root)[:2] == (["one", "three", "two"], [])
+
+
 def what_no_run_used_for_a_month_is_removed():
     with bed() as made:
         root = made.tree()
@@ -433,6 +439,7 @@ if __name__ == "__main__":
         ("what was edited while it was analysed is not remembered",
          what_was_edited_while_it_was_analysed_is_not_remembered),
         ("only units of changed files are analysed", only_units_of_changed_files_are_analysed),
+        ("what the build makes itself is left out", what_the_build_makes_itself_is_left_out),
         ("what no run used for a month is removed", what_no_run_used_for_a_month_is_removed),
         ("without a cache all is analysed", without_a_cache_all_is_analysed),
         ("a file that was found clean is judged again when it changes",

@@ -229,6 +229,7 @@ static void node_note_view(struct node *node) {
 	uint32_t most = node_views_most(node);
 	struct ras_view view;
 
+	must(most > 0);
 	ras_view(node->ras, &view);
 	if (node->view_count > 0 && node->views[(node->view_count - 1) % most] == view.digest)
 		return;
