@@ -21,6 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define NEWS_TRIES 50
+#define NEWS_MS 100
 #define NS_PER_S UINT64_C(1000000000)
 #define COMMS 2u
 #define ELEMENTS 1024u	 // of each all_reduce
@@ -95,16 +97,25 @@ static void say_event(struct member *member, const struct tocsin_event *event) {
 	member->told = true;
 }
 
-// Waits a little for news. true: a member is gone, and what is under way will not end.
-static bool look_for_news(struct member *member) {
+// What waits, or comes within so many milliseconds.
+static void take_news(struct member *member, int wait_ms) {
 	struct pollfd news = {.fd = tocsin_job_fd(member->job), .events = POLLIN};
 	struct tocsin_event event;
 
-	if (poll(&news, 1, 1) > 0)
+	if (poll(&news, 1, wait_ms) > 0)
 		while (tocsin_job_next_event(member->job, &event) == 0)
 			say_event(member, &event);
-	return tocsin_comm_should_abort(member->comms[0]) ||
-	       now_ns() - member->start_ns > member->options->seconds * NS_PER_S;
+}
+
+// Waits a little for news. true: a member is gone, and what is under way will not end. The flag
+// rises before the event is told, which is waited for then.
+static bool look_for_news(struct member *member) {
+	take_news(member, 1);
+	if (!tocsin_comm_should_abort(member->comms[0]))
+		return now_ns() - member->start_ns > member->options->seconds * NS_PER_S;
+	for (uint32_t n = 0; n < NEWS_TRIES && !member->told; n++)
+		take_news(member, NEWS_MS);
+	return true;
 }
 
 static bool all_arrived(const struct member *member, uint32_t comm, uint64_t operation) {
