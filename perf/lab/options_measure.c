@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Options of lat and bw: what each end may have, and what goes with what.
+#include "options_impl.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define MARGIN_PPM 20000
+
+// What is of one run has no meaning for several.
+static int check_runs(struct options *options) {
+	struct runs *runs = &options->runs;
+	const char *of_one = options->csv_path != NULL	      ? "--csv"
+			     : options->hgrm_path != NULL     ? "--hgrm"
+			     : options->html_path != NULL     ? "--html"
+			     : options->perftest	      ? "--perftest"
+			     : options->threshold_count > 0   ? "--fail-if"
+			     : options->session.plan.runs > 1 ? "--run"
+							      : NULL;
+
+	if (runs->count == 0 && runs->against != NULL)
+		return option_fail("--against", "needs --runs K");
+	if (runs->count == 0)
+		return 0;
+	if (of_one != NULL)
+		return option_fail(of_one, "is of one run, and there is --runs");
+	if (options->json_path != NULL && strcmp(options->json_path, "-") == 0)
+		return option_fail("--json", "names the file of each run, and - has no name");
+	if (options->json_path != NULL && strlen(options->json_path) > RUNS_PATH_BYTES_MAX)
+		return option_fail("--json", "with --runs has at most 480 bytes");
+	runs->json_path = options->json_path;
+	return 0;
+}
+
+static int check_client(const struct option_words *words, struct options *options) {
+	const struct plan *plan = &options->session.plan;
+	struct parse_error error = {.text = ""};
+	struct lab_why why = {.text = ""};
+
+	if (words->of_server != NULL)
+		return option_fail(words->of_server, "is the server's, and there is a HOST");
+	if (plan_check(plan, &why) != 0)
+		return option_fail(plan_command_name(plan->command), why.text);
+	if (plan->command == PLAN_BW &&
+	    (options->threshold_count > 0 || options->hgrm_path != NULL))
+		return option_fail(
+			options->hgrm_path != NULL ? "--hgrm" : "--fail-if",
+			"is of latencies: use lat, or compare for bw"
+		);
+	for (uint32_t n = 0; n < options->threshold_count; n++) {
+		if (threshold_check(&options->thresholds[n], &options->session.plan, &why) != 0)
+			return option_fail("--fail-if", why.text);
+	}
+	if (check_runs(options) != 0)
+		return -EINVAL;
+	if (sock_addr_resolve(
+		    words->host, strlen(words->host), options->session.address.port, SOCK_ADDR_NONE,
+		    &error, &options->session.address
+	    ) != 0)
+		return option_fail("HOST", error.text);
+	return 0;
+}
+
+// What it was told is compared with the client's plan when that is known; what can be in no plan is
+// wrong now.
+static int check_server(const struct option_words *words, const struct options *options) {
+	struct lab_why why = {.text = ""};
+
+	if (words->of_client != NULL)
+		return option_fail(words->of_client, "is the client's, and there is no HOST");
+	if (plan_check(&options->session.plan, &why) != 0)
+		return option_fail(plan_command_name(options->session.plan.command), why.text);
+	return 0;
+}
+
+int options_parse_measure(
+	int argc, char **argv, enum plan_command command, struct options *options
+) {
+	struct option_words words;
+	int err;
+
+	options->action = OPTIONS_MEASURE;
+	options_begin(argc, argv, command, options);
+	options->session.address.port = CHANNEL_PORT;
+	options->runs.margin_ppm = MARGIN_PPM;
+	err = options_take_words(argc, argv, options, &words);
+	if (err != 0)
+		return err;
+	if (words.of_mesh != NULL)
+		return option_fail(words.of_mesh, "is of mesh");
+	options_settle(options);
+	options->is_server = words.host == NULL;
+	return options->is_server ? check_server(&words, options) : check_client(&words, options);
+}

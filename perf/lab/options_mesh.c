@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Options of mesh, and what it takes of the others.
+#include "options_impl.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define MESH_ITERATIONS 1000
+
+static int set_local(struct options *options, const char *value, struct parse_error *error) {
+	return option_parse_u32(value, 2, MESH_NODES_MAX, error, &options->mesh.local);
+}
+
+static int set_at_once(struct options *options, const char *value, struct parse_error *error) {
+	return option_parse_u32(value, 1, MESH_NODES_MAX / 2, error, &options->mesh.at_once);
+}
+
+static int set_rank(struct options *options, const char *value, struct parse_error *error) {
+	options->mesh.rank_given = true;
+	return option_parse_u32(value, 0, MESH_NODES_MAX - 1, error, &options->mesh.rank);
+}
+
+static int set_ranks(struct options *options, const char *value, struct parse_error *error) {
+	options->mesh.ranks_given = true;
+	return option_parse_u32(value, 2, MESH_NODES_MAX, error, &options->mesh.ranks);
+}
+
+static int set_rendezvous(struct options *options, const char *value, struct parse_error *error) {
+	if (value[0] == '\0' || strcmp(value, "file:") == 0)
+		return parse_fail(error, -EINVAL, value, strlen(value), "is no place");
+	options->mesh.rendezvous = value;
+	return 0;
+}
+
+static int set_hosts(struct options *options, const char *value, struct parse_error *error) {
+	(void)error;
+	options->mesh.hosts = value;
+	return 0;
+}
+
+static const struct option rows[] = {
+	OPTION("--local", set_local, 0, OPTION_MESH),
+	OPTION("--at-once", set_at_once, 0, OPTION_MESH),
+	OPTION("--rank", set_rank, 0, OPTION_MESH),
+	OPTION("--ranks", set_ranks, 0, OPTION_MESH),
+	OPTION("--rendezvous", set_rendezvous, 0, OPTION_MESH),
+	OPTION("--hosts", set_hosts, 0, OPTION_MESH),
+};
+
+const struct option_table options_of_mesh = OPTION_TABLE(rows);
+
+// What is of one pair, or of another command.
+static const char *not_of_mesh(const struct option_words *words, const struct options *options) {
+	const uint32_t others = PLAN_PART_DURATION | PLAN_PART_GAP | PLAN_PART_ARRIVALS |
+				PLAN_PART_RATE | PLAN_PART_SEED | PLAN_PART_DEPTH |
+				PLAN_PART_PAIRS | PLAN_PART_BOTH_WAYS;
+	uint32_t wrong = options->session.given & others;
+
+	if (wrong != 0)
+		return options_name_of_part(wrong);
+	if (words->host != NULL)
+		return words->host;
+	if (options->hgrm_path != NULL)
+		return "--hgrm";
+	if (options->html_path != NULL)
+		return "--html";
+	if (options->threshold_count > 0)
+		return "--fail-if";
+	if (options->perftest)
+		return "--perftest";
+	if (options->runs.count > 0 || options->runs.against != NULL ||
+	    options->session.plan.runs > 1)
+		return "--runs";
+	return options->session.cores_given ? "--cores" : words->of_server;
+}
+
+static int check_mesh(const struct option_words *words, const struct options *options) {
+	const struct plan *plan = &options->session.plan;
+	const char *wrong = not_of_mesh(words, options);
+	struct lab_why why = {.text = ""};
+
+	if (wrong != NULL)
+		return option_fail(wrong, "is not of mesh");
+	if (plan->size_count != 1)
+		return option_fail("--size", "a mesh has one");
+	if (plan->iterations > RECORD_RAW_MAX)
+		return option_fail("--iterations", "at most 262144 of each direction");
+	if (plan_check(plan, &why) != 0)
+		return option_fail("mesh", why.text);
+	if (options->mesh.local > 0 && (words->of_mesh != NULL) &&
+	    (options->mesh.rendezvous != NULL || options->mesh.rank_given ||
+	     options->mesh.ranks_given || options->mesh.hosts != NULL))
+		return option_fail("--local", "starts all of them, and needs no other's place");
+	return 0;
+}
+
+int options_parse_mesh(int argc, char **argv, struct options *options) {
+	struct option_words words;
+	int err;
+
+	options->action = OPTIONS_MESH;
+	options_begin(argc, argv, PLAN_LAT, options);
+	options->session.plan.iterations = MESH_ITERATIONS;
+	options->session.address.port = MESH_PORT;
+	err = options_take_words(argc, argv, options, &words);
+	if (err != 0)
+		return err;
+	options_settle(options);
+	options->mesh.port = options->session.address.port;
+	return check_mesh(&words, options);
+}

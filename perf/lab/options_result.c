@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Options that say what becomes of a result.
+#include "options_impl.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define RUN_PATIENCE_NS UINT64_C(60000000000)
+
+static int set_fail_if(struct options *options, const char *value, struct parse_error *error) {
+	if (options->threshold_count == THRESHOLDS_MAX)
+		return parse_fail(
+			error, -EINVAL, value, strlen(value), "is one threshold too many"
+		);
+	return threshold_parse(
+		value, strlen(value), error, &options->thresholds[options->threshold_count++]
+	);
+}
+
+static int set_runs(struct options *options, const char *value, struct parse_error *error) {
+	return option_parse_u32(value, 1, VERSUS_FILES_MAX, error, &options->runs.count);
+}
+
+static int set_against(struct options *options, const char *value, struct parse_error *error) {
+	(void)error;
+	options->runs.against = value;
+	return 0;
+}
+
+static int set_runs_margin(struct options *options, const char *value, struct parse_error *error) {
+	uint64_t ppm;
+	int err = parse_percent_ppm(value, strlen(value), 0, 1000000, error, &ppm);
+
+	if (err == 0)
+		options->runs.margin_ppm = (uint32_t)ppm;
+	return err;
+}
+
+static int set_run(struct options *options, const char *value, struct parse_error *error) {
+	struct plan *plan = &options->session.plan;
+	size_t length = strcspn(value, "/");
+	uint64_t run, runs;
+
+	if (value[length] == '\0')
+		return parse_fail(error, -EINVAL, value, length, "is no run, as 3/8");
+	if (parse_u64(value, length, 1, PLAN_RUNS_MAX, error, &run) != 0 ||
+	    parse_u64(
+		    value + length + 1, strlen(value + length + 1), run, PLAN_RUNS_MAX, error, &runs
+	    ) != 0)
+		return -EINVAL;
+	plan->run = (uint32_t)run;
+	plan->runs = (uint32_t)runs;
+	options->session.patience_ns = RUN_PATIENCE_NS;
+	return 0;
+}
+
+static int set_json(struct options *options, const char *value, struct parse_error *error) {
+	(void)error;
+	options->json_path = value;
+	return 0;
+}
+
+static int set_csv(struct options *options, const char *value, struct parse_error *error) {
+	(void)error;
+	options->csv_path = value;
+	return 0;
+}
+
+static int set_hgrm(struct options *options, const char *value, struct parse_error *error) {
+	(void)error;
+	options->hgrm_path = value;
+	return 0;
+}
+
+static int set_html(struct options *options, const char *value, struct parse_error *error) {
+	(void)error;
+	options->html_path = value;
+	return 0;
+}
+
+static int set_perftest(struct options *options, const char *value, struct parse_error *error) {
+	(void)value;
+	(void)error;
+	options->perftest = true;
+	return 0;
+}
+
+static const struct option rows[] = {
+	OPTION("--fail-if", set_fail_if, 0, OPTION_CLIENT),
+	OPTION("--json", set_json, 0, OPTION_CLIENT),
+	OPTION("--run", set_run, 0, OPTION_BOTH),
+	OPTION("--runs", set_runs, 0, OPTION_CLIENT),
+	OPTION("--against", set_against, 0, OPTION_CLIENT),
+	OPTION("--margin", set_runs_margin, 0, OPTION_CLIENT),
+	OPTION("--csv", set_csv, 0, OPTION_CLIENT),
+	OPTION("--hgrm", set_hgrm, 0, OPTION_CLIENT),
+	OPTION("--html", set_html, 0, OPTION_CLIENT),
+	OPTION_FLAG("--perftest", set_perftest, 0, OPTION_CLIENT),
+};
+
+const struct option_table options_of_result = OPTION_TABLE(rows);
