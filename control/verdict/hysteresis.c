@@ -8,10 +8,15 @@
 
 #define SETTLE_WINDOWS_NS (3 * SEC)
 #define SETTLE_COUNTED_NS SEC
-#define LIGHT_PERMILLE 200 // of what is sent again: from there on a loss is heavy
+#define TOLD_HOLDS_NS (8 * SEC) // a word on paths: the others who read it have found by then
+#define LIGHT_PERMILLE 200	// of what is sent again: from there on a loss is heavy
 
 static bool is_well(enum verdict verdict) {
 	return verdict == VERDICT_NONE || verdict == VERDICT_HEALTHY;
+}
+
+static bool is_of_paths(enum verdict verdict) {
+	return verdict == VERDICT_PATH_DEGRADED || verdict == VERDICT_PATH_LOSSY;
 }
 
 static void find_unknown(struct finding *finding, const char *reason) {
@@ -223,7 +228,7 @@ static void hysteresis_change(
 
 	if (!was_unstable)
 		past_add(engine, subject, now_ns);
-	subject->held.since_ns = now_ns;
+	subject->held.since_ns = subject->held.told_ns = now_ns;
 	held_fill(&subject->held, finding);
 	subject->held.ripe = !finding->by_silence;
 	unstable_note(subject, finding->own_doubt, now_ns);
@@ -248,9 +253,19 @@ static uint64_t settle_ns_of(const struct verdict_engine *engine, const struct h
 		return settle_ns > SETTLE_COUNTED_NS && held->lost_permille >= LIGHT_PERMILLE
 			       ? SETTLE_COUNTED_NS
 			       : settle_ns;
-	if (held->verdict == VERDICT_PATH_DEGRADED || held->verdict == VERDICT_PATH_LOSSY)
+	if (is_of_paths(held->verdict))
 		return settle_ns > SETTLE_WINDOWS_NS ? SETTLE_WINDOWS_NS : settle_ns;
 	return settle_ns;
+}
+
+// When what is better is believed. The first two or three who find a path slow or lossy may have a
+// good moment while the others are about to find it: taken back and told again, with the end of
+// the fault, would be four changes.
+static uint64_t settled_at_ns(const struct verdict_engine *engine, const struct subject *subject) {
+	uint64_t settled_ns = subject->better_ns + settle_ns_of(engine, &subject->held);
+	uint64_t held_ns = subject->held.told_ns + TOLD_HOLDS_NS;
+
+	return is_of_paths(subject->held.verdict) && held_ns > settled_ns ? held_ns : settled_ns;
 }
 
 // The evidence is better than what is held. What does not go with the state any more is unknown
@@ -262,17 +277,18 @@ static void hysteresis_better(
 	uint64_t now_ns
 ) {
 	struct finding settling = *finding;
-	uint64_t settle_ns = settle_ns_of(engine, &subject->held);
+	uint64_t settled_ns;
 
 	if (subject->better_ns == RAS_NEVER)
 		subject->better_ns = now_ns;
+	settled_ns = settled_at_ns(engine, subject);
 	if (finding->verdict == VERDICT_NONE || finding->verdict == VERDICT_UNKNOWN ||
-	    was_suspected(&subject->held) || now_ns >= subject->better_ns + settle_ns) {
+	    was_suspected(&subject->held) || now_ns >= settled_ns) {
 		subject->better_ns = RAS_NEVER;
 		hysteresis_change(engine, subject, finding, now_ns);
 		return;
 	}
-	hold_until(subject, subject->better_ns + settle_ns);
+	hold_until(subject, settled_ns);
 	find_unknown(&settling, "Settling");
 	if (subject->held.verdict == VERDICT_UNKNOWN)
 		held_fill(&subject->held, &settling);

@@ -87,6 +87,7 @@ struct held {
 	bool own_words; // by a statement of its own
 	bool ripe;	// it has held for long enough to see whether others fall as well
 	uint64_t since_ns;
+	uint64_t told_ns; // when it became this word
 	uint64_t looked_ns;
 	uint32_t lost_permille; // of packets or probes, at most so far
 	uint32_t observer_count;

@@ -294,7 +294,7 @@ static void who_has_not_read_largely_is_not_asked_of_loss(void **state) {
 	// Now it has passed.
 	for (uint32_t n = 6; n < 12; n++)
 		see_loss(net, n, 5, OBSERVATION_GOOD, 0);
-	pass(net, 6 * SEC);
+	pass(net, 8 * SEC);
 	for (uint32_t n = 0; n < AGENTS; n++)
 		assert_int_equal(held(net, n, 5), VERDICT_HEALTHY);
 	net_destroy(net);
