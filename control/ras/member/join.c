@@ -244,13 +244,15 @@ static void ask_next(struct ras *ras) {
 }
 
 // The ring's own: a member is there, or one that calls itself by another address. Who left or died
-// may be back there, knowing nobody.
+// may be back there, knowing nobody. So may a member that is silent at another address, which its
+// links try in vain: it is at the seed's, if somebody mended its configuration.
 static bool slot_is_seed(const struct ras *ras, uint32_t slot, const struct join_seed *seed) {
 	const struct peer_entry *entry = ras_entry(ras, slot);
 
-	return entry->record != NULL && peer_is_member(entry) &&
-	       (entry->record->id == seed->peer ||
-		sock_addr_equal(&entry->record->address, &seed->address));
+	if (entry->record == NULL || !peer_is_member(entry))
+		return false;
+	return sock_addr_equal(&entry->record->address, &seed->address) ||
+	       (entry->record->id == seed->peer && entry->state == RAS_ALIVE);
 }
 
 static bool seed_is_known(const struct ras *ras, struct join_seed *seed) {
