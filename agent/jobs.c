@@ -75,6 +75,7 @@ int jobs_part_start(struct agent *agent) {
 		.keep_max = (uint32_t)config_get_int(agent->config, "job", "keep"),
 		.keep_ns = config_get_duration_ns(agent->config, "job", "keep_for"),
 		.overlay = agent->overlay,
+		.health = agent->health,
 	};
 	int err;
 

@@ -17,6 +17,7 @@
 #define START_MASK 0xffffffu
 #define COUNT_MASK 0xfffffu
 #define AGAIN_FIRST_NS UINT64_C(1000000000)
+#define AGAIN_SEEN_BY_ALL_NS UINT64_C(10000000000)
 #define AGAIN_LONGEST_NS UINT64_C(30000000000)
 #define KEEP_EMPTY_NS \
 	UINT64_C(60000000000) // a communicator without ranks here, to tell of it again
@@ -54,7 +55,7 @@ static const struct gone *newest_of(const struct host_comm *comm) {
 	return newest;
 }
 
-static bool has_majority(const struct jobhost *host) {
+bool agree_has_majority(const struct jobhost *host) {
 	struct ras_view view;
 
 	if (host->overlay == NULL)
@@ -79,6 +80,10 @@ static const struct host_rank *numbering_rank(const struct host_comm *comm) {
 		if (rank->told.rank == lowest)
 			return rank;
 	return NULL;
+}
+
+bool agree_is_numberer(const struct host_comm *comm) {
+	return numbering_rank(comm) != NULL;
 }
 
 static void tell_failed_all(const struct host_comm *comm) {
@@ -121,7 +126,7 @@ static bool number_it(struct jobhost *host, struct host_comm *comm) {
 	uint64_t view;
 	bool done;
 
-	if (by == NULL || !has_majority(host))
+	if (by == NULL || !agree_has_majority(host))
 		return false;
 	ranks = malloc(comm->gone_count * sizeof(*ranks));
 	if (ranks == NULL)
@@ -205,6 +210,24 @@ void agree_gone(
 	(void)number_it(host, comm);
 	tell_failed_all(comm); // the set before the event, so that who is told may ask for it
 	tell_gone_all(comm, rank);
+}
+
+void agree_gone_all(
+	struct jobhost *host, struct host_comm *comm, const struct gone *gone, uint32_t count
+) {
+	uint32_t *told = malloc((count + 1) * sizeof(*told));
+	uint32_t told_count = told != NULL ? add_gone(host, comm, gone, count, told) : 0;
+
+	if (told_count > 0) {
+		// All agents see a node fall, each in its time: who numbers will, too.
+		comm->tell_pause_ns = AGAIN_SEEN_BY_ALL_NS;
+		comm->tell_again_ns = loop_now_ns(host->loop) + AGAIN_SEEN_BY_ALL_NS;
+		(void)number_it(host, comm);
+		tell_failed_all(comm);
+		for (uint32_t n = 0; n < told_count; n++)
+			tell_gone_all(comm, told[n]);
+	}
+	free(told);
 }
 
 // Ranks ascend.

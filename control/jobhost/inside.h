@@ -4,6 +4,7 @@
 
 #include <control/jobhost.h>
 #include <control/overlay.h>
+#include <ras/comms.h>
 #include <tocsin/job.h>
 #include <tocsin/job_page.h>
 #include <tocsin/job_socket.h>
@@ -29,6 +30,24 @@ struct gone {
 	char cause[CAUSE_BYTES];
 };
 
+// Ranks that one node holds: first, first + stride, ...
+struct roster_row {
+	uint64_t node;
+	uint32_t first, count, stride;
+};
+
+struct roster {
+	struct roster_row *rows; // by node
+	uint32_t count;
+	uint32_t ranks; // in all rows
+};
+
+// What was told of a node that holds ranks of a communicator.
+struct node_told {
+	uint64_t node;
+	enum tocsin_event_kind kind;
+};
+
 // A communicator with ranks here.
 struct host_comm {
 	struct host_comm *next;
@@ -47,6 +66,15 @@ struct host_comm {
 	uint64_t tell_again_ns, tell_pause_ns;
 	uint64_t empty_ns; // since when it has no rank here; 0: it has
 	bool untold;	   // others were not told of what was agreed on
+	// Which node holds which rank, as far as it is known; and when it is asked for next.
+	struct roster roster;
+	uint64_t ask_ns, ask_pause_ns;
+	bool wants_roster;    // others were asked to tell it
+	uint32_t roster_told; // rows that others were told of, of those that they are to be
+	uint32_t roster_to_tell;
+	uint64_t roster_told_ns;   // when that began last
+	struct node_told *trouble; // by node: what the ranks here were told of it
+	uint32_t trouble_count;
 };
 
 struct host_rank {
@@ -117,6 +145,8 @@ struct jobhost {
 	struct heard_notice **heard_last;
 	uint32_t heard_count;
 	struct loop_job heard_job;
+	struct overlay_question question; // COMMS
+	bool asking;
 	struct job_page *page;		 // the copy that is looked at
 	struct job_launched *signatures; // the second copy, of what signatures are taken from
 };
@@ -202,6 +232,14 @@ void agree_heard(
 );
 // What a job was told before this agent started.
 void agree_returned(struct jobhost *host, struct host_comm *comm, const struct job_failed *said);
+// Several ranks at once, ascending. Nobody else needs to be told: other agents see it, too.
+void agree_gone_all(
+	struct jobhost *host, struct host_comm *comm, const struct gone *gone, uint32_t count
+);
+// Whether the lowest rank that is left is here.
+bool agree_is_numberer(const struct host_comm *comm);
+// Whether this part of the cluster has the majority.
+bool agree_has_majority(const struct jobhost *host);
 // What is not agreed on yet.
 void agree_tick(struct jobhost *host, uint64_t now_ns);
 // Nobody needs to be told anything of it any more.
@@ -215,6 +253,42 @@ void notice_gone(struct jobhost *host, const struct host_comm *comm, const struc
 // false: not now.
 bool notice_agreed(struct jobhost *host, const struct host_comm *comm, const struct gone *newest);
 
+// false: not now, or all was told.
+bool notice_roster(struct jobhost *host, struct host_comm *comm);
+bool notice_wanted(struct jobhost *host, const struct host_comm *comm);
+
+// roster.c
+// What is told of nodes replaces what was known of them; rows ascend by node. -EBADMSG (no rows of
+// this communicator), -ENOSPC (its user has too many), -ENOMEM.
+int roster_take(
+	struct jobhost *host, struct host_comm *comm, const struct roster_row *rows, uint32_t count
+);
+int roster_learn(
+	struct jobhost *host, struct host_comm *comm, const struct ras_merged_comm *merged
+);
+bool roster_is_whole(const struct host_comm *comm); // or all its ranks are here
+const struct roster_row *roster_of(const struct roster *roster, uint64_t node, uint32_t *ret_count);
+
+// watch.c: asks all agents for communicators.
+void watch_new(struct jobhost *host, struct host_comm *comm);
+void watch_wanted(struct jobhost *host, struct host_comm *comm); // another agent wants the roster
+void watch_tick(struct jobhost *host, uint64_t now_ns);
+void watch_stop(struct jobhost *host);
+
+// node.c: nodes that are not heard, and what that means for the ranks they hold.
+struct node_trouble {
+	uint64_t node;
+	enum tocsin_event_kind kind; // suspect, unreachable, gone
+};
+void node_tick(struct jobhost *host);
+// `troubles` ascend by node. Of a node without one that had one: is_back tells whether it is back.
+void node_apply(
+	struct jobhost *host,
+	const struct node_trouble *troubles,
+	uint32_t count,
+	bool (*is_back)(const struct jobhost *host, uint64_t node)
+);
+
 // tell.c
 void tell_packet(struct host_connection *connection, const void *packet, size_t size);
 // false: the connection is closed.
@@ -222,5 +296,18 @@ bool tell_waiting(struct host_connection *connection);
 void tell_refused(struct host_connection *connection, uint64_t number, const char *reason);
 void tell_gone(const struct host_rank *rank, const struct gone *gone);
 void tell_failed(const struct host_rank *rank);
+// What is no end: suspect, unreachable, back, and what the communicator waits for.
+void tell_event(
+	const struct host_rank *rank,
+	enum tocsin_event_kind kind,
+	uint32_t of_rank,
+	const char *text
+);
+void tell_event_all(
+	const struct host_comm *comm,
+	enum tocsin_event_kind kind,
+	uint32_t of_rank,
+	const char *text
+);
 // All that it should know of its communicator.
 void tell_all(const struct host_rank *rank);

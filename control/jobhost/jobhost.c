@@ -29,7 +29,9 @@ static void look_again(struct loop_timer *timer, uint64_t now_ns) {
 	close_silent(host, now_ns);
 	loop_want(&host->listener, EPOLLIN); // there may be descriptors again
 	process_forget_old(host, now_ns);
+	node_tick(host);
 	agree_tick(host, now_ns);
+	watch_tick(host, now_ns);
 	if (loop_timer_set(host->loop, &host->sample, now_ns + SAMPLE_NS) != 0)
 		log_event(LOG_LEVEL_ERROR, "timer_failed", log_errno("error", ENOMEM));
 }
@@ -76,6 +78,7 @@ int jobhost_create(
 struct jobhost *jobhost_destroy(struct jobhost *host) {
 	if (host == NULL)
 		return NULL;
+	watch_stop(host);
 	socket_close(host);
 	while (host->connections != NULL)
 		host_connection_close(host->connections);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Between agents: that a rank is gone, and which set is agreed on, flooded to all. Whoever has no
-// rank of the communicator ignores it.
+// Between agents: that a rank is gone, which set is agreed on, and which node holds which rank,
+// flooded to all. Whoever has no rank of the communicator ignores it.
 #include "jobhost/inside.h"
 
 #include <lib/container.h>
@@ -11,7 +11,9 @@
 
 #define NOTICE_VERSION 1
 #define HEARD_MAX 1024 // that wait to be taken; more are lost, and told again
-#define RANGES_MAX 460 // what fits beside the head
+#define ROSTER_ROW_BYTES 20
+#define ROSTER_ROWS_MAX 200 // of one notice
+#define RANGES_MAX 460	    // what fits beside the head
 // Of one agent, which all others pass on: whatever a user does here.
 #define NOTICES_AT_ONCE 1024u
 #define NOTICES_PER_S 256u
@@ -19,6 +21,8 @@
 enum notice_kind {
 	NOTICE_GONE = 1,
 	NOTICE_AGREED,
+	NOTICE_ROSTER, // which node holds which rank, in parts that are good by themselves
+	NOTICE_WANTED, // whoever numbers the sets is asked to tell the roster
 };
 
 struct heard_notice {
@@ -122,6 +126,69 @@ bool notice_agreed(struct jobhost *host, const struct host_comm *comm, const str
 	return runs > RANGES_MAX || flood_notice(host, &writer, bytes);
 }
 
+// The rows of a node are not parted, unless it has more than fit.
+static uint32_t rows_of_part(const struct roster *roster, uint32_t first, uint32_t end) {
+	uint32_t count = end - first;
+
+	if (count <= ROSTER_ROWS_MAX)
+		return count;
+	count = ROSTER_ROWS_MAX;
+	while (count > 0 && roster->rows[first + count].node == roster->rows[first + count - 1].node
+	)
+		count--;
+	return count > 0 ? count : ROSTER_ROWS_MAX;
+}
+
+bool notice_roster(struct jobhost *host, struct host_comm *comm) {
+	uint8_t bytes[RAS_NOTICE_BYTES_MAX];
+	struct wire_writer writer;
+	uint32_t end = comm->roster_to_tell < comm->roster.count ? comm->roster_to_tell
+								 : comm->roster.count;
+	uint32_t count;
+
+	if (comm->roster_told >= end)
+		return false;
+	count = rows_of_part(&comm->roster, comm->roster_told, end);
+	wire_writer_init(&writer, bytes, sizeof(bytes));
+	put_head(&writer, NOTICE_ROSTER, comm);
+	wire_put_u16(&writer, (uint16_t)count);
+	for (uint32_t n = 0; n < count; n++) {
+		const struct roster_row *row = &comm->roster.rows[comm->roster_told + n];
+
+		wire_put_u64(&writer, row->node);
+		wire_put_u32(&writer, row->first);
+		wire_put_u32(&writer, row->count);
+		wire_put_u32(&writer, row->stride);
+	}
+	if (!flood_notice(host, &writer, bytes))
+		return false;
+	comm->roster_told += count;
+	return true;
+}
+
+bool notice_wanted(struct jobhost *host, const struct host_comm *comm) {
+	uint8_t bytes[64];
+	struct wire_writer writer;
+
+	wire_writer_init(&writer, bytes, sizeof(bytes));
+	put_head(&writer, NOTICE_WANTED, comm);
+	return flood_notice(host, &writer, bytes);
+}
+
+static void take_roster(struct jobhost *host, struct host_comm *comm, struct wire_reader *reader) {
+	uint32_t count = wire_get_count_u16(reader, ROSTER_ROWS_MAX, ROSTER_ROW_BYTES);
+	struct roster_row rows[ROSTER_ROWS_MAX];
+
+	for (uint32_t n = 0; n < count; n++) {
+		rows[n].node = wire_get_u64(reader);
+		rows[n].first = wire_get_u32(reader);
+		rows[n].count = wire_get_u32(reader);
+		rows[n].stride = wire_get_u32(reader);
+	}
+	if (wire_reader_ok(reader))
+		(void)roster_take(host, comm, rows, count); // what is no roster changes nothing
+}
+
 static void take_gone(struct jobhost *host, struct host_comm *comm, struct wire_reader *reader) {
 	struct gone gone;
 
@@ -174,6 +241,10 @@ static void take_notice(struct jobhost *host, const void *bytes, size_t size) {
 		take_gone(host, comm, &reader);
 	if (comm != NULL && kind == NOTICE_AGREED)
 		take_agreed(host, comm, &reader);
+	if (comm != NULL && kind == NOTICE_ROSTER)
+		take_roster(host, comm, &reader);
+	if (comm != NULL && kind == NOTICE_WANTED)
+		watch_wanted(host, comm);
 }
 
 static void take_heard(struct loop_job *job) {

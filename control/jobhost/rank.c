@@ -33,6 +33,7 @@ static struct host_comm *comm_make(struct jobhost *host, const struct host_comm 
 	*comm = *key;
 	comm->next = host->comms;
 	host->comms = comm;
+	watch_new(host, comm);
 	return comm;
 }
 
@@ -45,6 +46,8 @@ void comm_free(struct jobhost *host, struct host_comm *comm) {
 	host->empty_comms -= comm->empty_ns != 0;
 	free(comm->gone);
 	free(comm->agreed);
+	free(comm->roster.rows);
+	free(comm->trouble);
 	free(comm);
 }
 

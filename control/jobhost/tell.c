@@ -95,6 +95,39 @@ void tell_gone(const struct host_rank *rank, const struct gone *gone) {
 	tell_packet(rank->process->connection, &event, sizeof(event));
 }
 
+void tell_event(
+	const struct host_rank *rank,
+	enum tocsin_event_kind kind,
+	uint32_t of_rank,
+	const char *text
+) {
+	struct job_event event = {
+		.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_EVENT},
+		.comm = rank->told.comm,
+		.view = rank->comm->view,
+		.happened_ns = loop_now_ns(rank->process->host->loop),
+		.kind = kind,
+		.rank = of_rank,
+	};
+
+	// These may be lost: whoever does not read hears the rest of them no more.
+	if (rank->process->connection == NULL || of_rank == rank->told.rank ||
+	    rank->process->connection->waiting_count >= WAITING_MAX / 4)
+		return;
+	memcpy(event.text, text, strnlen(text, sizeof(event.text) - 1));
+	tell_packet(rank->process->connection, &event, sizeof(event));
+}
+
+void tell_event_all(
+	const struct host_comm *comm,
+	enum tocsin_event_kind kind,
+	uint32_t of_rank,
+	const char *text
+) {
+	for (const struct host_rank *rank = comm->ranks; rank != NULL; rank = rank->next_of_comm)
+		tell_event(rank, kind, of_rank, text);
+}
+
 static bool is_agreed(const struct host_comm *comm) {
 	return comm->agreed_count == comm->gone_count;
 }

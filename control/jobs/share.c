@@ -231,13 +231,12 @@ static void make_signatures(
 
 // With the user as a word of its own, which the agents say and no job: whoever says the hashes of
 // another user's communicator makes one of his own, and falsifies no verdict on the other.
-static struct ras_comm_id id_of(const struct jobs_rank_report *report) {
-	uint64_t process_hash = report->process_hash;
-
+struct ras_comm_id
+jobs_comm_id(uint64_t comm_hash, uint64_t host_hash, uint64_t process_hash, uint32_t uid) {
 	return (struct ras_comm_id){
-		.hash = report->comm_hash,
-		.host_hash = report->host_hash ^ (process_hash << 32 | process_hash >> 32),
-		.pid_hash = report->uid,
+		.hash = comm_hash,
+		.host_hash = host_hash ^ (process_hash << 32 | process_hash >> 32),
+		.pid_hash = uid,
 	};
 }
 
@@ -248,7 +247,10 @@ void jobs_row_make(
 
 	must(count > 0 && count <= JOBS_ROW_RANKS);
 	memset(&ret_row->comm, 0, sizeof(ret_row->comm));
-	ret_row->comm.id = id_of(reports[0]);
+	ret_row->comm.id = jobs_comm_id(
+		reports[0]->comm_hash, reports[0]->host_hash, reports[0]->process_hash,
+		reports[0]->uid
+	);
 	ret_row->comm.size = reports[0]->size;
 	ret_row->comm.config = (uint32_t)(reports[0]->config_hash ^ reports[0]->config_hash >> 32);
 	if (wire_utf8_valid(reports[0]->job_id, length))

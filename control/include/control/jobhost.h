@@ -7,6 +7,10 @@
 // user as many processes. A communicator is known by its key and its user: nobody is told of
 // another user's.
 //
+// Which agent holds which rank is asked for once, by COMMS, and told to all agents of the
+// communicator: of a node that is down on both planes, in a part with the majority, all ranks are
+// gone. An agent alone that ends, restarts or is not heard makes nobody gone.
+//
 // Who is gone is agreed on by one agent for all: that of the lowest rank which is left, and only in
 // a part of the cluster that has the majority. It numbers the sets; the number names its rank, its
 // start and a count, so that no two agents ever use the same. All of it is the loop's.
@@ -17,6 +21,7 @@
 #include <jobs/report.h>
 #include <stddef.h>
 
+struct health;
 struct jobhost;
 struct overlay;
 
@@ -31,6 +36,7 @@ struct jobhost_config {
 	// Whether this part of the cluster has the majority, and how others are told. NULL: a node
 	// that is alone.
 	struct overlay *overlay;
+	const struct health *health; // NULL: nobody says that a node is down
 };
 
 // -ENOMEM, or what the socket said, with words: -EADDRINUSE where another agent answers there.
@@ -50,6 +56,7 @@ int jobhost_at(void *host, uint32_t n, struct jobs_rank_report *ret_report); // 
 
 struct jobhost_counters {
 	uint32_t processes, ranks, kept; // now
+	uint32_t placed;		 // ranks of communicators here whose node is known
 	uint64_t accepted, refused;	 // processes
 	uint64_t exits, gone;		 // processes that ended; ranks that others were told of
 	uint64_t packets_bad;		 // connections ended for a packet that made no sense

@@ -15,6 +15,9 @@ struct jobs_row {
 
 // The order in which reports belong into rows: by communicator, job and configuration, then rank.
 int jobs_report_compare(const struct jobs_rank_report *a, const struct jobs_rank_report *b);
+// The communicator as rows name it.
+struct ras_comm_id
+jobs_comm_id(uint64_t comm_hash, uint64_t host_hash, uint64_t process_hash, uint32_t uid);
 // How many of the reports from the first on, in that order, make one row.
 uint32_t jobs_row_length(const struct jobs_rank_report *const *reports, uint32_t count);
 // That row. Texts that are no UTF-8 are left out, numbers in disorder put in order.

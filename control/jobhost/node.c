@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Nodes that hold ranks and are not heard. Of one that is down on both planes, as a part with the
+// majority sees it, all ranks are gone, for good. Of one that only seems to be down, or that a part
+// without majority does not reach, they are suspect or unreachable, and may come back. An agent
+// that ends or restarts on a host that answers is neither.
+#include "jobhost/inside.h"
+
+#include <control/health.h>
+#include <lib/sort.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RANKS_NAMED_MAX 64 // of one node, by an event each
+#define TROUBLES_MAX 65536
+#define NODE_NAME_BYTES (RAS_NAME_MAX + 1)
+
+struct troubles {
+	struct node_trouble *rows;
+	uint32_t count, capacity;
+};
+
+// Without memory the rest is told at a later look.
+static void add_trouble(struct troubles *troubles, uint64_t node, enum tocsin_event_kind kind) {
+	if (troubles->count == troubles->capacity) {
+		uint32_t capacity = troubles->capacity != 0 ? 2 * troubles->capacity : 64;
+		struct node_trouble *rows =
+			capacity <= TROUBLES_MAX ? realloc(troubles->rows, capacity * sizeof(*rows))
+						 : NULL;
+
+		if (rows == NULL)
+			return;
+		troubles->rows = rows;
+		troubles->capacity = capacity;
+	}
+	troubles->rows[troubles->count++] = (struct node_trouble){node, kind};
+}
+
+static int compare_troubles(const void *a, const void *b) {
+	const struct node_trouble *left = a, *right = b;
+
+	if (left->node != right->node)
+		return left->node < right->node ? -1 : 1;
+	return left->kind > right->kind ? -1 : left->kind < right->kind; // the worse one first
+}
+
+static void
+add_unreachable(const struct ras *ras, const struct ras_view *view, struct troubles *troubles) {
+	struct ras_peer peer;
+
+	for (uint32_t slot = 0; view->unreachable > 0 && slot < view->slots_max; slot++)
+		if (ras_peer_at(ras, slot, &peer) == 0 && peer.state == RAS_UNREACHABLE)
+			add_trouble(troubles, peer.record->id, TOCSIN_PEER_UNREACHABLE);
+}
+
+// What a single agent says alone, or a part without majority, is final for nobody.
+static bool is_final(const struct jobhost *host, const struct verdict_view *view) {
+	struct ras_peer peer;
+
+	return view->both_planes && agree_has_majority(host) &&
+	       ras_peer_find(overlay_ras(host->overlay), view->subject, &peer) == 0 &&
+	       peer.state == RAS_DEAD && !peer.sole;
+}
+
+static void add_down(const struct jobhost *host, struct troubles *troubles) {
+	struct verdict_view view;
+	uint32_t cursor = 0;
+
+	if (host->config.health == NULL)
+		return;
+	while (verdict_next(health_engine(host->config.health), &cursor, &view))
+		if (view.verdict == VERDICT_NODE_DOWN)
+			add_trouble(
+				troubles, view.subject,
+				is_final(host, &view) ? TOCSIN_PEER_GONE : TOCSIN_PEER_SUSPECT
+			);
+}
+
+static bool is_alive(const struct jobhost *host, uint64_t node) {
+	struct ras_peer peer;
+
+	return ras_peer_find(overlay_ras(host->overlay), node, &peer) == 0 &&
+	       peer.state == RAS_ALIVE;
+}
+
+static uint32_t rank_at(const struct roster_row *row, uint32_t n) {
+	return row->first + n * row->stride;
+}
+
+// As far as it is printable; its number where no record is held.
+static void
+node_name(const struct jobhost *host, uint64_t node, char name[static NODE_NAME_BYTES]) {
+	struct ras_peer peer;
+	uint32_t length = 0;
+
+	if (host->overlay == NULL || ras_peer_find(overlay_ras(host->overlay), node, &peer) != 0) {
+		snprintf(name, NODE_NAME_BYTES, "#%016" PRIx64, node);
+		return;
+	}
+	for (; length < peer.record->name_length && length < NODE_NAME_BYTES - 1; length++) {
+		char letter = peer.record->name[length];
+
+		name[length] = letter >= ' ' && letter <= '~' ? letter : '?';
+	}
+	name[length] = '\0';
+}
+
+static bool rank_is_here(const struct host_comm *comm, uint32_t of) {
+	for (const struct host_rank *rank = comm->ranks; rank != NULL; rank = rank->next_of_comm)
+		if (rank->told.rank == of)
+			return true;
+	return false;
+}
+
+static void tell_trouble(
+	const struct jobhost *host,
+	const struct host_comm *comm,
+	uint64_t node,
+	enum tocsin_event_kind kind
+) {
+	const char *words = kind == TOCSIN_PEER_SUSPECT	      ? "seems to be down"
+			    : kind == TOCSIN_PEER_UNREACHABLE ? "is not reached from here"
+							      : "is heard again";
+	char text[TOCSIN_EVENT_TEXT_BYTES], name[NODE_NAME_BYTES];
+	uint32_t count, told = 0;
+	const struct roster_row *rows = roster_of(&comm->roster, node, &count);
+
+	node_name(host, node, name);
+	snprintf(text, sizeof(text), "its node %s %s", name, words);
+	for (uint32_t n = 0; n < count; n++)
+		for (uint32_t at = 0; at < rows[n].count && told < RANKS_NAMED_MAX; at++, told++)
+			if (agree_find(comm, rank_at(&rows[n], at)) == NULL)
+				tell_event_all(comm, kind, rank_at(&rows[n], at), text);
+}
+
+static int compare_gone(const void *a, const void *b) {
+	const struct gone *left = a, *right = b;
+
+	return left->rank < right->rank ? -1 : left->rank > right->rank;
+}
+
+// Those of its ranks that are not known to be gone yet.
+static void lose_node(struct jobhost *host, struct host_comm *comm, uint64_t node) {
+	uint32_t count, all = 0, lost = 0, kept = 0;
+	const struct roster_row *rows = roster_of(&comm->roster, node, &count);
+	char name[NODE_NAME_BYTES];
+	struct gone *gone;
+
+	for (uint32_t n = 0; n < count; n++)
+		all += rows[n].count;
+	gone = malloc(((size_t)all + 1) * sizeof(*gone));
+	if (gone == NULL)
+		return;
+	node_name(host, node, name);
+	for (uint32_t n = 0; n < count; n++)
+		for (uint32_t at = 0; at < rows[n].count; at++) {
+			uint32_t rank = rank_at(&rows[n], at);
+
+			if (agree_find(comm, rank) != NULL || rank_is_here(comm, rank))
+				continue;
+			gone[lost] =
+				(struct gone){.rank = rank, .happened_ns = loop_now_ns(host->loop)};
+			snprintf(gone[lost++].cause, CAUSE_BYTES, "its node %s is down", name);
+		}
+	// Rows of hostile agents may name a rank twice.
+	sort_rows(gone, lost, sizeof(*gone), compare_gone);
+	for (uint32_t n = 0; n < lost; n++)
+		if (kept == 0 || gone[n].rank != gone[kept - 1].rank)
+			gone[kept++] = gone[n];
+	agree_gone_all(host, comm, gone, kept);
+	free(gone);
+}
+
+// What was told of it, or NULL.
+static struct node_told *told_of(const struct host_comm *comm, uint64_t node) {
+	for (uint32_t n = 0; n < comm->trouble_count; n++)
+		if (comm->trouble[n].node == node)
+			return &comm->trouble[n];
+	return NULL;
+}
+
+static void
+note_trouble(struct jobhost *host, struct host_comm *comm, const struct node_trouble *trouble) {
+	struct node_told *told = told_of(comm, trouble->node), *grown;
+
+	if (trouble->kind == TOCSIN_PEER_GONE)
+		lose_node(host, comm, trouble->node);
+	if (told != NULL && (told->kind == trouble->kind || told->kind == TOCSIN_PEER_GONE))
+		return;
+	if (told == NULL) {
+		grown = realloc(comm->trouble, (comm->trouble_count + 1) * sizeof(*grown));
+		if (grown == NULL)
+			return;
+		comm->trouble = grown;
+		told = &grown[comm->trouble_count++];
+	}
+	*told = (struct node_told){trouble->node, trouble->kind};
+	if (trouble->kind != TOCSIN_PEER_GONE)
+		tell_trouble(host, comm, trouble->node, trouble->kind);
+}
+
+static bool is_in_trouble(const struct node_trouble *troubles, uint32_t count, uint64_t node) {
+	const struct node_trouble wanted = {.node = node};
+	uint32_t low = 0, high = count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (troubles[middle].node < wanted.node)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < count && troubles[low].node == node;
+}
+
+// Who is gone stays gone, though the node comes back.
+static void note_back(
+	const struct jobhost *host,
+	struct host_comm *comm,
+	const struct node_trouble *troubles,
+	uint32_t count,
+	bool (*is_back)(const struct jobhost *host, uint64_t node)
+) {
+	uint32_t kept = 0;
+
+	for (uint32_t n = 0; n < comm->trouble_count; n++) {
+		struct node_told told = comm->trouble[n];
+		bool back = !is_in_trouble(troubles, count, told.node) && is_back(host, told.node);
+
+		if (!back)
+			comm->trouble[kept++] = told;
+		else if (told.kind != TOCSIN_PEER_GONE)
+			tell_trouble(host, comm, told.node, TOCSIN_PEER_BACK);
+	}
+	comm->trouble_count = kept;
+}
+
+void node_apply(
+	struct jobhost *host,
+	const struct node_trouble *troubles,
+	uint32_t count,
+	bool (*is_back)(const struct jobhost *host, uint64_t node)
+) {
+	for (struct host_comm *comm = host->comms; comm != NULL; comm = comm->next) {
+		note_back(host, comm, troubles, count, is_back);
+		for (uint32_t n = 0; n < count && comm->roster.count > 0; n++) {
+			uint32_t rows;
+
+			(void)roster_of(&comm->roster, troubles[n].node, &rows);
+			// Of a node with two troubles the first is the worse.
+			if (rows > 0 && (n == 0 || troubles[n].node != troubles[n - 1].node))
+				note_trouble(host, comm, &troubles[n]);
+		}
+	}
+}
+
+void node_tick(struct jobhost *host) {
+	struct troubles troubles = {0};
+	struct ras_view view;
+
+	if (host->overlay == NULL || host->comms == NULL)
+		return;
+	ras_view(overlay_ras(host->overlay), &view);
+	add_unreachable(overlay_ras(host->overlay), &view, &troubles);
+	add_down(host, &troubles);
+	sort_rows(troubles.rows, troubles.count, sizeof(*troubles.rows), compare_troubles);
+	node_apply(host, troubles.rows, troubles.count, is_alive);
+	free(troubles.rows);
+}

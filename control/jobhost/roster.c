@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Where the ranks of a communicator are: which agent holds which of them. Kept as progressions,
+// since a node has every n-th rank or some that follow each other.
+#include "jobhost/inside.h"
+
+#include <lib/sort.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROWS_OF_USER 65536u // of the rosters of all communicators of a user, 1.5 MiB
+
+// The first row of that node, or where it would stand.
+static uint32_t first_row(const struct roster *roster, uint64_t node) {
+	uint32_t low = 0, high = roster->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (roster->rows[middle].node < node)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+const struct roster_row *
+roster_of(const struct roster *roster, uint64_t node, uint32_t *ret_count) {
+	uint32_t first = first_row(roster, node), end = first;
+
+	while (end < roster->count && roster->rows[end].node == node)
+		end++;
+	*ret_count = end - first;
+	return roster->rows + first;
+}
+
+bool roster_is_whole(const struct host_comm *comm) {
+	uint32_t here = 0;
+
+	for (const struct host_rank *rank = comm->ranks; rank != NULL; rank = rank->next_of_comm)
+		here++;
+	return here == comm->size || (uint64_t)comm->roster.ranks + comm->gone_count >= comm->size;
+}
+
+static uint32_t rows_of_user(const struct jobhost *host, uid_t uid) {
+	uint32_t count = 0;
+
+	for (const struct host_comm *at = host->comms; at != NULL; at = at->next)
+		count += at->uid == uid ? at->roster.count : 0;
+	return count;
+}
+
+static bool is_named(const struct roster_row *rows, uint32_t count, uint64_t node) {
+	const struct roster named = {.rows = (struct roster_row *)rows, .count = count};
+	uint32_t n = first_row(&named, node);
+
+	return n < count && rows[n].node == node;
+}
+
+static bool is_sound(const struct host_comm *comm, const struct roster_row *rows, uint32_t count) {
+	for (uint32_t n = 0; n < count; n++) {
+		const struct roster_row *row = &rows[n];
+
+		if (row->count == 0 || row->stride == 0 || row->first >= comm->size ||
+		    (uint64_t)row->first + (uint64_t)(row->count - 1) * row->stride >= comm->size ||
+		    (n > 0 && row->node < rows[n - 1].node))
+			return false;
+	}
+	return true;
+}
+
+int roster_take(
+	struct jobhost *host, struct host_comm *comm, const struct roster_row *rows, uint32_t count
+) {
+	struct roster *roster = &comm->roster;
+	struct roster grown = {0};
+	uint32_t n = 0;
+
+	if (!is_sound(comm, rows, count))
+		return -EBADMSG;
+	if (rows_of_user(host, comm->uid) + count > ROWS_OF_USER)
+		return -ENOSPC;
+	grown.rows = malloc(((size_t)roster->count + count + 1) * sizeof(*grown.rows));
+	if (grown.rows == NULL)
+		return -ENOMEM;
+	// What is told of a node replaces what was known of it.
+	for (uint32_t old = 0; old < roster->count; old++) {
+		const struct roster_row *row = &roster->rows[old];
+
+		if (is_named(rows, count, row->node))
+			continue;
+		while (n < count && rows[n].node < row->node)
+			grown.rows[grown.count++] = rows[n++];
+		grown.rows[grown.count++] = *row;
+	}
+	while (n < count)
+		grown.rows[grown.count++] = rows[n++];
+	for (uint32_t at = 0; at < grown.count; at++)
+		grown.ranks += grown.rows[at].count;
+	free(roster->rows);
+	*roster = grown;
+	return 0;
+}
+
+struct place {
+	uint64_t node;
+	uint32_t rank;
+};
+
+static int compare_places(const void *a, const void *b) {
+	const struct place *left = a, *right = b;
+
+	if (left->node != right->node)
+		return left->node < right->node ? -1 : 1;
+	return left->rank < right->rank ? -1 : left->rank > right->rank;
+}
+
+static bool row_goes_on(const struct roster_row *row, const struct place *place) {
+	uint32_t last = row->first + (row->count - 1) * row->stride;
+
+	return row->node == place->node && place->rank > last &&
+	       (row->count == 1 || place->rank - last == row->stride);
+}
+
+static uint32_t make_rows(struct roster_row *rows, const struct place *places, uint32_t count) {
+	uint32_t used = 0;
+
+	for (uint32_t n = 0; n < count; n++) {
+		const struct place *place = &places[n];
+		struct roster_row *row = used > 0 ? &rows[used - 1] : NULL;
+
+		if (row != NULL && row_goes_on(row, place)) {
+			if (row->count == 1)
+				row->stride = place->rank - row->first;
+			row->count++;
+		} else if (row == NULL || n == 0 || compare_places(place, place - 1) != 0) {
+			rows[used++] = (struct roster_row
+			){.node = place->node, .first = place->rank, .count = 1, .stride = 1};
+		}
+	}
+	return used;
+}
+
+int roster_learn(
+	struct jobhost *host, struct host_comm *comm, const struct ras_merged_comm *merged
+) {
+	struct place *places = malloc(((size_t)merged->rank_count + 1) * sizeof(*places));
+	struct roster_row *rows = malloc(((size_t)merged->rank_count + 1) * sizeof(*rows));
+	uint32_t count = 0;
+	int err = -ENOMEM;
+
+	for (uint32_t n = 0; places != NULL && n < merged->rank_count; n++) {
+		const struct ras_comm_rank *rank = &merged->ranks[n].rank;
+
+		// Who has ended, or said that it would, is missed by nobody.
+		if ((rank->flags & (RAS_RANK_EXITED | RAS_RANK_FINALIZE | RAS_RANK_DESTROY)) == 0)
+			places[count++] = (struct place){merged->ranks[n].node, rank->rank};
+	}
+	if (places != NULL && rows != NULL) {
+		sort_rows(places, count, sizeof(*places), compare_places);
+		err = roster_take(host, comm, rows, make_rows(rows, places, count));
+	}
+	free(places);
+	free(rows);
+	return err;
+}

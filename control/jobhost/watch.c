@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Asks all agents for communicators (COMMS) to learn which node holds which rank, and tells the
+// other agents of the communicator what it learnt: one asks for all.
+//
+// The agent of the lowest rank that is left asks soon after a rank registered, and again as long as
+// ranks are missing. The others are told; who is not, since it started later, asks that agent to
+// tell it again, and itself asks all if nothing comes: each at another time, by its lowest rank, so
+// that those who come later are told by those who came first.
+#include "jobhost/inside.h"
+
+#include <lib/container.h>
+
+#include <jobs/share.h>
+#include <string.h>
+
+#define NS_PER_S UINT64_C(1000000000)
+#define FIRST_NS (2 * NS_PER_S) // most ranks of a job register within this time
+#define LONGEST_NS (512 * NS_PER_S)
+#define OTHERS_NS (10 * NS_PER_S)
+#define OTHERS_STEP_NS (3 * NS_PER_S) // later, for each doubling of the lowest rank
+#define ANSWER_NS (5 * NS_PER_S)      // whoever was asked to tell the roster tells it in
+#define TOLD_AGAIN_NS (10 * NS_PER_S)
+#define PARTS_PER_LOOK 32 // of rosters, told in a second
+
+static uint64_t turn_ns(const struct host_comm *comm) {
+	uint32_t lowest = UINT32_MAX;
+	uint64_t turn = OTHERS_NS;
+
+	for (const struct host_rank *rank = comm->ranks; rank != NULL; rank = rank->next_of_comm)
+		if (rank->told.rank < lowest)
+			lowest = rank->told.rank;
+	for (; lowest > 0; lowest /= 2)
+		turn += OTHERS_STEP_NS;
+	return turn;
+}
+
+void watch_new(struct jobhost *host, struct host_comm *comm) {
+	comm->ask_ns = loop_now_ns(host->loop) + FIRST_NS;
+	comm->ask_pause_ns = FIRST_NS;
+}
+
+static void tell_roster(struct jobhost *host, struct host_comm *comm) {
+	comm->roster_told = 0;
+	comm->roster_to_tell = comm->roster.count;
+	comm->roster_told_ns = loop_now_ns(host->loop);
+}
+
+void watch_wanted(struct jobhost *host, struct host_comm *comm) {
+	uint64_t now_ns = loop_now_ns(host->loop);
+
+	if (!agree_is_numberer(comm) || comm->roster.count == 0)
+		return;
+	if (comm->roster_told_ns == 0 || now_ns - comm->roster_told_ns >= TOLD_AGAIN_NS)
+		tell_roster(host, comm);
+}
+
+// Communicators of an answer ascend by id and size.
+static bool find_merged(
+	const struct ras_comms *comms,
+	const struct host_comm *comm,
+	struct ras_merged_comm *ret_comm
+) {
+	const struct ras_comm_id id = jobs_comm_id(
+		comm->comm_hash, comm->host_hash, comm->process_hash, (uint32_t)comm->uid
+	);
+	uint32_t low = 0, high = ras_comms_count(comms);
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		int order;
+
+		ras_comms_at(comms, middle, ret_comm);
+		order = ras_comm_id_compare(&ret_comm->id, &id);
+		if (order < 0 || (order == 0 && ret_comm->size < comm->size))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == ras_comms_count(comms))
+		return false;
+	ras_comms_at(comms, low, ret_comm);
+	return ras_comm_id_compare(&ret_comm->id, &id) == 0 && ret_comm->size == comm->size;
+}
+
+static void learn_rosters(struct jobhost *host, const struct overlay_answer *answer) {
+	for (struct host_comm *comm = host->comms; comm != NULL; comm = comm->next) {
+		struct ras_merged_comm merged;
+		uint32_t known = comm->roster.ranks;
+
+		if (roster_is_whole(comm) || !find_merged(answer->comms, comm, &merged) ||
+		    merged.rank_count <= known || roster_learn(host, comm, &merged) != 0)
+			continue;
+		if (comm->roster.ranks > known && comm->roster.count > 1)
+			tell_roster(host, comm);
+	}
+}
+
+static void on_answer(struct overlay_question *question, struct overlay_answer *answer) {
+	struct jobhost *host = container_of(question, struct jobhost, question);
+
+	host->asking = false;
+	if (answer->err == 0)
+		learn_rosters(host, answer);
+	overlay_answer_put(answer);
+}
+
+static void ask_all(struct jobhost *host) {
+	if (host->asking)
+		return;
+	host->question = (struct overlay_question){.answered = on_answer};
+	host->asking = overlay_ask_all(host->overlay, RAS_COLLECT_COMMS, 0, &host->question) == 0;
+}
+
+// Whether all are to be asked for it now.
+static bool wants_answer(struct jobhost *host, struct host_comm *comm, uint64_t now_ns) {
+	bool first = comm->ask_pause_ns == FIRST_NS;
+
+	if (comm->ranks == NULL || now_ns < comm->ask_ns || roster_is_whole(comm))
+		return false;
+	if (!agree_is_numberer(comm) && !comm->wants_roster) {
+		// It is told, most likely, before its turn comes.
+		comm->wants_roster = !first && notice_wanted(host, comm);
+		comm->ask_ns = now_ns + (first ? turn_ns(comm) : ANSWER_NS);
+		comm->ask_pause_ns = 2 * FIRST_NS;
+		return false;
+	}
+	comm->wants_roster = false;
+	comm->ask_ns = now_ns + comm->ask_pause_ns;
+	comm->ask_pause_ns =
+		2 * comm->ask_pause_ns < LONGEST_NS ? 2 * comm->ask_pause_ns : LONGEST_NS;
+	return true;
+}
+
+static uint32_t placed_of(const struct host_comm *comm) {
+	uint32_t known = comm->roster.ranks < comm->size ? comm->roster.ranks : comm->size;
+
+	return roster_is_whole(comm) && comm->roster.count == 0 ? comm->size : known;
+}
+
+void watch_tick(struct jobhost *host, uint64_t now_ns) {
+	uint32_t parts = PARTS_PER_LOOK;
+	bool wanted = false;
+
+	host->counters.placed = 0;
+	for (const struct host_comm *comm = host->comms; comm != NULL; comm = comm->next)
+		host->counters.placed += placed_of(comm);
+	if (host->overlay == NULL)
+		return;
+	for (struct host_comm *comm = host->comms; comm != NULL; comm = comm->next) {
+		wanted = wants_answer(host, comm, now_ns) || wanted;
+		while (parts > 0 && notice_roster(host, comm))
+			parts--;
+	}
+	if (wanted)
+		ask_all(host);
+}
+
+void watch_stop(struct jobhost *host) {
+	if (host->asking)
+		overlay_forget_question(&host->question);
+	host->asking = false;
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which node holds which rank, and what ranks are told of nodes that are not heard.
+#include "jobhost/inside.h"
+#include "jobhost_bed.h"
+
+#define NODES 5
+#define SIZE 40
+
+// A communicator of SIZE with rank 1 here, whose process reads nothing but by hand.
+struct comm_bed {
+	struct bed *bed;
+	int page, fd;
+	struct host_comm *comm;
+};
+
+static struct comm_bed open_comm(struct bed *bed) {
+	struct comm_bed at = {.bed = bed, .page = memory(JOB_PAGE_BYTES, SEALS)};
+	struct job_register told = good_register(1);
+	char reason[JOB_REASON_BYTES];
+
+	told.size = SIZE;
+	at.fd = raw_greet(bed, at.page);
+	raw_send(at.fd, &told, sizeof(told), -1);
+	assert_int_equal(raw_answer(bed, at.fd, reason), JOB_REGISTERED);
+	assert_int_equal(raw_answer(bed, at.fd, reason), JOB_FAILED);
+	at.comm = bed->host->comms;
+	assert_non_null(at.comm);
+	return at;
+}
+
+static void close_comm(struct comm_bed *at) {
+	close(at->fd);
+	close(at->page);
+	settle(at->bed);
+}
+
+// Ranks on nodes as the function says; node 0 is not told, the others are 100 and up.
+static void learn_ranks(struct comm_bed *at, uint32_t (*node_of)(uint32_t rank)) {
+	struct ras_merged_rank ranks[SIZE] = {0};
+	struct ras_merged_comm merged = {.size = SIZE, .ranks = ranks};
+
+	for (uint32_t rank = 0; rank < SIZE; rank++) {
+		if (node_of(rank) == 0)
+			continue;
+		ranks[merged.rank_count].rank.rank = rank;
+		ranks[merged.rank_count++].node = 99 + node_of(rank);
+	}
+	assert_int_equal(roster_learn(at->bed->host, at->comm, &merged), 0);
+}
+
+static uint32_t in_blocks(uint32_t rank) {
+	return 1 + rank / (SIZE / NODES);
+}
+
+static uint32_t in_turn(uint32_t rank) {
+	return 1 + rank % NODES;
+}
+
+static uint32_t but_the_first(uint32_t rank) {
+	return rank < 8 ? 0 : in_blocks(rank);
+}
+
+static void a_roster_takes_one_row_for_each_node_of_a_regular_layout(void **state) {
+	struct comm_bed at = open_comm(*state);
+	uint32_t count;
+	const struct roster_row *rows;
+
+	learn_ranks(&at, in_blocks);
+	assert_int_equal(at.comm->roster.count, NODES);
+	assert_int_equal(at.comm->roster.ranks, SIZE);
+	learn_ranks(&at, in_turn);
+	assert_int_equal(at.comm->roster.count, NODES);
+	rows = roster_of(&at.comm->roster, 102, &count);
+	assert_int_equal(count, 1);
+	assert_int_equal(rows->first, 2);
+	assert_int_equal(rows->stride, NODES);
+	assert_int_equal(rows->count, SIZE / NODES);
+	assert_true(roster_is_whole(at.comm));
+	close_comm(&at);
+}
+
+static void what_is_told_of_a_node_replaces_what_was_known_of_it(void **state) {
+	struct comm_bed at = open_comm(*state);
+	const struct roster_row told[] = {{101, 3, 2, 1}, {101, 30, 1, 1}, {300, 39, 1, 1}};
+	uint32_t count;
+
+	learn_ranks(&at, in_blocks);
+	assert_int_equal(roster_take(at.bed->host, at.comm, told, COUNT_OF(told)), 0);
+	assert_int_equal(at.comm->roster.count, NODES + 2);
+	(void)roster_of(&at.comm->roster, 101, &count);
+	assert_int_equal(count, 2);
+	(void)roster_of(&at.comm->roster, 100, &count);
+	assert_int_equal(count, 1);
+	for (uint32_t n = 1; n < at.comm->roster.count; n++)
+		assert_true(at.comm->roster.rows[n - 1].node <= at.comm->roster.rows[n].node);
+	close_comm(&at);
+}
+
+static void rows_that_no_communicator_has_are_refused_whole(void **state) {
+	static const struct roster_row bad[][2] = {
+		{{1, 0, 1, 1}, {2, SIZE, 1, 1}},
+		{{1, 0, 1, 1}, {2, 0, SIZE + 1, 1}},
+		{{1, 0, 1, 1}, {2, 1, UINT32_MAX, UINT32_MAX}},
+		{{1, 0, 1, 1}, {2, 1, 0, 1}},
+		{{1, 0, 1, 1}, {2, 1, 2, 0}},
+		{{2, 0, 1, 1}, {1, 1, 1, 1}},
+	};
+	struct comm_bed at = open_comm(*state);
+
+	for (size_t n = 0; n < COUNT_OF(bad); n++)
+		assert_int_equal(roster_take(at.bed->host, at.comm, bad[n], 2), -EBADMSG);
+	assert_int_equal(at.comm->roster.count, 0);
+	close_comm(&at);
+}
+
+// How many events of that kind have come, and the words of the last one.
+static uint32_t
+heard(struct comm_bed *at, enum tocsin_event_kind kind, char words[static JOB_REASON_BYTES]) {
+	union {
+		struct job_event event;
+		struct job_failed failed;
+	} packet;
+	uint32_t count = 0;
+	ssize_t size;
+
+	settle(at->bed);
+	while ((size = recv(at->fd, &packet, sizeof(packet), 0)) > 0)
+		if (size == sizeof(packet.event) && packet.event.kind == (uint32_t)kind) {
+			memcpy(words, packet.event.text, JOB_REASON_BYTES);
+			count++;
+		}
+	return count;
+}
+
+static bool alive(const struct jobhost *host, uint64_t node) {
+	(void)host;
+	return node != 0;
+}
+
+static bool not_alive(const struct jobhost *host, uint64_t node) {
+	(void)host;
+	return node == 0;
+}
+
+static void all_ranks_of_a_node_that_is_down_are_gone_at_once(void **state) {
+	struct comm_bed at = open_comm(*state);
+	const struct node_trouble down = {101, TOCSIN_PEER_GONE};
+	char words[JOB_REASON_BYTES];
+
+	learn_ranks(&at, in_blocks);
+	node_apply(at.bed->host, &down, 1, not_alive);
+	node_apply(at.bed->host, &down, 1, not_alive);
+	assert_int_equal(at.comm->gone_count, 8);
+	assert_int_equal(at.comm->gone[0].rank, 8);
+	assert_int_equal(at.comm->gone[7].rank, 15);
+	assert_int_equal(heard(&at, TOCSIN_PEER_GONE, words), 8);
+	assert_string_equal(words, "its node #0000000000000065 is down");
+	node_apply(at.bed->host, NULL, 0, alive);
+	assert_int_equal(heard(&at, TOCSIN_PEER_BACK, words), 0);
+	close_comm(&at);
+}
+
+static void ranks_that_are_here_are_never_gone_with_a_node(void **state) {
+	struct comm_bed at = open_comm(*state);
+	const struct node_trouble down = {100, TOCSIN_PEER_GONE};
+
+	learn_ranks(&at, in_blocks);
+	node_apply(at.bed->host, &down, 1, not_alive);
+	assert_int_equal(at.comm->gone_count, 7);
+	assert_null(agree_find(at.comm, 1));
+	close_comm(&at);
+}
+
+static void a_suspect_node_is_told_once_and_then_that_it_is_back(void **state) {
+	struct comm_bed at = open_comm(*state);
+	const struct node_trouble suspect = {103, TOCSIN_PEER_SUSPECT};
+	const struct node_trouble unreachable = {103, TOCSIN_PEER_UNREACHABLE};
+	char words[JOB_REASON_BYTES];
+
+	learn_ranks(&at, in_blocks);
+	node_apply(at.bed->host, &suspect, 1, not_alive);
+	node_apply(at.bed->host, &suspect, 1, not_alive);
+	assert_int_equal(heard(&at, TOCSIN_PEER_SUSPECT, words), 8);
+	node_apply(at.bed->host, &unreachable, 1, not_alive);
+	assert_int_equal(heard(&at, TOCSIN_PEER_UNREACHABLE, words), 8);
+	node_apply(at.bed->host, NULL, 0, not_alive);
+	assert_int_equal(heard(&at, TOCSIN_PEER_BACK, words), 0);
+	node_apply(at.bed->host, NULL, 0, alive);
+	assert_int_equal(heard(&at, TOCSIN_PEER_BACK, words), 8);
+	assert_int_equal(at.comm->gone_count, 0);
+	close_comm(&at);
+}
+
+static void a_node_that_is_known_later_than_it_fell_loses_its_ranks_then(void **state) {
+	struct comm_bed at = open_comm(*state);
+	const struct node_trouble down = {100, TOCSIN_PEER_GONE};
+
+	learn_ranks(&at, but_the_first);
+	node_apply(at.bed->host, &down, 1, not_alive);
+	assert_int_equal(at.comm->gone_count, 0);
+	assert_false(roster_is_whole(at.comm));
+	learn_ranks(&at, in_blocks);
+	node_apply(at.bed->host, &down, 1, not_alive);
+	assert_int_equal(at.comm->gone_count, 7);
+	close_comm(&at);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		TEST(a_roster_takes_one_row_for_each_node_of_a_regular_layout),
+		TEST(what_is_told_of_a_node_replaces_what_was_known_of_it),
+		TEST(rows_that_no_communicator_has_are_refused_whole),
+		TEST(all_ranks_of_a_node_that_is_down_are_gone_at_once),
+		TEST(ranks_that_are_here_are_never_gone_with_a_node),
+		TEST(a_suspect_node_is_told_once_and_then_that_it_is_back),
+		TEST(a_node_that_is_known_later_than_it_fell_loses_its_ranks_then),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
