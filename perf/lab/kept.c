@@ -5,9 +5,13 @@
 #include "exit_status.h"
 #include "history.h"
 #include "json.h"
+#include "mesh_output.h"
 #include "page_history.h"
+#include "page_mesh.h"
+#include "page_policies.h"
 #include "page_run.h"
 #include "page_versus.h"
+#include "policies.h"
 #include "versus.h"
 
 #include <lib/parse.h>
@@ -68,6 +72,24 @@ static bool page_is_standard_output(const struct words *words) {
 	return words->html_path != NULL && strcmp(words->html_path, "-") == 0;
 }
 
+static int page_of_file(const json_t *root, const char *path, struct lab_why *why) {
+	static const struct {
+		const char *schema;
+		int (*draw)(const json_t *root, const char *path, struct lab_why *why);
+	} kinds[] = {
+		{LAB_JSON_SCHEMA, page_run_json},
+		{MESH_JSON_SCHEMA, page_mesh_json},
+		{POLICIES_JSON_SCHEMA, page_policies},
+	};
+	const char *schema = json_string_value(json_object_get(root, "schema"));
+
+	for (size_t n = 0; schema != NULL && n < sizeof(kinds) / sizeof(kinds[0]); n++) {
+		if (strcmp(schema, kinds[n].schema) == 0)
+			return kinds[n].draw(root, path, why);
+	}
+	return lab_fail(why, -EINVAL, "--html: the floors of net have no page");
+}
+
 // What cannot be read at all is another thing than a figure that differs.
 static int verify_one(const struct words *words, const char *path) {
 	struct lab_why why = {.text = ""};
@@ -81,7 +103,7 @@ static int verify_one(const struct words *words, const char *path) {
 	if (!page_is_standard_output(words))
 		printf("%s: each figure follows from what it keeps.\n", path);
 	if (words->html_path != NULL)
-		err = page_run_json(root, words->html_path, &why);
+		err = page_of_file(root, words->html_path, &why);
 	json_decref(root);
 	return err == 0 ? EXIT_DONE : why_print(&why);
 }

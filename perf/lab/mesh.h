@@ -115,8 +115,16 @@ struct mesh_summary {
 
 // -ENOMEM.
 int mesh_summarize(const struct mesh *mesh, struct mesh_summary *ret_summary);
+bool mesh_cell_stands_out(const struct mesh_summary *summary, const struct mesh_cell *cell);
+// What explains a direction that stands out; NULL: it found no room among the causes.
+const struct mesh_cause *mesh_cause_of(
+	const struct mesh *mesh, const struct mesh_summary *summary, uint32_t from, uint32_t to
+);
 const char *mesh_cause_name(enum mesh_cause_kind kind);
-// "process 3 (node4): both directions", a sentence for people.
+// "process 3 (node4), from it and to it"; then with how many cells and by how much.
+void mesh_cause_what(
+	const struct mesh *mesh, const struct mesh_cause *cause, char *text, size_t size
+);
 void mesh_cause_say(
 	const struct mesh *mesh, const struct mesh_cause *cause, char *text, size_t size
 );

@@ -243,15 +243,31 @@ static void find_median(struct search *search) {
 	summary->max_ns = (uint64_t)search->medians[known - 1];
 }
 
+bool mesh_cell_stands_out(const struct mesh_summary *summary, const struct mesh_cell *cell) {
+	double median = (double)summary->median_ns;
+
+	return is_known(cell) && (double)cell->quantiles[0].value_ns > ABOVE * median &&
+	       (double)cell->quantiles[0].low_ns > median;
+}
+
+const struct mesh_cause *mesh_cause_of(
+	const struct mesh *mesh, const struct mesh_summary *summary, uint32_t from, uint32_t to
+) {
+	for (uint32_t n = 0; n < summary->cause_count; n++) {
+		const struct mesh_cause *cause = &summary->causes[n];
+		const struct group group = {cause->kind, cause->one, cause->other};
+
+		if (group_covers(mesh, &group, from, to))
+			return cause;
+	}
+	return NULL;
+}
+
 static void mark_outliers(const struct search *search) {
 	const struct mesh *mesh = search->mesh;
 
 	for (size_t n = 0; n < (size_t)mesh->count * mesh->count; n++) {
-		const struct mesh_cell *cell = &mesh->cells[n];
-
-		if (!is_known(cell) ||
-		    (double)cell->quantiles[0].value_ns <= ABOVE * search->median ||
-		    (double)cell->quantiles[0].low_ns <= search->median)
+		if (!mesh_cell_stands_out(search->summary, &mesh->cells[n]))
 			continue;
 		search->states[n] = OUT;
 		search->summary->outliers++;
@@ -282,8 +298,9 @@ int mesh_summarize(const struct mesh *mesh, struct mesh_summary *ret_summary) {
 	return search.states != NULL && search.medians != NULL ? 0 : -ENOMEM;
 }
 
-static void
-say_what(const struct mesh *mesh, const struct mesh_cause *cause, char *text, size_t size) {
+void mesh_cause_what(
+	const struct mesh *mesh, const struct mesh_cause *cause, char *text, size_t size
+) {
 	const struct mesh_node *one = &mesh->nodes[cause->one];
 	const struct mesh_node *other = &mesh->nodes[cause->other];
 
@@ -321,7 +338,7 @@ void mesh_cause_say(
 ) {
 	char what[128];
 
-	say_what(mesh, cause, what, sizeof(what));
+	mesh_cause_what(mesh, cause, what, sizeof(what));
 	if (cause->kind == MESH_PAIR)
 		snprintf(text, size, "%s: %.2f times the median", what, cause->ratio);
 	else

@@ -216,11 +216,14 @@ static int take_nodes(const json_t *array, struct mesh *mesh, struct lab_why *wh
 	for (uint32_t n = 0; n < mesh->count; n++) {
 		const json_t *json = json_array_get(array, n);
 		struct mesh_node *node = &mesh->nodes[n];
+		uint64_t processors = 0;
 
 		if (!get_text(json, "host", node->host, sizeof(node->host)) ||
 		    !get_text(json, "rack", node->rack, sizeof(node->rack)) ||
 		    !get_text(json, "device", node->device, sizeof(node->device)))
 			return lab_fail(why, -EBADMSG, "processes[%u] is none", n);
+		(void)get_number(json, "processors", UINT32_MAX, &processors);
+		node->processors = (uint32_t)processors;
 		node->joined = json_is_true(json_object_get(json, "joined"));
 		node->lost = json_is_true(json_object_get(json, "lost"));
 	}

@@ -7,6 +7,7 @@
 #include "mesh_member.h"
 #include "mesh_output.h"
 #include "mesh_start.h"
+#include "page_mesh.h"
 
 #include <lib/error.h>
 
@@ -43,15 +44,20 @@ static int mesh_show(const struct options *options, const struct mesh *mesh) {
 	struct mesh_summary summary;
 	struct lab_why why = {.text = ""};
 	int err = mesh_summarize(mesh, &summary);
+	bool quiet = is_standard_output(options->json_path) ||
+		     is_standard_output(options->csv_path) ||
+		     is_standard_output(options->html_path);
 
 	if (err != 0)
 		err = lab_fail(&why, err, "no memory");
-	else if (!is_standard_output(options->json_path) && !is_standard_output(options->csv_path))
+	else if (!quiet)
 		mesh_print(mesh, &summary);
 	if (err == 0 && options->json_path != NULL)
 		err = mesh_write_json(mesh, &summary, options->json_path, &why);
 	if (err == 0 && options->csv_path != NULL)
 		err = mesh_write_csv(mesh, options->csv_path, &why);
+	if (err == 0 && options->html_path != NULL)
+		err = page_mesh(mesh, &summary, options->html_path, &why);
 	if (err != 0)
 		return why_print(&why);
 	return summary.measured == summary.wanted ? EXIT_DONE : EXIT_FAILED;

@@ -62,8 +62,6 @@ static const char *not_of_mesh(const struct option_words *words, const struct op
 		return words->host;
 	if (options->hgrm_path != NULL)
 		return "--hgrm";
-	if (options->html_path != NULL)
-		return "--html";
 	if (options->threshold_count > 0)
 		return "--fail-if";
 	if (options->perftest)

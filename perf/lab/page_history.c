@@ -2,7 +2,7 @@
 // Runs in their order, with the levels between their changes.
 #include "page_history.h"
 
-#include "page_run.h"
+#include "page_parts.h"
 
 #include <lib/parse.h>
 

@@ -3,7 +3,7 @@
 #include "page_run.h"
 
 #include "json.h"
-#include "output.h"
+#include "page_parts.h"
 #include "page_series.h"
 
 #include <lib/parse.h>
@@ -18,72 +18,18 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CELL_BYTES 96
+#define CELL_BYTES PAGE_CELL_BYTES
 #define TITLE_BYTES 160
 #define OUTLIERS_SHOWN 10
 #define COLUMNS 160	 // of a course, of a run of one size
 #define COLUMNS_FEWER 80 // of each of several
 
-static const char *member_text(const json_t *object, const char *key) {
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text != NULL ? text : "";
-}
-
-// Three figures that matter at least: 0.842, 8.42, 84.2, 8421.
-static void show_us(double value_ns, char text[static CELL_BYTES]) {
-	double us = value_ns / 1e3;
-
-	snprintf(text, CELL_BYTES, "%.*f", us < 1 ? 3 : us < 100 ? 2 : us < 1000 ? 1 : 0, us);
-}
-
 static void show_interval(const struct quantile_summary *quantile, char text[static CELL_BYTES]) {
 	char low[CELL_BYTES], high[CELL_BYTES];
 
-	show_us((double)quantile->low, low);
-	show_us((double)quantile->high, high);
+	page_show_us((double)quantile->low, low);
+	page_show_us((double)quantile->high, high);
 	snprintf(text, CELL_BYTES, "%.40s to %.40s", low, high);
-}
-
-int page_save(struct page *page, const char *path, struct lab_why *why) {
-	FILE *file;
-	int err = output_open(path, why, &file), written;
-
-	if (err != 0)
-		return err;
-	written = page_write(page, file);
-	err = output_close(path, file, why);
-	return err == 0 && written != 0
-		       ? lab_fail(why, written, "%s: %s", path, strerrordesc_np(-written))
-		       : err;
-}
-
-void page_facts(struct page *page, const char *heading, const json_t *object) {
-	const char *const columns[] = {heading, ""};
-	void *at = json_object_iter((json_t *)object);
-
-	page_table_begin(page, columns, 2);
-	for (; at != NULL; at = json_object_iter_next((json_t *)object, at)) {
-		const json_t *value = json_object_iter_value(at);
-		char number[CELL_BYTES] = "not known";
-		const char *cells[2] = {json_object_iter_key(at), number};
-
-		if (json_is_string(value))
-			cells[1] = json_string_value(value);
-		else if (json_is_integer(value))
-			snprintf(
-				number, sizeof(number), "%" JSON_INTEGER_FORMAT,
-				json_integer_value(value)
-			);
-		else if (json_is_number(value))
-			snprintf(number, sizeof(number), "%g", json_number_value(value));
-		else if (json_is_boolean(value))
-			cells[1] = json_is_true(value) ? "yes" : "no";
-		else if (!json_is_null(value))
-			continue;
-		page_table_row(page, cells, 2);
-	}
-	page_table_end(page);
 }
 
 static void put_tiles(struct page *page, const struct run_summary *summary) {
@@ -97,7 +43,7 @@ static void put_tiles(struct page *page, const struct run_summary *summary) {
 
 		result_quantile_name(quantile->per_million, name);
 		snprintf(names[n], CELL_BYTES, "%s, us", name);
-		show_us((double)result_value(quantile), values[n]);
+		page_show_us((double)result_value(quantile), values[n]);
 		show_interval(quantile, under[n]);
 		if (quantile->note == QUANTILE_TOO_FEW) {
 			snprintf(values[n], CELL_BYTES, "n/a");
@@ -105,7 +51,7 @@ static void put_tiles(struct page *page, const struct run_summary *summary) {
 		}
 	}
 	snprintf(names[3], CELL_BYTES, "max, us");
-	show_us((double)summary->all.max, values[3]);
+	page_show_us((double)summary->all.max, values[3]);
 	snprintf(under[3], CELL_BYTES, "of %" PRIu64, summary->all.count);
 	for (uint32_t n = 0; n < 4; n++)
 		tiles[n] = (struct page_tile){names[n], values[n], under[n]};
@@ -120,8 +66,8 @@ static void put_quantile(struct page *page, const struct quantile_summary *quant
 
 	result_quantile_name(quantile->per_million, name);
 	if (quantile->note != QUANTILE_TOO_FEW) {
-		show_us((double)result_value(quantile), value);
-		show_us((double)result_value(quantile) / 2, halved);
+		page_show_us((double)result_value(quantile), value);
+		page_show_us((double)result_value(quantile) / 2, halved);
 		show_interval(quantile, interval);
 	}
 	snprintf(worth, sizeof(worth), "%.0f", quantile->effective);
@@ -132,8 +78,8 @@ static void put_end(struct page *page, const char *name, double value_ns, bool h
 	char value[CELL_BYTES], halved[CELL_BYTES];
 	const char *cells[6] = {name, value, "", "", "", halved};
 
-	show_us(value_ns, value);
-	show_us(value_ns / 2, halved);
+	page_show_us(value_ns, value);
+	page_show_us(value_ns / 2, halved);
 	page_table_row(page, cells, half ? 6 : 5);
 }
 
@@ -169,9 +115,9 @@ put_segments(struct page *page, const struct page_source *source, const struct p
 			snprintf(texts[0], CELL_BYTES, "%.3f", span->begins[n]);
 		snprintf(texts[1], CELL_BYTES, "%" PRIu64, segment.first_sample);
 		snprintf(texts[2], CELL_BYTES, "%" PRIu64, segment.samples);
-		show_us((double)segment.p50_ns, texts[3]);
-		show_us((double)segment.p90_ns, texts[4]);
-		show_us((double)segment.p99_ns, texts[5]);
+		page_show_us((double)segment.p50_ns, texts[3]);
+		page_show_us((double)segment.p90_ns, texts[4]);
+		page_show_us((double)segment.p99_ns, texts[5]);
 		page_table_row(page, cells, 6);
 	}
 	page_table_end(page);
@@ -205,7 +151,7 @@ static void put_load(struct page *page, const struct result_load *load) {
 
 	if (load->saturated)
 		page_say(page, PAGE_BAD, "Not valid: saturated, %s.", load->reason);
-	show_us((double)load->lag_p99_ns, late);
+	page_show_us((double)load->lag_p99_ns, late);
 	page_say(
 		page, PAGE_PLAIN,
 		"Offered %.6g a second, an operation under way %.3g %% of the time; the sender was "
@@ -266,7 +212,7 @@ static void put_outlier(struct page *page, const struct outlier *outlier) {
 	char texts[4][CELL_BYTES], said[OUTLIER_TEXT_BYTES];
 	const char *cells[5] = {texts[0], texts[1], texts[2], texts[3], said};
 
-	show_us((double)outlier->took_ns, texts[0]);
+	page_show_us((double)outlier->took_ns, texts[0]);
 	snprintf(texts[1], CELL_BYTES, "%.3f", (double)outlier->at_ns / 1e9);
 	snprintf(texts[2], CELL_BYTES, "%" PRIu64, outlier->sample);
 	snprintf(texts[3], CELL_BYTES, "?");
@@ -445,18 +391,18 @@ static void put_head(struct page *page, const json_t *root) {
 	const json_t *environment = json_object_get(root, "environment");
 	const json_t *client = json_object_get(environment, "client");
 	const json_t *server = json_object_get(environment, "server");
-	const char *arrivals = member_text(plan, "arrivals");
+	const char *arrivals = page_member_text(plan, "arrivals");
 
 	page_say(
 		page, PAGE_PLAIN, "%s on %s to %s on %s, policy %s, %s; begun %s by %s.",
-		member_text(client, "device"), member_text(client, "host"),
-		member_text(server, "device"), member_text(server, "host"),
-		member_text(plan, "policy"),
+		page_member_text(client, "device"), page_member_text(client, "host"),
+		page_member_text(server, "device"), page_member_text(server, "host"),
+		page_member_text(plan, "policy"),
 		strcmp(arrivals, "closed") == 0 ? "closed loop" : arrivals,
-		member_text(root, "started"), member_text(root, "program")
+		page_member_text(root, "started"), page_member_text(root, "program")
 	);
-	if (member_text(root, "incomplete")[0] != '\0')
-		page_say(page, PAGE_BAD, "Incomplete: %s", member_text(root, "incomplete"));
+	if (page_member_text(root, "incomplete")[0] != '\0')
+		page_say(page, PAGE_BAD, "Incomplete: %s", page_member_text(root, "incomplete"));
 }
 
 static int put_all(struct page *page, const json_t *root, struct lab_why *why) {
@@ -479,13 +425,11 @@ int page_run_json(const json_t *root, const char *path, struct lab_why *why) {
 	bool is_load;
 	int err;
 
-	if (!json_is_run(root))
-		return lab_fail(why, -EINVAL, "--html: only runs of lat and bw have a page");
-	is_load = strcmp(member_text(json_object_get(root, "plan"), "command"), "bw") == 0;
+	is_load = strcmp(page_member_text(json_object_get(root, "plan"), "command"), "bw") == 0;
 	snprintf(
 		title, sizeof(title), "%s of %.20s",
 		is_load ? "Times of windows in a load" : "Latency",
-		member_text(json_object_get(root, "plan"), "op")
+		page_member_text(json_object_get(root, "plan"), "op")
 	);
 	err = page_create(title, &page);
 	if (err != 0)

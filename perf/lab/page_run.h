@@ -6,14 +6,8 @@
 #include "why.h"
 
 struct json_t;
-struct page;
 
 // Of a run that was just measured. "-" is standard output.
 int page_run(const struct lab_run *run, const char *path, struct lab_why *why);
 // Of a file's run, verified.
 int page_run_json(const struct json_t *root, const char *path, struct lab_why *why);
-
-// Writes any page; "-" is standard output.
-int page_save(struct page *page, const char *path, struct lab_why *why);
-// Words and their values, and one of the machine's: hostile where they come from a file.
-void page_facts(struct page *page, const char *heading, const struct json_t *object);

@@ -2,7 +2,7 @@
 // What a comparison says, in words, intervals and every run.
 #include "page_versus.h"
 
-#include "page_run.h"
+#include "page_parts.h"
 
 #include <lib/parse.h>
 

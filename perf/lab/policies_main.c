@@ -4,6 +4,7 @@
 #include "exit_status.h"
 #include "json.h"
 #include "output.h"
+#include "page_policies.h"
 #include "policies.h"
 #include "session.h"
 
@@ -36,13 +37,13 @@ static const char *const names[] = {"spin", "window", "event", "adaptive"};
 #define NAMES (sizeof(names) / sizeof(names[0]))
 
 static const char help[] =
-	"is no option of policy: --rates, --op, --size, --duration, --device, --timeout, --json";
+	"is no option of policy: --rates, --op, --size, --duration, --device, --timeout, --port, --json, --html";
 
 struct words {
 	char *passed[WORDS_MAX]; // to lat, as they are
 	uint32_t passed_count;
 	char *host;
-	const char *json_path, *device, *timeout;
+	const char *json_path, *html_path, *device, *timeout;
 	bool duration_given, op_given;
 	uint32_t rates[POLICIES_LOADS_MAX]; // 0: closed
 	uint32_t rate_count;
@@ -107,7 +108,8 @@ static int take_words(int argc, char **argv, struct words *words) {
 	int status = take_rates(words, "closed,100,1000,5000");
 
 	for (int n = 2; n < argc && status == 0; n++) {
-		bool known = strcmp(argv[n], "--json") == 0 || strcmp(argv[n], "--rates") == 0;
+		bool known = strcmp(argv[n], "--json") == 0 || strcmp(argv[n], "--html") == 0 ||
+			     strcmp(argv[n], "--rates") == 0;
 
 		for (size_t at = 0; at < sizeof(passed) / sizeof(passed[0]); at++)
 			known |= strcmp(argv[n], passed[at]) == 0;
@@ -121,6 +123,8 @@ static int take_words(int argc, char **argv, struct words *words) {
 			return option_refuse(argv[n], "needs a value");
 		if (strcmp(argv[n], "--json") == 0)
 			words->json_path = argv[n + 1];
+		else if (strcmp(argv[n], "--html") == 0)
+			words->html_path = argv[n + 1];
 		else if (strcmp(argv[n], "--rates") == 0)
 			status = take_rates(words, argv[n + 1]);
 		else
@@ -294,12 +298,11 @@ static int play_all(struct play *play, struct lab_why *why) {
 	return err;
 }
 
-static int write_json(const struct play *play, struct lab_why *why) {
-	const char *path = play->words->json_path;
+// All of it, as its file has it.
+static int make_json(const struct play *play, json_t **ret_root, struct lab_why *why) {
 	json_t *root = json_object(), *rows = json_array(), *digests = NULL;
 	char started[SHOW_BYTES];
-	int failed = 0, err;
-	FILE *file;
+	int failed = 0;
 
 	show_time(play->started_ns, started);
 	for (uint32_t n = 0; n < play->policies.count; n++)
@@ -312,24 +315,49 @@ static int write_json(const struct play *play, struct lab_why *why) {
 	failed |= json_object_set(root, "runs", play->runs);
 	if (failed == 0 && digests_of_json(root, &digests) == 0)
 		failed = json_object_set_new(root, "digests", digests);
-	err = failed != 0 || digests == NULL ? lab_fail(why, -ENOMEM, "no memory for JSON")
-					     : output_open(path, why, &file);
-	if (err == 0) {
-		failed = json_dumpf(root, file, JSON_COMPACT | JSON_REAL_PRECISION(17));
-		fputc('\n', file);
-		err = output_close(path, file, why);
+	if (failed == 0 && digests != NULL) {
+		*ret_root = root;
+		return 0;
 	}
 	json_decref(root);
+	return lab_fail(why, -ENOMEM, "no memory for JSON");
+}
+
+static int write_json(const json_t *root, const char *path, struct lab_why *why) {
+	FILE *file;
+	int err = output_open(path, why, &file), failed;
+
+	if (err != 0)
+		return err;
+	failed = json_dumpf(root, file, JSON_COMPACT | JSON_REAL_PRECISION(17));
+	fputc('\n', file);
+	err = output_close(path, file, why);
 	return err == 0 && failed != 0 ? lab_fail(why, -EIO, "%s cannot be written", path) : err;
 }
 
-static int policies_show(const struct play *play) {
-	const char *path = play->words->json_path;
-	struct lab_why why = {.text = ""};
+static bool is_standard_output(const char *path) {
+	return path != NULL && strcmp(path, "-") == 0;
+}
 
-	if (path == NULL || strcmp(path, "-") != 0)
+static int policies_show(const struct play *play) {
+	const struct words *words = play->words;
+	struct lab_why why = {.text = ""};
+	json_t *root = NULL;
+	int err;
+
+	if (!is_standard_output(words->json_path) && !is_standard_output(words->html_path))
 		policies_print(&play->policies);
-	return path != NULL && write_json(play, &why) != 0 ? why_print(&why) : EXIT_DONE;
+	if (words->json_path == NULL && words->html_path == NULL)
+		return EXIT_DONE;
+	err = make_json(play, &root, &why);
+	if (err != 0)
+		return why_print(&why);
+	if (words->json_path != NULL)
+		err = write_json(root, words->json_path, &why);
+	if (err == 0 && words->html_path != NULL)
+		err = page_policies(root, words->html_path, &why);
+	json_decref(root);
+	return err == 0 ? EXIT_DONE : why_print(&why);
 }
 
 static int

@@ -11,6 +11,7 @@
 
 // Of a share of its column's largest: a letter for each of so many steps, from "?" to "~".
 #define CELL_STEPS 63
+#define MARKS_LAST 64 // texts that a further mark is compared with
 
 // JSON has no word for what is not a number.
 static json_t *json_finite(double value) {
@@ -149,6 +150,36 @@ void page_course(struct page *page, const struct page_course *course) {
 	free(letters);
 }
 
+// Few stand out, and many of them for one reason: places and reasons in turn, and each text once.
+static json_t *marks_json(const char *const *marks, uint32_t count) {
+	json_t *texts = json_array(), *places = json_array();
+	const char *last[MARKS_LAST] = {NULL};
+	size_t texts_count = 0;
+	int failed = 0;
+
+	for (uint32_t n = 0; marks != NULL && n < count; n++) {
+		size_t text = texts_count,
+		       oldest = texts_count < MARKS_LAST ? 0 : texts_count - MARKS_LAST;
+
+		if (marks[n] == NULL)
+			continue;
+		while (text > oldest && last[(text - 1) % MARKS_LAST] != marks[n])
+			text--;
+		if (text-- == oldest) {
+			text = texts_count++;
+			last[text % MARKS_LAST] = marks[n];
+			failed |= json_array_append_new(texts, json_text(marks[n]));
+		}
+		failed |= json_array_append_new(places, json_integer(n));
+		failed |= json_array_append_new(places, json_integer((json_int_t)text));
+	}
+	if (failed == 0)
+		return json_pack("{s:o s:o}", "texts", texts, "places", places);
+	json_decref(texts);
+	json_decref(places);
+	return NULL;
+}
+
 void page_matrix(struct page *page, const struct page_matrix *matrix) {
 	uint32_t pairs = matrix->count * matrix->count;
 
@@ -159,7 +190,7 @@ void page_matrix(struct page *page, const struct page_matrix *matrix) {
 			"{s:s s:o s:o s:o s:o}", "kind", "matrix", "unit", json_text(matrix->unit),
 			"names", json_texts(matrix->names, matrix->count), "values",
 			json_numbers(matrix->values, pairs), "marks",
-			matrix->marks != NULL ? json_texts(matrix->marks, pairs) : json_null()
+			marks_json(matrix->marks, pairs)
 		)
 	);
 }

@@ -32,6 +32,15 @@ function shown(value) {
 	return String(Number(value.toPrecision(4)));
 }
 
+// For a cell of a matrix: 15.4, 1203, 12k.
+function brief(value) {
+	if (value == null)
+		return "n/a";
+	if (value >= 1e4)
+		return Math.round(value / 1e3) + "k";
+	return value >= 100 ? String(Math.round(value)) : String(Number(value.toPrecision(3)));
+}
+
 // Of a share its place on the axis: how many tenths of tenths are left above.
 function tail(share) {
 	return -Math.log10(1 - share);
@@ -159,10 +168,11 @@ function strokeSeries(plot, series, place) {
 		if (series.labels && series.labels[n] != null) {
 			context.fillStyle = colour("--text");
 			context.font = 12 * ratio + "px system-ui, sans-serif";
-			const room = plot.bbox.left + plot.bbox.width - left;
-			context.textAlign = room < 80 * ratio ? "right" : "left";
-			context.fillText(series.labels[n],
-				left + (room < 80 * ratio ? -7 : 7) * ratio, top - 6 * ratio);
+			const room = plot.bbox.left + plot.bbox.width - left - 10 * ratio;
+			const ends = context.measureText(series.labels[n]).width > room;
+			context.textAlign = ends ? "right" : "left";
+			context.fillText(series.labels[n], left + (ends ? -7 : 7) * ratio,
+				top - 6 * ratio);
 			context.fillStyle = base;
 		}
 	}
@@ -305,42 +315,89 @@ function drawCourse(figure, chart, width) {
 	}, [xs, ...chart.lines.map((of) => of.y)], figure);
 }
 
-// From row to column. A frame is around what stands out.
+// Of a name that is too wide its end, which tells neighbours apart.
+function fitted(context, name, room) {
+	if (context.measureText(name).width <= room)
+		return name;
+	let from = 1;
+	while (from < name.length && context.measureText("\u2026" + name.slice(from)).width > room)
+		from++;
+	return "\u2026" + name.slice(from);
+}
+
+function marksOf(chart) {
+	const marks = new Map(), {texts, places} = chart.marks;
+	for (let n = 0; n < places.length; n += 2)
+		marks.set(places[n], texts[places[n + 1]]);
+	return marks;
+}
+
+// From light to dark, with both ends named.
+function matrixKey(chart, low, high) {
+	const lacks = chart.values.some((value, n) =>
+		value == null && n % (chart.names.length + 1) !== 0);
+	const key = document.createElement("p"), bar = document.createElement("span");
+	const base = colour("--c0");
+	bar.className = "bar";
+	bar.style.background = `linear-gradient(to right, ${faded(base, 0.08)}, ${faded(base, 0.98)})`;
+	key.className = "key";
+	key.append(shown(low) + " " + chart.unit, bar, shown(high) + " " + chart.unit +
+		"; from the process of the line to that of the column" +
+		(lacks ? "; grey: not known" : ""));
+	return key;
+}
+
+// A frame is around what stands out.
 function drawMatrix(figure, chart, width) {
-	const count = chart.names.length, ratio = devicePixelRatio || 1, room = 110;
-	const cell = Math.max(5, Math.min(40, Math.floor((width - room - 10) / count)));
+	const count = chart.names.length, ratio = devicePixelRatio || 1;
 	const canvas = document.createElement("canvas"), tip = document.createElement("div");
-	const side = cell * count, [low, high] = ends(chart.values);
+	const context = canvas.getContext("2d"), marks = marksOf(chart);
+	const [low, high] = ends(chart.values), base = colour("--c0"), bad = colour("--bad");
+	const back = colour("--back"), text = colour("--text"), lacking = colour("--line");
+	context.font = "12px system-ui, sans-serif";
+	const widest = Math.max(...chart.names.map((name) => context.measureText(name).width));
+	const room = Math.min(150, width / 4, Math.max(24, Math.ceil(widest) + 10));
+	const cell = Math.max(3, Math.min(44, Math.floor((width - room - 10) / count)));
+	const side = cell * count, font = Math.min(12, Math.max(6, cell - 1));
 	const share = (value) => high > low ? Math.log(value / low) / Math.log(high / low) : 0;
 	canvas.width = (side + room + 4) * ratio;
 	canvas.height = (side + room + 4) * ratio;
 	canvas.style.width = side + room + 4 + "px";
-	const context = canvas.getContext("2d");
 	context.scale(ratio, ratio);
-	context.font = Math.min(12, Math.max(6, cell - 1)) + "px system-ui, sans-serif";
-	context.fillStyle = colour("--text");
 	context.textBaseline = "middle";
-	chart.names.forEach((name, n) => {
+	context.font = font + "px system-ui, sans-serif";
+	context.fillStyle = text;
+	const step = Math.ceil(8 / cell); // names of so many lines collide
+	chart.names.forEach((whole, n) => {
+		if (n % step !== 0)
+			return;
+		const name = fitted(context, whole, room - 10), upright = count <= 100 &&
+			context.measureText(name).width < cell - 2;
 		context.textAlign = "right";
-		context.fillText(name, room - 6, room + (n + 0.5) * cell, room - 10);
+		context.fillText(name, room - 6, room + (n + 0.5) * cell);
 		context.save();
 		context.translate(room + (n + 0.5) * cell, room - 6);
-		context.rotate(-Math.PI / 2);
-		context.textAlign = "left";
-		context.fillText(name, 0, 0, room - 10);
+		context.textAlign = upright ? "center" : "left";
+		context.rotate(upright ? 0 : -Math.PI / 2);
+		context.fillText(name, 0, upright ? -4 : 0);
 		context.restore();
 	});
-	const base = colour("--c0");
+	context.textAlign = "center";
+	context.font = "11px system-ui, sans-serif";
 	chart.values.forEach((value, n) => {
 		const left = room + n % count * cell, top = room + Math.floor(n / count) * cell;
-		if (value == null)
+		if (value == null && n % (count + 1) === 0)
 			return;
-		context.fillStyle = faded(base, 0.08 + 0.9 * share(value));
+		context.fillStyle = value == null ? lacking : faded(base, 0.08 + 0.9 * share(value));
 		context.fillRect(left, top, cell - 1, cell - 1);
-		if (chart.marks && chart.marks[n] != null) {
-			context.strokeStyle = colour("--bad");
-			context.lineWidth = 2;
-			context.strokeRect(left + 1, top + 1, cell - 3, cell - 3);
+		if (cell >= 34) {
+			context.fillStyle = value != null && share(value) > 0.5 ? back : text;
+			context.fillText(brief(value), left + cell / 2, top + cell / 2, cell - 4);
+		}
+		if (marks.has(n)) {
+			context.strokeStyle = bad;
+			context.lineWidth = cell > 8 ? 2 : 1;
+			context.strokeRect(left + 0.5, top + 0.5, cell - 2, cell - 2);
 		}
 	});
 	tip.className = "tip";
@@ -349,19 +406,17 @@ function drawMatrix(figure, chart, width) {
 		const column = Math.floor((event.offsetX - room) / cell);
 		const row = Math.floor((event.offsetY - room) / cell), n = row * count + column;
 		const inside = column >= 0 && row >= 0 && column < count && row < count;
-		tip.hidden = !inside || chart.values[n] == null;
+		tip.hidden = !inside || row === column;
 		if (tip.hidden)
 			return;
-		const mark = chart.marks && chart.marks[n] != null ? ": " + chart.marks[n] : "";
+		const value = chart.values[n], mark = marks.has(n) ? ": " + marks.get(n) : "";
 		tip.textContent = chart.names[row] + " to " + chart.names[column] + " " +
-			shown(chart.values[n]) + " " + chart.unit + mark;
+			(value == null ? "not known" : shown(value) + " " + chart.unit) + mark;
 		tip.style.left = event.offsetX + 12 + "px";
 		tip.style.top = event.offsetY + 30 + "px";
 	});
 	canvas.addEventListener("mouseleave", () => { tip.hidden = true; });
-	const key = document.createElement("p");
-	key.textContent = "From " + shown(low) + " (light) to " + shown(high) + " " + chart.unit +
-		" (dark), each row's node to each column's.";
+	const key = matrixKey(chart, low, high);
 	figure.append(canvas, tip, key);
 	return {destroy() { canvas.remove(); tip.remove(); key.remove(); }};
 }

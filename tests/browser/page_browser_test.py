@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Pages of results in Debian's Chromium: text, charts, both themes, no script but ours.
 
-    page_browser_test.py TOCSIN-PERF PAGE-SAMPLE
+    page_browser_test.py TOCSIN-PERF PAGE-SAMPLE MESH-SAMPLE
 """
 
 import collections
 import html.parser
+import itertools
 import os
 import pathlib
 import re
@@ -21,7 +22,7 @@ import zlib
 import patience
 import tap
 
-PERF, SAMPLE = sys.argv[1:3]
+PERF, SAMPLE, MESH_SAMPLE = sys.argv[1:4]
 PAGE_BYTES_MAX = 500 * 1024
 DRAWN_MS_MAX = 1000  # of a mesh of 64 nodes; what it took here is a few hundredths of it
 WIDTH, HEIGHT = 700, 2600
@@ -74,37 +75,62 @@ def rows_of_png(data):
     assert depth == 8 and colour in (2, 6)
     step = 3 if colour == 2 else 4
     raw, size = zlib.decompress(b"".join(parts)), width * step
-    before = bytearray(size)
+    before = bytes(size)
     for row in range(height):
-        kind = raw[row * (size + 1)]
-        line = bytearray(raw[row * (size + 1) + 1:(row + 1) * (size + 1)])
-        unfilter(kind, line, before, step)
-        yield step, line
-        before = line
+        at = row * (size + 1)
+        before = unfilter(raw[at], raw[at + 1:at + 1 + size], before, step)
+        yield step, before
 
 
 def unfilter(kind, line, before, step):
-    for n in range(step if kind in (1,) else 0, len(line)) if kind else ():
-        left = line[n - step] if n >= step else 0
+    if kind == 0:
+        return line
+    if kind == 2:
+        return before if not any(line) else bytes(
+            [(one + above) & 255 for one, above in zip(line, before)])
+    done = bytearray(len(line))
+    for channel in range(step):
+        ours, above = line[channel::step], before[channel::step]
         if kind == 1:
-            line[n] = (line[n] + left) & 255
-        elif kind == 2:
-            line[n] = (line[n] + before[n]) & 255
+            values = itertools.accumulate(ours, lambda left, one: (left + one) & 255)
         elif kind == 3:
-            line[n] = (line[n] + (left + before[n]) // 2) & 255
+            values = averages(ours, above)
         else:
-            corner = before[n - step] if n >= step else 0
-            guess = left + before[n] - corner
-            near = min((abs(guess - value), place) for place, value
-                       in enumerate((left, before[n], corner)))[1]
-            line[n] = (line[n] + (left, before[n], corner)[near]) & 255
+            values = nearest_of(ours, above)
+        done[channel::step] = bytes(values)
+    return bytes(done)
+
+
+def averages(ours, above):
+    left = 0
+    for one, up in zip(ours, above):
+        left = (one + (left + up) // 2) & 255
+        yield left
+
+
+def nearest_of(ours, above):
+    left = corner = 0
+    for one, up in zip(ours, above):
+        to_left, to_up, to_corner = abs(up - corner), abs(left - corner), abs(
+            left + up - 2 * corner)
+        if to_left <= to_up and to_left <= to_corner:
+            left = (one + left) & 255
+        elif to_up <= to_corner:
+            left = (one + up) & 255
+        else:
+            left = (one + corner) & 255
+        corner = up
+        yield left
 
 
 def colours_of(path):
-    count = collections.Counter()
+    count, last, line_count = collections.Counter(), None, None
     for step, line in rows_of_png(path.read_bytes()):
-        count.update(bytes(line[n:n + 3]).hex() for n in range(0, len(line), step))
-    return count
+        if line is not last:
+            last = line
+            line_count = collections.Counter(zip(*(line[n::step] for n in range(3))))
+        count.update(line_count)
+    return collections.Counter({bytes(colour).hex(): n for colour, n in count.items()})
 
 
 def look(page, theme=LIGHT):
@@ -209,6 +235,75 @@ def every_kind_of_chart_is_drawn_and_hostile_text_stays_text():
     assert took <= DRAWN_MS_MAX
 
 
+def count_near(colours, wanted):
+    """Pixels of a colour, and of those that rounding made of it."""
+    return sum(count for colour, count in colours.items()
+               if all(abs(one - other) <= 2 for one, other in zip(bytes.fromhex(colour), wanted)))
+
+
+def lightest_cell(theme):
+    """The colour of a matrix' smallest value."""
+    back, full = (bytes.fromhex(COLOURS[theme][name]) for name in ("back", "c0"))
+    return [one + (other - one) * 20 / 255 for one, other in zip(back, full)]
+
+
+def assert_matrices(shown, colours, theme):
+    matrices = len(re.findall(r"data-chart", str(shown.attributes["figure"])))
+    assert matrices >= 1 and shown.tags["canvas"] == matrices, shown.tags
+    assert shown.text.count("from the process of the line to that of the column") == matrices
+    assert count_near(colours, lightest_cell(theme)) > 200, colours.most_common(20)
+
+
+def a_mesh_is_told_in_words_and_a_matrix():
+    page, again, kept = where("mesh.html"), where("mesh-again.html"), where("mesh.json")
+    done = perf("mesh", "--local", "3", "--iterations", "200", "--device", "soft", "--timeout",
+                "20", "--html", str(page), "--json", str(kept))
+    assert done.returncode == 0 and "mesh of 3 processes" in done.stdout, done
+    bytes_of(page)
+    for theme in (LIGHT, DARK):
+        shown, colours = look(page, theme)
+        for words in ("Mesh of 3 processes", "Shared host", "directions", "6 of 6",
+                      "The slowest directions", "Processes"):
+            assert words in shown.text, words
+        assert "stand out" in shown.text or "Nothing stands out" in shown.text
+        assert_matrices(shown, colours, theme)
+    done = perf("verify", str(kept), "--html", str(again))
+    assert done.returncode == 0 and again.read_bytes() == page.read_bytes(), done
+
+
+def a_mesh_of_64_nodes_with_long_names_is_drawn_in_time():
+    page = where("mesh64.html")
+    page.write_bytes(subprocess.run([MESH_SAMPLE, "64"], capture_output=True, check=True).stdout)
+    text = bytes_of(page)
+    shown, colours = look(page, DARK)
+    assert_matrices(shown, colours, DARK)
+    assert "126 of 4031 directions stand out" in shown.text
+    assert "process 62 (gpu-compute-rack03-0062" in shown.text
+    assert "gpu-compute-rack01-0017 to gpu-compute-rack03-0062" in shown.text
+    assert "</script><b>no port</b>" in shown.text and shown.tags["b"] == 0  # as text
+    took = int(re.search(r"'data-drawn-ms': '(\d+)'", str(shown.attributes["html"]))[1])
+    tap.comment(f"two matrices of 64 nodes, {len(text)} bytes, drawn in {took} ms")
+    assert took <= DRAWN_MS_MAX
+
+
+def policies_are_told_in_sentences_and_points():
+    page, again, kept = where("policy.html"), where("policy-again.html"), where("policy.json")
+    done = perf("policy", "--rates", "closed,200", "--duration", "100ms", "--device", "soft",
+                "--timeout", "20", "--html", str(page), "--json", str(kept))
+    assert done.returncode == 0 and "closed loop" in done.stdout, done
+    bytes_of(page)
+    for theme in (LIGHT, DARK):
+        shown, colours = look(page, theme)
+        for words in ("What waiting costs: send", "closed loop:", "200/s:", "All runs", "adaptive",
+                      "p50 against processor time", "client %"):
+            assert words in shown.text, words
+        charts = len(re.findall(r"data-chart", str(shown.attributes["figure"])))
+        assert charts >= 1 and shown.tags["canvas"] == charts, shown.tags
+        assert count_near(colours, bytes.fromhex(COLOURS[theme]["c0"])) > 30
+    done = perf("verify", str(kept), "--html", str(again))
+    assert done.returncode == 0 and again.read_bytes() == page.read_bytes(), done
+
+
 def nothing_is_asked_of_any_network():
     text = where("sample.html").read_text(encoding="utf-8", errors="replace")
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]
@@ -224,5 +319,10 @@ tap.run([
      a_comparison_says_which_is_slower_and_shows_each_run),
     ("every kind of chart is drawn, and hostile text stays text",
      every_kind_of_chart_is_drawn_and_hostile_text_stays_text),
+    ("a mesh is told in words and a matrix, by day and by night",
+     a_mesh_is_told_in_words_and_a_matrix),
+    ("a mesh of 64 nodes with long names is drawn in time",
+     a_mesh_of_64_nodes_with_long_names_is_drawn_in_time),
+    ("policies are told in sentences and points", policies_are_told_in_sentences_and_points),
     ("nothing is asked of any network", nothing_is_asked_of_any_network),
 ])
