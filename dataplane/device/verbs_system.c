@@ -213,6 +213,39 @@ static int system_create_cq(
 	return system_create_cq_at(context, entries, channel, 0, ret_cq);
 }
 
+static int system_create_cq_ex(
+	struct ibv_context *context,
+	const struct ibv_cq_init_attr_ex *attr,
+	struct ibv_cq_ex **ret_cq
+) {
+	struct ibv_cq_init_attr_ex copy = *attr;
+	struct ibv_cq_ex *cq;
+
+	errno = 0;
+	cq = ibv_create_cq_ex(context, &copy);
+	if (cq == NULL)
+		return verbs_error_from_object(cq);
+	*ret_cq = cq;
+	return 0;
+}
+
+// A device that says nothing of one of them has none, or nothing that could be told from it.
+static int
+system_query_stamp_clock(struct ibv_context *context, uint64_t *ret_mask, uint64_t *ret_khz) {
+	struct ibv_device_attr_ex attr = {.comp_mask = 0};
+	int err;
+
+	errno = 0;
+	err = verbs_error_from_code(ibv_query_device_ex(context, NULL, &attr));
+	if (err != 0)
+		return err;
+	if (attr.completion_timestamp_mask == 0 || attr.hca_core_clock == 0)
+		return -EOPNOTSUPP;
+	*ret_mask = attr.completion_timestamp_mask;
+	*ret_khz = attr.hca_core_clock;
+	return 0;
+}
+
 static int system_destroy_cq(struct ibv_cq *cq) {
 	errno = 0;
 	return verbs_error_from_code(ibv_destroy_cq(cq));
@@ -301,6 +334,8 @@ const struct verbs_calls verbs_calls_system = {
 	.destroy_comp_channel = system_destroy_comp_channel,
 	.create_cq = system_create_cq,
 	.create_cq_at = system_create_cq_at,
+	.create_cq_ex = system_create_cq_ex,
+	.query_stamp_clock = system_query_stamp_clock,
 	.destroy_cq = system_destroy_cq,
 	.get_cq_event = system_get_cq_event,
 	.ack_cq_events = system_ack_cq_events,

@@ -247,7 +247,6 @@ static void extended_calls_that_ask_for_nothing_more_are_the_plain_ones(void **s
 		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS,
 		.pd = a.pd,
 	};
-	struct ibv_cq_init_attr_ex cq_attr = {.cqe = 1};
 	struct ibv_qp *qp = ibv_create_qp_ex(a.context, &attr);
 
 	(void)state;
@@ -262,7 +261,24 @@ static void extended_calls_that_ask_for_nothing_more_are_the_plain_ones(void **s
 	attr.comp_mask = 0;
 	assert_null(ibv_create_qp_ex(a.context, &attr));
 	assert_int_equal(errno, EINVAL);
-	assert_null(ibv_create_cq_ex(a.context, &cq_attr));
+}
+
+static void completions_of_extended_queues_have_time_stamps(void **state) {
+	struct ibv_cq_init_attr_ex attr = {
+		.cqe = 8,
+		.wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP,
+	};
+	struct ibv_values_ex values = {.comp_mask = IBV_VALUES_MASK_RAW_CLOCK};
+	struct ibv_poll_cq_attr poll_attr = {.comp_mask = 0};
+	struct ibv_cq_ex *cq = ibv_create_cq_ex(a.context, &attr);
+
+	(void)state;
+	assert_non_null(cq);
+	assert_int_equal(ibv_start_poll(cq, &poll_attr), ENOENT);
+	assert_int_equal(ibv_query_rt_values_ex(a.context, &values), 0);
+	assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+	attr.wc_flags = IBV_WC_EX_WITH_FLOW_TAG;
+	assert_null(ibv_create_cq_ex(a.context, &attr));
 	assert_int_equal(errno, EOPNOTSUPP);
 }
 
@@ -317,6 +333,7 @@ int main(void) {
 		cmocka_unit_test(a_completion_queue_grows_with_completions_in_it),
 		cmocka_unit_test(a_forged_key_ends_the_pair_and_its_owner_is_told),
 		cmocka_unit_test(extended_calls_that_ask_for_nothing_more_are_the_plain_ones),
+		cmocka_unit_test(completions_of_extended_queues_have_time_stamps),
 		cmocka_unit_test(refusals_have_the_habits_of_libibverbs),
 	};
 

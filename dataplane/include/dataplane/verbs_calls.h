@@ -9,6 +9,7 @@
 //
 // The hot calls (ibv_post_send, ibv_post_recv, ibv_poll_cq, ibv_req_notify_cq) are libibverbs'
 // inline jumps through ibv_context.ops, which every filling provides: the table costs them nothing.
+// So is ibv_query_rt_values_ex, where there are time stamps: a worker asks a device for its clock.
 #pragma once
 
 #include <dataplane/verbs.h>
@@ -79,6 +80,17 @@ struct verbs_calls {
 	  struct ibv_comp_channel *channel,
 	  uint32_t vector,
 	  struct ibv_cq **ret_cq);
+	// A queue whose completions bear time stamps, polled by ibv_start_poll() and on; destroyed
+	// as the plain one that it begins with. -EOPNOTSUPP: not with these flags. NULL: there are
+	// none.
+	int (*create_cq_ex
+	)(struct ibv_context *context,
+	  const struct ibv_cq_init_attr_ex *attr,
+	  struct ibv_cq_ex **ret_cq);
+	// Which bits of a raw time stamp count, and how fast they do, in kHz. -EOPNOTSUPP: there
+	// are no time stamps. NULL: likewise.
+	int (*query_stamp_clock
+	)(struct ibv_context *context, uint64_t *ret_mask, uint64_t *ret_khz);
 	int (*destroy_cq)(struct ibv_cq *cq);
 	// On a channel that is not blocking: -EAGAIN.
 	int (*get_cq_event)(struct ibv_comp_channel *channel, struct ibv_cq **ret_cq);

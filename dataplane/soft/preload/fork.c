@@ -119,6 +119,11 @@ static int dead_query_device_ex(
 	return EIO;
 }
 
+static int dead_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values) {
+	(void)context, (void)values;
+	return EIO;
+}
+
 // libibverbs' inline calls jump through these: nothing of ours is in between.
 static void context_bury(struct ibv_context *context) {
 	struct verbs_context *extended = verbs_get_ctx(context);
@@ -131,6 +136,7 @@ static void context_bury(struct ibv_context *context) {
 	if (extended != NULL) {
 		extended->query_port = dead_query_port;
 		extended->query_device_ex = dead_query_device_ex;
+		extended->query_rt_values = dead_query_rt_values;
 	}
 }
 

@@ -197,9 +197,16 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_in
 
 static struct ibv_cq_ex *
 create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr) {
-	(void)context, (void)attr;
-	preload_refuse("an extended completion queue", "ibv_create_cq()");
-	return habit_object(-EOPNOTSUPP, (struct ibv_cq_ex *)NULL);
+	struct ibv_cq_ex *cq = NULL;
+	int err = ALIVE_OR(-EIO, verbs_calls_soft.create_cq_ex(context, attr, &cq));
+
+	if (err == -EOPNOTSUPP)
+		preload_refuse(
+			"an extended completion queue with more than time stamps and the fields of "
+			"a plain completion",
+			"IBV_WC_STANDARD_FLAGS"
+		);
+	return habit_object(err, cq);
 }
 
 void preload_extend(struct ibv_context *context) {

@@ -7,13 +7,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static uint32_t cq_count(const struct soft_cq *cq) {
 	return cq->tail - cq->head;
 }
 
-static struct ibv_wc *cq_entry(const struct soft_cq *cq, uint32_t n) {
+static struct soft_completion *cq_entry(const struct soft_cq *cq, uint32_t n) {
 	return &cq->entries[n & (cq->capacity - 1)];
 }
 
@@ -45,7 +46,7 @@ int cq_create(
 	cq = calloc(1, sizeof(*cq));
 	if (cq == NULL)
 		return -ENOMEM;
-	cq->entries = calloc(capacity, sizeof(struct ibv_wc));
+	cq->entries = calloc(capacity, sizeof(struct soft_completion));
 	if (cq->entries == NULL) {
 		free(cq);
 		return -ENOMEM;
@@ -57,6 +58,7 @@ int cq_create(
 	cq->verbs.cqe = (int)capacity;
 	pthread_mutex_init(&cq->verbs.mutex, NULL);
 	pthread_cond_init(&cq->verbs.cond, NULL);
+	pthread_mutex_init(&cq->polling, NULL);
 	if (channel != NULL)
 		channel->refcnt++;
 	nic->count.cqs++;
@@ -93,6 +95,7 @@ int cq_destroy(struct soft_cq *cq) {
 		cq->verbs.channel->refcnt--;
 	cq->nic->count.cqs--;
 	context->objects--;
+	pthread_mutex_destroy(&cq->polling);
 	pthread_cond_destroy(&cq->verbs.cond);
 	pthread_mutex_destroy(&cq->verbs.mutex);
 	free(cq->entries);
@@ -102,11 +105,11 @@ int cq_destroy(struct soft_cq *cq) {
 
 int cq_resize(struct soft_cq *cq, uint32_t entries) {
 	uint32_t capacity = capacity_for(entries), count = cq_count(cq);
-	struct ibv_wc *moved;
+	struct soft_completion *moved;
 
 	if (capacity == 0 || capacity < count)
 		return -EINVAL;
-	moved = calloc(capacity, sizeof(struct ibv_wc));
+	moved = calloc(capacity, sizeof(struct soft_completion));
 	if (moved == NULL)
 		return -ENOMEM;
 	for (uint32_t n = 0; n < count; n++)
@@ -155,12 +158,31 @@ static void cq_lose(struct soft_cq *cq) {
 	cq->nic->overran = true;
 }
 
+// The time of the turn would do for none of it: a turn may take a batch of frames.
+static struct soft_stamp stamp_now(const struct soft_cq *cq) {
+	struct soft_stamp stamp = {.raw_ns = 0};
+	struct timespec now;
+
+	if ((cq->stamps & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP) != 0)
+		stamp.raw_ns = clock_now_ns(cq->nic->clock);
+	if ((cq->stamps & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK) != 0) {
+		clock_gettime(CLOCK_REALTIME, &now);
+		stamp.wall_ns = (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+	}
+	return stamp;
+}
+
 void cq_push(struct soft_cq *cq, const struct ibv_wc *wc, bool solicited) {
+	struct soft_completion *entry;
+
 	if (cq->overrun || cq_count(cq) == cq->capacity) {
 		cq_lose(cq);
 		return;
 	}
-	*cq_entry(cq, cq->tail++) = *wc;
+	entry = cq_entry(cq, cq->tail++);
+	entry->wc = *wc;
+	if (cq->stamps != 0)
+		entry->stamp = stamp_now(cq);
 	solicited = solicited || wc->status != IBV_WC_SUCCESS;
 	if (cq->armed || (cq->armed_solicited && solicited)) {
 		cq_tell(cq);
@@ -170,11 +192,17 @@ void cq_push(struct soft_cq *cq, const struct ibv_wc *wc, bool solicited) {
 	}
 }
 
-uint32_t cq_pop(struct soft_cq *cq, struct ibv_wc *ret_wcs, uint32_t max) {
+uint32_t
+cq_pop(struct soft_cq *cq, struct ibv_wc *ret_wcs, struct soft_stamp *ret_stamps, uint32_t max) {
 	uint32_t count = cq_count(cq) < max ? cq_count(cq) : max;
 
-	for (uint32_t n = 0; n < count; n++)
-		ret_wcs[n] = *cq_entry(cq, cq->head++);
+	for (uint32_t n = 0; n < count; n++) {
+		const struct soft_completion *entry = cq_entry(cq, cq->head++);
+
+		ret_wcs[n] = entry->wc;
+		if (ret_stamps != NULL)
+			ret_stamps[n] = entry->stamp;
+	}
 	// At the front again: who polls in time uses a few entries of a ring that has a million,
 	// and the pages of the others are never touched.
 	if (cq->head == cq->tail) {
@@ -199,7 +227,7 @@ void cq_forget(struct soft_cq *cq, uint32_t qp_number) {
 	uint32_t kept = cq->head;
 
 	for (uint32_t n = cq->head; n != cq->tail; n++) {
-		if (cq_entry(cq, n)->qp_num != qp_number)
+		if (cq_entry(cq, n)->wc.qp_num != qp_number)
 			*cq_entry(cq, kept++) = *cq_entry(cq, n);
 	}
 	cq->tail = kept;

@@ -31,10 +31,25 @@ struct soft_channel {
 	struct soft_cq *ready; // with events that wait
 };
 
+// When a completion came to be, by the device's own clocks.
+struct soft_stamp {
+	uint64_t raw_ns;  // the device's clock
+	uint64_t wall_ns; // CLOCK_REALTIME
+};
+
+struct soft_completion {
+	struct ibv_wc wc;
+	struct soft_stamp stamp; // those of `stamps` of its queue
+};
+
 struct soft_cq {
-	struct ibv_cq verbs;
+	union {
+		struct ibv_cq verbs;
+		struct ibv_cq_ex extended; // begins as the plain one does
+	};
 	struct soft_nic *nic;
-	struct ibv_wc *entries;	       // a ring of capacity, a power of two of at least verbs.cqe
+	// A ring of capacity, a power of two of at least verbs.cqe.
+	struct soft_completion *entries;
 	uint32_t capacity, head, tail; // run on; [head, tail) wait to be polled
 	bool armed, armed_solicited, overrun;
 	// Some of what waits came without an event, and of that some that is solicited or failed.
@@ -44,6 +59,11 @@ struct soft_cq {
 	struct soft_cq *next_ready; // of its channel
 	uint32_t events_taken;	    // by get_cq_event, to be acknowledged before it is destroyed
 	uint32_t async_taken;	    // likewise
+	// Of ibv_create_cq_ex().
+	uint64_t stamps; // what each completion is stamped with: flags of ibv_create_cq_wc_flags
+	bool one_thread; // else `polling` is held from start_poll to end_poll
+	pthread_mutex_t polling;
+	struct soft_completion current; // the one that read_...() are about
 };
 
 static inline struct soft_pd *pd_of(struct ibv_pd *pd) {
@@ -69,7 +89,9 @@ int cq_create(
 );
 int cq_destroy(struct soft_cq *cq); // -EBUSY
 int cq_resize(struct soft_cq *cq, uint32_t entries);
-uint32_t cq_pop(struct soft_cq *cq, struct ibv_wc *ret_wcs, uint32_t max);
+// ret_stamps: max of them; NULL if nobody asks.
+uint32_t
+cq_pop(struct soft_cq *cq, struct ibv_wc *ret_wcs, struct soft_stamp *ret_stamps, uint32_t max);
 // As hardware does: where completions wait that came without an event, there is one at once, else
 // who takes a few of many at each event would sleep beside the others.
 void cq_arm(struct soft_cq *cq, bool solicited_only);

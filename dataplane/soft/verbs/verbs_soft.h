@@ -64,3 +64,14 @@ int soft_destroy_qp(struct ibv_qp *qp);
 
 // verbs_soft_hot.c
 void soft_hot_ops(struct ibv_context_ops *ops);
+// One completion with its stamps, as ibv_poll_cq() takes one; false: there is none.
+bool soft_poll_one(struct soft_cq *cq, struct soft_completion *ret_completion);
+
+// verbs_soft_extended.c
+int soft_create_cq_ex(
+	struct ibv_context *context,
+	const struct ibv_cq_init_attr_ex *attr,
+	struct ibv_cq_ex **ret_cq
+);
+int soft_query_stamp_clock(struct ibv_context *context, uint64_t *ret_mask, uint64_t *ret_khz);
+int soft_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values);

@@ -57,15 +57,21 @@ static int hot_post_recv(struct ibv_qp *verbs, struct ibv_recv_wr *wr, struct ib
 	return -err;
 }
 
+// Where what a poll finds is put.
+struct taking {
+	struct ibv_wc *wcs;
+	struct soft_stamp *stamps; // NULL: nobody asks
+	uint32_t max;
+};
+
 // A poll that finds nothing drives the device, and with that takes its frames without a wake of the
 // engine. Acknowledgements may wait: the answer to what it finds is likely to be posted next.
-static uint32_t
-nic_drive(struct soft_nic *nic, struct soft_cq *cq, uint32_t max, struct ibv_wc *wcs) {
+static uint32_t nic_drive(struct soft_nic *nic, struct soft_cq *cq, const struct taking *taking) {
 	struct engine *engine = nic->engine;
 	uint32_t count;
 
 	(void)nic_turn(nic, true);
-	count = cq_pop(cq, wcs, max);
+	count = cq_pop(cq, taking->wcs, taking->stamps, taking->max);
 	if (engine != NULL)
 		engine_caller_drove(engine);
 	return count;
@@ -73,28 +79,28 @@ nic_drive(struct soft_nic *nic, struct soft_cq *cq, uint32_t max, struct ibv_wc 
 
 // Without the lock, as others would wait for it. What it was good for is seen at once.
 static uint32_t
-poll_yielding(struct soft_nic *nic, struct soft_cq *cq, uint32_t max, struct ibv_wc *wcs) {
+poll_yielding(struct soft_nic *nic, struct soft_cq *cq, const struct taking *taking) {
 	uint64_t from_ns = clock_now_ns(nic->clock), to_ns;
 	uint32_t count;
 
 	sched_yield();
 	to_ns = clock_now_ns(nic->clock);
 	nic_lock(nic);
-	count = nic_drive(nic, cq, max, wcs);
+	count = nic_drive(nic, cq, taking);
 	yield_rule_done(&nic->yield, from_ns, to_ns, count > 0);
 	nic_leave(nic);
 	return count;
 }
 
-static int
-poll_driving(struct soft_nic *nic, struct soft_cq *cq, uint32_t max, struct ibv_wc *wcs) {
-	uint32_t count = nic_drive(nic, cq, max, wcs);
+static uint32_t
+poll_driving(struct soft_nic *nic, struct soft_cq *cq, const struct taking *taking) {
+	uint32_t count = nic_drive(nic, cq, taking);
 	bool yields = count == 0 && yield_rule_empty(&nic->yield, nic->now_ns);
 
 	if (count > 0)
 		yield_rule_found(&nic->yield, nic->now_ns);
 	nic_leave(nic);
-	return (int)(yields ? poll_yielding(nic, cq, max, wcs) : count);
+	return yields ? poll_yielding(nic, cq, taking) : count;
 }
 
 // The engine brought it; the time of its turn is before that of this poll.
@@ -104,20 +110,35 @@ static void found_beside(struct soft_nic *nic) {
 	yield_rule_found(&nic->yield, now_ns);
 }
 
-static int hot_poll_cq(struct ibv_cq *verbs, int entries, struct ibv_wc *wcs) {
-	struct soft_cq *cq = cq_of(verbs);
+static uint32_t cq_take(struct soft_cq *cq, const struct taking *taking) {
 	struct soft_nic *nic = cq->nic;
 	uint32_t count;
 
-	if (entries <= 0)
-		return entries == 0 ? 0 : -EINVAL;
 	nic_lock(nic);
-	count = cq_pop(cq, wcs, (uint32_t)entries);
+	count = cq_pop(cq, taking->wcs, taking->stamps, taking->max);
 	if (count == 0 && callers_drive(nic))
-		return poll_driving(nic, cq, (uint32_t)entries, wcs);
+		return poll_driving(nic, cq, taking);
 	found_beside(nic);
 	nic_unlock(nic);
-	return (int)count;
+	return count;
+}
+
+static int hot_poll_cq(struct ibv_cq *verbs, int entries, struct ibv_wc *wcs) {
+	const struct taking taking = {.wcs = wcs, .max = (uint32_t)entries};
+
+	if (entries <= 0)
+		return entries == 0 ? 0 : -EINVAL;
+	return (int)cq_take(cq_of(verbs), &taking);
+}
+
+bool soft_poll_one(struct soft_cq *cq, struct soft_completion *ret_completion) {
+	const struct taking taking = {
+		.wcs = &ret_completion->wc,
+		.stamps = &ret_completion->stamp,
+		.max = 1,
+	};
+
+	return cq_take(cq, &taking) == 1;
 }
 
 // Who arms may be about to sleep: the engine has to look, unless there is nobody to wake.

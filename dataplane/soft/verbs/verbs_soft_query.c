@@ -141,6 +141,8 @@ static int inline_query_device_ex(
 		return EINVAL;
 	(void)soft_query_device(context, &attr.orig_attr);
 	attr.phys_port_cnt_ex = attr.orig_attr.phys_port_cnt;
+	(void
+	)soft_query_stamp_clock(context, &attr.completion_timestamp_mask, &attr.hca_core_clock);
 	memset(ret_attr, 0, size);
 	memcpy(ret_attr, &attr, size < sizeof(attr) ? size : sizeof(attr));
 	return 0;
@@ -149,4 +151,5 @@ static int inline_query_device_ex(
 void soft_query_pointers(struct verbs_context *context) {
 	context->query_port = inline_query_port;
 	context->query_device_ex = inline_query_device_ex;
+	context->query_rt_values = soft_query_rt_values;
 }

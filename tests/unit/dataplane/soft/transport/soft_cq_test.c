@@ -173,7 +173,7 @@ static void a_queue_that_is_polled_in_time_uses_its_first_entry_alone(void **sta
 		assert_int_equal(wc.wr_id, id);
 	}
 	for (uint32_t n = 1; n < cq->capacity; n++)
-		assert_int_equal(cq->entries[n].wr_id, 0);
+		assert_int_equal(cq->entries[n].wc.wr_id, 0);
 }
 
 static void an_overrun_is_told_once_and_ends_the_queue(void **state) {
