@@ -68,12 +68,39 @@ static uint32_t choose_vector(const struct lane *lane, const struct vector_wish 
 	return vector_choose("", device_facts(lane->device)->path, (uint32_t)count, wish);
 }
 
+static int create_stamped_queue(struct lane *lane, uint32_t vector) {
+	const struct verbs_calls *calls = device_calls(lane->device);
+	const struct ibv_cq_init_attr_ex attr = {
+		.cqe = lane->completions_max,
+		.channel = lane->channel,
+		.comp_vector = vector,
+		.wc_flags = IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_IMM |
+			    (lane->stamps == LANE_STAMPS_RAW
+				     ? IBV_WC_EX_WITH_COMPLETION_TIMESTAMP
+				     : IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK),
+		.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
+		.flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED,
+	};
+	struct device_stamps clock;
+	int err = device_stamps(lane->device, &clock);
+
+	if (err == 0)
+		err = calls->create_cq_ex(device_context(lane->device), &attr, &lane->stamped);
+	if (err != 0)
+		return err;
+	lane->cq = ibv_cq_ex_to_cq(lane->stamped);
+	lane->vector = vector;
+	return 0;
+}
+
 static int create_queue(struct lane *lane, const struct vector_wish *wish) {
 	const struct verbs_calls *calls = device_calls(lane->device);
 	struct ibv_context *context = device_context(lane->device);
 	uint32_t vector = choose_vector(lane, wish);
 	int err;
 
+	if (lane->stamps != LANE_STAMPS_NONE)
+		return create_stamped_queue(lane, vector);
 	if (vector > 0 && calls->create_cq_at != NULL) {
 		err = calls->create_cq_at(
 			context, lane->completions_max, lane->channel, vector, &lane->cq
@@ -172,6 +199,7 @@ int lane_create(const struct lane_config *config, struct lane **ret_lane) {
 	lane->clock = config->clock;
 	lane->op_max = config->op_max;
 	lane->drain_ns = config->drain_ns;
+	lane->stamps = config->stamps;
 	lane->atomics = device_facts(lane->device)->limits.atomics;
 	err = config_clamp(lane, config);
 	if (err == 0)

@@ -9,9 +9,11 @@
 #include <lib/must.h>
 
 #include <arpa/inet.h>
+#include <errno.h>
 
 void lane_op_end(struct lane *lane, struct pair *pair, struct op *op) {
 	op->done_ns = lane->now_ns;
+	op->device_stamp = lane->device_stamp;
 	// What a receive takes is the peer's affair.
 	lane->finished += op->posted_ns != 0 && op->kind != OP_RECEIVE;
 	if (op->heap_place != 0)
@@ -160,12 +162,65 @@ static __attribute__((noinline)) void lane_die(struct lane *lane) {
 	}
 }
 
+static void read_stamped(struct lane *lane, uint32_t n) {
+	struct ibv_cq_ex *cq = lane->stamped;
+	struct ibv_wc *wc = &lane->wcs[n];
+
+	*wc = (struct ibv_wc){.wr_id = cq->wr_id, .status = cq->status};
+	if (wc->status != IBV_WC_SUCCESS) {
+		wc->vendor_err = ibv_wc_read_vendor_err(cq);
+	} else if ((wc->wr_id & WR_RECEIVE) != 0) {
+		wc->byte_len = ibv_wc_read_byte_len(cq);
+		wc->wc_flags = ibv_wc_read_wc_flags(cq);
+		if ((wc->wc_flags & IBV_WC_WITH_IMM) != 0)
+			wc->imm_data = ibv_wc_read_imm_data(cq);
+	}
+	lane->wc_stamps[n] = lane->stamps == LANE_STAMPS_RAW
+				     ? ibv_wc_read_completion_ts(cq)
+				     : ibv_wc_read_completion_wallclock_ns(cq);
+}
+
+// As ibv_poll_cq() does for a queue without stamps.
+static __attribute__((noinline)) int poll_stamped(struct lane *lane) {
+	struct ibv_poll_cq_attr attr = {.comp_mask = 0};
+	int count = 0, code = ibv_start_poll(lane->stamped, &attr);
+
+	if (code != 0)
+		return code == ENOENT ? 0 : -code;
+	do {
+		read_stamped(lane, (uint32_t)count++);
+	} while (count < LANE_POLL_BATCH && ibv_next_poll(lane->stamped) == 0);
+	ibv_end_poll(lane->stamped);
+	// What was taken is not lost: the next poll says it again.
+	return count;
+}
+
+static int poll_queue(struct lane *lane) {
+	if (__builtin_expect(lane->stamped != NULL, 0))
+		return poll_stamped(lane);
+	return ibv_poll_cq(lane->cq, LANE_POLL_BATCH, lane->wcs);
+}
+
+int lane_stamp_now(const struct lane *lane, uint64_t *ret_ticks) {
+	struct ibv_values_ex values = {.comp_mask = IBV_VALUES_MASK_RAW_CLOCK};
+	int code = ibv_query_rt_values_ex(lane->cq->context, &values);
+
+	if (code != 0)
+		return code > 0 ? -code : code;
+	if ((values.comp_mask & IBV_VALUES_MASK_RAW_CLOCK) == 0)
+		return -EOPNOTSUPP;
+	// Drivers whose clock counts ticks put all of them into tv_nsec.
+	*ret_ticks = (uint64_t)values.raw_clock.tv_sec * UINT64_C(1000000000) +
+		     (uint64_t)values.raw_clock.tv_nsec;
+	return 0;
+}
+
 bool lane_poll_completions(struct lane *lane) {
 	int count;
 
 	if (lane->dead)
 		return false;
-	count = ibv_poll_cq(lane->cq, LANE_POLL_BATCH, lane->wcs);
+	count = poll_queue(lane);
 	lane_count(lane, LANE_POLLS, 1);
 	if (count == 0) {
 		lane->emptied = true;
@@ -179,9 +234,12 @@ bool lane_poll_completions(struct lane *lane) {
 	// it was, though the thread be held up in between.
 	lane->now_ns = clock_now_ns(lane->clock);
 	for (int n = 0; n < count; n++) {
+		if (lane->stamped != NULL)
+			lane->device_stamp = lane->wc_stamps[n];
 		if (!completion_take(lane, &lane->wcs[n]))
 			lane_count(lane, LANE_STALE, 1);
 	}
+	lane->device_stamp = 0;
 	lane_count(lane, LANE_COMPLETIONS, (uint64_t)count);
 	lane->emptied = count < LANE_POLL_BATCH;
 	return true;

@@ -129,6 +129,8 @@ struct lane {
 	const struct clock *clock;
 	struct ibv_comp_channel *channel; // NULL: no events
 	struct ibv_cq *cq;
+	struct ibv_cq_ex *stamped; // the same queue, whose completions have time stamps; or NULL
+	enum lane_stamps stamps;
 	uint32_t pair_max, depth, op_max;
 	uint32_t completions_max; // that may be in the queue at once
 	uint32_t vector;	  // of the completion queue
@@ -157,10 +159,12 @@ struct lane {
 	uint64_t now_ns;   // when the step began, or what took long in it was over
 	uint32_t unacked;  // completion events
 	bool armed;
-	bool emptied;	    // the completion queue, when it was last looked at
-	bool dead;	    // it cannot be polled any more
-	atomic_bool events; // worker: rw, others: ro
+	bool emptied;	       // the completion queue, when it was last looked at
+	bool dead;	       // it cannot be polled any more
+	atomic_bool events;    // worker: rw, others: ro
+	uint64_t device_stamp; // of the completion that is being taken; 0 without stamps
 	struct ibv_wc wcs[LANE_POLL_BATCH];
+	uint64_t wc_stamps[LANE_POLL_BATCH]; // of each, if the queue is stamped
 	struct ibv_send_wr sends[LANE_POST_BATCH];
 	struct ibv_recv_wr receives[LANE_POST_BATCH];
 	struct ibv_sge sges[LANE_POST_BATCH];

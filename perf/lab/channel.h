@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #define CHANNEL_MAGIC 0x46525054u // "TPRF"
-#define CHANNEL_VERSION 2
+#define CHANNEL_VERSION 3
 #define CHANNEL_BYTES_MAX 8192
 #define CHANNEL_PORT 18520
 
@@ -35,6 +35,7 @@ enum channel_kind {
 	CHANNEL_STEP_END,   // from the client: it has what it wanted
 	CHANNEL_STEP_NOISE, // from the server: what disturbed it meanwhile
 	CHANNEL_BYE,	    // from the client
+	CHANNEL_MARKED,	    // from the server, of --device-time: its times begin anew, too
 	// Of a mesh: <mesh_wire.h>.
 	CHANNEL_MESH_JOIN,
 	CHANNEL_MESH_SERVE,

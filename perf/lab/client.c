@@ -179,6 +179,38 @@ static uint64_t samples_wanted(const struct plan *plan, const struct lab_result 
 	return (plan->iterations + result->window_messages - 1) / result->window_messages;
 }
 
+// What both ends keep begins.
+static int mark(struct client *client, struct lab_why *why) {
+	struct channel_message message;
+	int err = channel_send(&client->party.channel, CHANNEL_MARK, NULL, 0, why);
+
+	if (err == 0 && plan_server_stamps(&client->run->plan))
+		err = channel_expect(
+			&client->party.channel, CHANNEL_MARKED, session_soon(), &message, why
+		);
+	return err;
+}
+
+// The clocks were compared last when another size was measured, or never: anew.
+static void device_begin(struct client *client, struct result_device *result) {
+	struct device_time *time = lab_end_device_time(client->party.end);
+
+	time->device = result->device;
+	time->host = result->host;
+	time->outside = time->failures = 0;
+	device_clock_restart(&time->clock);
+}
+
+static void device_end(struct client *client, struct result_device *result) {
+	const struct device_time *time = lab_end_device_time(client->party.end);
+
+	if (lab_end_is_playing(client->party.end))
+		return;
+	result->khz = lab_end_facts(client->party.end)->stamp_khz;
+	result->off_ns = time->clock.off_ns;
+	result->outside = time->outside;
+}
+
 static int size_measure(struct client *client, struct lab_result *result, struct lab_why *why) {
 	const struct plan *plan = &client->run->plan;
 	const struct player *player = lab_end_player(client->party.end);
@@ -191,11 +223,10 @@ static int size_measure(struct client *client, struct lab_result *result, struct
 		.times = result->times,
 		.watch = client->watch,
 	};
-	int err = channel_send(&client->party.channel, CHANNEL_MARK, NULL, 0, why);
+	int err = mark(client, why);
 
 	if (err != 0)
 		return err;
-
 	if (result->open) {
 		stretch.count = result->load.due_count;
 		stretch.last_ns = UINT64_MAX;
@@ -203,10 +234,14 @@ static int size_measure(struct client *client, struct lab_result *result, struct
 		stretch.service = result->load.service;
 		stretch.lag = result->load.lag;
 	}
+	if (result->device.stamps != PLAN_STAMPS_NONE)
+		device_begin(client, &result->device);
 	outlier_watch_begin(client->watch, outlier_bound_ns(result->warm, result->warm_count));
 	err = stretch_play(client, &stretch, why);
 	result->took_ns = player->took_ns;
 	result->complete = err == 0;
+	if (result->device.stamps != PLAN_STAMPS_NONE)
+		device_end(client, &result->device);
 	return err;
 }
 
@@ -241,6 +276,11 @@ static int end_step(struct client *client, struct lab_result *result, struct lab
 	noise_decode(&reader, &result->noise[1]);
 	result->peer_messages = wire_get_u64(&reader);
 	result->peer_ns = wire_get_u64(&reader);
+	result->device.answer_count = wire_get_u64(&reader);
+	result->device.answer_mean_ps = wire_get_u64(&reader);
+	result->device.answer_p50_ns = wire_get_u64(&reader);
+	result->device.answer_p99_ns = wire_get_u64(&reader);
+	result->device.answer_max_ns = wire_get_u64(&reader);
 	if (wire_reader_finish(&reader) != 0)
 		return lab_fail(why, -EBADMSG, "the server's noise is none");
 	result->noise_known[1] = true;
@@ -278,6 +318,8 @@ size_prepare(struct client *client, struct lab_result *result, uint64_t size, st
 
 	client->run->count++;
 	client->patience_ns = SILENCE_NS + plan->gap_ns;
+	if (err == 0 && plan->stamps != PLAN_STAMPS_NONE)
+		err = result_prepare_device(result, plan->stamps);
 	if (err != 0)
 		return lab_fail(why, err, "no memory for samples");
 	if (!open)

@@ -3,6 +3,7 @@
 #include "end.h"
 
 #include "device.h"
+#include "result.h"
 
 #include <dataplane/cores.h>
 #include <dataplane/pair.h>
@@ -34,6 +35,8 @@ struct lab_end {
 	struct pair *pairs[PLAN_PAIRS_MAX];
 	uint32_t pair_count, added, drained; // the lane has, and gave back
 	struct player player;
+	struct device_stamps stamps;
+	struct device_time device_time;
 	struct plan plan;
 	bool serves, quick;
 	bool playing; // or serves
@@ -119,6 +122,48 @@ static uint32_t lane_depth(const struct plan *plan) {
 	return depth > DEPTH ? depth : DEPTH;
 }
 
+static bool end_stamps(const struct lab_end *end) {
+	return end->serves ? plan_server_stamps(&end->plan) : end->plan.stamps != PLAN_STAMPS_NONE;
+}
+
+static int stamps_fail(const struct lab_end *end, int err, struct lab_why *why) {
+	return lab_fail(
+		why, err, "--device-time: %s does not stamp completions with its %s (%s)",
+		end->facts.device, end->plan.stamps == PLAN_STAMPS_WALL ? "time of day" : "clock",
+		strerrordesc_np(-err)
+	);
+}
+
+static int find_stamps(struct lab_end *end, struct lab_why *why) {
+	int err = device_stamps(end->device, &end->stamps);
+
+	if (err != 0)
+		return stamps_fail(end, err, why);
+	end->facts.stamp_khz = end->stamps.khz;
+	return 0;
+}
+
+// The device has the kind of completion queue; that it tells its time is seen now.
+static int make_device_time(struct lab_end *end, struct lab_why *why) {
+	bool wall = end->plan.stamps == PLAN_STAMPS_WALL;
+	int err = device_time_init(&end->device_time, end->lane, &end->clock, &end->stamps, wall);
+
+	if (err != 0)
+		return lab_fail(
+			why, err, "--device-time: %s does not tell the time of its clock (%s)",
+			end->facts.device, strerrordesc_np(-err)
+		);
+	if (end->serves && result_lag_create(&end->device_time.answers) != 0)
+		return lab_fail(why, -ENOMEM, "no memory for times");
+	return 0;
+}
+
+static enum lane_stamps lane_stamps_of(const struct lab_end *end) {
+	if (!end_stamps(end))
+		return LANE_STAMPS_NONE;
+	return end->plan.stamps == PLAN_STAMPS_WALL ? LANE_STAMPS_WALL : LANE_STAMPS_RAW;
+}
+
 static int make_lane(
 	struct lab_end *end, const struct lab_end_config *config, uint32_t cpu, struct lab_why *why
 ) {
@@ -131,10 +176,17 @@ static int make_lane(
 		.drain_ns = DRAIN_NS,
 		.clock = &end->clock,
 		.near = near_cpu(cpu),
+		.stamps = lane_stamps_of(end),
 	};
 	struct lane_facts facts;
-	int err = lane_create(&lane, &end->lane);
+	int err = lane.stamps != LANE_STAMPS_NONE ? find_stamps(end, why) : 0;
 
+	if (err != 0)
+		return err;
+	err = lane_create(&lane, &end->lane);
+	// Some drivers say so of flags that they do not know.
+	if (lane.stamps != LANE_STAMPS_NONE && (err == -EOPNOTSUPP || err == -EINVAL))
+		return stamps_fail(end, err, why);
 	if (err != 0)
 		return lab_fail(
 			why, err, "%s: no completion queue: %s", end->facts.device,
@@ -149,7 +201,7 @@ static int make_lane(
 			"receives are posted)",
 			end->facts.device, facts.pair_max, facts.depth, pairs, depth
 		);
-	return 0;
+	return lane.stamps != LANE_STAMPS_NONE ? make_device_time(end, why) : 0;
 }
 
 static int make_worker(
@@ -353,6 +405,7 @@ static int make_player(struct lab_end *end, const struct player_way *way, struct
 
 	if (end->plan.command == PLAN_LAT) {
 		player_init(&end->player, way, end->plan.op, end->serves);
+		end->player.device_time = lab_end_device_time(end);
 		return 0;
 	}
 	for (uint32_t n = 0; n < end->pair_count; n++)
@@ -400,6 +453,10 @@ struct player *lab_end_player(struct lab_end *end) {
 	return &end->player;
 }
 
+struct device_time *lab_end_device_time(struct lab_end *end) {
+	return end_stamps(end) ? &end->device_time : NULL;
+}
+
 const struct clock *lab_end_clock(const struct lab_end *end) {
 	return &end->clock;
 }
@@ -413,7 +470,7 @@ int lab_end_request(struct lab_end *end, enum player_request request, struct lab
 
 	if (err != 0)
 		return lab_fail(why, err, "the worker does not keep up");
-	end->playing |= request != PLAYER_REQUEST_STOP;
+	end->playing |= request == PLAYER_REQUEST_PLAY || request == PLAYER_REQUEST_SERVE;
 	return 0;
 }
 
@@ -538,6 +595,7 @@ void lab_end_close(struct lab_end *end) {
 		return;
 	device_put(end->device);
 	player_release(&end->player);
+	histogram_destroy(end->device_time.answers);
 	free(end->area);
 	free(end);
 }

@@ -42,6 +42,7 @@ struct lab_end_facts {
 	uint64_t block_ns;
 	pid_t tid;
 	bool memory_locked;
+	uint64_t stamp_khz; // of the clock of time stamps; 0: none are asked for
 };
 
 // What the other end has to know, as CHANNEL_ENDPOINT carries it.
@@ -67,6 +68,8 @@ const struct lab_end_facts *lab_end_facts(const struct lab_end *end);
 const struct worker *lab_end_worker(const struct lab_end *end);
 struct player *lab_end_player(struct lab_end *end);
 const struct clock *lab_end_clock(const struct lab_end *end);
+// NULL where no stamps are looked at. Control's while nothing is played.
+struct device_time *lab_end_device_time(struct lab_end *end);
 
 // Begins the player's stretch, or serving. -errno.
 int lab_end_request(struct lab_end *end, enum player_request request, struct lab_why *why);

@@ -106,6 +106,8 @@ void environment_read(const struct lab_end_facts *facts, struct lab_environment 
 	environment_add(environment, "clock_error_ppb", "%u", facts->clock_error_ppb);
 	environment_add(environment, "clock_read_ns", "%" PRIu64, facts->clock_read_ns);
 	environment_add(environment, "block_and_wake_ns", "%" PRIu64, facts->block_ns);
+	if (facts->stamp_khz > 0)
+		environment_add(environment, "device_clock_khz", "%" PRIu64, facts->stamp_khz);
 	environment_add(environment, "memory_locked", "%s", facts->memory_locked ? "yes" : "no");
 }
 

@@ -115,6 +115,10 @@ int output_csv(const struct lab_run *run, const char *path, struct lab_why *why)
 		csv_summary(file, result, result->open ? "response" : "rtt", &result->summary);
 		if (result->open)
 			csv_summary(file, result, "service", &result->load.service_summary);
+		if (result->device.stamps != PLAN_STAMPS_NONE) {
+			csv_summary(file, result, "device", &result->device.device_summary);
+			csv_summary(file, result, "host", &result->device.host_summary);
+		}
 	}
 	return output_close(path, file, why);
 }

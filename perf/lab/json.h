@@ -35,6 +35,16 @@ struct json_t *histogram_rows(const struct histogram *histogram);
 // them; the smallest and the largest sample are themselves. -EBADMSG.
 int histogram_fill(const struct json_t *json, uint64_t count, struct histogram *histogram);
 
+// The parts of --device-time. -ENOMEM.
+int device_to_json(const struct result_device *device, struct json_t **ret_json);
+// And back, of so many samples; released with its result in any case. -EBADMSG, -ENOMEM.
+int device_from_json(
+	const struct json_t *json,
+	uint64_t count,
+	struct lab_why *why,
+	struct result_device *ret_device
+);
+
 // One size, all of it but digests. -ENOMEM.
 int result_to_json(const struct lab_result *result, struct json_t **ret_json);
 // Of it what figures follow from; to be summarized, and released in any case. Errors as above.

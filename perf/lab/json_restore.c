@@ -271,5 +271,10 @@ int result_from_json(const json_t *json, struct lab_why *why, struct lab_result 
 	if (json_object_get(json, "times") == NULL) // there was no sample
 		return run_record_create(&result->times);
 	err = series_from_json(json_object_get(json, "times"), why, &result->times);
+	if (err == 0 && json_object_get(json, "device_time") != NULL)
+		err = device_from_json(
+			json_object_get(json, "device_time"), run_record_count(result->times), why,
+			&result->device
+		);
 	return err == 0 && result->open ? take_load(json, why, result) : err;
 }

@@ -21,7 +21,7 @@ static json_t *json_uint(uint64_t value) {
 }
 
 json_t *plan_to_json(const struct plan *plan) {
-	json_t *sizes = json_array();
+	json_t *sizes = json_array(), *json;
 	int failed = 0;
 
 	for (uint32_t n = 0; n < plan->size_count; n++)
@@ -30,7 +30,7 @@ json_t *plan_to_json(const struct plan *plan) {
 		json_decref(sizes);
 		return NULL;
 	}
-	return json_pack(
+	json = json_pack(
 		"{s:s s:s s:o s:I s:I s:I s:s s:I s:s s:I s:I s:b s:I s:I s:I s:I s:I s:b s:I s:I}",
 		"command", plan_command_name(plan->command), "op", plan_op_name(plan->op),
 		"sizes_bytes", sizes, "iterations", (json_int_t)plan->iterations, "duration_ns",
@@ -44,6 +44,15 @@ json_t *plan_to_json(const struct plan *plan) {
 		(json_int_t)plan->pairs, "bidirectional", plan->both_ways, "run",
 		(json_int_t)plan->run, "runs", (json_int_t)plan->runs
 	);
+	// A plan without is as it was before there were any, so that histories go on.
+	if (plan->stamps != PLAN_STAMPS_NONE)
+		failed = json_object_set_new(
+			json, "device_time", json_string(plan_stamps_name(plan->stamps))
+		);
+	if (failed == 0)
+		return json;
+	json_decref(json);
+	return NULL;
 }
 
 json_t *environment_to_json(const struct lab_environment *environment) {
@@ -121,6 +130,11 @@ static int put_series(json_t *object, const struct lab_result *result) {
 
 	if (err != 0 || json_object_set_new(object, "times", series) != 0)
 		return -1;
+	if (result->device.stamps != PLAN_STAMPS_NONE) {
+		err = device_to_json(&result->device, &series);
+		if (err != 0 || json_object_set_new(object, "device_time", series) != 0)
+			return -1;
+	}
 	if (!result->open)
 		return 0;
 	err = series_to_json(result->load.service, &result->load.service_summary, &series);

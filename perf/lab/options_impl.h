@@ -15,16 +15,19 @@ enum option_owner { OPTION_BOTH, OPTION_CLIENT, OPTION_SERVER, OPTION_MESH };
 
 struct option {
 	const char *name;
-	// `value` is NULL of a flag.
+	// `value` is NULL of a flag alone.
 	int (*set)(struct options *options, const char *value, struct parse_error *error);
 	uint32_t part; // of the plan
 	enum option_owner owner;
-	bool is_flag; // no value follows
+	bool is_flag;	    // no value follows
+	bool may_be_valued; // a flag, but for one behind "="
 };
 #define OPTION(name, set, part, owner) \
-	{ name, set, part, owner, false }
+	{ name, set, part, owner, false, false }
 #define OPTION_FLAG(name, set, part, owner) \
-	{ name, set, part, owner, true }
+	{ name, set, part, owner, true, false }
+#define OPTION_FLAG_VALUED(name, set, part, owner) \
+	{ name, set, part, owner, true, true }
 
 struct option_table {
 	const struct option *options;

@@ -110,6 +110,15 @@ static int set_both_ways(struct options *options, const char *value, struct pars
 	return 0;
 }
 
+static int set_device_time(struct options *options, const char *value, struct parse_error *error) {
+	enum plan_stamps *stamps = &options->session.plan.stamps;
+
+	*stamps = PLAN_STAMPS_RAW;
+	if (value != NULL && (plan_stamps_parse(value, stamps) != 0 || *stamps == PLAN_STAMPS_NONE))
+		return parse_fail(error, -EINVAL, value, strlen(value), "is none of raw, wall");
+	return 0;
+}
+
 static const struct option rows[] = {
 	OPTION("--op", set_op, PLAN_PART_OP, OPTION_BOTH),
 	OPTION("--size", set_size, PLAN_PART_SIZES, OPTION_BOTH),
@@ -122,6 +131,7 @@ static const struct option rows[] = {
 	OPTION("--seed", set_seed, PLAN_PART_SEED, OPTION_BOTH),
 	OPTION("--depth", set_depth, PLAN_PART_DEPTH, OPTION_BOTH),
 	OPTION("--queue-pairs", set_pairs, PLAN_PART_PAIRS, OPTION_BOTH),
+	OPTION_FLAG_VALUED("--device-time", set_device_time, PLAN_PART_STAMPS, OPTION_BOTH),
 	OPTION_FLAG("--bidirectional", set_both_ways, PLAN_PART_BOTH_WAYS, OPTION_BOTH),
 };
 

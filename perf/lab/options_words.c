@@ -93,12 +93,12 @@ static int
 take_value(struct reading *reading, const struct option *option, const char **ret_value) {
 	const char *value = strchr(reading->argv[reading->at], '=');
 
-	if (option->is_flag && value != NULL)
+	if (option->is_flag && !option->may_be_valued && value != NULL)
 		return option_fail(option->name, "takes no value");
-	if (option->is_flag)
-		*ret_value = NULL;
-	else if (value != NULL)
+	if (value != NULL)
 		*ret_value = value + 1;
+	else if (option->is_flag)
+		*ret_value = NULL;
 	else if (reading->at + 1 < reading->argc)
 		*ret_value = reading->argv[++reading->at];
 	else

@@ -252,6 +252,39 @@ static bool has_half(const struct part *part) {
 	return json_is_true(json_object_get(part->plan, "answered")) && !part->result->open;
 }
 
+static void put_device(struct page *page, const struct part *part) {
+	const struct result_device *device = &part->result->device;
+	char mean[PAGE_CELL_BYTES], server[PAGE_CELL_BYTES], off[PAGE_CELL_BYTES];
+
+	put_summary(page, "device", &device->device_summary, false);
+	put_summary(page, "host", &device->host_summary, false);
+	page_show_us((double)device->off_ns, off);
+	page_say(
+		page, PAGE_PLAIN,
+		"Device: submitted until the device stamped the completion; host: until it was "
+		"seen. The %s clock of the device was off by at most %s us.",
+		plan_stamps_name(device->stamps), off
+	);
+	if (device->answer_count > 0) {
+		page_show_us((double)device->answer_mean_ps / 1e3, server);
+		page_show_us(
+			device->device_summary.all.mean - (double)device->answer_mean_ps / 1e3, mean
+		);
+		page_say(
+			page, PAGE_PLAIN,
+			"Of the device's mean the server's program took %s us to answer, the rest, "
+			"%s us, was from NIC to NIC and back.",
+			server, mean
+		);
+	}
+	if (device->outside > 0)
+		page_say(
+			page, device->doubtful ? PAGE_BAD : PAGE_PLAIN,
+			"%s%" PRIu64 " stamps lie outside of their operation.",
+			device->doubtful ? "Not valid: " : "", device->outside
+		);
+}
+
 static int put_result(struct page *page, const struct part *part) {
 	const struct lab_result *result = part->result;
 	struct page_source sources[2] = {
@@ -287,6 +320,8 @@ static int put_result(struct page *page, const struct part *part) {
 	put_summary(page, sources[0].name, &result->summary, has_half(part));
 	if (result->open)
 		put_summary(page, "service", &result->load.service_summary, false);
+	if (result->device.stamps != PLAN_STAMPS_NONE)
+		put_device(page, part);
 	return err;
 }
 

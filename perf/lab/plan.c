@@ -40,6 +40,8 @@ static const char *const arrivals_names[PLAN_ARRIVALS_COUNT] = {
 	"closed", "constant", "poisson", "onoff", "trace",
 };
 
+static const char *const stamps_names[PLAN_STAMPS_COUNT] = {"none", "raw", "wall"};
+
 const char *plan_command_name(enum plan_command command) {
 	return command == PLAN_BW ? "bw" : "lat";
 }
@@ -67,6 +69,20 @@ int plan_arrivals_parse(const char *name, enum plan_arrivals *ret_arrivals) {
 		if (strcmp(name, arrivals_names[n]) != 0)
 			continue;
 		*ret_arrivals = n;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+const char *plan_stamps_name(enum plan_stamps stamps) {
+	return stamps_names[stamps];
+}
+
+int plan_stamps_parse(const char *name, enum plan_stamps *ret_stamps) {
+	for (enum plan_stamps n = 0; n < PLAN_STAMPS_COUNT; n++) {
+		if (strcmp(name, stamps_names[n]) != 0)
+			continue;
+		*ret_stamps = n;
 		return 0;
 	}
 	return -EINVAL;
@@ -100,6 +116,10 @@ bool plan_server_rests(const struct plan *plan) {
 	if (plan->command == PLAN_BW)
 		return !plan->both_ways && !plan_op_has_receiver(plan->op);
 	return !plan_op_is_answered(plan->op);
+}
+
+bool plan_server_stamps(const struct plan *plan) {
+	return plan->stamps != PLAN_STAMPS_NONE && plan_is_answered(plan);
 }
 
 uint64_t plan_size_max(const struct plan *plan) {
@@ -177,9 +197,25 @@ static int check_load(const struct plan *plan, struct lab_why *why) {
 	return 0;
 }
 
+static int check_stamps(const struct plan *plan, struct lab_why *why) {
+	if (plan->stamps == PLAN_STAMPS_NONE)
+		return 0;
+	if (plan->command == PLAN_BW)
+		return lab_fail(why, -EINVAL, "--device-time is of lat, not bw");
+	if (plan_op_looks_in_memory(plan->op))
+		return lab_fail(
+			why, -EINVAL,
+			"--device-time: no completion, and so no time stamp, tells of a write that "
+			"arrives; use --op write-imm or send"
+		);
+	return 0;
+}
+
 int plan_check(const struct plan *plan, struct lab_why *why) {
 	int err = check_sizes(plan, why);
 
+	if (err == 0)
+		err = check_stamps(plan, why);
 	if (err == 0)
 		err = check_arrivals(plan, why);
 	if (err == 0)
@@ -270,6 +306,11 @@ int plan_compare(
 			why, "--arrivals", plan_arrivals_name(client->arrivals),
 			plan_arrivals_name(own->arrivals)
 		);
+	if ((given & PLAN_PART_STAMPS) != 0 && client->stamps != own->stamps)
+		return option_differs(
+			why, "--device-time", plan_stamps_name(client->stamps),
+			plan_stamps_name(own->stamps)
+		);
 	for (size_t n = 0; n < sizeof(numbers) / sizeof(numbers[0]); n++) {
 		if ((given & numbers[n].part) != 0 && numbers[n].theirs != numbers[n].own)
 			return differ_in_number(
@@ -293,6 +334,7 @@ void plan_encode(const struct plan *plan, struct wire_writer *writer) {
 	wire_put_u32(writer, plan->depth);
 	wire_put_u32(writer, plan->pairs);
 	wire_put_u8(writer, plan->both_ways);
+	wire_put_u8(writer, (uint8_t)plan->stamps);
 	wire_put_u16(writer, (uint16_t)plan->run);
 	wire_put_u16(writer, (uint16_t)plan->runs);
 	wire_put_u16(writer, (uint16_t)plan->size_count);
@@ -333,6 +375,7 @@ void plan_decode(struct wire_reader *reader, struct plan *ret_plan) {
 	plan.depth = wire_get_u32(reader);
 	plan.pairs = wire_get_u32(reader);
 	plan.both_ways = get_below(reader, 2) == 1;
+	plan.stamps = (enum plan_stamps)get_below(reader, PLAN_STAMPS_COUNT);
 	plan.run = wire_get_u16(reader);
 	plan.runs = wire_get_u16(reader);
 	plan.size_count = wire_get_count_u16(reader, PLAN_SIZES_MAX, sizeof(uint64_t));

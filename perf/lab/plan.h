@@ -52,6 +52,14 @@ enum plan_arrivals {
 	PLAN_ARRIVALS_COUNT,
 };
 
+// Whether the device stamps completions, and by which clock.
+enum plan_stamps {
+	PLAN_STAMPS_NONE,
+	PLAN_STAMPS_RAW,
+	PLAN_STAMPS_WALL,
+	PLAN_STAMPS_COUNT,
+};
+
 struct plan {
 	enum plan_command command;
 	enum plan_op op;
@@ -70,6 +78,7 @@ struct plan {
 	uint32_t pairs;	    // queue pairs
 	uint32_t run, runs; // this one of so many, each of new processes; 1 of 1 alone
 	bool both_ways;	    // the server sends as the client does
+	enum plan_stamps stamps;
 };
 
 extern const struct plan plan_default; // lat: 20,000 reads of 64 bytes, spin
@@ -91,6 +100,7 @@ enum plan_part {
 	PLAN_PART_DEPTH = 0x200,
 	PLAN_PART_PAIRS = 0x400,
 	PLAN_PART_BOTH_WAYS = 0x800,
+	PLAN_PART_STAMPS = 0x1000,
 };
 
 const char *plan_command_name(enum plan_command command); // "lat"
@@ -99,6 +109,8 @@ const char *plan_op_name(enum plan_op op);
 int plan_op_parse(const char *name, enum plan_op *ret_op);
 const char *plan_arrivals_name(enum plan_arrivals arrivals);
 int plan_arrivals_parse(const char *name, enum plan_arrivals *ret_arrivals);
+const char *plan_stamps_name(enum plan_stamps stamps); // "none", "raw", "wall"
+int plan_stamps_parse(const char *name, enum plan_stamps *ret_stamps);
 enum op_kind plan_op_kind(enum plan_op op);
 
 // Whether the peer's program answers each operation, so that half of the round trip is one way.
@@ -113,6 +125,9 @@ bool plan_op_has_receiver(enum plan_op op);
 bool plan_is_answered(const struct plan *plan);
 // Whether the server's program has nothing to do while the client measures.
 bool plan_server_rests(const struct plan *plan);
+
+// Whether the server's end looks at stamps, too.
+bool plan_server_stamps(const struct plan *plan);
 
 uint64_t plan_size_max(const struct plan *plan);
 

@@ -2,6 +2,7 @@
 // A player between stretches.
 #include "player.h"
 
+#include <lib/histogram.h>
 #include <lib/must.h>
 
 #include <string.h>
@@ -52,6 +53,11 @@ void player_request(
 	player->worker = worker;
 	if (record->kind == PLAYER_REQUEST_STOP) {
 		player->stopping = true;
+		return;
+	}
+	if (record->kind == PLAYER_REQUEST_MARK) {
+		if (player->device_time != NULL)
+			histogram_clear(player->device_time->answers);
 		return;
 	}
 	must(!player->playing);

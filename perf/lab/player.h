@@ -19,6 +19,7 @@
 // Between handing over a stretch and PLAYER_EVENT_ENDED all but `played` is the worker's.
 #pragma once
 
+#include "device_time.h"
 #include "load.h"
 #include "outlier.h"
 #include "plan.h"
@@ -40,6 +41,7 @@ enum player_request {
 	PLAYER_REQUEST_PLAY = 0x300, // its stretch
 	PLAYER_REQUEST_SERVE,
 	PLAYER_REQUEST_STOP, // harmless if it has ended
+	PLAYER_REQUEST_MARK, // of a server: times of answers so far are forgotten
 };
 
 // words[0] is the player.
@@ -84,7 +86,8 @@ struct player {
 	bool serves;	      // the server's
 	uint64_t size;
 	struct player_stretch stretch;
-	struct load load; // of bw
+	struct load load;		 // of bw
+	struct device_time *device_time; // NULL: stamps are not looked at
 
 	// The worker's.
 	bool playing, stopping, ended, receives_posted, under_way;
@@ -99,6 +102,7 @@ struct player {
 	uint64_t begun;		   // operations, with the lead
 	uint64_t due_ns, start_ns; // of the present one
 	uint64_t free_ns;	   // when the one before had ended
+	uint64_t stamp;		   // of the completion that ended the present one, or is answered
 
 	// When it comes back.
 	bool failed;

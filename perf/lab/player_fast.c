@@ -76,6 +76,15 @@ static void outlier_check(struct player *player, uint64_t end_ns) {
 		);
 }
 
+// The clocks are held against each other while no operation is under way.
+static void device_note(struct player *player, uint64_t end_ns) {
+	struct device_time *time = player->device_time;
+
+	device_time_note(time, player->start_ns, end_ns, player->stamp);
+	if (end_ns >= time->due_ns)
+		device_time_read(time, player->way.lane, player->way.clock);
+}
+
 static void sample_note(struct player *player, uint64_t end_ns) {
 	const struct player_stretch *stretch = &player->stretch;
 
@@ -87,6 +96,8 @@ static void sample_note(struct player *player, uint64_t end_ns) {
 		note_open(player, end_ns);
 	else
 		run_record_add(stretch->times, time_since(player->start_ns, end_ns));
+	if (player->device_time != NULL && stretch->raw == NULL)
+		device_note(player, end_ns);
 	if (stretch->watch != NULL)
 		outlier_check(player, end_ns);
 	player->kept++;
@@ -144,10 +155,12 @@ static void on_sent(struct op *op) {
 	struct player *player = op->ctx;
 
 	player->busy[op - player->ops] = false;
-	if (op->outcome != OP_OK)
+	if (op->outcome != OP_OK) {
 		player_fail(player, op);
-	else if (!player->answered && player->under_way)
+	} else if (!player->answered && player->under_way) {
+		player->stamp = op->device_stamp;
 		operation_end(player, op->done_ns);
+	}
 }
 
 // All of ours may be on their way still: then in a later turn.
@@ -157,6 +170,10 @@ static bool pings_answer(struct player *player) {
 	while (player->playing && player->owed > 0 && message_submit(player)) {
 		player->owed--;
 		any = true;
+		if (player->device_time != NULL)
+			device_time_answered(
+				player->device_time, clock_now_ns(player->way.clock), player->stamp
+			);
 	}
 	atomic_store_explicit(&player->played, player->next_op, memory_order_relaxed);
 	return any;
@@ -171,6 +188,7 @@ static void on_received(struct op *op) {
 		player_fail(player, op);
 		return;
 	}
+	player->stamp = op->device_stamp;
 	lane_submit(player->way.lane, ops, 1); // posted before what is sent next
 	if (player->serves) {
 		player->owed++;
@@ -230,6 +248,8 @@ void player_begin_stretch(struct player *player) {
 		return;
 	}
 	prepare_ops(player);
+	if (player->device_time != NULL)
+		device_time_read(player->device_time, player->way.lane, player->way.clock);
 	if (receives && !player->receives_posted)
 		post_receives(player);
 	player->receives_posted = receives;
@@ -245,6 +265,15 @@ static bool is_there(const struct player *player, uint8_t number) {
 	       number;
 }
 
+// What was answered has been posted by now.
+static void answers_settle(struct player *player, uint64_t now_ns) {
+	struct device_time *time = player->device_time;
+
+	device_time_settle(time);
+	if (now_ns >= time->due_ns)
+		device_time_read(time, player->way.lane, player->way.clock);
+}
+
 static bool pings_serve(struct player *player, struct idle_found *found) {
 	uint8_t next = (uint8_t)(player->number + 1);
 
@@ -253,7 +282,11 @@ static bool pings_serve(struct player *player, struct idle_found *found) {
 		found->events = false; // no completion tells of it
 		player->owed = is_there(player, next);
 	}
-	return player->owed > 0 && pings_answer(player);
+	if (player->owed > 0)
+		return pings_answer(player);
+	if (player->device_time != NULL)
+		answers_settle(player, found->now_ns);
+	return false;
 }
 
 static bool operation_play(struct player *player, struct idle_found *found) {

@@ -9,6 +9,8 @@
 
 // The sender is late itself if one of a hundred operations is by so much of the mean distance.
 #define LAG_SHARE 0.1
+// One stamp of a thousand may lie outside of its operation.
+#define OUTSIDE_SHARE 0.001
 
 const uint32_t result_per_million[RESULT_QUANTILES] = {
 	500000, 900000, 990000, 999000, 999900, 999990,
@@ -75,10 +77,26 @@ int result_prepare(struct lab_result *result, uint64_t size, bool open) {
 	return 0;
 }
 
+int result_prepare_device(struct lab_result *result, enum plan_stamps stamps) {
+	struct result_device *device = &result->device;
+	int err = run_record_create(&device->device);
+
+	if (err == 0)
+		err = run_record_create(&device->host);
+	if (err != 0)
+		return err;
+	device->stamps = stamps;
+	run_record_touch(device->device);
+	run_record_touch(device->host);
+	return 0;
+}
+
 void result_release(struct lab_result *result) {
 	result->times = run_record_destroy(result->times);
 	result->load.service = run_record_destroy(result->load.service);
 	result->load.lag = histogram_destroy(result->load.lag);
+	result->device.device = run_record_destroy(result->device.device);
+	result->device.host = run_record_destroy(result->device.host);
 	free(result->load.due_ns);
 	free(result->warm);
 	result->load.due_ns = NULL;
@@ -130,6 +148,20 @@ static int summarize_load(struct lab_result *result) {
 	return 0;
 }
 
+static int summarize_device(struct result_device *device) {
+	int err = run_summarize(
+		device->device, result_per_million, RESULT_QUANTILES, &device->device_summary
+	);
+
+	if (err == 0)
+		err = run_summarize(
+			device->host, result_per_million, RESULT_QUANTILES, &device->host_summary
+		);
+	device->doubtful =
+		(double)device->outside > OUTSIDE_SHARE * (double)run_record_count(device->device);
+	return err;
+}
+
 int result_summarize(struct lab_result *result) {
 	int err = run_summarize(
 		result->times, result_per_million, RESULT_QUANTILES, &result->summary
@@ -138,6 +170,8 @@ int result_summarize(struct lab_result *result) {
 	result->summarized = err == 0;
 	if (err == 0 && result->open)
 		err = summarize_load(result);
+	if (err == 0 && result->device.stamps != PLAN_STAMPS_NONE)
+		err = summarize_device(&result->device);
 	return err == -ENODATA ? 0 : err;
 }
 

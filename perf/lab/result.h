@@ -40,6 +40,19 @@ struct result_load {
 	const char *reason; // why, in words
 };
 
+// Of --device-time: what of each sample was the device's, and what the host's.
+struct result_device {
+	enum plan_stamps stamps; // PLAN_STAMPS_NONE: nothing of all this
+	struct run_record *device, *host;
+	struct run_summary device_summary, host_summary;
+	uint64_t khz;	  // of the device's clock, as it says
+	uint64_t off_ns;  // the most that a reading of it was off what the one before foretold
+	uint64_t outside; // stamps that lay outside of their operation
+	bool doubtful;	  // too many of them
+	// What the server's program took to answer, of answered operations.
+	uint64_t answer_count, answer_mean_ps, answer_p50_ns, answer_p99_ns, answer_max_ns;
+};
+
 struct lab_result {
 	uint64_t size;
 	bool complete; // else the run ended before its time
@@ -55,6 +68,7 @@ struct lab_result {
 	uint64_t took_ns;		 // from the first one's beginning to the last one's end
 	bool open;
 	struct result_load load;
+	struct result_device device;
 	// What it tells.
 	bool summarized; // false: no sample
 	struct run_summary summary;
@@ -75,6 +89,8 @@ struct lab_run {
 
 // Memory for samples, all of it touched, so that no sample waits for a page. -ENOMEM.
 int result_prepare(struct lab_result *result, uint64_t size, bool open);
+// The same of the parts of --device-time. -ENOMEM.
+int result_prepare_device(struct lab_result *result, enum plan_stamps stamps);
 void result_release(struct lab_result *result);
 void run_release(struct lab_run *run);
 

@@ -3,6 +3,7 @@
 #include "session.h"
 
 #include <lib/clock.h>
+#include <lib/histogram.h>
 #include <lib/show.h>
 
 #include <errno.h>
@@ -81,6 +82,32 @@ static void stretch_mark(struct server *server) {
 	server->mark_played = operations_played(server);
 }
 
+static int answers_mark(struct server *server, struct lab_why *why) {
+	int err;
+
+	if (lab_end_device_time(server->party.end) == NULL)
+		return 0;
+	err = lab_end_request(server->party.end, PLAYER_REQUEST_MARK, why);
+	if (err == 0)
+		err = channel_send(&server->party.channel, CHANNEL_MARKED, NULL, 0, why);
+	return err;
+}
+
+// What its program took to answer, all zero if nobody asks; nothing is played.
+static void answers_encode(struct server *server, struct wire_writer *writer) {
+	const struct device_time *time = lab_end_device_time(server->party.end);
+	const struct histogram *answers = time != NULL ? time->answers : NULL;
+	struct histogram_summary all = {.count = 0};
+
+	if (answers != NULL)
+		histogram_summarize(answers, &all);
+	wire_put_u64(writer, all.count);
+	wire_put_u64(writer, (uint64_t)(all.mean * 1e3));
+	wire_put_u64(writer, all.count > 0 ? histogram_percentile(answers, 500000) : 0);
+	wire_put_u64(writer, all.count > 0 ? histogram_percentile(answers, 990000) : 0);
+	wire_put_u64(writer, all.max);
+}
+
 static int
 begin_step(struct server *server, const struct channel_message *message, struct lab_why *why) {
 	struct wire_reader reader;
@@ -121,6 +148,7 @@ static int send_noise(struct server *server, struct lab_why *why) {
 	noise_encode(&between, &writer);
 	wire_put_u64(&writer, sends ? server->ended_played - server->mark_played : 0);
 	wire_put_u64(&writer, sends ? server->ended_ns - server->mark_ns : 0);
+	answers_encode(server, &writer);
 	return channel_send(
 		&server->party.channel, CHANNEL_STEP_NOISE, buffer, wire_writer_used(&writer), why
 	);
@@ -150,8 +178,12 @@ static int serve_until_end(struct server *server, struct lab_why *why) {
 			);
 		if (err != 0)
 			return err;
-		if (message.kind == CHANNEL_MARK)
+		if (message.kind == CHANNEL_MARK) {
 			stretch_mark(server);
+			err = answers_mark(server, why);
+		}
+		if (err != 0)
+			return err;
 	} while (message.kind == CHANNEL_MARK);
 	return message.kind == CHANNEL_STEP_END
 		       ? end_step(server, why)

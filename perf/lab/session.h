@@ -11,6 +11,7 @@
 //			<-	STEP_READY	it answers
 //	... warm-up ...
 //	MARK		->
+//			<-	MARKED		of --device-time, if the server looks at stamps
 //	... samples ...
 //	STEP_END	->
 //			<-	STEP_NOISE

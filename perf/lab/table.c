@@ -233,6 +233,36 @@ void output_course(const struct lab_run *run, const struct lab_result *result) {
 	print_noise(result);
 }
 
+// Means add up exactly, quantiles do not.
+static void print_answers(const struct result_device *device) {
+	double mean_us = (double)device->answer_mean_ps / 1e6;
+
+	if (device->answer_count == 0)
+		return;
+	printf("  the server's program took p50 %.3f us, p99 %.3f us, max %.3f us to answer\n",
+	       ns_to_us(device->answer_p50_ns), ns_to_us(device->answer_p99_ns),
+	       ns_to_us(device->answer_max_ns));
+	printf("  mean: NIC to NIC and back %.3f us, the server's program %.3f us, our host %.3f us\n",
+	       device->device_summary.all.mean / 1e3 - mean_us, mean_us,
+	       device->host_summary.all.mean / 1e3);
+}
+
+static void print_device(const struct lab_run *run, const struct result_device *device) {
+	bool answered = plan_is_answered(&run->plan);
+
+	print_summary(&device->device_summary, "device us", false);
+	print_summary(&device->host_summary, "host us", false);
+	printf("  device: submitted until stamped by the device%s; host: until it was seen\n",
+	       answered ? ", with the server's answer" : "");
+	if (answered)
+		print_answers(device);
+	printf("  stamps: %s clock of the device, off by at most %.3f us wherever it was compared\n",
+	       plan_stamps_name(device->stamps), ns_to_us(device->off_ns));
+	if (device->outside > 0)
+		printf("  %s%" PRIu64 " stamps lie outside of their operation\n",
+		       device->doubtful ? "NOT VALID: " : "", device->outside);
+}
+
 static void print_full(const struct lab_run *run, const struct lab_result *result) {
 	print_size(result);
 	if (!result->summarized)
@@ -242,6 +272,8 @@ static void print_full(const struct lab_run *run, const struct lab_result *resul
 	print_summary(&result->summary, result->open ? "response us" : "RTT us", has_half(run));
 	if (result->open)
 		print_summary(&result->load.service_summary, "service us", false);
+	if (result->device.stamps != PLAN_STAMPS_NONE)
+		print_device(run, &result->device);
 	output_course(run, result);
 	print_outliers(result);
 }

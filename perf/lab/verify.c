@@ -214,6 +214,20 @@ static int settle_series(
 	return err;
 }
 
+static int
+settle_device(const char *path, const json_t *file, json_t *computed, struct lab_why *why) {
+	const json_t *part = json_object_get(file, "device_time");
+	json_t *found = json_object_get(computed, "device_time");
+	char inner[PATH_BYTES + INNER_BYTES];
+	int err;
+
+	if (part == NULL)
+		return 0;
+	snprintf(inner, sizeof(inner), "%.*s.device_time", PATH_BYTES, path);
+	err = settle_series(inner, "device", part, found, why);
+	return err == 0 ? settle_series(inner, "host", part, found, why) : err;
+}
+
 // What no printed figure follows from: its digest speaks for it.
 static int take_as_it_is(const json_t *file, json_t *computed, const char *const *keys) {
 	int failed = 0;
@@ -246,6 +260,8 @@ static int compare_result(
 		err = settle_series(path, "times", file, computed, why);
 	if (err == 0)
 		err = settle_series(path, "service", file, computed, why);
+	if (err == 0)
+		err = settle_device(path, file, computed, why);
 	if (err == 0)
 		err = values_compare(path, file, computed, why);
 	json_decref(computed);

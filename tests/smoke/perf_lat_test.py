@@ -179,6 +179,35 @@ def an_open_loop_obeys_lindley():
         assert abs(median - load["lag_p50_ns"]) <= median / 100 + 1, (median, load)
 
 
+def stamps_of_the_device_divide_each_sample():
+    for operation, clock in [("read", "raw"), ("send", "raw"), ("write-imm", "wall"),
+                             ("fadd", "wall")]:
+        done, result = measure("--op", operation, f"--device-time={clock}", "--iterations",
+                               "300")
+        (size,) = result["results"]
+        part = size["device_time"]
+        parts = [samples(part["device"]), samples(part["host"])]
+        assert part["clock"] == clock and part["khz"] == 1000000, part
+        # The host's time of day may be set meanwhile; the device's clock may not.
+        assert part["outside"] == 0 or clock == "wall", part["outside"]
+        assert [sum(both) for both in zip(*parts)] == samples(size["times"]), operation
+        answers = part["server_answers"]
+        assert (answers is not None) == (operation in ANSWERED), answers
+        if operation in ANSWERED:
+            assert 300 <= answers["count"] <= 300 + result["plan"]["lead_samples"], answers
+            assert answers["max_ns"] >= answers["p50_ns"] > 0, answers
+            assert "NIC to NIC" in done.stdout, done.stdout
+        assert "device us" in done.stdout and "host us" in done.stdout, done.stdout
+        check_width(done.stdout)
+
+
+def a_delay_of_the_wire_is_the_devices_part():
+    _, result = measure("--op", "read", "--device-time", "--iterations", "40",
+                        TOCSIN_SOFT_FAULTS="delay=2ms")
+    part = result["results"][0]["device_time"]
+    assert min(samples(part["device"])) >= 4000000, min(samples(part["device"]))
+
+
 def a_schedule_that_cannot_be_kept_is_not_valid():
     done, result = measure("--op", "read", "--arrivals", "constant", "--rate", "10000000",
                            "--iterations", "2000")
@@ -269,17 +298,17 @@ def say_to_server(sent):
 
 
 def another_release_is_told_on_both_ends():
-    plan = struct.pack("<BBBBQQQQIQIIBHHHQ", 0, 0, 1, 0, 10, 0, 0, 1000, 0, 1, 1, 1, 0, 1,
+    plan = struct.pack("<BBBBQQQQIQIIBBHHHQ", 0, 0, 1, 0, 10, 0, 0, 1000, 0, 1, 1, 1, 0, 0, 1,
                        1, 1, 64)
     other = b"99.9.9"
     for sent, said in [
-            (frame(9, 1, b""), "speaks version 9 of this connection, we speak 2"),
-            (frame(2, 1, struct.pack("<H", len(other)) + other + plan),
+            (frame(9, 1, b""), "speaks version 9 of this connection, we speak 3"),
+            (frame(3, 1, struct.pack("<H", len(other)) + other + plan),
              "the other end is tocsin-perf 99.9.9"),
-            (frame(2, 1, b"x"), "plan is none"),
-            (frame(2, 3, b""), "message 3 where 1 was due"),
+            (frame(3, 1, b"x"), "plan is none"),
+            (frame(3, 3, b""), "message 3 where 1 was due"),
             (b"GET / HTTP/1.1\r\n\r\n", "is no tocsin-perf"),
-            (frame(2, 1, b"")[:7], "the other end")]:
+            (frame(3, 1, b"")[:7], "the other end")]:
         kind, text, status, err = say_to_server(sent)
         assert (kind, status) == (0, 4), (sent, kind, status)
         assert said in text and said in err, (sent, text, err)
@@ -422,6 +451,11 @@ def wrong_options_are_refused_at_once():
             (["lat", "--mtu", "1000", "h"], "--mtu"),
             (["lat", "--timeout", "32", "h"], "--timeout"),
             (["lat", "--retry", "8", "h"], "--retry"),
+            (["lat", "--device-time=cpu", "h"], "none of raw, wall"),
+            (["lat", "--device-time", "--op", "write", "h"], "write-imm"),
+            (["bw", "--device-time", "h"], "is of lat, not bw"),
+            (["mesh", "--device-time", "--local", "2"], "is not of mesh"),
+            (["lat", "--perftest=1", "h"], "takes no value"),
             (["lat", "--fail-if", "p98>1us", "h"], "--fail-if"),
             (["lat", "--fail-if", "half.p50>1us", "h"], "round trip"),
             (["lat", "--fail-if", "service.p50>1us", "h"], "open loop"),
@@ -484,6 +518,8 @@ tap.run([(name.__name__.replace("_", " "), name) for name in [
     a_delay_of_the_wire_is_in_each_sample,
     an_open_loop_obeys_lindley,
     a_stall_is_the_largest_sample_and_told_with_its_cause,
+    stamps_of_the_device_divide_each_sample,
+    a_delay_of_the_wire_is_the_devices_part,
     a_schedule_that_cannot_be_kept_is_not_valid,
     a_trace_is_played,
     thresholds_decide_the_exit_status,

@@ -191,6 +191,15 @@ const struct device_facts *device_facts(const struct device *device);
 // flap, but the address stays if it is still there. Or what the driver said.
 int device_refresh(struct device *device, struct device_facts *ret_facts);
 
+// The clock that a device stamps completions with: ticks, of which those bits count.
+struct device_stamps {
+	uint64_t mask;
+	uint64_t khz;
+};
+
+// -EOPNOTSUPP: it has no time stamps. Or what the driver said.
+int device_stamps(const struct device *device, struct device_stamps *ret_stamps);
+
 // What happened to the device. The descriptor is readable when there is one.
 enum device_event_kind {
 	DEVICE_EVENT_PORT_ACTIVE,

@@ -33,6 +33,13 @@
 struct lane;
 struct pair;
 
+// What the device is to stamp each completion with.
+enum lane_stamps {
+	LANE_STAMPS_NONE,
+	LANE_STAMPS_RAW,  // ticks of its own clock: device_stamps()
+	LANE_STAMPS_WALL, // nanoseconds of the time of day, as far as its clock is set
+};
+
 struct lane_config {
 	struct device *device;
 	uint32_t pair_max;	   // up to LANE_PAIRS_MAX
@@ -43,6 +50,7 @@ struct lane_config {
 	const struct clock *clock; // the worker's
 	struct near near;	   // worker_near() of it; {0}: anywhere
 	struct vector_wish vector; // where its interrupts are wanted
+	enum lane_stamps stamps;
 };
 
 // What came of the configuration.
@@ -54,8 +62,9 @@ struct lane_facts {
 	bool events; // else its completions end no wait, and the worker looks by a timer
 };
 
-// -EINVAL, -ENOMEM, -ENOSPC (the device's completion queue is too small for one pair), or what the
-// driver said. pair_max and depth are clamped so that the completion queue cannot overflow.
+// -EINVAL, -ENOMEM, -ENOSPC (the device's completion queue is too small for one pair),
+// -EOPNOTSUPP (the device has not these time stamps), or what the driver said. pair_max and
+// depth are clamped so that the completion queue cannot overflow.
 int lane_create(const struct lane_config *config, struct lane **ret_lane);
 // No worker polls it any more, nobody has a pair of it: one that the driver did not take back when
 // it was to be destroyed is destroyed now. NULL is fine. -errno of the driver: nothing was freed
@@ -104,6 +113,9 @@ void lane_submit(struct lane *lane, struct op **ops, uint32_t count);
 int lane_cancel(struct lane *lane, const struct op *op, uint32_t slot);
 // The pair fails unless it does already. -ENOENT: no such pair.
 int lane_fail(struct lane *lane, uint32_t slot, uint32_t generation, int err);
+
+// The device's clock now, in the ticks of LANE_STAMPS_RAW. -errno: it does not say.
+int lane_stamp_now(const struct lane *lane, uint64_t *ret_ticks);
 
 // Written by the worker, read by anybody: of slightly different moments.
 struct lane_counters {

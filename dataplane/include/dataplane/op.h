@@ -68,6 +68,7 @@ struct op {
 	enum op_outcome outcome;
 	uint64_t bytes; // really moved; of a receive, received
 	uint64_t posted_ns, done_ns;
+	uint64_t device_stamp; // of its last completion, of a lane with time stamps
 	struct op_cause cause;
 
 	// The lane's.

@@ -51,8 +51,21 @@ def without_a_word_the_machines_own_device_is_taken():
     assert client["device"] in ("rxe0", "rxe1") and client["answered_by"] == "kernel", client
 
 
+def a_device_without_time_stamps_is_named():
+    with subprocess.Popen([PERF, "lat", "--listen", "127.0.0.1", "--device", "rxe1"], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as server:
+        assert server.stdout.readline().startswith("Waits for a client")
+        done = subprocess.run([PERF, "lat", "--device", "rxe0", "--device-time", "127.0.0.1"],
+                              text=True, capture_output=True, check=False, timeout=SECONDS_MAX)
+        _, err = server.communicate(timeout=SECONDS_MAX)
+    assert (done.returncode, server.returncode) == (4, 4), (done, err)
+    said = "--device-time: rxe0 does not stamp completions with its clock"
+    assert said in done.stderr and said in err, (done.stderr, err)
+
+
 tap.run([(name.__name__.replace("_", " "), name) for name in [
     every_operation_is_measured,
     sizes_of_many_packets_and_waits_by_events_are_measured,
     without_a_word_the_machines_own_device_is_taken,
+    a_device_without_time_stamps_is_named,
 ]])

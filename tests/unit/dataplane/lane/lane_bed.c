@@ -48,6 +48,7 @@ static void open_side(struct bed *bed, int side, const struct bed_config *config
 		.message_max = config->message_max,
 		.drain_ns = BED_DRAIN_NS,
 		.clock = &bed->clock,
+		.stamps = config->stamps,
 	};
 
 	snprintf(name, sizeof(name), "%s%d", bed->soft ? "soft" : "fake", side);

@@ -50,6 +50,7 @@ struct bed_config {
 	bool immediate; // no clock: all is done while it is posted
 	bool threaded;	// real time, and the test starts the worker
 	bool soft;	// on software devices
+	enum lane_stamps stamps;
 };
 
 extern int64_t bed_views_held; // holds less puts; 0 on a real registry

@@ -455,6 +455,9 @@ static void lane_is_made_to_fit_the_device(void **state) {
 			0
 		);
 		config.device = device;
+		config.stamps = LANE_STAMPS_RAW; // it has none
+		assert_true(lane_create(&config, &lane) != 0);
+		config.stamps = LANE_STAMPS_NONE;
 		assert_int_equal(lane_create(&config, &lane), cases[k].err);
 		if (cases[k].err == 0) {
 			lane_facts(lane, &facts);

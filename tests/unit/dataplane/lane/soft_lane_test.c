@@ -108,11 +108,61 @@ static void a_key_that_is_not_theirs_fails_one_pair_alone(void **state) {
 	bed_close(&bed);
 }
 
+static void each_operation_has_the_stamp_of_its_completion(void **state) {
+	struct bed_config config = usual;
+	struct bed_pair pair;
+	struct bed bed;
+	uint64_t now;
+
+	(void)state;
+	for (enum lane_stamps stamps = LANE_STAMPS_NONE; stamps <= LANE_STAMPS_WALL; stamps++) {
+		struct op op;
+
+		config.stamps = stamps;
+		bed_open(&bed, &config);
+		pair = bed_pair_up(&bed);
+		op = bed_op(&bed, &pair, OP_READ, 0, 70001);
+		op.device_stamp = 1; // of an earlier use
+		bed_submit(&bed, 0, &op);
+		bed_run(&bed);
+		assert_int_equal(op.outcome, OP_OK);
+		assert_int_equal(lane_stamp_now(bed.lanes[0], &now), 0);
+		if (stamps == LANE_STAMPS_RAW)
+			assert_in_range(op.device_stamp, op.posted_ns, op.done_ns);
+		else if (stamps == LANE_STAMPS_WALL)
+			assert_true(op.device_stamp > UINT64_C(1000000000000000000)); // 2001
+		else
+			assert_int_equal(op.device_stamp, 0);
+		bed_close(&bed);
+	}
+}
+
+static void a_pair_that_fails_on_a_stamped_queue_drains(void **state) {
+	struct bed_config config = usual;
+	struct bed_pair pair;
+	struct bed bed;
+	struct op wrong;
+
+	(void)state;
+	config.stamps = LANE_STAMPS_RAW;
+	bed_open(&bed, &config);
+	pair = bed_pair_up(&bed);
+	wrong = bed_op(&bed, &pair, OP_WRITE, 0, 100);
+	wrong.remote_key ^= 1;
+	bed_submit(&bed, 0, &wrong);
+	bed_run(&bed);
+	assert_int_equal(bed.ended_count, 1);
+	assert_int_equal(bed.last_cause.status, IBV_WC_REM_ACCESS_ERR);
+	bed_close(&bed);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_operation_does_what_it_says),
 		cmocka_unit_test(many_operations_on_many_pairs_end_once_each),
 		cmocka_unit_test(a_key_that_is_not_theirs_fails_one_pair_alone),
+		cmocka_unit_test(each_operation_has_the_stamp_of_its_completion),
+		cmocka_unit_test(a_pair_that_fails_on_a_stamped_queue_drains),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

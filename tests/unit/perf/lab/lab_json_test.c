@@ -62,6 +62,30 @@ static struct lab_run *make_run(uint32_t count, bool open) {
 	return run;
 }
 
+static void add_device(struct lab_run *run, uint32_t count) {
+	struct lab_result *result = &run->results[0];
+	struct generator generator = generator_seeded(9);
+
+	generator_start(&generator, 0.5);
+	run->plan.stamps = PLAN_STAMPS_RAW;
+	assert_int_equal(result_prepare_device(result, PLAN_STAMPS_RAW), 0);
+	for (uint32_t n = 0; n < count; n++) {
+		uint64_t took_ns = latency_of_level(generator_next(&generator));
+
+		run_record_add(result->device.device, took_ns / 3);
+		run_record_add(result->device.host, took_ns - took_ns / 3);
+	}
+	result->device.khz = 156250;
+	result->device.off_ns = 44;
+	result->device.outside = 2;
+	result->device.answer_count = count;
+	result->device.answer_mean_ps = 1234567;
+	result->device.answer_p50_ns = 1200;
+	result->device.answer_p99_ns = 2000;
+	result->device.answer_max_ns = 9000;
+	assert_int_equal(result_summarize(result), 0);
+}
+
 static void release(struct lab_run *run) {
 	run_release(run);
 	free(run);
@@ -235,6 +259,37 @@ static void rates_follow_from_windows(void **state) {
 	json_decref(root);
 }
 
+static void the_parts_of_device_time_are_verified(void **state) {
+	static const uint32_t counts[] = {1, 1500, RECORD_RAW_MAX + 9};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(counts) / sizeof(counts[0]); n++) {
+		struct lab_run *run = make_run(counts[n], false);
+		json_t *root, *part, *figures;
+		struct lab_why why;
+
+		add_device(run, counts[n]);
+		assert_int_equal(run_to_json(run, &root), 0);
+		release(run);
+		(void)verify(root, &why);
+		assert_string_equal(why.text, "");
+		part = json_object_get(
+			json_array_get(json_object_get(root, "results"), 0), "device_time"
+		);
+		assert_true(json_is_true(json_object_get(part, "doubtful")) == (counts[n] < 2000));
+		figures = json_object_get(json_object_get(part, "host"), "figures");
+		json_object_set_new(figures, "max_ns", json_integer(1));
+		assert_int_equal(verify(root, &why), -EUCLEAN);
+		assert_non_null(strstr(why.text, "device_time.host.figures.max_ns is 1"));
+		json_object_set_new(part, "off_ns", json_string("0"));
+		assert_int_equal(verify(root, &why), -EBADMSG);
+		json_object_set_new(part, "clock", json_string("none"));
+		assert_int_equal(verify(root, &why), -EBADMSG);
+		assert_non_null(strstr(why.text, "device_time.clock is none of raw, wall"));
+		json_decref(root);
+	}
+}
+
 static void a_changed_word_is_named_by_its_part(void **state) {
 	json_t *root = tree_of(400, false);
 	struct lab_why why;
@@ -347,6 +402,7 @@ int main(void) {
 		cmocka_unit_test(a_file_as_it_was_written_is_verified),
 		cmocka_unit_test(one_changed_number_is_named),
 		cmocka_unit_test(rates_follow_from_windows),
+		cmocka_unit_test(the_parts_of_device_time_are_verified),
 		cmocka_unit_test(a_changed_word_is_named_by_its_part),
 		cmocka_unit_test(a_file_of_another_schema_or_of_none_is_refused),
 		cmocka_unit_test(a_hostile_file_is_refused),

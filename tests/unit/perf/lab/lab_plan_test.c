@@ -108,6 +108,9 @@ static void an_option_that_differs_is_named_with_both_values(void **state) {
 		{{.arrivals = PLAN_POISSON}, PLAN_PART_ARRIVALS, "has closed, the server poisson"},
 		{{.rate = 3}, PLAN_PART_RATE, "--rate differs"},
 		{{.seed = 3}, PLAN_PART_SEED, "--seed differs"},
+		{{.stamps = PLAN_STAMPS_WALL},
+		 PLAN_PART_STAMPS,
+		 "--device-time differs: the client has none, the server wall"},
 	};
 
 	(void)state;
@@ -149,6 +152,7 @@ static void a_plan_is_read_as_it_was_written(void **state) {
 	plan.depth = 77;
 	plan.pairs = PLAN_PAIRS_MAX;
 	plan.both_ways = true;
+	plan.stamps = PLAN_STAMPS_WALL;
 	used = encode(&plan, bytes, sizeof(bytes));
 	wire_reader_init(&reader, bytes, used);
 	plan_decode(&reader, &read);
@@ -158,6 +162,7 @@ static void a_plan_is_read_as_it_was_written(void **state) {
 	assert_int_equal(read.sizes[2], PLAN_SIZE_BYTES_MAX);
 	assert_int_equal(read.depth, 77);
 	assert_true(read.both_ways);
+	assert_int_equal(read.stamps, PLAN_STAMPS_WALL);
 }
 
 static void bytes_that_are_no_plan_are_refused(void **state) {
