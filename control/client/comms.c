@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // COMMS: the communicators of all jobs, what stands first, with what is wrong below each.
 #include "client/answers.h"
-#include "client/comm_look.h"
+#include "client/comm_json.h"
 #include "client/event_text.h"
 #include "client/listing.h"
 #include "client/names.h"
@@ -19,6 +19,7 @@ struct comms {
 	struct listing listing;
 	struct status status; // as STATUS has it
 	struct comm_look look;
+	bool looking;			  // it has begun
 	const struct comm_summary **rows; // by place in the look
 	uint32_t *shown;		  // places, worst first
 	char word[CLIENT_LINE_BYTES_MAX]; // a job or communicator, "" all
@@ -115,7 +116,7 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 		comm_state_name(row->state), "errors", comm_error_name(row->errors, errors),
 		"collision", comm->collision
 	);
-	json_object_set_new(object, "finding", comm_look_json(&comms->look, place));
+	json_object_set_new(object, "finding", comm_json(&comms->look, place));
 	return object;
 }
 
@@ -146,6 +147,14 @@ static bool choose_rows(struct comms *comms) {
 	return true;
 }
 
+static bool fail_memory(struct session *session, const struct comms *comms) {
+	session_fail(
+		session, "there is no memory for %u communicators",
+		ras_comms_count(comms->status.answer->comms)
+	);
+	return true;
+}
+
 static bool comms_step(struct session *session) {
 	struct comms *comms = session->work;
 
@@ -158,14 +167,13 @@ static bool comms_step(struct session *session) {
 	}
 	if (!comm_table_build(&comms->status))
 		return false;
-	if (comm_look_init(&comms->look, session, comms->status.answer) != 0 ||
-	    !choose_rows(comms)) {
-		session_fail(
-			session, "there is no memory for %u communicators",
-			ras_comms_count(comms->status.answer->comms)
-		);
-		return true;
-	}
+	if (!comms->looking && comm_look_of(&comms->look, session, comms->status.answer) != 0)
+		return fail_memory(session, comms);
+	comms->looking = true;
+	if (!comm_look_step(&comms->look))
+		return false;
+	if (!choose_rows(comms))
+		return fail_memory(session, comms);
 	session->step = listing_step;
 	return false;
 }

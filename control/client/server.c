@@ -2,10 +2,10 @@
 // The client server: its start, its end, and the events it passes on.
 #include "client/server.h"
 
-#include "client/comm_look.h"
 #include "client/connection.h"
 #include "client/listen.h"
 #include "client/remote.h"
+#include "joblook/comm_look.h"
 
 #include <lib/container.h>
 

@@ -3,7 +3,6 @@
 // that means and what will follow.
 #include "client/absent.h"
 #include "client/answers.h"
-#include "client/comm_look.h"
 #include "client/congestion.h"
 #include "client/event_text.h"
 #include "client/names.h"
@@ -12,6 +11,7 @@
 #include "client/why_comm.h"
 #include "client/why_evidence.h"
 #include "client/why_pairs.h"
+#include "joblook/comm_look.h"
 
 #include <control/finding.h>
 #include <control/state.h>

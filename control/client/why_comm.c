@@ -2,7 +2,7 @@
 // The story of a job or a communicator: what is wrong, and its ranks, those who are late first.
 #include "client/why_comm.h"
 
-#include "client/comm_look.h"
+#include "client/comm_json.h"
 #include "client/event_text.h"
 #include "client/names.h"
 #include "client/peer_list.h"
@@ -27,6 +27,7 @@ struct why_comm {
 	bool asked;
 	int err;
 	struct comm_look look;
+	bool looking; // it has begun
 	char word[CLIENT_LINE_BYTES_MAX];
 };
 
@@ -190,7 +191,7 @@ static json_t *ranks_json(const struct comm_look *look, uint32_t place) {
 	json_t *array = json_array();
 
 	for (uint32_t n = 0; order != NULL && n < comm->rank_count && n < RANKS_MAX; n++)
-		json_array_append_new(array, comm_look_rank_json(look, place, order[n]));
+		json_array_append_new(array, comm_json_rank(look, place, order[n]));
 	free(order);
 	return array;
 }
@@ -212,8 +213,7 @@ static void put_comms(struct session *session, const struct why_comm *why) {
 				"{s:s,s:o,s:i,s:i,s:o,s:o}", "hash", hash, "job",
 				comm->job[0] != '\0' ? json_string(comm->job) : json_null(), "size",
 				(int)comm->size, "ranks_count", (int)comm->rank_count, "finding",
-				comm_look_json(&why->look, place), "ranks",
-				ranks_json(&why->look, place)
+				comm_json(&why->look, place), "ranks", ranks_json(&why->look, place)
 			)
 		);
 	}
@@ -241,10 +241,13 @@ static bool why_step(struct session *session) {
 		);
 		return true;
 	}
-	if (comm_look_init(&why->look, session, why->answer) != 0) {
+	if (!why->looking && comm_look_of(&why->look, session, why->answer) != 0) {
 		session_fail(session, "there is no memory for the communicators");
 		return true;
 	}
+	why->looking = true;
+	if (!comm_look_step(&why->look))
+		return false;
 	count = count_called(why);
 	if (count == 0)
 		session_fail(

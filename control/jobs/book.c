@@ -138,18 +138,25 @@ static uint8_t wait_at(const struct ras_comm_rank *rank, uint64_t seq) {
 	return rank->waits[rank->wait_count - 1 - (rank->completed - seq)];
 }
 
-static bool
-compare_seq(const struct ras_merged_comm *comm, uint64_t seq, struct book_entry *ret_entry) {
-	struct field field = {0};
+// Operations from `first` on, all in one pass over the ranks; what one of them does not tell of is
+// left out.
+static void compare_seqs(
+	struct book_comm *known, const struct ras_merged_comm *comm, uint64_t first, uint32_t count
+) {
+	struct field fields[RAS_COMM_WAITS] = {0};
+	struct book_entry entry;
 
-	for (uint32_t n = 0; n < comm->rank_count; n++) {
-		uint8_t code = wait_at(&comm->ranks[n].rank, seq);
+	for (uint32_t n = 0; n < comm->rank_count; n++)
+		for (uint32_t at = 0; at < count; at++) {
+			uint8_t code = wait_at(&comm->ranks[n].rank, first + at);
 
-		if (code == JOBS_WAIT_NOT_TAKEN)
-			return false;
-		field_add(&field, comm->ranks[n].rank.rank, code);
-	}
-	return field_entry(&field, seq, ret_entry);
+			if (code != JOBS_WAIT_NOT_TAKEN)
+				field_add(&fields[at], comm->ranks[n].rank.rank, code);
+		}
+	for (uint32_t at = 0; at < count; at++)
+		if (fields[at].count == comm->rank_count &&
+		    field_entry(&fields[at], first + at, &entry))
+			add_entry(known, &entry);
 }
 
 static uint8_t median_wait(const struct ras_comm_rank *rank) {
@@ -190,7 +197,6 @@ compare_medians(struct book_comm *known, const struct ras_merged_comm *comm, uin
 void jobs_book_note(struct jobs_book *book, const struct ras_merged_comm *comm) {
 	uint64_t first = 1, last = UINT64_MAX;
 	struct book_comm *known;
-	struct book_entry entry;
 
 	if (comm->rank_count < 2 || comm->rank_count < comm->size)
 		return;
@@ -215,11 +221,9 @@ void jobs_book_note(struct jobs_book *book, const struct ras_merged_comm *comm) 
 		return;
 	if (first <= known->seq)
 		first = known->seq + 1;
-	// Not until `seq` is beyond: a count that was made up may be the last number there is.
-	for (uint64_t n = 0; first <= last && n <= last - first; n++) {
-		if (compare_seq(comm, first + n, &entry))
-			add_entry(known, &entry);
-	}
+	// No rank tells of more than RAS_COMM_WAITS.
+	if (first <= last && last - first < RAS_COMM_WAITS)
+		compare_seqs(known, comm, first, (uint32_t)(last - first) + 1);
 }
 
 // How probable it is that any rank of `size` comes last at least `last` times of `of` by chance: an

@@ -6,28 +6,14 @@
 // communicator that leads nowhere is given up for the next.
 #include "graph.h"
 
-#include <lib/sort.h>
-
 #include <errno.h>
 #include <jobs/report.h>
+#include <string.h>
 
 #define EDGES_MAX 8    // looked at from one communicator
 #define CYCLE_MAX 1024 // communicators: a longer way is not followed to its end
 // Of one process. It may register 127; an agent that tells of more costs no more for it.
 #define MEMBERSHIPS_MAX 256
-
-static int member_compare(const void *a, const void *b) {
-	const struct graph_member *left = a;
-	const struct graph_member *right = b;
-
-	if (left->node != right->node)
-		return left->node < right->node ? -1 : 1;
-	if (left->pid != right->pid)
-		return left->pid < right->pid ? -1 : 1;
-	if (left->comm != right->comm)
-		return left->comm < right->comm ? -1 : 1;
-	return left->place < right->place ? -1 : left->place > right->place;
-}
 
 static void *memory_take(const struct graph *graph, size_t size) {
 	return graph->look->memory->allocate(graph->look->memory->ctx, size + 1);
@@ -37,45 +23,59 @@ static void memory_give(const struct graph *graph, void *memory, size_t size) {
 	graph->look->memory->release(graph->look->memory->ctx, memory, size + 1);
 }
 
-static void collect_members(struct graph *graph) {
-	for (uint32_t comm = 0; comm < graph->look->comm_count; comm++) {
-		const struct ras_merged_comm *merged = &graph->look->comms[comm];
+static uint32_t bucket_of(const struct graph *graph, uint64_t node, uint32_t pid) {
+	uint64_t mixed = (node ^ (uint64_t)pid << 32 ^ pid) * UINT64_C(0x9e3779b97f4a7c15);
 
-		for (uint32_t n = 0; n < merged->rank_count; n++)
-			graph->members[graph->member_count++] = (struct graph_member){
-				.node = merged->ranks[n].node,
-				.pid = merged->ranks[n].rank.pid,
-				.comm = comm,
-				.place = n,
-			};
+	return (uint32_t)(mixed >> 32) & (graph->bucket_count - 1);
+}
+
+static struct graph_process *process_of(const struct graph *graph, uint64_t node, uint32_t pid) {
+	uint32_t at = graph->buckets[bucket_of(graph, node, pid)];
+
+	while (at != JOBS_NOBODY &&
+	       (graph->processes[at].node != node || graph->processes[at].pid != pid))
+		at = graph->processes[at].next;
+	return at != JOBS_NOBODY ? &graph->processes[at] : NULL;
+}
+
+static struct graph_process *process_make(struct graph *graph, uint64_t node, uint32_t pid) {
+	struct graph_process *process = process_of(graph, node, pid);
+	uint32_t *bucket = &graph->buckets[bucket_of(graph, node, pid)];
+
+	if (process != NULL)
+		return process;
+	process = &graph->processes[graph->process_count];
+	*process = (struct graph_process
+	){.node = node, .pid = pid, .first = JOBS_NOBODY, .next = *bucket};
+	*bucket = graph->process_count++;
+	return process;
+}
+
+// The first of a process's memberships, or JOBS_NOBODY.
+static uint32_t members_of(const struct graph *graph, const struct ras_merged_rank *rank) {
+	const struct graph_process *process = process_of(graph, rank->node, rank->rank.pid);
+
+	return process != NULL ? process->first : JOBS_NOBODY;
+}
+
+// From the last to the first, each put before those that are there: a process's members ascend.
+bool graph_collect(struct graph *graph, uint32_t *ret_ranks) {
+	const struct ras_merged_comm *merged;
+
+	*ret_ranks = 0;
+	if (graph->left == 0)
+		return false;
+	merged = &graph->look->comms[--graph->left];
+	for (uint32_t n = merged->rank_count; n > 0; n--) {
+		const struct ras_merged_rank *rank = &merged->ranks[n - 1];
+		struct graph_process *process = process_make(graph, rank->node, rank->rank.pid);
+
+		graph->members[graph->member_count] = (struct graph_member
+		){.comm = graph->left, .place = n - 1, .next = process->first};
+		process->first = graph->member_count++;
 	}
-	sort_rows(graph->members, graph->member_count, sizeof(*graph->members), member_compare);
-}
-
-// The first of a process's memberships.
-static uint32_t members_of(const struct graph *graph, uint64_t node, uint32_t pid) {
-	struct graph_member wanted = {.node = node, .pid = pid};
-	uint32_t low = 0, high = graph->member_count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (member_compare(&graph->members[middle], &wanted) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-static bool is_of(const struct graph *graph, uint32_t n, const struct ras_merged_rank *rank) {
-	return n < graph->member_count && graph->members[n].node == rank->node &&
-	       graph->members[n].pid == rank->rank.pid;
-}
-
-// Where those that are looked at end.
-static uint32_t memberships_end(uint32_t first) {
-	return first < UINT32_MAX - MEMBERSHIPS_MAX ? first + MEMBERSHIPS_MAX : UINT32_MAX;
+	*ret_ranks = merged->rank_count;
+	return graph->left > 0;
 }
 
 static const struct ras_merged_rank *
@@ -86,14 +86,15 @@ rank_of(const struct graph *graph, const struct graph_member *member) {
 bool graph_moves_elsewhere(
 	const struct graph *graph, uint32_t comm, const struct ras_merged_rank *rank
 ) {
-	uint32_t first = members_of(graph, rank->node, rank->rank.pid);
+	uint32_t at = members_of(graph, rank);
 
-	for (uint32_t n = first; n < memberships_end(first) && is_of(graph, n, rank); n++) {
-		const struct graph_member *member = &graph->members[n];
+	for (uint32_t n = 0; at != JOBS_NOBODY && n < MEMBERSHIPS_MAX; n++) {
+		const struct graph_member *member = &graph->members[at];
 
 		if (member->comm != comm &&
 		    rank_of(graph, member)->rank.idle_ms < graph->confirm_ms)
 			return true;
+		at = member->next;
 	}
 	return false;
 }
@@ -118,35 +119,39 @@ static bool waits_there(
 	       ((rank->knows & RAS_RANK_KNOWS_PROCESS) != 0 && rank->worked_ms < WORK_MS_MIN);
 }
 
-// Communicators where a late rank of this one waits: at most EDGES_MAX different ones.
-static uint32_t edges_of(
-	const struct graph *graph, uint32_t comm, uint32_t to[EDGES_MAX], uint32_t place[EDGES_MAX]
-) {
-	const struct ras_merged_comm *merged = &graph->look->comms[comm];
-	const struct survey *survey = &graph->surveys[comm];
-	uint32_t count = 0, first;
+struct edges {
+	uint32_t count;
+	uint32_t to[EDGES_MAX], place[EDGES_MAX];
+};
 
-	for (uint32_t late = 0; late < merged->rank_count && count < EDGES_MAX; late++) {
-		const struct ras_merged_rank *rank = &merged->ranks[late];
+// Where this rank waits, beside the communicator.
+static void
+add_edges(const struct graph *graph, uint32_t comm, uint32_t late, struct edges *edges) {
+	uint32_t at = members_of(graph, &graph->look->comms[comm].ranks[late]);
 
-		if (!survey_is_late(survey, &rank->rank))
+	for (uint32_t n = 0; at != JOBS_NOBODY && n < MEMBERSHIPS_MAX && edges->count < EDGES_MAX;
+	     n++) {
+		const struct graph_member *member = &graph->members[at];
+		const struct ras_comm_rank *there = &rank_of(graph, member)->rank;
+
+		at = member->next;
+		if (member->comm == comm || !comm_stands(graph, member->comm) ||
+		    !waits_there(&graph->surveys[comm], &graph->surveys[member->comm], there) ||
+		    (edges->count > 0 && edges->to[edges->count - 1] == member->comm))
 			continue;
-		first = members_of(graph, rank->node, rank->rank.pid);
-		for (uint32_t n = first;
-		     count < EDGES_MAX && n < memberships_end(first) && is_of(graph, n, rank);
-		     n++) {
-			const struct graph_member *member = &graph->members[n];
-			const struct ras_comm_rank *there = &rank_of(graph, member)->rank;
-
-			if (member->comm == comm || !comm_stands(graph, member->comm) ||
-			    !waits_there(survey, &graph->surveys[member->comm], there) ||
-			    (count > 0 && to[count - 1] == member->comm))
-				continue;
-			to[count] = member->comm;
-			place[count++] = late;
-		}
+		edges->to[edges->count] = member->comm;
+		edges->place[edges->count++] = late;
 	}
-	return count;
+}
+
+// Communicators where a late rank of this one waits: at most EDGES_MAX different ones.
+static void edges_of(const struct graph *graph, uint32_t comm, struct edges *ret_edges) {
+	const struct ras_merged_comm *merged = &graph->look->comms[comm];
+
+	ret_edges->count = 0;
+	for (uint32_t late = 0; late < merged->rank_count && ret_edges->count < EDGES_MAX; late++)
+		if (survey_is_late(&graph->surveys[comm], &merged->ranks[late].rank))
+			add_edges(graph, comm, late, ret_edges);
 }
 
 enum colour {
@@ -155,68 +160,66 @@ enum colour {
 	DONE,
 };
 
-struct walk {
-	uint32_t *way; // communicators, from the first to the present one
-	uint8_t *colours;
-	uint8_t *tried; // edges of each
-};
+// One step on from where the walk is, to a communicator without edges, or to one that is on the
+// way: that is a cycle, and its edges stay. What leads nowhere keeps its first edge.
+static void walk_on(struct graph *graph) {
+	struct graph_walk *walk = &graph->walk;
+	uint32_t comm = walk->way[walk->depth], to;
+	struct edges edges;
+	uint32_t n;
 
-// Goes on from `first` until a communicator without edges, or one that is on the way: that is a
-// cycle, and its edges stay. What leads nowhere keeps its first edge.
-static void follow_waits(struct graph *graph, struct walk *walk, uint32_t first) {
-	uint32_t to[EDGES_MAX], place[EDGES_MAX];
-	uint32_t depth = 0;
-
-	walk->way[depth] = first;
-	walk->colours[first] = ON_THE_WAY;
-	for (;;) {
-		uint32_t comm = walk->way[depth];
-		uint32_t count = edges_of(graph, comm, to, place);
-		uint32_t n = walk->tried[comm]++;
-
-		if (n >= count) {
-			walk->colours[comm] = DONE;
-			if (count > 0) {
-				graph->next[comm] = to[0];
-				graph->rank[comm] = place[0];
-			}
-			if (depth-- == 0)
-				return;
-			continue;
+	edges_of(graph, comm, &edges);
+	n = walk->tried[comm]++;
+	if (n >= edges.count) {
+		walk->colours[comm] = DONE;
+		if (edges.count > 0) {
+			graph->next[comm] = edges.to[0];
+			graph->rank[comm] = edges.place[0];
 		}
-		if (walk->colours[to[n]] == DONE)
-			continue;
-		graph->next[comm] = to[n];
-		graph->rank[comm] = place[n];
-		if (walk->colours[to[n]] == NEW) {
-			walk->colours[to[n]] = ON_THE_WAY;
-			walk->way[++depth] = to[n];
-			continue;
-		}
-		for (uint32_t at = 0; at <= depth; at++)
-			walk->colours[walk->way[at]] = DONE;
+		walk->under_way = walk->depth > 0;
+		walk->depth -= walk->depth > 0;
 		return;
 	}
+	to = edges.to[n];
+	if (walk->colours[to] == DONE)
+		return;
+	graph->next[comm] = to;
+	graph->rank[comm] = edges.place[n];
+	if (walk->colours[to] == NEW) {
+		walk->colours[to] = ON_THE_WAY;
+		walk->way[++walk->depth] = to;
+		return;
+	}
+	for (uint32_t at = 0; at <= walk->depth; at++)
+		walk->colours[walk->way[at]] = DONE;
+	walk->under_way = false;
 }
 
-static int walk_all(struct graph *graph) {
-	uint32_t count = graph->look->comm_count;
-	size_t size = (size_t)count * (sizeof(uint32_t) + 2);
-	uint8_t *block = memory_take(graph, size);
-	struct walk walk;
+bool graph_follow(struct graph *graph, uint32_t *ret_ranks) {
+	struct graph_walk *walk = &graph->walk;
+	uint32_t first = walk->comm;
 
-	if (block == NULL)
-		return -ENOMEM;
-	walk.way = (void *)block;
-	walk.colours = block + (size_t)count * sizeof(uint32_t);
-	walk.tried = walk.colours + count;
-	for (uint32_t comm = 0; comm < count; comm++) {
-		if (walk.colours[comm] == NEW && comm_stands(graph, comm) &&
-		    graph->surveys[comm].late_count > 0)
-			follow_waits(graph, &walk, comm);
+	*ret_ranks = 0;
+	if (walk->under_way) {
+		*ret_ranks = graph->look->comms[walk->way[walk->depth]].rank_count;
+		walk_on(graph);
+		return true;
 	}
-	memory_give(graph, block, size);
-	return 0;
+	if (first == graph->look->comm_count)
+		return false;
+	walk->comm++;
+	if (walk->colours[first] == NEW && comm_stands(graph, first) &&
+	    graph->surveys[first].late_count > 0) {
+		walk->way[0] = first;
+		walk->depth = 0;
+		walk->colours[first] = ON_THE_WAY;
+		walk->under_way = true;
+	}
+	return true;
+}
+
+static size_t walk_bytes(const struct graph *graph) {
+	return (size_t)graph->look->comm_count * (sizeof(uint32_t) + 2);
 }
 
 int graph_init(
@@ -226,32 +229,41 @@ int graph_init(
 	uint64_t confirm_ms
 ) {
 	uint32_t count = look->comm_count;
-	int err;
+	struct graph_walk *walk = &graph->walk;
 
-	*graph = (struct graph){.look = look, .surveys = surveys, .confirm_ms = confirm_ms};
+	*graph = (struct graph
+	){.look = look, .surveys = surveys, .confirm_ms = confirm_ms, .left = count};
 	for (uint32_t comm = 0; comm < count; comm++)
-		graph->member_capacity += look->comms[comm].rank_count;
-	graph->members = memory_take(graph, graph->member_capacity * sizeof(*graph->members));
+		graph->capacity += look->comms[comm].rank_count;
+	for (graph->bucket_count = 1; graph->bucket_count < graph->capacity;)
+		graph->bucket_count *= 2;
+	graph->members = memory_take(graph, graph->capacity * sizeof(*graph->members));
+	graph->processes = memory_take(graph, graph->capacity * sizeof(*graph->processes));
+	graph->buckets = memory_take(graph, graph->bucket_count * sizeof(*graph->buckets));
 	graph->next = memory_take(graph, count * sizeof(*graph->next));
 	graph->rank = memory_take(graph, count * sizeof(*graph->rank));
-	err = graph->members == NULL || graph->next == NULL || graph->rank == NULL ? -ENOMEM : 0;
-	if (err == 0) {
-		for (uint32_t comm = 0; comm < count; comm++)
-			graph->next[comm] = JOBS_NOBODY;
-		collect_members(graph);
-		err = walk_all(graph);
-	}
-	if (err != 0)
+	walk->way = memory_take(graph, walk_bytes(graph));
+	if (graph->members == NULL || graph->processes == NULL || graph->buckets == NULL ||
+	    graph->next == NULL || graph->rank == NULL || walk->way == NULL) {
 		graph_fini(graph);
-	return err;
+		return -ENOMEM;
+	}
+	walk->colours = (uint8_t *)(walk->way + count);
+	walk->tried = walk->colours + count;
+	memset(graph->next, 0xff, count * sizeof(*graph->next)); // JOBS_NOBODY
+	memset(graph->buckets, 0xff, graph->bucket_count * sizeof(*graph->buckets));
+	return 0;
 }
 
 void graph_fini(struct graph *graph) {
 	uint32_t count = graph->look->comm_count;
 
-	memory_give(graph, graph->members, graph->member_capacity * sizeof(*graph->members));
+	memory_give(graph, graph->members, graph->capacity * sizeof(*graph->members));
+	memory_give(graph, graph->processes, graph->capacity * sizeof(*graph->processes));
+	memory_give(graph, graph->buckets, graph->bucket_count * sizeof(*graph->buckets));
 	memory_give(graph, graph->next, count * sizeof(*graph->next));
 	memory_give(graph, graph->rank, count * sizeof(*graph->rank));
+	memory_give(graph, graph->walk.way, walk_bytes(graph));
 }
 
 uint32_t

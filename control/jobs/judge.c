@@ -3,17 +3,38 @@
 #include "book.h"
 #include "graph.h"
 
+#include <lib/sort.h>
+
 #include <errno.h>
 #include <jobs/report.h>
 #include <string.h>
 
 #define NS_PER_MS UINT64_C(1000000)
 #define MS_PER_SEC UINT64_C(1000)
+#define PAIR_NODES_MAX 512 // ends of bad paths; what is beyond blames nobody
+
+enum phase {
+	SURVEY,
+	COLLECT,
+	FOLLOW,
+	JUDGE,
+	DONE,
+};
+
 struct judge {
 	const struct jobs_look *look;
 	struct survey *surveys;
 	struct graph graph;
 	uint64_t confirm_ms, stuck_ms, busy_ms;
+	uint64_t pair_nodes[PAIR_NODES_MAX]; // ascending
+	uint32_t pair_node_count;
+};
+
+struct jobs_judging {
+	struct judge judge;
+	struct jobs_finding *findings;
+	enum phase phase;
+	uint32_t comm; // the next one of this phase
 };
 
 static uint64_t limit_ms(uint64_t limit_ns, uint64_t default_ms) {
@@ -31,13 +52,41 @@ static void take_limits(struct judge *judge) {
 	judge->busy_ms = limit_ms(limits->busy_ns, 3600 * MS_PER_SEC);
 }
 
-// Node ids of the communicator; most ranks of a node are next to each other.
-static bool has_node(const struct ras_merged_comm *comm, uint64_t node) {
-	for (uint32_t n = 0; n < comm->rank_count; n++) {
-		if (comm->ranks[n].node == node)
-			return true;
+static int compare_nodes(const void *a, const void *b) {
+	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+	return (left > right) - (left < right);
+}
+
+static void take_pair_nodes(struct judge *judge) {
+	const struct jobs_look *look = judge->look;
+	uint32_t count = 0, kept = 0;
+
+	for (uint32_t n = 0; n < look->pair_count && count + 2 <= PAIR_NODES_MAX; n++) {
+		judge->pair_nodes[count++] = look->pairs[n].node;
+		judge->pair_nodes[count++] = look->pairs[n].peer;
 	}
-	return false;
+	sort_rows(judge->pair_nodes, count, sizeof(judge->pair_nodes[0]), compare_nodes);
+	for (uint32_t n = 0; n < count; n++)
+		if (kept == 0 || judge->pair_nodes[n] != judge->pair_nodes[kept - 1])
+			judge->pair_nodes[kept++] = judge->pair_nodes[n];
+	judge->pair_node_count = kept;
+}
+
+// PAIR_NODES_MAX: it is the end of none.
+static uint32_t place_of_node(const struct judge *judge, uint64_t node) {
+	uint32_t low = 0, high = judge->pair_node_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (judge->pair_nodes[middle] < node)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < judge->pair_node_count && judge->pair_nodes[low] == node ? low
+									      : PAIR_NODES_MAX;
 }
 
 static bool is_worse(const struct jobs_pair *a, const struct jobs_pair *b) {
@@ -49,15 +98,20 @@ static bool is_worse(const struct jobs_pair *a, const struct jobs_pair *b) {
 	return a->median_ns / (a->baseline_ns + 1) > b->median_ns / (b->baseline_ns + 1);
 }
 
+// The worst path between two of its nodes, or NULL.
 static const struct jobs_pair *
-worst_pair(const struct jobs_look *look, const struct ras_merged_comm *comm) {
+worst_pair(const struct judge *judge, const struct ras_merged_comm *comm) {
 	const struct jobs_pair *worst = NULL;
+	bool has[PAIR_NODES_MAX + 1] = {false};
 
-	for (uint32_t n = 0; n < look->pair_count; n++) {
-		const struct jobs_pair *pair = &look->pairs[n];
+	for (uint32_t n = 0; judge->pair_node_count > 0 && n < comm->rank_count; n++)
+		has[place_of_node(judge, comm->ranks[n].node)] = true;
+	has[PAIR_NODES_MAX] = false;
+	for (uint32_t n = 0; n < judge->look->pair_count; n++) {
+		const struct jobs_pair *pair = &judge->look->pairs[n];
 
-		if ((worst == NULL || is_worse(pair, worst)) && has_node(comm, pair->node) &&
-		    has_node(comm, pair->peer))
+		if ((worst == NULL || is_worse(pair, worst)) &&
+		    has[place_of_node(judge, pair->node)] && has[place_of_node(judge, pair->peer)])
 			worst = pair;
 	}
 	return worst;
@@ -199,7 +253,7 @@ static void find_cause(const struct judge *judge, uint32_t comm, struct jobs_fin
 	} else if (survey->stopped > 0) {
 		name_stopped(judge, comm, finding);
 	} else {
-		finding->pair = worst_pair(judge->look, &judge->look->comms[comm]);
+		finding->pair = worst_pair(judge, &judge->look->comms[comm]);
 		finding->cause = cause_of_started(survey, finding);
 	}
 }
@@ -288,24 +342,93 @@ static void inherit_grades(const struct jobs_look *look, struct jobs_finding *fi
 	}
 }
 
-int jobs_judge(const struct jobs_look *look, struct jobs_finding *ret_findings) {
-	size_t size = (size_t)look->comm_count * sizeof(struct survey) + 1;
-	struct judge judge = {.look = look};
-	int err;
+static size_t surveys_bytes(const struct jobs_look *look) {
+	return (size_t)look->comm_count * sizeof(struct survey) + 1;
+}
 
-	take_limits(&judge);
-	judge.surveys = look->memory->allocate(look->memory->ctx, size);
-	if (judge.surveys == NULL)
+int jobs_judging_create(
+	const struct jobs_look *look,
+	struct jobs_finding *ret_findings,
+	struct jobs_judging **ret_judging
+) {
+	const struct ras_memory *memory = look->memory;
+	struct jobs_judging *judging = memory->allocate(memory->ctx, sizeof(*judging));
+	struct judge *judge;
+	int err = -ENOMEM;
+
+	if (judging == NULL)
 		return -ENOMEM;
-	for (uint32_t comm = 0; comm < look->comm_count; comm++)
-		survey_comm(look, &look->comms[comm], &judge.surveys[comm]);
-	err = graph_init(&judge.graph, look, judge.surveys, judge.confirm_ms);
-	if (err == 0) {
-		for (uint32_t comm = 0; comm < look->comm_count; comm++)
-			judge_comm(&judge, comm, &ret_findings[comm]);
-		inherit_grades(look, ret_findings);
-		graph_fini(&judge.graph);
+	judge = &judging->judge;
+	judge->look = look;
+	judging->findings = ret_findings;
+	take_limits(judge);
+	take_pair_nodes(judge);
+	judge->surveys = memory->allocate(memory->ctx, surveys_bytes(look));
+	if (judge->surveys != NULL)
+		err = graph_init(&judge->graph, look, judge->surveys, judge->confirm_ms);
+	if (err != 0) {
+		memory->release(memory->ctx, judge->surveys, surveys_bytes(look));
+		memory->release(memory->ctx, judging, sizeof(*judging));
+		return err;
 	}
-	look->memory->release(look->memory->ctx, judge.surveys, size);
-	return err;
+	*ret_judging = judging;
+	return 0;
+}
+
+struct jobs_judging *jobs_judging_destroy(struct jobs_judging *judging) {
+	const struct jobs_look *look;
+
+	if (judging == NULL)
+		return NULL;
+	look = judging->judge.look;
+	graph_fini(&judging->judge.graph);
+	look->memory->release(look->memory->ctx, judging->judge.surveys, surveys_bytes(look));
+	look->memory->release(look->memory->ctx, judging, sizeof(*judging));
+	return NULL;
+}
+
+// The next communicator of this phase. Returns how many ranks were looked at.
+static uint32_t step_once(struct jobs_judging *judging) {
+	struct judge *judge = &judging->judge;
+	const struct jobs_look *look = judge->look;
+	bool more = judging->comm < look->comm_count;
+	uint32_t ranks = more ? look->comms[judging->comm].rank_count : 0;
+
+	switch (judging->phase) {
+	case SURVEY:
+		if (more)
+			survey_comm(
+				look, &look->comms[judging->comm], &judge->surveys[judging->comm]
+			);
+		break;
+	case COLLECT:
+		more = graph_collect(&judge->graph, &ranks);
+		break;
+	case FOLLOW:
+		more = graph_follow(&judge->graph, &ranks);
+		break;
+	case JUDGE:
+		if (more)
+			judge_comm(judge, judging->comm, &judging->findings[judging->comm]);
+		else
+			inherit_grades(look, judging->findings);
+		break;
+	case DONE:
+		return UINT32_MAX;
+	}
+	judging->comm++;
+	if (!more) {
+		judging->phase++;
+		judging->comm = 0;
+	}
+	return ranks;
+}
+
+bool jobs_judging_step(struct jobs_judging *judging, uint32_t ranks) {
+	uint64_t looked = 0;
+
+	// One for the communicator itself.
+	while (judging->phase != DONE && looked < ranks)
+		looked += (uint64_t)step_once(judging) + 1;
+	return judging->phase == DONE;
 }

@@ -166,29 +166,37 @@ vote_for(struct vote *vote, uint32_t place, const struct ras_comm_signature *sig
 		vote->lead++;
 }
 
-static bool
-mismatch_at(const struct ras_merged_comm *comm, uint64_t seq, struct jobs_mismatch *ret_mismatch) {
-	struct jobs_mismatch found = {.seq = seq};
-	const struct ras_comm_signature *signature;
-	struct vote votes = {0};
+// Of each operation that may be told, all in one pass over the ranks.
+static void
+vote_all(const struct ras_merged_comm *comm, uint64_t first, uint32_t count, struct vote *votes) {
+	for (uint32_t n = 0; n < comm->rank_count; n++)
+		for (uint32_t at = 0; at < count; at++) {
+			const struct ras_comm_signature *signature =
+				ras_comm_signature_of(comm, &comm->ranks[n], first + at);
 
-	for (uint32_t n = 0; n < comm->rank_count; n++) {
-		signature = ras_comm_signature_of(comm, &comm->ranks[n], seq);
-		if (signature != NULL)
-			vote_for(&votes, n, signature);
-	}
-	for (uint32_t n = 0; votes.known > 0 && n < comm->rank_count; n++) {
-		signature = ras_comm_signature_of(comm, &comm->ranks[n], seq);
-		if (signature == NULL || !signatures_differ(signature, votes.choice))
-			continue;
-		if (found.other_count++ == 0)
-			found.other = n;
-	}
-	if (found.other_count == 0)
-		return false;
-	found.most = votes.choice_place;
-	*ret_mismatch = found;
-	return true;
+			if (signature != NULL)
+				vote_for(&votes[at], n, signature);
+		}
+}
+
+static void find_others(
+	const struct ras_merged_comm *comm,
+	uint64_t first,
+	uint32_t count,
+	const struct vote *votes,
+	struct jobs_mismatch *found
+) {
+	for (uint32_t n = 0; n < comm->rank_count; n++)
+		for (uint32_t at = 0; at < count; at++) {
+			const struct ras_comm_signature *signature =
+				ras_comm_signature_of(comm, &comm->ranks[n], first + at);
+
+			if (signature == NULL || votes[at].choice == NULL ||
+			    !signatures_differ(signature, votes[at].choice))
+				continue;
+			if (found[at].other_count++ == 0)
+				found[at].other = n;
+		}
 }
 
 void survey_mismatch(
@@ -198,11 +206,23 @@ void survey_mismatch(
 ) {
 	uint64_t last = survey->seq != 0 ? survey->seq : survey->launched_max;
 	uint64_t first = last > RAS_COMM_RECENT ? last - RAS_COMM_RECENT + 1 : 1;
+	struct vote votes[RAS_COMM_RECENT] = {0};
+	struct jobs_mismatch found[RAS_COMM_RECENT] = {0};
+	uint32_t count;
 
 	memset(ret_mismatch, 0, sizeof(*ret_mismatch));
-	if ((survey->knows_any & RAS_RANK_KNOWS_SIGNATURES) == 0)
+	if ((survey->knows_any & RAS_RANK_KNOWS_SIGNATURES) == 0 || last == 0)
 		return;
 	// A count that a page or an agent made up may be the last number there is.
-	for (uint64_t seq = first; !mismatch_at(comm, seq, ret_mismatch) && seq < last;)
-		seq++;
+	count = (uint32_t)(last - first) + 1;
+	vote_all(comm, first, count, votes);
+	find_others(comm, first, count, votes, found);
+	for (uint32_t at = 0; at < count; at++) {
+		if (found[at].other_count == 0)
+			continue;
+		*ret_mismatch = found[at];
+		ret_mismatch->seq = first + at;
+		ret_mismatch->most = votes[at].choice_place;
+		return;
+	}
 }

@@ -3,6 +3,7 @@
 #include "nccl/status.h"
 
 #include "client/answers.h"
+#include "client/comm_json.h"
 #include "client/server.h"
 
 #include <errno.h>
@@ -29,9 +30,10 @@ static void status_drop(void *work) {
 bool status_summarise(struct session *session, struct status *status) {
 	if (!comm_table_build(status))
 		return false;
-	status->judged = status->answer != NULL && status->answer->comms != NULL &&
-			 comm_look_init(&status->look, session, status->answer) == 0;
-	return true;
+	if (!status->looked && status->answer != NULL && status->answer->comms != NULL)
+		status->judged = comm_look_of(&status->look, session, status->answer) == 0;
+	status->looked = true;
+	return comm_look_step(&status->look); // nothing to do where it has not begun
 }
 
 static bool status_step(struct session *session) {

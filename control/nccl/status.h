@@ -8,8 +8,8 @@
 // Said phase by phase, each of them in steps: merged tables hold a million ranks.
 #pragma once
 
-#include "client/comm_look.h"
 #include "client/session.h"
+#include "joblook/comm_look.h"
 #include "nccl/status_comms.h"
 
 struct status {
@@ -30,7 +30,7 @@ struct status {
 	} absent;
 	struct comm_table comms;
 	struct comm_look look; // of all of them; `judged`
-	bool judged;
+	bool looked, judged;
 };
 
 // One phase: true when it is done.

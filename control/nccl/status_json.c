@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The report as NCCL's JSON: its keys in its order, its indentation, and "tocsin" beside them.
+#include "client/comm_json.h"
 #include "client/names.h"
 #include "client/peer_list.h"
 #include "client/server.h"
@@ -38,7 +39,7 @@ static json_t *status_comm_json(const struct status *status) {
 		return json_null();
 	return json_pack(
 		"{s:o,s:b,s:o}", "job", comm->job[0] != '\0' ? json_string(comm->job) : json_null(),
-		"jobs_differ", comm->jobs_differ, "finding", comm_look_json(&status->look, place)
+		"jobs_differ", comm->jobs_differ, "finding", comm_json(&status->look, place)
 	);
 }
 

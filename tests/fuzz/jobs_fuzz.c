@@ -4,6 +4,7 @@
 #include <ras/payload.h>
 #include <support/fuzz.h>
 #include <support/heap.h>
+#include <support/job_model.h>
 
 #include <jobs/judge.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a job pays and gets: nanoseconds for counting, and how soon survivors hear of a death.
+"""What a job pays and gets: nanoseconds for counting, what judging many communicators takes of an
+agent, and how soon survivors hear of a death.
 
     job_bench.py BUILD-ROOT [--json]
 """
@@ -27,6 +28,14 @@ def counting(build):
     for row in said["rows"]:
         yield {key: row.get(key) for key in ("what", "value", "unit", "ratio", "target", "ok")} | {
             "yardstick": row["yardstick_value"]}
+
+
+def judging(build):
+    """What the agent's loop pays for a look at all communicators."""
+    said = subprocess.run([os.path.join(build, "tests", "sim", "tocsin-judge-bench"), "--json"],
+                          capture_output=True, text=True, check=True).stdout
+    for row in json.loads(said):
+        yield row | {"ratio": None, "yardstick": None}
 
 
 def delays(build, agent):
@@ -58,7 +67,7 @@ def telling(build):
 
 def main(build, as_json):
     rows = []
-    for part in (counting, telling):
+    for part in (counting, judging, telling):
         for found in part(build):
             rows.append(found)
             if not as_json:

@@ -127,8 +127,19 @@ struct jobs_look {
 	const struct ras_memory *memory;
 };
 
-// One finding for each communicator of the look. 0, or -ENOMEM and none is made.
-int jobs_judge(const struct jobs_look *look, struct jobs_finding *ret_findings);
+// One finding for each communicator of the look, in steps, for a thread that has other things to
+// do. The look and all it points to, the book as well, stay until the end. -ENOMEM.
+struct jobs_judging;
+int jobs_judging_create(
+	const struct jobs_look *look,
+	struct jobs_finding *ret_findings,
+	struct jobs_judging **ret_judging
+);
+// Looks at about so many ranks, of whole communicators. true: all is judged. For an event loop:
+// some milliseconds.
+#define JOBS_STEP_RANKS 4096u
+bool jobs_judging_step(struct jobs_judging *judging, uint32_t ranks);
+struct jobs_judging *jobs_judging_destroy(struct jobs_judging *judging);
 
 // Who arrives last, look by look: the one that waits least. A book of the communicators seen last.
 int jobs_book_create(const struct ras_memory *memory, struct jobs_book **ret_book); // -ENOMEM

@@ -68,3 +68,16 @@ uint32_t job_model_reports(
 uint64_t job_model_completed(const struct job_model *model);
 // The bad path that is known, if there is one: of nodes `first_node + n`.
 bool job_model_pair(const struct job_model *model, uint64_t first_node, struct jobs_pair *ret_pair);
+
+// All steps at once. -ENOMEM.
+static inline int jobs_judge(const struct jobs_look *look, struct jobs_finding *ret_findings) {
+	struct jobs_judging *judging;
+	int err = jobs_judging_create(look, ret_findings, &judging);
+
+	if (err != 0)
+		return err;
+	while (!jobs_judging_step(judging, JOBS_STEP_RANKS)) {
+	}
+	jobs_judging_destroy(judging);
+	return 0;
+}

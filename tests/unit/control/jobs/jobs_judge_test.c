@@ -411,7 +411,48 @@ static void without_memory_nothing_is_judged(void **state) {
 		failures += err != 0;
 		assert_true(err == 0 || err == -ENOMEM);
 	} while (err != 0);
-	assert_int_equal(failures, 5);
+	assert_int_equal(failures, 8);
+}
+
+static void what_is_judged_in_the_smallest_steps_is_judged_the_same(void **state) {
+	static struct jobs_finding by_steps[2];
+	struct jobs_judging *judging;
+	uint32_t steps = 1;
+	struct hand hand;
+
+	(void)state;
+	hand_init(&hand);
+	cross(&hand);
+	assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);
+	assert_int_equal(jobs_judging_create(&hand.look, by_steps, &judging), 0);
+	for (; !jobs_judging_step(judging, 1); steps++) {
+	}
+	assert_true(jobs_judging_step(judging, 1));
+	jobs_judging_destroy(judging);
+	assert_true(steps > 4 * hand.look.comm_count);
+	for (uint32_t n = 0; n < hand.look.comm_count; n++) {
+		assert_int_equal(by_steps[n].cause, hand.findings[n].cause);
+		assert_int_equal(by_steps[n].cause, JOBS_CAUSE_MISSING_ENTER);
+		assert_int_equal(by_steps[n].grade, hand.findings[n].grade);
+		assert_int_equal(by_steps[n].via, hand.findings[n].via);
+		assert_int_equal(by_steps[n].late[0], hand.findings[n].late[0]);
+	}
+}
+
+static void a_judgement_that_is_given_up_leaves_nothing_behind(void **state) {
+	struct jobs_judging *judging;
+	struct hand hand;
+
+	(void)state;
+	hand_init(&hand);
+	cross(&hand);
+	for (uint32_t steps = 0; steps < 12; steps++) {
+		assert_int_equal(jobs_judging_create(&hand.look, hand.findings, &judging), 0);
+		for (uint32_t n = 0; n < steps; n++)
+			(void)jobs_judging_step(judging, 1);
+		assert_null(jobs_judging_destroy(judging));
+	}
+	assert_null(jobs_judging_destroy(NULL));
 }
 
 static void waits_are_kept_to_an_eighth(void **state) {
@@ -447,6 +488,8 @@ int main(void) {
 		cmocka_unit_test(a_rank_that_lives_is_not_named_with_those_of_dead_nodes),
 		cmocka_unit_test(counts_at_the_end_of_numbers_are_looked_at_once),
 		cmocka_unit_test(without_memory_nothing_is_judged),
+		cmocka_unit_test(what_is_judged_in_the_smallest_steps_is_judged_the_same),
+		cmocka_unit_test(a_judgement_that_is_given_up_leaves_nothing_behind),
 		cmocka_unit_test(waits_are_kept_to_an_eighth),
 	};
 

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Judges the communicators of an answer, with the paths that are bad beside them.
-#include "client/comm_look.h"
-
-#include "client/names.h"
-#include "client/peer_list.h"
-#include "client/server.h"
+#include "joblook/comm_look.h"
 
 #include <control/health.h>
 #include <control/overlay.h>
@@ -19,24 +15,17 @@
 #include <strings.h>
 
 #define PAIRS_MAX 256
+#define NAME_BYTES 80
 #define HASH_DIGITS_MIN 4
 #define HASH_DIGITS 16
 
 // All dead is told by the overlay: an agent that is dead is not a host that is.
 static bool is_dead(void *ctx, uint64_t node) {
-	const struct session *session = ctx;
-	const struct health *health = session->server->config.health;
+	const struct health *health = ((const struct comm_look *)ctx)->config.health;
 	struct verdict_view view;
 
 	return health != NULL && verdict_of(health_engine(health), node, &view) == 0 &&
 	       view.verdict == VERDICT_NODE_DOWN && view.both_planes;
-}
-
-static void node_name(void *ctx, uint64_t node, char *text, uint32_t size) {
-	char name[NAMES_TEXT_BYTES];
-
-	names_id(session_ras(ctx), node, name);
-	snprintf(text, size, "%s", name);
 }
 
 static void show_seen(const struct observation *observation, char *text, size_t size) {
@@ -75,14 +64,15 @@ static bool is_bad(const struct observation *observation) {
 }
 
 static void make_pair(
-	const struct session *session,
+	const struct comm_look *look,
 	const struct observation *observation,
 	struct jobs_pair *ret_pair
 ) {
-	char observer[NAMES_TEXT_BYTES], subject[NAMES_TEXT_BYTES], seen[256];
+	const struct jobs_words *words = &look->config.words;
+	char observer[NAME_BYTES], subject[NAME_BYTES], seen[256];
 
-	names_id(session_ras(session), observation->observer, observer);
-	names_id(session_ras(session), observation->subject, subject);
+	words->node_name(words->ctx, observation->observer, observer, sizeof(observer));
+	words->node_name(words->ctx, observation->subject, subject, sizeof(subject));
 	show_seen(observation, seen, sizeof(seen));
 	*ret_pair = (struct jobs_pair){
 		.node = observation->observer,
@@ -108,15 +98,13 @@ add_observations(struct comm_look *look, const struct verdict_engine *engine, ui
 	while (look->look.pair_count < PAIRS_MAX &&
 	       verdict_observation_next(engine, subject, &cursor, &observation, &seen_ns)) {
 		if (is_bad(&observation))
-			make_pair(
-				look->session, &observation, &look->pairs[look->look.pair_count++]
-			);
+			make_pair(look, &observation, &look->pairs[look->look.pair_count++]);
 	}
 }
 
 // Of nodes that have a verdict, and of paths that are to blame by themselves.
 static void collect_pairs(struct comm_look *look) {
-	const struct health *health = look->session->server->config.health;
+	const struct health *health = look->config.health;
 	const struct verdict_engine *engine;
 	struct verdict_path_view path;
 	struct verdict_view view;
@@ -127,10 +115,7 @@ static void collect_pairs(struct comm_look *look) {
 	engine = health_engine(health);
 	while (look->look.pair_count < PAIRS_MAX && verdict_path_next(engine, &cursor, &path)) {
 		if (is_bad(&path.observation))
-			make_pair(
-				look->session, &path.observation,
-				&look->pairs[look->look.pair_count++]
-			);
+			make_pair(look, &path.observation, &look->pairs[look->look.pair_count++]);
 	}
 	cursor = 0;
 	while (verdict_next(engine, &cursor, &view))
@@ -175,38 +160,32 @@ struct jobs_book *comm_book_create(void) {
 	return jobs_book_create(&heap, &book) == 0 ? book : NULL;
 }
 
-static int judge_comms(struct comm_look *look, const struct overlay_answer *answer) {
-	struct jobs_book *book = look->session->server->comm_book;
-	int err;
-
+static int begin_judging(struct comm_look *look, const struct overlay_answer *answer) {
 	for (uint32_t n = 0; n < look->count; n++) {
 		ras_comms_at(answer->comms, n, &look->comms[n]);
 		look->order[n] = n;
-		if (book != NULL)
-			jobs_book_note(book, &look->comms[n]);
 	}
 	collect_pairs(look);
-	look->look.limits = &look->session->server->config.job_limits;
+	look->look.limits = &look->config.limits;
 	look->look.comms = look->comms;
 	look->look.comm_count = look->count;
 	look->look.pairs = look->pairs;
 	look->look.is_dead = is_dead;
-	look->look.ctx = look->session;
-	look->look.book = book;
+	look->look.ctx = look;
+	look->look.book = look->config.book;
 	look->look.memory = &heap;
-	err = jobs_judge(&look->look, look->findings);
-	if (err == 0)
-		qsort_r(look->order, look->count, sizeof(*look->order), compare_order, look);
-	return err;
+	return jobs_judging_create(&look->look, look->findings, &look->judging);
 }
 
 int comm_look_init(
-	struct comm_look *look, struct session *session, const struct overlay_answer *answer
+	struct comm_look *look,
+	const struct comm_look_config *config,
+	const struct overlay_answer *answer
 ) {
 	int err;
 
 	*look = (struct comm_look){
-		.session = session,
+		.config = *config,
 		.count = ras_comms_count(answer->comms),
 	};
 	look->comms = calloc((size_t)look->count + 1, sizeof(*look->comms));
@@ -217,13 +196,41 @@ int comm_look_init(
 	    look->pairs == NULL)
 		err = -ENOMEM;
 	else
-		err = judge_comms(look, answer);
+		err = begin_judging(look, answer);
 	if (err != 0)
 		comm_look_fini(look);
 	return err;
 }
 
+// Who came last is taken down before it is judged.
+static void note_comms(struct comm_look *look) {
+	uint32_t ranks = 0;
+
+	while (look->noted < look->count && ranks < JOBS_STEP_RANKS) {
+		const struct ras_merged_comm *comm = &look->comms[look->noted++];
+
+		if (look->config.book != NULL)
+			jobs_book_note(look->config.book, comm);
+		ranks += comm->rank_count + 1;
+	}
+}
+
+bool comm_look_step(struct comm_look *look) {
+	if (look->judging == NULL)
+		return true;
+	if (look->noted < look->count) {
+		note_comms(look);
+		return false;
+	}
+	if (!jobs_judging_step(look->judging, JOBS_STEP_RANKS))
+		return false;
+	look->judging = jobs_judging_destroy(look->judging);
+	qsort_r(look->order, look->count, sizeof(*look->order), compare_order, look);
+	return true;
+}
+
 void comm_look_fini(struct comm_look *look) {
+	jobs_judging_destroy(look->judging);
 	free(look->comms);
 	free(look->findings);
 	free(look->order);
@@ -234,9 +241,7 @@ void comm_look_fini(struct comm_look *look) {
 void comm_look_say(
 	const struct comm_look *look, uint32_t place, char text[static JOBS_SENTENCE_BYTES]
 ) {
-	const struct jobs_words words = {.node_name = node_name, .ctx = look->session};
-
-	jobs_say(&look->look, place, &look->findings[place], &words, text);
+	jobs_say(&look->look, place, &look->findings[place], &look->config.words, text);
 }
 
 static bool is_hash(const char *word) {
@@ -285,56 +290,4 @@ bool comm_look_is_called(const struct ras_merged_comm *comm, const char *word) {
 
 bool comm_look_is_told(const struct jobs_finding *finding) {
 	return finding->cause != JOBS_CAUSE_NONE || finding->mismatch.seq != 0;
-}
-
-json_t *comm_look_rank_json(const struct comm_look *look, uint32_t place, uint32_t rank) {
-	const struct ras_merged_rank *merged = &look->comms[place].ranks[rank];
-	char node[NAMES_TEXT_BYTES];
-
-	names_id(session_ras(look->session), merged->node, node);
-	return json_pack(
-		"{s:i,s:i,s:o,s:s,s:I,s:I,s:I,s:f,s:f}", "rank", (int)merged->rank.rank, "pid",
-		(int)merged->rank.pid, "node", peer_name_json(node), "process",
-		jobs_process_name(merged->rank.process_state), "launched",
-		(json_int_t)merged->rank.launched, "started", (json_int_t)merged->rank.started,
-		"completed", (json_int_t)merged->rank.completed, "still_s",
-		(double)merged->rank.idle_ms / 1e3, "worked_s", (double)merged->rank.worked_ms / 1e3
-	);
-}
-
-// What the ranks tell, in the words of docs/jobs.md.
-static json_t *knows_json(uint8_t knows) {
-	static const char *const names[] = {"started", "completed", "signatures", "process"};
-	json_t *array = json_array();
-
-	for (uint32_t n = 0; n < sizeof(names) / sizeof(names[0]); n++) {
-		if ((knows & 1u << n) != 0)
-			json_array_append_new(array, json_string(names[n]));
-	}
-	return array;
-}
-
-json_t *comm_look_json(const struct comm_look *look, uint32_t place) {
-	const struct jobs_finding *finding = &look->findings[place];
-	char sentence[JOBS_SENTENCE_BYTES], via[32];
-	json_t *late = json_array();
-
-	comm_look_say(look, place, sentence);
-	for (uint32_t n = 0; n < finding->late_count && n < JOBS_NAMED_MAX; n++) {
-		if (finding->late[n] != JOBS_NOBODY)
-			json_array_append_new(
-				late, comm_look_rank_json(look, place, finding->late[n])
-			);
-	}
-	if (finding->via != JOBS_NOBODY)
-		snprintf(via, sizeof(via), "0x%" PRIx64, look->comms[finding->via].id.hash);
-	return json_pack(
-		"{s:s,s:s,s:o,s:I,s:f,s:i,s:i,s:i,s:o,s:o,s:s?}", "state",
-		jobs_grade_name(finding->grade), "cause", jobs_cause_name(finding->cause),
-		"sentence", peer_name_json(sentence), "operation", (json_int_t)finding->seq,
-		"waited_s", (double)finding->waited_ms / 1e3, "waiting", (int)finding->waiting,
-		"late_count", (int)finding->late_count, "absent", (int)finding->absent, "late",
-		late, "told", knows_json(finding->knows), "waits_in",
-		finding->via != JOBS_NOBODY ? via : NULL
-	);
 }

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is found of communicators, as JSON; and the look of a client at them.
+#include "client/comm_json.h"
+
+#include "client/names.h"
+#include "client/peer_list.h"
+#include "client/server.h"
+
+#include <inttypes.h>
+#include <jobs/report.h>
+#include <stdio.h>
+
+static void node_name(void *ctx, uint64_t node, char *text, uint32_t size) {
+	char name[NAMES_TEXT_BYTES];
+
+	names_id(session_ras(ctx), node, name);
+	snprintf(text, size, "%s", name);
+}
+
+int comm_look_of(
+	struct comm_look *look, struct session *session, const struct overlay_answer *answer
+) {
+	const struct comm_look_config config = {
+		.health = session->server->config.health,
+		.limits = session->server->config.job_limits,
+		.book = session->server->comm_book,
+		.words = {.node_name = node_name, .ctx = session},
+	};
+
+	return comm_look_init(look, &config, answer);
+}
+
+json_t *comm_json_rank(const struct comm_look *look, uint32_t place, uint32_t rank) {
+	const struct ras_merged_rank *merged = &look->comms[place].ranks[rank];
+	char node[NAMES_TEXT_BYTES];
+
+	look->config.words.node_name(look->config.words.ctx, merged->node, node, sizeof(node));
+	return json_pack(
+		"{s:i,s:i,s:o,s:s,s:I,s:I,s:I,s:f,s:f}", "rank", (int)merged->rank.rank, "pid",
+		(int)merged->rank.pid, "node", peer_name_json(node), "process",
+		jobs_process_name(merged->rank.process_state), "launched",
+		(json_int_t)merged->rank.launched, "started", (json_int_t)merged->rank.started,
+		"completed", (json_int_t)merged->rank.completed, "still_s",
+		(double)merged->rank.idle_ms / 1e3, "worked_s", (double)merged->rank.worked_ms / 1e3
+	);
+}
+
+// What the ranks tell, in the words of docs/jobs.md.
+static json_t *knows_json(uint8_t knows) {
+	static const char *const names[] = {"started", "completed", "signatures", "process"};
+	json_t *array = json_array();
+
+	for (uint32_t n = 0; n < sizeof(names) / sizeof(names[0]); n++) {
+		if ((knows & 1u << n) != 0)
+			json_array_append_new(array, json_string(names[n]));
+	}
+	return array;
+}
+
+json_t *comm_json(const struct comm_look *look, uint32_t place) {
+	const struct jobs_finding *finding = &look->findings[place];
+	char sentence[JOBS_SENTENCE_BYTES], via[32];
+	json_t *late = json_array();
+
+	comm_look_say(look, place, sentence);
+	for (uint32_t n = 0; n < finding->late_count && n < JOBS_NAMED_MAX; n++) {
+		if (finding->late[n] != JOBS_NOBODY)
+			json_array_append_new(late, comm_json_rank(look, place, finding->late[n]));
+	}
+	if (finding->via != JOBS_NOBODY)
+		snprintf(via, sizeof(via), "0x%" PRIx64, look->comms[finding->via].id.hash);
+	return json_pack(
+		"{s:s,s:s,s:o,s:I,s:f,s:i,s:i,s:i,s:o,s:o,s:s?}", "state",
+		jobs_grade_name(finding->grade), "cause", jobs_cause_name(finding->cause),
+		"sentence", peer_name_json(sentence), "operation", (json_int_t)finding->seq,
+		"waited_s", (double)finding->waited_ms / 1e3, "waiting", (int)finding->waiting,
+		"late_count", (int)finding->late_count, "absent", (int)finding->absent, "late",
+		late, "told", knows_json(finding->knows), "waits_in",
+		finding->via != JOBS_NOBODY ? via : NULL
+	);
+}
