@@ -41,12 +41,8 @@ static int check_client(const struct option_words *words, struct options *option
 		return option_fail(words->of_server, "is the server's, and there is a HOST");
 	if (plan_check(plan, &why) != 0)
 		return option_fail(plan_command_name(plan->command), why.text);
-	if (plan->command == PLAN_BW &&
-	    (options->threshold_count > 0 || options->hgrm_path != NULL))
-		return option_fail(
-			options->hgrm_path != NULL ? "--hgrm" : "--fail-if",
-			"is of latencies: use lat, or compare for bw"
-		);
+	if (plan->command == PLAN_BW && options->hgrm_path != NULL)
+		return option_fail("--hgrm", "is of latencies: use lat");
 	for (uint32_t n = 0; n < options->threshold_count; n++) {
 		if (threshold_check(&options->thresholds[n], &options->session.plan, &why) != 0)
 			return option_fail("--fail-if", why.text);

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define RATE_MAX (UINT64_C(1) << 60) // a second
+
 static bool take_word(const char **text, size_t *length, const char *word) {
 	size_t size = strlen(word);
 
@@ -33,6 +35,31 @@ static int parse_figure(const char *text, size_t length, struct threshold *thres
 	return result_quantile_parse(text, length, &threshold->per_million);
 }
 
+static bool cut_end(const char *text, size_t *length, const char *end) {
+	size_t size = strlen(end);
+
+	if (*length < size || memcmp(text + *length - size, end, size) != 0)
+		return false;
+	*length -= size;
+	return true;
+}
+
+// "10us", "90Gbit/s", "11.2GB/s", "1.5M/s".
+static int parse_bound(
+	const char *text, size_t length, struct parse_error *error, struct threshold *threshold
+) {
+	if (!cut_end(text, &length, "/s"))
+		return parse_duration_ns(
+			text, length, 0, HISTOGRAM_VALUE_MAX, error, &threshold->bound
+		);
+	threshold->unit = THRESHOLD_MESSAGES;
+	if (cut_end(text, &length, "bit"))
+		threshold->unit = THRESHOLD_BITS;
+	else if (length > 0 && text[length - 1] == 'B')
+		threshold->unit = THRESHOLD_BYTES;
+	return parse_size_bytes(text, length, 0, RATE_MAX, error, &threshold->bound);
+}
+
 int threshold_parse(
 	const char *text, size_t length, struct parse_error *error, struct threshold *ret_threshold
 ) {
@@ -52,13 +79,10 @@ int threshold_parse(
 		return parse_fail(
 			error, -EINVAL, text, length,
 			"is no threshold: a figure (p50 p90 p99 p99.9 p99.99 p99.999 min mean max), "
-			"> or <, a time"
+			"> or <, a time; of bw a rate, as 90Gbit/s"
 		);
 	threshold.below = rest[figure] == '<';
-	if (parse_duration_ns(
-		    rest + figure + 1, left - figure - 1, 0, HISTOGRAM_VALUE_MAX, error,
-		    &threshold.bound_ns
-	    ) != 0)
+	if (parse_bound(rest + figure + 1, left - figure - 1, error, &threshold) != 0)
 		return -EINVAL;
 	*ret_threshold = threshold;
 	return 0;
@@ -67,6 +91,19 @@ int threshold_parse(
 int threshold_check(
 	const struct threshold *threshold, const struct plan *plan, struct lab_why *why
 ) {
+	if (plan->command == PLAN_BW && threshold->of != THRESHOLD_WHOLE)
+		return lab_fail(
+			why, -EINVAL, "%s: half. and service. are of latencies", threshold->text
+		);
+	if (plan->command == PLAN_BW && threshold->unit == THRESHOLD_TIME)
+		return lab_fail(
+			why, -EINVAL, "%s: of bw a rate is needed, as 90Gbit/s, 11GB/s or 1.5M/s",
+			threshold->text
+		);
+	if (plan->command != PLAN_BW && threshold->unit != THRESHOLD_TIME)
+		return lab_fail(
+			why, -EINVAL, "%s: of lat a time is needed, as 10us", threshold->text
+		);
 	if (threshold->of == THRESHOLD_HALF && !plan_op_is_answered(plan->op))
 		return lab_fail(
 			why, -EINVAL, "%s: of a %s nothing but the round trip is known",
@@ -120,14 +157,52 @@ interval_of(const struct threshold *threshold, const struct run_summary *summary
 	return (struct interval){.known = false};
 }
 
-static bool is_beyond(const struct threshold *threshold, double value_ns) {
-	double bound_ns = (double)threshold->bound_ns;
+// How times of windows read as rates, whose ends change places; mean is that of all messages.
+static struct interval rates_of(
+	const struct threshold *threshold, const struct lab_result *result, struct interval times
+) {
+	const double factors[] = {
+		[THRESHOLD_TIME] = 1,
+		[THRESHOLD_BITS] = 8 * (double)result->size,
+		[THRESHOLD_BYTES] = (double)result->size,
+		[THRESHOLD_MESSAGES] = 1,
+	};
+	const struct histogram_summary *all = &result->summary.all;
+	struct interval rates = {.known = times.known};
 
-	return threshold->below ? value_ns < bound_ns : value_ns > bound_ns;
+	if (!times.known)
+		return rates;
+	rates.low = result_rate(result, (uint64_t)times.high);
+	rates.high = result_rate(result, (uint64_t)times.low);
+	if (threshold->figure == THRESHOLD_MEAN)
+		rates.low = rates.high = result_rate_mean(result);
+	else if (threshold->figure == THRESHOLD_MIN)
+		rates.low = rates.high = result_rate(result, all->max);
+	else if (threshold->figure == THRESHOLD_MAX)
+		rates.low = rates.high = result_rate(result, all->min);
+	rates.low *= factors[threshold->unit];
+	rates.high *= factors[threshold->unit];
+	return rates;
+}
+
+static bool is_beyond(const struct threshold *threshold, double value) {
+	double bound = (double)threshold->bound;
+
+	return threshold->below ? value < bound : value > bound;
 }
 
 static enum threshold_answer
 interval_judge(const struct threshold *threshold, struct interval interval, struct lab_why *why) {
+	static const struct {
+		double scale;
+		const char *name;
+	} units[] = {
+		[THRESHOLD_TIME] = {1e3, "us"},
+		[THRESHOLD_BITS] = {1e9, "Gbit/s"},
+		[THRESHOLD_BYTES] = {1e9, "GB/s"},
+		[THRESHOLD_MESSAGES] = {1, "messages/s"},
+	};
+	double scale = units[threshold->unit].scale;
 	bool low, high;
 
 	if (!interval.known) {
@@ -140,11 +215,11 @@ interval_judge(const struct threshold *threshold, struct interval interval, stru
 	low = is_beyond(threshold, interval.low);
 	high = is_beyond(threshold, interval.high);
 	lab_fail(
-		why, 0, "--fail-if %s: %s of %.3f .. %.3f us is so", threshold->text,
+		why, 0, "--fail-if %s: %s of %.3f .. %.3f %s is so", threshold->text,
 		low && high   ? "FAILED, all"
 		: low || high ? "undecided, a part"
 			      : "ok, nothing",
-		interval.low / 1e3, interval.high / 1e3
+		interval.low / scale, interval.high / scale, units[threshold->unit].name
 	);
 	if (low && high)
 		return THRESHOLD_FAILS;
@@ -168,5 +243,7 @@ enum threshold_answer threshold_judge(
 		interval.low /= 2;
 		interval.high /= 2;
 	}
+	if (threshold->unit != THRESHOLD_TIME)
+		interval = rates_of(threshold, result, interval);
 	return interval_judge(threshold, interval, why);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Thresholds: 'p99>10us' and what a result says of them.
+// Thresholds: 'p99>10us', of bw 'p50<90Gbit/s', and what a result says of them.
 #pragma once
 
 #include "result.h"
@@ -19,6 +19,10 @@ enum threshold_of {
 	THRESHOLD_SERVICE, // of an open loop
 };
 
+// What the bound is of: a time, or of bw a rate.
+enum threshold_unit { THRESHOLD_TIME, THRESHOLD_BITS, THRESHOLD_BYTES, THRESHOLD_MESSAGES };
+
+// Of bw MIN is the worst window and MAX the best one, as their rates are.
 enum threshold_figure { THRESHOLD_QUANTILE, THRESHOLD_MIN, THRESHOLD_MEAN, THRESHOLD_MAX };
 
 struct threshold {
@@ -27,7 +31,8 @@ struct threshold {
 	enum threshold_figure figure;
 	uint32_t per_million; // of a quantile
 	bool below;	      // < in place of >
-	uint64_t bound_ns;
+	enum threshold_unit unit;
+	uint64_t bound; // nanoseconds, or so many a second
 };
 
 enum threshold_answer {
@@ -36,7 +41,8 @@ enum threshold_answer {
 	THRESHOLD_UNDECIDED // a part of it, or there is none
 };
 
-// "p99>10us", "half.p50>2us", "service.max>1ms", "mean<5us". -EINVAL.
+// "p99>10us", "half.p50>2us", "service.max>1ms", "mean<5us"; "p50<90Gbit/s", "mean<11.2GB/s",
+// "p99<1.5M/s" of messages. -EINVAL.
 int threshold_parse(
 	const char *text, size_t length, struct parse_error *error, struct threshold *ret_threshold
 );

@@ -66,7 +66,8 @@ static void look_at_threshold(const uint8_t *data, size_t size) {
 		return;
 	must(strlen(threshold.text) == size);
 	must(threshold_parse(threshold.text, size, &error, &again) == 0);
-	must(again.bound_ns == threshold.bound_ns && again.below == threshold.below);
+	must(again.bound == threshold.bound && again.below == threshold.below);
+	must(again.unit == threshold.unit);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -114,6 +114,18 @@ def ends_of_different_commands_say_so():
     assert status == 4, err
 
 
+def thresholds_on_the_rate_decide_the_exit_status():
+    """Of a run without windows enough for an interval the answer is that it is undecided."""
+    for thresholds, expected, said in [
+            (["mean<1Tbit/s"], 1, "FAILED, all of "), (["mean<1/s"], 0, "ok, nothing of "),
+            (["p99.999<1Tbit/s", "max>1/s"], 1, "too few samples"),
+            (["p99.999<1Tbit/s"], 3, "undecided, too few samples")]:
+        with lab_ends.Server("bw") as server:
+            done = server.client("--size", "64", "--iterations", "2000",
+                                 *[f"--fail-if={threshold}" for threshold in thresholds])
+        assert done.returncode == expected and said in done.stderr, (thresholds, done)
+
+
 def what_is_not_of_bw_is_refused_at_once():
     for arguments, said in [
             (["lat", "--depth", "2", "h"], "of bw, not lat"),
@@ -124,7 +136,9 @@ def what_is_not_of_bw_is_refused_at_once():
             (["bw", "--queue-pairs", "64", "--depth", "4096", "h"], "at most 65536"),
             (["bw", "--gap", "1us", "h"], "--gap"),
             (["bw", "--arrivals", "poisson", "--rate", "5", "h"], "--arrivals"),
-            (["bw", "--fail-if", "p50>1us", "h"], "--fail-if"),
+            (["bw", "--fail-if", "p50>1us", "h"], "a rate is needed, as 90Gbit/s"),
+            (["bw", "--fail-if", "half.p50<1Gbit/s", "h"], "of latencies"),
+            (["lat", "--fail-if", "p50<1Gbit/s", "h"], "a time is needed, as 10us"),
             (["bw", "--hgrm", "x", "h"], "--hgrm"),
             (["bw", "--op", "fadd", "--size", "64", "h"], "8 bytes"),
             (["bw", "--iterations", "5", "--duration", "1s", "h"], "either"),
@@ -138,6 +152,7 @@ tap.run([(name.__name__.replace("_", " "), name) for name in [
     every_operation_has_a_rate_that_its_windows_give,
     several_queue_pairs_and_sizes_are_rows_of_one_table,
     both_directions_are_told_apart_and_together,
+    thresholds_on_the_rate_decide_the_exit_status,
     a_delay_of_the_wire_bounds_the_rate_by_the_depth,
     other_programs_get_their_columns,
     runs_of_different_windows_are_compared_by_message,
