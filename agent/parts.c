@@ -182,6 +182,8 @@ static int clients_start(struct agent *agent) {
 	config.keepers = &agent->keeper_counters;
 	config.webhook = &agent->webhook_counters;
 	config.jobs = agent->jobhost != NULL ? jobhost_counters(agent->jobhost) : NULL;
+	config.ask_level = agent->jobhost != NULL ? jobhost_ask_level : NULL;
+	config.jobhost = agent->jobhost;
 	config.socket_path = path;
 	config.health = agent->health;
 	config.job_limits.confirm_ns = config_get_duration_ns(agent->config, "job", "waiting");

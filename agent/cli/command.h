@@ -107,6 +107,7 @@ extern const struct command forget_command;
 extern const struct command health_command;
 extern const struct command ifaces_command;
 extern const struct command keygen_command;
+extern const struct command level_command;
 extern const struct command links_command;
 extern const struct command log_command;
 extern const struct command maint_command;

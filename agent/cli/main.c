@@ -27,6 +27,7 @@ const struct command *const commands[] = {
 	&report_command,
 	&maint_command,
 	&forget_command,
+	&level_command,
 	&log_command,
 	&slurm_command,
 	&drains_command,

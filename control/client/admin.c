@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// REPORT, MAINT, FORGET, LOG: the commands that change something. Who gave one is logged.
+// REPORT, MAINT, FORGET, LEVEL, LOG: the commands that change something. Who gave one is logged.
 #include "client/answers.h"
+#include "client/command.h"
 #include "client/names.h"
 #include "client/server.h"
 
+#include <control/jobhost.h>
 #include <lib/escape.h>
 #include <lib/log.h>
+#include <lib/parse.h>
 #include <lib/utf8.h>
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 #include <strings.h>
 
 #define QUOTED_BYTES 96
 #define REASON_BYTES_MAX 160
+#define SECOND_NS UINT64_C(1000000000)
+#define LEVEL_MAX_S (JOBHOST_LEVEL_MAX_NS / SECOND_NS)
 
 // Whom an order is about, as it was before: the order may be the end of its record.
 struct target {
@@ -169,6 +175,63 @@ void answer_forget(struct session *session, const char *rest) {
 	order_finish(
 		session, &target, "forget", overlay_forget(session->server->overlay, target.id)
 	);
+}
+
+static void fail_level(struct session *session, int err, const char *level) {
+	char quoted[QUOTED_BYTES];
+
+	escape_quote(level, strlen(level), quoted, sizeof(quoted));
+	switch (err) {
+	case -EINVAL:
+		session_fail(
+			session,
+			"%s is no level: default, launches, network, sampled, kernels and "
+			"kernels-always are",
+			quoted
+		);
+		break;
+	case -ENOSPC:
+		session_fail(session, "orders for 64 other jobs hold: wait, or ask all jobs");
+		break;
+	default:
+		session_fail(session, "the job: %s", strerrordesc_np(-err));
+		break;
+	}
+}
+
+void answer_level(struct session *session, const char *rest) {
+	const struct client_config *config = &session->server->config;
+	char level[32], seconds[32] = "";
+	struct parse_error error;
+	int64_t for_s;
+	int err;
+
+	if (!command_word(&rest, level, sizeof(level)) ||
+	    !command_word(&rest, seconds, sizeof(seconds)) ||
+	    parse_i64(seconds, strlen(seconds), 1, LEVEL_MAX_S, &error, &for_s) != 0) {
+		session_fail(
+			session,
+			"LEVEL needs a level and a time in seconds: LEVEL level seconds "
+			"[job], 1 to %" PRIu64,
+			LEVEL_MAX_S
+		);
+		return;
+	}
+	if (config->ask_level == NULL) {
+		session_fail(session, "this agent serves no jobs: [job] enabled is no");
+		return;
+	}
+	err = config->ask_level(config->jobhost, level, (uint64_t)for_s * SECOND_NS, rest);
+	if (err != 0) {
+		fail_level(session, err, level);
+		return;
+	}
+	log_event(
+		LOG_LEVEL_INFO, "client_order", log_str("order", "level"), log_str("level", level),
+		log_str("job", rest), log_u64("seconds", (uint64_t)for_s),
+		log_u64("uid", session->uid)
+	);
+	session_ok(session);
 }
 
 void answer_log(struct session *session, const char *rest) {

@@ -34,6 +34,7 @@ const struct command commands[VERB_COUNT] = {
 	[VERB_REPORT] = {"REPORT", "node reason", true, false, false},
 	[VERB_MAINT] = {"MAINT", "node on|off", true, false, false},
 	[VERB_FORGET] = {"FORGET", "node|--unreachable|--remembered", true, false, false},
+	[VERB_LEVEL] = {"LEVEL", "level seconds [job]", true, false, false},
 	[VERB_LOG] = {"LOG", "level", true, false, false},
 };
 

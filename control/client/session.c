@@ -46,6 +46,7 @@ static answer_fn *const answers[VERB_COUNT] = {
 	[VERB_REPORT] = answer_report,
 	[VERB_MAINT] = answer_maint,
 	[VERB_FORGET] = answer_forget,
+	[VERB_LEVEL] = answer_level,
 	[VERB_LOG] = answer_log,
 };
 

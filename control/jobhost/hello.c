@@ -145,6 +145,7 @@ static struct host_process *take_process(
 	host->processes = process;
 	host->counters.accepted++;
 	host->counters.processes++;
+	level_show(process, loop_now_ns(host->loop));
 	return process;
 }
 

@@ -22,6 +22,7 @@
 #define RANKS_A_PROCESS 8u    // of a user, for each process that it may have
 #define EMPTY_COMMS_MAX 4096u // communicators without ranks here
 #define CAUSE_BYTES 96
+#define LEVEL_ORDERS_MAX 64u
 
 // A rank that is known to be gone.
 struct gone {
@@ -100,11 +101,20 @@ struct host_process {
 	struct host_connection *connection; // NULL: detached
 	struct host_rank *ranks;
 	uint32_t rank_count;
+	uint64_t wanted;	     // as its page has it
+	bool is_deaf;		     // its page cannot be written
 	uint64_t cpu_ns[WORK_LOOKS]; // at the last looks
 	uint32_t looks;
 	uint64_t exited_ns; // 0: it lives
 	uint8_t exit_cause; // enum jobs_exit_cause
 	int32_t exit_value;
+};
+
+// How much a job is to tell.
+struct level_order {
+	uint64_t until_ns;
+	uint8_t level;		// enum tocsin_level
+	char job[JOB_ID_BYTES]; // "": all
 };
 
 struct waiting {
@@ -147,7 +157,9 @@ struct jobhost {
 	struct loop_job heard_job;
 	struct overlay_question question; // COMMS
 	bool asking;
-	struct job_page *page;		 // the copy that is looked at
+	uint32_t order_count;
+	struct level_order orders[LEVEL_ORDERS_MAX]; // the newest last
+	struct job_page *page;			     // the copy that is looked at
 	struct job_launched *signatures; // the second copy, of what signatures are taken from
 };
 
@@ -198,6 +210,11 @@ int page_copy(struct jobhost *host, int fd, uint32_t *ret_slots);
 
 // sample.c: all counts of all ranks of a process, now.
 void sample_process(struct host_process *process, uint64_t now_ns);
+
+// level.c: what is asked of a process, into its page.
+void level_show(struct host_process *process, uint64_t now_ns);
+// What another agent was told.
+void level_heard(struct jobhost *host, uint8_t level, uint64_t for_ns, const char *job);
 
 // rank.c
 struct host_rank *rank_find(struct host_process *process, uint64_t number);
@@ -250,6 +267,7 @@ const struct gone *agree_find(const struct host_comm *comm, uint32_t rank);
 void notice_start(struct jobhost *host);
 void notice_stop(struct jobhost *host);
 void notice_gone(struct jobhost *host, const struct host_comm *comm, const struct gone *gone);
+void notice_level(struct jobhost *host, const struct level_order *order);
 // false: not now.
 bool notice_agreed(struct jobhost *host, const struct host_comm *comm, const struct gone *newest);
 

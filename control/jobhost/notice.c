@@ -23,6 +23,7 @@ enum notice_kind {
 	NOTICE_AGREED,
 	NOTICE_ROSTER, // which node holds which rank, in parts that are good by themselves
 	NOTICE_WANTED, // whoever numbers the sets is asked to tell the roster
+	NOTICE_LEVEL,  // of no communicator, but of a job
 };
 
 struct heard_notice {
@@ -189,6 +190,29 @@ static void take_roster(struct jobhost *host, struct host_comm *comm, struct wir
 		(void)roster_take(host, comm, rows, count); // what is no roster changes nothing
 }
 
+void notice_level(struct jobhost *host, const struct level_order *order) {
+	uint8_t bytes[128];
+	struct wire_writer writer;
+
+	wire_writer_init(&writer, bytes, sizeof(bytes));
+	wire_put_u8(&writer, NOTICE_VERSION);
+	wire_put_u8(&writer, NOTICE_LEVEL);
+	wire_put_u8(&writer, order->level);
+	wire_put_u64(&writer, order->until_ns - loop_now_ns(host->loop));
+	wire_put_string(&writer, order->job, strlen(order->job));
+	(void)flood_notice(host, &writer, bytes);
+}
+
+static void take_level(struct jobhost *host, struct wire_reader *reader) {
+	char job[JOB_ID_BYTES];
+	uint8_t level = wire_get_u8(reader);
+	uint64_t for_ns = wire_get_u64(reader);
+
+	(void)wire_get_string(reader, job, sizeof(job));
+	if (wire_reader_ok(reader))
+		level_heard(host, level, for_ns, job);
+}
+
 static void take_gone(struct jobhost *host, struct host_comm *comm, struct wire_reader *reader) {
 	struct gone gone;
 
@@ -229,6 +253,10 @@ static void take_notice(struct jobhost *host, const void *bytes, size_t size) {
 	wire_reader_init(&reader, bytes, size);
 	version = wire_get_u8(&reader);
 	kind = wire_get_u8(&reader);
+	if (version == NOTICE_VERSION && kind == NOTICE_LEVEL) {
+		take_level(host, &reader);
+		return;
+	}
 	key.comm_hash = wire_get_u64(&reader);
 	key.host_hash = wire_get_u64(&reader);
 	key.process_hash = wire_get_u64(&reader);
@@ -265,10 +293,11 @@ static void take_heard(struct loop_job *job) {
 // From inside the core, where nothing may be told: later.
 static void on_notice(void *ctx, uint64_t origin, const void *bytes, size_t size) {
 	struct jobhost *host = ctx;
+	bool of_comm = size < 2 || ((const uint8_t *)bytes)[1] != NOTICE_LEVEL;
 	struct heard_notice *heard;
 
 	(void)origin;
-	if (host->comms == NULL || host->heard_count >= HEARD_MAX)
+	if ((of_comm && host->comms == NULL) || host->heard_count >= HEARD_MAX)
 		return;
 	heard = malloc(sizeof(*heard) + size);
 	if (heard == NULL)

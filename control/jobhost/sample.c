@@ -250,6 +250,8 @@ void sample_process(struct host_process *process, uint64_t now_ns) {
 		);
 		return;
 	}
+	process->wanted = atomic_load_explicit(&host->page->head.wanted, memory_order_relaxed);
+	level_show(process, now_ns);
 	for (struct host_rank *rank = process->ranks; rank != NULL; rank = next) {
 		next = rank->next;
 		// Given back while the process was disconnected: its end was told to nobody.

@@ -266,6 +266,14 @@ int tocsin_job_poll(struct tocsin_job *job) {
 	return 0;
 }
 
+enum tocsin_level tocsin_job_level(const struct tocsin_job *job) {
+	// Relaxed: the level concerns nothing else in memory.
+	uint64_t wanted = atomic_load_explicit(&job->page->head.wanted, memory_order_relaxed);
+	uint8_t level = wanted != 0 ? job_wanted_level(wanted, job_now_ns()) : 0;
+
+	return level < TOCSIN_LEVEL_COUNT ? (enum tocsin_level)level : TOCSIN_LEVEL_DEFAULT;
+}
+
 enum tocsin_job_state tocsin_job_state(struct tocsin_job *job, char *text, size_t size) {
 	enum tocsin_job_state state = TOCSIN_JOB_ALONE;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The NCCL plugin in a process that calls it as NCCL does, and as NCCL never should. The counts are
 // read where an agent reads them: in the memory file that the plugin made.
+#include <tocsin/job.h>
 #include <tocsin/job_page.h>
 
 #include <abi.h>
@@ -113,23 +114,28 @@ static bool page_copy(const char *path, struct job_page *ret_page) {
 }
 
 // The page of this process, by its name among the open descriptors. False: there is none.
-static bool page_read(struct job_page *ret_page) {
+static bool page_find(char path[static 300]) {
 	DIR *directory = opendir("/proc/self/fd");
 	struct dirent *entry;
 	bool found = false;
 
 	assert_non_null(directory);
 	while (!found && (entry = readdir(directory)) != NULL) {
-		char path[300], target[64] = "";
+		char target[64] = "";
 		ssize_t length;
 
-		snprintf(path, sizeof(path), "/proc/self/fd/%s", entry->d_name);
+		snprintf(path, 300, "/proc/self/fd/%s", entry->d_name);
 		length = readlink(path, target, sizeof(target) - 1);
-		found = length > 0 && strstr(target, "memfd:tocsin") != NULL &&
-			page_copy(path, ret_page);
+		found = length > 0 && strstr(target, "memfd:tocsin") != NULL;
 	}
 	closedir(directory);
 	return found;
+}
+
+static bool page_read(struct job_page *ret_page) {
+	char path[300];
+
+	return page_find(path) && page_copy(path, ret_page);
 }
 
 struct counts {
@@ -279,6 +285,94 @@ static void a_mask_that_others_changed_is_believed(void **state) {
 	assert_true(counts_read().started_from == UINT64_MAX);
 	assert_true(counts_read().completed_from == UINT64_MAX);
 	assert_counts(2, 1, 1);
+	host_end(&host);
+}
+
+// What the agent writes, through a descriptor of its own.
+static void page_ask(uint8_t level, uint64_t until_ns) {
+	uint64_t wanted = job_wanted_pack(level, until_ns);
+	char path[300];
+	int fd;
+
+	assert_true(page_find(path));
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_int_equal(
+		pwrite(fd, &wanted, sizeof(wanted), offsetof(struct job_page, head.wanted)),
+		sizeof(wanted)
+	);
+	close(fd);
+}
+
+// Launches until the plugin has looked at what the agent asks for: at last after 4096 of them.
+static bool mask_becomes(const struct host *host, int wanted) {
+	for (uint32_t n = 0; n < 10000 && host->mask != wanted; n++)
+		launch(host, host->context, 1);
+	return host->mask == wanted;
+}
+
+static void a_level_that_the_agent_asks_for_holds_until_its_time_is_over(void **state) {
+	const int launches = NCCL_COLL | NCCL_P2P;
+	static const struct {
+		uint8_t level;
+		bool is_over;
+		int mask;
+	} cases[] = {
+		{TOCSIN_LEVEL_KERNELS, false, NCCL_COLL | NCCL_P2P | NCCL_KERNEL_CH},
+		{TOCSIN_LEVEL_NETWORK, false, NCCL_COLL | NCCL_P2P | NCCL_PROXY_OP},
+		{TOCSIN_LEVEL_KERNELS_ALWAYS, true, NCCL_COLL | NCCL_P2P},
+		{TOCSIN_LEVEL_KERNELS_ALWAYS, false, NCCL_COLL | NCCL_P2P | NCCL_KERNEL_CH},
+		{TOCSIN_LEVEL_LAUNCHES, false, NCCL_COLL | NCCL_P2P},
+		{TOCSIN_LEVEL_KERNELS, false, NCCL_COLL | NCCL_P2P | NCCL_KERNEL_CH},
+		{TOCSIN_LEVEL_COUNT, false, NCCL_COLL | NCCL_P2P}, // of a newer agent
+		{TOCSIN_LEVEL_KERNELS, false, NCCL_COLL | NCCL_P2P | NCCL_KERNEL_CH},
+		{UINT8_MAX, false, NCCL_COLL | NCCL_P2P},
+	};
+	struct host host;
+
+	(void)state;
+	host_begin(&host, "launches");
+	assert_int_equal(host.mask, launches);
+	for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
+		page_ask(cases[n].level, cases[n].is_over ? 1 : UINT64_MAX / 2);
+		assert_true(mask_becomes(&host, cases[n].mask));
+	}
+	host_end(&host);
+}
+
+static void what_began_and_ended_is_told_from_the_first_launch_at_a_raised_level_on(void **state) {
+	struct host host;
+	uint64_t before;
+
+	(void)state;
+	host_begin(&host, "launches");
+	launch(&host, host.context, 1);
+	assert_true(counts_read().started_from == UINT64_MAX);
+	page_ask(TOCSIN_LEVEL_KERNELS, UINT64_MAX / 2);
+	assert_true(mask_becomes(&host, NCCL_COLL | NCCL_P2P | NCCL_KERNEL_CH));
+	before = counts_read().launched;
+	assert_true(counts_read().started_from == UINT64_MAX); // of these nothing will be heard
+	stop(&host, kernel_begin(&host, launch(&host, host.context, 1), 0));
+	assert_counts(before + 1, before + 1, before + 1);
+	assert_int_equal(counts_read().started_from, before + 1);
+	page_ask(TOCSIN_LEVEL_DEFAULT, 0);
+	assert_true(mask_becomes(&host, NCCL_COLL | NCCL_P2P));
+	launch(&host, host.context, 1);
+	assert_true(counts_read().started_from == UINT64_MAX);
+	assert_true(counts_read().completed_from == UINT64_MAX);
+	host_end(&host);
+}
+
+static void a_communicator_that_begins_at_a_raised_level_has_it_from_its_first_launch(void **state
+) {
+	struct host host;
+	void *second;
+
+	(void)state;
+	host_begin(&host, "launches");
+	page_ask(TOCSIN_LEVEL_KERNELS, UINT64_MAX / 2);
+	second = init(&host, 0x5678, 2, 0);
+	assert_int_equal(host.mask, NCCL_COLL | NCCL_P2P | NCCL_KERNEL_CH);
+	assert_int_equal(host.table->finalize(second), 0);
 	host_end(&host);
 }
 
@@ -592,6 +686,13 @@ int main(int argc, char **argv) {
 		cmocka_unit_test(completion_follows_the_order_of_operations),
 		cmocka_unit_test(an_operation_without_channels_is_done_when_a_later_one_is),
 		cmocka_unit_test(a_mask_that_others_changed_is_believed),
+		cmocka_unit_test(a_level_that_the_agent_asks_for_holds_until_its_time_is_over),
+		cmocka_unit_test(
+			what_began_and_ended_is_told_from_the_first_launch_at_a_raised_level_on
+		),
+		cmocka_unit_test(
+			a_communicator_that_begins_at_a_raised_level_has_it_from_its_first_launch
+		),
 		cmocka_unit_test(proxies_complete_an_operation_at_the_network_level),
 		cmocka_unit_test(a_proxy_of_another_process_ends_what_is_told_of_the_network),
 		cmocka_unit_test(operations_of_graphs_are_no_part_of_the_sequence),

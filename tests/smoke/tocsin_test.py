@@ -33,13 +33,16 @@ LINES = [
     (["comms"], "COMMS"), (["why", "n2"], "WHY n2"), (["why", "--", "-n2"], "WHY -n2"),
     (["ping", "n2"], "PING n2"), (["report", "n2", "it", "is slow"], "REPORT n2 it is slow"),
     (["maint", "n2", "off"], "MAINT n2 off"), (["forget", "n2"], "FORGET n2"),
+    (["level", "kernels"], "LEVEL kernels 600"),
+    (["level", "default", "--for", "2m", "--job=slurm:1"], "LEVEL default 120 slurm:1"),
     (["log", "debug"], "LOG debug"), (["peers", "--node", "n3"], "NODE n3 PEERS"),
     (["why", "n2", "--node=n3"], "NODE n3 WHY n2"), (["status", "--nccl"], "STATUS"),
     (["status", "--nccl", "--verbose"], "VERBOSE STATUS"), (["version"], "HEALTH"),
 ]
 COMMANDS = [["status"], ["health"], ["peers"], ["links"], ["events"], ["why", "n2"], ["ping", "n2"],
             ["comms"], ["report", "n2", "slow"], ["maint", "n2", "on"], ["forget", "n2"],
-            ["log", "info"], ["version"], ["top", "--count", "1"], ["status", "--nccl"]]
+            ["level", "launches"], ["log", "info"], ["version"], ["top", "--count", "1"],
+            ["status", "--nccl"]]
 
 
 def each_command_puts_its_question():
@@ -352,6 +355,10 @@ def mistakes_are_named_with_what_is_allowed():
             ("REASON: it is longer than 160 bytes", ["report", "n1", "x" * 161]),
             ('on|off: "oof" is not allowed; did you mean "off"?', ["maint", "n1", "oof"]),
             ('LEVEL: "loud" is not allowed; known are: error, warn, info', ["log", "loud"]),
+            ('LEVEL: "kernel" is not allowed; did you mean "kernels"?', ["level", "kernel"]),
+            ('--for: "2d" is no time from 1s to 1d', ["level", "kernels", "--for", "2d"]),
+            ('--for: "1500ms" is no time', ["level", "kernels", "--for", "1500ms"]),
+            ('--job: "a b" is no job', ["level", "kernels", "--job", "a b"]),
             ('STATE: "dea" is not allowed; did you mean "dead"?', ["peers", "dea"]),
             ('takes no further argument "n2"; see tocsin why --help', ["why", "n1", "n2"]),
             ('takes no argument "now"', ["links", "now"]),

@@ -46,6 +46,7 @@ struct client_server;
 struct fabric;
 struct fabric_calls;
 struct health;
+struct jobhost;
 struct jobhost_counters;
 struct keeper_counters;
 struct loop;
@@ -79,6 +80,10 @@ struct client_config {
 	const struct keeper_counters *keepers;
 	const struct webhook_counters *webhook;
 	const struct jobhost_counters *jobs;
+	// Who takes LEVEL, as jobhost_ask_level() does; NULL: nobody.
+	int (*ask_level
+	)(struct jobhost *jobhost, const char *level, uint64_t for_ns, const char *job);
+	struct jobhost *jobhost;
 };
 
 // With the defaults: no listener, 64 clients, five minutes, ten seconds, 5 and 10, 8 and 64 MiB.

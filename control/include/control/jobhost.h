@@ -54,6 +54,14 @@ struct jobhost *jobhost_destroy(struct jobhost *host);
 uint32_t jobhost_count(void *host);
 int jobhost_at(void *host, uint32_t n, struct jobs_rank_report *ret_report); // -ENOENT
 
+#define JOBHOST_LEVEL_MAX_NS UINT64_C(86400000000000)
+
+// Asks the processes of a job on all nodes, those that start later as well, for a level of
+// docs/jobs-nccl.md ("default": none is asked for any more), for at most JOBHOST_LEVEL_MAX_NS; the
+// newest order for a job holds. job: its id, with or without the scheduler and the step, or "" for
+// all jobs. -EINVAL (no level is called so), -ENAMETOOLONG (the job), -ENOSPC (64 orders hold).
+int jobhost_ask_level(struct jobhost *host, const char *level, uint64_t for_ns, const char *job);
+
 struct jobhost_counters {
 	uint32_t processes, ranks, kept; // now
 	uint32_t placed;		 // ranks of communicators here whose node is known

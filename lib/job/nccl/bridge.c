@@ -108,6 +108,11 @@ static void sampling_update(void) {
 	bridge.is_sampling = second % SAMPLE_PERIOD_S == 0;
 }
 
+static void level_update(void) {
+	if (bridge.job != NULL)
+		bridge.level = bridge_level_asked(bridge.own_level, tocsin_job_level(bridge.job));
+}
+
 static void stride_adapt(uint64_t elapsed_ns) {
 	uint32_t stride = atomic_load_explicit(&bridge.stride, memory_order_relaxed);
 
@@ -138,6 +143,7 @@ void bridge_poll(void) {
 				BRIDGE_SAID_MASK,
 				"the mask of events was changed by others; what comes is used"
 			);
+		level_update();
 		sampling_update();
 		mask_write();
 		if (bridge.job != NULL)
@@ -183,7 +189,8 @@ static void process_begin(int version, nccl_logger *logger) {
 	bridge.forgets = madvise(&bridge_ours, sizeof(bridge_ours), MADV_WIPEONFORK) == 0;
 	atomic_store_explicit(&bridge.stride, 1, memory_order_relaxed);
 	bridge.mask_written = 0;
-	bridge.level = bridge_level_of(level, &is_wrong);
+	bridge.own_level = bridge_level_of(level, &is_wrong);
+	bridge.level = bridge.own_level;
 	if (is_wrong)
 		bridge_say(
 			BRIDGE_SAID_LEVEL,
@@ -191,7 +198,7 @@ static void process_begin(int version, nccl_logger *logger) {
 			"kernels, kernels-always",
 			level
 		);
-	if (bridge.level != BRIDGE_OFF) {
+	if (bridge.own_level != BRIDGE_OFF) {
 		err = tocsin_job_open(&config, &bridge.job);
 		if (err != 0)
 			bridge_say(
@@ -326,7 +333,7 @@ void bridge_comm_begin(
 	lock_take();
 	if (bridge.comm_count == 0 || !bridge_is_ours() || bridge.pid != getpid())
 		process_begin(version, identity->logger);
-	if (bridge.level != BRIDGE_OFF || mapped_mask() != 0) {
+	if (bridge.own_level != BRIDGE_OFF || mapped_mask() != 0) {
 		comm = comm_free_place();
 		if (comm == NULL)
 			bridge_say(
@@ -345,14 +352,15 @@ void bridge_comm_begin(
 	} else if (bridge.comm_count == 0) {
 		process_end();
 	}
+	if (bridge.job != NULL)
+		link_settle(comm != NULL ? comm->followed : NULL);
+	level_update(); // what the agent asks for is known now, and holds from the first launch on
 	bridge.mask_written = -1; // NCCL's mask may be a new one, and may be anything
 	atomic_store_explicit(&bridge.mask, mask, memory_order_release);
 	sampling_update();
 	mask_write();
 	if (bridge.comm_count == 0)
 		atomic_store_explicit(&bridge.mask, NULL, memory_order_relaxed);
-	if (bridge.job != NULL)
-		link_settle(comm != NULL ? comm->followed : NULL);
 	bridge_lock_give(&bridge.lock);
 }
 

@@ -77,7 +77,8 @@ struct bridge {
 	_Atomic uint32_t mask_epoch; // changes of the mask: launches read, relaxed
 	_Atomic bool is_mapped;	     // see mapped.h: callbacks read, relaxed
 	int version;		     // of NCCL's interface
-	enum bridge_level level;     // wanted
+	enum bridge_level own_level; // by the environment
+	enum bridge_level level;     // the same, or what the agent asks for
 	bool is_sampling;	     // the kernels' second of the minute
 	_Atomic uint32_t stride;     // launches between two polls: callbacks read, relaxed
 	uint64_t polled_ns;
@@ -144,6 +145,8 @@ void bridge_comm_identify(struct bridge_comm *comm, const struct nccl_descriptor
 // for, and returns at once if another thread is in it.
 void bridge_poll(void);
 
+// What is wanted where the agent asks for `asked`: that, but nothing of who wants to tell nothing.
+enum bridge_level bridge_level_asked(enum bridge_level own, enum tocsin_level asked);
 // The mask of a level in a version of the interface.
 int bridge_mask_of(enum bridge_level level, int version, bool is_sampling);
 // "launches" and so on; BRIDGE_LAUNCHES with *ret_wrong true for what is no level.

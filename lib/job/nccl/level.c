@@ -28,6 +28,19 @@ int bridge_mask_of(enum bridge_level level, int version, bool is_sampling) {
 	}
 }
 
+enum bridge_level bridge_level_asked(enum bridge_level own, enum tocsin_level asked) {
+	static const enum bridge_level levels[TOCSIN_LEVEL_COUNT] = {
+		[TOCSIN_LEVEL_LAUNCHES] = BRIDGE_LAUNCHES,
+		[TOCSIN_LEVEL_NETWORK] = BRIDGE_NETWORK,
+		[TOCSIN_LEVEL_SAMPLED] = BRIDGE_SAMPLED,
+		[TOCSIN_LEVEL_KERNELS] = BRIDGE_KERNELS,
+		[TOCSIN_LEVEL_KERNELS_ALWAYS] = BRIDGE_ALWAYS,
+	};
+
+	// Who was never counted cannot begin in the midst, with other numbers than the others.
+	return own == BRIDGE_OFF || asked == TOCSIN_LEVEL_DEFAULT ? own : levels[asked];
+}
+
 enum bridge_level bridge_level_of(const char *text, bool *ret_wrong) {
 	static const struct {
 		const char *name;

@@ -127,6 +127,20 @@ enum tocsin_job_state tocsin_job_state(struct tocsin_job *job, char *text, size_
 // sends, receives. Once a second is enough; no call takes long. -EDEADLK where there is a thread.
 int tocsin_job_poll(struct tocsin_job *job);
 
+// How much the agent asks the job to tell, for a time (`tocsin comms --level`), by the levels of
+// docs/jobs-nccl.md. Whoever cannot tell more, or whose user has forbidden it, goes on as before.
+enum tocsin_level {
+	TOCSIN_LEVEL_DEFAULT, // the agent asks for nothing
+	TOCSIN_LEVEL_LAUNCHES,
+	TOCSIN_LEVEL_NETWORK,
+	TOCSIN_LEVEL_SAMPLED,
+	TOCSIN_LEVEL_KERNELS,
+	TOCSIN_LEVEL_KERNELS_ALWAYS,
+};
+#define TOCSIN_LEVEL_COUNT 6
+// The time and one load; no lock and no system call.
+enum tocsin_level tocsin_job_level(const struct tocsin_job *job);
+
 // A descriptor that poll() finds readable while events wait; the library keeps it, and it stays the
 // same until the job is closed. -1 where a callback takes the events.
 int tocsin_job_fd(const struct tocsin_job *job);

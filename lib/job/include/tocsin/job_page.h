@@ -35,7 +35,10 @@ struct job_head {
 	_Atomic uint64_t magic;
 	_Atomic uint32_t version;
 	_Atomic uint32_t slots_used; // highest slot that was ever used, plus 1
-	uint64_t unused[510];
+	// The one word that the agent writes, by pwrite(), and the library reads, relaxed: how much
+	// the job is asked to tell, and until when. job_wanted_pack(); 0: nothing is asked for.
+	_Atomic uint64_t wanted;
+	uint64_t unused[509];
 };
 
 struct job_counts {
@@ -88,6 +91,16 @@ _Static_assert(sizeof(struct job_head) == 4096, "the head is a page of its own")
 _Static_assert(sizeof(struct job_row) == 256, "rows do not share a cache line");
 _Static_assert(sizeof(struct job_launched) == 704, "rows do not share a cache line");
 _Static_assert(JOB_PAGE_BYTES == 4096 + JOB_SLOTS * 1216, "it is the same for every reader");
+
+// level: enum tocsin_level, of which a library that does not know one takes the default; the end is
+// in seconds of CLOCK_MONOTONIC, rounded up: it comes also where the agent is gone by then.
+static inline uint64_t job_wanted_pack(uint8_t level, uint64_t until_ns) {
+	return (until_ns + 999999999) / 1000000000 << 8 | level;
+}
+
+static inline uint8_t job_wanted_level(uint64_t wanted, uint64_t now_ns) {
+	return now_ns / 1000000000 < wanted >> 8 ? (uint8_t)wanted : 0;
+}
 
 static inline uint64_t job_signature_pack(uint8_t kind, uint8_t datatype, int32_t root) {
 	return (uint64_t)kind << 40 | (uint64_t)datatype << 32 | (uint32_t)root;

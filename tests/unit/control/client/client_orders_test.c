@@ -7,6 +7,7 @@
 #include <ras/relay.h>
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -54,7 +55,8 @@ static void a_ping_whose_asker_goes_away_is_cancelled(void **state) {
 
 static void orders_are_for_the_privileged_on_the_unix_socket_only(void **state) {
 	static const char *const orders[] = {
-		"REPORT n2 broken\n", "MAINT n2 on\n", "FORGET n2\n", "LOG info\n"};
+		"REPORT n2 broken\n", "MAINT n2 on\n", "FORGET n2\n", "LOG info\n",
+		"LEVEL kernels 60\n"};
 	int tcp = bench_connect(), local = bench_connect_local();
 
 	(void)state;
@@ -79,6 +81,66 @@ static void orders_are_for_the_privileged_on_the_unix_socket_only(void **state) 
 	assert_string_equal(bench_hear(local), "OK\n");
 	close(tcp);
 	close(local);
+}
+
+static char level_asked[128];
+static int level_answer;
+
+static int
+take_level(struct jobhost *jobhost, const char *level, uint64_t for_ns, const char *job) {
+	assert_null(jobhost);
+	snprintf(
+		level_asked, sizeof(level_asked), "%s for %" PRIu64 " s of \"%s\"", level,
+		for_ns / 1000000000, job
+	);
+	return level_answer;
+}
+
+static void a_level_is_passed_on_or_refused_with_what_is_allowed(void **state) {
+	static const struct {
+		const char *line, *asked;
+		int answer;
+		const char *words;
+	} cases[] = {
+		{"LEVEL kernels 60\n", "kernels for 60 s of \"\"", 0, "OK\n"},
+		{"LEVEL sampled 86400 slurm:1.0\n", "sampled for 86400 s of \"slurm:1.0\"", 0,
+		 "OK\n"},
+		{"LEVEL\n", "", 0, "LEVEL needs a level and a time in seconds"},
+		{"LEVEL kernels\n", "", 0, "LEVEL level seconds [job], 1 to 86400"},
+		{"LEVEL kernels 0\n", "", 0, "1 to 86400"},
+		{"LEVEL kernels 86401 1\n", "", 0, "1 to 86400"},
+		{"LEVEL a\x1b"
+		 "b 1\n",
+		 "a\x1b"
+		 "b for 1 s of \"\"",
+		 -EINVAL, "is no level: default,"},
+		{"LEVEL kernels 1 x\n", "kernels for 1 s of \"x\"", -ENOSPC, "64 other jobs"},
+		{"LEVEL kernels 1 x\n", "kernels for 1 s of \"x\"", -ENAMETOOLONG, "too long"},
+	};
+	int fd;
+
+	(void)state;
+	bench.config.ask_level = take_level;
+	bench_restart();
+	fd = bench_connect_local();
+	for (size_t n = 0; n < COUNT_OF(cases); n++) {
+		const char *answer;
+
+		level_asked[0] = '\0';
+		level_answer = cases[n].answer;
+		bench_say(fd, cases[n].line);
+		answer = bench_hear(fd);
+		if (strstr(answer, cases[n].words) == NULL || strchr(answer, '\x1b') != NULL)
+			fail_msg("%s: %s", cases[n].line, answer);
+		assert_string_equal(level_asked, cases[n].asked);
+	}
+	bench.config.ask_level = NULL;
+	bench_restart();
+	close(fd);
+	fd = bench_connect_local();
+	bench_say(fd, "LEVEL kernels 60\n");
+	assert_non_null(strstr(bench_hear(fd), "this agent serves no jobs"));
+	close(fd);
 }
 
 static void the_log_names_a_node_that_was_just_forgotten(void **state) {
@@ -365,6 +427,7 @@ int main(void) {
 		BENCH_TEST(a_ping_tells_the_round_trip_or_who_refused),
 		BENCH_TEST(a_ping_whose_asker_goes_away_is_cancelled),
 		BENCH_TEST(orders_are_for_the_privileged_on_the_unix_socket_only),
+		BENCH_TEST(a_level_is_passed_on_or_refused_with_what_is_allowed),
 		BENCH_TEST(the_log_names_a_node_that_was_just_forgotten),
 		BENCH_TEST(names_that_an_error_lists_are_made_fit_to_be_shown),
 		BENCH_TEST(another_user_is_told_who_may_give_orders),

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How much jobs are asked to tell: orders for a time, given here or at another agent, and the word
+// in each page that the job's library reads.
+#include "jobhost/inside.h"
+
+#include <lib/log.h>
+#include <lib/must.h>
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const names[TOCSIN_LEVEL_COUNT] = {
+	[TOCSIN_LEVEL_DEFAULT] = "default", [TOCSIN_LEVEL_LAUNCHES] = "launches",
+	[TOCSIN_LEVEL_NETWORK] = "network", [TOCSIN_LEVEL_SAMPLED] = "sampled",
+	[TOCSIN_LEVEL_KERNELS] = "kernels", [TOCSIN_LEVEL_KERNELS_ALWAYS] = "kernels-always",
+};
+
+// TOCSIN_LEVEL_COUNT: no level is called so.
+static uint8_t level_called(const char *name) {
+	uint8_t level = 0;
+
+	while (level < TOCSIN_LEVEL_COUNT && strcmp(names[level], name) != 0)
+		level++;
+	return level;
+}
+
+// "slurm:1234.0" is also called slurm:1234 as all steps of it are, and both without slurm.
+static bool is_of_job(const char *id, const char *word) {
+	const char *number = strchr(id, ':');
+	size_t length = strlen(word);
+
+	if (word[0] == '\0')
+		return true;
+	if (strncmp(id, word, length) == 0 && (id[length] == '\0' || id[length] == '.'))
+		return true;
+	return number != NULL && strncmp(number + 1, word, length) == 0 &&
+	       (number[1 + length] == '\0' || number[1 + length] == '.');
+}
+
+static void forget_ended(struct jobhost *host, uint64_t now_ns) {
+	uint32_t kept = 0;
+
+	for (uint32_t n = 0; n < host->order_count; n++)
+		if (host->orders[n].until_ns > now_ns)
+			host->orders[kept++] = host->orders[n];
+	host->order_count = kept;
+}
+
+// The newest order that concerns it, as the page has it.
+static uint64_t wanted_of(const struct host_process *process, uint64_t now_ns) {
+	const struct jobhost *host = process->host;
+
+	for (uint32_t n = host->order_count; n-- > 0;) {
+		const struct level_order *order = &host->orders[n];
+
+		if (order->until_ns > now_ns && is_of_job(process->job_id, order->job))
+			return job_wanted_pack(order->level, order->until_ns);
+	}
+	return 0;
+}
+
+// What is written is the job's own memory, through the descriptor that it gave: where it may not
+// write by that itself, nor may the agent, which says so once.
+void level_show(struct host_process *process, uint64_t now_ns) {
+	const off_t at = offsetof(struct job_page, head.wanted);
+	uint64_t wanted = wanted_of(process, now_ns);
+
+	if (process->page_fd < 0 || process->is_deaf || wanted == process->wanted)
+		return;
+	process->wanted = wanted;
+	if (pwrite(process->page_fd, &wanted, sizeof(wanted), at) == (ssize_t)sizeof(wanted))
+		return;
+	process->is_deaf = true;
+	log_event(
+		LOG_LEVEL_WARN, "job_level_not_told", log_u64("pid", (uint64_t)process->pid),
+		log_str("job", process->job_id)
+	);
+}
+
+// It replaces an older one for the same word. -ENOSPC: so many are kept.
+static int order_put(struct jobhost *host, const struct level_order *order) {
+	uint64_t now_ns = loop_now_ns(host->loop);
+	uint32_t at = 0;
+
+	forget_ended(host, now_ns);
+	while (at < host->order_count && strcmp(host->orders[at].job, order->job) != 0)
+		at++;
+	// An order for all jobs is newer than those for some, which end with it.
+	if (order->job[0] == '\0')
+		at = host->order_count = 0;
+	if (at == LEVEL_ORDERS_MAX)
+		return -ENOSPC;
+	if (at < host->order_count)
+		memmove(&host->orders[at], &host->orders[at + 1],
+			(--host->order_count - at) * sizeof(*order));
+	host->orders[host->order_count++] = *order;
+	for (struct host_process *process = host->processes; process != NULL;
+	     process = process->next)
+		level_show(process, now_ns);
+	return 0;
+}
+
+int jobhost_ask_level(struct jobhost *host, const char *level, uint64_t for_ns, const char *job) {
+	struct level_order order = {.level = level_called(level)};
+	int err;
+
+	must(for_ns <= JOBHOST_LEVEL_MAX_NS);
+	if (order.level == TOCSIN_LEVEL_COUNT)
+		return -EINVAL;
+	if (strlen(job) >= sizeof(order.job))
+		return -ENAMETOOLONG;
+	memcpy(order.job, job, strlen(job));
+	order.until_ns = loop_now_ns(host->loop) + for_ns;
+	err = order_put(host, &order);
+	if (err == 0)
+		notice_level(host, &order);
+	return err;
+}
+
+void level_heard(struct jobhost *host, uint8_t level, uint64_t for_ns, const char *job) {
+	struct level_order order = {
+		.level = level,
+		.until_ns = loop_now_ns(host->loop) +
+			    (for_ns < JOBHOST_LEVEL_MAX_NS ? for_ns : JOBHOST_LEVEL_MAX_NS),
+	};
+
+	if (level >= TOCSIN_LEVEL_COUNT || strlen(job) >= sizeof(order.job))
+		return; // of a newer agent
+	memcpy(order.job, job, strlen(job));
+	if (order_put(host, &order) == 0)
+		log_event(
+			LOG_LEVEL_INFO, "job_level", log_str("level", names[level]),
+			log_str("job", job)
+		);
+}
