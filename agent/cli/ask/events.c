@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tocsin events: what the agent saw happen; with --follow also what it will see, over its restarts.
 #include "ask/ask.h"
-#include "show/event_text.h"
+#include "show/event_line.h"
 #include "show/paint.h"
 
 #include <lib/clock.h>
@@ -48,7 +48,7 @@ static void print_event(const struct follower *follower, const json_t *event) {
 	if (follower->contact.target->json)
 		ask_print_json(follower->contact.target, event);
 	else
-		event_text_print(event, follower->contact.whole, follower->colour, stdout);
+		event_line_print(event, follower->contact.whole, follower->colour, stdout);
 }
 
 static void print_events(struct follower *follower, const json_t *answer) {
@@ -57,7 +57,7 @@ static void print_events(struct follower *follower, const json_t *answer) {
 
 	json_array_foreach(json_object_get(answer, "events"), n, event) {
 		print_event(follower, event);
-		follower->last = event_text_sequence(event);
+		follower->last = event_line_sequence(event);
 	}
 	fflush(stdout);
 }
@@ -129,7 +129,7 @@ static void print_list(struct follower *follower, const json_t *answer) {
 
 	if (skipped > 0)
 		printf("%" PRId64 " older events are kept: tocsin events --since 0\n\n", skipped);
-	printf("%s%s%s\n", paint_begin(PAINT_FAINT, follower->colour), event_text_head,
+	printf("%s%s%s\n", paint_begin(PAINT_FAINT, follower->colour), event_line_head,
 	       paint_end(PAINT_FAINT, follower->colour));
 	print_events(follower, answer);
 }

@@ -2,7 +2,7 @@
 // The lines of `tocsin status`: states, findings, links, the view and the latest events.
 #include "show/summary.h"
 
-#include "show/event_text.h"
+#include "show/event_line.h"
 
 #include <lib/hostlist.h>
 #include <lib/scoped.h>
@@ -378,16 +378,16 @@ void summary_events(const json_t *events, size_t rows_max, struct frame *frame) 
 	size_t first = count;
 
 	for (size_t found = 0; first > 0 && found < rows_max; first--)
-		found += event_text_matters(json_array_get(rows, first - 1));
+		found += event_line_matters(json_array_get(rows, first - 1));
 	for (size_t n = first; n < count; n++) {
 		const json_t *row = json_array_get(rows, n);
 		// A sentence is for tocsin events and tocsin why.
-		bool whole = frame_is_whole(frame) && event_text_words(row)[0] == '\0';
-		char line[EVENT_TEXT_BYTES];
+		bool whole = frame_is_whole(frame) && event_line_words(row)[0] == '\0';
+		char line[EVENT_LINE_BYTES];
 
-		if (!event_text_matters(row))
+		if (!event_line_matters(row))
 			continue;
-		event_text_line(row, whole, line);
+		event_line_format(row, whole, line);
 		frame_add(frame, FRAME_TEXT, "%s", line);
 	}
 }

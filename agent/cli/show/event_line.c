@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Turns an event of the agent's event stream into one line of `tocsin events`.
-#include "show/event_text.h"
+#include "show/event_line.h"
 
 #include "show/paint.h"
 
@@ -16,7 +16,7 @@
 #define WORDS_INDENT 8
 #define TERMINAL_COLUMNS 1000 // all: a terminal breaks them
 
-const char event_text_head[] =
+const char event_line_head[] =
 	" NUMBER TIME                     EVENT          NODE               DETAIL";
 
 // Escaped and cut to its column, a "~" where something is missing; blanks up to its width.
@@ -35,17 +35,17 @@ event_cell(const json_t *event, const char *key, size_t columns, char out[static
 	}
 }
 
-static const char *event_text_name(const json_t *event) {
+static const char *event_line_name(const json_t *event) {
 	const char *name = json_string_value(json_object_get(event, "event"));
 
 	return name != NULL ? name : "";
 }
 
-int64_t event_text_sequence(const json_t *event) {
+int64_t event_line_sequence(const json_t *event) {
 	return json_integer_value(json_object_get(event, "sequence"));
 }
 
-const char *event_text_words(const json_t *event) {
+const char *event_line_words(const json_t *event) {
 	const char *text = json_string_value(json_object_get(event, "text"));
 
 	return text != NULL ? text : "";
@@ -61,7 +61,7 @@ static size_t columns_of(const char *text) {
 
 // False: the row is without the detail, with which it had more columns.
 static bool
-event_row(const json_t *event, bool whole, size_t columns, char line[static EVENT_TEXT_BYTES]) {
+event_row(const json_t *event, bool whole, size_t columns, char line[static EVENT_LINE_BYTES]) {
 	char time[CELL_BYTES], name[CELL_BYTES], node[CELL_BYTES], detail[CELL_BYTES];
 	size_t used;
 
@@ -70,8 +70,8 @@ event_row(const json_t *event, bool whole, size_t columns, char line[static EVEN
 	event_cell(event, "node", whole ? WHOLE_COLUMNS : NODE_COLUMNS, node);
 	event_cell(event, "detail", whole ? WHOLE_COLUMNS : DETAIL_COLUMNS, detail);
 	snprintf(
-		line, EVENT_TEXT_BYTES, "%7" PRId64 " %-24s %-14s %-18s",
-		event_text_sequence(event), time, name, node
+		line, EVENT_LINE_BYTES, "%7" PRId64 " %-24s %-14s %-18s",
+		event_line_sequence(event), time, name, node
 	);
 	used = strlen(line);
 	if (columns_of(line) + 1 + columns_of(detail) > columns) {
@@ -79,11 +79,11 @@ event_row(const json_t *event, bool whole, size_t columns, char line[static EVEN
 			line[--used] = '\0';
 		return false;
 	}
-	snprintf(line + used, EVENT_TEXT_BYTES - used, " %s", detail);
+	snprintf(line + used, EVENT_LINE_BYTES - used, " %s", detail);
 	return true;
 }
 
-void event_text_line(const json_t *event, bool whole, char line[static EVENT_TEXT_BYTES]) {
+void event_line_format(const json_t *event, bool whole, char line[static EVENT_LINE_BYTES]) {
 	(void)event_row(event, whole, SIZE_MAX, line);
 }
 
@@ -102,7 +102,7 @@ static size_t line_length(const char *words, size_t columns) {
 }
 
 static void print_words(const char *text, size_t columns, FILE *stream) {
-	char clean[EVENT_TEXT_BYTES];
+	char clean[EVENT_LINE_BYTES];
 	const char *words = clean;
 
 	paint_escape(text, TERMINAL_COLUMNS, clean, sizeof(clean));
@@ -115,21 +115,21 @@ static void print_words(const char *text, size_t columns, FILE *stream) {
 	}
 }
 
-void event_text_print(const json_t *event, bool whole, bool colour, FILE *stream) {
+void event_line_print(const json_t *event, bool whole, bool colour, FILE *stream) {
 	const char *detail = json_string_value(json_object_get(event, "detail"));
-	char line[EVENT_TEXT_BYTES];
+	char line[EVENT_LINE_BYTES];
 	bool fits = event_row(event, whole, COLUMNS, line);
 
 	paint_line(line, colour, stream);
 	if (!whole)
-		print_words(event_text_words(event), TERMINAL_COLUMNS, stream);
+		print_words(event_line_words(event), TERMINAL_COLUMNS, stream);
 	else if (!fits && detail != NULL)
 		print_words(detail, COLUMNS - WORDS_INDENT, stream);
 }
 
-bool event_text_matters(const json_t *event) {
+bool event_line_matters(const json_t *event) {
 	static const char *const daily[] = {"CLOCK_", "LINK_", "DIVERGED"};
-	const char *name = event_text_name(event);
+	const char *name = event_line_name(event);
 
 	for (size_t n = 0; n < sizeof(daily) / sizeof(daily[0]); n++) {
 		if (strncmp(name, daily[n], strlen(daily[n])) == 0)
