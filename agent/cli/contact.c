@@ -463,7 +463,9 @@ int contact_json(struct contact *contact, const char *question, json_t **ret_ans
 		return err;
 	if (!json_is_object(answer)) {
 		json_decref(answer);
-		return fail_foreign(contact, line);
+		// An agent that does not know the command says so in text.
+		return is_error(line) ? fail_refused(contact, line + strlen(ERROR_PREFIX))
+				      : fail_foreign(contact, line);
 	}
 	words = json_string_value(json_object_get(answer, "error"));
 	if (words == NULL) {

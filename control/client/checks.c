@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EVIDENCE_WIDTH 97 // on a line of its own, with its reason
-
 // What is shown is copied: a reload may come between two steps.
 struct row {
 	struct check_view view;
@@ -29,67 +27,6 @@ struct checks_answer {
 	struct checks_counters counters;
 	struct row rows[];
 };
-
-static void say_head(struct session *session, void *work) {
-	const struct checks_answer *answer = work;
-	const struct checks_counters *counters = &answer->counters;
-
-	text_print(
-		&session->out,
-		"%u check%s: %u warning, %u failed, %u could not tell, %u of these hang\n",
-		answer->listing.count, answer->listing.count == 1 ? "" : "s", counters->warning,
-		counters->critical, counters->unknown, counters->stuck_now
-	);
-	if (answer->listing.count > 0)
-		text_print(
-			&session->out, "\n%-24s %-8s %9s %9s %9s %7s %7s %7s %7s\n", "CHECK",
-			"LAST", "AGO", "TOOK", "NEXT", "OK", "WARNED", "FAILED", "UNKNOWN"
-		);
-}
-
-static void
-next_text(struct session *session, const struct check_view *view, char text[static SHOW_BYTES]) {
-	uint64_t now_ns = overlay_now_ns(session->server->overlay);
-
-	if (view->stuck)
-		snprintf(text, SHOW_BYTES, "hangs");
-	else if (view->running)
-		snprintf(text, SHOW_BYTES, "running");
-	else if (view->next_ns == UINT64_MAX)
-		snprintf(text, SHOW_BYTES, "-");
-	else
-		show_duration(view->next_ns > now_ns ? view->next_ns - now_ns : 0, text);
-}
-
-static void say_row(struct session *session, void *work, uint32_t n) {
-	const struct row *row = &((const struct checks_answer *)work)->rows[n];
-	const struct check_view *view = &row->view;
-	char name[SHOW_BYTES], ago[SHOW_BYTES] = "-", took[SHOW_BYTES] = "-", next[SHOW_BYTES];
-	char line[VERDICT_REASON_MAX + VERDICT_EVIDENCE_MAX + 4];
-
-	if (view->ran) {
-		show_duration(time_age_ns(session, view->at_ns), ago);
-		show_duration(view->took_ns, took);
-	}
-	next_text(session, view, next);
-	text_print(
-		&session->out,
-		"%-24s %-8s %9s %9s %9s %7" PRIu64 " %7" PRIu64 " %7" PRIu64 " %7" PRIu64 "\n",
-		session_cell(session, row->name, 24, name),
-		view->ran ? check_level_name(view->level) : "-", ago, took, next,
-		view->counts[CHECK_OK], view->counts[CHECK_WARNING], view->counts[CHECK_CRITICAL],
-		view->counts[CHECK_UNKNOWN]
-	);
-	snprintf(
-		line, sizeof(line), "%s%s%s", row->reason,
-		row->reason[0] != '\0' && row->evidence[0] != '\0' ? ": " : "", row->evidence
-	);
-	if (line[0] != '\0')
-		text_print(
-			&session->out, "  %.*s\n",
-			session->whole ? (int)sizeof(line) : EVIDENCE_WIDTH, line
-		);
-}
 
 static json_t *checks_facts(struct session *session, void *work) {
 	const struct checks_counters *counters = &((const struct checks_answer *)work)->counters;
@@ -158,11 +95,7 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 }
 
 static const struct listing_ops ops = {
-	.key = "checks",
-	.facts = checks_facts,
-	.head = say_head,
-	.row = say_row,
-	.row_json = row_json};
+	.key = "checks", .facts = checks_facts, .row_json = row_json};
 
 static void row_copy(const struct checks *checks, uint32_t n, struct row *row) {
 	struct check_view *view = &row->view;

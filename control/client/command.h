@@ -45,6 +45,7 @@ struct command {
 	bool changes;	       // needs the right to
 	bool remote;	       // may be asked by another node
 	bool seeds;	       // NCCL's: blanks and the rest are taken as they stand
+	bool json_only;	       // has no form in text
 };
 
 extern const struct command commands[VERB_COUNT];

@@ -9,11 +9,7 @@
 #include <lib/container.h>
 #include <lib/show.h>
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
-
-#define NODE_WIDTH 20
 
 static void conns_drop(void *work) {
 	struct status *status = work;
@@ -24,93 +20,6 @@ static void conns_drop(void *work) {
 		overlay_answer_put(status->answer);
 	free(status);
 }
-
-// Text.
-
-// Retransmits of RDMA pairs are the device's own business: "?" for rows that do not tell.
-static void show_retransmits(const struct ras_conn_sums *sums, char text[static SHOW_BYTES]) {
-	if (sums->retransmits_unknown == sums->rows)
-		snprintf(text, SHOW_BYTES, "unknown");
-	else if (sums->retransmits_unknown == 0)
-		snprintf(text, SHOW_BYTES, "%" PRIu64, sums->retransmits);
-	else
-		snprintf(
-			text, SHOW_BYTES, "%" PRIu64 ", %" PRIu64 " unknown", sums->retransmits,
-			sums->retransmits_unknown
-		);
-}
-
-static void say_sums(struct text *out, const char *name, const struct ras_conn_sums *sums) {
-	char min[SHOW_BYTES] = "-", mean[SHOW_BYTES] = "-", max[SHOW_BYTES] = "-";
-	char sent[SHOW_BYTES], received[SHOW_BYTES], retransmits[SHOW_BYTES];
-
-	if (sums->samples > 0) {
-		show_duration(sums->min_ns, min);
-		show_duration(sums->mean_ns, mean);
-		show_duration(sums->max_ns, max);
-	}
-	show_bytes(sums->sent_bytes, sent);
-	show_bytes(sums->received_bytes, received);
-	show_retransmits(sums, retransmits);
-	text_print(
-		out, "%-10s %6" PRIu64 " %-9s %-9s %-9s %-10s %-10s %8" PRIu64 " %s\n", name,
-		sums->rows, min, mean, max, sent, received, sums->errors, retransmits
-	);
-}
-
-static void say_worst(struct session *session, const struct ras_conn_worst *worst) {
-	const struct ras_conn_row *row = &worst->row;
-	char node[NAMES_TEXT_BYTES], peer[NAMES_TEXT_BYTES];
-	char node_cell[SHOW_BYTES], peer_cell[SHOW_BYTES];
-	char min[SHOW_BYTES], mean[SHOW_BYTES], max[SHOW_BYTES];
-
-	names_id(session_ras(session), worst->node, node);
-	names_id(session_ras(session), row->peer, peer);
-	show_duration(row->min_ns, min);
-	show_duration(row->mean_ns, mean);
-	show_duration(row->max_ns, max);
-	text_print(
-		&session->out, "%-20s %-20s %-10s %-9s %-9s %-9s %8" PRIu64 "\n",
-		session_cell(session, node, NODE_WIDTH, node_cell),
-		session_cell(session, peer, NODE_WIDTH, peer_cell),
-		ras_transport_name(row->transport), mean, min, max, row->errors
-	);
-}
-
-static void say_text(struct session *session, const struct status *status) {
-	const struct overlay_answer *answer = status->answer;
-	const struct ras_conns *conns = answer->conns;
-	struct text *out = &session->out;
-
-	text_print(
-		out,
-		"%" PRIu64 " connections, each from either end, of %u of %u agents in %.3f s\n",
-		conns->all.rows, answer->result.answered, answer->result.member_count,
-		status_seconds(status)
-	);
-	if (conns->all.rows > 0)
-		text_print(
-			out, "\n%-10s %6s %-9s %-9s %-9s %-10s %-10s %8s %s\n", "TRANSPORT",
-			"CONNS", "MIN", "MEAN", "MAX", "SENT", "RECEIVED", "ERRORS", "RETRANSMITS"
-		);
-	for (uint32_t n = 0; n < RAS_TRANSPORT_COUNT; n++) {
-		if (conns->transports[n].rows > 0)
-			say_sums(
-				out, ras_transport_name((enum ras_transport)n),
-				&conns->transports[n]
-			);
-	}
-	if (conns->worst_count > 0)
-		text_print(
-			out, "\nThe slowest:\n%-20s %-20s %-10s %-9s %-9s %-9s %8s\n", "NODE",
-			"PEER", "TRANSPORT", "MEAN", "MIN", "MAX", "ERRORS"
-		);
-	for (uint32_t n = 0; n < conns->worst_count; n++)
-		say_worst(session, &conns->worst[n]);
-	session_ok(session);
-}
-
-// JSON.
 
 // Sums of what others say stay at their largest number, which JSON's integers do not reach.
 static json_int_t json_whole(uint64_t number) {
@@ -185,10 +94,8 @@ static bool conns_step(struct session *session) {
 		session_fail(
 			session, "no connections could be collected: %s", status_trouble(status)
 		);
-	else if (session->json)
-		say_json(session, status);
 	else
-		say_text(session, status);
+		say_json(session, status);
 	return true;
 }
 

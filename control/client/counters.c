@@ -6,26 +6,6 @@
 #include <control/counters.h>
 #include <control/transport.h>
 
-#include <inttypes.h>
-#include <string.h>
-
-static void counters_text(struct session *session, const uint64_t *values) {
-	const char *group = "";
-	struct counter counter;
-
-	for (uint32_t n = 0; n < counters_count(); n++) {
-		counter_at(n, &counter);
-		if (strcmp(counter.group, group) != 0)
-			text_print(&session->out, "%s\n", counter.group);
-		group = counter.group;
-		text_print(
-			&session->out, "  %-20s %-46s %20" PRIu64 "\n", counter.name,
-			counter.labels, values[n]
-		);
-	}
-	session_ok(session);
-}
-
 static json_t *json_member(json_t *object, const char *key) {
 	json_t *inner = json_object_get(object, key);
 
@@ -34,28 +14,6 @@ static json_t *json_member(json_t *object, const char *key) {
 		json_object_set_new(object, key, inner);
 	}
 	return inner;
-}
-
-static void counters_json(struct session *session, const uint64_t *values) {
-	json_t *object = json_object();
-	struct counter counter;
-
-	for (uint32_t n = 0; n < counters_count(); n++) {
-		json_t *inner;
-
-		counter_at(n, &counter);
-		inner = json_member(object, counter.group);
-		if (counter.labels[0] != '\0')
-			json_object_set_new(
-				json_member(inner, counter.name), counter.labels,
-				json_integer((json_int_t)values[n])
-			);
-		else
-			json_object_set_new(
-				inner, counter.name, json_integer((json_int_t)values[n])
-			);
-	}
-	session_json(session, object);
 }
 
 void answer_counters(struct session *session, const char *rest) {
@@ -77,11 +35,25 @@ void answer_counters(struct session *session, const char *rest) {
 		.health = server->config.health,
 	};
 	uint64_t values[COUNTERS_MAX];
+	json_t *object = json_object();
+	struct counter counter;
 
 	(void)rest;
 	counters_read(&sources, values);
-	if (session->json)
-		counters_json(session, values);
-	else
-		counters_text(session, values);
+	for (uint32_t n = 0; n < counters_count(); n++) {
+		json_t *inner;
+
+		counter_at(n, &counter);
+		inner = json_member(object, counter.group);
+		if (counter.labels[0] != '\0')
+			json_object_set_new(
+				json_member(inner, counter.name), counter.labels,
+				json_integer((json_int_t)values[n])
+			);
+		else
+			json_object_set_new(
+				inner, counter.name, json_integer((json_int_t)values[n])
+			);
+	}
+	session_json(session, object);
 }

@@ -31,19 +31,7 @@ struct events {
 
 static void events_begin(struct session *session, struct events *events) {
 	events->begun = true;
-	if (session->json) {
-		text_print(&session->out, "{\"skipped\":%" PRIu64 ",\"events\":[", events->skipped);
-		return;
-	}
-	if (events->skipped > 0)
-		text_print(
-			&session->out, "%" PRIu64 " older events are kept: EVENTS 0 shows them\n\n",
-			events->skipped
-		);
-	text_print(
-		&session->out, "%7s %-24s %-14s %-18s %s\n", "NUMBER", "TIME", "EVENT", "NODE",
-		"DETAIL"
-	);
+	text_print(&session->out, "{\"skipped\":%" PRIu64 ",\"events\":[", events->skipped);
 }
 
 static void
@@ -53,10 +41,6 @@ event_add(struct session *session, struct events *events, const struct ras_event
 	if (event->at_ns < events->not_before_ns)
 		return;
 	state_event = event_text_of(session, event);
-	if (!session->json) {
-		event_text_say(session, &state_event);
-		return;
-	}
 	if (events->any)
 		text_add(&session->out, ",", 1);
 	events->any = true;
@@ -78,10 +62,7 @@ static bool events_step(struct session *session) {
 	}
 	if (count == EVENTS_PER_STEP)
 		return false;
-	if (session->json)
-		text_print(&session->out, "],\"last\":%" PRIu64 "}\n", events->next - 1);
-	else
-		session_ok(session);
+	text_print(&session->out, "],\"last\":%" PRIu64 "}\n", events->next - 1);
 	return true;
 }
 

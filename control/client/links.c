@@ -71,44 +71,11 @@ static int links_compare(const void *left, const void *right) {
 	return a->peer < b->peer ? -1 : a->peer > b->peer;
 }
 
-static void say_head(struct session *session, void *work) {
-	const struct listing *listing = work;
-
-	text_print(
-		&session->out, "%u links\n\n%-18s %-17s %-7s %-3s %-8s %-8s %-10s %-8s %-8s %s\n",
-		listing->count, "NODE", "USE", "STATE", "DIR", "RTT MIN", "RTT MEAN", "SILENT",
-		"SENT/S", "RECVD/S", "LOST"
-	);
-}
-
 // Over its life, which ends when nobody needs it; 0 for the first moment.
 static uint64_t rate_of(const struct ras_link_info *link, uint64_t bytes) {
 	return link->age_ns >= RAS_NS_PER_SEC
 		       ? (uint64_t)((double)bytes * 1e9 / (double)link->age_ns)
 		       : 0;
-}
-
-static void say_row(struct session *session, void *work, uint32_t n) {
-	const struct ras_link_info *link = &((struct links *)work)->rows[n];
-	char name[NAMES_TEXT_BYTES], node[SHOW_BYTES], use[USES_TEXT_BYTES], shown[SHOW_BYTES];
-	char min[SHOW_BYTES] = "-", mean[SHOW_BYTES] = "-", silent[SHOW_BYTES];
-	char sent[SHOW_BYTES], received[SHOW_BYTES];
-
-	names_id(session_ras(session), link->peer, name);
-	show_uses(link->mine != 0 ? link->mine : link->theirs, use);
-	if (link->rtt_min_ns != RAS_NEVER) {
-		show_duration(link->rtt_min_ns, min);
-		show_duration(link->rtt_mean_ns, mean);
-	}
-	show_duration(link->silent_ns, silent);
-	show_bytes(rate_of(link, link->sent_bytes), sent);
-	show_bytes(rate_of(link, link->received_bytes), received);
-	text_print(
-		&session->out, "%-18s %-17s %-7s %-3s %-8s %-8s %-10s %-8s %-8s %u\n",
-		session_cell(session, name, 18, node), session_cell(session, use, 17, shown),
-		state_of(link), link->outgoing ? "out" : "in", min, mean, silent, sent, received,
-		link->reconnects
-	);
 }
 
 static json_t *row_json(struct session *session, void *work, uint32_t n) {
@@ -136,8 +103,7 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	);
 }
 
-static const struct listing_ops ops = {
-	.key = "links", .head = say_head, .row = say_row, .row_json = row_json};
+static const struct listing_ops ops = {.key = "links", .row_json = row_json};
 
 void answer_links(struct session *session, const char *rest) {
 	struct ras_link_info info;

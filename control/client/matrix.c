@@ -19,7 +19,6 @@
 #include <string.h>
 
 #define NO_NODE UINT32_MAX
-#define NAME_WIDTH 24
 
 struct matrix {
 	struct listing listing; // over the rows of the answer
@@ -215,40 +214,9 @@ static json_t *rails_json(struct session *session, void *work, uint32_t n) {
 	return json_pack("[i,i,s]", (int)node, (int)peer, rails);
 }
 
-static void say_head(struct session *session, void *work) {
-	const struct matrix *matrix = work;
-
-	text_print(
-		&session->out, "%u nodes; %u of %u agents answered\n\n%-24s %-24s %-9s %s\n",
-		matrix->node_count, matrix->status.answer->result.answered,
-		matrix->status.answer->result.member_count, "NODE", "READS", "SEEN", "MEDIAN"
-	);
-}
-
-static void say_row(struct session *session, void *work, uint32_t n) {
-	const struct ras_merged_path *worst = worst_of(work, n);
-	char node[NAMES_TEXT_BYTES], peer[NAMES_TEXT_BYTES], median[SHOW_BYTES] = "-";
-	char node_cell[SHOW_BYTES], peer_cell[SHOW_BYTES];
-
-	if (worst == NULL)
-		return;
-	names_id(session_ras(session), worst->node, node);
-	names_id(session_ras(session), worst->row.peer, peer);
-	if (worst->row.median_ns > 0)
-		show_duration(worst->row.median_ns, median);
-	text_print(
-		&session->out, "%-24s %-24s %-9s %s\n",
-		session_cell(session, node, NAME_WIDTH, node_cell),
-		session_cell(session, peer, NAME_WIDTH, peer_cell),
-		observation_kind_name(paths_kind(&worst->row)), median
-	);
-}
-
 static const struct listing_ops ops = {
 	.key = "cells",
 	.facts = matrix_facts,
-	.head = say_head,
-	.row = say_row,
 	.row_json = row_json,
 	.more_key = "rails",
 	.more_json = rails_json,

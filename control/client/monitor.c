@@ -204,7 +204,7 @@ static void tell_lost(struct session *session, uint64_t lost) {
 		details, sizeof(details), "%" PRIu64 " events lost: read faster, or ask EVENTS",
 		lost
 	);
-	if (!session->json) {
+	if (session->format != SESSION_FORMAT_JSON) {
 		text_print(&session->out, "[%s] EVENTS_LOST: %s\n", when, details);
 		return;
 	}
@@ -246,7 +246,7 @@ void monitor_tell(struct session *session) {
 		if ((session->monitor & alias.group) == 0)
 			continue;
 		session->server->counters.monitor_events++;
-		if (session->json)
+		if (session->format == SESSION_FORMAT_JSON)
 			put_event(session, &read[n], &alias);
 		else
 			say_event(session, &read[n], &alias);

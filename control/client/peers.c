@@ -46,62 +46,6 @@ static void peers_drop(void *work) {
 	free(peers);
 }
 
-static void say_head(struct session *session, void *work) {
-	const struct peers *peers = work;
-	char missing[32] = "";
-	struct ras_view view;
-
-	ras_view(session_ras(session), &view);
-	if (peers->missing.count > 0)
-		snprintf(missing, sizeof(missing), ", %u missing", peers->missing.count);
-	text_print(
-		&session->out,
-		"%u alive (%u suspect, %u unreachable), %u dead, %u left%s; view %" PRIu64
-		" %016" PRIx64 "%s\n\n%-22s %-11s %-12s %-11s %-5s %s\n",
-		view.alive, view.suspect, view.unreachable, view.dead, view.left, missing,
-		view.number, view.digest, view.joined ? "" : "; not joined yet", "NODE", "STATE",
-		"FOR", "CAUSE", "NOTE", "ADDRESS"
-	);
-}
-
-static void say_row(struct session *session, void *work, uint32_t n) {
-	const struct ras *ras = session_ras(session);
-	struct peers *peers = work;
-	char name[NAMES_TEXT_BYTES], shown[SHOW_BYTES], age[SHOW_BYTES], where[SHOW_BYTES];
-	char address[SOCK_ADDR_TEXT_BYTES];
-	const char *note = "";
-	struct ras_peer peer;
-
-	if (n >= peers->row_count) {
-		const char *of_roster = peers->missing.names[n - peers->row_count];
-
-		names_clean(of_roster, strlen(of_roster), name);
-		text_print(
-			&session->out, "%-22s %-11s %-12s %-11s %-5s %s\n",
-			session_cell(session, name, 22, shown), ABSENT_STATE, "-", "-", "",
-			"expected, not seen"
-		);
-		return;
-	}
-	if (!peer_list_peer(ras, &peers->rows[n], &peer))
-		return;
-	names_record(peer.record, name);
-	time_show_age(session, peer.since_ns, age);
-	sock_addr_format(&peer.record->address, address);
-	if (peer.maint)
-		note = "maint";
-	else if (peer.sole)
-		note = "sole";
-	else if (peer.record->id == ras_self_id(ras))
-		note = "self";
-	text_print(
-		&session->out, "%-22s %-11s %-12s %-11s %-5s %s\n",
-		session_cell(session, name, 22, shown), ras_state_name(peer.state), age,
-		peer.cause == RAS_CAUSE_NONE ? "-" : ras_cause_name(peer.cause), note,
-		session_cell(session, address, 34, where)
-	);
-}
-
 static json_t *peers_facts(struct session *session, void *work) {
 	const struct peers *peers = work;
 	struct ras_view view;
@@ -132,12 +76,7 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	return peer_list_json(session, &peer);
 }
 
-static const struct listing_ops ops = {
-	.key = "peers",
-	.facts = peers_facts,
-	.head = say_head,
-	.row = say_row,
-	.row_json = row_json};
+static const struct listing_ops ops = {.key = "peers", .facts = peers_facts, .row_json = row_json};
 
 static bool is_in_state(const struct ras_peer *peer, const void *ctx) {
 	return peer->state == *(const enum ras_state *)ctx;

@@ -50,29 +50,20 @@ static void say_failure(struct session *session, const struct ras_relay_report *
 static bool ping_step(struct session *session) {
 	const struct ping *ping = session->work;
 	const struct ras_relay_report *report = &ping->report;
-	char name[NAMES_TEXT_BYTES], took[SHOW_BYTES];
+	char name[NAMES_TEXT_BYTES];
 
 	if (report->outcome != RAS_RELAY_OUTCOME_DELIVERED) {
 		say_failure(session, report);
 		return true;
 	}
 	names_id(session_ras(session), report->destination, name);
-	if (session->json) {
-		session_json(
-			session, json_pack(
-					 "{s:o,s:I,s:i,s:i}", "node", peer_name_json(name),
-					 "round_trip_ns", (json_int_t)report->round_trip_ns, "hops",
-					 (int)report->hops, "tries", (int)report->tries
-				 )
-		);
-		return true;
-	}
-	show_duration(report->round_trip_ns, took);
-	text_print(
-		&session->out, "%s answers: %s there and back, %u hop%s%s\n", name, took,
-		report->hops, report->hops == 1 ? "" : "s", report->tries > 1 ? ", tried again" : ""
+	session_json(
+		session, json_pack(
+				 "{s:o,s:I,s:i,s:i}", "node", peer_name_json(name), "round_trip_ns",
+				 (json_int_t)report->round_trip_ns, "hops", (int)report->hops,
+				 "tries", (int)report->tries
+			 )
 	);
-	session_ok(session);
 	return true;
 }
 

@@ -96,7 +96,6 @@ static bool probe_step(struct session *session) {
 	const struct probe *probe = session->work;
 	const struct fabric_ping_result *result = &probe->result;
 	char name[NAMES_TEXT_BYTES], theirs[DEVICE_NAME_MAX + 1];
-	char min[SHOW_BYTES], p50[SHOW_BYTES], p99[SHOW_BYTES], max[SHOW_BYTES];
 
 	if (probe_failed(session, probe))
 		return true;
@@ -104,35 +103,21 @@ static bool probe_step(struct session *session) {
 	names_text(
 		result->key.peer_device, strlen(result->key.peer_device), theirs, sizeof(theirs)
 	);
-	if (session->json) {
-		session_json(
-			session,
-			json_pack(
-				"{s:o,s:s,s:s,s:b,s:i,s:i,s:i,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:f}",
-				"node", peer_name_json(name), "device", probe->device,
-				"peer_device", theirs, "in_process", result->in_process, "bytes",
-				(int)probe->bytes, "sent", (int)result->sent, "answered",
-				(int)result->answered, "paired_ns", (json_int_t)result->paired_ns,
-				"min_ns", (json_int_t)probe->summary.min, "p50_ns",
-				(json_int_t)probe->percentiles[0], "p90_ns",
-				(json_int_t)probe->percentiles[1], "p99_ns",
-				(json_int_t)probe->percentiles[2], "p999_ns",
-				(json_int_t)probe->percentiles[3], "max_ns",
-				(json_int_t)probe->summary.max, "mean_ns", probe->summary.mean
-			)
-		);
-		return true;
-	}
-	show_duration(probe->summary.min, min);
-	show_duration(probe->percentiles[0], p50);
-	show_duration(probe->percentiles[2], p99);
-	show_duration(probe->summary.max, max);
-	text_print(
-		&session->out,
-		"%s answers by RDMA, %s to %s: %u reads of %u bytes, min %s, p50 %s, p99 %s, max %s\n",
-		name, probe->device, theirs, result->answered, probe->bytes, min, p50, p99, max
+	session_json(
+		session,
+		json_pack(
+			"{s:o,s:s,s:s,s:b,s:i,s:i,s:i,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:f}", "node",
+			peer_name_json(name), "device", probe->device, "peer_device", theirs,
+			"in_process", result->in_process, "bytes", (int)probe->bytes, "sent",
+			(int)result->sent, "answered", (int)result->answered, "paired_ns",
+			(json_int_t)result->paired_ns, "min_ns", (json_int_t)probe->summary.min,
+			"p50_ns", (json_int_t)probe->percentiles[0], "p90_ns",
+			(json_int_t)probe->percentiles[1], "p99_ns",
+			(json_int_t)probe->percentiles[2], "p999_ns",
+			(json_int_t)probe->percentiles[3], "max_ns", (json_int_t)probe->summary.max,
+			"mean_ns", probe->summary.mean
+		)
 	);
-	session_ok(session);
 	return true;
 }
 

@@ -40,8 +40,11 @@ static bool read_head(struct session *session, const char **line) {
 
 	if (!command_word(line, word, sizeof(word)))
 		return false;
-	session->json = strcmp(word, "json") == 0;
-	if (!session->json && strcmp(word, "text") != 0)
+	if (strcmp(word, "json") == 0)
+		session->format = SESSION_FORMAT_JSON;
+	else if (strcmp(word, "text") == 0)
+		session->format = SESSION_FORMAT_TEXT;
+	else
 		return false;
 	if (!command_word(line, word, sizeof(word)))
 		return false;

@@ -102,6 +102,36 @@ static bool is_allowed(struct session *session, const struct command *command) {
 	return false;
 }
 
+// Of NODE: what the other node is asked.
+static enum verb verb_answered(enum verb verb, const char *rest) {
+	char word[CLIENT_LINE_BYTES_MAX], copy[CLIENT_LINE_BYTES_MAX];
+
+	if (verb != VERB_NODE || !command_word(&rest, word, sizeof(word)))
+		return verb;
+	snprintf(copy, sizeof(copy), "%s", rest);
+	return command_parse(copy, &rest);
+}
+
+// In JSON or in text. False: a client of an older version wants text that is not written any more.
+static bool format_choose(struct session *session, const char *rest) {
+	const struct command *command = &commands[verb_answered(session->verb, rest)];
+
+	session->json = session->format == SESSION_FORMAT_JSON;
+	if (!command->json_only || session->json)
+		return true;
+	if (session->format == SESSION_FORMAT_TEXT) {
+		session_fail(
+			session,
+			"tocsind %s answers %s in JSON only: use the tocsin of its version, or ask "
+			"with --json",
+			session->server->version, command->name
+		);
+		return false;
+	}
+	session->json = true;
+	return true;
+}
+
 void session_line(struct session *session, char *line) {
 	struct client_counters *counters = &session->server->counters;
 	const struct command *command;
@@ -117,7 +147,7 @@ void session_line(struct session *session, char *line) {
 		text_print(&session->out, "ERROR: Unknown command %s\n", line);
 		return;
 	}
-	if (!is_allowed(session, command))
+	if (!format_choose(session, rest) || !is_allowed(session, command))
 		return;
 	if (command->arguments == NULL && *rest != '\0') {
 		escape_quote(rest, strlen(rest), quoted, sizeof(quoted));

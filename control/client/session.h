@@ -28,6 +28,13 @@ struct session;
 typedef bool session_step_fn(struct session *session); // true: that was all
 typedef void session_drop_fn(void *work);	       // cancels what is under way, frees
 
+// As the client set it. Tocsin's own commands are answered in JSON where it set nothing.
+enum session_format {
+	SESSION_FORMAT_UNSET,
+	SESSION_FORMAT_TEXT,
+	SESSION_FORMAT_JSON,
+};
+
 enum session_group {
 	SESSION_LIFECYCLE = 1,
 	SESSION_TRACE = 2,
@@ -38,7 +45,8 @@ struct session {
 	struct client_server *server;
 	void (*wake)(struct session *session); // the owner's; not called from inside its calls
 	struct text out;
-	bool json;
+	enum session_format format;
+	bool json;  // the command that is being answered is answered in JSON
 	bool whole; // columns of tables are not cut
 	bool privileged;
 	bool remote;  // asked by another node

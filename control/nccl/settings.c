@@ -48,7 +48,7 @@ void answer_set_format(struct session *session, const char *rest) {
 		text_print(&session->out, "ERROR: Invalid format %s\n", rest);
 		return;
 	}
-	session->json = strcasecmp(rest, "json") == 0;
+	session->format = strcasecmp(rest, "json") == 0 ? SESSION_FORMAT_JSON : SESSION_FORMAT_TEXT;
 	text_print(&session->out, "OK\n");
 }
 

@@ -64,19 +64,39 @@ static int ask_text(
 	return err == 0 ? EXIT_DONE : ask_fail(contact, err);
 }
 
+static int page_print_answer(const struct contact *contact, show_fn *show, json_t *answer) {
+	struct page page;
+
+	if (page_begin(&page, contact->whole, answer) != 0) {
+		command_complain(contact->target->command_name, "out of memory");
+		return EXIT_NEGATIVE;
+	}
+	show(&page, answer);
+	page_end(&page, paint_wanted(stdout), stdout);
+	return EXIT_DONE;
+}
+
+// Prints the answer: as it came, or as `show` shows it. NULL: nothing then.
 static int ask_json(
-	struct contact *contact, const char *question, uint64_t more_ns, struct ask_answer *answer
+	struct contact *contact,
+	const char *question,
+	uint64_t more_ns,
+	show_fn *show,
+	struct ask_answer *answer
 ) {
+	int status = EXIT_DONE;
 	json_t *object;
 	int err = contact_open(contact, true);
-	int status;
 
 	contact->answer_ns += more_ns;
 	if (err == 0)
 		err = contact_json(contact, question, &object);
 	if (err != 0)
 		return ask_fail(contact, err);
-	status = ask_print_json(contact->target, object);
+	if (contact->target->json)
+		status = ask_print_json(contact->target, object);
+	else if (show != NULL)
+		status = page_print_answer(contact, show, object);
 	if (answer != NULL)
 		answer->json = object;
 	else
@@ -87,8 +107,9 @@ static int ask_json(
 int ask(const struct command *command,
 	const struct arguments *arguments,
 	const char *question,
+	show_fn *show,
 	struct ask_answer *ret_answer) {
-	return ask_patiently(command, arguments, question, 0, ret_answer);
+	return ask_patiently(command, arguments, question, 0, show, ret_answer);
 }
 
 int ask_patiently(
@@ -96,6 +117,7 @@ int ask_patiently(
 	const struct arguments *arguments,
 	const char *question,
 	uint64_t more_ns,
+	show_fn *show,
 	struct ask_answer *ret_answer
 ) {
 	struct contact contact;
@@ -105,8 +127,8 @@ int ask_patiently(
 	if (status != 0)
 		return status;
 	contact_init(&contact, &target);
-	if (target.json)
-		status = ask_json(&contact, question, more_ns, ret_answer);
+	if (target.json || show != NULL)
+		status = ask_json(&contact, question, more_ns, show, ret_answer);
 	else
 		status = ask_text(&contact, question, more_ns, ret_answer);
 	contact_fini(&contact);
@@ -139,6 +161,11 @@ int ask_silently(
 	return status;
 }
 
+static void show_nothing(struct page *page, const json_t *answer) {
+	(void)page;
+	(void)answer;
+}
+
 int ask_order(
 	const struct command *command,
 	const struct arguments *arguments,
@@ -146,13 +173,10 @@ int ask_order(
 	const char *format,
 	...
 ) {
-	struct ask_answer answer = {.json = NULL};
-	int status = ask(command, arguments, question, &answer);
-	bool in_json = answer.json != NULL;
+	int status = ask(command, arguments, question, show_nothing, NULL);
 	va_list rest;
 
-	json_decref(answer.json);
-	if (status != EXIT_DONE || in_json)
+	if (status != EXIT_DONE || target_wants_json(arguments))
 		return status;
 	va_start(rest, format);
 	vprintf(format, rest);

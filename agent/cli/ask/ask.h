@@ -3,6 +3,7 @@
 #pragma once
 
 #include "contact.h"
+#include "show/page.h"
 
 // For the details of such commands.
 #define ASK_EXIT_STATUS                                                                         \
@@ -17,11 +18,13 @@ struct ask_answer {
 	json_t *json;		     // the caller's to put
 };
 
-// Puts the question and prints the answer. ret_answer may be NULL; it is filled as far as
-// an answer came. Returns the exit status.
+// Puts the question and prints the answer: with --json as it came, else as `show` shows it (NULL:
+// as text of the agent, of commands that are not shown here yet). ret_answer may be NULL; it is
+// filled as far as an answer came. Returns the exit status.
 int ask(const struct command *command,
 	const struct arguments *arguments,
 	const char *question,
+	show_fn *show,
 	struct ask_answer *ret_answer);
 // Waits for longer than other answers take: for what is asked to be done.
 int ask_patiently(
@@ -29,6 +32,7 @@ int ask_patiently(
 	const struct arguments *arguments,
 	const char *question,
 	uint64_t more_ns,
+	show_fn *show,
 	struct ask_answer *ret_answer
 );
 

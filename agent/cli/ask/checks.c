@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tocsin checks: the local checks of the node, as its agent runs them.
 #include "ask/ask.h"
+#include "show/answers.h"
 
 static const char details[] =
 	"One row a check: what it found last, how long ago, how long that took, when it looks again, and\n"
@@ -12,7 +13,7 @@ static const char details[] =
 	"\n" ASK_EXIT_STATUS;
 
 static int checks_run(const struct arguments *arguments) {
-	return ask(&checks_command, arguments, "CHECKS", NULL);
+	return ask(&checks_command, arguments, "CHECKS", show_checks, NULL);
 }
 
 const struct command checks_command = {

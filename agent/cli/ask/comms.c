@@ -182,7 +182,7 @@ static int comms_run(const struct arguments *arguments) {
 		return status;
 	question_of(arguments, question, sizeof(question));
 	if (arguments->values[OPTION_WATCH] == NULL)
-		return ask(&comms_command, arguments, question, NULL);
+		return ask(&comms_command, arguments, question, NULL, NULL);
 	status = target_init(&target, &comms_command, arguments);
 	return status != 0 ? status : watch_comms(&target, question);
 }

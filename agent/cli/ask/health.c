@@ -325,7 +325,7 @@ static int health_run(const struct arguments *arguments) {
 		return run_textfile(arguments, question);
 	if (values[OPTION_LINE] != NULL || style == STYLE_DRAIN)
 		return run_line(arguments, question, style);
-	status = ask(&health_command, arguments, question, &answer);
+	status = ask(&health_command, arguments, question, NULL, &answer);
 	status = status == EXIT_DONE ? health_exit_status(&answer, style) : unknown_statuses[style];
 	json_decref(answer.json);
 	return status;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tocsin links: the connections that the agent has in the overlay, its pairs, or those of all.
 #include "ask/ask.h"
+#include "show/answers.h"
 
 static const struct option_spec options[] = {
 	{"rdma", NULL, "the RDMA pairs instead, those that are not ready first"},
@@ -33,7 +34,11 @@ static int links_run(const struct arguments *arguments) {
 		command_complain("links", "--all shows RDMA pairs too, it does not go with --rdma");
 		return EXIT_USAGE;
 	}
-	return ask(&links_command, arguments, all ? "CONNS" : rdma ? "PAIRS" : "LINKS", NULL);
+	if (all)
+		return ask(&links_command, arguments, "CONNS", show_conns, NULL);
+	if (rdma)
+		return ask(&links_command, arguments, "PAIRS", NULL, NULL);
+	return ask(&links_command, arguments, "LINKS", show_links, NULL);
 }
 
 const struct command links_command = {

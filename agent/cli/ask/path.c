@@ -26,7 +26,7 @@ static int path_run(const struct arguments *arguments) {
 	snprintf(
 		question, sizeof(question), "PATH %s %s", arguments->words[0], arguments->words[1]
 	);
-	return ask(&path_command, arguments, question, NULL);
+	return ask(&path_command, arguments, question, NULL, NULL);
 }
 
 const struct command path_command = {

@@ -133,7 +133,7 @@ static int paths_run(const struct arguments *arguments) {
 	}
 	if (matrix)
 		return run_matrix(arguments);
-	return ask(&paths_command, arguments, all ? "PATHS *" : "PATHS", NULL);
+	return ask(&paths_command, arguments, all ? "PATHS *" : "PATHS", NULL, NULL);
 }
 
 const struct command paths_command = {

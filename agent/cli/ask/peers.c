@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tocsin peers: the table of peers, the worst first.
 #include "ask/ask.h"
+#include "show/answers.h"
 
 static const char *const states[] = {"alive", "suspect", "unreachable", "dead",
 				     "left",  "missing", NULL};
@@ -23,7 +24,7 @@ static int peers_run(const struct arguments *arguments) {
 		question, sizeof(question), "PEERS %s",
 		arguments->words[0] != NULL ? arguments->words[0] : ""
 	);
-	return ask(&peers_command, arguments, question, NULL);
+	return ask(&peers_command, arguments, question, show_peers, NULL);
 }
 
 const struct command peers_command = {

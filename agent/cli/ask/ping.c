@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tocsin ping: an echo over the overlay's links, or reads over RDMA.
 #include "ask/ask.h"
+#include "show/answers.h"
 
 #include <lib/parse.h>
 
@@ -91,7 +92,10 @@ static int ping_run(const struct arguments *arguments) {
 	if (arguments->values[OPTION_RDMA] != NULL)
 		more_ns = numbers[OPTION_COUNT] *
 			  (numbers[OPTION_INTERVAL] * NS_PER_US + READ_BOUND_NS);
-	return ask_patiently(&ping_command, arguments, question, more_ns, NULL);
+	return ask_patiently(
+		&ping_command, arguments, question, more_ns,
+		arguments->values[OPTION_RDMA] != NULL ? show_rdma_ping : show_ping, NULL
+	);
 }
 
 const struct command ping_command = {

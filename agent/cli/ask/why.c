@@ -19,7 +19,7 @@ static int why_run(const struct arguments *arguments) {
 	char question[128];
 
 	snprintf(question, sizeof(question), "WHY %s", arguments->words[0]);
-	return ask(&why_command, arguments, question, NULL);
+	return ask(&why_command, arguments, question, NULL, NULL);
 }
 
 const struct command why_command = {

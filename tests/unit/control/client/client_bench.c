@@ -568,6 +568,7 @@ void bench_send(int fd, const char *text, size_t size) {
 }
 
 void bench_say(int fd, const char *text) {
+	snprintf(bench.question, sizeof(bench.question), "%s", text);
 	bench_send(fd, text, strlen(text));
 }
 

@@ -78,6 +78,8 @@ struct bench {
 	struct ras_missing_peer missing[8]; // of the answer
 	char directory[64];
 	char path[96];
+	char question[64]; // the beginning of what was said last
+	bool whole;	   // what is shown is for no terminal
 };
 
 extern struct bench bench;
@@ -106,6 +108,9 @@ void bench_send(int fd, const char *text, size_t size);
 void bench_say(int fd, const char *text);
 // What has come after some turns of the loop; terminated, into a buffer that lasts until the next.
 const char *bench_hear(int fd);
+// The same as the program tocsin prints it: of JSON a page, "ERROR: why", or "OK" for an order.
+// It lasts until the next.
+const char *bench_shown(int fd);
 // Until the server ends the connection.
 const char *bench_hear_all(int fd);
 bool bench_is_open(int fd);

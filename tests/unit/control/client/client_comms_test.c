@@ -72,7 +72,7 @@ static const char *answer_to(int fd, const char *line) {
 	bench_say(fd, line);
 	bench_turn();
 	bench_answer(two_jobs());
-	return bench_hear(fd);
+	return bench_shown(fd);
 }
 
 #define SENTENCE \
@@ -175,7 +175,7 @@ static void a_word_that_calls_nothing_is_an_error(void **state) {
 	);
 	// What cannot be a job is looked for among nodes, without asking anybody.
 	bench_say(fd, "WHY nowhere\n");
-	assert_non_null(strstr(bench_hear(fd), "ERROR: no node \"nowhere\" is known"));
+	assert_non_null(strstr(bench_shown(fd), "ERROR: no node \"nowhere\" is known"));
 	close(fd);
 }
 
@@ -186,7 +186,7 @@ static void the_finding_stands_in_json(void **state) {
 
 	(void)state;
 	bench_say(fd, "SET FORMAT json\n");
-	(void)bench_hear(fd);
+	(void)bench_shown(fd);
 	answer = answer_to(fd, "COMMS\n");
 	object = json_loads(answer, JSON_DISABLE_EOF_CHECK, NULL);
 	assert_non_null(object);

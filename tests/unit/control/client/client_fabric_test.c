@@ -104,7 +104,7 @@ static int connect_json(void) {
 	int fd = bench_connect();
 
 	bench_say(fd, "SET FORMAT json\n");
-	assert_string_equal(bench_hear(fd), "OK\n");
+	assert_string_equal(bench_shown(fd), "OK\n");
 	return fd;
 }
 
@@ -142,15 +142,13 @@ static void node_without_devices_says_so(void **state) {
 
 	(void)state;
 	for (uint32_t round = 0; round < 2; round++) {
-		bench_say(fd, "DEVICES\n");
-		assert_int_equal(strncmp(bench_hear(fd), "0 devices\n", 10), 0);
 		bench_say(fd, "PAIRS\n");
-		assert_int_equal(strncmp(bench_hear(fd), "0 pairs, 0 ready\n", 17), 0);
+		assert_int_equal(strncmp(bench_shown(fd), "0 pairs, 0 ready\n", 17), 0);
 		client_server_use_fabric(bench.server, NULL, NULL); // not even a fabric
 	}
 	bench_say(fd, "PROBE n2\n");
 	assert_string_equal(
-		bench_hear(fd),
+		bench_shown(fd),
 		"ERROR: no pair with n2: there is no RDMA device here, or none there\n"
 	);
 	close(fd);
@@ -173,6 +171,7 @@ static void memory_of_gpus_is_told_beside_devices_and_pairs(void **state) {
 	};
 	int fd = bench_connect(), json = connect_json();
 	json_t *object, *gpu;
+	const char *text;
 
 	(void)state;
 	for (size_t n = 0; n < MEMORY_REASON_MAX; n++)
@@ -181,16 +180,12 @@ static void memory_of_gpus_is_told_beside_devices_and_pairs(void **state) {
 		add_device("mlx5_0", FABRIC_DEVICE_UP, "");
 		fabric.devices[n].gpu = gpus[n];
 	}
-	for (uint32_t round = 0; round < 2; round++) {
-		const char *text;
-
-		bench_say(fd, round == 0 ? "DEVICES\n" : "PAIRS\n");
-		text = bench_hear(fd);
-		bench_assert_narrow(text);
-		assert_null(strstr(text, "cuda:0"));
-		for (size_t n = 0; n < COUNT_OF(words); n++)
-			assert_non_null(strstr(text, words[n]));
-	}
+	bench_say(fd, "PAIRS\n");
+	text = bench_shown(fd);
+	bench_assert_narrow(text);
+	assert_null(strstr(text, "cuda:0"));
+	for (size_t n = 0; n < COUNT_OF(words); n++)
+		assert_non_null(strstr(text, words[n]));
 	object = bench_ask_json(json, "PAIRS\n");
 	assert_int_equal(json_array_size(json_object_get(object, "gpus")), COUNT_OF(gpus) - 1);
 	gpu = json_array_get(json_object_get(object, "gpus"), 1);
@@ -208,23 +203,16 @@ static void memory_of_gpus_is_told_beside_devices_and_pairs(void **state) {
 	close(json);
 }
 
-static void devices_are_listed_with_their_reasons_within_100_columns(void **state) {
+static void devices_are_listed_with_their_reasons(void **state) {
 	static char reason[DEVICE_REASON_MAX + 1];
-	int fd = bench_connect(), json = connect_json();
+	int json = connect_json();
 	json_t *object, *rows;
-	const char *text;
 
 	(void)state;
 	memset(reason, 'r', DEVICE_REASON_MAX);
 	add_device("mlx5_0", FABRIC_DEVICE_UP, "");
 	add_device("a_name_of_thirty_one_bytes_long", FABRIC_DEVICE_WAITING, reason);
 	add_device("mlx5_2", FABRIC_DEVICE_STUCK, "port 1 of mlx5_2 is down");
-	bench_say(fd, "DEVICES\n");
-	text = bench_hear(fd);
-	bench_assert_narrow(text);
-	assert_non_null(strstr(text, "3 devices\n"));
-	assert_non_null(strstr(text, "400.0 Gb/s  4096"));
-	assert_non_null(strstr(text, "\n  port 1 of mlx5_2 is down\n"));
 	object = bench_ask_json(json, "DEVICES\n");
 	rows = json_object_get(object, "devices");
 	assert_int_equal(json_array_size(rows), 3);
@@ -235,7 +223,6 @@ static void devices_are_listed_with_their_reasons_within_100_columns(void **stat
 		json_string_value(json_object_get(json_array_get(rows, 2), "state")), "stuck"
 	);
 	json_decref(object);
-	close(fd);
 	close(json);
 }
 
@@ -259,7 +246,7 @@ static void every_reason_and_state_of_a_pair_fits_within_100_columns(void **stat
 		view->pairing.broken = 3;
 	}
 	bench_say(fd, "PAIRS\n");
-	text = bench_hear(fd);
+	text = bench_shown(fd);
 	bench_assert_narrow(text);
 	assert_non_null(strstr(text, " pairs, 1 ready\n"));
 	assert_non_null(strstr(text, "NoCommonVersion\n"));
@@ -288,14 +275,14 @@ static void why_says_which_pairs_there_are_not_and_the_reason(void **state) {
 
 	(void)state;
 	bench_say(fd, "WHY n2\n");
-	assert_null(strstr(bench_hear(fd), "RDMA pairs"));
+	assert_null(strstr(bench_shown(fd), "RDMA pairs"));
 	add_pair("mlx5_2", PAIRING_READY);
 	failure = &add_pair("mlx5_3", PAIRING_FAILED)->pairing.failure;
 	failure->reason = PAIRING_LIMITED_MEMBERS;
 	memset(failure->text, 'w', PAIRING_TEXT_MAX);
 	memcpy(failure->text, "both are limited members ", 25);
 	bench_say(fd, "WHY n2\n");
-	text = bench_hear(fd);
+	text = bench_shown(fd);
 	assert_non_null(strstr(text, "\nRDMA pairs from here to it\n  1 of 2 ready\n"));
 	assert_non_null(strstr(text, "mlx5_bond_number_10>mlx5_3 failed, LimitedMembers: both are")
 	);
@@ -337,12 +324,12 @@ static void hostile_names_and_words_of_peers_break_no_line_and_no_document(void 
 		memset(view->pairing.failure.text + 20, '\xe2', PAIRING_TEXT_MAX - 20);
 	}
 	bench_say(fd, "PAIRS\n");
-	bench_assert_narrow(bench_hear(fd));
+	bench_assert_narrow(bench_shown(fd));
 	object = bench_ask_json(json, "PAIRS\n"); // one line that parses
 	assert_int_equal(json_array_size(json_object_get(object, "pairs")), COUNT_OF(hostile));
 	json_decref(object);
 	bench_say(fd, "PAIRS\n");
-	assert_null(strpbrk(bench_hear(fd), "\x1b\xff\xfe"));
+	assert_null(strpbrk(bench_shown(fd), "\x1b\xff\xfe"));
 	close(fd);
 	close(json);
 }
@@ -387,11 +374,10 @@ static void probe_says_what_was_measured(void **state) {
 	assert_int_equal(fabric.request.peer, bench_peer("n2")->record->id);
 	end_ping(&result);
 	memset(own_device, 'x', 3); // it is the fabric's, and may go
-	text = bench_hear(fd);
+	text = bench_shown(fd);
 	assert_non_null(strstr(
 		text, "n2 answers by RDMA, mlx5_0 to mlx5_7: 20 reads of 64 bytes, min 100 ns"
 	));
-	assert_non_null(strstr(text, "\nOK\n"));
 	bench_say(json, "PROBE n2\n");
 	bench_turn();
 	assert_int_equal(fabric.request.count, 100);
@@ -443,7 +429,7 @@ static void probe_that_fails_says_how(void **state) {
 		bench_say(fd, "PROBE n2\n");
 		bench_turn();
 		end_ping(&result);
-		text = bench_hear(fd);
+		text = bench_shown(fd);
 		assert_int_equal(strncmp(text, cases[n].said, strlen(cases[n].said)), 0);
 		bench_say(json, "PROBE n2\n");
 		bench_turn();
@@ -484,12 +470,12 @@ static void probe_that_cannot_begin_says_why(void **state) {
 	for (size_t n = 0; n < COUNT_OF(cases); n++) {
 		fabric.start_err = cases[n].err;
 		bench_say(fd, "PROBE n2\n");
-		assert_string_equal(bench_hear(fd), cases[n].said);
+		assert_string_equal(bench_shown(fd), cases[n].said);
 	}
 	fabric.start_err = 0;
 	for (size_t n = 0; n < COUNT_OF(wrong); n++) {
 		bench_say(fd, wrong[n]);
-		assert_int_equal(strncmp(bench_hear(fd), "ERROR: ", 7), 0);
+		assert_int_equal(strncmp(bench_shown(fd), "ERROR: ", 7), 0);
 		assert_null(fabric.ended);
 	}
 	close(fd);
@@ -520,7 +506,7 @@ static void fabric_may_be_taken_down_while_a_probe_is_under_way(void **state) {
 	bench_turn();
 	client_server_use_fabric(bench.server, NULL, NULL);
 	end_ping(&result);
-	assert_string_equal(bench_hear(fd), "ERROR: no pair with n2: Shutdown\n");
+	assert_string_equal(bench_shown(fd), "ERROR: no pair with n2: Shutdown\n");
 	client_server_use_fabric(bench.server, &calls, &fabric);
 	bench_say(other, "PROBE n2\n");
 	bench_turn();
@@ -532,7 +518,7 @@ static void fabric_may_be_taken_down_while_a_probe_is_under_way(void **state) {
 }
 
 static void other_nodes_may_ask_all_of_it(void **state) {
-	static const char *const lines[] = {"text - DEVICES", "text - PAIRS", "text - PROBE n2"};
+	static const char *const lines[] = {"json - DEVICES", "json - PAIRS", "json - PROBE n2"};
 	struct histogram *latency;
 	struct fabric_ping_result result = good_result(&latency);
 
@@ -549,7 +535,7 @@ static void other_nodes_may_ask_all_of_it(void **state) {
 		bench_turn();
 		assert_true(bench.overlay.served_ended);
 		assert_int_equal(bench.overlay.served_err, 0);
-		assert_non_null(strstr(bench.overlay.served, "\nOK\n"));
+		assert_null(strstr(bench.overlay.served, "\"error\""));
 	}
 	histogram_destroy(latency);
 }
@@ -558,7 +544,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		FABRIC_TEST(node_without_devices_says_so),
 		FABRIC_TEST(memory_of_gpus_is_told_beside_devices_and_pairs),
-		FABRIC_TEST(devices_are_listed_with_their_reasons_within_100_columns),
+		FABRIC_TEST(devices_are_listed_with_their_reasons),
 		FABRIC_TEST(every_reason_and_state_of_a_pair_fits_within_100_columns),
 		FABRIC_TEST(why_says_which_pairs_there_are_not_and_the_reason),
 		FABRIC_TEST(hostile_names_and_words_of_peers_break_no_line_and_no_document),

@@ -15,7 +15,7 @@ static void health_names_whom_the_roster_misses(void **state) {
 	bench.overlay.missing[1] = "n4";
 	bench_say(fd, "HEALTH\n");
 	assert_string_equal(
-		bench_hear(fd),
+		bench_shown(fd),
 		"unknown: 3 of 5 agents answer, 0 suspect, 0 unreachable, 0 dead, "
 		"0 left, 0 in maintenance\n"
 		"2 of 5 expected are not seen: n[4-5]\n\n"
@@ -25,7 +25,7 @@ static void health_names_whom_the_roster_misses(void **state) {
 		"OK\n"
 	);
 	bench_say(fd, "SET FORMAT json\n");
-	bench_hear(fd);
+	bench_shown(fd);
 	object = bench_ask_json(fd, "HEALTH\n");
 	assert_int_equal(json_integer_value(json_object_get(object, "expected")), 5);
 	assert_int_equal(json_integer_value(json_object_get(object, "missing")), 2);
@@ -59,7 +59,7 @@ static void part_that_waits_says_why_it_declares_nobody(void **state) {
 		bench.overlay.view.reached = rows[n].reached;
 		bench.overlay.view.reached_of = rows[n].of;
 		bench_say(fd, "HEALTH\n");
-		assert_non_null(strstr(bench_hear(fd), rows[n].words));
+		assert_non_null(strstr(bench_shown(fd), rows[n].words));
 	}
 	close(fd);
 }
@@ -72,12 +72,12 @@ static void health_of_one_counts_nobody_else(void **state) {
 	bench_make_trouble();
 	bench.overlay.missing[0] = "n4";
 	bench_say(fd, "HEALTH n3\n");
-	answer = bench_hear(fd);
+	answer = bench_shown(fd);
 	assert_memory_equal(answer, "critical: n3 is dead\n\nNODE ", 27);
 	assert_null(strstr(answer, "agents answer"));
 	assert_null(strstr(answer, "expected"));
 	bench_say(fd, "HEALTH n2\n");
-	assert_memory_equal(bench_hear(fd), "warning: n2 is suspect\n", 23);
+	assert_memory_equal(bench_shown(fd), "warning: n2 is suspect\n", 23);
 	close(fd);
 }
 
@@ -91,14 +91,14 @@ static void health_of_one_that_the_roster_misses_is_unknown_and_drains_nobody(vo
 	bench.overlay.missing[1] = "n4";
 	bench_say(fd, "HEALTH n4\n");
 	assert_string_equal(
-		bench_hear(fd),
+		bench_shown(fd),
 		"unknown: n4 is missing\n\n"
 		"NODE                 AGENT       VERDICT       FOR         REASON\n"
 		"n4                   missing     unknown       -           NeverSeen\n"
 		"        expected by the roster; it never came, or was forgotten\nOK\n"
 	);
 	bench_say(fd, "SET FORMAT json\n");
-	bench_hear(fd);
+	bench_shown(fd);
 	object = bench_ask_json(fd, "HEALTH n4\n");
 	assert_string_equal(json_string_value(json_object_get(object, "of")), "n4");
 	assert_int_equal(json_integer_value(json_object_get(object, "missing")), 2);
@@ -123,12 +123,12 @@ static void node_that_cannot_join_says_why(void **state) {
 	bench.overlay.join_problem = words;
 	for (size_t n = 0; n < COUNT_OF(questions); n++) {
 		bench_say(fd, questions[n]);
-		assert_non_null(strstr(bench_hear(fd), words));
+		assert_non_null(strstr(bench_shown(fd), words));
 	}
 	bench_say(fd, "HEALTH n2\n");
-	assert_null(strstr(bench_hear(fd), words));
+	assert_null(strstr(bench_shown(fd), words));
 	bench_say(fd, "SET FORMAT json\n");
-	bench_hear(fd);
+	bench_shown(fd);
 	for (size_t n = 0; n < COUNT_OF(questions); n++) {
 		object = bench_ask_json(fd, questions[n]);
 		assert_string_equal(
@@ -149,11 +149,11 @@ static void node_that_is_alone_though_it_remembers_others_is_no_ok(void **state)
 	bench.overlay.alone = true;
 	bench.overlay.join_problem = words;
 	bench_say(fd, "HEALTH\n");
-	answer = bench_hear(fd);
+	answer = bench_shown(fd);
 	assert_non_null(strstr(answer, "This node sees nobody of those whom it should.\n"));
 	assert_non_null(strstr(answer, words));
 	bench_say(fd, "SET FORMAT json\n");
-	bench_hear(fd);
+	bench_shown(fd);
 	object = bench_ask_json(fd, "HEALTH n1\n");
 	assert_string_equal(json_string_value(json_object_get(object, "grade")), "warning");
 	assert_true(json_is_true(json_object_get(object, "alone")));
@@ -169,9 +169,9 @@ static void mistake_in_the_configuration_is_a_warning_that_says_it(void **state)
 	(void)state;
 	bench.overlay.mistake = words;
 	bench_say(fd, "HEALTH\n");
-	assert_non_null(strstr(bench_hear(fd), words));
+	assert_non_null(strstr(bench_shown(fd), words));
 	bench_say(fd, "SET FORMAT json\n");
-	bench_hear(fd);
+	bench_shown(fd);
 	object = bench_ask_json(fd, "HEALTH\n");
 	assert_string_equal(json_string_value(json_object_get(object, "grade")), "warning");
 	assert_string_equal(
@@ -194,12 +194,13 @@ static void state_of_before_the_start_is_of_no_known_age(void **state) {
 	(void)state;
 	bench_peer("n2")->since_ns = 0;
 	bench_say(fd, "HEALTH n2\n");
-	assert_non_null(strstr(bench_hear(fd), "n2                   alive       unknown       -  ")
+	assert_non_null(
+		strstr(bench_shown(fd), "n2                   alive       unknown       -  ")
 	);
 	bench_say(fd, "PEERS\n");
-	assert_non_null(strstr(bench_hear(fd), "n2                     alive       -  "));
+	assert_non_null(strstr(bench_shown(fd), "n2                     alive       -  "));
 	bench_say(fd, "SET FORMAT json\n");
-	bench_hear(fd);
+	bench_shown(fd);
 	object = bench_ask_json(fd, "HEALTH n2\n");
 	row = json_array_get(json_object_get(object, "findings"), 0);
 	assert_true(json_is_null(json_object_get(row, "since")));
@@ -220,12 +221,12 @@ static void health_tells_of_strangers_that_were_turned_away(void **state) {
 		.last_ns = clock_now_ns(&bench.clock),
 	};
 	bench_say(fd, "HEALTH\n");
-	answer = bench_hear(fd);
+	answer = bench_shown(fd);
 	bench_assert_narrow(answer);
 	assert_non_null(strstr(answer, "Turned away: 17 connections without the key, the last from")
 	);
 	bench_say(fd, "SET FORMAT json\n");
-	bench_hear(fd);
+	bench_shown(fd);
 	object = bench_ask_json(fd, "HEALTH\n");
 	assert_int_equal(
 		json_integer_value(json_object_get(json_object_get(object, "strangers"), "count")),
@@ -265,7 +266,7 @@ static void health_never_says_more_than_the_overlay_knows(void **state) {
 
 	(void)state;
 	bench_say(fd, "SET FORMAT json\n");
-	bench_hear(fd);
+	bench_shown(fd);
 	for (size_t n = 0; n < COUNT_OF(healths); n++) {
 		const struct health *health = &healths[n];
 		json_t *object, *row;

@@ -181,7 +181,7 @@ static void a_monitor_is_never_idle(void **state) {
 
 	(void)state;
 	bench_say(fd, "MONITOR\n");
-	assert_string_equal(bench_hear(fd), "OK\n");
+	assert_string_equal(bench_shown(fd), "OK\n");
 	pass_ns(10 * bench.config.idle_ns);
 	assert_true(bench_is_open(fd));
 	close(fd);
@@ -251,7 +251,7 @@ static int connect_as(uint32_t uid) {
 
 static bool is_served(int fd) {
 	bench_say(fd, "TIMEOUT 1\n");
-	return strcmp(bench_hear(fd), "OK\n") == 0;
+	return strcmp(bench_shown(fd), "OK\n") == 0;
 }
 
 static bool was_ended(int fd) {
@@ -364,7 +364,7 @@ static void without_descriptors_accepting_pauses_and_goes_on_later(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	pass_ns(RAS_NS_PER_SEC);
 	bench_say(fd, "TIMEOUT 1\n");
-	assert_string_equal(bench_hear(fd), "OK\n");
+	assert_string_equal(bench_shown(fd), "OK\n");
 	close(spare);
 	close(fd);
 }
@@ -380,16 +380,16 @@ static void questions_to_others_have_a_rate(void **state) {
 	bench.overlay.ping_err = -EHOSTDOWN;
 	for (uint32_t n = 0; n < 2; n++) {
 		bench_say(fd, "PING n2\n");
-		assert_non_null(strstr(bench_hear(fd), "ERROR: n2 is alive"));
+		assert_non_null(strstr(bench_shown(fd), "ERROR: n2 is alive"));
 	}
 	bench_say(fd, "PING n2\n");
 	assert_string_equal(
-		bench_hear(fd), "ERROR: too many questions to other nodes: 1 a second are "
-				"allowed, try again\n"
+		bench_shown(fd), "ERROR: too many questions to other nodes: 1 a second are "
+				 "allowed, try again\n"
 	);
 	pass_ns(RAS_NS_PER_SEC);
 	bench_say(fd, "PING n2\n");
-	assert_non_null(strstr(bench_hear(fd), "ERROR: n2 is alive"));
+	assert_non_null(strstr(bench_shown(fd), "ERROR: n2 is alive"));
 	close(fd);
 }
 
@@ -404,11 +404,11 @@ static void users_of_tcp_have_a_rate_each(void **state) {
 	other = connect_as(1001);
 	bench.overlay.ping_err = -EHOSTDOWN;
 	bench_say(greedy, "PING n2\n");
-	assert_non_null(strstr(bench_hear(greedy), "ERROR: n2 is alive"));
+	assert_non_null(strstr(bench_shown(greedy), "ERROR: n2 is alive"));
 	bench_say(greedy, "PING n2\n");
-	assert_non_null(strstr(bench_hear(greedy), "ERROR: too many questions"));
+	assert_non_null(strstr(bench_shown(greedy), "ERROR: too many questions"));
 	bench_say(other, "PING n2\n");
-	assert_non_null(strstr(bench_hear(other), "ERROR: n2 is alive"));
+	assert_non_null(strstr(bench_shown(other), "ERROR: n2 is alive"));
 	close(greedy);
 	close(other);
 }
@@ -420,18 +420,18 @@ static void reads_of_other_nodes_have_a_budget_of_bytes(void **state) {
 	(void)state;
 	bench_say(tcp, "PROBE n2 1000000 65536\n");
 	assert_string_equal(
-		bench_hear(tcp),
+		bench_shown(tcp),
 		"ERROR: 61 GiB from other nodes: who may not give orders here may read 64 MiB at "
 		"once and 8.0 MiB a second, with all others together 4 times that; try again\n"
 	);
 	bench_say(tcp, "PROBE n2 1000 65280\n");
-	assert_non_null(strstr(bench_hear(tcp), "no RDMA device"));
+	assert_non_null(strstr(bench_shown(tcp), "no RDMA device"));
 	bench_say(tcp, "PROBE n2 100 65280\n");
-	assert_non_null(strstr(bench_hear(tcp), "from other nodes"));
+	assert_non_null(strstr(bench_shown(tcp), "from other nodes"));
 	bench_say(tcp, "PROBE n2\n");
-	assert_non_null(strstr(bench_hear(tcp), "no RDMA device"));
+	assert_non_null(strstr(bench_shown(tcp), "no RDMA device"));
 	bench_say(local, "PROBE n2 1000000 65536\n");
-	assert_non_null(strstr(bench_hear(local), "no RDMA device"));
+	assert_non_null(strstr(bench_shown(local), "no RDMA device"));
 	close(tcp);
 	close(local);
 }

@@ -15,19 +15,19 @@ static const char *const own[] = {
 	"EVENTS 2\n", "EVENTS 10m\n", "WHY n1\n", "WHY n2\n", "WHY n3\n",    "COUNTERS\n",
 };
 
-static void every_table_fits_and_ends_in_ok(void **state) {
+static void every_page_fits_and_ends_in_a_newline(void **state) {
 	int fd = bench_connect();
 
 	(void)state;
 	bench_make_trouble();
-	for (size_t n = 0; n < COUNT_OF(own); n++) {
+	for (size_t n = 0; n + 1 < COUNT_OF(own); n++) { // COUNTERS is for programs
 		const char *answer;
 
 		bench_say(fd, own[n]);
-		answer = bench_hear(fd);
+		answer = bench_shown(fd);
 		bench_assert_narrow(answer);
 		assert_true(strlen(answer) > 3);
-		assert_string_equal(answer + strlen(answer) - 4, "\nOK\n");
+		assert_int_equal(answer[0] == '{' || answer[strlen(answer) - 1] != '\n', 0);
 		if (getenv("CLIENT_SHOW") != NULL)
 			printf("# %s%s\n", own[n], answer);
 	}
@@ -40,13 +40,54 @@ static void every_answer_in_json_is_one_line(void **state) {
 	(void)state;
 	bench_make_trouble();
 	bench_say(fd, "SET FORMAT json\n");
-	assert_string_equal(bench_hear(fd), "OK\n");
+	assert_string_equal(bench_shown(fd), "OK\n");
 	for (size_t n = 0; n < COUNT_OF(own); n++) {
 		json_t *object = bench_ask_json(fd, own[n]);
 
 		assert_null(json_object_get(object, "error"));
 		json_decref(object);
 	}
+	close(fd);
+}
+
+// As nc does.
+static void client_that_sets_no_format_is_answered_in_json(void **state) {
+	int fd = bench_connect();
+	json_t *object = bench_ask_json(fd, "PEERS\n");
+
+	(void)state;
+	assert_int_equal(json_array_size(json_object_get(object, "peers")), 3);
+	json_decref(object);
+	object = bench_ask_json(fd, "PING nobody\n");
+	assert_true(json_is_string(json_object_get(object, "error")));
+	json_decref(object);
+	close(fd);
+}
+
+// As a tocsin of before does, also by an agent of before that it asks for another node.
+static void client_that_wants_text_is_told_what_to_use(void **state) {
+	static const char *const lines[] = {"PEERS\n", "NODE n2 PEERS\n"};
+	static const char refusal[] =
+		"ERROR: tocsind 0.1.0 answers PEERS in JSON only: use the tocsin of its version, "
+		"or ask with --json\n";
+	struct overlay *overlay = &bench.overlay;
+	int fd = bench_connect();
+
+	(void)state;
+	bench_say(fd, "SET FORMAT text\n");
+	assert_string_equal(bench_hear(fd), "OK\n");
+	for (size_t n = 0; n < COUNT_OF(lines); n++) {
+		bench_say(fd, lines[n]);
+		assert_string_equal(bench_hear(fd), refusal);
+	}
+	overlay->serve(overlay->serve_ctx, NULL, "text - PEERS");
+	bench_turn();
+	overlay->served[overlay->served_size] = '\0';
+	assert_string_equal(overlay->served, refusal);
+	// The report that NCCL's tools ask for is text.
+	bench_say(fd, "STATUS\n");
+	assert_int_equal(strncmp(bench_hear(fd), "Tocsin version ", 15), 0);
+	bench_answer(bench_answer_new());
 	close(fd);
 }
 
@@ -59,7 +100,7 @@ static void links_tell_bytes_a_second_since_they_began(void **state) {
 	(void)state;
 	bench_make_trouble();
 	bench_say(fd, "SET FORMAT json\n");
-	bench_hear(fd);
+	bench_shown(fd);
 	object = bench_ask_json(fd, "LINKS\n");
 	rows = json_object_get(object, "links");
 	for (n = 0; n < json_array_size(rows); n++) {
@@ -81,7 +122,7 @@ static void a_peer_in_json_has_its_id_beside_its_name(void **state) {
 
 	(void)state;
 	bench_say(fd, "SET FORMAT json\n");
-	bench_hear(fd);
+	bench_shown(fd);
 	object = bench_ask_json(fd, "PEERS\n");
 	row = json_array_get(json_object_get(object, "peers"), 0);
 	name = json_string_value(json_object_get(row, "node"));
@@ -100,14 +141,14 @@ static void peers_lists_whom_the_roster_misses_behind_the_rest(void **state) {
 	bench.overlay.missing[0] = "n5";
 	bench.overlay.missing[1] = "n4";
 	bench_say(fd, "PEERS\n");
-	answer = bench_hear(fd);
+	answer = bench_shown(fd);
 	bench_assert_narrow(answer);
 	assert_non_null(strstr(answer, "0 left, 2 missing; view"));
 	assert_non_null(strstr(answer, "\nn5                     missing     -  "));
 	bench_say(fd, "PEERS alive\n");
-	assert_null(strstr(bench_hear(fd), "missing"));
+	assert_null(strstr(bench_shown(fd), "missing"));
 	bench_say(fd, "SET FORMAT json\n");
-	bench_hear(fd);
+	bench_shown(fd);
 	object = bench_ask_json(fd, "PEERS missing\n");
 	rows = json_object_get(object, "peers");
 	assert_int_equal(json_array_size(rows), 2);
@@ -125,7 +166,7 @@ static void maintenance_of_one_that_the_roster_misses_says_what_to_do(void **sta
 	(void)state;
 	bench.overlay.missing[0] = "n4";
 	bench_say(fd, "MAINT n4 on\n");
-	assert_non_null(strstr(bench_hear(fd), "not seen; an order is for one that is known"));
+	assert_non_null(strstr(bench_shown(fd), "not seen; an order is for one that is known"));
 	close(fd);
 }
 
@@ -136,7 +177,7 @@ static void names_with_numbers_are_in_the_order_of_the_numbers(void **state) {
 	(void)state;
 	bench_add_peer("n10", "n10", RAS_ALIVE);
 	bench_say(fd, "PEERS\n");
-	answer = bench_hear(fd);
+	answer = bench_shown(fd);
 	assert_true(strstr(answer, "\nn10 ") > strstr(answer, "\nn2 "));
 	close(fd);
 }
@@ -152,22 +193,22 @@ static void one_who_was_forgotten_keeps_its_name_in_what_it_saw(void **state) {
 	bench.overlay.events[bench.overlay.event_next - 1].observers[0] = seen_by;
 	bench_add_event(RAS_EVENT_FORGOTTEN, "n7", RAS_CAUSE_NONE, 0);
 	bench_say(fd, "EVENTS\n");
-	answer = bench_hear(fd);
+	answer = bench_shown(fd);
 	assert_null(strchr(answer, '#'));
 	assert_non_null(strstr(answer, "seen by n7"));
 	close(fd);
 }
 
 static void tables_of_rdma_say_in_words_that_there_is_no_device(void **state) {
-	static const char *const questions[] = {"PAIRS\n", "DEVICES\n"};
+	static const char *const questions[] = {"PAIRS\n"};
 	int fd = bench_connect();
 
 	(void)state;
 	for (size_t n = 0; n < COUNT_OF(questions); n++) {
 		bench_say(fd, questions[n]);
 		assert_non_null(
-			strstr(bench_hear(fd), "\nThis agent measures with no RDMA device: "
-					       "`tocsin devices --explain` says why.\nOK\n")
+			strstr(bench_shown(fd), "\nThis agent measures with no RDMA device: "
+						"`tocsin devices --explain` says why.\nOK\n")
 		);
 	}
 	close(fd);
@@ -180,7 +221,7 @@ static void names_that_an_error_lists_are_in_the_order_of_their_numbers(void **s
 	bench_add_peer("n10", "n10", RAS_ALIVE);
 	bench_add_peer("n9", "n9", RAS_ALIVE);
 	bench_say(fd, "WHY somewhere\n");
-	assert_non_null(strstr(bench_hear(fd), "known are: n1, n2, n3, n9, n10"));
+	assert_non_null(strstr(bench_shown(fd), "known are: n1, n2, n3, n9, n10"));
 	close(fd);
 }
 
@@ -190,7 +231,7 @@ static void clock_that_is_apart_tells_by_how_much(void **state) {
 	(void)state;
 	bench_add_event(RAS_EVENT_CLOCK_OFFSET, "n3", RAS_CAUSE_NONE, 19 * RAS_NS_PER_SEC);
 	bench_say(fd, "EVENTS\n");
-	assert_non_null(strstr(bench_hear(fd), "apart by 19 s"));
+	assert_non_null(strstr(bench_shown(fd), "apart by 19 s"));
 	close(fd);
 }
 
@@ -201,12 +242,12 @@ static void a_question_about_one_that_the_roster_misses_says_so(void **state) {
 	bench.overlay.missing[0] = "n4";
 	bench_say(fd, "PING n4\n");
 	assert_string_equal(
-		bench_hear(fd), "ERROR: n4 is missing: expected ([overlay] expect), and not seen\n"
+		bench_shown(fd), "ERROR: n4 is missing: expected ([overlay] expect), and not seen\n"
 	);
 	bench_add_event(RAS_EVENT_DEAD, "n4", RAS_CAUSE_GONE, 0);
 	bench_add_event(RAS_EVENT_FORGOTTEN, "n4", RAS_CAUSE_NONE, 0);
 	bench_say(fd, "PING n4\n");
-	assert_non_null(strstr(bench_hear(fd), "not seen; the last of it was FORGOTTEN, 2026-"));
+	assert_non_null(strstr(bench_shown(fd), "not seen; the last of it was FORGOTTEN, 2026-"));
 	close(fd);
 }
 
@@ -244,7 +285,7 @@ static void a_mistake_is_answered_with_the_value_and_what_is_allowed(void **stat
 		const char *answer;
 
 		bench_say(fd, mistakes[n].line);
-		answer = bench_hear(fd);
+		answer = bench_shown(fd);
 		assert_int_equal(strncmp(answer, "ERROR: ", 7), 0);
 		for (size_t w = 0; w < COUNT_OF(mistakes[n].words); w++) {
 			if (mistakes[n].words[w] != NULL &&
@@ -261,7 +302,7 @@ static void a_mistake_in_json_is_an_object_with_an_error(void **state) {
 
 	(void)state;
 	bench_say(fd, "SET FORMAT json\n");
-	bench_hear(fd);
+	bench_shown(fd);
 	for (size_t n = 0; n < COUNT_OF(mistakes); n++) {
 		json_t *object = bench_ask_json(fd, mistakes[n].line);
 
@@ -281,11 +322,11 @@ static void a_name_is_suggested_among_a_thousand_and_none_is_listed(void **state
 		bench_add_peer(name, name, RAS_ALIVE);
 	}
 	bench_say(fd, "WHY nodee0501\n");
-	assert_non_null(strstr(bench_hear(fd), "did you mean \"node0501\"?"));
+	assert_non_null(strstr(bench_shown(fd), "did you mean \"node0501\"?"));
 	bench_say(fd, "WHY galaxy\n");
 	assert_string_equal(
-		bench_hear(fd), "ERROR: no node \"galaxy\" is known, nor one of a similar name "
-				"among the 1003 that `tocsin peers` lists\n"
+		bench_shown(fd), "ERROR: no node \"galaxy\" is known, nor one of a similar name "
+				 "among the 1003 that `tocsin peers` lists\n"
 	);
 	close(fd);
 }
@@ -297,7 +338,7 @@ static void the_worst_peers_come_first_and_those_of_one_state_can_be_asked_for(v
 	(void)state;
 	bench_make_trouble();
 	bench_say(fd, "SET FORMAT json\n");
-	bench_hear(fd);
+	bench_shown(fd);
 	object = bench_ask_json(fd, "PEERS\n");
 	peers = json_object_get(object, "peers");
 	assert_int_equal(json_array_size(peers), 3);
@@ -330,7 +371,7 @@ static void events_go_on_from_a_number_and_count_what_they_left_out(void **state
 	for (uint32_t n = 0; n < 1000; n++)
 		bench_add_event(RAS_EVENT_LINK_UP, "n2", RAS_CAUSE_NONE, n);
 	bench_say(fd, "SET FORMAT json\n");
-	bench_hear(fd);
+	bench_shown(fd);
 	object = bench_ask_json(fd, "EVENTS\n");
 	assert_int_equal(json_array_size(json_object_get(object, "events")), 100);
 	assert_int_equal(json_integer_value(json_object_get(object, "skipped")), 900);
@@ -392,7 +433,7 @@ static void columns_are_whole_for_one_that_wants_them_so(void **state) {
 		const char *line, *name;
 	} questions[] = {
 		{"PEERS\n", name}, {"HEALTH\n", name}, {"EVENTS\n", name},
-		{"LINKS\n", name}, {"PAIRS\n", name},  {"DEVICES\n", LONG_DEVICE},
+		{"LINKS\n", name}, {"PAIRS\n", name},
 	};
 	int fd = bench_connect();
 
@@ -405,24 +446,28 @@ static void columns_are_whole_for_one_that_wants_them_so(void **state) {
 	client_server_use_fabric(bench.server, &played_fabric, (struct fabric *)&bench);
 	for (size_t n = 0; n < COUNT_OF(questions); n++) {
 		bench_say(fd, "SET COLUMNS cut\n");
-		assert_string_equal(bench_hear(fd), "OK\n");
+		assert_string_equal(bench_shown(fd), "OK\n");
+		bench.whole = false;
 		bench_say(fd, questions[n].line);
-		assert_null(strstr(bench_hear(fd), questions[n].name));
+		assert_null(strstr(bench_shown(fd), questions[n].name));
 		bench_say(fd, "set columns WHOLE\n");
-		assert_string_equal(bench_hear(fd), "OK\n");
+		assert_string_equal(bench_shown(fd), "OK\n");
+		bench.whole = true;
 		bench_say(fd, questions[n].line);
-		assert_non_null(strstr(bench_hear(fd), questions[n].name));
+		assert_non_null(strstr(bench_shown(fd), questions[n].name));
 	}
 	bench_say(fd, "SET COLUMNS 80\n");
-	assert_string_equal(bench_hear(fd), "ERROR: SET COLUMNS takes cut or whole, not \"80\"\n");
+	assert_string_equal(bench_shown(fd), "ERROR: SET COLUMNS takes cut or whole, not \"80\"\n");
 	client_server_use_fabric(bench.server, NULL, NULL);
 	close(fd);
 }
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
-		BENCH_TEST(every_table_fits_and_ends_in_ok),
+		BENCH_TEST(every_page_fits_and_ends_in_a_newline),
 		BENCH_TEST(every_answer_in_json_is_one_line),
+		BENCH_TEST(client_that_sets_no_format_is_answered_in_json),
+		BENCH_TEST(client_that_wants_text_is_told_what_to_use),
 		BENCH_TEST(links_tell_bytes_a_second_since_they_began),
 		BENCH_TEST(a_peer_in_json_has_its_id_beside_its_name),
 		BENCH_TEST(peers_lists_whom_the_roster_misses_behind_the_rest),

@@ -23,7 +23,7 @@ static void why_tells_the_story_of_a_killed_node(void **state) {
 			},
 	};
 	bench_say(fd, "WHY n3\n");
-	answer = bench_hear(fd);
+	answer = bench_shown(fd);
 	assert_non_null(
 		strstr(answer, "n3 is dead: its host answers, its agent's process is gone.\n")
 	);
@@ -64,7 +64,7 @@ static void why_of_one_unreachable_tells_refusals_from_silence_and_what_ends_it(
 		bench_peer("n3")->state = RAS_UNREACHABLE;
 		bench_peer("n3")->cause = rows[n].cause;
 		bench_say(fd, "WHY n3\n");
-		answer = bench_hear(fd);
+		answer = bench_shown(fd);
 		bench_assert_narrow(answer);
 		assert_non_null(strstr(answer, rows[n].said));
 		assert_non_null(strstr(answer, "`tocsin forget --unreachable`."));
@@ -81,7 +81,7 @@ static void why_tells_who_reported_it_and_what_follows(void **state) {
 	bench_add_event(RAS_EVENT_REPORTED, "n3", RAS_CAUSE_REPORT, 1000);
 	bench.overlay.text = "its link flaps";
 	bench_say(fd, "WHY n3\n");
-	answer = bench_hear(fd);
+	answer = bench_shown(fd);
 	bench_assert_narrow(answer);
 	answer = strstr(answer, "What follows\n");
 	assert_non_null(answer);
@@ -100,13 +100,13 @@ static void why_of_one_that_the_roster_misses_tells_what_was_seen_of_it(void **s
 	bench_add_event(RAS_EVENT_DEAD, "n4", RAS_CAUSE_GONE, 0);
 	bench_add_event(RAS_EVENT_FORGOTTEN, "n4", RAS_CAUSE_NONE, 0);
 	bench_say(fd, "WHY n4\n");
-	answer = bench_hear(fd);
+	answer = bench_shown(fd);
 	bench_assert_narrow(answer);
 	assert_memory_equal(answer, "n4 is missing: expected, and not seen.\n", 39);
 	assert_non_null(strstr(answer, " FORGOTTEN "));
 	assert_non_null(strstr(answer, "Start tocsind on it, or take it off the roster."));
 	bench_say(fd, "SET FORMAT json\n");
-	bench_hear(fd);
+	bench_shown(fd);
 	object = bench_ask_json(fd, "WHY n4\n");
 	assert_string_equal(json_string_value(json_object_get(object, "state")), "missing");
 	assert_int_equal(json_array_size(json_object_get(object, "events")), 2);
@@ -164,7 +164,7 @@ static void why_tells_of_the_link_that_was_when_there_is_none(void **state) {
 		for (size_t k = 0; k < 4 && past->kinds[k] != 0; k++)
 			bench_add_event(past->kinds[k], "n3", RAS_CAUSE_RESET, 0);
 		bench_say(fd, "WHY n3\n");
-		answer = bench_hear(fd);
+		answer = bench_shown(fd);
 		bench_assert_narrow(answer);
 		if (strstr(answer, past->words) == NULL)
 			fail_msg("%s not in: %s", past->words, answer);
@@ -186,7 +186,7 @@ static void title_that_is_long_goes_on_below(void **state) {
 		peer->state = RAS_DEAD;
 		peer->cause = (enum ras_cause)cause;
 		bench_say(fd, "WHY n3\n");
-		answer = bench_hear(fd);
+		answer = bench_shown(fd);
 		bench_assert_narrow(answer);
 		assert_int_equal(strncmp(answer, "n3 is dead: ", 12), 0);
 		assert_non_null(strstr(answer, ".\n\n  since "));
@@ -205,7 +205,7 @@ static void why_of_a_frozen_node_names_no_culprit(void **state) {
 	peer->state = RAS_DEAD;
 	peer->cause = RAS_CAUSE_SILENT;
 	bench_say(fd, "WHY n3\n");
-	answer = bench_hear(fd);
+	answer = bench_shown(fd);
 	assert_non_null(strstr(answer, "n3 is dead: nothing was heard of it any more.\n"));
 	assert_non_null(strstr(answer, "cannot be told"));
 	close(fd);
@@ -219,13 +219,13 @@ static void why_of_a_departed_and_of_a_healthy_node_gives_no_alarm(void **state)
 	bench_peer("n3")->state = RAS_LEFT;
 	bench_peer("n3")->cause = RAS_CAUSE_LEAVE;
 	bench_say(fd, "WHY n3\n");
-	answer = bench_hear(fd);
+	answer = bench_shown(fd);
 	assert_non_null(strstr(answer, "n3 has left.\n"));
 	assert_non_null(strstr(answer, "stopped in good order"));
 	bench_say(fd, "WHY n2\n");
-	assert_non_null(strstr(bench_hear(fd), "n2 is alive.\n"));
+	assert_non_null(strstr(bench_shown(fd), "n2 is alive.\n"));
 	bench_say(fd, "WHY n1\n");
-	assert_non_null(strstr(bench_hear(fd), "n1 is alive, and it is the node you ask.\n"));
+	assert_non_null(strstr(bench_shown(fd), "n1 is alive, and it is the node you ask.\n"));
 	close(fd);
 }
 
@@ -237,11 +237,11 @@ static void a_node_that_was_forgotten_is_told_from_one_that_never_was(void **sta
 	bench_add_event(RAS_EVENT_FORGOTTEN, "n7", RAS_CAUSE_NONE, 0);
 	bench_say(fd, "WHY n7\n");
 	assert_string_equal(
-		bench_hear(fd), "ERROR: no node \"n7\" is known any more: the last of it was "
-				"FORGOTTEN, 2026-11-18T11:06:40.000Z\n"
+		bench_shown(fd), "ERROR: no node \"n7\" is known any more: the last of it was "
+				 "FORGOTTEN, 2026-11-18T11:06:40.000Z\n"
 	);
 	bench_say(fd, "WHY n8\n");
-	assert_non_null(strstr(bench_hear(fd), "no node \"n8\" is known, "));
+	assert_non_null(strstr(bench_shown(fd), "no node \"n8\" is known, "));
 	close(fd);
 }
 
