@@ -361,7 +361,6 @@ static int expect_ok(struct contact *contact) {
 
 static int contact_greet(struct contact *contact, bool json) {
 	uint64_t timeout_s = (contact->target->timeout_ns + NS_PER_SEC - 1) / NS_PER_SEC;
-	bool whole = contact->whole && !json;
 	char timeout[48] = "";
 	char text[128];
 	uint64_t protocol;
@@ -371,8 +370,8 @@ static int contact_greet(struct contact *contact, bool json) {
 	if (timeout_s > 0)
 		snprintf(timeout, sizeof(timeout), "TIMEOUT %" PRIu64 "\n", timeout_s);
 	snprintf(
-		text, sizeof(text), "CLIENT PROTOCOL 2\n%sSET FORMAT %s\n%s", timeout,
-		json ? "json" : "text", whole ? "SET COLUMNS whole\n" : ""
+		text, sizeof(text), "CLIENT PROTOCOL 2\n%sSET FORMAT %s\n", timeout,
+		json ? "json" : "text"
 	);
 	err = send_all(contact, text);
 	if (err == 0)
@@ -389,10 +388,7 @@ static int contact_greet(struct contact *contact, bool json) {
 	contact->protocol = (uint32_t)protocol;
 	if (timeout_s > 0)
 		err = expect_ok(contact);
-	if (err == 0)
-		err = expect_ok(contact);
-	// An agent that does not know it says so, and cuts its tables as it always did.
-	return err == 0 && whole ? read_line(contact, &line) : err;
+	return err == 0 ? expect_ok(contact) : err;
 }
 
 int contact_open(struct contact *contact, bool json) {
@@ -410,18 +406,6 @@ int contact_ask(struct contact *contact, const char *question) {
 	else
 		snprintf(line, sizeof(line), "%s\n", question);
 	return send_all(contact, line);
-}
-
-int contact_line(struct contact *contact, const char **ret_line) {
-	char *line;
-	int err = read_line(contact, &line);
-
-	if (err != 0)
-		return err;
-	if (is_error(line))
-		return fail_refused(contact, line + strlen(ERROR_PREFIX));
-	*ret_line = strcmp(line, "OK") == 0 ? NULL : line;
-	return 0;
 }
 
 int contact_rest(struct contact *contact, const char **ret_text) {

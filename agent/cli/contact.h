@@ -45,9 +45,6 @@ int contact_open(struct contact *contact, bool json);
 
 // Puts a question, to the target's node if it has one.
 int contact_ask(struct contact *contact, const char *question);
-// The next line of an answer in text, without its end, which lives until the next call; no line
-// (NULL) once the answer is complete.
-int contact_line(struct contact *contact, const char **ret_line);
 // All that comes until the agent ends the connection, as the reports of NCCL do.
 int contact_rest(struct contact *contact, const char **ret_text);
 

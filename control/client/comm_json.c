@@ -30,22 +30,7 @@ int comm_look_of(
 	return comm_look_init(look, &config, answer);
 }
 
-json_t *comm_json_rank(const struct comm_look *look, uint32_t place, uint32_t rank) {
-	const struct ras_merged_rank *merged = &look->comms[place].ranks[rank];
-	char node[NAMES_TEXT_BYTES];
-
-	look->config.words.node_name(look->config.words.ctx, merged->node, node, sizeof(node));
-	return json_pack(
-		"{s:i,s:i,s:o,s:s,s:I,s:I,s:I,s:f,s:f}", "rank", (int)merged->rank.rank, "pid",
-		(int)merged->rank.pid, "node", peer_name_json(node), "process",
-		jobs_process_name(merged->rank.process_state), "launched",
-		(json_int_t)merged->rank.launched, "started", (json_int_t)merged->rank.started,
-		"completed", (json_int_t)merged->rank.completed, "still_s",
-		(double)merged->rank.idle_ms / 1e3, "worked_s", (double)merged->rank.worked_ms / 1e3
-	);
-}
-
-// What the ranks tell, in the words of docs/jobs.md.
+// What ranks tell, in the words of docs/jobs.md.
 static json_t *knows_json(uint8_t knows) {
 	static const char *const names[] = {"started", "completed", "signatures", "process"};
 	json_t *array = json_array();
@@ -55,6 +40,22 @@ static json_t *knows_json(uint8_t knows) {
 			json_array_append_new(array, json_string(names[n]));
 	}
 	return array;
+}
+
+json_t *comm_json_rank(const struct comm_look *look, uint32_t place, uint32_t rank) {
+	const struct ras_merged_rank *merged = &look->comms[place].ranks[rank];
+	char node[NAMES_TEXT_BYTES];
+
+	look->config.words.node_name(look->config.words.ctx, merged->node, node, sizeof(node));
+	return json_pack(
+		"{s:i,s:i,s:o,s:s,s:I,s:I,s:I,s:f,s:f,s:o}", "rank", (int)merged->rank.rank, "pid",
+		(int)merged->rank.pid, "node", peer_name_json(node), "process",
+		jobs_process_name(merged->rank.process_state), "launched",
+		(json_int_t)merged->rank.launched, "started", (json_int_t)merged->rank.started,
+		"completed", (json_int_t)merged->rank.completed, "still_s",
+		(double)merged->rank.idle_ms / 1e3, "worked_s",
+		(double)merged->rank.worked_ms / 1e3, "told", knows_json(merged->rank.knows)
+	);
 }
 
 json_t *comm_json(const struct comm_look *look, uint32_t place) {
@@ -70,12 +71,14 @@ json_t *comm_json(const struct comm_look *look, uint32_t place) {
 	if (finding->via != JOBS_NOBODY)
 		snprintf(via, sizeof(via), "0x%" PRIx64, look->comms[finding->via].id.hash);
 	return json_pack(
-		"{s:s,s:s,s:o,s:I,s:f,s:i,s:i,s:i,s:o,s:o,s:s?}", "state",
+		"{s:s,s:s,s:o,s:I,s:f,s:i,s:i,s:i,s:o,s:o,s:s?,s:o}", "state",
 		jobs_grade_name(finding->grade), "cause", jobs_cause_name(finding->cause),
 		"sentence", peer_name_json(sentence), "operation", (json_int_t)finding->seq,
 		"waited_s", (double)finding->waited_ms / 1e3, "waiting", (int)finding->waiting,
 		"late_count", (int)finding->late_count, "absent", (int)finding->absent, "late",
 		late, "told", knows_json(finding->knows), "waits_in",
-		finding->via != JOBS_NOBODY ? via : NULL
+		finding->via != JOBS_NOBODY ? via : NULL, "mismatch",
+		finding->mismatch.seq != 0 ? json_integer((json_int_t)finding->mismatch.seq)
+					   : json_null()
 	);
 }

@@ -10,7 +10,6 @@ enum verb {
 	VERB_CLIENT_PROTOCOL,
 	VERB_TIMEOUT,
 	VERB_SET_FORMAT,
-	VERB_SET_COLUMNS,
 	VERB_STATUS,
 	VERB_VERBOSE_STATUS,
 	VERB_MONITOR,
@@ -44,8 +43,9 @@ struct command {
 	const char *arguments; // for errors; NULL: takes none
 	bool changes;	       // needs the right to
 	bool remote;	       // may be asked by another node
-	bool seeds;	       // NCCL's: blanks and the rest are taken as they stand
-	bool json_only;	       // has no form in text
+	// NCCL's: blanks and the rest are taken as they stand, and it is answered as NCCL does. All
+	// others are answered in JSON.
+	bool seeds;
 };
 
 extern const struct command commands[VERB_COUNT];

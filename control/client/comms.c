@@ -2,7 +2,6 @@
 // COMMS: the communicators of all jobs, what stands first, with what is wrong below each.
 #include "client/answers.h"
 #include "client/comm_json.h"
-#include "client/event_text.h"
 #include "client/listing.h"
 #include "client/names.h"
 #include "client/server.h"
@@ -40,48 +39,6 @@ static void comms_drop(void *work) {
 	free(comms);
 }
 
-static void say_head(struct session *session, void *work) {
-	const struct comms *comms = work;
-	const struct status *status = &comms->status;
-
-	text_print(
-		&session->out, "%u communicator%s, from %u of %u agents in %.3f s\n",
-		comms->listing.count, comms->listing.count == 1 ? "" : "s",
-		status->answer->result.answered, status->answer->result.member_count,
-		status_seconds(status)
-	);
-	if (comms->listing.count > 0)
-		text_print(
-			&session->out, "\n%-16s %-12s %6s %6s %7s %5s %-8s %-7s %s\n",
-			"COMMUNICATOR", "JOB", "SIZE", "RANKS", "MISSING", "NODES", "STATUS",
-			"STATE", "ERRORS"
-		);
-}
-
-static void say_row(struct session *session, void *work, uint32_t n) {
-	const struct comms *comms = work;
-	uint32_t place = comms->shown[n];
-	const struct ras_merged_comm *comm = &comms->look.comms[place];
-	const struct comm_summary *row = comms->rows[place];
-	const char *called = comm->job[0] != '\0' ? comm->job : "-";
-	char errors[32], job[RAS_COMM_JOB_BYTES], cell[SHOW_BYTES];
-	char sentence[JOBS_SENTENCE_BYTES];
-
-	names_text(called, strlen(called), job, sizeof(job));
-	text_print(
-		&session->out, "%016" PRIx64 " %-12s %6u %6u %7u %5u %-8s %-7s %s%s%s\n",
-		comm->id.hash, session_cell(session, job, 12, cell), row->size, row->rank_count,
-		row->incomplete + row->nocomm, row->nodes, comm_state_name(row->state),
-		jobs_grade_name(comms->look.findings[place].grade),
-		comm_error_name(row->errors, errors), comm->collision ? ",COLLISION" : "",
-		comm->jobs_differ ? ",TWO-JOBS" : ""
-	);
-	if (!comm_look_is_told(&comms->look.findings[place]))
-		return;
-	comm_look_say(&comms->look, place, sentence);
-	event_text_wrap(session, 2, 4, sentence);
-}
-
 static json_t *comms_facts(struct session *session, void *work) {
 	const struct comms *comms = work;
 	const struct ras_collective_result *result = &comms->status.answer->result;
@@ -109,12 +66,12 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 		comm->id.pid_hash
 	);
 	object = json_pack(
-		"{s:s,s:s,s:o,s:i,s:i,s:i,s:i,s:i,s:s,s:s,s:b}", "hash", hash, "secondary_hash",
+		"{s:s,s:s,s:o,s:i,s:i,s:i,s:i,s:i,s:s,s:s,s:b,s:b}", "hash", hash, "secondary_hash",
 		second, "job", comm->job[0] != '\0' ? json_string(comm->job) : json_null(), "size",
 		(int)row->size, "ranks", (int)row->rank_count, "missing", (int)row->incomplete,
 		"not_members", (int)row->nocomm, "nodes", (int)row->nodes, "status",
 		comm_state_name(row->state), "errors", comm_error_name(row->errors, errors),
-		"collision", comm->collision
+		"collision", comm->collision, "jobs_differ", comm->jobs_differ
 	);
 	json_object_set_new(object, "finding", comm_json(&comms->look, place));
 	return object;
@@ -123,8 +80,6 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 static const struct listing_ops ops = {
 	.key = "communicators",
 	.facts = comms_facts,
-	.head = say_head,
-	.row = say_row,
 	.row_json = row_json,
 };
 

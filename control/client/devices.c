@@ -12,9 +12,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-const char no_device_words[] =
-	"This agent measures with no RDMA device: `tocsin devices --explain` says why.\n";
-
 struct devices {
 	struct listing listing;
 	struct fabric_device_view rows[FABRIC_DEVICES_MAX];

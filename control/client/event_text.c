@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Writes an event of the core as text or JSON for clients.
+// Writes an event of the core as JSON for clients.
 #include "client/event_text.h"
 
 #include "client/names.h"
@@ -11,9 +11,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-#define COLUMNS 100
-#define WORDS_INDENT 8
 
 // What ras_event.value means, by kind.
 enum meaning {
@@ -137,64 +134,6 @@ struct state_event event_text_of(const struct session *session, const struct ras
 		overlay_event_text(overlay, event->sequence)
 	);
 	return state_event;
-}
-
-// How much of the words a line of so many columns takes: up to a blank, or one long word.
-static size_t line_length(const char *words, size_t columns) {
-	size_t length = strlen(words);
-
-	if (length <= columns)
-		return length;
-	for (length = columns; length > 0 && words[length] != ' ';)
-		length--;
-	return length > 0 ? length : strcspn(words, " ");
-}
-
-void event_text_wrap(struct session *session, int first, int rest, const char *words) {
-	for (int indent = first; *words != '\0'; indent = rest) {
-		size_t length = line_length(words, (size_t)(COLUMNS - indent));
-
-		text_print(&session->out, "%*s%.*s\n", indent, "", (int)length, words);
-		words += length;
-		words += strspn(words, " ");
-	}
-}
-
-void event_text_words(struct session *session, const char *words) {
-	event_text_wrap(session, WORDS_INDENT, WORDS_INDENT, words);
-}
-
-// Where cells are whole, since it is a pipe, a detail may be more than a line has room for.
-void event_text_say(struct session *session, const struct state_event *state_event) {
-	char detail[EVENT_TEXT_BYTES], shown[SHOW_BYTES], node[SHOW_BYTES], when[SHOW_BYTES];
-	const struct ras_event *event = &state_event->event;
-	char name[NAMES_TEXT_BYTES], words[STATE_TEXT_BYTES], row[COLUMNS + NAMES_TEXT_BYTES];
-	char number[SHOW_BYTES] =
-		"-"; // of an earlier run of this agent, which had numbers of its own
-	const char *cell;
-	size_t used;
-	bool fits;
-
-	event_text_detail(session_ras(session), event, "", detail);
-	show_time(state_event->realtime_ns, when);
-	names_clean(event->name, strlen(event->name), name);
-	names_text(state_event->text, strlen(state_event->text), words, sizeof(words));
-	if (event->sequence != 0)
-		snprintf(number, sizeof(number), "%" PRIu64, event->sequence);
-	snprintf(
-		row, sizeof(row), "%7s %-24s %-14s %-18s", number, when,
-		ras_event_name(event->kind),
-		session_cell(session, name[0] != '\0' ? name : "-", 18, node)
-	);
-	cell = session_cell(session, detail[0] != '\0' ? detail : "-", 32, shown);
-	used = strlen(row);
-	fits = used + 1 + strlen(cell) <= COLUMNS;
-	while (!fits && row[used - 1] == ' ')
-		row[--used] = '\0';
-	text_print(&session->out, "%s%s%s\n", row, fits ? " " : "", fits ? cell : "");
-	if (!fits)
-		event_text_words(session, cell);
-	event_text_words(session, words);
 }
 
 static json_t *observers_json(const struct ras *ras, const struct ras_event *event) {

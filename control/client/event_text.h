@@ -18,10 +18,4 @@ void event_text_detail(
 );
 // An event of this run, with its time and words.
 struct state_event event_text_of(const struct session *session, const struct ras_event *event);
-// Broken at blanks, so that no line has more than 100 columns as far as words allow, with an indent
-// of the first line and of the rest.
-void event_text_wrap(struct session *session, int first, int rest, const char *words);
-// Whole, on lines of their own: a column would cut them.
-void event_text_words(struct session *session, const char *words);
-void event_text_say(struct session *session, const struct state_event *state_event);
 json_t *event_text_json(struct session *session, const struct state_event *state_event);

@@ -3,7 +3,6 @@
 // about it. Answered from the store of verdicts, in no time.
 #include "client/absent.h"
 #include "client/answers.h"
-#include "client/event_text.h"
 #include "client/listing.h"
 #include "client/names.h"
 #include "client/peer_list.h"
@@ -17,13 +16,9 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define MISSING_COLUMNS 64 // of their names in the text; all of them are in JSON
-#define MISSING_ROWS 16	   // the same
 
 struct survey {
 	struct listing listing;
@@ -51,31 +46,6 @@ static void health_drop(void *work) {
 	free(survey);
 }
 
-static void say_missing(struct session *session, const struct survey *survey) {
-	bool fits = session->whole || strlen(survey->missing_names) <= MISSING_COLUMNS;
-	int columns = fits ? INT_MAX : MISSING_COLUMNS;
-
-	text_print(
-		&session->out, "%u of %u expected are not seen: %.*s%s\n", survey->missing,
-		overlay_expected(session->server->overlay), columns, survey->missing_names,
-		fits ? "" : "..."
-	);
-}
-
-// The same number of members as `tocsin status` counts: who is missing is one of them.
-static void say_counts(struct session *session, const struct survey *survey) {
-	const struct ras_view *view = &survey->view;
-
-	text_print(
-		&session->out,
-		"%s: %u of %u agents answer, %u suspect, %u unreachable, %u dead, %u left, "
-		"%u in maintenance\n",
-		finding_grade_name(survey->grade), view->alive - view->suspect - view->unreachable,
-		view->alive + view->dead + survey->missing, view->suspect, view->unreachable,
-		view->dead, view->left, survey->maint
-	);
-}
-
 // Of the only one that was asked about.
 static void
 one_name(struct session *session, const struct survey *survey, char name[static NAMES_TEXT_BYTES]) {
@@ -83,33 +53,6 @@ one_name(struct session *session, const struct survey *survey, char name[static 
 		names_clean(survey->absent.names[0], strlen(survey->absent.names[0]), name);
 	else
 		names_id(session_ras(session), survey->id, name);
-}
-
-static void say_one(struct session *session, const struct survey *survey) {
-	struct ras_peer peer = {.state = RAS_UNKNOWN};
-	char name[NAMES_TEXT_BYTES];
-	bool absent = survey->absent.count > 0;
-
-	ras_peer_find(session_ras(session), survey->id, &peer);
-	one_name(session, survey, name);
-	text_print(
-		&session->out, "%s: %s %s %s%s\n", finding_grade_name(survey->grade), name,
-		peer.state == RAS_LEFT ? "has" : "is",
-		absent ? ABSENT_STATE : ras_state_name(peer.state),
-		peer.maint ? ", in maintenance" : ""
-	);
-}
-
-static void say_strangers(struct session *session, const struct survey *survey) {
-	char address[SOCK_ADDR_TEXT_BYTES], age[SHOW_BYTES];
-
-	sock_addr_format(&survey->strangers.last, address);
-	show_duration(time_age_ns(session, survey->strangers.last_ns), age);
-	text_print(
-		&session->out,
-		"Turned away: %u connections without the key, the last from %s, %s ago\n",
-		survey->strangers.count, address, age
-	);
 }
 
 static json_t *strangers_json(struct session *session, const struct survey *survey) {
@@ -122,18 +65,6 @@ static json_t *strangers_json(struct session *session, const struct survey *surv
 		"{s:i,s:s,s:o,s:f}", "count", (int)survey->strangers.count, "last", address, "at",
 		time_at_json(session, survey->strangers.last_ns), "ago_s",
 		(double)time_age_ns(session, survey->strangers.last_ns) / (double)RAS_NS_PER_SEC
-	);
-}
-
-static void say_waiting(struct session *session, const struct ras_view *view) {
-	text_print(
-		&session->out,
-		"This part reaches %u of %u agents, %s: it misses %u and declares none dead.\n"
-		"  If they are gone for good: tocsin forget --unreachable\n",
-		view->reached, view->reached_of,
-		2 * view->reached > view->reached_of ? "too few that have a vote yet"
-						     : "no more than half",
-		view->reached_of - view->reached
 	);
 }
 
@@ -162,17 +93,6 @@ static bool mistake_next(
 	return true;
 }
 
-static void say_mistakes(struct session *session, const struct survey *survey) {
-	char words[STATE_TEXT_BYTES];
-	uint32_t cursor = 0, count = 0;
-
-	while (mistake_next(session, survey, &cursor, words)) {
-		if (count++ == 0)
-			text_print(&session->out, "Mistakes in the configuration:\n");
-		event_text_words(session, words);
-	}
-}
-
 static json_t *mistakes_json(struct session *session, const struct survey *survey) {
 	json_t *array = json_array();
 	char words[STATE_TEXT_BYTES];
@@ -181,44 +101,6 @@ static json_t *mistakes_json(struct session *session, const struct survey *surve
 	while (mistake_next(session, survey, &cursor, words))
 		json_array_append_new(array, peer_name_json(words));
 	return array;
-}
-
-static void say_head(struct session *session, void *work) {
-	struct survey *survey = work;
-	const struct ras_view *view = &survey->view;
-
-	if (survey->only)
-		say_one(session, survey);
-	else
-		say_counts(session, survey);
-	if (!view->joined)
-		text_print(&session->out, "This node is not a member of a ring yet.\n");
-	if (overlay_is_alone(session->server->overlay))
-		text_print(&session->out, "This node sees nobody of those whom it should.\n");
-	if (survey->join_words[0] != '\0')
-		text_print(&session->out, "  %s\n", survey->join_words);
-	if (survey->strangers.count > 0)
-		say_strangers(session, survey);
-	if (view->waits)
-		say_waiting(session, view);
-	else if (finding_is_braked(view))
-		text_print(
-			&session->out,
-			"Too many fell silent at once to judge them: deaths by silence are held.\n"
-		);
-	if (survey->missing > 0 && !survey->only)
-		say_missing(session, survey);
-	if (survey->address_words[0] != '\0')
-		text_print(
-			&session->out, "The address that this node tells others:\n  %s\n",
-			survey->address_words
-		);
-	say_mistakes(session, survey);
-	if (survey->listing.count > 0)
-		text_print(
-			&session->out, "\n%-20s %-11s %-13s %-11s %s\n", "NODE", "AGENT", "VERDICT",
-			"FOR", "REASON"
-		);
 }
 
 // Of the verdict, where there ever was another; else of the state. 0: not known, of an agent that
@@ -235,70 +117,6 @@ static struct finding finding_of_absent(const struct session *session) {
 
 	finding_of(session->server->config.health, &nobody, &finding);
 	return finding;
-}
-
-// What the head says of them all is not said again with each.
-static void say_absent(struct session *session, const struct survey *survey, uint32_t n) {
-	const struct absent *absent = &survey->absent;
-	struct finding finding = finding_of_absent(session);
-	char name[NAMES_TEXT_BYTES], node[SHOW_BYTES];
-
-	if (n == MISSING_ROWS)
-		text_print(
-			&session->out, "and %u more are missing: tocsin peers missing\n",
-			absent->count - n
-		);
-	if (n >= MISSING_ROWS)
-		return;
-	names_clean(absent->names[n], strlen(absent->names[n]), name);
-	text_print(
-		&session->out, "%-20s %-11s %-13s %-11s %s\n",
-		session_cell(session, name, 20, node), ABSENT_STATE, finding.verdict, "-",
-		finding.reason
-	);
-	if (survey->only)
-		event_text_words(session, finding.evidence);
-}
-
-// The mark of maintenance comes first: what follows is then no alarm.
-static void
-say_evidence(struct session *session, const struct ras_peer *peer, const struct finding *finding) {
-	char evidence[STATE_TEXT_BYTES], marked[STATE_TEXT_BYTES + 40];
-
-	names_text(finding->evidence, strlen(finding->evidence), evidence, sizeof(evidence));
-	snprintf(
-		marked, sizeof(marked), "%s%s%s", peer->maint ? "in maintenance, no alarm" : "",
-		peer->maint && evidence[0] != '\0' ? ": " : "", evidence
-	);
-	event_text_words(session, marked);
-	if (finding->withheld == NULL)
-		return;
-	snprintf(marked, sizeof(marked), "no drain is advised: %s", finding->withheld);
-	event_text_words(session, marked);
-}
-
-static void say_row(struct session *session, void *work, uint32_t n) {
-	struct survey *survey = work;
-	char name[NAMES_TEXT_BYTES], node[SHOW_BYTES], age[SHOW_BYTES];
-	struct finding finding;
-	struct ras_peer peer;
-
-	if (n >= survey->row_count) {
-		say_absent(session, survey, n - survey->row_count);
-		return;
-	}
-	if (!peer_list_peer(session_ras(session), &survey->rows[n], &peer))
-		return;
-	finding_of(session->server->config.health, &peer, &finding);
-	names_record(peer.record, name);
-	time_show_age(session, since_ns(&peer, &finding), age);
-	text_print(
-		&session->out, "%-20s %-11s %-13s %-11s %s\n",
-		session_cell(session, name, 20, node), ras_state_name(peer.state), finding.verdict,
-		age, finding.reason
-	);
-	if (finding.grade != FINDING_OK || peer.maint)
-		say_evidence(session, &peer, &finding);
 }
 
 // Who grants drains, as it looks from here.
@@ -437,11 +255,7 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 }
 
 static const struct listing_ops ops = {
-	.key = "findings",
-	.facts = health_facts,
-	.head = say_head,
-	.row = say_row,
-	.row_json = row_json};
+	.key = "findings", .facts = health_facts, .row_json = row_json};
 
 // Whose rows are wanted.
 struct wanted {

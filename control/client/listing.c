@@ -2,15 +2,11 @@
 // Gives a table out in steps, so that a long answer does not hold the loop.
 #include "client/listing.h"
 
-static void listing_begin_json(struct session *session, struct listing *listing) {
+static void listing_begin(struct session *session, struct listing *listing) {
 	const struct listing_ops *ops = listing->ops;
 	json_t *facts;
 
 	listing->begun = true;
-	if (!session->json) {
-		ops->head(session, listing);
-		return;
-	}
 	facts = ops->facts != NULL ? ops->facts(session, listing) : json_object();
 	text_json(&session->out, facts);
 	if (session->out.failed)
@@ -24,10 +20,6 @@ static void listing_begin_json(struct session *session, struct listing *listing)
 static void add_row(struct session *session, struct listing *listing) {
 	json_t *row;
 
-	if (!session->json) {
-		listing->ops->row(session, listing, listing->next);
-		return;
-	}
 	row = (listing->more ? listing->ops->more_json : listing->ops->row_json
 	)(session, listing, listing->next);
 	if (json_is_null(row))
@@ -43,7 +35,7 @@ bool listing_step(struct session *session) {
 	uint32_t rows = 0;
 
 	if (!listing->begun)
-		listing_begin_json(session, listing);
+		listing_begin(session, listing);
 	while (listing->next < listing->count && rows++ < SESSION_STEP_ROWS &&
 	       text_size(&session->out) < SESSION_STEP_BYTES) {
 		add_row(session, listing);
@@ -51,19 +43,13 @@ bool listing_step(struct session *session) {
 	}
 	if (listing->next < listing->count)
 		return false;
-	if (session->json && listing->ops->more_json != NULL && !listing->more) {
+	if (listing->ops->more_json != NULL && !listing->more) {
 		text_print(&session->out, "],\"%s\":[", listing->ops->more_key);
 		listing->more = true;
 		listing->any = false;
 		listing->next = 0;
 		return false;
 	}
-	if (session->json) {
-		text_print(&session->out, "]}\n");
-		return true;
-	}
-	if (listing->ops->tail != NULL)
-		listing->ops->tail(session, listing);
-	session_ok(session);
+	text_print(&session->out, "]}\n");
 	return true;
 }

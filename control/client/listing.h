@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An answer of rows, said in steps: a table in text, an array of one object in JSON.
+// An answer of rows, said in steps: an array of one object.
 #pragma once
 
 #include "client/session.h"
@@ -8,13 +8,10 @@ struct listing_ops {
 	const char *key; // of the array
 	// Members before it; NULL for none.
 	json_t *(*facts)(struct session *session, void *work);
-	void (*head)(struct session *session, void *work);
-	// What a row speaks of may be gone by now: it then adds nothing, in JSON it is null.
-	void (*row)(struct session *session, void *work, uint32_t n);
+	// What a row speaks of may be gone by now: it is null then, and left out.
 	json_t *(*row_json)(struct session *session, void *work, uint32_t n);
-	void (*tail)(struct session *session, void *work); // may be NULL
-	// JSON alone: a second array behind the first, over the same rows; may be NULL. So an
-	// answer grows without another row for those who know the rows alone.
+	// A second array behind the first, over the same rows; may be NULL. So an answer grows
+	// without another row for those who know the rows alone.
 	const char *more_key;
 	json_t *(*more_json)(struct session *session, void *work, uint32_t n);
 };
@@ -25,7 +22,7 @@ struct listing {
 	uint32_t count;
 	uint32_t next;
 	bool begun;
-	bool any;  // rows in JSON
+	bool any;  // row in the array
 	bool more; // in the second array
 };
 

@@ -92,113 +92,49 @@ static const char *blame_name(enum path_blame blame) {
 	return names[blame];
 }
 
-// Text.
-
-static void say_blame(struct session *session, const struct verdict_path_view *view) {
-	const struct ras *ras = session_ras(session);
-	char observer[NAMES_TEXT_BYTES], node[NAMES_TEXT_BYTES], what[NAMES_TEXT_BYTES];
-	char age[SHOW_BYTES];
-
-	names_id(ras, view->observation.observer, observer);
-	show_duration(time_age_ns(session, view->seen_ns), age);
-	text_print(
-		&session->out, "  %s saw it %s %s ago, which is held against ", observer,
-		observation_kind_name(view->observation.kind), age
-	);
-	names_text(view->what, strlen(view->what), what, sizeof(what));
-	if (view->node != 0)
-		names_id(ras, view->node, node);
-	if (view->blame == PATH_BLAME_PATH)
-		text_print(&session->out, "the path alone: no node is to blame\n");
-	else if (view->blame == PATH_BLAME_PORT)
-		text_print(
-			&session->out, "port %s of %s\n", what, view->node != 0 ? node : "a node"
-		);
-	else if (view->node != 0)
-		text_print(&session->out, "%s %s\n", blame_name(view->blame), node);
-	else
-		text_print(&session->out, "%s %s\n", blame_name(view->blame), what);
-}
-
 static bool find_end(const struct path_report *report, uint32_t n, struct ras_peer *ret_peer) {
 	return ras_peer_find(session_ras(report->session), report->ends[n].id, ret_peer) == 0;
 }
 
-static void say_verdict(struct session *session, const struct path_report *report, uint32_t n) {
-	char age[SHOW_BYTES], evidence[STATE_TEXT_BYTES];
-	struct finding finding;
-	struct ras_peer peer;
-	uint64_t since_ns;
-
-	if (!find_end(report, n, &peer))
-		return;
-	finding_of(session->server->config.health, &peer, &finding);
-	since_ns = finding.has_view && finding.view.since_ns != 0 ? finding.view.since_ns
-								  : peer.since_ns;
-	show_duration(time_age_ns(session, since_ns), age);
-	text_print(
-		&session->out, "  %s is %s, %s (%s), for %s%s\n", report->ends[n].name,
-		ras_state_name(peer.state), finding.verdict, finding.reason, age,
-		peer.maint ? ", in maintenance" : ""
-	);
-	names_text(finding.evidence, strlen(finding.evidence), evidence, sizeof(evidence));
-	event_text_words(session, evidence);
-}
-
-static void say_text(struct session *session, const struct path_report *report) {
-	struct verdict_path_view view;
-	uint32_t cursor = 0;
-
-	for (uint32_t n = 0; n < report->count; n++) {
-		const struct path_end *end = &report->ends[n];
-		const struct path_end *other = &report->ends[report->count - 1 - n];
-
-		if (n > 0)
-			text_print(&session->out, "\n");
-		if (end->answer != NULL)
-			paths_end_say(session, end->name, other->name, end->answer);
-		else
-			text_print(&session->out, "%s %s\n", end->name, end->why);
-	}
-	text_print(&session->out, "\nVerdicts, as this agent holds them\n");
-	for (uint32_t n = 0; n < report->count; n++)
-		say_verdict(session, report, n);
-	while (next_blame(report, &cursor, &view))
-		say_blame(session, &view);
-	session_ok(session);
-}
-
-// JSON.
-
 static json_t *end_json(const struct path_end *end) {
 	json_t *paths = json_object_get(end->answer, "paths");
 
-	return json_pack(
-		"{s:o,s:b,s:o,s:O}", "node", peer_name_json(end->name), "answered",
+	json_t *object = json_pack(
+		"{s:o,s:b,s:o,s:O?}", "node", peer_name_json(end->name), "answered",
 		end->answer != NULL, "error",
-		end->answer != NULL ? json_null() : json_string(end->why), "paths",
-		paths != NULL ? paths : json_null()
+		end->answer != NULL ? json_null() : json_string(end->why), "paths", paths
 	);
+
+	if (end->answer != NULL)
+		json_object_update_new(
+			object,
+			json_pack(
+				"{s:I,s:b}", "devices",
+				json_integer_value(json_object_get(end->answer, "devices")),
+				"probing", json_is_true(json_object_get(end->answer, "probing"))
+			)
+		);
+	return object;
 }
 
 static json_t *verdict_json(const struct path_report *report, uint32_t n) {
 	struct session *session = report->session;
 	struct finding finding;
 	struct ras_peer peer;
+	uint64_t since_ns;
 
 	if (!find_end(report, n, &peer))
 		return json_null();
 	finding_of(session->server->config.health, &peer, &finding);
+	since_ns = finding.has_view && finding.view.since_ns != 0 ? finding.view.since_ns
+								  : peer.since_ns;
 	return json_pack(
-		"{s:o,s:s,s:s,s:s,s:s,s:o,s:b,s:o}", "node", peer_name_json(report->ends[n].name),
-		"state", ras_state_name(peer.state), "grade", finding_grade_name(finding.grade),
-		"verdict", finding.verdict, "reason", finding.reason, "evidence",
-		peer_name_json(finding.evidence), "maint", peer.maint, "since",
-		time_at_json(
-			session, finding.has_view && finding.view.since_ns != 0
-					 ? finding.view.since_ns
-					 : peer.since_ns
-		)
+		"{s:o,s:s,s:s,s:s,s:s,s:o,s:b,s:o,s:o}", "node",
+		peer_name_json(report->ends[n].name), "state", ras_state_name(peer.state), "grade",
+		finding_grade_name(finding.grade), "verdict", finding.verdict, "reason",
+		finding.reason, "evidence", peer_name_json(finding.evidence), "maint", peer.maint,
+		"since", time_since_json(session, since_ns), "for_s",
+		time_for_json(session, since_ns)
 	);
 }
 
@@ -213,15 +149,16 @@ static json_t *blame_json(const struct path_report *report) {
 		names_id(ras, view.observation.observer, observer);
 		names_id(ras, view.node, node);
 		json_array_append_new(
-			rows,
-			json_pack(
-				"{s:o,s:s,s:o,s:s,s:o,s:o}", "observer", peer_name_json(observer),
-				"seen", observation_kind_name(view.observation.kind), "at",
-				time_at_json(report->session, view.seen_ns), "blamed",
-				blame_name(view.blame), "node",
-				view.node != 0 ? peer_name_json(node) : json_null(), "what",
-				peer_name_json(view.what)
-			)
+			rows, json_pack(
+				      "{s:o,s:s,s:o,s:o,s:s,s:o,s:o}", "observer",
+				      peer_name_json(observer), "seen",
+				      observation_kind_name(view.observation.kind), "at",
+				      time_at_json(report->session, view.seen_ns), "ago_s",
+				      time_for_json(report->session, view.seen_ns), "blamed",
+				      blame_name(view.blame), "node",
+				      view.node != 0 ? peer_name_json(node) : json_null(), "what",
+				      peer_name_json(view.what)
+			      )
 		);
 	}
 	return rows;
@@ -270,10 +207,8 @@ static bool path_step(struct session *session) {
 			session, "no path between %s and %s is known: %s %s, %s %s", first->name,
 			last->name, first->name, why_none(first), last->name, why_none(last)
 		);
-	else if (session->json)
-		say_json(session, report);
 	else
-		say_text(session, report);
+		say_json(session, report);
 	return true;
 }
 
@@ -340,14 +275,10 @@ static void path_end_ask(struct path_end *end, const struct ras_record *other) {
 	uint64_t timeout_ns = session_timeout_ns(session, PATH_TIMEOUT_NS) - PATH_AHEAD_NS;
 	char command[NAMES_TEXT_BYTES + 8];
 	struct text line = {0};
-	bool json = session->json;
 	int err;
 
 	snprintf(command, sizeof(command), "PATHS %.*s", (int)other->name_length, other->name);
-	// What comes back is read here, whoever it is for.
-	session->json = true;
 	remote_line(session, command, &line);
-	session->json = json;
 	end->call.piece = on_piece;
 	end->call.ended = on_end;
 	err = line.failed ? -ENOMEM

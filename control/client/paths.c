@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// PATHS [node|*]: the paths that this node reads, the worst first; of one peer, with all that is
-// remembered of them; or those of all nodes, as each reads them.
+// PATHS [node|*] [--worst]: the paths that this node reads; of one peer, with all that is
+// remembered of them; or those of all nodes, as each reads them. With --worst the worst alone.
 #include "client/paths.h"
 
 #include "client/answers.h"
@@ -21,12 +21,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHOWN_MAX 40 // rows of text: the rest is counted
+#define WORST_MAX 40
+#define WORST "--worst" // no node's name begins so
 #define OWN_MAX 20000
-#define NODE_WIDTH 12
-#define DEVICES_WIDTH 13
-#define TIME_WIDTH 7
-#define BOTH_BYTES (2 * RAS_PATH_DEVICE_MAX + 2)
 
 struct paths {
 	struct listing listing;
@@ -35,8 +32,8 @@ struct paths {
 	struct ras_merged_path *own; // not of all
 	uint32_t count;
 	uint32_t counts[OBSERVATION_KIND_COUNT];
-	uint32_t worst[SHOWN_MAX]; // in text: their places, in order
-	bool marked;		   // a row said that there is congestion
+	bool worst_only;
+	uint32_t worst[WORST_MAX]; // their places, in order
 };
 
 // Rows.
@@ -84,202 +81,24 @@ static void keep_if_bad(struct paths *paths, uint32_t place) {
 
 	while (at > 0 && paths_is_worse(path, row_at(paths, paths->worst[at - 1])))
 		at--;
-	if (at == SHOWN_MAX)
+	if (at == WORST_MAX)
 		return;
-	if (held == SHOWN_MAX)
+	if (held == WORST_MAX)
 		held--;
 	memmove(&paths->worst[at + 1], &paths->worst[at], (held - at) * sizeof(paths->worst[0]));
 	paths->worst[at] = place;
 	paths->listing.count = held + 1;
 }
 
-static void count_rows(struct session *session, struct paths *paths) {
+static void count_rows(struct paths *paths) {
 	for (uint32_t n = 0; n < paths->count; n++) {
 		paths->counts[paths_kind(&row_at(paths, n)->row)]++;
-		if (!session->json)
+		if (paths->worst_only)
 			keep_if_bad(paths, n);
 	}
-	if (session->json)
+	if (!paths->worst_only)
 		paths->listing.count = paths->count;
 }
-
-// Text.
-
-// "3 good, 1 degraded"; less what was shown, if that is given.
-static void say_counts(struct session *session, const struct paths *paths, const uint32_t *shown) {
-	const char *between = "";
-
-	for (uint32_t weight = OBSERVATION_KIND_COUNT; weight-- > 0;) {
-		for (uint32_t kind = 0; kind < OBSERVATION_KIND_COUNT; kind++) {
-			uint32_t count = paths->counts[kind] - (shown != NULL ? shown[kind] : 0);
-
-			if (paths_weight((enum observation_kind)kind) != weight || count == 0)
-				continue;
-			text_print(
-				&session->out, "%s%u %s", between, count,
-				observation_kind_name((enum observation_kind)kind)
-			);
-			between = ", ";
-		}
-	}
-}
-
-static void say_schedule(struct session *session) {
-	const struct client_server *server = session->server;
-	char interval[SHOW_BYTES], coverage[SHOW_BYTES];
-	struct fabric_numbers numbers;
-
-	if (server->fabric == NULL || server->fabric_calls->device_count(server->fabric) == 0) {
-		text_print(&session->out, "%s", no_device_words);
-		return;
-	}
-	server->fabric_calls->numbers(server->fabric, &numbers);
-	if (numbers.probes.interval_ns == 0) {
-		text_print(&session->out, "Nothing is probed: [probe] enabled is no.\n");
-		return;
-	}
-	show_duration(numbers.probes.interval_ns, interval);
-	show_duration(numbers.probes.coverage_ns, coverage);
-	text_print(
-		&session->out, "%" PRIu64 " to neighbours and itself, each probed every %s",
-		numbers.probes.neighbours, interval
-	);
-	if (numbers.probes.targets > 0)
-		text_print(
-			&session->out, "; %" PRIu64 " others in turn, all of them in %s",
-			numbers.probes.targets, coverage
-		);
-	text_print(&session->out, "\n");
-}
-
-static void say_reach(struct session *session, const struct paths *paths) {
-	const struct overlay_answer *answer = paths->status.answer;
-
-	text_print(
-		&session->out, "%u paths, each as one end reads it, of %u of %u agents in %.3f s",
-		paths->count, answer->result.answered, answer->result.member_count,
-		status_seconds(&paths->status)
-	);
-	if (answer->result.truncated + answer->bad_parts > 0)
-		text_print(
-			&session->out, "; %u parts of answers were left out",
-			answer->result.truncated + answer->bad_parts
-		);
-}
-
-static void say_head(struct session *session, void *work) {
-	const struct paths *paths = work;
-	char self[NAMES_TEXT_BYTES];
-
-	names_id(session_ras(session), ras_self_id(session_ras(session)), self);
-	if (paths->all)
-		say_reach(session, paths);
-	else
-		text_print(&session->out, "%u paths that %s reads", paths->count, self);
-	text_print(&session->out, paths->count > 0 ? ": " : "");
-	say_counts(session, paths, NULL);
-	text_print(&session->out, "\n");
-	if (!paths->all) {
-		say_schedule(session);
-		gpus_say_bad(session, 0, "Memory of GPUs that is not read as it should be:\n");
-	}
-	if (paths->count > 0)
-		text_print(
-			&session->out, "\n%-12s %-12s %-13s %-9s %-11s %-7s %-7s %-7s %s\n", "NODE",
-			"READS", "DEVICES", "SEEN", "FOR", "MEDIAN", "USUAL", "P99", "LOST"
-		);
-}
-
-void paths_show_age(uint64_t age_s, char text[static SHOW_BYTES]) {
-	show_duration((age_s < UINT32_MAX ? age_s : UINT32_MAX) * RAS_NS_PER_SEC, text);
-}
-
-void paths_show_count(uint64_t count, char text[static SHOW_BYTES]) {
-	const uint64_t thousand = 1000, million = 1000000;
-
-	if (count < 100 * thousand)
-		snprintf(text, SHOW_BYTES, "%" PRIu64, count);
-	else if (count < 100 * million)
-		snprintf(text, SHOW_BYTES, "%" PRIu64 "k", count / thousand);
-	else
-		snprintf(
-			text, SHOW_BYTES, "%" PRIu64 "M",
-			count / million < 100 * thousand ? count / million : 100 * thousand - 1
-		);
-}
-
-// Others may say any time.
-static void show_time_of(uint64_t ns, char text[static SHOW_BYTES]) {
-	char whole[SHOW_BYTES];
-
-	snprintf(text, SHOW_BYTES, "-");
-	if (ns == 0)
-		return;
-	show_duration(ns, whole);
-	show_cell(whole, TIME_WIDTH, text);
-}
-
-static void show_devices(const struct ras_path_row *row, char text[static BOTH_BYTES]) {
-	char own[RAS_PATH_DEVICE_MAX + 1], theirs[RAS_PATH_DEVICE_MAX + 1];
-
-	names_text(row->device, strlen(row->device), own, sizeof(own));
-	names_text(row->peer_device, strlen(row->peer_device), theirs, sizeof(theirs));
-	snprintf(text, BOTH_BYTES, "%s>%s", own, theirs[0] != '\0' ? theirs : "?");
-}
-
-// Behind what a path is seen as. Of what others read their ports are not known here.
-static const char *mark_of(struct session *session, const struct ras_merged_path *path) {
-	return path->node == ras_self_id(session_ras(session))
-		       ? congestion_mark(session, path->row.device)
-		       : "";
-}
-
-static void say_row(struct session *session, void *work, uint32_t n) {
-	struct paths *paths = work;
-	const struct ras_merged_path *path = row_at(paths, paths->worst[n]);
-	const struct ras_path_row *row = &path->row;
-	char node[NAMES_TEXT_BYTES], peer[NAMES_TEXT_BYTES], devices[BOTH_BYTES];
-	char node_cell[SHOW_BYTES], peer_cell[SHOW_BYTES], devices_cell[SHOW_BYTES];
-	char age[SHOW_BYTES], median[SHOW_BYTES], usual[SHOW_BYTES], p99[SHOW_BYTES];
-	char lost[SHOW_BYTES], sent[SHOW_BYTES], seen[SHOW_BYTES];
-	const char *mark = mark_of(session, path);
-
-	paths->marked = paths->marked || *mark != '\0';
-	snprintf(seen, sizeof(seen), "%s%s", observation_kind_name(paths_kind(row)), mark);
-	names_id(session_ras(session), path->node, node);
-	names_id(session_ras(session), row->peer, peer);
-	show_devices(row, devices);
-	paths_show_age(row->for_s, age);
-	show_time_of(row->median_ns, median);
-	show_time_of(row->baseline_ns, usual);
-	show_time_of(row->p99_ns, p99);
-	paths_show_count(row->lost, lost);
-	paths_show_count(row->count + row->lost, sent);
-	text_print(
-		&session->out, "%-12s %-12s %-13s %-9s %-11s %-7s %-7s %-7s %s/%s\n",
-		session_cell(session, node, NODE_WIDTH, node_cell),
-		session_cell(session, peer, NODE_WIDTH, peer_cell),
-		session_cell(session, devices, DEVICES_WIDTH, devices_cell), seen, age, median,
-		usual, p99, lost, sent
-	);
-}
-
-static void say_tail(struct session *session, void *work) {
-	const struct paths *paths = work;
-	uint32_t shown[OBSERVATION_KIND_COUNT] = {0};
-
-	if (paths->marked)
-		text_print(&session->out, "%s", congestion_legend);
-	if (paths->listing.count == paths->count)
-		return;
-	for (uint32_t n = 0; n < paths->listing.count; n++)
-		shown[paths_kind(&row_at(paths, paths->worst[n])->row)]++;
-	text_print(&session->out, "and %u more: ", paths->count - paths->listing.count);
-	say_counts(session, paths, shown);
-	text_print(&session->out, "\n");
-}
-
-// JSON.
 
 // Others may say any number; JSON's integers are signed.
 static json_t *json_number(uint64_t value) {
@@ -325,13 +144,16 @@ static json_t *own_facts(struct session *session) {
 	const struct client_server *server = session->server;
 	struct fabric_numbers numbers = {0};
 	char self[NAMES_TEXT_BYTES];
+	uint32_t devices = 0;
 
 	names_id(session_ras(session), ras_self_id(session_ras(session)), self);
-	if (server->fabric != NULL)
+	if (server->fabric != NULL) {
 		server->fabric_calls->numbers(server->fabric, &numbers);
+		devices = server->fabric_calls->device_count(server->fabric);
+	}
 	return json_pack(
-		"{s:o,s:b,s:I,s:I,s:I,s:I}", "node", peer_name_json(self), "probing",
-		numbers.probes.interval_ns != 0, "neighbours",
+		"{s:o,s:i,s:b,s:I,s:I,s:I,s:I}", "node", peer_name_json(self), "devices",
+		(int)devices, "probing", numbers.probes.interval_ns != 0, "neighbours",
 		(json_int_t)numbers.probes.neighbours, "others", (json_int_t)numbers.probes.targets,
 		"interval_ns", (json_int_t)numbers.probes.interval_ns, "coverage_ns",
 		(json_int_t)numbers.probes.coverage_ns
@@ -361,7 +183,7 @@ static json_t *paths_facts(struct session *session, void *work) {
 
 static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	const struct paths *paths = work;
-	const struct ras_merged_path *path = row_at(paths, n);
+	const struct ras_merged_path *path = row_at(paths, paths->worst_only ? paths->worst[n] : n);
 	json_t *object = paths_row_json(session, path);
 
 	if (!paths->all)
@@ -375,10 +197,7 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 static const struct listing_ops ops = {
 	.key = "paths",
 	.facts = paths_facts,
-	.head = say_head,
-	.row = say_row,
 	.row_json = row_json,
-	.tail = say_tail,
 };
 
 // All.
@@ -414,11 +233,11 @@ static void on_answer(struct overlay_question *question, struct overlay_answer *
 	}
 	status->answer = answer;
 	paths->count = ras_paths_count(answer->paths);
-	count_rows(status->session, paths);
+	count_rows(paths);
 	session_continue(status->session, listing_step);
 }
 
-static void answer_all(struct session *session) {
+static void answer_all(struct session *session, bool worst_only) {
 	struct paths *paths;
 
 	if (!session_may_ask(session))
@@ -428,6 +247,7 @@ static void answer_all(struct session *session) {
 		return;
 	paths->listing.ops = &ops;
 	paths->all = true;
+	paths->worst_only = worst_only;
 	paths->status.session = session;
 	paths->status.question.answered = on_answer;
 	paths->status.err = overlay_ask_all(
@@ -464,7 +284,7 @@ static struct paths *create_own(uint32_t count) {
 	return NULL;
 }
 
-static void answer_own(struct session *session) {
+static void answer_own(struct session *session, bool worst_only) {
 	const struct client_server *server = session->server;
 	uint32_t count = count_own(server), cursor = 0;
 	struct paths *paths = create_own(count);
@@ -472,6 +292,7 @@ static void answer_own(struct session *session) {
 
 	if (!session_begin(session, listing_step, paths_drop, paths))
 		return;
+	paths->worst_only = worst_only;
 	while (paths->count < count &&
 	       server->fabric_calls->path_next(server->fabric, &cursor, &view)) {
 		struct ras_merged_path *path = &paths->own[paths->count++];
@@ -479,35 +300,28 @@ static void answer_own(struct session *session) {
 		path->node = ras_self_id(session_ras(session));
 		server->fabric_calls->path_row(server->fabric, &view, &path->row);
 	}
-	count_rows(session, paths);
+	count_rows(paths);
 }
 
 // Of one peer.
 
 static void answer_one(struct session *session, const char *rest) {
-	char self[NAMES_TEXT_BYTES], name[NAMES_TEXT_BYTES];
 	struct ras_peer peer;
-	json_t *end;
 
-	if (!names_only(session, rest, &peer))
-		return;
-	end = paths_end_json(session, &peer);
-	if (session->json) {
-		session_json(session, end);
-		return;
-	}
-	names_id(session_ras(session), ras_self_id(session_ras(session)), self);
-	names_record(peer.record, name);
-	paths_end_say(session, self, name, end);
-	json_decref(end);
-	session_ok(session);
+	if (names_only(session, rest, &peer))
+		session_json(session, paths_end_json(session, &peer));
 }
 
 void answer_paths(struct session *session, const char *rest) {
-	if (*rest == '\0')
-		answer_own(session);
-	else if (strcmp(rest, "*") == 0)
-		answer_all(session);
+	bool worst_only = false;
+	size_t length = strlen(rest);
+
+	if (length >= strlen(WORST) && strcmp(rest + length - strlen(WORST), WORST) == 0)
+		worst_only = true;
+	if (*rest == '\0' || strcmp(rest, WORST) == 0)
+		answer_own(session, worst_only);
+	else if (strcmp(rest, "*") == 0 || strcmp(rest, "* " WORST) == 0)
+		answer_all(session, worst_only);
 	else
 		answer_one(session, rest);
 }

@@ -12,14 +12,8 @@ enum observation_kind paths_kind(const struct ras_path_row *row);
 // Whether `a` is worse to look at: by what it was seen as, then by what makes that worse.
 bool paths_is_worse(const struct ras_merged_path *a, const struct ras_merged_path *b);
 
-void paths_show_age(uint64_t age_s, char text[static SHOW_BYTES]);
-// Of any size, in six characters.
-void paths_show_count(uint64_t count, char text[static SHOW_BYTES]);
 json_t *paths_row_json(struct session *session, const struct ras_merged_path *path);
 
 // This node's paths to a peer with all that is remembered of them: an object, and an array "paths"
 // in it.
 json_t *paths_end_json(struct session *session, const struct ras_peer *peer);
-// The same as text, of an object that another node may have said: everything in it is checked, and
-// whose it is is not believed.
-void paths_end_say(struct session *session, const char *node, const char *peer, const json_t *end);

@@ -110,12 +110,6 @@ json_t *time_at_json(struct session *session, uint64_t at_ns) {
 	return json_string(text);
 }
 
-void time_show_age(struct session *session, uint64_t since_ns, char text[static SHOW_BYTES]) {
-	snprintf(text, SHOW_BYTES, "-");
-	if (since_ns != 0)
-		show_duration(time_age_ns(session, since_ns), text);
-}
-
 json_t *time_since_json(struct session *session, uint64_t since_ns) {
 	return since_ns != 0 ? time_at_json(session, since_ns) : json_null();
 }

@@ -33,9 +33,7 @@ bool peer_list_peer(
 // What both PEERS and WHY say of a peer.
 json_t *peer_list_json(struct session *session, const struct ras_peer *peer);
 uint64_t time_age_ns(struct session *session, uint64_t since_ns);
-// "12 s"; "-" where the time is 0, not known.
-void time_show_age(struct session *session, uint64_t since_ns, char text[static SHOW_BYTES]);
-// The same times in JSON: null where they are 0.
+// Times in JSON: null where they are 0.
 json_t *time_since_json(struct session *session, uint64_t since_ns);
 json_t *time_for_json(struct session *session, uint64_t since_ns);
 json_t *time_at_json(struct session *session, uint64_t at_ns);

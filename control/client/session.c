@@ -22,7 +22,6 @@ static answer_fn *const answers[VERB_COUNT] = {
 	[VERB_CLIENT_PROTOCOL] = answer_client_protocol,
 	[VERB_TIMEOUT] = answer_timeout,
 	[VERB_SET_FORMAT] = answer_set_format,
-	[VERB_SET_COLUMNS] = answer_set_columns,
 	[VERB_STATUS] = answer_status,
 	[VERB_VERBOSE_STATUS] = answer_status,
 	[VERB_MONITOR] = answer_monitor,
@@ -117,8 +116,10 @@ static bool format_choose(struct session *session, const char *rest) {
 	const struct command *command = &commands[verb_answered(session->verb, rest)];
 
 	session->json = session->format == SESSION_FORMAT_JSON;
-	if (!command->json_only || session->json)
+	if (command->seeds || session->json)
 		return true;
+	if (command->changes && session->format == SESSION_FORMAT_TEXT)
+		return true; // an order has no page, and is carried out whoever gives it
 	if (session->format == SESSION_FORMAT_TEXT) {
 		session_fail(
 			session,
@@ -160,15 +161,6 @@ void session_line(struct session *session, char *line) {
 void session_step(struct session *session) {
 	if (session->busy && session->step != NULL && session->step(session))
 		session_end(session);
-}
-
-const char *session_cell(
-	const struct session *session, const char *value, size_t width, char cell[static SHOW_BYTES]
-) {
-	if (session->whole)
-		return value;
-	show_cell(value, width, cell);
-	return cell;
 }
 
 void session_ok(struct session *session) {

@@ -46,8 +46,7 @@ struct session {
 	void (*wake)(struct session *session); // the owner's; not called from inside its calls
 	struct text out;
 	enum session_format format;
-	bool json;  // the command that is being answered is answered in JSON
-	bool whole; // columns of tables are not cut
+	bool json; // the command that is being answered is answered in JSON
 	bool privileged;
 	bool remote;  // asked by another node
 	bool tcp;     // orders are not taken from there, whoever it is
@@ -76,11 +75,6 @@ void session_step(struct session *session);
 // For commands.
 
 const struct ras *session_ras(const struct session *session);
-
-// The value for a column so wide: cut, and copied to `cell`, unless the client wants it whole.
-const char *session_cell(
-	const struct session *session, const char *value, size_t width, char cell[static SHOW_BYTES]
-);
 
 // The end of an answer of Tocsin's own.
 void session_ok(struct session *session);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define TEXT_BYTES_FIRST 1024
+#define COLUMNS 100
 
 void text_fini(struct text *text) {
 	free(text->data);
@@ -61,6 +62,27 @@ void text_print(struct text *text, const char *format, ...) {
 	vsnprintf(text->data + text->end, (size_t)size + 1, format, arguments);
 	va_end(arguments);
 	text->end += (size_t)size;
+}
+
+// How much of the words a line of so many columns takes: up to a blank, or one long word.
+static size_t line_length(const char *words, size_t columns) {
+	size_t length = strlen(words);
+
+	if (length <= columns)
+		return length;
+	for (length = columns; length > 0 && words[length] != ' ';)
+		length--;
+	return length > 0 ? length : strcspn(words, " ");
+}
+
+void text_wrap(struct text *text, int indent, const char *words) {
+	while (*words != '\0') {
+		size_t length = line_length(words, (size_t)(COLUMNS - indent));
+
+		text_print(text, "%*s%.*s\n", indent, "", (int)length, words);
+		words += length;
+		words += strspn(words, " ");
+	}
 }
 
 static int add_piece(const char *piece, size_t size, void *ctx) {

@@ -30,6 +30,8 @@ static inline const char *text_front(const struct text *text) {
 
 void text_add(struct text *text, const void *bytes, size_t size);
 __attribute__((format(printf, 2, 3))) void text_print(struct text *text, const char *format, ...);
+// In lines of at most 100 columns, as far as words allow.
+void text_wrap(struct text *text, int indent, const char *words);
 // Compact, on one line, without its end. Takes over the reference; NULL is a failure.
 void text_json(struct text *text, json_t *value);
 void text_take(struct text *text, size_t size);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The story of a job or a communicator: what is wrong, and its ranks, those who are late first.
+// WHY of a job or a communicator: what is wrong, and its ranks, those who are late first.
 #include "client/why_comm.h"
 
 #include "client/comm_json.h"
-#include "client/event_text.h"
 #include "client/names.h"
 #include "client/peer_list.h"
 #include "client/server.h"
@@ -88,103 +87,6 @@ static uint32_t *ranks_in_order(const struct comm_look *look, uint32_t place) {
 	return order;
 }
 
-static void show_count(uint64_t value, bool known, char text[static SHOW_BYTES]) {
-	if (known)
-		snprintf(text, SHOW_BYTES, "%" PRIu64, value);
-	else
-		snprintf(text, SHOW_BYTES, "?");
-}
-
-static void say_rank(struct session *session, const struct ras_merged_rank *merged) {
-	const struct ras_comm_rank *rank = &merged->rank;
-	bool process = (rank->knows & RAS_RANK_KNOWS_PROCESS) != 0;
-	char node[NAMES_TEXT_BYTES], cell[SHOW_BYTES], still[SHOW_BYTES], worked[SHOW_BYTES];
-	char started[SHOW_BYTES], completed[SHOW_BYTES];
-
-	names_id(session_ras(session), merged->node, node);
-	show_count(rank->started, (rank->knows & RAS_RANK_KNOWS_STARTED) != 0, started);
-	show_count(rank->completed, (rank->knows & RAS_RANK_KNOWS_COMPLETED) != 0, completed);
-	show_duration((uint64_t)rank->idle_ms * RAS_NS_PER_MS, still);
-	if (process)
-		show_duration((uint64_t)rank->worked_ms * RAS_NS_PER_MS, worked);
-	text_print(
-		&session->out, "  %7u %-14s %7u %10" PRIu64 " %10s %10s %8s %8s %s\n", rank->rank,
-		session_cell(session, node, 14, cell), rank->pid, rank->launched, started,
-		completed, still, process ? worked : "?", jobs_process_name(rank->process_state)
-	);
-}
-
-static void say_ranks(struct session *session, const struct comm_look *look, uint32_t place) {
-	const struct ras_merged_comm *comm = &look->comms[place];
-	uint32_t *order = ranks_in_order(look, place);
-	uint32_t shown = comm->rank_count < RANKS_MAX ? comm->rank_count : RANKS_MAX;
-
-	if (order == NULL) {
-		session->out.failed = true;
-		return;
-	}
-	text_print(
-		&session->out, "\n  %7s %-14s %7s %10s %10s %10s %8s %8s %s\n", "RANK", "NODE",
-		"PID", "LAUNCHED", "STARTED", "COMPLETED", "STILL", "WORKED", "PROCESS"
-	);
-	for (uint32_t n = 0; n < shown; n++)
-		say_rank(session, &comm->ranks[order[n]]);
-	if (shown < comm->rank_count)
-		text_print(
-			&session->out, "  and %u ranks that are as far or further\n",
-			comm->rank_count - shown
-		);
-	free(order);
-}
-
-static void say_comm(struct session *session, const struct comm_look *look, uint32_t place) {
-	const struct ras_merged_comm *comm = &look->comms[place];
-	const struct jobs_finding *finding = &look->findings[place];
-	char sentence[JOBS_SENTENCE_BYTES], job[RAS_COMM_JOB_BYTES];
-
-	comm_look_say(look, place, sentence);
-	names_text(comm->job, strlen(comm->job), job, sizeof(job));
-	text_print(
-		&session->out, "\nCommunicator %016" PRIx64 "%s%s, %u of %u ranks: %s%s%s%s\n",
-		comm->id.hash, job[0] != '\0' ? " of job " : "", job, comm->rank_count, comm->size,
-		jobs_grade_name(finding->grade), finding->cause != JOBS_CAUSE_NONE ? " (" : "",
-		finding->cause != JOBS_CAUSE_NONE ? jobs_cause_name(finding->cause) : "",
-		finding->cause != JOBS_CAUSE_NONE ? ")" : ""
-	);
-	event_text_wrap(session, 2, 4, sentence);
-	say_ranks(session, look, place);
-}
-
-// Told with its ranks: a communicator that was asked for by its name, or with which something is.
-static bool is_why(const struct why_comm *why, uint32_t place, uint32_t count) {
-	return count == 1 || comm_look_is_told(&why->look.findings[place]) ||
-	       why->look.comms[place].job[0] == '\0';
-}
-
-static void say_comms(struct session *session, const struct why_comm *why, uint32_t count) {
-	const struct ras_collective_result *result = &why->answer->result;
-	uint32_t told = 0;
-
-	text_print(
-		&session->out, "%u communicator%s, from %u of %u agents\n", count,
-		count == 1 ? "" : "s", result->answered, result->member_count
-	);
-	for (uint32_t n = 0; n < why->look.count; n++) {
-		uint32_t place = why->look.order[n];
-
-		if (!comm_look_is_called(&why->look.comms[place], why->word) ||
-		    !is_why(why, place, count) || told == STORIES_MAX)
-			continue;
-		told++;
-		say_comm(session, &why->look, place);
-	}
-	if (told == 0)
-		text_print(&session->out, "\nNone of them waits.\n");
-	else if (told < count)
-		text_print(&session->out, "\n%u more are in `tocsin comms`.\n", count - told);
-	session_ok(session);
-}
-
 static json_t *ranks_json(const struct comm_look *look, uint32_t place) {
 	const struct ras_merged_comm *comm = &look->comms[place];
 	uint32_t *order = ranks_in_order(look, place);
@@ -196,7 +98,8 @@ static json_t *ranks_json(const struct comm_look *look, uint32_t place) {
 	return array;
 }
 
-static void put_comms(struct session *session, const struct why_comm *why) {
+static void put_comms(struct session *session, const struct why_comm *why, uint32_t count) {
+	const struct ras_collective_result *result = &why->answer->result;
 	json_t *array = json_array();
 
 	for (uint32_t n = 0; n < why->look.count; n++) {
@@ -217,7 +120,13 @@ static void put_comms(struct session *session, const struct why_comm *why) {
 			)
 		);
 	}
-	session_json(session, json_pack("{s:o}", "communicators", array));
+	session_json(
+		session,
+		json_pack(
+			"{s:i,s:i,s:i,s:o}", "members", (int)result->member_count, "answered",
+			(int)result->answered, "count", (int)count, "communicators", array
+		)
+	);
 }
 
 static uint32_t count_called(const struct why_comm *why) {
@@ -257,10 +166,8 @@ static bool why_step(struct session *session) {
 			name, why->look.count, why->answer->result.answered,
 			why->answer->result.member_count
 		);
-	else if (session->json)
-		put_comms(session, why);
 	else
-		say_comms(session, why, count);
+		put_comms(session, why, count);
 	return true;
 }
 

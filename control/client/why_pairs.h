@@ -4,5 +4,4 @@
 
 #include "client/session.h"
 
-void why_say_pairs(struct session *session, const struct ras_peer *peer);
 void why_put_pairs(struct session *session, const struct ras_peer *peer, json_t *object);

@@ -287,7 +287,3 @@ bool comm_look_is_called(const struct ras_merged_comm *comm, const char *word) {
 	snprintf(hash, sizeof(hash), "%016" PRIx64, comm->id.hash);
 	return is_hash(word) && strncasecmp(word, hash, strlen(word)) == 0;
 }
-
-bool comm_look_is_told(const struct jobs_finding *finding) {
-	return finding->cause != JOBS_CAUSE_NONE || finding->mismatch.seq != 0;
-}

@@ -46,5 +46,3 @@ void comm_look_say(
 // at least four of them.
 bool comm_look_may_be_called(const char *word);
 bool comm_look_is_called(const struct ras_merged_comm *comm, const char *word);
-// Whether there is something to say beside that it moves, ended or is quiet.
-bool comm_look_is_told(const struct jobs_finding *finding);

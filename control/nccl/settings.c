@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// NCCL's small commands, byte for byte as its RAS 2.30.7 answers them, and one of Tocsin's own.
+// NCCL's small commands, byte for byte as its RAS 2.30.7 answers them.
 #include "client/answers.h"
 #include "client/session.h"
-
-#include <lib/escape.h>
 
 #include <limits.h>
 #include <string.h>
 #include <strings.h>
-
-#define QUOTED_BYTES 96
 
 void answer_client_protocol(struct session *session, const char *rest) {
 	(void)rest; // whatever the client speaks, this is what it gets
@@ -50,16 +46,4 @@ void answer_set_format(struct session *session, const char *rest) {
 	}
 	session->format = strcasecmp(rest, "json") == 0 ? SESSION_FORMAT_JSON : SESSION_FORMAT_TEXT;
 	text_print(&session->out, "OK\n");
-}
-
-void answer_set_columns(struct session *session, const char *rest) {
-	char quoted[QUOTED_BYTES];
-
-	if (strcasecmp(rest, "cut") != 0 && strcasecmp(rest, "whole") != 0) {
-		escape_quote(rest, strlen(rest), quoted, sizeof(quoted));
-		session_fail(session, "SET COLUMNS takes cut or whole, not %s", quoted);
-		return;
-	}
-	session->whole = strcasecmp(rest, "whole") == 0;
-	session_ok(session);
 }

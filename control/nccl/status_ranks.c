@@ -2,7 +2,6 @@
 // Says of a communicator's ranks what is missing, differs or failed.
 #include "nccl/status_ranks.h"
 
-#include "client/event_text.h"
 #include "client/names.h"
 #include "nccl/status.h"
 
@@ -261,7 +260,7 @@ static void say_finding(
 		text_print(&session->out, "  Job %s\n", job);
 	}
 	comm_look_say(&status->look, row->place, sentence);
-	event_text_wrap(session, 2, 2, sentence);
+	text_wrap(&session->out, 2, sentence);
 	text_print(&session->out, "\n");
 }
 

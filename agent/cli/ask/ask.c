@@ -34,37 +34,7 @@ int ask_fail(const struct contact *contact, int err) {
 	return err == -EREMOTEIO ? EXIT_NEGATIVE : EXIT_UNREACHED;
 }
 
-static int print_lines(struct contact *contact, struct ask_answer *answer) {
-	bool wanted = paint_wanted(stdout);
-	const char *line;
-	bool first = true;
-	int err;
-
-	while ((err = contact_line(contact, &line)) == 0 && line != NULL) {
-		if (first && answer != NULL)
-			snprintf(answer->first, sizeof(answer->first), "%s", line);
-		first = false;
-		paint_line(line, wanted, stdout);
-	}
-	return err;
-}
-
-// more_ns: of patience with the answer; that the agent is there shows as soon as ever.
-static int ask_text(
-	struct contact *contact, const char *question, uint64_t more_ns, struct ask_answer *answer
-) {
-	int err = contact_open(contact, false);
-
-	contact->answer_ns += more_ns;
-	if (err == 0)
-		err = contact_ask(contact, question);
-	if (err == 0)
-		err = print_lines(contact, answer);
-	fflush(stdout);
-	return err == 0 ? EXIT_DONE : ask_fail(contact, err);
-}
-
-static int page_print_answer(const struct contact *contact, show_fn *show, json_t *answer) {
+int ask_show(const struct contact *contact, show_fn *show, json_t *answer) {
 	struct page page;
 
 	if (page_begin(&page, contact->whole, answer) != 0) {
@@ -76,13 +46,13 @@ static int page_print_answer(const struct contact *contact, show_fn *show, json_
 	return EXIT_DONE;
 }
 
-// Prints the answer: as it came, or as `show` shows it. NULL: nothing then.
+// Prints the answer: as it came, or as `show` shows it.
 static int ask_json(
 	struct contact *contact,
 	const char *question,
 	uint64_t more_ns,
 	show_fn *show,
-	struct ask_answer *answer
+	json_t **ret_answer
 ) {
 	int status = EXIT_DONE;
 	json_t *object;
@@ -95,10 +65,10 @@ static int ask_json(
 		return ask_fail(contact, err);
 	if (contact->target->json)
 		status = ask_print_json(contact->target, object);
-	else if (show != NULL)
-		status = page_print_answer(contact, show, object);
-	if (answer != NULL)
-		answer->json = object;
+	else
+		status = ask_show(contact, show, object);
+	if (ret_answer != NULL)
+		*ret_answer = object;
 	else
 		json_decref(object);
 	return status;
@@ -108,7 +78,7 @@ int ask(const struct command *command,
 	const struct arguments *arguments,
 	const char *question,
 	show_fn *show,
-	struct ask_answer *ret_answer) {
+	json_t **ret_answer) {
 	return ask_patiently(command, arguments, question, 0, show, ret_answer);
 }
 
@@ -118,7 +88,7 @@ int ask_patiently(
 	const char *question,
 	uint64_t more_ns,
 	show_fn *show,
-	struct ask_answer *ret_answer
+	json_t **ret_answer
 ) {
 	struct contact contact;
 	struct target target;
@@ -127,10 +97,7 @@ int ask_patiently(
 	if (status != 0)
 		return status;
 	contact_init(&contact, &target);
-	if (target.json || show != NULL)
-		status = ask_json(&contact, question, more_ns, show, ret_answer);
-	else
-		status = ask_text(&contact, question, more_ns, ret_answer);
+	status = ask_json(&contact, question, more_ns, show, ret_answer);
 	contact_fini(&contact);
 	return status;
 }

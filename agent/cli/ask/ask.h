@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The commands that are one question: the agent's answer, as it came, in text or in JSON.
+// The commands that are one question: the agent's answer as a page, or as it came, in JSON.
 #pragma once
 
 #include "contact.h"
@@ -10,22 +10,13 @@
 	"Exit status: 0 done, 1 the answer is no, 2 a mistake in the command line, 3 no agent " \
 	"answered.\n"
 
-#define ASK_FIRST_BYTES 160
-
-// What a command may want to know of the answer beyond having it printed.
-struct ask_answer {
-	char first[ASK_FIRST_BYTES]; // line, of text
-	json_t *json;		     // the caller's to put
-};
-
-// Puts the question and prints the answer: with --json as it came, else as `show` shows it (NULL:
-// as text of the agent, of commands that are not shown here yet). ret_answer may be NULL; it is
-// filled as far as an answer came. Returns the exit status.
+// Puts the question and prints the answer: with --json as it came, else as `show` shows it.
+// ret_answer may be NULL; it is the caller's to put. Returns the exit status.
 int ask(const struct command *command,
 	const struct arguments *arguments,
 	const char *question,
 	show_fn *show,
-	struct ask_answer *ret_answer);
+	json_t **ret_answer);
 // Waits for longer than other answers take: for what is asked to be done.
 int ask_patiently(
 	const struct command *command,
@@ -33,7 +24,7 @@ int ask_patiently(
 	const char *question,
 	uint64_t more_ns,
 	show_fn *show,
-	struct ask_answer *ret_answer
+	json_t **ret_answer
 );
 
 // Takes the answer as an object and prints nothing but a complaint. 0 and *ret_object, or the exit
@@ -58,5 +49,7 @@ __attribute__((format(printf, 4, 5))) int ask_order(
 // What contact_*() returned as an exit status, after a complaint, and in JSON also an answer.
 int ask_fail(const struct contact *contact, int err);
 
+// The answer as `show` shows it, on stdout. 0, or the exit status after a complaint.
+int ask_show(const struct contact *contact, show_fn *show, json_t *answer);
 // One line on stdout, in ASCII. 0, or the exit status after a complaint.
 int ask_print_json(const struct target *target, const json_t *answer);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tocsin comms: the communicators of all jobs, collected from all nodes; with --watch what changes.
 #include "ask/ask.h"
+#include "show/answers.h"
 
 #include <lib/escape.h>
 
@@ -182,7 +183,7 @@ static int comms_run(const struct arguments *arguments) {
 		return status;
 	question_of(arguments, question, sizeof(question));
 	if (arguments->values[OPTION_WATCH] == NULL)
-		return ask(&comms_command, arguments, question, NULL, NULL);
+		return ask(&comms_command, arguments, question, show_comms, NULL);
 	status = target_init(&target, &comms_command, arguments);
 	return status != 0 ? status : watch_comms(&target, question);
 }

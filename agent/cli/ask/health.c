@@ -2,6 +2,7 @@
 // tocsin health: for people, as a check that Nagios or node-problem-detector runs, for a script
 // that drains nodes, and as a file of metrics.
 #include "ask/ask.h"
+#include "show/answers.h"
 #include "show/textfile.h"
 
 #include <lib/escape.h>
@@ -107,16 +108,6 @@ static int drain_status(const json_t *answer) {
 	if (strcmp(advice, "drain") == 0)
 		return 1;
 	return strcmp(advice, "nothing") == 0 && strcmp(grade, "ok") == 0 ? 0 : DRAIN_NEITHER;
-}
-
-// "critical: 3 of 5 agents answer, ..." or the member of the object.
-static int health_exit_status(struct ask_answer *answer, enum style style) {
-	const char *grade = answer->first;
-
-	answer->first[strcspn(answer->first, ":")] = '\0';
-	if (answer->json != NULL)
-		grade = json_string_value(json_object_get(answer->json, "grade"));
-	return status_of(grade != NULL ? grade : "", style);
 }
 
 // The one that weighs most, in the order in which grades do.
@@ -308,7 +299,7 @@ static bool fits_together(const struct arguments *arguments, enum style style) {
 static int health_run(const struct arguments *arguments) {
 	const char *const *values = arguments->values;
 	bool all = values[OPTION_ALL] != NULL;
-	struct ask_answer answer = {.json = NULL};
+	json_t *answer = NULL;
 	char question[128];
 	enum style style;
 	int status;
@@ -325,9 +316,10 @@ static int health_run(const struct arguments *arguments) {
 		return run_textfile(arguments, question);
 	if (values[OPTION_LINE] != NULL || style == STYLE_DRAIN)
 		return run_line(arguments, question, style);
-	status = ask(&health_command, arguments, question, NULL, &answer);
-	status = status == EXIT_DONE ? health_exit_status(&answer, style) : unknown_statuses[style];
-	json_decref(answer.json);
+	status = ask(&health_command, arguments, question, show_health, &answer);
+	status = status == EXIT_DONE ? status_of(json_member(answer, "grade"), style)
+				     : unknown_statuses[style];
+	json_decref(answer);
 	return status;
 }
 

@@ -37,7 +37,7 @@ static int links_run(const struct arguments *arguments) {
 	if (all)
 		return ask(&links_command, arguments, "CONNS", show_conns, NULL);
 	if (rdma)
-		return ask(&links_command, arguments, "PAIRS", NULL, NULL);
+		return ask(&links_command, arguments, "PAIRS", show_pairs, NULL);
 	return ask(&links_command, arguments, "LINKS", show_links, NULL);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tocsin path: all that is known of the path between two nodes.
 #include "ask/ask.h"
+#include "show/answers.h"
 
 static const struct word_spec words[] = {
 	{"A", "a node", WORD_NAME, false, NULL},
@@ -26,7 +27,7 @@ static int path_run(const struct arguments *arguments) {
 	snprintf(
 		question, sizeof(question), "PATH %s %s", arguments->words[0], arguments->words[1]
 	);
-	return ask(&path_command, arguments, question, NULL, NULL);
+	return ask(&path_command, arguments, question, show_path, NULL);
 }
 
 const struct command path_command = {

@@ -3,6 +3,7 @@
 // in a picture.
 #include "ask/ask.h"
 #include "replace.h"
+#include "show/answers.h"
 #include "show/heat.h"
 #include "show/paint.h"
 
@@ -119,6 +120,34 @@ static int run_matrix(const struct arguments *arguments) {
 	return status;
 }
 
+// An agent of before takes the option for the name of a node: it tells all.
+#define NO_NODE "no node "
+
+static int ask_worst(const struct arguments *arguments, bool all) {
+	struct contact contact;
+	struct target target;
+	int status = target_init(&target, &paths_command, arguments);
+	json_t *answer;
+	int err;
+
+	if (status != 0)
+		return status;
+	contact_init(&contact, &target);
+	err = contact_open(&contact, true);
+	if (err == 0)
+		err = contact_json(&contact, all ? "PATHS * --worst" : "PATHS --worst", &answer);
+	if (err == -EREMOTEIO && strncmp(contact.why, NO_NODE, strlen(NO_NODE)) == 0)
+		err = contact_json(&contact, all ? "PATHS *" : "PATHS", &answer);
+	if (err != 0) {
+		status = ask_fail(&contact, err);
+	} else {
+		status = ask_show(&contact, show_paths, answer);
+		json_decref(answer);
+	}
+	contact_fini(&contact);
+	return status;
+}
+
 static int paths_run(const struct arguments *arguments) {
 	bool all = arguments->values[OPTION_ALL] != NULL;
 	bool matrix = arguments->values[OPTION_MATRIX] != NULL;
@@ -133,7 +162,9 @@ static int paths_run(const struct arguments *arguments) {
 	}
 	if (matrix)
 		return run_matrix(arguments);
-	return ask(&paths_command, arguments, all ? "PATHS *" : "PATHS", NULL, NULL);
+	if (target_wants_json(arguments))
+		return ask(&paths_command, arguments, all ? "PATHS *" : "PATHS", show_paths, NULL);
+	return ask_worst(arguments, all);
 }
 
 const struct command paths_command = {

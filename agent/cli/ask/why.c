@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tocsin why: the story of one node, job or communicator.
 #include "ask/ask.h"
+#include "show/answers.h"
 
 static const struct word_spec words[] = {
 	{"NAME",
@@ -19,7 +20,7 @@ static int why_run(const struct arguments *arguments) {
 	char question[128];
 
 	snprintf(question, sizeof(question), "WHY %s", arguments->words[0]);
-	return ask(&why_command, arguments, question, NULL, NULL);
+	return ask(&why_command, arguments, question, show_why, NULL);
 }
 
 const struct command why_command = {

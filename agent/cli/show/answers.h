@@ -4,4 +4,9 @@
 
 #include "show/page.h"
 
-show_fn show_checks, show_conns, show_links, show_peers, show_ping, show_rdma_ping;
+show_fn show_checks, show_comms, show_conns, show_health, show_links, show_pairs, show_path,
+	show_paths, show_peers, show_ping;
+show_fn show_rdma_ping, show_why, show_why_comms;
+
+// Of an agent without RDMA devices: a line.
+extern const char no_device_words[];

@@ -14,7 +14,7 @@
 #define CELL_BYTES 512
 #define COLUMNS 100
 #define WORDS_INDENT 8
-#define TERMINAL_COLUMNS 1000 // all: a terminal breaks them
+#define WORDS_COLUMNS 1000 // all of them
 
 const char event_line_head[] =
 	" NUMBER TIME                     EVENT          NODE               DETAIL";
@@ -63,16 +63,16 @@ static size_t columns_of(const char *text) {
 static bool
 event_row(const json_t *event, bool whole, size_t columns, char line[static EVENT_LINE_BYTES]) {
 	char time[CELL_BYTES], name[CELL_BYTES], node[CELL_BYTES], detail[CELL_BYTES];
+	char number[24] = "-"; // of an earlier run of the agent, which had numbers of its own
 	size_t used;
 
 	event_cell(event, "time", 24, time);
 	event_cell(event, "event", 14, name);
 	event_cell(event, "node", whole ? WHOLE_COLUMNS : NODE_COLUMNS, node);
 	event_cell(event, "detail", whole ? WHOLE_COLUMNS : DETAIL_COLUMNS, detail);
-	snprintf(
-		line, EVENT_LINE_BYTES, "%7" PRId64 " %-24s %-14s %-18s",
-		event_line_sequence(event), time, name, node
-	);
+	if (event_line_sequence(event) > 0)
+		snprintf(number, sizeof(number), "%" PRId64, event_line_sequence(event));
+	snprintf(line, EVENT_LINE_BYTES, "%7s %-24s %-14s %-18s", number, time, name, node);
 	used = strlen(line);
 	if (columns_of(line) + 1 + columns_of(detail) > columns) {
 		while (line[used - 1] == ' ')
@@ -105,7 +105,7 @@ static void print_words(const char *text, size_t columns, FILE *stream) {
 	char clean[EVENT_LINE_BYTES];
 	const char *words = clean;
 
-	paint_escape(text, TERMINAL_COLUMNS, clean, sizeof(clean));
+	paint_escape(text, WORDS_COLUMNS, clean, sizeof(clean));
 	while (*words != '\0') {
 		size_t length = line_length(words, columns);
 
@@ -122,7 +122,7 @@ void event_line_print(const json_t *event, bool whole, bool colour, FILE *stream
 
 	paint_line(line, colour, stream);
 	if (!whole)
-		print_words(event_line_words(event), TERMINAL_COLUMNS, stream);
+		print_words(event_line_words(event), COLUMNS - WORDS_INDENT, stream);
 	else if (!fits && detail != NULL)
 		print_words(detail, COLUMNS - WORDS_INDENT, stream);
 }

@@ -5,12 +5,14 @@
 #include "show/paint.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define NS_PER_SEC 1e9
+#define WORDS_INDENT 8
 
 // Strings.
 
@@ -93,6 +95,31 @@ page_cell(const struct page *page, const char *value, size_t width, char cell[st
 	return cell;
 }
 
+// How much of the words a line of so many columns takes: up to a blank, or one long word.
+static size_t line_length(const char *words, size_t columns) {
+	size_t length = strlen(words);
+
+	if (length <= columns)
+		return length;
+	for (length = columns; length > 0 && words[length] != ' ';)
+		length--;
+	return length > 0 ? length : strcspn(words, " ");
+}
+
+void page_wrap(struct page *page, int first, int rest, const char *words) {
+	for (int indent = first; *words != '\0'; indent = rest) {
+		size_t length = line_length(words, (size_t)(PAGE_COLUMNS - indent));
+
+		page_print(page, "%*s%.*s\n", indent, "", (int)length, words);
+		words += length;
+		words += strspn(words, " ");
+	}
+}
+
+void page_words(struct page *page, const char *words) {
+	page_wrap(page, WORDS_INDENT, WORDS_INDENT, words);
+}
+
 // Facts.
 
 const char *fact_word(const json_t *object, const char *key) {
@@ -148,4 +175,22 @@ void fact_bytes(const json_t *object, const char *key, char text[static SHOW_BYT
 	snprintf(text, SHOW_BYTES, "-");
 	if (json_is_integer(json_object_get(object, key)))
 		show_bytes(fact_number(object, key), text);
+}
+
+void count_show(uint64_t count, char text[static SHOW_BYTES]) {
+	const uint64_t thousand = 1000, million = 1000000;
+
+	if (count < 100 * thousand)
+		snprintf(text, SHOW_BYTES, "%" PRIu64, count);
+	else if (count < 100 * million)
+		snprintf(text, SHOW_BYTES, "%" PRIu64 "k", count / thousand);
+	else
+		snprintf(
+			text, SHOW_BYTES, "%" PRIu64 "M",
+			count / million < 100 * thousand ? count / million : 100 * thousand - 1
+		);
+}
+
+void fact_count(const json_t *object, const char *key, char text[static SHOW_BYTES]) {
+	count_show(fact_number(object, key), text);
 }

@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#define PAGE_COLUMNS 100
+
 struct page {
 	FILE *text; // what was printed so far, in memory
 	char *bytes;
@@ -33,6 +35,11 @@ __attribute__((format(printf, 2, 3))) void page_print(struct page *page, const c
 // The value for a column so wide: cut, and copied to `cell`, unless the page is whole.
 const char *
 page_cell(const struct page *page, const char *value, size_t width, char cell[static SHOW_BYTES]);
+// Broken at blanks, so that no line has more columns than a page as far as words allow, with an
+// indent of the first line and of the rest.
+void page_wrap(struct page *page, int first, int rest, const char *words);
+// Evidence, below the row that it belongs to.
+void page_words(struct page *page, const char *words);
 
 // Facts.
 
@@ -49,3 +56,6 @@ uint64_t fact_number(const json_t *object, const char *key);
 void fact_duration(const json_t *object, const char *key, char text[static SHOW_BYTES]);
 void fact_seconds(const json_t *object, const char *key, char text[static SHOW_BYTES]);
 void fact_bytes(const json_t *object, const char *key, char text[static SHOW_BYTES]);
+// A count of any size, in six characters; 0 if it is not known.
+void fact_count(const json_t *object, const char *key, char text[static SHOW_BYTES]);
+void count_show(uint64_t count, char text[static SHOW_BYTES]);

@@ -75,6 +75,13 @@ static const char *answer_to(int fd, const char *line) {
 	return bench_shown(fd);
 }
 
+static const char *json_to(int fd, const char *line) {
+	bench_say(fd, line);
+	bench_turn();
+	bench_answer(two_jobs());
+	return bench_hear(fd);
+}
+
 #define SENTENCE \
 	"rank 2 (pid 4002 on n1) has not launched operation 51 (AllReduce of 1024 float32), in "
 
@@ -96,7 +103,6 @@ static void the_one_that_waits_is_first_with_its_sentence(void **state) {
 		"    ranks have waited for 12 s; its process is sleeping, and has used no "
 		"processor time in 10 s\n"
 		"00000000000000a1 slurm:7.0         4      4       0     1 RUNNING  moving  OK\n"
-		"OK\n"
 	);
 	close(fd);
 }
@@ -185,9 +191,7 @@ static void the_finding_stands_in_json(void **state) {
 	const char *answer;
 
 	(void)state;
-	bench_say(fd, "SET FORMAT json\n");
-	(void)bench_shown(fd);
-	answer = answer_to(fd, "COMMS\n");
+	answer = json_to(fd, "COMMS\n");
 	object = json_loads(answer, JSON_DISABLE_EOF_CHECK, NULL);
 	assert_non_null(object);
 	comm = json_array_get(json_object_get(object, "communicators"), 0);

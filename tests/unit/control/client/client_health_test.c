@@ -22,7 +22,6 @@ static void health_names_whom_the_roster_misses(void **state) {
 		"NODE                 AGENT       VERDICT       FOR         REASON\n"
 		"n5                   missing     unknown       -           NeverSeen\n"
 		"n4                   missing     unknown       -           NeverSeen\n"
-		"OK\n"
 	);
 	bench_say(fd, "SET FORMAT json\n");
 	bench_shown(fd);
@@ -95,7 +94,7 @@ static void health_of_one_that_the_roster_misses_is_unknown_and_drains_nobody(vo
 		"unknown: n4 is missing\n\n"
 		"NODE                 AGENT       VERDICT       FOR         REASON\n"
 		"n4                   missing     unknown       -           NeverSeen\n"
-		"        expected by the roster; it never came, or was forgotten\nOK\n"
+		"        expected by the roster; it never came, or was forgotten\n"
 	);
 	bench_say(fd, "SET FORMAT json\n");
 	bench_shown(fd);

@@ -130,7 +130,7 @@ static void a_level_is_passed_on_or_refused_with_what_is_allowed(void **state) {
 		level_asked[0] = '\0';
 		level_answer = cases[n].answer;
 		bench_say(fd, cases[n].line);
-		answer = bench_hear(fd);
+		answer = bench_shown(fd);
 		if (strstr(answer, cases[n].words) == NULL || strchr(answer, '\x1b') != NULL)
 			fail_msg("%s: %s", cases[n].line, answer);
 		assert_string_equal(level_asked, cases[n].asked);
@@ -140,7 +140,7 @@ static void a_level_is_passed_on_or_refused_with_what_is_allowed(void **state) {
 	close(fd);
 	fd = bench_connect_local();
 	bench_say(fd, "LEVEL kernels 60\n");
-	assert_non_null(strstr(bench_hear(fd), "this agent serves no jobs"));
+	assert_non_null(strstr(bench_shown(fd), "this agent serves no jobs"));
 	close(fd);
 }
 

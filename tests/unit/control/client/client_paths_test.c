@@ -187,7 +187,7 @@ static void own_paths_are_listed_the_worst_first_and_the_rest_is_counted(void **
 	row = a_row("n3", OBSERVATION_SILENT, 0);
 	memset(row.peer_device, 'd', RAS_PATH_DEVICE_MAX);
 	add_own(&row);
-	bench_say(fd, "PATHS\n");
+	bench_say(fd, "PATHS --worst\n");
 	text = bench_shown(fd);
 	bench_assert_narrow(text);
 	assert_non_null(strstr(text, "52 paths that n1 reads: 1 silent, 1 lossy, 50 good\n"));
@@ -196,7 +196,7 @@ static void own_paths_are_listed_the_worst_first_and_the_rest_is_counted(void **
 	lossy = strstr(text, "\nn1           n3           mlx5_0>mlx5_1 lossy ");
 	assert_true(silent != NULL && lossy != NULL && silent < lossy);
 	assert_non_null(strstr(text, " 26 us   26 us   52 us   3/1203\n"));
-	assert_non_null(strstr(text, "\nand 12 more: 12 good\nOK\n"));
+	assert_non_null(strstr(text, "\nand 12 more: 12 good\n"));
 	close(fd);
 }
 
@@ -206,18 +206,18 @@ static void agent_that_probes_nothing_says_why(void **state) {
 	json_t *object;
 
 	(void)state;
-	bench_say(fd, "PATHS\n");
+	bench_say(fd, "PATHS --worst\n");
 	assert_non_null(strstr(bench_shown(fd), "This agent measures with no RDMA device"));
 	add_own(&row);
 	fabric.interval_ns = 0;
-	bench_say(fd, "PATHS\n");
+	bench_say(fd, "PATHS --worst\n");
 	assert_non_null(strstr(bench_shown(fd), "[probe] enabled is no"));
 	object = bench_ask_json(json, "PATHS\n");
 	assert_true(json_is_false(json_object_get(object, "probing")));
 	assert_int_equal(json_array_size(json_object_get(object, "paths")), 1);
 	json_decref(object);
 	client_server_use_fabric(bench.server, NULL, NULL); // not even a fabric
-	bench_say(fd, "PATHS\n");
+	bench_say(fd, "PATHS --worst\n");
 	assert_int_equal(strncmp(bench_shown(fd), "0 paths that n1 reads\n", 22), 0);
 	close(fd);
 	close(json);
@@ -279,7 +279,7 @@ static void paths_of_all_are_merged_and_counted(void **state) {
 	json_t *object;
 
 	(void)state;
-	bench_say(fd, "PATHS *\n");
+	bench_say(fd, "PATHS * --worst\n");
 	answer_paths(some_paths());
 	text = bench_shown(fd);
 	bench_assert_narrow(text);
@@ -336,13 +336,13 @@ static void hostile_rows_break_no_line_and_no_document(void **state) {
 			snprintf(rows[n].device, sizeof(rows[n].device), "%s", names[n]);
 		}
 		add_rows(answer, "n3", rows, COUNT_OF(names));
-		bench_say(round == 0 ? fd : json, "PATHS *\n");
+		bench_say(round == 0 ? fd : json, round == 0 ? "PATHS * --worst\n" : "PATHS *\n");
 		answer_paths(answer);
 		if (round == 0) {
 			const char *text = bench_shown(fd);
 
 			bench_assert_narrow(text);
-			assert_null(strpbrk(text, "\x1b\xae"));
+			assert_null(strchr(text, '\x1b'));
 			assert_non_null(strstr(text, ": 5 no-pair\n"));
 		}
 	}
@@ -505,7 +505,7 @@ static void memory_of_a_gpu_is_told_with_its_path_and_named_where_it_alone_is_ba
 	assert_non_null(strstr(text, " silent, 34 refused, 0 wrong of "));
 	assert_non_null(strstr(text, "\n            8 bytes take 22 us, usually 20 us, p99 40 us\n")
 	);
-	assert_non_null(strstr(text, "  GPU       cuda:0 ?, for "));
+	assert_non_null(strstr(text, "  GPU       cuda:0 \\x1b[2J, for "));
 	bench_say(fd, "WHY n2\n");
 	text = bench_shown(fd);
 	bench_assert_narrow(text);
@@ -515,7 +515,7 @@ static void memory_of_a_gpu_is_told_with_its_path_and_named_where_it_alone_is_ba
 	));
 	bench_say(fd, "WHY n3\n");
 	assert_null(strstr(bench_shown(fd), "Memory of its GPU"));
-	bench_say(fd, "PATHS\n");
+	bench_say(fd, "PATHS --worst\n");
 	text = bench_shown(fd);
 	bench_assert_narrow(text);
 	assert_non_null(strstr(
@@ -536,7 +536,7 @@ static void memory_of_a_gpu_is_in_the_json_of_paths_and_why(void **state) {
 	fabric.views[0].gpu = bad_gpu();
 	for (uint32_t n = 0; n < 2; n++) {
 		bench_say(fd, n == 0 ? "PATHS\n" : "WHY n2\n");
-		object = json_loads(bench_shown(fd), 0, NULL);
+		object = json_loads(bench_hear(fd), 0, NULL);
 		gpu = json_array_get(json_object_get(object, "gpus"), 0);
 		assert_string_equal(json_string_value(json_object_get(gpu, "seen")), "refused");
 		assert_string_equal(json_string_value(json_object_get(gpu, "peer")), "n2");
@@ -562,14 +562,14 @@ static void tables_mark_whose_port_is_congested_or_storms(void **state) {
 	row = a_row("n3", OBSERVATION_DEGRADED, 26000);
 	snprintf(row.device, sizeof(row.device), "mlx5_1");
 	add_own(&row);
-	bench_say(fd, "PATHS\n");
+	bench_say(fd, "PATHS --worst\n");
 	text = bench_shown(fd);
 	bench_assert_narrow(text);
 	assert_non_null(strstr(text, " mlx5_0>mlx5_1 degraded^ "));
 	assert_non_null(strstr(text, " mlx5_1>mlx5_1 degraded  "));
 	assert_non_null(strstr(text, "\n^ the device here counts congestion now, ! it sends "));
 	checks.ports[0].sent_permille = 500;
-	bench_say(fd, "PATHS\n");
+	bench_say(fd, "PATHS --worst\n");
 	assert_non_null(strstr(bench_shown(fd), " mlx5_0>mlx5_1 degraded! "));
 	bench_say(json, "PATHS\n");
 	object = json_loads(bench_hear(json), 0, NULL);
@@ -586,7 +586,7 @@ static void tables_mark_whose_port_is_congested_or_storms(void **state) {
 	// Nothing moves: no mark, and nothing that explains it.
 	checks.ports[0].sent_permille = UINT32_MAX;
 	checks.ports[0].milli_per_s[CONGESTION_CNP_SENT] = 0;
-	bench_say(fd, "PATHS\n");
+	bench_say(fd, "PATHS --worst\n");
 	text = bench_shown(fd);
 	assert_non_null(strstr(text, " mlx5_0>mlx5_1 degraded  "));
 	assert_null(strstr(text, "counts congestion"));
@@ -716,7 +716,6 @@ static void answer_of_an_end_may_be_anything(void **state) {
 		bench_assert_narrow(text);
 		assert_null(strpbrk(text, "\x1b\x07"));
 		assert_non_null(strstr(text, "n1 reads n2, "));
-		assert_string_equal(text + strlen(text) - 4, "\nOK\n");
 	}
 	close(fd);
 }

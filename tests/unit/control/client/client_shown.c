@@ -19,9 +19,11 @@ static const struct {
 	const char *question;
 	show_fn *show;
 } pages[] = {
-	{"CHECKS", show_checks},   {"CONNS", show_conns}, {"EVENTS", show_events},
-	{"LINKS", show_links},	   {"PEERS", show_peers}, {"PING", show_ping},
-	{"PROBE", show_rdma_ping},
+	{"CHECKS", show_checks}, {"COMMS", show_comms},	  {"CONNS", show_conns},
+	{"EVENTS", show_events}, {"HEALTH", show_health}, {"LINKS", show_links},
+	{"PAIRS", show_pairs},	 {"PATH", show_path},	  {"PATHS", show_paths},
+	{"PEERS", show_peers},	 {"PING", show_ping},	  {"PROBE", show_rdma_ping},
+	{"WHY", show_why},
 };
 
 static char shown[1 << 20];

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Shows the answer of COMMS, the communicators of jobs, and of WHY of a job: its ranks.
+#include "show/answers.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define HASH_BYTES 40
+
+// All sixteen digits: the agent leaves zeros out, as NCCL does.
+static void show_hash(const json_t *comm, char text[static HASH_BYTES]) {
+	const char *hash = fact_word(comm, "hash");
+	size_t length;
+
+	if (strncmp(hash, "0x", 2) == 0)
+		hash += 2;
+	length = strlen(hash);
+	snprintf(
+		text, HASH_BYTES, "%.*s%.16s", length < 16 ? (int)(16 - length) : 0,
+		"0000000000000000", hash
+	);
+}
+
+// Whether there is something to say beside that it moves, ended or is quiet.
+static bool is_told(const json_t *finding) {
+	const char *cause = fact_word(finding, "cause");
+
+	return (cause[0] != '\0' && strcmp(cause, "none") != 0) || fact_known(finding, "mismatch");
+}
+
+// COMMS.
+
+static void say_comm(struct page *page, const json_t *comm) {
+	const json_t *finding = json_object_get(comm, "finding");
+	const char *job = fact_word(comm, "job");
+	char cell[SHOW_BYTES], hash[HASH_BYTES];
+
+	show_hash(comm, hash);
+	page_print(
+		page,
+		"%s %-12s %6" PRIu64 " %6" PRIu64 " %7" PRIu64 " %5" PRIu64 " %-8s %-7s %s%s%s\n",
+		hash, page_cell(page, job[0] != '\0' ? job : "-", 12, cell),
+		fact_number(comm, "size"), fact_number(comm, "ranks"),
+		fact_number(comm, "missing") + fact_number(comm, "not_members"),
+		fact_number(comm, "nodes"), fact_name(comm, "status"), fact_name(finding, "state"),
+		fact_name(comm, "errors"), fact_holds(comm, "collision") ? ",COLLISION" : "",
+		fact_holds(comm, "jobs_differ") ? ",TWO-JOBS" : ""
+	);
+	if (is_told(finding))
+		page_wrap(page, 2, 4, fact_word(finding, "sentence"));
+}
+
+void show_comms(struct page *page, const json_t *answer) {
+	const json_t *comms = json_object_get(answer, "communicators"), *comm;
+	size_t count = json_array_size(comms), n;
+
+	page_print(
+		page, "%zu communicator%s, from %" PRIu64 " of %" PRIu64 " agents in %.3f s\n",
+		count, count == 1 ? "" : "s", fact_number(answer, "answered"),
+		fact_number(answer, "members"),
+		json_number_value(json_object_get(answer, "seconds"))
+	);
+	if (count > 0)
+		page_print(
+			page, "\n%-16s %-12s %6s %6s %7s %5s %-8s %-7s %s\n", "COMMUNICATOR", "JOB",
+			"SIZE", "RANKS", "MISSING", "NODES", "STATUS", "STATE", "ERRORS"
+		);
+	json_array_foreach(comms, n, comm) say_comm(page, comm);
+}
+
+// WHY.
+
+// An agent of before does not say what a rank tells.
+static bool rank_tells(const json_t *rank, const char *what) {
+	const json_t *told = json_object_get(rank, "told"), *word;
+	size_t n;
+
+	json_array_foreach(told, n, word) {
+		if (json_is_string(word) && strcmp(json_string_value(word), what) == 0)
+			return true;
+	}
+	return told == NULL;
+}
+
+static void
+show_told(const json_t *rank, const char *key, const char *what, char text[static SHOW_BYTES]) {
+	snprintf(text, SHOW_BYTES, "?");
+	if (!rank_tells(rank, what))
+		return;
+	if (json_is_integer(json_object_get(rank, key)))
+		snprintf(text, SHOW_BYTES, "%" PRIu64, fact_number(rank, key));
+	else
+		fact_seconds(rank, key, text);
+}
+
+static void say_rank(struct page *page, const json_t *rank) {
+	char cell[SHOW_BYTES], started[SHOW_BYTES], completed[SHOW_BYTES];
+	char still[SHOW_BYTES], worked[SHOW_BYTES];
+
+	show_told(rank, "started", "started", started);
+	show_told(rank, "completed", "completed", completed);
+	show_told(rank, "worked_s", "process", worked);
+	fact_seconds(rank, "still_s", still);
+	page_print(
+		page, "  %7" PRIu64 " %-14s %7" PRIu64 " %10" PRIu64 " %10s %10s %8s %8s %s\n",
+		fact_number(rank, "rank"), page_cell(page, fact_name(rank, "node"), 14, cell),
+		fact_number(rank, "pid"), fact_number(rank, "launched"), started, completed, still,
+		worked, fact_name(rank, "process")
+	);
+}
+
+static void say_ranks(struct page *page, const json_t *comm) {
+	const json_t *ranks = json_object_get(comm, "ranks"), *rank;
+	uint64_t count = fact_number(comm, "ranks_count");
+	size_t n;
+
+	page_print(
+		page, "\n  %7s %-14s %7s %10s %10s %10s %8s %8s %s\n", "RANK", "NODE", "PID",
+		"LAUNCHED", "STARTED", "COMPLETED", "STILL", "WORKED", "PROCESS"
+	);
+	json_array_foreach(ranks, n, rank) say_rank(page, rank);
+	if (n < count)
+		page_print(page, "  and %" PRIu64 " ranks that are as far or further\n", count - n);
+}
+
+static void say_comm_story(struct page *page, const json_t *comm) {
+	const json_t *finding = json_object_get(comm, "finding");
+	const char *job = fact_word(comm, "job"), *cause = fact_word(finding, "cause");
+	bool caused = cause[0] != '\0' && strcmp(cause, "none") != 0;
+	char hash[HASH_BYTES];
+
+	show_hash(comm, hash);
+	page_print(
+		page, "\nCommunicator %s%s%s, %" PRIu64 " of %" PRIu64 " ranks: %s%s%s%s\n", hash,
+		job[0] != '\0' ? " of job " : "", job, fact_number(comm, "ranks_count"),
+		fact_number(comm, "size"), fact_name(finding, "state"), caused ? " (" : "",
+		caused ? cause : "", caused ? ")" : ""
+	);
+	page_wrap(page, 2, 4, fact_word(finding, "sentence"));
+	say_ranks(page, comm);
+}
+
+// Told with its ranks: a communicator that was asked for by its name, or with which something is.
+void show_why_comms(struct page *page, const json_t *answer) {
+	const json_t *comms = json_object_get(answer, "communicators"), *comm;
+	uint64_t count =
+		fact_known(answer, "count") ? fact_number(answer, "count") : json_array_size(comms);
+	uint64_t told = 0;
+	size_t n;
+
+	page_print(page, "%" PRIu64 " communicator%s", count, count == 1 ? "" : "s");
+	if (fact_known(answer, "members"))
+		page_print(
+			page, ", from %" PRIu64 " of %" PRIu64 " agents",
+			fact_number(answer, "answered"), fact_number(answer, "members")
+		);
+	page_print(page, "\n");
+	json_array_foreach(comms, n, comm) {
+		if (count > 1 && !is_told(json_object_get(comm, "finding")) &&
+		    fact_word(comm, "job")[0] != '\0')
+			continue;
+		told++;
+		say_comm_story(page, comm);
+	}
+	if (told == 0)
+		page_print(page, "\nNone of them waits.\n");
+	else if (told < count)
+		page_print(page, "\n%" PRIu64 " more are in `tocsin comms`.\n", count - told);
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Says what ports count of congestion.
+#include "show/congestion.h"
+
+#include "show/paint.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+#define RATE_SHOWN_MAX 1e12
+#define NAME_COLUMNS 32
+
+const char congestion_legend[] =
+	"^ the device here counts congestion now, ! it sends pauses most of the time: tocsin why\n";
+
+const char *congestion_mark(const json_t *row) {
+	if (fact_is(row, "port_congestion", "congested"))
+		return "^";
+	return fact_is(row, "port_congestion", "pause-storm") ? "!" : "";
+}
+
+// 0 for what is missing, of another type, or no number that can be.
+static double rate_of(const json_t *object, const char *key) {
+	const json_t *value = json_object_get(object, key);
+	double number = json_is_number(value) ? json_number_value(value) : 0;
+
+	return isfinite(number) && number > 0 && number <= RATE_SHOWN_MAX ? number : 0;
+}
+
+__attribute__((format(printf, 2, 3))) static void
+words_add(char words[static CONGESTION_WORDS_BYTES], const char *format, ...) {
+	size_t used = strlen(words);
+	va_list arguments;
+
+	used += (size_t
+	)snprintf(words + used, CONGESTION_WORDS_BYTES - used, "%s", used > 0 ? ", " : "");
+	if (used >= CONGESTION_WORDS_BYTES)
+		return;
+	va_start(arguments, format);
+	vsnprintf(words + used, CONGESTION_WORDS_BYTES - used, format, arguments);
+	va_end(arguments);
+}
+
+void congestion_words(const json_t *port, char words[static CONGESTION_WORDS_BYTES]) {
+	double sent = rate_of(port, "paused_sent"), received = rate_of(port, "paused_received");
+	json_t *counts = json_object_get(port, "counts"), *count;
+	char clean[4 * NAME_COLUMNS];
+	const char *name;
+
+	words[0] = '\0';
+	json_object_foreach(counts, name, count) {
+		double rate = rate_of(count, "per_s");
+
+		paint_escape(name, NAME_COLUMNS, clean, sizeof(clean));
+		if (rate > 0)
+			words_add(words, "%s %.1f/s", clean, rate);
+	}
+	if (received > 0 && received <= 1)
+		words_add(words, "paused by its switch %.1f %% of the time", received * 100);
+	if (sent > 0 && sent <= 1)
+		words_add(words, "pauses its switch %.1f %% of the time", sent * 100);
+	if (words[0] == '\0')
+		words_add(words, "none counted of late");
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Shows the answer of HEALTH: what is wrong with the whole, then a row for each node with its
+// evidence, those that are missing last.
+#include "show/answers.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define MISSING_COLUMNS 64 // of their names
+#define MISSING_ROWS 16
+#define LINE_BYTES 2048
+
+static bool is_missing(const json_t *row) {
+	return fact_is(row, "state", "missing");
+}
+
+// The same number of members as `tocsin status` counts: who is missing is one of them.
+static void say_counts(struct page *page, const json_t *answer) {
+	uint64_t alive = fact_number(answer, "alive"), suspect = fact_number(answer, "suspect");
+	uint64_t unreachable = fact_number(answer, "unreachable");
+	uint64_t dead = fact_number(answer, "dead");
+	uint64_t silent = suspect + unreachable;
+
+	page_print(
+		page,
+		"%s: %" PRIu64 " of %" PRIu64 " agents answer, %" PRIu64 " suspect, %" PRIu64
+		" unreachable, %" PRIu64 " dead, %" PRIu64 " left, %" PRIu64 " in maintenance\n",
+		fact_name(answer, "grade"), alive - (silent < alive ? silent : alive),
+		alive + dead + fact_number(answer, "missing"), suspect, unreachable, dead,
+		fact_number(answer, "left"), fact_number(answer, "maint")
+	);
+}
+
+// Of the only one that was asked about.
+static void say_one(struct page *page, const json_t *answer) {
+	const json_t *row = json_array_get(json_object_get(answer, "findings"), 0);
+
+	page_print(
+		page, "%s: %s %s %s%s\n", fact_name(answer, "grade"), fact_name(answer, "of"),
+		fact_is(row, "state", "left") ? "has" : "is", fact_name(row, "state"),
+		fact_holds(row, "maint") ? ", in maintenance" : ""
+	);
+}
+
+static void say_strangers(struct page *page, const json_t *strangers) {
+	char age[SHOW_BYTES];
+
+	if (!json_is_object(strangers))
+		return;
+	fact_seconds(strangers, "ago_s", age);
+	page_print(
+		page,
+		"Turned away: %" PRIu64 " connections without the key, the last from %s, %s ago\n",
+		fact_number(strangers, "count"), fact_name(strangers, "last"), age
+	);
+}
+
+static void say_waiting(struct page *page, const json_t *waiting) {
+	uint64_t reached = fact_number(waiting, "reached"), of = fact_number(waiting, "of");
+
+	page_print(
+		page,
+		"This part reaches %" PRIu64 " of %" PRIu64 " agents, %s: it misses %" PRIu64
+		" and declares none dead.\n  If they are gone for good: tocsin forget "
+		"--unreachable\n",
+		reached, of,
+		reached > of / 2 ? "too few that have a vote yet" : "no more than half",
+		fact_number(waiting, "misses")
+	);
+}
+
+static void say_brake(struct page *page, const json_t *answer) {
+	const json_t *waiting = json_object_get(answer, "waiting");
+
+	if (json_is_object(waiting))
+		say_waiting(page, waiting);
+	else if (fact_holds(answer, "brake") && fact_number(answer, "suspect") + fact_number(answer, "unreachable") > 0)
+		page_print(
+			page, "Too many fell silent at once to judge them: deaths by silence are "
+			      "held.\n"
+		);
+}
+
+static void say_missing(struct page *page, const json_t *answer) {
+	const char *names = fact_word(answer, "missing_nodes");
+	bool fits = page->whole || strlen(names) <= MISSING_COLUMNS;
+
+	page_print(
+		page, "%" PRIu64 " of %" PRIu64 " expected are not seen: %.*s%s\n",
+		fact_number(answer, "missing"), fact_number(answer, "expected"),
+		fits ? (int)strlen(names) : MISSING_COLUMNS, names, fits ? "" : "..."
+	);
+}
+
+static void say_mistakes(struct page *page, const json_t *mistakes) {
+	const json_t *mistake;
+	size_t n;
+
+	if (json_array_size(mistakes) > 0)
+		page_print(page, "Mistakes in the configuration:\n");
+	json_array_foreach(mistakes, n, mistake) {
+		if (json_is_string(mistake))
+			page_words(page, json_string_value(mistake));
+	}
+}
+
+static void say_head(struct page *page, const json_t *answer) {
+	bool only = fact_known(answer, "of");
+
+	if (only)
+		say_one(page, answer);
+	else
+		say_counts(page, answer);
+	if (json_is_false(json_object_get(answer, "joined")))
+		page_print(page, "This node is not a member of a ring yet.\n");
+	if (fact_holds(answer, "alone"))
+		page_print(page, "This node sees nobody of those whom it should.\n");
+	if (fact_known(answer, "join_problem"))
+		page_print(page, "  %s\n", fact_word(answer, "join_problem"));
+	say_strangers(page, json_object_get(answer, "strangers"));
+	say_brake(page, answer);
+	if (fact_number(answer, "missing") > 0 && !only)
+		say_missing(page, answer);
+	if (fact_known(answer, "address_problem"))
+		page_print(
+			page, "The address that this node tells others:\n  %s\n",
+			fact_word(answer, "address_problem")
+		);
+	say_mistakes(page, json_object_get(answer, "mistakes"));
+}
+
+// The mark of maintenance comes first: what follows is then no alarm.
+static void say_evidence(struct page *page, const json_t *row) {
+	const char *evidence = fact_word(row, "evidence"), *withheld = fact_word(row, "withheld");
+	bool maint = fact_holds(row, "maint");
+	char line[LINE_BYTES];
+
+	snprintf(
+		line, sizeof(line), "%s%s%s", maint ? "in maintenance, no alarm" : "",
+		maint && evidence[0] != '\0' ? ": " : "", evidence
+	);
+	page_words(page, line);
+	if (withheld[0] == '\0')
+		return;
+	snprintf(line, sizeof(line), "no drain is advised: %s", withheld);
+	page_words(page, line);
+}
+
+static void say_row(struct page *page, const json_t *row) {
+	char node[SHOW_BYTES], age[SHOW_BYTES];
+
+	fact_seconds(row, "for_s", age);
+	page_print(
+		page, "%-20s %-11s %-13s %-11s %s\n",
+		page_cell(page, fact_name(row, "node"), 20, node), fact_name(row, "state"),
+		fact_name(row, "verdict"), age, fact_name(row, "reason")
+	);
+}
+
+// What the head says of all who are missing is not said again with each.
+static void say_rows(struct page *page, const json_t *findings, bool only) {
+	uint64_t missing = 0;
+	const json_t *row;
+	size_t n;
+
+	json_array_foreach(findings, n, row) {
+		if (is_missing(row) && missing++ >= MISSING_ROWS)
+			continue;
+		say_row(page, row);
+		if (is_missing(row) ? only
+				    : !fact_is(row, "grade", "ok") || fact_holds(row, "maint"))
+			say_evidence(page, row);
+	}
+	if (missing > MISSING_ROWS)
+		page_print(
+			page, "and %" PRIu64 " more are missing: tocsin peers missing\n",
+			missing - MISSING_ROWS
+		);
+}
+
+void show_health(struct page *page, const json_t *answer) {
+	const json_t *findings = json_object_get(answer, "findings");
+
+	say_head(page, answer);
+	if (json_array_size(findings) > 0)
+		page_print(
+			page, "\n%-20s %-11s %-13s %-11s %s\n", "NODE", "AGENT", "VERDICT", "FOR",
+			"REASON"
+		);
+	say_rows(page, findings, fact_known(answer, "of"));
+}

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Shows the answer of PATH: both ends of one path with all that they know, and what is made of it.
+#include "show/answers.h"
+#include "show/congestion.h"
+#include "show/gpu.h"
+
+#include <inttypes.h>
+
+// More than these are told by nobody who means it.
+#define PATHS_SHOWN_MAX 34
+#define FLOWS_MAX 4
+#define SIZES_MAX 8
+
+// 0 is not known here, too: no path takes no time.
+static void time_of(const json_t *object, const char *key, char text[static SHOW_BYTES]) {
+	snprintf(text, SHOW_BYTES, "-");
+	if (fact_number(object, key) > 0)
+		fact_duration(object, key, text);
+}
+
+static void say_latency(struct page *page, const json_t *path) {
+	uint64_t now_ns = fact_number(path, "median_ns");
+	uint64_t usual_ns = fact_number(path, "baseline_ns");
+	char median[SHOW_BYTES], usual[SHOW_BYTES], spread[SHOW_BYTES];
+	char min[SHOW_BYTES], p99[SHOW_BYTES];
+
+	time_of(path, "median_ns", median);
+	time_of(path, "baseline_ns", usual);
+	time_of(path, "baseline_mad_ns", spread);
+	time_of(path, "min_ns", min);
+	time_of(path, "p99_ns", p99);
+	page_print(page, "  latency   median %s, least %s, p99 %s", median, min, p99);
+	if (now_ns > 0 && usual_ns > 0)
+		page_print(
+			page, "; usually %s +- %s: drift x%.2f", usual, spread,
+			(double)now_ns / (double)usual_ns
+		);
+	else if (fact_holds(path, "steady"))
+		page_print(page, "; what is usual is not learnt yet");
+	else
+		page_print(page, "; read in turn: no usual time");
+	page_print(page, "\n");
+}
+
+static void say_loss(struct page *page, const json_t *path) {
+	uint64_t permille = fact_number(path, "lost_permille");
+	uint64_t lost = fact_number(path, "lost"), sent = lost + fact_number(path, "answered");
+
+	page_print(page, "  loss      %" PRIu64 " of %" PRIu64 " probes", lost, sent);
+	if (permille > 0)
+		page_print(
+			page, "; lately %" PRIu64 ".%" PRIu64 " %% of what is large", permille / 10,
+			permille % 10
+		);
+	page_print(page, "\n");
+}
+
+// "400 ms ago", "never".
+static void show_ago(const json_t *path, const char *key, char text[static SHOW_BYTES]) {
+	char age[SHOW_BYTES];
+
+	snprintf(text, SHOW_BYTES, "never");
+	if (!json_is_number(json_object_get(path, key)))
+		return;
+	fact_seconds(path, key, age);
+	snprintf(text, SHOW_BYTES, "%.50s ago", age);
+}
+
+static void say_pair(struct page *page, const json_t *path) {
+	bool steady = fact_holds(path, "steady");
+	char answer[SHOW_BYTES], probe[SHOW_BYTES];
+
+	show_ago(path, "last_answer_s", answer);
+	show_ago(path, "last_probe_s", probe);
+	page_print(
+		page, "  probes    %s; the last %s, the last answer %s\n",
+		steady ? "steadily" : "in turn", probe, answer
+	);
+	if (!fact_holds(path, "pair_known")) {
+		page_print(page, "  pair      %s\n", steady ? "none yet" : "on demand");
+		return;
+	}
+	page_print(
+		page,
+		"  pair      %s; MTU %" PRIu64 ", flow label %#" PRIx64 ", answered by %.32s%s\n",
+		fact_holds(path, "pair_up") ? "up" : "down", fact_number(path, "mtu"),
+		fact_number(path, "flow_label"), fact_name(path, "responder"),
+		fact_holds(path, "shares_overlay") ? ", on the overlay's interface" : ""
+	);
+}
+
+// Each way that a label chose; nothing where there was but one.
+static void say_flows(struct page *page, const json_t *flows) {
+	char lost[SHOW_BYTES], late[SHOW_BYTES], probes[SHOW_BYTES], median[SHOW_BYTES];
+	const json_t *flow;
+	size_t n;
+
+	if (json_array_size(flows) < 2)
+		return;
+	json_array_foreach(flows, n, flow) {
+		if (n == FLOWS_MAX)
+			break;
+		fact_count(flow, "lost", lost);
+		fact_count(flow, "late", late);
+		fact_count(flow, "probes", probes);
+		time_of(flow, "median_ns", median);
+		page_print(
+			page, "  flow      %#07" PRIx64 ": %s lost, %s late of %s, median %s%s%s\n",
+			fact_number(flow, "label") & 0xfffff, lost, late, probes, median,
+			fact_holds(flow, "current") ? "; now" : "",
+			fact_holds(flow, "bad") ? "; the bad one" : ""
+		);
+	}
+}
+
+// Nothing where the peer shows no memory of a GPU.
+static void say_gpu(struct page *page, const json_t *path) {
+	const json_t *gpu = json_object_get(path, "gpu");
+	char words[GPU_WORDS_BYTES];
+
+	if (!json_is_object(gpu))
+		return;
+	gpu_words(gpu, words);
+	page_print(page, "  GPU       %s\n", words);
+	gpu_time_words(gpu, words);
+	page_print(page, "            %s\n", words);
+}
+
+// Of the port that reads; nothing where its driver counts nothing.
+static void say_congestion(struct page *page, const json_t *path) {
+	const json_t *port = json_array_get(json_object_get(path, "congestion"), 0);
+	char words[CONGESTION_WORDS_BYTES], line[CONGESTION_WORDS_BYTES + 16];
+
+	if (port == NULL)
+		return;
+	congestion_words(port, words);
+	snprintf(line, sizeof(line), "congested %s", words);
+	page_wrap(page, 2, 12, line);
+}
+
+static bool any_sent(const json_t *sizes) {
+	const json_t *size;
+	size_t n;
+
+	json_array_foreach(sizes, n, size) {
+		if (fact_number(size, "sent") > 0)
+			return true;
+	}
+	return false;
+}
+
+static void say_sizes(struct page *page, const json_t *sizes, const char *what) {
+	const json_t *size;
+	char sent[SHOW_BYTES], lost[SHOW_BYTES], bytes[SHOW_BYTES];
+	char min[SHOW_BYTES], median[SHOW_BYTES], p99[SHOW_BYTES];
+	size_t n;
+
+	page_print(
+		page, "  %-10s %8s %8s   %-9s %-9s %-9s of the last\n", what, "SENT", "LOST",
+		"MEDIAN", "LEAST", "P99"
+	);
+	json_array_foreach(sizes, n, size) {
+		if (n == SIZES_MAX)
+			break;
+		snprintf(bytes, sizeof(bytes), "%" PRIu64, fact_number(size, "bytes"));
+		if (fact_number(size, "bytes") == 0)
+			snprintf(bytes, sizeof(bytes), "MTU");
+		fact_count(size, "sent", sent);
+		fact_count(size, "lost", lost);
+		time_of(size, "median_ns", median);
+		time_of(size, "min_ns", min);
+		time_of(size, "p99_ns", p99);
+		page_print(
+			page, "  %-10.10s %8s %8s   %-9s %-9s %-9s %" PRIu64 "\n", bytes, sent,
+			lost, median, min, p99, fact_number(size, "recent") % 1000
+		);
+	}
+}
+
+static void
+say_path(struct page *page, const char *node, const char *peer, const json_t *path, bool first) {
+	const json_t *writes = json_object_get(path, "writes");
+	char age[SHOW_BYTES];
+
+	fact_seconds(path, "for_s", age);
+	page_print(
+		page, "%s%s reads %s, %.31s > %.31s: %.20s, for %s\n", first ? "" : "\n", node,
+		peer, fact_name(path, "device"), fact_name(path, "peer_device"),
+		fact_name(path, "seen"), age
+	);
+	say_latency(page, path);
+	say_loss(page, path);
+	say_pair(page, path);
+	say_flows(page, json_object_get(path, "flows"));
+	say_gpu(page, path);
+	say_congestion(page, path);
+	say_sizes(page, json_object_get(path, "sizes"), any_sent(writes) ? "READ" : "BYTES");
+	if (any_sent(writes))
+		say_sizes(page, writes, "WRITTEN");
+}
+
+// Why an end reads nothing; an agent of before does not tell.
+static const char *why_none(const json_t *end) {
+	if (!fact_known(end, "devices"))
+		return "";
+	if (fact_number(end, "devices") == 0)
+		return ": it has no RDMA device";
+	if (!fact_holds(end, "probing"))
+		return ": [probe] enabled is no there";
+	return ": they are no neighbours, and its turn has not come yet";
+}
+
+static void say_end(struct page *page, const json_t *end, const char *peer) {
+	const json_t *paths = json_object_get(end, "paths"), *path;
+	const char *node = fact_name(end, "node");
+	size_t n;
+
+	if (!fact_holds(end, "answered")) {
+		page_print(page, "%s %s\n", node, fact_name(end, "error"));
+		return;
+	}
+	if (json_array_size(paths) == 0)
+		page_print(page, "%s reads nothing of %s%s\n", node, peer, why_none(end));
+	json_array_foreach(paths, n, path) {
+		if (n == PATHS_SHOWN_MAX) {
+			page_print(page, "\nand %zu more\n", json_array_size(paths) - n);
+			break;
+		}
+		say_path(page, node, peer, path, n == 0);
+	}
+}
+
+// "for 12 s"; an agent of before tells a time of the day alone.
+static void show_since(const json_t *verdict, char text[static SHOW_BYTES]) {
+	char age[SHOW_BYTES];
+
+	fact_seconds(verdict, "for_s", age);
+	if (fact_known(verdict, "for_s") || !fact_known(verdict, "since"))
+		snprintf(text, SHOW_BYTES, "for %.50s", age);
+	else
+		snprintf(text, SHOW_BYTES, "since %.50s", fact_word(verdict, "since"));
+}
+
+static void say_verdict(struct page *page, const json_t *verdict) {
+	char since[SHOW_BYTES];
+
+	if (!json_is_object(verdict))
+		return;
+	show_since(verdict, since);
+	page_print(
+		page, "  %s is %s, %s (%s), %s%s\n", fact_name(verdict, "node"),
+		fact_name(verdict, "state"), fact_name(verdict, "verdict"),
+		fact_name(verdict, "reason"), since,
+		fact_holds(verdict, "maint") ? ", in maintenance" : ""
+	);
+	page_words(page, fact_word(verdict, "evidence"));
+}
+
+static void say_blame(struct page *page, const json_t *blame) {
+	const char *node = fact_word(blame, "node"), *what = fact_word(blame, "what");
+	char age[SHOW_BYTES], against[192], line[512];
+
+	if (fact_known(blame, "ago_s"))
+		show_ago(blame, "ago_s", age);
+	else
+		snprintf(age, sizeof(age), "at %.50s", fact_word(blame, "at"));
+	if (fact_is(blame, "blamed", "path"))
+		snprintf(against, sizeof(against), "the path alone: no node is to blame");
+	else if (fact_is(blame, "blamed", "port"))
+		snprintf(
+			against, sizeof(against), "port %.64s of %.64s", what,
+			node[0] != '\0' ? node : "a node"
+		);
+	else
+		snprintf(
+			against, sizeof(against), "%.20s %.64s", fact_name(blame, "blamed"),
+			node[0] != '\0' ? node : what
+		);
+	snprintf(
+		line, sizeof(line), "%.64s saw it %.20s %s, which is held against %s",
+		fact_name(blame, "observer"), fact_name(blame, "seen"), age, against
+	);
+	page_wrap(page, 2, 4, line);
+}
+
+void show_path(struct page *page, const json_t *answer) {
+	const json_t *ends = json_object_get(answer, "ends"), *row;
+	size_t count = json_array_size(ends), n;
+
+	json_array_foreach(ends, n, row) {
+		if (n > 0)
+			page_print(page, "\n");
+		say_end(page, row, fact_name(json_array_get(ends, count - 1 - n), "node"));
+	}
+	page_print(page, "\nVerdicts, as this agent holds them\n");
+	json_array_foreach(json_object_get(answer, "verdicts"), n, row) say_verdict(page, row);
+	json_array_foreach(json_object_get(answer, "blame"), n, row) say_blame(page, row);
+}

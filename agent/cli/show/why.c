@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Shows the answer of WHY: one node, with all that is known of it here; or the ranks of a job.
+#include "show/answers.h"
+#include "show/congestion.h"
+#include "show/event_line.h"
+#include "show/gpu.h"
+#include "show/why_evidence.h"
+#include "show/why_words.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define PAIRS_SHOWN_MAX 16
+#define LINE_BYTES 1024
+
+static void say_title(struct page *page, const json_t *why) {
+	bool left = fact_is(why, "state", "left"), alive = fact_is(why, "state", "alive");
+	const char *cause = "", *comma = "";
+	char title[LINE_BYTES];
+
+	if (fact_holds(why, "self")) {
+		cause = ", and it is the node you ask";
+	} else if (!alive && !left) {
+		comma = ": ";
+		cause = fact_name(why, "because");
+	}
+	snprintf(
+		title, sizeof(title), "%s %s %s%s%s%s.", fact_name(why, "node"),
+		left ? "has" : "is", fact_name(why, "state"), comma, cause,
+		fact_holds(why, "maint") ? "; it is in maintenance, no alarm is raised" : ""
+	);
+	page_wrap(page, 0, 2, title);
+	page_print(page, "\n");
+}
+
+static void say_facts(struct page *page, const json_t *why) {
+	const json_t *observers = json_object_get(why, "observers"), *observer;
+	char age[SHOW_BYTES];
+	size_t n;
+
+	fact_seconds(why, "for_s", age);
+	if (fact_known(why, "since"))
+		page_print(page, "  since        %s, %s ago\n", fact_name(why, "since"), age);
+	json_array_foreach(observers, n, observer) page_print(
+		page, "%s%s", n == 0 ? "  says who     " : " and ",
+		json_is_string(observer) ? json_string_value(observer) : "?"
+	);
+	if (n > 0)
+		page_print(page, "\n");
+	page_print(
+		page, "  incarnation  start %" PRIu64 ", suspicions refuted %" PRIu64 "\n",
+		fact_number(why, "start"), fact_number(why, "refutations")
+	);
+	page_print(
+		page, "  agent        %s, pid %" PRIu64 ", version %s\n", fact_name(why, "address"),
+		fact_number(why, "pid"), fact_word(why, "version")
+	);
+	page_print(page, "  host         %s\n", fact_word(why, "host"));
+}
+
+static void say_problems(struct page *page, const json_t *why) {
+	const char *join = fact_word(why, "join_problem");
+	const char *address = fact_word(why, "address_problem");
+
+	if (join[0] != '\0')
+		page_print(page, "\nIt is alone, and tries to join\n  %s\n", join);
+	if (address[0] != '\0')
+		page_print(
+			page,
+			"\nIts address\n  %s\n  Others cannot connect to it: see listen and advertise "
+			"in [overlay], and firewalls.\n",
+			address
+		);
+}
+
+static void say_report(struct page *page, const json_t *why) {
+	const json_t *report = json_object_get(why, "report");
+	const char *words = fact_word(report, "text");
+
+	if (!json_is_object(report))
+		return;
+	page_print(
+		page, "  Reported %s by uid %" PRIu64 "%s\n", fact_name(report, "time"),
+		fact_number(report, "uid"), words[0] != '\0' ? ":" : ""
+	);
+	page_words(page, words);
+	page_print(
+		page, "  Then its neighbours were asked to look; what they see counts, not the "
+		      "report.\n"
+	);
+}
+
+// Links.
+
+static void show_lost(uint64_t count, char text[static SHOW_BYTES]) {
+	if (count == 0)
+		snprintf(text, SHOW_BYTES, "never lost");
+	else if (count == 1)
+		snprintf(text, SHOW_BYTES, "lost once");
+	else
+		snprintf(text, SHOW_BYTES, "lost %" PRIu64 " times", count);
+}
+
+static void say_link(struct page *page, const json_t *why, const json_t *link) {
+	uint64_t count = fact_number(link, "reconnects"), lost = fact_number(why, "links_lost");
+	char silent[SHOW_BYTES], rtt[SHOW_BYTES], lost_text[SHOW_BYTES];
+
+	show_lost(count > lost ? count : lost, lost_text);
+	fact_duration(link, "silent_ns", silent);
+	fact_duration(link, "rtt_mean_ns", rtt);
+	page_print(
+		page, "  %s, %s, silent for %s, %s", fact_holds(link, "outgoing") ? "out" : "in",
+		fact_holds(link, "delayed") ? "delayed" : "up", silent, lost_text
+	);
+	if (fact_known(link, "rtt_mean_ns"))
+		page_print(page, ", round trip %s", rtt);
+	page_print(page, "\n");
+}
+
+static void say_no_link(struct page *page, const json_t *why) {
+	const json_t *event = json_object_get(why, "link_event");
+	const char *cause = fact_word(event, "cause");
+	char age[SHOW_BYTES], lost[SHOW_BYTES];
+
+	if (!fact_known(why, "links_lost")) { // an agent of before does not tell
+		page_print(page, "  none now\n");
+		return;
+	}
+	if (!json_is_object(event)) {
+		page_print(page, "  none, nor was there one: what is known came from others\n");
+		return;
+	}
+	if (strcmp(cause, "none") == 0)
+		cause = "";
+	fact_seconds(event, "ago_s", age);
+	show_lost(fact_number(why, "links_lost"), lost);
+	page_print(
+		page, "  none now: the last said %s%s%s %s ago; %s\n", fact_name(event, "event"),
+		*cause != '\0' ? ", " : "", cause, age, lost
+	);
+}
+
+// One that is down is a try to come through, and has no past of its own.
+static void say_links(struct page *page, const json_t *why) {
+	const json_t *link;
+	size_t ready = 0, n;
+
+	if (fact_holds(why, "self"))
+		return;
+	page_print(page, "\nLinks from here to it\n");
+	json_array_foreach(json_object_get(why, "links"), n, link) {
+		if (!fact_holds(link, "ready"))
+			continue;
+		say_link(page, why, link);
+		ready++;
+	}
+	if (ready == 0)
+		say_no_link(page, why);
+}
+
+// RDMA.
+
+// Of the ways that flow labels choose, the bad one, which the rest of the path says little of.
+static void say_bad_flows(struct page *page, const json_t *flows) {
+	const json_t *flow;
+	char line[LINE_BYTES];
+	size_t n;
+
+	if (json_array_size(flows) > 0)
+		page_print(page, "\nOne way to it of several\n");
+	json_array_foreach(flows, n, flow) {
+		snprintf(
+			line, sizeof(line),
+			"%.40s>%.40s: of %" PRIu64 " flow labels %#07" PRIx64
+			" is the bad one: %" PRIu64 " lost and %" PRIu64 " late of %" PRIu64,
+			fact_name(flow, "device"), fact_name(flow, "peer_device"),
+			fact_number(flow, "labels"), fact_number(flow, "label"),
+			fact_number(flow, "lost"), fact_number(flow, "late"),
+			fact_number(flow, "probes")
+		);
+		page_wrap(page, 2, 4, line);
+	}
+}
+
+static void say_missing_pair(struct page *page, const json_t *pair) {
+	char line[LINE_BYTES];
+
+	snprintf(
+		line, sizeof(line), "%.40s>%.40s %s, %s: %s", fact_name(pair, "device"),
+		fact_word(pair, "peer_device"), fact_name(pair, "state"), fact_name(pair, "reason"),
+		fact_word(pair, "text")
+	);
+	page_wrap(page, 2, 4, line);
+}
+
+static void say_pairs(struct page *page, const json_t *pairs) {
+	const json_t *pair;
+	size_t ready = 0, shown = 0, n;
+
+	if (json_array_size(pairs) == 0)
+		return;
+	json_array_foreach(pairs, n, pair) ready += fact_is(pair, "state", "ready");
+	page_print(
+		page, "\nRDMA pairs from here to it\n  %zu of %zu ready\n", ready,
+		json_array_size(pairs)
+	);
+	json_array_foreach(pairs, n, pair) {
+		if (!fact_known(pair, "reason") || shown++ >= PAIRS_SHOWN_MAX)
+			continue;
+		say_missing_pair(page, pair);
+	}
+}
+
+static void say_congestion(struct page *page, const json_t *ports) {
+	char words[CONGESTION_WORDS_BYTES], line[LINE_BYTES];
+	const json_t *port;
+	size_t n;
+
+	if (json_array_size(ports) > 0)
+		page_print(page, "\nCongestion at the ports of the node you ask\n");
+	json_array_foreach(ports, n, port) {
+		congestion_words(port, words);
+		snprintf(
+			line, sizeof(line), "%.64s port %" PRIu64 ": %s", fact_name(port, "device"),
+			fact_number(port, "port"), words
+		);
+		page_wrap(page, 2, 4, line);
+	}
+}
+
+// Page.
+
+static void say_events(struct page *page, const json_t *why) {
+	const json_t *events = json_object_get(why, "events"), *event;
+	size_t n;
+
+	page_print(
+		page, "\nLast events of it seen here%s\n",
+		json_array_size(events) == 0 ? ": none is kept" : ""
+	);
+	json_array_foreach(events, n, event)
+		event_line_print(event, page->whole, false, page->text);
+}
+
+static void show_missing(struct page *page, const json_t *why) {
+	page_print(page, "%s is missing: expected, and not seen.\n", fact_name(why, "node"));
+	why_say_meaning(page, why);
+	why_say_future(page, why);
+	page_print(
+		page, "\nVerdict\n  %s (%s); advice to schedulers: %s\n", fact_name(why, "verdict"),
+		fact_name(why, "reason"), fact_name(why, "advice")
+	);
+	say_events(page, why);
+}
+
+static void show_node(struct page *page, const json_t *why) {
+	say_title(page, why);
+	say_facts(page, why);
+	why_say_meaning(page, why);
+	say_problems(page, why);
+	why_say_future(page, why);
+	say_report(page, why);
+	why_say_evidence(page, why);
+	say_links(page, why);
+	say_bad_flows(page, json_object_get(why, "bad_flows"));
+	gpus_say_bad(
+		page, json_object_get(why, "gpus"),
+		"\nMemory of its GPU, as it is read from here\n", false
+	);
+	say_pairs(page, json_object_get(why, "pairs"));
+	say_congestion(page, json_object_get(why, "congestion"));
+	say_events(page, why);
+}
+
+void show_why(struct page *page, const json_t *answer) {
+	if (json_is_array(json_object_get(answer, "communicators")))
+		show_why_comms(page, answer);
+	else if (fact_is(answer, "state", "missing"))
+		show_missing(page, answer);
+	else
+		show_node(page, answer);
+}

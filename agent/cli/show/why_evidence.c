@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Says by what a verdict on a node came about: who saw what, and what the node says of itself.
+#include "show/why_evidence.h"
+
+#include "show/why_words.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define LINE_BYTES 512
+
+static void say_verdict(struct page *page, const json_t *why) {
+	const char *withheld = fact_word(why, "withheld");
+	const char *age_key = fact_known(why, "verdict_for_s") ? "verdict_for_s" : "for_s";
+	char age[SHOW_BYTES], line[LINE_BYTES];
+
+	fact_seconds(why, age_key, age);
+	snprintf(
+		line, sizeof(line), "%s (%s), for %s%s%s%s; advice to schedulers: %s%s%s",
+		fact_name(why, "verdict"), fact_name(why, "reason"), age,
+		fact_known(why, "confidence") ? ", " : "", fact_word(why, "confidence"),
+		fact_holds(why, "both_planes") ? ", seen on both planes" : "",
+		fact_name(why, "advice"), withheld[0] != '\0' ? ", no drain: " : "", withheld
+	);
+	page_print(page, "\nVerdict\n");
+	page_wrap(page, 2, 4, line);
+	page_words(page, fact_word(why, "evidence"));
+}
+
+static void show_path(const json_t *observation, char text[static SHOW_BYTES]) {
+	if (fact_word(observation, "device")[0] == '\0')
+		snprintf(text, SHOW_BYTES, "overlay");
+	else
+		snprintf(
+			text, SHOW_BYTES, "%.15s -> %.15s", fact_word(observation, "device"),
+			fact_name(observation, "peer_device")
+		);
+}
+
+// How a node was reached by TCP. An agent of before says it in words.
+static const char *reach_words(const char *reach) {
+	static const struct {
+		const char *reach, *words;
+	} rows[] = {
+		{"unknown", "was not tried"},
+		{"answers", "answers"},
+		{"accepts", "its kernel takes connections, its agent says nothing"},
+		{"refuses", "its host refuses: nobody listens there"},
+		{"none", "nothing comes back"},
+		{"loses", "answers, and much that is sent to it is sent again"},
+	};
+
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		if (strcmp(rows[n].reach, reach) == 0)
+			return rows[n].words;
+	}
+	return reach;
+}
+
+static void show_loss(const json_t *observation, char text[static LINE_BYTES]) {
+	uint64_t permille = fact_number(observation, "lost_permille");
+	uint64_t bytes = fact_number(observation, "lost_bytes");
+	char which[SHOW_BYTES] = "any size";
+
+	if (bytes > 0)
+		snprintf(which, sizeof(which), "%" PRIu64 " bytes and more", bytes);
+	snprintf(
+		text, LINE_BYTES, "loses %" PRIu64 ".%" PRIu64 " %% of probes of %s", permille / 10,
+		permille % 10, which
+	);
+}
+
+// What was seen, in half a sentence.
+static void show_observation(const json_t *observation, char text[static LINE_BYTES]) {
+	bool timed = fact_number(observation, "median_ns") > 0;
+	char median[SHOW_BYTES], baseline[SHOW_BYTES];
+
+	fact_duration(observation, "median_ns", median);
+	fact_duration(observation, "baseline_ns", baseline);
+	if (fact_word(observation, "device")[0] == '\0')
+		snprintf(text, LINE_BYTES, "%.200s", reach_words(fact_word(observation, "reach")));
+	else if (fact_is(observation, "kind", "degraded"))
+		snprintf(text, LINE_BYTES, "slow: %s, usually %s", median, baseline);
+	else if (fact_is(observation, "kind", "lossy"))
+		show_loss(observation, text);
+	else if (fact_is(observation, "kind", "silent"))
+		snprintf(
+			text, LINE_BYTES, "its pulse is not read; own port %s",
+			fact_holds(observation, "own_good") ? "good" : "not known to be good"
+		);
+	else if (fact_is(observation, "kind", "standing"))
+		snprintf(
+			text, LINE_BYTES, "its pulse is read and stands; answered by %.64s",
+			fact_name(observation, "responder")
+		);
+	else
+		snprintf(
+			text, LINE_BYTES, "%.64s%s%s", fact_name(observation, "kind"),
+			timed ? ", " : "", timed ? median : ""
+		);
+}
+
+static void say_observation(struct page *page, const json_t *observation) {
+	char path[SHOW_BYTES], age[SHOW_BYTES], cell[SHOW_BYTES], words[LINE_BYTES];
+
+	show_path(observation, path);
+	show_observation(observation, words);
+	fact_seconds(observation, "age_s", age);
+	page_print(
+		page, "  %-16s %-20s %-8s %s\n",
+		page_cell(page, fact_name(observation, "observer"), 16, cell), path, age, words
+	);
+}
+
+static void say_statement(struct page *page, const json_t *statement) {
+	char age[SHOW_BYTES];
+
+	fact_seconds(statement, "age_s", age);
+	page_print(
+		page, "  %s, %s, %s ago\n", fact_name(statement, "verdict"),
+		fact_name(statement, "reason"), age
+	);
+	page_words(page, fact_word(statement, "evidence"));
+}
+
+static void say_past(struct page *page, const json_t *past) {
+	char lasted[SHOW_BYTES];
+
+	fact_seconds(past, "for_s", lasted);
+	page_print(
+		page, "  %-24s %-14s %-8s %s\n", fact_name(past, "since"),
+		fact_name(past, "verdict"), lasted, fact_name(past, "reason")
+	);
+}
+
+static void say_rows(
+	struct page *page,
+	const json_t *rows,
+	const char *head,
+	void (*say)(struct page *page, const json_t *row)
+) {
+	const json_t *row;
+	size_t n;
+
+	if (json_array_size(rows) > 0)
+		page_print(page, "\n%s\n", head);
+	json_array_foreach(rows, n, row) say(page, row);
+}
+
+void why_say_evidence(struct page *page, const json_t *why) {
+	if (!why_has_verdict(why))
+		return;
+	say_verdict(page, why);
+	say_rows(page, why_observations(why), "Who saw what", say_observation);
+	say_rows(page, json_object_get(why, "statements"), "What it says of itself", say_statement);
+	say_rows(page, json_object_get(why, "verdicts_before"), "Verdicts before", say_past);
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Says what it means that a node is as it is, and what will follow: for who is woken at night.
+#include "show/why_words.h"
+
+#include <string.h>
+
+struct story {
+	const char *word; // of a state or a verdict
+	const char *means, *follows;
+};
+
+static const struct story of_states[] = {
+	{"alive",
+	 "Its agent answers on the overlay. That alone says nothing of its fabric; its verdict does.",
+	 "Nothing, as long as it is heard."},
+	{"suspect",
+	 "There is evidence against it, and others are looking. Any sign of life ends this.",
+	 "It refutes, or a second agent confirms and it is declared dead, within seconds."},
+	{"unreachable",
+	 "Too many fell silent at the same time: this side may be the one that is cut off, so nobody "
+	 "is declared dead by silence.",
+	 "It is alive again at its first word, or judged when the brake lets go."},
+	{"dead",
+	 "Whether the host died, the agent froze or only this network failed cannot be told from the "
+	 "overlay alone.",
+	 "It is tried again all the time and rejoins at its first word. Look at the host by another "
+	 "way: console, power, switch port."},
+	{"left", "Its agent was stopped in good order. No alarm is due.",
+	 "It joins again when it is started; its entry expires by itself."},
+	{"missing",
+	 "It is expected ([overlay] expect) and no table knows it: it never came, or was "
+	 "forgotten.",
+	 "Start tocsind on it, or take it off the roster."},
+};
+
+#define AGENT_GONE                                                                 \
+	"Its agent is gone while its host still answers. That alone says nothing " \
+	"bad of the host, its fabric or its jobs."
+#define AGENT_START "Start tocsind on it again (its log says why it ended); it rejoins by itself."
+#define CHECK_FOLLOWS \
+	"Do what the check asks for; `tocsin checks`, with --node and its name, lists them all."
+
+// Where a verdict says more than the state.
+static const struct story of_verdicts[] = {
+	{"path-degraded", "It works, but its fabric is slower than it was and than its like is.",
+	 "Jobs on it run at the speed of the slow path. Look at cables, ports and congestion."},
+	{"path-lossy",
+	 "Small messages pass, large ones are lost: MTU, a bad cable, or a full queue on the way.",
+	 "Jobs stall on it. Compare MTUs along the path; look at the error counters of its ports."},
+	{"unstable",
+	 "What is seen of it changes faster than anybody could act on: a loose cable, a service that "
+	 "restarts again and again, or a size of packets that passes only now and then.",
+	 "`tocsin why` with its name lists the words. Nobody is drained by it, nor undrained."},
+	{"mgmt-net-down",
+	 "Its agent works and its fabric does; the network that the overlay uses does not reach it.",
+	 "Jobs that run on it may go on. Look at its management port and switch."},
+	{"agent-down", AGENT_GONE, AGENT_START},
+	{"agent-frozen",
+	 "Its host lives: something below the agent answers. The agent itself does nothing.",
+	 "Look at the host: is it out of memory, in a stuck driver, or is the process stopped?"},
+	{"device-stuck",
+	 "A call into a driver hangs there. Programs that use that device will hang, too.",
+	 "Look at its kernel's log; as a rule only a restart of the host ends this."},
+	{"fabric-down", "Its agent answers, its fabric does not: jobs on it cannot communicate.",
+	 "Look at its port, cable and switch port. Schedulers are advised to drain it."},
+	{"node-down",
+	 "Neither its agent nor its fabric answers anybody: the host is down, or cut off.",
+	 "Look at the host by another way: console, power. Schedulers are advised to drain it."},
+	{"check-warning", "A local check of that node warns.", CHECK_FOLLOWS},
+	{"check-failed", "A local check of that node says critical.", CHECK_FOLLOWS},
+};
+
+static const struct story of_unknown = {
+	"", "This tocsin does not know that state: it may be older than the agent.",
+	"Use the tocsin of the agent's version."};
+
+static const struct story *story_find(const struct story *stories, size_t count, const char *word) {
+	for (size_t n = 0; n < count; n++) {
+		if (strcmp(stories[n].word, word) == 0)
+			return &stories[n];
+	}
+	return NULL;
+}
+
+// Its process ended, or its host refuses: the host itself answers.
+static bool is_agent_only(const json_t *why) {
+	if (fact_known(why, "agent_only"))
+		return fact_holds(why, "agent_only");
+	return fact_is(why, "cause", "gone") || fact_is(why, "cause", "refused");
+}
+
+// Of a state some causes say more.
+static void story_refine(const json_t *why, struct story *story) {
+	bool agent_only = is_agent_only(why);
+
+	if (fact_is(why, "state", "unreachable") && agent_only)
+		story->means =
+			"Too many refuse at the same time, as where a firewall between does so for "
+			"them: nobody is declared dead by that. If no firewall does, its agent is "
+			"gone.";
+	if (!fact_is(why, "state", "dead"))
+		return;
+	if (agent_only) {
+		story->means = AGENT_GONE;
+		story->follows = AGENT_START;
+	}
+	if (fact_holds(why, "sole"))
+		story->means = "No second agent could look, so this is one agent's word and not "
+			       "acted upon.";
+}
+
+static struct story story_of(const json_t *why) {
+	const struct story *found = NULL;
+	struct story story;
+
+	if (why_has_verdict(why))
+		found = story_find(
+			of_verdicts, sizeof(of_verdicts) / sizeof(of_verdicts[0]),
+			fact_word(why, "verdict")
+		);
+	if (found != NULL)
+		return *found;
+	found = story_find(
+		of_states, sizeof(of_states) / sizeof(of_states[0]), fact_word(why, "state")
+	);
+	story = found != NULL ? *found : of_unknown;
+	story_refine(why, &story);
+	return story;
+}
+
+bool why_has_verdict(const json_t *why) {
+	return json_is_array(why_observations(why));
+}
+
+const json_t *why_observations(const json_t *why) {
+	const json_t *observations = json_object_get(why, "observations");
+
+	// Agents of before call them so.
+	return observations != NULL ? observations : json_object_get(why, "sights");
+}
+
+void why_say_meaning(struct page *page, const json_t *why) {
+	page_print(page, "\nWhat it means\n");
+	page_wrap(page, 2, 2, story_of(why).means);
+}
+
+void why_say_future(struct page *page, const json_t *why) {
+	const char *node = fact_name(why, "node");
+	char line[1024];
+
+	page_print(page, "\nWhat follows\n");
+	if (fact_holds(why, "maint")) {
+		snprintf(
+			line, sizeof(line),
+			"As long as it is in maintenance nobody is alarmed, and it is neither drained "
+			"nor undrained. Its end: `tocsin maint %s off`.",
+			node
+		);
+		page_wrap(page, 2, 2, line);
+		return;
+	}
+	page_wrap(page, 2, 2, story_of(why).follows);
+	if (fact_is(why, "state", "dead"))
+		page_print(page, "  If it is gone for good: `tocsin forget %s`.\n", node);
+	else if (fact_is(why, "state", "unreachable"))
+		page_print(
+			page, "  If all whom this side does not reach are gone for good: "
+			      "`tocsin forget --unreachable`.\n"
+		);
+}

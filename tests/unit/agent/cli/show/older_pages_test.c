@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is printed of answers that an agent of before gave: facts that it does not tell are left out
+// or unknown. older/NAME.json was recorded of an agent whose own text went since; older/NAME.txt is
+// the page. PAGES_WRITE=1 in the environment writes the pages anew.
+#include "show/answers.h"
+
+#include <support/cases.h>
+#include <support/cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PATH_BYTES 512
+
+static const struct {
+	const char *name;
+	show_fn *show;
+} pages[] = {
+	{"health", show_health}, {"links", show_links}, {"pairs", show_pairs}, {"path", show_path},
+	{"paths", show_paths},	 {"peers", show_peers}, {"why", show_why},
+};
+
+static void print_page(show_fn *show, json_t *answer, char *text, size_t size) {
+	FILE *out = fmemopen(text, size, "w");
+	struct page page;
+
+	assert_non_null(out);
+	assert_int_equal(page_begin(&page, false, answer), 0);
+	show(&page, answer);
+	page_end(&page, false, out);
+	fclose(out);
+}
+
+static void read_file(const char *path, char *text, size_t size) {
+	FILE *file = fopen(path, "r");
+	size_t used;
+
+	assert_non_null(file);
+	used = fread(text, 1, size - 1, file);
+	text[used] = '\0';
+	fclose(file);
+}
+
+static void write_file(const char *path, const char *text) {
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+static void page_of_an_older_agent_s_answer_is_as_written(void **state) {
+	static char printed[1 << 16], wanted[1 << 16];
+
+	(void)state;
+	for (size_t n = 0; n < COUNT_OF(pages); n++) {
+		char path[PATH_BYTES];
+		json_t *answer;
+
+		snprintf(path, sizeof(path), OLDER_PAGES "/%s.json", pages[n].name);
+		answer = json_load_file(path, 0, NULL);
+		assert_non_null(answer);
+		print_page(pages[n].show, answer, printed, sizeof(printed));
+		json_decref(answer);
+		snprintf(path, sizeof(path), OLDER_PAGES "/%s.txt", pages[n].name);
+		if (getenv("PAGES_WRITE") != NULL)
+			write_file(path, printed);
+		read_file(path, wanted, sizeof(wanted));
+		if (strcmp(printed, wanted) != 0)
+			fail_msg("%s is not\n%s\nbut\n%s", path, wanted, printed);
+	}
+}
+
+// An answer may be anything that parses.
+static void page_of_any_document_is_printed_and_harms_nobody(void **state) {
+	static const char *const documents[] = {
+		"{}",
+		"{\"peers\":7,\"findings\":{},\"links\":null,\"pairs\":[null,7,[],{}],\"paths\":[0],"
+		"\"ends\":[{},[]],\"verdicts\":[null,[]],\"blame\":[{}],\"communicators\":[1,{}],"
+		"\"observations\":[{},3],\"events\":[[]],\"congestion\":[{}],\"gpus\":[9,{}]}",
+		"{\"communicators\":[{\"hash\":\"x\",\"ranks\":[[],{\"told\":[1]}],"
+		"\"ranks_count\":-1}]}",
+		"{\"findings\":[{\"state\":\"missing\",\"for_s\":1e308}],\"of\":\"\",\"alive\":-9,"
+		"\"dead\":9223372036854775807,\"waiting\":{},\"strangers\":{\"ago_s\":-1e308}}",
+		"{\"state\":\"missing\",\"node\":\"\\u001b[2J\\nOK\\n\",\"verdict\":7}",
+	};
+	static char printed[1 << 16];
+
+	(void)state;
+	for (size_t n = 0; n < COUNT_OF(pages); n++) {
+		for (size_t k = 0; k < COUNT_OF(documents); k++) {
+			json_t *answer = json_loads(documents[k], 0, NULL);
+
+			assert_non_null(answer);
+			print_page(pages[n].show, answer, printed, sizeof(printed));
+			json_decref(answer);
+			assert_null(strchr(printed, '\x1b'));
+			assert_null(strstr(printed, "\nOK\n"));
+		}
+	}
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(page_of_an_older_agent_s_answer_is_as_written),
+		cmocka_unit_test(page_of_any_document_is_printed_and_harms_nobody),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
