@@ -168,7 +168,7 @@ bool comm_table_build(struct status *status) {
 	struct comm_table *table = &status->comms;
 	uint32_t ranks = 0;
 
-	if (status->answer == NULL || status->answer->comms == NULL)
+	if (status->answer == NULL || status->answer->comms == NULL || table->built)
 		return true;
 	if (table->rows == NULL) {
 		table->count = ras_comms_count(status->answer->comms);
@@ -188,6 +188,7 @@ bool comm_table_build(struct status *status) {
 		return false;
 	qsort(table->rows, table->count, sizeof(*table->rows), compare_rows);
 	number_groups(table);
+	table->built = true;
 	return true;
 }
 

@@ -41,6 +41,7 @@ struct comm_table {
 	struct comm_summary *rows;
 	uint32_t count;
 	uint32_t summed; // of these, so far
+	bool built;	 // sorted, and groups are numbered
 	uint32_t group_count;
 };
 
