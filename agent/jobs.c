@@ -76,6 +76,14 @@ int jobs_part_start(struct agent *agent) {
 		.keep_ns = config_get_duration_ns(agent->config, "job", "keep_for"),
 		.overlay = agent->overlay,
 		.health = agent->health,
+		.limits =
+			{
+				.confirm_ns =
+					config_get_duration_ns(agent->config, "job", "waiting"),
+				.stuck_ns = config_get_duration_ns(agent->config, "job", "stuck"),
+				.busy_ns =
+					config_get_duration_ns(agent->config, "job", "stuck_busy"),
+			},
 	};
 	int err;
 

@@ -2,6 +2,8 @@
 // Private to this directory: the jobs of this node.
 #pragma once
 
+#include "joblook/comm_look.h"
+
 #include <control/jobhost.h>
 #include <control/overlay.h>
 #include <ras/comms.h>
@@ -43,6 +45,13 @@ struct roster {
 	uint32_t ranks; // in all rows
 };
 
+// What is told of a communicator that stands.
+struct stall {
+	enum tocsin_event_kind kind; // waiting or stuck
+	uint32_t rank;		     // that is waited for, or TOCSIN_NO_RANK
+	char text[TOCSIN_EVENT_TEXT_BYTES];
+};
+
 // What was told of a node that holds ranks of a communicator.
 struct node_told {
 	uint64_t node;
@@ -73,8 +82,13 @@ struct host_comm {
 	bool wants_roster;    // others were asked to tell it
 	uint32_t roster_told; // rows that others were told of, of those that they are to be
 	uint32_t roster_to_tell;
-	uint64_t roster_told_ns;   // when that began last
-	struct node_told *trouble; // by node: what the ranks here were told of it
+	uint64_t roster_told_ns; // when that began last
+	// When all ranks are looked at again because those here stand; what they were told last,
+	// of which rank; and when another agent told of it.
+	uint64_t look_ns, look_pause_ns, heard_ns;
+	uint32_t stall_kind, stall_rank; // enum tocsin_event_kind; 0: nothing
+	bool looked_at;			 // the answer that is asked for is for it, too
+	struct node_told *trouble;	 // by node: what the ranks here were told of it
 	uint32_t trouble_count;
 };
 
@@ -159,7 +173,10 @@ struct jobhost {
 	bool asking;
 	uint32_t order_count;
 	struct level_order orders[LEVEL_ORDERS_MAX]; // the newest last
-	struct job_page *page;			     // the copy that is looked at
+	struct overlay_answer *answer;		     // that is judged; NULL: none
+	struct comm_look look;
+	struct loop_job look_job;
+	struct job_page *page;		 // the copy that is looked at
 	struct job_launched *signatures; // the second copy, of what signatures are taken from
 };
 
@@ -274,6 +291,7 @@ bool notice_agreed(struct jobhost *host, const struct host_comm *comm, const str
 // false: not now, or all was told.
 bool notice_roster(struct jobhost *host, struct host_comm *comm);
 bool notice_wanted(struct jobhost *host, const struct host_comm *comm);
+void notice_stall(struct jobhost *host, const struct host_comm *comm, const struct stall *stall);
 
 // roster.c
 // What is told of nodes replaces what was known of them; rows ascend by node. -EBADMSG (no rows of
@@ -288,8 +306,17 @@ bool roster_is_whole(const struct host_comm *comm); // or all its ranks are here
 const struct roster_row *roster_of(const struct roster *roster, uint64_t node, uint32_t *ret_count);
 
 // watch.c: asks all agents for communicators.
+bool watch_find(
+	const struct ras_comms *comms,
+	const struct host_comm *comm,
+	struct ras_merged_comm *ret_comm,
+	uint32_t *ret_place
+);
+
 void watch_new(struct jobhost *host, struct host_comm *comm);
 void watch_wanted(struct jobhost *host, struct host_comm *comm); // another agent wants the roster
+// How much later than the agent of the lowest rank this one acts where that one does not.
+uint64_t watch_turn_ns(const struct host_comm *comm);
 void watch_tick(struct jobhost *host, uint64_t now_ns);
 void watch_stop(struct jobhost *host);
 
@@ -306,6 +333,18 @@ void node_apply(
 	uint32_t count,
 	bool (*is_back)(const struct jobhost *host, uint64_t node)
 );
+
+void node_name(void *host, uint64_t node, char *name, uint32_t size);
+
+// stall.c: communicators that stand.
+void stall_begin(struct jobhost *host);
+// Whether all agents are to be asked for it now.
+bool stall_wants(struct jobhost *host, struct host_comm *comm, uint64_t now_ns);
+// Takes the answer that this was asked for.
+void stall_judge(struct jobhost *host, struct overlay_answer *answer);
+void stall_forget(struct jobhost *host, struct host_comm *comm); // it has moved, or ends
+void stall_heard(struct jobhost *host, struct host_comm *comm, const struct stall *stall);
+void stall_end(struct jobhost *host);
 
 // tell.c
 void tell_packet(struct host_connection *connection, const void *packet, size_t size);

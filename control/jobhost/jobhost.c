@@ -66,6 +66,7 @@ int jobhost_create(
 	host->overlay = config->overlay;
 	host->listener.fd = -1;
 	notice_start(host);
+	stall_begin(host);
 	err = start_host(host, ret_detail);
 	if (err != 0) {
 		jobhost_destroy(host);

@@ -90,16 +90,16 @@ static uint32_t rank_at(const struct roster_row *row, uint32_t n) {
 }
 
 // As far as it is printable; its number where no record is held.
-static void
-node_name(const struct jobhost *host, uint64_t node, char name[static NODE_NAME_BYTES]) {
+void node_name(void *context, uint64_t node, char *name, uint32_t size) {
+	const struct jobhost *host = context;
 	struct ras_peer peer;
 	uint32_t length = 0;
 
 	if (host->overlay == NULL || ras_peer_find(overlay_ras(host->overlay), node, &peer) != 0) {
-		snprintf(name, NODE_NAME_BYTES, "#%016" PRIx64, node);
+		snprintf(name, size, "#%016" PRIx64, node);
 		return;
 	}
-	for (; length < peer.record->name_length && length < NODE_NAME_BYTES - 1; length++) {
+	for (; length < peer.record->name_length && length + 1 < size; length++) {
 		char letter = peer.record->name[length];
 
 		name[length] = letter >= ' ' && letter <= '~' ? letter : '?';
@@ -127,7 +127,7 @@ static void tell_trouble(
 	uint32_t count, told = 0;
 	const struct roster_row *rows = roster_of(&comm->roster, node, &count);
 
-	node_name(host, node, name);
+	node_name((void *)host, node, name, sizeof(name));
 	snprintf(text, sizeof(text), "its node %s %s", name, words);
 	for (uint32_t n = 0; n < count; n++)
 		for (uint32_t at = 0; at < rows[n].count && told < RANKS_NAMED_MAX; at++, told++)
@@ -153,7 +153,7 @@ static void lose_node(struct jobhost *host, struct host_comm *comm, uint64_t nod
 	gone = malloc(((size_t)all + 1) * sizeof(*gone));
 	if (gone == NULL)
 		return;
-	node_name(host, node, name);
+	node_name((void *)host, node, name, sizeof(name));
 	for (uint32_t n = 0; n < count; n++)
 		for (uint32_t at = 0; at < rows[n].count; at++) {
 			uint32_t rank = rank_at(&rows[n], at);

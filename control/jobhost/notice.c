@@ -24,6 +24,7 @@ enum notice_kind {
 	NOTICE_ROSTER, // which node holds which rank, in parts that are good by themselves
 	NOTICE_WANTED, // whoever numbers the sets is asked to tell the roster
 	NOTICE_LEVEL,  // of no communicator, but of a job
+	NOTICE_STALL,  // the communicator waits, or is stuck
 };
 
 struct heard_notice {
@@ -176,6 +177,29 @@ bool notice_wanted(struct jobhost *host, const struct host_comm *comm) {
 	return flood_notice(host, &writer, bytes);
 }
 
+void notice_stall(struct jobhost *host, const struct host_comm *comm, const struct stall *stall) {
+	uint8_t bytes[320];
+	struct wire_writer writer;
+
+	wire_writer_init(&writer, bytes, sizeof(bytes));
+	put_head(&writer, NOTICE_STALL, comm);
+	wire_put_u8(&writer, (uint8_t)stall->kind);
+	wire_put_u32(&writer, stall->rank);
+	wire_put_string(&writer, stall->text, strlen(stall->text));
+	(void)flood_notice(host, &writer, bytes);
+}
+
+static void take_stall(struct jobhost *host, struct host_comm *comm, struct wire_reader *reader) {
+	struct stall stall = {.kind = (enum tocsin_event_kind)wire_get_u8(reader)};
+
+	stall.rank = wire_get_u32(reader);
+	(void)wire_get_string(reader, stall.text, sizeof(stall.text));
+	if (wire_reader_ok(reader) &&
+	    (stall.kind == TOCSIN_COMM_WAITING || stall.kind == TOCSIN_COMM_STUCK) &&
+	    (stall.rank == TOCSIN_NO_RANK || stall.rank < comm->size))
+		stall_heard(host, comm, &stall);
+}
+
 static void take_roster(struct jobhost *host, struct host_comm *comm, struct wire_reader *reader) {
 	uint32_t count = wire_get_count_u16(reader, ROSTER_ROWS_MAX, ROSTER_ROW_BYTES);
 	struct roster_row rows[ROSTER_ROWS_MAX];
@@ -273,6 +297,8 @@ static void take_notice(struct jobhost *host, const void *bytes, size_t size) {
 		take_roster(host, comm, &reader);
 	if (comm != NULL && kind == NOTICE_WANTED)
 		watch_wanted(host, comm);
+	if (comm != NULL && kind == NOTICE_STALL)
+		take_stall(host, comm, &reader);
 }
 
 static void take_heard(struct loop_job *job) {

@@ -43,6 +43,7 @@ void comm_free(struct jobhost *host, struct host_comm *comm) {
 	while (*at != comm)
 		at = &(*at)->next;
 	*at = comm->next;
+	stall_forget(host, comm);
 	host->empty_comms -= comm->empty_ns != 0;
 	free(comm->gone);
 	free(comm->agreed);

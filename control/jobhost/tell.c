@@ -111,7 +111,7 @@ void tell_event(
 	};
 
 	// These may be lost: whoever does not read hears the rest of them no more.
-	if (rank->process->connection == NULL || of_rank == rank->told.rank ||
+	if (rank->process->connection == NULL ||
 	    rank->process->connection->waiting_count >= WAITING_MAX / 4)
 		return;
 	memcpy(event.text, text, strnlen(text, sizeof(event.text) - 1));

@@ -22,7 +22,7 @@
 #define TOLD_AGAIN_NS (10 * NS_PER_S)
 #define PARTS_PER_LOOK 32 // of rosters, told in a second
 
-static uint64_t turn_ns(const struct host_comm *comm) {
+uint64_t watch_turn_ns(const struct host_comm *comm) {
 	uint32_t lowest = UINT32_MAX;
 	uint64_t turn = OTHERS_NS;
 
@@ -55,10 +55,11 @@ void watch_wanted(struct jobhost *host, struct host_comm *comm) {
 }
 
 // Communicators of an answer ascend by id and size.
-static bool find_merged(
+bool watch_find(
 	const struct ras_comms *comms,
 	const struct host_comm *comm,
-	struct ras_merged_comm *ret_comm
+	struct ras_merged_comm *ret_comm,
+	uint32_t *ret_place
 ) {
 	const struct ras_comm_id id = jobs_comm_id(
 		comm->comm_hash, comm->host_hash, comm->process_hash, (uint32_t)comm->uid
@@ -79,15 +80,16 @@ static bool find_merged(
 	if (low == ras_comms_count(comms))
 		return false;
 	ras_comms_at(comms, low, ret_comm);
+	*ret_place = low;
 	return ras_comm_id_compare(&ret_comm->id, &id) == 0 && ret_comm->size == comm->size;
 }
 
 static void learn_rosters(struct jobhost *host, const struct overlay_answer *answer) {
 	for (struct host_comm *comm = host->comms; comm != NULL; comm = comm->next) {
 		struct ras_merged_comm merged;
-		uint32_t known = comm->roster.ranks;
+		uint32_t known = comm->roster.ranks, place;
 
-		if (roster_is_whole(comm) || !find_merged(answer->comms, comm, &merged) ||
+		if (roster_is_whole(comm) || !watch_find(answer->comms, comm, &merged, &place) ||
 		    merged.rank_count <= known || roster_learn(host, comm, &merged) != 0)
 			continue;
 		if (comm->roster.ranks > known && comm->roster.count > 1)
@@ -101,11 +103,14 @@ static void on_answer(struct overlay_question *question, struct overlay_answer *
 	host->asking = false;
 	if (answer->err == 0)
 		learn_rosters(host, answer);
-	overlay_answer_put(answer);
+	if (answer->err == 0)
+		stall_judge(host, answer);
+	else
+		overlay_answer_put(answer);
 }
 
 static void ask_all(struct jobhost *host) {
-	if (host->asking)
+	if (host->asking || host->answer != NULL)
 		return;
 	host->question = (struct overlay_question){.answered = on_answer};
 	host->asking = overlay_ask_all(host->overlay, RAS_COLLECT_COMMS, 0, &host->question) == 0;
@@ -120,7 +125,7 @@ static bool wants_answer(struct jobhost *host, struct host_comm *comm, uint64_t 
 	if (!agree_is_numberer(comm) && !comm->wants_roster) {
 		// It is told, most likely, before its turn comes.
 		comm->wants_roster = !first && notice_wanted(host, comm);
-		comm->ask_ns = now_ns + (first ? turn_ns(comm) : ANSWER_NS);
+		comm->ask_ns = now_ns + (first ? watch_turn_ns(comm) : ANSWER_NS);
 		comm->ask_pause_ns = 2 * FIRST_NS;
 		return false;
 	}
@@ -148,6 +153,7 @@ void watch_tick(struct jobhost *host, uint64_t now_ns) {
 		return;
 	for (struct host_comm *comm = host->comms; comm != NULL; comm = comm->next) {
 		wanted = wants_answer(host, comm, now_ns) || wanted;
+		wanted = stall_wants(host, comm, now_ns) || wanted;
 		while (parts > 0 && notice_roster(host, comm))
 			parts--;
 	}
@@ -159,4 +165,5 @@ void watch_stop(struct jobhost *host) {
 	if (host->asking)
 		overlay_forget_question(&host->question);
 	host->asking = false;
+	stall_end(host);
 }

@@ -120,6 +120,51 @@ def test_frozen_agent(cluster):
     assert process.returncode == 0
 
 
+def told_by(out, kind):
+    """(who was told, of whom) of the ranks' lines of that event."""
+    return set(re.findall(rf"^rank (\d+): {kind}, rank (\d+): ", out, re.M))
+
+
+def watch(among, *words):
+    """A job whose output can be read while it runs."""
+    out = among[0].directory / "ring"
+    with open(out, "wb") as file:
+        process = subprocess.Popen([RING, "--ranks", str(RANKS), *sockets(among), "--compute", "0",
+                                    "--signal", *words], stdout=file, stderr=subprocess.STDOUT)
+    wait_registered(among)
+    process.send_signal(signal.SIGUSR1)
+    return process, out
+
+
+def test_frozen_rank(cluster):
+    """Of a rank that is stopped all others are told that they are stuck, and who it is, once."""
+    process, out = watch(cluster.agents, "--freeze", "3", "--seconds", "15")
+    process.wait(agents.WAIT_SECONDS)
+    told = told_by(out.read_text(), "comm_stuck")
+    assert told == {(str(rank), "3") for rank in range(RANKS) if rank != 3}, out.read_text()
+    assert out.read_text().count("comm_stuck") == RANKS - 1, out.read_text()
+    assert "has not launched operation" in out.read_text(), out.read_text()
+    assert "is gone" not in out.read_text() and "should_abort" not in out.read_text()
+    for agent in cluster.agents:
+        assert agent.counters()["job"]["stalls"] == 1, agent.counters()["job"]
+        assert "job_stuck" in agent.log.read_text() and "job_rank " in agent.log.read_text()
+    wait_registered(cluster.agents, 0)
+
+
+def test_pause(cluster):
+    """Of a rank that computes for long all are told that they wait for it, and never that they are
+    stuck."""
+    process, out = watch(cluster.agents, "--pause", "3", "--seconds", "14")
+    wanted = {(str(rank), "3") for rank in range(RANKS) if rank != 3}
+    agents.wait_until("all to be told that they wait",
+                      lambda: told_by(out.read_text(), "comm_waiting") >= wanted)
+    process.wait(agents.WAIT_SECONDS)
+    assert "comm_stuck" not in out.read_text(), out.read_text()
+    wait_registered(cluster.agents, 0)
+    assert all(agent.counters()["job"][name] == 0
+               for agent in cluster.agents for name in ("waiting", "stuck"))
+
+
 def test_container(cluster):
     """A job in pid and user namespaces of its own is served like any other."""
     inside = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc"]
@@ -162,8 +207,8 @@ def test_shared_directory(cluster):
 
 
 TESTS = [test_ring, test_killed, test_first_killed, test_agent_killed, test_frozen_agent,
-         test_container, test_no_agent, test_shared_directory]
+         test_frozen_rank, test_pause, test_container, test_no_agent, test_shared_directory]
 
 if __name__ == "__main__":
     RING = sys.argv[2]
-    agents.run(clusters.Cluster(sys.argv[1], AGENTS), TESTS)
+    agents.run(clusters.Cluster(sys.argv[1], AGENTS, settings={"job.waiting": "3s"}), TESTS)

@@ -18,6 +18,7 @@
 
 #include <control/loop.h>
 
+#include <jobs/judge.h>
 #include <jobs/report.h>
 #include <stddef.h>
 
@@ -37,6 +38,7 @@ struct jobhost_config {
 	// that is alone.
 	struct overlay *overlay;
 	const struct health *health; // NULL: nobody says that a node is down
+	struct jobs_limits limits;   // when a communicator waits, and is stuck
 };
 
 // -ENOMEM, or what the socket said, with words: -EADDRINUSE where another agent answers there.
@@ -65,6 +67,8 @@ int jobhost_ask_level(struct jobhost *host, const char *level, uint64_t for_ns, 
 struct jobhost_counters {
 	uint32_t processes, ranks, kept; // now
 	uint32_t placed;		 // ranks of communicators here whose node is known
+	uint32_t waiting, stuck;	 // communicators here whose ranks were told so
+	uint64_t stalls;		 // times that one was found stuck
 	uint64_t accepted, refused;	 // processes
 	uint64_t exits, gone;		 // processes that ended; ranks that others were told of
 	uint64_t packets_bad;		 // connections ended for a packet that made no sense

@@ -205,6 +205,57 @@ static void a_node_that_is_known_later_than_it_fell_loses_its_ranks_then(void **
 	close_comm(&at);
 }
 
+static void what_a_communicator_waits_for_is_told_once_until_a_rank_moves(void **state) {
+	struct comm_bed at = open_comm(*state);
+	const struct stall waits = {TOCSIN_COMM_WAITING, 7, "rank 7 has not come"};
+	const struct stall stuck = {TOCSIN_COMM_STUCK, 7, "rank 7 does nothing"};
+	const struct jobhost_counters *counters = jobhost_counters(at.bed->host);
+	char words[JOB_REASON_BYTES];
+
+	stall_heard(at.bed->host, at.comm, &waits);
+	stall_heard(at.bed->host, at.comm, &waits);
+	assert_int_equal(heard(&at, TOCSIN_COMM_WAITING, words), 1);
+	assert_string_equal(words, waits.text);
+	assert_int_equal(counters->waiting, 1);
+	stall_heard(at.bed->host, at.comm, &stuck);
+	assert_int_equal(heard(&at, TOCSIN_COMM_STUCK, words), 1);
+	assert_int_equal(counters->waiting, 0);
+	assert_int_equal(counters->stuck, 1);
+	// It has moved: the next time it is told again.
+	at.comm->ranks->report.progress_ns = loop_now_ns(at.bed->loop);
+	assert_false(stall_wants(at.bed->host, at.comm, loop_now_ns(at.bed->loop)));
+	assert_int_equal(counters->stuck, 0);
+	stall_heard(at.bed->host, at.comm, &stuck);
+	assert_int_equal(heard(&at, TOCSIN_COMM_STUCK, words), 1);
+	assert_int_equal(counters->stalls, 2);
+	close_comm(&at);
+	assert_int_equal(counters->stuck, 1); // its process lives, detached
+}
+
+static void only_one_that_stands_is_asked_for_and_ever_more_seldom(void **state) {
+	struct comm_bed at = open_comm(*state);
+	struct jobs_rank_report *report = &at.comm->ranks->report;
+	uint64_t now_ns = loop_now_ns(at.bed->loop);
+	uint32_t asked = 0;
+
+	// Rank 0 is elsewhere: its agent asks, and this one a good time later, as it waits itself.
+	report->launched = 5;
+	report->completed = 4;
+	report->knows = JOBS_KNOWS_COMPLETED;
+	report->progress_ns = now_ns;
+	assert_false(stall_wants(at.bed->host, at.comm, now_ns + 9 * SECOND));
+	assert_false(stall_wants(at.bed->host, at.comm, now_ns + 12 * SECOND));
+	assert_true(stall_wants(at.bed->host, at.comm, now_ns + 25 * SECOND));
+	for (uint64_t s = 26; s < 3600; s++)
+		asked += stall_wants(at.bed->host, at.comm, now_ns + s * SECOND);
+	assert_in_range(asked, 5, 20);
+	report->completed = 5; // quiet: somebody else's business
+	report->progress_ns = now_ns + 3600 * SECOND;
+	for (uint64_t s = 3601; s < 7200; s++)
+		assert_false(stall_wants(at.bed->host, at.comm, now_ns + s * SECOND));
+	close_comm(&at);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
 int main(void) {
@@ -215,6 +266,8 @@ int main(void) {
 		TEST(all_ranks_of_a_node_that_is_down_are_gone_at_once),
 		TEST(ranks_that_are_here_are_never_gone_with_a_node),
 		TEST(a_suspect_node_is_told_once_and_then_that_it_is_back),
+		TEST(what_a_communicator_waits_for_is_told_once_until_a_rank_moves),
+		TEST(only_one_that_stands_is_asked_for_and_ever_more_seldom),
 		TEST(a_node_that_is_known_later_than_it_fell_loses_its_ranks_then),
 	};
 

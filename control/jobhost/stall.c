@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Communicators that stand: what their ranks wait for, as all agents together know it, told to the
+// ranks here and to the other agents. The agent of the lowest rank that is left asks for all, as
+// soon as no rank here has moved for the time that makes a wait. Others ask where that one does
+// not.
+#include "jobhost/inside.h"
+
+#include <lib/container.h>
+#include <lib/log.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#define NS_PER_S UINT64_C(1000000000)
+#define PAUSE_FIRST_NS (10 * NS_PER_S) // between two looks at one that stands
+#define PAUSE_LONGEST_NS (300 * NS_PER_S)
+#define PAUSE_WAITING_NS (60 * NS_PER_S) // the longest, of one whose ranks wait
+#define SHOWN_MAX 16			 // ranks of one communicator that the log is told of
+
+static uint64_t confirm_ns(const struct jobhost *host) {
+	const uint64_t ns = host->config.limits.confirm_ns;
+
+	return ns != 0 ? ns : 10 * NS_PER_S;
+}
+
+static bool is_inside(const struct jobs_rank_report *report) {
+	return (report->knows & JOBS_KNOWS_COMPLETED) != 0 && report->completed < report->launched;
+}
+
+// Since when no rank here has moved; `any` launched something, `waits` is inside an operation.
+static uint64_t stands_since(const struct host_comm *comm, bool *ret_any, bool *ret_waits) {
+	uint64_t since_ns = 0;
+
+	*ret_any = *ret_waits = false;
+	for (const struct host_rank *rank = comm->ranks; rank != NULL; rank = rank->next_of_comm) {
+		const struct jobs_rank_report *report = &rank->report;
+
+		if (report->progress_ns > since_ns)
+			since_ns = report->progress_ns;
+		*ret_any = *ret_any || (report->launched > 0 && !report->finalized);
+		*ret_waits = *ret_waits || is_inside(report);
+	}
+	return since_ns;
+}
+
+static void set_stall(struct jobhost *host, struct host_comm *comm, uint32_t kind, uint32_t rank) {
+	host->counters.waiting -= comm->stall_kind == TOCSIN_COMM_WAITING;
+	host->counters.stuck -= comm->stall_kind == TOCSIN_COMM_STUCK;
+	host->counters.waiting += kind == TOCSIN_COMM_WAITING;
+	host->counters.stuck += kind == TOCSIN_COMM_STUCK;
+	comm->stall_kind = kind;
+	comm->stall_rank = rank;
+}
+
+void stall_forget(struct jobhost *host, struct host_comm *comm) {
+	set_stall(host, comm, 0, TOCSIN_NO_RANK);
+}
+
+bool stall_wants(struct jobhost *host, struct host_comm *comm, uint64_t now_ns) {
+	bool any, waits, ours = agree_is_numberer(comm);
+	uint64_t since_ns = stands_since(comm, &any, &waits);
+
+	if (comm->ranks == NULL || now_ns - since_ns < confirm_ns(host)) {
+		stall_forget(host, comm);
+		comm->look_ns = since_ns + confirm_ns(host);
+		comm->look_pause_ns = PAUSE_FIRST_NS;
+		return false;
+	}
+	if (!any || now_ns < comm->look_ns || host->answer != NULL)
+		return false;
+	// Another one looks, most likely, and tells.
+	if (!ours && (!waits || now_ns < since_ns + confirm_ns(host) + watch_turn_ns(comm) ||
+		      (comm->heard_ns != 0 &&
+		       now_ns < comm->heard_ns + PAUSE_WAITING_NS + watch_turn_ns(comm))))
+		return false;
+	comm->looked_at = true;
+	comm->look_ns = now_ns + comm->look_pause_ns;
+	comm->look_pause_ns *= 2;
+	if (comm->look_pause_ns > PAUSE_LONGEST_NS)
+		comm->look_pause_ns = PAUSE_LONGEST_NS;
+	return true;
+}
+
+// What was counted outlives those who counted it.
+static void log_ranks(const struct host_comm *comm) {
+	uint32_t shown = 0;
+
+	for (const struct host_rank *rank = comm->ranks; rank != NULL && shown < SHOWN_MAX;
+	     rank = rank->next_of_comm, shown++) {
+		const struct jobs_rank_report *report = &rank->report;
+
+		log_event(
+			LOG_LEVEL_INFO, "job_rank", log_str("job", report->job_id),
+			log_u64("hash", report->comm_hash), log_u64("rank", report->rank),
+			log_u64("pid", report->pid),
+			log_str("process", jobs_process_name(report->process_state)),
+			log_u64("launched", report->launched), log_u64("started", report->started),
+			log_u64("completed", report->completed)
+		);
+	}
+}
+
+static void
+log_stuck(struct jobhost *host, const struct host_comm *comm, const struct stall *stall) {
+	host->counters.stalls++;
+	log_event(
+		LOG_LEVEL_WARN, "job_stuck",
+		log_str("job", comm->ranks != NULL ? comm->ranks->process->job_id : ""),
+		log_u64("hash", comm->comm_hash), log_u64("size", comm->size),
+		log_str("text", stall->text)
+	);
+	log_ranks(comm);
+}
+
+// Those here who are told are not told the same again until one of them has moved.
+void stall_heard(struct jobhost *host, struct host_comm *comm, const struct stall *stall) {
+	comm->heard_ns = loop_now_ns(host->loop);
+	if (comm->stall_kind == (uint32_t)stall->kind && comm->stall_rank == stall->rank)
+		return;
+	if (stall->kind == TOCSIN_COMM_STUCK && comm->stall_kind != TOCSIN_COMM_STUCK)
+		log_stuck(host, comm, stall);
+	set_stall(host, comm, stall->kind, stall->rank);
+	tell_event_all(comm, stall->kind, stall->rank, stall->text);
+}
+
+static void tell_finding(
+	struct jobhost *host,
+	struct host_comm *comm,
+	const struct ras_merged_comm *merged,
+	uint32_t place
+) {
+	const struct jobs_finding *finding = &host->look.findings[place];
+	struct stall stall = {.kind = TOCSIN_COMM_WAITING, .rank = TOCSIN_NO_RANK};
+	char sentence[JOBS_SENTENCE_BYTES];
+
+	if (finding->grade != JOBS_WAITING && finding->grade != JOBS_STUCK)
+		return;
+	if (finding->grade == JOBS_STUCK)
+		stall.kind = TOCSIN_COMM_STUCK;
+	if (finding->late_count > 0 && finding->late[0] < merged->rank_count)
+		stall.rank = merged->ranks[finding->late[0]].rank.rank;
+	comm_look_say(&host->look, place, sentence);
+	snprintf(stall.text, sizeof(stall.text), "%.159s", sentence);
+	if (comm->look_pause_ns > PAUSE_WAITING_NS)
+		comm->look_pause_ns = PAUSE_WAITING_NS;
+	notice_stall(host, comm, &stall);
+	stall_heard(host, comm, &stall);
+}
+
+static void drop_look(struct jobhost *host) {
+	if (host->answer == NULL)
+		return;
+	loop_undefer(host->loop, &host->look_job);
+	comm_look_fini(&host->look);
+	overlay_answer_put(host->answer);
+	host->answer = NULL;
+}
+
+static void judge_on(struct loop_job *job) {
+	struct jobhost *host = container_of(job, struct jobhost, look_job);
+
+	if (!comm_look_step(&host->look)) {
+		loop_defer(host->loop, &host->look_job);
+		return;
+	}
+	for (struct host_comm *comm = host->comms; comm != NULL; comm = comm->next) {
+		struct ras_merged_comm merged;
+		uint32_t place;
+
+		if (comm->looked_at && watch_find(host->answer->comms, comm, &merged, &place))
+			tell_finding(host, comm, &merged, place);
+		comm->looked_at = false;
+	}
+	drop_look(host);
+}
+
+void stall_judge(struct jobhost *host, struct overlay_answer *answer) {
+	const struct comm_look_config config = {
+		.health = host->config.health,
+		.limits = host->config.limits,
+		.words = {.node_name = node_name, .ctx = host},
+	};
+	bool wanted = false;
+
+	for (const struct host_comm *comm = host->comms; comm != NULL; comm = comm->next)
+		wanted = wanted || comm->looked_at;
+	if (!wanted || comm_look_init(&host->look, &config, answer) != 0) {
+		overlay_answer_put(answer);
+		return;
+	}
+	host->answer = answer;
+	loop_defer(host->loop, &host->look_job);
+}
+
+void stall_begin(struct jobhost *host) {
+	host->look_job.run = judge_on;
+}
+
+void stall_end(struct jobhost *host) {
+	drop_look(host);
+}
