@@ -30,6 +30,9 @@ verb_test() {
 		need browser || say "test: the suite browser will be skipped"
 		;;
 	esac
+	case $chosen in
+	torch | torch_gloo) need torch || say "test: the suite torch will be skipped" ;;
+	esac
 	configure release
 	kinds=$("$(tool python3)" tests/tools/verb_test.py kinds ${chosen:+"$chosen"})
 	for kind in $kinds; do
@@ -62,6 +65,7 @@ verb_try() {
 	vm | guest | ports | soft_rxe)
 		guests_can_boot soft-rxe || say "try: $name will be skipped"
 		;;
+	torch_gloo) need torch || say "try: $name will be skipped" ;;
 	page_browser) need browser || say "try: $name will be skipped" ;;
 	esac
 	configure "$kind"
