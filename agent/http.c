@@ -31,6 +31,7 @@ static void copy_numbers(struct loop_timer *timer, uint64_t now_ns) {
 		.spawn = spawn_counters(agent->spawn),
 		.keepers = &agent->keeper_counters,
 		.webhook = &agent->webhook_counters,
+		.jobhost = agent->jobhost,
 		.jobs = agent->jobhost != NULL ? jobhost_counters(agent->jobhost) : NULL,
 		.reach = &overlay_reach(agent->overlay)->counters,
 		.checks = agent->checks,

@@ -185,6 +185,7 @@ void page_metrics(const struct page_facts *facts, bool open_metrics, FILE *out) 
 		page_verdicts(snapshot, facts->now_ns, open_metrics, out);
 		page_paths(snapshot, open_metrics, out);
 		page_congestion(snapshot, open_metrics, out);
+		page_jobs(snapshot, out);
 		counters_write(snapshot, open_metrics, out);
 	}
 	if (open_metrics)

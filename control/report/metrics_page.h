@@ -31,6 +31,7 @@ void page_family(
 void page_label(FILE *out, const char *text, size_t size);
 void page_verdicts(const struct snapshot *snapshot, uint64_t now_ns, bool open_metrics, FILE *out);
 void page_paths(const struct snapshot *snapshot, bool open_metrics, FILE *out);
+void page_jobs(const struct snapshot *snapshot, FILE *out);
 void page_congestion(const struct snapshot *snapshot, bool open_metrics, FILE *out);
 // One JSON object and a newline. -ENOMEM.
 int page_health(const struct page_facts *facts, FILE *out);

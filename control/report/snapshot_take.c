@@ -127,5 +127,9 @@ void snapshot_take(
 	ret_snapshot->alone = overlay_is_alone(overlay);
 	copy_paths(ras, sources, ret_snapshot);
 	copy_ports(sources, ret_snapshot);
+	if (sources->jobhost != NULL)
+		ret_snapshot->job_count = jobhost_jobs(
+			sources->jobhost, ret_snapshot->jobs, &ret_snapshot->jobs_left
+		);
 	counters_read(sources, ret_snapshot->values);
 }

@@ -41,6 +41,7 @@ INSTALLED = {
     "bin/tocsin-perf": 0o755,
     "bin/tocsin-replay": 0o755,
     "libexec/tocsin/tocsin-slurm-health": 0o755,
+    "libexec/tocsin/tocsin-slurm-requeue": 0o755,
     "sbin/tocsind": 0o755,
     "lib/systemd/system/tocsind.service": 0o644,
     "share/doc/tocsin/checks.md": 0o644,

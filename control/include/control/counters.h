@@ -32,6 +32,7 @@ struct fabric;
 struct fabric_calls;
 struct health;
 struct keeper_counters;
+struct jobhost;
 struct jobhost_counters;
 struct loop_counters;
 struct overlay_reach_counters;
@@ -57,6 +58,7 @@ struct counter_sources {
 	const struct fabric *fabric;
 	const struct health *health;
 	const struct jobhost_counters *jobs;
+	const struct jobhost *jobhost;
 };
 
 // At most COUNTERS_MAX; constant.

@@ -64,6 +64,23 @@ int jobhost_at(void *host, uint32_t n, struct jobs_rank_report *ret_report); // 
 // all jobs. -EINVAL (no level is called so), -ENAMETOOLONG (the job), -ENOSPC (64 orders hold).
 int jobhost_ask_level(struct jobhost *host, const char *level, uint64_t for_ns, const char *job);
 
+// Jobs with ranks here, for series of their own: at most so many, and of a user half of them.
+#define JOBHOST_JOBS_MAX 32
+#define JOBHOST_ID_BYTES 64
+struct jobhost_job {
+	char id[JOBHOST_ID_BYTES]; // "": it has none
+	uint32_t user;
+	uint32_t ranks;		 // of communicators, here
+	uint32_t gone;		 // of its communicators, on all nodes
+	uint32_t waiting, stuck; // communicators
+};
+// How many there are in ret_jobs; ret_left are the processes of others.
+uint32_t jobhost_jobs(
+	const struct jobhost *host,
+	struct jobhost_job ret_jobs[static JOBHOST_JOBS_MAX],
+	uint32_t *ret_left
+);
+
 struct jobhost_counters {
 	uint32_t processes, ranks, kept; // now
 	uint32_t placed;		 // ranks of communicators here whose node is known

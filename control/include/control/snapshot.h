@@ -11,6 +11,7 @@
 #include <control/counters.h>
 #include <control/fabric.h>
 #include <control/finding.h>
+#include <control/jobhost.h>
 #include <ras/payload.h>
 #include <ras/ras.h>
 #include <verdict/engine.h>
@@ -66,6 +67,9 @@ struct snapshot {
 	struct snapshot_path paths[SNAPSHOT_PATHS_MAX];
 	uint32_t port_count;
 	struct congestion_port ports[CONGESTION_PORTS_MAX];
+	uint32_t job_count;
+	uint32_t jobs_left; // processes of jobs beyond
+	struct jobhost_job jobs[JOBHOST_JOBS_MAX];
 	uint64_t values[COUNTERS_MAX];
 };
 

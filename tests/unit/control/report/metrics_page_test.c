@@ -71,6 +71,11 @@ static void fill_snapshot(void) {
 			port->totals[kind] = CONGESTION_UNKNOWN - 1;
 		port->sent_permille = port->received_permille = 1000;
 	}
+	snapshot.job_count = JOBHOST_JOBS_MAX;
+	for (uint32_t n = 0; n < JOBHOST_JOBS_MAX; n++) {
+		memset(snapshot.jobs[n].id, '"', JOBHOST_ID_BYTES - 1);
+		snapshot.jobs[n].user = snapshot.jobs[n].stuck = UINT32_MAX;
+	}
 	memset(snapshot.values, 0xff, sizeof(snapshot.values));
 }
 
@@ -115,6 +120,8 @@ static void page_of_a_thousand_lost_nodes_is_below_a_mebibyte(void **state) {
 	assert_int_equal(lines_of(page, "tocsin_node_verdict{"), SNAPSHOT_VERDICTS_MAX);
 	assert_int_equal(lines_of(page, "tocsin_path_"), 6 * SNAPSHOT_PATHS_MAX);
 	assert_non_null(strstr(page, "\ntocsin_paths_left_out 7\n"));
+	assert_int_equal(lines_of(page, "tocsin_job_by_id_stuck{"), JOBHOST_JOBS_MAX);
+	assert_non_null(strstr(page, "\\\"\",user=\"4294967295\"} 4294967295\n"));
 	assert_int_equal(
 		lines_of(page, "tocsin_port_congestion_total{"),
 		CONGESTION_KIND_COUNT * CONGESTION_PORTS_MAX

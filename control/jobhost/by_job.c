@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is known here, summed by job.
+#include "jobhost/inside.h"
+
+#include <string.h>
+
+_Static_assert(JOBHOST_ID_BYTES == JOB_ID_BYTES, "the id of a job as it says it");
+
+struct table {
+	struct jobhost_job *jobs;
+	uint32_t count, left;
+};
+
+// NULL: there is no room for it.
+static struct jobhost_job *job_of(struct table *table, const struct host_process *process) {
+	uint32_t of_user = 0;
+
+	for (uint32_t n = 0; n < table->count; n++) {
+		struct jobhost_job *job = &table->jobs[n];
+
+		of_user += job->user == process->uid;
+		if (job->user == process->uid && strcmp(job->id, process->job_id) == 0)
+			return job;
+	}
+	if (table->count == JOBHOST_JOBS_MAX || of_user == JOBHOST_JOBS_MAX / 2)
+		return NULL;
+	table->jobs[table->count] = (struct jobhost_job){.user = process->uid};
+	memcpy(table->jobs[table->count].id, process->job_id, JOB_ID_BYTES);
+	return &table->jobs[table->count++];
+}
+
+// Of a communicator with several ranks here the one that registered last counts.
+static void add_comm(struct jobhost_job *job, const struct host_rank *rank) {
+	const struct host_comm *comm = rank->comm;
+
+	job->ranks++;
+	if (comm == NULL || comm->ranks != rank)
+		return;
+	job->gone += comm->gone_count;
+	job->waiting += comm->stall_kind == TOCSIN_COMM_WAITING;
+	job->stuck += comm->stall_kind == TOCSIN_COMM_STUCK;
+}
+
+uint32_t jobhost_jobs(
+	const struct jobhost *host,
+	struct jobhost_job ret_jobs[static JOBHOST_JOBS_MAX],
+	uint32_t *ret_left
+) {
+	struct table table = {.jobs = ret_jobs};
+
+	for (const struct host_process *at = host->processes; at != NULL; at = at->next) {
+		struct jobhost_job *job = at->exited_ns == 0 ? job_of(&table, at) : NULL;
+
+		table.left += at->exited_ns == 0 && job == NULL;
+		for (const struct host_rank *rank = at->ranks; job != NULL && rank != NULL;
+		     rank = rank->next)
+			add_comm(job, rank);
+	}
+	*ret_left = table.left;
+	return table.count;
+}
