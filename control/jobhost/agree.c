@@ -185,6 +185,21 @@ static uint32_t add_gone(
 	return added;
 }
 
+// Ranks ascend.
+static bool contains_rank(const uint32_t *ranks, uint32_t count, uint32_t rank) {
+	uint32_t low = 0, high = count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (ranks[middle] < rank)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < count && ranks[low] == rank;
+}
+
 static void tell_gone_all(const struct host_comm *comm, uint32_t rank) {
 	const struct gone *gone = agree_find(comm, rank);
 
@@ -203,8 +218,15 @@ void agree_gone(
 ) {
 	const struct gone gone = gone_make(rank, cause, happened_ns);
 
-	if (rank >= comm->size || add_gone(host, comm, &gone, 1, &rank) == 0)
+	if (rank >= comm->size)
 		return;
+	if (add_gone(host, comm, &gone, 1, &rank) == 0) {
+		// Who says so has not heard of the set that has it.
+		comm->untold = comm->untold ||
+			       (!seen_here && agree_is_numberer(comm) &&
+				contains_rank(comm->agreed, comm->agreed_count, gone.rank));
+		return;
+	}
 	if (seen_here)
 		notice_gone(host, comm, agree_find(comm, rank));
 	(void)number_it(host, comm);
@@ -228,21 +250,6 @@ void agree_gone_all(
 			tell_gone_all(comm, told[n]);
 	}
 	free(told);
-}
-
-// Ranks ascend.
-static bool contains_rank(const uint32_t *ranks, uint32_t count, uint32_t rank) {
-	uint32_t low = 0, high = count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (ranks[middle] < rank)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < count && ranks[low] == rank;
 }
 
 // The cause of most ranks of a set, and of one.

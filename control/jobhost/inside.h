@@ -16,8 +16,10 @@
 
 #define JOBHOST_NOTICE (RAS_NOTICE_OWN_MIN + 2) // kind of the notices that carry exits and sets
 #define SAMPLE_NS UINT64_C(1000000000)
-#define HELLO_NS UINT64_C(10000000000) // a connection that says nothing for so long is closed
-#define WORK_LOOKS 10		       // a second apart: JOBS_WORK_WINDOW_NS
+#define SAMPLE_RUN_NS UINT64_C(5000000)	   // of the loop at one go, and a page more
+#define SAMPLE_PAUSE_NS UINT64_C(20000000) // until it goes on
+#define HELLO_NS UINT64_C(10000000000)	   // a connection that says nothing for so long is closed
+#define WORK_LOOKS 10			   // a second apart: JOBS_WORK_WINDOW_NS
 #define PACKETS_PER_TURN 16
 #define WAITING_MAX 512	      // packets for one connection that its buffer has no room for
 #define GONE_OF_USER 65536u   // ranks in all sets of a user
@@ -160,6 +162,8 @@ struct jobhost {
 	struct loop_timer sample;
 	struct host_connection *connections;
 	struct host_process *processes;
+	struct host_process *to_sample; // the next one of this look; NULL: all were
+	uint64_t look_began_ns;
 	struct host_comm *comms;
 	uint32_t empty_comms;
 	uint32_t notice_tokens; // notices that may be sent now

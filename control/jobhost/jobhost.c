@@ -21,19 +21,45 @@ static void close_silent(struct jobhost *host, uint64_t now_ns) {
 	}
 }
 
+// A job may have many processes with much to copy: the loop has other things to do. false: not all
+// yet.
+static bool sample_some(struct jobhost *host, uint64_t now_ns) {
+	uint64_t began_ns = loop_clock_ns(host->loop);
+
+	while (host->to_sample != NULL && loop_clock_ns(host->loop) - began_ns < SAMPLE_RUN_NS) {
+		struct host_process *process = host->to_sample;
+
+		host->to_sample = process->next;
+		sample_process(process, now_ns);
+	}
+	return host->to_sample == NULL;
+}
+
+static void wake_at(struct jobhost *host, uint64_t at_ns) {
+	if (loop_timer_set(host->loop, &host->sample, at_ns) != 0)
+		log_event(LOG_LEVEL_ERROR, "timer_failed", log_errno("error", ENOMEM));
+}
+
 static void look_again(struct loop_timer *timer, uint64_t now_ns) {
 	struct jobhost *host = container_of(timer, struct jobhost, sample);
+	uint64_t next_ns;
 
-	for (struct host_process *at = host->processes; at != NULL; at = at->next)
-		sample_process(at, now_ns);
+	if (host->to_sample == NULL) {
+		host->to_sample = host->processes;
+		host->look_began_ns = now_ns;
+	}
+	if (!sample_some(host, now_ns)) {
+		wake_at(host, now_ns + SAMPLE_PAUSE_NS);
+		return;
+	}
 	close_silent(host, now_ns);
 	loop_want(&host->listener, EPOLLIN); // there may be descriptors again
 	process_forget_old(host, now_ns);
 	node_tick(host);
 	agree_tick(host, now_ns);
 	watch_tick(host, now_ns);
-	if (loop_timer_set(host->loop, &host->sample, now_ns + SAMPLE_NS) != 0)
-		log_event(LOG_LEVEL_ERROR, "timer_failed", log_errno("error", ENOMEM));
+	next_ns = host->look_began_ns + SAMPLE_NS;
+	wake_at(host, next_ns > now_ns ? next_ns : now_ns + SAMPLE_PAUSE_NS);
 }
 
 static int start_host(struct jobhost *host, char detail[static JOBHOST_DETAIL_BYTES]) {

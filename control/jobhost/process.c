@@ -137,6 +137,12 @@ static bool may_trace(void) {
 
 // As long as its parent has not waited for it, the kernel says how it ended: to us, if we may trace
 // it. Whoever may not reads 0, which is then no answer.
+static const char *signal_words(int number) {
+	const char *words = sigdescr_np(number); // none of real-time signals
+
+	return words != NULL ? words : "a real-time signal";
+}
+
 static void find_cause(struct host_process *process, char cause[static CAUSE_BYTES]) {
 	struct process_facts facts;
 	int status;
@@ -152,7 +158,7 @@ static void find_cause(struct host_process *process, char cause[static CAUSE_BYT
 		process->exit_value = WTERMSIG(status);
 		snprintf(
 			cause, CAUSE_BYTES, "its process was killed by signal %d (%s)",
-			process->exit_value, sigdescr_np(process->exit_value)
+			process->exit_value, signal_words(process->exit_value)
 		);
 	} else if (WIFEXITED(status)) {
 		process->exit_cause = JOBS_EXIT_STATUS;
@@ -243,6 +249,8 @@ void process_free(struct host_process *process) {
 
 	while (*at != NULL && *at != process)
 		at = &(*at)->next;
+	if (process->host->to_sample == process)
+		process->host->to_sample = process->next;
 	if (*at != NULL) {
 		*at = process->next;
 		process->host->counters.processes -= process->exited_ns == 0;
@@ -259,7 +267,32 @@ void process_leave(struct host_process *process) {
 	process_free(process);
 }
 
-// The list begins with the newest.
+static uint32_t kept_of(const struct jobhost *host, uid_t uid) {
+	uint32_t count = 0;
+
+	for (const struct host_process *at = host->processes; at != NULL; at = at->next)
+		count += at->exited_ns != 0 && at->uid == uid;
+	return count;
+}
+
+// The oldest of the user who has most: nobody's evidence goes for that of another one.
+static void forget_one(struct jobhost *host) {
+	struct host_process *oldest = NULL;
+	uint32_t most = 0;
+
+	for (struct host_process *at = host->processes; at != NULL; at = at->next) {
+		uint32_t count = at->exited_ns != 0 ? kept_of(host, at->uid) : 0;
+
+		// The list begins with the newest.
+		if (count > most || (oldest != NULL && count == most && at->uid == oldest->uid)) {
+			most = count;
+			oldest = at;
+		}
+	}
+	if (oldest != NULL)
+		process_free(oldest);
+}
+
 void process_forget_old(struct jobhost *host, uint64_t now_ns) {
 	struct host_process **at = &host->processes;
 	uint32_t kept = 0;
@@ -268,11 +301,15 @@ void process_forget_old(struct jobhost *host, uint64_t now_ns) {
 		struct host_process *process = *at;
 
 		if (process->exited_ns != 0 &&
-		    (process->ranks == NULL || ++kept > host->config.keep_max ||
-		     now_ns - process->exited_ns >= host->config.keep_ns))
+		    (process->ranks == NULL || now_ns - process->exited_ns >= host->config.keep_ns
+		    )) {
 			process_free(process);
-		else
-			at = &process->next;
+			continue;
+		}
+		kept += process->exited_ns != 0;
+		at = &process->next;
 	}
-	host->counters.kept = kept < host->config.keep_max ? kept : host->config.keep_max;
+	for (; kept > host->config.keep_max; kept--)
+		forget_one(host);
+	host->counters.kept = kept;
 }

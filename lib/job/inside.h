@@ -95,6 +95,7 @@ struct tocsin_job {
 	bool inherited; // this is a child of the process that opened it: nothing is told
 	bool threaded;
 	bool closing;
+	bool polled; // by a thread in tocsin_job_poll(), now
 	pthread_t thread;
 	int wake_fd; // eventfd: the thread has something to do
 	int told_fd; // eventfd: events wait; -1: a callback takes them
@@ -161,5 +162,6 @@ bool link_tell(struct tocsin_job *job);
 bool link_greet(struct tocsin_job *job);
 
 // job.c: the thread is to look.
+void job_make_condition(struct tocsin_job *job);
 void job_wake(struct tocsin_job *job);
 uint64_t job_now_ns(void);

@@ -195,26 +195,29 @@ static void free_job(struct tocsin_job *job) {
 		close(job->wake_fd);
 	if (job->told_fd >= 0)
 		close(job->told_fd);
-	// In a child it may have waiters, who will never wake; destroying it would wait for them.
-	if (!job->inherited)
-		pthread_cond_destroy(&job->changed);
+	pthread_cond_destroy(&job->changed);
 	pthread_mutex_destroy(&job->mutex);
 	free(job);
 }
 
+void job_make_condition(struct tocsin_job *job) {
+	pthread_condattr_t monotonic;
+
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&job->changed, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+}
+
 static struct tocsin_job *make_job(void) {
 	struct tocsin_job *job = calloc(1, sizeof(*job));
-	pthread_condattr_t monotonic;
 
 	if (job == NULL)
 		return NULL;
 	job->wake_fd = job->told_fd = job->page_fd = job->link.fd = -1;
 	job->start_time = read_start_time();
 	pthread_mutex_init(&job->mutex, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&job->changed, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	job_make_condition(job);
 	return job;
 }
 
@@ -260,9 +263,21 @@ void tocsin_job_close(struct tocsin_job *job) {
 }
 
 int tocsin_job_poll(struct tocsin_job *job) {
+	bool other;
+
 	if (job->threaded)
 		return -EDEADLK;
+	pthread_mutex_lock(&job->mutex);
+	other = job->polled;
+	job->polled = true;
+	pthread_mutex_unlock(&job->mutex);
+	// Another thread, or a callback of our own, is in it: what there is to do is being done.
+	if (other)
+		return 0;
 	(void)step_job(job);
+	pthread_mutex_lock(&job->mutex);
+	job->polled = false;
+	pthread_mutex_unlock(&job->mutex);
 	return 0;
 }
 

@@ -45,7 +45,11 @@ static void in_child(void) {
 		if (job->inherited)
 			continue;
 		job->inherited = true;
-		job->telling = 0; // by a thread that is not here: nobody may wait for it
+		// By threads that are not here: nobody may wait for them, and those who waited are
+		// not here either, though the condition counts them.
+		job->telling = 0;
+		job->polled = false;
+		job_make_condition(job);
 		page_leave(job);
 		link_close(&job->link);
 		event_leave(job);

@@ -124,7 +124,8 @@ enum tocsin_job_state {
 enum tocsin_job_state tocsin_job_state(struct tocsin_job *job, char *text, size_t size);
 
 // With TOCSIN_JOB_NO_THREAD: what the thread would do now, and no waiting: connects if it is time,
-// sends, receives. Once a second is enough; no call takes long. -EDEADLK where there is a thread.
+// sends, receives. Once a second is enough; no call takes long. While one thread is in it, the call
+// of another one, or of a callback, does nothing. -EDEADLK where there is a thread.
 int tocsin_job_poll(struct tocsin_job *job);
 
 // How much the agent asks the job to tell, for a time (`tocsin comms --level`), by the levels of

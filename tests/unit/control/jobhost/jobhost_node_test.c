@@ -160,6 +160,27 @@ static void all_ranks_of_a_node_that_is_down_are_gone_at_once(void **state) {
 	close_comm(&at);
 }
 
+static void an_agreed_set_is_told_again_to_who_has_not_heard_of_it(void **state) {
+	struct comm_bed at = open_comm(*state);
+	const struct node_trouble down = {101, TOCSIN_PEER_GONE};
+	uint64_t notices;
+
+	// Rank 0 first: then this agent numbers the sets.
+	agree_gone(at.bed->host, at.comm, 0, "test", 1, false);
+	learn_ranks(&at, in_blocks);
+	node_apply(at.bed->host, &down, 1, not_alive);
+	assert_int_equal(at.comm->agreed_count, 9);
+	look_again(at.bed);
+	notices = jobhost_counters(at.bed->host)->notices;
+	look_again(at.bed);
+	assert_int_equal(jobhost_counters(at.bed->host)->notices, notices);
+	agree_gone(at.bed->host, at.comm, 9, "test", 1, false);
+	agree_gone(at.bed->host, at.comm, 10, "test", 1, false);
+	look_again(at.bed);
+	assert_int_equal(jobhost_counters(at.bed->host)->notices, notices + 1);
+	close_comm(&at);
+}
+
 static void ranks_that_are_here_are_never_gone_with_a_node(void **state) {
 	struct comm_bed at = open_comm(*state);
 	const struct node_trouble down = {100, TOCSIN_PEER_GONE};
@@ -264,6 +285,7 @@ int main(void) {
 		TEST(what_is_told_of_a_node_replaces_what_was_known_of_it),
 		TEST(rows_that_no_communicator_has_are_refused_whole),
 		TEST(all_ranks_of_a_node_that_is_down_are_gone_at_once),
+		TEST(an_agreed_set_is_told_again_to_who_has_not_heard_of_it),
 		TEST(ranks_that_are_here_are_never_gone_with_a_node),
 		TEST(a_suspect_node_is_told_once_and_then_that_it_is_back),
 		TEST(what_a_communicator_waits_for_is_told_once_until_a_rank_moves),

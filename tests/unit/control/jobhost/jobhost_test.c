@@ -353,6 +353,38 @@ static void the_evidence_of_who_was_killed_stays_and_is_bounded(void **state) {
 	assert_int_equal(jobhost_count(bed->host), 0);
 }
 
+static void a_real_time_signal_is_told_by_its_number(void **state) {
+	struct bed *bed = *state;
+	struct member self = member_open(bed, 0, 4);
+	struct child child;
+	struct tocsin_event event;
+
+	member_connect(bed, &self);
+	child = child_start(bed, 3, 0);
+	child_end(bed, &child, SIGRTMIN + 3);
+	assert_true(next_event(bed, &self, &event));
+	assert_non_null(strstr(event.text, "(a real-time signal)"));
+	member_close(bed, &self);
+}
+
+static void a_user_with_many_dead_leaves_others_their_evidence(void **state) {
+	struct bed *bed = *state;
+	struct jobs_rank_report report;
+	uint32_t of_other = 0;
+
+	if (geteuid() != 0)
+		skip();
+	for (uint32_t n = 0; n < 8; n++) {
+		struct child child = child_start(bed, 2, n < 2 ? 12345 : 0);
+
+		child_end(bed, &child, SIGKILL);
+	}
+	assert_int_equal(jobhost_count(bed->host), bed->config.keep_max);
+	for (uint32_t n = 0; jobhost_at(bed->host, n, &report) == 0; n++)
+		of_other += report.uid == 12345;
+	assert_int_equal(of_other, bed->config.keep_max / 2);
+}
+
 static void another_users_communicator_of_the_same_key_is_another_one(void **state) {
 	struct bed *bed = *state;
 	struct member self;
@@ -712,6 +744,12 @@ int main(void) {
 		),
 		cmocka_unit_test_setup_teardown(
 			the_evidence_of_who_was_killed_stays_and_is_bounded, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			a_real_time_signal_is_told_by_its_number, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			a_user_with_many_dead_leaves_others_their_evidence, setup, teardown
 		),
 		cmocka_unit_test_setup_teardown(
 			another_users_communicator_of_the_same_key_is_another_one, setup, teardown
