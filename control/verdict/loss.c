@@ -195,7 +195,13 @@ static bool stands_out(const struct loss_book *book, const struct loss_link *lin
 
 	for (uint32_t n = 0; n < book->count; n++)
 		alike += 2 * book->links[n].permille >= link->permille;
-	return 2 * alike < book->count;
+	return 2 * alike < book->count || (book->count == 2 && alike == 1);
+}
+
+// Of two links that one of them loses may be of either end: each accuses the other, and the one
+// that is bad loses on both of its own.
+static bool is_ours(const struct loss_book *book, uint32_t losing) {
+	return book->count == 2 ? losing == 2 : losing > 0 && 2 * losing >= book->count;
 }
 
 void loss_end(struct loss_book *book, loss_fn *changed, void *ctx) {
@@ -208,7 +214,7 @@ void loss_end(struct loss_book *book, loss_fn *changed, void *ctx) {
 					      : book->links[n].loses;
 		losing += lose[n];
 	}
-	book->ourselves = losing > 0 && 2 * losing >= book->count;
+	book->ourselves = is_ours(book, losing);
 	for (uint32_t n = 0; n < book->count; n++) {
 		struct loss_link *link = &book->links[n];
 		bool loses = lose[n] && !book->ourselves && stands_out(book, link);

@@ -63,8 +63,9 @@ static void link_that_sends_much_again_stands_out_and_no_other(void **state) {
 		{5, {12, 12, 0, 0, 0}, 2, false},
 		{4, {12, 12, 0, 0}, 0, true}, // half of them: it is we
 		{4, {30, 20, 25, 12}, 0, true},
-		{1, {30}, 0, true}, // nothing to compare with
-		{2, {30, 0}, 0, true},
+		{1, {30}, 0, true},	// nothing to compare with
+		{2, {30, 0}, 1, false}, // the other end accuses us, or loses on both
+		{2, {30, 20}, 0, true},
 	};
 
 	(void)state;
