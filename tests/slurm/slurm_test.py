@@ -367,22 +367,40 @@ def maintenance_reservation_hinders_no_undrain_and_stays(slurm, verdicts):
         slurm.run("scontrol", "delete", "reservation=work")
 
 
-def reboot_that_is_asked_for_under_our_drain_is_waited_for(slurm, verdicts):
-    """`scontrol reboot ASAP`: Slurm reboots the node at once, for it is idle."""
+def reboot_n2(slurm, verdicts, *words):
+    """A person reboots what we drained; Slurm does so a second later, and writes that behind our
+    reason. Healthy since it was asked for."""
     verdicts.rows["n2"] = row("n2", "node-down")
     once(slurm, verdicts)
-    done = slurm.run("scontrol", "reboot", "ASAP", "nextstate=RESUME", "n2")
+    done = slurm.run("scontrol", "reboot", *words, "n2")
     assert done.returncode == 0, done
     verdicts.rows["n2"] = row("n2")
     said = once(slurm, verdicts)
     assert "n2: undrained" not in said and slurm.state("n2") != "idle", (said, slurm.state("n2"))
+    # One that answers a ping of before, once Slurm has issued the reboot, is in service again
+    # without it; and one that starts before that, or in the same second, has not rebooted.
     slurmd = slurm.processes.pop("slurmd.n2")
     slurmd.send_signal(signal.SIGTERM)
     slurmd.wait()
+    clusters.wait_until("reboot issued", lambda: "REBOOT_ISSUED" in slurm.run(
+        "scontrol", "show", "node", "n2", "-o").stdout)
+    second = int(time.time())
+    clusters.wait_until("the next second", lambda: int(time.time()) > second)
     slurm.spawn("slurmd.n2", "slurmd", "-D", "-b", "-N", "n2")
     with Sync(slurm, verdicts.agent.where) as sync:
         clusters.wait_until("n2 idle", lambda: slurm.state("n2") == "idle")
     assert drains(slurm) == (0, {}), (said, sync.said())
+    return sync.said()
+
+
+def reboot_that_is_asked_for_under_our_drain_is_waited_for(slurm, verdicts):
+    """`scontrol reboot ASAP`: Slurm reboots the node at once, for it is idle."""
+    reboot_n2(slurm, verdicts, "ASAP", "nextstate=RESUME")
+
+
+def node_that_stays_drained_by_us_over_a_reboot_comes_back(slurm, verdicts):
+    """Found: what Slurm wrote behind our reason made the drain nobody's, and it stayed."""
+    assert "n2: undrained" in reboot_n2(slurm, verdicts)
 
 
 def node_that_slurm_sets_down_itself_is_undrained_once_it_registers(slurm, verdicts):
@@ -821,6 +839,7 @@ CASES = [
     slurmd_that_starts_again_takes_back_no_drain,
     maintenance_reservation_hinders_no_undrain_and_stays,
     reboot_that_is_asked_for_under_our_drain_is_waited_for,
+    node_that_stays_drained_by_us_over_a_reboot_comes_back,
     node_that_slurm_sets_down_itself_is_undrained_once_it_registers,
     node_that_slurm_has_down_already_keeps_its_reason,
     evidence_of_any_text_is_found_again_as_ours,

@@ -2,6 +2,7 @@
 // tocsin drains: which drained nodes of Slurm are ours, and which only look so.
 #include "command.h"
 #include "slurm/drain_record.h"
+#include "slurm/slurm_round.h"
 #include "slurm/slurm_way.h"
 
 #include <lib/escape.h>
@@ -201,7 +202,7 @@ static int read_all(const char *file, struct slurm_way *way, struct slurm_nodes 
 	for (size_t n = 0; n < ret_nodes->count; n++) {
 		struct slurm_node *node = &ret_nodes->rows[n];
 
-		node->ours = drain_record_holds(&record, node->name, node->reason, node->stamp);
+		node->ours = slurm_is_recorded(&record, node);
 	}
 	drain_record_free(&record);
 	return EXIT_DONE;

@@ -34,6 +34,25 @@ bool slurm_reason_is_like_ours(const char *reason) {
 	return strncmp(reason, SLURM_PREFIX, strlen(SLURM_PREFIX)) == 0;
 }
 
+bool slurm_reason_grew(const char *reason, const char *before) {
+	static const char *const added[] = {" : reboot issued", " : reboot complete"};
+	size_t length = strlen(before);
+	const char *rest = reason + length;
+
+	if (length == 0 || strncmp(reason, before, length) != 0 || *rest == '\0')
+		return false;
+	while (*rest != '\0') {
+		size_t n = 0;
+
+		while (n < 2 && strncmp(rest, added[n], strlen(added[n])) != 0)
+			n++;
+		if (n == 2)
+			return false;
+		rest += strlen(added[n]);
+	}
+	return true;
+}
+
 static bool brake_holds(const struct slurm_limits *limits, const struct slurm_tally *tally) {
 	uint64_t out = (uint64_t)tally->out + 1;
 

@@ -99,6 +99,9 @@ enum slurm_action slurm_decide(
 
 // Whether it begins as ours do.
 bool slurm_reason_is_like_ours(const char *reason);
+// Whether Slurm itself, and nobody else, has written behind a reason since: of a node that it
+// reboots, with a time of its own.
+bool slurm_reason_grew(const char *reason, const char *before);
 // "tocsin: NodeSilent: 2 of 2 ...": one line of printable ASCII without quotes, cut at a word.
 void slurm_reason_make(const struct slurm_finding *finding, char text[static SLURM_REASON_MAX + 1]);
 

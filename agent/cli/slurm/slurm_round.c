@@ -64,6 +64,17 @@ static void trouble_over(struct slurm_rounds *rounds) {
 	round_print(rounds, "-", "at work again", "");
 }
 
+static bool is_grown(const struct drain_row *row, const struct slurm_node *node) {
+	return row->stamp[0] != '\0' && node->drain && slurm_reason_grew(node->reason, row->reason);
+}
+
+bool slurm_is_recorded(const struct drain_record *record, const struct slurm_node *node) {
+	const struct drain_row *row = drain_record_find(record, node->name);
+
+	return row != NULL && (drain_record_holds(record, node->name, node->reason, node->stamp) ||
+			       is_grown(row, node));
+}
+
 static int
 read_nodes(struct slurm_rounds *rounds, const char *only, struct slurm_nodes *ret_nodes) {
 	struct slurm_way *way = &rounds->way;
@@ -73,8 +84,7 @@ read_nodes(struct slurm_rounds *rounds, const char *only, struct slurm_nodes *re
 	for (size_t n = 0; err == 0 && n < ret_nodes->count; n++) {
 		struct slurm_node *node = &ret_nodes->rows[n];
 
-		node->ours =
-			drain_record_holds(&rounds->record, node->name, node->reason, node->stamp);
+		node->ours = slurm_is_recorded(&rounds->record, node);
 	}
 	if (err == 0 && ret_nodes->count == 0) {
 		snprintf(why, sizeof(why), "%.60s names no node", way->place);
@@ -191,13 +201,16 @@ static void note_new(struct slurm_rounds *rounds, const char *node, const char *
 	slurm_nodes_free(&again);
 }
 
-// What was to be drained, and then Slurm did not answer, the disk was full, or we ended.
+// What was to be drained, and then Slurm did not answer, the disk was full, or we ended; and what
+// Slurm itself has written more of since.
 static void note_intended(struct slurm_rounds *rounds, const struct slurm_nodes *nodes) {
 	for (size_t n = 0; n < rounds->record.count; n++) {
 		const struct drain_row *row = &rounds->record.rows[n];
 		const struct slurm_node *node = slurm_nodes_find(nodes, row->node);
 
-		if (row->stamp[0] == '\0' && node != NULL)
+		if (node != NULL && is_grown(row, node))
+			drain_note(rounds, node, node->reason);
+		else if (node != NULL && row->stamp[0] == '\0')
 			drain_note(rounds, node, row->reason);
 	}
 }

@@ -32,6 +32,9 @@ struct slurm_rounds {
 
 void slurm_rounds_fini(struct slurm_rounds *rounds);
 
+// Whether its drain is ours: as the record has it, or with what Slurm itself wrote behind it.
+bool slurm_is_recorded(const struct drain_record *record, const struct slurm_node *node);
+
 // `only`: this node, NULL for all. 0 also where single nodes could not be changed; else what kept
 // us from looking, which has been said.
 int slurm_round(struct slurm_rounds *rounds, const json_t *health, const char *only);

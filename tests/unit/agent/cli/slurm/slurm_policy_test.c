@@ -291,6 +291,30 @@ static void reason_that_we_give_is_one_plain_line_with_our_prefix(void **state) 
 	assert_int_equal(strlen(text), strlen("tocsin: NodeSilent: ") + 100);
 }
 
+static void what_slurm_writes_behind_a_reason_is_told_from_what_a_person_does(void **state) {
+	static const struct {
+		const char *reason, *before;
+		bool grew;
+	} rows[] = {
+		{"tocsin: X: y : reboot issued", "tocsin: X: y", true},
+		{"tocsin: X: y : reboot issued : reboot complete", "tocsin: X: y", true},
+		{"tocsin: X: y : reboot issued : reboot complete", "tocsin: X: y : reboot issued",
+		 true},
+		{"tocsin: X: y", "tocsin: X: y", false},
+		{"tocsin: X: y : reboot issued -- HOLD", "tocsin: X: y", false},
+		{"tocsin: X: y : reboot issue", "tocsin: X: y", false},
+		{"tocsin: X: y, reboot issued", "tocsin: X: y", false},
+		{"tocsin: X: z : reboot issued", "tocsin: X: y", false},
+		{"tocsin: X", "tocsin: X: y", false},
+		{" : reboot issued", "", false},
+		{"", "tocsin: X: y", false},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++)
+		assert_int_equal(slurm_reason_grew(rows[n].reason, rows[n].before), rows[n].grew);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_reason_meets_each_advice_by_the_rules),
@@ -303,6 +327,7 @@ int main(void) {
 		cmocka_unit_test(reason_is_parted_from_who_gave_it_and_when),
 		cmocka_unit_test(line_without_a_name_is_no_node),
 		cmocka_unit_test(reason_that_we_give_is_one_plain_line_with_our_prefix),
+		cmocka_unit_test(what_slurm_writes_behind_a_reason_is_told_from_what_a_person_does),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
