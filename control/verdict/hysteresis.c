@@ -23,6 +23,7 @@ static void find_unknown(struct finding *finding, const char *reason) {
 	finding->verdict = VERDICT_UNKNOWN;
 	finding->reason = reason;
 	finding->own_words = false;
+	finding->brake_free = false;
 	finding->both_planes = false;
 	finding->statement = NULL;
 }
@@ -122,6 +123,15 @@ static bool is_own_word_of_self(
 	return finding->own_words && subject_peer(engine, subject)->id == engine->config.self;
 }
 
+static bool is_brake_free(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	const struct finding *finding
+) {
+	return finding->brake_free || finding->verdict == VERDICT_AGENT_FROZEN ||
+	       is_own_word_of_self(engine, subject, finding);
+}
+
 // Of our own: who was stopped, or is cut off, knows nothing.
 static void self_apply(
 	const struct verdict_engine *engine,
@@ -139,7 +149,7 @@ static void self_apply(
 	} else if (paused_until_ns != 0 && now_ns < settled_ns && !is_well(finding->verdict)) {
 		doubt_ourselves(finding, "OwnPause");
 		hold_until(subject, settled_ns);
-	} else if (subject->braked && !is_own_word_of_self(engine, subject, finding)) {
+	} else if (subject->braked && !is_brake_free(engine, subject, finding)) {
 		doubt_ourselves(finding, "Brake");
 	} else if (finding->by_silence && !finding->own_words && we_lose(engine, subject, now_ns)) {
 		doubt_ourselves(finding, "OwnLoss");
@@ -376,6 +386,7 @@ void hysteresis_apply(struct verdict_engine *engine, struct subject *subject, ui
 	}
 	judge(engine, subject, now_ns, &finding);
 	engine->counts.walked += finding.walked;
+	fade_note(engine, subject, finding.is_fading, now_ns);
 	brake_count(engine, subject, finding.by_silence, now_ns);
 	stale_apply(engine, subject, now_ns, &finding);
 	self_apply(engine, subject, now_ns, &finding);

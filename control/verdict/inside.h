@@ -62,8 +62,10 @@ struct finding {
 	bool both_planes;
 	bool sole;	  // one agent alone holds it for dead
 	bool by_silence;  // counted by the brake
+	bool is_fading;	  // what two find of it is silence, also if that is not told yet
 	bool own_words;	  // a statement of its own: no observer is needed
 	bool own_doubt;	  // unknown, for a reason of ours: it says nothing of the node
+	bool brake_free;  // not only silence stands behind it: the brake does not hide it
 	uint32_t bad;	  // observers
 	uint32_t eyes;	  // the same, those of one host once
 	uint32_t good;	  // who read a pulse that advances
@@ -140,6 +142,8 @@ struct subject {
 	uint64_t leaky_ns;	   // several lost packets to it last, and some of it was read; 0
 	uint64_t stale_ns;	   // what was bad was not repeated since, RAS_NEVER
 	uint8_t stale;		   // STALE_: of which kinds that was
+	bool missed;		   // heard.c: there is a sign of its silence,
+	bool fading;		   // before the overlay doubts it
 	bool silent;		   // bad by silence
 	bool counted;		   // by the brake
 	bool braked;		   //
@@ -161,6 +165,8 @@ struct verdict_engine {
 	uint32_t subject_count, subject_capacity;
 	struct verdict_self self;
 	uint32_t silent_recent; // subjects that the brake counts
+	uint32_t fading;	// subjects that are
+	uint64_t faded_ns;	// when the last of those that are missed was
 	bool braking;
 	bool turned;		    // the brake did: all are to be judged anew
 	uint32_t told_by_strangers; // observations whose observer is no member
@@ -326,6 +332,29 @@ bool judge_is_leaky(const struct subject *subject, uint64_t now_ns);
 // Whether a verdict goes with a state: the second table of the design.
 bool judge_goes_with(enum verdict verdict, enum ras_state state);
 enum verdict_advice judge_advice(const struct held *held, bool maint);
+
+// heard.c
+struct heard {
+	bool peer;  // its link, if we have one, is not quiet
+	bool alone; // it is not one of many who fall silent at this moment
+	bool most;  // it is not, and of the others most are heard
+	bool named; // it was named before: it waits for nobody
+	bool now;   // its agent was heard since its pulse fell silent
+};
+// It has just been judged; `silent`: two find it so, or one that nobody answers there.
+void fade_note(
+	struct verdict_engine *engine, struct subject *subject, bool silent, uint64_t now_ns
+);
+// The subject is judged again when that may have changed.
+void hear_links(
+	const struct verdict_engine *engine,
+	struct subject *subject,
+	uint64_t now_ns,
+	struct heard *ret_heard
+);
+
+// Many others fell silent a moment ago; it is judged again when that is over.
+bool many_fade(const struct verdict_engine *engine, struct subject *subject, uint64_t now_ns);
 
 // hysteresis.c: hysteresis, the brake, history.
 void hysteresis_apply(struct verdict_engine *engine, struct subject *subject, uint64_t now_ns);

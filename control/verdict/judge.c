@@ -333,48 +333,59 @@ static bool is_refused(
 	return false;
 }
 
-// So long as most are heard: who is in the smaller part of a split, or in neither, is not told
-// which part is down.
-static bool most_are_heard(const struct verdict_engine *engine) {
-	return engine->members.of_state[RAS_ALIVE] > brake_missed(engine);
-}
-
 // What loses many packets is silent to some for a moment.
 static bool is_said_by_few(uint32_t bad, uint32_t lookers) {
 	return bad < LIKELY_OBSERVERS && 2 * bad <= lookers;
 }
 
 // Overlay, pulse and kernel are silent to two: named before the overlay has decided, as likely, and
-// nobody acts on it.
+// nobody acts on it. So long as most are heard: who is in the smaller part of a split, or in
+// neither, is not told which part is down.
 static bool is_likely_down(
-	const struct verdict_engine *engine,
-	const struct finding *finding,
-	const struct votes *votes
+	const struct finding *finding, const struct votes *votes, const struct heard *heard
 ) {
 	if (finding->bad > 0 && is_said_by_few(finding->bad, finding->lookers))
 		return false;
-	return finding->state == RAS_SUSPECT && votes->of[VERDICT_REACH_NONE] >= 2 &&
-	       votes->of[VERDICT_REACH_REFUSES] == 0 && votes->of[VERDICT_REACH_ACCEPTS] == 0 &&
-	       most_are_heard(engine);
+	return (finding->state == RAS_SUSPECT || finding->state == RAS_UNREACHABLE) &&
+	       votes->of[VERDICT_REACH_NONE] >= 2 && votes->of[VERDICT_REACH_REFUSES] == 0 &&
+	       votes->of[VERDICT_REACH_ACCEPTS] == 0 && heard->most;
 }
 
-// Its pulse is not to be read.
+// Somebody heard its agent after its pulse had fallen silent. Who read it well until then, and does
+// not look now, heard it before.
+static bool is_heard_since(
+	const struct verdict_engine *engine, const struct subject *subject, uint64_t bad_ns
+) {
+	for (uint32_t n = 0; n < subject->observation_count; n++) {
+		const struct evidence *evidence = &subject->observations[n];
+		enum verdict_reach reach = evidence->observation.reach;
+
+		if ((reach == VERDICT_REACH_ANSWERS || reach == VERDICT_REACH_LOSES) &&
+		    (evidence->observation.kind == OBSERVATION_SILENT || evidence->seen_ns > bad_ns
+		    ) &&
+		    triangulate_counts(engine, evidence))
+			return true;
+	}
+	return false;
+}
+
+// Its pulse is not to be read. What was heard of it before our link fell quiet says nothing of now.
 static void judge_unread(
-	const struct verdict_engine *engine,
 	const struct subject *subject,
 	uint64_t now_ns,
 	const struct fabric_look *look,
 	const struct votes *votes,
+	const struct heard *heard,
 	struct finding *finding
 ) {
 	bool lives = subject->state_ns <= look->bad_ns && now_ns >= look->bad_ns + ALIVE_PROOF_NS;
-	bool answers = votes->of[VERDICT_REACH_ANSWERS] > 0 || lives;
+	bool answers = lives || (heard->now && votes->of[VERDICT_REACH_ANSWERS] > 0);
 
 	if (finding->state == RAS_ALIVE && answers) {
 		find_by_silence(finding, VERDICT_FABRIC_DOWN, "PulseUnread");
 	} else if (finding->state == RAS_SUSPECT && votes->of[VERDICT_REACH_ACCEPTS] > 0) {
 		find_by_silence(finding, VERDICT_AGENT_FROZEN, "AgentMute");
-	} else if (is_likely_down(engine, finding, votes)) {
+	} else if (is_likely_down(finding, votes, heard)) {
 		find_by_silence(finding, VERDICT_NODE_DOWN, "NodeSilent");
 	} else {
 		finding_set(finding, VERDICT_UNKNOWN, "SilentBothWays");
@@ -383,18 +394,17 @@ static void judge_unread(
 
 // Others, or we ourselves, cannot talk to it.
 static void judge_suspect(
-	const struct verdict_engine *engine,
 	struct subject *subject,
 	uint64_t now_ns,
 	const struct fabric_look *look,
 	const struct votes *votes,
+	const struct heard *heard,
 	struct finding *finding
 ) {
 	uint64_t woken_ns = subject->blame_ns + WOKEN_NS;
 	bool woken = look->good > 0 && now_ns < woken_ns;
 	// Whoever hears few has lost the network itself, unless kernels still answer it.
-	bool cut_off = !most_are_heard(engine) &&
-		       (look->good > 0 || votes->of[VERDICT_REACH_ACCEPTS] == 0);
+	bool cut_off = !heard->most && (look->good > 0 || votes->of[VERDICT_REACH_ACCEPTS] == 0);
 	bool says = !woken && !cut_off;
 
 	if (woken)
@@ -403,7 +413,7 @@ static void judge_suspect(
 		find_by_silence(finding, VERDICT_MGMT_NET_DOWN, "PulseAlone");
 	} else if (says && votes->of[VERDICT_REACH_ACCEPTS] > 0) {
 		find_by_silence(finding, VERDICT_AGENT_FROZEN, "AgentMute");
-	} else if (says && look->lookers == 0 && is_likely_down(engine, finding, votes)) {
+	} else if (says && look->lookers == 0 && is_likely_down(finding, votes, heard)) {
 		find_by_silence(finding, VERDICT_NODE_DOWN, "OverlaySilent");
 	} else {
 		finding_set(finding, VERDICT_UNKNOWN, "Suspected");
@@ -459,11 +469,12 @@ static bool is_leaky_suspect(
 	const struct subject *subject,
 	const struct fabric_look *look,
 	const struct votes *votes,
+	const struct heard *heard,
 	const struct finding *finding
 ) {
 	if (finding->state != RAS_SUSPECT || votes->of[VERDICT_REACH_ACCEPTS] > 0)
 		return false;
-	if (look->good == 0 && is_likely_down(engine, finding, votes))
+	if (look->good == 0 && is_likely_down(finding, votes, heard))
 		return false;
 	return loses_some(engine, subject);
 }
@@ -494,6 +505,23 @@ lossy_reason(const struct verdict_engine *engine, const struct subject *subject)
 		of_any_size += evidence->observation.lost_bytes == 0;
 	}
 	return 2 * of_any_size > lossy ? "ReadsLost" : "LargeLost";
+}
+
+// What is sent to one that is about to fall silent is sent again, too.
+static bool find_loss_alone(
+	const struct verdict_engine *engine,
+	struct subject *subject,
+	uint64_t now_ns,
+	struct finding *finding
+) {
+	struct losers losers;
+
+	if (!is_losing(engine, subject, finding->state, &losers))
+		return false;
+	if (subject->held.verdict != VERDICT_PATH_LOSSY && many_fade(engine, subject, now_ns))
+		return false;
+	find_losses(&losers, finding);
+	return true;
 }
 
 // Whether it loses packets and is read by some nevertheless.
@@ -548,9 +576,10 @@ static void judge_seen(
 	uint32_t need = triangulate_need(engine, subject);
 	struct fabric_look look;
 	struct votes votes;
+	struct heard heard = {.peer = true, .alone = true, .most = true};
 	uint64_t good_after_ns;
 	enum fabric fabric;
-	bool leaky;
+	bool leaky, is_alive;
 
 	votes_take(engine, subject, &votes);
 	if (finding->state == RAS_ALIVE && votes.of[VERDICT_REACH_ANSWERS] == 0 &&
@@ -563,6 +592,8 @@ static void judge_seen(
 	    loses_some(engine, subject))
 		triangulate_lossy(engine, subject, good_after_ns, &look);
 	leaky_note(engine, subject, &look, now_ns);
+	finding->is_fading = look.fabric == FABRIC_SILENT || (votes.of[VERDICT_REACH_NONE] > 1 &&
+							      votes.of[VERDICT_REACH_ANSWERS] == 0);
 	fabric = evidence_stands(engine, subject, &look, finding->state == RAS_SUSPECT, now_ns);
 	if (fabric == FABRIC_UNSEEN && look.fabric != FABRIC_UNSEEN &&
 	    subject_peer(engine, subject)->state == RAS_ALIVE)
@@ -570,8 +601,13 @@ static void judge_seen(
 	if (fabric == FABRIC_SILENT && now_ns < look.bad_ns + ALIVE_PROOF_NS)
 		hold_until(subject, look.bad_ns + ALIVE_PROOF_NS);
 	find_observers(finding, &look);
+	if (fabric == FABRIC_SILENT || finding->state == RAS_SUSPECT)
+		hear_links(engine, subject, now_ns, &heard);
+	heard.now = heard.peer && heard.alone &&
+		    (heard.named || is_heard_since(engine, subject, look.bad_ns));
+	is_alive = finding->state == RAS_ALIVE;
 	leaky = fabric != FABRIC_SILENT &&
-		is_leaky_suspect(engine, subject, &look, &votes, finding);
+		is_leaky_suspect(engine, subject, &look, &votes, &heard, finding);
 	if (fabric == FABRIC_STANDING && votes.of[VERDICT_REACH_ANSWERS] > 0 &&
 	    finding->state == RAS_ALIVE) {
 		finding_set(finding, VERDICT_UNKNOWN, "PulseContradicts");
@@ -585,9 +621,9 @@ static void judge_seen(
 	} else if (is_leaky_silence(subject, fabric, finding->state, now_ns) || leaky) {
 		judge_leaky_suspect(engine, subject, finding);
 	} else if (fabric == FABRIC_SILENT) {
-		judge_unread(engine, subject, now_ns, &look, &votes, finding);
+		judge_unread(subject, now_ns, &look, &votes, &heard, finding);
 	} else if (finding->state == RAS_SUSPECT) {
-		judge_suspect(engine, subject, now_ns, &look, &votes, finding);
+		judge_suspect(subject, now_ns, &look, &votes, &heard, finding);
 	} else if (fabric == FABRIC_PEERS || fabric == FABRIC_PORT) {
 		find_by_silence(
 			finding, VERDICT_FABRIC_DOWN,
@@ -595,10 +631,80 @@ static void judge_seen(
 		);
 	} else if (fabric == FABRIC_LOSSY) {
 		finding_set(finding, VERDICT_PATH_LOSSY, lossy_reason(engine, subject));
-	} else if (finding->state == RAS_ALIVE && find_losing(engine, subject, finding)) {
+	} else if (is_alive && find_loss_alone(engine, subject, now_ns, finding)) {
 		return;
 	} else if (fabric == FABRIC_SLOW) {
 		finding_set(finding, VERDICT_PATH_DEGRADED, "PulseSlow");
+	}
+}
+
+// Its kernel answers two, or its NIC does; of one that was found so before, one that still finds
+// it, unless that is the only agent that is left. Where a gap has just closed a connection is
+// accepted a moment before the agent answers on it.
+static bool is_frozen(
+	const struct verdict_engine *engine,
+	struct subject *subject,
+	uint64_t now_ns,
+	const struct fabric_look *look,
+	const struct votes *votes
+) {
+	bool was_found = subject->held.verdict == VERDICT_AGENT_FROZEN;
+	uint32_t need = was_found && engine->members.of_state[RAS_ALIVE] > 1 ? 1 : 2;
+	bool stands = look->fabric == FABRIC_STANDING && look->bad >= need;
+	bool answered = look->good == 0 && votes->of[VERDICT_REACH_ACCEPTS] >= need &&
+			votes->of[VERDICT_REACH_REFUSES] == 0;
+	enum fabric blame = stands || answered ? FABRIC_STANDING : FABRIC_UNSEEN;
+
+	if (blame != subject->blame) {
+		subject->blame = (uint8_t)blame;
+		subject->blame_ns = now_ns;
+	}
+	if (blame == FABRIC_UNSEEN)
+		return false;
+	if (was_found || now_ns >= subject->blame_ns + WOKEN_NS)
+		return true;
+	hold_until(subject, subject->blame_ns + WOKEN_NS);
+	return false;
+}
+
+// The brake holds its death. That is of silence: that its kernel answers, or its NIC, says which of
+// them stands still, however many others do. What else it was called before is still so where most
+// are heard and nobody else is missed: of three agents two may know that, and have no votes.
+static void judge_unreachable(
+	const struct verdict_engine *engine,
+	struct subject *subject,
+	uint64_t now_ns,
+	struct finding *finding
+) {
+	enum verdict named = subject->swings.word; // the last that was no doubt
+	struct fabric_look look;
+	struct votes votes;
+	struct heard heard;
+	bool was_down;
+
+	votes_take(engine, subject, &votes);
+	triangulate(engine, subject, read_at_death_ns(subject), &look);
+	find_observers(finding, &look);
+	find_overlay(finding, subject);
+	hear_links(engine, subject, now_ns, &heard);
+	heard.most = heard.most && brake_missed(engine) == 1;
+	finding->brake_free = true;
+	was_down = look.good == 0 && named == VERDICT_NODE_DOWN;
+	if (is_frozen(engine, subject, now_ns, &look, &votes)) {
+		find_by_silence(
+			finding, VERDICT_AGENT_FROZEN,
+			look.fabric == FABRIC_STANDING ? "PulseStands" : "AgentMute"
+		);
+	} else if (look.good > 0 && heard.most && named == VERDICT_MGMT_NET_DOWN) {
+		find_by_silence(finding, VERDICT_MGMT_NET_DOWN, "PulseAlone");
+	} else if (was_down && is_likely_down(finding, &votes, &heard)) {
+		find_by_silence(
+			finding, VERDICT_NODE_DOWN,
+			look.fabric == FABRIC_SILENT ? "NodeSilent" : "OverlaySilent"
+		);
+	} else {
+		finding_set(finding, VERDICT_UNKNOWN, "Unreachable");
+		finding->own_doubt = true;
 	}
 }
 
@@ -649,8 +755,7 @@ void judge(
 		finding_set(ret_finding, VERDICT_UNKNOWN, "NeverSeen");
 		return;
 	case RAS_UNREACHABLE:
-		find_overlay(ret_finding, subject);
-		finding_set(ret_finding, VERDICT_UNKNOWN, "Unreachable");
+		judge_unreachable(engine, subject, now_ns, ret_finding);
 		return;
 	case RAS_DEAD:
 		judge_dead(engine, subject, ret_finding);
@@ -679,6 +784,9 @@ bool judge_goes_with(enum verdict verdict, enum ras_state state) {
 		       verdict == VERDICT_NODE_DOWN || verdict == VERDICT_UNKNOWN;
 	case RAS_LEFT:
 		return verdict == VERDICT_NONE;
+	case RAS_UNREACHABLE:
+		return verdict == VERDICT_UNKNOWN || verdict == VERDICT_MGMT_NET_DOWN ||
+		       verdict == VERDICT_AGENT_FROZEN || verdict == VERDICT_NODE_DOWN;
 	default:
 		return verdict == VERDICT_UNKNOWN;
 	}
@@ -687,10 +795,11 @@ bool judge_goes_with(enum verdict verdict, enum ras_state state) {
 enum verdict_advice judge_advice(const struct held *held, bool maint) {
 	enum verdict_advice advice = verdict_advice_of(held->verdict);
 	enum verdict_advice most = VERDICT_ADVICE_DRAIN;
+	bool doubted = held->state == RAS_SUSPECT || held->state == RAS_UNREACHABLE;
 
 	if (maint || held->sole)
 		most = VERDICT_ADVICE_SHOW;
-	else if (held->state == RAS_SUSPECT || !held->drainable || !held->ripe)
+	else if (doubted || !held->drainable || !held->ripe)
 		most = VERDICT_ADVICE_WARN;
 	return advice < most ? advice : most;
 }

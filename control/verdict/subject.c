@@ -142,6 +142,8 @@ void subject_remove(struct verdict_engine *engine, struct subject *subject) {
 	due_remove(engine, subject);
 	if (subject->counted)
 		engine->silent_recent--;
+	if (subject->fading)
+		engine->fading--;
 	engine->subjects[subject->place] = last;
 	last->place = subject->place;
 	engine->members.rows[subject->peer].subject = NULL;

@@ -86,6 +86,22 @@ static void on_exchange_wake(void *ctx, uint64_t at_ns) {
 	verdicts_arm(own);
 }
 
+static void on_links(void *ctx, uint64_t peer, struct verdict_links *ret_links) {
+	const struct verdict_node *own = ctx;
+	const struct ras *ras = own->node->ras;
+	struct ras_link_info link;
+	struct ras_peer found;
+
+	*ret_links = (struct verdict_links){0};
+	for (uint32_t n = 0; ras_link_at(ras, n, &link) == 0; n++) {
+		if (!link.ready || link.quiet_ns < VERDICT_QUIET_NS)
+			continue;
+		ret_links->peer_is_quiet = ret_links->peer_is_quiet || link.peer == peer;
+		if (ras_peer_find(ras, link.peer, &found) == 0 && found.state == RAS_ALIVE)
+			ret_links->quiet++;
+	}
+}
+
 static bool on_grants_wake(void *ctx, uint64_t at_ns) {
 	struct verdict_node *own = ctx;
 
@@ -226,7 +242,7 @@ static void verdicts_feed(struct world *world, struct verdict_node *own) {
 
 static void verdicts_start_node(struct world *world, struct verdict_node *own) {
 	static const struct verdict_ops engine_ops = {
-		.changed = on_changed, .wake = on_engine_wake};
+		.changed = on_changed, .wake = on_engine_wake, .links = on_links};
 	static const struct observation_exchange_ops exchange_ops = {
 		.tell = on_tell, .wake = on_exchange_wake};
 	struct verdicts *verdicts = world->verdicts;

@@ -230,6 +230,31 @@ def frozen_for_long():
         healed(cluster)
 
 
+def frozen_half():
+    """half of six that are stopped at once are agent-frozen, a warning, though the brake holds"""
+    network = Network(6)
+    with network as cluster:
+        frozen, others = cluster.agents[3:], cluster.agents[:3]
+
+        def verdicts():
+            return {(row["verdict"], row["advice"]) for agent in others for victim in frozen
+                    for row in agent.ask(f"HEALTH {victim.name}")["findings"]}
+
+        for victim in frozen:
+            victim.freeze()
+        for victim in frozen:
+            agents.wait_for_state(cluster, victim.name, "unreachable", others)
+        agents.wait_until("agent-frozen everywhere",
+                          lambda: verdicts() == {("agent-frozen", "warn")})
+        end = time.monotonic() + SILENT_SECONDS
+        while time.monotonic() < end:  # it does not come and go with the connections
+            assert verdicts() == {("agent-frozen", "warn")}, verdicts()
+            time.sleep(0.5)
+        for victim in frozen:
+            victim.thaw()
+        healed(cluster)
+
+
 def half_open():
     """connections whose other end was restarted unseen are found out; the new start is a member"""
     network = Network(4)
@@ -517,7 +542,7 @@ CASES = {
     "third": [third_of_few],
     "returns": [third_returns],
     "loss": [packets_lost],
-    "frozen": [frozen_for_long],
+    "frozen": [frozen_half, frozen_for_long],
     "rest": [cable_cut, one_way, half_open, halves_of_many, address_lost, address_moved,
              exit_beside, ipv6_only, link_local, interface_chosen],
 }

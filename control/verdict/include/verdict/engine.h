@@ -46,10 +46,19 @@ struct verdict_change {
 	const struct verdict_view *now;
 };
 
+// What our own links say at this moment.
+#define VERDICT_QUIET_NS (1250 * RAS_NS_PER_MS) // an agent that lives is heard each second
+struct verdict_links {
+	uint32_t quiet;	    // links that said nothing for so long, of peers that the overlay
+	bool peer_is_quiet; // holds for alive; and whether that of the peer asked for is one
+};
+
 struct verdict_ops {
 	void (*changed)(void *ctx, const struct verdict_change *change);
 	// When verdict_tick() is to be called; RAS_NEVER: not before the next input.
 	void (*wake)(void *ctx, uint64_t at_ns);
+	// From inside an input, as the others. NULL: no link is ever quiet.
+	void (*links)(void *ctx, uint64_t peer, struct verdict_links *ret_links);
 };
 
 // -ENOMEM.

@@ -20,7 +20,17 @@ static void bed_wake(void *ctx, uint64_t at_ns) {
 	bed->wake_ns = at_ns;
 }
 
-static const struct verdict_ops bed_ops = {.changed = bed_changed, .wake = bed_wake};
+static void bed_links(void *ctx, uint64_t peer, struct verdict_links *ret_links) {
+	const struct bed *bed = ctx;
+
+	*ret_links = (struct verdict_links){
+		.quiet = (uint32_t)__builtin_popcountll(bed->quiet),
+		.peer_is_quiet = peer <= 64 && (bed->quiet >> (peer - 1) & 1) != 0,
+	};
+}
+
+static const struct verdict_ops bed_ops = {
+	.changed = bed_changed, .wake = bed_wake, .links = bed_links};
 
 struct bed *bed_create_bare(const struct verdict_config *config) {
 	struct bed *bed = calloc(1, sizeof(*bed));

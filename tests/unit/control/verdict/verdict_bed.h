@@ -23,6 +23,7 @@ struct bed {
 	struct verdict_change last;
 	enum verdict last_now;
 	uint32_t changes;
+	uint64_t quiet;	  // a bit for each agent whose link says nothing
 	uint32_t ripened; // told again, with the advice that was held back
 };
 

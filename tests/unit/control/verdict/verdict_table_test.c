@@ -233,15 +233,20 @@ static void no_combination_leads_out_of_the_rows_of_the_second_table(void **stat
 		combinations++;
 		if (peer == RAS_LEFT)
 			assert_int_equal(view.verdict, VERDICT_NONE);
-		else if (peer == RAS_UNKNOWN || peer == RAS_UNREACHABLE)
+		else if (peer == RAS_UNKNOWN)
 			assert_int_equal(view.verdict, VERDICT_UNKNOWN);
+		else if (peer == RAS_UNREACHABLE)
+			assert_true(
+				view.verdict == VERDICT_UNKNOWN ||
+				view.verdict == VERDICT_AGENT_FROZEN
+			);
 		else if (peer == RAS_DEAD)
 			assert_true(dead || view.verdict == VERDICT_UNKNOWN);
 		else if (peer == RAS_SUSPECT)
 			assert_true(view.verdict > VERDICT_HEALTHY);
 		else // others may see what we do not see yet, and then it is a warning at most
 			assert_true(!dead || view.advice == VERDICT_ADVICE_WARN);
-		if (peer == RAS_SUSPECT)
+		if (peer == RAS_SUSPECT || peer == RAS_UNREACHABLE)
 			assert_true(view.advice <= VERDICT_ADVICE_WARN);
 		if (peer != RAS_DEAD && view.advice == VERDICT_ADVICE_DRAIN)
 			assert_int_equal(view.verdict, VERDICT_FABRIC_DOWN);

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Whether we hear the others at this moment. Whoever hears few may be what is cut off; and one of
+// several that fall silent at once may be the first of half of all.
+#include "inside.h"
+
+#define HEAR_AGAIN_NS (250 * MS) // a link that is quiet is heard again, or its peer is suspected
+#define FADE_MANY 3		 // a third of the view, and two at least, wait for each other,
+#define FADE_WAIT_NS (2 * SEC)	 // so long after the last of them
+
+// A sign against one: the overlay misses it, or it was found silent and is about to be missed.
+void fade_note(
+	struct verdict_engine *engine, struct subject *subject, bool silent, uint64_t now_ns
+) {
+	enum ras_state state = subject_peer(engine, subject)->state;
+	bool fading = silent && state == RAS_ALIVE;
+	bool missed = fading || state == RAS_SUSPECT || state == RAS_UNREACHABLE ||
+		      (state == RAS_DEAD && subject->counted);
+
+	if (missed && !subject->missed)
+		engine->faded_ns = now_ns;
+	subject->missed = missed;
+	if (fading != subject->fading)
+		engine->fading += fading ? 1 : -1u;
+	subject->fading = fading;
+}
+
+static bool are_many(uint64_t signs, uint64_t view) {
+	return signs > 1 && FADE_MANY * signs >= view;
+}
+
+static uint64_t view_of(const struct verdict_engine *engine) {
+	return (uint64_t)engine->members.of_state[RAS_ALIVE] + brake_missed(engine);
+}
+
+bool many_fade(const struct verdict_engine *engine, struct subject *subject, uint64_t now_ns) {
+	uint64_t until_ns = engine->faded_ns + FADE_WAIT_NS;
+
+	if (now_ns >= until_ns || !are_many(brake_missed(engine) + engine->fading, view_of(engine)))
+		return false;
+	hold_until(subject, until_ns);
+	return true;
+}
+
+// Those of whom there is such a sign, the subject included.
+static uint32_t count_signs(
+	const struct verdict_engine *engine, const struct subject *subject, uint32_t quiet_links
+) {
+	bool alive = subject_peer(engine, subject)->state == RAS_ALIVE;
+	uint32_t fading = engine->fading + (alive && !subject->fading);
+
+	return brake_missed(engine) + (fading > quiet_links ? fading : quiet_links);
+}
+
+// What it is called already was found before the others fell silent: they take nothing of it back.
+static bool is_named_down(const struct subject *subject) {
+	enum verdict word = subject->held.verdict;
+
+	return word == VERDICT_MGMT_NET_DOWN || word == VERDICT_FABRIC_DOWN ||
+	       word == VERDICT_NODE_DOWN;
+}
+
+void hear_links(
+	const struct verdict_engine *engine,
+	struct subject *subject,
+	uint64_t now_ns,
+	struct heard *ret_heard
+) {
+	uint64_t view = view_of(engine);
+	uint64_t newest_ns = subject->missed ? engine->faded_ns : now_ns;
+	struct verdict_links links = {0};
+	uint64_t signs;
+	bool many;
+
+	if (engine->ops.links != NULL)
+		engine->ops.links(engine->ops_ctx, subject_peer(engine, subject)->id, &links);
+	signs = count_signs(engine, subject, links.quiet);
+	ret_heard->named = is_named_down(subject);
+	if (ret_heard->named) {
+		ret_heard->peer = ret_heard->alone = true;
+		ret_heard->most = view > 2 * (uint64_t)brake_missed(engine);
+		return;
+	}
+	ret_heard->peer = !links.peer_is_quiet;
+	many = are_many(signs, view);
+	ret_heard->alone = !many || now_ns >= newest_ns + FADE_WAIT_NS;
+	ret_heard->most = ret_heard->alone && view > 2 * signs;
+	// While the brake holds nothing is named by it, and all are judged when it lets go.
+	if (engine->braking)
+		return;
+	if (!ret_heard->alone)
+		hold_until(subject, newest_ns + FADE_WAIT_NS);
+	if (links.peer_is_quiet || links.quiet > 0)
+		hold_until(subject, now_ns + HEAR_AGAIN_NS);
+}
