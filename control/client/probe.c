@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// PROBE node [count [bytes [microseconds between]]]: timed reads of another node's page over RDMA.
+// PROBE node [count [bytes [microseconds between [times]]]]: timed reads of another node's page
+// over RDMA; with "times" what each of them took, in order.
 #include "client/answers.h"
 #include "client/names.h"
 #include "client/peer_list.h"
@@ -24,6 +25,8 @@
 #define NUMBER_BYTES 24
 #define FRAMES_BYTES 256 // what a read costs beside what it reads
 #define CAUSE_BYTES 192
+#define TIMES_WORD "times"
+#define SYNTAX "PROBE node [count [bytes [microseconds [" TIMES_WORD "]]]]"
 
 static const uint32_t asked_percentiles[] = {500000, 900000, 990000, 999000};
 #define PERCENTILES (sizeof(asked_percentiles) / sizeof(asked_percentiles[0]))
@@ -38,6 +41,7 @@ struct probe {
 	char device[DEVICE_NAME_MAX + 1];
 	struct histogram_summary summary;
 	uint64_t percentiles[PERCENTILES];
+	json_t *times; // of each read, NULL: not asked for
 };
 
 static void probe_drop(void *work) {
@@ -45,6 +49,7 @@ static void probe_drop(void *work) {
 
 	if (probe->ping != NULL)
 		probe->calls->ping_cancel(probe->ping);
+	json_decref(probe->times);
 	free(probe);
 }
 
@@ -92,6 +97,25 @@ static bool probe_failed(struct session *session, const struct probe *probe) {
 	return true;
 }
 
+static json_t *probe_json(const struct probe *probe, const char *name, const char *theirs) {
+	const struct fabric_ping_result *result = &probe->result;
+	json_t *object = json_pack(
+		"{s:o,s:s,s:s,s:b,s:i,s:i,s:i,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:f,s:I}", "node",
+		peer_name_json(name), "device", probe->device, "peer_device", theirs, "in_process",
+		result->in_process, "bytes", (int)probe->bytes, "sent", (int)result->sent,
+		"answered", (int)result->answered, "paired_ns", (json_int_t)result->paired_ns,
+		"min_ns", (json_int_t)probe->summary.min, "p50_ns",
+		(json_int_t)probe->percentiles[0], "p90_ns", (json_int_t)probe->percentiles[1],
+		"p99_ns", (json_int_t)probe->percentiles[2], "p999_ns",
+		(json_int_t)probe->percentiles[3], "max_ns", (json_int_t)probe->summary.max,
+		"mean_ns", probe->summary.mean, "took_ns", (json_int_t)result->took_ns
+	);
+
+	if (probe->times != NULL)
+		(void)json_object_set(object, "times_ns", probe->times);
+	return object;
+}
+
 static bool probe_step(struct session *session) {
 	const struct probe *probe = session->work;
 	const struct fabric_ping_result *result = &probe->result;
@@ -103,22 +127,17 @@ static bool probe_step(struct session *session) {
 	names_text(
 		result->key.peer_device, strlen(result->key.peer_device), theirs, sizeof(theirs)
 	);
-	session_json(
-		session,
-		json_pack(
-			"{s:o,s:s,s:s,s:b,s:i,s:i,s:i,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:f}", "node",
-			peer_name_json(name), "device", probe->device, "peer_device", theirs,
-			"in_process", result->in_process, "bytes", (int)probe->bytes, "sent",
-			(int)result->sent, "answered", (int)result->answered, "paired_ns",
-			(json_int_t)result->paired_ns, "min_ns", (json_int_t)probe->summary.min,
-			"p50_ns", (json_int_t)probe->percentiles[0], "p90_ns",
-			(json_int_t)probe->percentiles[1], "p99_ns",
-			(json_int_t)probe->percentiles[2], "p999_ns",
-			(json_int_t)probe->percentiles[3], "max_ns", (json_int_t)probe->summary.max,
-			"mean_ns", probe->summary.mean
-		)
-	);
+	session_json(session, probe_json(probe, name, theirs));
 	return true;
+}
+
+// Memory that runs out shows by their number.
+static json_t *times_json(const struct fabric_ping_result *result) {
+	json_t *times = json_array();
+
+	for (uint32_t n = 0; n < result->answered; n++)
+		(void)json_array_append_new(times, json_integer(result->times_ns[n]));
+	return times;
 }
 
 static void on_end(void *ctx, const struct fabric_ping_result *result) {
@@ -133,6 +152,8 @@ static void on_end(void *ctx, const struct fabric_ping_result *result) {
 			result->latency, asked_percentiles, PERCENTILES, probe->percentiles
 		);
 	}
+	if (result->times_ns != NULL && result->err == 0 && result->end == PROBE_COMPLETE)
+		probe->times = times_json(result);
 	session_continue(probe->session, probe_step);
 }
 
@@ -159,6 +180,26 @@ static bool read_number(
 	return false;
 }
 
+// The word behind the numbers, if there is one. False: the answer was given.
+static bool
+read_times(struct session *session, const char **rest, struct fabric_ping_request *request) {
+	char word[NUMBER_BYTES];
+
+	if (**rest == '\0')
+		return true;
+	if (!command_word(rest, word, sizeof(word)) || strcmp(word, TIMES_WORD) != 0 ||
+	    **rest != '\0') {
+		session_fail(session, SYNTAX);
+		return false;
+	}
+	if (request->count > FABRIC_PING_TIMES_MAX) {
+		session_fail(session, TIMES_WORD ": of at most %u reads", FABRIC_PING_TIMES_MAX);
+		return false;
+	}
+	request->keeps_times = true;
+	return true;
+}
+
 static bool
 read_request(struct session *session, const char *rest, struct fabric_ping_request *ret_request) {
 	uint64_t count = COUNT, bytes = BYTES, interval_us = 0;
@@ -170,12 +211,10 @@ read_request(struct session *session, const char *rest, struct fabric_ping_reque
 	    !read_number(session, &rest, "bytes", PULSE_BYTES, &bytes) ||
 	    !read_number(session, &rest, "microseconds", INTERVAL_MAX_US, &interval_us))
 		return false;
-	if (*rest != '\0') {
-		session_fail(session, "PROBE node [count [bytes [microseconds]]]");
-		return false;
-	}
 	request.peer = peer.record->id;
 	request.count = (uint32_t)count;
+	if (!read_times(session, &rest, &request))
+		return false;
 	request.bytes = (uint32_t)bytes;
 	request.interval_ns = interval_us * 1000;
 	request.deadline_ns = overlay_now_ns(session->server->overlay) +

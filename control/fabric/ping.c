@@ -42,6 +42,7 @@ static void ping_free(struct fabric_ping *ping) {
 	ping->fabric->runs--;
 	loop_undefer(ping->fabric->loop, &ping->begin);
 	histogram_destroy(ping->run.latency);
+	free(ping->run.times_ns);
 	free(ping);
 }
 
@@ -53,6 +54,7 @@ static void ping_end(struct fabric_ping *ping, struct fabric_ping_result *result
 	result->device = ping->fabric->nics[ping->key.device].config.name;
 	result->paired_ns = ping->paired_ns;
 	result->latency = ping->run.latency;
+	result->times_ns = ping->run.times_ns;
 	ping->ended = NULL;
 	if (ended != NULL)
 		ended(ctx, result);
@@ -136,6 +138,7 @@ void fabric_run_ended(struct fabric *fabric, struct probe_run *run) {
 		.answered = run->answered,
 		.outcome = run->outcome,
 		.cause = run->cause,
+		.took_ns = run->took_ns,
 	};
 
 	ping->runs = false;
@@ -239,13 +242,35 @@ static int request_check(
 	struct ras_peer *ret_peer
 ) {
 	if (request->bytes == 0 || request->bytes > PULSE_BYTES || request->count == 0 ||
-	    request->count > FABRIC_PING_COUNT_MAX)
+	    request->count > FABRIC_PING_COUNT_MAX ||
+	    (request->keeps_times && request->count > FABRIC_PING_TIMES_MAX))
 		return -EINVAL;
 	if (fabric->runs >= FABRIC_PINGS_MAX || fabric->stopping)
 		return -EAGAIN;
 	if (ras_peer_find(overlay_ras(fabric->overlay), request->peer, ret_peer) != 0)
 		return -ENOENT;
 	return ret_peer->state == RAS_DEAD || ret_peer->state == RAS_LEFT ? -EHOSTDOWN : 0;
+}
+
+// Written to once, so that no read waits for a page of it.
+static int reserve_times(struct probe_run *run, uint32_t count) {
+	size_t size = count * sizeof(*run->times_ns);
+
+	run->times_ns = malloc(size);
+	if (run->times_ns == NULL)
+		return -ENOMEM;
+	memset(run->times_ns, 0xff, size);
+	return 0;
+}
+
+static int run_reserve(struct probe_run *run, const struct fabric_ping_request *request) {
+	int err = histogram_create(&histogram_shape_latency, &run->latency);
+
+	if (err == 0 && request->keeps_times)
+		err = reserve_times(run, request->count);
+	if (err != 0)
+		histogram_destroy(run->latency);
+	return err;
 }
 
 int fabric_ping_start(
@@ -265,7 +290,7 @@ int fabric_ping_start(
 	if (err != 0)
 		return err;
 	ping = calloc(1, sizeof(*ping));
-	if (ping == NULL || histogram_create(&histogram_shape_latency, &ping->run.latency) != 0) {
+	if (ping == NULL || run_reserve(&ping->run, request) != 0) {
 		free(ping);
 		return -ENOMEM;
 	}

@@ -29,7 +29,11 @@ static void on_done(struct op *op) {
 		end_run(run, PROBE_FAILED);
 		return;
 	}
+	if (run->times_ns != NULL)
+		run->times_ns[run->answered] =
+			took_ns < UINT32_MAX ? (uint32_t)took_ns : UINT32_MAX;
 	run->answered++;
+	run->took_ns = took(run->begun_ns, op->done_ns);
 	histogram_record(run->latency, took_ns);
 	if (run->stopping || run->sent == run->count)
 		end_run(run, PROBE_COMPLETE);
@@ -70,7 +74,8 @@ static void begin_op(struct prober *prober, struct probe_run *run, uint64_t now_
 	};
 	op->view.length = run->bytes;
 	run->incarnation = row->incarnation;
-	run->sent++;
+	if (run->sent++ == 0)
+		run->begun_ns = now_ns;
 	run->under_way = true;
 	run->submitted_ns = now_ns;
 	run->next_ns = now_ns + run->interval_ns;
@@ -136,6 +141,7 @@ static void take_run(struct prober *prober, struct probe_run *run) {
 	must(prober->run_count < PROBER_RUNS_MAX); // control counts them
 	run->prober = prober;
 	run->sent = run->answered = 0;
+	run->took_ns = 0;
 	run->under_way = run->stopping = run->ended = false;
 	run->next_ns = 0;
 	memory_view_hold(&run->view);

@@ -322,7 +322,8 @@ const char *fabric_device_state_name(enum fabric_device_state state);
 
 // Timed reads of a peer's page over RDMA, on a pair that is made if there is none.
 #define FABRIC_PING_COUNT_MAX 1000000
-#define FABRIC_PINGS_MAX 16 // under way at once
+#define FABRIC_PING_TIMES_MAX 65536 // 256 KiB of the agent's memory while it is under way
+#define FABRIC_PINGS_MAX 16	    // under way at once
 
 struct fabric_ping;
 
@@ -334,6 +335,7 @@ struct fabric_ping_request {
 	uint32_t count;
 	uint64_t interval_ns; // between two beginnings; 0: one after the other
 	uint64_t timeout_ns;  // of each
+	bool keeps_times;     // of each read; count is at most FABRIC_PING_TIMES_MAX then
 	// On the loop's clock: until then the first one must have ended, and the pair been made for
 	// it if there was none. UINT64_MAX: whenever.
 	uint64_t deadline_ns;
@@ -352,6 +354,8 @@ struct fabric_ping_result {
 	enum op_outcome outcome;	 // of the last one
 	struct op_cause cause;		 // if that failed
 	const struct histogram *latency; // nanoseconds; valid during the call
+	const uint32_t *times_ns; // of each that was answered, in order, likewise; NULL: not kept
+	uint64_t took_ns;	  // from the first one's beginning to the last one's end
 };
 
 typedef void fabric_ping_fn(void *ctx, const struct fabric_ping_result *result);

@@ -43,7 +43,8 @@ struct probe_run {
 	struct deadline first;	 // of the first one, beside that; on the worker's clock
 	struct memory_view view; // holds a reference while the run is the worker's
 	struct histogram
-		*latency; // nanoseconds, submission to end; cleared by whoever hands it over
+		*latency;   // nanoseconds, submission to end; cleared by whoever hands it over
+	uint32_t *times_ns; // the same of each read, in order: room for `count`; NULL: not kept
 
 	// When it comes back.
 	enum probe_end end;
@@ -51,11 +52,12 @@ struct probe_run {
 	enum op_outcome outcome; // of the last one
 	struct op_cause cause;	 // if that failed
 	uint64_t incarnation;	 // of the peer, by the path
+	uint64_t took_ns;	 // from the first one's submission to the last one's end
 
 	// The worker's.
 	struct op op;
 	struct prober *prober;
-	uint64_t submitted_ns;
+	uint64_t begun_ns, submitted_ns;
 	uint64_t next_ns;
 	bool under_way, stopping, ended;
 };

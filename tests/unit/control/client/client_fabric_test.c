@@ -392,6 +392,41 @@ static void probe_says_what_was_measured(void **state) {
 	close(json);
 }
 
+static void probe_tells_the_time_of_each_read(void **state) {
+	int json = connect_json();
+	uint32_t times_ns[20];
+	struct histogram *latency;
+	struct fabric_ping_result result = good_result(&latency);
+	const json_t *times;
+	json_t *object;
+
+	(void)state;
+	for (uint32_t n = 0; n < 20; n++)
+		times_ns[n] = 1000 * n + 7;
+	result.times_ns = times_ns;
+	result.took_ns = 190140;
+	bench_say(json, "PROBE n2 20 64 0 times\n");
+	bench_turn();
+	assert_true(fabric.request.keeps_times);
+	end_ping(&result);
+	memset(times_ns, 0, sizeof(times_ns)); // they are the fabric's, and may go
+	object = json_loads(bench_hear(json), 0, NULL);
+	times = json_object_get(object, "times_ns");
+	assert_int_equal(json_array_size(times), 20);
+	for (uint32_t n = 0; n < 20; n++)
+		assert_int_equal(json_integer_value(json_array_get(times, n)), 1000 * n + 7);
+	assert_int_equal(json_integer_value(json_object_get(object, "took_ns")), 190140);
+	json_decref(object);
+	bench_say(json, "PROBE n2 65537 64 0 times\n");
+	object = json_loads(bench_hear(json), 0, NULL);
+	assert_string_equal(
+		json_string_value(json_object_get(object, "error")), "times: of at most 65536 reads"
+	);
+	json_decref(object);
+	histogram_destroy(latency);
+	close(json);
+}
+
 static void probe_that_fails_says_how(void **state) {
 	static const struct {
 		struct fabric_ping_result result;
@@ -461,6 +496,8 @@ static void probe_that_cannot_begin_says_why(void **state) {
 		"PROBE n2 1 65537\n",
 		"PROBE n2 1 1 1000001\n",
 		"PROBE n2 1 1 1 1\n",
+		"PROBE n2 1 1 1 timesx\n",
+		"PROBE n2 1 1 1 times times\n",
 		"PROBE n2 -1\n",
 		"PROBE n2 123456789012345678901234567\n",
 	};
@@ -549,6 +586,7 @@ int main(void) {
 		FABRIC_TEST(why_says_which_pairs_there_are_not_and_the_reason),
 		FABRIC_TEST(hostile_names_and_words_of_peers_break_no_line_and_no_document),
 		FABRIC_TEST(probe_says_what_was_measured),
+		FABRIC_TEST(probe_tells_the_time_of_each_read),
 		FABRIC_TEST(probe_that_fails_says_how),
 		FABRIC_TEST(probe_that_cannot_begin_says_why),
 		FABRIC_TEST(probe_is_cancelled_with_the_client_that_asked),

@@ -452,6 +452,9 @@ static void note_end(void *ctx, const struct fabric_ping_result *result) {
 	ping->count = summary.count;
 	ping->result = *result;
 	ping->result.latency = NULL;
+	ping->sum_ns = 0;
+	for (uint32_t n = 0; result->times_ns != NULL && n < result->answered; n++)
+		ping->sum_ns += result->times_ns[n];
 	ping->ended++;
 	ping->ping = NULL;
 }

@@ -101,7 +101,8 @@ struct bed_ping {
 	struct fabric_ping *ping;
 	struct fabric_ping_result result;
 	uint32_t ended;
-	uint64_t count; // of the latency
+	uint64_t count;	 // of the latency
+	uint64_t sum_ns; // of its times, if they were kept
 };
 struct fabric_ping_request bed_ping_request(uint32_t peer);
 int bed_ping(uint32_t agent, const struct fabric_ping_request *request, struct bed_ping *ping);

@@ -51,6 +51,26 @@ static void ping_of_one_who_is_no_neighbour_has_a_pair_made(void **state) {
 	assert_true(bed_is_ready(0, 1));
 }
 
+static void ping_keeps_the_time_of_each_read_for_who_asks_for_it(void **state) {
+	struct fabric_ping_request request;
+	struct bed_ping ping = {.ended = 0};
+
+	(void)state;
+	bed_start_both();
+	request = bed_ping_request(1);
+	request.keeps_times = true;
+	assert_int_equal(bed_ping(0, &request, &ping), 0);
+	bed_until(ping.ended > 0);
+	assert_int_equal(ping.result.answered, 3);
+	assert_non_null(ping.result.times_ns);
+	// What was not written has all bits set.
+	assert_true(ping.sum_ns <= ping.result.took_ns);
+	request.count = FABRIC_PING_TIMES_MAX + 1;
+	assert_int_equal(bed_ping(0, &request, &ping), -EINVAL);
+	ping = ping_until_ended(0, 1);
+	assert_null(ping.result.times_ns);
+}
+
 static void ping_that_cannot_begin_says_so_at_once(void **state) {
 	static const struct {
 		const char *device;
@@ -364,6 +384,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		BED_TEST(ping_reads_the_peer_and_ourselves_and_says_how_long_it_took),
 		BED_TEST(ping_of_one_who_is_no_neighbour_has_a_pair_made),
+		BED_TEST(ping_keeps_the_time_of_each_read_for_who_asks_for_it),
 		BED_TEST(ping_that_cannot_begin_says_so_at_once),
 		BED_TEST(ping_of_a_device_that_the_peer_does_not_have_fails_with_its_word),
 		BED_TEST(more_pings_than_may_be_are_refused_until_one_ends),
