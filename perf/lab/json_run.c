@@ -35,14 +35,13 @@ json_t *plan_to_json(const struct plan *plan) {
 		"command", plan_command_name(plan->command), "op", plan_op_name(plan->op),
 		"sizes_bytes", sizes, "iterations", (json_int_t)plan->iterations, "duration_ns",
 		(json_int_t)plan->duration_ns, "gap_ns", (json_int_t)plan->gap_ns, "policy",
-		idle_policy_name(plan->policy), "window_ns", (json_int_t)plan->window_ns,
-		"arrivals", plan_arrivals_name(plan->arrivals), "rate_per_s",
-		(json_int_t)plan->rate, "seed", (json_int_t)plan->seed, "answered",
-		plan_is_answered(plan), "lead_samples", (json_int_t)RESULT_LEAD,
-		"warm_up_samples_min", (json_int_t)WARMUP_SAMPLES_MIN, "warm_up_samples_max",
-		(json_int_t)WARMUP_SAMPLES_MAX, "depth", (json_int_t)plan->depth, "queue_pairs",
-		(json_int_t)plan->pairs, "bidirectional", plan->both_ways, "run",
-		(json_int_t)plan->run, "runs", (json_int_t)plan->runs
+		plan_policy_name(plan), "window_ns", (json_int_t)plan->window_ns, "arrivals",
+		plan_arrivals_name(plan->arrivals), "rate_per_s", (json_int_t)plan->rate, "seed",
+		(json_int_t)plan->seed, "answered", plan_is_answered(plan), "lead_samples",
+		(json_int_t)RESULT_LEAD, "warm_up_samples_min", (json_int_t)WARMUP_SAMPLES_MIN,
+		"warm_up_samples_max", (json_int_t)WARMUP_SAMPLES_MAX, "depth",
+		(json_int_t)plan->depth, "queue_pairs", (json_int_t)plan->pairs, "bidirectional",
+		plan->both_ways, "run", (json_int_t)plan->run, "runs", (json_int_t)plan->runs
 	);
 	// A plan without is as it was before there were any, so that histories go on.
 	if (plan->stamps != PLAN_STAMPS_NONE)

@@ -8,6 +8,7 @@
 #include "output.h"
 #include "page_run.h"
 #include "policies.h"
+#include "via_agent.h"
 
 #include <lib/clock.h>
 #include <lib/scoped.h>
@@ -106,6 +107,18 @@ static int run_several(const struct options *options) {
 	return status == EXIT_DONE && runs.against != NULL ? kept_status(&result) : status;
 }
 
+static int measure(const struct options *options, struct lab_run *run, struct lab_why *why) {
+	const struct via_agent via = {
+		.node = options->via_node,
+		.socket = options->agent_socket,
+		.plan = options->session.plan,
+		.signal_fd = options->session.signal_fd,
+	};
+
+	return via.node != NULL ? via_agent_run(&via, run, why)
+				: session_client(&options->session, run, why);
+}
+
 static int run_client(const struct options *options) {
 	struct lab_run *run = calloc(1, sizeof(*run));
 	struct lab_why why = {.text = ""};
@@ -113,7 +126,7 @@ static int run_client(const struct options *options) {
 
 	if (run == NULL)
 		return EXIT_FAILED;
-	err = session_client(&options->session, run, &why);
+	err = measure(options, run, &why);
 	shown = run->count > 0 ? run_show(options, run) : EXIT_DONE;
 	judged = err == 0 ? thresholds_judge(options, run) : EXIT_DONE;
 	status = err != 0 ? why_print(&why) : shown != EXIT_DONE ? shown : judged;

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <quantile.h>
+#include <record.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,11 +37,18 @@ void mesh_release(struct mesh *mesh) {
 	mesh->nodes = NULL;
 }
 
+// By its identity, where an agent says it, else by its name.
+static bool same_machine(const struct mesh_node *one, const struct mesh_node *other) {
+	if (one->machine[0] != '\0' && other->machine[0] != '\0')
+		return strcmp(one->machine, other->machine) == 0;
+	return strcmp(one->host, other->host) == 0;
+}
+
 bool mesh_is_shared_host(const struct mesh *mesh) {
 	for (uint32_t one = 0; one < mesh->count; one++) {
 		for (uint32_t other = 0; other < one; other++) {
 			if (mesh->nodes[one].joined && mesh->nodes[other].joined &&
-			    strcmp(mesh->nodes[one].host, mesh->nodes[other].host) == 0)
+			    same_machine(&mesh->nodes[one], &mesh->nodes[other]))
 				return true;
 		}
 	}
@@ -56,6 +64,18 @@ int mesh_histogram_create(struct histogram **ret_kept) {
 	};
 
 	return histogram_create(&shape, ret_kept);
+}
+
+int mesh_samples_keep(const struct run_record *times, struct histogram **ret_kept) {
+	struct indicator_block blocks[RECORD_BLOCKS_MAX];
+	uint32_t count = run_record_blocks(times, blocks);
+	int err = mesh_histogram_create(ret_kept);
+
+	for (uint32_t n = 0; n < count && err == 0; n++) {
+		for (uint32_t at = 0; at < blocks[n].count; at++)
+			histogram_record(*ret_kept, blocks[n].samples[at]);
+	}
+	return err;
 }
 
 static uint64_t value_at(const struct histogram *kept, uint64_t rank) {

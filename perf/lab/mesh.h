@@ -30,8 +30,9 @@ extern const uint32_t mesh_per_million[MESH_QUANTILES];
 // A process.
 struct mesh_node {
 	bool joined, lost;
-	char host[MESH_HOST_BYTES];
-	char rack[MESH_HOST_BYTES]; // "": not known
+	char host[MESH_HOST_BYTES];    // of a mesh through agents the node's name
+	char machine[MESH_HOST_BYTES]; // as its agent knows it; "": by the host's name
+	char rack[MESH_HOST_BYTES];    // "": not known
 	char device[DEVICE_NAME_MAX + 1];
 	uint32_t processors; // that it may use
 };
@@ -75,6 +76,9 @@ bool mesh_is_shared_host(const struct mesh *mesh);
 
 // Of 0.8 %. -ENOMEM.
 int mesh_histogram_create(struct histogram **ret_kept);
+struct run_record;
+// All samples of a run that is kept whole. -ENOMEM.
+int mesh_samples_keep(const struct run_record *times, struct histogram **ret_kept);
 // Its figures, from what is kept.
 void mesh_cell_compute(struct mesh_cell *cell);
 

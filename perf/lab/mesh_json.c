@@ -28,12 +28,13 @@ static json_t *nodes_json(const struct mesh *mesh) {
 		const struct mesh_node *node = &mesh->nodes[n];
 
 		failed |= json_array_append_new(
-			array, json_pack(
-				       "{s:I s:s s:s s:s s:I s:b s:b}", "process", (json_int_t)n,
-				       "host", node->host, "rack", node->rack, "device",
-				       node->device, "processors", (json_int_t)node->processors,
-				       "joined", node->joined, "lost", node->lost
-			       )
+			array,
+			json_pack(
+				"{s:I s:s s:s s:s s:s s:I s:b s:b}", "process", (json_int_t)n,
+				"host", node->host, "machine", node->machine, "rack", node->rack,
+				"device", node->device, "processors", (json_int_t)node->processors,
+				"joined", node->joined, "lost", node->lost
+			)
 		);
 	}
 	if (failed == 0)
@@ -222,6 +223,7 @@ static int take_nodes(const json_t *array, struct mesh *mesh, struct lab_why *wh
 		    !get_text(json, "rack", node->rack, sizeof(node->rack)) ||
 		    !get_text(json, "device", node->device, sizeof(node->device)))
 			return lab_fail(why, -EBADMSG, "processes[%u] is none", n);
+		(void)get_text(json, "machine", node->machine, sizeof(node->machine));
 		(void)get_number(json, "processors", UINT32_MAX, &processors);
 		node->processors = (uint32_t)processors;
 		node->joined = json_is_true(json_object_get(json, "joined"));

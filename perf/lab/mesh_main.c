@@ -3,6 +3,7 @@
 #include "mesh_main.h"
 
 #include "exit_status.h"
+#include "mesh_agents.h"
 #include "mesh_lead.h"
 #include "mesh_member.h"
 #include "mesh_output.h"
@@ -154,6 +155,21 @@ static int run_first(const struct options *options, struct mesh_member *member) 
 	return status;
 }
 
+static int run_agents(const struct options *options) {
+	const struct mesh_agents agents = {
+		.socket = options->agent_socket,
+		.plan = options->session.plan,
+		.signal_fd = options->session.signal_fd,
+	};
+	struct lab_why why = {.text = ""};
+	struct mesh mesh = {.count = 0};
+	int status = mesh_agents_run(&agents, &mesh, &why) == 0 ? mesh_show(options, &mesh)
+								: why_print(&why);
+
+	mesh_release(&mesh);
+	return status;
+}
+
 int mesh_main(const struct options *options) {
 	struct mesh_member member = member_of(options);
 	struct lab_why why = {.text = ""};
@@ -164,6 +180,8 @@ int mesh_main(const struct options *options) {
 		       ) == 0
 			       ? EXIT_DONE
 			       : why_print(&why);
+	if (options->mesh.agents)
+		return run_agents(options);
 	if (options->mesh.local > 0)
 		return run_local(options);
 	if (mesh_find_rank(&options->mesh, &member, &why) != 0)

@@ -70,18 +70,6 @@ static bool choose_core(uint32_t place, struct cpu_set *ret_cores) {
 	return true;
 }
 
-static int samples_keep(const struct lab_result *result, struct histogram **ret_kept) {
-	struct indicator_block blocks[RECORD_BLOCKS_MAX];
-	uint32_t count = run_record_blocks(result->times, blocks);
-	int err = mesh_histogram_create(ret_kept);
-
-	for (uint32_t n = 0; n < count && err == 0; n++) {
-		for (uint32_t at = 0; at < blocks[n].count; at++)
-			histogram_record(*ret_kept, blocks[n].samples[at]);
-	}
-	return err;
-}
-
 static int
 client_play(const struct lab_session *session, struct mesh_answer *answer, struct lab_why *why) {
 	struct lab_run *run = calloc(1, sizeof(*run));
@@ -93,7 +81,7 @@ client_play(const struct lab_session *session, struct mesh_answer *answer, struc
 	if (err == 0 && !run->results[0].summarized)
 		err = lab_fail(why, -ENODATA, "no sample");
 	if (err == 0)
-		err = samples_keep(&run->results[0], &answer->kept);
+		err = mesh_samples_keep(run->results[0].times, &answer->kept);
 	if (err != 0)
 		return lab_fail(why, err, "no memory");
 	for (int n = 0; n < MESH_QUANTILES; n++)

@@ -17,6 +17,7 @@
 
 struct mesh_options {
 	uint32_t local;		// processes of this machine, started by us; 0: others start them
+	bool agents;		// through running agents; no process of ours but this one
 	uint32_t at_once;	// 0: as many as processors allow
 	const char *rendezvous; // "HOST[:PORT]", "file:PATH"; NULL: by the launcher
 	const char *hosts;	// print commands for these, in Slurm's syntax; NULL: no

@@ -35,9 +35,12 @@ static void print_head(const struct mesh *mesh, const struct mesh_summary *summa
 
 	format_size_bytes(mesh->plan.sizes[0], size);
 	show_duration(mesh->took_ns, took);
-	printf("mesh of %u processes, %s of %s, policy %s: %u of %u directions in %s\n",
-	       mesh->count, plan_op_name(mesh->plan.op), size, idle_policy_name(mesh->plan.policy),
-	       summary->measured, summary->wanted, took);
+	printf("mesh of %u %s, %s of %s, policy %s: %u of %u directions in %s\n", mesh->count,
+	       mesh->plan.via_agents ? "nodes" : "processes", plan_op_name(mesh->plan.op), size,
+	       plan_policy_name(&mesh->plan), summary->measured, summary->wanted, took);
+	if (mesh->plan.via_agents)
+		printf("through agents: each reads the others' pages with its own worker, beside "
+		       "its probes\n");
 	if (mesh_is_shared_host(mesh))
 		printf("shared host: processes share a machine, and at most %u pair%s measured at "
 		       "a time\n",

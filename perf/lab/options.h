@@ -29,6 +29,8 @@ struct options {
 	bool perftest; // its columns in place of our table
 	struct threshold thresholds[THRESHOLDS_MAX];
 	uint32_t threshold_count;
+	const char *via_node;	  // lat through agents; NULL: between two ends of ours
+	const char *agent_socket; // NULL: where agents have it
 	struct mesh_options mesh;
 	struct runs runs; // of a client; count 0: one run, of this process
 };

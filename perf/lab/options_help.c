@@ -6,7 +6,8 @@
 
 static const char help_text[] =
 	"Usage: tocsin-perf lat|bw [OPTION]... [HOST]\n"
-	"       tocsin-perf mesh [--local N] [--html FILE] [OPTION]...\n"
+	"       tocsin-perf lat --via-agent NODE [OPTION]...\n"
+	"       tocsin-perf mesh [--local N|--agents] [--html FILE] [OPTION]...\n"
 	"       tocsin-perf net [--duration TIME] [--json FILE]\n"
 	"       tocsin-perf policy [--rates LIST] [--html FILE] [OPTION]... [HOST]\n"
 	"       tocsin-perf compare A.json... --with B.json... [--margin PERCENT] [--html FILE]\n"
@@ -51,6 +52,11 @@ static const char help_text[] =
 	"  --depth N            operations under way on each queue pair; 64 by default\n"
 	"  --queue-pairs N      1 by default\n"
 	"  --bidirectional      the server sends as the client does\n"
+	"Through running agents, whose workers read their pages beside their probes (reads alone):\n"
+	"  lat --via-agent NODE  the agent of this machine reads the page of NODE; no HOST, no server.\n"
+	"                       --size to 64 KiB, --iterations to 65520; all else is the agent's own\n"
+	"  mesh --agents        each node that is alive reads each other one, one pair at a time\n"
+	"  --agent SOCKET       of the agent that is asked; by default as tocsin finds it\n"
 	"Of mesh, which has 1000 samples of each direction by default and no --duration:\n"
 	"  --local N            N processes of this machine, started by itself\n"
 	"  --rendezvous WHERE   where process 0 is: HOST[:PORT], port 18521 by default, or file:PATH of a\n"

@@ -43,6 +43,7 @@ extern const struct option_table options_of_plan, options_of_place, options_of_r
 struct option_words {
 	const char *host;
 	const char *of_client, *of_server, *of_mesh;
+	const char *of_place; // of whomever
 };
 
 // All words behind the command's name. -EINVAL: what is wrong was said on standard error.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Options of lat and bw: what each end may have, and what goes with what.
+#include "agent_ask.h"
 #include "options_impl.h"
 
 #include <errno.h>
@@ -57,6 +58,45 @@ static int check_client(const struct option_words *words, struct options *option
 	return 0;
 }
 
+// Of a run through an agent nothing but operation, sizes and samples is ours to choose.
+static const char *not_of_agents(const struct option_words *words, const struct options *options) {
+	uint32_t wrong = options->session.given &
+			 ~(uint32_t)(PLAN_PART_OP | PLAN_PART_SIZES | PLAN_PART_ITERATIONS);
+
+	if (wrong != 0)
+		return options_name_of_part(wrong);
+	if (words->of_server != NULL || words->of_place != NULL)
+		return words->of_server != NULL ? words->of_server : words->of_place;
+	if (options->runs.count > 0 || options->runs.against != NULL)
+		return "--runs";
+	return options->session.plan.runs > 1 ? "--run" : NULL;
+}
+
+static int check_via_agent(const struct option_words *words, struct options *options) {
+	struct plan *plan = &options->session.plan;
+	const char *wrong = not_of_agents(words, options);
+	struct lab_why why = {.text = ""};
+
+	if (plan->command != PLAN_LAT || plan->op != PLAN_READ)
+		return option_fail("--via-agent", "agents read: lat --op read alone goes by them");
+	if (words->host != NULL)
+		return option_fail(words->host, "with --via-agent NODE there is no HOST");
+	if (wrong != NULL)
+		return option_fail(wrong, "is the agent's, and there is --via-agent");
+	if (!agent_name_is_word(options->via_node))
+		return option_fail("--via-agent", "is no name of a node");
+	if (plan_size_max(plan) > AGENT_BYTES_MAX)
+		return option_fail("--size", "at most 64KiB: so large is the page of an agent");
+	if (plan->iterations > AGENT_TIMES_MAX - RESULT_LEAD)
+		return option_fail("--iterations", "at most 65520 through an agent");
+	for (uint32_t n = 0; n < options->threshold_count; n++) {
+		if (threshold_check(&options->thresholds[n], plan, &why) != 0)
+			return option_fail("--fail-if", why.text);
+	}
+	plan->via_agents = true;
+	return 0;
+}
+
 // What it was told is compared with the client's plan when that is known; what can be in no plan is
 // wrong now.
 static int check_server(const struct option_words *words, const struct options *options) {
@@ -85,6 +125,10 @@ int options_parse_measure(
 	if (words.of_mesh != NULL)
 		return option_fail(words.of_mesh, "is of mesh");
 	options_settle(options);
+	if (options->via_node != NULL)
+		return check_via_agent(&words, options);
+	if (options->agent_socket != NULL)
+		return option_fail("--agent", "is of --via-agent and of mesh --agents");
 	options->is_server = words.host == NULL;
 	return options->is_server ? check_server(&words, options) : check_client(&words, options);
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Options of mesh, and what it takes of the others.
+#include "agent_ask.h"
 #include "options_impl.h"
 
 #include <errno.h>
 #include <string.h>
 
 #define MESH_ITERATIONS 1000
+#define AGENTS_ITERATIONS_MAX 10000 // whose times travel over the relay
 
 static int set_local(struct options *options, const char *value, struct parse_error *error) {
 	return option_parse_u32(value, 2, MESH_NODES_MAX, error, &options->mesh.local);
@@ -38,8 +40,16 @@ static int set_hosts(struct options *options, const char *value, struct parse_er
 	return 0;
 }
 
+static int set_agents(struct options *options, const char *value, struct parse_error *error) {
+	(void)value;
+	(void)error;
+	options->mesh.agents = true;
+	return 0;
+}
+
 static const struct option rows[] = {
 	OPTION("--local", set_local, 0, OPTION_MESH),
+	OPTION_FLAG("--agents", set_agents, 0, OPTION_MESH),
 	OPTION("--at-once", set_at_once, 0, OPTION_MESH),
 	OPTION("--rank", set_rank, 0, OPTION_MESH),
 	OPTION("--ranks", set_ranks, 0, OPTION_MESH),
@@ -62,6 +72,8 @@ static const char *not_of_mesh(const struct option_words *words, const struct op
 		return words->host;
 	if (options->hgrm_path != NULL)
 		return "--hgrm";
+	if (options->via_node != NULL)
+		return "--via-agent";
 	if (options->threshold_count > 0)
 		return "--fail-if";
 	if (options->perftest)
@@ -70,6 +82,27 @@ static const char *not_of_mesh(const struct option_words *words, const struct op
 	    options->session.plan.runs > 1)
 		return "--runs";
 	return options->session.cores_given ? "--cores" : words->of_server;
+}
+
+// Through agents nothing but size and samples is ours to choose, and nobody is started.
+static int check_agents(const struct option_words *words, const struct options *options) {
+	const struct plan *plan = &options->session.plan;
+	const struct mesh_options *mesh = &options->mesh;
+
+	if (plan->op != PLAN_READ)
+		return option_fail("--op", "agents read, and nothing else");
+	if ((options->session.given & PLAN_PART_POLICY) != 0)
+		return option_fail("--policy", "is the agents' own");
+	if (words->of_place != NULL)
+		return option_fail(words->of_place, "is the agents' own");
+	if (mesh->local > 0 || mesh->rendezvous != NULL || mesh->rank_given || mesh->ranks_given ||
+	    mesh->hosts != NULL || mesh->at_once > 0)
+		return option_fail("--agents", "is of agents that run, one pair at a time");
+	if (plan_size_max(plan) > AGENT_BYTES_MAX)
+		return option_fail("--size", "at most 64KiB: so large is the page of an agent");
+	if (plan->iterations > AGENTS_ITERATIONS_MAX)
+		return option_fail("--iterations", "at most 10000 of each direction by agents");
+	return 0;
 }
 
 static int check_mesh(const struct option_words *words, const struct options *options) {
@@ -85,6 +118,10 @@ static int check_mesh(const struct option_words *words, const struct options *op
 		return option_fail("--iterations", "at most 262144 of each direction");
 	if (plan_check(plan, &why) != 0)
 		return option_fail("mesh", why.text);
+	if (options->mesh.agents)
+		return check_agents(words, options);
+	if (options->agent_socket != NULL)
+		return option_fail("--agent", "is of --via-agent and of mesh --agents");
 	if (options->mesh.local > 0 && (words->of_mesh != NULL) &&
 	    (options->mesh.rendezvous != NULL || options->mesh.rank_given ||
 	     options->mesh.ranks_given || options->mesh.hosts != NULL))

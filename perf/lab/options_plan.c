@@ -4,6 +4,9 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/un.h>
+
+#define SOCKET_PATH_BYTES sizeof(((struct sockaddr_un *)NULL)->sun_path)
 
 static int set_op(struct options *options, const char *value, struct parse_error *error) {
 	if (plan_op_parse(value, &options->session.plan.op) != 0)
@@ -110,6 +113,19 @@ static int set_both_ways(struct options *options, const char *value, struct pars
 	return 0;
 }
 
+static int set_via_agent(struct options *options, const char *value, struct parse_error *error) {
+	(void)error;
+	options->via_node = value;
+	return 0;
+}
+
+static int set_agent(struct options *options, const char *value, struct parse_error *error) {
+	if (value[0] == '\0' || strlen(value) >= SOCKET_PATH_BYTES)
+		return parse_fail(error, -EINVAL, value, strlen(value), "is no path of a socket");
+	options->agent_socket = value;
+	return 0;
+}
+
 static int set_device_time(struct options *options, const char *value, struct parse_error *error) {
 	enum plan_stamps *stamps = &options->session.plan.stamps;
 
@@ -132,6 +148,8 @@ static const struct option rows[] = {
 	OPTION("--depth", set_depth, PLAN_PART_DEPTH, OPTION_BOTH),
 	OPTION("--queue-pairs", set_pairs, PLAN_PART_PAIRS, OPTION_BOTH),
 	OPTION_FLAG_VALUED("--device-time", set_device_time, PLAN_PART_STAMPS, OPTION_BOTH),
+	OPTION("--via-agent", set_via_agent, 0, OPTION_CLIENT),
+	OPTION("--agent", set_agent, 0, OPTION_CLIENT),
 	OPTION_FLAG("--bidirectional", set_both_ways, PLAN_PART_BOTH_WAYS, OPTION_BOTH),
 };
 

@@ -124,6 +124,9 @@ static int take_option(struct reading *reading, struct options *options) {
 		reading->words.of_server = option->name;
 	if (option->owner == OPTION_MESH)
 		reading->words.of_mesh = option->name;
+	if (option >= options_of_place.options &&
+	    option < options_of_place.options + options_of_place.count)
+		reading->words.of_place = option->name;
 	return 0;
 }
 

@@ -35,6 +35,10 @@ struct origin {
 	uint64_t at_once, took_ns;
 };
 
+static bool is_of_agents(const struct origin *origin) {
+	return strcmp(page_member_text(origin->plan, "policy"), "agent") == 0;
+}
+
 struct scene {
 	struct page *page;
 	const struct origin *origin;
@@ -167,6 +171,12 @@ static void put_head(const struct scene *scene) {
 		page_say(
 			scene->page, PAGE_BAD, "Not measured: %u of %u directions.",
 			scene->summary->wanted - scene->summary->measured, scene->summary->wanted
+		);
+	if (is_of_agents(scene->origin))
+		page_say(
+			scene->page, PAGE_PLAIN,
+			"Through agents: each reads the others' pages with its own worker, beside "
+			"its probes."
 		);
 	if (mesh_is_shared_host(mesh))
 		page_say(
@@ -455,8 +465,9 @@ static int put_all(struct scene *scene) {
 
 	format_size_bytes((uint64_t)json_integer_value(size), bytes);
 	snprintf(
-		title, sizeof(title), "Mesh of %u processes: round trips of %.20s, %s",
-		scene->mesh->count, page_member_text(plan, "op"), bytes
+		title, sizeof(title), "Mesh of %u %s: round trips of %.20s, %s", scene->mesh->count,
+		is_of_agents(scene->origin) ? "nodes" : "processes", page_member_text(plan, "op"),
+		bytes
 	);
 	if (err == 0)
 		err = page_create(title, &scene->page);

@@ -46,6 +46,10 @@ const char *plan_command_name(enum plan_command command) {
 	return command == PLAN_BW ? "bw" : "lat";
 }
 
+const char *plan_policy_name(const struct plan *plan) {
+	return plan->via_agents ? "agent" : idle_policy_name(plan->policy);
+}
+
 const char *plan_op_name(enum plan_op op) {
 	return ops[op].name;
 }

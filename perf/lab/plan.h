@@ -79,6 +79,7 @@ struct plan {
 	uint32_t run, runs; // this one of so many, each of new processes; 1 of 1 alone
 	bool both_ways;	    // the server sends as the client does
 	enum plan_stamps stamps;
+	bool via_agents; // whose workers wait by their own policies; `policy` is not looked at
 };
 
 extern const struct plan plan_default; // lat: 20,000 reads of 64 bytes, spin
@@ -104,6 +105,7 @@ enum plan_part {
 };
 
 const char *plan_command_name(enum plan_command command); // "lat"
+const char *plan_policy_name(const struct plan *plan);	  // "spin"; "agent": an agent's own
 // "read", "write-imm"; "closed", "poisson". -EINVAL for the parsers.
 const char *plan_op_name(enum plan_op op);
 int plan_op_parse(const char *name, enum plan_op *ret_op);

@@ -44,7 +44,14 @@ static void print_head(const struct lab_run *run) {
 
 	printf("%s, ", plan_op_name(run->plan.op));
 	print_loop(&run->plan);
-	printf(", policy %s\n", idle_policy_name(run->plan.policy));
+	if (run->plan.via_agents) {
+		printf("\nthrough agents, whose workers have their own policy and probes to serve\n"
+		       "%.30s of this node to %.30s of %.30s (answered by %s)\n",
+		       environment_get(client, "device"), environment_get(server, "device"),
+		       environment_get(server, "host"), environment_get(server, "answered_by"));
+		return;
+	}
+	printf(", policy %s\n", plan_policy_name(&run->plan));
 	printf("%.30s on processor %s to %.30s (answered %s), clock %s read in %s ns\n",
 	       environment_get(client, "device"), environment_get(client, "core"),
 	       environment_get(server, "device"),
@@ -193,6 +200,10 @@ static void print_clock(const struct lab_run *run, const struct lab_result *resu
 	const char *error_ppb = environment_get(client, "clock_error_ppb");
 	uint64_t off_ns = result->noise[0].counts[NOISE_CLOCK_OFF_NS];
 
+	if (run->plan.via_agents) {
+		printf("  clock: the agent's worker's\n");
+		return;
+	}
 	printf("  clock: %s, %.50s", environment_get(client, "clock"),
 	       environment_get(client, "clock_reason"));
 	if (error_ppb[0] != '\0' && strcmp(error_ppb, "0") != 0)

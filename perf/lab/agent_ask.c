@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The connection to an agent, its questions and their answers.
+#include "agent_ask.h"
+
+#include <lib/clock.h>
+#include <lib/deadline.h>
+#include <lib/error.h>
+#include <lib/stream.h>
+
+#include <jansson.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define CONNECT_NS UINT64_C(3000000000)
+#define ANSWER_NS UINT64_C(60000000000) // of a question with all of its reads
+#define ANSWER_BYTES_MAX ((size_t)16 << 20)
+#define QUESTION_BYTES 512
+#define READ_BYTES 65536u
+#define AGAIN_WORDS "try again"
+#define AGAIN_PAUSE_MS 100
+#define AGAIN_NS UINT64_C(30000000000)
+#define OLD_SYNTAX "PROBE node [count [bytes [microseconds]]]"
+
+static void find_path(const char *path, struct sockaddr_un *ret_address) {
+	// NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
+	const char *named = getenv("TOCSIN_SOCKET");
+	// NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
+	const char *runtime = geteuid() == 0 ? NULL : getenv("XDG_RUNTIME_DIR");
+	char *place = ret_address->sun_path;
+
+	*ret_address = (struct sockaddr_un){.sun_family = AF_UNIX};
+	if (path == NULL)
+		path = named;
+	if (path == NULL && runtime != NULL) {
+		snprintf(place, sizeof(ret_address->sun_path), "%s/tocsin/tocsind.sock", runtime);
+		if (access(place, F_OK) == 0)
+			return;
+	}
+	snprintf(place, sizeof(ret_address->sun_path), "%s", path != NULL ? path : AGENT_SOCKET);
+}
+
+static int fail_broken(struct lab_why *why, int err) {
+	return lab_fail(
+		why, err != 0 ? err : -ENODATA, "the agent ended the connection: %s",
+		err != 0 ? strerrordesc_np(-err) : "it may have died"
+	);
+}
+
+// For bytes, or a person.
+static int await_answer(const struct agent *agent, struct deadline deadline, struct lab_why *why) {
+	struct pollfd polled[2] = {
+		{.fd = agent->fd, .events = POLLIN}, {.fd = agent->signal_fd, .events = POLLIN}};
+	int count;
+
+	do
+		count = poll(polled, 2, deadline_poll_timeout_ms(deadline, clock_monotonic_ns()));
+	while (count < 0 && errno == EINTR);
+	if (polled[1].revents != 0)
+		return lab_fail(why, -EINTR, "interrupted");
+	if (count == 0)
+		return lab_fail(
+			why, -ETIMEDOUT, "the agent did not answer within %u s",
+			(uint32_t)(ANSWER_NS / UINT64_C(1000000000))
+		);
+	return 0;
+}
+
+static int make_room(struct agent *agent, struct lab_why *why) {
+	char *grown;
+
+	if (agent->capacity - agent->used > READ_BYTES)
+		return 0;
+	if (agent->capacity >= ANSWER_BYTES_MAX)
+		return lab_fail(why, -EMSGSIZE, "the agent's answer has no end");
+	grown = realloc(agent->data, 2 * agent->capacity + 2 * READ_BYTES);
+	if (grown == NULL)
+		return lab_fail(why, -ENOMEM, "no memory for an answer");
+	agent->data = grown;
+	agent->capacity = 2 * agent->capacity + 2 * READ_BYTES;
+	return 0;
+}
+
+// One line, terminated in place; what comes behind it is of no question of ours.
+static int read_line(struct agent *agent, struct lab_why *why) {
+	struct deadline deadline = deadline_after(clock_monotonic_ns(), ANSWER_NS);
+	char *end = NULL;
+	int err = 0;
+
+	agent->used = 0;
+	while (err == 0 && end == NULL) {
+		ssize_t size;
+
+		err = make_room(agent, why);
+		if (err != 0)
+			break;
+		size = stream_receive(agent->fd, agent->data + agent->used, READ_BYTES);
+		if (size == -EAGAIN)
+			err = await_answer(agent, deadline, why);
+		else if (size <= 0)
+			err = fail_broken(why, (int)size);
+		if (size <= 0)
+			continue;
+		end = memchr(agent->data + agent->used, '\n', (size_t)size);
+		agent->used += (size_t)size;
+	}
+	if (err == 0)
+		*end = '\0';
+	return err;
+}
+
+static int send_line(const struct agent *agent, const char *line, struct lab_why *why) {
+	int err = stream_send_all(
+		agent->fd, line, strlen(line), deadline_after(clock_monotonic_ns(), CONNECT_NS)
+	);
+
+	return err == 0 ? 0 : fail_broken(why, err);
+}
+
+// What says hello in another way is no agent.
+static int greet(struct agent *agent, struct lab_why *why) {
+	static const struct {
+		const char *line, *answer;
+	} steps[] = {
+		{"CLIENT PROTOCOL 2\n", "SERVER PROTOCOL "},
+		{"SET FORMAT json\n", "OK"},
+	};
+	int err = 0;
+
+	for (size_t n = 0; n < sizeof(steps) / sizeof(steps[0]) && err == 0; n++) {
+		err = send_line(agent, steps[n].line, why);
+		if (err == 0)
+			err = read_line(agent, why);
+		if (err == 0 && strncmp(agent->data, steps[n].answer, strlen(steps[n].answer)) != 0)
+			err = lab_fail(
+				why, -EPROTO, "what answers on %s is no agent: it said %.80s",
+				agent->path, agent->data
+			);
+	}
+	return err;
+}
+
+int agent_open(const char *path, int signal_fd, struct agent *ret_agent, struct lab_why *why) {
+	struct agent agent = {.fd = -1, .path = path, .signal_fd = signal_fd};
+	struct sockaddr_un address;
+	int err;
+
+	find_path(path, &address);
+	if (path == NULL)
+		agent.path = "the agent's socket";
+	agent.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (agent.fd < 0)
+		return lab_fail(why, neg_errno(), "no socket: %s", strerrordesc_np(errno));
+	err = stream_connect_until(
+		agent.fd, (const struct sockaddr *)&address, sizeof(address),
+		deadline_after(clock_monotonic_ns(), CONNECT_NS)
+	);
+	if (err != 0)
+		(void)lab_fail(
+			why, err, "no agent answers on %s: %s%s", address.sun_path,
+			strerrordesc_np(-err),
+			err == -ENOENT || err == -ECONNREFUSED ? "; is tocsind running?" : ""
+		);
+	if (err == 0)
+		err = greet(&agent, why);
+	if (err != 0) {
+		agent_close(&agent);
+		return err;
+	}
+	*ret_agent = agent;
+	return 0;
+}
+
+void agent_close(struct agent *agent) {
+	if (agent->fd >= 0)
+		close(agent->fd);
+	free(agent->data);
+	agent->fd = -1;
+	agent->data = NULL;
+	agent->used = agent->capacity = 0;
+}
+
+int agent_ask(struct agent *agent, const char *question, json_t **ret_answer, struct lab_why *why) {
+	const char *words;
+	json_t *answer;
+	int err = send_line(agent, question, why);
+
+	if (err == 0)
+		err = read_line(agent, why);
+	if (err != 0)
+		return err;
+	answer = json_loads(agent->data, JSON_REJECT_DUPLICATES, NULL);
+	if (!json_is_object(answer)) {
+		json_decref(answer);
+		// Of another node's agent an answer that breaks off is half a line.
+		return lab_fail(why, -EPROTO, "the answer broke off, or is none of an agent");
+	}
+	words = json_string_value(json_object_get(answer, "error"));
+	if (words != NULL) {
+		err = lab_fail(why, -EREMOTEIO, "the agent says: %.300s", words);
+		json_decref(answer);
+		return err;
+	}
+	*ret_answer = answer;
+	return 0;
+}
+
+bool agent_name_is_word(const char *name) {
+	size_t length = 0;
+
+	for (; name[length] != '\0'; length++) {
+		if ((unsigned char)name[length] <= ' ' || name[length] == '\x7f')
+			return false;
+	}
+	return length > 0 && length < AGENT_NAME_BYTES;
+}
+
+static void take_text(const json_t *answer, const char *key, char text[static AGENT_NAME_BYTES]) {
+	const char *value = json_string_value(json_object_get(answer, key));
+
+	snprintf(text, AGENT_NAME_BYTES, "%s", value != NULL ? value : "");
+	lab_clean(text);
+}
+
+static int take_times(const json_t *answer, struct agent_reads *reads, struct lab_why *why) {
+	const json_t *times = json_object_get(answer, "times_ns");
+
+	if (json_array_size(times) != reads->count)
+		return lab_fail(
+			why, -EPROTO, "the agent told %zu times of %u reads",
+			json_array_size(times), reads->count
+		);
+	reads->times_ns = calloc(reads->count, sizeof(*reads->times_ns));
+	if (reads->times_ns == NULL)
+		return lab_fail(why, -ENOMEM, "no memory for samples");
+	for (uint32_t n = 0; n < reads->count; n++) {
+		json_int_t value = json_integer_value(json_array_get(times, n));
+
+		reads->times_ns[n] = value > 0 ? (uint64_t)value : 0;
+	}
+	return 0;
+}
+
+// What an agent refuses for now: it answers few questions a second, and has few runs under way.
+static bool is_for_now(const struct lab_why *said) {
+	size_t length = strlen(said->text), words = strlen(AGAIN_WORDS);
+
+	return length >= words && strcmp(said->text + length - words, AGAIN_WORDS) == 0;
+}
+
+// -EINTR: a person wants it to end.
+static int pause_between(const struct agent *agent) {
+	struct pollfd polled = {.fd = agent->signal_fd, .events = POLLIN};
+
+	return poll(&polled, 1, AGAIN_PAUSE_MS) > 0 ? -EINTR : 0;
+}
+
+static int
+ask_patiently(struct agent *agent, const char *question, json_t **ret_answer, struct lab_why *why) {
+	struct deadline deadline = deadline_after(clock_monotonic_ns(), AGAIN_NS);
+
+	for (;;) {
+		struct lab_why said = {.text = ""};
+		int err = agent_ask(agent, question, ret_answer, &said);
+
+		if (err == -EREMOTEIO && is_for_now(&said) &&
+		    !deadline_expired(deadline, clock_monotonic_ns())) {
+			if (pause_between(agent) == 0)
+				continue;
+			return lab_fail(why, -EINTR, "interrupted");
+		}
+		return err == 0 ? 0 : lab_fail(why, err, "%s", said.text);
+	}
+}
+
+int agent_read(struct agent *agent, struct agent_reads *reads, struct lab_why *why) {
+	struct lab_why said = {.text = ""};
+	char question[QUESTION_BYTES];
+	json_t *answer = NULL;
+	int err;
+
+	snprintf(
+		question, sizeof(question), "%s%s%sPROBE %s %u %" PRIu64 " 0 times\n",
+		reads->from != NULL ? "NODE " : "", reads->from != NULL ? reads->from : "",
+		reads->from != NULL ? " " : "", reads->to, reads->count, reads->bytes
+	);
+	err = ask_patiently(agent, question, &answer, &said);
+	if (err == -EREMOTEIO && strstr(said.text, OLD_SYNTAX) != NULL)
+		return lab_fail(
+			why, -EPROTO,
+			"%s: its agent is of an older version, which does not tell what each "
+			"read took",
+			reads->from != NULL ? reads->from : "this node"
+		);
+	if (err != 0)
+		return lab_fail(why, err, "%s", said.text);
+	take_text(answer, "device", reads->device);
+	take_text(answer, "peer_device", reads->peer_device);
+	reads->in_process = json_is_true(json_object_get(answer, "in_process"));
+	reads->took_ns = (uint64_t)json_integer_value(json_object_get(answer, "took_ns"));
+	err = take_times(answer, reads, why);
+	json_decref(answer);
+	return err;
+}
