@@ -139,6 +139,53 @@ static void a_fault_that_comes_and_goes_through_unknown_is_unstable(void **state
 	bed_destroy(bed);
 }
 
+static void repaired_link_that_fails_again_after_twenty_seconds_is_named_at_once(void **state) {
+	struct bed *bed = bed_with_fabric_down();
+
+	(void)state;
+	bed_pass(bed, 9 * SEC);
+	bed_see_two(bed, 5, OBSERVATION_GOOD);
+	bed_pass(bed, 20 * SEC);
+	bed_expect(bed, 5, VERDICT_HEALTHY, "None");
+	bed_see_two(bed, 5, OBSERVATION_SILENT);
+	bed_pass(bed, SEC);
+	bed_expect(bed, 5, VERDICT_FABRIC_DOWN, "PulseUnread");
+	for (uint32_t n = 0; n < 10; n++) {
+		bed_pass(bed, 10 * SEC);
+		bed_see_two(bed, 5, OBSERVATION_SILENT);
+		bed_expect(bed, 5, VERDICT_FABRIC_DOWN, "PulseUnread");
+	}
+	// For so long that its end is no fourth change within a minute.
+	bed_see_two(bed, 5, OBSERVATION_GOOD);
+	bed_pass(bed, 5 * SEC);
+	bed_expect(bed, 5, VERDICT_HEALTHY, "None");
+	assert_int_equal(bed->changes, 4);
+	bed_destroy(bed);
+}
+
+static void lossy_node_whose_check_fails_for_a_while_is_lossy_again_and_stable(void **state) {
+	struct bed *bed = bed_create(8);
+
+	(void)state;
+	for (uint32_t n = 0; n < 70; n++) {
+		enum verdict word = VERDICT_PATH_LOSSY;
+
+		bed_see_two(bed, 4, OBSERVATION_LOSSY);
+		if (n >= 5 && n < 40 && n % 5 == 0)
+			bed_say(bed, 4, VERDICT_CHECK_FAILED, "DiskFull");
+		if (n == 40)
+			bed_say(bed, 4, VERDICT_HEALTHY, "DiskFull");
+		bed_pass(bed, SEC);
+		if (n >= 5 && n < 44)
+			word = VERDICT_CHECK_FAILED;
+		bed_expect(bed, 4, word, NULL);
+	}
+	bed_see_two(bed, 4, OBSERVATION_GOOD);
+	bed_pass(bed, 4 * SEC);
+	bed_expect(bed, 4, VERDICT_HEALTHY, "None");
+	bed_destroy(bed);
+}
+
 static void one_that_dies_or_leaves_is_so_at_once(void **state) {
 	static const struct {
 		enum ras_state state;
@@ -181,6 +228,11 @@ int main(void) {
 		cmocka_unit_test(three_changes_in_a_minute_are_not_too_many),
 		cmocka_unit_test(an_agent_that_was_stopped_itself_doubts_nobody_into_it),
 		cmocka_unit_test(a_fault_that_comes_and_goes_through_unknown_is_unstable),
+		cmocka_unit_test(
+			repaired_link_that_fails_again_after_twenty_seconds_is_named_at_once
+		),
+		cmocka_unit_test(lossy_node_whose_check_fails_for_a_while_is_lossy_again_and_stable
+		),
 		cmocka_unit_test(one_that_dies_or_leaves_is_so_at_once),
 		cmocka_unit_test(in_maintenance_it_is_shown),
 	};
