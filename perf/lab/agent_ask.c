@@ -22,7 +22,7 @@
 #define ANSWER_NS UINT64_C(60000000000) // of a question with all of its reads
 #define ANSWER_BYTES_MAX ((size_t)16 << 20)
 #define QUESTION_BYTES 512
-#define READ_BYTES 65536u
+#define READ_BYTES ((size_t)65536)
 #define AGAIN_WORDS "try again"
 #define AGAIN_PAUSE_MS 100
 #define AGAIN_NS UINT64_C(30000000000)

@@ -54,28 +54,27 @@ static int set_run(struct options *options, const char *value, struct parse_erro
 	return 0;
 }
 
-static int set_json(struct options *options, const char *value, struct parse_error *error) {
-	(void)error;
-	options->json_path = value;
+static int take_path(const char *value, struct parse_error *error, const char **ret_path) {
+	if (value[0] == '\0')
+		return parse_fail(error, -EINVAL, value, 0, "is no file");
+	*ret_path = value;
 	return 0;
+}
+
+static int set_json(struct options *options, const char *value, struct parse_error *error) {
+	return take_path(value, error, &options->json_path);
 }
 
 static int set_csv(struct options *options, const char *value, struct parse_error *error) {
-	(void)error;
-	options->csv_path = value;
-	return 0;
+	return take_path(value, error, &options->csv_path);
 }
 
 static int set_hgrm(struct options *options, const char *value, struct parse_error *error) {
-	(void)error;
-	options->hgrm_path = value;
-	return 0;
+	return take_path(value, error, &options->hgrm_path);
 }
 
 static int set_html(struct options *options, const char *value, struct parse_error *error) {
-	(void)error;
-	options->html_path = value;
-	return 0;
+	return take_path(value, error, &options->html_path);
 }
 
 static int set_perftest(struct options *options, const char *value, struct parse_error *error) {

@@ -35,8 +35,10 @@ def check(done, path):
 
 def tasks_meet_by_a_file():
     with tempfile.TemporaryDirectory() as directory:
-        path = pathlib.Path(directory) / "m.json"
-        check(srun(slurm, "--rendezvous", f"file:{directory}/place", "--json", str(path)), path)
+        path, page = pathlib.Path(directory) / "m.json", pathlib.Path(directory) / "m.html"
+        check(srun(slurm, "--rendezvous", f"file:{directory}/place", "--json", str(path), "--html",
+                   str(page)), path)
+        assert "<h1>Mesh of 3 processes: round trips of read" in page.read_text(), "no page"
 
 
 def tasks_meet_at_a_host_and_port():

@@ -203,6 +203,7 @@ def wrong_options_are_refused_at_once():
             (["--local", "2", "--duration", "1s"], 2, "--duration: is not of mesh"),
             (["--local", "2", "--depth", "2"], 2, "--depth: is not of mesh"),
             (["--local", "2", "--fail-if", "p50>1us"], 2, "--fail-if: is not of mesh"),
+            (["--local", "2", "--html="], 2, '--html: "" is no file'),
             (["--local", "2", "--size", "1,2"], 2, "--size"),
             (["--local", "2", "--iterations", "300000"], 2, "--iterations"),
             (["--local", "2", "host"], 2, "host: is not of mesh"),
