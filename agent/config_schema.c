@@ -50,6 +50,15 @@ static int check_address(const char *text, size_t length, struct parse_error *er
 	return length == 0 ? 0 : sock_addr_parse(text, length, 0, error, &addr);
 }
 
+static int check_loopback(const char *text, size_t length, struct parse_error *error) {
+	struct sock_addr addr;
+	int err = length == 0 ? 0 : sock_addr_parse(text, length, 0, error, &addr);
+
+	if (err != 0 || length == 0 || sock_addr_is_loopback(&addr))
+		return err;
+	return parse_fail(error, -EINVAL, text, length, "is not on loopback");
+}
+
 static int check_soft_address(const char *text, size_t length, struct parse_error *error) {
 	struct sock_addr addr;
 
@@ -371,6 +380,12 @@ static const struct config_key keys[] = {
 	 "How many processes that have ended are still shown, with what they had counted."},
 	{"job", "keep_for", CONFIG_DURATION, false, SECOND, 604800 * SECOND, NULL, NULL, NULL, "1h",
 	 "For how long."},
+	{"job", "nccl_ras", CONFIG_STRING, false, 0, 80, NULL, check_loopback,
+	 "an address on loopback, its port optional (28028)", "",
+	 "Where NCCL's own RAS of a job is asked on which GPU each of its ranks here is, once a minute "
+	 "while that is not known; 127.0.0.1 is where NCCL 2.28 and later answers if NCCL_RAS_ADDR is not "
+	 "set. Empty: nobody is asked, since NCCL up to 2.29 may crash when it is asked while a "
+	 "communicator is being made."},
 	{"job", "waiting", CONFIG_DURATION, false, SECOND, 86400 * SECOND, NULL, NULL, NULL, "10s",
 	 "A communicator none of whose ranks moved for so long is shown as waiting, if a rank waits in "
 	 "an operation; as stuck, if whoever is waited for does not work, or will never come."},

@@ -6,12 +6,15 @@
 #include <control/comms_share.h>
 #include <control/jobhost.h>
 #include <lib/config.h>
+#include <lib/must.h>
+#include <lib/sockaddr.h>
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #define JOB_SOCKET "job.sock"
+#define NCCL_RAS_PORT 28028
 #define USUAL_CLIENTS "tocsind.sock"
 
 // job.sock beside tocsind.sock; beside n1.sock of another one of several agents n1-job.sock, since
@@ -85,10 +88,18 @@ int jobs_part_start(struct agent *agent) {
 					config_get_duration_ns(agent->config, "job", "stuck_busy"),
 			},
 	};
+	const char *nccl_ras = config_get_string(agent->config, "job", "nccl_ras");
+	struct sock_addr nccl_address;
 	int err;
 
 	if (!config_get_bool(agent->config, "job", "enabled"))
 		return 0;
+	if (nccl_ras[0] != '\0') {
+		must(sock_addr_parse(
+			     nccl_ras, strlen(nccl_ras), NCCL_RAS_PORT, NULL, &nccl_address
+		     ) == 0);
+		config.nccl_ras = &nccl_address;
+	}
 	err = find_path(agent, path);
 	if (err != 0)
 		return err;

@@ -42,19 +42,32 @@ static json_t *knows_json(uint8_t knows) {
 	return array;
 }
 
+static json_t *device_json(int16_t device) {
+	return device >= 0 ? json_integer(device) : json_null();
+}
+
+// Who says on which GPU a rank is; NULL: nobody does.
+static const char *gpu_source(const struct ras_comm_rank *rank) {
+	if ((rank->knows & RAS_RANK_KNOWS_GPU_OF_NCCL) != 0)
+		return "nccl-ras";
+	return rank->cuda_device >= 0 || rank->nvml_device >= 0 ? "job" : NULL;
+}
+
 json_t *comm_json_rank(const struct comm_look *look, uint32_t place, uint32_t rank) {
 	const struct ras_merged_rank *merged = &look->comms[place].ranks[rank];
 	char node[NAMES_TEXT_BYTES];
 
 	look->config.words.node_name(look->config.words.ctx, merged->node, node, sizeof(node));
 	return json_pack(
-		"{s:i,s:i,s:o,s:s,s:I,s:I,s:I,s:f,s:f,s:o}", "rank", (int)merged->rank.rank, "pid",
-		(int)merged->rank.pid, "node", peer_name_json(node), "process",
-		jobs_process_name(merged->rank.process_state), "launched",
+		"{s:i,s:i,s:o,s:s,s:I,s:I,s:I,s:f,s:f,s:o,s:o,s:o,s:s?}", "rank",
+		(int)merged->rank.rank, "pid", (int)merged->rank.pid, "node", peer_name_json(node),
+		"process", jobs_process_name(merged->rank.process_state), "launched",
 		(json_int_t)merged->rank.launched, "started", (json_int_t)merged->rank.started,
 		"completed", (json_int_t)merged->rank.completed, "still_s",
 		(double)merged->rank.idle_ms / 1e3, "worked_s",
-		(double)merged->rank.worked_ms / 1e3, "told", knows_json(merged->rank.knows)
+		(double)merged->rank.worked_ms / 1e3, "told", knows_json(merged->rank.knows),
+		"cuda_dev", device_json(merged->rank.cuda_device), "nvml_dev",
+		device_json(merged->rank.nvml_device), "gpu_from", gpu_source(&merged->rank)
 	);
 }
 

@@ -100,7 +100,9 @@ struct host_rank {
 	struct host_process *process;
 	struct host_comm *comm; // NULL: its process has ended
 	struct job_register told;
-	uint64_t counted; // of all counts, at the last look
+	uint64_t counted;  // of all counts, at the last look
+	uint64_t since_ns; // when it was registered
+	bool of_nccl;	   // its GPU is NCCL's word
 	struct jobs_rank_report report;
 };
 
@@ -175,6 +177,7 @@ struct jobhost {
 	struct loop_job heard_job;
 	struct overlay_question question; // COMMS
 	bool asking;
+	struct nccl_ask *nccl_ask; // NULL: nobody is asked
 	uint32_t order_count;
 	struct level_order orders[LEVEL_ORDERS_MAX]; // the newest last
 	struct overlay_answer *answer;		     // that is judged; NULL: none
@@ -231,6 +234,13 @@ int page_copy(struct jobhost *host, int fd, uint32_t *ret_slots);
 
 // sample.c: all counts of all ranks of a process, now.
 void sample_process(struct host_process *process, uint64_t now_ns);
+
+// nccl_ask.c: GPUs of ranks, by NCCL's own RAS at that address. -ENOMEM.
+int nccl_ask_create(
+	struct jobhost *host, const struct sock_addr *address, struct nccl_ask **ret_ask
+);
+struct nccl_ask *nccl_ask_destroy(struct nccl_ask *ask);
+void nccl_ask_tick(struct nccl_ask *ask, uint64_t now_ns);
 
 // level.c: what is asked of a process, into its page.
 void level_show(struct host_process *process, uint64_t now_ns);

@@ -58,6 +58,7 @@ static void look_again(struct loop_timer *timer, uint64_t now_ns) {
 	node_tick(host);
 	agree_tick(host, now_ns);
 	watch_tick(host, now_ns);
+	nccl_ask_tick(host->nccl_ask, now_ns);
 	next_ns = host->look_began_ns + SAMPLE_NS;
 	wake_at(host, next_ns > now_ns ? next_ns : now_ns + SAMPLE_PAUSE_NS);
 }
@@ -72,6 +73,8 @@ static int start_host(struct jobhost *host, char detail[static JOBHOST_DETAIL_BY
 		return -ENOMEM;
 	host->sample.expired = look_again;
 	err = loop_timer_set(host->loop, &host->sample, loop_now_ns(host->loop) + SAMPLE_NS);
+	if (err == 0 && host->config.nccl_ras != NULL)
+		err = nccl_ask_create(host, host->config.nccl_ras, &host->nccl_ask);
 	return err != 0 ? err : socket_open(host, detail);
 }
 
@@ -107,6 +110,7 @@ struct jobhost *jobhost_destroy(struct jobhost *host) {
 		return NULL;
 	watch_stop(host);
 	socket_close(host);
+	host->nccl_ask = nccl_ask_destroy(host->nccl_ask);
 	while (host->connections != NULL)
 		host_connection_close(host->connections);
 	while (host->processes != NULL)

@@ -159,6 +159,7 @@ struct host_rank *rank_add(
 	rank->process = process;
 	rank->comm = comm;
 	rank->told = *told;
+	rank->since_ns = loop_now_ns(host->loop);
 	rank->next = process->ranks;
 	process->ranks = rank;
 	process->rank_count++;

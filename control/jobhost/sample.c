@@ -156,6 +156,8 @@ static bool take_counts(struct host_rank *rank, uint32_t slots) {
 	report->knows = (uint8_t
 	)(((rank->told.flags & TOCSIN_COMM_NO_STARTED) != 0 ? 0 : JOBS_KNOWS_STARTED) |
 	  ((rank->told.flags & TOCSIN_COMM_NO_COMPLETED) != 0 ? 0 : JOBS_KNOWS_COMPLETED));
+	if (rank->of_nccl)
+		report->knows |= JOBS_KNOWS_GPU_OF_NCCL;
 	for (uint32_t n = 0; n < slots; n++) {
 		const struct job_launched *launched = &page->launched[n];
 		const struct job_row *started = &page->started[n];

@@ -41,7 +41,10 @@ static void add_rank(struct sentence *sentence, uint32_t place) {
 	char node[NODE_BYTES];
 
 	sentence->words->node_name(sentence->words->ctx, rank->node, node, sizeof(node));
-	add_words(sentence, "rank %u (pid %u on %s)", rank->rank.rank, rank->rank.pid, node);
+	add_words(sentence, "rank %u (pid %u on %s", rank->rank.rank, rank->rank.pid, node);
+	if (rank->rank.nvml_device >= 0)
+		add_words(sentence, ", GPU %d", rank->rank.nvml_device);
+	add_words(sentence, ")");
 }
 
 static void add_span(struct sentence *sentence, uint64_t ms) {

@@ -11,8 +11,10 @@ import json
 import os
 import pathlib
 import re
+import socketserver
 import subprocess
 import sys
+import threading
 
 import agents
 import cluster as clusters
@@ -76,6 +78,45 @@ def wait_finding(agent, job, wanted):
     return finding(agent, job)
 
 
+class Ras(socketserver.ThreadingTCPServer):
+    """What answers as a job's own RAS does: the report is `told`."""
+    allow_reuse_address = daemon_threads = True
+    told = {"communicators": []}
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self):
+            for line in self.rfile:
+                if line == b"STATUS\n":
+                    self.wfile.write(json.dumps(self.server.told, indent=2).encode() + b"\n")
+                    return
+                self.wfile.write(b"SERVER PROTOCOL 2\n" if b"PROTOCOL" in line else b"OK\n")
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), self.Handler)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+def a_rank_is_named_with_the_gpu_that_nccl_tells(cluster):
+    """Of that node's own process alone, and only of the rank that it is."""
+    def ranks():
+        done = tocsin(cluster.agents[1], "why", "5", "--json")
+        return [{"hash": comm["hash"], **rank}
+                for comm in json.loads(done.stdout).get("communicators", [])
+                for rank in comm["ranks"]]
+
+    def told():
+        return {rank["rank"]: (rank["cuda_dev"], rank["nvml_dev"], rank["gpu_from"])
+                for rank in ranks()}
+
+    with hang(cluster, "v5-hang", 5):
+        agents.wait_until("both ranks", lambda: len(ranks()) == 2, pause=0.5)
+        RAS.told = {"communicators": [{"hash": ranks()[0]["hash"], "size": 2, "ranks": [
+            {"rank": rank["rank"], "pid": rank["pid"], "cuda_dev": 0, "nvml_dev": 6}
+            for rank in ranks()]}]}
+        agents.wait_until(lambda: f"GPUs: {told()}", lambda: told() == {
+            0: (0, 6, "nccl-ras"), 1: (None, None, None)}, 60, 0.5)
+
+
 def a_cause_that_launches_cannot_tell_is_not_told(cluster):
     """All have launched what one device has not begun: without more there is nothing to name."""
     with hang(cluster, "v5-behind", 1):
@@ -111,15 +152,18 @@ def main():
     with clusters.Cluster(BUILD, 2) as cluster:
         for agent in cluster.agents:
             agent.configure(job__waiting="1s")
+        cluster.agents[0].configure(job__nccl_ras=f"127.0.0.1:{RAS.server_address[1]}")
         cluster.start()
         cluster.wait_ring(agents.WAIT_SECONDS)
         tap.run([(test.__name__.replace("_", " "), lambda test=test: test(cluster))
                  for test in (a_cause_that_launches_cannot_tell_is_not_told,
                               a_level_asked_for_at_one_agent_lets_the_cause_be_told_at_all,
-                              a_level_that_is_taken_back_is_taken_back_everywhere)])
+                              a_level_that_is_taken_back_is_taken_back_everywhere,
+                              a_rank_is_named_with_the_gpu_that_nccl_tells)])
 
 
 if __name__ == "__main__":
     BUILD, PLUGIN, REPLAY, RECORDINGS = *sys.argv[1:4], pathlib.Path(sys.argv[4])
+    RAS = Ras()
     TOCSIN = str(pathlib.Path(BUILD) / "agent" / "tocsin")
     main()

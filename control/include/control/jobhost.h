@@ -25,6 +25,7 @@
 struct health;
 struct jobhost;
 struct overlay;
+struct sock_addr;
 
 #define JOBHOST_DETAIL_BYTES 256
 
@@ -34,6 +35,9 @@ struct jobhost_config {
 	uint32_t per_user_max;
 	uint32_t keep_max; // processes that ended and are still shown
 	uint64_t keep_ns;
+	// Where NCCL's own RAS of a job here would answer, on loopback; NULL: nobody is asked. Used
+	// by jobhost_create() alone.
+	const struct sock_addr *nccl_ras;
 	// Whether this part of the cluster has the majority, and how others are told. NULL: a node
 	// that is alone.
 	struct overlay *overlay;

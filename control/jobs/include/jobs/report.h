@@ -74,7 +74,8 @@ enum jobs_exit_cause {
 #define JOBS_KNOWS_STARTED 0x01
 #define JOBS_KNOWS_COMPLETED 0x02
 #define JOBS_KNOWS_SIGNATURES 0x04
-#define JOBS_KNOWS_PROCESS 0x08 // its state and its processor time
+#define JOBS_KNOWS_PROCESS 0x08	    // its state and its processor time
+#define JOBS_KNOWS_GPU_OF_NCCL 0x10 // its devices, by NCCL's RAS and not by itself
 
 struct jobs_rank_report {
 	uint64_t comm_hash, host_hash, process_hash; // the communicator, the latter of its rank 0

@@ -32,6 +32,7 @@ struct wire_writer;
 #define RAS_RANK_KNOWS_COMPLETED 0x02
 #define RAS_RANK_KNOWS_SIGNATURES 0x04
 #define RAS_RANK_KNOWS_PROCESS 0x08
+#define RAS_RANK_KNOWS_GPU_OF_NCCL 0x10 // its devices, by NCCL's RAS and not by itself
 
 struct ras_comm_signature {
 	uint64_t count;

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Asks the RAS of an NCCL job on this node for its report, and takes from it on which GPU each of
+// the ranks here is. Whatever answers there, it costs a bounded number of bytes and of seconds.
+//
+// NCCL's own RAS has no names of communicators and no job: those are the plugin's. A question makes
+// all processes of the job answer each other, so it is asked only while a rank here has no GPU, a
+// while after that registered, and at most once a minute.
+#include "jobhost/inside.h"
+#include "jobhost/nccl_report.h"
+
+#include <lib/container.h>
+#include <lib/log.h>
+#include <lib/stream.h>
+#include <lib/tcp_owner.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define ASK_NS (60 * UINT64_C(1000000000))   // between two questions
+#define SETTLE_NS (5 * UINT64_C(1000000000)) // a job that begins is left alone
+#define PATIENCE_NS (10 * UINT64_C(1000000000))
+#define READ_BYTES 16384u
+#define TOTAL_BYTES_MAX (64u << 20)
+#define LINE_BYTES 256u
+#define COLLECT_S "2" // how long the processes wait for each other
+
+// What is sent, and how the answer begins. The report follows the last.
+static const struct {
+	const char *line, *answer;
+} steps[] = {
+	{"CLIENT PROTOCOL 2\n", "SERVER PROTOCOL "},
+	{"SET FORMAT json\n", "OK"},
+	{"TIMEOUT " COLLECT_S "\n", "OK"},
+	{"STATUS\n", NULL},
+};
+#define STEPS (sizeof(steps) / sizeof(steps[0]))
+
+struct nccl_ask {
+	struct jobhost *host;
+	struct sock_addr address;
+	struct loop_source source; // fd -1: nothing is asked
+	struct loop_timer patience;
+	uint64_t next_ns;
+	int owner_fd; // asks the kernel whose a TCP socket is; -1: it does not tell
+	size_t step, sent;
+	size_t line_length;
+	char line[LINE_BYTES];
+	uint32_t bytes;
+	uint32_t uid;	// of who answers
+	uint32_t found; // ranks here
+	bool was_told;	// that it failed
+	struct nccl_report report;
+};
+
+static void ask_end(struct nccl_ask *ask, const char *why) {
+	loop_timer_cancel(ask->host->loop, &ask->patience);
+	loop_remove(&ask->source);
+	close(ask->source.fd);
+	ask->source.fd = -1;
+	if (why == NULL) {
+		ask->was_told = false;
+		log_event(LOG_LEVEL_DEBUG, "nccl_ras_read", log_u64("ranks", ask->found));
+	} else if (!ask->was_told) {
+		ask->was_told = true; // until it succeeds
+		log_event(LOG_LEVEL_INFO, "nccl_ras_unread", log_str("reason", why));
+	}
+}
+
+static void patience_over(struct loop_timer *timer, uint64_t now_ns) {
+	(void)now_ns;
+	ask_end(container_of(timer, struct nccl_ask, patience), "no whole report within 10 s");
+}
+
+// A user who listens there may tell of his own processes alone.
+static void on_rank(void *ctx, const struct nccl_rank *told) {
+	struct nccl_ask *ask = ctx;
+
+	for (struct host_process *at = ask->host->processes; at != NULL; at = at->next) {
+		if (at->pid != told->pid || at->exited_ns != 0 ||
+		    (ask->uid != at->uid && ask->uid != 0))
+			continue;
+		for (struct host_rank *rank = at->ranks; rank != NULL; rank = rank->next) {
+			if (rank->told.comm_hash != told->comm_hash ||
+			    rank->told.rank != told->rank || rank->told.size != told->size ||
+			    (rank->told.cuda_device >= 0 && rank->told.nvml_device >= 0))
+				continue;
+			rank->report.cuda_device = told->cuda_device;
+			rank->report.nvml_device = told->nvml_device;
+			rank->of_nccl = true;
+			ask->found++;
+		}
+	}
+}
+
+// A connection's end, by getsockname() or getpeername().
+static int
+end_of(int fd,
+       int (*which)(int fd, struct sockaddr *address, socklen_t *length),
+       struct sock_addr *ret_end) {
+	struct sockaddr_storage storage;
+	socklen_t length = sizeof(storage);
+
+	if (which(fd, (struct sockaddr *)&storage, &length) != 0)
+		return -errno;
+	return sock_addr_from_sockaddr((struct sockaddr *)&storage, length, ret_end);
+}
+
+static bool find_owner(struct nccl_ask *ask) {
+	struct sock_addr theirs, ours;
+
+	return end_of(ask->source.fd, getpeername, &theirs) == 0 &&
+	       end_of(ask->source.fd, getsockname, &ours) == 0 &&
+	       tcp_owner_find(ask->owner_fd, &theirs, &ours, &ask->uid) == 0;
+}
+
+static void step_next(struct nccl_ask *ask) {
+	ask->step++;
+	ask->sent = 0;
+	ask->line_length = 0;
+	loop_want(&ask->source, EPOLLOUT);
+}
+
+static void send_line(struct nccl_ask *ask) {
+	const char *line = steps[ask->step].line;
+	ssize_t sent = stream_send(ask->source.fd, line + ask->sent, strlen(line) - ask->sent);
+
+	if (sent == -EAGAIN)
+		return;
+	if (sent < 0) {
+		ask_end(ask, strerrordesc_np((int)-sent));
+		return;
+	}
+	ask->sent += (size_t)sent;
+	if (ask->sent == strlen(line))
+		loop_want(&ask->source, EPOLLIN);
+}
+
+// NCCL before 2.28 knows no JSON; a server of another kind says anything.
+static void take_line(struct nccl_ask *ask) {
+	const char *answer = steps[ask->step].answer;
+	char why[LINE_BYTES + 64];
+
+	if (strncasecmp(ask->line, answer, strlen(answer)) == 0) {
+		step_next(ask);
+		return;
+	}
+	snprintf(
+		why, sizeof(why), "%.*s is answered by \"%s\"",
+		(int)strlen(steps[ask->step].line) - 1, steps[ask->step].line, ask->line
+	);
+	ask_end(ask, why);
+}
+
+static void take_answer(struct nccl_ask *ask, const char *bytes, size_t size) {
+	for (size_t n = 0; n < size && ask->source.fd >= 0; n++) {
+		if (ask->sent != strlen(steps[ask->step].line)) {
+			ask_end(ask, "more is answered than was asked");
+			return;
+		}
+		if (bytes[n] == '\n') {
+			ask->line[ask->line_length] = '\0';
+			take_line(ask);
+		} else if (ask->line_length == sizeof(ask->line) - 1) {
+			ask_end(ask, "a line without end");
+		} else if (bytes[n] != '\r') {
+			ask->line[ask->line_length++] = bytes[n];
+		}
+	}
+}
+
+static void receive(struct nccl_ask *ask) {
+	char bytes[READ_BYTES];
+	ssize_t got = stream_receive(ask->source.fd, bytes, sizeof(bytes));
+
+	if (got == -EAGAIN)
+		return;
+	if (got < 0) {
+		ask_end(ask, strerrordesc_np((int)-got));
+	} else if (got == 0) {
+		ask_end(ask, nccl_report_is_over(&ask->report) ? NULL : "the report was cut off");
+	} else if (ask->bytes == 0 && !find_owner(ask)) {
+		ask_end(ask, "the kernel does not say whose process answers");
+	} else if ((ask->bytes += (uint32_t)got) > TOTAL_BYTES_MAX) {
+		ask_end(ask, "a report of more than 64 MiB");
+	} else if (ask->step < STEPS - 1) {
+		take_answer(ask, bytes, (size_t)got);
+	} else if (nccl_report_take(&ask->report, bytes, (size_t)got) != 0) {
+		ask_end(ask, "what is answered is no report");
+	}
+}
+
+static void ask_ready(struct loop_source *source, uint32_t events) {
+	struct nccl_ask *ask = container_of(source, struct nccl_ask, source);
+
+	if ((source->events & EPOLLOUT) != 0 && ask->step == 0 && ask->sent == 0) {
+		int err = stream_connect_finish(source->fd);
+
+		if (err == -EINPROGRESS)
+			return;
+		if (err != 0) {
+			ask_end(ask, strerrordesc_np(-err));
+			return;
+		}
+	}
+	if ((source->events & EPOLLOUT) != 0 && (events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) != 0)
+		send_line(ask);
+	else
+		receive(ask);
+}
+
+// Whose GPUs are not known, and who has been here for a while.
+static bool is_wanted(const struct nccl_ask *ask, uint64_t now_ns) {
+	for (const struct host_process *at = ask->host->processes; at != NULL; at = at->next) {
+		if (at->exited_ns != 0)
+			continue;
+		for (const struct host_rank *rank = at->ranks; rank != NULL; rank = rank->next)
+			if (rank->report.cuda_device < 0 && rank->report.launched > 0 &&
+			    now_ns - rank->since_ns >= SETTLE_NS)
+				return true;
+	}
+	return false;
+}
+
+void nccl_ask_tick(struct nccl_ask *ask, uint64_t now_ns) {
+	struct sockaddr_storage storage;
+	socklen_t length;
+	int fd, err;
+
+	if (ask == NULL || ask->source.fd >= 0 || now_ns < ask->next_ns || !is_wanted(ask, now_ns))
+		return;
+	ask->next_ns = now_ns + ASK_NS;
+	ask->step = ask->sent = ask->line_length = 0;
+	ask->bytes = ask->found = 0;
+	nccl_report_begin(&ask->report, on_rank, ask);
+	length = sock_addr_to_sockaddr(&ask->address, &storage);
+	fd = socket(storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return;
+	ask->source = (struct loop_source
+	){.fd = fd, .events = EPOLLOUT, .rank = LOOP_CLIENTS, .ready = ask_ready};
+	err = stream_connect_start(fd, (const struct sockaddr *)&storage, length);
+	if (err == 0 || err == -EINPROGRESS)
+		err = loop_add(ask->host->loop, &ask->source);
+	if (err == 0)
+		err = loop_timer_set(ask->host->loop, &ask->patience, now_ns + PATIENCE_NS);
+	if (err != 0)
+		ask_end(ask, strerrordesc_np(-err));
+}
+
+int nccl_ask_create(
+	struct jobhost *host, const struct sock_addr *address, struct nccl_ask **ret_ask
+) {
+	struct nccl_ask *ask = calloc(1, sizeof(*ask));
+
+	if (ask == NULL)
+		return -ENOMEM;
+	ask->host = host;
+	ask->address = *address;
+	ask->source.fd = -1;
+	ask->patience.expired = patience_over;
+	if (tcp_owner_open(&ask->owner_fd) != 0)
+		ask->owner_fd = -1;
+	*ret_ask = ask;
+	return 0;
+}
+
+struct nccl_ask *nccl_ask_destroy(struct nccl_ask *ask) {
+	if (ask == NULL)
+		return NULL;
+	if (ask->source.fd >= 0)
+		ask_end(ask, NULL);
+	if (ask->owner_fd >= 0)
+		close(ask->owner_fd);
+	free(ask);
+	return NULL;
+}
