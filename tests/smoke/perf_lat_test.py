@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 
+import cluster as clusters
 import patience
 import tap
 
@@ -24,6 +25,7 @@ PERF = sys.argv[1]
 OPERATIONS = ["read", "write", "send", "write-imm", "cas", "fadd"]
 ANSWERED = {"write", "send", "write-imm"}
 COLUMNS_MAX = 100
+WARMUP_SECONDS_MAX = 1.3  # a second for its samples, and looking at them
 # Two ends that spin may starve the threads of the device for long where others compute, too.
 PATIENT = ["--device", "soft", "--timeout", "20"]
 MAGIC = 0x46525054
@@ -324,6 +326,19 @@ def begin_long_run(server, *arguments):
     return process
 
 
+def spun_seconds(process):
+    """Of the thread that polls, on a processor: that of all which had most."""
+    return max(int(schedstat.read_text(encoding="ascii").split()[0])
+               for schedstat in pathlib.Path(f"/proc/{process.pid}/task").glob("*/schedstat")) / 1e9
+
+
+def wait_for_spinning(process, seconds):
+    """A thread that has spun for so long has been at it at least as long, however busy the machine
+    is."""
+    before = spun_seconds(process)
+    clusters.wait_until("a client that plays", lambda: spun_seconds(process) >= before + seconds)
+
+
 def stall(process, seconds):
     """Stops all of its threads for so long at least."""
     process.send_signal(signal.SIGSTOP)
@@ -338,11 +353,9 @@ def a_stall_is_the_largest_sample_and_told_with_its_cause():
     with tempfile.TemporaryDirectory() as directory, Server() as server:
         path = pathlib.Path(directory) / "r.json"
         process = begin_long_run(server, "--json", str(path))
-        # One of them hits what is kept, however long warming up takes here.
-        for _ in range(3):
-            time.sleep(1)
-            stall(process, 0.25)
-        time.sleep(0.5)  # for the stalled sample to end
+        wait_for_spinning(process, WARMUP_SECONDS_MAX)
+        stall(process, 0.25)
+        wait_for_spinning(process, 0.2)  # the stalled sample has ended, and others after it
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=patience.HANG_SECONDS)
         result = json.loads(path.read_text(encoding="utf-8"))["results"][0]
