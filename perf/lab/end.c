@@ -26,7 +26,7 @@ struct lab_end {
 	struct lab_end_facts facts;
 	struct clock clock;
 	struct device *device;
-	uint8_t *area;
+	struct messages messages;
 	uint64_t half; // bytes of what goes out; as many come in
 	struct memory_registry *registry;
 	struct memory_view view;
@@ -46,23 +46,37 @@ static uint64_t pages_round_up(uint64_t size) {
 	return (size + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
 }
 
+// Of a GPU's memory a program of the host's sees no byte.
+static int check_memory(const struct lab_end *end, const struct plan *plan, struct lab_why *why) {
+	if (end->facts.memory.kind != MESSAGES_GPU || plan->command != PLAN_LAT ||
+	    !plan_op_looks_in_memory(plan->op))
+		return 0;
+	return lab_fail(
+		why, -EINVAL,
+		"--memory gpu: the answer of a write is looked for in memory by the processor, "
+		"which does not see that of a GPU; use --op write-imm"
+	);
+}
+
 static int make_memory(struct lab_end *end, const struct plan *plan, struct lab_why *why) {
-	const struct memory_config config = {.device = end->device, .clock = &end->clock};
+	struct memory_config config = {.device = end->device, .clock = &end->clock};
 	struct memory_request request = {
 		.access =
 			MEMORY_PEER_READS | MEMORY_PEER_WRITES | MEMORY_LOCAL_WRITES | MEMORY_ALONE,
 	};
 	char reason[MEMORY_REASON_MAX + 1] = "";
-	int err;
+	int err = check_memory(end, plan, why);
 
+	if (err != 0)
+		return err;
 	end->half = pages_round_up(plan_size_max(plan));
-	end->area = aligned_alloc(PAGE_BYTES, 2 * end->half);
-	if (end->area == NULL)
-		return lab_fail(why, -ENOMEM, "no memory for messages");
-	memset(end->area, 0, 2 * end->half);
+	err = messages_create(end->facts.memory, 2 * end->half, why, &end->messages);
+	if (err != 0)
+		return err;
 	if (device_facts(end->device)->limits.atomics)
 		request.access |= MEMORY_PEER_ATOMICS;
-	request.address = (uintptr_t)end->area;
+	config.cuda = end->messages.cuda;
+	request.address = end->messages.address;
 	request.length = 2 * end->half;
 	err = memory_registry_create(&config, &end->registry);
 	if (err == 0)
@@ -319,6 +333,7 @@ int lab_end_open(
 	end->plan = *config->plan;
 	end->serves = config->serves;
 	end->quick = config->quick;
+	end->facts.memory = config->memory;
 	clock_init_kept(&end->clock);
 	read_clock(end);
 	err = lab_device_open(
@@ -596,6 +611,6 @@ void lab_end_close(struct lab_end *end) {
 	device_put(end->device);
 	player_release(&end->player);
 	histogram_destroy(end->device_time.answers);
-	free(end->area);
+	messages_destroy(&end->messages);
 	free(end);
 }

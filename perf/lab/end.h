@@ -7,6 +7,7 @@
 #pragma once
 
 #include "channel.h"
+#include "messages.h"
 #include "player.h"
 #include "why.h"
 
@@ -26,6 +27,7 @@ struct lab_end_config {
 	bool serves;
 	struct cpu_set cores; // none: chosen
 	bool cores_given;
+	struct messages_place memory;
 	bool quick; // its memory is not locked, which takes as long as many samples
 };
 
@@ -41,6 +43,7 @@ struct lab_end_facts {
 	uint64_t clock_read_ns; // the smallest difference of two readings in a row, of many
 	uint64_t block_ns;
 	pid_t tid;
+	struct messages_place memory;
 	bool memory_locked;
 	uint64_t stamp_khz; // of the clock of time stamps; 0: none are asked for
 };

@@ -90,6 +90,7 @@ void environment_read_machine(struct lab_environment *ret_environment) {
 
 void environment_read(const struct lab_end_facts *facts, struct lab_environment *ret_environment) {
 	struct lab_environment *environment = ret_environment;
+	char memory[MESSAGES_PLACE_BYTES];
 
 	environment->count = 0;
 	environment_add(environment, "program", "tocsin-perf %s", TOCSIN_VERSION);
@@ -106,6 +107,8 @@ void environment_read(const struct lab_end_facts *facts, struct lab_environment 
 	environment_add(environment, "clock_error_ppb", "%u", facts->clock_error_ppb);
 	environment_add(environment, "clock_read_ns", "%" PRIu64, facts->clock_read_ns);
 	environment_add(environment, "block_and_wake_ns", "%" PRIu64, facts->block_ns);
+	messages_place_say(facts->memory, memory);
+	environment_add(environment, "memory", "%s", memory);
 	if (facts->stamp_khz > 0)
 		environment_add(environment, "device_clock_khz", "%" PRIu64, facts->stamp_khz);
 	environment_add(environment, "memory_locked", "%s", facts->memory_locked ? "yes" : "no");

@@ -70,6 +70,7 @@ static const char help_text[] =
 	"  --timeout N          of a packet without an answer, 4.096 us * 2^N; 14 (67 ms) by default\n"
 	"  --retry N            how often it is sent again, 0 to 7; 6 by default\n"
 	"  --cores N            the processor that polls\n"
+	"  --memory WHERE       of messages: host (default), numa:N, gpu, gpu:N\n"
 	"  --port N             of the control connection; 18520 by default\n"
 	"  --listen ADDRESS     the server's; all by default\n"
 	"What becomes of it (the client's):\n"

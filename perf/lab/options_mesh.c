@@ -81,6 +81,8 @@ static const char *not_of_mesh(const struct option_words *words, const struct op
 	if (options->runs.count > 0 || options->runs.against != NULL ||
 	    options->session.plan.runs > 1)
 		return "--runs";
+	if (options->session.memory.kind != MESSAGES_HOST)
+		return "--memory";
 	return options->session.cores_given ? "--cores" : words->of_server;
 }
 

@@ -113,6 +113,10 @@ static int set_listen(struct options *options, const char *value, struct parse_e
 	return err;
 }
 
+static int set_memory(struct options *options, const char *value, struct parse_error *error) {
+	return messages_place_parse(value, error, &options->session.memory);
+}
+
 static const struct option rows[] = {
 	OPTION("--device", set_device, 0, OPTION_BOTH),
 	OPTION("--ib-port", set_ib_port, 0, OPTION_BOTH),
@@ -123,6 +127,7 @@ static const struct option rows[] = {
 	OPTION("--timeout", set_timeout, 0, OPTION_BOTH),
 	OPTION("--retry", set_retry, 0, OPTION_BOTH),
 	OPTION("--cores", set_cores, 0, OPTION_BOTH),
+	OPTION("--memory", set_memory, 0, OPTION_BOTH),
 	OPTION("--port", set_port, 0, OPTION_BOTH),
 	OPTION("--listen", set_listen, 0, OPTION_SERVER),
 };

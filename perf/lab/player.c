@@ -40,7 +40,8 @@ void player_set_size(struct player *player, uint64_t size) {
 	player->size = size;
 	player->number = 0;
 	// No byte of an earlier size passes for an answer.
-	memset(worker_pointer(player->way.in.address), 0, player->way.in.length);
+	if (player->looks_in_memory)
+		memset(worker_pointer(player->way.in.address), 0, player->way.in.length);
 }
 
 struct worker_poll player_poll(struct player *player) {

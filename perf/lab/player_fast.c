@@ -39,14 +39,15 @@ static struct op *take_op(struct player *player) {
 	return &player->ops[place];
 }
 
-// Both ends number what they send in its last byte: the answer to a ping has its number.
+// Where both ends look in memory they number what they send in its last byte: the answer to a ping
+// has its number.
 static bool message_submit(struct player *player) {
 	struct op *op = take_op(player), *ops[1] = {op};
 
 	if (op == NULL)
 		return false;
 	player->number++;
-	if (player->answered)
+	if (player->looks_in_memory)
 		*last_byte(&player->way.out, player->size) = player->number;
 	op->view.length = op->remote_length = player->size;
 	lane_submit(player->way.lane, ops, 1);

@@ -119,6 +119,7 @@ int session_connect(
 		.serves = party->serves,
 		.cores = session->cores,
 		.cores_given = session->cores_given,
+		.memory = session->memory,
 		.quick = session->quick,
 	};
 	struct lab_about ours, theirs;

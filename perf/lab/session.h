@@ -31,6 +31,7 @@ struct lab_session {
 	struct device_settings settings;
 	struct cpu_set cores;
 	bool cores_given;
+	struct messages_place memory;
 	struct plan plan;
 	uint32_t given;		// plan_part: what of it the server was told
 	const char *trace_path; // of PLAN_TRACE

@@ -58,6 +58,10 @@ static void print_head(const struct lab_run *run) {
 	       plan_op_is_answered(run->plan.op) ? "by its program"
 						 : environment_get(server, "answered_by"),
 	       environment_get(client, "clock"), environment_get(client, "clock_read_ns"));
+	if (strcmp(environment_get(client, "memory"), "host") != 0 ||
+	    strcmp(environment_get(server, "memory"), "host") != 0)
+		printf("memory: %.20s here, %.20s there\n", environment_get(client, "memory"),
+		       environment_get(server, "memory"));
 }
 
 void output_yardsticks(const struct lab_run *run) {
