@@ -249,8 +249,10 @@ static int be_member(struct member *member, uint64_t job_hash) {
 	if (member->told)
 		say_end(member);
 	if (member->rank == 0 &&
-	    tocsin_job_state(member->job, reason, sizeof(reason)) != TOCSIN_JOB_CONNECTED)
+	    tocsin_job_state(member->job, reason, sizeof(reason)) != TOCSIN_JOB_CONNECTED) {
 		fprintf(stdout, "ring: no agent: %s\n", reason);
+		fflush(stdout); // a child ends by _exit()
+	}
 	for (uint32_t n = 0; n < COMMS; n++) {
 		if (member->comms[n] != NULL)
 			tocsin_comm_mark(member->comms[n], TOCSIN_MARK_FINALIZED, 1);
