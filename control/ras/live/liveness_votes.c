@@ -8,9 +8,12 @@
 
 #include <string.h>
 
-// More than a gap may last unnoticed, and than two agents differ in when they saw the view become
-// whole.
-#define VOTE_LATER_NS (15 * RAS_NS_PER_SEC)
+// More than a gap may last unnoticed.
+#define GAP_UNNOTICED_NS (15 * RAS_NS_PER_SEC)
+
+// And more than two agents differ in when they saw the view become whole: a count that missed
+// somebody holds it off where it was heard, until it is old.
+#define VOTE_LATER_NS (GAP_UNNOTICED_NS + CENSUS_OLD_NS)
 
 // So many members meet each other. In rings of more than twice VOTE_JOINS_MAX those who joined late
 // are fewer than half; of those between some stay late.
@@ -26,7 +29,7 @@ uint32_t votes_electorate(const struct ras *ras, const struct census_result *res
 	uint32_t missed = result->members > result->reached ? result->members - result->reached : 0;
 	uint32_t told = result->voters + (votes_has_none(ras) ? 1 : 0);
 	uint32_t silent = result->reached > told ? result->reached - told : 0;
-	uint32_t uncounted = ras->liveness.missed_again ? 0 : ras->liveness.census.own_uncounted;
+	uint32_t uncounted = ras->liveness.census.own_uncounted;
 
 	uncounted = uncounted > silent ? uncounted - silent : 0;
 	return result->voters + missed - (uncounted < missed ? uncounted : missed);
@@ -47,6 +50,17 @@ static bool is_whole(const struct ras *ras) {
 	       is_old(ras, census->missing_ns);
 }
 
+// An opponent stays one when another is taken back later: those beyond a gap may have given it its
+// vote by then.
+static void oppose_voteless(struct ras *ras) {
+	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++) {
+		struct peer_entry *entry = ras_entry(ras, slot);
+
+		if ((entry->flags & PEER_VOTELESS) != 0)
+			entry->flags |= PEER_OPPOSES;
+	}
+}
+
 // They are missed again after a time in which the view was whole, and vote only later: a gap may be
 // there before either side notices, the later one by so much. In between they are in nobody's
 // favour; else those beyond a gap might have given themselves their votes, and we had not yet.
@@ -61,7 +75,10 @@ void votes_tick(struct ras *ras) {
 	if (liveness->whole_ns == RAS_NEVER)
 		liveness->whole_ns = ras->observed_ns;
 	whole_ns = ras->observed_ns - liveness->whole_ns;
-	liveness->missed_again = whole_ns >= ras->profile->brake_hold_ns;
+	if (whole_ns >= ras->profile->brake_hold_ns && !liveness->missed_again) {
+		liveness->missed_again = true;
+		oppose_voteless(ras);
+	}
 	if (!liveness->taken_back || whole_ns < ras->profile->brake_hold_ns + VOTE_LATER_NS)
 		return;
 	liveness->taken_back = false;
@@ -69,7 +86,7 @@ void votes_tick(struct ras *ras) {
 	ras->uncounted = false;
 	ras->late = false;
 	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++)
-		ras_entry(ras, slot)->flags &= (uint8_t)~PEER_VOTELESS;
+		ras_entry(ras, slot)->flags &= (uint8_t)~(PEER_VOTELESS | PEER_OPPOSES);
 }
 
 static void taken_add(struct ras *ras, uint32_t slot, uint8_t flag) {
@@ -77,7 +94,7 @@ static void taken_add(struct ras *ras, uint32_t slot, uint8_t flag) {
 	struct peer_entry *entry = ras_entry(ras, slot);
 	bool is_listed = (entry->flags & PEER_VOTELESS) != 0;
 
-	entry->flags |= flag;
+	entry->flags = (uint8_t)((entry->flags & ~PEER_OPPOSES) | flag);
 	if (is_listed)
 		return;
 	if (liveness->taken_count < COLLECT_CENSUS_MAX)
@@ -234,7 +251,7 @@ static uint64_t last_word(const struct ras *ras, const struct link *link) {
 	if (link->connects > 0 && !link->unheard)
 		return link->heard_ns;
 	at_ns = joined_at(ras, link->peer);
-	return at_ns != RAS_NEVER && ras->observed_ns - at_ns < VOTE_LATER_NS ? at_ns : RAS_NEVER;
+	return at_ns != RAS_NEVER && ras->observed_ns - at_ns < GAP_UNNOTICED_NS ? at_ns : RAS_NEVER;
 }
 
 // The earliest last word of those members who are missed, as far as known; RAS_NEVER: of none.
@@ -331,7 +348,8 @@ static uint32_t uncounted_one(const struct ras *ras, struct census_list *list, u
 		asked = collect_census_entry(entry->record->id, COLLECT_CENSUS_UNCOUNTED);
 	else
 		asked = collect_census_late(entry->record->id, peers_digest(&ras->peers));
-	return list_add(list, COLLECT_CENSUS_MAX, asked) && (entry->flags & PEER_TAKEN_BACK) != 0;
+	return list_add(list, COLLECT_CENSUS_MAX, asked) &&
+	       (entry->flags & (PEER_TAKEN_BACK | PEER_OPPOSES)) == PEER_TAKEN_BACK;
 }
 
 // Members who count for no majority here; how many of them do not either if they are missed. Not

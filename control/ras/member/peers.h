@@ -76,6 +76,7 @@ static inline uint8_t peers_weight_of(uint8_t cause, uint8_t observer_count) {
 #define PEER_TAKEN_BACK 0x04 // it was held for dead: it has no vote yet
 #define PEER_DECLARED 0x08   // dead by what we saw, too: others may be named with its death
 #define PEER_LATE 0x10	     // joined beside a gap: no vote if reached and not all met, else one
+#define PEER_OPPOSES 0x20    // has no vote yet, but is an opponent if it is missed
 #define PEER_VOTELESS (PEER_TAKEN_BACK | PEER_LATE)
 
 struct ring_place {
