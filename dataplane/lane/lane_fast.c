@@ -239,11 +239,7 @@ void lane_request(void *ctx, struct worker *worker, const struct worker_record *
 	struct op *op = worker_pointer(record->words[1]);
 
 	(void)ctx;
-	must(record->kind >= LANE_REQUEST_ATTACH && record->kind <= LANE_REQUEST_PORT_DETACH);
-	if (record->kind >= LANE_REQUEST_PORT_ATTACH) {
-		lane_port_request(worker, record);
-		return;
-	}
+	must(record->kind >= LANE_REQUEST_ATTACH && record->kind <= LANE_REQUEST_CANCEL);
 	lane->worker = worker;
 	switch ((enum lane_request)record->kind) {
 	case LANE_REQUEST_ATTACH:
@@ -269,9 +265,6 @@ void lane_request(void *ctx, struct worker *worker, const struct worker_record *
 		break;
 	case LANE_REQUEST_CANCEL:
 		lane_cancel(lane, op, (uint32_t)record->words[2]);
-		break;
-	case LANE_REQUEST_PORT_ATTACH:
-	case LANE_REQUEST_PORT_DETACH:
 		break;
 	}
 }

@@ -319,9 +319,6 @@ bool lane_drain(struct lane *lane);
 // As many events as there is room for.
 void lane_tell_control(struct lane *lane);
 
-// lane_port_fast.c
-void lane_port_request(struct worker *worker, const struct worker_record *record);
-
 // lane_deadline_fast.c
 // Of an operation that has one, and is or is not in the heap.
 void lane_deadline_add(struct lane *lane, struct op *op);

@@ -85,8 +85,6 @@ enum lane_request {
 			     // drained meanwhile is left alone
 	LANE_REQUEST_SUBMIT, // words[1]: op
 	LANE_REQUEST_CANCEL, // words[1]: op, words[2]: its slot. One that ended is left alone
-	LANE_REQUEST_PORT_ATTACH, // words[0]: a port (<dataplane/lane_port.h>), not a lane
-	LANE_REQUEST_PORT_DETACH,
 };
 
 // Events, by worker_take(): words[0] is the lane. None is lost: those that find no room wait.
