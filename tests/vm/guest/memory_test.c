@@ -3,7 +3,7 @@
 // peer that reads them over the wire.
 #include "hear.h"
 
-#include <dataplane/memory_buffers.h>
+#include <dataplane/memory.h>
 #include <support/cmocka.h>
 
 #include <errno.h>
@@ -27,14 +27,14 @@ struct side {
 
 static struct clock clock_;
 static struct side owner, peer;
-static struct memory_buffers *buffers;
 static struct memory_view own; // the peer's, where what it reads arrives
 static uint8_t own_bytes[OWN_BYTES];
 static char reason[MEMORY_REASON_MAX + 1];
 static uint32_t released;
 
-static void tell(struct memory_release *release) {
-	(void)release;
+// Of its owner: no device can reach it any more.
+static void let_go(void *ctx) {
+	(void)ctx;
 	released++;
 }
 
@@ -131,7 +131,6 @@ static int set_up(void **state) {
 	side_make_pair(&peer);
 	side_connect(&owner, &peer);
 	side_connect(&peer, &owner);
-	assert_int_equal(memory_buffers_create(owner.registry, 8, &buffers), 0);
 	assert_int_equal(memory_view_take(peer.registry, &request, reason, &own), 0);
 	return 0;
 }
@@ -139,10 +138,7 @@ static int set_up(void **state) {
 static int tear_down(void **state) {
 	(void)state;
 	memory_view_put(&own);
-	if (memory_buffers_destroy(buffers) != NULL) {
-		assert_int_equal(memory_reap(owner.registry), 0);
-		assert_null(memory_buffers_destroy(buffers));
-	}
+	assert_int_equal(memory_reap(owner.registry), 0);
 	side_close(&owner);
 	side_close(&peer);
 	return 0;
@@ -156,15 +152,21 @@ static uint8_t *pages(void) {
 	return bytes;
 }
 
-static struct memory_buffer offer(uint64_t id, const uint8_t *bytes, uint64_t length) {
+static const struct memory_owner owner_of_pages = {.drop = let_go};
+
+// With a registration of its own: its key is dead once it is taken back.
+static struct memory_view offer(const uint8_t *bytes, uint64_t length) {
 	struct memory_request request = {
-		.address = (uintptr_t)bytes, .length = length, .access = MEMORY_PEER_READS};
-	struct memory_buffer buffer;
-	int err = memory_buffers_register(buffers, id, &request, reason, &buffer);
+		.address = (uintptr_t)bytes,
+		.length = length,
+		.access = MEMORY_PEER_READS | MEMORY_ALONE,
+		.owner = &owner_of_pages};
+	struct memory_view view;
+	int err = memory_view_take(owner.registry, &request, reason, &view);
 
 	if (err != 0)
 		fail_msg("%s", reason);
-	return buffer;
+	return view;
 }
 
 static void post_read(uint64_t address, uint32_t key, uint32_t length) {
@@ -195,23 +197,22 @@ static enum ibv_wc_status next_status(void) {
 	}
 }
 
-static enum ibv_wc_status
-read_at(const struct memory_buffer *buffer, int64_t offset, uint32_t length) {
-	post_read(buffer->view.wire_address + (uint64_t)offset, buffer->view.remote_key, length);
+static enum ibv_wc_status read_at(const struct memory_view *view, int64_t offset, uint32_t length) {
+	post_read(view->wire_address + (uint64_t)offset, view->remote_key, length);
 	return next_status();
 }
 
 static void a_peer_reads_what_it_was_given(void **state) {
 	uint8_t *bytes = pages();
-	struct memory_buffer buffer;
+	struct memory_view buffer;
 
 	(void)state;
 	memset(bytes + 100, 0x5a, 1000);
-	buffer = offer(1, bytes + 100, 1000);
+	buffer = offer(bytes + 100, 1000);
 	assert_int_equal(read_at(&buffer, 0, 1000), IBV_WC_SUCCESS);
 	for (uint32_t n = 0; n < 1000; n++)
 		assert_int_equal(own_bytes[n], 0x5a);
-	assert_true(memory_buffers_release(buffers, 1, 0, NULL));
+	memory_view_put(&buffer);
 	assert_int_equal(memory_reap(owner.registry), 0);
 	munmap(bytes, PAGES_BYTES);
 }
@@ -227,11 +228,12 @@ static void a_peer_reads_no_byte_beyond_on_either_side(void **state) {
 	(void)state;
 	// Once in error a queue pair stays so: each row has its own.
 	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
-		struct memory_buffer buffer = offer(1, bytes + 100, 1000);
+		struct memory_view buffer = offer(bytes + 100, 1000);
 
 		assert_int_equal(
 			read_at(&buffer, rows[n].offset, rows[n].length), IBV_WC_REM_ACCESS_ERR
 		);
+		memory_view_put(&buffer);
 		err |= tear_down(state);
 		err |= set_up(state);
 	}
@@ -240,13 +242,12 @@ static void a_peer_reads_no_byte_beyond_on_either_side(void **state) {
 }
 
 static void a_released_buffer_is_out_of_reach_once_that_is_told(void **state) {
-	struct memory_release release = {.done = tell};
 	uint8_t *bytes = pages();
-	struct memory_buffer buffer = offer(1, bytes, PAGES_BYTES);
+	struct memory_view buffer = offer(bytes, PAGES_BYTES);
 
 	(void)state;
 	assert_int_equal(read_at(&buffer, 0, 100), IBV_WC_SUCCESS);
-	assert_true(memory_buffers_release(buffers, 1, buffer.generation, &release));
+	memory_view_put(&buffer);
 	assert_int_equal(released, 0);
 	assert_int_equal(memory_reap(owner.registry), 0);
 	assert_int_equal(released, 1);
@@ -255,18 +256,17 @@ static void a_released_buffer_is_out_of_reach_once_that_is_told(void **state) {
 }
 
 static void a_buffer_may_be_released_while_reads_run(void **state) {
-	struct memory_release release = {.done = tell};
 	uint8_t *bytes = pages();
-	struct memory_buffer buffer = offer(1, bytes, PAGES_BYTES);
+	struct memory_view buffer = offer(bytes, PAGES_BYTES);
 	enum ibv_wc_status status = IBV_WC_SUCCESS;
 	uint32_t flying = 0, well = 0;
 
 	(void)state;
 	while (status == IBV_WC_SUCCESS) {
 		for (; flying < DEPTH / 2; flying++)
-			post_read(buffer.view.wire_address, buffer.view.remote_key, OWN_BYTES);
+			post_read(buffer.wire_address, buffer.remote_key, OWN_BYTES);
 		if (well == 100) {
-			assert_true(memory_buffers_release(buffers, 1, 0, &release));
+			memory_view_put(&buffer);
 			assert_int_equal(memory_reap(owner.registry), 0);
 			assert_int_equal(released, 1);
 			assert_int_equal(munmap(bytes, PAGES_BYTES), 0);
