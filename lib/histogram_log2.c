@@ -36,22 +36,10 @@ int histogram_log2_snapshot(const struct histogram_log2 *live, struct histogram_
 	return histogram_snapshot(&from, &to);
 }
 
-int histogram_log2_merge(struct histogram_log2 *into, const struct histogram_log2 *from) {
-	struct histogram to = log2_described(into);
-
-	return histogram_log2_merge_into(&to, from);
-}
-
 int histogram_log2_merge_into(struct histogram *into, const struct histogram_log2 *from) {
 	struct histogram histogram = log2_described(from);
 
 	return histogram_merge(into, &histogram);
-}
-
-int histogram_log2_subtract(struct histogram_log2 *later, const struct histogram_log2 *earlier) {
-	struct histogram from = log2_described(later), less = log2_described(earlier);
-
-	return histogram_subtract(&from, &less);
 }
 
 void histogram_log2_summarize(

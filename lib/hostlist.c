@@ -189,10 +189,6 @@ const char *hostlist_name(const struct hostlist *list, uint32_t index) {
 	return list->names[index];
 }
 
-const char *const *hostlist_names(const struct hostlist *list) {
-	return list->names;
-}
-
 bool hostlist_contains(const struct hostlist *list, const char *name, size_t length) {
 	return memchr(name, '\0', length) == NULL && *slot_find(list, name, length) != 0;
 }

@@ -255,11 +255,3 @@ bool device_choice_wants_soft(const struct device_facts *facts, uint32_t count) 
 	}
 	return true;
 }
-
-uint32_t device_choice_spread(const struct device_choice *choice, uint64_t address, uint64_t size) {
-	const uint64_t where[] = {htole64(address), htole64(size)};
-	uint64_t hash = XXH3_64bits(where, sizeof(where));
-
-	must(choice->best_count > 0);
-	return choice->judgements[hash % choice->best_count].device;
-}

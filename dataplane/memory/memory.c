@@ -367,26 +367,6 @@ int memory_view_take_dmabuf(
 	return 0;
 }
 
-int memory_view_find(
-	struct memory_registry *registry,
-	const struct memory_request *request,
-	struct memory_view *ret_view
-) {
-	char reason[MEMORY_REASON_MAX + 1];
-	struct memory_region *region;
-	struct memory_wanted wanted;
-
-	if (request_check(registry, request, reason) != 0)
-		return -ENOENT;
-	wanted = wanted_of(registry, request);
-	region = memory_index_find(registry, &wanted);
-	if (region == NULL)
-		return -ENOENT;
-	registry->counts.shared++;
-	*ret_view = view_of(region, &wanted);
-	return 0;
-}
-
 // Deregistering.
 
 static int region_free(struct memory_registry *registry, struct memory_region *region) {

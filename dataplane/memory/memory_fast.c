@@ -36,24 +36,3 @@ void memory_view_put(const struct memory_view *view) {
 	if (refs == 1)
 		region_bury(region);
 }
-
-int memory_view_part(
-	const struct memory_view *view,
-	uint64_t offset,
-	uint64_t length,
-	struct memory_view *ret_part
-) {
-	if (offset > view->length || length > view->length - offset)
-		return -ERANGE;
-	memory_view_hold(view);
-	*ret_part = *view;
-	ret_part->address += offset;
-	ret_part->wire_address += offset;
-	ret_part->length = length;
-	return 0;
-}
-
-// Relaxed: only a hint; memory_reap() acquires.
-bool memory_is_dead(const struct memory_registry *registry) {
-	return atomic_load_explicit(&registry->dead, memory_order_relaxed) != NULL;
-}

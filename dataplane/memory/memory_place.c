@@ -17,17 +17,3 @@ struct memory_place memory_place(const struct cuda *cuda, uint64_t address) {
 		place.pci[0] = '\0';
 	return place;
 }
-
-int memory_view_take_near(
-	const struct memory_chooser *chooser,
-	const struct cuda *cuda,
-	const struct memory_request *request,
-	char ret_reason[static MEMORY_REASON_MAX + 1],
-	struct memory_view *ret_view
-) {
-	struct memory_place place = memory_place(cuda, request->address);
-	struct memory_registry *registry;
-	int err = chooser->choose(chooser->ctx, &place, ret_reason, &registry);
-
-	return err != 0 ? err : memory_view_take(registry, request, ret_reason, ret_view);
-}

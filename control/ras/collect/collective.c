@@ -7,17 +7,6 @@
 
 #define CENSUS_BUDGET_MAX_NS (2 * RAS_NS_PER_SEC) // more than anybody counts for
 
-static const char *const kind_names[] = {
-	[RAS_COLLECT_CONNS] = "conns",
-	[RAS_COLLECT_COMMS] = "comms",
-	[RAS_COLLECT_HEALTH] = "health",
-	[RAS_COLLECT_PATHS] = "paths",
-};
-
-const char *ras_collect_kind_name(uint32_t kind) {
-	return kind < RAS_COLLECT_KIND_END ? kind_names[kind] : NULL;
-}
-
 // One more of this kind may run: the counting of members does not wait for questions of users.
 static bool kind_has_room(const struct ras *ras, uint32_t kind) {
 	const struct gather *gather;

@@ -26,7 +26,6 @@ struct ras_comms {
 	struct payload_rows ranks;	// struct ras_merged_rank
 	struct payload_rows missing;	// struct ras_merged_missing
 	struct payload_rows signatures; // struct ras_comm_signature
-	uint64_t duplicates;
 };
 
 static int compare_comm(
@@ -321,7 +320,7 @@ uint32_t ras_comms_settle(struct ras_comms *comms) {
 	sort_rows(comms->comms.rows, comms->comms.count, sizeof(struct comm_row), comm_compare);
 	mark_jobs(comms);
 	payload_rows_settle(&comms->comms, comm_compare, comm_same);
-	comms->duplicates += payload_rows_settle(&comms->ranks, rank_compare, rank_same);
+	payload_rows_settle(&comms->ranks, rank_compare, rank_same);
 	payload_rows_settle(&comms->missing, missing_compare, missing_same);
 	drop_arrived(comms);
 	for (uint32_t n = 0; n < comms->comms.count; n++) {
@@ -364,8 +363,4 @@ void ras_comms_at(const struct ras_comms *comms, uint32_t n, struct ras_merged_c
 		row->missing_count > 0 ? payload_rows_at(&comms->missing, row->missing_from) : NULL;
 	ret_comm->signatures =
 		comms->signatures.count > 0 ? payload_rows_at(&comms->signatures, 0) : NULL;
-}
-
-uint64_t ras_comms_duplicates(const struct ras_comms *comms) {
-	return comms->duplicates;
 }

@@ -108,10 +108,6 @@ int device_choice_create(
 );
 struct device_choice *device_choice_destroy(struct device_choice *choice);
 
-// Host memory is spread over all that are best, by a hash of where it is: the place, in the facts,
-// of the one that this piece goes to. best_count must not be 0.
-uint32_t device_choice_spread(const struct device_choice *choice, uint64_t address, uint64_t size);
-
 // Whether auto and best take the software device: no other of these can have pairs, now or once it
 // has a port again. Software devices among them do not count.
 bool device_choice_wants_soft(const struct device_facts *facts, uint32_t count);

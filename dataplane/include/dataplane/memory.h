@@ -59,13 +59,6 @@ struct memory_view {
 void memory_view_hold(const struct memory_view *view);
 // Any thread; hot.
 void memory_view_put(const struct memory_view *view);
-// A part of it, with a reference of its own. Any thread; hot. -ERANGE.
-int memory_view_part(
-	const struct memory_view *view,
-	uint64_t offset,
-	uint64_t length,
-	struct memory_view *ret_part
-);
 
 // Who keeps the memory itself alive: held once for a registration, dropped when no device can
 // reach it any more. Only ranges of one owner share a registration. On the keeper's thread.
@@ -107,7 +100,7 @@ int memory_registry_create(
 );
 // Reaps. NULL if it is gone, and its reference on the device with it; else the registry: there are
 // views still, or the device does not let go of memory. It gives no more views; to be called again
-// when memory_is_dead() says so. NULL is fine.
+// when views were given back. NULL is fine.
 struct memory_registry *memory_registry_destroy(struct memory_registry *registry);
 
 // -EINVAL (no bytes, past the end of addresses, access that is none), -EOPNOTSUPP (atomics on a
@@ -131,15 +124,7 @@ int memory_view_take_dmabuf(
 	char ret_reason[static MEMORY_REASON_MAX + 1],
 	struct memory_view *ret_view
 );
-// memory_view_take(), if it needs no registration. -ENOENT.
-int memory_view_find(
-	struct memory_registry *registry,
-	const struct memory_request *request,
-	struct memory_view *ret_view
-);
 
-// Whether memory_reap() has something to do. Any thread; hot.
-bool memory_is_dead(const struct memory_registry *registry);
 // Deregisters what has no view any more, then lets go of its owners. The first error of the driver:
 // that region is kept, and tried again the next time.
 int memory_reap(struct memory_registry *registry);
@@ -161,24 +146,3 @@ struct memory_place {
 
 // cuda may be NULL. A keeper's thread.
 struct memory_place memory_place(const struct cuda *cuda, uint64_t address);
-
-// Which device is to reach memory of this place: the nearest, as a rule. It may say no, with a
-// reason.
-struct memory_chooser {
-	int (*choose
-	)(void *ctx,
-	  const struct memory_place *place,
-	  char ret_reason[static MEMORY_REASON_MAX + 1],
-	  struct memory_registry **ret_registry);
-	void *ctx;
-};
-
-// Both steps in one, where one thread serves all devices: the registry by the place of the memory,
-// then the view there.
-int memory_view_take_near(
-	const struct memory_chooser *chooser,
-	const struct cuda *cuda,
-	const struct memory_request *request,
-	char ret_reason[static MEMORY_REASON_MAX + 1],
-	struct memory_view *ret_view
-);

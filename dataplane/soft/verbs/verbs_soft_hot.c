@@ -43,16 +43,13 @@ static int hot_post_send(struct ibv_qp *verbs, struct ibv_send_wr *wr, struct ib
 static int hot_post_recv(struct ibv_qp *verbs, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad) {
 	struct soft_qp *qp = qp_of(verbs);
 	struct soft_nic *nic = qp->nic;
-	int err;
+	int err = 0;
 
 	nic_lock(nic);
-	err = verbs->state != IBV_QPS_RESET && qp->srq == NULL ? 0 : -EINVAL;
 	for (; wr != NULL && err == 0; wr = err == 0 ? wr->next : wr)
-		err = receive_queue_post(&qp->receives, wr);
+		err = responder_post(qp, wr);
 	if (err != 0)
 		*bad = wr;
-	if (verbs->state == IBV_QPS_ERR && qp->srq == NULL)
-		responder_flush(qp);
 	nic_unlock(nic);
 	return -err;
 }

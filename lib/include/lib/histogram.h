@@ -156,8 +156,6 @@ void histogram_log2_init(struct histogram_log2 *log2);
 // Hot; writer.
 void histogram_log2_record(struct histogram_log2 *log2, uint64_t value);
 int histogram_log2_snapshot(const struct histogram_log2 *live, struct histogram_log2 *copy);
-int histogram_log2_merge(struct histogram_log2 *into, const struct histogram_log2 *from);
-int histogram_log2_subtract(struct histogram_log2 *later, const struct histogram_log2 *earlier);
 void histogram_log2_summarize(
 	const struct histogram_log2 *log2, struct histogram_summary *ret_summary
 );

@@ -41,9 +41,8 @@ struct hostlist *hostlist_destroy(struct hostlist *list);
 
 uint32_t hostlist_count(const struct hostlist *list);
 
-// The name at index, which is below the count, and all of them. They live as long as the list.
+// The name at index, which is below the count. It lives as long as the list.
 const char *hostlist_name(const struct hostlist *list, uint32_t index);
-const char *const *hostlist_names(const struct hostlist *list);
 
 // In constant time.
 bool hostlist_contains(const struct hostlist *list, const char *name, size_t length);

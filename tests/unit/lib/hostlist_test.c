@@ -280,10 +280,12 @@ static void compress_writes_the_same_short_text_for_any_order(void **state) {
 		scoped_mem char *text = NULL;
 		scoped_mem char *reversed = NULL;
 
-		assert_int_equal(hostlist_compress(hostlist_names(list), count, &text), 0);
+		assert_non_null(names);
+		for (uint32_t n = 0; n < count; n++)
+			names[n] = hostlist_name(list, n);
+		assert_int_equal(hostlist_compress(names, count, &text), 0);
 		assert_string_equal(text, rows[i].text);
 		// Backwards, and every name twice.
-		assert_non_null(names);
 		for (uint32_t n = 0; n < 2 * count; n++)
 			names[n] = hostlist_name(list, (2 * count - 1 - n) / 2);
 		assert_int_equal(hostlist_compress(names, 2 * count, &reversed), 0);
@@ -325,10 +327,14 @@ static void compress_of_nothing_is_an_empty_text(void **state) {
 static void compress_and_expand_keep_a_hundred_thousand_names(void **state) {
 	struct hostlist *list = expand("rack[1-100]n[0001-1000]", 100000);
 	scoped_mem char *text = NULL;
+	scoped_mem const char **names = calloc(100000, sizeof(*names));
 	struct hostlist *again;
 
 	(void)state;
-	assert_int_equal(hostlist_compress(hostlist_names(list), 100000, &text), 0);
+	assert_non_null(names);
+	for (uint32_t i = 0; i < 100000; i++)
+		names[i] = hostlist_name(list, i);
+	assert_int_equal(hostlist_compress(names, 100000, &text), 0);
 	again = expand(text, 100000);
 	assert_int_equal(hostlist_count(again), 100000);
 	for (uint32_t i = 0; i < 100000; i++) {

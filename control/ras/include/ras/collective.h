@@ -121,7 +121,6 @@ int ras_collect_cancel(struct ras *ras, uint64_t now_ns, uint64_t id);
 // started or leaving).
 int ras_notice(struct ras *ras, uint64_t now_ns, uint32_t kind, const void *payload, size_t size);
 
-const char *ras_collect_kind_name(uint32_t kind); // NULL if there is no such kind
 const char *ras_missing_name(enum ras_missing reason);
 
 struct ras_collect_counters {

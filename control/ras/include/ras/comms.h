@@ -167,5 +167,3 @@ uint32_t ras_comms_settle(struct ras_comms *comms);
 // The same again, after it was settled.
 uint32_t ras_comms_count(const struct ras_comms *comms);
 void ras_comms_at(const struct ras_comms *comms, uint32_t n, struct ras_merged_comm *ret_comm);
-// Ranks left out because another holder of the same rank was kept.
-uint64_t ras_comms_duplicates(const struct ras_comms *comms);

@@ -305,35 +305,6 @@ static void a_target_that_is_not_there_is_an_error_that_names_what_is(void **sta
 	}
 }
 
-// Host memory: always the same one for the same piece, and each of the best has its share.
-static void host_memory_is_spread_over_the_best_by_where_it_is(void **state) {
-	uint32_t shares[DEVICES_MAX] = {0};
-	struct device_choice *choice;
-
-	(void)state;
-	assert_int_equal(scene_choose(&scene_eight, "auto", NULL, NULL, &choice), 0);
-	assert_int_equal(choice->best_count, 4);
-	for (uint64_t n = 0; n < 4000; n++) {
-		uint32_t device = device_choice_spread(choice, 0x7f0000000000 + n * 4096, 4096);
-
-		assert_int_equal(
-			device, device_choice_spread(choice, 0x7f0000000000 + n * 4096, 4096)
-		);
-		shares[device]++;
-	}
-	for (uint32_t n = 0; n < choice->best_count; n++)
-		assert_in_range(shares[choice->judgements[n].device], 800, 1200);
-	// The same on every machine, of either byte order.
-	assert_string_equal(
-		choice->facts[device_choice_spread(choice, 0x1000, 64)].name, "mlx5_10"
-	);
-	assert_string_equal(choice->facts[device_choice_spread(choice, 0x1000, 65)].name, "mlx5_2");
-	assert_string_equal(
-		choice->facts[device_choice_spread(choice, UINT64_MAX, 0)].name, "mlx5_3"
-	);
-	device_choice_destroy(choice);
-}
-
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_gpu_gets_the_nics_of_its_switch_and_all_that_are_equal),
@@ -350,7 +321,6 @@ int main(void) {
 		cmocka_unit_test(without_a_device_every_place_gets_none),
 		cmocka_unit_test(the_order_in_which_devices_are_listed_does_not_matter),
 		cmocka_unit_test(a_target_that_is_not_there_is_an_error_that_names_what_is),
-		cmocka_unit_test(host_memory_is_spread_over_the_best_by_where_it_is),
 	};
 
 	return cmocka_run_group_tests_name("device_choice", tests, NULL, NULL);

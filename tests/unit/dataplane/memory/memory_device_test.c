@@ -84,46 +84,6 @@ static void memory_is_told_apart_by_what_cuda_knows_of_it(void **state) {
 	assert_int_equal(memory_place(NULL, (uintptr_t)own).kind, MEMORY_HOST);
 }
 
-struct choice {
-	struct memory_place asked;
-	struct memory_registry *registry; // NULL: none is near
-};
-
-static int
-choose(void *ctx,
-       const struct memory_place *place,
-       char ret_reason[static MEMORY_REASON_MAX + 1],
-       struct memory_registry **ret_registry) {
-	struct choice *choice = ctx;
-
-	choice->asked = *place;
-	if (choice->registry == NULL) {
-		snprintf(ret_reason, MEMORY_REASON_MAX + 1, "no device near %s", place->pci);
-		return -ENODEV;
-	}
-	*ret_registry = choice->registry;
-	return 0;
-}
-
-static void the_place_of_the_memory_chooses_the_device(void **state) {
-	struct choice choice = {.registry = world.registry};
-	struct memory_chooser chooser = {choose, &choice};
-	uint8_t *at = fake_cuda->allocate(FAKE_CUDA_DEVICE, 1, 0, 4096);
-	struct memory_request request = {.address = (uintptr_t)at, .length = 10};
-	struct memory_view view;
-
-	(void)state;
-	assert_int_equal(memory_view_take_near(&chooser, cuda, &request, world.reason, &view), 0);
-	assert_int_equal(choice.asked.kind, MEMORY_DEVICE);
-	assert_int_equal(choice.asked.ordinal, 1);
-	memory_view_put(&view);
-	choice.registry = NULL;
-	assert_int_equal(
-		memory_view_take_near(&chooser, cuda, &request, world.reason, &view), -ENODEV
-	);
-	assert_string_equal(world.reason, "no device near 0000:1b:00.0");
-}
-
 // The chain.
 
 static void views_of_one_allocation_share_its_registration(void **state) {
@@ -482,7 +442,6 @@ static void managed_and_host_memory_are_registered_by_address(void **state) {
 int main(void) {
 	static const struct CMUnitTest tests[] = {
 		WORLD(memory_is_told_apart_by_what_cuda_knows_of_it),
-		WORLD(the_place_of_the_memory_chooses_the_device),
 		WORLD(views_of_one_allocation_share_its_registration),
 		WORLD(the_descriptor_of_a_dmabuf_is_closed_whatever_comes),
 		WORLD(another_allocation_in_the_same_place_is_registered_anew),

@@ -29,22 +29,15 @@ static uint64_t registrations(void) {
 
 static void a_region_lives_as_long_as_its_last_view(void **state) {
 	struct memory_view one = world_view(&world, memory, 100, 0);
-	struct memory_view two = one, part;
+	struct memory_view two = one;
 
 	(void)state;
 	memory_view_hold(&two);
-	assert_int_equal(memory_view_part(&one, 10, 20, &part), 0);
-	assert_int_equal(part.address, one.address + 10);
-	assert_int_equal(part.wire_address, one.wire_address + 10);
-	assert_int_equal(part.length, 20);
 	memory_view_put(&one);
-	memory_view_put(&two);
-	assert_false(memory_is_dead(world.registry));
 	assert_int_equal(memory_reap(world.registry), 0);
 	assert_int_equal(memory_counts(world.registry).regions, 1);
-	memory_view_put(&part);
+	memory_view_put(&two);
 	// Giving back is hot: the driver is not called before somebody reaps.
-	assert_true(memory_is_dead(world.registry));
 	assert_int_equal(fake_verbs_calls_made(FAKE_DEREG_MR), 0);
 	assert_int_equal(memory_reap(world.registry), 0);
 	assert_int_equal(fake_verbs_calls_made(FAKE_DEREG_MR), 1);
@@ -63,33 +56,6 @@ static void what_is_dead_is_never_used_again(void **state) {
 	assert_int_equal(memory_reap(world.registry), 0);
 	assert_int_equal(memory_counts(world.registry).regions, 1);
 	memory_view_put(&two);
-}
-
-static void a_part_never_leaves_its_view(void **state) {
-	static const struct {
-		uint64_t offset, length;
-		int err;
-	} rows[] = {
-		{0, 100, 0},
-		{100, 0, 0},
-		{99, 1, 0},
-		{0, 101, -ERANGE},
-		{101, 0, -ERANGE},
-		{50, 51, -ERANGE},
-		{1, UINT64_MAX, -ERANGE},
-		{UINT64_MAX, 2, -ERANGE},
-	};
-	struct memory_view view = world_view(&world, memory, 100, 0), part;
-
-	(void)state;
-	for (size_t n = 0; n < COUNT_OF(rows); n++) {
-		int err = memory_view_part(&view, rows[n].offset, rows[n].length, &part);
-
-		assert_int_equal(err, rows[n].err);
-		if (err == 0)
-			memory_view_put(&part);
-	}
-	memory_view_put(&view);
 }
 
 static void memory_that_the_driver_does_not_let_go_is_tried_again(void **state) {
@@ -215,14 +181,14 @@ static void *hold_and_put(void *arg) {
 	_Atomic(struct memory_view *) *slot = arg;
 
 	for (uint32_t n = 0; n < ROUNDS; n++) {
-		struct memory_view *view, part;
+		struct memory_view *view;
 
 		while ((view = atomic_exchange(slot, NULL)) == NULL)
 			sched_yield();
 		memory_view_hold(view);
-		assert_int_equal(memory_view_part(view, 1, 8, &part), 0);
+		memory_view_hold(view);
 		memory_view_put(view);
-		memory_view_put(&part);
+		memory_view_put(view);
 		memory_view_put(view);
 		free(view);
 	}
@@ -269,7 +235,6 @@ int main(void) {
 	static const struct CMUnitTest tests[] = {
 		WORLD(a_region_lives_as_long_as_its_last_view),
 		WORLD(what_is_dead_is_never_used_again),
-		WORLD(a_part_never_leaves_its_view),
 		WORLD(memory_that_the_driver_does_not_let_go_is_tried_again),
 		WORLD(regions_go_before_the_registry_and_that_before_the_device),
 		WORLD(an_owner_is_held_once_and_dropped_with_the_last_view),

@@ -102,17 +102,6 @@ static void take(bool refused) {
 		assert_int_equal(err, -EFAULT);
 }
 
-static void find(void) {
-	struct memory_request request = request_drawn();
-	bool expected = one_is_held_for(&request);
-	struct memory_view view;
-	int err = memory_view_find(world.registry, &request, &view);
-
-	assert_int_equal(err, expected ? 0 : -ENOENT);
-	if (err == 0)
-		memory_view_put(&view);
-}
-
 static void reap(bool refused) {
 	int err;
 
@@ -126,10 +115,8 @@ static void reap(bool refused) {
 static void step(void) {
 	uint32_t what = draw(100);
 
-	if (what < 40)
+	if (what < 60)
 		take(what == 0);
-	else if (what < 60)
-		find();
 	else if (what < 95 && held_count > 0)
 		give_back(draw(held_count));
 	else if (what < 99)

@@ -499,10 +499,6 @@ static void a_census_counts_each_member_once_and_asks_nobody_for_a_share(void **
 
 static void names_exist_for_what_is_known_only(void **state) {
 	(void)state;
-	for (uint32_t kind = RAS_COLLECT_CONNS; kind < RAS_COLLECT_KIND_END; kind++)
-		assert_non_null(ras_collect_kind_name(kind));
-	assert_null(ras_collect_kind_name(0));
-	assert_null(ras_collect_kind_name(RAS_COLLECT_KIND_END));
 	for (uint32_t n = 0; n < RAS_MISSING_COUNT; n++)
 		assert_non_null(ras_missing_name((enum ras_missing)n));
 	assert_null(ras_missing_name(RAS_MISSING_COUNT));
