@@ -21,6 +21,8 @@ union packet {
 	struct job_report report;
 	struct job_leave leave;
 	struct job_failed failed;
+	struct job_parent parent;
+	struct job_exited exited;
 };
 
 void host_connection_close(struct host_connection *connection) {
@@ -29,6 +31,8 @@ void host_connection_close(struct host_connection *connection) {
 	while (*at != connection)
 		at = &(*at)->next;
 	*at = connection->next;
+	if (connection->is_parent)
+		process_untold(connection);
 	if (connection->process != NULL) {
 		connection->process->connection = NULL;
 		for (struct host_rank *rank = connection->process->ranks; rank != NULL;
@@ -169,6 +173,45 @@ static bool on_leave(struct host_connection *connection, const union packet *pac
 	return false;
 }
 
+static bool on_exited(struct host_connection *connection, const union packet *packet) {
+	const struct job_exited *said = &packet->exited;
+
+	if (said->cause < JOB_EXIT_STATUS || said->cause > JOB_EXIT_MEMORY)
+		return refuse_bad(connection, "an end of a process that there is not");
+	process_told(connection, said);
+	return true;
+}
+
+// Parents are counted apart from their children.
+static bool has_room(const struct jobhost *host, uid_t uid, bool is_parent) {
+	uint32_t all = 0, of_user = 0;
+
+	for (const struct host_connection *at = host->connections; at != NULL; at = at->next) {
+		if (at->is_parent != is_parent)
+			continue;
+		all++;
+		of_user += at->uid == uid;
+	}
+	return all < host->config.processes_max + PACKETS_PER_TURN &&
+	       of_user < host->config.per_user_max + PACKETS_PER_TURN;
+}
+
+// What a process that is the parent of others says.
+static bool
+take_from_parent(struct host_connection *connection, const union packet *packet, size_t size) {
+	if (packet->head.kind == JOB_PARENT && size == sizeof(packet->parent) &&
+	    !connection->is_parent && connection->pid > 0) {
+		if (!has_room(connection->host, connection->uid, true))
+			return refuse_all(connection, "the user has too many parents already");
+		connection->is_parent = true;
+		return true;
+	}
+	if (connection->is_parent && packet->head.kind == JOB_EXITED &&
+	    size == sizeof(packet->exited))
+		return on_exited(connection, packet);
+	return refuse_bad(connection, "the first packet is no greeting");
+}
+
 static const struct {
 	uint16_t kind;
 	size_t size;
@@ -191,8 +234,8 @@ static bool take_packet(
 		descriptor_drop(page_fd, connection->uid);
 		return refuse_bad(connection, "this is no packet of libtocsin");
 	}
-	if (connection->process == NULL && packet->head.kind == JOB_HELLO &&
-	    size == sizeof(packet->hello)) {
+	if (connection->process == NULL && !connection->is_parent &&
+	    packet->head.kind == JOB_HELLO && size == sizeof(packet->hello)) {
 		if (packet->head.version == JOB_SOCKET_VERSION)
 			return on_hello(connection, packet, page_fd);
 		descriptor_drop(page_fd, connection->uid);
@@ -209,10 +252,9 @@ static bool take_packet(
 		if (connection->process != NULL && messages[n].kind == packet->head.kind &&
 		    messages[n].size == size)
 			return messages[n].take(connection, packet);
-	return refuse_bad(
-		connection, connection->process == NULL ? "the first packet is no greeting"
-							: "a packet of another kind or size"
-	);
+	if (connection->process == NULL)
+		return take_from_parent(connection, packet, size);
+	return refuse_bad(connection, "a packet of another kind or size");
 }
 
 // The descriptor that came, of which there is room for one: the kernel drops all others. -1: none.
@@ -274,14 +316,7 @@ static void connection_ready(struct loop_source *source, uint32_t events) {
 
 // As many for a user as it may have processes, and some: others must find room as well.
 static bool may_connect(const struct jobhost *host, uid_t uid) {
-	uint32_t all = 0, of_user = 0;
-
-	for (const struct host_connection *at = host->connections; at != NULL; at = at->next) {
-		all++;
-		of_user += at->uid == uid;
-	}
-	return all < host->config.processes_max + PACKETS_PER_TURN &&
-	       of_user < host->config.per_user_max + PACKETS_PER_TURN;
+	return has_room(host, uid, false);
 }
 
 void host_connection_open(struct jobhost *host, int fd) {
@@ -298,6 +333,7 @@ void host_connection_open(struct jobhost *host, int fd) {
 	}
 	connection->host = host;
 	connection->uid = who.uid;
+	connection->pid = who.pid;
 	connection->since_ns = loop_now_ns(host->loop);
 	connection->last = &connection->first;
 	connection->source = (struct loop_source

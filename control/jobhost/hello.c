@@ -96,8 +96,10 @@ static int watch_process(struct host_process *process, char reason[static JOB_RE
 			reason, JOB_REASON_BYTES, "process %d is not of user %u, who connected",
 			process->pid, process->uid
 		);
-	else
+	else {
+		process->parent_pid = facts.parent_pid;
 		return 0;
+	}
 	return -ESRCH;
 }
 

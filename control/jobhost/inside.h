@@ -109,7 +109,7 @@ struct host_rank {
 struct host_process {
 	struct host_process *next;
 	struct jobhost *host;
-	pid_t pid;
+	pid_t pid, parent_pid;
 	uid_t uid;
 	uint64_t start_time;
 	ino_t page_inode;
@@ -123,7 +123,8 @@ struct host_process {
 	bool is_deaf;		     // its page cannot be written
 	uint64_t cpu_ns[WORK_LOOKS]; // at the last looks
 	uint32_t looks;
-	uint64_t exited_ns; // 0: it lives
+	bool is_ending;	    // it has ended, and its parent is to say how
+	uint64_t exited_ns; // 0: it lives, or is ending
 	uint8_t exit_cause; // enum jobs_exit_cause
 	int32_t exit_value;
 };
@@ -147,6 +148,8 @@ struct host_connection {
 	struct loop_source source;
 	struct host_process *process; // NULL: it has not greeted
 	uid_t uid;
+	pid_t pid;
+	bool is_parent; // of processes, whose end it tells
 	uint64_t since_ns;
 	struct waiting *first, **last;
 	uint32_t waiting_count;
@@ -190,6 +193,7 @@ struct jobhost {
 // What /proc says of a process.
 struct process_facts {
 	char state;
+	pid_t parent_pid;
 	uint64_t start_time; // in ticks since the boot
 	uint64_t cpu_ns;
 	uint32_t exit_code; // as of wait(); 0 also where we may not see it
@@ -224,7 +228,11 @@ void descriptor_drop(int fd, uid_t uid); // -1: none
 int process_look(pid_t pid, struct process_facts *ret_facts);
 bool process_is_of(pid_t pid, uid_t uid); // as a user by any of its ids; false where it has ended
 enum jobs_process_state process_state(char state);
-int process_watch(struct host_process *process);  // its pidfd, from the loop
+int process_watch(struct host_process *process); // its pidfd, from the loop
+// What their parent says of those that it has, and that nobody is left who would say it.
+void process_told(const struct host_connection *parent, const struct job_exited *said);
+void process_untold(const struct host_connection *parent);
+void process_end_untold(struct jobhost *host);
 void process_leave(struct host_process *process); // on purpose: nobody is told
 void process_free(struct host_process *process);
 void process_forget_old(struct jobhost *host, uint64_t now_ns);

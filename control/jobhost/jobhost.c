@@ -16,7 +16,7 @@ static void close_silent(struct jobhost *host, uint64_t now_ns) {
 
 	for (struct host_connection *at = host->connections; at != NULL; at = next) {
 		next = at->next;
-		if (at->process == NULL && now_ns - at->since_ns >= HELLO_NS)
+		if (at->process == NULL && !at->is_parent && now_ns - at->since_ns >= HELLO_NS)
 			host_connection_close(at);
 	}
 }
@@ -52,6 +52,7 @@ static void look_again(struct loop_timer *timer, uint64_t now_ns) {
 		wake_at(host, now_ns + SAMPLE_PAUSE_NS);
 		return;
 	}
+	process_end_untold(host);
 	close_silent(host, now_ns);
 	loop_want(&host->listener, EPOLLIN); // there may be descriptors again
 	process_forget_old(host, now_ns);

@@ -20,6 +20,7 @@
 #define STAT_BYTES 2048
 // Places in /proc/PID/stat; the first one behind the name is 3.
 #define FIELD_STATE 3
+#define FIELD_PARENT 4
 #define FIELD_USER_TIME 14
 #define FIELD_SYSTEM_TIME 15
 #define FIELD_START_TIME 22
@@ -39,6 +40,9 @@ static void read_fields(const char *at, uint64_t tick_ns, struct process_facts *
 		switch (field) {
 		case FIELD_STATE:
 			facts->state = *at;
+			break;
+		case FIELD_PARENT:
+			facts->parent_pid = (pid_t)number_of(at);
 			break;
 		case FIELD_USER_TIME:
 		case FIELD_SYSTEM_TIME:
@@ -137,17 +141,10 @@ static bool may_trace(void) {
 
 // As long as its parent has not waited for it, the kernel says how it ended: to us, if we may trace
 // it. Whoever may not reads 0, which is then no answer.
-static const char *signal_words(int number) {
-	const char *words = sigdescr_np(number); // none of real-time signals
-
-	return words != NULL ? words : "a real-time signal";
-}
-
-static void find_cause(struct host_process *process, char cause[static CAUSE_BYTES]) {
+static void find_cause(struct host_process *process) {
 	struct process_facts facts;
 	int status;
 
-	snprintf(cause, CAUSE_BYTES, "its process ended");
 	if (process_look(process->pid, &facts) != 0 || facts.start_time != process->start_time)
 		return;
 	status = (int)facts.exit_code;
@@ -156,16 +153,9 @@ static void find_cause(struct host_process *process, char cause[static CAUSE_BYT
 	if (WIFSIGNALED(status)) {
 		process->exit_cause = JOBS_EXIT_SIGNAL;
 		process->exit_value = WTERMSIG(status);
-		snprintf(
-			cause, CAUSE_BYTES, "its process was killed by signal %d (%s)",
-			process->exit_value, signal_words(process->exit_value)
-		);
 	} else if (WIFEXITED(status)) {
 		process->exit_cause = JOBS_EXIT_STATUS;
 		process->exit_value = WEXITSTATUS(status);
-		snprintf(
-			cause, CAUSE_BYTES, "its process ended with status %d", process->exit_value
-		);
 	}
 }
 
@@ -197,27 +187,51 @@ static void log_gone(const struct host_rank *rank) {
 	);
 }
 
-static void process_exited(struct loop_source *source, uint32_t events) {
-	struct host_process *process = container_of(source, struct host_process, pidfd);
+static const char *signal_words(int number) {
+	const char *words = sigdescr_np(number); // none of real-time signals
+
+	return words != NULL ? words : "a real-time signal";
+}
+
+// By what its parent or the kernel has said.
+static void say_cause(const struct host_process *process, char cause[static CAUSE_BYTES]) {
+	switch (process->exit_cause) {
+	case JOBS_EXIT_STATUS:
+		snprintf(
+			cause, CAUSE_BYTES, "its process ended with status %d", process->exit_value
+		);
+		break;
+	case JOBS_EXIT_SIGNAL:
+		snprintf(
+			cause, CAUSE_BYTES, "its process was killed by signal %d (%s)",
+			process->exit_value, signal_words(process->exit_value)
+		);
+		break;
+	case JOBS_EXIT_MEMORY:
+		snprintf(cause, CAUSE_BYTES, "its process was killed for want of memory");
+		break;
+	default:
+		snprintf(cause, CAUSE_BYTES, "its process ended");
+		break;
+	}
+}
+
+static void end_process(struct host_process *process) {
 	struct jobhost *host = process->host;
 	uint64_t now_ns = loop_now_ns(host->loop);
 	char cause[CAUSE_BYTES];
 
-	(void)events;
-	find_cause(process, cause);
-	sample_process(process, now_ns);
+	say_cause(process, cause);
+	process->is_ending = false;
 	process->exited_ns = now_ns;
 	host->counters.exits++;
 	host->counters.processes--;
 	host->counters.ranks -= process->rank_count;
-	unwatch_process(process);
 	log_event(
 		LOG_LEVEL_INFO, "job_process_ended", log_str("job", process->job_id),
 		log_u64("pid", (uint64_t)process->pid), log_str("cause", cause),
 		log_u64("ranks", process->rank_count)
 	);
-	if (process->connection != NULL)
-		host_connection_close(process->connection);
 	for (struct host_rank *rank = process->ranks; rank != NULL; rank = rank->next) {
 		struct host_comm *comm = rank->comm;
 
@@ -232,6 +246,77 @@ static void process_exited(struct loop_source *source, uint32_t events) {
 		rank_leave_comm(rank);
 	}
 	process_forget_old(host, now_ns);
+}
+
+static bool has_parent(const struct host_process *process) {
+	const struct host_connection *at = process->host->connections;
+
+	while (at != NULL && !(at->is_parent && at->pid == process->parent_pid &&
+			       (at->uid == process->uid || at->uid == 0)))
+		at = at->next;
+	return at != NULL;
+}
+
+static void process_exited(struct loop_source *source, uint32_t events) {
+	struct host_process *process = container_of(source, struct host_process, pidfd);
+
+	(void)events;
+	if (process->exit_cause == JOBS_EXIT_UNKNOWN)
+		find_cause(process);
+	sample_process(process, loop_now_ns(process->host->loop));
+	unwatch_process(process);
+	if (process->connection != NULL)
+		host_connection_close(process->connection);
+	// Its parent has not reaped it, and says how it ended in a moment.
+	if (has_parent(process) &&
+	    (process->exit_cause == JOBS_EXIT_UNKNOWN || process->exit_cause == JOBS_EXIT_SIGNAL))
+		process->is_ending = true;
+	else
+		end_process(process);
+}
+
+static bool is_child_of(const struct host_process *process, const struct host_connection *parent) {
+	return process->exited_ns == 0 && process->parent_pid == parent->pid &&
+	       (process->uid == parent->uid || parent->uid == 0);
+}
+
+// Of a parent, or all (NULL). Each end may free others.
+static void end_ending(struct jobhost *host, const struct host_connection *parent) {
+	struct host_process *at = host->processes;
+
+	while (at != NULL) {
+		if (at->is_ending && (parent == NULL || is_child_of(at, parent))) {
+			end_process(at);
+			at = host->processes;
+		} else {
+			at = at->next;
+		}
+	}
+}
+
+void process_told(const struct host_connection *parent, const struct job_exited *said) {
+	static const uint8_t causes[] = {
+		[JOB_EXIT_STATUS] = JOBS_EXIT_STATUS,
+		[JOB_EXIT_SIGNAL] = JOBS_EXIT_SIGNAL,
+		[JOB_EXIT_MEMORY] = JOBS_EXIT_MEMORY,
+	};
+
+	for (struct host_process *at = parent->host->processes; at != NULL; at = at->next) {
+		if (!is_child_of(at, parent))
+			continue;
+		at->exit_cause = causes[said->cause];
+		at->exit_value = said->value;
+	}
+	end_ending(parent->host, parent);
+}
+
+void process_untold(const struct host_connection *parent) {
+	end_ending(parent->host, parent);
+}
+
+// A parent that says nothing for a second is not waited for.
+void process_end_untold(struct jobhost *host) {
+	end_ending(host, NULL);
 }
 
 int process_watch(struct host_process *process) {

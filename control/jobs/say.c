@@ -122,6 +122,9 @@ static void add_exit(struct sentence *sentence, const struct ras_comm_rank *rank
 	case JOBS_EXIT_SIGNAL:
 		add_words(sentence, ", killed by signal %d", rank->exit_value);
 		break;
+	case JOBS_EXIT_MEMORY:
+		add_words(sentence, ", killed for want of memory");
+		break;
 	default:
 		break;
 	}

@@ -67,6 +67,7 @@ enum jobs_exit_cause {
 	JOBS_EXIT_UNKNOWN, // nobody here was its parent
 	JOBS_EXIT_STATUS,
 	JOBS_EXIT_SIGNAL,
+	JOBS_EXIT_MEMORY, // by the signal of the kernel that had no memory for it
 	JOBS_EXIT_CAUSES,
 };
 

@@ -17,6 +17,14 @@
 //                                       <-   EVENT, FAILED
 //   LEAVE                               ->   the process leaves on purpose
 //
+//   tocsin run                               agent
+//   PARENT                              ->   the connection of a process that starts one of a job,
+//                                            whose end it will know: nothing is answered
+//   EXITED                              ->   how its child ended, which still waits to be reaped
+//
+// What a parent says is believed of its own children alone (by the kernel's word on both), and only
+// if they are of its user.
+//
 // Versions: both say theirs, the agent in WELCOME and REFUSED; it speaks every version up to its
 // own, and refuses a greater one: the library then tries again with the one of the answer. HELLO,
 // WELCOME and REFUSED keep their layout for ever.
@@ -46,6 +54,8 @@ enum job_message {
 	JOB_UNREGISTER,
 	JOB_REPORT,
 	JOB_LEAVE,
+	JOB_PARENT,
+	JOB_EXITED,
 	JOB_WELCOME = 64,
 	JOB_REFUSED,
 	JOB_REGISTERED,
@@ -92,6 +102,21 @@ struct job_report {
 
 struct job_leave {
 	struct job_message_head head;
+};
+
+struct job_parent {
+	struct job_message_head head;
+};
+
+enum job_exit {
+	JOB_EXIT_STATUS = 1, // value: what it returned
+	JOB_EXIT_SIGNAL,     // value: the signal that killed it
+	JOB_EXIT_MEMORY,     // the same, by the kernel, which had no memory for it
+};
+struct job_exited {
+	struct job_message_head head;
+	uint32_t cause; // enum job_exit
+	int32_t value;
 };
 
 struct job_welcome {
