@@ -17,7 +17,7 @@ DIRECTORIES = {"release": "build", "asan": "build-asan", "tsan": "build-tsan",
                "fuzz": "build-fuzz"}
 # Of tests whose first suite is one of these, asan runs those that are in "sanitized" as well.
 ONLY_RELEASE = {"house", "soft-rxe", "vm", "slurm", "prometheus", "sim", "gaps", "rules",
-                "python", "torch"}
+                "mpi", "python", "torch"}
 # What touches no network and no port: two builds of it run side by side as they are.
 NO_NETWORK = {"ras", "verdict", "sim", "fuzz", "rcu"}
 # On the machine's own network: Slurm resolves no name where loopback is the only address.

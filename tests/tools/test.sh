@@ -32,6 +32,7 @@ verb_test() {
 	esac
 	case $chosen in
 	torch | torch_gloo) need torch || say "test: the suite torch will be skipped" ;;
+	"" | --failed | mpi | mpi_programs) need mpi || say "test: the suite mpi will be skipped" ;;
 	esac
 	configure release
 	kinds=$("$(tool python3)" tests/tools/verb_test.py kinds ${chosen:+"$chosen"})
@@ -66,6 +67,7 @@ verb_try() {
 		guests_can_boot soft-rxe || say "try: $name will be skipped"
 		;;
 	torch_gloo) need torch || say "try: $name will be skipped" ;;
+	mpi_programs) need mpi || say "try: $name will be skipped" ;;
 	page_browser) need browser || say "try: $name will be skipped" ;;
 	esac
 	configure "$kind"

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// From MPI_Init to MPI_Finalize: which MPI it is, its world, and the connection to the agent.
+#include "follow.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define THREAD_MULTIPLE 3 // MPI_THREAD_MULTIPLE of both
+#define MPICH_WORLD 0x44000000u
+#define MPICH_SELF 0x44000001u
+#define MPICH_COMM_NULL 0x04000000u
+#define MPICH_REQUEST_NULL 0x2c000000u
+#define MPICH_DATATYPE_NULL 0x0c000000u
+
+enum life {
+	LIFE_BEFORE,
+	LIFE_BEGUN,
+	LIFE_OVER, // after MPI_Finalize, or nothing is followed
+};
+
+// Stored with release when all is learnt, loaded with acquire by callers.
+static _Atomic int life;
+static pthread_mutex_t life_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+bool is_begun(void) {
+	return atomic_load_explicit(&life, memory_order_acquire) == LIFE_BEGUN;
+}
+
+static void learn_rules(void) {
+	mpi_word world = (mpi_word)call_data("ompi_mpi_comm_world");
+	int (*query)(int *) = (int (*)(int *))call_other("PMPI_Query_thread");
+	int level = 0;
+
+	if (world != 0) {
+		mpi_rules.ints = false;
+		mpi_rules.mask = ~(mpi_word)0;
+		mpi_rules.world = world;
+		mpi_rules.self = (mpi_word)call_data("ompi_mpi_comm_self");
+		mpi_rules.comm_null = (mpi_word)call_data("ompi_mpi_comm_null");
+		mpi_rules.request_null = (mpi_word)call_data("ompi_request_null");
+		mpi_rules.datatype_null = (mpi_word)call_data("ompi_mpi_datatype_null");
+	} else {
+		mpi_rules.ints = true;
+		mpi_rules.mask = UINT32_MAX;
+		mpi_rules.world = MPICH_WORLD;
+		mpi_rules.self = MPICH_SELF;
+		mpi_rules.comm_null = MPICH_COMM_NULL;
+		mpi_rules.request_null = MPICH_REQUEST_NULL;
+		mpi_rules.datatype_null = MPICH_DATATYPE_NULL;
+	}
+	mpi_rules.is_threaded = query == NULL || query(&level) != 0 || level >= THREAD_MULTIPLE;
+	datatypes_learn();
+}
+
+static uint64_t hash_text(const char *text) {
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+	for (; *text != '\0'; text++)
+		hash = (hash ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
+	return (hash ^ hash >> 31) | 1;
+}
+
+// What all its ranks know it by; 0: nothing.
+static uint64_t world_key(uint32_t size, char name[static WORLD_BYTES]) {
+	uint64_t key = 0;
+
+	if (world_name(name))
+		return hash_text(name);
+	name[0] = '\0';
+	// Alone, any number will do. getrandom() is younger than 2.17.
+	if (size == 1 && syscall(SYS_getrandom, &key, sizeof(key), 0) == (long)sizeof(key))
+		return key | 1;
+	return 0;
+}
+
+static bool follow_world(void) {
+	struct tocsin_job *job = NULL;
+	char name[WORLD_BYTES];
+	uint32_t size = 0;
+	uint64_t key;
+
+	learn_rules();
+	if (!comm_learn(&size))
+		return false;
+	if (call_libraries() > 1)
+		note_once(
+			NOTE_TWO_MPIS,
+			"two libraries of MPI are loaded: the first one, which the program gets, is "
+			"followed"
+		);
+	key = world_key(size, name);
+	if (key == 0) {
+		note_once(
+			NOTE_WORLD,
+			"not followed: nothing that started these ranks tells their "
+			"MPI_COMM_WORLD from others; TOCSIN_MPI_WORLD=NAME in all of them does"
+		);
+		return false;
+	}
+	if (tocsin_job_open(NULL, &job) != 0) {
+		note_once(NOTE_JOB, "not followed: no memory, thread or descriptor is left for it");
+		return false;
+	}
+	comm_begin(job, key);
+	return true;
+}
+
+static bool begin_locked(void) {
+	if (atomic_load_explicit(&life, memory_order_relaxed) != LIFE_BEFORE)
+		return is_begun();
+	atomic_store_explicit(&life, follow_world() ? LIFE_BEGUN : LIFE_OVER, memory_order_release);
+	return is_begun();
+}
+
+void begin_followed(void) {
+	pthread_mutex_lock(&life_mutex);
+	(void)begin_locked();
+	pthread_mutex_unlock(&life_mutex);
+}
+
+bool begin_late(void) {
+	int (*initialized)(int *), (*finalized)(int *);
+	int is_begun_now = 0, is_over = 0;
+
+	if (atomic_load_explicit(&life, memory_order_acquire) == LIFE_OVER)
+		return false;
+	initialized = (int (*)(int *))call_other("PMPI_Initialized");
+	finalized = (int (*)(int *))call_other("PMPI_Finalized");
+	if (initialized == NULL || finalized == NULL || initialized(&is_begun_now) != 0 ||
+	    finalized(&is_over) != 0 || is_begun_now == 0 || is_over != 0)
+		return false;
+	begin_followed();
+	return is_begun();
+}
+
+void end_followed(void) {
+	pthread_mutex_lock(&life_mutex);
+	if (is_begun()) {
+		comm_mark_all(TOCSIN_MARK_FINALIZED);
+		comm_forget_all();
+	}
+	atomic_store_explicit(&life, LIFE_OVER, memory_order_release);
+	pthread_mutex_unlock(&life_mutex);
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Finds the functions of MPI behind this library, and tools between the two.
+#include "follow.h"
+#include "loader_symbols.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OBJECTS_MAX 1024
+#define ERROR_OTHER 16 // MPI_ERR_OTHER, or near it: what a function that is not there returns
+
+static pthread_mutex_t find_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+// A program that has no MPI looked for this function, as libraries do that can do without.
+static int call_nothing(void) {
+	return ERROR_OTHER;
+}
+
+static const void *object_of(const void *address) {
+	Dl_info info;
+
+	return address != NULL && dladdr(address, &info) != 0 ? info.dli_fbase : NULL;
+}
+
+static void *symbol_of_object(const char *path, const char *name) {
+	void *object = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+	void *symbol;
+
+	if (object == NULL)
+		return NULL;
+	symbol = dlsym(object, name);
+	dlclose(object); // it stays as long as it would without us
+	return symbol != NULL && object_of(symbol) != object_of(mpi_calls) ? symbol : NULL;
+}
+
+struct objects {
+	const char *names[OBJECTS_MAX];
+	uintptr_t bases[OBJECTS_MAX];
+	unsigned int count;
+};
+
+static int collect_object(struct dl_phdr_info *info, size_t size, void *context) {
+	struct objects *objects = context;
+
+	(void)size;
+	if (info->dlpi_name == NULL || info->dlpi_name[0] == '\0')
+		return 0;
+	if (objects->count == OBJECTS_MAX)
+		return 1;
+	objects->bases[objects->count] = info->dlpi_addr;
+	objects->names[objects->count++] = info->dlpi_name;
+	return 0;
+}
+
+// Of all objects that are loaded, in their order. The names stay: nothing is unloaded here.
+static void *symbol_of_any(const char *name) {
+	struct objects *objects = calloc(1, sizeof(*objects));
+	void *symbol = NULL;
+
+	if (objects == NULL)
+		return NULL;
+	dl_iterate_phdr(collect_object, objects);
+	for (unsigned int n = 0; n < objects->count && symbol == NULL; n++)
+		symbol = symbol_of_object(objects->names[n], name);
+	free(objects);
+	return symbol;
+}
+
+// As the loader would have bound it: in the order of the whole program, else, where the caller was
+// loaded apart, by what the caller itself is linked with.
+static void *symbol_behind(const char *name, const void *caller) {
+	void *symbol = dlsym(RTLD_NEXT, name);
+	Dl_info info;
+
+	if (symbol != NULL)
+		return symbol;
+	if (caller != NULL && dladdr(caller, &info) != 0 && info.dli_fname != NULL)
+		symbol = symbol_of_object(info.dli_fname, name);
+	return symbol != NULL ? symbol : symbol_of_any(name);
+}
+
+void *call_find(unsigned int number, const void *caller) {
+	struct call *call = &mpi_calls[number];
+	void *next, *outer;
+
+	pthread_mutex_lock(&find_mutex);
+	next = symbol_behind(call->name, caller);
+	outer = symbol_behind(call->name + 1, caller); // MPI_Send
+	if (next == NULL)
+		next = outer != NULL ? outer : (void *)call_nothing;
+	// MPI's own two names are of one object, one function or not.
+	if (outer != NULL && object_of(outer) != object_of(next))
+		call->outer = outer;
+	atomic_store_explicit(&call->next, next, memory_order_release);
+	pthread_mutex_unlock(&find_mutex);
+	return next;
+}
+
+void *call_other(const char *name) {
+	const void *beside = atomic_load_explicit(&mpi_calls[0].next, memory_order_acquire);
+	void *symbol = dlsym(RTLD_NEXT, name);
+	Dl_info info;
+
+	if (symbol == NULL && beside != NULL && dladdr(beside, &info) != 0)
+		symbol = symbol_of_object(info.dli_fname, name);
+	return symbol != NULL ? symbol : symbol_of_any(name);
+}
+
+// Data may have been moved into the program itself.
+void *call_data(const char *name) {
+	void *symbol = dlsym(RTLD_DEFAULT, name);
+
+	return symbol != NULL ? symbol : call_other(name);
+}
+
+unsigned int call_libraries(void) {
+	struct objects *objects = calloc(1, sizeof(*objects));
+	unsigned int count = 0;
+
+	if (objects == NULL)
+		return 1;
+	dl_iterate_phdr(collect_object, objects);
+	for (unsigned int n = 0; n < objects->count; n++) {
+		void *symbol = symbol_of_object(objects->names[n], "PMPI_Init");
+
+		// It may be of one that this object needs.
+		count += symbol != NULL && (uintptr_t)object_of(symbol) == objects->bases[n];
+	}
+	free(objects);
+	return count;
+}

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Communicators: who they are, from MPI_COMM_WORLD on, and their table.
+//
+// MPI gives a communicator no name that its ranks agree on. Ours is made of its parent's, the ranks
+// of the new group, and how many of that group this parent has made before: the ranks of a group
+// call these in one order, so they count alike, without a word to each other.
+#include "follow.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MIX UINT64_C(0xff51afd7ed558ccd)
+#define FOLLOWED_MAX (COMM_PLACES / 2)
+
+struct mpi_rules mpi_rules = {.mask = ~(mpi_word)0};
+struct comm_place comm_places[COMM_PLACES];
+
+// Guards all but what callers read without: the table's keys and places, and a communicator's
+// counters.
+static pthread_mutex_t comm_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct followed *freed; // that somebody may still hold
+static uint32_t followed_count;
+
+static struct {
+	int (*rank)(mpi_word, int *);
+	int (*size)(mpi_word, int *);
+	int (*test_inter)(mpi_word, int *);
+	int (*group)(mpi_word, mpi_word *);
+	int (*group_free)(mpi_word *);
+	int (*group_size)(mpi_word, int *);
+	int (*translate)(mpi_word, int, const int *, mpi_word, int *);
+	int (*name)(mpi_word, char *, int *);
+} ask;
+static struct tocsin_job *own_job;
+
+static uint64_t mix(uint64_t a, uint64_t b) {
+	uint64_t mixed = (a ^ b) * MIX;
+
+	mixed = (mixed ^ mixed >> 32) * MIX;
+	return mixed ^ mixed >> 29;
+}
+
+static uint64_t hash_ranks(const int *ranks, int count, int world_size) {
+	uint64_t hash = mix((uint64_t)count, 1);
+
+	for (int n = 0; n < count; n++) {
+		if (ranks[n] < 0 || ranks[n] >= world_size)
+			return 0;
+		hash = mix(hash, (uint64_t)ranks[n] + 1);
+	}
+	return hash | 1;
+}
+
+static uint64_t hash_group(mpi_word group, mpi_word world) {
+	int count = 0, world_size = 0;
+	uint64_t hash = 0;
+	int *ranks;
+
+	if (ask.group_size(group, &count) != 0 || ask.group_size(world, &world_size) != 0 ||
+	    count <= 0)
+		return 0;
+	ranks = malloc(2 * (size_t)count * sizeof(*ranks));
+	if (ranks == NULL)
+		return 0;
+	for (int n = 0; n < count; n++)
+		ranks[n] = n;
+	if (ask.translate(group, count, ranks, world, ranks + count) == 0)
+		hash = hash_ranks(ranks + count, count, world_size);
+	free(ranks);
+	return hash;
+}
+
+// MPICH writes an int where we have room for a word.
+static mpi_word group_of(mpi_word handle) {
+	mpi_word group = 0;
+
+	return ask.group(handle, &group) == 0 ? group : 0;
+}
+
+uint64_t comm_group_hash(mpi_word handle) {
+	mpi_word group = group_of(handle), world = group_of(mpi_rules.world);
+	uint64_t hash = group != 0 && world != 0 ? hash_group(group, world) : 0;
+
+	if (group != 0)
+		ask.group_free(&group);
+	if (world != 0)
+		ask.group_free(&world);
+	return hash;
+}
+
+static struct child *child_of(struct followed *parent, uint64_t group) {
+	struct child *child = parent->children;
+
+	while (child != NULL && child->group != group)
+		child = child->next;
+	if (child != NULL)
+		return child;
+	child = calloc(1, sizeof(*child));
+	if (child == NULL)
+		return NULL;
+	child->group = group;
+	child->next = parent->children;
+	parent->children = child;
+	return child;
+}
+
+uint64_t comm_child_key(struct followed *parent, uint64_t group, uint64_t tag) {
+	uint64_t key = 0;
+	struct child *child;
+
+	if (group == 0)
+		return 0;
+	if (tag != 0)
+		group = mix(group, tag);
+	pthread_mutex_lock(&comm_mutex);
+	child = child_of(parent, group);
+	if (child != NULL)
+		key = mix(mix(parent->key, group), ++child->count) | 1;
+	pthread_mutex_unlock(&comm_mutex);
+	return key;
+}
+
+static void put(struct followed *at) {
+	uint64_t n = word_hash(at->handle) >> 40;
+	struct comm_place *place = &comm_places[n % COMM_PLACES];
+	mpi_word key = atomic_load_explicit(&place->key, memory_order_relaxed);
+
+	while (key != 0 && key != COMM_REMOVED) {
+		place = &comm_places[++n % COMM_PLACES];
+		key = atomic_load_explicit(&place->key, memory_order_relaxed);
+	}
+	atomic_store_explicit(&place->at, at, memory_order_relaxed);
+	// Release: who finds the key (comm_find) finds the communicator.
+	atomic_store_explicit(&place->key, at->handle, memory_order_release);
+}
+
+static struct comm_place *place_of(mpi_word key) {
+	uint64_t n = word_hash(key) >> 40;
+
+	for (uint32_t tries = 0; tries < COMM_PLACES; tries++, n++) {
+		struct comm_place *place = &comm_places[n % COMM_PLACES];
+		mpi_word found = atomic_load_explicit(&place->key, memory_order_relaxed);
+
+		if (found == key)
+			return place;
+		if (found == 0)
+			break;
+	}
+	return NULL;
+}
+
+// A place whose next one is free ends every search: it, and those that were removed before it, are
+// free again.
+static void remove_place(struct comm_place *place) {
+	size_t n = (size_t)(place - comm_places);
+	const struct comm_place *next = &comm_places[(n + 1) % COMM_PLACES];
+
+	atomic_store_explicit(&place->key, COMM_REMOVED, memory_order_release);
+	if (atomic_load_explicit(&next->key, memory_order_relaxed) != 0)
+		return;
+	while (atomic_load_explicit(&comm_places[n].key, memory_order_relaxed) == COMM_REMOVED) {
+		atomic_store_explicit(&comm_places[n].key, 0, memory_order_release);
+		n = (n + COMM_PLACES - 1) % COMM_PLACES;
+	}
+}
+
+static void forget(struct followed *at) {
+	tocsin_comm_unregister(at->comm);
+	while (at->children != NULL) {
+		struct child *child = at->children;
+
+		at->children = child->next;
+		free(child);
+	}
+	free(at->window);
+	free(at);
+}
+
+static void sweep_locked(void) {
+	struct followed **at = &freed;
+
+	while (*at != NULL) {
+		struct followed *one = *at;
+
+		// Acquire, of comm_release(): what its last user counted is done.
+		if (atomic_load_explicit(&one->users, memory_order_acquire) != 0 ||
+		    one->requests != 0) {
+			at = &one->next;
+			continue;
+		}
+		*at = one->next;
+		forget(one);
+	}
+}
+
+static void free_locked(mpi_word key) {
+	struct comm_place *place = place_of(key);
+	struct followed *at;
+
+	if (place == NULL)
+		return;
+	at = atomic_load_explicit(&place->at, memory_order_relaxed);
+	remove_place(place);
+	followed_count--;
+	at->is_free = true;
+	at->next = freed;
+	freed = at;
+}
+
+void comm_freed(mpi_word handle) {
+	pthread_mutex_lock(&comm_mutex);
+	free_locked(handle & mpi_rules.mask);
+	sweep_locked();
+	pthread_mutex_unlock(&comm_mutex);
+}
+
+void comm_sweep(void) {
+	pthread_mutex_lock(&comm_mutex);
+	sweep_locked();
+	pthread_mutex_unlock(&comm_mutex);
+}
+
+// Registers it with the agent's library, if that has a place.
+static void tell(struct followed *at, const char *name) {
+	struct tocsin_comm_config config;
+	char text[32] = "";
+	int err;
+
+	tocsin_comm_config_init(&config);
+	config.comm_hash = at->key;
+	config.size = at->size;
+	config.rank = at->rank;
+	config.flags = TOCSIN_COMM_BLOCKS;
+	memcpy(text, name, strnlen(name, sizeof(text) - 1));
+	config.name = text;
+	err = tocsin_comm_register(own_job, &config, &at->comm);
+	if (err == 0 && tocsin_comm_counter(at->comm, &at->own) != 0) {
+		tocsin_comm_unregister(at->comm);
+		at->comm = NULL;
+	}
+	if (at->comm == NULL)
+		note_once(
+			NOTE_MANY, "a process has more communicators than can be followed at once "
+				   "(127): those made from now on are not"
+		);
+}
+
+static struct followed *add_locked(uint64_t key, mpi_word handle, const char *name) {
+	struct followed *at;
+	int size = 0, rank = 0;
+
+	free_locked(handle & mpi_rules.mask); // its end was not seen
+	sweep_locked();
+	if (followed_count == FOLLOWED_MAX || ask.size(handle, &size) != 0 ||
+	    ask.rank(handle, &rank) != 0 || size <= 0 || rank < 0)
+		return NULL;
+	at = calloc(1, sizeof(*at));
+	if (at == NULL)
+		return NULL;
+	at->handle = handle & mpi_rules.mask;
+	at->key = key;
+	at->size = (uint32_t)size;
+	at->rank = (uint32_t)rank;
+	tell(at, name);
+	put(at);
+	followed_count++;
+	return at;
+}
+
+void comm_adopt(uint64_t key, mpi_word handle) {
+	char name[512] = ""; // MPI_MAX_OBJECT_NAME is less
+	int length = 0;
+
+	if (ask.name == NULL || ask.name(handle, name, &length) != 0 || name[0] == '\0')
+		snprintf(name, sizeof(name), "communicator");
+	pthread_mutex_lock(&comm_mutex);
+	(void)add_locked(key, handle, name);
+	pthread_mutex_unlock(&comm_mutex);
+}
+
+mpi_word comm_read(mpi_word where) {
+	// NOLINTBEGIN(performance-no-int-to-ptr): it came as the program gave it
+	if (mpi_rules.ints)
+		return *(const uint32_t *)where;
+	return *(const mpi_word *)where;
+	// NOLINTEND(performance-no-int-to-ptr)
+}
+
+bool comm_is_inter(mpi_word handle) {
+	int is_inter = 0;
+
+	return ask.test_inter(handle, &is_inter) != 0 || is_inter != 0;
+}
+
+void comm_made(struct followed *parent, int err, mpi_word where, uint64_t tag) {
+	mpi_word handle;
+	uint64_t group, key;
+
+	if (err != 0 || where == 0)
+		return;
+	handle = comm_read(where);
+	if (handle == mpi_rules.comm_null)
+		return;
+	if (comm_is_inter(handle)) {
+		note_once(NOTE_INTER, "intercommunicators are not followed");
+		return;
+	}
+	group = comm_group_hash(handle);
+	key = comm_child_key(parent, group, tag);
+	if (key != 0)
+		comm_adopt(key, handle);
+	else if (group == 0)
+		note_once(
+			NOTE_OTHER_WORLD,
+			"communicators with ranks of several worlds are not followed"
+		);
+}
+
+static struct followed *known(mpi_word key) {
+	const struct comm_place *place = place_of(key);
+
+	return place != NULL ? atomic_load_explicit(&place->at, memory_order_relaxed) : NULL;
+}
+
+// Operations of MPI_COMM_SELF concern nobody, but show that a rank moves.
+static struct followed *adopt_self(void) {
+	const struct followed *world;
+	struct followed *at;
+
+	pthread_mutex_lock(&comm_mutex);
+	world = known(mpi_rules.world);
+	at = known(mpi_rules.self);
+	if (at == NULL && world != NULL)
+		at = add_locked(
+			mix(mix(world->key, 2), world->rank) | 1, mpi_rules.self, "MPI_COMM_SELF"
+		);
+	pthread_mutex_unlock(&comm_mutex);
+	return at;
+}
+
+struct followed *comm_missed(mpi_word handle) {
+	mpi_word key;
+
+	if (!is_begun() && !begin_late())
+		return NULL;
+	key = handle & mpi_rules.mask; // as this MPI has them, which may be known just now
+	if (key == mpi_rules.self)
+		return adopt_self();
+	if (key != mpi_rules.comm_null && key != mpi_rules.world)
+		note_once(
+			NOTE_PARENT,
+			"a communicator whose making was not seen, or of several worlds, is not "
+			"followed"
+		);
+	return key == mpi_rules.world ? known(key) : NULL;
+}
+
+static bool learn_calls(void) {
+	ask.rank = (int (*)(mpi_word, int *))call_other("PMPI_Comm_rank");
+	ask.size = (int (*)(mpi_word, int *))call_other("PMPI_Comm_size");
+	ask.test_inter = (int (*)(mpi_word, int *))call_other("PMPI_Comm_test_inter");
+	ask.group = (int (*)(mpi_word, mpi_word *))call_other("PMPI_Comm_group");
+	ask.group_free = (int (*)(mpi_word *))call_other("PMPI_Group_free");
+	ask.group_size = (int (*)(mpi_word, int *))call_other("PMPI_Group_size");
+	ask.translate = (int (*)(mpi_word, int, const int *, mpi_word, int *)
+	)call_other("PMPI_Group_translate_ranks");
+	ask.name = (int (*)(mpi_word, char *, int *))call_other("PMPI_Comm_get_name");
+	return ask.rank != NULL && ask.size != NULL && ask.test_inter != NULL &&
+	       ask.group != NULL && ask.group_free != NULL && ask.group_size != NULL &&
+	       ask.translate != NULL;
+}
+
+bool comm_learn(uint32_t *ret_size) {
+	int size = 0;
+
+	if (!learn_calls() || ask.size(mpi_rules.world, &size) != 0 || size <= 0)
+		return false;
+	*ret_size = (uint32_t)size;
+	return true;
+}
+
+void comm_begin(struct tocsin_job *job, uint64_t key) {
+	own_job = job;
+	comm_adopt(key, mpi_rules.world);
+}
+
+void comm_mark_all(enum tocsin_mark mark) {
+	pthread_mutex_lock(&comm_mutex);
+	for (uint32_t n = 0; n < COMM_PLACES; n++) {
+		mpi_word key = atomic_load_explicit(&comm_places[n].key, memory_order_relaxed);
+		struct followed *at =
+			atomic_load_explicit(&comm_places[n].at, memory_order_relaxed);
+
+		if (key != 0 && key != COMM_REMOVED && at->comm != NULL)
+			(void)tocsin_comm_mark(at->comm, mark, 1);
+	}
+	pthread_mutex_unlock(&comm_mutex);
+}
+
+// They stay registered, with what they counted, until the process ends.
+void comm_forget_all(void) {
+	for (uint32_t n = 0; n < COMM_PLACES; n++)
+		atomic_store_explicit(&comm_places[n].key, 0, memory_order_release);
+}

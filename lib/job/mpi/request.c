@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// From a request to the operation that it ends.
+#include "follow.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REQUESTS_FEWEST 256u
+#define REQUESTS_MAX (1u << 22)
+
+struct request {
+	mpi_word handle; // 0: a free place
+	struct followed *at;
+	uint64_t place;	       // in its communicator's window; 0: none
+	struct signature told; // of a persistent one
+	struct dup dup;	       // the communicator that it will make
+	uint8_t kind;
+	bool is_collective, is_persistent, is_active;
+};
+
+// Where only one thread calls at a time the lock is not taken.
+static pthread_mutex_t request_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct request *requests;
+static uint32_t request_count, request_room;
+
+static void lock(void) {
+	if (mpi_rules.is_threaded)
+		pthread_mutex_lock(&request_mutex);
+}
+
+static void unlock(void) {
+	if (mpi_rules.is_threaded)
+		pthread_mutex_unlock(&request_mutex);
+}
+
+static uint32_t home_of(mpi_word handle) {
+	return (uint32_t)(word_hash(handle) >> 32) & (request_room - 1);
+}
+
+static struct request *find(mpi_word handle) {
+	if (request_count == 0)
+		return NULL;
+	for (uint32_t n = home_of(handle);; n = (n + 1) & (request_room - 1)) {
+		if (requests[n].handle == handle)
+			return &requests[n];
+		if (requests[n].handle == 0)
+			return NULL;
+	}
+}
+
+static struct request *free_place(mpi_word handle) {
+	uint32_t n = home_of(handle);
+
+	while (requests[n].handle != 0)
+		n = (n + 1) & (request_room - 1);
+	return &requests[n];
+}
+
+static bool make_room(void) {
+	uint32_t room = request_room == 0 ? REQUESTS_FEWEST : request_room * 2;
+	struct request *before = requests;
+	uint32_t before_room = request_room;
+	struct request *more;
+
+	if (request_count * 2 < request_room)
+		return true;
+	more = room <= REQUESTS_MAX ? calloc(room, sizeof(*more)) : NULL;
+	if (more == NULL)
+		return request_count + 1 < request_room; // a search has to end
+	requests = more;
+	request_room = room;
+	for (uint32_t n = 0; n < before_room; n++)
+		if (before[n].handle != 0)
+			*free_place(before[n].handle) = before[n];
+	free(before);
+	return true;
+}
+
+// Those behind it move up, so that no search ends before them.
+static void take_out(struct request *request) {
+	uint32_t hole = (uint32_t)(request - requests);
+
+	for (uint32_t n = (hole + 1) & (request_room - 1); requests[n].handle != 0;
+	     n = (n + 1) & (request_room - 1)) {
+		uint32_t home = home_of(requests[n].handle);
+
+		if (((n - home) & (request_room - 1)) < ((n - hole) & (request_room - 1)))
+			continue;
+		requests[hole] = requests[n];
+		hole = n;
+	}
+	requests[hole].handle = 0;
+	request_count--;
+}
+
+// What it stands for has completed.
+static void end_operation(const struct request *request) {
+	if (request->is_collective)
+		window_end(request->at, request->place);
+	else
+		pair_leave(request->at, request->kind);
+}
+
+static void let_go(struct followed *at) {
+	bool is_last = atomic_fetch_sub_explicit(&at->requests, 1, memory_order_release) == 1;
+
+	if (is_last && at->is_free)
+		comm_sweep();
+}
+
+static void add(mpi_word where, struct request request) {
+	struct request old = {0};
+	struct request *same;
+	bool is_in = false;
+
+	request.handle = comm_read(where);
+	if (request.handle == mpi_rules.request_null) {
+		if (request.is_active)
+			end_operation(&request);
+		return;
+	}
+	atomic_fetch_add_explicit(&request.at->requests, 1, memory_order_relaxed);
+	lock();
+	// MPI gives one handle for all requests that have completed at once.
+	same = find(request.handle);
+	if (same != NULL) {
+		old = *same;
+		*same = request;
+		is_in = true;
+	} else if (make_room()) {
+		*free_place(request.handle) = request;
+		request_count++;
+		is_in = true;
+	}
+	unlock();
+	if (!is_in)
+		old = request; // nobody will hear of its end
+	if (old.handle != 0 && old.is_active)
+		end_operation(&old);
+	if (old.handle != 0)
+		let_go(old.at);
+}
+
+void collective_posted(
+	struct followed *at, enum tocsin_kind kind, uint64_t place, int err, mpi_word where
+) {
+	if (err == 0)
+		add(where, (struct request
+			   ){.at = at,
+			     .place = place,
+			     .kind = (uint8_t)kind,
+			     .is_collective = true,
+			     .is_active = true});
+	else
+		window_end(at, place);
+	comm_release(at);
+}
+
+void request_dup(struct followed *at, uint64_t place, mpi_word where, struct dup dup) {
+	add(where, (struct request
+		   ){.at = at,
+		     .place = place,
+		     .kind = TOCSIN_OTHER,
+		     .dup = dup,
+		     .is_collective = true,
+		     .is_active = true});
+	comm_release(at);
+}
+
+void pair_posted(struct followed *at, enum tocsin_kind kind, int err, mpi_word where) {
+	if (err == 0)
+		add(where, (struct request){.at = at, .kind = (uint8_t)kind, .is_active = true});
+	else
+		pair_leave(at, kind);
+	comm_release(at);
+}
+
+void request_keep(
+	mpi_word where, struct followed *at, enum tocsin_kind kind, struct signature told
+) {
+	bool is_pair = kind == TOCSIN_SEND || kind == TOCSIN_RECEIVE;
+
+	add(where, (struct request
+		   ){.at = at,
+		     .kind = (uint8_t)kind,
+		     .told = told,
+		     .is_collective = !is_pair,
+		     .is_persistent = true});
+}
+
+mpi_word request_at(mpi_word array, int64_t n) {
+	return comm_read(array + (mpi_word)n * (mpi_rules.ints ? 4 : 8));
+}
+
+void request_started(mpi_word handle) {
+	struct request *request;
+
+	lock();
+	request = find(handle);
+	if (request != NULL && request->is_persistent && !request->is_active) {
+		request->is_active = true;
+		if (request->is_collective)
+			request->place = collective_post(request->at, request->kind, request->told);
+		else
+			pair_enter(request->at, request->kind);
+	}
+	unlock();
+}
+
+void request_done(mpi_word handle) {
+	struct request ended = {0};
+	struct request *request;
+	bool is_out;
+
+	if (request_room == 0)
+		return;
+	lock();
+	request = find(handle);
+	if (request != NULL && request->is_active) {
+		ended = *request;
+		if (request->is_persistent)
+			request->is_active = false;
+		else
+			take_out(request);
+	}
+	unlock();
+	if (ended.handle == 0)
+		return;
+	is_out = !ended.is_persistent;
+	if (ended.dup.key != 0) {
+		mpi_word made = comm_read(ended.dup.where);
+
+		if (made != mpi_rules.comm_null)
+			comm_adopt(ended.dup.key, made);
+	}
+	end_operation(&ended);
+	if (is_out)
+		let_go(ended.at);
+}
+
+void request_freed(mpi_word handle) {
+	struct request ended = {0};
+	struct request *request;
+
+	if (request_room == 0)
+		return;
+	lock();
+	request = find(handle);
+	if (request != NULL) {
+		ended = *request;
+		take_out(request);
+	}
+	unlock();
+	if (ended.handle == 0)
+		return;
+	if (ended.is_active)
+		end_operation(&ended);
+	let_go(ended.at);
+}

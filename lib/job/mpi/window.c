@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Collective operations that complete out of turn. What is told as completed is a number: all
+// operations up to it. So an operation is counted when all before it have completed, too.
+#include "follow.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#define WINDOW_MAX 65536u // a power of two
+
+struct window {
+	uint64_t first; // place of the oldest; places begin with 1
+	uint32_t count, room;
+	struct {
+		uint8_t kind;
+		bool is_done;
+	} operations[];
+};
+
+static pthread_mutex_t window_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static bool grow(struct followed *at) {
+	uint32_t room = at->window == NULL ? 16 : at->window->room * 2;
+	struct window *window;
+
+	if (room > WINDOW_MAX)
+		return false;
+	window = malloc(sizeof(*window) + room * sizeof(window->operations[0]));
+	if (window == NULL)
+		return false;
+	window->first = at->window == NULL ? 1 : at->window->first;
+	window->count = at->window == NULL ? 0 : at->window->count;
+	window->room = room;
+	for (uint64_t n = window->first; n < window->first + window->count; n++)
+		window->operations[n % room] = at->window->operations[n % at->window->room];
+	free(at->window);
+	at->window = window;
+	return true;
+}
+
+static void publish(struct followed *at) {
+	// Release: who sees none open (collective_enter) counts behind what was counted here.
+	atomic_store_explicit(&at->window_count, at->window->count, memory_order_release);
+}
+
+static uint64_t open_locked(struct followed *at, enum tocsin_kind kind) {
+	struct window *window = at->window;
+	uint64_t place;
+
+	if ((window == NULL || window->count == window->room) && !grow(at)) {
+		// Not to be told wrongly: nothing is told as completed any more.
+		(void)tocsin_comm_mark(at->comm, TOCSIN_MARK_COMPLETED_FROM, UINT64_MAX);
+		return 0;
+	}
+	window = at->window;
+	place = window->first + window->count++;
+	window->operations[place % window->room].kind = (uint8_t)kind;
+	window->operations[place % window->room].is_done = false;
+	publish(at);
+	return place;
+}
+
+uint64_t window_open(struct followed *at, enum tocsin_kind kind) {
+	uint64_t place;
+
+	pthread_mutex_lock(&window_mutex);
+	place = open_locked(at, kind);
+	pthread_mutex_unlock(&window_mutex);
+	return place;
+}
+
+// Unless the last one has completed since the caller looked.
+uint64_t window_add(struct followed *at, enum tocsin_kind kind) {
+	uint64_t place = 0;
+
+	pthread_mutex_lock(&window_mutex);
+	if (at->window->count > 0)
+		place = open_locked(at, kind);
+	pthread_mutex_unlock(&window_mutex);
+	return place;
+}
+
+void window_end(struct followed *at, uint64_t place) {
+	struct window *window;
+
+	if (place == 0)
+		return;
+	pthread_mutex_lock(&window_mutex);
+	window = at->window;
+	window->operations[place % window->room].is_done = true;
+	while (window->count > 0 && window->operations[window->first % window->room].is_done) {
+		tocsin_counter_completed(
+			at->own, window->operations[window->first % window->room].kind
+		);
+		window->first++;
+		window->count--;
+	}
+	publish(at);
+	pthread_mutex_unlock(&window_mutex);
+}

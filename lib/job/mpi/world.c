@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A name for MPI_COMM_WORLD that all its ranks have and no other world: MPI gives none, and an
+// operation of ours between ranks could meet one of the program's. So it is taken from what started
+// the ranks.
+#include "follow.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ANCESTORS_MAX 16
+#define LINE_BYTES 4096
+
+static const char *variable(const char *name) {
+	// NOLINTNEXTLINE(concurrency-mt-unsafe): as MPI itself does
+	const char *value = getenv(name);
+
+	return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
+static size_t read_file(const char *path, char *text, size_t size) {
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t length = 0;
+	ssize_t got = 0;
+
+	if (fd < 0)
+		return 0;
+	while (length < size - 1 && (got = read(fd, text + length, size - 1 - length)) > 0)
+		length += (size_t)got;
+	close(fd);
+	text[length] = '\0';
+	return got < 0 ? 0 : length;
+}
+
+static pid_t parent_of(pid_t pid) {
+	char path[32], text[512];
+	pid_t parent = 0;
+	const char *at;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	if (read_file(path, text, sizeof(text)) == 0)
+		return 0;
+	at = strrchr(text, ')');
+	if (at == NULL || strlen(at) < 5)
+		return 0;
+	for (at += 4; *at >= '0' && *at <= '9'; at++) // behind ") S "
+		parent = parent * 10 + (*at - '0');
+	return parent;
+}
+
+// The word behind `name` in a line of words that end with 0.
+static const char *word_behind(const char *line, size_t length, const char *name) {
+	for (const char *at = line; at < line + length; at += strlen(at) + 1) {
+		const char *next = at + strlen(at) + 1;
+
+		if (strcmp(at, name) == 0 && next < line + length)
+			return next;
+	}
+	return NULL;
+}
+
+// Hydra (MPICH, Intel's MPI, MVAPICH): its proxy on each node was told where the one mpiexec
+// listens, and which of its worlds this is.
+static bool hydra_name(char text[static WORLD_BYTES]) {
+	pid_t pid = getppid();
+
+	if (variable("PMI_FD") == NULL && variable("PMI_PORT") == NULL)
+		return false;
+	for (int n = 0; n < ANCESTORS_MAX && pid > 1; n++, pid = parent_of(pid)) {
+		char path[32], line[LINE_BYTES];
+		const char *port, *group;
+		size_t length;
+
+		snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+		length = read_file(path, line, sizeof(line));
+		port = word_behind(line, length, "--control-port");
+		if (port == NULL)
+			continue;
+		group = word_behind(line, length, "--pgid");
+		snprintf(text, WORLD_BYTES, "hydra:%s:%s", port, group != NULL ? group : "0");
+		return true;
+	}
+	return false;
+}
+
+bool world_name(char text[static WORLD_BYTES]) {
+	const char *given = variable("TOCSIN_MPI_WORLD");
+	const char *space = variable("PMIX_NAMESPACE");
+	const char *server = variable("OMPI_MCA_orte_hnp_uri");
+	const char *job = variable("SLURM_JOB_ID"), *step = variable("SLURM_STEP_ID");
+
+	if (given != NULL) {
+		snprintf(text, WORLD_BYTES, "given:%s", given);
+		return true;
+	}
+	// The namespace of Open MPI's own mpirun is a small number: the address of that mpirun
+	// tells those of one number apart.
+	if (space != NULL) {
+		snprintf(
+			text, WORLD_BYTES, "pmix:%s:%s:%s", space, job != NULL ? job : "",
+			server != NULL ? server : ""
+		);
+		return true;
+	}
+	if (hydra_name(text))
+		return true;
+	if (job != NULL && step != NULL && variable("SLURM_PROCID") != NULL) {
+		snprintf(text, WORLD_BYTES, "slurm:%s.%s", job, step);
+		return true;
+	}
+	if (variable("PALS_APID") != NULL) {
+		snprintf(text, WORLD_BYTES, "pals:%s", variable("PALS_APID"));
+		return true;
+	}
+	if (variable("FLUX_JOB_ID") != NULL) {
+		snprintf(text, WORLD_BYTES, "flux:%s", variable("FLUX_JOB_ID"));
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Programs of MPI, compiled for Open MPI and for MPICH, and started by each one's launcher."""
+
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+
+HERE = pathlib.Path(__file__).parent
+PATIENCE_S = 120
+# As root, on loopback alone, with more ranks than processors, which give way while they wait.
+OPENMPI = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_mpi_yield_when_idle": "1",
+    "OMPI_MCA_btl": "self,vader", "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
+    "OMPI_MCA_oob_tcp_if_include": "lo",
+}
+
+
+class Mpi:
+    """One library of MPI, with its compilers and its launcher."""
+
+    def __init__(self, name, launcher):
+        self.name, self.launcher = name, launcher
+
+    def is_here(self):
+        return all(shutil.which(word) for word in
+                   (f"mpicc.{self.name}", f"mpif90.{self.name}", self.launcher[0]))
+
+    def compile(self, directory, source, *options, target=None):
+        """The program, from a source of this directory."""
+        compiler = "mpif90" if source.endswith("90") else "mpicc"
+        program = directory / f"{target or pathlib.Path(source).stem}.{self.name}"
+        # Fortran: mpif.h's calls take any type.
+        words = [f"{compiler}.{self.name}", "-g", "-w", *options, "-o", program, HERE / source]
+        if compiler == "mpif90":
+            words[1:1] = ["-cpp", "-fallow-argument-mismatch"]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return program
+
+    def words(self, ranks, *command):
+        return [*self.launcher, "-n", str(ranks), *map(str, command)]
+
+
+OPEN_MPI = Mpi("openmpi", ["mpirun.openmpi"])
+MPICH = Mpi("mpich", ["mpiexec.hydra", "-iface", "lo", "-hosts", "127.0.0.1"])
+BOTH = [OPEN_MPI, MPICH]
+
+
+def environment(**more):
+    clean = {name: value for name, value in os.environ.items()
+             if not name.startswith(("TOCSIN_", "OMPI_", "PMI", "SLURM_", "LD_PRELOAD"))}
+    return {**clean, **OPENMPI, **{name: str(value) for name, value in more.items()}}
+
+
+def run(words, **more):
+    """To its end."""
+    return subprocess.run(words, capture_output=True, text=True, check=False,
+                          stdin=subprocess.DEVNULL, env=environment(**more), timeout=PATIENCE_S)
+
+
+class Job:
+    """One that runs beside the test, with a name of its own for its processes."""
+
+    def __init__(self, words, **more):
+        self.process = subprocess.Popen(
+            ["nice", "-n", "19", *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, env=environment(**more), start_new_session=True)
+
+    def pids_of(self, program):
+        """Its ranks: processes of the program below the launcher."""
+        found = []
+        for entry in pathlib.Path("/proc").iterdir():
+            if not entry.name.isdigit():
+                continue
+            try:
+                is_program = os.readlink(entry / "exe") == str(program)
+                if is_program and self.is_above(int(entry.name)):
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+        return sorted(found)
+
+    def is_above(self, pid):
+        while pid > 1:
+            if pid == self.process.pid:
+                return True
+            stat = pathlib.Path(f"/proc/{pid}/stat").read_bytes()
+            pid = int(stat.rpartition(b")")[2].split()[1])
+        return False
+
+    def end(self):
+        """Ranks first: a launcher that is killed may leave them."""
+        self.process.terminate()
+        try:
+            self.process.communicate(timeout=20)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.communicate()

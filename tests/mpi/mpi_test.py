@@ -1,0 +1,227 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""libtocsin-mpi.so under real programs of Open MPI and MPICH, in C and Fortran.
+
+    mpi_test.py SOURCE-ROOT BUILD-ROOT LIBRARY
+"""
+
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import cluster
+import tap
+
+ROOT, BUILD, LIBRARY = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
+sys.path.insert(0, str(ROOT / "tests/nccl"))
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import launch  # noqa: E402
+import page  # noqa: E402
+from launch import BOTH, OPEN_MPI, Job, run  # noqa: E402
+
+NEWEST = (2, 17)
+NEEDED = {"libc.so.6", "libpthread.so.0", "libdl.so.2", "ld-linux-aarch64.so.1",
+          "ld-linux-x86-64.so.2"}
+TOCSIN = BUILD / "agent/tocsin"
+RANKS = 3
+# What tests/mpi/world.c does up to where it waits, by communicator in the order of their making.
+WORLD = {"all_reduce": 10, "broadcast": 11, "gather": 10, "all_gather": 10, "barrier": 1,
+         "other": 2, "send": 20, "receive": 20}
+TWIN = {"barrier": 1, "all_reduce": 2, "broadcast": 10}
+HALF = {"barrier": 10}
+# The same of world.f90.
+FORTRAN_WORLD = {"all_reduce": 11, "barrier": 1, "other": 1}
+FORTRAN_TWIN = {"broadcast": 10, "barrier": 1, "all_reduce": 1}
+CAUSES = {"elsewhere": "missing-enter", "self": "missing-enter", "order": "ordering-deadlock",
+          "counts": "mismatch"}
+
+here = {}  # what tests share
+
+
+def said(*words):
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout
+
+
+def symbols_are_old():
+    """It runs with glibc 2.17, needs the C library alone, and exports MPI's names alone."""
+    if re.search(r"lib(asan|tsan|ubsan)\.so", said("readelf", "-d", LIBRARY)):
+        raise tap.Skip("sanitizers bring symbols of their own")
+    needed = set(re.findall(r"NEEDED.*\[(.*)\]", said("readelf", "-d", LIBRARY)))
+    assert needed <= NEEDED, needed
+    versions = {tuple(map(int, text.split("."))) for text in
+                re.findall(r"GLIBC_([0-9.]+)", said("readelf", "--dyn-syms", "-W", LIBRARY))}
+    assert versions and max(versions) <= NEWEST, max(versions)
+    exported = [line.split()[-1] for line in
+                said("nm", "-D", "--defined-only", LIBRARY).splitlines()]
+    assert len(exported) > 400
+    strangers = [name for name in exported if not re.match(r"P?MPIX?_[A-Z]", name)]
+    assert not strangers, strangers
+
+
+def programs():
+    """By MPI and name, compiled once."""
+    if "programs" not in here:
+        missing = [mpi.name for mpi in BOTH if not mpi.is_here()]
+        if missing:
+            raise tap.Skip(f"{' and '.join(missing)} not installed (./dev test mpi does that)")
+        directory = here["directory"]
+        here["programs"] = {
+            (mpi.name, name): mpi.compile(directory, source, *options, target=name)
+            for mpi in BOTH
+            for name, source, *options in (("c", "world.c"), ("fortran", "world.f90"),
+                                           ("f08", "world.f90", "-DF08"))}
+    return here["programs"]
+
+
+def counts_reach(pid, wanted):
+    """Its communicators, by the order of their making, once they all have counted this."""
+    counts = page.counts_of(pid) or {}
+    comms = [counts[number] for number in sorted(counts)]
+    return ([comm.kinds for comm in comms] == wanted and
+            all(comm.launched == comm.completed for comm in comms) and comms)
+
+
+def check_counts(name, wanted):
+    hold = here["directory"] / f"hold-{name}"
+    hold.touch()
+    jobs = [(mpi, Job(mpi.words(RANKS, programs()[mpi.name, name], "count", hold),
+                      LD_PRELOAD=LIBRARY)) for mpi in BOTH]
+    try:
+        for mpi, job in jobs:
+            pids = cluster.wait_until("the ranks", lambda mpi=mpi, job=job: len(
+                job.pids_of(programs()[mpi.name, name])) == RANKS and
+                job.pids_of(programs()[mpi.name, name]))
+            for pid in pids:
+                comms = cluster.wait_until(
+                    lambda pid=pid: f"{mpi.name} {name}: " + str(
+                        [comm.kinds for comm in (page.counts_of(pid) or {}).values()]),
+                    lambda pid=pid: counts_reach(pid, wanted), 30)
+                for comm in comms:
+                    assert comm.started == comm.completed, vars(comm)
+                check_signatures(comms[0], name)
+        hold.unlink()
+        outputs = [job.process.communicate(timeout=launch.PATIENCE_S)[0] for _, job in jobs]
+        assert [job.process.returncode for _, job in jobs] == [0, 0], outputs
+    finally:
+        for _, job in jobs:
+            job.end()
+
+
+def check_signatures(comm, name):
+    told = list(comm.signatures.values())
+    if name == "c":
+        assert ("broadcast", 16, 254, 0) in told, told  # bytes, whatever the type
+        assert ("barrier", 0, 255, -1) in told, told
+    else:
+        assert ("all_reduce", 64, 8, -1) in told, told  # float64
+
+
+def c_counts_once():
+    """Each operation of a C program is counted once: blocking, posted, persistent, of two ranks."""
+    check_counts("c", [WORLD, TWIN, HALF])
+
+
+def fortran_counts_once():
+    """So is each of a Fortran program with `use mpi`, though Open MPI's calls PMPI itself."""
+    check_counts("fortran", [FORTRAN_WORLD, FORTRAN_TWIN])
+
+
+def f08_counts_once():
+    """So is each with `use mpi_f08`."""
+    check_counts("f08", [FORTRAN_WORLD, FORTRAN_TWIN])
+
+
+def results_are_equal():
+    """A job writes and returns with the library what it does without, with no agent there."""
+    for (name, language), program in programs().items():
+        mpi = next(mpi for mpi in BOTH if mpi.name == name)
+        words = mpi.words(RANKS, program, "count")
+        alone, counted = run(words), run(words, LD_PRELOAD=LIBRARY,
+                                         TOCSIN_JOB_SOCKET="/nowhere/job.sock")
+        assert alone.returncode == 0 and alone.stdout, (language, alone)
+        assert (alone.returncode, alone.stdout, alone.stderr) == (
+            counted.returncode, counted.stdout, counted.stderr), (alone, counted)
+
+
+def ask(agent, *words):
+    """Its answer; 1 is its status where something is stuck. It takes five questions a second."""
+    def answer():
+        done = subprocess.run([TOCSIN, *words, "--socket", agent.socket], capture_output=True,
+                              text=True, check=False)
+        assert done.returncode in (0, 1), done
+        return "try again" not in done.stderr and done
+
+    done = cluster.wait_until("an answer", answer, pause=0.3)
+    assert not done.stderr, done
+    return done.stdout
+
+
+def comms(agent):
+    return json.loads(ask(agent, "comms", "--json"))["communicators"]
+
+
+def standing(agent, pids, cause):
+    """Communicators of these processes that stand for this cause."""
+    def concerns(finding):
+        return {late["pid"] for late in finding["late"]} & set(pids) or any(
+            f"(pid {pid} on " in finding["sentence"] for pid in pids)
+
+    return [comm for comm in comms(agent)
+            if comm["finding"]["state"] in ("waiting", "stuck") and
+            comm["finding"]["cause"] == cause and concerns(comm["finding"])]
+
+
+def start_hangs():
+    """One job for each cause and MPI; they hang while other tests run."""
+    agent = here["cluster"].agents[0]
+    here["hangs"] = []
+    for mpi in BOTH:
+        # MPICH's ranks spin, and these two are enough to see that they are followed alike.
+        modes = CAUSES if mpi is OPEN_MPI else ["order"]
+        for name, mode in [("c", mode) for mode in modes] + [("fortran", "elsewhere")]:
+            program = programs()[mpi.name, name]
+            here["hangs"].append((mpi.name, name, mode, program, Job(
+                mpi.words(RANKS, program, mode), LD_PRELOAD=LIBRARY,
+                TOCSIN_JOB_SOCKET=agent.directory / "job.sock")))
+
+
+def hangs_are_named():
+    """A hang is named by its cause and its rank: in C and Fortran, of both MPIs, as it is built."""
+    start_hangs()
+    try:
+        check_hangs(here["cluster"].agents[0])
+    finally:
+        for *_, job in here["hangs"]:
+            job.end()
+
+
+def check_hangs(agent):
+    for mpi, name, mode, program, job in here["hangs"]:
+        what = f"{mpi} {name} {mode}"
+        pids = cluster.wait_until(what, lambda job=job, program=program: len(
+            job.pids_of(program)) == RANKS and job.pids_of(program))
+        found = cluster.wait_until(
+            lambda what=what: f"{what}: {[(comm['finding']) for comm in comms(agent)]}",
+            lambda pids=pids, mode=mode: standing(agent, pids, CAUSES[mode]),
+            pause=0.5)
+        ranks = {late["rank"] for comm in found for late in comm["finding"]["late"]}
+        assert mode not in ("elsewhere", "self") or ranks == {2}, (what, found)
+        why = ask(agent, "why", f"{int(found[0]['hash'], 16):016x}")
+        assert CAUSES[mode] in why and all(f" {pid} " in why for pid in pids), why
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="tocsin-mpi-") as name, \
+            cluster.Cluster(BUILD, 1) as agents:
+        here["directory"], here["cluster"] = pathlib.Path(name), agents
+        agents.start()
+        tap.run([(test.__doc__.split("\n")[0], test) for test in (
+            symbols_are_old, c_counts_once, fortran_counts_once, f08_counts_once,
+            results_are_equal, hangs_are_named)])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A job of MPI that knows nothing of Tocsin. What it does then is its first word:
+//   count      every kind of operation, a known number of each
+//   elsewhere  rank 2 waits for a message that nobody sends
+//   self       rank 2 is busy in MPI_COMM_SELF
+//   order      rank 1 takes two communicators in the other order
+//   counts     rank 1 gives nothing to a sum
+// If a second word is given it is a file: the ranks go on when it is gone. At the end rank 0 prints
+// a result.
+#include <mpi.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ROUNDS 10
+#define COUNT 64
+
+static int rank, size;
+static double given[COUNT], got[COUNT * 64];
+static MPI_Comm twin, half;
+
+static void hold(const char *file) {
+	while (file != NULL && access(file, F_OK) == 0)
+		(void)poll(NULL, 0, 10);
+}
+
+static void post_operations(void) {
+	MPI_Request requests[4];
+	double other[COUNT];
+
+	MPI_Ibarrier(twin, &requests[0]);
+	MPI_Iallreduce(given, other, COUNT, MPI_DOUBLE, MPI_SUM, twin, &requests[1]);
+	MPI_Allreduce(given, got, COUNT, MPI_DOUBLE, MPI_MAX, twin);
+	MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+	MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+	for (int n = 0; n < ROUNDS; n++) {
+		int to = (rank + 1) % size, from = (rank + size - 1) % size, flag = 0;
+
+		MPI_Irecv(other, COUNT, MPI_DOUBLE, from, n, MPI_COMM_WORLD, &requests[0]);
+		MPI_Isend(given, COUNT, MPI_DOUBLE, to, n, MPI_COMM_WORLD, &requests[1]);
+		MPI_Ibcast(got, COUNT, MPI_DOUBLE, 0, twin, &requests[2]);
+		requests[3] = MPI_REQUEST_NULL;
+		while (!flag)
+			MPI_Testall(4, requests, &flag, MPI_STATUSES_IGNORE);
+	}
+}
+
+static void repeat_operations(void) {
+	MPI_Request requests[2];
+	double other[COUNT];
+	int to = (rank + 1) % size, from = (rank + size - 1) % size;
+
+	MPI_Send_init(given, COUNT, MPI_DOUBLE, to, 7, MPI_COMM_WORLD, &requests[0]);
+	MPI_Recv_init(other, COUNT, MPI_DOUBLE, from, 7, MPI_COMM_WORLD, &requests[1]);
+	for (int n = 0; n < ROUNDS; n++) {
+		int index, done = 0;
+
+		MPI_Startall(2, requests);
+		while (done < 2) {
+			MPI_Waitany(2, requests, &index, MPI_STATUS_IGNORE);
+			done++;
+		}
+	}
+	MPI_Request_free(&requests[0]);
+	MPI_Request_free(&requests[1]);
+}
+
+static void count_operations(void) {
+	MPI_Datatype pair;
+
+	for (int n = 0; n < ROUNDS; n++) {
+		MPI_Allreduce(given, got, COUNT, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+		MPI_Bcast(got, COUNT, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+		MPI_Gather(
+			rank == 0 ? MPI_IN_PLACE : given, 1, MPI_DOUBLE, got, 1, MPI_DOUBLE, 0,
+			MPI_COMM_WORLD
+		);
+		MPI_Allgather(
+			MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, got, 1, MPI_DOUBLE, MPI_COMM_WORLD
+		);
+		MPI_Barrier(half);
+	}
+	// The same bytes by another type: no rank differs.
+	MPI_Type_contiguous(2, MPI_DOUBLE, &pair);
+	MPI_Type_commit(&pair);
+	MPI_Bcast(got, rank == 1 ? 1 : 2, rank == 1 ? pair : MPI_DOUBLE, 0, MPI_COMM_WORLD);
+	MPI_Type_free(&pair);
+	post_operations();
+	repeat_operations();
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void hang(const char *mode) {
+	if (strcmp(mode, "elsewhere") == 0 && rank == 2)
+		MPI_Recv(got, 1, MPI_DOUBLE, 1, 99, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	while (strcmp(mode, "self") == 0 && rank == 2) {
+		MPI_Barrier(MPI_COMM_SELF);
+		(void)poll(NULL, 0, 1);
+	}
+	if (strcmp(mode, "order") == 0) {
+		MPI_Barrier(rank == 1 ? twin : half);
+		MPI_Barrier(rank == 1 ? half : twin);
+	}
+	// Nothing to do is done at once.
+	if (strcmp(mode, "counts") == 0)
+		MPI_Allreduce(given, got, rank == 1 ? 0 : COUNT, MPI_DOUBLE, MPI_SUM, twin);
+}
+
+int main(int argc, char **argv) {
+	const char *mode = argc > 1 ? argv[1] : "count";
+
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	for (int n = 0; n < COUNT; n++)
+		given[n] = rank + n / 7.0;
+	MPI_Comm_dup(MPI_COMM_WORLD, &twin);
+	MPI_Comm_split(MPI_COMM_WORLD, 0, size - rank, &half);
+	count_operations();
+	hang(mode);
+	hold(argc > 2 ? argv[2] : NULL);
+	MPI_Allreduce(given, got, COUNT, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+	if (rank == 0)
+		printf("%a %a\n", got[0], got[COUNT - 1]);
+	MPI_Comm_free(&twin);
+	MPI_Comm_free(&half);
+	MPI_Finalize();
+	return 0;
+}
