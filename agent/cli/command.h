@@ -116,6 +116,7 @@ extern const struct command paths_command;
 extern const struct command peers_command;
 extern const struct command ping_command;
 extern const struct command report_command;
+extern const struct command run_job_command;
 extern const struct command slurm_command;
 extern const struct command soft_run_command;
 extern const struct command status_command;

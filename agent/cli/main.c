@@ -36,6 +36,7 @@ const struct command *const commands[] = {
 	&ifaces_command,
 	&devices_command,
 	&keygen_command,
+	&run_job_command,
 	&soft_run_command,
 	NULL,
 };

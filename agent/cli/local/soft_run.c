@@ -4,6 +4,7 @@
 // Nothing but its environment tells the program: libtocsin-verbs.so is loaded before libibverbs.
 // It takes this process's place, so that signals, terminal and exit status are its own.
 #include "command.h"
+#include "run/preload.h"
 
 #include <dataplane/soft_settings.h>
 #include <lib/error.h>
@@ -13,19 +14,11 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #define QUOTED_BYTES 200
-#define PRELOAD "LD_PRELOAD"
-
-// As env, nice and timeout have them, so that a program's own status is told from these.
-enum {
-	EXIT_NOT_RUN = 125,
-	EXIT_NOT_RUNNABLE = 126,
-	EXIT_NOT_FOUND = 127,
-};
+#define BUILT "../dataplane/soft/preload/"
+#define LIBRARY "libtocsin-verbs.so"
 
 enum {
 	OPTION_WIRE,
@@ -177,71 +170,29 @@ static int apply_settings(const struct arguments *arguments) {
 	return check_addresses(configs, count);
 }
 
-// Where the library is, seen from the directory of this program: where both were installed to,
-// wherever that was moved, or where both were built.
-static const char *const places[] = {
-	TOCSIN_LIBRARY_FROM_BINDIR "/tocsin/libtocsin-verbs.so",
-	"../dataplane/soft/preload/libtocsin-verbs.so",
-};
-
-static int find_library(char ret_path[static PATH_MAX]) {
-	char own[PATH_MAX];
-	ssize_t length = readlink("/proc/self/exe", own, sizeof(own) - 1);
-	char *slash;
-
-	if (length < 0)
-		return neg_errno();
-	own[length] = '\0';
-	slash = strrchr(own, '/');
-	if (slash == NULL)
-		return -ENOENT;
-	*slash = '\0';
-	for (size_t n = 0; n < sizeof(places) / sizeof(places[0]); n++) {
-		char path[PATH_MAX];
-		bool is_whole = places[n][0] == '/';
-		int size = snprintf(
-			path, sizeof(path), "%s%s%s", is_whole ? "" : own, is_whole ? "" : "/",
-			places[n]
-		);
-
-		if (size > 0 && (size_t)size < sizeof(path) && realpath(path, ret_path) != NULL)
-			return 0;
-	}
-	return -ENOENT;
-}
-
 static int apply_library(void) {
-	// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
-	const char *before = getenv(PRELOAD);
 	char path[PATH_MAX];
-	scoped_mem char *value = NULL;
+	int err;
 
-	if (find_library(path) != 0) {
+	if (preload_find(LIBRARY, BUILT, path) != 0) {
 		command_complain(
 			"soft-run",
-			"libtocsin-verbs.so is not where it was installed or built: %s/tocsin "
-			"beside the directory of tocsin",
+			LIBRARY " is not where it was installed or built: %s/tocsin "
+				"beside the directory of tocsin",
 			TOCSIN_LIBRARY_FROM_BINDIR
 		);
 		return -ENOENT;
 	}
-	if (path[strcspn(path, " :")] != '\0') {
+	err = preload_add(path);
+	if (err == -EINVAL)
 		command_complain(
 			"soft-run",
 			"%s: its path has a blank or a colon, at which the loader would part it",
 			path
 		);
-		return -EINVAL;
-	}
-	if (asprintf(
-		    &value, "%s%s%s", before == NULL ? "" : before,
-		    before == NULL || before[0] == '\0' ? "" : ":", path
-	    ) < 0) {
-		value = NULL;
-		return soft_run_complain(-ENOMEM, "out of memory");
-	}
-	// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
-	return setenv(PRELOAD, value, 1) < 0 ? soft_run_complain(-ENOMEM, "out of memory") : 0;
+	else if (err != 0)
+		soft_run_complain(err, "out of memory");
+	return err;
 }
 
 // What is there already is the user's own word.
@@ -271,52 +222,6 @@ static int apply_sanitizer(void) {
 	return setenv(variable, value, 1);
 }
 
-// Where exec would find it. -ENOENT, -EACCES.
-static int find_program(const char *name, char ret_path[static PATH_MAX]) {
-	// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
-	const char *path = getenv("PATH");
-	int err = -ENOENT;
-
-	if (strchr(name, '/') != NULL) {
-		if (snprintf(ret_path, PATH_MAX, "%s", name) >= PATH_MAX)
-			return -ENAMETOOLONG;
-		return access(name, X_OK) == 0 ? 0 : neg_errno();
-	}
-	for (const char *at = path == NULL ? "/usr/bin:/bin" : path;; at++) {
-		size_t length = strcspn(at, ":");
-		struct stat status;
-
-		if (snprintf(
-			    ret_path, PATH_MAX, "%.*s%s%s", (int)length, at, length == 0 ? "" : "/",
-			    name
-		    ) < PATH_MAX &&
-		    stat(ret_path, &status) == 0 && S_ISREG(status.st_mode)) {
-			if (access(ret_path, X_OK) == 0)
-				return 0;
-			err = -EACCES;
-		}
-		at += length;
-		if (*at == '\0')
-			return err;
-	}
-}
-
-// The loader takes nothing from the environment of a program that gains privileges. NULL: it is
-// none.
-static const char *why_privileged(const char *path) {
-	struct stat status;
-
-	if (stat(path, &status) != 0)
-		return NULL;
-	if ((status.st_mode & S_ISUID) != 0 && status.st_uid != getuid())
-		return "setuid";
-	if ((status.st_mode & S_ISGID) != 0 && status.st_gid != getgid())
-		return "setgid";
-	if (getuid() != 0 && getxattr(path, "security.capability", NULL, 0) > 0)
-		return "given capabilities";
-	return NULL;
-}
-
 static int fail_to_run(const char *name, int err) {
 	char quoted[QUOTED_BYTES];
 
@@ -335,10 +240,10 @@ static int soft_run_exec(const struct arguments *arguments) {
 		return EXIT_NOT_RUN;
 	if (apply_say(arguments->values[OPTION_VERBOSE] != NULL) != 0 || apply_sanitizer() != 0)
 		return soft_run_complain(EXIT_NOT_RUN, "out of memory");
-	err = find_program(program[0], path);
+	err = preload_find_program(program[0], path);
 	if (err != 0)
 		return fail_to_run(program[0], err);
-	privilege = why_privileged(path);
+	privilege = preload_why_privileged(path);
 	if (privilege != NULL) {
 		char quoted[QUOTED_BYTES];
 

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The command's parent.
+//
+// It stays in the command's process group: what a terminal sends reaches both, and only what was
+// sent to this process is passed on. Of the descriptors that it inherited it keeps none: whoever
+// waits for the other end of a pipe to close waits for the command alone.
+#include "run/child.h"
+
+#include "run/memory.h"
+#include "run/tell.h"
+
+#include <lib/error.h>
+#include <lib/scoped.h>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LOOK_AGAIN_MS 5000 // for an agent that was not there
+
+struct parent {
+	pid_t child;
+	int signal_fd;
+	struct teller teller;
+	uint64_t memory_kills; // of this control group before
+};
+
+// What this process was started with, and the command gets.
+struct inherited {
+	sigset_t mask;
+	struct sigaction child_action;
+};
+
+static void __attribute__((noreturn))
+become(const char *path,
+       char *const *words,
+       const struct inherited *inherited,
+       pid_t parent,
+       int failed_fd) {
+	int err;
+
+	// If this process is killed, so is the command. It may be dead already.
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(EXIT_FAILURE);
+	(void)sigaction(SIGCHLD, &inherited->child_action, NULL);
+	(void)pthread_sigmask(SIG_SETMASK, &inherited->mask, NULL);
+	execv(path, words);
+	err = neg_errno();
+	if (err == -ENOEXEC) {
+		// A script without #! goes to the shell, as everywhere.
+		execvp(path, words);
+		err = neg_errno();
+	}
+	while (write(failed_fd, &err, sizeof(err)) < 0 && errno == EINTR) {
+	}
+	_exit(EXIT_FAILURE);
+}
+
+// All but these two (-1: none).
+static void let_go_of_descriptors(int one, int other) {
+	unsigned int first = (unsigned int)(one < other ? one : other);
+	unsigned int last = (unsigned int)(one < other ? other : one);
+	unsigned int from = STDERR_FILENO + 1;
+	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int fd = 0; fd <= STDERR_FILENO && null_fd >= 0; fd++)
+		(void)dup2(null_fd, fd);
+	if (first >= from && one >= 0 && other >= 0) {
+		if (first > from)
+			(void)close_range(from, first - 1, 0);
+		from = first + 1;
+	}
+	if (last > from)
+		(void)close_range(from, last - 1, 0);
+	(void)close_range(last + 1, ~0u, 0);
+}
+
+// Whether the command runs: its descriptor closes with exec. -errno.
+static int wait_for_exec(int failed_fd) {
+	int err = 0;
+	ssize_t size;
+
+	do
+		size = read(failed_fd, &err, sizeof(err));
+	while (size < 0 && errno == EINTR);
+	return size == (ssize_t)sizeof(err) ? err : 0;
+}
+
+static bool is_from_terminal(const struct signalfd_siginfo *info) {
+	// A hang-up is sent to the leader of a session alone.
+	if (info->ssi_signo == SIGHUP && getsid(0) == getpid())
+		return false;
+	return info->ssi_code > 0;
+}
+
+static void pass_on(const struct parent *parent, const struct signalfd_siginfo *info) {
+	int number = (int)info->ssi_signo;
+	union sigval value = {.sival_int = info->ssi_int};
+
+	if (number == SIGCHLD || is_from_terminal(info))
+		return;
+	if (info->ssi_code == SI_QUEUE)
+		(void)sigqueue(parent->child, number, value);
+	else
+		(void)kill(parent->child, number);
+}
+
+static void take_signals(const struct parent *parent) {
+	struct signalfd_siginfo info;
+
+	while (read(parent->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		pass_on(parent, &info);
+}
+
+// The command has stopped: whoever watches this process is to see that.
+static void stop_too(int number) {
+	sigset_t one;
+
+	sigemptyset(&one);
+	sigaddset(&one, number);
+	(void)signal(number, SIG_DFL);
+	(void)raise(number);
+	(void)pthread_sigmask(SIG_UNBLOCK, &one, NULL); // stops here, until SIGCONT
+	(void)pthread_sigmask(SIG_BLOCK, &one, NULL);
+}
+
+static enum job_exit cause_of(const struct parent *parent, const siginfo_t *info) {
+	if (info->si_code == CLD_EXITED)
+		return JOB_EXIT_STATUS;
+	if (info->si_status == SIGKILL && memory_kills() > parent->memory_kills)
+		return JOB_EXIT_MEMORY;
+	return JOB_EXIT_SIGNAL;
+}
+
+static void __attribute__((noreturn)) end_as(const siginfo_t *info) {
+	const struct rlimit none = {0, 0};
+	sigset_t one;
+
+	if (info->si_code == CLD_EXITED)
+		_exit(info->si_status);
+	// The command has left its core; this one is of no use.
+	(void)prctl(PR_SET_DUMPABLE, 0);
+	(void)setrlimit(RLIMIT_CORE, &none);
+	(void)signal(info->si_status, SIG_DFL);
+	sigemptyset(&one);
+	sigaddset(&one, info->si_status);
+	(void)kill(getpid(), info->si_status);
+	(void)pthread_sigmask(SIG_UNBLOCK, &one, NULL);
+	_exit(128 + info->si_status);
+}
+
+// It is reaped last: until then the kernel knows it as our child.
+static void look_at_child(struct parent *parent) {
+	siginfo_t info = {0};
+
+	if (waitid(P_PID, (id_t)parent->child, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) !=
+		    0 ||
+	    info.si_pid == 0)
+		return;
+	if (info.si_code == CLD_STOPPED) {
+		(void)waitid(P_PID, (id_t)parent->child, &info, WSTOPPED | WNOHANG);
+		stop_too(info.si_status);
+		return;
+	}
+	if (info.si_code == CLD_TRAPPED)
+		return;
+	teller_exited(&parent->teller, cause_of(parent, &info), info.si_status);
+	take_signals(parent); // none is left for us
+	(void)waitid(P_PID, (id_t)parent->child, &info, WEXITED);
+	end_as(&info);
+}
+
+static void __attribute__((noreturn)) watch(struct parent *parent) {
+	for (;;) {
+		struct pollfd fds[] = {
+			{.fd = parent->signal_fd, .events = POLLIN},
+			{.fd = parent->teller.fd, .events = POLLIN},
+		};
+
+		if (poll(fds, 2, parent->teller.fd < 0 ? LOOK_AGAIN_MS : -1) == 0)
+			teller_open(&parent->teller);
+		take_signals(parent);
+		if (fds[1].revents != 0)
+			teller_read(&parent->teller);
+		look_at_child(parent);
+	}
+}
+
+static int
+start(const char *path, char *const *words, const struct inherited *inherited, pid_t *ret_child) {
+	int failed_fds[2];
+	pid_t own = getpid(), child;
+	int err;
+
+	if (pipe2(failed_fds, O_CLOEXEC) < 0)
+		return neg_errno();
+	child = fork();
+	if (child == 0)
+		become(path, words, inherited, own, failed_fds[1]);
+	err = child < 0 ? neg_errno() : 0;
+	close(failed_fds[1]);
+	if (err == 0)
+		err = wait_for_exec(failed_fds[0]);
+	close(failed_fds[0]);
+	if (err == 0)
+		*ret_child = child;
+	else if (child > 0)
+		(void)waitpid(child, NULL, 0);
+	return err;
+}
+
+int child_run(const char *path, char *const *words) {
+	struct parent parent = {.teller = {.fd = -1}};
+	struct sigaction usual = {.sa_handler = SIG_DFL};
+	struct inherited inherited;
+	sigset_t all;
+	int err;
+
+	parent.memory_kills = memory_kills();
+	teller_open(&parent.teller);
+	sigfillset(&all);
+	(void)pthread_sigmask(SIG_BLOCK, &all, &inherited.mask);
+	(void)sigaction(SIGCHLD, &usual, &inherited.child_action);
+	parent.signal_fd = signalfd(-1, &all, SFD_NONBLOCK | SFD_CLOEXEC);
+	err = parent.signal_fd < 0 ? neg_errno() : start(path, words, &inherited, &parent.child);
+	if (err == 0) {
+		let_go_of_descriptors(parent.signal_fd, parent.teller.fd);
+		watch(&parent);
+	}
+	(void)sigaction(SIGCHLD, &inherited.child_action, NULL);
+	(void)pthread_sigmask(SIG_SETMASK, &inherited.mask, NULL);
+	teller_close(&parent.teller);
+	if (parent.signal_fd >= 0)
+		close(parent.signal_fd);
+	return err;
+}

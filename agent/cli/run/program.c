@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Looks into an ELF file: whether it has a loader, and whether MPI is inside. Every offset in it is
+// checked: it is anybody's file.
+#include "run/program.h"
+
+#include <lib/scoped.h>
+
+#include <elf.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FILE_MAX (INT64_C(1) << 32)
+
+struct file {
+	const uint8_t *bytes;
+	uint64_t size;
+};
+
+static bool is_inside(const struct file *file, uint64_t offset, uint64_t size) {
+	return offset <= file->size && size <= file->size - offset;
+}
+
+static bool read_at(const struct file *file, uint64_t offset, void *to, size_t size) {
+	if (!is_inside(file, offset, size))
+		return false;
+	memcpy(to, file->bytes + offset, size);
+	return true;
+}
+
+static bool has_loader(const struct file *file, const Elf64_Ehdr *head) {
+	for (uint64_t n = 0; n < head->e_phnum; n++) {
+		Elf64_Phdr part;
+
+		if (!read_at(file, head->e_phoff + n * sizeof(part), &part, sizeof(part)))
+			return true; // not to be judged
+		if (part.p_type == PT_INTERP)
+			return true;
+	}
+	return false;
+}
+
+static bool
+is_named(const struct file *file, const Elf64_Shdr *names, uint32_t at, const char *name) {
+	size_t size = strlen(name) + 1;
+
+	return at < names->sh_size && size <= names->sh_size - at &&
+	       is_inside(file, names->sh_offset, names->sh_size) &&
+	       memcmp(file->bytes + names->sh_offset + at, name, size) == 0;
+}
+
+static bool defines_in(
+	const struct file *file, const Elf64_Shdr *table, const Elf64_Shdr *names, const char *name
+) {
+	if (!is_inside(file, table->sh_offset, table->sh_size))
+		return false;
+	for (uint64_t at = 0; at + sizeof(Elf64_Sym) <= table->sh_size; at += sizeof(Elf64_Sym)) {
+		Elf64_Sym symbol;
+
+		memcpy(&symbol, file->bytes + table->sh_offset + at, sizeof(symbol));
+		if (symbol.st_shndx != SHN_UNDEF && is_named(file, names, symbol.st_name, name))
+			return true;
+	}
+	return false;
+}
+
+static bool defines(const struct file *file, const Elf64_Ehdr *head, const char *name) {
+	for (uint64_t n = 0; n < head->e_shnum; n++) {
+		Elf64_Shdr table, names;
+
+		if (!read_at(file, head->e_shoff + n * sizeof(table), &table, sizeof(table)))
+			return false;
+		if (table.sh_type != SHT_SYMTAB && table.sh_type != SHT_DYNSYM)
+			continue;
+		if (table.sh_link < head->e_shnum &&
+		    read_at(file, head->e_shoff + table.sh_link * sizeof(names), &names,
+			    sizeof(names)) &&
+		    defines_in(file, &table, &names, name))
+			return true;
+	}
+	return false;
+}
+
+static const char *why_closed(const struct file *file) {
+	Elf64_Ehdr head;
+
+	if (!read_at(file, 0, &head, sizeof(head)) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
+	    head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_phentsize != sizeof(Elf64_Phdr) ||
+	    (head.e_shnum != 0 && head.e_shentsize != sizeof(Elf64_Shdr)))
+		return NULL;
+	if (!has_loader(file, &head))
+		return "it is linked statically";
+	return defines(file, &head, "PMPI_Init") ? "MPI is linked into it statically" : NULL;
+}
+
+const char *program_why_closed(const char *path) {
+	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct file file;
+	struct stat status;
+	const char *why;
+	void *bytes;
+
+	if (fd < 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size <= 0 ||
+	    status.st_size > FILE_MAX)
+		return NULL;
+	bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (bytes == MAP_FAILED)
+		return NULL;
+	file = (struct file){bytes, (uint64_t)status.st_size};
+	why = why_closed(&file);
+	munmap(bytes, (size_t)status.st_size);
+	return why;
+}

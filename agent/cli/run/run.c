@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tocsin run: a job that was never changed, with what counts its operations for the agent.
+//
+// Whatever is missing, the command runs, and its output and status are its own.
+#include "command.h"
+#include "run/child.h"
+#include "run/preload.h"
+#include "run/program.h"
+
+#include <lib/error.h>
+#include <lib/escape.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define QUOTED_BYTES 200
+#define MPI_LIBRARY "libtocsin-mpi.so"
+#define MPI_BUILT "../lib/job/mpi/"
+#define NCCL_LIBRARY "libnccl-profiler-tocsin.so"
+#define NCCL_BUILT "../lib/job/nccl/"
+#define NCCL_VARIABLE "NCCL_PROFILER_PLUGIN"
+#define NCCL_NEXT "TOCSIN_NCCL_PROFILER_NEXT"
+
+enum {
+	OPTION_MPI,
+	OPTION_NCCL,
+	OPTION_AUTO,
+	OPTION_QUIET,
+	OPTION_COUNT,
+};
+
+static const struct option_spec options[OPTION_COUNT] = {
+	[OPTION_MPI] = {"mpi", NULL, "count the operations of MPI: LD_PRELOAD gets " MPI_LIBRARY},
+	[OPTION_NCCL] = {"nccl", NULL, "those of NCCL: " NCCL_VARIABLE " gets\n" NCCL_LIBRARY},
+	[OPTION_AUTO] = {"auto", NULL, "both; so it is without any of the three"},
+	[OPTION_QUIET] = {"quiet", NULL, "do not say what is missing or cannot be followed"},
+};
+
+static const struct word_spec words[] = {
+	{"COMMAND",
+	 "the launcher of a job, or one rank of it, and its arguments; what it\n"
+	 "starts on this machine is followed as well",
+	 WORD_COMMAND, false, NULL},
+};
+
+static const char details[] =
+	"The job is not changed, and the agent is not waited for: without one, with a library that is\n"
+	"missing, or on a full disk the job does what it would do alone.\n"
+	"\n"
+	"  tocsin run --mpi -- mpirun -n 4 ./program      all ranks on this machine are followed\n"
+	"  mpirun -n 4 tocsin run --mpi -- ./program      and how each of them ends is known, too\n"
+	"  srun tocsin run -- ./train                     MPI and NCCL, on all nodes\n"
+	"  tocsin comms                                   who waits for whom\n"
+	"\n"
+	"Launchers of several nodes hand LD_PRELOAD on only if they are told (mpirun -x LD_PRELOAD): the\n"
+	"second shape needs nothing. Signals, terminal, streams and exit status are those of COMMAND: sent\n"
+	"to tocsin run they reach COMMAND, a death by a signal is repeated, and if tocsin run is killed\n"
+	"COMMAND is, too. Only SIGSTOP stops tocsin run alone. The agent is told how COMMAND ended, and then\n"
+	"says so of its ranks, if COMMAND is a rank.\n"
+	"\n"
+	"Exit status: that of COMMAND; 125 a mistake in the line, 126 COMMAND cannot be run, 127 it is not\n"
+	"found.\n";
+
+static bool is_quiet(const struct arguments *arguments) {
+	return arguments->values[OPTION_QUIET] != NULL;
+}
+
+// NULL: it is missing, which is said.
+static const char *library_of(
+	const struct arguments *arguments,
+	const char *name,
+	const char *built,
+	char path[static PATH_MAX]
+) {
+	if (preload_find(name, built, path) == 0)
+		return path;
+	if (!is_quiet(arguments))
+		command_complain(
+			"run",
+			"%s is not where it was installed or built (%s/tocsin beside the directory "
+			"of tocsin): COMMAND runs without",
+			name, TOCSIN_LIBRARY_FROM_BINDIR
+		);
+	return NULL;
+}
+
+static void apply_mpi(const struct arguments *arguments, const char *program) {
+	char path[PATH_MAX];
+	const char *closed = program_why_closed(program);
+	const char *library = library_of(arguments, MPI_LIBRARY, MPI_BUILT, path);
+	int err = library != NULL ? preload_add(library) : 0;
+
+	if (err != 0 && !is_quiet(arguments))
+		command_complain(
+			"run", "%s: %s: COMMAND runs without", library,
+			err == -EINVAL ? "its path has a blank or a colon, at which the loader "
+					 "would part it"
+				       : strerrordesc_np(-err)
+		);
+	if (closed != NULL && !is_quiet(arguments)) {
+		char quoted[QUOTED_BYTES];
+
+		escape_quote(program, strlen(program), quoted, sizeof(quoted));
+		command_complain("run", "%s is not followed: %s", quoted, closed);
+	}
+	// What is not followed the first rank says.
+	if (!is_quiet(arguments))
+		// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
+		(void)setenv("TOCSIN_MPI_NOTES", "stderr", 0);
+}
+
+// A plugin that the job has chosen gets this one in front of it, unless it said none.
+static void apply_nccl(const struct arguments *arguments) {
+	char path[PATH_MAX];
+	// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
+	const char *before = getenv(NCCL_VARIABLE);
+	const char *library = library_of(arguments, NCCL_LIBRARY, NCCL_BUILT, path);
+
+	if (library == NULL || (before != NULL && before[0] != '\0' && before[0] != '/'))
+		return;
+	// NOLINTBEGIN(concurrency-mt-unsafe): one thread
+	if (before != NULL && before[0] == '/' && strcmp(before, library) != 0)
+		(void)setenv(NCCL_NEXT, before, 1);
+	(void)setenv(NCCL_VARIABLE, library, 1);
+	// NOLINTEND(concurrency-mt-unsafe)
+}
+
+static int fail_to_run(const char *name, int err) {
+	char quoted[QUOTED_BYTES];
+
+	escape_quote(name, strlen(name), quoted, sizeof(quoted));
+	command_complain("run", "cannot run %s: %s", quoted, strerrordesc_np(-err));
+	return err == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUNNABLE;
+}
+
+static int run_exec(const struct arguments *arguments) {
+	const char *const *given = arguments->values;
+	bool is_all = given[OPTION_AUTO] != NULL ||
+		      (given[OPTION_MPI] == NULL && given[OPTION_NCCL] == NULL);
+	char path[PATH_MAX];
+	int err = preload_find_program(arguments->command[0], path);
+
+	if (err != 0)
+		return fail_to_run(arguments->command[0], err);
+	if (is_all || given[OPTION_MPI] != NULL)
+		apply_mpi(arguments, path);
+	if (is_all || given[OPTION_NCCL] != NULL)
+		apply_nccl(arguments);
+	err = child_run(path, arguments->command);
+	if (err == -EAGAIN || err == -ENOMEM || err == -EMFILE || err == -ENFILE) {
+		// No room for a child: the command takes this place, and nobody tells of its end.
+		execvp(path, arguments->command);
+		err = neg_errno();
+	}
+	return fail_to_run(arguments->command[0], err);
+}
+
+const struct command run_job_command = {
+	.name = "run",
+	.summary = "Run a job of MPI or NCCL, and count what its ranks do",
+	.details = details,
+	.options = options,
+	.option_count = OPTION_COUNT,
+	.words = words,
+	.word_count = sizeof(words) / sizeof(words[0]),
+	.usage_status = EXIT_NOT_RUN,
+	.run = run_exec,
+};

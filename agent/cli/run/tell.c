@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The agent's job socket, as a parent uses it: two packets, no answer.
+#include "run/tell.h"
+
+#include <lib/error.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static int connect_to(const char *path) {
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd;
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(address.sun_path, path, strlen(path) + 1);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0) {
+		int err = neg_errno();
+
+		close(fd);
+		return err;
+	}
+	return fd < 0 ? neg_errno() : fd;
+}
+
+// As libtocsin looks for it.
+static int connect_agent(void) {
+	// NOLINTBEGIN(concurrency-mt-unsafe): one thread
+	const char *given = getenv("TOCSIN_JOB_SOCKET");
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	// NOLINTEND(concurrency-mt-unsafe)
+	char own[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	int fd;
+
+	if (given != NULL && given[0] != '\0')
+		return connect_to(given);
+	fd = connect_to("/run/tocsin/" JOB_SOCKET_NAME);
+	if (fd >= 0 || runtime == NULL || runtime[0] == '\0' ||
+	    snprintf(own, sizeof(own), "%s/tocsin/" JOB_SOCKET_NAME, runtime) >= (int)sizeof(own))
+		return fd;
+	return connect_to(own);
+}
+
+static void send_packet(struct teller *teller, const void *packet, size_t size) {
+	if (teller->fd >= 0 && send(teller->fd, packet, size, MSG_NOSIGNAL) != (ssize_t)size)
+		teller_close(teller);
+}
+
+void teller_open(struct teller *teller) {
+	const struct job_parent parent = {
+		.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_PARENT}};
+
+	teller->fd = connect_agent();
+	if (teller->fd < 0)
+		teller->fd = -1;
+	send_packet(teller, &parent, sizeof(parent));
+}
+
+void teller_close(struct teller *teller) {
+	if (teller->fd >= 0)
+		close(teller->fd);
+	teller->fd = -1;
+}
+
+void teller_read(struct teller *teller) {
+	char packet[sizeof(struct job_failed)];
+
+	if (teller->fd >= 0 && recv(teller->fd, packet, sizeof(packet), 0) <= 0)
+		teller_close(teller);
+}
+
+void teller_exited(struct teller *teller, enum job_exit cause, int value) {
+	const struct job_exited exited = {
+		.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_EXITED},
+		.cause = cause,
+		.value = value,
+	};
+
+	if (teller->fd < 0)
+		teller_open(teller);
+	send_packet(teller, &exited, sizeof(exited));
+}
