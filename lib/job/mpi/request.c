@@ -102,76 +102,132 @@ static void end_operation(const struct request *request) {
 		pair_leave(request->at, request->kind);
 }
 
-static void let_go(struct followed *at) {
-	bool is_last = atomic_fetch_sub_explicit(&at->requests, 1, memory_order_release) == 1;
+// Where one thread calls at a time an addition needs no lock of the bus.
+static void take_hold(struct followed *at) {
+	if (mpi_rules.is_threaded)
+		atomic_fetch_add_explicit(&at->requests, 1, memory_order_relaxed);
+	else
+		atomic_store_explicit(
+			&at->requests,
+			atomic_load_explicit(&at->requests, memory_order_relaxed) + 1,
+			memory_order_relaxed
+		);
+}
 
-	if (is_last && at->is_free)
+// Release: whoever sees it at 0 (comm_sweep) has our counts behind it.
+static void let_go(struct followed *at) {
+	uint32_t before;
+
+	if (mpi_rules.is_threaded) {
+		before = atomic_fetch_sub_explicit(&at->requests, 1, memory_order_release);
+	} else {
+		before = atomic_load_explicit(&at->requests, memory_order_relaxed);
+		atomic_store_explicit(&at->requests, before - 1, memory_order_release);
+	}
+	if (before == 1 && at->is_free)
 		comm_sweep();
 }
 
-static void add(mpi_word where, struct request request) {
-	struct request old = {0};
-	struct request *same;
-	bool is_in = false;
+// MPI gives one handle for all requests that have completed at once: the one before has ended.
+static void end_same(const struct request *same) {
+	const struct request old = *same;
 
-	request.handle = comm_read(where);
-	if (request.handle == mpi_rules.request_null) {
-		if (request.is_active)
-			end_operation(&request);
-		return;
+	if (old.is_active)
+		end_operation(&old);
+	let_go(old.at);
+}
+
+// Its place, ready to be filled; NULL: there is no room, or nothing to wait for.
+static struct request *add_locked(mpi_word handle) {
+	struct request *request;
+
+	if (handle == mpi_rules.request_null)
+		return NULL;
+	request = find(handle);
+	if (request != NULL) {
+		end_same(request);
+		return request;
 	}
-	atomic_fetch_add_explicit(&request.at->requests, 1, memory_order_relaxed);
+	if (!make_room())
+		return NULL;
+	request = free_place(handle);
+	request_count++;
+	return request;
+}
+
+// Without room nobody will hear of its end.
+static void add(mpi_word where, const struct request *given) {
+	mpi_word handle = comm_read(where);
+	struct request *request;
+
+	take_hold(given->at);
 	lock();
-	// MPI gives one handle for all requests that have completed at once.
-	same = find(request.handle);
-	if (same != NULL) {
-		old = *same;
-		*same = request;
-		is_in = true;
-	} else if (make_room()) {
-		*free_place(request.handle) = request;
-		request_count++;
-		is_in = true;
+	request = add_locked(handle);
+	if (request != NULL) {
+		*request = *given;
+		request->handle = handle;
 	}
 	unlock();
-	if (!is_in)
-		old = request; // nobody will hear of its end
-	if (old.handle != 0 && old.is_active)
-		end_operation(&old);
-	if (old.handle != 0)
-		let_go(old.at);
+	if (request != NULL)
+		return;
+	if (given->is_active)
+		end_operation(given);
+	let_go(given->at);
 }
 
 void collective_posted(
 	struct followed *at, enum tocsin_kind kind, uint64_t place, int err, mpi_word where
 ) {
+	const struct request request = {
+		.at = at,
+		.place = place,
+		.kind = (uint8_t)kind,
+		.is_collective = true,
+		.is_active = true,
+	};
+
 	if (err == 0)
-		add(where, (struct request
-			   ){.at = at,
-			     .place = place,
-			     .kind = (uint8_t)kind,
-			     .is_collective = true,
-			     .is_active = true});
+		add(where, &request);
 	else
 		window_end(at, place);
 	comm_release(at);
 }
 
 void request_dup(struct followed *at, uint64_t place, mpi_word where, struct dup dup) {
-	add(where, (struct request
-		   ){.at = at,
-		     .place = place,
-		     .kind = TOCSIN_OTHER,
-		     .dup = dup,
-		     .is_collective = true,
-		     .is_active = true});
+	const struct request request = {
+		.at = at,
+		.place = place,
+		.kind = TOCSIN_OTHER,
+		.dup = dup,
+		.is_collective = true,
+		.is_active = true,
+	};
+
+	add(where, &request);
 	comm_release(at);
 }
 
+// The same as add(), field by field: it is the one that has to be quick.
 void pair_posted(struct followed *at, enum tocsin_kind kind, int err, mpi_word where) {
-	if (err == 0)
-		add(where, (struct request){.at = at, .kind = (uint8_t)kind, .is_active = true});
-	else
+	struct request *request = NULL;
+	mpi_word handle;
+
+	if (err == 0) {
+		handle = comm_read(where);
+		lock();
+		request = add_locked(handle);
+		if (request != NULL) {
+			take_hold(at);
+			request->handle = handle;
+			request->at = at;
+			request->dup.key = 0;
+			request->kind = (uint8_t)kind;
+			request->is_collective = request->is_persistent = false;
+			request->is_active = true;
+		}
+		unlock();
+	}
+	if (request == NULL)
 		pair_leave(at, kind);
 	comm_release(at);
 }
@@ -179,14 +235,15 @@ void pair_posted(struct followed *at, enum tocsin_kind kind, int err, mpi_word w
 void request_keep(
 	mpi_word where, struct followed *at, enum tocsin_kind kind, struct signature told
 ) {
-	bool is_pair = kind == TOCSIN_SEND || kind == TOCSIN_RECEIVE;
+	const struct request request = {
+		.at = at,
+		.kind = (uint8_t)kind,
+		.told = told,
+		.is_collective = kind != TOCSIN_SEND && kind != TOCSIN_RECEIVE,
+		.is_persistent = true,
+	};
 
-	add(where, (struct request
-		   ){.at = at,
-		     .kind = (uint8_t)kind,
-		     .told = told,
-		     .is_collective = !is_pair,
-		     .is_persistent = true});
+	add(where, &request);
 }
 
 mpi_word request_at(mpi_word array, int64_t n) {
@@ -208,35 +265,49 @@ void request_started(mpi_word handle) {
 	unlock();
 }
 
+static void end_pair(struct request *request) {
+	struct followed *at = request->at;
+	enum tocsin_kind kind = request->kind;
+
+	take_out(request);
+	unlock();
+	pair_leave(at, kind);
+	let_go(at);
+}
+
+// Of a collective operation, or a persistent request.
+static void end_long(struct request *request) {
+	struct request ended = *request;
+	mpi_word made;
+
+	if (ended.is_persistent)
+		request->is_active = false;
+	else
+		take_out(request);
+	unlock();
+	if (ended.dup.key != 0) {
+		made = comm_read(ended.dup.where);
+		if (made != mpi_rules.comm_null)
+			comm_adopt(ended.dup.key, made);
+	}
+	end_operation(&ended);
+	if (!ended.is_persistent)
+		let_go(ended.at);
+}
+
 void request_done(mpi_word handle) {
-	struct request ended = {0};
 	struct request *request;
-	bool is_out;
 
 	if (request_room == 0)
 		return;
 	lock();
 	request = find(handle);
-	if (request != NULL && request->is_active) {
-		ended = *request;
-		if (request->is_persistent)
-			request->is_active = false;
-		else
-			take_out(request);
-	}
-	unlock();
-	if (ended.handle == 0)
-		return;
-	is_out = !ended.is_persistent;
-	if (ended.dup.key != 0) {
-		mpi_word made = comm_read(ended.dup.where);
-
-		if (made != mpi_rules.comm_null)
-			comm_adopt(ended.dup.key, made);
-	}
-	end_operation(&ended);
-	if (is_out)
-		let_go(ended.at);
+	if (request == NULL || !request->is_active)
+		unlock();
+	else if (request->is_collective || request->is_persistent)
+		end_long(request);
+	else
+		end_pair(request);
 }
 
 void request_freed(mpi_word handle) {
