@@ -86,7 +86,7 @@ void votes_tick(struct ras *ras) {
 	ras->uncounted = false;
 	ras->late = false;
 	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++)
-		ras_entry(ras, slot)->flags &= (uint8_t)~(PEER_VOTELESS | PEER_OPPOSES);
+		ras_entry(ras, slot)->flags &= (uint8_t) ~(PEER_VOTELESS | PEER_OPPOSES);
 }
 
 static void taken_add(struct ras *ras, uint32_t slot, uint8_t flag) {
@@ -251,7 +251,8 @@ static uint64_t last_word(const struct ras *ras, const struct link *link) {
 	if (link->connects > 0 && !link->unheard)
 		return link->heard_ns;
 	at_ns = joined_at(ras, link->peer);
-	return at_ns != RAS_NEVER && ras->observed_ns - at_ns < GAP_UNNOTICED_NS ? at_ns : RAS_NEVER;
+	return at_ns != RAS_NEVER && ras->observed_ns - at_ns < GAP_UNNOTICED_NS ? at_ns
+										 : RAS_NEVER;
 }
 
 // The earliest last word of those members who are missed, as far as known; RAS_NEVER: of none.

@@ -70,12 +70,12 @@ static void electorate_is_of_votes_and_of_those_missed_who_count(void **state) {
 		uint32_t uncounted, reached, voters, electorate;
 	} rows[] = {
 		{0, 8, 8, 8}, // all count
-		{0, 5, 5, 8},
+		{0, 5, 5, 8}, // those missed do, too
 		{2, 8, 6, 6}, // the two are reached, or missed
-		{2, 5, 5, 6},
+		{2, 5, 5, 6}, // both are missed
 		{2, 5, 4, 6}, // one of them is missed
 		{0, 8, 5, 5}, // some say themselves that they do not count
-		{0, 5, 3, 6},
+		{0, 5, 3, 6}, // and others are missed
 		{1, 5, 3, 6}, // more than are known here: one more counts as missed
 	};
 
