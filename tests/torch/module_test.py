@@ -279,6 +279,22 @@ def a_handle_that_is_dropped_completes_when_its_operation_does():
                                              for thread in threading.enumerate()))
 
 
+def a_thousand_handles_under_way_make_no_call_slow():
+    """Of them a call looks at some; a thread, at all."""
+    dist, asked = watched(), []
+    works = [Work() for _ in range(1000)]
+    for work in works:
+        work.is_completed = lambda work=work: asked.append(threading.get_ident()) or work.done
+    dist.works = list(works)
+    for _ in works:
+        dist.all_reduce(Tensor(1), async_op=True)
+    expect(comm_of(dist).counts(), (1000, 1000, 0))
+    assert asked.count(threading.get_ident()) <= 8 * len(works), len(asked)
+    for work in works:
+        work.done = True
+    wait_for("their end", lambda: comm_of(dist).counts() == (1000, 1000, 1000))
+
+
 def a_handle_that_cannot_be_asked_is_no_longer_under_way():
     dist = watched()
     work = Work()
@@ -522,6 +538,7 @@ TESTS = [
     a_call_with_wrong_arguments_complains_as_before_and_launches_nothing,
     an_operation_under_way_is_seen_as_such,
     a_handle_that_is_dropped_completes_when_its_operation_does,
+    a_thousand_handles_under_way_make_no_call_slow,
     a_handle_that_cannot_be_asked_is_no_longer_under_way,
     functions_of_torch_are_still_known_by_what_they_were,
     all_ranks_give_a_group_the_same_hash_and_no_other_job_does,

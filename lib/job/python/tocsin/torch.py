@@ -28,6 +28,7 @@ import tocsin
 
 LOG = logging.getLogger("tocsin")
 POLL_S = 0.1       # between two looks at operations that nobody waits for
+LOOKED_AT = 8      # of these in each call
 SEED_KEY = "tocsin/seed"
 SEED_WAIT_S = 10   # for rank 0, when the processes of a job have just met
 PLUGIN_BACKENDS = ("nccl",)
@@ -88,19 +89,18 @@ class _Pending:
         if start:
             threading.Thread(target=self._run, name="tocsin-torch", daemon=True).start()
 
-    def look(self):
-        """Counts what has ended. Returns whether something is left."""
+    def look(self, most=None):
+        """Counts what has ended, of the oldest `most` or of all. Whether something is left."""
         with self.lock:
-            works, self.works = self.works, []
             left = []
-            for work, comm, kind in works:
+            for work, comm, kind in self.works[:most]:
                 if _has_ended(work):
                     comm.completed(kind)
                 else:
                     left.append((work, comm, kind))
-            self.works = left
-            self.running = self.running and bool(left)
-            return bool(left)
+            self.works[:most] = left
+            self.running = self.running and bool(self.works)
+            return bool(self.works)
 
     def _run(self):
         while self.look():
@@ -234,7 +234,7 @@ class _Watch:
         else:
             comm.completed(kind)
         if self.pending.works:
-            self.pending.look()
+            self.pending.look(LOOKED_AT)  # those behind them wait for the thread
 
 
 class _Parameters:
