@@ -338,6 +338,9 @@ static void print_rows(const struct lab_run *run) {
 	if (changed)
 		printf("* %s: measure that size alone for its parts\n",
 		       run_judgement_words(RUN_CHANGED));
+	if (run->plan.stamps != PLAN_STAMPS_NONE)
+		printf("the device's part and the host's of each size are in --json, --csv and --html, "
+		       "or measure one alone\n");
 }
 
 void output_table(const struct lab_run *run) {

@@ -203,6 +203,13 @@ def stamps_of_the_device_divide_each_sample():
         check_width(done.stdout)
 
 
+def rows_of_several_sizes_say_where_the_parts_are():
+    done, result = measure("--size", "8,64", "--device-time", "--iterations", "30")
+    assert all("device_time" in size for size in result["results"])
+    assert "the host's of each size are in --json" in done.stdout, done.stdout
+    check_width(done.stdout)
+
+
 def a_delay_of_the_wire_is_the_devices_part():
     _, result = measure("--op", "read", "--device-time", "--iterations", "40",
                         TOCSIN_SOFT_FAULTS="delay=2ms")
@@ -532,6 +539,7 @@ tap.run([(name.__name__.replace("_", " "), name) for name in [
     an_open_loop_obeys_lindley,
     a_stall_is_the_largest_sample_and_told_with_its_cause,
     stamps_of_the_device_divide_each_sample,
+    rows_of_several_sizes_say_where_the_parts_are,
     a_delay_of_the_wire_is_the_devices_part,
     a_schedule_that_cannot_be_kept_is_not_valid,
     a_trace_is_played,
