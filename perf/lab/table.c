@@ -38,6 +38,13 @@ static void print_loop(const struct plan *plan) {
 	}
 }
 
+// Of a run through agents nothing is said of memory.
+static bool is_elsewhere(const struct lab_environment *environment) {
+	const char *memory = environment_get(environment, "memory");
+
+	return memory[0] != '\0' && strcmp(memory, "host") != 0;
+}
+
 static void print_head(const struct lab_run *run) {
 	const struct lab_environment *client = &run->environment[0];
 	const struct lab_environment *server = &run->environment[1];
@@ -58,8 +65,7 @@ static void print_head(const struct lab_run *run) {
 	       plan_op_is_answered(run->plan.op) ? "by its program"
 						 : environment_get(server, "answered_by"),
 	       environment_get(client, "clock"), environment_get(client, "clock_read_ns"));
-	if (strcmp(environment_get(client, "memory"), "host") != 0 ||
-	    strcmp(environment_get(server, "memory"), "host") != 0)
+	if (is_elsewhere(client) || is_elsewhere(server))
 		printf("memory: %.20s here, %.20s there\n", environment_get(client, "memory"),
 		       environment_get(server, "memory"));
 }

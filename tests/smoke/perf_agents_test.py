@@ -54,6 +54,7 @@ def an_agent_measures_and_its_samples_are_a_run():
         done = lat(CLUSTER.agents[0], "n2", "--size", "64,64KiB", "--iterations", "700", "--json",
                    str(path), "--html", str(page))
         assert done.returncode == 0 and "through agents" in done.stdout, done
+        assert "memory:" not in done.stdout, done
         lab_ends.check_width(done.stdout)
         result = read(path)
         assert "Latency of read" in page.read_text() and result["incomplete"] == ""
