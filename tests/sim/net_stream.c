@@ -273,7 +273,20 @@ static void net_fail(struct net *net, uint32_t socket, int error) {
 	net_hand_over(net, net_conn_of(net, socket)->node[socket & 1], fail);
 }
 
-// The path is good again: what waited arrives, as long as the connection is the same.
+// As long as the connection is the same; a firewall may have come between meanwhile.
+static void net_retransmitted(struct net *net, struct event *event) {
+	struct net_conn *conn = net_conn_of(net, event->target);
+	uint32_t to = event->target & 1;
+
+	if (conn->generation != event->generation)
+		queue_release(net->queue, event);
+	else if (net_is_fenced(net, conn->node[to ^ 1], conn->node[to]))
+		net_fence_off(net, event);
+	else
+		net_received(net, event);
+}
+
+// The path is good again: what waited arrives.
 static void net_unpark(struct net *net, uint32_t to_socket) {
 	struct net_trouble *trouble = net_trouble_to(net, to_socket);
 	struct event *parked = trouble->parked;
@@ -282,10 +295,7 @@ static void net_unpark(struct net *net, uint32_t to_socket) {
 	while (parked != NULL) {
 		struct event *next = parked->next;
 
-		if (net_conn_of(net, parked->target)->generation == parked->generation)
-			net_received(net, parked);
-		else
-			queue_release(net->queue, parked);
+		net_retransmitted(net, parked);
 		parked = next;
 	}
 }
