@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the NCCL plugin costs a job: nanoseconds an operation, beside a plugin that does nothing, in
-// one run; and loading and unloading it. Usage: tocsin-bridges-bench [--json] [PLUGIN]
+// one run; and loading and unloading it. Then tocsin-bridges-mpi does the same for MPI.
+// Usage: tocsin-bridges-bench [--json] [PLUGIN]
 //
 // The host thread calls what NCCL calls of a collective operation: at the level of launches that is
 // the group, the call, the group of tasks and the operation, each with its stop.
@@ -197,16 +198,27 @@ static double load_microseconds(const char *path) {
 	return (double)(now_ns() - began) / LOADS / 1000;
 }
 
-// The plugin that was built with this program.
-static void path_of_build(char path[static 4096]) {
-	static const char plugin[] = "/../lib/job/nccl/libnccl-profiler-tocsin.so";
-	ssize_t length = readlink("/proc/self/exe", path, 4096 - sizeof(plugin));
+// What was built with this program, seen from its directory.
+static void path_of_build(const char *place, char path[static 4096]) {
+	size_t size = strlen(place) + 1;
+	ssize_t length = readlink("/proc/self/exe", path, 4096 - size);
 	char *slash;
 
 	path[length > 0 ? length : 0] = '\0';
 	slash = strrchr(path, '/');
 	if (slash != NULL)
-		memcpy(slash, plugin, sizeof(plugin));
+		memcpy(slash, place, size);
+}
+
+static int run_mpi(void) {
+	char program[4096], library[4096];
+
+	path_of_build("/tocsin-bridges-mpi", program);
+	path_of_build("/../lib/job/mpi/libtocsin-mpi.so", library);
+	fflush(stdout);
+	execl(program, program, library, (char *)NULL);
+	perror(program);
+	return 1;
 }
 
 int main(int argc, char **argv) {
@@ -222,7 +234,7 @@ int main(int argc, char **argv) {
 	if (argc == 2 + json)
 		path = argv[1 + json];
 	else
-		path_of_build(built);
+		path_of_build("/../lib/job/nccl/libnccl-profiler-tocsin.so", built);
 	if (json)
 		printf("{\"bridges\": [\n");
 	else
@@ -236,5 +248,5 @@ int main(int argc, char **argv) {
 	else
 		printf("load, one communicator, unload: %.1f us (mean of %u)\n",
 		       load_microseconds(path), LOADS);
-	return 0;
+	return json ? 0 : run_mpi();
 }

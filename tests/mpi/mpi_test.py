@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT / "tests/nccl"))
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import launch  # noqa: E402
 import page  # noqa: E402
-from launch import BOTH, OPEN_MPI, Job, run  # noqa: E402
+from launch import BOTH, MPICH, OPEN_MPI, Job, run  # noqa: E402
 
 NEWEST = (2, 17)
 NEEDED = {"libc.so.6", "libpthread.so.0", "libdl.so.2", "ld-linux-aarch64.so.1",
@@ -146,6 +146,44 @@ def results_are_equal():
             counted.returncode, counted.stdout, counted.stderr), (alone, counted)
 
 
+def corners_are_equal():
+    """Threads, children, a busy communicator freed, too many of them, mistakes: all as without."""
+    programs()
+    corners = ("threads", "children", "busy", "many", "mistakes", "groups", "abort")
+    for mpi, names in ((OPEN_MPI, corners), (MPICH, ("busy", "groups"))):  # whose ranks spin
+        program = mpi.compile(here["directory"], "corners.c", "-lpthread")
+        for corner in names:
+            words = mpi.words(RANKS, program, corner)
+            alone = run(words)
+            counted = run(words, LD_PRELOAD=LIBRARY,
+                          TOCSIN_JOB_SOCKET=here["cluster"].agents[0].directory / "job.sock")
+            assert (alone.returncode, alone.stdout) == (counted.returncode, counted.stdout), (
+                mpi.name, corner, alone, counted)
+            assert corner in alone.stdout or corner == "abort", alone
+
+
+def python_is_followed():
+    """A program of mpi4py, which loads MPI while it runs, is followed and gets what it would."""
+    script = here["directory"] / "sums.py"
+    script.write_text("from mpi4py import MPI\n"
+                      "comm = MPI.COMM_WORLD.Dup()\n"
+                      "total = sum(comm.allreduce(comm.rank + n) for n in range(5))\n"
+                      "if comm.rank == 0: print(total, comm.bcast('x'), flush=True)\n"
+                      "else: comm.bcast(None)\n"
+                      "import os, struct, sys\n"
+                      "places = [f'/proc/self/fd/{name}' for name in os.listdir('/proc/self/fd')]\n"
+                      "print(any('memfd:tocsin' in os.readlink(place) for place in places\n"
+                      "          if os.path.islink(place)), file=sys.stderr)\n")
+    words = OPEN_MPI.words(2, "/usr/bin/python3", script)
+    programs()
+    if run(["/usr/bin/python3", "-c", "import mpi4py"]).returncode != 0:
+        raise tap.Skip("mpi4py is not installed")
+    alone, counted = run(words), run(words, LD_PRELOAD=LIBRARY)
+    assert alone.returncode == counted.returncode == 0, (alone, counted)
+    assert alone.stdout == counted.stdout == "25 x\n", (alone, counted)
+    assert (alone.stderr.split(), counted.stderr.split()) == (["False"] * 2, ["True"] * 2)
+
+
 def ask(agent, *words):
     """Its answer; 1 is its status where something is stuck. It takes five questions a second."""
     def answer():
@@ -220,7 +258,8 @@ def main():
         agents.start()
         tap.run([(test.__doc__.split("\n")[0], test) for test in (
             symbols_are_old, c_counts_once, fortran_counts_once, f08_counts_once,
-            results_are_equal, hangs_are_named)])
+            results_are_equal,
+            corners_are_equal, python_is_followed, hangs_are_named)])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Corners of MPI, one by each first word. At the end rank 0 says which it was.
+#include <mpi.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define THREADS 2
+#define MANY 200
+
+static int rank, size;
+static MPI_Comm twins[THREADS];
+
+static void *work(void *context) {
+	MPI_Comm comm = *(MPI_Comm *)context, other;
+	MPI_Request requests[2];
+	double given = rank, got;
+
+	for (int n = 0; n < 50; n++) {
+		MPI_Allreduce(&given, &got, 1, MPI_DOUBLE, MPI_SUM, comm);
+		MPI_Isend(&given, 1, MPI_DOUBLE, (rank + 1) % size, 0, comm, &requests[0]);
+		MPI_Irecv(&got, 1, MPI_DOUBLE, (rank + size - 1) % size, 0, comm, &requests[1]);
+		MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+		MPI_Ibarrier(comm, &requests[0]);
+		MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+	}
+	MPI_Comm_dup(comm, &other);
+	MPI_Comm_free(&other);
+	return NULL;
+}
+
+// MPI_THREAD_MULTIPLE, each thread in a communicator of its own.
+static void threads(void) {
+	pthread_t ids[THREADS];
+
+	for (int n = 0; n < THREADS; n++)
+		MPI_Comm_dup(MPI_COMM_WORLD, &twins[n]);
+	for (int n = 0; n < THREADS; n++)
+		pthread_create(&ids[n], NULL, work, &twins[n]);
+	for (int n = 0; n < THREADS; n++)
+		pthread_join(ids[n], NULL);
+}
+
+static void children(void) {
+	for (int n = 0; n < 3; n++) {
+		pid_t pid = fork();
+		int status;
+
+		if (pid == 0) {
+			execlp("true", "true", (char *)NULL);
+			_exit(1);
+		}
+		waitpid(pid, &status, 0);
+		if (status != 0)
+			printf("a child ended with %d\n", status);
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void free_busy(void) {
+	MPI_Request requests[3];
+	double given = rank, got, sum;
+	MPI_Comm twin;
+
+	MPI_Comm_dup(MPI_COMM_WORLD, &twin);
+	MPI_Irecv(&got, 1, MPI_DOUBLE, (rank + size - 1) % size, 0, twin, &requests[0]);
+	MPI_Isend(&given, 1, MPI_DOUBLE, (rank + 1) % size, 0, twin, &requests[1]);
+	MPI_Iallreduce(&given, &sum, 1, MPI_DOUBLE, MPI_SUM, twin, &requests[2]);
+	MPI_Comm_free(&twin);
+	MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
+	if (rank == 0)
+		printf("%g %g\n", got, sum);
+}
+
+// More than are followed, and one more when there is room again.
+static void many(void) {
+	MPI_Comm comms[MANY];
+
+	for (int n = 0; n < MANY; n++)
+		MPI_Comm_dup(MPI_COMM_WORLD, &comms[n]);
+	for (int n = 0; n < MANY; n++) {
+		MPI_Barrier(comms[n]);
+		MPI_Comm_free(&comms[n]);
+	}
+	MPI_Comm_dup(MPI_COMM_WORLD, &comms[0]);
+	MPI_Barrier(comms[0]);
+}
+
+static void mistakes(void) {
+	int err, kind, value = 0;
+
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	err = MPI_Bcast(&value, 1, MPI_DATATYPE_NULL, 0, MPI_COMM_WORLD);
+	MPI_Error_class(err, &kind);
+	if (rank == 0)
+		printf("type %d\n", kind == MPI_ERR_TYPE);
+	err = MPI_Send(&value, 1, MPI_INT, 999, 0, MPI_COMM_WORLD);
+	MPI_Error_class(err, &kind);
+	if (rank == 0)
+		printf("rank %d\n", kind == MPI_ERR_RANK);
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void groups(void) {
+	MPI_Group world, pair;
+	MPI_Comm comm, ring;
+	MPI_Request request;
+	int members[2] = {0, 1}, sizes[1] = {size}, circles[1] = {1};
+	double given = rank, got[2];
+
+	MPI_Comm_group(MPI_COMM_WORLD, &world);
+	MPI_Group_incl(world, 2, members, &pair);
+	for (int n = 0; rank < 2 && n < 3; n++) {
+		MPI_Comm_create_group(MPI_COMM_WORLD, pair, 5, &comm);
+		MPI_Barrier(comm);
+		MPI_Comm_free(&comm);
+	}
+	MPI_Comm_create(MPI_COMM_WORLD, pair, &comm);
+	if (comm != MPI_COMM_NULL)
+		MPI_Barrier(comm);
+	MPI_Comm_idup(MPI_COMM_WORLD, &comm, &request);
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
+	MPI_Barrier(comm);
+	MPI_Cart_create(MPI_COMM_WORLD, 1, sizes, circles, 0, &ring);
+	MPI_Neighbor_allgather(&given, 1, MPI_DOUBLE, got, 1, MPI_DOUBLE, ring);
+	MPI_Allreduce(MPI_IN_PLACE, &given, 1, MPI_DOUBLE, MPI_SUM, ring);
+	if (rank == 0)
+		printf("%g %g %g\n", got[0], got[1], given);
+}
+
+int main(int argc, char **argv) {
+	static const struct {
+		const char *name;
+		void (*play)(void);
+	} corners[] = {
+		{"threads", threads}, {"children", children}, {"busy", free_busy},
+		{"many", many},	      {"mistakes", mistakes}, {"groups", groups},
+	};
+	const char *name = argc > 1 ? argv[1] : "";
+	int level;
+
+	MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	for (unsigned int n = 0; n < sizeof(corners) / sizeof(corners[0]); n++)
+		if (strcmp(corners[n].name, name) == 0 && (strcmp(name, "threads") || level == 3))
+			corners[n].play();
+	if (strcmp(name, "abort") == 0) {
+		MPI_Barrier(MPI_COMM_WORLD);
+		if (rank == 1)
+			MPI_Abort(MPI_COMM_WORLD, 7);
+		MPI_Barrier(MPI_COMM_WORLD);
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (rank == 0)
+		printf("end of %s\n", name);
+	MPI_Finalize();
+	return 0;
+}
