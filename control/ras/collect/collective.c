@@ -5,6 +5,7 @@
 #include "collect/gather.h"
 #include "core/core.h"
 
+#define HELD_UP_NS RAS_NS_PER_SEC		  // what a silent link held up comes in that time
 #define CENSUS_BUDGET_MAX_NS (2 * RAS_NS_PER_SEC) // more than anybody counts for
 
 // One more of this kind may run: the counting of members does not wait for questions of users.
@@ -235,6 +236,13 @@ request_serve(struct ras *ras, struct link *link, const struct collect_request *
 	gathers_settle(ras);
 }
 
+// What a link brings as it speaks again was held up with it: a census of before, which would be
+// taken for one of now, and be handed on as such. One of now comes by another link, or is made
+// again.
+static bool is_held_up(const struct ras *ras, const struct link *link) {
+	return link->resumed_ns != 0 && ras->observed_ns - link->resumed_ns < HELD_UP_NS;
+}
+
 int collective_request(struct ras *ras, struct link *link, struct wire_reader *reader) {
 	struct ras_collect_counters *counters = &ras->collective->counters;
 	struct collect_request request;
@@ -248,7 +256,10 @@ int collective_request(struct ras *ras, struct link *link, struct wire_reader *r
 	// Only so many censuses run at a time; with long ones a liar would keep all others out.
 	if (request.kind == COLLECT_KIND_CENSUS && request.budget_ns > CENSUS_BUDGET_MAX_NS)
 		request.budget_ns = CENSUS_BUDGET_MAX_NS;
-	if (!flood_plausible(ras, request.origin, request.id)) {
+	if (request.kind == COLLECT_KIND_CENSUS && is_held_up(ras, link)) {
+		counters->requests_repeated++;
+		answer_at_once(ras, link, &request, false);
+	} else if (!flood_plausible(ras, request.origin, request.id)) {
 		counters->requests_forged++;
 		answer_at_once(ras, link, &request, true);
 	} else if (!flood_first(ras, request.origin, request.id)) {

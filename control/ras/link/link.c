@@ -278,6 +278,8 @@ void link_heard(struct ras *ras, struct link *link) {
 		liveness_was_deaf(ras);
 	ras->links.heard_ns = ras->observed_ns;
 	link->heard_ns = ras->observed_ns;
+	if (silent_ns >= 2 * link->period_ns)
+		link->resumed_ns = ras->observed_ns;
 	link->unheard = false;
 	link->checked_ns = RAS_NEVER;
 	if (link->delayed) {

@@ -67,6 +67,7 @@ struct link {
 	uint64_t refused_ns;	// first refused connect since the last proof of life, or RAS_NEVER
 	uint64_t gone_ns;	// if `gone`: the latest refused connect
 	uint64_t down_ns;	// since when nothing is ready
+	uint64_t resumed_ns;	// it spoke again then, later than promised; 0: never
 	uint64_t peer_digest;	// as last heard
 	uint64_t own_digest;	// ours at that time
 	uint64_t unequal_ns;	// since when they differ, whatever they were, or RAS_NEVER
