@@ -78,7 +78,7 @@ static void what_is_no_message_is_refused_and_named(void **state) {
 	} rows[] = {
 		{0x20544547, 1, 1, 0, -EBADMSG, "is no tocsin-perf"}, // "GET "
 		{CHANNEL_MAGIC, CHANNEL_VERSION + 1, 1, 0, -EPROTO,
-		 "speaks version 3 of this connection, we speak 2"},
+		 "speaks version 4 of this connection, we speak 3"},
 		{CHANNEL_MAGIC, CHANNEL_VERSION, CHANNEL_KIND_COUNT, 0, -EBADMSG, "which is none"},
 		{CHANNEL_MAGIC, CHANNEL_VERSION, 1, CHANNEL_BYTES_MAX + 1, -EBADMSG, "8193 bytes"},
 		{CHANNEL_MAGIC, CHANNEL_VERSION, 1, UINT32_MAX, -EBADMSG, "4294967295 bytes"},
