@@ -36,13 +36,15 @@ static const char *why_no_page(int fd, uint64_t page_bytes, struct stat *ret_sta
 	return NULL;
 }
 
-// The same process with the same memory: it was disconnected.
+// The same process with the same memory: it was disconnected. One that is ending is not taken: who
+// holds its socket and its memory now is another one, and would be left without communicators.
 static struct host_process *
 find_again(struct jobhost *host, const struct ucred *who, uint64_t start_time, ino_t page) {
 	struct host_process *process = host->processes;
 
-	while (process != NULL && (process->pid != who->pid || process->start_time != start_time ||
-				   process->page_inode != page || process->exited_ns != 0))
+	while (process != NULL &&
+	       (process->pid != who->pid || process->start_time != start_time ||
+		process->page_inode != page || process->is_ending || process->exited_ns != 0))
 		process = process->next;
 	return process;
 }

@@ -409,6 +409,62 @@ static void a_socket_of_a_dead_process_follows_no_other_users_process(void **sta
 	settle(bed);
 }
 
+// Its two sockets and its memory are held here: a child of its own might hold them.
+static void who_has_ended_and_is_waited_for_is_greeted_no_more(void **state) {
+	struct bed *bed = *state;
+	const struct job_parent parent = {
+		.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_PARENT}};
+	const struct job_failed failed = {
+		.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_FAILED}, .comm = 1, .view = 1};
+	const struct job_register rank = good_register(1);
+	struct job_hello hello = good_hello();
+	int page = memory(JOB_PAGE_BYTES, SEALS), parent_fd = raw_connect(bed);
+	char reason[JOB_REASON_BYTES];
+	int fds[2], ready[2];
+	pid_t pid;
+
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	for (int n = 0; n < 2; n++)
+		fds[n] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+		memcpy(address.sun_path, bed->path, strlen(bed->path) + 1);
+		for (int n = 0; n < 2; n++)
+			if (connect(fds[n], (const struct sockaddr *)&address, sizeof(address)))
+				_exit(1);
+		(void)!write(ready[1], "c", 1);
+		for (;;)
+			(void)pause();
+	}
+	assert_int_equal(read(ready[0], reason, 1), 1);
+	raw_send(parent_fd, &parent, sizeof(parent), -1);
+	hello.start_time = start_time_of(pid);
+	raw_send(fds[0], &hello, sizeof(hello), page);
+	assert_int_equal(raw_answer(bed, fds[0], reason), JOB_WELCOME);
+	raw_send(fds[0], &rank, sizeof(rank), -1);
+	assert_int_equal(raw_answer(bed, fds[0], reason), JOB_REGISTERED);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	for (int n = 0; n < 100; n++)
+		turn(bed, 1);
+	raw_send(fds[1], &hello, sizeof(hello), page);
+	settle(bed);
+	look_again(bed); // the parent has said nothing: it has ended
+	raw_send(fds[1], &failed, sizeof(failed), -1);
+	settle(bed);
+	assert_int_equal(jobhost_counters(bed->host)->processes, 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	for (int n = 0; n < 2; n++) {
+		close(fds[n]);
+		close(ready[n]);
+	}
+	close(parent_fd);
+	close(page);
+	settle(bed);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
@@ -443,6 +499,9 @@ int main(void) {
 		),
 		cmocka_unit_test_setup_teardown(
 			a_socket_of_a_dead_process_follows_no_other_users_process, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			who_has_ended_and_is_waited_for_is_greeted_no_more, setup, teardown
 		),
 	};
 
