@@ -122,6 +122,32 @@ def holds_nothing():
     os.close(read_end)
 
 
+def closed_streams():
+    """Streams that are closed are so for the command, too, and signals reach it all the same."""
+    with tempfile.TemporaryDirectory(prefix="tocsin-run-") as name:
+        for closed in ("<&-", "<&- >&-", "<&- >&- 2>&-"):
+            shown = []
+            for before in ([], [*RUN, "--"]):
+                fifo, place = (os.path.join(name, word) for word in ("fifo", "open"))
+                os.mkfifo(fifo)
+                script = f"ls /proc/$$/fd >{place}; trap 'exit 9' TERM; echo ready >{fifo}; " \
+                    "while :; do sleep 0.01; done"
+                process = subprocess.Popen(
+                    ["sh", "-c", f'exec "$@" {closed}', "sh", *before, "sh", "-c", script],
+                    env=environment())
+                with open(fifo, encoding="ascii") as ready:
+                    assert ready.read() == "ready\n"
+                process.terminate()
+                try:
+                    assert process.wait(10) == 9, (before, closed)
+                finally:
+                    process.kill()
+                with open(place, encoding="ascii") as descriptors:
+                    shown.append(descriptors.read())
+                os.unlink(fifo)
+            assert shown[0] == shown[1], (closed, shown)
+
+
 def terminal():
     """On a terminal the command reads it, and the key that interrupts reaches it once."""
     pid, master = pty.fork()
@@ -210,5 +236,5 @@ def task_prolog():
 if __name__ == "__main__":
     tap.run([(test.__doc__, test) for test in (
         streams_and_status, what_cannot_run, ignored_signals, signals_reach_it, stops_too,
-        dies_with_it, holds_nothing, terminal, variables, without_library, linked_statically,
-        task_prolog)])
+        dies_with_it, holds_nothing, closed_streams, terminal, variables, without_library,
+        linked_statically, task_prolog)])

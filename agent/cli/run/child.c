@@ -219,6 +219,18 @@ start(const char *path, char *const *words, const struct inherited *inherited, p
 	return err;
 }
 
+// Of the three streams those that are closed are so for the command, too; in this process their
+// numbers are nobody else's, whose descriptors would be taken for streams, and let go of.
+static void keep_stream_numbers(void) {
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
 int child_run(const char *path, char *const *words) {
 	struct parent parent = {.teller = {.fd = -1}};
 	struct sigaction usual = {.sa_handler = SIG_DFL};
@@ -226,6 +238,7 @@ int child_run(const char *path, char *const *words) {
 	sigset_t all;
 	int err;
 
+	keep_stream_numbers();
 	parent.memory_kills = memory_kills();
 	teller_open(&parent.teller);
 	sigfillset(&all);
