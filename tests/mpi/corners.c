@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Corners of MPI, one by each first word. At the end rank 0 says which it was.
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -91,6 +93,7 @@ static void many(void) {
 
 static void mistakes(void) {
 	int err, kind, value = 0;
+	MPI_Request request;
 
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	err = MPI_Bcast(&value, 1, MPI_DATATYPE_NULL, 0, MPI_COMM_WORLD);
@@ -101,6 +104,13 @@ static void mistakes(void) {
 	MPI_Error_class(err, &kind);
 	if (rank == 0)
 		printf("rank %d\n", kind == MPI_ERR_RANK);
+	MPI_Irecv(&value, 1, MPI_INT, rank, 7, MPI_COMM_WORLD, &request);
+	err = MPI_Waitany(1, &request, NULL, MPI_STATUS_IGNORE);
+	MPI_Error_class(err, &kind);
+	if (rank == 0)
+		printf("index %d\n", kind == MPI_ERR_ARG);
+	MPI_Send(&value, 1, MPI_INT, rank, 7, MPI_COMM_WORLD);
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
@@ -131,13 +141,24 @@ static void groups(void) {
 		printf("%g %g %g\n", got[0], got[1], given);
 }
 
+// With reuse.c: what it has made is followed, though its handle was just freed.
+static void reuse(void) {
+	MPI_Comm *reused = dlsym(RTLD_DEFAULT, "reused");
+	MPI_Comm twin;
+
+	MPI_Comm_dup(MPI_COMM_WORLD, &twin);
+	MPI_Comm_free(&twin);
+	if (reused != NULL)
+		MPI_Barrier(*reused);
+}
+
 int main(int argc, char **argv) {
 	static const struct {
 		const char *name;
 		void (*play)(void);
 	} corners[] = {
-		{"threads", threads}, {"children", children}, {"busy", free_busy},
-		{"many", many},	      {"mistakes", mistakes}, {"groups", groups},
+		{"threads", threads},	{"children", children}, {"busy", free_busy}, {"many", many},
+		{"mistakes", mistakes}, {"groups", groups},	{"reuse", reuse},
 	};
 	const char *name = argc > 1 ? argv[1] : "";
 	int level;

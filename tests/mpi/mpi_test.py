@@ -162,6 +162,18 @@ def corners_are_equal():
             assert corner in alone.stdout or corner == "abort", alone
 
 
+def a_handle_given_anew_is_followed():
+    """A communicator that gets the handle of one that is just being freed is followed."""
+    programs()
+    for mpi in BOTH:
+        program = mpi.compile(here["directory"], "corners.c", "-lpthread", "-ldl")
+        shim = mpi.compile(here["directory"], "reuse.c", "-shared", "-fPIC", "-ldl")
+        done = run(mpi.words(2, program, "reuse"), LD_PRELOAD=f"{LIBRARY}:{shim}",
+                   TOCSIN_JOB_SOCKET="/nowhere/job.sock", TOCSIN_MPI_NOTES="stderr")
+        assert (done.returncode, done.stdout) == (0, "end of reuse\n"), (mpi.name, done)
+        assert "not followed" not in done.stderr, (mpi.name, done)
+
+
 def python_is_followed():
     """A program of mpi4py, which loads MPI while it runs, is followed and gets what it would."""
     script = here["directory"] / "sums.py"
@@ -258,8 +270,8 @@ def main():
         agents.start()
         tap.run([(test.__doc__.split("\n")[0], test) for test in (
             symbols_are_old, c_counts_once, fortran_counts_once, f08_counts_once,
-            results_are_equal,
-            corners_are_equal, python_is_followed, hangs_are_named)])
+            results_are_equal, corners_are_equal, a_handle_given_anew_is_followed,
+            python_is_followed, hangs_are_named)])
 
 
 if __name__ == "__main__":

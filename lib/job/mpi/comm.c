@@ -20,7 +20,8 @@ struct comm_place comm_places[COMM_PLACES];
 // Guards all but what callers read without: the table's keys and places, and a communicator's
 // counters.
 static pthread_mutex_t comm_mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct followed *freed; // that somebody may still hold
+static struct followed *freed;	   // that somebody may still hold
+_Atomic uint32_t comm_freed_count; // of those
 static uint32_t followed_count;
 
 static struct {
@@ -157,6 +158,8 @@ static void remove_place(struct comm_place *place) {
 	size_t n = (size_t)(place - comm_places);
 	const struct comm_place *next = &comm_places[(n + 1) % COMM_PLACES];
 
+	// A handle that none is (0, COMM_REMOVED) may be asked for: it finds nothing.
+	atomic_store_explicit(&place->at, NULL, memory_order_relaxed);
 	atomic_store_explicit(&place->key, COMM_REMOVED, memory_order_release);
 	if (atomic_load_explicit(&next->key, memory_order_relaxed) != 0)
 		return;
@@ -184,13 +187,15 @@ static void sweep_locked(void) {
 	while (*at != NULL) {
 		struct followed *one = *at;
 
-		// Acquire, of comm_release(): what its last user counted is done.
+		// Acquire, of comm_release(): what its last user counted is done. The requests
+		// are read in one order with comm_freed_count: see let_go() of request.c.
 		if (atomic_load_explicit(&one->users, memory_order_acquire) != 0 ||
-		    one->requests != 0) {
+		    atomic_load_explicit(&one->requests, memory_order_seq_cst) != 0) {
 			at = &one->next;
 			continue;
 		}
 		*at = one->next;
+		atomic_fetch_sub_explicit(&comm_freed_count, 1, memory_order_relaxed);
 		forget(one);
 	}
 }
@@ -204,14 +209,33 @@ static void free_locked(mpi_word key) {
 	at = atomic_load_explicit(&place->at, memory_order_relaxed);
 	remove_place(place);
 	followed_count--;
-	at->is_free = true;
 	at->next = freed;
 	freed = at;
+	atomic_fetch_add_explicit(&comm_freed_count, 1, memory_order_seq_cst);
 }
 
-void comm_freed(mpi_word handle) {
+static struct followed *known(mpi_word key) {
+	const struct comm_place *place = place_of(key);
+
+	return place != NULL ? atomic_load_explicit(&place->at, memory_order_relaxed) : NULL;
+}
+
+struct followed *comm_freeing(mpi_word handle) {
+	struct followed *at;
+
 	pthread_mutex_lock(&comm_mutex);
-	free_locked(handle & mpi_rules.mask);
+	at = known(handle & mpi_rules.mask);
+	if (at != NULL)
+		atomic_fetch_add_explicit(&at->users, 1, memory_order_relaxed);
+	pthread_mutex_unlock(&comm_mutex);
+	return at;
+}
+
+void comm_freed(struct followed *at, int err) {
+	pthread_mutex_lock(&comm_mutex);
+	if (err == 0 && known(at->handle) == at)
+		free_locked(at->handle);
+	atomic_fetch_sub_explicit(&at->users, 1, memory_order_release);
 	sweep_locked();
 	pthread_mutex_unlock(&comm_mutex);
 }
@@ -316,12 +340,6 @@ void comm_made(struct followed *parent, int err, mpi_word where, uint64_t tag) {
 			NOTE_OTHER_WORLD,
 			"communicators with ranks of several worlds are not followed"
 		);
-}
-
-static struct followed *known(mpi_word key) {
-	const struct comm_place *place = place_of(key);
-
-	return place != NULL ? atomic_load_explicit(&place->at, memory_order_relaxed) : NULL;
 }
 
 // Operations of MPI_COMM_SELF concern nobody, but show that a rank moves.

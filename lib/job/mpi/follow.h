@@ -33,9 +33,8 @@ struct followed {
 	struct window *window;
 	_Atomic uint32_t users;	   // calls that hold it; counted only with several threads
 	_Atomic uint32_t requests; // that will end an operation of it
-	bool is_free;		   // the program has freed it: it goes when nobody holds it
 	struct child *children;
-	struct followed *next; // that are free
+	struct followed *next; // that the program has freed: they go when nobody holds them
 };
 
 // How this MPI looks. Written once, before any communicator is followed.
@@ -62,7 +61,10 @@ void comm_adopt(uint64_t key, mpi_word handle);
 // The handle that lies there.
 mpi_word comm_read(mpi_word where);
 bool comm_is_inter(mpi_word handle);
-void comm_freed(mpi_word handle);
+// Before MPI frees it, and after that: another thread may have been given the handle anew by then.
+struct followed *comm_freeing(mpi_word handle);
+void comm_freed(struct followed *at, int err);
+extern _Atomic uint32_t comm_freed_count; // that wait for comm_sweep()
 // Of whom nobody holds any more those that are free.
 void comm_sweep(void);
 uint64_t comm_group_hash(mpi_word handle); // 0: it has ranks that are not of this world

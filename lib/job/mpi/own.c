@@ -108,11 +108,11 @@ int own_Comm_idup_with_info(
 }
 
 static int free_comm(call_1 *next, mpi_word where) {
-	mpi_word handle = is_begun() && where != 0 ? comm_read(where) : 0;
+	struct followed *at = is_begun() && where != 0 ? comm_freeing(comm_read(where)) : NULL;
 	int err = next(where);
 
-	if (err == 0 && handle != 0)
-		comm_freed(handle);
+	if (at != NULL)
+		comm_freed(at, err);
 	return err;
 }
 
@@ -172,7 +172,8 @@ static void drop_given(struct given *given) {
 		free(given->handles);
 }
 
-// Of an error some of them may know nothing: those that MPI took away have ended.
+// Of an error some of them may know nothing, and what else MPI returns need not be there: those
+// that MPI took away have ended.
 static void all_done(const struct given *given, int err, mpi_word requests) {
 	for (int n = 0; n < given->count; n++)
 		if (err == 0 || request_at(requests, n) != given->handles[n])
@@ -228,8 +229,10 @@ int own_Waitany(call_of_4 *next, int count, mpi_word requests, mpi_word index, m
 
 	take_given(&given, count, requests);
 	err = next(count, requests, index, status);
-	if (given.count > 0)
+	if (given.count > 0 && err == 0)
 		one_done(&given, index);
+	else
+		all_done(&given, err, requests);
 	drop_given(&given);
 	return err;
 }
@@ -247,8 +250,10 @@ int own_Waitsome(
 
 	take_given(&given, count, requests);
 	err = next(count, requests, done, indices, statuses);
-	if (given.count > 0)
+	if (given.count > 0 && err == 0)
 		some_done(&given, done, indices);
+	else
+		all_done(&given, err, requests);
 	drop_given(&given);
 	return err;
 }
@@ -257,7 +262,7 @@ int own_Test(call_3 *next, mpi_word request, mpi_word flag, mpi_word status) {
 	mpi_word handle = is_begun() && request != 0 ? comm_read(request) : 0;
 	int err = next(request, flag, status);
 
-	if (handle != 0 && err == 0 && int_at(flag, 0) != 0)
+	if (handle != 0 && (err == 0 ? int_at(flag, 0) != 0 : comm_read(request) != handle))
 		request_done(handle);
 	return err;
 }
@@ -287,7 +292,9 @@ int own_Testany(
 
 	take_given(&given, count, requests);
 	err = next(count, requests, index, flag, status);
-	if (given.count > 0 && err == 0 && int_at(flag, 0) != 0)
+	if (err != 0)
+		all_done(&given, err, requests);
+	else if (given.count > 0 && int_at(flag, 0) != 0)
 		one_done(&given, index);
 	drop_given(&given);
 	return err;
@@ -306,8 +313,10 @@ int own_Testsome(
 
 	take_given(&given, count, requests);
 	err = next(count, requests, done, indices, statuses);
-	if (given.count > 0)
+	if (given.count > 0 && err == 0)
 		some_done(&given, done, indices);
+	else
+		all_done(&given, err, requests);
 	drop_given(&given);
 	return err;
 }

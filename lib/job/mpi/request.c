@@ -114,17 +114,19 @@ static void take_hold(struct followed *at) {
 		);
 }
 
-// Release: whoever sees it at 0 (comm_sweep) has our counts behind it.
+// Release: whoever sees it at 0 (comm_sweep) has our counts behind it. From then on it may be gone:
+// whether it is to go, comm_freed_count alone tells. Both are in one order: either we see that it
+// was freed, or who frees it sees our end.
 static void let_go(struct followed *at) {
 	uint32_t before;
 
 	if (mpi_rules.is_threaded) {
-		before = atomic_fetch_sub_explicit(&at->requests, 1, memory_order_release);
+		before = atomic_fetch_sub_explicit(&at->requests, 1, memory_order_seq_cst);
 	} else {
 		before = atomic_load_explicit(&at->requests, memory_order_relaxed);
 		atomic_store_explicit(&at->requests, before - 1, memory_order_release);
 	}
-	if (before == 1 && at->is_free)
+	if (before == 1 && atomic_load_explicit(&comm_freed_count, memory_order_seq_cst) != 0)
 		comm_sweep();
 }
 
@@ -298,8 +300,6 @@ static void end_long(struct request *request) {
 void request_done(mpi_word handle) {
 	struct request *request;
 
-	if (request_room == 0)
-		return;
 	lock();
 	request = find(handle);
 	if (request == NULL || !request->is_active)
@@ -314,8 +314,6 @@ void request_freed(mpi_word handle) {
 	struct request ended = {0};
 	struct request *request;
 
-	if (request_room == 0)
-		return;
 	lock();
 	request = find(handle);
 	if (request != NULL) {
