@@ -67,7 +67,7 @@ static bool make_room(void) {
 		return true;
 	more = room <= REQUESTS_MAX ? calloc(room, sizeof(*more)) : NULL;
 	if (more == NULL)
-		return request_count + 1 < request_room; // a search has to end
+		return request_count < request_room / 4 * 3; // a search has to end soon
 	requests = more;
 	request_room = room;
 	for (uint32_t n = 0; n < before_room; n++)
