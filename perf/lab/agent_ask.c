@@ -5,6 +5,7 @@
 #include <lib/clock.h>
 #include <lib/deadline.h>
 #include <lib/error.h>
+#include <lib/histogram.h>
 #include <lib/stream.h>
 
 #include <jansson.h>
@@ -228,6 +229,16 @@ static void take_text(const json_t *answer, const char *key, char text[static AG
 	lab_clean(text);
 }
 
+static bool take_time(const json_t *value, uint64_t *ret_ns) {
+	json_int_t ns = json_integer_value(value);
+
+	if (!json_is_integer(value) || ns < 0 || (uint64_t)ns > HISTOGRAM_VALUE_MAX)
+		return false;
+	*ret_ns = (uint64_t)ns;
+	return true;
+}
+
+// What is no time was not measured: it is not taken for a fast read.
 static int take_times(const json_t *answer, struct agent_reads *reads, struct lab_why *why) {
 	const json_t *times = json_object_get(answer, "times_ns");
 
@@ -240,10 +251,11 @@ static int take_times(const json_t *answer, struct agent_reads *reads, struct la
 	if (reads->times_ns == NULL)
 		return lab_fail(why, -ENOMEM, "no memory for samples");
 	for (uint32_t n = 0; n < reads->count; n++) {
-		json_int_t value = json_integer_value(json_array_get(times, n));
-
-		reads->times_ns[n] = value > 0 ? (uint64_t)value : 0;
+		if (!take_time(json_array_get(times, n), &reads->times_ns[n]))
+			return lab_fail(why, -EPROTO, "the agent's times_ns[%u] is no time", n);
 	}
+	if (!take_time(json_object_get(answer, "took_ns"), &reads->took_ns))
+		return lab_fail(why, -EPROTO, "the agent's took_ns is no time");
 	return 0;
 }
 
@@ -303,7 +315,6 @@ int agent_read(struct agent *agent, struct agent_reads *reads, struct lab_why *w
 	take_text(answer, "device", reads->device);
 	take_text(answer, "peer_device", reads->peer_device);
 	reads->in_process = json_is_true(json_object_get(answer, "in_process"));
-	reads->took_ns = (uint64_t)json_integer_value(json_object_get(answer, "took_ns"));
 	err = take_times(answer, reads, why);
 	json_decref(answer);
 	return err;

@@ -152,6 +152,11 @@ class Impostor:
         self.listener.close()
 
 
+def answer_of(last, took_ns=1000):
+    """An answer to the first question, of 256 reads, with this for the last."""
+    return json.dumps({"times_ns": [1000] * 255 + [last], "took_ns": took_ns}) + "\n"
+
+
 def agents_that_are_old_or_none_are_told_apart():
     hello = ["SERVER PROTOCOL 2\n", "OK\n"]
     old = '{"error": "PROBE node [count [bytes [microseconds]]]"}\n'
@@ -160,6 +165,10 @@ def agents_that_are_old_or_none_are_told_apart():
             (["220 mail.example.com ESMTP\x1b[2J\n"], "is no agent: it said 220 mail.example"),
             ([*hello, "{\n"], "is none of an agent"), ([*hello, "[1]\n"], "is none of an agent"),
             ([*hello, '{"times_ns": [1, 2]}\n'], "told 2 times of 256 reads"),
+            ([*hello, answer_of("1000")], "times_ns[255] is no time"),
+            ([*hello, answer_of(-1)], "times_ns[255] is no time"),
+            ([*hello, answer_of(1 << 60)], "times_ns[255] is no time"),
+            ([*hello, answer_of(1000, -5)], "took_ns is no time"),
             ([*hello, '{"error": "a\\u001b[2Jb"}\n'], "the agent says: a?[2Jb"),
             ([*hello, ""], "it may have died")]:
         with tempfile.TemporaryDirectory() as directory, Impostor(directory, *answers) as one:
