@@ -29,7 +29,8 @@
 #define AGAIN_NS UINT64_C(30000000000)
 #define OLD_SYNTAX "PROBE node [count [bytes [microseconds]]]"
 
-static void find_path(const char *path, struct sockaddr_un *ret_address) {
+// Of one that is too long a part would be another's.
+static int find_path(const char *path, struct sockaddr_un *ret_address, struct lab_why *why) {
 	// NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
 	const char *named = getenv("TOCSIN_SOCKET");
 	// NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
@@ -42,9 +43,18 @@ static void find_path(const char *path, struct sockaddr_un *ret_address) {
 	if (path == NULL && runtime != NULL) {
 		snprintf(place, sizeof(ret_address->sun_path), "%s/tocsin/tocsind.sock", runtime);
 		if (access(place, F_OK) == 0)
-			return;
+			return 0;
 	}
-	snprintf(place, sizeof(ret_address->sun_path), "%s", path != NULL ? path : AGENT_SOCKET);
+	if (path == NULL)
+		path = AGENT_SOCKET;
+	if (path[0] == '\0' || strlen(path) >= sizeof(ret_address->sun_path))
+		return lab_fail(
+			why, -EINVAL,
+			"$TOCSIN_SOCKET: %.40s is no path of a socket: 1 to %zu bytes", path,
+			sizeof(ret_address->sun_path) - 1
+		);
+	snprintf(place, sizeof(ret_address->sun_path), "%s", path);
+	return 0;
 }
 
 static int fail_broken(struct lab_why *why, int err) {
@@ -150,9 +160,10 @@ static int greet(struct agent *agent, struct lab_why *why) {
 int agent_open(const char *path, int signal_fd, struct agent *ret_agent, struct lab_why *why) {
 	struct agent agent = {.fd = -1, .path = path, .signal_fd = signal_fd};
 	struct sockaddr_un address;
-	int err;
+	int err = find_path(path, &address, why);
 
-	find_path(path, &address);
+	if (err != 0)
+		return err;
 	if (path == NULL)
 		agent.path = "the agent's socket";
 	agent.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

@@ -122,6 +122,10 @@ def who_cannot_be_asked_is_named():
     done = lab_ends.run("lat", "--via-agent", "n1", "--agent", "/nowhere/agent.sock")
     assert done.returncode == 4 and "/nowhere/agent.sock" in done.stderr, done
     assert "is tocsind running?" in done.stderr, done
+    for path in ("", "/x" * 60):
+        done = subprocess.run([lab_ends.PERF, "lat", "--via-agent", "n1"], text=True, check=False,
+                              capture_output=True, env={**os.environ, "TOCSIN_SOCKET": path})
+        assert done.returncode == 4 and "$TOCSIN_SOCKET" in done.stderr, done
 
 
 class Impostor:
