@@ -96,7 +96,9 @@ def node_falls():
         survivors = {"0", "1", "3", "4", "5", "7"}
         # A ring gives up at the first of them, and may not read the next.
         assert {row[0] for row in told} == survivors and {row[1] for row in told} <= {"2", "6"}, out
-        assert {row[2] for row in told} == {"its node n3 is down"}, out
+        # An agent may hear the set from the one that numbers it before it concludes itself.
+        causes = {"its node n3 is down", "the agents of its job agree on it"}
+        assert "its node n3 is down" in {row[2] for row in told} <= causes, out
         ends = END.findall(out)
         assert {row[0] for row in ends} == survivors, out
         assert {row[2] for row in ends} == {"2 6"} and len({row[1] for row in ends}) == 1, out
