@@ -23,7 +23,7 @@ def files_of(directory):
 
 def runs_are_files_that_compare_takes():
     with tempfile.TemporaryDirectory() as directory, lab_ends.Server("lat") as server:
-        done = server.client("--runs", "3", "--iterations", "300", "--json", f"{directory}/r.json")
+        done = server.client("--runs", "3", "--iterations", "5000", "--json", f"{directory}/r.json")
         assert server.end() == (0, ""), done
         assert done.returncode == 0, done
         files = files_of(directory)
