@@ -256,13 +256,10 @@ int collective_request(struct ras *ras, struct link *link, struct wire_reader *r
 	// Only so many censuses run at a time; with long ones a liar would keep all others out.
 	if (request.kind == COLLECT_KIND_CENSUS && request.budget_ns > CENSUS_BUDGET_MAX_NS)
 		request.budget_ns = CENSUS_BUDGET_MAX_NS;
-	if (request.kind == COLLECT_KIND_CENSUS && is_held_up(ras, link)) {
-		counters->requests_repeated++;
-		answer_at_once(ras, link, &request, false);
-	} else if (!flood_plausible(ras, request.origin, request.id)) {
+	if (!flood_plausible(ras, request.origin, request.id)) {
 		counters->requests_forged++;
 		answer_at_once(ras, link, &request, true);
-	} else if (!flood_first(ras, request.origin, request.id)) {
+	} else if ((request.kind == COLLECT_KIND_CENSUS && is_held_up(ras, link)) || !flood_first(ras, request.origin, request.id)) {
 		counters->requests_repeated++;
 		answer_at_once(ras, link, &request, false);
 	} else {

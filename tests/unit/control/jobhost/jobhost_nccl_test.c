@@ -200,7 +200,9 @@ static void whoever_answers_wrongly_or_not_at_all_costs_ten_seconds_and_no_more(
 		char byte;
 
 		assert_true(fd >= 0);
-		for (int step = 0; step < hostile[n].step; step++) {
+		assert_in_range(hostile[n].step, 0, COUNT_OF(right));
+		for (size_t step = 0; step < COUNT_OF(right) && step < (size_t)hostile[n].step;
+		     step++) {
 			assert_true(strlen(hear(&play, fd)) > 0);
 			answer(&play, fd, right[step], 64);
 		}
