@@ -246,6 +246,7 @@ static bool is_held_up(const struct ras *ras, const struct link *link) {
 int collective_request(struct ras *ras, struct link *link, struct wire_reader *reader) {
 	struct ras_collect_counters *counters = &ras->collective->counters;
 	struct collect_request request;
+	bool is_old;
 	int err;
 
 	err = collect_request_decode(reader, &request);
@@ -256,10 +257,11 @@ int collective_request(struct ras *ras, struct link *link, struct wire_reader *r
 	// Only so many censuses run at a time; with long ones a liar would keep all others out.
 	if (request.kind == COLLECT_KIND_CENSUS && request.budget_ns > CENSUS_BUDGET_MAX_NS)
 		request.budget_ns = CENSUS_BUDGET_MAX_NS;
+	is_old = request.kind == COLLECT_KIND_CENSUS && is_held_up(ras, link);
 	if (!flood_plausible(ras, request.origin, request.id)) {
 		counters->requests_forged++;
 		answer_at_once(ras, link, &request, true);
-	} else if ((request.kind == COLLECT_KIND_CENSUS && is_held_up(ras, link)) || !flood_first(ras, request.origin, request.id)) {
+	} else if (is_old || !flood_first(ras, request.origin, request.id)) {
 		counters->requests_repeated++;
 		answer_at_once(ras, link, &request, false);
 	} else {
