@@ -87,8 +87,25 @@ const struct histogram_shape *histogram_shape(const struct histogram *histogram)
 	return &histogram->shape;
 }
 
+struct bucket_range {
+	uint32_t first, end;
+};
+
+// All others are empty.
+static struct bucket_range buckets_used(const struct histogram *histogram) {
+	const struct histogram_moments *moments = histogram->moments;
+
+	if (own_load(&moments->count) == 0)
+		return (struct bucket_range){0, 0};
+	return (struct bucket_range){
+		.first = bucket_of(histogram, own_load(&moments->min)),
+		.end = bucket_of(histogram, own_load(&moments->max)) + 1,
+	};
+}
+
 void histogram_clear(struct histogram *histogram) {
 	struct histogram_moments *moments = histogram->moments;
+	struct bucket_range used = buckets_used(histogram);
 
 	write_begin(moments);
 	cell_store(&moments->count, 0);
@@ -99,9 +116,16 @@ void histogram_clear(struct histogram *histogram) {
 	cell_store(&moments->max, 0);
 	wide_store(moments->sum, 0);
 	wide_store(moments->squares, 0);
-	for (uint32_t n = 0; n < histogram->bucket_count; n++)
+	for (uint32_t n = used.first; n < used.end; n++)
 		counter_store(histogram, n, 0);
 	write_end(moments);
+}
+
+void histogram_touch(struct histogram *histogram) {
+	write_begin(histogram->moments);
+	for (uint32_t n = 0; n < histogram->bucket_count; n++)
+		counter_store(histogram, n, counter_load(histogram, n));
+	write_end(histogram->moments);
 }
 
 static void moments_snapshot(const struct histogram_moments *live, struct histogram_moments *copy) {
@@ -175,6 +199,7 @@ static void moments_merge(struct histogram_moments *into, const struct histogram
 }
 
 int histogram_merge(struct histogram *into, const struct histogram *from) {
+	struct bucket_range used = buckets_used(from);
 	uint64_t lost = 0;
 
 	if (!shape_agrees(into, from))
@@ -183,7 +208,7 @@ int histogram_merge(struct histogram *into, const struct histogram *from) {
 	if (own_load(&from->moments->count) > UINT64_MAX - own_load(&into->moments->count))
 		return -EOVERFLOW;
 	write_begin(into->moments);
-	for (uint32_t n = 0; n < into->bucket_count; n++)
+	for (uint32_t n = used.first; n < used.end; n++)
 		lost += counter_add(into, n, counter_load(from, n));
 	moments_merge(into->moments, from->moments);
 	cell_store(&into->moments->lost, own_load(&into->moments->lost) + lost);
@@ -195,7 +220,7 @@ void histogram_record_times(struct histogram *histogram, uint64_t value, uint64_
 	struct histogram_moments *moments = histogram->moments;
 	uint64_t clamped =
 		value_clamp(value, histogram->shape.value_min, histogram->shape.value_max);
-	uint32_t n = bucket_index(histogram->sub_bits, clamped) - histogram->index_first;
+	uint32_t n = bucket_of(histogram, value);
 	unsigned __int128 squares;
 
 	if (times == 0)

@@ -166,17 +166,15 @@ static bool extremes_agree(const struct histogram *histogram) {
 	if (min > max || under > count || over > count - under || (under > 0 && min >= value_min) ||
 	    (over > 0 && max <= value_max))
 		return false;
+	first = bucket_seek(histogram, 0, false);
+	while (last > 0 && counter_load(histogram, last - 1) == 0)
+		last--;
 	// Records that are in no bucket may be anywhere.
 	if (own_load(&moments->lost) > 0)
-		return true;
-	first = bucket_seek(histogram, 0, false);
-	while (counter_load(histogram, last - 1) == 0)
-		last--;
+		return last == 0 || (bucket_of(histogram, min) <= first &&
+				     bucket_of(histogram, max) >= last - 1);
 	return (under > 0) == (min < value_min) && (over > 0) == (max > value_max) &&
-	       bucket_index(histogram->sub_bits, value_clamp(min, value_min, value_max)) ==
-		       histogram->index_first + first &&
-	       bucket_index(histogram->sub_bits, value_clamp(max, value_min, value_max)) ==
-		       histogram->index_first + last - 1;
+	       bucket_of(histogram, min) == first && bucket_of(histogram, max) == last - 1;
 }
 
 static bool moments_agree(const struct histogram *histogram) {

@@ -56,6 +56,77 @@ void histogram_record(struct histogram *histogram, uint64_t value) {
 	write_end(moments);
 }
 
+// What many values add to the moments, in registers: 2^32 squares of the largest value fit.
+struct moments_sum {
+	uint64_t min, max;
+	unsigned __int128 sum, squares;
+};
+
+static void outside_add(struct histogram *histogram, const uint64_t *values, size_t count) {
+	struct histogram_moments *moments = histogram->moments;
+
+	for (size_t at = 0; at < count; at++) {
+		if (values[at] < histogram->shape.value_min)
+			cell_increment(&moments->under);
+		else if (values[at] > histogram->shape.value_max)
+			cell_increment(&moments->over);
+	}
+}
+
+static void moments_join(struct histogram_moments *moments, const struct moments_sum *sum) {
+	if (sum->min < own_load(&moments->min))
+		cell_store(&moments->min, sum->min);
+	if (sum->max > own_load(&moments->max))
+		cell_store(&moments->max, sum->max);
+	wide_store(moments->sum, wide_load(moments->sum) + sum->sum);
+	wide_store(moments->squares, wide_add(wide_load(moments->squares), sum->squares));
+}
+
+// Of one width, so that the loop does not ask for it.
+static inline __attribute__((always_inline)) void many_add(
+	struct histogram *histogram,
+	bool narrow,
+	const uint64_t *values,
+	size_t count,
+	struct moments_sum *ret_sum
+) {
+	uint64_t value_min = histogram->shape.value_min, value_max = histogram->shape.value_max;
+	uint32_t sub_bits = histogram->sub_bits, index_first = histogram->index_first;
+	struct moments_sum sum = {.min = UINT64_MAX};
+
+	for (size_t at = 0; at < count; at++) {
+		uint64_t value = values[at];
+		uint64_t clamped = value_clamp(value, value_min, value_max);
+		uint32_t n = bucket_index(sub_bits, clamped) - index_first;
+
+		sum.min = value < sum.min ? value : sum.min;
+		sum.max = value > sum.max ? value : sum.max;
+		sum.sum += clamped;
+		sum.squares += (unsigned __int128)clamped * clamped;
+		if (narrow)
+			narrow_increment(histogram->moments, &histogram->narrow[n]);
+		else
+			wide_increment(histogram->moments, &histogram->wide[n]);
+	}
+	*ret_sum = sum;
+}
+
+void histogram_record_many(struct histogram *histogram, const uint64_t *values, uint32_t count) {
+	struct histogram_moments *moments = histogram->moments;
+	struct moments_sum sum;
+
+	write_begin(moments);
+	if (histogram->shape.counter_bits == 32)
+		many_add(histogram, true, values, count, &sum);
+	else
+		many_add(histogram, false, values, count, &sum);
+	cell_store(&moments->count, own_load(&moments->count) + count);
+	if (sum.min < histogram->shape.value_min || sum.max > histogram->shape.value_max)
+		outside_add(histogram, values, count);
+	moments_join(moments, &sum);
+	write_end(moments);
+}
+
 void histogram_log2_record(struct histogram_log2 *log2, uint64_t value) {
 	struct histogram_moments *moments = &log2->moments;
 	uint64_t clamped = value_clamp(value, LOG2_VALUE_MIN, LOG2_VALUE_MAX);

@@ -49,6 +49,13 @@ static inline uint64_t value_clamp(uint64_t value, uint64_t min, uint64_t max) {
 	return value > max ? max : value;
 }
 
+static inline uint32_t bucket_of(const struct histogram *histogram, uint64_t value) {
+	uint64_t clamped =
+		value_clamp(value, histogram->shape.value_min, histogram->shape.value_max);
+
+	return bucket_index(histogram->sub_bits, clamped) - histogram->index_first;
+}
+
 // By the writer, or on a quiet histogram.
 static inline uint64_t own_load(const _Atomic uint64_t *cell) {
 	return atomic_load_explicit(cell, memory_order_relaxed);

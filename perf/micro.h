@@ -53,6 +53,7 @@ micro_slice micro_histogram_snapshot;
 micro_slice micro_histogram_copy;
 
 micro_slice micro_record_sample;
+micro_slice micro_record_sample_long;
 micro_slice micro_record_clock_twice;
 
 micro_slice micro_wire_message;

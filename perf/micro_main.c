@@ -10,6 +10,7 @@ static const struct micro_row rows[] = {
 	{"histogram record, log2 form", micro_histogram_log2_record, "increment a counter by index", micro_counter_add, "ns", MICRO_TARGET_VALUE, 10},
 	{"histogram snapshot, 1 ns to 1 h at 1/128", micro_histogram_snapshot, "memcpy of as many bytes", micro_histogram_copy, "ns", MICRO_TARGET_NONE, 0},
 	{"a sample of the laboratory, timed and kept", micro_record_sample, "two readings of the clock", micro_record_clock_twice, "ns", MICRO_TARGET_VALUE, 30},
+	{"the same in a run of millions", micro_record_sample_long, "two readings of the clock", micro_record_clock_twice, "ns", MICRO_TARGET_VALUE, 30},
 	{"wire write and read 100 bytes", micro_wire_message, "memcpy of 100 bytes, twice", micro_wire_memcpy, "ns", MICRO_TARGET_VALUE, 60},
 	{"clock read", micro_clock_tsc, "rdtsc", micro_clock_rdtsc, "ns", MICRO_TARGET_RATIO, 1.3},
 	{"clock read, kernel", micro_clock_monotonic, "rdtsc", micro_clock_rdtsc, "ns", MICRO_TARGET_NONE, 0},

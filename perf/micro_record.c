@@ -22,24 +22,42 @@ static void values_fill(uint64_t ret_values[VALUE_COUNT]) {
 }
 
 // Two readings of the clock, and what is between them kept.
-uint64_t micro_record_sample(uint64_t rounds) {
-	uint64_t values[VALUE_COUNT], start_ns, end_ns;
-	struct run_record *record;
+static uint64_t samples_keep(struct run_record *record, uint64_t rounds) {
+	uint64_t values[VALUE_COUNT], start_ns;
 	struct clock clock;
 
 	values_fill(values);
 	clock_init_kept(&clock);
-	must(run_record_create(&record) == 0);
-	run_record_touch(record);
 	start_ns = clock_monotonic_ns();
 	for (uint64_t n = 0; n < rounds; n++) {
 		uint64_t begin_ns = clock_now_ns(&clock);
 
 		run_record_add(record, values[n % VALUE_COUNT] + clock_now_ns(&clock) - begin_ns);
 	}
-	end_ns = clock_monotonic_ns();
+	return clock_monotonic_ns() - start_ns;
+}
+
+// Of a run of this slice's samples.
+uint64_t micro_record_sample(uint64_t rounds) {
+	struct run_record *record;
+	uint64_t took_ns;
+
+	must(run_record_create(&record) == 0);
+	run_record_touch(record);
+	took_ns = samples_keep(record, rounds);
 	run_record_destroy(record);
-	return end_ns - start_ns;
+	return took_ns;
+}
+
+// Of one run that lasts through all slices: windows are joined and blocks given up.
+uint64_t micro_record_sample_long(uint64_t rounds) {
+	static struct run_record *record;
+
+	if (record == NULL) {
+		must(run_record_create(&record) == 0);
+		run_record_touch(record);
+	}
+	return samples_keep(record, rounds);
 }
 
 uint64_t micro_record_clock_twice(uint64_t rounds) {

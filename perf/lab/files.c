@@ -139,8 +139,7 @@ static void hgrm_line(FILE *file, const struct histogram *all, uint64_t count, d
 		fprintf(file, "\n");
 }
 
-static void
-hgrm_result(FILE *file, const struct run_record *record, const struct run_summary *summary) {
+static void hgrm_result(FILE *file, struct run_record *record, const struct run_summary *summary) {
 	const struct histogram *all = run_record_all(record);
 	uint64_t count = summary->all.count;
 	double share = 0, left = 1;

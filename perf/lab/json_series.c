@@ -133,7 +133,7 @@ static int put_windows(json_t *kept, struct run_record *record) {
 	return failed | json_object_set_new(kept, "windows", object);
 }
 
-static int put_blocks(json_t *kept, const struct run_record *record) {
+static int put_blocks(json_t *kept, struct run_record *record) {
 	struct indicator_block blocks[RECORD_BLOCKS_MAX];
 	uint32_t count = run_record_blocks(record, blocks);
 	json_t *array = json_array();

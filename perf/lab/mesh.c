@@ -66,7 +66,7 @@ int mesh_histogram_create(struct histogram **ret_kept) {
 	return histogram_create(&shape, ret_kept);
 }
 
-int mesh_samples_keep(const struct run_record *times, struct histogram **ret_kept) {
+int mesh_samples_keep(struct run_record *times, struct histogram **ret_kept) {
 	struct indicator_block blocks[RECORD_BLOCKS_MAX];
 	uint32_t count = run_record_blocks(times, blocks);
 	int err = mesh_histogram_create(ret_kept);

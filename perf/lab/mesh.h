@@ -78,7 +78,7 @@ bool mesh_is_shared_host(const struct mesh *mesh);
 int mesh_histogram_create(struct histogram **ret_kept);
 struct run_record;
 // All samples of a run that is kept whole. -ENOMEM.
-int mesh_samples_keep(const struct run_record *times, struct histogram **ret_kept);
+int mesh_samples_keep(struct run_record *times, struct histogram **ret_kept);
 // Its figures, from what is kept.
 void mesh_cell_compute(struct mesh_cell *cell);
 

@@ -148,7 +148,8 @@ static void operation_end(struct player *player, uint64_t end_ns) {
 	if (player->stretch.due_ns != NULL && player->begun == player->stretch.lead)
 		player->begin_ns = clock_now_ns(player->way.clock);
 	player->due_ns = next_due_ns(player, end_ns);
-	operation_begin(player, clock_now_ns(player->way.clock));
+	// What becomes due meanwhile is begun in the next turn.
+	operation_begin(player, end_ns);
 }
 
 // From the lane's step, as all that follow on operations.

@@ -16,19 +16,32 @@ static const struct histogram_shape whole_shape = {
 	.counter_bits = 64,
 };
 
+// What a sample costs at once is a place in a batch. A batch is of one window and of one block.
+#define BATCH_SAMPLES 256u
+// A window has at least so many while samples come; of a shorter run they are made smaller from its
+// raw samples when they are read.
+#define LIVE_SAMPLES (RECORD_RAW_MAX / RECORD_WINDOWS_MAX)
+
 static_assert(RECORD_RAW_MAX == RECORD_BLOCKS_MAX * RECORD_BLOCK_SAMPLES, "blocks fill it");
+static_assert(RECORD_BLOCK_SAMPLES % BATCH_SAMPLES == 0, "a batch is of one block");
+static_assert(LIVE_SAMPLES % BATCH_SAMPLES == 0, "a batch is of one window");
 
 struct run_record {
+	// The samples from `settled` on are nowhere else yet.
+	uint64_t batch[BATCH_SAMPLES];
+	uint32_t batch_count, settled;
+	uint64_t count; // without those
+
 	struct histogram *all;
 
 	// Windows by age: order[] names the histogram of each. The first `joined` hold
 	// window_samples each, as the last ones do; those between hold half of it and wait to be
-	// joined.
+	// joined. Of a run that is kept whole they may lag behind: they hold `windowed` samples.
 	struct histogram *windows[RECORD_WINDOWS_MAX];
 	uint16_t order[RECORD_WINDOWS_MAX];
 	uint32_t window_count; // begun
 	uint32_t joined, halves;
-	uint64_t window_samples, window_left;
+	uint64_t window_samples, window_left, windowed;
 
 	// Raw samples. A block begins at each multiple of `stride`; block_order[] names the room of
 	// each.
@@ -37,7 +50,6 @@ struct run_record {
 	uint16_t block_order[RECORD_BLOCKS_MAX];
 	uint32_t block_count, block_left;
 	uint64_t stride, block_next; // samples until the next one begins
-	uint64_t count;
 };
 
 int run_record_create(struct run_record **ret_record) {
@@ -54,7 +66,9 @@ int run_record_create(struct run_record **ret_record) {
 		run_record_destroy(record);
 		return err;
 	}
-	record->window_samples = RECORD_WINDOW_SAMPLES;
+	for (uint32_t n = 0; n < RECORD_WINDOWS_MAX; n++)
+		record->order[n] = (uint16_t)n;
+	record->window_samples = LIVE_SAMPLES;
 	record->stride = RECORD_BLOCK_SAMPLES;
 	*ret_record = record;
 	return 0;
@@ -74,9 +88,9 @@ struct run_record *run_record_destroy(struct run_record *record) {
 void run_record_touch(struct run_record *record) {
 	// Not memset(), which a compiler may leave out where it knows of zeros.
 	explicit_bzero(record->raw, RECORD_RAW_MAX * sizeof(*record->raw));
-	histogram_clear(record->all);
+	histogram_touch(record->all);
 	for (uint32_t n = 0; n < RECORD_WINDOWS_MAX; n++)
-		histogram_clear(record->windows[n]);
+		histogram_touch(record->windows[n]);
 }
 
 // Joins the two oldest halves: the second one's histogram is free then, behind all others.
@@ -102,13 +116,73 @@ static void window_begin(struct run_record *record) {
 	}
 	if (record->window_count == RECORD_WINDOWS_MAX)
 		join_pair(record);
-	// One that was never used is empty: clearing it would fetch all of it for 64 samples.
-	if (record->window_samples == RECORD_WINDOW_SAMPLES)
-		record->order[record->window_count] = (uint16_t)record->window_count;
-	else
-		histogram_clear(record->windows[record->order[record->window_count]]);
+	histogram_clear(record->windows[record->order[record->window_count]]);
 	record->window_count++;
 	record->window_left = record->window_samples;
+}
+
+static void windows_add(struct run_record *record, const uint64_t *values, uint64_t count) {
+	record->windowed += count;
+	while (count > 0) {
+		uint32_t part = BATCH_SAMPLES;
+
+		if (record->window_left == 0)
+			window_begin(record);
+		if (part > record->window_left)
+			part = (uint32_t)record->window_left;
+		if (part > count)
+			part = (uint32_t)count;
+		histogram_record_many(
+			record->windows[record->order[record->window_count - 1]], values, part
+		);
+		record->window_left -= part;
+		values += part;
+		count -= part;
+	}
+}
+
+static void windows_restart(struct run_record *record, uint64_t samples) {
+	record->window_count = record->joined = record->halves = 0;
+	record->window_left = record->windowed = 0;
+	record->window_samples = samples;
+}
+
+static void windows_add_raw(struct run_record *record, uint64_t end) {
+	windows_add(record, &record->raw[record->windowed], end - record->windowed);
+}
+
+// Its blocks follow each other.
+static bool is_whole(const struct run_record *record) {
+	return record->stride == RECORD_BLOCK_SAMPLES;
+}
+
+// While the second half of the raw samples fills, windows take two for each of them: they hold all
+// when the first blocks are given up. `values` are the last ones.
+static void windows_follow(struct run_record *record, const uint64_t *values, uint64_t count) {
+	uint64_t end = record->windowed + 2 * count;
+
+	if (!is_whole(record)) {
+		windows_add(record, values, count);
+		return;
+	}
+	if (record->count <= RECORD_RAW_MAX / 2)
+		return;
+	if (record->window_samples != LIVE_SAMPLES) {
+		windows_restart(record, LIVE_SAMPLES);
+		end = 2 * count;
+	}
+	windows_add_raw(record, end < record->count ? end : record->count);
+}
+
+// The windows of a run that is kept whole, of a size that lets there be as many as there may.
+static void windows_complete(struct run_record *record) {
+	uint64_t samples = RECORD_WINDOW_SAMPLES;
+
+	while (record->count > samples * RECORD_WINDOWS_MAX)
+		samples *= 2;
+	if (record->window_samples != samples)
+		windows_restart(record, samples);
+	windows_add_raw(record, record->count);
 }
 
 // Every second block is given up; the room of those is behind the others then.
@@ -129,44 +203,59 @@ static void blocks_thin(struct run_record *record) {
 static void block_begin(struct run_record *record) {
 	if (record->block_count == RECORD_BLOCKS_MAX)
 		blocks_thin(record);
-	else if (record->stride == RECORD_BLOCK_SAMPLES)
+	else if (is_whole(record))
 		record->block_order[record->block_count] = (uint16_t)record->block_count;
 	record->block_next = record->stride;
 	record->block_start[record->block_count++] = record->count;
 	record->block_left = RECORD_BLOCK_SAMPLES;
 }
 
-static void block_add(struct run_record *record, uint64_t value_ns) {
-	uint32_t place = record->block_order[record->block_count - 1];
-	uint32_t offset = RECORD_BLOCK_SAMPLES - record->block_left;
+static void block_add(struct run_record *record, const uint64_t *values, uint32_t count) {
+	if (record->block_next == 0)
+		block_begin(record);
+	record->block_next -= count;
+	if (record->block_left > 0) {
+		uint64_t place = record->block_order[record->block_count - 1];
+		uint64_t offset = RECORD_BLOCK_SAMPLES - record->block_left;
 
-	record->raw[(uint64_t)place * RECORD_BLOCK_SAMPLES + offset] = value_ns;
-	record->block_left--;
+		memcpy(&record->raw[place * RECORD_BLOCK_SAMPLES + offset], values,
+		       count * sizeof(*values));
+		record->block_left -= count;
+	}
+}
+
+static void batch_settle(struct run_record *record) {
+	const uint64_t *values = &record->batch[record->settled];
+	uint32_t count = record->batch_count - record->settled;
+
+	if (count == 0)
+		return;
+	block_add(record, values, count);
+	histogram_record_many(record->all, values, count);
+	record->count += count;
+	windows_follow(record, values, count);
+	record->settled = record->batch_count %= BATCH_SAMPLES;
 }
 
 void run_record_add(struct run_record *record, uint64_t value_ns) {
-	if (record->window_left == 0)
-		window_begin(record);
-	if (record->block_next == 0)
-		block_begin(record);
-	record->window_left--;
-	record->block_next--;
-	if (record->block_left > 0)
-		block_add(record, value_ns);
-	histogram_record(record->windows[record->order[record->window_count - 1]], value_ns);
-	histogram_record(record->all, value_ns);
-	record->count++;
+	record->batch[record->batch_count++] = value_ns;
+	if (record->batch_count == BATCH_SAMPLES)
+		batch_settle(record);
 }
 
 uint64_t run_record_count(const struct run_record *record) {
-	return record->count;
+	return record->count + record->batch_count - record->settled;
 }
 
-const struct histogram *run_record_all(const struct run_record *record) {
+const struct histogram *run_record_all(struct run_record *record) {
+	batch_settle(record);
 	return record->all;
 }
 
 struct run_windows run_record_windows(struct run_record *record) {
+	batch_settle(record);
+	if (is_whole(record))
+		windows_complete(record);
 	while (record->halves > 0)
 		join_pair(record);
 	return (struct run_windows){
@@ -180,8 +269,9 @@ const struct histogram *run_record_window(const struct run_record *record, uint3
 	return record->windows[record->order[place]];
 }
 
-uint32_t run_record_blocks(const struct run_record *record, struct indicator_block *ret_blocks) {
-	if (record->stride == RECORD_BLOCK_SAMPLES) { // they follow each other: one
+uint32_t run_record_blocks(struct run_record *record, struct indicator_block *ret_blocks) {
+	batch_settle(record);
+	if (is_whole(record)) { // one
 		ret_blocks[0] = (struct indicator_block){record->raw, (uint32_t)record->count};
 		return record->count > 0;
 	}
@@ -254,7 +344,6 @@ int run_record_restore(const struct run_kept *kept, struct run_record **ret_reco
 	restore_blocks(kept, record);
 	err = kept->fill(kept->ctx, -1, kept->count, record->all);
 	for (uint32_t n = 0; n < kept->window_count && err == 0; n++) {
-		record->order[n] = (uint16_t)n;
 		err = kept->fill(kept->ctx, (int32_t)n, kept->window_samples, record->windows[n]);
 	}
 	if (err < 0) {

@@ -8,8 +8,9 @@
 //			run: what tells how samples in a row depend on each other. A run of up
 //			to 262,144 samples is kept whole, as one
 //
-// One thread records and reads. Recording takes no memory and no lock; at a window's end it costs
-// some microseconds (one pair is joined, one histogram cleared), between two samples.
+// One thread records and reads. Recording takes no memory and no lock: a sample is put behind the
+// others of its batch, and each 256th one takes some microseconds more, between two samples, to put
+// them all where they belong.
 #pragma once
 
 #include "indicator.h"
@@ -38,10 +39,10 @@ void run_record_touch(struct run_record *record);
 void run_record_add(struct run_record *record, uint64_t value_ns);
 
 // The rest reads. It may be read between samples, too, but costs: the first reading after samples
-// joins what is left to join.
+// does what is left to do with them.
 
 uint64_t run_record_count(const struct run_record *record);
-const struct histogram *run_record_all(const struct run_record *record);
+const struct histogram *run_record_all(struct run_record *record);
 
 // Windows, in order. The last one may hold fewer than the others, and is left out: `count` whole
 // ones of `samples` each.
@@ -50,11 +51,12 @@ struct run_windows {
 	uint64_t samples;
 };
 struct run_windows run_record_windows(struct run_record *record);
+// One of those, until the next sample.
 const struct histogram *run_record_window(const struct run_record *record, uint32_t place);
 
 // Blocks, in order; returns how many, at most RECORD_BLOCKS_MAX. They are valid until the next
 // sample.
-uint32_t run_record_blocks(const struct run_record *record, struct indicator_block *ret_blocks);
+uint32_t run_record_blocks(struct run_record *record, struct indicator_block *ret_blocks);
 // Where the block begins in the run.
 uint64_t run_record_block_start(const struct run_record *record, uint32_t place);
 

@@ -85,7 +85,7 @@ static double value_at(const struct histogram *all, uint64_t rank) {
 }
 
 int run_interval(
-	const struct run_record *record,
+	struct run_record *record,
 	uint32_t per_million,
 	double tau,
 	double *ret_low,
@@ -104,7 +104,7 @@ int run_interval(
 }
 
 static void
-interval_set(const struct run_record *record, bool resolved, struct quantile_summary *quantile) {
+interval_set(struct run_record *record, bool resolved, struct quantile_summary *quantile) {
 	double low, high;
 
 	quantile->note = QUANTILE_TOO_FEW;

@@ -59,7 +59,7 @@ int run_summarize(
 // Between which values a quantile lies with SUMMARY_LEVEL if every `tau` samples are worth one.
 // -ERANGE, and nothing set, if no interval exists. Not of an empty run.
 int run_interval(
-	const struct run_record *record,
+	struct run_record *record,
 	uint32_t per_million,
 	double tau,
 	double *ret_low,

@@ -69,8 +69,14 @@ const struct histogram_shape *histogram_shape(const struct histogram *histogram)
 // Hot; writer.
 void histogram_record(struct histogram *histogram, uint64_t value);
 
+// Hot; writer. As if each of them had been recorded, in less time.
+void histogram_record_many(struct histogram *histogram, const uint64_t *values, uint32_t count);
+
 // Writer. As if the value had been recorded so many times, in the time of once.
 void histogram_record_times(struct histogram *histogram, uint64_t value, uint64_t times);
+
+// Writer. Writes to all of its memory and changes nothing: no record waits for a page of it then.
+void histogram_touch(struct histogram *histogram);
 
 // Writer. Forgets all records.
 void histogram_clear(struct histogram *histogram);

@@ -234,6 +234,21 @@ static void a_message_that_contradicts_itself_is_refused(void **state) {
 #undef REFUSED
 }
 
+static void a_lost_record_lets_no_other_lie_beyond_the_extremes(void **state) {
+	static const struct fields lost = {
+		1, 7, 32, 8, 100, 4, 1, 0, 0, 10, 50, {90, 0}, {3100, 0}, {2, 2, 1, 2, 9, 1, 1}, 7,
+	};
+	struct fields bad = lost;
+
+	(void)state;
+	assert_int_equal(decode_fields(&lost), 0);
+	bad.min = 15;
+	assert_int_equal(decode_fields(&bad), -EBADMSG);
+	bad = lost;
+	bad.max = 19;
+	assert_int_equal(decode_fields(&bad), -EBADMSG);
+}
+
 static void an_empty_message_with_moments_is_refused(void **state) {
 	struct fields empty = {1, 7, 32, 8, 100, .run_fields = 1};
 
@@ -296,6 +311,7 @@ int main(void) {
 		cmocka_unit_test(every_truncation_and_any_trailing_byte_is_refused),
 		cmocka_unit_test(the_callers_cap_on_memory_is_emsgsize),
 		cmocka_unit_test(a_message_that_contradicts_itself_is_refused),
+		cmocka_unit_test(a_lost_record_lets_no_other_lie_beyond_the_extremes),
 		cmocka_unit_test(an_empty_message_with_moments_is_refused),
 		cmocka_unit_test(json_holds_summary_percentiles_and_buckets),
 		cmocka_unit_test(json_of_an_unknown_deviation_is_null),

@@ -31,6 +31,40 @@ static void merging_equals_recording_in_one(void **state) {
 	}
 }
 
+static void recording_many_at_once_equals_one_after_the_other(void **state) {
+	static uint64_t values[VALUES_MAX];
+
+	(void)state;
+	for (size_t s = 0; s < COUNT_OF(shapes); s++) {
+		struct histogram *many = created(&shapes[s]), *each = created(&shapes[s]);
+
+		histogram_record_many(many, values, 0);
+		assert_same(many, each);
+		for (size_t d = 0; d < DISTRIBUTION_COUNT; d++) {
+			values_fill(&distributions[d], values, VALUES_MAX);
+			record_all(each, values, VALUES_MAX);
+			histogram_record_many(many, values, 1);
+			histogram_record_many(many, values + 1, VALUES_MAX - 1);
+			assert_same(many, each);
+		}
+		histogram_destroy(many);
+		histogram_destroy(each);
+	}
+}
+
+static void recording_many_loses_what_a_full_counter_cannot_take(void **state) {
+	struct histogram *histogram = nearly_full(&histogram_shape_latency);
+	struct histogram_summary summary;
+
+	(void)state;
+	assert_int_equal(histogram_merge(histogram, histogram), 0);
+	histogram_record_many(histogram, (uint64_t[]){1000, 2000, 1000}, 3);
+	histogram_summarize(histogram, &summary);
+	assert_true(summary.count == (1ULL << 32) + 3);
+	assert_int_equal(summary.lost, 3); // 2^32 + 2 of them, room for 2^32 - 1
+	histogram_destroy(histogram);
+}
+
 static void merging_into_a_narrower_counter_loses_only_what_it_cannot_hold(void **state) {
 	static const struct histogram_shape wide = {1, HOUR_NS, 7, 64};
 	struct histogram *from = nearly_full(&wide);
@@ -153,6 +187,19 @@ static void a_cleared_histogram_is_as_new(void **state) {
 	histogram_destroy(fresh);
 }
 
+static void touching_a_histogram_changes_nothing(void **state) {
+	struct histogram *touched = created(&histogram_shape_latency);
+	struct histogram *other = created(&histogram_shape_latency);
+
+	(void)state;
+	record_all(touched, (uint64_t[]){0, 20, UINT64_MAX}, 3);
+	record_all(other, (uint64_t[]){0, 20, UINT64_MAX}, 3);
+	histogram_touch(touched);
+	assert_same(touched, other);
+	histogram_destroy(touched);
+	histogram_destroy(other);
+}
+
 struct recorder {
 	struct histogram *histogram;
 	atomic_bool stop;
@@ -262,6 +309,9 @@ static void the_small_form_covers_an_hour_and_states_what_is_beyond(void **state
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(merging_equals_recording_in_one),
+		cmocka_unit_test(recording_many_at_once_equals_one_after_the_other),
+		cmocka_unit_test(recording_many_loses_what_a_full_counter_cannot_take),
+		cmocka_unit_test(touching_a_histogram_changes_nothing),
 		cmocka_unit_test(merging_into_a_narrower_counter_loses_only_what_it_cannot_hold),
 		cmocka_unit_test(shapes_that_differ_do_not_mix),
 		cmocka_unit_test(subtracting_an_earlier_state_leaves_exactly_the_interval),

@@ -146,7 +146,7 @@ static void time_release(struct device_time *time) {
 	histogram_destroy(time->answers);
 }
 
-static uint64_t only_sample(const struct run_record *record, uint32_t place) {
+static uint64_t only_sample(struct run_record *record, uint32_t place) {
 	struct indicator_block blocks[RECORD_BLOCKS_MAX];
 
 	assert_int_equal(run_record_blocks(record, blocks), 1);

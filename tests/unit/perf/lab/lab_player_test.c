@@ -222,7 +222,7 @@ static void open_loop_destroy(struct open_loop *loop) {
 	free(loop);
 }
 
-static const uint64_t *samples_of(const struct run_record *record) {
+static const uint64_t *samples_of(struct run_record *record) {
 	struct indicator_block blocks[RECORD_BLOCKS_MAX];
 
 	assert_int_equal(run_record_blocks(record, blocks), 1);

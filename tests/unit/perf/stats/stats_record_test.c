@@ -82,6 +82,39 @@ static void reading_in_between_changes_nothing(void **state) {
 	run_record_destroy(record);
 }
 
+// Windows of a run that is kept whole come from its raw samples when they are read, and are
+// followed as samples come from its second half on.
+static void reading_anywhere_shows_all_samples_before(void **state) {
+	static const uint64_t places[] = {
+		100,
+		RECORD_RAW_MAX / 4 + 1,
+		RECORD_RAW_MAX / 2,
+		RECORD_RAW_MAX / 2 + 3,
+		RECORD_RAW_MAX - 255,
+		RECORD_RAW_MAX,
+		RECORD_RAW_MAX + 1,
+		2 * RECORD_RAW_MAX + 700,
+	};
+	struct histogram_summary summary;
+
+	(void)state;
+	for (size_t first = 0; first < sizeof(places) / sizeof(places[0]); first++) {
+		struct run_record *record;
+
+		assert_int_equal(run_record_create(&record), 0);
+		for (size_t n = first; n < sizeof(places) / sizeof(places[0]); n++) {
+			struct run_windows windows;
+
+			fill(record, places[n] - run_record_count(record));
+			histogram_summarize(run_record_all(record), &summary);
+			assert_int_equal(summary.count, places[n]);
+			windows = run_record_windows(record);
+			assert_true(places[n] - window_total(record, windows) < windows.samples);
+		}
+		run_record_destroy(record);
+	}
+}
+
 static void short_run_is_kept_whole(void **state) {
 	struct indicator_block blocks[RECORD_BLOCKS_MAX];
 	struct run_record *record;
@@ -146,7 +179,7 @@ static void all_samples_are_in_the_whole(void **state) {
 }
 
 static int copy(void *ctx, int32_t place, uint64_t count, struct histogram *histogram) {
-	const struct run_record *from = ctx;
+	struct run_record *from = ctx;
 	struct histogram_summary summary;
 
 	assert_int_equal(
@@ -238,6 +271,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(windows_are_pieces_that_follow_each_other),
 		cmocka_unit_test(reading_in_between_changes_nothing),
+		cmocka_unit_test(reading_anywhere_shows_all_samples_before),
 		cmocka_unit_test(short_run_is_kept_whole),
 		cmocka_unit_test(long_run_keeps_blocks_spread_over_it),
 		cmocka_unit_test(all_samples_are_in_the_whole),
