@@ -228,10 +228,6 @@ uint64_t config_get_size_bytes(const struct config *config, const char *section,
 	return get_typed(config, section, key, CONFIG_SIZE)->amount;
 }
 
-uint64_t config_get_percent_ppm(const struct config *config, const char *section, const char *key) {
-	return get_typed(config, section, key, CONFIG_PERCENT)->amount;
-}
-
 const char *config_get_string(const struct config *config, const char *section, const char *key) {
 	return get_typed(config, section, key, CONFIG_STRING)->text;
 }

@@ -248,7 +248,6 @@ static bool error_tells_allowed(const struct config_key *key, int err, const cha
 	case CONFIG_INT:
 	case CONFIG_DURATION:
 	case CONFIG_SIZE:
-	case CONFIG_PERCENT:
 		return err == -ERANGE;
 	case CONFIG_STRING:
 	case CONFIG_LIST:

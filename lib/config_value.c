@@ -149,8 +149,6 @@ static int parse_typed(
 		return parse_duration_ns(text, length, min, max, error, &value->amount);
 	case CONFIG_SIZE:
 		return parse_size_bytes(text, length, min, max, error, &value->amount);
-	case CONFIG_PERCENT:
-		return parse_percent_ppm(text, length, min, max, error, &value->amount);
 	case CONFIG_STRING:
 		return check_string(key, text, error);
 	case CONFIG_ENUM:
@@ -210,7 +208,6 @@ bool config_value_equal(
 		return value->number == other->number;
 	case CONFIG_DURATION:
 	case CONFIG_SIZE:
-	case CONFIG_PERCENT:
 		return value->amount == other->amount;
 	case CONFIG_STRING:
 		return strcmp(value->text, other->text) == 0;
@@ -278,9 +275,6 @@ void config_key_describe(const struct config_key *key, char *text, size_t text_s
 		break;
 	case CONFIG_SIZE:
 		describe_amount("size", format_size_bytes, key, text, text_size);
-		break;
-	case CONFIG_PERCENT:
-		describe_amount("percentage", format_percent_ppm, key, text, text_size);
 		break;
 	case CONFIG_STRING:
 		describe_count("bytes of text", key, text, text_size);

@@ -36,12 +36,6 @@ int histogram_log2_snapshot(const struct histogram_log2 *live, struct histogram_
 	return histogram_snapshot(&from, &to);
 }
 
-int histogram_log2_merge_into(struct histogram *into, const struct histogram_log2 *from) {
-	struct histogram histogram = log2_described(from);
-
-	return histogram_merge(into, &histogram);
-}
-
 void histogram_log2_summarize(
 	const struct histogram_log2 *log2, struct histogram_summary *ret_summary
 ) {

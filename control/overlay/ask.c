@@ -17,7 +17,6 @@ void overlay_answer_put(struct overlay_answer *answer) {
 	free((void *)answer->result.missing);
 	free(answer->conns);
 	ras_comms_destroy(answer->comms);
-	ras_healths_destroy(answer->healths);
 	ras_paths_destroy(answer->paths);
 	free(answer);
 }
@@ -43,8 +42,6 @@ static int add_part(struct overlay_answer *answer, const struct ras_collected_pa
 		return ras_conns_add(answer->conns, part);
 	case RAS_COLLECT_COMMS:
 		return ras_comms_add(answer->comms, part);
-	case RAS_COLLECT_HEALTH:
-		return ras_healths_add(answer->healths, part);
 	case RAS_COLLECT_PATHS:
 		return ras_paths_add(answer->paths, part);
 	case RAS_COLLECT_KIND_END:
@@ -60,8 +57,6 @@ static int make_table(struct overlay *overlay, struct overlay_answer *answer) {
 		return answer->conns != NULL ? 0 : -ENOMEM;
 	case RAS_COLLECT_COMMS:
 		return ras_comms_create(&overlay->memory, &answer->comms);
-	case RAS_COLLECT_HEALTH:
-		return ras_healths_create(&overlay->memory, &answer->healths);
 	case RAS_COLLECT_PATHS:
 		return ras_paths_create(&overlay->memory, &answer->paths);
 	case RAS_COLLECT_KIND_END:
@@ -73,8 +68,6 @@ static int make_table(struct overlay *overlay, struct overlay_answer *answer) {
 static void answer_settle(struct overlay_answer *answer) {
 	if (answer->comms != NULL)
 		ras_comms_settle(answer->comms);
-	if (answer->healths != NULL)
-		ras_healths_settle(answer->healths);
 	if (answer->paths != NULL)
 		ras_paths_settle(answer->paths);
 }

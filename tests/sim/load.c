@@ -183,8 +183,7 @@ static uint64_t load_next(struct world *world, enum load_kind kind) {
 	default:
 		load_collect_now(
 			world, world_draw_up(world),
-			random_below(&world->random, 2) == 0 ? RAS_COLLECT_HEALTH
-							     : RAS_COLLECT_PATHS
+			random_below(&world->random, 2) == 0 ? RAS_COLLECT_COMMS : RAS_COLLECT_PATHS
 		);
 		now_ns += load->collect_every_ns;
 		return now_ns < load->collect_until_ns ? now_ns : RAS_NEVER;

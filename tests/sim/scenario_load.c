@@ -71,7 +71,7 @@ void play_quiet(struct run *run) {
 void finish_collective(struct run *run) {
 	struct world *world = run->world;
 
-	load_collect_now(world, world_draw_up(world), RAS_COLLECT_HEALTH);
+	load_collect_now(world, world_draw_up(world), RAS_COLLECT_COMMS);
 	run_until(run, world_now(world) + WORLD_SEC);
 	load_notice_now(world, world_draw_up(world));
 	run_until(run, world_now(world) + WORLD_SEC);

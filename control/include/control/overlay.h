@@ -121,7 +121,6 @@ struct overlay_answer {
 	uint32_t bad_parts;		     // could not be read, and were left out
 	struct ras_conns *conns;	     // the one of this kind
 	struct ras_comms *comms;
-	struct ras_healths *healths;
 	struct ras_paths *paths;
 };
 

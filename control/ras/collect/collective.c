@@ -20,7 +20,7 @@ static bool kind_has_room(const struct ras *ras, uint32_t kind) {
 }
 
 static bool kind_is_known(uint32_t kind) {
-	return kind >= RAS_COLLECT_CONNS && kind < RAS_COLLECT_KIND_END;
+	return kind == RAS_COLLECT_CONNS || kind == RAS_COLLECT_COMMS || kind == RAS_COLLECT_PATHS;
 }
 
 const struct ras_collect_counters *ras_collect_counters(const struct ras *ras) {

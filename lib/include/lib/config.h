@@ -38,7 +38,6 @@ enum config_type {
 	CONFIG_INT,	 // min and max are its bounds
 	CONFIG_DURATION, // bounds in nanoseconds
 	CONFIG_SIZE,	 // bounds in bytes
-	CONFIG_PERCENT,	 // bounds in parts per million
 	CONFIG_STRING,	 // bounds of its length in bytes; check, if there is one, decides the rest
 	CONFIG_ENUM,	 // one of choices
 	CONFIG_LIST,	 // items between commas; bounds of their count; check sees each item
@@ -128,7 +127,6 @@ bool config_get_bool(const struct config *config, const char *section, const cha
 int64_t config_get_int(const struct config *config, const char *section, const char *key);
 uint64_t config_get_duration_ns(const struct config *config, const char *section, const char *key);
 uint64_t config_get_size_bytes(const struct config *config, const char *section, const char *key);
-uint64_t config_get_percent_ppm(const struct config *config, const char *section, const char *key);
 const char *config_get_string(const struct config *config, const char *section, const char *key);
 // The index into the key's choices.
 size_t config_get_enum(const struct config *config, const char *section, const char *key);

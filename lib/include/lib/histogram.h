@@ -92,14 +92,6 @@ int histogram_snapshot(const struct histogram *live, struct histogram *copy);
 // count would pass 64 bits; `into` is untouched then.
 int histogram_merge(struct histogram *into, const struct histogram *from);
 
-// Writer of `later`. Takes away an earlier state of the same histogram, which leaves the records
-// between: counts and sums exactly as if only they had been recorded, percentiles within the same
-// error (they are kept between minimum and maximum, which may differ). Minimum and maximum are
-// exact if the interval moved them, else the bounds of the outermost buckets, so within twice the
-// relative error. Returns 0; -EINVAL if range or precision differ, -ERANGE if `earlier` holds
-// anything that `later` does not; `later` is untouched then.
-int histogram_subtract(struct histogram *later, const struct histogram *earlier);
-
 void histogram_summarize(const struct histogram *histogram, struct histogram_summary *ret_summary);
 
 // The value with at least `per_million` of a million records at or below it (nearest rank):
@@ -166,6 +158,3 @@ void histogram_log2_summarize(
 	const struct histogram_log2 *log2, struct histogram_summary *ret_summary
 );
 uint64_t histogram_log2_percentile(const struct histogram_log2 *log2, uint32_t per_million);
-// Adds all records to a histogram of histogram_shape_log2, which can be encoded. Errors as of
-// histogram_merge().
-int histogram_log2_merge_into(struct histogram *into, const struct histogram_log2 *from);

@@ -83,8 +83,6 @@ static void bad_value_is_quoted_with_what_is_allowed(void **state) {
 		 "t.conf:2: [probe] interval: \"9ms\" is out of range: 10ms to 1h is allowed\n"},
 		{"[probe]\nsize = 4GiB\n",
 		 "t.conf:2: [probe] size: \"4GiB\" is out of range: 8B to 64KiB is allowed\n"},
-		{"[probe]\nshare = 101%\n",
-		 "t.conf:2: [probe] share: \"101%\" is out of range: 0% to 100% is allowed\n"},
 		{"[probe]\npolicy = spinn\n",
 		 "t.conf:2: [probe] policy: \"spinn\" is not one of adaptive, spin, event\n"},
 		{"[device x]\ngid_index = -2\n",

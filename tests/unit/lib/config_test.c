@@ -36,7 +36,6 @@ static void every_type_is_read_from_the_file(void **state) {
 		     "enabled = no\n"
 		     "interval=1.5s\n"
 		     "  size :\t1KiB   # a comment\n"
-		     "share = 0.5%\n"
 		     "policy = event\r\n"
 		     "tags = x ,y z,  w\n"
 		     "[node] ; a comment\n"
@@ -55,7 +54,6 @@ static void every_type_is_read_from_the_file(void **state) {
 	assert_int_equal(config_get_duration_ns(config, "probe", "interval"), 1500000000);
 	assert_int_equal(config_get_duration_ns(config, "probe", "deadline"), 250000);
 	assert_int_equal(config_get_size_bytes(config, "probe", "size"), 1024);
-	assert_int_equal(config_get_percent_ppm(config, "probe", "share"), 5000);
 	assert_int_equal(config_get_enum(config, "probe", "policy"), 2);
 	assert_string_equal(
 		config_get_string(config, "node", "name"), "it's \"q\" \\ Gr\xc3\xbc\xc3\x9f"
@@ -208,7 +206,6 @@ static void printed_configuration_says_where_values_came_from_and_reads_back_the
 		      "interval = 1s                           # default\n"
 		      "deadline = 500ms                        # default\n"
 		      "size = 4KiB                             # default\n"
-		      "share = 20%                             # default\n"
 		      "policy = spin                           # --set\n"
 		      "tags = a, b                             # default\n"
 		      "\n"

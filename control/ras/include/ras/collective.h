@@ -22,8 +22,7 @@ struct ras_collected; // what has arrived, private
 enum ras_collect_kind {
 	RAS_COLLECT_CONNS = 1, // links and pairs: travel times, bytes, errors, retransmits
 	RAS_COLLECT_COMMS,     // communicators: ranks, missing ranks, operation counts
-	RAS_COLLECT_HEALTH,    // verdicts
-	RAS_COLLECT_PATHS,     // latency summaries
+	RAS_COLLECT_PATHS = 4, // latency summaries; no kind has the number 3
 	RAS_COLLECT_KIND_END,
 };
 

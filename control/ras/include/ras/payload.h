@@ -71,23 +71,6 @@ struct ras_conns {
 // -EBADMSG.
 int ras_conns_add(struct ras_conns *conns, const struct ras_collected_part *part);
 
-// HEALTH: the verdicts a node holds, of itself or of others.
-#define RAS_HEALTH_REASON_MAX 31
-#define RAS_HEALTH_EVIDENCE_MAX 160
-
-struct ras_health_row {
-	uint64_t subject;
-	uint8_t verdict;			// the larger, the worse
-	int64_t since_s;			// UNIX time at the observer
-	char reason[RAS_HEALTH_REASON_MAX + 1]; // CamelCase
-	char evidence[RAS_HEALTH_EVIDENCE_MAX + 1];
-};
-
-// -EILSEQ if a text is not UTF-8.
-int ras_health_put(struct wire_writer *writer, const struct ras_health_row *row);
-// 0, -EBADMSG, -EMSGSIZE or -EILSEQ, or -ENODATA at the end.
-int ras_health_get(struct wire_reader *reader, struct ras_health_row *ret_row);
-
 // PATHS: one row per path a node probes. How it sees the path is a number of
 // <verdict/observation.h>, as the core does not judge.
 #define RAS_PATH_DEVICE_MAX 31
@@ -109,28 +92,15 @@ struct ras_path_row {
 int ras_path_put(struct wire_writer *writer, const struct ras_path_row *row);
 int ras_path_get(struct wire_reader *reader, struct ras_path_row *ret_row);
 
-// A merge of HEALTH or PATHS is a sorted table; the same row twice is kept once.
-struct ras_merged_health {
-	uint64_t observer;
-	struct ras_health_row row;
-};
-
+// A merge of PATHS is a sorted table; the same row twice is kept once.
 struct ras_merged_path {
 	uint64_t node;
 	struct ras_path_row row;
 };
 
-struct ras_healths;
 struct ras_paths;
 
-// Errors as for communicators. Sorted by subject, worst verdict first, then observer.
-int ras_healths_create(const struct ras_memory *memory, struct ras_healths **ret_healths);
-struct ras_healths *ras_healths_destroy(struct ras_healths *healths);
-int ras_healths_add(struct ras_healths *healths, const struct ras_collected_part *part);
-uint32_t ras_healths_settle(struct ras_healths *healths);
-const struct ras_merged_health *ras_healths_at(const struct ras_healths *healths, uint32_t n);
-
-// Sorted by node, peer and devices. Of two rows for one path the one with more probes is kept.
+// Errors as for communicators. Sorted by node, peer and devices. Of two rows for one path the one with more probes is kept.
 int ras_paths_create(const struct ras_memory *memory, struct ras_paths **ret_paths);
 struct ras_paths *ras_paths_destroy(struct ras_paths *paths);
 int ras_paths_add(struct ras_paths *paths, const struct ras_collected_part *part);

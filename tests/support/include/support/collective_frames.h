@@ -22,7 +22,7 @@ static inline uint64_t collect(struct net *net, uint32_t root) {
 	uint64_t id = 0;
 
 	assert_int_equal(
-		ras_collect(net->nodes[root].ras, net->now_ns, RAS_COLLECT_HEALTH, 0, &id), 0
+		ras_collect(net->nodes[root].ras, net->now_ns, RAS_COLLECT_COMMS, 0, &id), 0
 	);
 	return id;
 }

@@ -89,15 +89,6 @@ static const struct config_key sample_keys[] = {
 	},
 	{
 		.section = "probe",
-		.name = "share",
-		.type = CONFIG_PERCENT,
-		.max = 1000000,
-		.initial = "20%",
-		.reloadable = true,
-		.help = "Of all traffic.",
-	},
-	{
-		.section = "probe",
 		.name = "policy",
 		.type = CONFIG_ENUM,
 		.choices = sample_policies,

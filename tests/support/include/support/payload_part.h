@@ -145,13 +145,6 @@ static const struct ras_comm a_comm = {
 	.missing_count = 1,
 	.missing = &a_missing,
 };
-static const struct ras_health_row a_health = {
-	.subject = 12,
-	.verdict = 4,
-	.since_s = -1,
-	.reason = "FabricDown",
-	.evidence = "mlx5_0: 3 of 3 reads unanswered for 4.1 s, own pulse reads",
-};
 static const struct ras_path_row a_path = {
 	.peer = 5,
 	.device = "mlx5_0",

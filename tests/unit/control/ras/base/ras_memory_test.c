@@ -59,7 +59,7 @@ static void speak(struct world *world, uint32_t from, uint32_t to) {
 	ras_relay_send(ras, world->now_ns, &message, &id);
 	ras_relay_send(ras, world->now_ns, &message, &id);
 	ras_transfer_send(ras, world->now_ns, &request, &id);
-	ras_collect(ras, world->now_ns, RAS_COLLECT_HEALTH, SEC, &id);
+	ras_collect(ras, world->now_ns, RAS_COLLECT_COMMS, SEC, &id);
 	ras_notice(ras, world->now_ns, RAS_NOTICE_OWN_MIN, payload, 100);
 	ras_seeds(ras, &world->nodes[0].record->address, 1);
 }

@@ -27,7 +27,7 @@ static void a_cancel_counts_only_from_whom_asked(void **state) {
 
 static void a_replayed_request_is_answered_empty_and_asked_of_nobody(void **state) {
 	struct net *net = net_create(3);
-	struct bytes request = request_bytes(0, (UINT64_C(1) << 32) + 500, RAS_COLLECT_HEALTH);
+	struct bytes request = request_bytes(0, (UINT64_C(1) << 32) + 500, RAS_COLLECT_COMMS);
 
 	(void)state;
 	net_chain(net);
@@ -52,8 +52,8 @@ static void a_replayed_request_is_answered_empty_and_asked_of_nobody(void **stat
 static void a_request_in_a_forged_name_is_refused_and_changes_nothing(void **state) {
 	// In the receiver's own name, and from a start of the origin that cannot be yet.
 	const struct bytes forged[] = {
-		request_bytes(1, 1, RAS_COLLECT_HEALTH),
-		request_bytes(0, UINT64_MAX, RAS_COLLECT_HEALTH),
+		request_bytes(1, 1, RAS_COLLECT_COMMS),
+		request_bytes(0, UINT64_MAX, RAS_COLLECT_COMMS),
 	};
 	struct net *net = net_create(3);
 
@@ -139,7 +139,7 @@ static void every_truncation_of_a_message_is_refused_and_changes_nothing(void **
 	net->nodes[1].deaf = true;
 	id = collect(net, 0);
 	net_run(net);
-	frames[0] = request_bytes(1, (UINT64_C(1) << 32) + 1, RAS_COLLECT_HEALTH);
+	frames[0] = request_bytes(1, (UINT64_C(1) << 32) + 1, RAS_COLLECT_COMMS);
 	frames[1] = cancel_bytes(0, id);
 	frames[2] = answer_bytes(0, id, 1, 1, COLLECTED_FINAL);
 	for (size_t n = 0; n < COUNT_OF(frames); n++) {

@@ -62,7 +62,7 @@ static void every_node_is_counted_once_on_every_topology_in_any_order(void **sta
 
 				net->random = seed;
 				topologies[t].connect(net);
-				collect(net, root, RAS_COLLECT_HEALTH);
+				collect(net, root, RAS_COLLECT_COMMS);
 				net_run_out(net);
 				assert_everybody_answered(net, root);
 				assert_true(net_idle(net));
@@ -78,7 +78,7 @@ static void a_flood_asks_each_link_once_and_chords_keep_it_shallow(void **state)
 
 	(void)state;
 	net_chords(net);
-	collect(net, 0, RAS_COLLECT_HEALTH);
+	collect(net, 0, RAS_COLLECT_COMMS);
 	net_run_out(net);
 	assert_everybody_answered(net, 0);
 	assert_in_range(result_of(net, 0)->result.hops_max, 1, 6 + 2);
@@ -118,7 +118,7 @@ static void a_request_that_cannot_be_is_refused_with_the_id_untouched(void **sta
 	for (uint32_t fails_at = 1; fails_at <= 4; fails_at++) {
 		net->allocation_fails_at = net->allocations + fails_at;
 		assert_int_equal(
-			ras_collect(ras, net->now_ns, RAS_COLLECT_HEALTH, 0, &id), -ENOMEM
+			ras_collect(ras, net->now_ns, RAS_COLLECT_COMMS, 0, &id), -ENOMEM
 		);
 	}
 	assert_int_equal(id, 77);
@@ -218,7 +218,7 @@ static void an_idle_instance_costs_a_few_hundred_bytes(void **state) {
 	(void)state;
 	assert_in_range(net->nodes[0].ras->memory.used_bytes, 0, 300);
 	net_ring(net);
-	collect(net, 0, RAS_COLLECT_HEALTH);
+	collect(net, 0, RAS_COLLECT_COMMS);
 	net_run_out(net);
 	assert_in_range(net->nodes[1].ras->memory.used_bytes, 0, 700);
 	net_destroy(net);
@@ -235,13 +235,13 @@ static void more_than_sixteen_at_once_are_refused_with_a_reason(void **state) {
 	net_connect(net, 1, 2);
 	net->nodes[2].deaf = true;
 	for (uint32_t n = 0; n < COLLECTIVES_MAX; n++)
-		collect(net, 1, RAS_COLLECT_HEALTH);
+		collect(net, 1, RAS_COLLECT_COMMS);
 	assert_int_equal(
-		ras_collect(net->nodes[1].ras, net->now_ns, RAS_COLLECT_HEALTH, 0, &id), -EBUSY
+		ras_collect(net->nodes[1].ras, net->now_ns, RAS_COLLECT_COMMS, 0, &id), -EBUSY
 	);
 	assert_int_equal(id, 77);
 	net_run(net);
-	assert_int_equal(ras_collect(asker, net->now_ns, RAS_COLLECT_HEALTH, 0, &id), 0);
+	assert_int_equal(ras_collect(asker, net->now_ns, RAS_COLLECT_COMMS, 0, &id), 0);
 	net_run(net);
 	kept = result_of(net, 0);
 	assert_int_equal(kept->result.answered, 1);

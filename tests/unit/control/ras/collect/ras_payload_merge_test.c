@@ -281,23 +281,6 @@ static void the_merge_of_communicators_is_the_same_in_a_thousand_orders(void **s
 	ras_comms_destroy(first);
 }
 
-static void assert_healths_equal(struct ras_healths *left, struct ras_healths *right) {
-	uint32_t count = ras_healths_settle(left);
-
-	assert_int_equal(ras_healths_settle(right), count);
-	for (uint32_t n = 0; n < count; n++) {
-		const struct ras_merged_health *a = ras_healths_at(left, n);
-		const struct ras_merged_health *b = ras_healths_at(right, n);
-
-		assert_int_equal(a->observer, b->observer);
-		assert_int_equal(a->row.subject, b->row.subject);
-		assert_int_equal(a->row.verdict, b->row.verdict);
-		if (n == 0 || a[-1].row.subject != a->row.subject)
-			continue;
-		assert_true(a[-1].row.verdict >= a->row.verdict); // the worst comes first
-	}
-}
-
 static void assert_paths_equal(struct ras_paths *left, struct ras_paths *right) {
 	uint32_t count = ras_paths_settle(left);
 
@@ -313,71 +296,53 @@ static void assert_paths_equal(struct ras_paths *left, struct ras_paths *right) 
 	}
 }
 
-static void conns_healths_and_paths_merge_the_same_in_a_thousand_orders(void **state) {
+static void conns_and_paths_merge_the_same_in_a_thousand_orders(void **state) {
 	static struct part conns[JOB_NODES];
-	static struct part healths[JOB_NODES];
 	static struct part paths[JOB_NODES];
 	struct ras_conns conns_first = {0};
-	struct ras_healths *healths_first;
 	struct ras_paths *paths_first;
 	uint32_t order[JOB_NODES];
 
 	(void)state;
 	random_state = 12;
-	assert_int_equal(ras_healths_create(&memory, &healths_first), 0);
 	assert_int_equal(ras_paths_create(&memory, &paths_first), 0);
 	for (uint32_t n = 0; n < JOB_NODES; n++) {
 		struct ras_conn_row conn = a_conn;
-		struct ras_health_row health = a_health;
 		struct ras_path_row path = a_path;
 
 		part_begin(&conns[n], n);
-		part_begin(&healths[n], n / 2);
 		part_begin(&paths[n], n / 2); // the same path from two parts
 		for (uint32_t i = 0; i < 3; i++) {
 			conn.peer = random_below(50);
 			conn.mean_ns = 10 + random_below(4);
 			assert_int_equal(ras_conn_put(&conns[n].writer, &conn), 0);
-			health.subject = random_below(5);
-			health.verdict = (uint8_t)random_below(3);
-			assert_int_equal(ras_health_put(&healths[n].writer, &health), 0);
 			path.peer = random_below(4);
 			path.count = 1 + random_below(3);
 			assert_int_equal(ras_path_put(&paths[n].writer, &path), 0);
 		}
 		part_end(&conns[n]);
-		part_end(&healths[n]);
 		part_end(&paths[n]);
 		assert_int_equal(ras_conns_add(&conns_first, &conns[n].collected), 0);
-		assert_int_equal(ras_healths_add(healths_first, &healths[n].collected), 0);
 		assert_int_equal(ras_paths_add(paths_first, &paths[n].collected), 0);
 	}
 	for (uint32_t round = 0; round < 1000; round++) {
 		struct ras_conns conns_other = {0};
-		struct ras_healths *merged_healths;
 		struct ras_paths *merged_paths;
 
 		shuffle(order, JOB_NODES);
-		assert_int_equal(ras_healths_create(&memory, &merged_healths), 0);
 		assert_int_equal(ras_paths_create(&memory, &merged_paths), 0);
 		for (uint32_t n = 0; n < JOB_NODES; n++) {
-			struct part *health = &healths[order[n]];
-
 			assert_int_equal(
 				ras_conns_add(&conns_other, &conns[order[n]].collected), 0
 			);
-			assert_int_equal(ras_healths_add(merged_healths, &health->collected), 0);
 			assert_int_equal(
 				ras_paths_add(merged_paths, &paths[order[n]].collected), 0
 			);
 		}
 		assert_memory_equal(&conns_other, &conns_first, sizeof(conns_first));
-		assert_healths_equal(healths_first, merged_healths);
 		assert_paths_equal(paths_first, merged_paths);
-		ras_healths_destroy(merged_healths);
 		ras_paths_destroy(merged_paths);
 	}
-	ras_healths_destroy(healths_first);
 	ras_paths_destroy(paths_first);
 }
 
@@ -430,7 +395,7 @@ int main(void) {
 		cmocka_unit_test(a_rank_has_the_signatures_of_its_row_s_head_or_its_own),
 		cmocka_unit_test(two_jobs_with_one_communicator_are_told_as_such),
 		cmocka_unit_test(the_merge_of_communicators_is_the_same_in_a_thousand_orders),
-		cmocka_unit_test(conns_healths_and_paths_merge_the_same_in_a_thousand_orders),
+		cmocka_unit_test(conns_and_paths_merge_the_same_in_a_thousand_orders),
 		cmocka_unit_test(of_two_summaries_of_a_path_the_one_with_more_probes_stays),
 		cmocka_unit_test_setup_teardown(
 			a_merge_without_memory_stays_as_it_was, pool_fill, pool_is_whole

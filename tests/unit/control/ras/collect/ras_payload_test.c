@@ -49,20 +49,6 @@ static int drain_comms(struct wire_reader *reader) {
 	return err;
 }
 
-static int drain_healths(struct wire_reader *reader) {
-	struct ras_health_row row;
-	int err;
-
-	while ((err = ras_health_get(reader, &row)) == 0) {
-		assert_int_equal(row.subject, a_health.subject);
-		assert_int_equal(row.verdict, a_health.verdict);
-		assert_int_equal(row.since_s, a_health.since_s);
-		assert_string_equal(row.reason, a_health.reason);
-		assert_string_equal(row.evidence, a_health.evidence);
-	}
-	return err;
-}
-
 static int drain_paths(struct wire_reader *reader) {
 	struct ras_path_row row;
 	int err;
@@ -88,10 +74,6 @@ static int put_comm(struct wire_writer *writer) {
 	return ras_comm_put(writer, &a_comm);
 }
 
-static int put_health(struct wire_writer *writer) {
-	return ras_health_put(writer, &a_health);
-}
-
 static int put_path(struct wire_writer *writer) {
 	return ras_path_put(writer, &a_path);
 }
@@ -102,7 +84,6 @@ static const struct kind {
 } kinds[] = {
 	{put_conn, drain_conns},
 	{put_comm, drain_comms},
-	{put_health, drain_healths},
 	{put_path, drain_paths},
 };
 
@@ -288,31 +269,28 @@ static void what_a_newer_version_appends_to_a_rank_is_skipped(void **state) {
 }
 
 static void text_that_is_no_text_is_refused_by_put_and_get(void **state) {
-	struct ras_health_row row = a_health;
 	struct ras_path_row path = a_path;
-	struct ras_health_row untouched;
+	struct ras_path_row untouched;
 	struct wire_reader reader;
 	struct part part;
 
 	(void)state;
 	part_begin(&part, 1);
-	row.evidence[3] = '\xff';
-	assert_int_equal(ras_health_put(&part.writer, &row), -EILSEQ);
 	path.device[0] = '\xc0';
 	assert_int_equal(ras_path_put(&part.writer, &path), -EILSEQ);
 	assert_int_equal(wire_writer_used(&part.writer), 0);
-	assert_int_equal(ras_health_put(&part.writer, &a_health), 0);
+	assert_int_equal(ras_path_put(&part.writer, &a_path), 0);
 	part_end(&part);
-	// subject, verdict, since, then the length of the reason and its first byte.
-	part.bytes[8 + 1 + 8 + 2] = 0;
+	// The peer, then the length of the device's name and its first byte.
+	part.bytes[8 + 2] = 0;
 	wire_reader_init(&reader, part.bytes, part.collected.size);
 	memset(&untouched, 0x5a, sizeof(untouched));
-	row = untouched;
-	assert_int_equal(ras_health_get(&reader, &row), -EILSEQ);
-	assert_memory_equal(&row, &untouched, sizeof(row));
-	part.bytes[8 + 1 + 8] = 0xff;
+	path = untouched;
+	assert_int_equal(ras_path_get(&reader, &path), -EILSEQ);
+	assert_memory_equal(&path, &untouched, sizeof(path));
+	part.bytes[8] = 0xff;
 	wire_reader_init(&reader, part.bytes, part.collected.size);
-	assert_int_equal(ras_health_get(&reader, &row), -EMSGSIZE);
+	assert_int_equal(ras_path_get(&reader, &path), -EMSGSIZE);
 }
 
 static void names_exist_for_what_is_known_only(void **state) {

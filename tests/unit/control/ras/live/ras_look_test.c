@@ -181,7 +181,7 @@ static void one_pause_is_told_once_however_many_words_follow(void **state) {
 	uint64_t id;
 
 	(void)state;
-	assert_int_equal(ras_collect(lone->ras, lone->now_ns, RAS_COLLECT_HEALTH, 2 * SEC, &id), 0);
+	assert_int_equal(ras_collect(lone->ras, lone->now_ns, RAS_COLLECT_COMMS, 2 * SEC, &id), 0);
 	lone_pass_beating(lone, SEC, conn);
 	lone->now_ns += 600 * SEC;
 	for (uint32_t n = 0; n < 5; n++) {
@@ -204,7 +204,7 @@ static void leg_of_a_running_collective_is_purged_at_the_warning(void **state) {
 	(void)state;
 	lone_mark(lone);
 	assert_int_equal(
-		ras_collect(lone->ras, lone->now_ns, RAS_COLLECT_HEALTH, 600 * SEC, &id), 0
+		ras_collect(lone->ras, lone->now_ns, RAS_COLLECT_COMMS, 600 * SEC, &id), 0
 	);
 	assert_int_equal(lone_sent(lone, silent, MESSAGE_COLLECT), 1);
 	lone_pass(lone, 2 * SEC);
@@ -234,7 +234,7 @@ static void delayed_link_is_left_out_of_floods_until_it_speaks(void **state) {
 		lone_pass(lone, SEC);
 	lone_mark(lone);
 	assert_int_equal(
-		ras_collect(lone->ras, lone->now_ns, RAS_COLLECT_HEALTH, 600 * SEC, &id), 0
+		ras_collect(lone->ras, lone->now_ns, RAS_COLLECT_COMMS, 600 * SEC, &id), 0
 	);
 	assert_int_equal(ras_notice(lone->ras, lone->now_ns, RAS_NOTICE_OWN_MIN, "x", 1), 0);
 	lone_pass(lone, 0);
