@@ -125,6 +125,13 @@ void overlay_collected(struct overlay *overlay, const struct ras_collective_resu
 	loop_defer(overlay->loop, &overlay->share);
 }
 
+// What nobody waits for any more ends in all agents. Not as the last one goes: that may be inside
+// the core.
+static void ask_cancel(struct overlay *overlay, struct overlay_ask *ask) {
+	ask->running = false;
+	(void)ras_collect_cancel(overlay->ras, overlay_clock_ns(overlay), ask->id);
+}
+
 static void answers_share(struct loop_job *job) {
 	struct overlay *overlay = container_of(job, struct overlay, share);
 	static struct overlay_answer none = {.references = 1, .err = -ENOMEM};
@@ -132,6 +139,8 @@ static void answers_share(struct loop_job *job) {
 	for (uint32_t kind = 0; kind < RAS_COLLECT_KIND_END; kind++) {
 		struct overlay_ask *ask = &overlay->asks[kind];
 
+		if (ask->running && ask->waiting == NULL)
+			ask_cancel(overlay, ask);
 		if (ask->running || ask->waiting == NULL)
 			continue;
 		answer_all(ask, ask->recent != NULL ? ask->recent : &none);
@@ -182,6 +191,7 @@ void overlay_forget_question(struct overlay_question *question) {
 		at = &(*at)->next;
 	if (*at != NULL)
 		*at = question->next;
+	loop_defer(question->overlay->loop, &question->overlay->share);
 	question->overlay = NULL;
 }
 

@@ -143,6 +143,7 @@ int overlay_ask_all(
 	uint64_t timeout_ns,
 	struct overlay_question *question
 );
+// The last one to be forgotten ends the question, here and in all agents.
 void overlay_forget_question(struct overlay_question *question);
 
 // What this node says in collectives beyond the core's own rows. Set by whoever holds it.

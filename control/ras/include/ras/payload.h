@@ -100,7 +100,8 @@ struct ras_merged_path {
 
 struct ras_paths;
 
-// Errors as for communicators. Sorted by node, peer and devices. Of two rows for one path the one with more probes is kept.
+// Errors as for communicators. Sorted by node, peer and devices. Of two rows for one path the one
+// with more probes is kept.
 int ras_paths_create(const struct ras_memory *memory, struct ras_paths **ret_paths);
 struct ras_paths *ras_paths_destroy(struct ras_paths *paths);
 int ras_paths_add(struct ras_paths *paths, const struct ras_collected_part *part);

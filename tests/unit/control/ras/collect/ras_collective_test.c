@@ -117,9 +117,7 @@ static void a_request_that_cannot_be_is_refused_with_the_id_untouched(void **sta
 	ras->started = true;
 	for (uint32_t fails_at = 1; fails_at <= 4; fails_at++) {
 		net->allocation_fails_at = net->allocations + fails_at;
-		assert_int_equal(
-			ras_collect(ras, net->now_ns, RAS_COLLECT_COMMS, 0, &id), -ENOMEM
-		);
+		assert_int_equal(ras_collect(ras, net->now_ns, RAS_COLLECT_COMMS, 0, &id), -ENOMEM);
 	}
 	assert_int_equal(id, 77);
 	assert_int_equal(ras_collect_cancel(ras, net->now_ns, 5), -ENOENT);
