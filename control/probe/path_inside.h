@@ -64,6 +64,7 @@ struct path_memory {
 	uint64_t slow_run_ns;		      // the first of them
 	bool degraded;
 	uint32_t lost_permille, lost_place;
+	uint64_t loss_over_ns; // what was lost until then is over: it takes new losses to be lossy
 	uint32_t unproven_place;
 	enum observation_kind kind;
 	uint64_t since_ns;

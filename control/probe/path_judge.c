@@ -215,7 +215,8 @@ static void add_lately(
 		    elapsed_since(past->at_ns[place], now_ns) > memory->config.lossy_window_ns)
 			break;
 		lately->sent++;
-		lately->lost += !past->answered[place];
+		lately->lost +=
+			!past->answered[place] && past->at_ns[place] > memory->loss_over_ns;
 	}
 }
 
@@ -326,8 +327,14 @@ static bool find_loss(struct path_memory *memory, uint64_t now_ns) {
 		memory->lost_permille =
 			(uint32_t)((uint64_t)from_here.lost * 1000 / from_here.sent);
 	}
-	return memory->lost_place < PATH_SIZES && from_here.lost >= LOST_MIN &&
-	       !loss_is_over(memory, memory->lost_place);
+	if (memory->lost_place == PATH_SIZES || from_here.lost < LOST_MIN)
+		return false;
+	if (!loss_is_over(memory, memory->lost_place))
+		return true;
+	// Of a size that is read once in a minute what was lost is among the last few for long: one
+	// more that is lost, since something else is amiss, would make it lossy again.
+	memory->loss_over_ns = now_ns;
+	return false;
 }
 
 // Whether one of the last few was lost, of those that count however old they are.

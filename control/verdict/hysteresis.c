@@ -386,8 +386,8 @@ void hysteresis_apply(struct verdict_engine *engine, struct subject *subject, ui
 	}
 	judge(engine, subject, now_ns, &finding);
 	engine->counts.walked += finding.walked;
-	fade_note(engine, subject, finding.is_fading, now_ns);
 	brake_count(engine, subject, finding.by_silence, now_ns);
+	fade_note(engine, subject, finding.is_fading, now_ns); // of a dead one by that count
 	stale_apply(engine, subject, now_ns, &finding);
 	self_apply(engine, subject, now_ns, &finding);
 	hysteresis_finding(engine, subject, &finding, now_ns);

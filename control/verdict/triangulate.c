@@ -209,6 +209,30 @@ static bool is_of_its_own(
 	       triangulate_is_hampered(triangulate_observer(engine, evidence));
 }
 
+// The subject finds that observer slow in turn, and none of the others that it reads: what is slow is
+// the path between. Were it slow itself all that it reads would be as slow, and it would tell of
+// none of them (path_like_ns()).
+static bool is_slow_between(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	const struct evidence *evidence
+) {
+	const struct member_row *observer = triangulate_observer(engine, evidence);
+	uint64_t self = subject_peer(engine, subject)->id;
+
+	if (evidence->observation.kind != OBSERVATION_DEGRADED ||
+	    subject->tells[OBSERVATION_DEGRADED] != 1 || observer == NULL ||
+	    observer->subject == NULL || triangulate_need(engine, subject) < 2)
+		return false;
+	for (uint32_t n = 0; n < observer->subject->observation_count; n++) {
+		const struct observation *told = &observer->subject->observations[n].observation;
+
+		if (told->observer == self && told->kind == OBSERVATION_DEGRADED)
+			return true;
+	}
+	return false;
+}
+
 // One that loses reads finds that a counter has advanced since the last that it got, long ago.
 static bool comes_late(
 	const struct verdict_engine *engine, const struct evidence *look, enum observation_kind kind
@@ -246,7 +270,9 @@ static void tally_take(
 			continue;
 		if (evidence->seen_ns > ret_tally->newest_ns)
 			ret_tally->newest_ns = evidence->seen_ns;
-		if (evidence->observation.kind == kind && is_of_its_own(engine, subject, evidence))
+		if (evidence->observation.kind == kind &&
+		    (is_of_its_own(engine, subject, evidence) ||
+		     is_slow_between(engine, subject, evidence)))
 			continue;
 		if (evidence->observation.kind == kind)
 			tally_bad(engine, evidence, ret_tally);

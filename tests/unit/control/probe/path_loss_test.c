@@ -129,6 +129,24 @@ static void loss_that_is_over_is_forgotten(void **state) {
 	assert_int_equal(scene_summary().size_lost[3], 4);
 }
 
+static void one_more_loss_does_not_bring_back_what_is_over(void **state) {
+	(void)state;
+	scene_good_for(30, 10 * US);
+	for (uint32_t n = 0; n < 2; n++) {
+		scene_good(0, 10 * US);
+		scene_lost(3);
+	}
+	for (uint32_t n = 0; n < 4; n++)
+		scene_good(3, 10 * US);
+	assert_int_equal(scene.kind, OBSERVATION_GOOD);
+	scene_lost(3);
+	scene_good(0, 10 * US);
+	assert_int_equal(scene.kind, OBSERVATION_GOOD);
+	scene_lost(3);
+	scene_good(0, 10 * US);
+	assert_int_equal(scene.kind, OBSERVATION_LOSSY);
+}
+
 static void two_reads_without_an_answer_are_silence_until_the_next_answer(void **state) {
 	(void)state;
 	scene_good_for(30, 10 * US);
@@ -339,6 +357,7 @@ int main(void) {
 		SCENE(what_is_lost_with_the_pair_that_a_known_loss_broke_is_no_silence),
 		SCENE(good_path_proves_the_sizes_that_passed_lately),
 		SCENE(loss_that_is_over_is_forgotten),
+		SCENE(one_more_loss_does_not_bring_back_what_is_over),
 		SCENE(two_reads_without_an_answer_are_silence_until_the_next_answer),
 		SCENE(path_that_was_silent_is_good_again_at_the_next_answer),
 		SCENE(path_that_loses_every_third_read_is_lossy_whenever_it_is_not_silent),

@@ -276,6 +276,42 @@ static void who_loses_to_one_that_loses_is_not_to_blame_for_one_path_more(void *
 }
 
 // What it reads of others may be the first for seconds.
+// The busy machine of another observer makes a slow path of one end's no slow node.
+static void path_that_both_ends_call_slow_speaks_against_neither_of_them(void **state) {
+	struct bed *bed = bed_create(4);
+
+	(void)state;
+	bed_see(bed, 1, 2, OBSERVATION_DEGRADED);
+	bed_see(bed, 2, 1, OBSERVATION_DEGRADED);
+	good_from(bed, 2, 0, 0);
+	good_from(bed, 1, 0, 0);
+	bed_see(bed, 3, 2, OBSERVATION_DEGRADED);
+	settle(bed);
+	expect_all_well(bed);
+	assert_int_equal(path_of(bed, 1, 2).blame, PATH_BLAME_PATH);
+	// A second one without such a path does.
+	bed_see(bed, 0, 2, OBSERVATION_DEGRADED);
+	settle(bed);
+	bed_expect(bed, 2, VERDICT_PATH_DEGRADED, "PulseSlow");
+	bed_expect(bed, 1, VERDICT_HEALTHY, "None");
+	bed_destroy(bed);
+}
+
+static void one_of_three_that_finds_both_others_slow_is_slow(void **state) {
+	struct bed *bed = bed_create(3);
+
+	(void)state;
+	for (uint32_t n = 0; n < 2; n++) {
+		bed_see(bed, n, 2, OBSERVATION_DEGRADED);
+		bed_see(bed, 2, n, OBSERVATION_DEGRADED);
+	}
+	good_from(bed, 0, 1, 1);
+	good_from(bed, 1, 0, 0);
+	settle(bed);
+	bed_expect(bed, 2, VERDICT_PATH_DEGRADED, "PulseSlow");
+	bed_destroy(bed);
+}
+
 static void one_that_loses_reads_does_not_excuse_a_counter_that_stands(void **state) {
 	struct bed *bed = bed_with_one_that_loses();
 
@@ -712,6 +748,8 @@ int main(void) {
 		cmocka_unit_test(who_reads_only_little_well_may_lose_what_is_large_itself),
 		cmocka_unit_test(one_that_loses_packets_blames_nobody_at_its_other_ends),
 		cmocka_unit_test(who_loses_to_one_that_loses_is_not_to_blame_for_one_path_more),
+		cmocka_unit_test(path_that_both_ends_call_slow_speaks_against_neither_of_them),
+		cmocka_unit_test(one_of_three_that_finds_both_others_slow_is_slow),
 		cmocka_unit_test(one_that_loses_reads_does_not_excuse_a_counter_that_stands),
 		cmocka_unit_test(who_began_to_look_late_excuses_nothing_before_a_window_has_passed),
 		cmocka_unit_test(one_port_of_two_is_named),

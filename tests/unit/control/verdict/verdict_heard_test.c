@@ -134,6 +134,25 @@ static void two_of_six_that_fall_silent_at_once_are_likely_down_a_moment_later(v
 	bed_destroy(bed);
 }
 
+// That is judged again after five seconds, which is no silence of that moment.
+static void one_that_is_dead_by_news_fell_silent_when_that_came(void **state) {
+	struct verdict_peer dead = bed_peer(5, RAS_DEAD, RAS_CAUSE_SILENT);
+	struct bed *bed = bed_create(6);
+
+	(void)state;
+	dead.reach = VERDICT_REACH_NONE;
+	assert_int_equal(verdict_peer(bed->engine, bed->now_ns, &dead), 0);
+	bed_expect(bed, 5, VERDICT_NODE_DOWN, "OverlaySilent");
+	bed_pass(bed, 3500 * MS);
+	doubted(bed, 4, 1, RAS_SUSPECT);
+	seen_as(bed, 4, 1, OBSERVATION_SILENT, VERDICT_REACH_NONE);
+	bed_pass(bed, 1900 * MS);
+	bed_expect(bed, 4, VERDICT_UNKNOWN, "SilentBothWays");
+	bed_pass(bed, 600 * MS);
+	bed_expect(bed, 4, VERDICT_NODE_DOWN, "NodeSilent");
+	bed_destroy(bed);
+}
+
 static void what_was_heard_before_its_pulse_fell_silent_makes_no_fabric_down(void **state) {
 	struct bed *bed = bed_create(8);
 
@@ -244,6 +263,7 @@ int main(void) {
 		),
 		cmocka_unit_test(two_of_six_that_fall_silent_at_once_are_likely_down_a_moment_later
 		),
+		cmocka_unit_test(one_that_is_dead_by_news_fell_silent_when_that_came),
 		cmocka_unit_test(what_was_heard_before_its_pulse_fell_silent_makes_no_fabric_down),
 		cmocka_unit_test(one_whose_link_is_quiet_is_not_called_fabric_down),
 		cmocka_unit_test(one_that_is_fabric_down_for_long_stays_so_when_others_fall_silent),
