@@ -86,24 +86,8 @@ void health_tell_again(struct health *health, uint64_t subject) {
 	change_keep(health, &change);
 }
 
-static void op_links(void *ctx, uint64_t peer, struct verdict_links *ret_links) {
-	const struct health *health = ctx;
-	const struct ras *ras = overlay_ras(health->overlay);
-	struct ras_link_info link;
-	struct ras_peer found;
-
-	*ret_links = (struct verdict_links){0};
-	for (uint32_t n = 0; ras_link_at(ras, n, &link) == 0; n++) {
-		if (!link.ready || link.quiet_ns < VERDICT_QUIET_NS)
-			continue;
-		ret_links->peer_is_quiet = ret_links->peer_is_quiet || link.peer == peer;
-		if (ras_peer_find(ras, link.peer, &found) == 0 && found.state == RAS_ALIVE)
-			ret_links->quiet++;
-	}
-}
-
 static const struct verdict_ops engine_ops = {
-	.changed = op_changed, .wake = op_wake, .links = op_links};
+	.changed = op_changed, .wake = op_wake, .links = health_links};
 
 static void engine_due(struct loop_timer *timer, uint64_t now_ns) {
 	struct health *health = container_of(timer, struct health, engine_due);

@@ -7,8 +7,9 @@
 #include <control/health.h>
 #include <verdict/loss.h>
 
-#define HEALTH_CHANGES 256 // waiting to be told; beyond it the oldest are told by number only
-#define HEALTH_DIRTY 512   // peers that changed in one turn; beyond it all are looked at
+#define HEALTH_CHANGES 256    // waiting to be told; beyond it the oldest are told by number only
+#define HEALTH_QUIET_LINKS 64 // are known by name; the ring has 28 links at 10,000 nodes
+#define HEALTH_DIRTY 512      // peers that changed in one turn; beyond it all are looked at
 
 // A change that was seen inside an input, where nothing may be called back.
 struct health_change {
@@ -17,6 +18,16 @@ struct health_change {
 	uint64_t since_ns;
 	char reason[VERDICT_REASON_MAX + 1];
 	char evidence[VERDICT_EVIDENCE_MAX + 1];
+};
+
+// Links that say nothing at this moment, looked at once in a turn of the loop: the engine asks for
+// each subject that is silent, and there may be a thousand.
+struct quiet_links {
+	bool known;
+	uint64_t at_ns; // the turn
+	uint32_t alive; // of peers that the overlay holds for alive
+	uint32_t count; // of all
+	uint64_t peers[HEALTH_QUIET_LINKS];
 };
 
 struct health {
@@ -30,6 +41,7 @@ struct health {
 	struct loss_book *losses;
 	uint64_t losses_look_ns; // the next look at all links
 	struct leaf_map *leaves; // NULL: none
+	struct quiet_links quiet;
 	uint64_t confirm_ns;
 	struct overlay_listener listener;
 	struct health_listener *listeners;
@@ -51,6 +63,9 @@ struct health {
 	struct health_notice **notice_last;
 	uint32_t notice_count;
 };
+
+// quiet_links.c: the answer to the engine.
+void health_links(void *ctx, uint64_t peer, struct verdict_links *ret_links);
 
 // losses.c
 // Tells again that packets to a peer are lost; false: none are, as far as this node knows.

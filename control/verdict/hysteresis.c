@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // From what the evidence says now to what is held: the brake, hysteresis, history.
-#include "inside.h"
+#include "judge_parts.h"
 #include "unstable.h"
 
 #include <stdio.h>
@@ -108,7 +108,7 @@ static bool we_lose(const struct verdict_engine *engine, struct subject *subject
 
 	if (engine->self.loses)
 		return true;
-	if (self == NULL || self == subject || !judge_is_leaky(self, now_ns))
+	if (self == NULL || self == subject || !losses_are_recent(self, now_ns))
 		return false;
 	hold_until(subject, self->leaky_ns + LEAKY_NS);
 	return true;

@@ -327,8 +327,6 @@ void judge(
 	uint64_t now_ns,
 	struct finding *ret_finding
 );
-// Whether what is silent at it is of the packets that it loses.
-bool judge_is_leaky(const struct subject *subject, uint64_t now_ns);
 // Whether a verdict goes with a state: the second table of the design.
 bool judge_goes_with(enum verdict verdict, enum ras_state state);
 enum verdict_advice judge_advice(const struct held *held, bool maint);

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which of this agent's links say nothing at this moment.
+#include "health/health_inside.h"
+
+static void quiet_look(const struct ras *ras, struct quiet_links *quiet) {
+	struct ras_link_info link;
+	struct ras_peer found;
+
+	quiet->alive = quiet->count = 0;
+	for (uint32_t n = 0; ras_link_at(ras, n, &link) == 0; n++) {
+		if (!link.ready || link.quiet_ns < VERDICT_QUIET_NS)
+			continue;
+		if (quiet->count < HEALTH_QUIET_LINKS)
+			quiet->peers[quiet->count++] = link.peer;
+		if (ras_peer_find(ras, link.peer, &found) == 0 && found.state == RAS_ALIVE)
+			quiet->alive++;
+	}
+}
+
+static bool quiet_has(const struct quiet_links *quiet, uint64_t peer) {
+	for (uint32_t n = 0; n < quiet->count; n++) {
+		if (quiet->peers[n] == peer)
+			return true;
+	}
+	return false;
+}
+
+void health_links(void *ctx, uint64_t peer, struct verdict_links *ret_links) {
+	struct health *health = ctx;
+	struct quiet_links *quiet = &health->quiet;
+	uint64_t now_ns = loop_now_ns(health->loop);
+
+	if (!quiet->known || quiet->at_ns != now_ns)
+		quiet_look(overlay_ras(health->overlay), quiet);
+	quiet->known = true;
+	quiet->at_ns = now_ns;
+	*ret_links = (struct verdict_links){
+		.quiet = quiet->alive,
+		.peer_is_quiet = quiet_has(quiet, peer),
+	};
+}

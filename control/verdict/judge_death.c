@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is said of a node that the overlay holds for dead, or would if the brake let it.
+#include "judge_parts.h"
+
+#include <string.h>
+
+static void find_overlay(struct finding *finding, const struct subject *subject) {
+	for (uint32_t n = 0; n < subject->observer_count; n++) {
+		uint32_t at = 0;
+
+		while (at < finding->observer_count &&
+		       finding->observers[at] != subject->observers[n])
+			at++;
+		if (at == finding->observer_count && at < VERDICT_OBSERVERS_MAX)
+			finding->observers[finding->observer_count++] = subject->observers[n];
+	}
+	finding->overlay = subject->observer_count;
+	if (subject->state_ns > finding->looked_ns)
+		finding->looked_ns = subject->state_ns;
+}
+
+// The overlay holds it for dead, and not because connections are refused.
+static void judge_silent_death(
+	const struct fabric_look *look, const struct votes *votes, struct finding *finding
+) {
+	bool unread = look->fabric == FABRIC_SILENT;
+
+	if (look->fabric == FABRIC_STANDING)
+		finding_by_silence(finding, VERDICT_AGENT_FROZEN, "PulseStands");
+	else if (look->good > 0)
+		finding_by_silence(finding, VERDICT_MGMT_NET_DOWN, "PulseAlone");
+	else if (votes->of[VERDICT_REACH_REFUSES] > 0)
+		finding_set(finding, VERDICT_AGENT_DOWN, "AgentGone");
+	else if (votes->of[VERDICT_REACH_ACCEPTS] > 0)
+		finding_by_silence(finding, VERDICT_AGENT_FROZEN, "AgentMute");
+	else if (unread && (!look->in_process || votes->of[VERDICT_REACH_NONE] > 0)) {
+		finding_by_silence(finding, VERDICT_NODE_DOWN, "NodeSilent");
+		finding->both_planes = true;
+	} else if (votes->of[VERDICT_REACH_NONE] > 0)
+		finding_by_silence(finding, VERDICT_NODE_DOWN, "OverlaySilent");
+	else
+		finding_set(finding, VERDICT_UNKNOWN, "HostOrAgent");
+}
+
+static const struct evidence *newest_of(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	enum observation_kind kind,
+	uint64_t after_ns
+) {
+	const struct evidence *newest = NULL;
+
+	for (uint32_t n = 0; n < subject->observation_count; n++) {
+		const struct evidence *evidence = &subject->observations[n];
+
+		if (evidence->observation.kind != kind || evidence->since_ns <= after_ns ||
+		    !triangulate_counts(engine, evidence))
+			continue;
+		if (newest == NULL || evidence->seen_ns > newest->seen_ns ||
+		    (evidence->seen_ns == newest->seen_ns &&
+		     evidence->observation.observer < newest->observation.observer))
+			newest = evidence;
+	}
+	return newest;
+}
+
+// Of a dead one a single observer is enough where two of the overlay stand behind it already. Who
+// reads a page that stands outweighs who reads nothing, unless that came later.
+static void look_at_death(
+	const struct verdict_engine *engine, const struct subject *subject, struct fabric_look *look
+) {
+	const struct evidence *standing;
+	const struct evidence *silent;
+	const struct evidence *found;
+
+	if (look->fabric == FABRIC_SILENT || look->fabric == FABRIC_STANDING)
+		return;
+	standing = newest_of(engine, subject, OBSERVATION_STANDING, look->good_ns);
+	silent = newest_of(engine, subject, OBSERVATION_SILENT, look->good_ns);
+	found = standing;
+	if (found == NULL || (silent != NULL && standing->seen_ns + COVER_NS < silent->since_ns))
+		found = silent;
+	if (found == NULL)
+		return;
+	look->bad = look->eyes = 1;
+	look->example = &found->observation;
+	look->observer_count = 1;
+	look->observers[0] = found->observation.observer;
+	look->in_process = found->observation.responder == OBSERVATION_RESPONDER_IN_PROCESS;
+	look->fabric = found == standing ? FABRIC_STANDING : FABRIC_SILENT;
+}
+
+// The overlay takes far longer to hold a silent one for dead, so what was read a moment ago was
+// read in its silence, and the next read need not be waited for.
+static uint64_t read_at_death_ns(const struct subject *subject) {
+	return subject->state_ns > LAST_READ_NS ? subject->state_ns - LAST_READ_NS : 0;
+}
+
+// One agent alone says so, and may be the one that is cut off. What its host or its NIC do answer
+// is no silence of that agent's own making: that is told, and nobody acts by it.
+static void judge_sole(struct finding *finding) {
+	finding->sole = true;
+	if (finding->verdict != VERDICT_NODE_DOWN && finding->verdict != VERDICT_UNKNOWN)
+		return;
+	finding->both_planes = false;
+	finding->by_silence = false;
+	finding_set(finding, VERDICT_UNKNOWN, "SoleObserver");
+}
+
+static bool is_read(const struct fabric_look *look) {
+	return look->good > 0 && look->fabric != FABRIC_STANDING;
+}
+
+// One that loses packets and is read by some is held for dead by what of its beats is lost: neither
+// its agent nor its network is gone.
+void judge_dead(
+	const struct verdict_engine *engine, const struct subject *subject, struct finding *finding
+) {
+	const struct member_row *peer = subject_peer(engine, subject);
+	struct fabric_look look;
+	struct votes votes;
+
+	triangulate(engine, subject, read_at_death_ns(subject), &look);
+	look_at_death(engine, subject, &look);
+	votes_take(engine, subject, &votes);
+	finding_observers(finding, &look);
+	find_overlay(finding, subject);
+	if (ras_cause_is_gone(peer->cause) || peer->cause == RAS_CAUSE_RESET ||
+	    peer->cause == RAS_CAUSE_REFUSED)
+		finding_set(finding, VERDICT_AGENT_DOWN, "AgentGone");
+	else if (!is_read(&look) || !losses_find(engine, subject, RAS_ALIVE, finding))
+		judge_silent_death(&look, &votes, finding);
+	if (peer->sole)
+		judge_sole(finding);
+}
+
+// Its kernel answers two, or its NIC does; of one that was found so before, one that still finds
+// it, unless that is the only agent that is left. Where a gap has just closed a connection is
+// accepted a moment before the agent answers on it.
+static bool is_frozen(
+	const struct verdict_engine *engine,
+	struct subject *subject,
+	uint64_t now_ns,
+	const struct fabric_look *look,
+	const struct votes *votes
+) {
+	bool was_found = subject->held.verdict == VERDICT_AGENT_FROZEN;
+	uint32_t need = was_found && engine->members.of_state[RAS_ALIVE] > 1 ? 1 : 2;
+	bool stands = look->fabric == FABRIC_STANDING && look->bad >= need;
+	bool answered = look->good == 0 && votes->of[VERDICT_REACH_ACCEPTS] >= need &&
+			votes->of[VERDICT_REACH_REFUSES] == 0;
+	enum fabric blame = stands || answered ? FABRIC_STANDING : FABRIC_UNSEEN;
+
+	if (blame != subject->blame) {
+		subject->blame = (uint8_t)blame;
+		subject->blame_ns = now_ns;
+	}
+	if (blame == FABRIC_UNSEEN)
+		return false;
+	if (was_found || now_ns >= subject->blame_ns + WOKEN_NS)
+		return true;
+	hold_until(subject, subject->blame_ns + WOKEN_NS);
+	return false;
+}
+
+// The brake holds its death. That is of silence: that its kernel answers, or its NIC, says which of
+// them stands still, however many others do. What else it was called before is still so where most
+// are heard and nobody else is missed: of three agents two may know that, and have no votes.
+void judge_unreachable(
+	const struct verdict_engine *engine,
+	struct subject *subject,
+	uint64_t now_ns,
+	struct finding *finding
+) {
+	enum verdict named = subject->swings.word; // the last that was no doubt
+	struct fabric_look look;
+	struct votes votes;
+	struct heard heard;
+	bool was_down;
+
+	votes_take(engine, subject, &votes);
+	triangulate(engine, subject, read_at_death_ns(subject), &look);
+	finding_observers(finding, &look);
+	find_overlay(finding, subject);
+	hear_links(engine, subject, now_ns, &heard);
+	heard.most = heard.most && brake_missed(engine) == 1;
+	finding->brake_free = true;
+	was_down = look.good == 0 && named == VERDICT_NODE_DOWN;
+	if (is_frozen(engine, subject, now_ns, &look, &votes)) {
+		finding_by_silence(
+			finding, VERDICT_AGENT_FROZEN,
+			look.fabric == FABRIC_STANDING ? "PulseStands" : "AgentMute"
+		);
+	} else if (look.good > 0 && heard.most && named == VERDICT_MGMT_NET_DOWN) {
+		finding_by_silence(finding, VERDICT_MGMT_NET_DOWN, "PulseAlone");
+	} else if (was_down && judge_is_likely_down(finding, &votes, &heard)) {
+		finding_by_silence(
+			finding, VERDICT_NODE_DOWN,
+			look.fabric == FABRIC_SILENT ? "NodeSilent" : "OverlaySilent"
+		);
+	} else {
+		finding_set(finding, VERDICT_UNKNOWN, "Unreachable");
+		finding->own_doubt = true;
+	}
+}

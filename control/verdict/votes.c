@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How a host takes the overlay's connections, by the votes of all who tried.
+#include "judge_parts.h"
+
+#include <string.h>
+
+// The same observer may have several paths: its best word counts.
+static bool observer_outvoted(const struct subject *subject, uint32_t at) {
+	const struct observation *observation = &subject->observations[at].observation;
+
+	for (uint32_t n = 0; n < subject->observation_count; n++) {
+		const struct observation *other = &subject->observations[n].observation;
+
+		if (n == at || other->observer != observation->observer ||
+		    other->reach == VERDICT_REACH_UNKNOWN)
+			continue;
+		if (subject->observations[n].seen_ns > subject->observations[at].seen_ns ||
+		    (subject->observations[n].seen_ns == subject->observations[at].seen_ns && n < at
+		    ))
+			return true;
+	}
+	return false;
+}
+
+// When somebody last found it not to answer.
+static uint64_t
+votes_against_ns(const struct verdict_engine *engine, const struct subject *subject) {
+	uint64_t newest_ns = 0;
+
+	for (uint32_t n = 0; n < subject->observation_count; n++) {
+		const struct evidence *evidence = &subject->observations[n];
+
+		if (verdict_reach_is_unanswered(evidence->observation.reach) &&
+		    triangulate_counts(engine, evidence) && evidence->seen_ns > newest_ns)
+			newest_ns = evidence->seen_ns;
+	}
+	if (verdict_reach_is_unanswered(subject->reach) && subject->reach_ns > newest_ns)
+		newest_ns = subject->reach_ns;
+	return newest_ns;
+}
+
+void votes_take(
+	const struct verdict_engine *engine, const struct subject *subject, struct votes *ret_votes
+) {
+	bool own = false;
+
+	memset(ret_votes, 0, sizeof(*ret_votes));
+	ret_votes->newest_ns = votes_against_ns(engine, subject);
+	for (uint32_t n = 0; n < subject->observation_count; n++) {
+		const struct evidence *evidence = &subject->observations[n];
+		enum verdict_reach reach = evidence->observation.reach;
+
+		if (reach == VERDICT_REACH_UNKNOWN || !triangulate_counts(engine, evidence) ||
+		    observer_outvoted(subject, n))
+			continue;
+		// What is lost on the way was answered in the end.
+		if (reach == VERDICT_REACH_LOSES)
+			reach = VERDICT_REACH_ANSWERS;
+		// It answered before others found that it does not.
+		if (reach == VERDICT_REACH_ANSWERS &&
+		    evidence->seen_ns + COVER_NS < ret_votes->newest_ns)
+			continue;
+		own = own || evidence->observation.observer == engine->config.self;
+		ret_votes->of[reach]++;
+	}
+	if (!own && subject->reach != VERDICT_REACH_UNKNOWN &&
+	    (verdict_reach_is_unanswered(subject->reach) ||
+	     subject->reach_ns + COVER_NS >= ret_votes->newest_ns))
+		ret_votes->of[subject->reach]++;
+	ret_votes->against = ret_votes->of[VERDICT_REACH_ACCEPTS] +
+			     ret_votes->of[VERDICT_REACH_REFUSES] +
+			     ret_votes->of[VERDICT_REACH_NONE];
+	// One whose own link is bad is outvoted, and so is one whose beat was under way.
+	if (ret_votes->against > ret_votes->of[VERDICT_REACH_ANSWERS])
+		ret_votes->of[VERDICT_REACH_ANSWERS] = 0;
+}
