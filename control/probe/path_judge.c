@@ -215,8 +215,7 @@ static void add_lately(
 		    elapsed_since(past->at_ns[place], now_ns) > memory->config.lossy_window_ns)
 			break;
 		lately->sent++;
-		lately->lost +=
-			!past->answered[place] && past->at_ns[place] > memory->loss_over_ns;
+		lately->lost += !past->answered[place] && past->at_ns[place] > memory->loss_over_ns;
 	}
 }
 

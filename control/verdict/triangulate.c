@@ -209,9 +209,9 @@ static bool is_of_its_own(
 	       triangulate_is_hampered(triangulate_observer(engine, evidence));
 }
 
-// The subject finds that observer slow in turn, and none of the others that it reads: what is slow is
-// the path between. Were it slow itself all that it reads would be as slow, and it would tell of
-// none of them (path_like_ns()).
+// The subject finds that observer slow in turn, and none of the others that it reads: the path
+// between them is slow. Were it slow itself all that it reads would be as slow, and it would tell
+// of none of them (path_like_ns()).
 static bool is_slow_between(
 	const struct verdict_engine *engine,
 	const struct subject *subject,

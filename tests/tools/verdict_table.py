@@ -6,7 +6,8 @@ switch) say of faults, how soon, and how soon all is well again.
     verdict_table.py BUILD-ROOT [--json] [FAULT...]
 
 A fault is named when all others say the word; all is well when everybody says so of everybody. Each
-fault is of another node than the one before it, or it would be one that flaps. The agents have the
+fault is of another node than the one before it, or it would be one that flaps. Of a pair the second
+begins while the first one lasts, and both end together. The agents have the
 settings of a fresh installation. Exit status 1 if something was late or a wrong word was said.
 """
 
@@ -36,7 +37,11 @@ HOLE_SECONDS = 120
 FREEZE_SECONDS = 30
 HEALED_SECONDS = 10
 SLOW_TIMES = 3
+OVERLAP_SECONDS = 4  # the second of a pair begins so long after the first
+PAIR_SECONDS = 20  # and so long both last
+PAIR_GRACE_SECONDS = 5  # one of a pair may take so much longer to be named
 TEXT_MAX = 400
+NAME_CHARS = 26
 CALM = {"healthy", "unknown"}  # what is said of who is well, in the moments around a fault
 FABRIC_PORT, OVERLAY_PORT = 4791, 28030
 
@@ -144,10 +149,9 @@ class Seen:
                        if what not in CALM and node not in self.victims})
 
 
-def wait_word(seen, word, among):
+def wait_word(seen, word, among, victim):
     """(seconds to the first, to all of them), None where it did not come."""
     first = None
-    victim, = seen.victims
     while time.monotonic() - seen.begun < GIVE_UP_SECONDS:
         say = [words(agent).get(victim) == word for agent in among]
         now = time.monotonic() - seen.begun
@@ -184,7 +188,7 @@ class Fault:
             self.prepare(machines, victim)
         seen = Seen(cluster, {victim.name})
         self.begin(machines, victim)
-        first, named = wait_word(seen, self.word, others)
+        first, named = wait_word(seen, self.word, others, victim.name)
         before = {agent.name: len(seen.told_of(agent, victim)) for agent in others}
         time.sleep(max(0, seen.begun + self.lasts - time.monotonic()))
         changed = [what for agent in others
@@ -200,6 +204,66 @@ class Fault:
             "words": seen.of_victims(CALM | {self.word}), "wrong": seen.wrong(),
             "ok": named is not None and named <= self.limit and healed is not None
             and healed <= HEALED_SECONDS and not changed and not seen.wrong()}
+
+
+class Pair:
+    """Two faults of two nodes that overlap: both are named as each alone would be."""
+
+    def __init__(self, one, other):
+        self.faults = [fault(name) for name in (one, other)]
+        self.name = f"{one} + {other}"
+
+    def begin(self, machines, victims):
+        """When each began."""
+        begun = []
+        for kind, victim in zip(self.faults, victims):
+            if begun:
+                time.sleep(OVERLAP_SECONDS)
+            begun.append(time.monotonic())
+            kind.begin(machines, victim)
+        return begun
+
+    def are_named(self, victims, others):
+        """For each of the two whether all others say its word."""
+        said = [words(agent) for agent in others]
+        return [all(row.get(victim.name) == kind.word for row in said)
+                for kind, victim in zip(self.faults, victims)]
+
+    def wait_named(self, victims, others, begun):
+        """The seconds to each word, None where it did not come."""
+        named = [None, None]
+        while None in named and time.monotonic() - begun[1] < GIVE_UP_SECONDS:
+            for place, well in enumerate(self.are_named(victims, others)):
+                if well and named[place] is None:
+                    named[place] = time.monotonic() - begun[place]
+            time.sleep(PAUSE_SECONDS)
+        return named
+
+    def play(self, machines, number):
+        cluster = machines.cluster
+        victims = [cluster.agents[place] for place in (number, (number + 3) % AGENTS)]
+        others = [agent for agent in cluster.agents if agent not in victims]
+        seen = Seen(cluster, {victim.name for victim in victims})
+        begun = self.begin(machines, victims)
+        named = self.wait_named(victims, others, begun)
+        time.sleep(max(0, begun[1] + PAIR_SECONDS - time.monotonic()))
+        kept = self.are_named(victims, others)
+        since = time.monotonic()
+        for kind, victim in zip(self.faults, victims):
+            kind.end(machines, victim)
+        healed, last = wait_healthy(cluster, since)
+        late = [value is None or value > kind.limit + PAIR_GRACE_SECONDS
+                for value, kind in zip(named, self.faults)]
+        lost = [f"{victim.name} is not {kind.word} everywhere at the end"
+                for well, kind, victim in zip(kept, self.faults, victims) if not well]
+        return {
+            "fault": self.name, "word": " + ".join(kind.word for kind in self.faults),
+            "first": named[0], "named": named[1],
+            "limit": max(kind.limit for kind in self.faults) + PAIR_GRACE_SECONDS,
+            "healed": healed, "changes": 0, "changed": [], "last": last[:3],
+            "words": seen.of_victims(CALM | {kind.word for kind in self.faults}),
+            "wrong": seen.wrong() + lost,
+            "ok": not any(late) and healed is not None and not seen.wrong() + lost}
 
 
 class Said:
@@ -353,12 +417,31 @@ FAULTS = [
 ]
 
 
+def fault(name):
+    return next(kind for kind in FAULTS if kind.name == name)
+
+
+PAIRS = [Pair(one, other) for one, other in (
+    ("agent killed", "agent frozen, 30 s"),
+    ("host gone", "fabric cut"),
+    ("management net cut", "agent killed"),
+    ("fabric cut", "60 % of its packets lost"),
+    ("agent frozen, 30 s", "host gone"),
+    ("slow x3", "fabric cut"),
+    ("30 % of its packets lost", "management net cut"),
+    ("MTU hole, 120 s", "agent frozen, 30 s"),
+)]
+
+
 def seconds(value):
     return "-" if value is None else f"{value:.1f}"
 
 
 def show(row):
-    print(f"{row['fault']:<26} {row['word']:<14} {seconds(row['first']):>6} "
+    if len(row["fault"]) > NAME_CHARS:
+        print(f"{row['fault']}: {row['word']}")
+    name, word = (row["fault"], row["word"]) if len(row["fault"]) <= NAME_CHARS else ("", "")
+    print(f"{name:<26} {word:<14} {seconds(row['first']):>6} "
           f"{seconds(row['named']):>6} {seconds(row['limit']):>6} {seconds(row['healed']):>7} "
           f"{row['changes']:>8}  {'ok' if row['ok'] else 'MISSED'}", flush=True)
     if row.get("blind") is not None:
@@ -373,14 +456,14 @@ def show(row):
 
 def play(build, wanted, as_json):
     rows = []
-    chosen = [fault for fault in FAULTS
-              if not wanted or any(word in fault.name for word in wanted)]
+    chosen = [kind for kind in FAULTS + PAIRS
+              if not wanted or any(word in kind.name for word in wanted)]
     if not as_json:
         print(f"{'fault of one of eight':<26} {'verdict':<14} {'first':>6} {'all':>6} {'limit':>6} "
               f"{'healed':>7} {'changes':>8}", flush=True)
     with running(build, AGENTS) as machines:
-        for place, fault in enumerate(chosen):
-            rows.append(fault.play(machines, 3 + place % (AGENTS - 3)))
+        for place, kind in enumerate(chosen):
+            rows.append(kind.play(machines, 3 + place % (AGENTS - 3)))
             if not as_json:
                 show(rows[-1])
     if as_json:
