@@ -156,6 +156,9 @@ static void peer_apply(
 			subject_clear(engine, subject);
 		if (restarted || row->state != peer->state)
 			subject->state_ns = now_ns;
+		// That it is healthy says nothing of before it began.
+		if (restarted && subject->held.verdict <= VERDICT_HEALTHY)
+			subject->held.since_ns = now_ns;
 		if (restarted || subject->reach != peer->reach)
 			subject->reach_ns = now_ns;
 		subject->reach = peer->reach;

@@ -499,6 +499,8 @@ entry_update(struct peers *peers, uint32_t slot, const struct peer_news *news, u
 	if (!same_start) {
 		entry->flags = 0;
 		entry->revived = 0;
+		if (news->state == RAS_ALIVE)
+			entry->since_ns = now_ns; // another start, also of one that was alive
 	} else if (!peer_is_member(entry) && news->state == RAS_ALIVE) {
 		entry->revived = (uint32_t)(entry->incarnation & RAS_REFUTATIONS_MAX) + 1;
 	}

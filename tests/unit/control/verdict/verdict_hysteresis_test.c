@@ -496,6 +496,24 @@ static void a_new_start_is_not_judged_by_what_was_seen_of_the_old_one(void **sta
 	bed_destroy(bed);
 }
 
+static void one_that_started_anew_is_healthy_since_then(void **state) {
+	struct bed *bed = bed_with_fabric_down();
+	struct verdict_peer peer = bed_peer(5, RAS_ALIVE, RAS_CAUSE_NONE);
+
+	(void)state;
+	for (uint32_t n = 1; n < 4; n++)
+		bed_see(bed, n, 5, OBSERVATION_GOOD);
+	bed_pass(bed, 6 * SEC);
+	bed_expect(bed, 5, VERDICT_HEALTHY, "None");
+	bed_pass(bed, 10 * SEC);
+	assert_true(bed_view(bed, 5).since_ns < bed->now_ns - 9 * SEC);
+	peer.incarnation = ras_incarnation(2, 0);
+	assert_int_equal(verdict_peer(bed->engine, bed->now_ns, &peer), 0);
+	bed_expect(bed, 5, VERDICT_HEALTHY, "None");
+	assert_int_equal(bed_view(bed, 5).since_ns, bed->now_ns);
+	bed_destroy(bed);
+}
+
 static void a_refutation_is_no_new_start(void **state) {
 	struct bed *bed = bed_with_fabric_down();
 	struct verdict_peer peer = bed_peer(5, RAS_ALIVE, RAS_CAUSE_NONE);
@@ -720,6 +738,7 @@ int main(void) {
 		cmocka_unit_test(evidence_of_nobody_and_of_the_past_is_refused),
 		cmocka_unit_test(of_more_observers_than_are_kept_the_freshest_stay),
 		cmocka_unit_test(a_new_start_is_not_judged_by_what_was_seen_of_the_old_one),
+		cmocka_unit_test(one_that_started_anew_is_healthy_since_then),
 		cmocka_unit_test(a_refutation_is_no_new_start),
 		cmocka_unit_test(the_same_peer_again_changes_nothing),
 		cmocka_unit_test(one_that_leaves_is_no_matter_any_more),

@@ -379,6 +379,26 @@ static void transitions_are_those_of_the_table(void **state) {
 	}
 }
 
+static void member_that_started_anew_is_alive_since_then(void **state) {
+	struct fixture *fixture = *state;
+	struct ras_record *old = record_of(fixture, 1, 1, 0), *next = record_of(fixture, 1, 2, 0);
+	struct peer_news first = news_of(old, 0, RAS_ALIVE), refuted = news_of(old, 1, RAS_ALIVE);
+	struct peer_news second = news_of(next, 0, RAS_ALIVE);
+	enum peers_change change;
+	struct peers peers;
+	uint32_t slot;
+
+	peers_init(&peers, &fixture->memory, fixture->interner);
+	merge(&peers, &first);
+	assert_int_equal(peers_merge(&peers, &refuted, 2 * SEC, &change, &slot), 0);
+	assert_int_equal(peers.entries[0].since_ns, SEC);
+	assert_int_equal(peers_merge(&peers, &second, 3 * SEC, &change, &slot), 0);
+	assert_int_equal(peers.entries[0].since_ns, 3 * SEC);
+	peers_fini(&peers);
+	ras_record_put(fixture->interner, old);
+	ras_record_put(fixture->interner, next);
+}
+
 static void news_without_a_record_are_asked_for_only_if_it_is_needed(void **state) {
 	struct fixture *fixture = *state;
 	struct ras_record *record = record_of(fixture, 1, 2, 0);
@@ -565,6 +585,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		TEST(record_of_another_peer_or_start_is_refused_whole),
 		TEST(without_memory_a_merge_changes_nothing),
+		TEST(member_that_started_anew_is_alive_since_then),
 		TEST(news_without_a_record_are_asked_for_only_if_it_is_needed),
 		TEST(transitions_are_those_of_the_table),
 		TEST(same_news_in_any_order_and_number_make_equal_tables),
