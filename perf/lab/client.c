@@ -352,7 +352,9 @@ static int play_step(struct client *client, uint32_t step, struct lab_why *why) 
 		err = end_step(client, result, why);
 	if (result->times == NULL || lab_end_is_playing(client->party.end))
 		return err;
-	summarized = result_summarize(result);
+	summarized = result_thin(result, client->run->plan.size_count);
+	if (summarized == 0)
+		summarized = result_summarize(result);
 	return err != 0 ? err : summarized;
 }
 

@@ -24,6 +24,11 @@ int run_to_json(const struct lab_run *run, struct json_t **ret_json);
 int series_to_json(
 	struct run_record *record, const struct run_summary *summary, struct json_t **ret_json
 );
+// Adds how long the parts of what is kept of it are in a file. -ENOMEM.
+struct series_bytes {
+	size_t all, blocks, windows;
+};
+int series_bytes(struct run_record *record, struct series_bytes *bytes);
 // What was kept of one, from a file: hostile. -EBADMSG with the reason, -ENOMEM.
 int series_from_json(
 	const struct json_t *json, struct lab_why *why, struct run_record **ret_record

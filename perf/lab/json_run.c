@@ -12,10 +12,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-// Of a schedule that long, the file has all of it; it follows from the plan otherwise, or is the
-// trace's.
-#define DUE_MAX 65536
-
 static json_t *json_uint(uint64_t value) {
 	return json_integer(value <= INT64_MAX ? (json_int_t)value : INT64_MAX);
 }
@@ -107,7 +103,8 @@ static json_t *warm_up_json(const struct lab_result *result) {
 
 static json_t *load_json(const struct lab_result *result) {
 	const struct result_load *load = &result->load;
-	bool all = load->due_ns != NULL && load->due_count <= DUE_MAX;
+	// A longer schedule follows from the plan, or is the trace's.
+	bool all = load->due_ns != NULL && load->due_count <= RESULT_DUE_MAX;
 	json_t *lag;
 
 	if (histogram_to_json(load->lag, &lag) != 0)

@@ -121,6 +121,10 @@ json_t *histogram_rows(const struct histogram *histogram) {
 	return NULL;
 }
 
+static int put_all(json_t *kept, struct run_record *record) {
+	return json_object_set_new(kept, "all", histogram_rows(run_record_all(record)));
+}
+
 static int put_windows(json_t *kept, struct run_record *record) {
 	struct run_windows windows = run_record_windows(record);
 	json_t *object = json_object(), *each = json_array();
@@ -152,6 +156,29 @@ static int put_blocks(json_t *kept, struct run_record *record) {
 	return failed | json_object_set_new(kept, "blocks", array);
 }
 
+// Bytes of what put_part() puts.
+static int part_bytes(
+	struct run_record *record, int (*put_part)(json_t *, struct run_record *), size_t *bytes
+) {
+	json_t *object = json_object();
+	int failed = object == NULL ? -1 : put_part(object, record);
+
+	if (failed == 0)
+		*bytes += json_dumpb(object, NULL, 0, JSON_COMPACT);
+	json_decref(object);
+	return failed == 0 ? 0 : -ENOMEM;
+}
+
+int series_bytes(struct run_record *record, struct series_bytes *bytes) {
+	int err = part_bytes(record, put_all, &bytes->all);
+
+	if (err == 0)
+		err = part_bytes(record, put_blocks, &bytes->blocks);
+	if (err == 0 && !run_record_is_whole(record))
+		err = part_bytes(record, put_windows, &bytes->windows);
+	return err;
+}
+
 int series_to_json(
 	struct run_record *record, const struct run_summary *summary, json_t **ret_json
 ) {
@@ -159,8 +186,10 @@ int series_to_json(
 	int failed = put_figures(object, record, summary);
 
 	failed |= json_object_set_new(kept, "count", json_uint(run_record_count(record)));
-	failed |= json_object_set_new(kept, "all", histogram_rows(run_record_all(record)));
-	failed |= put_windows(kept, record);
+	failed |= put_all(kept, record);
+	// Of a run that is kept whole they follow from its samples.
+	if (!run_record_is_whole(record))
+		failed |= put_windows(kept, record);
 	failed |= put_blocks(kept, record);
 	failed |= json_object_set_new(object, "kept", kept);
 	if (failed != 0) {

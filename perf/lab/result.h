@@ -16,6 +16,9 @@
 #include <warmup.h>
 
 #define RESULT_QUANTILES 6
+#define RESULT_FILE_BYTES ((size_t)4 << 20) // of a file of one size; of several they share it,
+#define RESULT_SIZE_BYTES ((size_t)1 << 20) // but each has so much
+#define RESULT_DUE_MAX 65536		    // times of a schedule that are in a file
 #define RESULT_LEAD 16 // operations behind the pause in which the warm-up was judged; not kept
 
 extern const uint32_t result_per_million[RESULT_QUANTILES]; // p50 to p99.999
@@ -96,6 +99,8 @@ void run_release(struct lab_run *run);
 
 // A histogram for lags, of 0.8 %. -ENOMEM.
 int result_lag_create(struct histogram **ret_lag);
+// Thins out what is kept, for the file of a run of so many sizes: before the figures. -ENOMEM.
+int result_thin(struct lab_result *result, uint32_t size_count);
 // The figures, from what is kept. -ENOMEM.
 int result_summarize(struct lab_result *result);
 

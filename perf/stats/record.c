@@ -22,6 +22,10 @@ static const struct histogram_shape whole_shape = {
 // raw samples when they are read.
 #define LIVE_SAMPLES (RECORD_RAW_MAX / RECORD_WINDOWS_MAX)
 
+// What a thinned record has at least.
+#define RECORD_THIN_SAMPLES 128u // of a block
+#define RECORD_THIN_WINDOWS 16u
+
 static_assert(RECORD_RAW_MAX == RECORD_BLOCKS_MAX * RECORD_BLOCK_SAMPLES, "blocks fill it");
 static_assert(RECORD_BLOCK_SAMPLES % BATCH_SAMPLES == 0, "a batch is of one block");
 static_assert(LIVE_SAMPLES % BATCH_SAMPLES == 0, "a batch is of one window");
@@ -48,8 +52,9 @@ struct run_record {
 	uint64_t *raw;
 	uint64_t block_start[RECORD_BLOCKS_MAX];
 	uint16_t block_order[RECORD_BLOCKS_MAX];
-	uint32_t block_count, block_left;
+	uint32_t block_count, block_left, block_samples;
 	uint64_t stride, block_next; // samples until the next one begins
+	bool whole;		     // its blocks follow each other
 };
 
 int run_record_create(struct run_record **ret_record) {
@@ -69,7 +74,8 @@ int run_record_create(struct run_record **ret_record) {
 	for (uint32_t n = 0; n < RECORD_WINDOWS_MAX; n++)
 		record->order[n] = (uint16_t)n;
 	record->window_samples = LIVE_SAMPLES;
-	record->stride = RECORD_BLOCK_SAMPLES;
+	record->stride = record->block_samples = RECORD_BLOCK_SAMPLES;
+	record->whole = true;
 	*ret_record = record;
 	return 0;
 }
@@ -151,17 +157,12 @@ static void windows_add_raw(struct run_record *record, uint64_t end) {
 	windows_add(record, &record->raw[record->windowed], end - record->windowed);
 }
 
-// Its blocks follow each other.
-static bool is_whole(const struct run_record *record) {
-	return record->stride == RECORD_BLOCK_SAMPLES;
-}
-
 // While the second half of the raw samples fills, windows take two for each of them: they hold all
 // when the first blocks are given up. `values` are the last ones.
 static void windows_follow(struct run_record *record, const uint64_t *values, uint64_t count) {
 	uint64_t end = record->windowed + 2 * count;
 
-	if (!is_whole(record)) {
+	if (!record->whole) {
 		windows_add(record, values, count);
 		return;
 	}
@@ -198,12 +199,13 @@ static void blocks_thin(struct run_record *record) {
 		record->block_order[RECORD_BLOCKS_MAX / 2 + n] = freed[n];
 	record->block_count = RECORD_BLOCKS_MAX / 2;
 	record->stride *= 2;
+	record->whole = false;
 }
 
 static void block_begin(struct run_record *record) {
 	if (record->block_count == RECORD_BLOCKS_MAX)
 		blocks_thin(record);
-	else if (is_whole(record))
+	else if (record->whole)
 		record->block_order[record->block_count] = (uint16_t)record->block_count;
 	record->block_next = record->stride;
 	record->block_start[record->block_count++] = record->count;
@@ -254,7 +256,7 @@ const struct histogram *run_record_all(struct run_record *record) {
 
 struct run_windows run_record_windows(struct run_record *record) {
 	batch_settle(record);
-	if (is_whole(record))
+	if (record->whole)
 		windows_complete(record);
 	while (record->halves > 0)
 		join_pair(record);
@@ -271,7 +273,7 @@ const struct histogram *run_record_window(const struct run_record *record, uint3
 
 uint32_t run_record_blocks(struct run_record *record, struct indicator_block *ret_blocks) {
 	batch_settle(record);
-	if (is_whole(record)) { // one
+	if (record->whole) { // one
 		ret_blocks[0] = (struct indicator_block){record->raw, (uint32_t)record->count};
 		return record->count > 0;
 	}
@@ -279,7 +281,7 @@ uint32_t run_record_blocks(struct run_record *record, struct indicator_block *re
 		uint64_t place = record->block_order[n];
 
 		ret_blocks[n].samples = &record->raw[place * RECORD_BLOCK_SAMPLES];
-		ret_blocks[n].count = RECORD_BLOCK_SAMPLES;
+		ret_blocks[n].count = record->block_samples;
 	}
 	if (record->block_left > 0)
 		ret_blocks[record->block_count - 1].count -= record->block_left;
@@ -291,10 +293,67 @@ uint64_t run_record_block_start(const struct run_record *record, uint32_t place)
 	return record->block_start[place];
 }
 
+bool run_record_is_whole(const struct run_record *record) {
+	return record->whole;
+}
+
+// Pieces whose beginnings are spread over the run, from the last one on: they move apart.
+static bool whole_cut(struct run_record *record) {
+	uint64_t stride = (record->count + RECORD_BLOCKS_MAX - 1) / RECORD_BLOCKS_MAX, last;
+
+	if (stride / 2 < RECORD_THIN_SAMPLES)
+		return false;
+	run_record_windows(record); // while there is all to make them from
+	record->block_count = (uint32_t)((record->count + stride - 1) / stride);
+	record->block_samples = (uint32_t)(stride / 2);
+	for (uint32_t n = record->block_count; n-- > 0;) {
+		record->block_start[n] = n * stride;
+		record->block_order[n] = (uint16_t)n;
+		memmove(&record->raw[(size_t)n * RECORD_BLOCK_SAMPLES], &record->raw[n * stride],
+			record->block_samples * sizeof(*record->raw));
+	}
+	last = record->count - (record->block_count - 1) * stride;
+	record->block_left =
+		last < record->block_samples ? record->block_samples - (uint32_t)last : 0;
+	record->whole = false;
+	return true;
+}
+
+bool run_record_thin_blocks(struct run_record *record) {
+	uint32_t samples = record->block_samples / 2, last;
+
+	batch_settle(record);
+	if (record->whole)
+		return whole_cut(record);
+	if (samples < RECORD_THIN_SAMPLES)
+		return false;
+	last = record->block_samples - record->block_left;
+	record->block_samples = samples;
+	record->block_left = last < samples ? samples - last : 0;
+	return true;
+}
+
+bool run_record_thin_windows(struct run_record *record) {
+	struct run_windows windows = run_record_windows(record);
+
+	if (record->whole || windows.count / 2 < RECORD_THIN_WINDOWS)
+		return false;
+	// What is left of a pair at the end is in none.
+	record->window_count = windows.count / 2 * 2;
+	record->window_left = record->joined = 0;
+	record->halves = record->window_count;
+	record->window_samples *= 2;
+	while (record->halves > 0)
+		join_pair(record);
+	return true;
+}
+
 static bool blocks_fit(const struct run_kept *kept) {
+	uint32_t samples = kept->blocks[0].count;
 	uint64_t end = 0;
 
-	if (kept->block_count < 2 || kept->block_count > RECORD_BLOCKS_MAX)
+	if (kept->block_count < 2 || kept->block_count > RECORD_BLOCKS_MAX ||
+	    samples > RECORD_BLOCK_SAMPLES)
 		return false;
 	for (uint32_t n = 0; n < kept->block_count; n++) {
 		const struct run_kept_block *block = &kept->blocks[n];
@@ -303,8 +362,7 @@ static bool blocks_fit(const struct run_kept *kept) {
 		if (block->start < end || block->count > kept->count ||
 		    block->start > kept->count - block->count)
 			return false;
-		if (last ? block->count > RECORD_BLOCK_SAMPLES
-			 : block->count != RECORD_BLOCK_SAMPLES)
+		if (last ? block->count > samples : block->count != samples)
 			return false;
 		end = block->start + block->count;
 	}
@@ -325,8 +383,9 @@ static void restore_blocks(const struct run_kept *kept, struct run_record *recor
 		record->block_start[n] = kept->blocks[n].start;
 	}
 	record->block_count = kept->block_count;
-	record->block_left = RECORD_BLOCK_SAMPLES - kept->blocks[kept->block_count - 1].count;
-	record->stride = 2 * (uint64_t)RECORD_BLOCK_SAMPLES; // not one after the other
+	record->block_samples = kept->blocks[0].count;
+	record->block_left = record->block_samples - kept->blocks[kept->block_count - 1].count;
+	record->whole = false;
 }
 
 int run_record_restore(const struct run_kept *kept, struct run_record **ret_record) {

@@ -8,6 +8,8 @@
 //			run: what tells how samples in a row depend on each other. A run of up
 //			to 262,144 samples is kept whole, as one
 //
+// Where that is too much for a file, both are thinned out when the run is over.
+//
 // One thread records and reads. Recording takes no memory and no lock: a sample is put behind the
 // others of its batch, and each 256th one takes some microseconds more, between two samples, to put
 // them all where they belong.
@@ -59,6 +61,14 @@ const struct histogram *run_record_window(const struct run_record *record, uint3
 uint32_t run_record_blocks(struct run_record *record, struct indicator_block *ret_blocks);
 // Where the block begins in the run.
 uint64_t run_record_block_start(const struct run_record *record, uint32_t place);
+
+// Gives up a half of each block, or joins windows in pairs, for a file of bounded size. A run that
+// was kept whole is cut into 128 blocks. False, with nothing done: less would tell too little. It
+// takes no further samples.
+bool run_record_thin_blocks(struct run_record *record);
+bool run_record_thin_windows(struct run_record *record);
+// Its only block is the run.
+bool run_record_is_whole(const struct run_record *record);
 
 // What was kept of a run, to make a record from that reads as the one it came from.
 struct run_kept_block {

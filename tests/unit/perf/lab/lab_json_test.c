@@ -10,6 +10,7 @@
 #include <jansson.h>
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -290,6 +291,76 @@ static void the_parts_of_device_time_are_verified(void **state) {
 	}
 }
 
+// Times over six decades, each of another length than the one before: what takes the most room.
+static uint64_t wide_time(struct generator *generator) {
+	return (uint64_t)(1e3 * pow(10, 6 * generator_uniform(generator)));
+}
+
+static struct lab_run *make_wide_run(uint32_t count, bool open) {
+	struct lab_run *run = make_run(RESULT_DUE_MAX, open);
+	struct generator generator = generator_seeded(3);
+	struct lab_result *result = &run->results[0];
+
+	if (open)
+		add_device(run, RESULT_DUE_MAX);
+	for (uint32_t n = 0; n < count; n++) {
+		run_record_add(result->times, wide_time(&generator));
+		if (!open)
+			continue;
+		run_record_add(result->load.service, wide_time(&generator));
+		run_record_add(result->device.device, wide_time(&generator));
+		run_record_add(result->device.host, wide_time(&generator));
+		histogram_record(result->load.lag, wide_time(&generator));
+	}
+	if (open) { // a schedule that is too long for the file
+		free(result->load.due_ns);
+		result->load.due_ns = NULL;
+		result->load.due_count += count;
+		result->load.span_ns = result->load.due_count * UINT64_C(2000000);
+	}
+	return run;
+}
+
+static size_t parts_of_times(const json_t *root, const char *key) {
+	const json_t *result = json_array_get(json_object_get(root, "results"), 0);
+	const json_t *kept = json_object_get(json_object_get(result, "times"), "kept");
+	const json_t *part = json_object_get(kept, key);
+
+	return json_array_size(json_is_object(part) ? json_object_get(part, "each") : part);
+}
+
+static void the_largest_file_is_bounded_and_is_verified(void **state) {
+	static const struct {
+		uint32_t count;
+		bool open; // and with the device's time: four series
+		uint32_t size_count;
+		size_t bytes_max;
+	} rows[] = {
+		{120000, true, 1, RESULT_FILE_BYTES},
+		{RECORD_RAW_MAX, false, 8, RESULT_SIZE_BYTES},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct lab_run *run = make_wide_run(rows[n].count, rows[n].open);
+		struct lab_why why;
+		json_t *root;
+		size_t bytes;
+
+		assert_int_equal(result_thin(&run->results[0], rows[n].size_count), 0);
+		assert_int_equal(result_summarize(&run->results[0]), 0);
+		assert_int_equal(run_to_json(run, &root), 0);
+		release(run);
+		bytes = json_dumpb(root, NULL, 0, JSON_COMPACT | JSON_REAL_PRECISION(17));
+		assert_in_range(bytes, rows[n].bytes_max / 2, rows[n].bytes_max);
+		assert_in_range(parts_of_times(root, "blocks"), 64, RECORD_BLOCKS_MAX);
+		assert_in_range(parts_of_times(root, "windows"), 16, RECORD_WINDOWS_MAX);
+		(void)verify(root, &why);
+		assert_string_equal(why.text, "");
+		json_decref(root);
+	}
+}
+
 static void a_changed_word_is_named_by_its_part(void **state) {
 	json_t *root = tree_of(400, false);
 	struct lab_why why;
@@ -403,6 +474,7 @@ int main(void) {
 		cmocka_unit_test(one_changed_number_is_named),
 		cmocka_unit_test(rates_follow_from_windows),
 		cmocka_unit_test(the_parts_of_device_time_are_verified),
+		cmocka_unit_test(the_largest_file_is_bounded_and_is_verified),
 		cmocka_unit_test(a_changed_word_is_named_by_its_part),
 		cmocka_unit_test(a_file_of_another_schema_or_of_none_is_refused),
 		cmocka_unit_test(a_hostile_file_is_refused),

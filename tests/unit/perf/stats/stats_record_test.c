@@ -267,6 +267,58 @@ static void parts_that_do_not_fit_make_no_record(void **state) {
 	run_record_destroy(record);
 }
 
+// To the end: 64 blocks and 16 windows at least, of the run's own samples at their place.
+static void a_record_is_thinned_to_blocks_and_windows_spread_over_the_run(void **state) {
+	static const uint64_t counts[] = {
+		128 * 256, 100003, RECORD_RAW_MAX, RECORD_RAW_MAX + 5, 5 * RECORD_RAW_MAX + 2300,
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(counts) / sizeof(counts[0]); n++) {
+		struct indicator_block blocks[RECORD_BLOCKS_MAX];
+		struct histogram_summary summary;
+		struct run_record *record;
+		struct run_windows windows;
+		uint32_t count, steps = 0;
+
+		assert_int_equal(run_record_create(&record), 0);
+		fill(record, counts[n]);
+		while (run_record_thin_blocks(record) || run_record_thin_windows(record))
+			assert_in_range(++steps, 1, 20);
+		assert_true(steps > 0);
+		count = run_record_blocks(record, blocks);
+		assert_in_range(count, RECORD_BLOCKS_MAX / 2, RECORD_BLOCKS_MAX);
+		for (uint32_t b = 0; b < count; b++) {
+			uint64_t start = run_record_block_start(record, b);
+
+			assert_true(b == count - 1 || blocks[b].count == blocks[0].count);
+			assert_in_range(blocks[b].count, 1, 255);
+			assert_true(start + blocks[b].count <= counts[n]);
+			for (uint32_t s = 0; s < blocks[b].count; s++)
+				assert_int_equal(blocks[b].samples[s], 1000 + start + s);
+		}
+		assert_true(run_record_block_start(record, count - 1) > counts[n] * 9 / 10);
+		windows = run_record_windows(record);
+		assert_in_range(windows.count, 16, 31);
+		assert_true(counts[n] - window_total(record, windows) < 2 * windows.samples);
+		histogram_summarize(run_record_all(record), &summary);
+		assert_int_equal(summary.count, counts[n]);
+		run_record_destroy(record);
+	}
+}
+
+static void a_run_too_short_to_be_cut_stays_whole(void **state) {
+	struct run_record *record;
+
+	(void)state;
+	assert_int_equal(run_record_create(&record), 0);
+	fill(record, 128 * 255);
+	assert_false(run_record_thin_blocks(record));
+	assert_false(run_record_thin_windows(record));
+	assert_true(run_record_is_whole(record));
+	run_record_destroy(record);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(windows_are_pieces_that_follow_each_other),
@@ -277,6 +329,8 @@ int main(void) {
 		cmocka_unit_test(all_samples_are_in_the_whole),
 		cmocka_unit_test(what_was_kept_makes_a_record_that_reads_alike),
 		cmocka_unit_test(parts_that_do_not_fit_make_no_record),
+		cmocka_unit_test(a_record_is_thinned_to_blocks_and_windows_spread_over_the_run),
+		cmocka_unit_test(a_run_too_short_to_be_cut_stays_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
