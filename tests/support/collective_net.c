@@ -165,6 +165,12 @@ bool votes_told_late(struct ras *ras, uint64_t origin, uint64_t view_digest) {
 	return view_digest == peers_digest(&ras->peers);
 }
 
+void votes_told_nothing(struct ras *ras, uint64_t origin, const struct collect_request *request) {
+	(void)ras;
+	(void)origin;
+	(void)request;
+}
+
 bool votes_has_none(const struct ras *ras) {
 	return ras->uncounted;
 }

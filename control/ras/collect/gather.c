@@ -339,6 +339,7 @@ census_hear(struct ras *ras, struct gather *gather, const struct collect_request
 	bool is_ours = gather->origin == ras->self_id;
 	bool has_vote = true; // its origin
 
+	votes_told_nothing(ras, gather->origin, request);
 	for (uint32_t n = 0; n < request->skip_count; n++) {
 		struct ras_comm_id entry = collect_skip_at(request, n);
 

@@ -71,6 +71,8 @@ struct link {
 	uint64_t peer_digest;	// as last heard
 	uint64_t own_digest;	// ours at that time
 	uint64_t unequal_ns;	// since when they differ, whatever they were, or RAS_NEVER
+	uint64_t agreed_ns;	// when they were last heard to be equal; 0: never
+	uint64_t agreed_digest; // and what they were
 	uint64_t synced_ns;	// last comparison of the tables that we began
 	uint64_t briefed_ns;	// and the last one that we answered
 	uint64_t position_ring; // the ring_number of `position`

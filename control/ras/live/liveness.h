@@ -111,12 +111,14 @@ struct census {
 	bool due;
 };
 
-// Who joined, with a vote.
+// Who joined, or started anew.
 #define VOTE_JOINS_MAX 32
 
 struct vote_join {
 	uint64_t id;
 	uint64_t at_ns;
+	bool beside;  // a gap, as far as is known
+	bool weighed; // it is late already, or was known to all before
 };
 
 struct liveness {
@@ -135,7 +137,8 @@ struct liveness {
 	// the flag.
 	uint32_t taken_slots[COLLECT_CENSUS_MAX];
 	uint32_t taken_count;
-	bool missed_again; // such a one is, if it is not reached: it votes later
+	uint32_t late_tellers; // who told us that we are late, and did not take it back
+	bool missed_again;     // such a one is, if it is not reached: it votes later
 	uint64_t whole_ns; // since when nobody is suspected or unreachable; RAS_NEVER: somebody is
 	uint64_t brake_began_ns;
 	uint64_t brake_ns;	 // since when it is on and we are with the larger part

@@ -203,6 +203,8 @@ static void census_counted(struct ras *ras, const struct census_word *word) {
 	if (word->reached >= word->members && word->members >= census->ours)
 		liveness_all_reached(ras, word);
 	liveness_counted(ras);
+	if (votes_weigh_late(ras))
+		brake_count(ras, ras->observed_ns);
 	// What was silent when the brake let go is declared, or back. What follows is new.
 	if (!too_much_is_silent(ras)) {
 		if (ras->observed_ns < liveness->brake_free_ns)

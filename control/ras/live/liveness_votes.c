@@ -85,8 +85,10 @@ void votes_tick(struct ras *ras) {
 	liveness->taken_count = 0;
 	ras->uncounted = false;
 	ras->late = false;
+	liveness->late_tellers = 0;
 	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++)
-		ras_entry(ras, slot)->flags &= (uint8_t) ~(PEER_VOTELESS | PEER_OPPOSES);
+		ras_entry(ras, slot)->flags &=
+			(uint8_t) ~(PEER_VOTELESS | PEER_OPPOSES | PEER_HOLDS_US_LATE);
 }
 
 static void taken_add(struct ras *ras, uint32_t slot, uint8_t flag) {
@@ -120,10 +122,6 @@ void votes_withdraw(struct ras *ras, uint32_t slot) {
 	vote_withdraw(ras, slot, PEER_TAKEN_BACK);
 }
 
-void votes_joined_beside(struct ras *ras, uint32_t slot, bool taken_back) {
-	vote_withdraw(ras, slot, taken_back ? PEER_TAKEN_BACK : PEER_LATE);
-}
-
 static bool lacks_vote(const struct ras *ras, uint32_t slot) {
 	const struct peer_entry *entry = ras_entry(ras, slot);
 
@@ -150,14 +148,27 @@ static bool is_newcomer_here(const struct ras *ras, uint64_t id) {
 	return 2 * lacking < members;
 }
 
-static void told_by(struct ras *ras, uint64_t origin, uint8_t flag) {
-	if (ras->observed_ns - ras->joined_ns < 2 * ras->profile->brake_hold_ns &&
-	    !is_newcomer_here(ras, origin))
-		vote_withdraw(ras, ras->self_slot, flag);
+static bool is_believed(const struct ras *ras, uint64_t origin) {
+	return ras->observed_ns - ras->joined_ns < 2 * ras->profile->brake_hold_ns &&
+	       !is_newcomer_here(ras, origin);
 }
 
 void votes_told_none(struct ras *ras, uint64_t origin) {
-	told_by(ras, origin, PEER_TAKEN_BACK);
+	if (is_believed(ras, origin))
+		vote_withdraw(ras, ras->self_slot, PEER_TAKEN_BACK);
+}
+
+static void told_late_by(struct ras *ras, uint64_t origin) {
+	uint32_t slot = peers_find(&ras->peers, origin);
+
+	if (!is_believed(ras, origin))
+		return;
+	vote_withdraw(ras, ras->self_slot, PEER_LATE);
+	if (slot != RAS_NO_SLOT && (ras_entry(ras, slot)->flags & PEER_HOLDS_US_LATE) != 0)
+		return;
+	ras->liveness.late_tellers++;
+	if (slot != RAS_NO_SLOT)
+		ras_entry(ras, slot)->flags |= PEER_HOLDS_US_LATE;
 }
 
 static bool is_unmet(const struct ras *ras, uint32_t slot) {
@@ -205,7 +216,7 @@ bool votes_told_late(struct ras *ras, uint64_t origin, uint64_t view_digest) {
 	if (all_are_met(ras) && view_digest == peers_digest(&ras->peers))
 		return true;
 	if (origin != ras->self_id)
-		told_by(ras, origin, PEER_LATE);
+		told_late_by(ras, origin);
 	call_unmet(ras);
 	return false;
 }
@@ -224,7 +235,7 @@ bool votes_joiner_has_one(const struct ras *ras, uint32_t slot) {
 	       (!is_gap && slot != RAS_NO_SLOT && peer_is_member(ras_entry(ras, slot)));
 }
 
-void votes_joined(struct ras *ras, uint32_t slot) {
+static void join_keep(struct ras *ras, uint32_t slot, bool beside, bool weighed) {
 	struct liveness *liveness = &ras->liveness;
 
 	if (!ras->joined)
@@ -232,15 +243,37 @@ void votes_joined(struct ras *ras, uint32_t slot) {
 	liveness->joins[liveness->join_count++ % VOTE_JOINS_MAX] = (struct vote_join){
 		.id = ras_entry(ras, slot)->record->id,
 		.at_ns = ras->observed_ns,
+		.beside = beside,
+		.weighed = weighed,
 	};
 }
 
-static uint64_t joined_at(const struct ras *ras, uint64_t id) {
+void votes_joined(struct ras *ras, uint32_t slot, bool was_member) {
+	join_keep(ras, slot, false, was_member);
+}
+
+void votes_joined_beside(struct ras *ras, uint32_t slot, bool taken_back) {
+	vote_withdraw(ras, slot, taken_back ? PEER_TAKEN_BACK : PEER_LATE);
+	join_keep(ras, slot, true, true);
+}
+
+// Its latest join, NULL if that is not known.
+static const struct vote_join *join_of(const struct ras *ras, uint64_t id) {
+	const struct vote_join *found = NULL;
+
 	for (uint32_t n = 0; n < VOTE_JOINS_MAX; n++) {
-		if (ras->liveness.joins[n].id == id)
-			return ras->liveness.joins[n].at_ns;
+		const struct vote_join *join = &ras->liveness.joins[n];
+
+		if (join->id == id && (found == NULL || join->at_ns > found->at_ns))
+			found = join;
 	}
-	return RAS_NEVER;
+	return found;
+}
+
+static uint64_t joined_at(const struct ras *ras, uint64_t id) {
+	const struct vote_join *join = join_of(ras, id);
+
+	return join != NULL && !join->weighed ? join->at_ns : RAS_NEVER;
 }
 
 // One that never spoke on its link was there when it joined. That is no bound of use if it was long
@@ -281,13 +314,108 @@ bool votes_withdraw_late(struct ras *ras) {
 		struct vote_join *join = &ras->liveness.joins[n];
 		uint32_t slot;
 
-		if (join->id == 0 || join->at_ns < since_ns)
+		if (join->id == 0 || join->weighed || join->at_ns < since_ns)
 			continue;
 		slot = peers_find(&ras->peers, join->id);
-		join->id = 0;
+		join->weighed = true;
 		if (slot == RAS_NO_SLOT || (ras_entry(ras, slot)->flags & PEER_VOTELESS) != 0)
 			continue;
 		vote_withdraw(ras, slot, PEER_LATE);
+		any = true;
+	}
+	return any;
+}
+
+// Then all who are reached hold our view: each of them has neighbours that do.
+static bool neighbours_agree(const struct ras *ras) {
+	for (uint32_t n = 0; n < ras->links.count; n++) {
+		const struct link *link = ras->links.table[n];
+
+		if (link_is_good(link) &&
+		    (link->agreed_ns == 0 || link->agreed_digest != peers_digest(&ras->peers)))
+			return false;
+	}
+	return true;
+}
+
+// Whoever joined before this is known to it. With its own join it was told of all members.
+static uint64_t informed_until(const struct ras *ras, uint32_t slot) {
+	const struct vote_join *join = join_of(ras, ras_entry(ras, slot)->record->id);
+	const struct link *link = link_find(ras, slot);
+	uint64_t until_ns = join != NULL && !join->beside ? join->at_ns : 0;
+
+	return link != NULL && link->agreed_ns > until_ns ? link->agreed_ns : until_ns;
+}
+
+struct missed {
+	uint32_t count;
+	uint64_t informed_until_ns; // of the one that knows least; RAS_NEVER if nobody is missed
+};
+
+static void missed_add(const struct ras *ras, struct missed *missed, uint32_t slot) {
+	uint64_t until_ns = informed_until(ras, slot);
+
+	missed->count++;
+	if (until_ns < missed->informed_until_ns)
+		missed->informed_until_ns = until_ns;
+}
+
+static struct missed missed_here(const struct ras *ras) {
+	const uint32_t *counts = ras->peers.state_counts;
+	uint32_t more = counts[RAS_SUSPECT] + counts[RAS_UNREACHABLE];
+	struct missed missed = {.informed_until_ns = RAS_NEVER};
+
+	for (uint32_t n = 0; n < ras->links.count; n++) {
+		const struct link *link = ras->links.table[n];
+
+		if (link->used && ras_entry(ras, link->slot)->state == RAS_ALIVE &&
+		    (link->refused_ns != RAS_NEVER || link->delayed))
+			missed_add(ras, &missed, link->slot);
+	}
+	for (uint32_t slot = 0; more > 0 && slot < ras->peers.entry_count; slot++) {
+		const struct peer_entry *entry = ras_entry(ras, slot);
+
+		if (entry->record == NULL ||
+		    (entry->state != RAS_SUSPECT && entry->state != RAS_UNREACHABLE))
+			continue;
+		missed_add(ras, &missed, slot);
+		more--;
+	}
+	return missed;
+}
+
+static void taken_remove(struct ras *ras, uint32_t slot) {
+	struct liveness *liveness = &ras->liveness;
+
+	for (uint32_t n = 0;
+	     n < liveness->taken_count && liveness->taken_count <= COLLECT_CENSUS_MAX; n++) {
+		if (liveness->taken_slots[n] == slot)
+			liveness->taken_slots[n--] = liveness->taken_slots[--liveness->taken_count];
+	}
+}
+
+static bool is_late(const struct ras *ras, const struct vote_join *join, uint32_t slot) {
+	return slot != RAS_NO_SLOT && join_of(ras, join->id) == join &&
+	       (ras_entry(ras, slot)->flags & PEER_VOTELESS) == PEER_LATE;
+}
+
+bool votes_weigh_late(struct ras *ras) {
+	struct missed missed;
+	bool any = false;
+
+	if (!ras->liveness.taken_back || !neighbours_agree(ras))
+		return false;
+	missed = missed_here(ras);
+	if (census_silent(&ras->liveness.census.word) > missed.count)
+		return false; // others miss somebody, too
+	for (uint32_t n = 0; n < VOTE_JOINS_MAX; n++) {
+		const struct vote_join *join = &ras->liveness.joins[n];
+		uint32_t slot = join->id != 0 ? peers_find(&ras->peers, join->id) : RAS_NO_SLOT;
+
+		if (!is_late(ras, join, slot) || join->at_ns >= missed.informed_until_ns)
+			continue;
+		ras_entry(ras, slot)->flags &= (uint8_t) ~(PEER_LATE | PEER_OPPOSES);
+		taken_remove(ras, slot);
 		any = true;
 	}
 	return any;
@@ -439,6 +567,18 @@ bool votes_serve_us(const struct ras *ras, const struct collect_request *request
 			return false;
 	}
 	return true;
+}
+
+void votes_told_nothing(struct ras *ras, uint64_t origin, const struct collect_request *request) {
+	uint32_t slot = peers_find(&ras->peers, origin);
+
+	if (!ras->late || slot == RAS_NO_SLOT ||
+	    (ras_entry(ras, slot)->flags & PEER_HOLDS_US_LATE) == 0 ||
+	    !has_vote_in(request, ras->self_id) || !has_room_for_voteless(request))
+		return;
+	ras_entry(ras, slot)->flags &= (uint8_t)~PEER_HOLDS_US_LATE;
+	must(ras->liveness.late_tellers > 0);
+	ras->late = --ras->liveness.late_tellers > 0;
 }
 
 bool votes_are_of_voter(const struct ras *ras, uint64_t origin) {

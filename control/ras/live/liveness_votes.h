@@ -36,13 +36,17 @@ bool votes_joiner_has_one(const struct ras *ras, uint32_t slot);
 // before anybody noticed a gap. So it votes for nobody here, and is an opponent where it is missed;
 // but for one whose vote was taken before it started anew.
 void votes_joined_beside(struct ras *ras, uint32_t slot, bool taken_back);
-// One who was no member joined, and has one.
-void votes_joined(struct ras *ras, uint32_t slot);
+// One joined, or a member started anew, and has one.
+void votes_joined(struct ras *ras, uint32_t slot, bool was_member);
 // More than one is missed: who joined after the last word of any of them may have joined beside a
 // gap that nobody had noticed, and does not vote either, if it is reached. One that is missed
 // itself may be of the other part, and a member there: it still counts as an opponent. Whoever is
 // reached may know better, see votes_told_late(). True if that took a vote from somebody.
 bool votes_withdraw_late(struct ras *ras);
+// A count is at hand: those who are late are weighed anew, by who is missed now. Who joined before
+// the last word of each of them in which it had our view is known to all who might be beyond a gap,
+// if all who are reached have our view, too. True if that gave a vote to somebody.
+bool votes_weigh_late(struct ras *ras);
 // It was held for dead and is back, or we are; or we joined, and have none yet.
 void votes_withdraw(struct ras *ras, uint32_t slot);
 // Another one says that we have none. It is believed if we are new: who founded a ring beside a gap
@@ -53,6 +57,8 @@ void votes_told_none(struct ras *ras, uint64_t origin);
 // same: we have met all members of that view since we joined, so whoever is beyond a gap knows us
 // and counts us as an opponent. Else it is believed as votes_told_none() is, until we have.
 bool votes_told_late(struct ras *ras, uint64_t origin, uint64_t view_digest);
+// A count of another one says nothing of us: if it held us for late before, it does not any more.
+void votes_told_nothing(struct ras *ras, uint64_t origin, const struct collect_request *request);
 // We count for no majority yet.
 bool votes_has_none(const struct ras *ras);
 // A new member of a small ring calls each whom it has not met, so that it is late for nobody.

@@ -289,8 +289,8 @@ bool membership_apply(struct ras *ras, const struct peer_news *news, struct link
 		ras->liveness.joined_ns = ras->observed_ns;
 	if (change == PEERS_JOINED && !counts)
 		votes_joined_beside(ras, slot, (before.flags & PEER_TAKEN_BACK) != 0);
-	else if (change == PEERS_JOINED && !(known && peer_is_member(&before)))
-		votes_joined(ras, slot);
+	else if (change == PEERS_JOINED)
+		votes_joined(ras, slot, known && peer_is_member(&before));
 	if (change == PEERS_CONFLICT)
 		ras_conflict(ras, slot, news->incarnation, address_of(news));
 	else if (change != PEERS_NEEDED)

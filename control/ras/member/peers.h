@@ -71,12 +71,13 @@ static inline uint8_t peers_weight_of(uint8_t cause, uint8_t observer_count) {
 							       : observer_count;
 }
 
-#define PEER_SEEN 0x01	     // spoke to us at least once in this start
-#define PEER_LISTED 0x02     // by the peer with whom tables are being compared
-#define PEER_TAKEN_BACK 0x04 // it was held for dead: it has no vote yet
-#define PEER_DECLARED 0x08   // dead by what we saw, too: others may be named with its death
-#define PEER_LATE 0x10	     // joined beside a gap: no vote if reached and not all met, else one
-#define PEER_OPPOSES 0x20    // has no vote yet, but is an opponent if it is missed
+#define PEER_SEEN 0x01		// spoke to us at least once in this start
+#define PEER_LISTED 0x02	// by the peer with whom tables are being compared
+#define PEER_TAKEN_BACK 0x04	// it was held for dead: it has no vote yet
+#define PEER_DECLARED 0x08	// dead by what we saw, too: others may be named with its death
+#define PEER_LATE 0x10		// joined beside a gap: no vote if reached and not all met, else one
+#define PEER_OPPOSES 0x20	// has no vote yet, but is an opponent if it is missed
+#define PEER_HOLDS_US_LATE 0x40 // told us so, and nothing else since
 #define PEER_VOTELESS (PEER_TAKEN_BACK | PEER_LATE)
 
 struct ring_place {

@@ -31,6 +31,8 @@ void sync_heard(struct ras *ras, struct link *link, uint64_t digest) {
 	uint64_t own = peers_digest(&ras->peers);
 
 	if (digest == own) {
+		link->agreed_ns = ras->observed_ns;
+		link->agreed_digest = own;
 		link->differs_ns = RAS_NEVER;
 		link->unequal_ns = RAS_NEVER;
 		return;
