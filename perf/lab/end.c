@@ -472,10 +472,6 @@ struct device_time *lab_end_device_time(struct lab_end *end) {
 	return end_stamps(end) ? &end->device_time : NULL;
 }
 
-const struct clock *lab_end_clock(const struct lab_end *end) {
-	return &end->clock;
-}
-
 int lab_end_request(struct lab_end *end, enum player_request request, struct lab_why *why) {
 	const struct worker_record record = {
 		.kind = request,

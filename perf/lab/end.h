@@ -70,7 +70,6 @@ void lab_end_close(struct lab_end *end);
 const struct lab_end_facts *lab_end_facts(const struct lab_end *end);
 const struct worker *lab_end_worker(const struct lab_end *end);
 struct player *lab_end_player(struct lab_end *end);
-const struct clock *lab_end_clock(const struct lab_end *end);
 // NULL where no stamps are looked at. Control's while nothing is played.
 struct device_time *lab_end_device_time(struct lab_end *end);
 

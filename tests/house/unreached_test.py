@@ -6,7 +6,8 @@
 
 A function that tests alone call is code that nobody needs. One counts as reached if an object of
 another file asks the linker for it, or if its name stands in product code more often than once (a
-call from its own file). Exceptions are in unreached_functions.txt, each with its reason.
+call from its own file). Hooks of tests are in unreached_functions.txt, each with its reason; what
+no test calls is none.
 """
 
 import collections
@@ -82,10 +83,17 @@ def every_public_function_is_reached_by_a_program():
     assert not gone, f"unreached_functions.txt names what is reached or gone: {', '.join(gone)}"
 
 
+def every_hook_is_called_by_a_test():
+    objects = [str(path) for path in (BUILD / "tests").rglob("*.c.o")]
+    idle = sorted(excepted() - symbols(objects)[1])
+    assert not idle, f"no test calls {', '.join(idle)}: remove it"
+
+
 if __name__ == "__main__":
     ROOT, BUILD = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
     tap.run([
         ("a function that nothing calls is found", function_that_nothing_calls_is_found),
         ("every public function is reached by a program",
          every_public_function_is_reached_by_a_program),
+        ("every hook is called by a test", every_hook_is_called_by_a_test),
     ])
