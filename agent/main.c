@@ -3,7 +3,6 @@
 #include "agent.h"
 #include "check.h"
 #include "config_schema.h"
-#include "load.h"
 
 #include <control/overlay.h>
 #include <lib/log.h>

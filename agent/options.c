@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads tocsind's command line.
+// The command line of tocsind, and the configuration that it names.
 #include "options.h"
+
+#include "config_schema.h"
 
 #include <lib/escape.h>
 #include <lib/suggestion.h>
@@ -8,6 +10,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define QUOTED_BYTES 80
 
@@ -155,4 +158,26 @@ int options_parse(int argc, char **argv, struct options *ret_options) {
 
 void options_print_help(void) {
 	fputs(help_text, stdout);
+}
+
+static void config_complain(void *context, const char *message) {
+	(void)context;
+	fprintf(stderr, "tocsind: %s\n", message);
+}
+
+int load_config(const struct options *options, struct config **ret_config) {
+	const struct config_reporter reporter = {.report = config_complain};
+	struct config_input input = {
+		.path = options->config_path,
+		.settings = options->settings,
+		.setting_count = options->setting_count,
+	};
+
+	// The defaults are a configuration too, unless a file was asked for by name.
+	if (!options->config_given && access(options->config_path, F_OK) != 0)
+		input.path = NULL;
+	return config_load(
+		options->action == OPTIONS_CHECK ? &agent_check_schema : &agent_config_schema,
+		&input, &reporter, ret_config
+	);
 }

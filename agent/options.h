@@ -37,3 +37,9 @@ struct options {
 // 0, or -EINVAL after a complaint on stderr. The texts stay argv's.
 int options_parse(int argc, char **argv, struct options *ret_options);
 void options_print_help(void);
+
+struct config;
+
+// Reads the configuration that the options name. 0, or -errno after every mistake has been reported
+// on stderr.
+int load_config(const struct options *options, struct config **ret_config);

@@ -3,7 +3,6 @@
 // what it has read is applied on the loop.
 #include "agent.h"
 #include "config_schema.h"
-#include "load.h"
 
 #include <control/overlay.h>
 #include <control/seal_keys.h>

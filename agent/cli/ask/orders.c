@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// log, maint and report: one order to the agent each.
+#include "ask/ask.h"
+
+#include <string.h>
+
+static const char *const log_levels[] = {"error", "warn", "info", "debug", NULL};
+
+static const struct word_spec log_words[] = {
+	{"LEVEL", "error, warn, info or debug", WORD_CHOICE, false, log_levels},
+};
+
+static const char log_details[] =
+	"From now on, until it is changed again or the agent restarts. Who may give the order: root, the\n"
+	"agent's own user, and members of the group that [client] group names.\n"
+	"\n" ASK_EXIT_STATUS;
+
+static int log_run(const struct arguments *arguments) {
+	char question[64];
+
+	snprintf(question, sizeof(question), "LOG %s", arguments->words[0]);
+	return ask_order(
+		&log_command, arguments, question, "the agent logs at level %s", arguments->words[0]
+	);
+}
+
+const struct command log_command = {
+	.name = "log",
+	.summary = "Change how much the agent logs",
+	.details = log_details,
+	.words = log_words,
+	.word_count = 1,
+	.target = TARGET_ORDER,
+	.run = log_run,
+};
+
+static const char *const maint_switches[] = {"on", "off", NULL};
+
+static const struct word_spec maint_words[] = {
+	{"NAME", "the node", WORD_NAME, false, NULL},
+	{"on|off", "whether it is in maintenance", WORD_CHOICE, false, maint_switches},
+};
+
+static const char maint_details[] =
+	"All agents learn of it. A node in maintenance raises no alarm and is shown as such. Who may give\n"
+	"the order: root, the agent's own user, and members of the group that [client] group names.\n"
+	"\n" ASK_EXIT_STATUS;
+
+static int maint_run(const struct arguments *arguments) {
+	const char *const *given = arguments->words;
+	bool on = strcmp(given[1], "on") == 0;
+	char question[128];
+
+	snprintf(question, sizeof(question), "MAINT %s %s", given[0], given[1]);
+	return ask_order(
+		&maint_command, arguments, question, "%s is %s", given[0],
+		on ? "in maintenance: no alarms" : "in service: alarms are raised"
+	);
+}
+
+const struct command maint_command = {
+	.name = "maint",
+	.summary = "Switch a node's maintenance on or off",
+	.details = maint_details,
+	.words = maint_words,
+	.word_count = 2,
+	.target = TARGET_ORDER,
+	.run = maint_run,
+};
+
+static const struct word_spec report_words[] = {
+	{"NAME", "the node", WORD_NAME, false, NULL},
+	{"REASON", "what was seen, in words: at most 160 bytes", WORD_TEXT, false, NULL},
+};
+
+static const char report_details[] =
+	"A report makes others look: it is never enough to declare a node dead. Who may give it: root, the\n"
+	"agent's own user, and members of the group that [client] group names.\n"
+	"\n" ASK_EXIT_STATUS;
+
+static int report_run(const struct arguments *arguments) {
+	const char *const *given = arguments->words;
+	char question[512];
+
+	snprintf(question, sizeof(question), "REPORT %s %s", given[0], given[1]);
+	return ask_order(
+		&report_command, arguments, question,
+		"%s is reported; tocsin why %s tells what follows", given[0], given[0]
+	);
+}
+
+const struct command report_command = {
+	.name = "report",
+	.summary = "Report a node as faulty, so that others look at it",
+	.details = report_details,
+	.words = report_words,
+	.word_count = 2,
+	.target = TARGET_ORDER,
+	.run = report_run,
+};
