@@ -7,9 +7,11 @@
 
 #include <lib/must.h>
 #include <lib/rcu.h>
+#include <lib/rcu_reclaimer.h>
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -158,4 +160,23 @@ bool rcu_thread_find_stalled(
 	}
 	pthread_mutex_unlock(&slots_lock);
 	return quietest != NULL;
+}
+
+// liburcu owns the thread, this names it. Nothing here is hot.
+int rcu_reclaimer_start(void) {
+	struct call_rcu_data *reclaimer;
+	sigset_t all, before;
+
+	// A signal handler of the process has no business on it: it inherits this mask.
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	reclaimer = urcu_qsbr_get_default_call_rcu_data();
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (reclaimer == NULL)
+		return -EAGAIN;
+	return -pthread_setname_np(urcu_qsbr_get_call_rcu_thread(reclaimer), "rcu-reclaimer");
+}
+
+void rcu_reclaimer_drain(void) {
+	urcu_qsbr_barrier();
 }

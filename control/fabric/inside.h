@@ -218,7 +218,7 @@ bool gpus_stop(struct fabric *fabric);
 bool gpus_fini(struct fabric *fabric);
 struct fabric_gpu_view gpu_view(const struct nic *nic);
 
-// For presence.c.
+// Has the device's keeper make the call.
 int nic_run(
 	struct nic *nic,
 	int (*call)(void *),

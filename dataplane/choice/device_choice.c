@@ -255,3 +255,23 @@ bool device_choice_wants_soft(const struct device_facts *facts, uint32_t count) 
 	}
 	return true;
 }
+
+static int gpu_find(void *ctx, uint32_t ordinal, char ret_pci[static DEVICE_PCI_BYTES]) {
+	return cuda_pci(ctx, ordinal, ret_pci);
+}
+
+void device_gpus_init(struct device_gpus *ret_gpus) {
+	struct cuda *cuda = NULL;
+
+	memset(ret_gpus, 0, sizeof(*ret_gpus));
+	snprintf(ret_gpus->reason, sizeof(ret_gpus->reason), "out of memory");
+	if (cuda_open(NULL, ret_gpus->reason, &cuda) != 0)
+		return;
+	ret_gpus->pci = gpu_find;
+	ret_gpus->ctx = cuda;
+}
+
+void device_gpus_fini(struct device_gpus *gpus) {
+	cuda_close(gpus->ctx);
+	memset(gpus, 0, sizeof(*gpus));
+}

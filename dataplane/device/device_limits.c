@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Limits of a device: clamped to our types, and none may be 0 without which pairs do not work.
+// Limits of a device, clamped to our types, and the clock that it stamps completions with.
 #include "device/device_impl.h"
 
 #include <endian.h>
@@ -56,4 +56,19 @@ int device_limits_look(struct device_look *look) {
 	limits->atomics = attr.atomic_cap != IBV_ATOMIC_NONE;
 	need_all(look, &attr);
 	return 0;
+}
+
+int device_stamps(const struct device *device, struct device_stamps *ret_stamps) {
+	const struct verbs_calls *calls = device_calls(device);
+	struct device_stamps stamps = {.mask = 0};
+	int err;
+
+	if (calls->query_stamp_clock == NULL || calls->create_cq_ex == NULL)
+		return -EOPNOTSUPP;
+	err = calls->query_stamp_clock(device_context(device), &stamps.mask, &stamps.khz);
+	if (err == 0 && (stamps.mask == 0 || stamps.khz == 0))
+		err = -EOPNOTSUPP;
+	if (err == 0)
+		*ret_stamps = stamps;
+	return err;
 }

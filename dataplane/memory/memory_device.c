@@ -2,6 +2,7 @@
 // Memory of a GPU: the chain of ways to register it, which <dataplane/memory.h> states.
 #include "memory/memory_impl.h"
 
+#include <dataplane/memory.h>
 #include <lib/scoped.h>
 
 #include <errno.h>
@@ -169,4 +170,20 @@ int memory_device_add(
 	if (add_dmabuf(registry, wanted, &source, reason, ret_region) == 0)
 		return 0;
 	return add_by_peer_memory(registry, wanted, reason, ret_region);
+}
+
+struct memory_place memory_place(const struct cuda *cuda, uint64_t address) {
+	struct memory_place place = {.kind = MEMORY_HOST};
+	struct cuda_memory memory;
+
+	if (cuda == NULL || cuda_memory(cuda, address, &memory) != 0 ||
+	    (!memory.device && !memory.managed))
+		return place;
+	place.kind = memory.managed ? MEMORY_MANAGED : MEMORY_DEVICE;
+	if (memory.ordinal < 0)
+		return place;
+	place.ordinal = (uint32_t)memory.ordinal;
+	if (cuda_pci(cuda, place.ordinal, place.pci) != 0)
+		place.pci[0] = '\0';
+	return place;
 }

@@ -44,7 +44,8 @@ def owners_of(names, listed):
     for name in names:
         path = pathlib.PurePosixPath(name)
         if path.suffix == ".c" and above(name) in ("control", "dataplane"):
-            folders[path.parts[0], path.stem].add(str(path.parent))
+            stem = path.stem.removesuffix("_fast")
+            folders[path.parts[0], stem].add(str(path.parent))
     owners = {}
     for name in names:
         public = re.match(r"(control|dataplane)/include/(.*)\.h$", name)

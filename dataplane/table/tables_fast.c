@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Looking up peers: what workers do before every probe, and HTTP for its pages.
+// Looking up peers and paths: what workers do before every probe, and HTTP for its pages.
+#include "table/path_table_impl.h"
 #include "table/peer_table_impl.h"
 
 const struct peer_snapshot *peer_table_snapshot(const struct peer_table *table) {
@@ -38,4 +39,17 @@ const struct peer_row *peer_snapshot_find(const struct peer_snapshot *snapshot, 
 		if (row != NULL && row->id == id)
 			return row;
 	}
+}
+
+const struct path_snapshot *path_table_snapshot(const struct path_table *table) {
+	return rcu_dereference(table->current);
+}
+
+const struct path_row *path_snapshot_row(const struct path_snapshot *snapshot, uint32_t slot) {
+	const struct path_row *row;
+
+	if (slot >= snapshot->row_count)
+		return NULL;
+	row = &snapshot->rows[slot];
+	return row->peer != 0 ? row : NULL;
 }
