@@ -2,6 +2,8 @@
 // Measures floors: one thread for what one processor does, two for what takes two.
 #include "floor.h"
 
+#include "floor_memif.h"
+
 #include <lib/cpu_set.h>
 #include <lib/error.h>
 
@@ -29,6 +31,7 @@ struct duel {
 	struct clock clock;
 	uint32_t cpus[2];
 	int fds[2]; // of the asker, of the answerer
+	struct memif_pair *memif;
 	int err;
 	_Alignas(CACHE_LINE) _Atomic uint32_t line;
 	_Alignas(CACHE_LINE) _Atomic bool over;
@@ -37,13 +40,17 @@ struct duel {
 static const struct {
 	const char *key, *words;
 	uint32_t batch;
-	bool alone; // one thread
+	bool alone;    // one thread
+	uint32_t lead; // samples in front that are not kept
 } floors[FLOOR_KIND_COUNT] = {
-	[FLOOR_CLOCK] = {"clock", "a reading of the worker's clock", 1000, true},
-	[FLOOR_SYSTEM_CALL] = {"system_call", "a system call that does nothing", 200, true},
-	[FLOOR_CACHE_LINE] = {"cache_line", "a cache line from processor to processor", 200, false},
-	[FLOOR_WAKE_UP] = {"wake_up", "waking a thread on another processor", 2, false},
-	[FLOOR_UDP] = {"udp", "a round trip by UDP, both ends spinning", 1, false},
+	[FLOOR_CLOCK] = {"clock", "a reading of the worker's clock", 1000, true, 0},
+	[FLOOR_SYSTEM_CALL] = {"system_call", "a system call that does nothing", 200, true, 0},
+	[FLOOR_CACHE_LINE] =
+		{"cache_line", "a cache line from processor to processor", 200, false, 0},
+	[FLOOR_WAKE_UP] = {"wake_up", "waking a thread on another processor", 2, false, 0},
+	[FLOOR_UDP] = {"udp", "a round trip by UDP, both ends spinning", 1, false, 0},
+	// Until each page of the rings' memory was touched.
+	[FLOOR_MEMIF] = {"memif", "a round trip by memif, both ends spinning", 1, false, 4096},
 };
 
 const char *floor_key(enum floor_kind kind) {
@@ -132,6 +139,32 @@ static void answer_udp(struct duel *duel) {
 		;
 }
 
+// A client has room for the first frame only once it has polled.
+static bool memif_pass(struct duel *duel, int end) {
+	for (uint32_t turns = 0; turns < TURNS_MAX; turns++) {
+		if (memif_pair_send(duel->memif, end))
+			return true;
+		if (atomic_load_explicit(&duel->over, memory_order_relaxed))
+			return false;
+	}
+	return false;
+}
+
+static bool memif_await(struct duel *duel, int end) {
+	for (uint32_t turns = 0; turns < TURNS_MAX; turns++) {
+		if (memif_pair_receive(duel->memif, end))
+			return true;
+		if (atomic_load_explicit(&duel->over, memory_order_relaxed))
+			return false;
+	}
+	return false;
+}
+
+static void answer_memif(struct duel *duel) {
+	while (memif_await(duel, 1) && memif_pass(duel, 1))
+		;
+}
+
 static void *duel_answer(void *arg) {
 	struct duel *duel = arg;
 
@@ -140,6 +173,8 @@ static void *duel_answer(void *arg) {
 		answer_line(duel);
 	else if (duel->kind == FLOOR_WAKE_UP)
 		answer_wake(duel);
+	else if (duel->kind == FLOOR_MEMIF)
+		answer_memif(duel);
 	else
 		answer_udp(duel);
 	return NULL;
@@ -163,6 +198,8 @@ static bool duel_ask(struct duel *duel) {
 		return true;
 	case FLOOR_WAKE_UP:
 		return eventfd_signal(duel->fds[1]) && sleep_until_woken(duel->fds[0]);
+	case FLOOR_MEMIF:
+		return memif_pass(duel, 0) && memif_await(duel, 0);
 	default:
 		return send(duel->fds[0], message, sizeof(message), 0) > 0 &&
 		       spin_receive(duel, duel->fds[0]);
@@ -174,8 +211,10 @@ static void *ask_all(void *arg) {
 	uint64_t begin_ns, end_ns;
 
 	thread_pin(duel->cpus[0]);
+	for (uint32_t n = 0; n < floors[duel->kind].lead && duel->err == 0; n++)
+		duel->err = duel_ask(duel) ? 0 : -EIO;
 	begin_ns = clock_now_ns(&duel->clock);
-	for (uint32_t n = 0; n < duel->config->samples; n++) {
+	for (uint32_t n = 0; n < duel->config->samples && duel->err == 0; n++) {
 		uint64_t start_ns = clock_now_ns(&duel->clock);
 
 		if (!duel_ask(duel)) {
@@ -213,9 +252,11 @@ static int connect_both(int fds[2]) {
 	return 0;
 }
 
-static int open_fds(struct duel *duel) {
+static int open_both(struct duel *duel, struct lab_why *why) {
 	if (duel->kind == FLOOR_UDP)
 		return connect_both(duel->fds);
+	if (duel->kind == FLOOR_MEMIF)
+		return memif_pair_create(&duel->clock, &duel->memif, why);
 	for (int n = 0; duel->kind == FLOOR_WAKE_UP && n < 2; n++) {
 		duel->fds[n] = eventfd(0, EFD_CLOEXEC);
 		if (duel->fds[n] < 0)
@@ -282,13 +323,14 @@ int floor_measure(
 	if (err != 0)
 		return err;
 	clock_init_kept(&duel.clock);
-	err = open_fds(&duel);
+	err = open_both(&duel, why);
 	if (err == 0)
 		err = duel_play(&duel);
 	for (int n = 0; n < 2; n++) {
 		if (duel.fds[n] >= 0)
 			close(duel.fds[n]);
 	}
+	memif_pair_destroy(duel.memif);
 	return err == 0 ? 0
 			: lab_fail(why, err, "%s: %s", floors[kind].words, strerrordesc_np(-err));
 }

@@ -19,6 +19,7 @@ enum floor_kind {
 	FLOOR_CACHE_LINE,  // from one processor to another, by a store that the other waits for
 	FLOOR_WAKE_UP,	   // of a thread that sleeps, by a thread on another processor
 	FLOOR_UDP,	   // a round trip between two spinning threads over loopback
+	FLOOR_MEMIF,	   // likewise over two memif ports of DPDK, which is started for it
 	FLOOR_KIND_COUNT,
 };
 
