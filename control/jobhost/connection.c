@@ -13,6 +13,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+// Of a process that has ended. Its socket may be held by another one, which writes on and on.
+#define PACKETS_OF_ENDED 1024
+
 union packet {
 	struct job_message_head head;
 	struct job_hello hello;
@@ -300,6 +303,23 @@ static bool receive_one(struct host_connection *connection) {
 		return refuse_bad(connection, "a packet that is too long");
 	}
 	return take_packet(connection, &packet, (size_t)size, fd);
+}
+
+static bool is_held(const struct jobhost *host, const struct host_process *process) {
+	const struct host_process *at = host->processes;
+
+	while (at != NULL && at != process)
+		at = at->next;
+	return at != NULL;
+}
+
+bool host_connection_finish(struct host_process *process) {
+	struct jobhost *host = process->host;
+
+	for (int n = 0; n < PACKETS_OF_ENDED && process->connection != NULL; n++)
+		if (!receive_one(process->connection))
+			break;
+	return is_held(host, process);
 }
 
 static void connection_ready(struct loop_source *source, uint32_t events) {

@@ -103,6 +103,7 @@ struct host_rank {
 	uint64_t counted;  // of all counts, at the last look
 	uint64_t since_ns; // when it was registered
 	bool of_nccl;	   // its GPU is NCCL's word
+	bool is_paged;	   // the page knew it at the last look
 	struct jobs_rank_report report;
 };
 
@@ -207,6 +208,8 @@ void socket_close(struct jobhost *host);
 void host_connection_open(struct jobhost *host, int fd);
 // Detaches its process, and says nothing of it.
 void host_connection_close(struct host_connection *connection);
+// Reads what a process that has ended said before. false: it had left, and is freed.
+bool host_connection_finish(struct host_process *process);
 
 // hello.c: who greets, with which descriptor (-1: none came; it is taken). The process, or NULL and
 // why it is refused.
@@ -240,8 +243,8 @@ void process_forget_old(struct jobhost *host, uint64_t now_ns);
 // page.c: copies what is in use. -errno.
 int page_copy(struct jobhost *host, int fd, uint32_t *ret_slots);
 
-// sample.c: all counts of all ranks of a process, now.
-void sample_process(struct host_process *process, uint64_t now_ns);
+// sample.c: all counts of all ranks of a process, now; for the last time where it is over.
+void sample_process(struct host_process *process, uint64_t now_ns, bool is_over);
 
 // nccl_ask.c: GPUs of ranks, by NCCL's own RAS at that address. -ENOMEM.
 int nccl_ask_create(

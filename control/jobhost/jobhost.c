@@ -30,7 +30,7 @@ static bool sample_some(struct jobhost *host, uint64_t now_ns) {
 		struct host_process *process = host->to_sample;
 
 		host->to_sample = process->next;
-		sample_process(process, now_ns);
+		sample_process(process, now_ns, false);
 	}
 	return host->to_sample == NULL;
 }

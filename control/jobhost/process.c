@@ -263,7 +263,10 @@ static void process_exited(struct loop_source *source, uint32_t events) {
 	(void)events;
 	if (process->exit_cause == JOBS_EXIT_UNKNOWN)
 		find_cause(process);
-	sample_process(process, loop_now_ns(process->host->loop));
+	// Its last packets lie in the socket still, where more is to be read than in one turn.
+	if (!host_connection_finish(process))
+		return;
+	sample_process(process, loop_now_ns(process->host->loop), true);
 	unwatch_process(process);
 	if (process->connection != NULL)
 		host_connection_close(process->connection);

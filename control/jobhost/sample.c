@@ -226,7 +226,15 @@ static void note_progress(
 		report->knows |= JOBS_KNOWS_PROCESS;
 }
 
-void sample_process(struct host_process *process, uint64_t now_ns) {
+// Whether the process gave it back, and could tell nobody: it was disconnected, or has ended.
+static bool was_given_back(const struct host_rank *rank, bool is_found, bool is_over) {
+	if (is_found)
+		return false;
+	return is_over ? rank->is_paged
+		       : !rank->report.attached && rank->process->connection != NULL;
+}
+
+void sample_process(struct host_process *process, uint64_t now_ns, bool is_over) {
 	struct jobhost *host = process->host;
 	struct process_facts facts = {0};
 	struct host_rank *next;
@@ -255,12 +263,14 @@ void sample_process(struct host_process *process, uint64_t now_ns) {
 	process->wanted = atomic_load_explicit(&host->page->head.wanted, memory_order_relaxed);
 	level_show(process, now_ns);
 	for (struct host_rank *rank = process->ranks; rank != NULL; rank = next) {
+		bool is_found = take_counts(rank, slots);
+
 		next = rank->next;
-		// Given back while the process was disconnected: its end was told to nobody.
-		if (!take_counts(rank, slots) && !rank->report.attached &&
-		    process->connection != NULL)
+		if (was_given_back(rank, is_found, is_over)) {
 			rank_remove(rank);
-		else
-			note_progress(rank, &facts, worked_ns, now_ns);
+			continue;
+		}
+		rank->is_paged = is_found;
+		note_progress(rank, &facts, worked_ns, now_ns);
 	}
 }

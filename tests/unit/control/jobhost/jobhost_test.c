@@ -59,6 +59,19 @@ static void member_close(struct bed *bed, struct member *member) {
 	settle(bed);
 }
 
+static void say_much(const struct member *member) {
+	struct tocsin_comm_config config;
+	struct tocsin_comm *comm;
+
+	tocsin_comm_config_init(&config);
+	config.size = 1;
+	for (uint64_t n = 0; n < 60; n++) {
+		config.comm_hash = 1000 + n;
+		(void)tocsin_comm_register(member->job, &config, &comm);
+	}
+	(void)tocsin_job_poll(member->job);
+}
+
 static void child_main(struct bed *bed, uint32_t rank, uid_t uid, int order, int answer) {
 	struct member member;
 	char letter;
@@ -91,11 +104,18 @@ static void child_main(struct bed *bed, uint32_t rank, uid_t uid, int order, int
 		case 'l': // leave
 			tocsin_job_close(member.job);
 			break;
+		case 'm': // say more than is read in a turn, and leave
+			say_much(&member);
+			tocsin_job_close(member.job);
+			break;
+		case 'u': // give the communicator back, and say so to nobody
+			tocsin_comm_unregister(member.comm);
+			break;
 		default:
 			_exit(letter);
 		}
 		(void)!write(answer, &letter, 1);
-		if (letter == 'l')
+		if (letter == 'l' || letter == 'm' || letter == 'u')
 			_exit(0);
 	}
 }
@@ -161,6 +181,12 @@ static bool next_event(struct bed *bed, struct member *member, struct tocsin_eve
 	settle(bed);
 	(void)tocsin_job_poll(member->job);
 	return tocsin_job_next_event(member->job, ret_event) == 0;
+}
+
+static bool is_zombie(pid_t pid) {
+	siginfo_t end = {0};
+
+	return waitid(P_PID, (id_t)pid, &end, WEXITED | WNOWAIT | WNOHANG) == 0 && end.si_pid == pid;
 }
 
 static struct tocsin_failed_set failed_of(struct member *member, uint32_t ranks[static 4]) {
@@ -394,6 +420,29 @@ static void who_leaves_or_has_finalized_is_not_gone(void **state) {
 		assert_false(next_event(bed, &self, &event));
 	}
 	assert_false(tocsin_comm_should_abort(self.comm));
+	member_close(bed, &self);
+}
+
+// Its last words lie in the socket still when its end is seen, or the page alone has them.
+static void who_leaves_while_the_agent_is_busy_is_not_gone(void **state) {
+	static const char letters[] = "mu";
+	struct bed *bed = *state;
+	struct member self = member_open(bed, 0, 4);
+	struct tocsin_event event;
+
+	member_connect(bed, &self);
+	for (size_t n = 0; n < strlen(letters); n++) {
+		struct child child = child_start(bed, 1, 0);
+
+		look_again(bed);
+		child_do(&child, letters[n]);
+		while (!is_zombie(child.pid))
+			(void)poll(NULL, 0, 1);
+		child_end(bed, &child, 0);
+		assert_false(next_event(bed, &self, &event));
+	}
+	assert_false(tocsin_comm_should_abort(self.comm));
+	assert_int_equal(jobhost_counters(bed->host)->gone, 0);
 	member_close(bed, &self);
 }
 
@@ -862,6 +911,9 @@ int main(void) {
 		),
 		cmocka_unit_test_setup_teardown(
 			who_leaves_or_has_finalized_is_not_gone, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			who_leaves_while_the_agent_is_busy_is_not_gone, setup, teardown
 		),
 		cmocka_unit_test_setup_teardown(
 			who_restarts_the_agent_tells_nobody_gone_and_forgets_nobody, setup, teardown
