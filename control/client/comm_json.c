@@ -82,7 +82,7 @@ json_t *comm_json(const struct comm_look *look, uint32_t place) {
 			json_array_append_new(late, comm_json_rank(look, place, finding->late[n]));
 	}
 	if (finding->via != JOBS_NOBODY)
-		snprintf(via, sizeof(via), "0x%" PRIx64, look->comms[finding->via].id.hash);
+		snprintf(via, sizeof(via), "0x%016" PRIx64, look->comms[finding->via].id.hash);
 	return json_pack(
 		"{s:s,s:s,s:o,s:I,s:f,s:i,s:i,s:i,s:o,s:o,s:s?,s:o}", "state",
 		jobs_grade_name(finding->grade), "cause", jobs_cause_name(finding->cause),

@@ -60,9 +60,9 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	json_t *object;
 
 	(void)session;
-	snprintf(hash, sizeof(hash), "0x%" PRIx64, comm->id.hash);
+	snprintf(hash, sizeof(hash), "0x%016" PRIx64, comm->id.hash);
 	snprintf(
-		second, sizeof(second), "0x%" PRIx64 ":0x%" PRIx64, comm->id.host_hash,
+		second, sizeof(second), "0x%016" PRIx64 ":0x%016" PRIx64, comm->id.host_hash,
 		comm->id.pid_hash
 	);
 	object = json_pack(

@@ -109,7 +109,7 @@ static void put_comms(struct session *session, const struct why_comm *why, uint3
 
 		if (!comm_look_is_called(comm, why->word) || json_array_size(array) >= STORIES_MAX)
 			continue;
-		snprintf(hash, sizeof(hash), "0x%" PRIx64, comm->id.hash);
+		snprintf(hash, sizeof(hash), "0x%016" PRIx64, comm->id.hash);
 		json_array_append_new(
 			array,
 			json_pack(

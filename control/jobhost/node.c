@@ -143,14 +143,16 @@ static int compare_gone(const void *a, const void *b) {
 
 // Those of its ranks that are not known to be gone yet.
 static void lose_node(struct jobhost *host, struct host_comm *comm, uint64_t node) {
-	uint32_t count, all = 0, lost = 0, kept = 0;
+	uint32_t count, lost = 0, kept = 0;
+	uint64_t all = 0;
 	const struct roster_row *rows = roster_of(&comm->roster, node, &count);
 	char name[NODE_NAME_BYTES];
 	struct gone *gone;
 
 	for (uint32_t n = 0; n < count; n++)
 		all += rows[n].count;
-	gone = malloc(((size_t)all + 1) * sizeof(*gone));
+	// More than a set may have are told by nobody: rows of hostile agents may name any number.
+	gone = all <= GONE_OF_USER ? malloc((all + 1) * sizeof(*gone)) : NULL;
 	if (gone == NULL)
 		return;
 	node_name((void *)host, node, name, sizeof(name));

@@ -247,7 +247,8 @@ static void take_gone(struct jobhost *host, struct host_comm *comm, struct wire_
 
 static void take_agreed(struct jobhost *host, struct host_comm *comm, struct wire_reader *reader) {
 	uint64_t view = wire_get_u64(reader);
-	uint32_t *ranks = malloc(comm->size * sizeof(*ranks));
+	uint32_t room = comm->size < GONE_OF_USER ? comm->size : GONE_OF_USER;
+	uint32_t *ranks = malloc(room * sizeof(*ranks));
 	uint32_t runs, count = 0;
 	struct gone newest;
 
@@ -257,6 +258,7 @@ static void take_agreed(struct jobhost *host, struct host_comm *comm, struct wir
 		uint32_t first = wire_get_u32(reader), run = wire_get_u32(reader);
 
 		if (first >= comm->size || run == 0 || run > comm->size - first ||
+		    run > room - count ||
 		    (count > 0 && first <= ranks[count - 1])) {
 			wire_reader_fail(reader, -EBADMSG);
 			break;

@@ -280,9 +280,12 @@ bool comm_look_is_called(const struct ras_merged_comm *comm, const char *word) {
 
 	if (comm->job[0] != '\0' && is_job(comm->job, word))
 		return true;
+	// As JSON has it, or as NCCL does, without zeros before it.
 	if (strncasecmp(word, "0x", 2) == 0) {
 		snprintf(hash, sizeof(hash), "%" PRIx64, comm->id.hash);
-		return strcasecmp(word + 2, hash) == 0;
+		for (word += 2; *word == '0' && word[1] != '\0'; word++) {
+		}
+		return strcasecmp(word, hash) == 0;
 	}
 	snprintf(hash, sizeof(hash), "%016" PRIx64, comm->id.hash);
 	return is_hash(word) && strncasecmp(word, hash, strlen(word)) == 0;

@@ -186,9 +186,11 @@ static void name_late(const struct judge *judge, uint32_t comm, struct jobs_find
 		if (finding->late_count < JOBS_NAMED_MAX)
 			finding->late[finding->late_count] = n;
 		finding->late_count++;
-		weigh_late(judge, comm, rank, finding);
+		if (!survey_has_left(survey, &rank->rank))
+			weigh_late(judge, comm, rank, finding);
 	}
-	finding->serves = finding->late_count == 1 &&
+	finding->left = survey->left;
+	finding->serves = finding->late_count == 1 && finding->left == 0 &&
 			  is_idle_root(judge, comm, &merged->ranks[finding->late[0]]);
 }
 
@@ -270,6 +272,8 @@ patience_ms(const struct judge *judge, uint32_t comm, const struct jobs_finding 
 	case JOBS_CAUSE_ORDERING:
 		return judge->confirm_ms;
 	case JOBS_CAUSE_MISSING_ENTER:
+		if (finding->left > 0)
+			return judge->confirm_ms;
 		if (finding->serves)
 			return UINT64_MAX;
 		if (finding->busy)

@@ -192,13 +192,20 @@ static void add_via(struct sentence *sentence) {
 
 static void say_late(struct sentence *sentence, const char *what) {
 	const struct jobs_finding *finding = sentence->finding;
+	bool all_left = finding->left == finding->late_count;
 
 	add_late(sentence);
+	if (all_left)
+		add_words(
+			sentence, "%s finalized, and", finding->late_count == 1 ? " has" : " have"
+		);
 	add_words(sentence, " %s %s ", finding->late_count == 1 ? "has" : "have", what);
 	add_operation(sentence);
 	add_words(sentence, ", in which ");
 	add_waiting(sentence);
-	if (finding->late_count == 1)
+	if (finding->left > 0 && !all_left)
+		add_words(sentence, "; %u of them have finalized", finding->left);
+	if (finding->late_count == 1 && !all_left)
 		add_process(sentence);
 	add_via(sentence);
 }

@@ -26,6 +26,12 @@ static bool takes_part(const struct ras_comm_rank *rank) {
 	return !is_gone(rank) && !has_ended(rank);
 }
 
+// It said that it leaves: what others wait in it will not launch any more.
+static bool has_left(const struct ras_comm_rank *rank) {
+	return (rank->flags & (RAS_RANK_FINALIZE | RAS_RANK_DESTROY)) != 0 &&
+	       (rank->flags & RAS_RANK_ABORT) == 0;
+}
+
 static bool is_pending(const struct ras_comm_rank *rank) {
 	return rank_knows(rank, RAS_RANK_KNOWS_COMPLETED) && rank->completed < rank->launched;
 }
@@ -104,9 +110,14 @@ void survey_comm(
 	survey.dead += dead_missing(look, comm);
 	find_seq(&survey);
 	for (uint32_t n = 0; survey.seq != 0 && n < comm->rank_count; n++) {
-		if (takes_part(&comm->ranks[n].rank))
-			look_at_seq(&survey, &comm->ranks[n].rank, &behind);
+		const struct ras_comm_rank *rank = &comm->ranks[n].rank;
+
+		if (takes_part(rank))
+			look_at_seq(&survey, rank, &behind);
+		else if (has_left(rank) && rank->launched < survey.seq)
+			survey.left++;
 	}
+	survey.late_count += survey.left;
 	if (survey.late_count > 0) {
 		survey.late = SURVEY_NOT_LAUNCHED;
 	} else if (behind > 0 && survey.any_started) {
@@ -116,7 +127,13 @@ void survey_comm(
 	*ret_survey = survey;
 }
 
+bool survey_has_left(const struct survey *survey, const struct ras_comm_rank *rank) {
+	return has_left(rank) && rank->launched < survey->seq;
+}
+
 bool survey_is_late(const struct survey *survey, const struct ras_comm_rank *rank) {
+	if (survey_has_left(survey, rank))
+		return true;
 	if (!takes_part(rank))
 		return false;
 	switch (survey->late) {

@@ -21,7 +21,8 @@ struct survey {
 	uint64_t launched_min, launched_max; // of those who live
 	uint32_t alive, dead, stopped, traced, waiting;
 	uint32_t dead_well; // of the dead: exited with status 0
-	uint32_t late_count;
+	uint32_t late_count; // with those who left
+	uint32_t left;	     // finalized or destroyed, and never launched what others wait in
 	enum survey_late late;
 	uint8_t knows_all, knows_any;
 	bool any_started;   // somebody has started the operation
@@ -33,6 +34,8 @@ void survey_comm(
 );
 // The rank has not come to the operation that is waited in, in the way that the survey tells.
 bool survey_is_late(const struct survey *survey, const struct ras_comm_rank *rank);
+// It finalized before the operation that is waited in: it will not come.
+bool survey_has_left(const struct survey *survey, const struct ras_comm_rank *rank);
 // It has launched it, and it is not completed, as far as is told.
 bool survey_is_inside(const struct survey *survey, const struct ras_comm_rank *rank);
 // The same, and its device has started it.

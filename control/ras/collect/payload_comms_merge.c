@@ -65,7 +65,8 @@ static int rank_same(const void *a, const void *b) {
 	return order != 0 ? order : payload_compare_u64(left->rank.rank, right->rank.rank);
 }
 
-// Of two holders of one rank the smaller node id stays, whichever came first.
+// Of two holders of one rank one that lives stays, since agents tell for a while of those that have
+// ended; then the smaller node id, whichever came first.
 static int rank_compare(const void *a, const void *b) {
 	const struct ras_merged_rank *left = a;
 	const struct ras_merged_rank *right = b;
@@ -73,6 +74,8 @@ static int rank_compare(const void *a, const void *b) {
 	const struct ras_comm_rank *r = &right->rank;
 	int order = rank_same(a, b);
 
+	if (order == 0)
+		order = (l->flags & RAS_RANK_EXITED) - (r->flags & RAS_RANK_EXITED);
 	if (order == 0)
 		order = payload_compare_u64(left->node, right->node);
 	if (order == 0)

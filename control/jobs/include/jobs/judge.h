@@ -100,6 +100,7 @@ struct jobs_finding {
 	// JOBS_NOBODY for each whose node is dead.
 	uint32_t late_count;
 	uint32_t late[JOBS_NAMED_MAX];
+	uint32_t left; // of these: finalized, and will not come
 	bool held;   // one of these is held by a debugger
 	bool busy;   // at least one of them works, or moves elsewhere
 	bool unseen; // whether they work is not known

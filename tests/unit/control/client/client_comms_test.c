@@ -120,7 +120,10 @@ static void a_job_or_a_communicator_is_found_by_its_names(void **state) {
 		{"7", "00a1"},
 		{"123", NULL},
 		{"b2b", NULL},
+		{"0xA1", "00a1"},
+		{"0x00000000000000a1", "00a1"},
 		{"0xa", NULL},
+		{"0x", NULL},
 		{"slurm:7", NULL},
 	};
 	char line[64];
@@ -196,6 +199,7 @@ static void the_finding_stands_in_json(void **state) {
 	assert_non_null(object);
 	comm = json_array_get(json_object_get(object, "communicators"), 0);
 	assert_string_equal(json_string_value(json_object_get(comm, "job")), "slurm:1234.0");
+	assert_non_null(strstr(answer, "\"hash\":\"0x00000000000000a1\""));
 	finding = json_object_get(comm, "finding");
 	assert_string_equal(json_string_value(json_object_get(finding, "state")), "stuck");
 	assert_string_equal(json_string_value(json_object_get(finding, "cause")), "missing-enter");

@@ -192,6 +192,23 @@ static void ranks_that_are_here_are_never_gone_with_a_node(void **state) {
 	close_comm(&at);
 }
 
+// 4,096 rows of 2^20 ranks are 2^32 of them.
+static void rows_that_name_more_ranks_than_can_be_gone_lose_nobody(void **state) {
+	enum { ROWS = 4096 };
+	static struct roster_row rows[ROWS];
+	struct comm_bed at = open_comm(*state);
+	const struct node_trouble down = {101, TOCSIN_PEER_GONE};
+
+	at.comm->size = JOB_COMM_SIZE_MAX;
+	for (uint32_t n = 0; n < ROWS; n++)
+		rows[n] = (struct roster_row){101, 0, JOB_COMM_SIZE_MAX, 1};
+	assert_int_equal(roster_take(at.bed->host, at.comm, rows, ROWS), 0);
+	node_apply(at.bed->host, &down, 1, not_alive);
+	assert_int_equal(at.comm->gone_count, 0);
+	at.comm->size = SIZE;
+	close_comm(&at);
+}
+
 static void a_suspect_node_is_told_once_and_then_that_it_is_back(void **state) {
 	struct comm_bed at = open_comm(*state);
 	const struct node_trouble suspect = {103, TOCSIN_PEER_SUSPECT};
@@ -287,6 +304,7 @@ int main(void) {
 		TEST(all_ranks_of_a_node_that_is_down_are_gone_at_once),
 		TEST(an_agreed_set_is_told_again_to_who_has_not_heard_of_it),
 		TEST(ranks_that_are_here_are_never_gone_with_a_node),
+		TEST(rows_that_name_more_ranks_than_can_be_gone_lose_nobody),
 		TEST(a_suspect_node_is_told_once_and_then_that_it_is_back),
 		TEST(what_a_communicator_waits_for_is_told_once_until_a_rank_moves),
 		TEST(only_one_that_stands_is_asked_for_and_ever_more_seldom),

@@ -279,6 +279,35 @@ static void ranks_that_exit_well_one_after_another_are_an_end(void **state) {
 	assert_int_equal(hand.findings[0].grade, JOBS_STUCK);
 }
 
+static void who_finalized_before_what_others_wait_in_is_waited_for_in_vain(void **state) {
+	static const uint8_t flags[] = {
+		RAS_RANK_FINALIZE, RAS_RANK_DESTROY, RAS_RANK_FINALIZE | RAS_RANK_EXITED};
+	char text[JOBS_SENTENCE_BYTES];
+	struct jobs_view view;
+	struct hand hand;
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(flags); n++) {
+		hand_init(&hand);
+		hand.ranks[0][1].rank.flags |= flags[n];
+		assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);
+		assert_int_equal(hand.findings[0].grade, JOBS_QUIET);
+		hand.ranks[0][0].rank.launched = hand.ranks[0][0].rank.started = 6;
+		assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);
+		assert_int_equal(hand.findings[0].cause, JOBS_CAUSE_MISSING_ENTER);
+		assert_int_equal(hand.findings[0].grade, JOBS_STUCK); // though its process works
+		view.look = hand.look;
+		view.findings = hand.findings;
+		jobs_view_say(&view, 0, text);
+		assert_non_null(strstr(text, "rank 1 (pid 11"));
+		assert_non_null(strstr(text, "has finalized, and has not launched operation 6"));
+		// Who came as far, and leaves, is missed by nobody.
+		hand.ranks[0][1].rank.launched = hand.ranks[0][1].rank.started = 6;
+		assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);
+		assert_int_not_equal(hand.findings[0].cause, JOBS_CAUSE_MISSING_ENTER);
+	}
+}
+
 static void ranks_that_nobody_holds_are_said_to_be(void **state) {
 	struct hand hand;
 
@@ -483,6 +512,7 @@ int main(void) {
 		cmocka_unit_test(who_waits_elsewhere_is_not_blamed),
 		cmocka_unit_test(nothing_launched_or_all_completed_is_quiet),
 		cmocka_unit_test(ranks_that_exit_well_one_after_another_are_an_end),
+		cmocka_unit_test(who_finalized_before_what_others_wait_in_is_waited_for_in_vain),
 		cmocka_unit_test(ranks_that_nobody_holds_are_said_to_be),
 		cmocka_unit_test(of_a_process_in_many_communicators_some_are_looked_at),
 		cmocka_unit_test(a_rank_that_lives_is_not_named_with_those_of_dead_nodes),

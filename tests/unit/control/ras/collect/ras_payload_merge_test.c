@@ -105,6 +105,39 @@ static void a_rank_held_twice_is_kept_once_and_counted(void **state) {
 	ras_comms_destroy(comms);
 }
 
+// A job that was started again goes by the same hashes, while agents tell of the one that ended.
+static void of_two_holders_of_a_rank_the_one_that_lives_stays(void **state) {
+	const struct ras_comm_rank ended = {.rank = 1, .pid = 5, .flags = RAS_RANK_EXITED};
+	const struct ras_comm_rank lives = {.rank = 1, .pid = 9};
+	const struct ras_comm_rank *const orders[][2] = {{&ended, &lives}, {&lives, &ended}};
+
+	(void)state;
+	for (size_t n = 0; n < COUNT_OF(orders); n++) {
+		struct ras_merged_comm merged;
+		struct ras_comms *comms;
+
+		assert_int_equal(ras_comms_create(&memory, &comms), 0);
+		for (uint32_t node = 0; node < 2; node++) {
+			const struct ras_comm comm = {
+				.id = a_comm.id,
+				.size = 4,
+				.rank_count = 1,
+				.ranks = orders[n][node]};
+			struct part part;
+
+			part_begin(&part, 7 + node);
+			assert_int_equal(ras_comm_put(&part.writer, &comm), 0);
+			part_end(&part);
+			assert_int_equal(ras_comms_add(comms, &part.collected), 0);
+		}
+		assert_int_equal(ras_comms_settle(comms), 1);
+		ras_comms_at(comms, 0, &merged);
+		assert_int_equal(merged.rank_count, 1);
+		assert_int_equal(merged.ranks[0].rank.pid, 9);
+		ras_comms_destroy(comms);
+	}
+}
+
 static void two_sizes_under_one_id_are_kept_as_two(void **state) {
 	struct ras_comm other = a_comm;
 	struct ras_merged_comm merged;
@@ -391,6 +424,7 @@ int main(void) {
 		cmocka_unit_test(sums_of_hostile_numbers_stop_at_the_largest),
 		cmocka_unit_test(an_arriving_rank_is_missing_no_more_whatever_the_order),
 		cmocka_unit_test(a_rank_held_twice_is_kept_once_and_counted),
+		cmocka_unit_test(of_two_holders_of_a_rank_the_one_that_lives_stays),
 		cmocka_unit_test(two_sizes_under_one_id_are_kept_as_two),
 		cmocka_unit_test(a_rank_has_the_signatures_of_its_row_s_head_or_its_own),
 		cmocka_unit_test(two_jobs_with_one_communicator_are_told_as_such),
