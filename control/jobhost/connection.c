@@ -290,6 +290,10 @@ static bool receive_one(struct host_connection *connection) {
 		message.msg_controllen = CMSG_LEN(sizeof(int));
 	}
 	size = recvmsg(connection->source.fd, &message, MSG_CMSG_CLOEXEC | MSG_TRUNC);
+	// Said once of a socket that was closed with something unread in it, and before what the
+	// other end had sent.
+	if (size < 0 && errno == ECONNRESET)
+		size = recvmsg(connection->source.fd, &message, MSG_CMSG_CLOEXEC | MSG_TRUNC);
 	if (size < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
 	fd = size < 0 ? -1 : take_descriptor(&message); // an empty packet may bring one, too

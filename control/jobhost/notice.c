@@ -258,8 +258,7 @@ static void take_agreed(struct jobhost *host, struct host_comm *comm, struct wir
 		uint32_t first = wire_get_u32(reader), run = wire_get_u32(reader);
 
 		if (first >= comm->size || run == 0 || run > comm->size - first ||
-		    run > room - count ||
-		    (count > 0 && first <= ranks[count - 1])) {
+		    run > room - count || (count > 0 && first <= ranks[count - 1])) {
 			wire_reader_fail(reader, -EBADMSG);
 			break;
 		}

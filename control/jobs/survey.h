@@ -20,7 +20,7 @@ struct survey {
 	uint64_t idle_ms;
 	uint64_t launched_min, launched_max; // of those who live
 	uint32_t alive, dead, stopped, traced, waiting;
-	uint32_t dead_well; // of the dead: exited with status 0
+	uint32_t dead_well;  // of the dead: exited with status 0
 	uint32_t late_count; // with those who left
 	uint32_t left;	     // finalized or destroyed, and never launched what others wait in
 	enum survey_late late;

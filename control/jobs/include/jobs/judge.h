@@ -101,10 +101,10 @@ struct jobs_finding {
 	uint32_t late_count;
 	uint32_t late[JOBS_NAMED_MAX];
 	uint32_t left; // of these: finalized, and will not come
-	bool held;   // one of these is held by a debugger
-	bool busy;   // at least one of them works, or moves elsewhere
-	bool unseen; // whether they work is not known
-	bool serves; // it is the root of the broadcast that others wait in, and sleeps
+	bool held;     // one of these is held by a debugger
+	bool busy;     // at least one of them works, or moves elsewhere
+	bool unseen;   // whether they work is not known
+	bool serves;   // it is the root of the broadcast that others wait in, and sleeps
 	struct jobs_mismatch mismatch;
 	uint32_t via; // the communicator where the first of these waits itself, or JOBS_NOBODY
 	uint32_t chain_count;

@@ -186,7 +186,8 @@ static bool next_event(struct bed *bed, struct member *member, struct tocsin_eve
 static bool is_zombie(pid_t pid) {
 	siginfo_t end = {0};
 
-	return waitid(P_PID, (id_t)pid, &end, WEXITED | WNOWAIT | WNOHANG) == 0 && end.si_pid == pid;
+	return waitid(P_PID, (id_t)pid, &end, WEXITED | WNOWAIT | WNOHANG) == 0 &&
+	       end.si_pid == pid;
 }
 
 static struct tocsin_failed_set failed_of(struct member *member, uint32_t ranks[static 4]) {
@@ -443,6 +444,25 @@ static void who_leaves_while_the_agent_is_busy_is_not_gone(void **state) {
 	}
 	assert_false(tocsin_comm_should_abort(self.comm));
 	assert_int_equal(jobhost_counters(bed->host)->gone, 0);
+	member_close(bed, &self);
+}
+
+// The kernel tells of what was unread before it gives what was said.
+static void who_leaves_without_reading_all_is_not_gone(void **state) {
+	struct bed *bed = *state;
+	struct member self = member_open(bed, 0, 4), other = member_open(bed, 1, 4);
+	struct child child;
+	struct tocsin_event event;
+
+	member_connect(bed, &self);
+	member_connect(bed, &other);
+	child = child_start(bed, 3, 0);
+	child_end(bed, &child, SIGKILL);
+	tocsin_job_close(other.job); // which has not read that 3 is gone
+	settle(bed);
+	assert_int_equal(jobhost_counters(bed->host)->ranks, 1);
+	while (next_event(bed, &self, &event))
+		assert_int_not_equal(event.rank, 1);
 	member_close(bed, &self);
 }
 
@@ -914,6 +934,9 @@ int main(void) {
 		),
 		cmocka_unit_test_setup_teardown(
 			who_leaves_while_the_agent_is_busy_is_not_gone, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			who_leaves_without_reading_all_is_not_gone, setup, teardown
 		),
 		cmocka_unit_test_setup_teardown(
 			who_restarts_the_agent_tells_nobody_gone_and_forgets_nobody, setup, teardown
