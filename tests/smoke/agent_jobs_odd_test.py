@@ -96,12 +96,15 @@ def test_three_at_once(cluster):
     for rank in (0, 4, 5):
         os.kill(pids[rank], signal.SIGKILL)
     process.wait(agents.WAIT_SECONDS)
-    survivors = {str(rank) for rank in range(RANKS)} - {"0", "4", "5"}
-    assert {row[0] for row in GONE.findall(out.read_text())} == survivors, out.read_text()
+    killed = {"0", "4", "5"}
+    survivors = {str(rank) for rank in range(RANKS)} - killed
+    # Whoever is killed last may have heard of the first.
+    heard = {row[0] for row in GONE.findall(out.read_text())}
+    assert heard - killed == survivors, out.read_text()
     # A ring gives up at the first of them: its last set may lack the others.
     views = {}
     for _, view, ranks in END.findall(out.read_text()):
-        assert set(ranks.split()) <= {"0", "4", "5"}, out.read_text()
+        assert set(ranks.split()) <= killed, out.read_text()
         assert views.setdefault(view, ranks) == ranks, out.read_text()
     wait_registered(cluster.agents, 0)
 
