@@ -19,6 +19,7 @@
 OLD_SYMBOL(pthread_create, "2.2.5");
 OLD_SYMBOL(pthread_join, "2.2.5");
 OLD_SYMBOL(pthread_sigmask, "2.2.5");
+OLD_SYMBOL(pthread_mutex_trylock, "2.2.5");
 OLD_SYMBOL(pthread_key_create, "2.2.5");
 OLD_SYMBOL(pthread_getspecific, "2.2.5");
 OLD_SYMBOL(pthread_setspecific, "2.2.5");
@@ -28,6 +29,7 @@ OLD_SYMBOL(pthread_condattr_setclock, "2.3.3");
 OLD_SYMBOL(pthread_create, "");
 OLD_SYMBOL(pthread_join, "");
 OLD_SYMBOL(pthread_sigmask, "");
+OLD_SYMBOL(pthread_mutex_trylock, "");
 OLD_SYMBOL(pthread_key_create, "");
 OLD_SYMBOL(pthread_getspecific, "");
 OLD_SYMBOL(pthread_setspecific, "");

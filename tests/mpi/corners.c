@@ -3,10 +3,15 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
+#include <poll.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -152,13 +157,94 @@ static void reuse(void) {
 		MPI_Barrier(*reused);
 }
 
+// With between.c: how many ranks are looked for when communicators are made.
+static void made(void) {
+	int (*translated)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "between_translated");
+	MPI_Comm twin, half, none;
+	MPI_Request request;
+
+	MPI_Comm_dup(MPI_COMM_WORLD, &twin);
+	MPI_Comm_split(twin, rank % 2, rank, &half);
+	MPI_Comm_split(twin, rank == 0 ? MPI_UNDEFINED : 1, 0, &none);
+	MPI_Barrier(half);
+	MPI_Comm_idup(twin, &none, &request);
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
+	MPI_Barrier(none);
+	if (rank == 0 && translated != NULL)
+		printf("looked for %d\n", translated());
+}
+
+// With between.c: rank 0 has a barrier open when its first one has ended.
+static void wait_again(void) {
+	MPI_Request *open = dlsym(RTLD_DEFAULT, "between_request"), own;
+	const int *same = dlsym(RTLD_DEFAULT, "between_same");
+	const char *hold = getenv("CORNER_HOLD");
+
+	MPI_Ibarrier(MPI_COMM_WORLD, &own);
+	if (rank != 0)
+		unsetenv("BETWEEN");
+	MPI_Wait(&own, MPI_STATUS_IGNORE);
+	if (rank == 0)
+		fprintf(stderr, "same %d\n", same != NULL && *same);
+	while (hold != NULL && access(hold, F_OK) == 0)
+		poll(NULL, 0, 10);
+	if (rank != 0 || open == NULL)
+		MPI_Ibarrier(MPI_COMM_WORLD, &own);
+	MPI_Wait(rank == 0 && open != NULL ? open : &own, MPI_STATUS_IGNORE);
+}
+
+static void abort_here(int signal) {
+	MPI_Abort(MPI_COMM_WORLD, signal == SIGUSR1 ? 7 : 8);
+}
+
+// With between.c: the signal comes while the library enters the communicator.
+static void interrupted(void) {
+	MPI_Comm twin;
+
+	signal(SIGUSR1, abort_here);
+	MPI_Comm_dup(MPI_COMM_WORLD, &twin);
+}
+
+// A thread that looks for a function of MPI. Release by it, acquire by late.c.
+static _Atomic int scanner;
+
+static void *scan(void *context) {
+	double given = 1, got;
+
+	atomic_store_explicit(&scanner, (int)syscall(SYS_gettid), memory_order_release);
+	MPI_Scan(&given, &got, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_SELF);
+	return context;
+}
+
+// With late.c: both threads look for a function of MPI, one of them as the loader.
+static void loader(void) {
+	char place[32];
+	pthread_t id;
+
+	snprintf(place, sizeof(place), "%llx", (unsigned long long)(uintptr_t)&scanner);
+	setenv("LATE_FLAG", place, 1);
+	pthread_create(&id, NULL, scan, NULL);
+	if (dlopen(getenv("CORNER_LATE"), RTLD_NOW) == NULL)
+		printf("%s\n", dlerror());
+	pthread_join(id, NULL);
+}
+
 int main(int argc, char **argv) {
 	static const struct {
 		const char *name;
 		void (*play)(void);
 	} corners[] = {
-		{"threads", threads},	{"children", children}, {"busy", free_busy}, {"many", many},
-		{"mistakes", mistakes}, {"groups", groups},	{"reuse", reuse},
+		{"threads", threads},
+		{"children", children},
+		{"busy", free_busy},
+		{"many", many},
+		{"mistakes", mistakes},
+		{"groups", groups},
+		{"reuse", reuse},
+		{"made", made},
+		{"wait", wait_again},
+		{"loader", loader},
+		{"interrupted", interrupted},
 	};
 	const char *name = argc > 1 ? argv[1] : "";
 	int level;

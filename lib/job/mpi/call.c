@@ -84,19 +84,24 @@ static void *symbol_behind(const char *name, const void *caller) {
 
 void *call_find(unsigned int number, const void *caller) {
 	struct call *call = &mpi_calls[number];
-	void *next, *outer;
+	// Without our lock: whoever has the loader's may wait for it in a constructor.
+	void *next = symbol_behind(call->name, caller);
+	void *outer = symbol_behind(call->name + 1, caller); // MPI_Send
+	bool is_apart;
+	void *found;
 
-	pthread_mutex_lock(&find_mutex);
-	next = symbol_behind(call->name, caller);
-	outer = symbol_behind(call->name + 1, caller); // MPI_Send
 	if (next == NULL)
 		next = outer != NULL ? outer : (void *)call_nothing;
 	// MPI's own two names are of one object, one function or not.
-	if (outer != NULL && object_of(outer) != object_of(next))
+	is_apart = outer != NULL && object_of(outer) != object_of(next);
+	pthread_mutex_lock(&find_mutex);
+	found = atomic_load_explicit(&call->next, memory_order_relaxed);
+	if (found == NULL && is_apart)
 		call->outer = outer;
-	atomic_store_explicit(&call->next, next, memory_order_release);
+	if (found == NULL)
+		atomic_store_explicit(&call->next, next, memory_order_release);
 	pthread_mutex_unlock(&find_mutex);
-	return next;
+	return found != NULL ? found : next;
 }
 
 void *call_other(const char *name) {

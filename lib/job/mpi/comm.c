@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Communicators: who they are, from MPI_COMM_WORLD on, and their table.
 //
-// MPI gives a communicator no name that its ranks agree on. Ours is made of its parent's, the ranks
-// of the new group, and how many of that group this parent has made before: the ranks of a group
-// call these in one order, so they count alike, without a word to each other.
+// MPI gives a communicator no name that its ranks agree on. Ours is made of its parent's, how many
+// calls have made communicators of that parent, which all its ranks call in one order, and the rank
+// that is the first of the new one: no two that one call makes share it. The ranks of a group alone
+// call MPI_Comm_create_group, in an order of their own: there it is the group, and how many of it
+// this parent has made. So all count alike, without a word to each other.
 #include "follow.h"
+#include "old_symbols.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -80,7 +83,7 @@ static mpi_word group_of(mpi_word handle) {
 	return ask.group(handle, &group) == 0 ? group : 0;
 }
 
-uint64_t comm_group_hash(mpi_word handle) {
+static uint64_t group_hash(mpi_word handle) {
 	mpi_word group = group_of(handle), world = group_of(mpi_rules.world);
 	uint64_t hash = group != 0 && world != 0 ? hash_group(group, world) : 0;
 
@@ -89,6 +92,37 @@ uint64_t comm_group_hash(mpi_word handle) {
 	if (world != 0)
 		ask.group_free(&world);
 	return hash;
+}
+
+// Which rank of the world is its first, in a time that grows with the world alone: Open MPI looks
+// for each rank that it is asked for from the beginning. -1: it is none of this world.
+static int leader_of(mpi_word handle) {
+	mpi_word group = group_of(handle), world = group_of(mpi_rules.world);
+	const int first = 0;
+	int leader = -1;
+
+	if (group == 0 || world == 0 || ask.translate(group, 1, &first, world, &leader) != 0)
+		leader = -1;
+	if (group != 0)
+		ask.group_free(&group);
+	if (world != 0)
+		ask.group_free(&world);
+	return leader;
+}
+
+// Of a call that all ranks of the parent make, also those that get nothing of it (MPI_COMM_NULL).
+static uint64_t next_key(struct followed *parent, mpi_word handle) {
+	int leader = handle != mpi_rules.comm_null ? leader_of(handle) : -1;
+	uint64_t number;
+
+	pthread_mutex_lock(&comm_mutex);
+	number = ++parent->made;
+	pthread_mutex_unlock(&comm_mutex);
+	return leader >= 0 ? mix(mix(parent->key, number), (uint64_t)leader + 1) | 1 : 0;
+}
+
+uint64_t comm_twin_key(struct followed *parent) {
+	return next_key(parent, parent->handle);
 }
 
 static struct child *child_of(struct followed *parent, uint64_t group) {
@@ -107,14 +141,13 @@ static struct child *child_of(struct followed *parent, uint64_t group) {
 	return child;
 }
 
-uint64_t comm_child_key(struct followed *parent, uint64_t group, uint64_t tag) {
-	uint64_t key = 0;
+static uint64_t group_key(struct followed *parent, mpi_word handle, uint64_t tag) {
+	uint64_t group = group_hash(handle), key = 0;
 	struct child *child;
 
 	if (group == 0)
 		return 0;
-	if (tag != 0)
-		group = mix(group, tag);
+	group = mix(group, tag);
 	pthread_mutex_lock(&comm_mutex);
 	child = child_of(parent, group);
 	if (child != NULL)
@@ -312,34 +345,43 @@ mpi_word comm_read(mpi_word where) {
 	// NOLINTEND(performance-no-int-to-ptr)
 }
 
-bool comm_is_inter(mpi_word handle) {
+static bool comm_is_inter(mpi_word handle) {
 	int is_inter = 0;
 
 	return ask.test_inter(handle, &is_inter) != 0 || is_inter != 0;
 }
 
-void comm_made(struct followed *parent, int err, mpi_word where, uint64_t tag) {
-	mpi_word handle;
-	uint64_t group, key;
-
-	if (err != 0 || where == 0)
-		return;
-	handle = comm_read(where);
+static void adopt_made(mpi_word handle, uint64_t key) {
 	if (handle == mpi_rules.comm_null)
 		return;
-	if (comm_is_inter(handle)) {
+	if (comm_is_inter(handle))
 		note_once(NOTE_INTER, "intercommunicators are not followed");
-		return;
-	}
-	group = comm_group_hash(handle);
-	key = comm_child_key(parent, group, tag);
-	if (key != 0)
+	else if (key != 0)
 		comm_adopt(key, handle);
-	else if (group == 0)
+	else
 		note_once(
 			NOTE_OTHER_WORLD,
 			"communicators with ranks of several worlds are not followed"
 		);
+}
+
+void comm_made(struct followed *parent, int err, mpi_word where) {
+	mpi_word handle;
+
+	if (err != 0 || where == 0)
+		return;
+	handle = comm_read(where);
+	adopt_made(handle, next_key(parent, handle));
+}
+
+void comm_made_by_group(struct followed *parent, int err, mpi_word where, uint64_t tag) {
+	mpi_word handle;
+
+	if (err != 0 || where == 0)
+		return;
+	handle = comm_read(where);
+	if (handle != mpi_rules.comm_null)
+		adopt_made(handle, group_key(parent, handle, tag));
 }
 
 // Operations of MPI_COMM_SELF concern nobody, but show that a rank moves.
@@ -404,8 +446,7 @@ void comm_begin(struct tocsin_job *job, uint64_t key) {
 	comm_adopt(key, mpi_rules.world);
 }
 
-void comm_mark_all(enum tocsin_mark mark) {
-	pthread_mutex_lock(&comm_mutex);
+static void mark_all_locked(enum tocsin_mark mark) {
 	for (uint32_t n = 0; n < COMM_PLACES; n++) {
 		mpi_word key = atomic_load_explicit(&comm_places[n].key, memory_order_relaxed);
 		struct followed *at =
@@ -414,6 +455,18 @@ void comm_mark_all(enum tocsin_mark mark) {
 		if (key != 0 && key != COMM_REMOVED && at->comm != NULL)
 			(void)tocsin_comm_mark(at->comm, mark, 1);
 	}
+}
+
+void comm_mark_all(enum tocsin_mark mark) {
+	pthread_mutex_lock(&comm_mutex);
+	mark_all_locked(mark);
+	pthread_mutex_unlock(&comm_mutex);
+}
+
+void comm_try_mark_all(enum tocsin_mark mark) {
+	if (pthread_mutex_trylock(&comm_mutex) != 0)
+		return;
+	mark_all_locked(mark);
 	pthread_mutex_unlock(&comm_mutex);
 }
 

@@ -33,8 +33,9 @@ struct followed {
 	struct window *window;
 	_Atomic uint32_t users;	   // calls that hold it; counted only with several threads
 	_Atomic uint32_t requests; // that will end an operation of it
-	struct child *children;
-	struct followed *next; // that the program has freed: they go when nobody holds them
+	uint64_t made;		   // calls of all its ranks that made communicators
+	struct child *children;	   // that groups of its ranks made
+	struct followed *next;	   // that the program has freed: they go when nobody holds them
 };
 
 // How this MPI looks. Written once, before any communicator is followed.
@@ -54,24 +55,27 @@ extern struct comm_place comm_places[COMM_PLACES];
 
 // comm.c: a handle that is not in the table. NULL: it is not followed.
 struct followed *comm_missed(mpi_word handle);
-// The new communicator that `where` holds, if the call that made it succeeded.
-void comm_made(struct followed *parent, int err, mpi_word where, uint64_t tag);
-uint64_t comm_child_key(struct followed *parent, uint64_t group, uint64_t tag);
+// The new communicator that `where` holds, if the call that made it succeeded: one of all ranks of
+// the parent, or of the ranks of a group alone.
+void comm_made(struct followed *parent, int err, mpi_word where);
+void comm_made_by_group(struct followed *parent, int err, mpi_word where, uint64_t tag);
+// Of one with the same ranks that is being made; 0: it cannot be followed.
+uint64_t comm_twin_key(struct followed *parent);
 void comm_adopt(uint64_t key, mpi_word handle);
 // The handle that lies there.
 mpi_word comm_read(mpi_word where);
-bool comm_is_inter(mpi_word handle);
 // Before MPI frees it, and after that: another thread may have been given the handle anew by then.
 struct followed *comm_freeing(mpi_word handle);
 void comm_freed(struct followed *at, int err);
 extern _Atomic uint32_t comm_freed_count; // that wait for comm_sweep()
 // Of whom nobody holds any more those that are free.
 void comm_sweep(void);
-uint64_t comm_group_hash(mpi_word handle); // 0: it has ranks that are not of this world
 // Finds what is asked of communicators; false: this is no MPI.
 bool comm_learn(uint32_t *ret_world_size);
 void comm_begin(struct tocsin_job *job, uint64_t key);
 void comm_mark_all(enum tocsin_mark mark);
+// Not where somebody holds the lock, whom a handler of a signal may have interrupted.
+void comm_try_mark_all(enum tocsin_mark mark);
 void comm_forget_all(void);
 
 static inline uint64_t word_hash(mpi_word word) {
@@ -206,9 +210,16 @@ struct dup {
 void request_dup(struct followed *at, uint64_t place, mpi_word where, struct dup dup);
 mpi_word request_at(mpi_word requests, int64_t n);
 void request_started(mpi_word handle);
+// A request before the call that may end it: MPI may give its handle to another thread before that
+// call returns. A handle of 0 is none.
+struct held {
+	mpi_word handle;
+	uint64_t serial; // where one thread calls at a time 0
+};
+struct held request_hold(mpi_word handle);
 // Its operation has ended; a request that is not persistent with it.
-void request_done(mpi_word handle);
-void request_freed(mpi_word handle);
+void request_done(struct held held);
+void request_freed(struct held held);
 
 static inline void pair_enter(struct followed *at, enum tocsin_kind kind) {
 	tocsin_comm_launched(at->comm, kind, 0, 0, -1);

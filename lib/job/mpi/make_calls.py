@@ -70,7 +70,7 @@ def is_collective(call):
 def body_of(call):
     """The lines of the function that counts."""
     kind = f"TOCSIN_{call.kind.upper()}"
-    made = [f"\tcomm_made(at, err, {call.place('w')}, 0);"] if call.how == "makes" else []
+    made = [f"\tcomm_made(at, err, {call.place('w')});"] if call.how == "makes" else []
     if call.how == "keeps":
         told = call.signature() if is_collective(call) else "(struct signature){0}"
         return [f"\tint err = next({call.names()});", "",

@@ -44,7 +44,7 @@ int own_Finalize(call_0 *next) {
 
 int own_Abort(call_word_int *next, mpi_word comm, int error) {
 	if (is_begun())
-		comm_mark_all(TOCSIN_MARK_ABORTED);
+		comm_try_mark_all(TOCSIN_MARK_ABORTED);
 	return next(comm, error);
 }
 
@@ -57,7 +57,7 @@ int own_Comm_create_group(
 
 	if (at == NULL)
 		return err;
-	comm_made(at, err, where, (uint64_t)(uint32_t)tag + 1);
+	comm_made_by_group(at, err, where, (uint64_t)(uint32_t)tag + 1);
 	comm_release(at);
 	return err;
 }
@@ -70,7 +70,7 @@ begin_idup(mpi_word comm, mpi_word where, struct dup *ret_dup, uint64_t *ret_pla
 
 	if (at == NULL)
 		return NULL;
-	*ret_dup = (struct dup){where, comm_child_key(at, comm_group_hash(comm), 0)};
+	*ret_dup = (struct dup){where, comm_twin_key(at)};
 	*ret_place = collective_post(at, TOCSIN_OTHER, none);
 	return at;
 }
@@ -133,7 +133,7 @@ int own_Start(call_1 *next, mpi_word request) {
 		request_started(handle);
 	err = next(request);
 	if (err != 0 && handle != 0)
-		request_done(handle);
+		request_done(request_hold(handle));
 	return err;
 }
 
@@ -144,40 +144,44 @@ int own_Startall(call_of_2 *next, int count, mpi_word requests) {
 	return next(count, requests);
 }
 
+static struct held hold_one(mpi_word request) {
+	return request_hold(is_begun() && request != 0 ? comm_read(request) : 0);
+}
+
 // What the program gave, as MPI overwrites what has ended.
 struct given {
 	int count; // -1: nothing is followed
-	mpi_word *handles;
-	mpi_word here[HANDLES_HERE];
+	struct held *held;
+	struct held here[HANDLES_HERE];
 };
 
 static void take_given(struct given *given, int count, mpi_word requests) {
 	given->count = -1;
-	given->handles = given->here;
+	given->held = given->here;
 	if (!is_begun() || count <= 0 || requests == 0)
 		return;
 	if (count > HANDLES_HERE)
-		given->handles = malloc((size_t)count * sizeof(*given->handles));
-	if (given->handles == NULL) {
-		given->handles = given->here;
+		given->held = malloc((size_t)count * sizeof(*given->held));
+	if (given->held == NULL) {
+		given->held = given->here;
 		return;
 	}
 	given->count = count;
 	for (int n = 0; n < count; n++)
-		given->handles[n] = request_at(requests, n);
+		given->held[n] = request_hold(request_at(requests, n));
 }
 
 static void drop_given(struct given *given) {
-	if (given->handles != given->here)
-		free(given->handles);
+	if (given->held != given->here)
+		free(given->held);
 }
 
 // Of an error some of them may know nothing, and what else MPI returns need not be there: those
 // that MPI took away have ended.
 static void all_done(const struct given *given, int err, mpi_word requests) {
 	for (int n = 0; n < given->count; n++)
-		if (err == 0 || request_at(requests, n) != given->handles[n])
-			request_done(given->handles[n]);
+		if (err == 0 || request_at(requests, n) != given->held[n].handle)
+			request_done(given->held[n]);
 }
 
 static int int_at(mpi_word where, int n) {
@@ -189,7 +193,7 @@ static void one_done(const struct given *given, mpi_word index) {
 	int n = int_at(index, 0);
 
 	if (n >= 0 && n < given->count)
-		request_done(given->handles[n]);
+		request_done(given->held[n]);
 }
 
 static void some_done(const struct given *given, mpi_word done, mpi_word indices) {
@@ -199,16 +203,16 @@ static void some_done(const struct given *given, mpi_word done, mpi_word indices
 		int index = int_at(indices, n);
 
 		if (index >= 0 && index < given->count)
-			request_done(given->handles[index]);
+			request_done(given->held[index]);
 	}
 }
 
 int own_Wait(call_2 *next, mpi_word request, mpi_word status) {
-	mpi_word handle = is_begun() && request != 0 ? comm_read(request) : 0;
+	struct held held = hold_one(request);
 	int err = next(request, status);
 
-	if (handle != 0 && (err == 0 || comm_read(request) != handle))
-		request_done(handle);
+	if (held.handle != 0 && (err == 0 || comm_read(request) != held.handle))
+		request_done(held);
 	return err;
 }
 
@@ -259,11 +263,12 @@ int own_Waitsome(
 }
 
 int own_Test(call_3 *next, mpi_word request, mpi_word flag, mpi_word status) {
-	mpi_word handle = is_begun() && request != 0 ? comm_read(request) : 0;
+	struct held held = hold_one(request);
 	int err = next(request, flag, status);
 
-	if (handle != 0 && (err == 0 ? int_at(flag, 0) != 0 : comm_read(request) != handle))
-		request_done(handle);
+	if (held.handle != 0 &&
+	    (err == 0 ? int_at(flag, 0) != 0 : comm_read(request) != held.handle))
+		request_done(held);
 	return err;
 }
 
@@ -322,10 +327,10 @@ int own_Testsome(
 }
 
 int own_Request_free(call_1 *next, mpi_word request) {
-	mpi_word handle = is_begun() && request != 0 ? comm_read(request) : 0;
+	struct held held = hold_one(request);
 	int err = next(request);
 
-	if (err == 0 && handle != 0)
-		request_freed(handle);
+	if (err == 0)
+		request_freed(held);
 	return err;
 }

@@ -12,6 +12,7 @@
 struct request {
 	mpi_word handle; // 0: a free place
 	struct followed *at;
+	uint64_t serial;       // no other has it
 	uint64_t place;	       // in its communicator's window; 0: none
 	struct signature told; // of a persistent one
 	struct dup dup;	       // the communicator that it will make
@@ -23,6 +24,7 @@ struct request {
 static pthread_mutex_t request_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct request *requests;
 static uint32_t request_count, request_room;
+static uint64_t last_serial;
 
 static void lock(void) {
 	if (mpi_rules.is_threaded)
@@ -168,6 +170,7 @@ static void add(mpi_word where, const struct request *given) {
 	if (request != NULL) {
 		*request = *given;
 		request->handle = handle;
+		request->serial = ++last_serial;
 	}
 	unlock();
 	if (request != NULL)
@@ -221,6 +224,7 @@ void pair_posted(struct followed *at, enum tocsin_kind kind, int err, mpi_word w
 		if (request != NULL) {
 			take_hold(at);
 			request->handle = handle;
+			request->serial = ++last_serial;
 			request->at = at;
 			request->dup.key = 0;
 			request->kind = (uint8_t)kind;
@@ -297,11 +301,37 @@ static void end_long(struct request *request) {
 		let_go(ended.at);
 }
 
-void request_done(mpi_word handle) {
-	struct request *request;
+struct held request_hold(mpi_word handle) {
+	struct held held = {.handle = handle};
+	const struct request *request;
 
+	if (handle == 0 || !mpi_rules.is_threaded)
+		return held;
 	lock();
 	request = find(handle);
+	if (request != NULL)
+		held.serial = request->serial;
+	else
+		held.handle = 0;
+	unlock();
+	return held;
+}
+
+static struct request *find_held(struct held held) {
+	struct request *request = find(held.handle);
+
+	if (request != NULL && mpi_rules.is_threaded && request->serial != held.serial)
+		return NULL; // another one has its handle by now
+	return request;
+}
+
+void request_done(struct held held) {
+	struct request *request;
+
+	if (held.handle == 0)
+		return;
+	lock();
+	request = find_held(held);
 	if (request == NULL || !request->is_active)
 		unlock();
 	else if (request->is_collective || request->is_persistent)
@@ -310,12 +340,14 @@ void request_done(mpi_word handle) {
 		end_pair(request);
 }
 
-void request_freed(mpi_word handle) {
+void request_freed(struct held held) {
 	struct request ended = {0};
 	struct request *request;
 
+	if (held.handle == 0)
+		return;
 	lock();
-	request = find(handle);
+	request = find_held(held);
 	if (request != NULL) {
 		ended = *request;
 		take_out(request);
