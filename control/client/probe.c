@@ -26,6 +26,7 @@
 #define FRAMES_BYTES 256 // what a read costs beside what it reads
 #define CAUSE_BYTES 192
 #define TIMES_WORD "times"
+#define TIMES_A_STEP 1024 // of up to 65,536: some 8 KB, and 100 us
 #define SYNTAX "PROBE node [count [bytes [microseconds [" TIMES_WORD "]]]]"
 
 static const uint32_t asked_percentiles[] = {500000, 900000, 990000, 999000};
@@ -41,7 +42,8 @@ struct probe {
 	char device[DEVICE_NAME_MAX + 1];
 	struct histogram_summary summary;
 	uint64_t percentiles[PERCENTILES];
-	json_t *times; // of each read, NULL: not asked for
+	uint32_t *times_ns; // of each read, NULL: not asked for
+	uint32_t told;	    // of these
 };
 
 static void probe_drop(void *work) {
@@ -49,7 +51,7 @@ static void probe_drop(void *work) {
 
 	if (probe->ping != NULL)
 		probe->calls->ping_cancel(probe->ping);
-	json_decref(probe->times);
+	free(probe->times_ns);
 	free(probe);
 }
 
@@ -99,7 +101,7 @@ static bool probe_failed(struct session *session, const struct probe *probe) {
 
 static json_t *probe_json(const struct probe *probe, const char *name, const char *theirs) {
 	const struct fabric_ping_result *result = &probe->result;
-	json_t *object = json_pack(
+	return json_pack(
 		"{s:o,s:s,s:s,s:b,s:i,s:i,s:i,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:f,s:I}", "node",
 		peer_name_json(name), "device", probe->device, "peer_device", theirs, "in_process",
 		result->in_process, "bytes", (int)probe->bytes, "sent", (int)result->sent,
@@ -110,10 +112,34 @@ static json_t *probe_json(const struct probe *probe, const char *name, const cha
 		(json_int_t)probe->percentiles[3], "max_ns", (json_int_t)probe->summary.max,
 		"mean_ns", probe->summary.mean, "took_ns", (json_int_t)result->took_ns
 	);
+}
 
-	if (probe->times != NULL)
-		(void)json_object_set(object, "times_ns", probe->times);
-	return object;
+// A turn of the loop for each piece, once the one before was taken over by whoever asked.
+static bool times_step(struct session *session) {
+	struct probe *probe = session->work;
+	uint32_t left = probe->result.answered - probe->told;
+	uint32_t end = probe->told + (left < TIMES_A_STEP ? left : TIMES_A_STEP);
+
+	for (; probe->told < end; probe->told++)
+		text_print(
+			&session->out, "%s%" PRIu32, probe->told > 0 ? "," : "",
+			probe->times_ns[probe->told]
+		);
+	if (probe->told < probe->result.answered)
+		return false;
+	text_print(&session->out, "]}\n");
+	return true;
+}
+
+// The object, left open for its last member. False: no memory.
+static bool object_begin(struct session *session, json_t *object) {
+	char *text = json_dumps(object, JSON_COMPACT);
+
+	json_decref(object);
+	if (text != NULL)
+		text_print(&session->out, "%.*s,\"times_ns\":[", (int)strlen(text) - 1, text);
+	free(text);
+	return text != NULL;
 }
 
 static bool probe_step(struct session *session) {
@@ -127,17 +153,26 @@ static bool probe_step(struct session *session) {
 	names_text(
 		result->key.peer_device, strlen(result->key.peer_device), theirs, sizeof(theirs)
 	);
-	session_json(session, probe_json(probe, name, theirs));
-	return true;
+	if (probe->times_ns == NULL) {
+		session_json(session, probe_json(probe, name, theirs));
+		return true;
+	}
+	if (!object_begin(session, probe_json(probe, name, theirs))) {
+		session_fail(session, "out of memory");
+		return true;
+	}
+	session->step = times_step;
+	return false;
 }
 
-// Memory that runs out shows by their number.
-static json_t *times_json(const struct fabric_ping_result *result) {
-	json_t *times = json_array();
+// Theirs go with the burst. Without memory they are missing.
+static uint32_t *times_copy(const struct fabric_ping_result *result) {
+	size_t size = result->answered * sizeof(*result->times_ns);
+	uint32_t *times_ns = malloc(size);
 
-	for (uint32_t n = 0; n < result->answered; n++)
-		(void)json_array_append_new(times, json_integer(result->times_ns[n]));
-	return times;
+	if (times_ns != NULL)
+		memcpy(times_ns, result->times_ns, size);
+	return times_ns;
 }
 
 static void on_end(void *ctx, const struct fabric_ping_result *result) {
@@ -153,7 +188,7 @@ static void on_end(void *ctx, const struct fabric_ping_result *result) {
 		);
 	}
 	if (result->times_ns != NULL && result->err == 0 && result->end == PROBE_COMPLETE)
-		probe->times = times_json(result);
+		probe->times_ns = times_copy(result);
 	session_continue(probe->session, probe_step);
 }
 

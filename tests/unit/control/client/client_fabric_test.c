@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 // The fabric, as far as clients see it.
@@ -427,6 +428,44 @@ static void probe_tells_the_time_of_each_read(void **state) {
 	close(json);
 }
 
+// As many as there may be are told in pieces, a turn of the loop for each.
+static void probe_tells_many_times_in_pieces(void **state) {
+	static uint32_t times_ns[FABRIC_PING_TIMES_MAX];
+	static char said[FABRIC_PING_TIMES_MAX * 8];
+	int json = connect_json();
+	struct histogram *latency;
+	struct fabric_ping_result result = good_result(&latency);
+	size_t used = 0, pieces = 0;
+	const json_t *times;
+	json_t *object;
+
+	(void)state;
+	for (uint32_t n = 0; n < FABRIC_PING_TIMES_MAX; n++)
+		times_ns[n] = n;
+	result.times_ns = times_ns;
+	result.sent = result.answered = FABRIC_PING_TIMES_MAX;
+	bench_say(json, "PROBE n2 65536 64 0 times\n");
+	bench_turn();
+	end_ping(&result);
+	while (used == 0 || said[used - 1] != '\n') {
+		ssize_t got;
+
+		assert_in_range(++pieces, 1, 1000);
+		assert_int_equal(loop_turn(bench.loop, 0), 0);
+		got = recv(json, said + used, sizeof(said) - used, MSG_DONTWAIT);
+		assert_true(got <= 16384);
+		used += got > 0 ? (size_t)got : 0;
+	}
+	object = json_loadb(said, used, 0, NULL);
+	times = json_object_get(object, "times_ns");
+	assert_int_equal(json_array_size(times), FABRIC_PING_TIMES_MAX);
+	for (uint32_t n = 0; n < FABRIC_PING_TIMES_MAX; n++)
+		assert_int_equal(json_integer_value(json_array_get(times, n)), n);
+	json_decref(object);
+	histogram_destroy(latency);
+	close(json);
+}
+
 static void probe_that_fails_says_how(void **state) {
 	static const struct {
 		struct fabric_ping_result result;
@@ -587,6 +626,7 @@ int main(void) {
 		FABRIC_TEST(hostile_names_and_words_of_peers_break_no_line_and_no_document),
 		FABRIC_TEST(probe_says_what_was_measured),
 		FABRIC_TEST(probe_tells_the_time_of_each_read),
+		FABRIC_TEST(probe_tells_many_times_in_pieces),
 		FABRIC_TEST(probe_that_fails_says_how),
 		FABRIC_TEST(probe_that_cannot_begin_says_why),
 		FABRIC_TEST(probe_is_cancelled_with_the_client_that_asked),
