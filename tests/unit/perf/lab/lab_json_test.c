@@ -140,10 +140,11 @@ static void a_file_as_it_was_written_is_verified(void **state) {
 	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
 		json_t *root = tree_of(rows[n].count, rows[n].open);
 		struct lab_why why;
+		int err;
 
-		(void)verify(root, &why);
+		err = verify(root, &why);
 		assert_string_equal(why.text, ""); // and so it says what differs
-		assert_int_equal(verify(root, &why), 0);
+		assert_int_equal(err, 0);
 		json_decref(root);
 	}
 }
@@ -230,7 +231,7 @@ static void one_changed_number_is_named(void **state) {
 		else
 			assert_true(strlen(why.text) > strlen("/tmp/"));
 		figures += figure;
-		step = figure ? 3 : 23; // some of them
+		step = figure ? 5 : 97; // some of them: each costs a verification
 	}
 	assert_true(figures > 10);
 	json_decref(root);
@@ -261,7 +262,7 @@ static void rates_follow_from_windows(void **state) {
 }
 
 static void the_parts_of_device_time_are_verified(void **state) {
-	static const uint32_t counts[] = {1, 1500, RECORD_RAW_MAX + 9};
+	static const uint32_t counts[] = {1, 1500, 9000};
 
 	(void)state;
 	for (size_t n = 0; n < sizeof(counts) / sizeof(counts[0]); n++) {
@@ -428,8 +429,12 @@ static void a_file_that_is_cut_anywhere_is_none(void **state) {
 
 	(void)state;
 	assert_true(fd >= 0);
-	for (size_t length = strlen(text); length-- > 0;) {
+	// At each of the first and last bytes, and at some between them.
+	for (size_t whole = strlen(text), length = whole; length-- > 0;) {
 		struct lab_why why = {.text = ""};
+
+		if (length > 200 && length < whole - 200 && length % 7 != 0)
+			continue;
 
 		text[length] = '\0';
 		assert_int_equal(ftruncate(fd, 0), 0);
