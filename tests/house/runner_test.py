@@ -250,6 +250,7 @@ WANTED = [
     (["netns"], ["release", "asan"]),
     (["gaps", "netns"], ["release"]),
     (["unit", "slurm"], ["release", "asan"]),
+    (["smoke", "release-only"], ["release"]),
 ]
 
 

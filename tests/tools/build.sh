@@ -22,9 +22,10 @@ build_dir() {
 build_options() {
 	case $1 in
 	release | clang) ;;
-	asan) echo "-Db_sanitize=address,undefined" ;;
-	tsan) echo "-Db_sanitize=thread" ;;
-	fuzz) echo "-Dfuzz=true -Db_sanitize=address,undefined" ;;
+	# Sanitizers find as much at -O1, and it compiles in two thirds of the time.
+	asan) echo "-Doptimization=1 -Db_sanitize=address,undefined" ;;
+	tsan) echo "-Doptimization=1 -Db_sanitize=thread" ;;
+	fuzz) echo "-Doptimization=1 -Dfuzz=true -Db_sanitize=address,undefined" ;;
 	esac
 }
 

@@ -5,7 +5,7 @@
     asan      what bytes and lifetimes can break: units, programs, agents, hostile input, the
               seeds of the fuzz targets, small simulations. Not what tests the tree, nor what
               emulates or computes for long with objects that the others run too, nor agents that
-              wait for what the rules make of a fault (suite rules)
+              wait for what the rules make of a fault (suite rules), nor what is in release-only
     tsan      units that start threads
     fuzz      short libFuzzer runs from the seeds (release and asan only replay these)
 """
@@ -92,7 +92,8 @@ def is_wanted_in(kind, of_test):
     if kind == "release":
         return of_test[0] != "threads"
     if kind == "asan":
-        return of_test[0] not in ONLY_RELEASE or "sanitized" in of_test
+        return "release-only" not in of_test and (
+            of_test[0] not in ONLY_RELEASE or "sanitized" in of_test)
     return {"tsan": "threads", "fuzz": "fuzz"}[kind] in of_test
 
 

@@ -27,7 +27,7 @@ import tally
 
 UNPASSED_FILE = pathlib.Path("build/test-unpassed.json")
 INTERRUPTED = "the run was interrupted"
-BUILD_SHARE = 0.75   # of the processors, while something is built beside tests
+BUILD_SHARE = 0.5    # of the processors, while something is built beside tests that wait
 BUILD_LINES = 25     # the last of ninja's, if it fails without saying in which step
 QUIET_SECONDS = 20   # between two lines of progress where there is no terminal
 NAMED_MAX = 3        # running tests in the line of progress

@@ -407,8 +407,8 @@ static void worker_that_hangs_in_a_step_shows_no_life_and_every_other_does(void 
 		atomic_store(&hangs, false);
 		atomic_store(&hung, false);
 		worker = started(&config, &facts);
-		// With nothing to do it sleeps, or spins: time enough for a turn is given. Each look
-		// may cost a slice of the processor where others have all of it.
+		// With nothing to do it sleeps, or spins: time enough for a turn is given.
+		// Each look may cost a slice of the processor where others have all of it.
 		for (int n = 0; n < 5; n++) {
 			while (look_at(worker, &life) > 0)
 				sched_yield();
