@@ -93,7 +93,8 @@ static void exchange_due(struct loop_timer *timer, uint64_t now_ns) {
 static void on_notice(void *ctx, uint64_t origin, const void *bytes, size_t size) {
 	struct health *health = ctx;
 	int err = observation_exchange_heard(
-		health->exchange, loop_now_ns(health->loop), origin, bytes, size
+		health->exchange, loop_now_ns(health->loop), origin,
+		ras_notice_number(overlay_ras(health->overlay)), bytes, size
 	);
 
 	if (err != 0)

@@ -430,6 +430,7 @@ int observation_exchange_heard(
 	struct observation_exchange *exchange,
 	uint64_t now_ns,
 	uint64_t origin,
+	uint64_t number,
 	const void *bytes,
 	size_t size
 ) {
@@ -449,6 +450,7 @@ int observation_exchange_heard(
 		}
 		exchange->counters.heard++;
 		exchange->heard_now++;
+		told.observation.number = number;
 		if (!observation)
 			(void)verdict_statement(exchange->engine, now_ns, &told.statement);
 		else if (verdict_observation(exchange->engine, now_ns, &told.observation) == 0)

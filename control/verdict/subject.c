@@ -297,6 +297,13 @@ static int observation_give_way(
 	return 0;
 }
 
+// Something later of the same path is held. What a lossy link held up for seconds came without the
+// time that took, and so looks newer than what its observer told afterwards by another way.
+static bool is_outdated(const struct evidence *held, const struct evidence *one) {
+	return held->seen_ns > one->seen_ns ||
+	       (one->observation.number != 0 && one->observation.number < held->observation.number);
+}
+
 // The place for it: that of the same path, a new one, or that of one that gives way.
 static int observation_place(
 	struct verdict_engine *engine,
@@ -309,7 +316,7 @@ static int observation_place(
 	for (uint32_t n = 0; n < subject->observation_count; n++) {
 		if (same_path(&subject->observations[n].observation, &one->observation)) {
 			*ret_at = n;
-			return subject->observations[n].seen_ns > one->seen_ns ? -ESTALE : 0;
+			return is_outdated(&subject->observations[n], one) ? -ESTALE : 0;
 		}
 	}
 	if (subject->observation_count == VERDICT_SUBJECT_OBSERVATIONS_MAX)

@@ -475,7 +475,8 @@ void verdicts_notice(
 	own = &world->verdicts->nodes[node->index];
 	if (own->exchange != NULL)
 		must(observation_exchange_heard(
-			     own->exchange, world_now(world), origin, bytes, size
+			     own->exchange, world_now(world), origin, ras_notice_number(node->ras),
+			     bytes, size
 		     ) == 0);
 }
 

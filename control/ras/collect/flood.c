@@ -175,6 +175,7 @@ static void notice_deliver(struct ras *ras, const struct collect_notice *notice)
 	uint64_t id;
 
 	if (notice->kind >= RAS_NOTICE_OWN_MIN) {
+		ras->flood.delivered = notice->id;
 		ras->ops.notice(
 			ras->ops_ctx, notice->origin, notice->kind, notice->payload, notice->size
 		);
@@ -264,6 +265,10 @@ void flood_census(struct ras *ras, const struct census_result *result) {
 	for (uint32_t n = 0; n < result->subject_count; n++)
 		wire_put_u64(&writer, result->subjects[n]);
 	notice_originate(ras, FLOOD_NOTICE_CENSUS, payload, wire_writer_used(&writer));
+}
+
+uint64_t ras_notice_number(const struct ras *ras) {
+	return ras->flood.delivered;
 }
 
 int ras_notice(struct ras *ras, uint64_t now_ns, uint32_t kind, const void *payload, size_t size) {

@@ -33,8 +33,9 @@ struct flood_origin {
 struct flood {
 	struct flood_origin *origins; // sorted by origin
 	uint32_t count, capacity;
-	uint64_t clock;	  // counts look-ups
-	uint64_t last_id; // of our own
+	uint64_t clock;	    // counts look-ups
+	uint64_t last_id;   // of our own
+	uint64_t delivered; // that ops.notice was told last
 };
 
 void flood_fini(struct flood *flood, struct memory *memory);

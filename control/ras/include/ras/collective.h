@@ -119,6 +119,9 @@ int ras_collect_cancel(struct ras *ras, uint64_t now_ns, uint64_t id);
 // cut off now does not hear it later. -EINVAL (a kind of the core's), -EMSGSIZE, -EAGAIN (not
 // started or leaving).
 int ras_notice(struct ras *ras, uint64_t now_ns, uint32_t kind, const void *payload, size_t size);
+// Inside ras_ops.notice: the number of that notice, which grows with what one origin tells, also
+// over its starts. Notices come in another order where a link on the way lost packets.
+uint64_t ras_notice_number(const struct ras *ras);
 
 const char *ras_missing_name(enum ras_missing reason);
 

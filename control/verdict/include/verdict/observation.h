@@ -71,6 +71,9 @@ struct observation {
 	// Since it was seen, when told. Of one that is read: since its counter was last seen to
 	// advance. A read that shows the same counter again proves nothing yet.
 	uint32_t age_ms;
+	// Not told: of the notice that it came by, which grows with what its observer tells; 0: our
+	// own.
+	uint64_t number;
 };
 
 // What a node says of itself: local checks, its drivers, its own ports. One row for each; a

@@ -48,7 +48,7 @@ static void on_tell(void *ctx, const void *bytes, size_t size) {
 			assert_int_equal(
 				observation_exchange_heard(
 					net->agents[n].exchange, net->now_ns, id_of(agent->index),
-					bytes, size
+					net->notices, bytes, size
 				),
 				0
 			);
@@ -552,7 +552,7 @@ static void a_word_in_anothers_name_is_dropped_and_counted(void **state) {
 	assert_int_equal(statement_put(&writer, &statement), 0);
 	assert_int_equal(
 		observation_exchange_heard(
-			net->agents[0].exchange, net->now_ns, id_of(9), bytes,
+			net->agents[0].exchange, net->now_ns, id_of(9), 0, bytes,
 			wire_writer_used(&writer)
 		),
 		0
@@ -577,7 +577,7 @@ static void of_a_malformed_notice_what_came_before_is_taken(void **state) {
 	wire_put_u16(&writer, 1000);
 	assert_int_equal(
 		observation_exchange_heard(
-			net->agents[0].exchange, net->now_ns, id_of(6), bytes,
+			net->agents[0].exchange, net->now_ns, id_of(6), 0, bytes,
 			wire_writer_used(&writer)
 		),
 		-EBADMSG
@@ -658,7 +658,7 @@ static void who_hears_much_still_says_something(void **state) {
 			see_all_ports(net);
 		if (ms % 3 == 0)
 			observation_exchange_heard(
-				net->agents[0].exchange, net->now_ns, id_of(13), bytes, size
+				net->agents[0].exchange, net->now_ns, id_of(13), 0, bytes, size
 			);
 		observation_exchange_tick(net->agents[0].exchange, net->now_ns);
 		if (ms == 10000)

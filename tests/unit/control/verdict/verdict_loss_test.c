@@ -4,6 +4,7 @@
 
 #include <verdict/loss.h>
 
+#include <errno.h>
 #include <string.h>
 
 #define PEERS 8
@@ -605,6 +606,35 @@ static void lost_packets_are_over_a_second_after_half_say_so(void **state) {
 	bed_destroy(bed);
 }
 
+// Found: a lossy link held back what its end had told for seconds, and the node that had lost
+// packets called itself lossy again, for a minute of `unstable`.
+static void what_came_late_does_not_bring_back_a_loss_that_is_over(void **state) {
+	struct bed *bed = bed_create(8);
+
+	(void)state;
+	for (uint64_t number = 1; number <= 3; number++) {
+		for (uint32_t n = 1; n <= 3; n++) {
+			struct observation told = bed_observation(n, 0, OBSERVATION_NO_PAIR);
+
+			// The first is told, the third takes it back, the second comes after it.
+			told.device[0] = told.peer_device[0] = '\0';
+			told.number = number == 2 ? 3 : number == 3 ? 2 : 1;
+			told.reach = number == 2 ? VERDICT_REACH_ANSWERS : VERDICT_REACH_LOSES;
+			told.lost_permille = number == 2 ? 0 : 300;
+			assert_int_equal(
+				verdict_observation(bed->engine, bed->now_ns, &told),
+				number == 3 ? -ESTALE : 0
+			);
+		}
+		bed_pass(bed, 9 * SEC);
+		bed_expect(
+			bed, 0, number == 1 ? VERDICT_PATH_LOSSY : VERDICT_HEALTHY,
+			number == 1 ? "PacketsLost" : "None"
+		);
+	}
+	bed_destroy(bed);
+}
+
 // A light one passes by chance for a moment at half of those who know of it.
 static void light_loss_is_over_when_that_has_settled(void **state) {
 	struct bed *bed = bed_create(6);
@@ -676,6 +706,7 @@ int main(void) {
 		cmocka_unit_test(fault_of_a_moment_is_over_ten_seconds_after_its_end),
 		cmocka_unit_test(lossy_node_that_falls_off_the_fabric_is_so_at_once),
 		cmocka_unit_test(lost_packets_are_over_a_second_after_half_say_so),
+		cmocka_unit_test(what_came_late_does_not_bring_back_a_loss_that_is_over),
 		cmocka_unit_test(light_loss_is_over_when_that_has_settled),
 		cmocka_unit_test(link_that_loses_is_a_bad_path),
 	};
