@@ -161,6 +161,8 @@ struct overlay {
 
 	struct overlay_clones clones[OVERLAY_CLONES];
 	uint32_t clones_count;
+	uint64_t beside_first; // a live member that the roster does not have, the first by name
+	uint32_t beside_count; // of them
 	bool clones_due;
 	struct loop_timer clones_look;
 
@@ -248,6 +250,8 @@ void overlay_tcp_reach_kernel(struct overlay *overlay, const struct sock_addr *t
 
 // mistakes.c: the events tell when to look.
 void overlay_mistakes_event(struct overlay *overlay, const struct ras_event *event);
+// They are looked for in a moment.
+void overlay_mistakes_again(struct overlay *overlay);
 void overlay_mistakes_stop(struct overlay *overlay);
 // Of a CONFLICT: where the two are; "" where only one is known.
 void overlay_conflict_words(

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Mistakes in the configuration of nodes that show only beside others: an address that another one
-// answers at, and one host identity on several machines (booted from one image, whose machine id
-// they share). Both are told with all who are in it, since either may be the one to be set right.
+// answers at, one host identity on several machines (booted from one image, whose machine id they
+// share), and members that the roster does not have. All are told with those who are in it, since
+// either may be the one to be set right.
 #include "overlay/inside.h"
 
 #include <lib/container.h>
@@ -132,6 +133,45 @@ static void clones_words(
 	);
 }
 
+// Members beside the roster
+
+static int names_compare(const struct ras_record *a, const struct ras_record *b) {
+	size_t shorter = a->name_length < b->name_length ? a->name_length : b->name_length;
+	int order = memcmp(a->name, b->name, shorter);
+
+	return order != 0 ? order : (int)a->name_length - (int)b->name_length;
+}
+
+static void roster_look(struct overlay *overlay, uint32_t slots) {
+	const struct ras_record *first = NULL;
+	struct ras_peer peer;
+
+	overlay->beside_count = 0;
+	for (uint32_t slot = 0; slot < slots && overlay_expected(overlay) > 0; slot++) {
+		if (ras_peer_at(overlay->ras, slot, &peer) != 0 || peer.state != RAS_ALIVE ||
+		    overlay_is_expected(overlay, peer.record->name, peer.record->name_length))
+			continue;
+		if (first == NULL || names_compare(peer.record, first) < 0)
+			first = peer.record;
+		overlay->beside_count++;
+	}
+	overlay->beside_first = first != NULL ? first->id : 0;
+}
+
+static void beside_words(const struct overlay *overlay, char ret_words[static STATE_TEXT_BYTES]) {
+	char name[RAS_NAME_MAX + 1], more[32] = "";
+
+	name_of(overlay, overlay->beside_first, name);
+	if (overlay->beside_count > 1)
+		snprintf(more, sizeof(more), " and %u more", overlay->beside_count - 1);
+	snprintf(
+		ret_words, STATE_TEXT_BYTES,
+		"members that [overlay] expect does not name: %.63s%s; add them there, or stop "
+		"their agents",
+		name, more
+	);
+}
+
 // The same two, and no more of them than then.
 static bool
 was_told(const struct overlay_clones *before, uint32_t count, const struct overlay_clones *clones) {
@@ -154,6 +194,7 @@ static void mistakes_look(struct overlay *overlay) {
 	memcpy(before, overlay->clones, sizeof(before));
 	ras_view(overlay->ras, &view);
 	claims = calloc(view.slots_max, sizeof(*claims));
+	roster_look(overlay, view.slots_max);
 	if (claims == NULL)
 		return; // the next change asks again
 	count = claims_collect(overlay, claims, view.slots_max);
@@ -198,6 +239,16 @@ static void look_due(struct loop_timer *timer, uint64_t now_ns) {
 	mistakes_look(overlay);
 }
 
+void overlay_mistakes_again(struct overlay *overlay) {
+	if (overlay->clones_due)
+		return;
+	overlay->clones_look.expired = look_due;
+	overlay->clones_due =
+		loop_timer_set(
+			overlay->loop, &overlay->clones_look, loop_now_ns(overlay->loop) + LOOK_NS
+		) == 0;
+}
+
 void overlay_mistakes_event(struct overlay *overlay, const struct ras_event *event) {
 	switch (event->kind) {
 	case RAS_EVENT_JOIN_DONE:
@@ -206,17 +257,11 @@ void overlay_mistakes_event(struct overlay *overlay, const struct ras_event *eve
 	case RAS_EVENT_DEAD:
 	case RAS_EVENT_LEFT:
 	case RAS_EVENT_FORGOTTEN:
-		break;
+		overlay_mistakes_again(overlay);
+		return;
 	default:
 		return;
 	}
-	if (overlay->clones_due)
-		return;
-	overlay->clones_look.expired = look_due;
-	overlay->clones_due =
-		loop_timer_set(
-			overlay->loop, &overlay->clones_look, loop_now_ns(overlay->loop) + LOOK_NS
-		) == 0;
 }
 
 void overlay_mistakes_stop(struct overlay *overlay) {
@@ -246,7 +291,16 @@ bool overlay_mistake_next(
 		clones_words(overlay, &overlay->clones[place], ret_words);
 		return true;
 	}
-	for (place -= overlay->clones_count; place < OVERLAY_OWN_COUNT; place++, (*cursor)++) {
+	place -= overlay->clones_count;
+	if (place == 0 && overlay->beside_count > 0) {
+		beside_words(overlay, ret_words);
+		return true;
+	}
+	if (place == 0) { // nobody: that place is passed over
+		place++;
+		(*cursor)++;
+	}
+	for (place--; place < OVERLAY_OWN_COUNT; place++, (*cursor)++) {
 		if (overlay->own_mistakes[place][0] == '\0')
 			continue;
 		snprintf(ret_words, STATE_TEXT_BYTES, "%s", overlay->own_mistakes[place]);

@@ -332,7 +332,8 @@ struct overlay_reach {
 const struct overlay_reach *overlay_reach(const struct overlay *overlay);
 
 // Mistakes in the configuration of nodes, this one's or others', a sentence each that names all who
-// are in it: another one answers at somebody's address, several machines have one host identity.
+// are in it: another one answers at somebody's address, several machines have one host identity, a
+// member is not in the roster.
 // The cursor begins at 0; false past the last.
 bool overlay_mistake_next(
 	const struct overlay *overlay, uint32_t *cursor, char ret_words[static STATE_TEXT_BYTES]

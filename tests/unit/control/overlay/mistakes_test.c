@@ -21,6 +21,7 @@ static struct {
 	struct ras_stranger strangers[3];
 	int stranger_err[3];
 	uint32_t notes;
+	const char *roster; // NULL: none
 	struct ras_event note;
 	char words[STATE_TEXT_BYTES];
 } stage;
@@ -62,6 +63,19 @@ int overlay_note(struct overlay *overlay, const struct ras_event *note, const ch
 	stage.notes++;
 	snprintf(stage.words, sizeof(stage.words), "%s", text);
 	return 0;
+}
+
+uint32_t overlay_expected(const struct overlay *overlay) {
+	(void)overlay;
+	return stage.roster != NULL ? 3 : 0;
+}
+
+bool overlay_is_expected(const struct overlay *overlay, const char *name, size_t length) {
+	char wanted[RAS_NAME_MAX + 3];
+
+	(void)overlay;
+	snprintf(wanted, sizeof(wanted), " %.*s ", (int)length, name);
+	return strstr(stage.roster, wanted) != NULL;
 }
 
 // boot 0: not known.
@@ -131,6 +145,41 @@ static void two_live_ones_of_one_host_and_two_boots_are_told_with_what_to_set(vo
 	assert_string_equal(stage.words, words);
 	assert_true(overlay_host_is_shared(&stage.overlay, 7));
 	assert_false(overlay_host_is_shared(&stage.overlay, 8));
+}
+
+static void members_that_the_roster_does_not_name_are_told(void **state) {
+	char words[STATE_TEXT_BYTES];
+
+	(void)state;
+	add_peer("n1", 7, 0);
+	add_peer("n4", 8, 0);
+	look();
+	assert_int_equal(mistakes(words), 0);
+	stage.roster = " n1 n2 n3 ";
+	look();
+	assert_int_equal(mistakes(words), 1);
+	assert_string_equal(
+		words, "members that [overlay] expect does not name: n4; add them there, or stop "
+		       "their agents"
+	);
+	add_peer("n9", 9, 0);
+	add_peer("login", 9, 0);
+	look();
+	assert_int_equal(mistakes(words), 1);
+	assert_string_equal(
+		words, "members that [overlay] expect does not name: login and 2 more; add them "
+		       "there, or stop their agents"
+	);
+	overlay_own_mistake(&stage.overlay, OVERLAY_OWN_DEVICE, "a device");
+	overlay_own_mistake(&stage.overlay, OVERLAY_OWN_RELOAD, "a key");
+	look();
+	assert_int_equal(mistakes(words), 3);
+	stage.peers[1].state = RAS_LEFT;
+	stage.peers[2].state = RAS_DEAD;
+	stage.peers[3].state = RAS_LEFT;
+	look();
+	assert_int_equal(mistakes(words), 2);
+	assert_string_equal(words, "a key");
 }
 
 static void those_of_one_boot_or_of_an_unknown_one_are_no_mistake(void **state) {
@@ -270,6 +319,7 @@ int main(void) {
 #define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		CASE(two_live_ones_of_one_host_and_two_boots_are_told_with_what_to_set),
+		CASE(members_that_the_roster_does_not_name_are_told),
 		CASE(those_of_one_boot_or_of_an_unknown_one_are_no_mistake),
 		CASE(one_that_is_dead_shares_no_host),
 		CASE(one_that_was_forgotten_shares_no_host),
