@@ -9,6 +9,7 @@
 #define SETTLE_WINDOWS_NS (3 * SEC)
 #define SETTLE_COUNTED_NS SEC
 #define TOLD_HOLDS_NS (8 * SEC) // a word on paths: the others who read it have found by then
+#define BRAKE_AGAIN_NS SEC	// how many are missed has no input of its own
 #define LIGHT_PERMILLE 200	// of what is sent again: from there on a loss is heavy
 
 static bool is_well(enum verdict verdict) {
@@ -123,13 +124,24 @@ static bool is_own_word_of_self(
 	return finding->own_words && subject_peer(engine, subject)->id == engine->config.self;
 }
 
+// Its death came from the part that may declare it: an agent that came back a moment ago has no vote
+// there, and its own overlay brakes for the first that it misses. Where most are missed it does not
+// count, for those who fell first were declared before the others fell.
+static bool is_declared_alone(const struct verdict_engine *engine, const struct finding *finding) {
+	uint64_t missed = brake_missed(engine);
+	uint64_t view = engine->members.of_state[RAS_ALIVE] + missed;
+
+	return finding->state == RAS_DEAD && engine->silent_recent <= brake_limit(engine) &&
+	       view > 2 * missed;
+}
+
 static bool is_brake_free(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
 	const struct finding *finding
 ) {
 	return finding->brake_free || finding->verdict == VERDICT_AGENT_FROZEN ||
-	       is_own_word_of_self(engine, subject, finding);
+	       is_own_word_of_self(engine, subject, finding) || is_declared_alone(engine, finding);
 }
 
 // Of our own: who was stopped, or is cut off, knows nothing.
@@ -144,6 +156,8 @@ static void self_apply(
 
 	if (finding->verdict == VERDICT_NONE)
 		return;
+	if (subject->braked && is_declared_alone(engine, finding))
+		hold_until(subject, now_ns + BRAKE_AGAIN_NS);
 	if (!engine->self.joined) {
 		doubt_ourselves(finding, "NotMember");
 	} else if (paused_until_ns != 0 && now_ns < settled_ns && !is_well(finding->verdict)) {

@@ -158,11 +158,32 @@ static void while_the_overlay_brakes_nobody_is_declared_by_silence(void **state)
 
 	(void)state;
 	verdict_self(bed->engine, bed->now_ns, &self);
-	fall(bed, 5, 1);
-	bed_pass(bed, SEC);
+	fall(bed, 3, 5);
+	bed_pass(bed, 2 * SEC);
 	bed_expect(bed, 5, VERDICT_UNKNOWN, "Brake");
 	self.brake = false;
 	verdict_self(bed->engine, bed->now_ns, &self);
+	bed_expect(bed, 5, VERDICT_NODE_DOWN, "NodeSilent");
+	bed_destroy(bed);
+}
+
+// Found: an agent that had been stopped and had no vote yet hid the next node that died for nine
+// seconds behind its own brake.
+static void one_that_others_declare_dead_is_not_hidden_by_a_brake_of_our_own(void **state) {
+	struct bed *bed = bed_create(8);
+	struct verdict_self self = {.joined = true};
+
+	(void)state;
+	bed_state(bed, 5, RAS_SUSPECT, RAS_CAUSE_SILENT);
+	bed_see_reach(bed, 1, 5, OBSERVATION_SILENT, VERDICT_REACH_NONE);
+	bed_see_reach(bed, 2, 5, OBSERVATION_SILENT, VERDICT_REACH_NONE);
+	bed_pass(bed, 5 * SEC);
+	bed_expect(bed, 5, VERDICT_NODE_DOWN, "NodeSilent");
+	self.brake = true;
+	bed_state(bed, 5, RAS_DEAD, RAS_CAUSE_SILENT);
+	verdict_self(bed->engine, bed->now_ns, &self);
+	bed_expect(bed, 5, VERDICT_NODE_DOWN, "NodeSilent");
+	bed_pass(bed, 10 * SEC);
 	bed_expect(bed, 5, VERDICT_NODE_DOWN, "NodeSilent");
 	bed_destroy(bed);
 }
@@ -226,6 +247,7 @@ int main(void) {
 		cmocka_unit_test(the_brake_does_not_hold_what_is_no_silence),
 		cmocka_unit_test(ports_that_go_down_together_are_of_a_switch_that_restarts),
 		cmocka_unit_test(while_the_overlay_brakes_nobody_is_declared_by_silence),
+		cmocka_unit_test(one_that_others_declare_dead_is_not_hidden_by_a_brake_of_our_own),
 		cmocka_unit_test(after_a_pause_of_our_own_all_that_is_bad_is_unknown_for_a_moment),
 		cmocka_unit_test(what_we_did_not_hear_while_we_stood_still_is_no_silence),
 		cmocka_unit_test(one_that_stops_again_and_again_does_not_keep_what_is_old),
