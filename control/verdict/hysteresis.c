@@ -124,9 +124,9 @@ static bool is_own_word_of_self(
 	return finding->own_words && subject_peer(engine, subject)->id == engine->config.self;
 }
 
-// Its death came from the part that may declare it: an agent that came back a moment ago has no vote
-// there, and its own overlay brakes for the first that it misses. Where most are missed it does not
-// count, for those who fell first were declared before the others fell.
+// Its death came from the part that may declare it: an agent that came back a moment ago has no
+// vote there, and its own overlay brakes for the first that it misses. Where most are missed it
+// does not count, for those who fell first were declared before the others fell.
 static bool is_declared_alone(const struct verdict_engine *engine, const struct finding *finding) {
 	uint64_t missed = brake_missed(engine);
 	uint64_t view = engine->members.of_state[RAS_ALIVE] + missed;

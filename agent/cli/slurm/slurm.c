@@ -224,8 +224,9 @@ static int look_again_and_again(struct plan *plan, struct contact *contact) {
 	clock_init_monotonic(&clock);
 	hold_stops(&stops);
 	for (;;) {
-		uint64_t next_ns = clock_now_ns(&clock) + plan->interval_ns, now_ns;
+		uint64_t now_ns = clock_now_ns(&clock), next_ns = now_ns + plan->interval_ns;
 
+		plan->rounds.now_ns = now_ns;
 		(void
 		)findings_read(plan, contact); // what was wrong has been said; it is tried again
 		now_ns = clock_now_ns(&clock);

@@ -24,6 +24,7 @@ const char *slurm_why_words(enum slurm_why why) {
 		[SLURM_WHY_STARTS] =
 			"healthy again, but Slurm has not heard of it since its controller began",
 		[SLURM_WHY_UNCONFIRMED] = "healthy to others, but its own agent does not say so",
+		[SLURM_WHY_RETURNED] = "powered on a moment ago, and what is wrong was so before",
 		[SLURM_WHY_BRAKE] = "not drained: as many as allowed are out of service",
 	};
 
@@ -93,6 +94,12 @@ static enum slurm_action decide_drained(
 	return SLURM_KEEP;
 }
 
+// A node of the cloud, or one that saves power: dead while it was off, and Slurm has it back before
+// its agent is heard.
+static bool is_of_before(const struct slurm_node *node, const struct slurm_finding *finding) {
+	return node->returned && node->back_s < SLURM_BOOT_S && finding->for_s > node->back_s;
+}
+
 enum slurm_action slurm_decide(
 	const struct slurm_limits *limits,
 	const struct slurm_tally *tally,
@@ -118,6 +125,8 @@ enum slurm_action slurm_decide(
 		*ret_why = why_not_ours(node);
 	else if (node->down)
 		*ret_why = SLURM_WHY_DOWN;
+	else if (is_of_before(node, finding))
+		*ret_why = SLURM_WHY_RETURNED;
 	else if (brake_holds(limits, tally))
 		*ret_why = SLURM_WHY_BRAKE;
 	else
@@ -255,29 +264,46 @@ static void take_reason(const char *line, struct slurm_node *node) {
 
 struct word {
 	const char *name;
-	bool drain, down, reboots;
+	bool drain, down, reboots, powers;
 };
 
 // Base states, and the flags behind '+'. What is not here makes the whole state unread: fail open.
 static const struct word words[] = {
-	{"IDLE", false, false, false},	       {"ALLOCATED", false, false, false},
-	{"MIXED", false, false, false},	       {"COMPLETING", false, false, false},
-	{"RESERVED", false, false, false},     {"PLANNED", false, false, false},
-	{"BLOCKED", false, false, false},      {"CLOUD", false, false, false},
-	{"DYNAMIC_NORM", false, false, false}, {"DYNAMIC_FUTURE", false, false, false},
-	{"PERFCTRS", false, false, false},     {"DRAIN", true, false, false},
-	{"DRAINING", true, false, false},      {"DRAINED", true, false, false},
-	{"MAINT", false, false, false},	       {"MAINTENANCE", false, false, false},
-	{"DOWN", false, true, false},	       {"ERROR", false, true, false},
-	{"FAIL", false, true, false},	       {"FAILING", false, true, false},
-	{"FUTURE", false, true, false},	       {"UNKNOWN", false, true, false},
-	{"NO_RESPOND", false, true, false},    {"NOT_RESPONDING", false, true, false},
-	{"POWERED_DOWN", false, true, false},  {"POWERING_DOWN", false, true, false},
-	{"POWERING_UP", false, true, false},   {"POWER_DOWN", false, true, false},
-	{"POWER_UP", false, true, false},      {"REBOOT", false, true, true},
-	{"REBOOT_ISSUED", false, true, true},  {"REBOOT_REQUESTED", false, false, true},
-	{"INVALID", false, true, false},       {"INVALID_REG", false, true, false},
-	{"INVAL", false, true, false},
+	{"IDLE", false, false, false, false},
+	{"ALLOCATED", false, false, false, false},
+	{"MIXED", false, false, false, false},
+	{"COMPLETING", false, false, false, false},
+	{"RESERVED", false, false, false, false},
+	{"PLANNED", false, false, false, false},
+	{"BLOCKED", false, false, false, false},
+	{"CLOUD", false, false, false, false},
+	{"DYNAMIC_NORM", false, false, false, false},
+	{"DYNAMIC_FUTURE", false, false, false, false},
+	{"PERFCTRS", false, false, false, false},
+	{"DRAIN", true, false, false, false},
+	{"DRAINING", true, false, false, false},
+	{"DRAINED", true, false, false, false},
+	{"MAINT", false, false, false, false},
+	{"MAINTENANCE", false, false, false, false},
+	{"DOWN", false, true, false, false},
+	{"ERROR", false, true, false, false},
+	{"FAIL", false, true, false, false},
+	{"FAILING", false, true, false, false},
+	{"FUTURE", false, true, false, false},
+	{"UNKNOWN", false, true, false, false},
+	{"NO_RESPOND", false, true, false, false},
+	{"NOT_RESPONDING", false, true, false, false},
+	{"POWERED_DOWN", false, true, false, true},
+	{"POWERING_DOWN", false, true, false, true},
+	{"POWERING_UP", false, true, false, true},
+	{"POWER_DOWN", false, true, false, true},
+	{"POWER_UP", false, true, false, true},
+	{"REBOOT", false, true, true, false},
+	{"REBOOT_ISSUED", false, true, true, false},
+	{"REBOOT_REQUESTED", false, false, true, false},
+	{"INVALID", false, true, false, false},
+	{"INVALID_REG", false, true, false, false},
+	{"INVAL", false, true, false, false},
 };
 
 static bool take_word(const char *text, size_t length, struct slurm_node *node) {
@@ -288,6 +314,7 @@ static bool take_word(const char *text, size_t length, struct slurm_node *node) 
 		node->drain |= words[n].drain;
 		node->down |= words[n].down;
 		node->reboots |= words[n].reboots;
+		node->powers |= words[n].powers;
 		node->starts |= strcmp(words[n].name, "UNKNOWN") == 0;
 		return true;
 	}
@@ -308,6 +335,7 @@ void slurm_node_take_state(const char *state, size_t length, struct slurm_node *
 
 			node->down |= strchr("*~#%", mark) != NULL;
 			node->reboots |= mark == '@' || mark == '^';
+			node->powers |= strchr("~#%", mark) != NULL;
 		}
 		if (!take_word(state, word, node))
 			node->known = false;

@@ -20,6 +20,7 @@
 #define SLURM_REASON_MAX 160	// bytes of ours, prefix and all
 #define SLURM_NODE_MAX 255
 #define SLURM_STAMP_MAX 127
+#define SLURM_BOOT_S 60 // slurmd of a node that was powered on registers before its agent is heard
 
 // A node as `scontrol show node` has it.
 struct slurm_node {
@@ -29,9 +30,12 @@ struct slurm_node {
 	bool ours;			 // our record holds that reason
 	bool drain;			 // DRAIN is among its state's flags
 	bool reboots;			 // a reboot was asked for, or is under way
-	bool starts; // Slurm does not know it yet and takes no other state for it
-	bool down;   // it, or its slurmd, is down, powered off or being made: nothing to drain
-	bool known;  // its state was understood
+	bool starts;	 // Slurm does not know it yet and takes no other state for it
+	bool down;	 // it, or its slurmd, is down, powered off or being made: nothing to drain
+	bool powers;	 // of these: powered off, or on its way there or back
+	bool known;	 // its state was understood
+	bool returned;	 // a look found that it powers, and a later one that it does not:
+	uint64_t back_s; // for so long
 };
 
 // A node as `tocsin health --all --json` has it.
@@ -69,6 +73,7 @@ enum slurm_why {
 	SLURM_WHY_REBOOTS,     // healthy, but a person wants it rebooted first
 	SLURM_WHY_STARTS,      // healthy, but Slurm has not heard of it since its controller began
 	SLURM_WHY_UNCONFIRMED, // healthy, but its own agent did not say so just now
+	SLURM_WHY_RETURNED,    // what is wrong was so before it was powered on
 	SLURM_WHY_BRAKE,       // as many as allowed are drained
 	SLURM_WHY_COUNT,
 };

@@ -11,12 +11,15 @@
 #include <string.h>
 #include <time.h>
 
+#define SECOND_NS UINT64_C(1000000000)
 #define UNANSWERED_MAX 3 // in one look; each may take seconds, and others wait to be drained
 
 struct slurm_said {
 	char node[SLURM_NODE_MAX + 1];
 	enum slurm_action action;
 	enum slurm_why why;
+	bool powers, returned; // of the node, as of that look
+	uint64_t back_ns;      // when it returned
 };
 
 static int compare_said(const void *a, const void *b) {
@@ -96,6 +99,16 @@ read_nodes(struct slurm_rounds *rounds, const char *only, struct slurm_nodes *re
 	return err;
 }
 
+// NULL: there was none.
+static const struct slurm_said *last_said(const struct slurm_rounds *rounds, const char *node) {
+	struct slurm_said key = {.action = SLURM_KEEP};
+
+	snprintf(key.node, sizeof(key.node), "%s", node);
+	if (rounds->said == NULL)
+		return NULL;
+	return bsearch(&key, rounds->said, rounds->said_count, sizeof(*rounds->said), compare_said);
+}
+
 // Whether this was not the last thing said of the node.
 static bool is_change(
 	const struct slurm_rounds *rounds,
@@ -103,14 +116,8 @@ static bool is_change(
 	enum slurm_action action,
 	enum slurm_why why
 ) {
-	struct slurm_said key = {.action = SLURM_KEEP};
-	const struct slurm_said *last = NULL;
+	const struct slurm_said *last = last_said(rounds, node);
 
-	snprintf(key.node, sizeof(key.node), "%s", node);
-	if (rounds->said != NULL)
-		last =
-			bsearch(&key, rounds->said, rounds->said_count, sizeof(*rounds->said),
-				compare_said);
 	if (action == SLURM_KEEP && why == SLURM_WHY_NOTHING)
 		return false;
 	return last == NULL || last->action != action || last->why != why;
@@ -144,6 +151,8 @@ static bool is_still_so(
 
 	if (read_nodes(rounds, node->name, &again) != 0)
 		return false;
+	again.rows[0].returned = node->returned;
+	again.rows[0].back_s = node->back_s;
 	same = again.count == 1 && strcmp(again.rows[0].name, node->name) == 0 &&
 	       slurm_decide(&rounds->limits, tally, &again.rows[0], finding, &why) == action;
 	slurm_nodes_free(&again);
@@ -320,15 +329,33 @@ static bool agent_confirms(
 	return healthy;
 }
 
+// Whether it was powered on while we looked, and since when it is back.
+static void
+note_return(const struct slurm_rounds *rounds, struct slurm_node *node, struct slurm_said *said) {
+	const struct slurm_said *last = last_said(rounds, node->name);
+
+	said->powers = node->powers;
+	if (last != NULL && last->powers && !node->powers) {
+		said->returned = true;
+		said->back_ns = rounds->now_ns;
+	} else if (last != NULL && !node->powers) {
+		said->returned = last->returned;
+		said->back_ns = last->back_ns;
+	}
+	node->returned = said->returned;
+	node->back_s = (rounds->now_ns - said->back_ns) / SECOND_NS;
+}
+
 static void node_check(
 	struct slurm_rounds *rounds,
 	struct slurm_tally *tally,
-	const struct slurm_node *node,
+	struct slurm_node *node,
 	const struct slurm_finding *finding,
 	struct slurm_said *said
 ) {
 	bool change;
 
+	note_return(rounds, node, said);
 	said->action = slurm_decide(&rounds->limits, tally, node, finding, &said->why);
 	if (said->action == SLURM_UNDRAIN && !agent_confirms(rounds, tally, node)) {
 		said->action = SLURM_KEEP;
@@ -344,7 +371,7 @@ static void node_check(
 
 static int compare_all(
 	struct slurm_rounds *rounds,
-	const struct slurm_nodes *nodes,
+	struct slurm_nodes *nodes,
 	const struct slurm_findings *findings
 ) {
 	struct slurm_tally tally = {.nodes = (uint32_t)nodes->count, .out = nodes->out};
@@ -359,7 +386,7 @@ static int compare_all(
 	rounds->turn = 0;
 	for (size_t n = 0; n < nodes->count; n++) {
 		size_t at = (from + n) % nodes->count;
-		const struct slurm_node *node = &nodes->rows[at];
+		struct slurm_node *node = &nodes->rows[at];
 
 		node_check(
 			rounds, &tally, node, slurm_findings_find(findings, node->name), &said[at]

@@ -19,6 +19,7 @@ struct slurm_rounds {
 	const char *record_file; // which drains are ours
 	slurm_ask_fn *ask;	 // before an undrain
 	void *ask_ctx;
+	uint64_t now_ns; // of this look
 	bool dry_run;
 	bool json;
 	struct slurm_said *said; // by name

@@ -126,6 +126,35 @@ static void node_that_is_to_reboot_stays_drained_until_it_has(void **state) {
 	}
 }
 
+// A node of the cloud is dead to the agents while it is off, and Slurm has it back before they do.
+static void node_that_was_powered_on_is_not_drained_for_what_was_before(void **state) {
+	static const struct {
+		bool returned;
+		uint64_t back_s, for_s;
+		enum slurm_action action;
+	} cases[] = {
+		{true, 10, 3600, SLURM_KEEP},  {true, 59, 60, SLURM_KEEP},
+		{true, 10, 10, SLURM_DRAIN}, // so since then
+		{true, 60, 3600, SLURM_DRAIN}, {false, 10, 3600, SLURM_DRAIN},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
+		const struct slurm_finding finding = {
+			.advice = SLURM_ADVICE_DRAIN, .for_s = cases[n].for_s};
+		struct slurm_node node = {
+			.known = true, .returned = cases[n].returned, .back_s = cases[n].back_s};
+		enum slurm_why why;
+
+		assert_int_equal(
+			slurm_decide(&limits, &calm, &node, &finding, &why), cases[n].action
+		);
+		assert_int_equal(
+			why, cases[n].action == SLURM_KEEP ? SLURM_WHY_RETURNED : SLURM_WHY_NOTHING
+		);
+	}
+}
+
 // Slurm refuses to resume what has not registered since its controller began.
 static void node_that_slurm_does_not_know_yet_is_waited_for(void **state) {
 	const struct slurm_finding finding = {.advice = SLURM_ADVICE_HEALTHY, .for_s = 60};
@@ -171,27 +200,27 @@ static void brake_counts_this_interval_and_all_that_are_out(void **state) {
 static void state_is_read_word_by_word_and_a_new_word_makes_it_unread(void **state) {
 	static const struct {
 		const char *word;
-		bool known, drain, down;
+		bool known, drain, down, powers;
 	} cases[] = {
-		{"IDLE", true, false, false},
-		{"MIXED+CLOUD", true, false, false},
-		{"ALLOCATED+DRAIN", true, true, false},
-		{"IDLE+DRAIN", true, true, false},
-		{"IDLE*+DRAIN", true, true, true},
-		{"DOWN*", true, false, true},
-		{"DOWN+DRAIN+NOT_RESPONDING", true, true, true},
-		{"IDLE+PLANNED", true, false, false},
-		{"IDLE+POWERED_DOWN", true, false, true},
-		{"IDLE~", true, false, true},
-		{"IDLE#", true, false, true},
-		{"IDLE%", true, false, true},
-		{"IDLE+CLOUD+POWERING_UP", true, false, true},
-		{"ALLOCATED!", true, false, false},
-		{"idle+drain", true, true, false},
-		{"QUANTUM", false, false, false},
-		{"IDLE+QUANTUM", false, false, false},
-		{"IDLE+", false, false, false},
-		{"+DRAIN", false, true, false},
+		{"IDLE", true, false, false, false},
+		{"MIXED+CLOUD", true, false, false, false},
+		{"ALLOCATED+DRAIN", true, true, false, false},
+		{"IDLE+DRAIN", true, true, false, false},
+		{"IDLE*+DRAIN", true, true, true, false},
+		{"DOWN*", true, false, true, false},
+		{"DOWN+DRAIN+NOT_RESPONDING", true, true, true, false},
+		{"IDLE+PLANNED", true, false, false, false},
+		{"IDLE+POWERED_DOWN", true, false, true, true},
+		{"IDLE~", true, false, true, true},
+		{"IDLE#", true, false, true, true},
+		{"IDLE%", true, false, true, true},
+		{"IDLE+CLOUD+POWERING_UP", true, false, true, true},
+		{"ALLOCATED!", true, false, false, false},
+		{"idle+drain", true, true, false, false},
+		{"QUANTUM", false, false, false, false},
+		{"IDLE+QUANTUM", false, false, false, false},
+		{"IDLE+", false, false, false, false},
+		{"+DRAIN", false, true, false, false},
 	};
 
 	(void)state;
@@ -207,6 +236,7 @@ static void state_is_read_word_by_word_and_a_new_word_makes_it_unread(void **sta
 		assert_int_equal(node.known, cases[n].known);
 		assert_int_equal(node.drain, cases[n].drain);
 		assert_int_equal(node.down, cases[n].down);
+		assert_int_equal(node.powers, cases[n].powers);
 	}
 }
 
@@ -321,6 +351,7 @@ int main(void) {
 		cmocka_unit_test(node_that_nobody_speaks_of_is_kept),
 		cmocka_unit_test(node_that_is_down_in_slurm_is_not_drained_but_may_be_undrained),
 		cmocka_unit_test(node_that_is_to_reboot_stays_drained_until_it_has),
+		cmocka_unit_test(node_that_was_powered_on_is_not_drained_for_what_was_before),
 		cmocka_unit_test(node_that_slurm_does_not_know_yet_is_waited_for),
 		cmocka_unit_test(brake_counts_this_interval_and_all_that_are_out),
 		cmocka_unit_test(state_is_read_word_by_word_and_a_new_word_makes_it_unread),
