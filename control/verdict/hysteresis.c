@@ -124,15 +124,18 @@ static bool is_own_word_of_self(
 	return finding->own_words && subject_peer(engine, subject)->id == engine->config.self;
 }
 
-// Its death came from the part that may declare it: an agent that came back a moment ago has no
-// vote there, and its own overlay brakes for the first that it misses. Where most are missed it
-// does not count, for those who fell first were declared before the others fell.
-static bool is_declared_alone(const struct verdict_engine *engine, const struct finding *finding) {
+// An agent that came back a moment ago has no vote, and its own overlay brakes for the first that it
+// misses: that is no reason not to say what is wrong with one that the others declared dead, or
+// that is alive and not read. Where most are missed it is, for those who fell first were declared
+// before the others fell.
+static bool is_told_despite(const struct verdict_engine *engine, const struct finding *finding) {
 	uint64_t missed = brake_missed(engine);
 	uint64_t view = engine->members.of_state[RAS_ALIVE] + missed;
 
-	return finding->state == RAS_DEAD && engine->silent_recent <= brake_limit(engine) &&
-	       view > 2 * missed;
+	if (engine->silent_recent > brake_limit(engine) || view <= 2 * missed)
+		return false;
+	return finding->state == RAS_DEAD ||
+	       (finding->state == RAS_ALIVE && finding->verdict == VERDICT_FABRIC_DOWN);
 }
 
 static bool is_brake_free(
@@ -141,7 +144,7 @@ static bool is_brake_free(
 	const struct finding *finding
 ) {
 	return finding->brake_free || finding->verdict == VERDICT_AGENT_FROZEN ||
-	       is_own_word_of_self(engine, subject, finding) || is_declared_alone(engine, finding);
+	       is_own_word_of_self(engine, subject, finding) || is_told_despite(engine, finding);
 }
 
 // Of our own: who was stopped, or is cut off, knows nothing.
@@ -156,7 +159,7 @@ static void self_apply(
 
 	if (finding->verdict == VERDICT_NONE)
 		return;
-	if (subject->braked && is_declared_alone(engine, finding))
+	if (subject->braked && is_told_despite(engine, finding))
 		hold_until(subject, now_ns + BRAKE_AGAIN_NS);
 	if (!engine->self.joined) {
 		doubt_ourselves(finding, "NotMember");

@@ -185,6 +185,9 @@ static void one_that_others_declare_dead_is_not_hidden_by_a_brake_of_our_own(voi
 	bed_expect(bed, 5, VERDICT_NODE_DOWN, "NodeSilent");
 	bed_pass(bed, 10 * SEC);
 	bed_expect(bed, 5, VERDICT_NODE_DOWN, "NodeSilent");
+	bed_see_two(bed, 6, OBSERVATION_SILENT);
+	bed_pass(bed, SEC);
+	bed_expect(bed, 6, VERDICT_FABRIC_DOWN, "PulseUnread");
 	bed_destroy(bed);
 }
 
