@@ -124,8 +124,8 @@ static bool is_own_word_of_self(
 	return finding->own_words && subject_peer(engine, subject)->id == engine->config.self;
 }
 
-// An agent that came back a moment ago has no vote, and its own overlay brakes for the first that it
-// misses: that is no reason not to say what is wrong with one that the others declared dead, or
+// An agent that came back a moment ago has no vote, and its own overlay brakes for the first that
+// it misses: that is no reason not to say what is wrong with one that the others declared dead, or
 // that is alive and not read. Where most are missed it is, for those who fell first were declared
 // before the others fell.
 static bool is_told_despite(const struct verdict_engine *engine, const struct finding *finding) {

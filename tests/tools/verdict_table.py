@@ -456,7 +456,9 @@ def show(row):
 
 def play(build, wanted, as_json):
     rows = []
-    chosen = [kind for kind in FAULTS + PAIRS
+    # The smaller part of a split is declared dead, and has no votes for two minutes after it.
+    splits = [kind for kind in FAULTS if isinstance(kind, Split)]
+    chosen = [kind for kind in [kind for kind in FAULTS if kind not in splits] + PAIRS + splits
               if not wanted or any(word in kind.name for word in wanted)]
     if not as_json:
         print(f"{'fault of one of eight':<26} {'verdict':<14} {'first':>6} {'all':>6} {'limit':>6} "
