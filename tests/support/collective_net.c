@@ -181,7 +181,7 @@ void brake_counted(struct ras *ras, uint64_t origin, const struct census_result 
 	ras->liveness.census.word.members = result->members;
 }
 
-bool votes_serve_us(const struct ras *ras, const struct collect_request *request) {
+bool census_list_serves_us(const struct ras *ras, const struct collect_request *request) {
 	(void)ras;
 	(void)request;
 	return true;

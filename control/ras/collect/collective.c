@@ -225,7 +225,7 @@ request_serve(struct ras *ras, struct link *link, const struct collect_request *
 	    kind_has_room(ras, request->kind))
 		gather = gather_create(ras, request, link);
 	if (request->kind == COLLECT_KIND_CENSUS)
-		brake_census_seen(ras, request->origin, votes_serve_us(ras, request));
+		brake_census_seen(ras, request->origin, census_list_serves_us(ras, request));
 	if (gather == NULL) {
 		ras->collective->counters.requests_refused++;
 		answer_at_once(ras, link, request, true);

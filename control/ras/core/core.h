@@ -14,6 +14,7 @@
 #include "link/conn.h"
 #include "link/link.h"
 #include "link/ring.h"
+#include "live/census_list.h"
 #include "live/contest.h"
 #include "live/liveness.h"
 #include "live/liveness_brake.h"

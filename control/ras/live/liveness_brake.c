@@ -428,7 +428,7 @@ static void census_tick(struct ras *ras) {
 	if (ras->joined) {
 		struct census_list list;
 
-		votes_ask(ras, &list);
+		census_list_ask(ras, &list);
 		collective_census(ras, CENSUS_NS, list.entries, list.count);
 	}
 }

@@ -44,7 +44,7 @@ enum brake_hears brake_hears_since(struct ras *ras, uint64_t subject, uint64_t s
 // time here.
 bool brake_waits(const struct ras *ras);
 // A census of that member's came by: with another one's ours is not needed now. Who has a vote does
-// not go by one that does not serve, see votes_serve_us().
+// not go by one that does not serve, see census_list_serves_us().
 void brake_census_seen(struct ras *ras, uint64_t origin, bool serves);
 // Our own census that began then is over; the others are told, with the members of our view.
 void brake_counted_here(struct ras *ras, uint64_t from_ns, struct census_result *result);

@@ -6,21 +6,8 @@
 
 #include "live/liveness.h"
 
-// What a count asks with.
-struct census_list {
-	struct ras_comm_id entries[COLLECT_CENSUS_MAX];
-	uint32_t count;
-};
-
-// Of a count of ours that begins now: who hears those who refuse us or are suspected, who has no
-// vote, who is not to be counted.
-void votes_ask(struct ras *ras, struct census_list *ret_list);
-// A count of another one that begins is of use to those with a vote: its origin has one, too, and
-// it asks nobody for a vote who has none here. Else it may be of an old view: it lets those vote
-// who were declared dead and do not know it yet, or who joined beside a gap, and knows of none of
-// those who joined meanwhile as opponents.
-bool votes_serve_us(const struct ras *ras, const struct collect_request *request);
-// The same of a count that ended, by what is known of its origin here.
+// The votes of a count are of use to those with a vote if its origin, as far as is known here, has
+// one, too.
 bool votes_are_of_voter(const struct ras *ras, uint64_t origin);
 // Of how many the votes of this count are: `members`, `reached` and `voters` are known.
 uint32_t votes_electorate(const struct ras *ras, const struct census_result *result);
@@ -61,5 +48,7 @@ bool votes_told_late(struct ras *ras, uint64_t origin, uint64_t view_digest);
 void votes_told_nothing(struct ras *ras, uint64_t origin, const struct collect_request *request);
 // We count for no majority yet.
 bool votes_has_none(const struct ras *ras);
+// Nor does this member.
+bool votes_lacks_one(const struct ras *ras, uint32_t slot);
 // A new member of a small ring calls each whom it has not met, so that it is late for nobody.
 void votes_meet(struct ras *ras);

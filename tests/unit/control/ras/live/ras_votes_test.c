@@ -334,7 +334,7 @@ static bool serves(struct lone *lone, const struct census_list *list) {
 	struct collect_request request = request_of(list, skip);
 
 	request.origin = lone_id(lone, 2);
-	return votes_serve_us(lone->ras, &request);
+	return census_list_serves_us(lone->ras, &request);
 }
 
 // Found: whoever had not noticed a gap as others joined let those vote; one that had noticed it

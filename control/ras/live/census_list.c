@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The list that goes with a count: who hears these, who is asked for no vote, who is not counted.
+#include "live/census_list.h"
+
+#include "core/core.h"
+
+#include <ras/payload.h>
+
+#include <string.h>
+
+// Keeps the list in the order in which it is sent: it rises. False if it was there, or is full.
+static bool list_add(struct census_list *list, uint32_t most, struct ras_comm_id entry) {
+	uint32_t at = 0;
+	int order = 1;
+
+	if (list->count >= most)
+		return false;
+	while (at < list->count && (order = ras_comm_id_compare(&list->entries[at], &entry)) < 0)
+		at++;
+	if (at < list->count && order == 0)
+		return false;
+	memmove(&list->entries[at + 1], &list->entries[at],
+		(list->count - at) * sizeof(*list->entries));
+	list->entries[at] = entry;
+	list->count++;
+	return true;
+}
+
+static void subject_add(struct census_list *list, uint64_t id) {
+	list_add(list, COLLECT_SUBJECTS_MAX, collect_census_entry(id, COLLECT_CENSUS_HEARS));
+}
+
+static void suspects_add(struct ras *ras, struct census_list *list, bool agreed) {
+	for (uint32_t n = 0; n < ras->liveness.suspicion_count; n++) {
+		const struct suspicion *suspicion = &ras->liveness.suspicions[n];
+
+		if (suspicion->agreed == agreed)
+			subject_add(list, ras_entry(ras, suspicion->slot)->record->id);
+	}
+}
+
+// Those whose death waits for this count, then members that refuse us, then others whom we suspect,
+// as long as they may be declared: by us, or, if we have no vote, by those who are asked.
+static void subjects_add(struct ras *ras, struct census_list *list) {
+	suspects_add(ras, list, true);
+	for (uint32_t n = 0; n < ras->links.count; n++) {
+		const struct link *link = ras->links.table[n];
+
+		if (link->used && link->refused_ns != RAS_NEVER &&
+		    peer_is_member(ras_entry(ras, link->slot)))
+			subject_add(list, link->peer);
+	}
+	if (!ras->liveness.brake || votes_has_none(ras))
+		suspects_add(ras, list, false);
+}
+
+static uint32_t uncounted_one(const struct ras *ras, struct census_list *list, uint32_t slot) {
+	const struct peer_entry *entry = ras_entry(ras, slot);
+	struct ras_comm_id asked;
+
+	if (!votes_lacks_one(ras, slot))
+		return 0;
+	if ((entry->flags & PEER_TAKEN_BACK) != 0)
+		asked = collect_census_entry(entry->record->id, COLLECT_CENSUS_UNCOUNTED);
+	else
+		asked = collect_census_late(entry->record->id, peers_digest(&ras->peers));
+	return list_add(list, COLLECT_CENSUS_MAX, asked) &&
+	       (entry->flags & (PEER_TAKEN_BACK | PEER_OPPOSES)) == PEER_TAKEN_BACK;
+}
+
+// Members who count for no majority here; how many of them do not either if they are missed. Not
+// all of them know that of themselves: one that founded a ring, which then became one with ours,
+// was never told. The bound is one of memory: beyond it they count as they think.
+static uint32_t uncounted_add(const struct ras *ras, struct census_list *list) {
+	const struct liveness *liveness = &ras->liveness;
+	bool anywhere = liveness->taken_count > COLLECT_CENSUS_MAX;
+	uint32_t most = anywhere ? ras->peers.entry_count : liveness->taken_count;
+	uint32_t count = 0;
+
+	for (uint32_t n = 0; n < most && list->count < COLLECT_CENSUS_MAX; n++)
+		count += uncounted_one(ras, list, anywhere ? n : liveness->taken_slots[n]);
+	return count;
+}
+
+// Who was declared dead here, or left, may be asked all the same by one of those who are back: it
+// does not know of its death yet, or joined again beside a gap. It would be counted in place of one
+// who is missed.
+static void ended_add(struct ras *ras, struct census_list *list, enum ras_state state) {
+	uint32_t more = ras->peers.state_counts[state];
+
+	for (uint32_t slot = 0; more > 0 && slot < ras->peers.entry_count; slot++) {
+		const struct peer_entry *entry = ras_entry(ras, slot);
+
+		if (list->count == COLLECT_CENSUS_MAX)
+			return;
+		if (entry->record == NULL || entry->state != state)
+			continue;
+		list_add(
+			list, COLLECT_CENSUS_MAX,
+			collect_census_entry(entry->record->id, COLLECT_CENSUS_NOBODY)
+		);
+		more--;
+	}
+}
+
+static enum collect_census_word word_of(const struct collect_request *request, uint64_t id) {
+	uint32_t low = 0, high = request->skip_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		struct ras_comm_id entry = collect_skip_at(request, middle);
+		enum collect_census_word word = collect_census_word(&entry);
+
+		// Who is asked about may be named again, with what it is.
+		if (entry.hash == id && word != COLLECT_CENSUS_HEARS)
+			return word;
+		if (entry.hash < id || entry.hash == id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return COLLECT_CENSUS_UNKNOWN;
+}
+
+static bool has_vote_in(const struct collect_request *request, uint64_t id) {
+	return word_of(request, id) == COLLECT_CENSUS_UNKNOWN;
+}
+
+// Those without a vote are listed before those who ended: a full list that names one of the latter
+// has all of the former.
+static bool has_room_for_voteless(const struct collect_request *request) {
+	for (uint32_t n = 0; n < request->skip_count; n++) {
+		struct ras_comm_id entry = collect_skip_at(request, n);
+
+		if (collect_census_word(&entry) == COLLECT_CENSUS_NOBODY)
+			return true;
+	}
+	return request->skip_count < COLLECT_CENSUS_MAX;
+}
+
+bool census_list_lets_vote(const struct collect_request *request, uint64_t id) {
+	return has_vote_in(request, id) && has_room_for_voteless(request);
+}
+
+bool census_list_serves_us(const struct ras *ras, const struct collect_request *request) {
+	const struct liveness *liveness = &ras->liveness;
+	bool anywhere = liveness->taken_count > COLLECT_CENSUS_MAX;
+	uint32_t most = anywhere ? ras->peers.entry_count : liveness->taken_count;
+
+	if (!has_vote_in(request, request->origin))
+		return false;
+	if (!has_room_for_voteless(request))
+		return true;
+	for (uint32_t n = 0; n < most; n++) {
+		uint32_t slot = anywhere ? n : liveness->taken_slots[n];
+
+		if (votes_lacks_one(ras, slot) &&
+		    has_vote_in(request, ras_entry(ras, slot)->record->id))
+			return false;
+	}
+	return true;
+}
+
+void census_list_ask(struct ras *ras, struct census_list *ret_list) {
+	struct census *census = &ras->liveness.census;
+
+	ret_list->count = 0;
+	subjects_add(ras, ret_list);
+	census->own_members = peers_ring_count(&ras->peers);
+	if (votes_has_none(ras))
+		list_add(
+			ret_list, COLLECT_CENSUS_MAX,
+			collect_census_entry(ras->self_id, COLLECT_CENSUS_UNCOUNTED)
+		);
+	census->own_uncounted = uncounted_add(ras, ret_list);
+	ended_add(ras, ret_list, RAS_DEAD);
+	ended_add(ras, ret_list, RAS_LEFT);
+}
