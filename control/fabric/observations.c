@@ -97,14 +97,14 @@ static uint64_t went_on_ns(const struct path_summary *summary, uint64_t now_ns) 
 static enum verdict_reach reach_since(
 	const struct probed_path *probed_path,
 	const struct path_summary *summary,
-	const struct overlay_tcp_reach *knock
+	const struct overlay_tcp_reach *found
 ) {
 	uint64_t from_ns = summary->turned_ns;
 
-	if (knock->reach == VERDICT_REACH_ANSWERS && probed_path->known &&
+	if (found->reach == VERDICT_REACH_ANSWERS && probed_path->known &&
 	    probed_path->responder == DEVICE_RESPONDER_IN_PROCESS)
 		from_ns += UNDER_WAY_NS;
-	return knock->at_ns >= from_ns ? knock->reach : VERDICT_REACH_UNKNOWN;
+	return found->at_ns >= from_ns ? found->reach : VERDICT_REACH_UNKNOWN;
 }
 
 // How its host takes the overlay's connections, not older than the read beside it: beats from
@@ -112,17 +112,17 @@ static enum verdict_reach reach_since(
 static enum verdict_reach reach_of(
 	const struct probed_path *probed_path, const struct path_summary *summary, uint64_t now_ns
 ) {
-	struct overlay_tcp_reach knock;
+	struct overlay_tcp_reach found;
 	bool fresh;
 
-	overlay_tcp_reach(probed_path->probing->fabric->overlay, probed_path->key.peer, &knock);
+	overlay_tcp_reach(probed_path->probing->fabric->overlay, probed_path->key.peer, &found);
 	if (summary->kind == OBSERVATION_SILENT || summary->kind == OBSERVATION_STANDING)
-		return reach_since(probed_path, summary, &knock);
-	if (knock.quiet_ns < QUIET_NS)
+		return reach_since(probed_path, summary, &found);
+	if (found.quiet_ns < QUIET_NS)
 		return VERDICT_REACH_ANSWERS;
 	// The counter went on after it was found: one that was killed was read well a moment ago.
-	fresh = now_ns < knock.at_ns + QUIET_NS && knock.since_ns <= went_on_ns(summary, now_ns);
-	return fresh ? knock.reach : VERDICT_REACH_UNKNOWN;
+	fresh = now_ns < found.at_ns + QUIET_NS && found.since_ns <= went_on_ns(summary, now_ns);
+	return fresh ? found.reach : VERDICT_REACH_UNKNOWN;
 }
 
 static struct observation make_observation(
@@ -161,7 +161,7 @@ static void hand_out(struct probing *probing, const struct observation *observat
 
 	if (fabric->observation == NULL)
 		return;
-	probing->counters.sights++;
+	probing->counters.observations++;
 	fabric->observation(fabric->observation_ctx, observation);
 }
 

@@ -80,9 +80,9 @@ void path_baselines_take(struct probed_path *probed_path) {
 	if (past == NULL)
 		return;
 	if (probed_path_begin(probed_path, past, loop_clock_ns(fabric->loop)))
-		probing->counters.pasts_taken++;
+		probing->counters.baselines_taken++;
 	else
-		probing->counters.pasts_outdated++;
+		probing->counters.baselines_outdated++;
 }
 
 static void probed_path_note(struct probed_path *probed_path, uint64_t now_ns) {

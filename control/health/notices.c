@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sights and statements: from this node into the engine and to others, and from others.
+// Observations and statements: from this node into the engine and to others, and from others.
 //
 // A notice comes while the core is on the stack, so what it makes us say waits for a job.
 #include "health/health_inside.h"
@@ -99,7 +99,7 @@ static void on_notice(void *ctx, uint64_t origin, const void *bytes, size_t size
 
 	if (err != 0)
 		log_event(
-			LOG_LEVEL_DEBUG, "sights_malformed", log_u64("origin", origin),
+			LOG_LEVEL_DEBUG, "observations_malformed", log_u64("origin", origin),
 			log_errno("error", err)
 		);
 }
@@ -109,7 +109,7 @@ void health_observation(struct health *health, const struct observation *observa
 		observation_exchange_own(health->exchange, loop_now_ns(health->loop), observation);
 
 	if (err == -ENOMEM)
-		log_event(LOG_LEVEL_ERROR, "sight_lost", log_errno("error", err));
+		log_event(LOG_LEVEL_ERROR, "observation_lost", log_errno("error", err));
 }
 
 void health_hung(struct health *health, uint64_t peer, uint32_t hung, uint32_t workers) {

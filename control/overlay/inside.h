@@ -98,7 +98,7 @@ struct overlay_tcp_found {
 	bool under_way;
 	struct overlay_tcp_reach last;
 };
-#define OVERLAY_KNOCKS 256 // a later one may take the place of an earlier one
+#define OVERLAY_TCP_FOUND_MAX 256 // a later one may take the place of an earlier one
 
 // So many live agents of one host identity, each of another boot; two of them.
 struct overlay_clones {
@@ -166,7 +166,7 @@ struct overlay {
 	bool clones_due;
 	struct loop_timer clones_look;
 
-	struct overlay_tcp_found knocks[OVERLAY_KNOCKS];
+	struct overlay_tcp_found tcp_found[OVERLAY_TCP_FOUND_MAX];
 	struct overlay_notice_consumer notices[OVERLAY_NOTICE_CONSUMERS];
 
 	struct overlay_ask asks[RAS_COLLECT_KIND_END];

@@ -27,8 +27,8 @@ const struct path_past *path_book_find(
 	const struct path_book *book, uint64_t peer, const char *device, const char *peer_device
 ) {
 	for (uint32_t n = 0; n < book->count; n++) {
-		if (is_of(&book->pasts[n], peer, device, peer_device))
-			return &book->pasts[n];
+		if (is_of(&book->baselines[n], peer, device, peer_device))
+			return &book->baselines[n];
 	}
 	return NULL;
 }
@@ -46,9 +46,9 @@ static uint32_t place_for(const struct path_book *book, const struct path_past *
 	uint32_t oldest = 0;
 
 	for (uint32_t n = 0; n < book->count; n++) {
-		if (is_of(&book->pasts[n], past->peer, past->device, past->peer_device))
+		if (is_of(&book->baselines[n], past->peer, past->device, past->peer_device))
 			return n;
-		if (book->pasts[n].learnt_s < book->pasts[oldest].learnt_s)
+		if (book->baselines[n].learnt_s < book->baselines[oldest].learnt_s)
 			oldest = n;
 	}
 	return book->count < PATH_BOOK_PATHS_MAX ? book->count : oldest;
@@ -59,7 +59,7 @@ bool path_book_put(struct path_book *book, const struct path_past *past) {
 
 	if (!is_word(past->device) || !is_word(past->peer_device))
 		return false;
-	book->pasts[place] = *past;
+	book->baselines[place] = *past;
 	book->count += place == book->count;
 	return true;
 }
@@ -68,8 +68,8 @@ void path_book_drop(struct path_book *book, uint64_t before_s) {
 	uint32_t kept = 0;
 
 	for (uint32_t n = 0; n < book->count; n++) {
-		if (book->pasts[n].learnt_s >= before_s)
-			book->pasts[kept++] = book->pasts[n];
+		if (book->baselines[n].learnt_s >= before_s)
+			book->baselines[kept++] = book->baselines[n];
 	}
 	book->count = kept;
 }
@@ -96,7 +96,7 @@ size_t path_book_format(
 	size_t used = put(text, 0, "paths %d 0x%016" PRIx64 "\n", PATH_BOOK_VERSION, observer);
 
 	for (uint32_t n = 0; n < book->count; n++) {
-		const struct path_past *past = &book->pasts[n];
+		const struct path_past *past = &book->baselines[n];
 
 		used =
 			put(text, used,
@@ -192,7 +192,7 @@ static const char *read_head(const char *at, uint64_t observer) {
 }
 
 static const char *
-read_pasts(struct path_book *book, const char *at, const char *end, uint64_t count) {
+read_baselines(struct path_book *book, const char *at, const char *end, uint64_t count) {
 	for (; at < end; at = strchr(at, '\n') + 1) {
 		struct path_past past;
 
@@ -215,7 +215,7 @@ int path_book_parse(
 	if (reason == NULL) {
 		end = find_end(text, &count);
 		reason = end == NULL ? "it was cut short or altered"
-				     : read_pasts(book, strchr(text, '\n') + 1, end, count);
+				     : read_baselines(book, strchr(text, '\n') + 1, end, count);
 	}
 	if (reason == NULL)
 		return 0;

@@ -19,7 +19,8 @@ tcp_reach_place(struct overlay *overlay, const struct sock_addr *to) {
 	uint32_t hash = (uint32_t)sock_addr_digest(to);
 
 	for (uint32_t n = 0; n < 4; n++) {
-		struct overlay_tcp_found *tcp_found = &overlay->knocks[(hash + n) % OVERLAY_KNOCKS];
+		struct overlay_tcp_found *tcp_found =
+			&overlay->tcp_found[(hash + n) % OVERLAY_TCP_FOUND_MAX];
 
 		if (sock_addr_equal(&tcp_found->to, to))
 			return tcp_found;
@@ -31,8 +32,8 @@ tcp_reach_place(struct overlay *overlay, const struct sock_addr *to) {
 }
 
 static struct overlay_tcp_found *under_way(struct overlay *overlay, uint32_t conn) {
-	for (uint32_t n = 0; n < OVERLAY_KNOCKS; n++) {
-		struct overlay_tcp_found *tcp_found = &overlay->knocks[n];
+	for (uint32_t n = 0; n < OVERLAY_TCP_FOUND_MAX; n++) {
+		struct overlay_tcp_found *tcp_found = &overlay->tcp_found[n];
 
 		if (tcp_found->under_way && tcp_found->conn == conn)
 			return tcp_found;
@@ -138,7 +139,7 @@ tcp_reach_find(const struct overlay *overlay, const struct sock_addr *to) {
 
 	for (uint32_t n = 0; n < 4; n++) {
 		const struct overlay_tcp_found *tcp_found =
-			&overlay->knocks[(hash + n) % OVERLAY_KNOCKS];
+			&overlay->tcp_found[(hash + n) % OVERLAY_TCP_FOUND_MAX];
 
 		if (sock_addr_equal(&tcp_found->to, to))
 			return tcp_found;

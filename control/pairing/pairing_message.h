@@ -7,7 +7,7 @@
 //	INFO     link u8, LID u16, GID 16, MTU u16, reads in u8, reads out u8, queue u32, PSN u32,
 //	         flow label u32, traffic class u8, responder u8, flags u8,
 //	         pulse: address u64, key u32, layout u16,
-//	         since version 2 landing: address u64, key u32, length u32,
+//	         since version 2 write sink: address u64, key u32, length u32,
 //	         since version 3 P_Key u16 (0: not told),
 //	         since version 4 GPU memory: address u64, word u64, key u32, length u32, ordinal u16
 //	READY    the same: our end takes what you send

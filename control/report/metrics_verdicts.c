@@ -111,20 +111,20 @@ void page_verdicts(const struct snapshot *snapshot, uint64_t now_ns, bool open_m
 		verdicts->changes
 	);
 	counter_write(
-		out, open_metrics, "tocsin_verdict_sights", "sights of paths that were taken in",
-		verdicts->observations
+		out, open_metrics, "tocsin_verdict_observations",
+		"observations of paths that were taken in", verdicts->observations
 	);
 	counter_write(
-		out, open_metrics, "tocsin_verdict_sights_stale",
-		"sights that were of the past when they came", verdicts->observations_stale
+		out, open_metrics, "tocsin_verdict_observations_stale",
+		"observations that were of the past when they came", verdicts->observations_stale
 	);
 	counter_write(
-		out, open_metrics, "tocsin_verdict_sights_unknown",
-		"sights of nodes that no table knows", verdicts->observations_unknown
+		out, open_metrics, "tocsin_verdict_observations_unknown",
+		"observations of nodes that no table knows", verdicts->observations_unknown
 	);
 	counter_write(
-		out, open_metrics, "tocsin_verdict_sights_dropped",
-		"sights for which there was no room", verdicts->observations_dropped
+		out, open_metrics, "tocsin_verdict_observations_dropped",
+		"observations for which there was no room", verdicts->observations_dropped
 	);
 	counter_write(
 		out, open_metrics, "tocsin_verdict_statements", "what nodes said of themselves",

@@ -392,8 +392,8 @@ void hysteresis_apply(struct verdict_engine *engine, struct subject *subject, ui
 
 	subject->next_ns = RAS_NEVER;
 	stale = subject_expire(engine, subject, now_ns);
-	// Sights that it is not held by say nothing when they are gone: one observer who did not
-	// reach it, beside a check that failed.
+	// Observations that it is not held by say nothing when they are gone: one observer who did
+	// not reach it, beside a check that failed.
 	if (subject->held.own_words)
 		stale &= STALE_WORDS;
 	if (stale != 0 && !is_well(subject->held.verdict)) {

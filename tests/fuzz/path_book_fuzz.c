@@ -40,7 +40,7 @@ static void take(const char *from) {
 	}
 	must(book.count <= PATH_BOOK_PATHS_MAX);
 	for (uint32_t n = 0; n < book.count; n++)
-		begin(&book.pasts[n]);
+		begin(&book.baselines[n]);
 	size = path_book_format(&book, SELF, text);
 	must(size == strlen(text));
 	must(path_book_parse(&again, text, SELF, &reason) == 0);

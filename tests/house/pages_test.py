@@ -15,6 +15,8 @@ WORDS_MAX, PARAGRAPH_WORDS_MAX = 5000, 80
 PLACE = re.compile(r"`([\w./-]+\.(?:c|h|py)):(\w+)`")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 FILE = re.compile(r"`([\w-]+(?:/[\w.-]+)+)`")
+SOURCE = re.compile(r"`<?([\w./-]+\.[ch])>?`")
+CALL = re.compile(r"`(\w+)\(\)`")
 
 
 def defines(text, function):
@@ -73,6 +75,31 @@ def check_page(name):
     assert not wrong, "\n".join(wrong)
 
 
+def stale_names(page, text, sources, words):
+    """Sources and functions that the text names and that are not there (any more)."""
+    gone = [name for name in SOURCE.findall(text)
+            if not any(("/" + source).endswith("/" + name) for source in sources)]
+    gone += [f"{name}()" for name in CALL.findall(text) if name not in words]
+    return [f"{page}: {name}" for name in gone]
+
+
+def test_stale_names_are_told():
+    said = stale_names("page", "`a/b.c` `c.h` `<d/c.h>` `gone.c` `run()` `walk()`",
+                       ["x/a/b.c", "x/d/c.h"], {"run"})
+    assert said == ["page: gone.c", "page: walk()"], said
+
+
+def check_names():
+    sources = {str(path.relative_to(ROOT)): path for folder in
+               ("lib", "dataplane", "control", "agent", "perf", "tests", "vendor")
+               for pattern in ("*.c", "*.h") for path in (ROOT / folder).rglob(pattern)}
+    words = {word for path in sources.values()
+             for word in re.findall(r"\w+", path.read_text(encoding="utf-8", errors="replace"))}
+    wrong = [line for page in [ROOT / "ARCHITECTURE.md", *(ROOT / "docs/internals").glob("*.md")]
+             for line in stale_names(page.name, page.read_text(encoding="utf-8"), sources, words)]
+    assert not wrong, "\n".join(wrong)
+
+
 def check_length():
     """An overview is read whole: details have their own pages."""
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
@@ -90,5 +117,7 @@ tap.run([
     ("each function of the tour exists", lambda: check_page("tour.md")),
     ("each file of the glossary exists", lambda: check_page("glossary.md")),
     ("each link of a page leads to a file", check_links),
+    ("a name of what is gone is told", test_stale_names_are_told),
+    ("each source and function that pages of internals name exists", check_names),
     ("ARCHITECTURE.md is an overview of short paragraphs", check_length),
 ])

@@ -120,7 +120,7 @@ static uint64_t observation_of_many(uint64_t rounds) {
 // clang-format off
 static const struct micro_row rows[] = {
 	{"wake of 10,000, nothing changed", wake_of_many, "the same of 1,000", wake_of_few, "ns", MICRO_TARGET_RATIO, 2},
-	{"wake of 10,000, one sight", observation_of_many, "the same of 1,000", observation_of_few, "ns", MICRO_TARGET_RATIO, 2},
+	{"wake of 10,000, one observation", observation_of_many, "the same of 1,000", observation_of_few, "ns", MICRO_TARGET_RATIO, 2},
 };
 // clang-format on
 

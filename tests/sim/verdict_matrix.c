@@ -219,7 +219,7 @@ void matrix_print(const struct verdict_matrix *matrix, FILE *to) {
 	fprintf(to, "  %-40s %17u\n", "pairs", matrix->pairs);
 	fprintf(to, "  %-40s %13.1f KiB\n", "engine, exchange and paths of a node",
 		matrix->engine_bytes / 1024);
-	fprintf(to, "  %-40s %17.3f\n", "sights told by a node in a second",
+	fprintf(to, "  %-40s %17.3f\n", "observations told by a node in a second",
 		matrix->told_per_node_s);
 	fprintf(to, "  %-40s %17.2f\n", "bytes of them", matrix->told_bytes_per_node_s);
 }

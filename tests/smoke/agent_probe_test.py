@@ -95,7 +95,7 @@ def test_slow_for_new_observers(cluster):
         wait_seen(agent, victim, "degraded", since)
         agents.say(f"{agent.name}: usual {usual} ns, and {usual_ns(agent, victim)} ns after it")
         assert usual_ns(agent, victim) < 2 * usual, (usual, usual_ns(agent, victim))
-        assert probe(agent)["pasts_taken"] >= 3, probe(agent)
+        assert probe(agent)["baselines_taken"] >= 3, probe(agent)
         assert probe(agent)["path_files_unreadable"] == 0, probe(agent)
     for agent in others:
         agents.wait_until(f"{agent.name} to call it slow", lambda one=agent: one.ask(

@@ -272,22 +272,22 @@ struct fabric_probe_counters {
 	uint64_t gpu_lost, gpu_refused, gpu_wrong;
 	uint64_t writes_refused; // peers that take no writes, although they offered to
 	uint64_t answered;
-	uint64_t ended;		  // with their pair, for another reason than silence
-	uint64_t without_path;	  // planned, and the path was gone
-	uint64_t skipped;	  // planned, and the worker was late or the one before under way
-	uint64_t delayed;	  // for the budget, of neighbours and visits
-	uint64_t skipped_budget;  // for the budget, not at all
-	uint64_t urgent;	  // sent at once to confirm something
-	uint64_t packets, bytes;  // planned, both directions
-	uint64_t visits;	  // begun
-	uint64_t visits_unpaired; // for want of a pair
-	uint64_t rounds;	  // all others were visited
-	uint64_t outcomes_lost;	  // control did not ask in time
-	uint64_t sights;	  // told
-	uint64_t doubts;	  // of standing pulses, given to the overlay
-	uint64_t pauses;	  // of our own, noticed here
-	uint64_t pasts_taken;	  // of what earlier runs or probed paths had learnt of paths
-	uint64_t pasts_outdated;  // of that: not taken, too old or of another device
+	uint64_t ended;		     // with their pair, for another reason than silence
+	uint64_t without_path;	     // planned, and the path was gone
+	uint64_t skipped;	     // planned, and the worker was late or the one before under way
+	uint64_t delayed;	     // for the budget, of neighbours and visits
+	uint64_t skipped_budget;     // for the budget, not at all
+	uint64_t urgent;	     // sent at once to confirm something
+	uint64_t packets, bytes;     // planned, both directions
+	uint64_t visits;	     // begun
+	uint64_t visits_unpaired;    // for want of a pair
+	uint64_t rounds;	     // all others were visited
+	uint64_t outcomes_lost;	     // control did not ask in time
+	uint64_t observations;	     // told
+	uint64_t doubts;	     // of standing pulses, given to the overlay
+	uint64_t pauses;	     // of our own, noticed here
+	uint64_t baselines_taken;    // of what earlier runs or probed paths had learnt of paths
+	uint64_t baselines_outdated; // of that: not taken, too old or of another device
 	uint64_t path_files_unreadable; // files of it
 	uint64_t neighbours;		// now, as the following
 	uint64_t targets;

@@ -278,7 +278,7 @@ struct overlay_tcp_reach {
 };
 // REACH_UNKNOWN, at 0: nothing was tried lately.
 void overlay_tcp_reach(
-	const struct overlay *overlay, uint64_t peer, struct overlay_tcp_reach *ret_knock
+	const struct overlay *overlay, uint64_t peer, struct overlay_tcp_reach *ret_reach
 );
 
 // As transport_kernel_sent(): what was sent to that host, what of it again, and on how many

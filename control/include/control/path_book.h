@@ -35,7 +35,7 @@ struct path_past {
 };
 
 struct path_book {
-	struct path_past pasts[PATH_BOOK_PATHS_MAX];
+	struct path_past baselines[PATH_BOOK_PATHS_MAX];
 	uint32_t count;
 };
 

@@ -70,7 +70,7 @@ struct watch_due {
 	uint32_t generation; // likewise
 	uint32_t bytes;	     // of the read: 8 is of the counter alone, more from the page's begin
 	uint32_t tag;	     // comes back
-	bool write;	     // so many bytes of no meaning, from the landing's begin
+	bool write;	     // so many bytes of no meaning, from the write sink's begin
 	bool gpu;	     // a read of the page in GPU memory, multiples of 8 bytes
 };
 

@@ -2,9 +2,9 @@
 // What one agent saw of another's pulse over one path, or says of itself: the evidence that
 // travels.
 //
-// Sights are told to everybody (ras_notice) when they change for the worse or clear, again while
-// they stay bad, and by those who see well what somebody else sees badly: from these every agent
-// triangulates by itself, and all come to the same verdict.
+// Observations are told to everybody (ras_notice) when they change for the worse or clear, again
+// while they stay bad, and by those who see well what somebody else sees badly: from these every
+// agent triangulates by itself, and all come to the same verdict.
 #pragma once
 
 #include <verdict/verdict.h>

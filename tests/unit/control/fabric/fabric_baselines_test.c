@@ -104,7 +104,7 @@ static void path_that_was_slow_before_a_restart_is_degraded_after_it(void **stat
 	come_back();
 	fake_qp_delay(bed_qp(0, 1), SLOW_NS);
 	assert_in_range(baseline_ns(), USUAL_NS, USUAL_NS + 5 * MS);
-	assert_int_equal(bed_probes(0).pasts_taken, 2); // that to itself, too
+	assert_int_equal(bed_probes(0).baselines_taken, 2); // that to itself, too
 	begin_ns = clock_now_ns(&bed.clock);
 	bed_until(bed_seen(0, 1) == OBSERVATION_DEGRADED);
 	assert_in_range(clock_now_ns(&bed.clock) - begin_ns, 0, 20 * SEC);
@@ -119,8 +119,8 @@ static void past_that_is_too_old_is_not_taken(void **state) {
 	played.realtime_ns += (int64_t)(7 * DAY + 10 * SEC);
 	come_back();
 	bed_until(bed_seen(0, 1) == OBSERVATION_GOOD);
-	assert_int_equal(bed_probes(0).pasts_taken, 0);
-	assert_int_equal(bed_probes(0).pasts_outdated, 2);
+	assert_int_equal(bed_probes(0).baselines_taken, 0);
+	assert_int_equal(bed_probes(0).baselines_outdated, 2);
 	assert_int_equal(bed_probes(0).path_files_unreadable, 0);
 	learn();
 }
@@ -131,12 +131,12 @@ static void past_from_a_time_to_come_is_taken_for_new(void **state) {
 	leave();
 	played.realtime_ns -= (int64_t)(300 * DAY);
 	come_back();
-	assert_int_equal(bed_probes(0).pasts_taken, 2);
+	assert_int_equal(bed_probes(0).baselines_taken, 2);
 	bed_pass(20 * SEC);
 	leave();
 	played.realtime_ns += (int64_t)(8 * DAY);
 	come_back();
-	assert_int_equal(bed_probes(0).pasts_taken, 0);
+	assert_int_equal(bed_probes(0).baselines_taken, 0);
 }
 
 static void past_of_another_speed_is_not_taken(void **state) {
@@ -145,8 +145,8 @@ static void past_of_another_speed_is_not_taken(void **state) {
 	leave();
 	bed.agents[0].fakes[0]->ports[0].attr.active_speed = 1;
 	come_back();
-	assert_int_equal(bed_probes(0).pasts_taken, 0);
-	assert_int_equal(bed_probes(0).pasts_outdated, 2);
+	assert_int_equal(bed_probes(0).baselines_taken, 0);
+	assert_int_equal(bed_probes(0).baselines_outdated, 2);
 	assert_int_equal(baseline_ns(), 0);
 }
 
@@ -157,7 +157,7 @@ static void neighbour_that_comes_back_is_known(void **state) {
 	bed_until(baseline_ns() == 0);
 	bed_link(0, 1, true);
 	bed_until(baseline_ns() != 0);
-	assert_int_equal(bed_probes(0).pasts_taken, 1);
+	assert_int_equal(bed_probes(0).baselines_taken, 1);
 }
 
 static void without_an_orderly_end_there_is_what_was_written_in_the_last_minutes(void **state) {
@@ -201,7 +201,9 @@ static void file_that_is_no_such_is_ignored_and_counted(void **state) {
 		assert_int_equal(fclose(file), 0);
 		come_back();
 		assert_int_equal(bed_probes(0).path_files_unreadable, 1);
-		assert_int_equal(bed_probes(0).pasts_taken + bed_probes(0).pasts_outdated, 0);
+		assert_int_equal(
+			bed_probes(0).baselines_taken + bed_probes(0).baselines_outdated, 0
+		);
 		bed_until(bed_seen(0, 1) == OBSERVATION_GOOD);
 	}
 	leave(); // in its place there is a sound one now
@@ -223,7 +225,7 @@ static void switched_off_what_was_learnt_is_forgotten_also_over_a_restart(void *
 	assert_int_equal(baseline_ns(), 0);
 	leave();
 	come_back();
-	assert_int_equal(bed_probes(0).pasts_taken, 0);
+	assert_int_equal(bed_probes(0).baselines_taken, 0);
 }
 
 #define KEPT(name) cmocka_unit_test_setup_teardown(name, open_pair, close_pair)

@@ -271,8 +271,8 @@ static const struct door {
 	{VERDICT_REACH_UNKNOWN, 0, RAS_NEVER, VERDICT_REACH_UNKNOWN, VERDICT_REACH_UNKNOWN},
 };
 
-static void knock(const struct door *door) {
-	played.agents[0].knocks[1] = (struct overlay_tcp_reach){
+static void find_by_tcp(const struct door *door) {
+	played.agents[0].tcp_found[1] = (struct overlay_tcp_reach){
 		.reach = door->found,
 		.at_ns = clock_now_ns(&bed.clock) - door->ago_ns,
 		.since_ns = clock_now_ns(&bed.clock) - door->ago_ns,
@@ -285,7 +285,7 @@ static void reach_beside_a_read_is_not_older_than_the_read(void **state) {
 	bed_until(bed_seen(0, 1) == OBSERVATION_GOOD);
 	bed_pass(30 * SEC);
 	for (size_t n = 0; n < sizeof(doors) / sizeof(doors[0]); n++) {
-		knock(&doors[n]);
+		find_by_tcp(&doors[n]);
 		bed_pass(1500 * RAS_NS_PER_MS);
 		assert_int_equal(told[0].last[1].reach, doors[n].good);
 	}
@@ -293,7 +293,7 @@ static void reach_beside_a_read_is_not_older_than_the_read(void **state) {
 	bed_until(bed_seen(0, 1) == OBSERVATION_SILENT);
 	for (size_t n = 0; n < sizeof(doors) / sizeof(doors[0]); n++) {
 		bed_pass(SEC);
-		knock(&doors[n]);
+		find_by_tcp(&doors[n]);
 		told[0].count[1] = 0;
 		bed_until(told[0].count[1] > 0);
 		assert_int_equal(bed_seen(0, 1), OBSERVATION_SILENT);
@@ -315,7 +315,7 @@ static void silence_of_a_kernel_that_lasts_is_told_beside_good_reads(void **stat
 	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
 		uint64_t later_ns = clock_now_ns(&bed.clock) + 2 * SEC;
 
-		played.agents[0].knocks[1] = (struct overlay_tcp_reach){
+		played.agents[0].tcp_found[1] = (struct overlay_tcp_reach){
 			.reach = VERDICT_REACH_NONE,
 			.at_ns = later_ns,
 			.since_ns = later_ns - rows[n].for_ns,
@@ -357,7 +357,7 @@ static void beat_that_came_during_a_read_proves_nothing_of_a_responder_in_the_ag
 	bed_until(bed_seen(0, 1) == OBSERVATION_SILENT);
 	assert_true(bed_find_path(0, 1, &view));
 	for (size_t n = 0; n < sizeof(beats) / sizeof(beats[0]); n++) {
-		played.agents[0].knocks[1] = (struct overlay_tcp_reach){
+		played.agents[0].tcp_found[1] = (struct overlay_tcp_reach){
 			.reach = VERDICT_REACH_ANSWERS,
 			.at_ns = view.summary.turned_ns + beats[n].after_ns,
 		};
@@ -377,7 +377,7 @@ static void refusal_that_came_after_a_good_read_is_not_said_beside_it(void **sta
 	bed_pass(5 * SEC);
 	loop_timer_cancel(bed.loop, &bed.agents[1].fabric->beat);
 	bed_pass(1100 * RAS_NS_PER_MS); // read once more
-	knock(&(struct door){.found = VERDICT_REACH_REFUSES, .quiet_ns = RAS_NEVER});
+	find_by_tcp(&(struct door){.found = VERDICT_REACH_REFUSES, .quiet_ns = RAS_NEVER});
 	told[0].count[1] = 0;
 	bed_until(told[0].count[1] > 0);
 	while (bed_seen(0, 1) == OBSERVATION_GOOD) {

@@ -60,12 +60,12 @@ int overlay_evidence(struct overlay *overlay, uint64_t subject, bool alive, uint
 }
 
 void overlay_tcp_reach(
-	const struct overlay *overlay, uint64_t peer, struct overlay_tcp_reach *ret_knock
+	const struct overlay *overlay, uint64_t peer, struct overlay_tcp_reach *ret_reach
 ) {
-	*ret_knock = (struct overlay_tcp_reach){.quiet_ns = RAS_NEVER};
+	*ret_reach = (struct overlay_tcp_reach){.quiet_ns = RAS_NEVER};
 	for (uint32_t n = 0; n < played.count; n++) {
 		if (played_id(n) == peer)
-			*ret_knock = overlay->knocks[n];
+			*ret_reach = overlay->tcp_found[n];
 	}
 }
 
@@ -278,7 +278,7 @@ static void begin_agent(uint32_t number, uint32_t devices) {
 	overlay->incarnation = ras_incarnation(START, 0);
 	for (uint32_t n = 0; n < PLAYED_MAX; n++) {
 		overlay->states[n] = RAS_ALIVE;
-		overlay->knocks[n].quiet_ns = RAS_NEVER;
+		overlay->tcp_found[n].quiet_ns = RAS_NEVER;
 	}
 }
 

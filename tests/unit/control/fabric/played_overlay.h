@@ -23,7 +23,7 @@ struct overlay {
 	void *contribute_ctx;
 	overlay_contribute_fn *contribute_paths;
 	void *contribute_paths_ctx;
-	struct overlay_tcp_reach knocks[PLAYED_MAX];	 // what it finds at the others' doors
+	struct overlay_tcp_reach tcp_found[PLAYED_MAX];	 // what it finds at the others' doors
 	uint32_t proofs[PLAYED_MAX], doubts[PLAYED_MAX]; // evidence given, by whom it is about
 	bool deaf;					 // messages to it are not delivered
 	uint32_t notes;					 // events about devices, and the last

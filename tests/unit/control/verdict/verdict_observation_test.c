@@ -301,5 +301,5 @@ int main(void) {
 		cmocka_unit_test(a_reason_is_a_word_and_the_evidence_one_line),
 	};
 
-	return cmocka_run_group_tests_name("verdict_sight", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("verdict_observation", tests, NULL, NULL);
 }

@@ -139,9 +139,9 @@ static enum observation_kind draw_kind(uint64_t *random) {
 	return (enum observation_kind)draw(random, OBSERVATION_KIND_COUNT);
 }
 
-// Sights of members and of strangers, who come, die, restart and are forgotten, over many paths
-// each, so that some give way; the lists' own promises and the sanitizers look on, and in the end
-// nothing is left.
+// Observations of members and of strangers, who come, die, restart and are forgotten, over many
+// paths each, so that some give way; the lists' own promises and the sanitizers look on, and in the
+// end nothing is left.
 static void whatever_comes_and_goes_the_lists_are_those_of_the_observations(void **state) {
 	static const enum ras_state states[] = {
 		RAS_ALIVE, RAS_ALIVE, RAS_SUSPECT, RAS_DEAD, RAS_LEFT};
