@@ -5,11 +5,16 @@
     perftest_bench.py BUILD-ROOT [--json | --help]
 
 Both programs run over libtocsin-verbs.so, turn and turn about (A B B A), nine slices of each; they
-notice the end of an operation alike: of a write its last byte in memory, else a completion. Of each
-row the ratio of the medians, tocsin-perf's to perftest's, and its interval of 96 %: the second
-smallest and the second largest of nine. A ratio that does not meet 0.97 to 1.03 is named: by what
-both programs are known to do differently, else as not explained. Where others compute, too, the
-medians are theirs as well, and the intervals say so.
+notice the end of an operation alike: of a write its last byte in memory, else a completion.
+
+They are on the same processors: one for each end, but one for both where the server's program
+sleeps (reads). Its device's thread is woken for each read, and takes another time on the client's
+processor, on one that idles and on one that is busy.
+
+Of each row the ratio of the medians, tocsin-perf's to perftest's, and its interval of 96 %: the
+second smallest and the second largest of nine. A ratio that does not meet 0.97 to 1.03 is named: by
+what both programs are known to do differently, else as not explained. Where others compute, too,
+the medians are theirs as well, and the intervals say so.
 
 Then one stall of 20 ms in each: both clients are stopped for so long in the middle of a run, and
 their columns tell of it, or not. On a machine that computes something else other stalls are longer.
@@ -17,7 +22,10 @@ their columns tell of it, or not. On a machine that computes something else othe
 Exit status: 1 if a difference has no name, or nothing could be measured.
 """
 
+import contextlib
+import itertools
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -33,7 +41,7 @@ from pairs import Kit, Memif, Udp, Veth, free_port, is_listening
 SLICES = 9
 MET = (0.97, 1.03)
 SIZE = 64
-SAMPLES = 2000
+SAMPLES = 10000
 BANDWIDTH_SIZE = 65536
 BANDWIDTH_MESSAGES = 3000
 DEPTH = 64
@@ -62,6 +70,7 @@ ROWS = [
      ["bw", "--op", "write", "--iterations", BANDWIDTH_MESSAGES, "--size", BANDWIDTH_SIZE,
       "--depth", DEPTH], AVERAGE, "MiB/s", None),
 ]
+ONE_PROCESSOR = {"RTT, read"}
 
 
 def figures(said):
@@ -75,6 +84,16 @@ class Bench:
     def __init__(self, build):
         self.build = pathlib.Path(build)
         self.kit = Kit(str(self.build / "agent/tocsin"))
+
+    @contextlib.contextmanager
+    def pinned(self, cpus):
+        """Programs that are started meanwhile are on these processors, the server's first."""
+        turns, command = itertools.cycle(cpus), self.kit.command
+        self.kit.command = lambda *words: ["taskset", "-c", str(next(turns)), *command(*words)]
+        try:
+            yield
+        finally:
+            self.kit.command = command
 
     def ours(self, ends, words, meanwhile=None):
         perf, port = str(self.build / "perf/tocsin-perf"), str(free_port())
@@ -124,13 +143,15 @@ def row_of(wire, row, slices):
 
 def measure_row(bench, ends, wire, row):
     _, theirs, ours, column, _, _ = row
-    slices = []
+    slices, cpus = [], sorted(os.sched_getaffinity(0))[-2:]
+    pins = cpus[-1:] if row[0] in ONE_PROCESSOR else cpus
     for place in range(SLICES):
         turns = [(bench.ours, ours), (bench.perftest, theirs)]
         found = {}
         print(f"perftest: {wire}, {row[0]}, slice {place + 1} of {SLICES}", file=sys.stderr)
         for run, words in turns if place % 2 == 0 else reversed(turns):
-            found[run] = run(ends, words)[column]
+            with bench.pinned(pins):
+                found[run] = run(ends, words)[column]
         slices.append((found[bench.ours], found[bench.perftest]))
     return row_of(wire, row, slices)
 
