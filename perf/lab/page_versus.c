@@ -277,6 +277,8 @@ static void put_all(const struct scene *scene) {
 		scene->page, PAGE_PLAIN, "A is %u runs, B is %u; p by Holm over %u claims.",
 		scene->versus->counts[0], scene->versus->counts[1], scene->result->claims
 	);
+	if (scene->result->same_runs)
+		page_say(scene->page, PAGE_PLAIN, VERSUS_SAME_RUNS);
 	for (uint32_t n = 0; n < scene->result->row_count && one_size; n++)
 		put_word(scene, &scene->result->rows[n]);
 	if (one_size) {

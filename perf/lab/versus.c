@@ -54,6 +54,7 @@ is_same(const struct versus *versus, const double values[2][VERSUS_FILES_MAX], d
 static int compute_row(
 	const struct versus *versus,
 	const double values[2][VERSUS_FILES_MAX],
+	bool same_runs,
 	struct versus_row *row
 ) {
 	struct compare_result result;
@@ -65,6 +66,11 @@ static int compute_row(
 		return 0;
 	for (int side = 0; side < 2; side++)
 		row->median_ns[side] = values_median(values[side], versus->counts[side]);
+	if (same_runs) {
+		row->word = VERSUS_SAME;
+		row->p = 1;
+		return 0;
+	}
 	err = compare_runs(
 		values[0], versus->counts[0], values[1], versus->counts[1], VERSUS_LEVEL, &result
 	);
@@ -126,13 +132,14 @@ int versus_judge(
 
 	memset(ret_result, 0, sizeof(*ret_result));
 	memcpy(ret_result->op, values->op, sizeof(ret_result->op));
+	ret_result->same_runs = values->same_runs;
 	for (uint32_t size = 0; size < values->size_count; size++) {
 		for (uint32_t n = 0; n < VERSUS_QUANTILES && err == 0; n++) {
 			struct versus_row *row = &ret_result->rows[ret_result->row_count++];
 
 			row->size = values->sizes[size];
 			row->per_million = result_per_million[n];
-			err = compute_row(versus, values->ns[size][n], row);
+			err = compute_row(versus, values->ns[size][n], values->same_runs, row);
 		}
 	}
 	p_values_adjust(ret_result);
@@ -173,4 +180,6 @@ void versus_print(const struct versus *versus, const struct versus_result *resul
 	       "95 % interval of B - A", "shift", "p");
 	for (uint32_t n = 0; n < result->row_count; n++)
 		print_row(versus, result, &result->rows[n]);
+	if (result->same_runs)
+		printf("\n%s\n", VERSUS_SAME_RUNS);
 }

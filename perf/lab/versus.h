@@ -18,6 +18,8 @@
 #define VERSUS_LEVEL 0.95
 #define VERSUS_OP_BYTES 20
 
+#define VERSUS_SAME_RUNS "A and B are the same runs: this says nothing of any others."
+
 struct versus {
 	const char *paths[2][VERSUS_FILES_MAX]; // of A and of B
 	uint32_t counts[2];
@@ -45,6 +47,7 @@ struct versus_row {
 
 struct versus_result {
 	char op[VERSUS_OP_BYTES];
+	bool same_runs;
 	uint32_t row_count, claims;
 	uint32_t runs_least; // of each side, for these claims
 	struct versus_row rows[VERSUS_ROWS_MAX];
@@ -55,11 +58,14 @@ struct versus_values {
 	uint32_t size_count;
 	uint64_t sizes[PLAN_SIZES_MAX];
 	char op[VERSUS_OP_BYTES];
+	uint64_t digests[2][VERSUS_FILES_MAX]; // of each run
+	bool same_runs;			       // both sides are of the same
 	double ns[PLAN_SIZES_MAX][VERSUS_QUANTILES][2][VERSUS_FILES_MAX];
 };
 
-// -EINVAL: the files are not of the same operation and sizes, or incomplete or saturated; else as
-// verify_load(). All with the reason.
+// -EINVAL: the files are not of the same operation and sizes, incomplete or saturated, or a run is
+// there more than once, but for one set of runs on both sides; else as verify_load(). All with the
+// reason.
 int versus_load(const struct versus *versus, struct lab_why *why, struct versus_values *ret_values);
 // What they tell. 0 or -ENOMEM.
 int versus_judge(

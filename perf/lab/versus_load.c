@@ -3,7 +3,10 @@
 #include "json.h"
 #include "versus.h"
 
+#include <lib/scoped.h>
+
 #include <jansson.h>
+#include <xxhash.h>
 
 #include <errno.h>
 #include <math.h>
@@ -87,6 +90,14 @@ static int take_results(
 	return 0;
 }
 
+// Of all of the file, by its parts.
+static uint64_t digest_of(const json_t *root) {
+	scoped_mem char *text =
+		json_dumps(json_object_get(root, "digests"), JSON_COMPACT | JSON_SORT_KEYS);
+
+	return text != NULL ? XXH3_64bits(text, strlen(text)) : 0;
+}
+
 static int take_file(
 	const struct versus *versus,
 	int side,
@@ -107,9 +118,46 @@ static int take_file(
 	}
 	if (side == 0 && place == 0)
 		values_begin(root, values);
+	values->digests[side][place] = digest_of(root);
 	err = take_results(root, side, place, versus->ops_may_differ, values, &inner);
 	json_decref(root);
 	return err == 0 ? 0 : lab_fail(why, err, "%s %s", path, inner.text);
+}
+
+// How often the run is on a side.
+static uint32_t
+times_of(const struct versus_values *values, uint64_t digest, int side, uint32_t count) {
+	uint32_t times = 0;
+
+	for (uint32_t n = 0; n < count; n++)
+		times += values->digests[side][n] == digest;
+	return times;
+}
+
+// A run is the unit, and counts once. One set of runs against itself is what people try first: its
+// answer is known without a test.
+static int
+find_same(const struct versus *versus, struct versus_values *values, struct lab_why *why) {
+	uint32_t shared = 0;
+
+	for (uint32_t n = 0; n < versus->counts[0]; n++)
+		shared += times_of(values, values->digests[0][n], 1, versus->counts[1]) > 0;
+	values->same_runs = shared == versus->counts[0] && shared == versus->counts[1];
+	for (int side = 0; side < 2; side++) {
+		for (uint32_t n = 0; n < versus->counts[side]; n++) {
+			uint64_t digest = values->digests[side][n];
+
+			if (times_of(values, digest, side, versus->counts[side]) > 1 ||
+			    (shared > 0 && !values->same_runs &&
+			     times_of(values, digest, 1 - side, versus->counts[1 - side]) > 0))
+				return lab_fail(
+					why, -EINVAL,
+					"%s: its run is there twice; each counts once",
+					versus->paths[side][n]
+				);
+		}
+	}
+	return 0;
 }
 
 int versus_load(
@@ -121,5 +169,5 @@ int versus_load(
 		for (uint32_t n = 0; n < versus->counts[side] && err == 0; n++)
 			err = take_file(versus, side, n, ret_values, why);
 	}
-	return err;
+	return err == 0 ? find_same(versus, ret_values, why) : err;
 }

@@ -144,18 +144,55 @@ static void runs_that_are_slower_or_faster_are_called_so(void **state) {
 	}
 }
 
-static void runs_against_themselves_have_no_change_within_the_margin(void **state) {
-	struct scene *scene = open_scene(RUNS, 1, &usual);
+static void runs_alike_have_no_change_within_a_margin(void **state) {
+	struct scene *scene = open_scene(RUNS, RUNS, &usual);
 	struct versus_result result;
 
 	(void)state;
-	memcpy(scene->versus.paths[1], scene->versus.paths[0], sizeof(scene->versus.paths[0]));
-	scene->versus.counts[1] = RUNS;
+	scene->versus.margin_ppm = 200000;
 	result = compute(scene);
+	assert_false(result.same_runs);
 	assert_int_equal(result.rows[0].word, VERSUS_SAME);
 	assert_int_equal(result.rows[1].word, VERSUS_SAME);
 	scene->versus.margin_ppm = 0;
 	assert_int_equal(compute(scene).rows[0].word, VERSUS_UNDECIDED);
+	close_scene(scene);
+}
+
+static void runs_against_themselves_have_no_change(void **state) {
+	static const uint32_t counts[] = {1, 3};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(counts) / sizeof(counts[0]); n++) {
+		struct scene *scene = open_scene(counts[n], 1, &usual);
+		struct versus_result result;
+
+		for (uint32_t at = 0; at < counts[n]; at++) // in another order
+			scene->versus.paths[1][at] = scene->versus.paths[0][counts[n] - 1 - at];
+		scene->versus.counts[1] = counts[n];
+		scene->versus.margin_ppm = 0;
+		result = compute(scene);
+		assert_true(result.same_runs);
+		assert_int_equal(result.rows[0].word, VERSUS_SAME);
+		assert_true(result.rows[0].shift_ns == 0 && result.rows[0].p == 1);
+		close_scene(scene);
+	}
+}
+
+static void a_run_that_is_there_twice_is_refused_by_name(void **state) {
+	struct scene *scene = open_scene(2, 2, &usual);
+	struct versus *versus = &scene->versus;
+	struct versus_result result;
+	struct lab_why why = {.text = ""};
+
+	(void)state;
+	versus->paths[1][0] = versus->paths[0][1]; // on both sides, with another one
+	assert_int_equal(load_and_judge(versus, &why, &result), -EINVAL);
+	assert_non_null(strstr(why.text, versus->paths[0][1]));
+	versus->paths[1][0] = versus->paths[1][1]; // on one side
+	why.text[0] = '\0';
+	assert_int_equal(load_and_judge(versus, &why, &result), -EINVAL);
+	assert_non_null(strstr(why.text, versus->paths[1][1]));
 	close_scene(scene);
 }
 
@@ -225,7 +262,9 @@ static void a_file_that_was_changed_is_not_compared(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(runs_that_are_slower_or_faster_are_called_so),
-		cmocka_unit_test(runs_against_themselves_have_no_change_within_the_margin),
+		cmocka_unit_test(runs_alike_have_no_change_within_a_margin),
+		cmocka_unit_test(runs_against_themselves_have_no_change),
+		cmocka_unit_test(a_run_that_is_there_twice_is_refused_by_name),
 		cmocka_unit_test(too_few_runs_are_told_how_many_it_needs),
 		cmocka_unit_test(a_quantile_that_a_run_does_not_have_is_no_claim),
 		cmocka_unit_test(files_that_do_not_belong_together_are_refused_by_name),
