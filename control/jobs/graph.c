@@ -105,6 +105,23 @@ static bool comm_stands(const struct graph *graph, uint32_t comm) {
 	return survey->seq != 0 && survey->idle_ms >= graph->confirm_ms;
 }
 
+uint32_t
+graph_device_waits(const struct graph *graph, uint32_t comm, const struct ras_merged_rank *rank) {
+	uint32_t at = members_of(graph, rank);
+
+	for (uint32_t n = 0; at != JOBS_NOBODY && n < MEMBERSHIPS_MAX; n++) {
+		const struct graph_member *member = &graph->members[at];
+		const struct ras_comm_rank *there = &rank_of(graph, member)->rank;
+
+		if (member->comm != comm && comm_stands(graph, member->comm) &&
+		    (there->knows & RAS_RANK_KNOWS_STARTED) != 0 &&
+		    survey_waits(&graph->surveys[member->comm], there))
+			return member->comm;
+		at = member->next;
+	}
+	return JOBS_NOBODY;
+}
+
 // A rank that is late in one communicator waits in another, for certain. One that has not launched
 // does so with its thread: that is inside the other operation, or does nothing else. One whose
 // device has not started does so with its device.

@@ -54,6 +54,9 @@ void graph_fini(struct graph *graph);
 bool graph_moves_elsewhere(
 	const struct graph *graph, uint32_t comm, const struct ras_merged_rank *rank
 );
+// A communicator where its process's device has started what does not complete, or JOBS_NOBODY.
+uint32_t
+graph_device_waits(const struct graph *graph, uint32_t comm, const struct ras_merged_rank *rank);
 // The cycle that a communicator is part of, in its order; 0 if it is in none. Cycles of more than
 // JOBS_CHAIN_MAX are told by their beginning.
 uint32_t

@@ -190,8 +190,23 @@ static void name_late(const struct judge *judge, uint32_t comm, struct jobs_find
 			weigh_late(judge, comm, rank, finding);
 	}
 	finding->left = survey->left;
+	if (finding->late_count == 1)
+		finding->device_waits =
+			graph_device_waits(&judge->graph, comm, &merged->ranks[finding->late[0]]);
 	finding->serves = finding->late_count == 1 && finding->left == 0 &&
 			  is_idle_root(judge, comm, &merged->ranks[finding->late[0]]);
+}
+
+// Who ended first: the others may have ended for it.
+static uint32_t first_dead(const struct ras_merged_comm *merged) {
+	uint32_t first = JOBS_NOBODY;
+
+	for (uint32_t n = 0; n < merged->rank_count; n++)
+		if (survey_is_dead(&merged->ranks[n].rank) &&
+		    (first == JOBS_NOBODY ||
+		     merged->ranks[n].rank.exited_ms > merged->ranks[first].rank.exited_ms))
+			first = n;
+	return first;
 }
 
 static void name_dead(const struct judge *judge, uint32_t comm, struct jobs_finding *finding) {
@@ -202,8 +217,9 @@ static void name_dead(const struct judge *judge, uint32_t comm, struct jobs_find
 	// Those of dead nodes have no place, and come last.
 	for (uint32_t n = 0; n < JOBS_NAMED_MAX; n++)
 		finding->late[n] = JOBS_NOBODY;
-	for (uint32_t n = 0, named = 0; n < merged->rank_count && named < JOBS_NAMED_MAX; n++) {
-		if (survey_is_dead(&merged->ranks[n].rank))
+	finding->late[0] = first_dead(merged);
+	for (uint32_t n = 0, named = 1; n < merged->rank_count && named < JOBS_NAMED_MAX; n++) {
+		if (n != finding->late[0] && survey_is_dead(&merged->ranks[n].rank))
 			finding->late[named++] = n;
 	}
 }
@@ -308,6 +324,7 @@ static void judge_comm(const struct judge *judge, uint32_t comm, struct jobs_fin
 		.alive = survey->alive,
 		.absent = merged->size - merged->rank_count,
 		.via = JOBS_NOBODY,
+		.device_waits = JOBS_NOBODY,
 	};
 	if (survey->alive == 0) {
 		finding->grade = JOBS_ENDED;

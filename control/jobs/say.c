@@ -148,6 +148,11 @@ static void say_dead(struct sentence *sentence) {
 		add_late(sentence);
 		add_words(sentence, finding->late_count == 1 ? " is gone" : " are gone");
 		add_exit(sentence, &rank_at(sentence, place)->rank);
+		if (finding->late_count > 1)
+			add_words(
+				sentence, " (rank %u, the first of them)",
+				rank_at(sentence, place)->rank.rank
+			);
 	}
 	if (finding->seq == 0 || finding->waiting == 0)
 		return;
@@ -178,6 +183,12 @@ static void add_process(struct sentence *sentence) {
 		add_words(sentence, ": it may have nothing to send");
 	else if (finding->busy)
 		add_words(sentence, ": it works");
+	// Of a thread that looks at its device on and on nobody can tell that it only waits.
+	if (finding->busy && finding->via == JOBS_NOBODY && finding->device_waits != JOBS_NOBODY)
+		add_words(
+			sentence, ", and its device waits in communicator %016llx",
+			(unsigned long long)sentence->look->comms[finding->device_waits].id.hash
+		);
 }
 
 static void add_via(struct sentence *sentence) {

@@ -106,6 +106,7 @@ struct jobs_finding {
 	bool unseen;   // whether they work is not known
 	bool serves;   // it is the root of the broadcast that others wait in, and sleeps
 	struct jobs_mismatch mismatch;
+	uint32_t device_waits; // a communicator where the device of the only one stands, or NOBODY
 	uint32_t via; // the communicator where the first of these waits itself, or JOBS_NOBODY
 	uint32_t chain_count;
 	struct jobs_wait_for chain[JOBS_CHAIN_MAX]; // of an ordering deadlock

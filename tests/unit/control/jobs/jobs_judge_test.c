@@ -199,6 +199,8 @@ static void cross(struct hand *hand) {
 }
 
 static void two_that_compute_with_an_operation_open_are_no_deadlock(void **state) {
+	char text[JOBS_SENTENCE_BYTES];
+	struct jobs_view view;
 	struct hand hand;
 
 	(void)state;
@@ -210,6 +212,13 @@ static void two_that_compute_with_an_operation_open_are_no_deadlock(void **state
 		assert_int_equal(hand.findings[n].grade, JOBS_WAITING);
 		assert_true(hand.findings[n].busy);
 	}
+	// But both are told, as threads that only look at their device compute as well.
+	view.look = hand.look;
+	view.findings = hand.findings;
+	jobs_view_say(&view, 0, text);
+	assert_non_null(
+		strstr(text, "it works, and its device waits in communicator 0000000000000002")
+	);
 }
 
 static void two_whose_calls_block_are_a_deadlock(void **state) {
@@ -361,6 +370,30 @@ static void of_a_process_in_many_communicators_some_are_looked_at(void **state) 
 		assert_int_equal(findings[1].busy, moves == 100);
 		ranks[moves][0].rank.idle_ms = 20000;
 	}
+}
+
+static void of_many_dead_the_first_is_told_how_it_ended(void **state) {
+	char text[JOBS_SENTENCE_BYTES];
+	struct jobs_view view;
+	struct hand hand;
+
+	(void)state;
+	hand_init(&hand);
+	for (uint32_t rank = 0; rank < 2; rank++) {
+		struct ras_comm_rank *at = &hand.ranks[0][rank].rank;
+
+		at->flags |= RAS_RANK_EXITED;
+		at->exit_cause = rank == 0 ? JOBS_EXIT_STATUS : JOBS_EXIT_SIGNAL;
+		at->exit_value = rank == 0 ? 1 : 9;
+		at->exited_ms = rank == 0 ? 70000 : 70230;
+	}
+	assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);
+	assert_int_equal(hand.findings[0].cause, JOBS_CAUSE_DEAD_MEMBER);
+	view.look = hand.look;
+	view.findings = hand.findings;
+	jobs_view_say(&view, 0, text);
+	assert_non_null(strstr(text, "ranks 1, 0 are gone, killed by signal 9"));
+	assert_non_null(strstr(text, "(rank 1, the first of them)"));
 }
 
 static bool is_dead_node(void *ctx, uint64_t node) {
@@ -515,6 +548,7 @@ int main(void) {
 		cmocka_unit_test(who_finalized_before_what_others_wait_in_is_waited_for_in_vain),
 		cmocka_unit_test(ranks_that_nobody_holds_are_said_to_be),
 		cmocka_unit_test(of_a_process_in_many_communicators_some_are_looked_at),
+		cmocka_unit_test(of_many_dead_the_first_is_told_how_it_ended),
 		cmocka_unit_test(a_rank_that_lives_is_not_named_with_those_of_dead_nodes),
 		cmocka_unit_test(counts_at_the_end_of_numbers_are_looked_at_once),
 		cmocka_unit_test(without_memory_nothing_is_judged),
