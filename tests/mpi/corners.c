@@ -229,6 +229,31 @@ static void loader(void) {
 	pthread_join(id, NULL);
 }
 
+// A world that this one starts, and a communicator of both.
+static void spawn(void) {
+	MPI_Comm parent, inter, merged;
+	double given = 1, got = 0;
+
+	MPI_Comm_get_parent(&parent);
+	if (parent == MPI_COMM_NULL) {
+		char *words[] = {"spawn", NULL};
+
+		MPI_Comm_spawn(
+			getenv("CORNER_PROGRAM"), words, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD,
+			&inter, MPI_ERRCODES_IGNORE
+		);
+	} else {
+		inter = parent;
+	}
+	MPI_Intercomm_merge(inter, parent != MPI_COMM_NULL, &merged);
+	MPI_Allreduce(&given, &got, 1, MPI_DOUBLE, MPI_SUM, merged);
+	if (rank == 0 && parent == MPI_COMM_NULL)
+		printf("%g of both worlds\n", got);
+	MPI_Barrier(merged);
+	MPI_Comm_free(&merged);
+	MPI_Comm_disconnect(&inter);
+}
+
 int main(int argc, char **argv) {
 	static const struct {
 		const char *name;
@@ -245,10 +270,14 @@ int main(int argc, char **argv) {
 		{"wait", wait_again},
 		{"loader", loader},
 		{"interrupted", interrupted},
+		{"spawn", spawn},
 	};
 	const char *name = argc > 1 ? argv[1] : "";
 	int level;
 
+	// Another library of MPI beside the program's own.
+	if (getenv("CORNER_OTHER") != NULL && dlopen(getenv("CORNER_OTHER"), RTLD_NOW) == NULL)
+		printf("%s\n", dlerror());
 	MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -265,5 +294,8 @@ int main(int argc, char **argv) {
 	if (rank == 0)
 		printf("end of %s\n", name);
 	MPI_Finalize();
+	// What a program must not, and MPI ends it for.
+	if (strcmp(name, "afterwards") == 0)
+		MPI_Barrier(MPI_COMM_WORLD);
 	return 0;
 }

@@ -162,6 +162,33 @@ def corners_are_equal():
             assert corner in alone.stdout or corner == "abort", alone
 
 
+OTHERS = {"openmpi": "libmpich.so.12", "mpich": "libmpi.so.40"}
+
+
+def odd_programs_are_equal():
+    """A program that starts another world, calls MPI after MPI_Finalize, or loads two MPIs: all as
+    without, and what is not followed is said once by each world."""
+    programs()
+    for mpi, corner, said_of in ((OPEN_MPI, "spawn", "several worlds"),
+                                 (OPEN_MPI, "afterwards", None), (MPICH, "afterwards", None),
+                                 (OPEN_MPI, "two", "two libraries of MPI are loaded"),
+                                 (MPICH, "two", "two libraries of MPI are loaded")):
+        program = mpi.compile(here["directory"], "corners.c", "-lpthread", "-ldl")
+        # Two worlds of Open MPI reach each other by TCP alone.
+        more = {"CORNER_PROGRAM": program, "OMPI_MCA_btl": "self,vader,tcp",
+                "OMPI_MCA_btl_tcp_if_include": "lo",
+                **({"CORNER_OTHER": OTHERS[mpi.name]} if corner == "two" else {})}
+        words = mpi.words(2, program, "threads" if corner == "two" else corner)
+        alone = run(words, **more)
+        counted = run(words, LD_PRELOAD=LIBRARY, TOCSIN_MPI_NOTES="stderr",
+                      TOCSIN_JOB_SOCKET=here["cluster"].agents[0].directory / "job.sock", **more)
+        what = (mpi.name, corner, alone, counted)
+        assert (alone.returncode, alone.stdout) == (counted.returncode, counted.stdout), what
+        assert alone.returncode == 0 or corner == "afterwards", what
+        worlds = 2 if corner == "spawn" else 1
+        assert said_of is None or 0 < counted.stderr.count(said_of) <= worlds, what
+
+
 def a_handle_given_anew_is_followed():
     """A communicator that gets the handle of one that is just being freed is followed."""
     programs()
@@ -338,7 +365,8 @@ def main():
         agents.start()
         tap.run([(test.__doc__.split("\n")[0], test) for test in (
             symbols_are_old, c_counts_once, fortran_counts_once, f08_counts_once,
-            results_are_equal, corners_are_equal, a_handle_given_anew_is_followed,
+            results_are_equal, corners_are_equal, odd_programs_are_equal,
+            a_handle_given_anew_is_followed,
             one_rank_is_looked_for, a_request_given_anew_stays_open, a_handler_may_abort,
             the_loader_is_not_waited_for, python_is_followed, hangs_are_named)])
 

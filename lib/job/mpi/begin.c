@@ -30,7 +30,11 @@ bool is_begun(void) {
 }
 
 static void learn_rules(void) {
-	mpi_word world = (mpi_word)call_data("ompi_mpi_comm_world");
+	// Another MPI may be loaded beside the one that the program calls. What was found first may
+	// be a tool's, which needs none itself.
+	bool is_open_mpi =
+		call_beside("PMPI_Init") == NULL || call_beside("ompi_mpi_comm_world") != NULL;
+	mpi_word world = is_open_mpi ? (mpi_word)call_data("ompi_mpi_comm_world") : 0;
 	int (*query)(int *) = (int (*)(int *))call_other("PMPI_Query_thread");
 	int level = 0;
 

@@ -104,13 +104,21 @@ void *call_find(unsigned int number, const void *caller) {
 	return found != NULL ? found : next;
 }
 
-void *call_other(const char *name) {
-	const void *beside = atomic_load_explicit(&mpi_calls[0].next, memory_order_acquire);
-	void *symbol = dlsym(RTLD_NEXT, name);
+void *call_beside(const char *name) {
+	const void *found = NULL;
 	Dl_info info;
 
-	if (symbol == NULL && beside != NULL && dladdr(beside, &info) != 0)
-		symbol = symbol_of_object(info.dli_fname, name);
+	for (unsigned int n = 0; n < mpi_call_count && found == NULL; n++)
+		found = atomic_load_explicit(&mpi_calls[n].next, memory_order_acquire);
+	return found != NULL && dladdr(found, &info) != 0 ? symbol_of_object(info.dli_fname, name)
+							  : NULL;
+}
+
+void *call_other(const char *name) {
+	void *symbol = dlsym(RTLD_NEXT, name);
+
+	if (symbol == NULL)
+		symbol = call_beside(name);
 	return symbol != NULL ? symbol : symbol_of_any(name);
 }
 

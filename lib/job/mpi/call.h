@@ -30,6 +30,8 @@ extern const unsigned int mpi_call_count;
 
 // call.c: finds them; `caller` is where the program called from.
 void *call_find(unsigned int number, const void *caller);
+// What the library has whose function was found first, or those have that it needs; NULL: nothing.
+void *call_beside(const char *name);
 // A function of MPI's that is not followed; NULL: there is none.
 void *call_other(const char *name);
 // A variable of MPI's.
