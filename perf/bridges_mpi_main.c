@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What libtocsin-mpi.so costs an operation of MPI: this program runs itself without and with it, in
 // turns, on a library of MPI that does nothing. Usage: tocsin-bridges-mpi [--json] LIBRARY
+// --json-rest is what tocsin-bridges-bench asks for: the end of the object that it has begun.
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -107,12 +108,13 @@ static bool measure(const char *library, double ret_ns[static ROWS]) {
 	return got == (ssize_t)sizeof(ns);
 }
 
-static void print(bool json, const double bare[static ROWS], const double with[static ROWS]) {
+static void
+print(bool json, const char *begin, const double bare[static ROWS], const double with[static ROWS]
+) {
 	for (uint32_t row = 0; row < ROWS; row++) {
 		if (json)
 			printf("%s  {\"name\": \"%s\", \"bare_ns\": %.1f, \"library_ns\": %.1f}",
-			       row == 0 ? "{\"bridges_mpi\": [\n" : ",\n", names[row], bare[row],
-			       with[row]);
+			       row == 0 ? begin : ",\n", names[row], bare[row], with[row]);
 		else
 			printf("%-40s %-16s %8.1f %8.1f %8.1f\n", names[row], "", bare[row],
 			       with[row], with[row] - bare[row]);
@@ -122,7 +124,8 @@ static void print(bool json, const double bare[static ROWS], const double with[s
 }
 
 int main(int argc, char **argv) {
-	bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
+	bool rest = argc > 1 && strcmp(argv[1], "--json-rest") == 0;
+	bool json = rest || (argc > 1 && strcmp(argv[1], "--json") == 0);
 	double bare[ROWS] = {0}, with[ROWS] = {0};
 
 	if (argc == 2 && strcmp(argv[1], "--here") == 0)
@@ -137,6 +140,6 @@ int main(int argc, char **argv) {
 	if (!json)
 		printf("%-40s %-16s %8s %8s %8s\n", "ns an operation", "", "bare", "library",
 		       "more");
-	print(json, bare, with);
+	print(json, rest ? "\"bridges_mpi\": [\n" : "{\"bridges_mpi\": [\n", bare, with);
 	return 0;
 }
