@@ -181,6 +181,7 @@ struct jobhost {
 	struct loop_job heard_job;
 	struct overlay_question question; // COMMS
 	bool asking;
+	bool is_drained;	   // a drain of this node is advised
 	struct nccl_ask *nccl_ask; // NULL: nobody is asked
 	uint32_t order_count;
 	struct level_order orders[LEVEL_ORDERS_MAX]; // the newest last
@@ -370,6 +371,9 @@ void stall_judge(struct jobhost *host, struct overlay_answer *answer);
 void stall_forget(struct jobhost *host, struct host_comm *comm); // it has moved, or ends
 void stall_heard(struct jobhost *host, struct host_comm *comm, const struct stall *stall);
 void stall_end(struct jobhost *host);
+// Whether a drain of this node is advised: when it begins to be, the ranks here go to the log.
+// Returns how many.
+uint32_t stall_note_drain(struct jobhost *host, bool is_advised);
 
 // tell.c
 void tell_packet(struct host_connection *connection, const void *packet, size_t size);

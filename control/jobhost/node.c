@@ -259,12 +259,22 @@ void node_apply(
 	}
 }
 
+static bool own_drain_is_advised(const struct jobhost *host) {
+	uint64_t self = ras_self_id(overlay_ras(host->overlay));
+	struct verdict_view view;
+
+	return host->config.health != NULL &&
+	       verdict_of(health_engine(host->config.health), self, &view) == 0 &&
+	       health_advice(host->config.health, &view) == VERDICT_ADVICE_DRAIN;
+}
+
 void node_tick(struct jobhost *host) {
 	struct troubles troubles = {0};
 	struct ras_view view;
 
 	if (host->overlay == NULL || host->comms == NULL)
 		return;
+	(void)stall_note_drain(host, own_drain_is_advised(host));
 	ras_view(overlay_ras(host->overlay), &view);
 	add_unreachable(overlay_ras(host->overlay), &view, &troubles);
 	add_down(host, &troubles);

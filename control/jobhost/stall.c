@@ -15,6 +15,7 @@
 #define PAUSE_FIRST_NS (10 * NS_PER_S) // between two looks at one that stands
 #define PAUSE_LONGEST_NS (300 * NS_PER_S)
 #define PAUSE_WAITING_NS (60 * NS_PER_S) // the longest, of one whose ranks wait
+#define DRAIN_RANKS_MAX 1024		 // that the log has when a drain of this node is advised
 #define SHOWN_MAX 16			 // ranks of one communicator that the log is told of
 
 static uint64_t confirm_ns(const struct jobhost *host) {
@@ -82,7 +83,7 @@ bool stall_wants(struct jobhost *host, struct host_comm *comm, uint64_t now_ns) 
 }
 
 // What was counted outlives those who counted it.
-static void log_ranks(const struct host_comm *comm) {
+static uint32_t log_ranks(const struct host_comm *comm) {
 	uint32_t shown = 0;
 
 	for (const struct host_rank *rank = comm->ranks; rank != NULL && shown < SHOWN_MAX;
@@ -98,6 +99,18 @@ static void log_ranks(const struct host_comm *comm) {
 			log_u64("completed", report->completed)
 		);
 	}
+	return shown;
+}
+
+uint32_t stall_note_drain(struct jobhost *host, bool is_advised) {
+	uint32_t logged = 0;
+
+	if (is_advised && !host->is_drained)
+		for (const struct host_comm *comm = host->comms;
+		     comm != NULL && logged < DRAIN_RANKS_MAX; comm = comm->next)
+			logged += log_ranks(comm);
+	host->is_drained = is_advised;
+	return logged;
 }
 
 static void
@@ -109,7 +122,7 @@ log_stuck(struct jobhost *host, const struct host_comm *comm, const struct stall
 		log_u64("hash", comm->comm_hash), log_u64("size", comm->size),
 		log_str("text", stall->text)
 	);
-	log_ranks(comm);
+	(void)log_ranks(comm);
 }
 
 // Those here who are told are not told the same again until one of them has moved.

@@ -209,6 +209,17 @@ static void rows_that_name_more_ranks_than_can_be_gone_lose_nobody(void **state)
 	close_comm(&at);
 }
 
+static void a_drain_of_this_node_logs_its_ranks_once(void **state) {
+	struct comm_bed at = open_comm(*state);
+
+	assert_int_equal(stall_note_drain(at.bed->host, false), 0);
+	assert_int_equal(stall_note_drain(at.bed->host, true), 1);
+	assert_int_equal(stall_note_drain(at.bed->host, true), 0);
+	assert_int_equal(stall_note_drain(at.bed->host, false), 0);
+	assert_int_equal(stall_note_drain(at.bed->host, true), 1);
+	close_comm(&at);
+}
+
 static void a_suspect_node_is_told_once_and_then_that_it_is_back(void **state) {
 	struct comm_bed at = open_comm(*state);
 	const struct node_trouble suspect = {103, TOCSIN_PEER_SUSPECT};
@@ -305,6 +316,7 @@ int main(void) {
 		TEST(an_agreed_set_is_told_again_to_who_has_not_heard_of_it),
 		TEST(ranks_that_are_here_are_never_gone_with_a_node),
 		TEST(rows_that_name_more_ranks_than_can_be_gone_lose_nobody),
+		TEST(a_drain_of_this_node_logs_its_ranks_once),
 		TEST(a_suspect_node_is_told_once_and_then_that_it_is_back),
 		TEST(what_a_communicator_waits_for_is_told_once_until_a_rank_moves),
 		TEST(only_one_that_stands_is_asked_for_and_ever_more_seldom),
