@@ -45,6 +45,14 @@ static uint32_t brake_limit(const struct verdict_engine *engine) {
 	return share > engine->config.brake_nodes ? (uint32_t)share : engine->config.brake_nodes;
 }
 
+bool brake_few_missed(const struct verdict_engine *engine) {
+	uint64_t missed = brake_missed(engine);
+	uint64_t view = engine->members.of_state[RAS_ALIVE] + missed;
+
+	return missed <= brake_limit(engine) && engine->silent_recent <= brake_limit(engine) &&
+	       view > 2 * missed;
+}
+
 void brake_again(struct verdict_engine *engine) {
 	bool braking = engine->self.brake || engine->silent_recent > brake_limit(engine);
 
@@ -129,10 +137,7 @@ static bool is_own_word_of_self(
 // that is alive and not read. Where most are missed it is, for those who fell first were declared
 // before the others fell.
 static bool is_told_despite(const struct verdict_engine *engine, const struct finding *finding) {
-	uint64_t missed = brake_missed(engine);
-	uint64_t view = engine->members.of_state[RAS_ALIVE] + missed;
-
-	if (engine->silent_recent > brake_limit(engine) || view <= 2 * missed)
+	if (!brake_few_missed(engine))
 		return false;
 	return finding->state == RAS_DEAD ||
 	       (finding->state == RAS_ALIVE && finding->verdict == VERDICT_FABRIC_DOWN);

@@ -361,6 +361,8 @@ void hysteresis_apply_all(struct verdict_engine *engine, uint64_t now_ns);
 // How many the overlay does not hear. The dead are remembered for days: of them those were there a
 // moment ago that are among the silent.
 uint32_t brake_missed(const struct verdict_engine *engine);
+// Most are heard, and as few are missed as make no brake: that one holds is for lack of votes.
+bool brake_few_missed(const struct verdict_engine *engine);
 // Something that the brake depends on changed.
 void brake_again(struct verdict_engine *engine);
 // Judge it no later than that.

@@ -104,6 +104,31 @@ static void one_that_was_named_stays_so_where_votes_alone_hold_its_death(void **
 	bed_destroy(bed);
 }
 
+// Found: of eight agents, five without votes since they came back, one host that went beside a frozen
+// one was unknown for as long as that lasted.
+static void one_that_was_named_stays_so_beside_another_that_is_unreachable(void **state) {
+	struct bed *bed = bed_create(8);
+
+	(void)state;
+	seen_as(bed, 7, 1, OBSERVATION_SILENT, VERDICT_REACH_NONE);
+	doubted(bed, 7, 1, RAS_SUSPECT);
+	bed_pass(bed, 3 * SEC);
+	bed_expect(bed, 7, VERDICT_NODE_DOWN, "NodeSilent");
+	brake(bed);
+	doubted(bed, 7, 1, RAS_UNREACHABLE);
+	seen_as(bed, 6, 1, OBSERVATION_SILENT, VERDICT_REACH_ACCEPTS);
+	doubted(bed, 6, 1, RAS_UNREACHABLE);
+	bed_pass(bed, 10 * SEC);
+	bed_expect(bed, 7, VERDICT_NODE_DOWN, "NodeSilent");
+	bed_expect(bed, 6, VERDICT_AGENT_FROZEN, "AgentMute");
+	// Three of eight may be a part that is cut off.
+	doubted(bed, 5, 1, RAS_UNREACHABLE);
+	seen_as(bed, 7, 1, OBSERVATION_SILENT, VERDICT_REACH_NONE);
+	bed_pass(bed, SEC);
+	bed_expect(bed, 7, VERDICT_UNKNOWN, "Unreachable");
+	bed_destroy(bed);
+}
+
 static void nobody_of_a_half_that_falls_silent_is_down_before_the_overlay_has_counted(void **state
 ) {
 	struct bed *bed = bed_create(6);
@@ -258,6 +283,7 @@ int main(void) {
 		cmocka_unit_test(half_that_refuses_is_unknown_since_a_firewall_between_may),
 		cmocka_unit_test(one_connection_that_was_just_accepted_makes_nobody_frozen),
 		cmocka_unit_test(one_that_was_named_stays_so_where_votes_alone_hold_its_death),
+		cmocka_unit_test(one_that_was_named_stays_so_beside_another_that_is_unreachable),
 		cmocka_unit_test(
 			nobody_of_a_half_that_falls_silent_is_down_before_the_overlay_has_counted
 		),
