@@ -104,8 +104,8 @@ static void one_that_was_named_stays_so_where_votes_alone_hold_its_death(void **
 	bed_destroy(bed);
 }
 
-// Found: of eight agents, five without votes since they came back, one host that went beside a frozen
-// one was unknown for as long as that lasted.
+// Found: of eight agents, five without votes since they came back, one host that went beside a
+// frozen one was unknown for as long as that lasted.
 static void one_that_was_named_stays_so_beside_another_that_is_unreachable(void **state) {
 	struct bed *bed = bed_create(8);
 
