@@ -46,8 +46,13 @@ def free_port():
         return probe.getsockname()[1]
 
 
+def go_of(cluster, number):
+    return cluster.directory / f"go-{number}"
+
+
 def start(cluster, mode, number, watched=True):
-    """Ranks 0 and 1 beside the first agent, the last one beside the second."""
+    """Ranks 0 and 1 beside the first agent, the last one beside the second. Where all goes well
+    they wait until go_of() is there: on a quick machine they would be gone before they are seen."""
     port, ranks = free_port(), []
     for rank in range(1 if mode == "spawn" else RANKS):
         agent = cluster.agents[rank == RANKS - 1]
@@ -56,6 +61,7 @@ def start(cluster, mode, number, watched=True):
         environment.update(
             RANK=str(rank), WORLD_SIZE=str(RANKS), MASTER_ADDR="127.0.0.1",
             MASTER_PORT=str(port), GLOO_SOCKET_IFNAME="lo", OMP_NUM_THREADS="1",
+            JOB_GO=str(go_of(cluster, number)),
             SLURM_JOB_ID=str(number), PYTHONPATH=MODULES, TOCSIN_LIBRARY=LIBRARY,
             TOCSIN_JOB_SOCKET=str(agent.directory / "job.sock"), JOB_WATCHED=str(int(watched)))
         ranks.append(subprocess.Popen([sys.executable, JOB, mode], env=environment, text=True,
@@ -121,6 +127,7 @@ def output_and_status_are_those_of_a_job_that_is_not_watched(cluster):
                               SEEN_SECONDS, 0.2)
             cluster.agents[0].kill()
             cluster.agents[0].start()
+        go_of(cluster, number_of(name)).touch()
         told[name] = []
         for rank in ranks:
             out, err = rank.communicate(timeout=300)
