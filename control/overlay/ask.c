@@ -217,7 +217,6 @@ void overlay_ask_init(struct overlay *overlay) {
 }
 
 void overlay_ask_fini(struct overlay *overlay) {
-	loop_undefer(overlay->loop, &overlay->share);
 	for (uint32_t kind = 0; kind < RAS_COLLECT_KIND_END; kind++) {
 		struct overlay_answer cancelled = {.references = 1, .err = -ECANCELED};
 
@@ -227,4 +226,6 @@ void overlay_ask_fini(struct overlay *overlay) {
 		overlay_answer_put(overlay->asks[kind].recent);
 		overlay->asks[kind].recent = NULL;
 	}
+	// Last: who is told here may forget another question, which asks for a turn of it.
+	loop_undefer(overlay->loop, &overlay->share);
 }

@@ -154,6 +154,25 @@ static void who_waits_at_the_end_is_told_that_nothing_came(void **state) {
 	assert_int_equal(stage.err, -ECANCELED);
 }
 
+static struct overlay_question other;
+
+static void forget_other(struct overlay_question *question, struct overlay_answer *answer) {
+	on_answer(question, answer);
+	overlay_forget_question(&other);
+}
+
+static void at_the_end_who_is_told_may_forget_another_question(void **state) {
+	struct overlay_question question;
+
+	(void)state;
+	ask(&other);
+	ask(&question); // the last one is told first
+	question.answered = forget_other;
+	overlay_ask_fini(&stage.overlay);
+	assert_int_equal(stage.answers, 1);
+	assert_false(stage.overlay.share.queued); // the overlay goes with this turn
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
@@ -168,6 +187,9 @@ int main(void) {
 		),
 		cmocka_unit_test_setup_teardown(
 			who_waits_at_the_end_is_told_that_nothing_came, stage_begin, stage_end
+		),
+		cmocka_unit_test_setup_teardown(
+			at_the_end_who_is_told_may_forget_another_question, stage_begin, stage_end
 		),
 	};
 
