@@ -197,27 +197,34 @@ static void name_late(const struct judge *judge, uint32_t comm, struct jobs_find
 			  is_idle_root(judge, comm, &merged->ranks[finding->late[0]]);
 }
 
-// Who ended first: the others may have ended for it.
-static uint32_t first_dead(const struct ras_merged_comm *merged) {
+// Who ended first, of those whose end was seen: the others may have ended for it. Their number.
+static uint32_t first_dead(const struct ras_merged_comm *merged, uint32_t *ret_dated) {
 	uint32_t first = JOBS_NOBODY;
 
-	for (uint32_t n = 0; n < merged->rank_count; n++)
-		if (survey_is_dead(&merged->ranks[n].rank) &&
-		    (first == JOBS_NOBODY ||
-		     merged->ranks[n].rank.exited_ms > merged->ranks[first].rank.exited_ms))
+	*ret_dated = 0;
+	for (uint32_t n = 0; n < merged->rank_count; n++) {
+		const struct ras_comm_rank *rank = &merged->ranks[n].rank;
+
+		if (!survey_is_dead(rank))
+			continue;
+		*ret_dated += (rank->flags & RAS_RANK_EXITED) != 0;
+		if (first == JOBS_NOBODY || rank->exited_ms > merged->ranks[first].rank.exited_ms)
 			first = n;
+	}
 	return first;
 }
 
 static void name_dead(const struct judge *judge, uint32_t comm, struct jobs_finding *finding) {
 	const struct ras_merged_comm *merged = &judge->look->comms[comm];
+	uint32_t dated;
 
 	finding->cause = JOBS_CAUSE_DEAD_MEMBER;
 	finding->late_count = judge->surveys[comm].dead;
 	// Those of dead nodes have no place, and come last.
 	for (uint32_t n = 0; n < JOBS_NAMED_MAX; n++)
 		finding->late[n] = JOBS_NOBODY;
-	finding->late[0] = first_dead(merged);
+	finding->late[0] = first_dead(merged, &dated);
+	finding->dated = dated == finding->late_count;
 	for (uint32_t n = 0, named = 1; n < merged->rank_count && named < JOBS_NAMED_MAX; n++) {
 		if (n != finding->late[0] && survey_is_dead(&merged->ranks[n].rank))
 			finding->late[named++] = n;

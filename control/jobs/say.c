@@ -150,8 +150,8 @@ static void say_dead(struct sentence *sentence) {
 		add_exit(sentence, &rank_at(sentence, place)->rank);
 		if (finding->late_count > 1)
 			add_words(
-				sentence, " (rank %u, the first of them)",
-				rank_at(sentence, place)->rank.rank
+				sentence, " (rank %u%s)", rank_at(sentence, place)->rank.rank,
+				finding->dated ? ", the first of them" : ""
 			);
 	}
 	if (finding->seq == 0 || finding->waiting == 0)

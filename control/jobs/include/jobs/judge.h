@@ -101,6 +101,7 @@ struct jobs_finding {
 	uint32_t late_count;
 	uint32_t late[JOBS_NAMED_MAX];
 	uint32_t left; // of these: finalized, and will not come
+	bool dated;    // of the dead: each of these ended at a time that is known
 	bool held;     // one of these is held by a debugger
 	bool busy;     // at least one of them works, or moves elsewhere
 	bool unseen;   // whether they work is not known
