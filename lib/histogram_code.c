@@ -149,10 +149,9 @@ static bool sums_agree(const struct histogram *histogram) {
 		);
 	}
 	bounds_add(&bounds, own_load(&moments->lost), value_min, value_max);
-	// Full squares stay full when an interval is taken out of them.
 	return bounds.count == own_load(&moments->count) && sum >= bounds.sum_min &&
 	       sum <= bounds.sum_max && squares >= bounds.squares_min &&
-	       (squares <= bounds.squares_max || squares == ~(wide)0);
+	       squares <= bounds.squares_max;
 }
 
 static bool extremes_agree(const struct histogram *histogram) {

@@ -213,6 +213,7 @@ static void a_message_that_contradicts_itself_is_refused(void **state) {
 	REFUSED(squares[0] = 599, -EBADMSG);
 	REFUSED(squares[0] = 601, -EBADMSG);
 	REFUSED(squares[1] = 1, -EBADMSG);
+	REFUSED(squares[1] = bad.squares[0] = UINT64_MAX, -EBADMSG); // full of two records
 	REFUSED(runs[0] = 1, -EBADMSG);
 	REFUSED(runs[0] = UINT64_MAX, -EBADMSG);
 	REFUSED(runs[1] = UINT64_MAX, -EBADMSG); // gap
