@@ -205,13 +205,16 @@ static void interrupted(void) {
 	MPI_Comm_dup(MPI_COMM_WORLD, &twin);
 }
 
-// A thread that looks for a function of MPI. Release by it, acquire by late.c.
+// A thread that looks for a function of MPI when late.c has taken its number, and so not before the
+// loader is busy. Release by it and acquire by late.c, which sets 0 with release.
 static _Atomic int scanner;
 
 static void *scan(void *context) {
 	double given = 1, got;
 
 	atomic_store_explicit(&scanner, (int)syscall(SYS_gettid), memory_order_release);
+	while (atomic_load_explicit(&scanner, memory_order_acquire) != 0) {
+	}
 	MPI_Scan(&given, &got, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_SELF);
 	return context;
 }
@@ -224,8 +227,11 @@ static void loader(void) {
 	snprintf(place, sizeof(place), "%llx", (unsigned long long)(uintptr_t)&scanner);
 	setenv("LATE_FLAG", place, 1);
 	pthread_create(&id, NULL, scan, NULL);
-	if (dlopen(getenv("CORNER_LATE"), RTLD_NOW) == NULL)
+	if (dlopen(getenv("CORNER_LATE"), RTLD_NOW) == NULL) {
 		printf("%s\n", dlerror());
+		while (atomic_exchange_explicit(&scanner, 0, memory_order_acq_rel) == 0) {
+		}
+	}
 	pthread_join(id, NULL);
 }
 

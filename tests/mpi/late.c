@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A library that is loaded while the program runs, and calls MPI at once: when the other thread,
-// whose number is in LATE_THREAD, waits for the loader, which loads this one.
+// A library that is loaded while the program runs, and calls MPI at once: when the other thread
+// waits for the loader, which loads this one. LATE_FLAG is where its number is, as hexadecimal
+// digits; it begins when that is taken.
 #include <mpi.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -28,9 +29,9 @@ static __attribute__((constructor)) void begin(void) {
 	int number = 0;
 	double given = 1, got = 0;
 
-	// Acquire, of the thread that stores its number.
+	// Acquire and release, with scan() of corners.c.
 	while (thread != NULL && number == 0)
-		number = atomic_load_explicit(thread, memory_order_acquire);
+		number = atomic_exchange_explicit(thread, 0, memory_order_acq_rel);
 	while (thread != NULL && state_of(number) != 'S') {
 	}
 	MPI_Exscan(&given, &got, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_SELF);
