@@ -222,7 +222,7 @@ void observation_exchange_forget(struct observation_exchange *exchange, uint64_t
 int observation_exchange_say(
 	struct observation_exchange *exchange, uint64_t now_ns, const struct statement *statement
 );
-// A notice that came, with its number (ras_notice_number()). A observation in another's name than
+// A notice that came, with its number (ras_notice_number()). An observation in another's name than
 // `origin`'s is counted and dropped. -EBADMSG: it is malformed; what was before the bad part has
 // been taken.
 int observation_exchange_heard(

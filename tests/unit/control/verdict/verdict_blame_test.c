@@ -275,7 +275,6 @@ static void who_loses_to_one_that_loses_is_not_to_blame_for_one_path_more(void *
 	bed_destroy(bed);
 }
 
-// What it reads of others may be the first for seconds.
 // The busy machine of another observer makes a slow path of one end's no slow node.
 static void path_that_both_ends_call_slow_speaks_against_neither_of_them(void **state) {
 	struct bed *bed = bed_create(4);
@@ -312,6 +311,7 @@ static void one_of_three_that_finds_both_others_slow_is_slow(void **state) {
 	bed_destroy(bed);
 }
 
+// What it reads of others may be the first for seconds.
 static void one_that_loses_reads_does_not_excuse_a_counter_that_stands(void **state) {
 	struct bed *bed = bed_with_one_that_loses();
 
