@@ -3,13 +3,35 @@
 #include "output.h"
 
 #include <lib/error.h>
+#include <lib/scoped.h>
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define HGRM_TICKS 5 // of each halving of what is left above
+
+int output_check(const char *path, struct lab_why *why) {
+	const char *slash = path != NULL ? strrchr(path, '/') : NULL;
+	scoped_mem char *directory = NULL;
+	const char *asked = path;
+
+	if (path == NULL || strcmp(path, "-") == 0)
+		return 0;
+	if (access(path, F_OK) != 0) {
+		directory = slash == NULL
+				    ? strdup(".")
+				    : strndup(path, slash > path ? (size_t)(slash - path) : 1);
+		asked = directory;
+	}
+	if (asked == NULL)
+		return lab_fail(why, -ENOMEM, "no memory");
+	return access(asked, W_OK) == 0
+		       ? 0
+		       : lab_fail(why, neg_errno(), "%s: %s", path, strerrordesc_np(errno));
+}
 
 int output_open(const char *path, struct lab_why *why, FILE **ret_file) {
 	FILE *file = strcmp(path, "-") == 0 ? stdout : fopen(path, "we");

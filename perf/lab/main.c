@@ -54,6 +54,17 @@ static int write_files(const struct options *options, const struct lab_run *run)
 	return err == 0 ? EXIT_DONE : why_print(&why);
 }
 
+// A run whose file cannot be written is not begun.
+static int files_check(const struct options *options, struct lab_why *why) {
+	const char *const paths[] = {
+		options->json_path, options->csv_path, options->hgrm_path, options->html_path};
+	int err = 0;
+
+	for (size_t n = 0; n < sizeof(paths) / sizeof(paths[0]) && err == 0; n++)
+		err = output_check(paths[n], why);
+	return err;
+}
+
 // A threshold that fails outweighs one that is undecided.
 static int thresholds_judge(const struct options *options, const struct lab_run *run) {
 	int status = EXIT_DONE;
@@ -126,7 +137,9 @@ static int run_client(const struct options *options) {
 
 	if (run == NULL)
 		return EXIT_FAILED;
-	err = measure(options, run, &why);
+	err = files_check(options, &why);
+	if (err == 0)
+		err = measure(options, run, &why);
 	shown = run->count > 0 ? run_show(options, run) : EXIT_DONE;
 	judged = err == 0 ? thresholds_judge(options, run) : EXIT_DONE;
 	status = err != 0 ? why_print(&why) : shown != EXIT_DONE ? shown : judged;

@@ -26,6 +26,9 @@ int output_csv(const struct lab_run *run, const char *path, struct lab_why *why)
 int output_hgrm(const struct lab_run *run, const char *path, struct lab_why *why);
 int output_json(const struct lab_run *run, const char *path, struct lab_why *why);
 
+// Before a run: whether a file could be written there, as far as can be told without making it.
+// NULL is fine.
+int output_check(const char *path, struct lab_why *why);
 // Opens a file for one of them; closing says whether all of it was written.
 int output_open(const char *path, struct lab_why *why, FILE **ret_file);
 int output_close(const char *path, FILE *file, struct lab_why *why);

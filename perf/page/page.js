@@ -221,7 +221,7 @@ function alignedCurves(chart, width, scales, axes, draw) {
 			return;
 		for (const name of ["high", "low"]) {
 			data.push(spread(of, name));
-			series.push({label: name === "low" ? "from" : "to",
+			series.push({label: name === "low" ? "interval from" : "interval to",
 				stroke: faded(base, 0.35), width: 1, points: {show: false},
 				value: (plot, value) => shown(value)});
 		}

@@ -432,12 +432,15 @@ def a_port_that_is_taken_is_said_so():
 
 
 def a_file_that_cannot_be_written_is_said_so():
+    """Before the run where that can be told, else below what was measured."""
     for option in ["--json", "--csv", "--hgrm", "--html"]:
         with Server() as server:
             done = client(server, "--iterations", "20", option, "/nonexistent/r")
-        assert done.returncode == 4, done
-        assert "/nonexistent/r: No such file" in done.stderr, done
-        assert "samples in" in done.stdout, done
+            assert done.returncode == 4 and done.stdout == "", done
+            assert "/nonexistent/r: No such file" in done.stderr, done
+            done = client(server, "--iterations", "20", option, "/dev/full")
+        assert done.returncode == 4 and "samples in" in done.stdout, done
+        assert "/dev/full cannot be written: " in done.stderr, done
 
 
 def wrong_options_are_refused_at_once():
