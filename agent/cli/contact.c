@@ -55,7 +55,7 @@ void contact_fini(struct contact *contact) {
 
 // Says why, in bytes that no terminal takes for orders, and gives err back.
 __attribute__((format(printf, 3, 4))) static int
-fail(struct contact *contact, int err, const char *format, ...) {
+contact_fail(struct contact *contact, int err, const char *format, ...) {
 	char raw[CONTACT_WHY_BYTES];
 	struct escape_unit unit;
 	size_t used = 0, size;
@@ -80,7 +80,7 @@ fail(struct contact *contact, int err, const char *format, ...) {
 
 // Static analysis does not look into it: without this every failure may be a success.
 #ifdef __clang_analyzer__
-#define fail(contact, err, ...) ((void)fail(contact, err, __VA_ARGS__), (err))
+#define contact_fail(contact, err, ...) ((void)contact_fail(contact, err, __VA_ARGS__), (err))
 #endif
 
 // For events on the connection (0: for the time alone), unless something watched comes first.
@@ -99,7 +99,7 @@ static int contact_await(struct contact *contact, short events, uint64_t due_ns)
 		);
 	while (count < 0 && errno == EINTR);
 	if (polled[1].revents != 0 || polled[2].revents != 0)
-		return fail(contact, -EINTR, "interrupted");
+		return contact_fail(contact, -EINTR, "interrupted");
 	return count > 0 ? 0 : -ETIMEDOUT;
 }
 
@@ -157,12 +157,12 @@ static int connect_place(struct contact *contact) {
 	if (err == 0 || err == -EINTR)
 		return err;
 	if (place.absent[0] != '\0')
-		return fail(
+		return contact_fail(
 			contact, err,
 			"there is no socket %s, and nobody can be reached on %s: %s%s",
 			place.absent, place.text, strerrordesc_np(-err), hint_of(err)
 		);
-	return fail(
+	return contact_fail(
 		contact, err, "cannot reach the agent on %s: %s%s", place.text,
 		strerrordesc_np(-err), hint_of(err)
 	);
@@ -180,7 +180,7 @@ static int make_room(struct contact *contact) {
 	contact->begin = 0;
 	contact->end = kept;
 	if (kept >= CONTACT_ANSWER_BYTES_MAX)
-		return fail(
+		return contact_fail(
 			contact, -EMSGSIZE,
 			"what answers on %s is no tocsind: its answer has no end", contact->place
 		);
@@ -189,7 +189,7 @@ static int make_room(struct contact *contact) {
 	capacity = 2 * capacity + 2 * READ_BYTES;
 	grown = realloc(contact->data, capacity);
 	if (grown == NULL)
-		return fail(contact, -ENOMEM, "out of memory");
+		return contact_fail(contact, -ENOMEM, "out of memory");
 	contact->data = grown;
 	contact->capacity = capacity;
 	return 0;
@@ -199,7 +199,7 @@ static int fail_late(struct contact *contact) {
 	char waited[SHOW_BYTES];
 
 	show_duration(contact->answer_ns, waited);
-	return fail(
+	return contact_fail(
 		contact, -ETIMEDOUT,
 		"the agent on %s accepted the connection, but did not answer in time, which was "
 		"%s; is it stopped or overloaded? see --timeout",
@@ -260,7 +260,7 @@ static int contact_receive(struct contact *contact) {
 			return 0;
 		}
 		if (size != -EAGAIN)
-			return fail(
+			return contact_fail(
 				contact, (int)size, "the connection with %s broke: %s",
 				contact->place, strerrordesc_np((int)-size)
 			);
@@ -275,7 +275,7 @@ static int fail_foreign(struct contact *contact, const char *line) {
 	char quoted[80];
 
 	escape_quote(line, strlen(line), quoted, sizeof(quoted));
-	return fail(
+	return contact_fail(
 		contact, -EPROTO, "what answers on %s is no tocsind: it said %s", contact->place,
 		quoted
 	);
@@ -298,7 +298,7 @@ static int read_line(struct contact *contact, char **ret_line) {
 		err = contact_receive(contact);
 	}
 	if (err == -ENODATA)
-		return fail(
+		return contact_fail(
 			contact, -ENODATA,
 			"the agent on %s ended the connection before its answer was complete",
 			contact->place
@@ -318,7 +318,7 @@ static bool is_error(const char *line) {
 }
 
 static int fail_refused(struct contact *contact, const char *words) {
-	return fail(contact, -EREMOTEIO, "%s", words);
+	return contact_fail(contact, -EREMOTEIO, "%s", words);
 }
 
 // Asking
@@ -346,8 +346,10 @@ static int send_all(struct contact *contact, const char *text) {
 	if (err == -EPIPE || err == -ECONNRESET)
 		return 0;
 	return err == -ETIMEDOUT ? fail_late(contact)
-				 : fail(contact, err, "cannot ask on %s: %s", contact->place,
-					strerrordesc_np(-err));
+				 : contact_fail(
+					   contact, err, "cannot ask on %s: %s", contact->place,
+					   strerrordesc_np(-err)
+				   );
 }
 
 static int expect_ok(struct contact *contact) {
@@ -379,7 +381,7 @@ static int contact_greet(struct contact *contact, bool json) {
 	if (err != 0)
 		return err;
 	if (is_error(line)) // it turns clients away: that is its answer to whatever was asked
-		return fail(contact, -EBUSY, "%s", line + strlen(ERROR_PREFIX));
+		return contact_fail(contact, -EBUSY, "%s", line + strlen(ERROR_PREFIX));
 	if (strncmp(line, PROTOCOL_PREFIX, strlen(PROTOCOL_PREFIX)) != 0)
 		return fail_foreign(contact, line);
 	line += strlen(PROTOCOL_PREFIX);
@@ -419,7 +421,7 @@ int contact_rest(struct contact *contact, const char **ret_text) {
 	if (err != -ENODATA)
 		return err;
 	if (contact->begin == contact->end)
-		return fail(
+		return contact_fail(
 			contact, -ENODATA, "the agent on %s ended the connection without an answer",
 			contact->place
 		);

@@ -90,7 +90,7 @@ void link_book_parse(struct link_book *book, const char *text, const char *boot)
 }
 
 __attribute__((format(printf, 3, 4))) static size_t
-put(char *text, size_t used, const char *format, ...) {
+line_put(char *text, size_t used, const char *format, ...) {
 	size_t room = LINK_BOOK_BYTES - used;
 	va_list arguments;
 	int size;
@@ -105,22 +105,24 @@ put(char *text, size_t used, const char *format, ...) {
 }
 
 size_t link_book_format(const struct link_book *book, char text[static LINK_BOOK_BYTES]) {
-	size_t used = put(text, 0, "boot %s\n", book->boot[0] != '\0' ? book->boot : "-");
+	size_t used = line_put(text, 0, "boot %s\n", book->boot[0] != '\0' ? book->boot : "-");
 
 	for (uint32_t n = 0; n < book->count; n++) {
 		const struct link_past *past = &book->ports[n];
 
-		used =
-			put(text, used, "port %s %u %" PRIu64 " %" PRIu32 " %u %u %" PRIu64 "\n",
-			    past->device, past->number, past->guid, past->best_mbps, past->was_up,
-			    past->up, past->looked_ns);
+		used = line_put(
+			text, used, "port %s %u %" PRIu64 " %" PRIu32 " %u %u %" PRIu64 "\n",
+			past->device, past->number, past->guid, past->best_mbps, past->was_up,
+			past->up, past->looked_ns
+		);
 		for (uint32_t k = 0; k < link_counter_count; k++) {
 			if (past->counters[k] == UINT64_MAX)
 				continue;
-			used =
-				put(text, used, "counter %s %u %s %" PRIu64 " %" PRIu64 "\n",
-				    past->device, past->number, link_counters[k].name,
-				    past->counters[k], past->milli[k]);
+			used = line_put(
+				text, used, "counter %s %u %s %" PRIu64 " %" PRIu64 "\n",
+				past->device, past->number, link_counters[k].name,
+				past->counters[k], past->milli[k]
+			);
 		}
 	}
 	return used;

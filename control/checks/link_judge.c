@@ -20,7 +20,7 @@
 #define MILLI_MAX (UINT64_C(1000000) * 1000) // of a bucket: more says no more
 
 __attribute__((format(printf, 3, 4))) static void
-add(struct link_finding *finding, enum check_level level, const char *format, ...) {
+finding_add(struct link_finding *finding, enum check_level level, const char *format, ...) {
 	size_t used = strlen(finding->evidence);
 	char text[VERDICT_EVIDENCE_MAX + 1];
 	const char *between = used > 0 ? "; " : "";
@@ -143,9 +143,11 @@ static void judge_errors(const struct link_past *past, struct link_finding *find
 		}
 	}
 	if (sum > 1000)
-		add(finding, CHECK_WARNING, "%.32s port %u counts %" PRIu64 " %s in the last hour",
-		    past->device, past->number, (past->milli[which] + 999) / 1000,
-		    link_counters[which].name);
+		finding_add(
+			finding, CHECK_WARNING,
+			"%.32s port %u counts %" PRIu64 " %s in the last hour", past->device,
+			past->number, (past->milli[which] + 999) / 1000, link_counters[which].name
+		);
 }
 
 // What says nothing against the port, and may say why a path is bad.
@@ -154,8 +156,11 @@ static void tell_symptoms(const struct link_past *past, struct link_finding *fin
 		uint64_t counted = (past->milli[n] + 999) / 1000;
 
 		if (link_counters[n].weight == 0 && counted > link_counters[n].per_hour)
-			add(finding, CHECK_OK, "%.32s port %u counts %" PRIu64 " %s of its peers",
-			    past->device, past->number, counted, link_counters[n].name);
+			finding_add(
+				finding, CHECK_OK,
+				"%.32s port %u counts %" PRIu64 " %s of its peers", past->device,
+				past->number, counted, link_counters[n].name
+			);
 	}
 }
 
@@ -170,11 +175,16 @@ static void judge_rate(
 	if (port->rate_mbps == 0)
 		return;
 	if (expected > 0 && port->rate_mbps < expected)
-		add(finding, CHECK_CRITICAL, "%.32s port %u has %.1f Gb/s, expected are %.1f",
-		    port->device, port->number, port->rate_mbps / 1000.0, expected / 1000.0);
+		finding_add(
+			finding, CHECK_CRITICAL, "%.32s port %u has %.1f Gb/s, expected are %.1f",
+			port->device, port->number, port->rate_mbps / 1000.0, expected / 1000.0
+		);
 	else if (expected == 0 && port->rate_mbps < past->best_mbps)
-		add(finding, CHECK_WARNING, "%.32s port %u has %.1f Gb/s, and had %.1f before",
-		    port->device, port->number, port->rate_mbps / 1000.0, past->best_mbps / 1000.0);
+		finding_add(
+			finding, CHECK_WARNING, "%.32s port %u has %.1f Gb/s, and had %.1f before",
+			port->device, port->number, port->rate_mbps / 1000.0,
+			past->best_mbps / 1000.0
+		);
 }
 
 // A port that this agent measures with, or that somebody expects something of.
@@ -205,12 +215,16 @@ static void judge_down(
 	bool known = past->was_up || (device != NULL && device->expect_mbps > 0);
 
 	if (meant && known)
-		add(finding, CHECK_CRITICAL, "%.32s port %u is %s (%s)", port->device, port->number,
-		    port->state_name, port->phys_name);
+		finding_add(
+			finding, CHECK_CRITICAL, "%.32s port %u is %s (%s)", port->device,
+			port->number, port->state_name, port->phys_name
+		);
 	else if (past->up || meant)
-		add(finding, CHECK_WARNING, "%.32s port %u is %s (%s)%s", port->device,
-		    port->number, port->state_name, port->phys_name,
-		    past->up ? ", and was up before" : ", and was never seen up");
+		finding_add(
+			finding, CHECK_WARNING, "%.32s port %u is %s (%s)%s", port->device,
+			port->number, port->state_name, port->phys_name,
+			past->up ? ", and was up before" : ", and was never seen up"
+		);
 }
 
 // Of a device that is not there any more only what we measure with is missed: others may have been
@@ -227,8 +241,10 @@ static void judge_gone(
 		bool meant = is_meant(device_is_wanted(settings, past->device), past->number);
 
 		if (!past->seen && meant && past->was_up)
-			add(finding, CHECK_CRITICAL, "%.32s port %u is not there any more",
-			    past->device, past->number);
+			finding_add(
+				finding, CHECK_CRITICAL, "%.32s port %u is not there any more",
+				past->device, past->number
+			);
 		if (past->seen || meant)
 			book->ports[kept++] = *past;
 	}
@@ -253,7 +269,7 @@ static void judge_missing(
 		const struct checks_device *device = &settings->devices[n];
 
 		if (device->expect_mbps > 0 && !is_known(book, device->name))
-			add(finding, CHECK_CRITICAL, "%.32s is not there", device->name);
+			finding_add(finding, CHECK_CRITICAL, "%.32s is not there", device->name);
 	}
 }
 
@@ -261,9 +277,9 @@ static void judge_missing(
 static void tell_ports(struct link_finding *finding, uint32_t up, uint32_t count) {
 	struct link_finding told = {.level = finding->level, .more = finding->more};
 
-	add(&told, CHECK_OK, "%u of %u ports of RDMA devices are up", up, count);
+	finding_add(&told, CHECK_OK, "%u of %u ports of RDMA devices are up", up, count);
 	if (finding->evidence[0] != '\0')
-		add(&told, CHECK_OK, "%s", finding->evidence);
+		finding_add(&told, CHECK_OK, "%s", finding->evidence);
 	*finding = told;
 }
 

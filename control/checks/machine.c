@@ -22,7 +22,7 @@
 #define MINUTE "avg60="
 
 __attribute__((format(printf, 3, 4))) static void
-say(struct check_level_words *words, enum check_level level, const char *format, ...) {
+machine_say(struct check_level_words *words, enum check_level level, const char *format, ...) {
 	va_list arguments;
 
 	words->level = level;
@@ -54,17 +54,19 @@ void builtin_judge_memory(
 
 	if (read_text(proc, "self/statm", text) != 0 || !field_u64(&at, PAGES_MAX, &all) ||
 	    !field_u64(&at, PAGES_MAX, &pages)) {
-		say(ret_words, CHECK_UNKNOWN, "%s/self/statm cannot be read", proc);
+		machine_say(ret_words, CHECK_UNKNOWN, "%s/self/statm cannot be read", proc);
 		return;
 	}
 	bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
 	show_bytes(bytes, now);
 	show_bytes(max_bytes, max);
 	if (max_bytes > 0 && bytes > max_bytes)
-		say(ret_words, CHECK_WARNING, "the agent holds %s of memory, more than %s", now,
-		    max);
+		machine_say(
+			ret_words, CHECK_WARNING, "the agent holds %s of memory, more than %s", now,
+			max
+		);
 	else
-		say(ret_words, CHECK_OK, "the agent holds %s of memory", now);
+		machine_say(ret_words, CHECK_OK, "the agent holds %s of memory", now);
 }
 
 void builtin_judge_pressure(const char *proc, struct check_level_words *ret_words) {
@@ -75,7 +77,7 @@ void builtin_judge_pressure(const char *proc, struct check_level_words *ret_word
 	int err = read_text(proc, "pressure/memory", text);
 
 	if (err != 0) { // a kernel without it, or where it was turned off
-		say(ret_words, CHECK_OK, "this kernel does not tell");
+		machine_say(ret_words, CHECK_OK, "this kernel does not tell");
 		return;
 	}
 	full = strstr(text, AVERAGE);
@@ -85,11 +87,13 @@ void builtin_judge_pressure(const char *proc, struct check_level_words *ret_word
 	if (full == NULL || !field_next(&full, &word, &size) || !field_next(&full, &word, &size) ||
 	    size <= strlen(MINUTE) || memcmp(word, MINUTE, strlen(MINUTE)) != 0 ||
 	    !fixed_parse(word + strlen(MINUTE), size - strlen(MINUTE), &share)) {
-		say(ret_words, CHECK_UNKNOWN, "%s/pressure/memory makes no sense", proc);
+		machine_say(ret_words, CHECK_UNKNOWN, "%s/pressure/memory makes no sense", proc);
 		return;
 	}
-	say(ret_words, share > PRESSURE_MAX ? CHECK_WARNING : CHECK_OK,
-	    "for %.1f%% of the last minute everything waited for memory", share / 1000.0);
+	machine_say(
+		ret_words, share > PRESSURE_MAX ? CHECK_WARNING : CHECK_OK,
+		"for %.1f%% of the last minute everything waited for memory", share / 1000.0
+	);
 }
 
 void builtin_read_disk(const char *directory, struct builtin_disk *ret_disk) {
@@ -118,14 +122,24 @@ void builtin_judge_disk(
 	show_bytes(disk->free_bytes, now);
 	show_bytes(free_min_bytes, min);
 	if (disk->err != 0)
-		say(ret_words, CHECK_UNKNOWN, "%.80s: %s", directory, strerrordesc_np(-disk->err));
+		machine_say(
+			ret_words, CHECK_UNKNOWN, "%.80s: %s", directory,
+			strerrordesc_np(-disk->err)
+		);
 	else if (disk->read_only)
-		say(ret_words, CHECK_WARNING, "the file system of %.80s is read-only", directory);
+		machine_say(
+			ret_words, CHECK_WARNING, "the file system of %.80s is read-only", directory
+		);
 	else if (disk->free_bytes < free_min_bytes)
-		say(ret_words, CHECK_WARNING, "%s are free for %.80s, less than %s", now, directory,
-		    min);
+		machine_say(
+			ret_words, CHECK_WARNING, "%s are free for %.80s, less than %s", now,
+			directory, min
+		);
 	else if (disk->files > 0 && disk->free_files == 0)
-		say(ret_words, CHECK_WARNING, "no file can be made any more for %.80s", directory);
+		machine_say(
+			ret_words, CHECK_WARNING, "no file can be made any more for %.80s",
+			directory
+		);
 	else
-		say(ret_words, CHECK_OK, "%s are free", now);
+		machine_say(ret_words, CHECK_OK, "%s are free", now);
 }

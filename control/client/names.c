@@ -185,7 +185,7 @@ static void fail_unknown(struct session *session, const char *word) {
 }
 
 // Two names may share an id; the table holds one of them.
-static bool find(struct session *session, const char *word, struct ras_peer *ret_peer) {
+static bool name_find(struct session *session, const char *word, struct ras_peer *ret_peer) {
 	return ras_peer_find(session_ras(session), ras_id(word, strlen(word)), ret_peer) == 0 &&
 	       ret_peer->record->name_length == strlen(word) &&
 	       memcmp(ret_peer->record->name, word, strlen(word)) == 0;
@@ -194,7 +194,7 @@ static bool find(struct session *session, const char *word, struct ras_peer *ret
 bool names_is_known(struct session *session, const char *word) {
 	struct ras_peer peer;
 
-	return find(session, word, &peer);
+	return name_find(session, word, &peer);
 }
 
 bool names_first(struct session *session, const char **rest, struct ras_peer *ret_peer) {
@@ -209,7 +209,7 @@ bool names_first(struct session *session, const char **rest, struct ras_peer *re
 		);
 		return false;
 	}
-	if (!find(session, word, &peer)) {
+	if (!name_find(session, word, &peer)) {
 		fail_unknown(session, word);
 		return false;
 	}

@@ -180,7 +180,7 @@ struct reader {
 };
 
 __attribute__((format(printf, 2, 3))) static int
-refuse(struct reader *reader, const char *format, ...) {
+keys_refuse(struct reader *reader, const char *format, ...) {
 	va_list args;
 	int used = 0;
 
@@ -228,10 +228,10 @@ static int check_new(struct reader *reader, const struct seal_keys *keys) {
 	const struct seal_key *added = &keys->keys[keys->count - 1];
 
 	if (sodium_is_zero(added->secret, sizeof(added->secret)))
-		return refuse(reader, "the key is all zeros; make one by tocsin keygen");
+		return keys_refuse(reader, "the key is all zeros; make one by tocsin keygen");
 	for (uint32_t n = 0; n + 1 < keys->count; n++) {
 		if (sodium_memcmp(keys->keys[n].secret, added->secret, SEAL_SECRET_BYTES) == 0)
-			return refuse(reader, "the same key as before; two must differ");
+			return keys_refuse(reader, "the same key as before; two must differ");
 	}
 	return 0;
 }
@@ -241,7 +241,7 @@ static int take_line(struct reader *reader, const char *line, size_t size, struc
 	size_t blanks;
 
 	if (size < word || memcmp(line, LINE_WORD, word) != 0)
-		return refuse(
+		return keys_refuse(
 			reader, "neither a comment (#) nor " LINE_WORD " and a key; nothing else "
 				"is allowed"
 		);
@@ -249,14 +249,14 @@ static int take_line(struct reader *reader, const char *line, size_t size, struc
 	line += word + blanks;
 	size -= word + blanks;
 	if (blanks == 0 || size != HEX_LENGTH || bytes_span(line, size, HEX_DIGITS) != size)
-		return refuse(
+		return keys_refuse(
 			reader,
 			"behind " LINE_WORD " come a blank and %zu hexadecimal digits, "
 			"nothing else",
 			HEX_LENGTH
 		);
 	if (keys->count == SEAL_KEYS_MAX)
-		return refuse(reader, "a third key; at most %d are allowed", SEAL_KEYS_MAX);
+		return keys_refuse(reader, "a third key; at most %d are allowed", SEAL_KEYS_MAX);
 	sodium_hex2bin(
 		keys->keys[keys->count].secret, SEAL_SECRET_BYTES, line, size, NULL, NULL, NULL
 	);
@@ -279,7 +279,7 @@ static int read_lines(struct reader *reader, struct seal_keys *keys) {
 	if (keys->count > 0)
 		return 0;
 	reader->line = 0;
-	return refuse(
+	return keys_refuse(
 		reader,
 		"holds no key: a line " LINE_WORD " and %zu hexadecimal digits; "
 		"make one by tocsin keygen",

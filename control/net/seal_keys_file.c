@@ -23,7 +23,7 @@
 
 // A sentence about a path; returns err, so that a check can end in it.
 __attribute__((format(printf, 4, 5))) static int
-refuse(char *detail, int err, const char *path, const char *format, ...) {
+keys_file_refuse(char *detail, int err, const char *path, const char *format, ...) {
 	va_list args;
 	size_t used;
 
@@ -37,16 +37,16 @@ refuse(char *detail, int err, const char *path, const char *format, ...) {
 
 // Static analysis does not follow a variadic call, and would take each refusal for a possible 0.
 #ifdef __clang_analyzer__
-#define refuse(detail, err, ...) ((void)refuse(detail, err, __VA_ARGS__), (err))
+#define keys_file_refuse(detail, err, ...) ((void)keys_file_refuse(detail, err, __VA_ARGS__), (err))
 #endif
 
 static int refuse_errno(char *detail, int err, const char *path, const char *what) {
-	return refuse(detail, err, path, ": cannot %s: %s", what, strerrordesc_np(-err));
+	return keys_file_refuse(detail, err, path, ": cannot %s: %s", what, strerrordesc_np(-err));
 }
 
 // Who may not open it wants to know as whom it was tried.
 static int refuse_open(char *detail, int err, const char *path) {
-	return refuse(
+	return keys_file_refuse(
 		detail, err, path, ": cannot open it as user %u: %s", geteuid(),
 		strerrordesc_np(-err)
 	);
@@ -62,13 +62,13 @@ static int check_directory(const char *path, char *detail) {
 	if (lstat(path, &status) != 0)
 		return refuse_errno(detail, neg_errno(), path, "look at this directory");
 	if (!is_trusted(status.st_uid))
-		return refuse(
+		return keys_file_refuse(
 			detail, -EPERM, path,
 			": this directory belongs to user %u; allowed are root and user %u",
 			status.st_uid, geteuid()
 		);
 	if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (status.st_mode & S_ISVTX) == 0)
-		return refuse(
+		return keys_file_refuse(
 			detail, -EPERM, path,
 			": others may write into this directory (mode %04o): chmod go-w",
 			status.st_mode & ALLPERMS
@@ -100,20 +100,20 @@ static int check_file(int fd, const char *path, struct stat *ret_status, char *d
 	if (fstat(fd, &status) != 0)
 		return refuse_errno(detail, neg_errno(), path, "look at it");
 	if (!S_ISREG(status.st_mode))
-		return refuse(detail, -EPERM, path, ": not a regular file");
+		return keys_file_refuse(detail, -EPERM, path, ": not a regular file");
 	if (!is_trusted(status.st_uid))
-		return refuse(
+		return keys_file_refuse(
 			detail, -EPERM, path, ": belongs to user %u; allowed are root and user %u",
 			status.st_uid, geteuid()
 		);
 	mode = status.st_mode & ALLPERMS;
 	if (mode != 0600 && mode != 0400)
-		return refuse(
+		return keys_file_refuse(
 			detail, -EPERM, path, ": mode %04o; allowed are 0600 and 0400: chmod 0600",
 			mode
 		);
 	if (status.st_size > SEAL_KEYS_FILE_BYTES_MAX)
-		return refuse(
+		return keys_file_refuse(
 			detail, -EFBIG, path, ": %lld bytes; a key file has at most %d",
 			(long long)status.st_size, SEAL_KEYS_FILE_BYTES_MAX
 		);
@@ -175,13 +175,14 @@ static int parse_file(int fd, const char *path, char *detail, const struct seal_
 	if (err != 0) {
 		refuse_errno(detail, err, path, "read it");
 	} else if (size > SEAL_KEYS_FILE_BYTES_MAX) {
-		err =
-			refuse(detail, -EFBIG, path, ": a key file has at most %d bytes",
-			       SEAL_KEYS_FILE_BYTES_MAX);
+		err = keys_file_refuse(
+			detail, -EFBIG, path, ": a key file has at most %d bytes",
+			SEAL_KEYS_FILE_BYTES_MAX
+		);
 	} else {
 		err = seal_keys_parse(text, size, reason, ret_keys);
 		if (err != 0)
-			refuse(detail, err, path, ": %s", reason);
+			keys_file_refuse(detail, err, path, ": %s", reason);
 	}
 	sodium_memzero(text, sizeof(text));
 	return err;
@@ -255,7 +256,7 @@ static int resolve_new(const char *path, char **ret_resolved, char *detail) {
 		slash[slash == copy] = '\0';
 	}
 	if (name[0] == '\0')
-		return refuse(detail, -EINVAL, path, ": not the name of a file");
+		return keys_file_refuse(detail, -EINVAL, path, ": not the name of a file");
 	directory = realpath(slash == NULL ? "." : copy, NULL);
 	if (directory == NULL)
 		return refuse_errno(detail, neg_errno(), path, "find its directory");

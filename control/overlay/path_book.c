@@ -78,7 +78,7 @@ void path_book_drop(struct path_book *book, uint64_t before_s) {
 
 // Every line has its room: see PATH_BOOK_BYTES.
 __attribute__((format(printf, 3, 4))) static size_t
-put(char *text, size_t used, const char *format, ...) {
+line_put(char *text, size_t used, const char *format, ...) {
 	size_t room = PATH_BOOK_BYTES - used;
 	va_list arguments;
 	int size;
@@ -93,21 +93,21 @@ put(char *text, size_t used, const char *format, ...) {
 size_t path_book_format(
 	const struct path_book *book, uint64_t observer, char text[static PATH_BOOK_BYTES]
 ) {
-	size_t used = put(text, 0, "paths %d 0x%016" PRIx64 "\n", PATH_BOOK_VERSION, observer);
+	size_t used = line_put(text, 0, "paths %d 0x%016" PRIx64 "\n", PATH_BOOK_VERSION, observer);
 
 	for (uint32_t n = 0; n < book->count; n++) {
 		const struct path_past *past = &book->baselines[n];
 
-		used =
-			put(text, used,
-			    "path 0x%016" PRIx64 " %s %s %s %" PRIu32 " %" PRIu32 " %" PRIu64
-			    " %" PRIu64 " %" PRIu32 " %" PRIu64 "\n",
-			    past->peer, past->device, past->peer_device,
-			    observation_responder_name(past->responder), past->mtu,
-			    past->speed_mbps, past->baseline_ns, past->baseline_mad_ns,
-			    past->windows, past->learnt_s);
+		used = line_put(
+			text, used,
+			"path 0x%016" PRIx64 " %s %s %s %" PRIu32 " %" PRIu32 " %" PRIu64
+			" %" PRIu64 " %" PRIu32 " %" PRIu64 "\n",
+			past->peer, past->device, past->peer_device,
+			observation_responder_name(past->responder), past->mtu, past->speed_mbps,
+			past->baseline_ns, past->baseline_mad_ns, past->windows, past->learnt_s
+		);
 	}
-	return put(
+	return line_put(
 		text, used, "end %" PRIu32 " 0x%016" PRIx64 "\n", book->count,
 		(uint64_t)XXH3_64bits(text, used)
 	);

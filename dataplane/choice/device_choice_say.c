@@ -9,7 +9,7 @@
 #define NAMES_MAX 4 // in a sentence; the others are counted
 
 // Adds to a text of DEVICE_WHY_BYTES, as much as fits.
-__attribute__((format(printf, 2, 3))) static void add(char *text, const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static void words_add(char *text, const char *format, ...) {
 	size_t used = strlen(text);
 	va_list args;
 
@@ -47,12 +47,14 @@ static void add_bandwidth(
 	const struct device_judgement *judgement, const struct device_facts *facts, char *text
 ) {
 	if (judgement->bandwidth_mbps == 0)
-		add(text, "speed not known");
+		words_add(text, "speed not known");
 	else if (judgement->bandwidth_mbps == facts->port.speed_mbps)
-		add(text, "%u Mb/s by its port", judgement->bandwidth_mbps);
+		words_add(text, "%u Mb/s by its port", judgement->bandwidth_mbps);
 	else
-		add(text, "%u Mb/s by PCIe%s", judgement->bandwidth_mbps,
-		    judgement->way.assumed ? ", assumed" : "");
+		words_add(
+			text, "%u Mb/s by PCIe%s", judgement->bandwidth_mbps,
+			judgement->way.assumed ? ", assumed" : ""
+		);
 }
 
 void device_choice_say_one(
@@ -64,31 +66,31 @@ void device_choice_say_one(
 	text[0] = '\0';
 	switch (judgement->verdict) {
 	case DEVICE_NOT_ASKED:
-		add(text, "not asked for");
+		words_add(text, "not asked for");
 		return;
 	case DEVICE_AWAITS_PORT:
 	case DEVICE_UNUSABLE:
-		add(text, "not usable: %s", device->reason);
+		words_add(text, "not usable: %s", device->reason);
 		return;
 	case DEVICE_FARTHER:
-		add(text, "farther: ");
+		words_add(text, "farther: ");
 		break;
 	case DEVICE_SLOWER:
-		add(text, "slower: ");
+		words_add(text, "slower: ");
 		break;
 	case DEVICE_BEST:
 		break;
 	}
-	add(text, "%s, ", device_choice_place(choice, judgement->way.class));
+	words_add(text, "%s, ", device_choice_place(choice, judgement->way.class));
 	add_bandwidth(judgement, device, text);
 }
 
 static void say_nothing(const struct device_choice *choice, char *text) {
 	if (choice->target.kind == DEVICE_TARGET_SOFT) {
-		add(text, "the software device, which agents make for themselves");
+		words_add(text, "the software device, which agents make for themselves");
 		return;
 	}
-	add(text, "no device: ");
+	words_add(text, "no device: ");
 	for (uint32_t n = 0; n < choice->count; n++) {
 		const struct device_judgement *judgement = &choice->judgements[n];
 		const struct device_facts *device = &choice->facts[judgement->device];
@@ -97,25 +99,27 @@ static void say_nothing(const struct device_choice *choice, char *text) {
 		if (judgement->verdict == DEVICE_NOT_ASKED ||
 		    (choice->count > 1 && choice->target.kind != DEVICE_TARGET_NIC))
 			continue;
-		add(text, "%s is not usable: %s", device->name, device->reason);
+		words_add(text, "%s is not usable: %s", device->name, device->reason);
 		return;
 	}
 	if (choice->target.kind == DEVICE_TARGET_NONE)
-		add(text, "none was asked for");
+		words_add(text, "none was asked for");
 	else if (choice->count == 0)
-		add(text, "this machine has no RDMA device");
+		words_add(text, "this machine has no RDMA device");
 	else
-		add(text, "of %u none may be taken", choice->count);
+		words_add(text, "of %u none may be taken", choice->count);
 }
 
 static void add_best(const struct device_choice *choice, char *text) {
 	uint32_t shown = choice->best_count <= NAMES_MAX ? choice->best_count : NAMES_MAX - 1;
 
 	for (uint32_t n = 0; n < shown; n++)
-		add(text, "%s%s", n > 0 ? ", " : "",
-		    choice->facts[choice->judgements[n].device].name);
+		words_add(
+			text, "%s%s", n > 0 ? ", " : "",
+			choice->facts[choice->judgements[n].device].name
+		);
 	if (shown < choice->best_count)
-		add(text, " and %u more", choice->best_count - shown);
+		words_add(text, " and %u more", choice->best_count - shown);
 }
 
 // What set the best before the next, the heavier first.
@@ -124,29 +128,36 @@ static void add_decider(const struct device_choice *choice, char *text) {
 	const struct device_judgement *next = &choice->judgements[choice->best_count];
 
 	if (choice->target.kind == DEVICE_TARGET_NIC) {
-		add(text, ", by its name");
+		words_add(text, ", by its name");
 		if (!choice->facts[best->device].usable)
-			add(text, ", although %s", choice->facts[best->device].reason);
+			words_add(text, ", although %s", choice->facts[best->device].reason);
 		return;
 	}
 	if (choice->eligible_count == 1) {
-		add(text, ", the only one that may be taken");
+		words_add(text, ", the only one that may be taken");
 		return;
 	}
 	if (choice->best_count > 1)
-		add(text, ", equal in place and bandwidth");
+		words_add(text, ", equal in place and bandwidth");
 	if (choice->best_count == choice->eligible_count)
 		return;
 	if (choice->best_count == choice->nearest_count)
-		add(text, ", by place: %s; next is %s: %s",
-		    device_choice_place(choice, best->way.class), choice->facts[next->device].name,
-		    device_choice_place(choice, next->way.class));
+		words_add(
+			text, ", by place: %s; next is %s: %s",
+			device_choice_place(choice, best->way.class),
+			choice->facts[next->device].name,
+			device_choice_place(choice, next->way.class)
+		);
 	else if (next->bandwidth_mbps == 0)
-		add(text, ", by bandwidth: %u Mb/s; next is %s, of which it is not known",
-		    best->bandwidth_mbps, choice->facts[next->device].name);
+		words_add(
+			text, ", by bandwidth: %u Mb/s; next is %s, of which it is not known",
+			best->bandwidth_mbps, choice->facts[next->device].name
+		);
 	else
-		add(text, ", by bandwidth: %u Mb/s; next is %s with %u Mb/s", best->bandwidth_mbps,
-		    choice->facts[next->device].name, next->bandwidth_mbps);
+		words_add(
+			text, ", by bandwidth: %u Mb/s; next is %s with %u Mb/s",
+			best->bandwidth_mbps, choice->facts[next->device].name, next->bandwidth_mbps
+		);
 }
 
 void device_choice_say(const struct device_choice *choice, char text[static DEVICE_WHY_BYTES]) {

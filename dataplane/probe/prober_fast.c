@@ -16,7 +16,7 @@ static void end_run(struct probe_run *run, enum probe_end end) {
 // From the lane's step, on this thread.
 static void on_done(struct op *op) {
 	struct probe_run *run = op->ctx;
-	uint64_t took_ns = took(run->submitted_ns, op->done_ns);
+	uint64_t took_ns = time_taken(run->submitted_ns, op->done_ns);
 
 	TRACEPOINT(
 		probe_outcome, run->peer, op->kind, run->bytes, took_ns, op->outcome,
@@ -33,7 +33,7 @@ static void on_done(struct op *op) {
 		run->times_ns[run->answered] =
 			took_ns < UINT32_MAX ? (uint32_t)took_ns : UINT32_MAX;
 	run->answered++;
-	run->took_ns = took(run->begun_ns, op->done_ns);
+	run->took_ns = time_taken(run->begun_ns, op->done_ns);
 	histogram_record(run->latency, took_ns);
 	if (run->stopping || run->sent == run->count)
 		end_run(run, PROBE_COMPLETE);

@@ -47,7 +47,7 @@ struct prober {
 };
 
 // A clock whose counter jumped ahead is set back when that is seen.
-static inline uint64_t took(uint64_t begun_ns, uint64_t ended_ns) {
+static inline uint64_t time_taken(uint64_t begun_ns, uint64_t ended_ns) {
 	return ended_ns > begun_ns ? ended_ns - begun_ns : 0;
 }
 

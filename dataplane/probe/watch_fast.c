@@ -108,7 +108,7 @@ static bool outcome_stands(struct watch *watch, const struct watch_outcome *outc
 	if (outcome->beats == 0)
 		return false;
 	if (outcome->beats == watch->beats)
-		return took(watch->beats_at_ns, outcome->at_ns) >= WATCH_STANDS_NS;
+		return time_taken(watch->beats_at_ns, outcome->at_ns) >= WATCH_STANDS_NS;
 	watch->beats = outcome->beats;
 	watch->beats_at_ns = outcome->at_ns;
 	return false;
@@ -120,7 +120,7 @@ static void on_done(struct op *op) {
 	struct prober *prober = watch->prober;
 	struct watch_outcome outcome = {
 		.at_ns = watch->at_ns,
-		.latency_ns = took(watch->at_ns, op->done_ns),
+		.latency_ns = time_taken(watch->at_ns, op->done_ns),
 		.place = watch->place,
 		.generation = watch->generation,
 		.tag = watch->tag,

@@ -187,7 +187,7 @@ static enum dpdk_kind kind_of(const char *name) {
 }
 
 __attribute__((format(printf, 2, 3))) static bool
-append(struct dpdk_args *args, const char *format, ...) {
+args_append(struct dpdk_args *args, const char *format, ...) {
 	size_t length = strlen(args->devargs);
 	size_t room = sizeof(args->devargs) - length;
 	va_list list;
@@ -206,7 +206,7 @@ static int complete_memif(struct dpdk_args *args, const struct seen *seen) {
 	args->frame_bytes = args->buffer_bytes;
 	args->ring_frames = UINT32_C(1) << (seen->rsize ? seen->rsize_value : MEMIF_RING_LOG2);
 	if (!seen->bsize)
-		fits = append(args, ",bsize=%u", MEMIF_BUFFER_BYTES);
+		fits = args_append(args, ",bsize=%u", MEMIF_BUFFER_BYTES);
 	return fits ? 0 : -EINVAL;
 }
 
@@ -216,8 +216,10 @@ int dpdk_args_set_mac(struct dpdk_args *args, const union ibv_gid *gid) {
 	if (args->kind != DPDK_MEMIF || args->mac_given)
 		return 0;
 	// 02: given by nobody, one's own.
-	return append(args, ",mac=02:%02x:%02x:%02x:%02x:%02x", gid->raw[11], tail[0], tail[1],
-		      tail[2], tail[3])
+	return args_append(
+		       args, ",mac=02:%02x:%02x:%02x:%02x:%02x", gid->raw[11], tail[0], tail[1],
+		       tail[2], tail[3]
+	       )
 		       ? 0
 		       : -EINVAL;
 }
@@ -262,9 +264,9 @@ static int complete_af_packet(
 	args->frame_bytes = frame;
 	args->buffer_bytes = slot;
 	args->ring_frames = seen->framecnt ? (uint32_t)seen->framecnt_value : AF_PACKET_FRAMES;
-	fits = (seen->framesz || append(args, ",framesz=%u", slot)) &&
-	       (seen->blocksz || append(args, ",blocksz=%u", AF_PACKET_BLOCK_BYTES)) &&
-	       (seen->framecnt || append(args, ",framecnt=%u", AF_PACKET_FRAMES));
+	fits = (seen->framesz || args_append(args, ",framesz=%u", slot)) &&
+	       (seen->blocksz || args_append(args, ",blocksz=%u", AF_PACKET_BLOCK_BYTES)) &&
+	       (seen->framecnt || args_append(args, ",framecnt=%u", AF_PACKET_FRAMES));
 	return fits ? 0 : -EINVAL;
 }
 
@@ -301,8 +303,10 @@ static int take_item(
 		err = take_af_packet(item, error, seen, args);
 	if (err != 0)
 		return -EINVAL;
-	if (!append(args, ",%.*s=%.*s", (int)item->key_length, item->key, (int)item->value_length,
-		    item->value))
+	if (!args_append(
+		    args, ",%.*s=%.*s", (int)item->key_length, item->key, (int)item->value_length,
+		    item->value
+	    ))
 		return parse_fail(
 			error, -EINVAL, item->key, item->key_length,
 			"is one too many: all arguments take up to %d characters", DPDK_DEVARGS_MAX

@@ -57,7 +57,7 @@ static void listen_to_eal(uint32_t level, const char *line, size_t length) {
 }
 
 __attribute__((format(printf, 2, 3))) static void
-tell(char ret_reason[static SOFT_HOLDER_MAX + 1], const char *format, ...) {
+port_tell(char ret_reason[static SOFT_HOLDER_MAX + 1], const char *format, ...) {
 	size_t length;
 	va_list list;
 
@@ -78,8 +78,10 @@ static void tell_unattached(const char *name, char ret_reason[static SOFT_HOLDER
 	pthread_mutex_lock(&said.lock);
 	hint = dpdk_port_hint(said.line);
 	pthread_mutex_unlock(&said.lock);
-	tell(ret_reason, "the DPDK port %s cannot be attached%s%s", name, hint != NULL ? ", " : "",
-	     hint != NULL ? hint : "");
+	port_tell(
+		ret_reason, "the DPDK port %s cannot be attached%s%s", name,
+		hint != NULL ? ", " : "", hint != NULL ? hint : ""
+	);
 }
 
 static int start_eal_once(bool pci) {
@@ -107,7 +109,7 @@ static int start_eal(bool pci, char ret_reason[static SOFT_HOLDER_MAX + 1]) {
 	err = start_eal_once(pci);
 	pthread_mutex_unlock(&start_lock);
 	if (err != 0)
-		tell(ret_reason, "DPDK does not start");
+		port_tell(ret_reason, "DPDK does not start");
 	return err;
 }
 
@@ -127,7 +129,7 @@ static int device_attach(struct dpdk_port *port, char ret_reason[static SOFT_HOL
 	if (err != 0)
 		return err;
 	if (rte_eth_dev_get_port_by_name(name, &port->id) == 0) {
-		tell(ret_reason, "the DPDK port %s is in use", name);
+		port_tell(ret_reason, "the DPDK port %s is in use", name);
 		return -EEXIST;
 	}
 	err = dpdk_error_from_code(rte_dev_probe(port->args.devargs));
@@ -292,7 +294,7 @@ int dpdk_port_open(
 	if (err == 0)
 		err = come_up(&port);
 	if (err != 0) {
-		tell(ret_reason, "the DPDK port %s cannot be set up", args->name);
+		port_tell(ret_reason, "the DPDK port %s cannot be set up", args->name);
 		dpdk_port_close(&port);
 		return err;
 	}
