@@ -212,6 +212,24 @@ def linked_statically():
             done = run(TOCSIN, "run", "--mpi", "--", target)
             assert done.returncode == 6 and text in done.stderr, done
             assert run(TOCSIN, "run", "--mpi", "--quiet", "--", target).stderr == ""
+            # Behind a launcher, twice: said once, and by the first rank alone.
+            words = ["run", "--mpi", "--", "sh", "-c", '"$0" || "$1"', target, target]
+            done = run(TOCSIN, *words)
+            assert done.returncode == 6 and done.stderr.count(text) == 1, done
+            assert done.stderr.count("\n") == 1 and f'"{target}"' in done.stderr, done
+            for variable in ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"):
+                assert run(TOCSIN, *words, **{variable: "0"}).stderr == done.stderr
+                assert run(TOCSIN, *words, **{variable: "1"}).stderr == ""
+
+
+def words_are_no_programs():
+    """Words of a command that only look like programs are left alone."""
+    with tempfile.TemporaryDirectory(prefix="tocsin-run-") as name:
+        pipe = pathlib.Path(name) / "pipe"
+        os.mkfifo(pipe, 0o700)
+        done = run(TOCSIN, "run", "--mpi", "--", "echo", pipe, name, "", "true", "/nowhere/x")
+        assert (done.returncode, done.stderr) == (0, ""), done
+        assert done.stdout == f"{pipe} {name}  true /nowhere/x\n", done
 
 
 def task_prolog():
@@ -237,4 +255,4 @@ if __name__ == "__main__":
     tap.run([(test.__doc__, test) for test in (
         streams_and_status, what_cannot_run, ignored_signals, signals_reach_it, stops_too,
         dies_with_it, holds_nothing, closed_streams, terminal, variables, without_library,
-        linked_statically, task_prolog)])
+        linked_statically, words_are_no_programs, task_prolog)])

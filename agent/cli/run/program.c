@@ -98,7 +98,8 @@ static const char *why_closed(const struct file *file) {
 }
 
 const char *program_why_closed(const char *path) {
-	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	// A pipe of this name would be waited for.
+	scoped_fd int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	struct file file;
 	struct stat status;
 	const char *why;

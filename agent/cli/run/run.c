@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #define QUOTED_BYTES 200
+#define WORDS_LOOKED_AT 64 // of COMMAND: a launcher's options and programs come first
 #define MPI_LIBRARY "libtocsin-mpi.so"
 #define MPI_BUILT "../lib/job/mpi/"
 #define NCCL_LIBRARY "libnccl-profiler-tocsin.so"
@@ -85,9 +86,46 @@ static const char *library_of(
 	return NULL;
 }
 
-static void apply_mpi(const struct arguments *arguments, const char *program) {
+// Where each rank has a parent like this one, one of them speaks for all.
+static bool is_first_rank(void) {
+	static const char *const names[] = {
+		"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"};
+
+	for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++) {
+		// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
+		const char *rank = getenv(names[n]);
+
+		if (rank != NULL)
+			return strcmp(rank, "0") == 0;
+	}
+	return true;
+}
+
+static bool is_said_before(char *const *command, size_t at) {
+	for (size_t n = 0; n < at; n++)
+		if (strcmp(command[n], command[at]) == 0)
+			return true;
+	return false;
+}
+
+// COMMAND may be a launcher: each of its words that is a program is looked at.
+static void say_closed(char *const *command) {
+	for (size_t n = 0; n < WORDS_LOOKED_AT && command[n] != NULL; n++) {
+		char path[PATH_MAX], quoted[QUOTED_BYTES];
+		const char *why;
+
+		if (is_said_before(command, n) || preload_find_program(command[n], path) != 0)
+			continue;
+		why = program_why_closed(path);
+		if (why == NULL)
+			continue;
+		escape_quote(path, strlen(path), quoted, sizeof(quoted));
+		command_complain("run", "%s is not followed: %s", quoted, why);
+	}
+}
+
+static void apply_mpi(const struct arguments *arguments) {
 	char path[PATH_MAX];
-	const char *closed = program_why_closed(program);
 	const char *library = library_of(arguments, MPI_LIBRARY, MPI_BUILT, path);
 	int err = library != NULL ? preload_add(library) : 0;
 
@@ -98,12 +136,8 @@ static void apply_mpi(const struct arguments *arguments, const char *program) {
 					 "would part it"
 				       : strerrordesc_np(-err)
 		);
-	if (closed != NULL && !is_quiet(arguments)) {
-		char quoted[QUOTED_BYTES];
-
-		escape_quote(program, strlen(program), quoted, sizeof(quoted));
-		command_complain("run", "%s is not followed: %s", quoted, closed);
-	}
+	if (!is_quiet(arguments) && is_first_rank())
+		say_closed(arguments->command);
 	// What is not followed the first rank says.
 	if (!is_quiet(arguments))
 		// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
@@ -144,7 +178,7 @@ static int run_exec(const struct arguments *arguments) {
 	if (err != 0)
 		return fail_to_run(arguments->command[0], err);
 	if (is_all || given[OPTION_MPI] != NULL)
-		apply_mpi(arguments, path);
+		apply_mpi(arguments);
 	if (is_all || given[OPTION_NCCL] != NULL)
 		apply_nccl(arguments);
 	err = child_run(path, arguments->command);
