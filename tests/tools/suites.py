@@ -23,8 +23,8 @@ NO_NETWORK = {"ras", "verdict", "sim", "fuzz", "rcu"}
 # On the machine's own network: Slurm resolves no name where loopback is the only address.
 SHARED_NETWORK = {"slurm"}
 # How much of a processor a test takes while it runs, before that was ever measured.
-WAITING_SUITES = {"agent", "torch", "netns", "hostile", "slurm", "prometheus", "feeds", "smoke",
-                  "vm"}
+WAITING_SUITES = {"agent", "mpi", "python", "torch", "netns", "hostile", "slurm", "prometheus",
+                  "feeds", "smoke", "vm"}
 WAITING_SHARE = 0.25
 
 
