@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Plays ranks tick by tick.
+#include <lib/must.h>
 #include <support/job_model.h>
 
 #include <jobs/share.h>
@@ -40,6 +41,7 @@ struct process {
 
 struct comm {
 	uint32_t kind;		// which of the three
+	uint32_t first, stride; // its members are so many places apart in all processes
 	uint32_t size, started; // members that have started the present operation
 	uint64_t seq;		// the present operation
 	uint64_t complete_ns;	// NEVER: not all have started
@@ -97,6 +99,8 @@ static void make_seats(struct job_model *model) {
 		comm->size = comm->kind == 0   ? per_node
 			     : comm->kind == 1 ? nodes
 					       : model->process_count;
+		comm->first = comm->kind == 0 ? n * per_node : comm->kind == 1 ? n - nodes : 0;
+		comm->stride = comm->kind == 1 ? per_node : 1;
 		comm->seq = 1;
 		comm->complete_ns = NEVER;
 	}
@@ -257,11 +261,12 @@ static void complete(struct job_model *model, uint32_t number) {
 	comm->seq++;
 	comm->started = 0;
 	comm->complete_ns = NEVER;
-	for (uint32_t n = 0; n < model->process_count; n++) {
+	for (uint32_t k = 0, n = comm->first; k < comm->size; k++, n += comm->stride) {
 		struct process *process = &model->processes[n];
 		struct seat *seat = &process->seats[comm->kind];
 
-		if (seat->comm != number || seat->started != seq || seat->completed >= seq)
+		must(seat->comm == number);
+		if (seat->started != seq || seat->completed >= seq)
 			continue;
 		if (comm->stuck && n % 2 == model->config.rank % 2)
 			continue; // its data was lost
