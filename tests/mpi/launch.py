@@ -33,7 +33,7 @@ class Mpi:
         compiler = "mpif90" if source.endswith("90") else "mpicc"
         program = directory / f"{target or pathlib.Path(source).stem}.{self.name}"
         # Fortran: mpif.h's calls take any type.
-        words = [f"{compiler}.{self.name}", "-g", "-w", *options, "-o", program, HERE / source]
+        words = [f"{compiler}.{self.name}", "-g", "-w", "-o", program, HERE / source, *options]
         if compiler == "mpif90":
             words[1:1] = ["-cpp", "-fallow-argument-mismatch"]
         done = subprocess.run(words, capture_output=True, text=True, check=False)

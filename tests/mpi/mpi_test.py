@@ -5,7 +5,9 @@
     mpi_test.py SOURCE-ROOT BUILD-ROOT LIBRARY
 """
 
+import contextlib
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -13,6 +15,7 @@ import sys
 import tempfile
 
 import cluster
+import netns
 import tap
 
 ROOT, BUILD, LIBRARY = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
@@ -189,6 +192,25 @@ def odd_programs_are_equal():
         assert said_of is None or 0 < counted.stderr.count(said_of) <= worlds, what
 
 
+def mpi_inside_is_said():
+    """A program with MPICH linked into it statically runs as alone, and is said once to be one."""
+    programs()
+    shared, archive = (said("gcc", f"-print-file-name=libmpich.{end}").strip()
+                       for end in ("so", "a"))
+    if "/" not in archive:
+        raise tap.Skip("libmpich.a is not installed")
+    needed = re.findall(r"=> (/\S+)", said("ldd", shared))
+    program = MPICH.compile(here["directory"], "world.c", archive, "-Wl,--as-needed", *needed,
+                            target="inside")
+    assert not re.search(r"NEEDED.*libmpi", said("readelf", "-d", program))
+    words = MPICH.words(2, program, "count")
+    alone, counted = run(words), run([TOCSIN, "run", "--mpi", "--", *words])
+    assert (alone.returncode, alone.stderr) == (0, ""), alone
+    assert (counted.returncode, counted.stdout) == (0, alone.stdout), (alone, counted)
+    assert counted.stderr == (
+        f'tocsin run: "{program}" is not followed: MPI is linked into it statically\n'), counted
+
+
 def a_handle_given_anew_is_followed():
     """A communicator that gets the handle of one that is just being freed is followed."""
     programs()
@@ -199,6 +221,69 @@ def a_handle_given_anew_is_followed():
                    TOCSIN_JOB_SOCKET="/nowhere/job.sock", TOCSIN_MPI_NOTES="stderr")
         assert (done.returncode, done.stdout) == (0, "end of reuse\n"), (mpi.name, done)
         assert "not followed" not in done.stderr, (mpi.name, done)
+
+
+def fill(path):
+    """The file system that it is on, to the last byte."""
+    with open(path, "wb", buffering=0) as file:
+        for piece in (4096, 1):
+            with contextlib.suppress(OSError):
+                while True:
+                    file.write(bytes(piece))
+
+
+def end_on_full_disk(mpi, disk, program, is_followed, agent):
+    """What a job comes to whose disk is full from the end of MPI_Init on: status and output."""
+    hold, output = here["directory"] / "hold-disk", disk / "output"
+    hold.touch()
+    job = Job(["sh", "-c", 'exec "$@" >"$0"', output,
+               *([TOCSIN, "run", "--mpi", "--"] if is_followed else []),
+               *mpi.words(2, program, "disk")], TMPDIR=disk, CORNER_DISK=disk, CORNER_HOLD=hold,
+              TOCSIN_JOB_SOCKET=agent.directory / "job.sock")
+    ready = [here["directory"] / f"hold-disk-{rank}" for rank in range(2)]
+    try:
+        cluster.wait_until("the ranks", lambda: all(path.exists() for path in ready))
+        if is_followed:
+            cluster.wait_until(f"{mpi.name} in comms", lambda: any(
+                comm["size"] == 2 and comm["ranks"] == 2 for comm in comms(agent)), pause=0.3)
+        fill(disk / "filler")
+        hold.unlink()
+        errors = job.process.communicate(timeout=launch.PATIENCE_S)[0]
+        return job.process.returncode, output.read_bytes(), errors
+    finally:
+        for path in (hold, disk / "filler", *ready):
+            path.unlink(missing_ok=True)
+        job.end()
+
+
+@netns.isolated
+def play_full_disk():
+    """TMPDIR, output and results of the job, state and log of the agent are on one small disk."""
+    netns.ip("link set lo up")
+    disk = here["directory"] / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", disk], check=True)
+    with cluster.Cluster(BUILD, 1) as agents:
+        agent = agents.agents[0]
+        agent.own, agent.log = {"node.state_directory": disk / "state"}, disk / "log"
+        agent.start()
+        for mpi in BOTH:
+            program = mpi.compile(here["directory"], "corners.c", "-lpthread", "-ldl")
+            alone, counted = (end_on_full_disk(mpi, disk, program, is_followed, agent)
+                              for is_followed in (False, True))
+            assert alone[0] != 0, (mpi.name, alone)  # 5, or the launcher's own mistake
+            assert alone[:2] == counted[:2], (mpi.name, alone, counted)
+        assert agent.running() and comms(agent) is not None
+        agent.kill()
+    subprocess.run(["umount", disk], check=True)
+
+
+def a_full_disk_is_equal():
+    """On a full disk, its own and the agent's, a job that is followed ends as it would alone."""
+    programs()
+    if os.geteuid() != 0:
+        raise tap.Skip("a small disk of its own needs root")
+    play_full_disk()
 
 
 def shimmed(mpi, ranks, corner, asked, **more):
@@ -366,7 +451,7 @@ def main():
         tap.run([(test.__doc__.split("\n")[0], test) for test in (
             symbols_are_old, c_counts_once, fortran_counts_once, f08_counts_once,
             results_are_equal, corners_are_equal, odd_programs_are_equal,
-            a_handle_given_anew_is_followed,
+            mpi_inside_is_said, a_full_disk_is_equal, a_handle_given_anew_is_followed,
             one_rank_is_looked_for, a_request_given_anew_stays_open, a_handler_may_abort,
             the_loader_is_not_waited_for, python_is_followed, hangs_are_named)])
 
