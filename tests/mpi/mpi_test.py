@@ -15,13 +15,14 @@ import sys
 import tempfile
 
 import cluster
-import netns
 import tap
 
 ROOT, BUILD, LIBRARY = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
 sys.path.insert(0, str(ROOT / "tests/nccl"))
+sys.path.insert(0, str(ROOT / "tests/smoke"))
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import launch  # noqa: E402
+import netns  # noqa: E402
 import page  # noqa: E402
 from launch import BOTH, MPICH, OPEN_MPI, Job, run  # noqa: E402
 
