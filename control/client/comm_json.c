@@ -22,6 +22,7 @@ int comm_look_of(
 ) {
 	const struct comm_look_config config = {
 		.health = session->server->config.health,
+		.now_ns = loop_now_ns(session->server->loop),
 		.limits = session->server->config.job_limits,
 		.book = session->server->comm_book,
 		.words = {.node_name = node_name, .ctx = session},

@@ -190,6 +190,7 @@ static void judge_on(struct loop_job *job) {
 void stall_judge(struct jobhost *host, struct overlay_answer *answer) {
 	const struct comm_look_config config = {
 		.health = host->config.health,
+		.now_ns = loop_now_ns(host->loop),
 		.limits = host->config.limits,
 		.words = {.node_name = node_name, .ctx = host},
 	};

@@ -28,7 +28,8 @@ static bool is_dead(void *ctx, uint64_t node) {
 	       view.verdict == VERDICT_NODE_DOWN && view.both_planes;
 }
 
-static void show_seen(const struct observation *observation, char *text, size_t size) {
+static void
+show_seen(const struct observation *observation, uint64_t lasted_ns, char *text, size_t size) {
 	char median[SHOW_BYTES], baseline[SHOW_BYTES];
 
 	show_duration(observation->median_ns, median);
@@ -45,8 +46,9 @@ static void show_seen(const struct observation *observation, char *text, size_t 
 		break;
 	case OBSERVATION_SILENT:
 		snprintf(
-			text, size, "has not answered for %u.%u s%s%s", observation->age_ms / 1000,
-			observation->age_ms % 1000 / 100,
+			text, size, "has not answered for %" PRIu64 ".%" PRIu64 " s%s%s",
+			lasted_ns / RAS_NS_PER_SEC,
+			lasted_ns % RAS_NS_PER_SEC / (100 * RAS_NS_PER_MS),
 			observation->baseline_ns != 0 ? ", usually in " : "",
 			observation->baseline_ns != 0 ? baseline : ""
 		);
@@ -65,15 +67,18 @@ static bool is_bad(const struct observation *observation) {
 
 static void make_pair(
 	const struct comm_look *look,
-	const struct observation *observation,
+	const struct verdict_path_view *path,
 	struct jobs_pair *ret_pair
 ) {
+	const struct observation *observation = &path->observation;
 	const struct jobs_words *words = &look->config.words;
+	uint64_t now_ns = look->config.now_ns;
+	uint64_t lasted_ns = now_ns > path->since_ns ? now_ns - path->since_ns : 0;
 	char observer[NAME_BYTES], subject[NAME_BYTES], seen[256];
 
 	words->node_name(words->ctx, observation->observer, observer, sizeof(observer));
 	words->node_name(words->ctx, observation->subject, subject, sizeof(subject));
-	show_seen(observation, seen, sizeof(seen));
+	show_seen(observation, lasted_ns, seen, sizeof(seen));
 	*ret_pair = (struct jobs_pair){
 		.node = observation->observer,
 		.peer = observation->subject,
@@ -89,25 +94,11 @@ static void make_pair(
 	);
 }
 
-static void
-add_observations(struct comm_look *look, const struct verdict_engine *engine, uint64_t subject) {
-	struct observation observation;
-	uint32_t cursor = 0;
-	uint64_t seen_ns;
-
-	while (look->look.pair_count < PAIRS_MAX &&
-	       verdict_observation_next(engine, subject, &cursor, &observation, &seen_ns)) {
-		if (is_bad(&observation))
-			make_pair(look, &observation, &look->pairs[look->look.pair_count++]);
-	}
-}
-
-// Of nodes that have a verdict, and of paths that are to blame by themselves.
+// All that any observer tells, whatever is blamed for it.
 static void collect_pairs(struct comm_look *look) {
 	const struct health *health = look->config.health;
 	const struct verdict_engine *engine;
 	struct verdict_path_view path;
-	struct verdict_view view;
 	uint32_t cursor = 0;
 
 	if (health == NULL)
@@ -115,11 +106,8 @@ static void collect_pairs(struct comm_look *look) {
 	engine = health_engine(health);
 	while (look->look.pair_count < PAIRS_MAX && verdict_path_next(engine, &cursor, &path)) {
 		if (is_bad(&path.observation))
-			make_pair(look, &path.observation, &look->pairs[look->look.pair_count++]);
+			make_pair(look, &path, &look->pairs[look->look.pair_count++]);
 	}
-	cursor = 0;
-	while (verdict_next(engine, &cursor, &view))
-		add_observations(look, engine, view.subject);
 }
 
 static int compare_places(const struct comm_look *look, uint32_t a, uint32_t b) {

@@ -9,6 +9,7 @@ struct overlay_answer;
 
 struct comm_look_config {
 	const struct health *health; // NULL: no paths are known, and no node is dead
+	uint64_t now_ns;	     // on the clock of `health`
 	struct jobs_limits limits;
 	struct jobs_book *book;	 // NULL: nobody is named for coming last
 	struct jobs_words words; // names of nodes

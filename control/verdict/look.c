@@ -186,6 +186,7 @@ bool verdict_path_next(
 			continue;
 		ret_view->observation = evidence->observation;
 		ret_view->seen_ns = evidence->seen_ns;
+		ret_view->since_ns = evidence->since_ns;
 		ret_view->blame = triangulate_path(
 			engine, subject, evidence, &ret_view->node, &ret_view->what
 		);

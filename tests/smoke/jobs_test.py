@@ -12,6 +12,7 @@ import ctypes
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -150,6 +151,12 @@ def be_rank(path, where, number):
     sys.stdin.read()
 
 
+def silent_seconds(agent):
+    return max((float(seconds) for row in findings(agent, 2000)
+                for seconds in re.findall(r"not answered for ([\d.]+) s", row["sentence"])),
+               default=0)
+
+
 def cut_path_is_named_with_its_timing(cluster):
     one, other = cluster.agents
     agents.wait_until("what is usual on all paths", cluster.paths_are_known, SEEN_SECONDS)
@@ -163,6 +170,8 @@ def cut_path_is_named_with_its_timing(cluster):
             row["cause"] == "transport" and row["state"] == "stuck" and
             "the path n" in row["sentence"] and "not answered for" in row["sentence"]
             for row in findings(one, 2000)))
+        # Since it fell silent; its last probe was sent some seconds ago at most.
+        wait_until(2000, one, lambda: silent_seconds(one) >= 15)
         agents.say(findings(one, 2000)[0]["sentence"])
     finally:
         one.set_faults("")

@@ -172,6 +172,7 @@ enum path_blame {
 struct verdict_path_view {
 	struct observation observation;
 	uint64_t seen_ns;
+	uint64_t since_ns; // the first observation of this kind on this path
 	enum path_blame blame;
 	uint64_t node;	  // blamed, 0 if none
 	const char *what; // port, host or leaf in words
