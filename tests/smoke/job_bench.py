@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """What a job pays and gets: nanoseconds for counting, what judging many communicators takes of an
-agent, and how soon survivors hear of a death.
+agent, how soon survivors hear of a death, and what a look at 80,000 ranks takes of a simulated
+network.
 
     job_bench.py BUILD-ROOT [--json]
 """
@@ -20,6 +21,8 @@ import cluster as clusters
 PROCESSES = 64
 KILLS = 5
 TOLD_TARGET_MS = 1000
+NODES = 10000  # simulated, of eight ranks each; they take 9.2 GiB, and 30 s of a processor
+NODES_MIB = 12000
 
 
 def counting(build):
@@ -65,9 +68,31 @@ def telling(build):
     yield agent_bench.row(f"the same, last of {KILLS} jobs", last, "ms", TOLD_TARGET_MS)
 
 
+def available_mib():
+    with open("/proc/meminfo", encoding="ascii") as meminfo:
+        return next(int(line.split()[1]) // 1024 for line in meminfo
+                    if line.startswith("MemAvailable:"))
+
+
+def collecting(build):
+    """COMMS of one communicator of all ranks: on the asker's links all together, and in its agent
+    what is collected and judged beside what it knows of its peers."""
+    if available_mib() < NODES_MIB:
+        sys.exit(f"job_bench: {NODES} simulated nodes need {NODES_MIB} MiB of free memory, and "
+                 f"{available_mib()} are left")
+    said = json.loads(subprocess.run(
+        [os.path.join(build, "tests", "sim", "tocsin-sim"), "--scenario", "jobs", "--nodes",
+         str(NODES), "--json"], capture_output=True, text=True, check=True).stdout)
+    what = f"COMMS of {said['jobs_ranks']:.0f} ranks"
+    yield agent_bench.row(f"{what}, longest", said["jobs_ms_max"], "ms", 2000)
+    yield agent_bench.row(f"{what}, of a rank", said["jobs_rank_bytes"], "B", 64)
+    yield agent_bench.row(f"{what}, memory", (said["jobs_bytes"] + said["instance_bytes"]) / 2**20,
+                          "MiB", 64)
+
+
 def main(build, as_json):
     rows = []
-    for part in (counting, judging, telling):
+    for part in (counting, judging, telling, collecting):
         for found in part(build):
             rows.append(found)
             if not as_json:
