@@ -2,7 +2,8 @@
 // Looks whether this machine still has the address that the overlay is spoken from. Losing it is
 // our own fault, not that of the peers that fall silent: an operator wants to read that first.
 // Where the address was chosen here and not configured, another one that fits takes its place: it
-// is bound and told as a new start of this agent.
+// is bound and told as a new start of this agent. The overlay is told all addresses: it knows those
+// of other nodes.
 #include "agent.h"
 
 #include <dataplane/soft.h>
@@ -148,11 +149,27 @@ static void address_move(struct agent *agent, const struct netif_table *table) {
 		log_event(LOG_LEVEL_ERROR, "join_not_refreshed", log_errno("error", ENOMEM));
 }
 
+// The overlay finds out whether another node tells one of them.
+static void addresses_tell(struct agent *agent, const struct netif_table *table) {
+	struct sock_addr *addresses = calloc(table->address_count + 1, sizeof(*addresses));
+	int err = -ENOMEM;
+
+	for (size_t n = 0; addresses != NULL && n < table->address_count; n++)
+		addresses[n] = table->addresses[n].address;
+	if (addresses != NULL)
+		err = overlay_own_addresses(agent->overlay, addresses, table->address_count);
+	free(addresses);
+	if (err != 0)
+		log_event(LOG_LEVEL_WARN, "own_addresses_not_told", log_errno("error", err));
+}
+
 static void table_judge(struct agent *agent, const struct netif_table *table) {
 	struct sock_addr address = overlay_address(agent->overlay);
 	const struct netif_link *link = link_of(table, &address);
 	bool is_there = link != NULL && link->has_carrier;
 
+	if (!is_watched(&address))
+		return;
 	if (is_there != agent->address_there) {
 		agent->address_there = is_there;
 		if (is_there)
@@ -192,8 +209,10 @@ static void table_gathered(struct keeper_request *request, void *arg, int result
 	struct agent *agent = container_of(request, struct agent, netif_request);
 	const struct gathering *gathering = arg;
 
-	if (result == 0 && !agent->leaving)
+	if (result == 0 && !agent->leaving) {
 		table_judge(agent, gathering->table);
+		addresses_tell(agent, gathering->table);
+	}
 	if (!agent->netif_again)
 		return;
 	agent->netif_again = false;
@@ -215,8 +234,8 @@ static void netwatch_look(struct agent *agent) {
 	struct keeper_call call = {.call = table_gather, .drop = gathering_drop};
 	int err = -ENOMEM;
 
-	if (!is_watched(&address))
-		return;
+	if (sock_addr_is_loopback(&address))
+		return; // no peer is on another machine
 	if (agent->netif_request.job != NULL) {
 		agent->netif_again = true;
 		return;
@@ -292,6 +311,8 @@ int netwatch_start(struct agent *agent) {
 		err = loop_add(agent->loop, &agent->netwatch_source);
 	if (err != 0)
 		netwatch_stop(agent);
+	else
+		netwatch_look(agent); // addresses that are there already
 	return err;
 }
 

@@ -107,6 +107,13 @@ struct overlay_clones {
 	uint32_t count;
 };
 #define OVERLAY_CLONES 4
+
+// An IP address that this machine has and a peer on another one tells.
+struct overlay_shared_address {
+	uint64_t peer;
+	struct sock_addr address; // without a port
+};
+#define OVERLAY_SHARED_ADDRESSES 16   // told at once
 #define OVERLAY_MISTAKES_STRANGERS 64 // more than the core keeps
 
 struct overlay_notice_consumer {
@@ -165,6 +172,13 @@ struct overlay {
 	uint32_t beside_count; // of them
 	bool clones_due;
 	struct loop_timer clones_look;
+
+	struct sock_addr *own_addresses; // of this machine, without ports, in order
+	size_t own_address_count;
+	struct overlay_shared_address shared_addresses[OVERLAY_SHARED_ADDRESSES];
+	uint32_t shared_address_count;
+	bool shared_addresses_due;
+	struct loop_timer shared_addresses_timer;
 
 	struct overlay_tcp_found tcp_found[OVERLAY_TCP_FOUND_MAX];
 	struct overlay_notice_consumer notices[OVERLAY_NOTICE_CONSUMERS];
@@ -253,6 +267,10 @@ void overlay_mistakes_event(struct overlay *overlay, const struct ras_event *eve
 // They are looked for in a moment.
 void overlay_mistakes_again(struct overlay *overlay);
 void overlay_mistakes_stop(struct overlay *overlay);
+// "another agent" where it is not known.
+void overlay_name_of(
+	const struct overlay *overlay, uint64_t id, char name[static RAS_NAME_MAX + 1]
+);
 // Of a CONFLICT: where the two are; "" where only one is known.
 void overlay_conflict_words(
 	const struct overlay *overlay,
@@ -266,6 +284,14 @@ void overlay_stranger_words(
 	const struct sock_addr *address,
 	char ret_words[static STATE_TEXT_BYTES]
 );
+
+// shared_addresses.c
+void overlay_shared_addresses_look(struct overlay *overlay);
+// The sentence about one; false past the last.
+bool overlay_shared_address_at(
+	const struct overlay *overlay, uint32_t place, char ret_words[static STATE_TEXT_BYTES]
+);
+void overlay_shared_addresses_stop(struct overlay *overlay);
 
 // roster.c
 void overlay_roster_fini(struct overlay *overlay);

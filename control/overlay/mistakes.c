@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Mistakes in the configuration of nodes that show only beside others: an address that another one
 // answers at, one host identity on several machines (booted from one image, whose machine id they
-// share), and members that the roster does not have. All are told with those who are in it, since
+// share), an address that two machines have (shared_addresses.c), and members that the roster does
+// not have. All are told with those who are in it, since
 // either may be the one to be set right.
 #include "overlay/inside.h"
 
@@ -15,8 +16,9 @@
 // After a change. A host that was booted anew is two until the agents of before are held for dead.
 #define LOOK_NS (15 * RAS_NS_PER_SEC)
 
-static void
-name_of(const struct overlay *overlay, uint64_t id, char name[static RAS_NAME_MAX + 1]) {
+void overlay_name_of(
+	const struct overlay *overlay, uint64_t id, char name[static RAS_NAME_MAX + 1]
+) {
 	struct ras_peer peer;
 
 	snprintf(name, RAS_NAME_MAX + 1, "another agent");
@@ -36,8 +38,8 @@ void overlay_stranger_words(
 ) {
 	char name[RAS_NAME_MAX + 1], other[RAS_NAME_MAX + 1], text[SOCK_ADDR_TEXT_BYTES];
 
-	name_of(overlay, peer, name);
-	name_of(overlay, found, other);
+	overlay_name_of(overlay, peer, name);
+	overlay_name_of(overlay, found, other);
 	sock_addr_format(address, text);
 	snprintf(
 		ret_words, STATE_TEXT_BYTES,
@@ -121,8 +123,8 @@ static void clones_words(
 ) {
 	char first[RAS_NAME_MAX + 1], second[RAS_NAME_MAX + 1], more[32] = "";
 
-	name_of(overlay, clones->ids[0], first);
-	name_of(overlay, clones->ids[1], second);
+	overlay_name_of(overlay, clones->ids[0], first);
+	overlay_name_of(overlay, clones->ids[1], second);
 	if (clones->count > 2)
 		snprintf(more, sizeof(more), " (and %u more)", clones->count - 2);
 	snprintf(
@@ -161,7 +163,7 @@ static void roster_look(struct overlay *overlay, uint32_t slots) {
 static void beside_words(const struct overlay *overlay, char ret_words[static STATE_TEXT_BYTES]) {
 	char name[RAS_NAME_MAX + 1], more[32] = "";
 
-	name_of(overlay, overlay->beside_first, name);
+	overlay_name_of(overlay, overlay->beside_first, name);
 	if (overlay->beside_count > 1)
 		snprintf(more, sizeof(more), " and %u more", overlay->beside_count - 1);
 	snprintf(
@@ -237,6 +239,7 @@ static void look_due(struct loop_timer *timer, uint64_t now_ns) {
 	(void)now_ns;
 	overlay->clones_due = false;
 	mistakes_look(overlay);
+	overlay_shared_addresses_look(overlay);
 }
 
 void overlay_mistakes_again(struct overlay *overlay) {
@@ -266,6 +269,7 @@ void overlay_mistakes_event(struct overlay *overlay, const struct ras_event *eve
 
 void overlay_mistakes_stop(struct overlay *overlay) {
 	loop_timer_cancel(overlay->loop, &overlay->clones_look);
+	overlay_shared_addresses_stop(overlay);
 }
 
 bool overlay_mistake_next(
@@ -292,6 +296,9 @@ bool overlay_mistake_next(
 		return true;
 	}
 	place -= overlay->clones_count;
+	if (overlay_shared_address_at(overlay, place, ret_words))
+		return true;
+	place -= overlay->shared_address_count;
 	if (place == 0 && overlay->beside_count > 0) {
 		beside_words(overlay, ret_words);
 		return true;

@@ -412,7 +412,7 @@ def address_problem(agent):
 
 
 def address_lost():
-    """one whose own address goes says so; with the address back it is a member, and all is well"""
+    """one whose address goes says so, and is well with it back; one that has two says that"""
     network = Network(4)
     with network as cluster:
         lost = cluster.agents[3]
@@ -431,6 +431,21 @@ def address_lost():
         agents.say(f"well again after {time.monotonic() - since:.1f} s")
         assert lost.events("ADDRESS_PROVEN", lost.name)
         agents.assert_no_death_but(cluster, lost.name)
+        address_shared(network, cluster)
+
+
+def address_shared(network, cluster):
+    """A machine that was given another one's address says so, of both, in health and in its log."""
+    both, owner = cluster.agents[3], cluster.agents[2]
+    network.on(4, *network.addresses(3, "add"))
+    words = agents.wait_until("the address of two machines to be told", lambda: next(
+        iter(both.ask("HEALTH")["mistakes"]), None))
+    for part in ("10.0.0.3 ", owner.name, both.name):
+        assert part in words, words
+    assert both.ask("HEALTH")["grade"] != "ok", both.ask("HEALTH")
+    event, = both.events("ADDRESS_SHARED", owner.name)
+    assert event["text"] == words, event
+    agents.wait_log(both, "ADDRESS_SHARED")
 
 
 def address_moved():

@@ -332,8 +332,8 @@ struct overlay_reach {
 const struct overlay_reach *overlay_reach(const struct overlay *overlay);
 
 // Mistakes in the configuration of nodes, this one's or others', a sentence each that names all who
-// are in it: another one answers at somebody's address, several machines have one host identity, a
-// member is not in the roster.
+// are in it: another one answers at somebody's address, several machines have one host identity or
+// one address, a member is not in the roster.
 // The cursor begins at 0; false past the last.
 bool overlay_mistake_next(
 	const struct overlay *overlay, uint32_t *cursor, char ret_words[static STATE_TEXT_BYTES]
@@ -341,6 +341,10 @@ bool overlay_mistake_next(
 
 // Whether machines that were booted apart have this host identity: then each boot is a host.
 bool overlay_host_is_shared(const struct overlay *overlay, uint64_t host_name_id);
+
+// The addresses that this machine has now, without ports and scopes: each is compared with those
+// that agents of other hosts tell. 0 or -ENOMEM.
+int overlay_own_addresses(struct overlay *overlay, const struct sock_addr *addresses, size_t count);
 
 // What this node finds of itself, beside those: one sentence of each, "": none.
 enum overlay_own {

@@ -45,6 +45,7 @@ enum ras_event_kind {
 	RAS_EVENT_ADDRESS_UNPROVEN, // others do not reach the address that we tell
 	RAS_EVENT_ADDRESS_PROVEN,   // and now they do
 	RAS_EVENT_HOST_SHARED,	    // machines that were booted apart have one host identity
+	RAS_EVENT_ADDRESS_SHARED,   // two machines have a peer's IP address, ours is one
 	RAS_EVENT_VERDICT,	    // another one than before; value: which
 	RAS_EVENT_RAILS_CHANGED,    // a node measures with other RDMA devices; value: how many
 	RAS_EVENT_KIND_COUNT,
@@ -61,8 +62,8 @@ struct ras_event {
 	uint32_t observer_count;
 	uint64_t observers[RAS_OBSERVERS_MAX];
 	uint64_t value; // by kind
-	// Where: of a CONFLICT the other holder is, of JOIN_DROPPED, ADDRESS_OTHER and
-	// ADDRESS_CHANGED the address. NONE: not known.
+	// Where: of a CONFLICT the other holder is, of JOIN_DROPPED, ADDRESS_OTHER, ADDRESS_SHARED
+	// and ADDRESS_CHANGED the address. NONE: not known.
 	struct sock_addr other;
 	uint32_t hops; // the news travelled this far to us; counted to 255
 	bool quiet;    // of a peer that flaps: for tables, shown to nobody, not in the history

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PEERS_MAX 6
+#define PEERS_MAX 24
 #define SEC RAS_NS_PER_SEC
 
 static struct {
@@ -55,6 +55,11 @@ int ras_stranger_at(const struct ras *ras, uint32_t n, struct ras_stranger *ret_
 		return -ENOENT;
 	*ret_stranger = stage.strangers[n];
 	return stage.stranger_err[n];
+}
+
+uint64_t ras_self_id(const struct ras *ras) {
+	(void)ras;
+	return 100;
 }
 
 int overlay_note(struct overlay *overlay, const struct ras_event *note, const char *text) {
@@ -290,6 +295,168 @@ static void what_a_node_finds_of_itself_is_told_until_it_is_mended(void **state)
 	assert_int_equal(mistakes(words), 0);
 }
 
+// 10.0.0.n
+static struct sock_addr ten(uint8_t n, uint16_t port) {
+	return (struct sock_addr){.address = {10, 0, 0, n}, .port = port, .family = SOCK_ADDR_V4};
+}
+
+static void add_peer_at(const char *name, uint64_t host, struct sock_addr address) {
+	add_peer(name, host, host);
+	stage.records[stage.peer_count - 1].address = address;
+}
+
+static void machine_has(const struct sock_addr *addresses, size_t count) {
+	assert_int_equal(overlay_own_addresses(&stage.overlay, addresses, count), 0);
+	clock_advance(&fake_clock, 10 * SEC);
+	assert_true(loop_turn(stage.overlay.loop, 0) >= 0);
+}
+
+static void an_address_of_two_machines_is_told_once_with_both_nodes(void **state) {
+	const struct sock_addr both[] = {ten(3, 0), ten(1, 0)};
+	char words[STATE_TEXT_BYTES];
+
+	(void)state;
+	add_peer_at("n1", 1, ten(1, 28030));
+	add_peer_at("n2", 2, ten(2, 28030));
+	add_peer_at("n3", 3, ten(3, 28030));
+	machine_has(both + 1, 1);
+	assert_int_equal(mistakes(words), 0);
+	machine_has(both, 2);
+	assert_int_equal(mistakes(words), 1);
+	assert_string_equal(
+		words, "10.0.0.3 is the address of n3, and the machine of n1 has it too: remove it "
+		       "from one of the two"
+	);
+	assert_int_equal(stage.notes, 1);
+	assert_int_equal(stage.note.kind, RAS_EVENT_ADDRESS_SHARED);
+	assert_int_equal(stage.note.peer, 102);
+	assert_string_equal(stage.words, words);
+	stage.peers[2].state = RAS_SUSPECT;
+	machine_has(both, 2);
+	look();
+	assert_int_equal(mistakes(words), 1);
+	assert_int_equal(stage.notes, 1);
+	machine_has(both + 1, 1);
+	assert_int_equal(mistakes(words), 0);
+}
+
+static void a_member_that_comes_with_an_address_of_this_machine_is_told(void **state) {
+	const struct sock_addr both[] = {ten(1, 0), ten(3, 0)};
+	char words[STATE_TEXT_BYTES];
+
+	(void)state;
+	add_peer_at("n1", 1, ten(1, 28030));
+	machine_has(both, 2);
+	assert_int_equal(mistakes(words), 0);
+	add_peer_at("n3", 3, ten(3, 28030));
+	look();
+	assert_int_equal(mistakes(words), 1);
+	stage.records[1].address = ten(4, 28030); // it has moved
+	look();
+	assert_int_equal(mistakes(words), 0);
+}
+
+static void addresses_that_are_rightly_at_two_agents_are_no_mistake(void **state) {
+	static const struct {
+		struct sock_addr own, peer;
+		uint64_t peer_host;
+		enum ras_state state;
+		uint32_t mistakes;
+	} cases[] = {
+		{{.address = {10, 0, 0, 1}, .family = SOCK_ADDR_V4, .port = 1},
+		 {.address = {10, 0, 0, 1}, .family = SOCK_ADDR_V4, .port = 1},
+		 2,
+		 RAS_ALIVE,
+		 1},
+		// Hosts by configuration, of one machine.
+		{{.address = {10, 0, 0, 1}, .family = SOCK_ADDR_V4, .port = 1},
+		 {.address = {10, 0, 0, 1}, .family = SOCK_ADDR_V4, .port = 2},
+		 2,
+		 RAS_ALIVE,
+		 0},
+		// Of one host.
+		{{.address = {10, 0, 0, 2}, .family = SOCK_ADDR_V4, .port = 1},
+		 {.address = {10, 0, 0, 1}, .family = SOCK_ADDR_V4, .port = 1},
+		 1,
+		 RAS_ALIVE,
+		 0},
+		// Given anew.
+		{{.address = {10, 0, 0, 2}, .family = SOCK_ADDR_V4, .port = 1},
+		 {.address = {10, 0, 0, 1}, .family = SOCK_ADDR_V4, .port = 1},
+		 2,
+		 RAS_LEFT,
+		 0},
+		{{.address = {10, 0, 0, 2}, .family = SOCK_ADDR_V4, .port = 1},
+		 {.address = {10, 0, 0, 1}, .family = SOCK_ADDR_V4, .port = 1},
+		 2,
+		 RAS_DEAD,
+		 0},
+		// Every machine has those.
+		{{.address = {127, 0, 0, 2}, .family = SOCK_ADDR_V4, .port = 1},
+		 {.address = {127, 0, 0, 1}, .family = SOCK_ADDR_V4, .port = 1},
+		 2,
+		 RAS_ALIVE,
+		 0},
+		{{.address = {0xfe, 0x80, [15] = 2}, .family = SOCK_ADDR_V6, .port = 1},
+		 {.address = {0xfe, 0x80, [15] = 1}, .family = SOCK_ADDR_V6, .port = 1},
+		 2,
+		 RAS_ALIVE,
+		 0},
+		{{.address = {0xfd, 0x80, [15] = 2}, .family = SOCK_ADDR_V6, .port = 1},
+		 {.address = {0xfd, 0x80, [15] = 1}, .family = SOCK_ADDR_V6, .port = 1},
+		 2,
+		 RAS_ALIVE,
+		 1},
+	};
+	char words[STATE_TEXT_BYTES];
+
+	(void)state;
+	for (size_t n = 0; n < COUNT_OF(cases); n++) {
+		const struct sock_addr machine[] = {cases[n].own, cases[n].peer};
+
+		stage.peer_count = 0;
+		add_peer_at("n1", 1, cases[n].own);
+		add_peer_at("n2", cases[n].peer_host, cases[n].peer);
+		stage.peers[1].state = cases[n].state;
+		machine_has(machine, 2);
+		if (mistakes(words) != cases[n].mistakes)
+			fail_msg("case %zu", n);
+	}
+}
+
+static void an_address_stays_told_while_its_other_node_is_held_for_dead(void **state) {
+	const struct sock_addr both[] = {ten(1, 0), ten(3, 0)};
+	char words[STATE_TEXT_BYTES];
+
+	(void)state;
+	add_peer_at("n1", 1, ten(1, 28030));
+	add_peer_at("n3", 3, ten(3, 28030));
+	machine_has(both, 2);
+	stage.peers[1].state = RAS_DEAD;
+	look();
+	assert_int_equal(mistakes(words), 1);
+	assert_int_equal(stage.notes, 1);
+	stage.peers[1].state = RAS_LEFT;
+	look();
+	assert_int_equal(mistakes(words), 0);
+}
+
+static void of_many_shared_addresses_as_many_are_told_as_there_is_room_for(void **state) {
+	struct sock_addr own[OVERLAY_SHARED_ADDRESSES + 3];
+	char words[STATE_TEXT_BYTES];
+
+	(void)state;
+	add_peer_at("n1", 1, ten(1, 28030));
+	for (uint8_t n = 0; n < COUNT_OF(own); n++) {
+		own[n] = ten((uint8_t)(100 + n), 0);
+		add_peer_at("n", 2 + n, own[n]);
+	}
+	overlay_own_mistake(&stage.overlay, OVERLAY_OWN_RELOAD, "cannot be read");
+	machine_has(own, COUNT_OF(own));
+	assert_int_equal(mistakes(words), OVERLAY_SHARED_ADDRESSES + 1);
+	assert_string_equal(words, "cannot be read");
+}
+
 static void two_of_one_name_are_told_with_where_both_are(void **state) {
 	struct ras_event event = {
 		.kind = RAS_EVENT_CONFLICT,
@@ -326,6 +493,11 @@ int main(void) {
 		CASE(pair_in_the_place_of_another_one_is_told),
 		CASE(of_many_two_are_named_and_the_others_counted),
 		CASE(another_one_at_an_address_is_told_with_both_and_the_address),
+		CASE(an_address_of_two_machines_is_told_once_with_both_nodes),
+		CASE(a_member_that_comes_with_an_address_of_this_machine_is_told),
+		CASE(addresses_that_are_rightly_at_two_agents_are_no_mistake),
+		CASE(an_address_stays_told_while_its_other_node_is_held_for_dead),
+		CASE(of_many_shared_addresses_as_many_are_told_as_there_is_room_for),
 		CASE(two_of_one_name_are_told_with_where_both_are),
 		CASE(what_a_node_finds_of_itself_is_told_until_it_is_mended),
 	};

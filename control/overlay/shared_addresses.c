@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// An IP address that this machine has and another machine's agent tells as its own: what is sent
+// there arrives at either of the two, so the other agent seems to fall silent and to come back.
+// Only a machine itself knows all its addresses. Agents of one host share theirs rightly.
+#include "overlay/inside.h"
+
+#include <lib/container.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// After the machine's addresses changed: one that moves from one machine to another is there twice
+// until the agent that lost it has told its new one.
+#define LOOK_NS (5 * RAS_NS_PER_SEC)
+
+static struct sock_addr ip_only(const struct sock_addr *address) {
+	struct sock_addr ip = *address;
+
+	ip.port = 0;
+	ip.scope_id = 0;
+	return ip;
+}
+
+static int ips_compare(const void *a, const void *b) {
+	return sock_addr_compare(a, b);
+}
+
+// Every machine has those of 127/8 and may have the same link-local one on another link.
+static bool is_of_one_machine(const struct sock_addr *address) {
+	return !sock_addr_is_any(address) && !sock_addr_is_loopback(address) &&
+	       !sock_addr_is_link_local(address);
+}
+
+static bool has_address(const struct overlay *overlay, const struct sock_addr *ip) {
+	return overlay->own_address_count > 0 &&
+	       bsearch(ip, overlay->own_addresses, overlay->own_address_count, sizeof(*ip),
+		       ips_compare) != NULL;
+}
+
+static bool was_shared(
+	const struct overlay_shared_address *before,
+	uint32_t count,
+	const struct ras_record *record,
+	const struct sock_addr *ip
+) {
+	for (uint32_t n = 0; n < count; n++) {
+		if (before[n].peer == record->id && sock_addr_equal(&before[n].address, ip))
+			return true;
+	}
+	return false;
+}
+
+// One host name is one machine, of whatever boot: after a boot its other agents are still members
+// from before it. Agents at one address and several ports may stand for several hosts by their
+// configuration ([node] host). `was`: it was shared when this was last looked at.
+static bool is_shared(
+	const struct overlay *overlay,
+	const struct ras_record *self,
+	const struct ras_peer *peer,
+	bool was
+) {
+	const struct ras_record *record = peer->record;
+	struct sock_addr ip = ip_only(&record->address), own = ip_only(&self->address);
+	bool is_own = sock_addr_equal(&ip, &own);
+
+	if (record->id == self->id || record->host_name_id == self->host_name_id ||
+	    !has_address(overlay, &ip))
+		return false;
+	if (is_own && record->address.port != self->address.port)
+		return false;
+	switch (peer->state) {
+	case RAS_ALIVE:
+	case RAS_SUSPECT:
+	case RAS_UNREACHABLE:
+		return true;
+	case RAS_DEAD: // of this address, it may be; but a dead node's address may be given anew
+		return was && !is_own;
+	default:
+		return false;
+	}
+}
+
+static void shared_words(
+	const struct overlay *overlay,
+	const struct overlay_shared_address *shared,
+	char ret_words[static STATE_TEXT_BYTES]
+) {
+	char text[SOCK_ADDR_TEXT_BYTES], other[RAS_NAME_MAX + 1], self[RAS_NAME_MAX + 1];
+
+	overlay_name_of(overlay, shared->peer, other);
+	overlay_name_of(overlay, ras_self_id(overlay->ras), self);
+	sock_addr_format_host(&shared->address, text);
+	snprintf(
+		ret_words, STATE_TEXT_BYTES,
+		"%s is the address of %.40s, and the machine of %.40s has it too: remove it from "
+		"one of the two",
+		text, other, self
+	);
+}
+
+static void shared_tell(struct overlay *overlay, const struct overlay_shared_address *shared) {
+	const struct ras_event note = {
+		.kind = RAS_EVENT_ADDRESS_SHARED,
+		.peer = shared->peer,
+		.cause = RAS_CAUSE_CONFLICT,
+		.other = shared->address,
+	};
+	char words[STATE_TEXT_BYTES];
+
+	shared_words(overlay, shared, words);
+	(void)overlay_note(overlay, &note, words);
+}
+
+void overlay_shared_addresses_look(struct overlay *overlay) {
+	struct overlay_shared_address before[OVERLAY_SHARED_ADDRESSES];
+	uint32_t before_count = overlay->shared_address_count;
+	struct ras_peer self, peer;
+	struct ras_view view;
+
+	memcpy(before, overlay->shared_addresses, sizeof(before));
+	overlay->shared_address_count = 0;
+	if (ras_peer_find(overlay->ras, ras_self_id(overlay->ras), &self) != 0)
+		return;
+	ras_view(overlay->ras, &view);
+	for (uint32_t slot = 0; slot < view.slots_max; slot++) {
+		struct overlay_shared_address *shared =
+			&overlay->shared_addresses[overlay->shared_address_count];
+		struct sock_addr ip;
+		bool was;
+
+		if (overlay->shared_address_count == OVERLAY_SHARED_ADDRESSES)
+			break;
+		if (ras_peer_at(overlay->ras, slot, &peer) != 0)
+			continue;
+		ip = ip_only(&peer.record->address);
+		was = was_shared(before, before_count, peer.record, &ip);
+		if (!is_shared(overlay, self.record, &peer, was))
+			continue;
+		*shared = (struct overlay_shared_address){.peer = peer.record->id, .address = ip};
+		overlay->shared_address_count++;
+		if (!was)
+			shared_tell(overlay, shared);
+	}
+}
+
+static void look_due(struct loop_timer *timer, uint64_t now_ns) {
+	struct overlay *overlay = container_of(timer, struct overlay, shared_addresses_timer);
+
+	(void)now_ns;
+	overlay->shared_addresses_due = false;
+	overlay_shared_addresses_look(overlay);
+}
+
+// Not put off by the next change, of which a machine may have one each second.
+static int look_later(struct overlay *overlay) {
+	int err = 0;
+
+	overlay->shared_addresses_timer.expired = look_due;
+	if (!overlay->shared_addresses_due)
+		err = loop_timer_set(
+			overlay->loop, &overlay->shared_addresses_timer,
+			loop_now_ns(overlay->loop) + LOOK_NS
+		);
+	overlay->shared_addresses_due = err == 0;
+	return err;
+}
+
+int overlay_own_addresses(
+	struct overlay *overlay, const struct sock_addr *addresses, size_t count
+) {
+	struct sock_addr *own = calloc(count + 1, sizeof(*own));
+	size_t used = 0;
+
+	if (own == NULL)
+		return -ENOMEM;
+	for (size_t n = 0; n < count; n++) {
+		if (is_of_one_machine(&addresses[n]))
+			own[used++] = ip_only(&addresses[n]);
+	}
+	qsort(own, used, sizeof(*own), ips_compare);
+	free(overlay->own_addresses);
+	overlay->own_addresses = own;
+	overlay->own_address_count = used;
+	return look_later(overlay);
+}
+
+bool overlay_shared_address_at(
+	const struct overlay *overlay, uint32_t place, char ret_words[static STATE_TEXT_BYTES]
+) {
+	if (place >= overlay->shared_address_count)
+		return false;
+	shared_words(overlay, &overlay->shared_addresses[place], ret_words);
+	return true;
+}
+
+void overlay_shared_addresses_stop(struct overlay *overlay) {
+	loop_timer_cancel(overlay->loop, &overlay->shared_addresses_timer);
+	free(overlay->own_addresses);
+	overlay->own_addresses = NULL;
+	overlay->own_address_count = 0;
+}
