@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define SETTLE_WINDOWS_NS (3 * SEC)
+#define SETTLE_OVERLAY_NS (3 * SEC)
 #define SETTLE_COUNTED_NS SEC
 #define TOLD_HOLDS_NS (8 * SEC) // a word on paths: the others who read it have found by then
 #define BRAKE_AGAIN_NS SEC	// how many are missed has no input of its own
@@ -275,12 +276,26 @@ static bool was_suspected(const struct held *held) {
 	return held->verdict == VERDICT_UNKNOWN && strcmp(held->reason, "Suspected") == 0;
 }
 
-// What is judged over windows has settled by these. That packets are lost no more is known from so
-// many that passed, at half of those who lost some: it waits only for what others find. A light
-// loss passes by chance at half of them now and then, while others are about to find it again.
-static uint64_t settle_ns_of(const struct verdict_engine *engine, const struct held *held) {
+// What was held before its evidence became better.
+static enum verdict word_before_settling(const struct subject *subject) {
+	const struct held *held = &subject->held;
+
+	if (held->verdict == VERDICT_UNKNOWN && strcmp(held->reason, "Settling") == 0)
+		return subject->swings.word;
+	return held->verdict;
+}
+
+// What is judged over windows has settled by these. The overlay takes its own word back only once
+// it heard the node again, and says it anew no sooner than after seconds of silence. That packets
+// are lost no more is known from so many that passed, at half of those who lost some: it waits only
+// for what others find. A light loss passes by chance at half of them now and then, while others
+// are about to find it again.
+static uint64_t settle_ns_of(const struct verdict_engine *engine, const struct subject *subject) {
+	const struct held *held = &subject->held;
 	uint64_t settle_ns = engine->config.settle_ns;
 
+	if (word_before_settling(subject) == VERDICT_MGMT_NET_DOWN)
+		return settle_ns > SETTLE_OVERLAY_NS ? SETTLE_OVERLAY_NS : settle_ns;
 	if (held->verdict == VERDICT_PATH_LOSSY && strcmp(held->reason, "PacketsLost") == 0)
 		return settle_ns > SETTLE_COUNTED_NS && held->lost_permille >= LIGHT_PERMILLE
 			       ? SETTLE_COUNTED_NS
@@ -294,7 +309,7 @@ static uint64_t settle_ns_of(const struct verdict_engine *engine, const struct h
 // good moment while the others are about to find it: taken back and told again, with the end of
 // the fault, would be four changes.
 static uint64_t settled_at_ns(const struct verdict_engine *engine, const struct subject *subject) {
-	uint64_t settled_ns = subject->better_ns + settle_ns_of(engine, &subject->held);
+	uint64_t settled_ns = subject->better_ns + settle_ns_of(engine, subject);
 	uint64_t held_ns = subject->held.told_ns + TOLD_HOLDS_NS;
 
 	return is_of_paths(subject->held.verdict) && held_ns > settled_ns ? held_ns : settled_ns;

@@ -169,6 +169,39 @@ static void one_that_wakes_is_not_cut_off_from_the_overlay(void **state) {
 	bed_destroy(bed);
 }
 
+// One that the overlay does not hear, and whose pulse is read.
+static struct bed *bed_with_management_down(const struct verdict_config *config) {
+	struct bed *bed = bed_create_with(8, config);
+
+	bed_state(bed, 5, RAS_SUSPECT, RAS_CAUSE_SILENT);
+	for (uint32_t n = 0; n < 6; n++) {
+		bed_pass(bed, SEC);
+		bed_see_two(bed, 5, OBSERVATION_GOOD);
+	}
+	bed_expect(bed, 5, VERDICT_MGMT_NET_DOWN, "PulseAlone");
+	return bed;
+}
+
+static void what_the_overlay_reaches_again_settles_sooner_than_other_words(void **state) {
+	static const struct {
+		uint64_t settle_ns, wanted_ns;
+	} cases[] = {{0, 3 * SEC}, {2 * SEC, 2 * SEC}, {20 * SEC, 3 * SEC}};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
+		const struct verdict_config config = {
+			.self = bed_id(0), .settle_ns = cases[n].settle_ns};
+		struct bed *bed = bed_with_management_down(&config);
+
+		bed_state(bed, 5, RAS_ALIVE, RAS_CAUSE_NONE);
+		bed_pass(bed, cases[n].wanted_ns - 1);
+		bed_expect(bed, 5, VERDICT_UNKNOWN, "Settling");
+		bed_pass(bed, 1);
+		bed_expect(bed, 5, VERDICT_HEALTHY, "None");
+		bed_destroy(bed);
+	}
+}
+
 static void what_turns_bad_again_before_it_settled_begins_anew(void **state) {
 	struct bed *bed = bed_with_fabric_down();
 	uint64_t since_ns = bed_view(bed, 5).since_ns;
@@ -719,6 +752,7 @@ int main(void) {
 		cmocka_unit_test(death_of_one_that_was_cut_off_is_named_at_once),
 		cmocka_unit_test(what_is_contradicted_before_it_is_ripe_drains_nobody),
 		cmocka_unit_test(one_that_wakes_is_not_cut_off_from_the_overlay),
+		cmocka_unit_test(what_the_overlay_reaches_again_settles_sooner_than_other_words),
 		cmocka_unit_test(what_turns_bad_again_before_it_settled_begins_anew),
 		cmocka_unit_test(evidence_that_is_not_repeated_leaves_unknown_never_healthy),
 		cmocka_unit_test(connections_refused_before_a_death_ended_say_nothing_after_it),
