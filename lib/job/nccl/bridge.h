@@ -39,8 +39,9 @@ struct track;
 // One rank of one communicator: NCCL's context. Written by init and finalize under bridge.lock.
 struct bridge_comm {
 	// Stored last by init, cleared first by finalize (release); read first by callbacks
-	// (acquire), and again under `lock`.
-	_Atomic bool alive;
+	// (acquire), and again under `lock`. Places are apart, since threads of several GPUs each
+	// have one; a power of two, since each callback checks that a context is a place.
+	_Alignas(512) _Atomic bool alive;
 	uint8_t version;    // of NCCL's interface
 	uint8_t generation; // of this place, in its handles
 	uint16_t index;	    // of this place
@@ -61,6 +62,7 @@ struct bridge_comm {
 	uint32_t mask_epoch;	// as of the last launch
 	struct track *track;	// NULL: never needed
 };
+_Static_assert(sizeof(struct bridge_comm) == 512, "a power of two");
 
 // The process. Written under `lock`; what callbacks read without it says so.
 struct bridge {
