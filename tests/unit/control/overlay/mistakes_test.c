@@ -447,7 +447,7 @@ static void of_many_shared_addresses_as_many_are_told_as_there_is_room_for(void 
 
 	(void)state;
 	add_peer_at("n1", 1, ten(1, 28030));
-	for (uint8_t n = 0; n < COUNT_OF(own); n++) {
+	for (size_t n = 0; n < COUNT_OF(own); n++) {
 		own[n] = ten((uint8_t)(100 + n), 0);
 		add_peer_at("n", 2 + n, own[n]);
 	}
