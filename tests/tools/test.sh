@@ -3,7 +3,8 @@
 # Sourced by ./dev: tests. What runs in which build: suites.py; how: runner.py.
 
 sanitizer_options() {
-	export ASAN_OPTIONS=detect_stack_use_after_return=1
+	# What was freed is held back up to this size. More makes agents warn of their own memory.
+	export ASAN_OPTIONS=detect_stack_use_after_return=1:quarantine_size_mb=32
 	export UBSAN_OPTIONS=print_stacktrace=1
 	export TSAN_OPTIONS=second_deadlock_stack=1
 }
