@@ -50,7 +50,8 @@ static void say_strangers(struct page *page, const json_t *strangers) {
 	fact_seconds(strangers, "ago_s", age);
 	page_print(
 		page,
-		"Turned away: %" PRIu64 " connections without the key, the last from %s, %s ago\n",
+		"Turned away: %" PRIu64
+		" connections with another key or none, the last from %s, %s ago\n",
 		fact_number(strangers, "count"), fact_name(strangers, "last"), age
 	);
 }

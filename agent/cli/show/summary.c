@@ -208,7 +208,8 @@ static void add_strangers(const json_t *strangers, struct frame *frame) {
 		show_seconds(json_number_value(ago), age);
 	frame_add(
 		frame, FRAME_TEXT,
-		"Turned away: %" PRId64 " connections without the key, the last from %s%s%s%s",
+		"Turned away: %" PRId64
+		" connections with another key or none, the last from %s%s%s%s",
 		summary_number(strangers, "count"), summary_text(strangers, "last"),
 		age[0] != '\0' ? ", " : "", age, age[0] != '\0' ? " ago" : ""
 	);
