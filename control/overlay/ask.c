@@ -88,7 +88,8 @@ static int answer_merge(
 	answer->result.missing = missing;
 	if (missing == NULL)
 		return -ENOMEM;
-	memcpy(missing, result->missing, missing_size);
+	if (missing_size > 0)
+		memcpy(missing, result->missing, missing_size);
 	err = make_table(overlay, answer);
 	while (err == 0 && ras_collected_next(result->collected, &cursor, &part)) {
 		if (add_part(answer, &part) != 0)
