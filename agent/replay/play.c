@@ -209,7 +209,12 @@ int replay_play(
 	memset(ret_result, 0, sizeof(*ret_result));
 	if (library == NULL) {
 		// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
-		snprintf(ret_result->why, sizeof(ret_result->why), "%s", dlerror());
+		const char *why = dlerror();
+
+		snprintf(
+			ret_result->why, sizeof(ret_result->why),
+			"%.180s; --library names another plugin", why
+		);
 		return -ENOENT;
 	}
 	snprintf(name, sizeof(name), "ncclProfiler_v%d", replay->version);
