@@ -50,6 +50,7 @@ struct health {
 	struct loop_timer look; // at those who are not alive, while there are any
 	struct loop_job refresh, tell, send;
 	uint64_t paused_until_ns;
+	bool brake_told; // to the engine
 
 	uint64_t dirty[HEALTH_DIRTY];
 	uint32_t dirty_count;

@@ -148,14 +148,17 @@ static void hand_over_all(struct health *health, bool in_doubt_only) {
 	}
 }
 
-static void hand_over_self(struct health *health, uint64_t paused_until_ns) {
-	struct verdict_self self = {.paused_until_ns = paused_until_ns};
+static void hand_over_self(struct health *health, bool brake) {
+	struct verdict_self self = {
+		.paused_until_ns = health->paused_until_ns,
+		.brake = brake,
+		.loses = health->losses != NULL && health->losses->ourselves,
+	};
 	struct ras_view view;
 
 	ras_view(overlay_ras(health->overlay), &view);
 	self.joined = view.joined;
-	self.brake = view.brake;
-	self.loses = health->losses != NULL && health->losses->ourselves;
+	health->brake_told = brake;
 	verdict_self(health->engine, loop_now_ns(health->loop), &self);
 	grants_expect(
 		health->grants, overlay_expected(health->overlay), overlay_is_alone(health->overlay)
@@ -163,15 +166,13 @@ static void hand_over_self(struct health *health, uint64_t paused_until_ns) {
 }
 
 void health_self_changed(struct health *health) {
-	hand_over_self(health, health->paused_until_ns);
+	hand_over_self(health, health->brake_told);
 }
 
-static void peers_refresh(struct loop_job *job) {
-	struct health *health = container_of(job, struct health, refresh);
+static void hand_over_dirty(struct health *health) {
 	const struct ras *ras = overlay_ras(health->overlay);
 	struct ras_peer peer;
 
-	hand_over_self(health, health->paused_until_ns);
 	if (health->all_dirty)
 		hand_over_all(health, false);
 	for (uint32_t n = 0; n < health->dirty_count && !health->all_dirty; n++) {
@@ -180,6 +181,19 @@ static void peers_refresh(struct loop_job *job) {
 	}
 	health->all_dirty = false;
 	health->dirty_count = 0;
+}
+
+// A brake that begins is told after the peers, since whom it keeps from being dead is unreachable
+// by then, and one that ends before them: between the two, what was named before would be taken
+// back and told again.
+static void peers_refresh(struct loop_job *job) {
+	struct health *health = container_of(job, struct health, refresh);
+	struct ras_view view;
+
+	ras_view(overlay_ras(health->overlay), &view);
+	hand_over_self(health, view.brake && health->brake_told);
+	hand_over_dirty(health);
+	hand_over_self(health, view.brake);
 	health_grants_look(health);
 	look_again(health, are_in_doubt(health));
 }

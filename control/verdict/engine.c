@@ -242,6 +242,18 @@ void verdict_forget(struct verdict_engine *engine, uint64_t now_ns, uint64_t id)
 	engine_turn(engine, now_ns);
 }
 
+static bool is_of_silence(const struct observation *observation) {
+	switch (observation->kind) {
+	case OBSERVATION_SILENT:
+	case OBSERVATION_STANDING:
+		return true;
+	case OBSERVATION_NO_PAIR:
+		return verdict_reach_is_unanswered(observation->reach);
+	default:
+		return false;
+	}
+}
+
 // Of another start than the one we know, or too old to count.
 static bool observation_is_old(
 	const struct verdict_engine *engine,
@@ -250,9 +262,9 @@ static bool observation_is_old(
 ) {
 	uint64_t start = ras_incarnation_start(observation->incarnation);
 
-	// Of us before we refuted our death: who was cut off hears late what was said then.
-	if (row->id == engine->config.self && observation->kind == OBSERVATION_NO_PAIR &&
-	    verdict_reach_is_unanswered(observation->reach) &&
+	// Of us before we refuted our death: who was cut off, or stood still, hears late what was
+	// said then, and what is still so is told again.
+	if (row->id == engine->config.self && is_of_silence(observation) &&
 	    observation->incarnation < row->incarnation)
 		return true;
 	return (start != 0 && start < ras_incarnation_start(row->incarnation)) ||

@@ -26,11 +26,10 @@
 #define REST_NS (10 * WORLD_SEC) // until all have one view again
 #define POLL_NS (100 * WORLD_MS)
 #define STUCK_NOTICED_NS (2 * WORLD_SEC) // a keeper reports a call that is older
-// From here on nothing is split: all would tell all what they see, for hours of a processor. Such
-// worlds begin joined, so that they are younger than the past which paths are given.
+// From here on nothing is split: all would tell all what they see, for hours of a processor.
 #define LARGE_NODES 1000
-#define LARGE_BEGIN_NS (90 * WORLD_SEC)
-#define BEGIN_NS (10 * WORLD_SEC)
+// No fault begins before it: paths are given a past of so long (path_remember()).
+#define BEGIN_NS (VERDICTS_PAST_S * WORLD_SEC)
 
 // One fault, and who watches it.
 struct bout {
@@ -717,7 +716,7 @@ void play_verdicts(struct run *run) {
 
 	matrix->present = true;
 	must(verdicts_begin(run->world) == 0);
-	verdicts_audit_to(run, world_now(run->world) + (large ? LARGE_BEGIN_NS : BEGIN_NS));
+	verdicts_audit_to(run, world_now(run->world) + BEGIN_NS);
 	// A notice is a message on every link: thousands of nodes have fewer faults each.
 	play_singles(&round, large ? 1 : 2);
 	play_pairs(&round, large ? 15 : 36);

@@ -156,6 +156,7 @@ void verdicts_resume(struct world *world, struct verdict_node *own);
 #define VERDICTS_READ_LIMIT_NS (300 * WORLD_MS) // then it was not answered
 #define VERDICTS_BEAT_NS (100 * WORLD_MS)	// of the counter in the page
 #define VERDICTS_BASE_NS 4000
+#define VERDICTS_PAST_S 90 // of a path, which is read once a second
 struct found {
 	bool answered;
 	uint64_t beats;

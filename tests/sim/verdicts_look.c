@@ -12,7 +12,6 @@
 #define QUIET_NS (1500 * WORLD_MS)     // a link that says nothing for so long is asked why
 #define AFTERWARDS_NS (60 * WORLD_SEC) // looked at, once the overlay has let go of it
 #define GOOD_AGAIN_NS (10 * WORLD_SEC)
-#define PAST_PROBES 90
 #define PATTERN 10
 
 // Places in the sizes: as the schedule of probes has it.
@@ -57,12 +56,13 @@ memory_add(struct pulse_path *path, uint64_t at_ns, uint32_t size, const struct 
 static void path_remember(struct world *world, struct pulse_path *path) {
 	struct verdicts *verdicts = world->verdicts;
 	struct path_memory_config config = {0};
-	uint64_t from_ns = world_now(world) - PAST_PROBES * WORLD_SEC;
+	uint64_t from_ns = world_now(world) - VERDICTS_PAST_S * WORLD_SEC;
 
 	if (path->memory != NULL)
 		return;
+	must(world_now(world) >= VERDICTS_PAST_S * WORLD_SEC);
 	must(path_memory_create(&config, &verdicts->memory, &path->memory) == 0);
-	for (uint32_t n = 0; n < PAST_PROBES; n++) {
+	for (uint32_t n = 0; n < VERDICTS_PAST_S; n++) {
 		uint64_t at_ns = from_ns + n * WORLD_SEC;
 		uint32_t size = pattern[path->count++ % PATTERN];
 		struct found found = {

@@ -106,6 +106,25 @@ static void one_that_was_named_stays_so_where_votes_alone_hold_its_death(void **
 
 // Found: of eight agents, five without votes since they came back, one host that went beside a
 // frozen one was unknown for as long as that lasted.
+// In the order in which control/health hands both over.
+static void whom_a_brake_makes_unreachable_keeps_its_word(void **state) {
+	struct bed *bed = bed_create(8);
+	uint32_t changes;
+
+	(void)state;
+	seen_as(bed, 5, 1, OBSERVATION_SILENT, VERDICT_REACH_NONE);
+	doubted(bed, 5, 1, RAS_SUSPECT);
+	bed_pass(bed, 5 * SEC);
+	bed_expect(bed, 5, VERDICT_NODE_DOWN, "NodeSilent");
+	changes = bed->changes;
+	doubted(bed, 5, 1, RAS_UNREACHABLE);
+	brake(bed);
+	bed_pass(bed, 5 * SEC);
+	bed_expect(bed, 5, VERDICT_NODE_DOWN, "NodeSilent");
+	assert_int_equal(bed->changes, changes);
+	bed_destroy(bed);
+}
+
 static void one_that_was_named_stays_so_beside_another_that_is_unreachable(void **state) {
 	struct bed *bed = bed_create(8);
 
@@ -282,6 +301,7 @@ int main(void) {
 		cmocka_unit_test(half_whose_pulses_stand_are_frozen_also_where_only_that_is_seen),
 		cmocka_unit_test(half_that_refuses_is_unknown_since_a_firewall_between_may),
 		cmocka_unit_test(one_connection_that_was_just_accepted_makes_nobody_frozen),
+		cmocka_unit_test(whom_a_brake_makes_unreachable_keeps_its_word),
 		cmocka_unit_test(one_that_was_named_stays_so_where_votes_alone_hold_its_death),
 		cmocka_unit_test(one_that_was_named_stays_so_beside_another_that_is_unreachable),
 		cmocka_unit_test(

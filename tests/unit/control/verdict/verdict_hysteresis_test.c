@@ -365,6 +365,9 @@ static void one_that_refuted_its_death_is_rid_of_what_others_said_of_it_meanwhil
 	assert_int_equal(
 		bed_see_reach(bed, 4, 0, OBSERVATION_NO_PAIR, VERDICT_REACH_NONE), -ESTALE
 	);
+	assert_int_equal(bed_see(bed, 4, 0, OBSERVATION_SILENT), -ESTALE);
+	assert_int_equal(bed_see(bed, 4, 0, OBSERVATION_STANDING), -ESTALE);
+	assert_int_equal(bed_see(bed, 4, 0, OBSERVATION_LOSSY), 0);
 	bed_destroy(bed);
 }
 
