@@ -252,7 +252,7 @@ void observer_index_drop(
 // What a new member told before it was one. -ENOMEM, and all is as it was.
 int observer_index_adopt(struct verdict_engine *engine, uint32_t observer);
 
-// triangulate.c: what the observers together say of the data plane of one node.
+// triangulate.c and its parts: what the observers together say of the data plane of one node.
 enum fabric {
 	FABRIC_UNSEEN,	 // nobody looks
 	FABRIC_READABLE, // somebody reads it well, and nothing of it is to blame

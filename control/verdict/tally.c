@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How many see a node badly, how many well, and whether that is enough for blame.
+//
+// A port of a node is bad when as many observers as are needed see it badly, on different hosts if
+// there is a choice, and nobody sees it well: a good look excuses it if it is not older than the
+// bad ones by more than it takes to turn bad. Who shares the subject's host reads it without the
+// fabric, which excuses nothing.
+#include "tally.h"
+
+#include <string.h>
+
+static void tally_bad(
+	const struct verdict_engine *engine, const struct evidence *evidence, struct tally *tally
+) {
+	const struct member_row *observer = triangulate_observer(engine, evidence);
+	uint32_t host = observer != NULL ? observer->host : NAMES_NONE;
+	uint32_t n;
+
+	if (evidence->since_ns > tally->bad_since_ns || tally->bad_count == 0)
+		tally->bad_since_ns = evidence->since_ns;
+	if (tally->bad_count == 0)
+		tally->in_process = true;
+	if (evidence->observation.responder != OBSERVATION_RESPONDER_IN_PROCESS)
+		tally->in_process = false;
+	if (tally->example == NULL || evidence->seen_ns > tally->example->seen_ns ||
+	    (evidence->seen_ns == tally->example->seen_ns &&
+	     evidence->observation.observer < tally->example->observation.observer))
+		tally->example = evidence;
+	for (n = 0; n < tally->bad_count; n++) {
+		if (tally->bad[n] != evidence->observation.observer)
+			continue;
+		if (evidence->since_ns < tally->bad_since[n])
+			tally->bad_since[n] = evidence->since_ns;
+		return;
+	}
+	tally->bad_since[n] = evidence->since_ns;
+	tally->bad[tally->bad_count++] = evidence->observation.observer;
+	for (n = 0; host != NAMES_NONE && n < tally->host_count; n++) {
+		if (tally->bad_hosts[n] == host)
+			return;
+	}
+	tally->bad_hosts[tally->host_count++] = host;
+}
+
+static void tally_good(const struct evidence *evidence, struct tally *tally) {
+	uint32_t at = 0;
+
+	if (evidence->seen_ns > tally->good_ns)
+		tally->good_ns = evidence->seen_ns;
+	while (at < tally->good_count && tally->good[at] != evidence->observation.observer)
+		at++;
+	if (at == tally->good_count) {
+		tally->good[tally->good_count++] = evidence->observation.observer;
+		tally->good_at[at] = 0;
+		tally->good_first[at] = evidence->first_ns;
+	}
+	if (evidence->first_ns < tally->good_first[at])
+		tally->good_first[at] = evidence->first_ns;
+	if (evidence->seen_ns > tally->good_at[at])
+		tally->good_at[at] = evidence->seen_ns;
+}
+
+void tally_take(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	enum observation_kind kind,
+	const char *port,
+	struct tally *ret_tally
+) {
+	memset(ret_tally, 0, sizeof(*ret_tally));
+	for (uint32_t n = 0; n < subject->observation_count; n++) {
+		const struct evidence *evidence = &subject->observations[n];
+
+		if (port != NULL && strcmp(evidence->observation.peer_device, port) != 0)
+			continue;
+		if (!triangulate_counts(engine, evidence))
+			continue;
+		if (evidence->seen_ns > ret_tally->newest_ns)
+			ret_tally->newest_ns = evidence->seen_ns;
+		if (evidence->observation.kind == kind &&
+		    triangulate_is_explained(engine, subject, evidence))
+			continue;
+		if (evidence->observation.kind == kind)
+			tally_bad(engine, evidence, ret_tally);
+		else if (triangulate_speaks_against(engine, subject, evidence, kind))
+			tally_good(evidence, ret_tally);
+	}
+}
+
+// When so many had turned bad that it could be blamed, and more than half of them. A few who came
+// later, since the overlay gave them a link there, make what was seen well in between no older:
+// each of those who see well would have to say it again at once.
+static uint64_t tally_turned_ns(const struct tally *tally, uint32_t need) {
+	uint32_t most = tally->bad_count / 2 + 1;
+	uint32_t wanted = most > need ? most : need;
+
+	for (uint32_t n = 0; n < tally->bad_count; n++) {
+		uint32_t earlier = 0;
+		uint32_t same = 0;
+
+		for (uint32_t m = 0; m < tally->bad_count; m++) {
+			earlier += tally->bad_since[m] < tally->bad_since[n];
+			same += tally->bad_since[m] == tally->bad_since[n];
+		}
+		if (earlier < wanted && wanted <= earlier + same)
+			return tally->bad_since[n];
+	}
+	return tally->bad_since_ns;
+}
+
+// Whether a good look at what is judged over windows says anything. One that began to look when all
+// that was known, since the overlay gave it a link there, calls good what its windows do not show
+// yet; those who looked before have been asked by then.
+static bool good_counts(const struct tally *tally, uint32_t n, uint64_t turned_ns) {
+	bool came_late = tally->good_first[n] > turned_ns + COVER_WINDOWS_NS;
+
+	if (came_late && tally->good_at[n] < tally->good_first[n] + COVER_WINDOWS_NS)
+		return false;
+	return tally->good_at[n] + COVER_WINDOWS_NS >= tally->bad_since_ns;
+}
+
+bool tally_blames(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	enum observation_kind kind,
+	const struct tally *tally
+) {
+	uint32_t need = triangulate_need(engine, subject);
+	uint64_t turned_ns;
+	uint32_t good = 0;
+
+	if (tally->bad_count < need)
+		return false;
+	// Two agents of one host are one pair of eyes, if there are three hosts to choose from.
+	if (need > 1 && tally->host_count < 2 && engine->members.hosts_alive > 2)
+		return false;
+	if (kind == OBSERVATION_SILENT || kind == OBSERVATION_STANDING)
+		return tally->good_ns == 0 ||
+		       tally->good_ns + COVER_NS < tally_turned_ns(tally, need);
+	// What is judged over windows not all see at once, and one that is new has no past to judge
+	// it by: two thirds are enough.
+	turned_ns = tally_turned_ns(tally, need);
+	for (uint32_t n = 0; n < tally->good_count; n++)
+		good += good_counts(tally, n, turned_ns);
+	return 2 * good <= tally->bad_count;
+}
+
+bool triangulate_blames_port(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	enum observation_kind kind,
+	const char *port
+) {
+	struct tally tally;
+
+	tally_take(engine, subject, kind, port, &tally);
+	return tally_blames(engine, subject, kind, &tally);
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Whose evidence counts, and for what: who can look at all, what excuses what, and what is
+// explained by something other than the node that is judged.
+#include "triangulate.h"
+
+#include <verdict/path_memory.h>
+
+#include <string.h>
+
+bool triangulate_own_port_is_bad(const struct subject *subject) {
+	for (uint32_t n = 0; subject != NULL && n < subject->said_count; n++) {
+		enum verdict verdict = subject->said[n].statement.verdict;
+
+		if (verdict == VERDICT_FABRIC_DOWN || verdict == VERDICT_DEVICE_STUCK)
+			return true;
+	}
+	return false;
+}
+
+static bool is_held_to_blame(const struct verdict_engine *engine, uint64_t id) {
+	const struct member_row *row = triangulate_row(engine, id);
+
+	return row != NULL && row->subject != NULL &&
+	       row->subject->held.verdict == VERDICT_FABRIC_DOWN;
+}
+
+bool triangulate_counts(const struct verdict_engine *engine, const struct evidence *evidence) {
+	const struct observation *observation = &evidence->observation;
+	const struct member_row *observer;
+
+	if (observation->observer == engine->config.self) {
+		// What we did not hear while we were stopped ourselves was not silence.
+		if (observation_is_bad(observation->kind) &&
+		    evidence->seen_ns < engine->self.paused_until_ns)
+			return false;
+		// And if it is we who are cut off, what we do not read is nobody's fault; nor do we
+		// tell it, so that nobody could contradict.
+		if (observation->kind == OBSERVATION_SILENT &&
+		    is_held_to_blame(engine, observation->observer))
+			return false;
+		if (!observation_is_bad(observation->kind) || observation->own_good)
+			return true;
+	}
+	if (observation_is_bad(observation->kind) && !observation->own_good)
+		return false;
+	observer = triangulate_observer(engine, evidence);
+	return observer != NULL && observer->state != RAS_DEAD && observer->state != RAS_LEFT &&
+	       (!observation_is_bad(observation->kind) ||
+		!triangulate_own_port_is_bad(observer->subject));
+}
+
+bool triangulate_shares_host(
+	const struct verdict_engine *engine, const struct evidence *evidence, uint32_t host
+) {
+	const struct member_row *row = triangulate_observer(engine, evidence);
+
+	return engine->members.hosts_alive > 1 && host != NAMES_NONE && row != NULL &&
+	       row->host == host;
+}
+
+uint32_t triangulate_need(const struct verdict_engine *engine, const struct subject *subject) {
+	const uint32_t *of_state = engine->members.of_state;
+	uint32_t able = of_state[RAS_ALIVE] + of_state[RAS_SUSPECT];
+	uint8_t state = subject_peer(engine, subject)->state;
+
+	if (state == RAS_ALIVE || state == RAS_SUSPECT)
+		able--;
+	return able > 1 ? 2 : 1;
+}
+
+bool triangulate_excuses(enum observation_kind look, enum observation_kind kind) {
+	if (kind == OBSERVATION_SILENT)
+		return look == OBSERVATION_GOOD || look == OBSERVATION_STANDING ||
+		       look == OBSERVATION_DEGRADED || look == OBSERVATION_LOSSY;
+	if (kind == OBSERVATION_STANDING)
+		return look == OBSERVATION_GOOD || look == OBSERVATION_DEGRADED ||
+		       look == OBSERVATION_LOSSY;
+	return look == OBSERVATION_GOOD;
+}
+
+bool triangulate_excuses_from(
+	const struct verdict_engine *engine,
+	const struct evidence *look,
+	enum observation_kind kind,
+	uint32_t host
+) {
+	return triangulate_excuses(look->observation.kind, kind) &&
+	       !triangulate_shares_host(engine, look, host);
+}
+
+// One without a past calls whatever it reads good. It speaks against slowness only if it reads the
+// subject as fast as those did who call it slow now, and against loss only of what passed.
+static bool knows_no_better(const struct observation *look, const struct observation *bad) {
+	if (bad->kind == OBSERVATION_DEGRADED)
+		return look->baseline_ns == 0 && bad->baseline_ns != 0 &&
+		       look->median_ns * UINT64_C(1000) >=
+			       (uint64_t)bad->baseline_ns * PATH_RATIO_PERMILLE;
+	return observation_is_mute_about(look, bad->kind, bad->lost_bytes);
+}
+
+static bool
+can_say(const struct subject *subject, const struct observation *look, enum observation_kind kind) {
+	if (!observation_is_of_windows(kind))
+		return true;
+	for (uint32_t n = 0; n < subject->observation_count; n++) {
+		const struct observation *bad = &subject->observations[n].observation;
+
+		if (bad->kind == kind && knows_no_better(look, bad))
+			return false;
+	}
+	return true;
+}
+
+// Whether the observer's own fault is enough to explain it: who loses is slow, who is slow loses.
+// Of two nodes each is the only one who sees the other.
+static bool is_of_its_own(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	const struct evidence *evidence
+) {
+	return observation_is_of_windows(evidence->observation.kind) &&
+	       triangulate_need(engine, subject) > 1 &&
+	       triangulate_is_hampered(triangulate_observer(engine, evidence));
+}
+
+// The subject finds that observer slow in turn, and none of the others that it reads: the path
+// between them is slow. Were it slow itself all that it reads would be as slow, and it would tell
+// of none of them (path_like_ns()).
+static bool is_slow_between(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	const struct evidence *evidence
+) {
+	const struct member_row *observer = triangulate_observer(engine, evidence);
+	uint64_t self = subject_peer(engine, subject)->id;
+
+	if (evidence->observation.kind != OBSERVATION_DEGRADED ||
+	    subject->tells[OBSERVATION_DEGRADED] != 1 || observer == NULL ||
+	    observer->subject == NULL || triangulate_need(engine, subject) < 2)
+		return false;
+	for (uint32_t n = 0; n < observer->subject->observation_count; n++) {
+		const struct observation *told = &observer->subject->observations[n].observation;
+
+		if (told->observer == self && told->kind == OBSERVATION_DEGRADED)
+			return true;
+	}
+	return false;
+}
+
+// One that loses reads finds that a counter has advanced since the last that it got, long ago.
+static bool comes_late(
+	const struct verdict_engine *engine, const struct evidence *look, enum observation_kind kind
+) {
+	return kind == OBSERVATION_STANDING &&
+	       triangulate_is_hampered(triangulate_observer(engine, look));
+}
+
+bool triangulate_speaks_against(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	const struct evidence *look,
+	enum observation_kind kind
+) {
+	return !comes_late(engine, look, kind) &&
+	       triangulate_excuses_from(engine, look, kind, subject_peer(engine, subject)->host) &&
+	       can_say(subject, &look->observation, kind);
+}
+
+bool triangulate_is_explained(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	const struct evidence *evidence
+) {
+	return is_of_its_own(engine, subject, evidence) ||
+	       is_slow_between(engine, subject, evidence);
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Whether a node's own bad paths say that it is bad itself: it does not read others, whom others
+// read, and nobody reads it.
+#include "tally.h"
+
+// Whether others read the subject while this observer does not: since it turned bad, and not only
+// after its latest word, for both may have been mended since.
+static bool read_by_others(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	const struct evidence *bad
+) {
+	uint32_t host = subject_peer(engine, subject)->host;
+
+	for (uint32_t n = 0; n < subject->observation_count; n++) {
+		const struct evidence *evidence = &subject->observations[n];
+
+		if (evidence->observation.observer != bad->observation.observer &&
+		    triangulate_excuses(evidence->observation.kind, bad->observation.kind) &&
+		    !observation_is_mute_about(
+			    &evidence->observation, bad->observation.kind,
+			    bad->observation.lost_bytes
+		    ) &&
+		    triangulate_counts(engine, evidence) &&
+		    !triangulate_shares_host(engine, evidence, host) &&
+		    evidence->seen_ns >= bad->since_ns &&
+		    evidence->seen_ns <= bad->seen_ns + COVER_NS)
+			return true;
+	}
+	return false;
+}
+
+// What one node tells of the others, of one kind.
+struct outward {
+	uint32_t bad_elsewhere_good;
+	uint64_t bad_since_ns;
+	// The largest that passes somewhere and the largest from which on something is lost; where
+	// that is not what is bad, all passes and nothing is lost.
+	uint32_t passes, lost;
+	const struct evidence *example;
+};
+
+static void outward_read(
+	const struct verdict_engine *engine,
+	const struct subject *other,
+	enum observation_kind kind,
+	const struct evidence *look,
+	struct outward *outward
+) {
+	uint32_t passes = UINT32_MAX;
+
+	if (!triangulate_excuses_from(engine, look, kind, subject_peer(engine, other)->host))
+		return;
+	if (kind == OBSERVATION_LOSSY && look->observation.lost_bytes != 0)
+		passes = look->observation.lost_bytes;
+	if (passes > outward->passes)
+		outward->passes = passes;
+}
+
+static void outward_weigh(
+	const struct verdict_engine *engine,
+	const struct subject *other,
+	enum observation_kind kind,
+	uint64_t observer,
+	struct outward *outward
+) {
+	for (uint32_t n = 0; n < other->observation_count; n++) {
+		const struct evidence *evidence = &other->observations[n];
+		const struct observation *seen = &evidence->observation;
+
+		if (seen->observer != observer || !triangulate_counts(engine, evidence))
+			continue;
+		if (seen->kind != kind)
+			outward_read(engine, other, kind, evidence, outward);
+		else if (kind == OBSERVATION_LOSSY && seen->lost_bytes > outward->lost)
+			outward->lost = seen->lost_bytes;
+	}
+}
+
+static void outward_add(
+	const struct verdict_engine *engine,
+	const struct subject *other,
+	enum observation_kind kind,
+	uint64_t observer,
+	struct outward *outward
+) {
+	bool counted = false;
+
+	// The other end explains it.
+	if (observation_is_of_windows(kind) && triangulate_is_hampered(subject_peer(engine, other)))
+		return;
+	for (uint32_t n = 0; n < other->observation_count; n++) {
+		const struct evidence *evidence = &other->observations[n];
+
+		if (evidence->observation.observer != observer ||
+		    !triangulate_counts(engine, evidence))
+			continue;
+		if (evidence->observation.kind != kind || counted ||
+		    !read_by_others(engine, other, evidence))
+			continue;
+		counted = true;
+		outward->bad_elsewhere_good++;
+		if (evidence->since_ns > outward->bad_since_ns)
+			outward->bad_since_ns = evidence->since_ns;
+		if (outward->example == NULL ||
+		    evidence->observation.subject < outward->example->observation.subject)
+			outward->example = evidence;
+	}
+}
+
+// The n-th of those of whom this one told something.
+static bool told_nth(
+	const struct verdict_engine *engine,
+	uint32_t row,
+	uint32_t n,
+	const struct subject **ret_told
+) {
+	const struct observer_index *list = engine->members.rows[row].told;
+
+	if (list == NULL || n >= list->count)
+		return false;
+	*ret_told = engine->members.rows[list->rows[n]].subject;
+	return true;
+}
+
+bool triangulate_outward(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	enum observation_kind kind,
+	enum fabric fabric,
+	struct fabric_look *look
+) {
+	uint64_t self = subject_peer(engine, subject)->id;
+	struct outward outward = {0};
+	const struct subject *other;
+	struct tally tally;
+
+	if (subject->tells[kind] < 2)
+		return false;
+	// Most read somebody well, and nobody needs to know who else reads those that they do not.
+	for (uint32_t n = 0; told_nth(engine, subject->peer, n, &other); n++) {
+		outward_weigh(engine, other, kind, self, &outward);
+		look->walked++;
+		if (kind != OBSERVATION_LOSSY && outward.passes > outward.lost)
+			return false;
+	}
+	if (outward.passes > outward.lost)
+		return false;
+	for (uint32_t n = 0; told_nth(engine, subject->peer, n, &other); n++) {
+		outward_add(engine, other, kind, self, &outward);
+		look->walked++;
+	}
+	tally_take(engine, subject, kind, NULL, &tally);
+	if (outward.bad_elsewhere_good < 2 ||
+	    (tally.good_ns != 0 && tally.good_ns + COVER_NS >= outward.bad_since_ns))
+		return false;
+	look->fabric = fabric;
+	look->bad = look->eyes = outward.bad_elsewhere_good;
+	look->bad_ns = outward.bad_since_ns;
+	look->in_process = false;
+	look->alone = true;
+	look->example = &outward.example->observation;
+	look->observer_count = 1;
+	look->observers[0] = self;
+	return true;
+}
+
+uint32_t triangulate_accused(
+	const struct verdict_engine *engine, uint64_t observer, uint64_t *ret_since_ns
+) {
+	uint32_t row = members_find(&engine->members, observer);
+	const struct subject *other;
+	uint64_t since_ns = 0;
+	uint32_t accused = 0;
+
+	for (uint32_t n = 0; row != MEMBERS_NONE && told_nth(engine, row, n, &other); n++) {
+		bool silent = false;
+
+		if (other->held.verdict > VERDICT_HEALTHY ||
+		    subject_peer(engine, other)->state != RAS_ALIVE)
+			continue;
+		for (uint32_t m = 0; m < other->observation_count; m++) {
+			const struct evidence *evidence = &other->observations[m];
+
+			if (evidence->observation.observer != observer ||
+			    evidence->observation.kind != OBSERVATION_SILENT)
+				continue;
+			silent = true;
+			if (evidence->since_ns > since_ns)
+				since_ns = evidence->since_ns;
+		}
+		accused += silent;
+	}
+	*ret_since_ns = since_ns;
+	return accused;
+}
