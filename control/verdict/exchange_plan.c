@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Whether what this agent sees of a path is to be told, and when: by what it told before, and by
+// what others say of the same node.
+#include "exchange_parts.h"
+
+#include <string.h>
+
+#define OUTLIVED_NS (2 * SEC)	   // then a pulse that advances unanswered is told again
+#define ANSWER_AGAIN_NS (15 * SEC) // an answer that is about to be stale where it was heard
+
+bool observation_speaks_against(const struct observation *observation) {
+	return observation_is_bad(observation->kind) || observation->reach > VERDICT_REACH_ANSWERS;
+}
+
+bool own_path_told_against(const struct own_path *path) {
+	return path->told_ns != 0 &&
+	       (observation_is_bad(path->told_kind) || path->told_reach > VERDICT_REACH_ANSWERS);
+}
+
+static const struct subject *subject_of(const struct observation_exchange *exchange, uint64_t id) {
+	uint32_t row = members_find(&exchange->engine->members, id);
+
+	return row != MEMBERS_NONE ? exchange->engine->members.rows[row].subject : NULL;
+}
+
+static uint64_t cover_of(enum observation_kind kind) {
+	return observation_is_of_windows(kind) ? COVER_WINDOWS_NS : COVER_NS;
+}
+
+bool own_path_is_asked(
+	const struct observation_exchange *exchange, const struct own_path *path, uint64_t now_ns
+) {
+	const struct subject *subject = subject_of(exchange, path->observation.subject);
+	uint64_t since_ns = 0;
+	uint64_t cover_ns = 0;
+	uint64_t last = 0;
+	uint32_t others = 0;
+
+	if (path->observation.kind != OBSERVATION_GOOD || subject == NULL)
+		return false;
+	for (uint32_t n = 0; n < subject->observation_count; n++) {
+		const struct evidence *evidence = &subject->observations[n];
+
+		if (!observation_is_bad(evidence->observation.kind) ||
+		    evidence->observation.observer == exchange->self ||
+		    observation_is_mute_about(
+			    &path->observation, evidence->observation.kind,
+			    evidence->observation.lost_bytes
+		    ) ||
+		    path->seen_ns + cover_of(evidence->observation.kind) < evidence->since_ns)
+			continue;
+		others += evidence->observation.observer != last;
+		last = evidence->observation.observer;
+		if (evidence->since_ns + cover_of(evidence->observation.kind) >
+		    since_ns + cover_ns) {
+			since_ns = evidence->since_ns;
+			cover_ns = cover_of(evidence->observation.kind);
+		}
+	}
+	if (others < triangulate_need(exchange->engine, subject)) {
+		if (subject->tells_bad < 2 ||
+		    triangulate_accused(exchange->engine, path->observation.subject, &since_ns) <
+			    2 ||
+		    path->seen_ns + COVER_NS < since_ns)
+			return false;
+		cover_ns = COVER_NS;
+	}
+	return path->told_ns == 0 || path->told_seen_ns + cover_ns < since_ns ||
+	       now_ns >= path->told_ns + ANSWER_AGAIN_NS;
+}
+
+// Others have found that it is we who are cut off: what we do not read is nobody's fault.
+static bool is_to_blame(const struct observation_exchange *exchange) {
+	const struct subject *self = subject_of(exchange, exchange->self);
+
+	return self != NULL && self->held.verdict == VERDICT_FABRIC_DOWN;
+}
+
+// How many others have said the same since.
+static uint32_t said_by_others(
+	const struct observation_exchange *exchange,
+	const struct observation *observation,
+	uint64_t since_ns
+) {
+	const struct subject *subject = subject_of(exchange, observation->subject);
+	uint32_t count = 0;
+
+	for (uint32_t n = 0; subject != NULL && n < subject->observation_count; n++) {
+		const struct evidence *evidence = &subject->observations[n];
+
+		count += evidence->observation.observer != exchange->self &&
+			 evidence->observation.kind == observation->kind &&
+			 evidence->observation.reach == observation->reach &&
+			 strcmp(evidence->observation.peer_device, observation->peer_device) == 0 &&
+			 evidence->seen_ns >= since_ns;
+	}
+	return count;
+}
+
+// A pulse that advances while the overlay is not answered proves something only if it goes on: it
+// was told once, and nobody knows yet.
+static bool path_may_outlive(const struct own_path *path) {
+	bool advances = path->observation.kind == OBSERVATION_GOOD ||
+			path->observation.kind == OBSERVATION_DEGRADED ||
+			path->observation.kind == OBSERVATION_LOSSY;
+
+	return advances && verdict_reach_is_unanswered(path->observation.reach) && !path->again;
+}
+
+static uint64_t path_repeat_ns(const struct own_path *path) {
+	return path_may_outlive(path) ? OUTLIVED_NS : OBSERVATION_REPEAT_NS;
+}
+
+void own_path_plan(struct observation_exchange *exchange, struct own_path *path, uint64_t now_ns) {
+	bool against = observation_speaks_against(&path->observation);
+	bool news;
+
+	if (against)
+		news = !own_path_told_against(path) || path->told_kind != path->observation.kind ||
+		       path->told_reach != path->observation.reach;
+	else
+		news = own_path_told_against(path) || own_path_is_asked(exchange, path, now_ns);
+	if (own_path_told_against(path) && !against)
+		path->clears = CLEARS;
+	if (against)
+		path->clears = 0;
+	if (path->quiet && path->due_ns != RAS_NEVER &&
+	    path->quiet_kind == path->observation.kind &&
+	    path->quiet_reach == path->observation.reach)
+		return;
+	path->quiet = false;
+	if (news && path->due_ns > now_ns + WAIT_NS)
+		path->due_ns = now_ns + exchange_draw(exchange, WAIT_NS);
+	else if (!news && path->due_ns == RAS_NEVER && (against || path->clears > 0))
+		path->due_ns =
+			path->told_ns + path_repeat_ns(path) + exchange_draw(exchange, WAIT_NS);
+	exchange_wake(exchange, path->due_ns);
+}
+
+// All of our paths to the subject: others have said something of it.
+static void paths_to(struct observation_exchange *exchange, uint64_t subject, uint64_t now_ns) {
+	for (uint32_t at = own_paths_of(exchange, subject); at != 0;
+	     at = exchange->paths[at - 1].next) {
+		if (exchange->paths[at - 1].observation.subject == subject)
+			own_path_plan(exchange, &exchange->paths[at - 1], now_ns);
+	}
+}
+
+// Who says that others are bad may be what is bad about them.
+void own_paths_plan(
+	struct observation_exchange *exchange,
+	const struct observation *observation,
+	uint64_t now_ns
+) {
+	paths_to(exchange, observation->subject, now_ns);
+	if (observation_is_bad(observation->kind))
+		paths_to(exchange, observation->observer, now_ns);
+}
+
+bool own_path_is_said(
+	const struct observation_exchange *exchange, const struct own_path *path, uint64_t now_ns
+) {
+	bool against = observation_speaks_against(&path->observation);
+	bool changed = path->told_ns != 0 && path->told_ns + KEEP_NS > now_ns &&
+		       (own_path_told_against(path) != against ||
+			triangulate_excuses(path->told_kind, path->observation.kind));
+	uint64_t since_ns = now_ns > OBSERVATION_REPEAT_NS ? now_ns - OBSERVATION_REPEAT_NS : 0;
+
+	if (against && is_to_blame(exchange))
+		return true;
+	// What others saw when it was told first is not what it is told again for.
+	if (path_may_outlive(path) && own_path_told_against(path) &&
+	    since_ns < path->told_ns + OUTLIVES_NS)
+		since_ns = path->told_ns + OUTLIVES_NS;
+	return !changed && path->clears == 0 &&
+	       said_by_others(exchange, &path->observation, since_ns) >= OBSERVATION_ENOUGH;
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is due is told in one notice, within a budget.
+#include "exchange_parts.h"
+
+#include <errno.h>
+
+#define BUDGET_WINDOW_NS SEC
+#define HEARD_PER_SLOWDOWN 16 // so many more heard in a second slow us by as much again
+
+void exchange_budget_window(struct observation_exchange *exchange, uint64_t now_ns) {
+	if (now_ns < exchange->window_ns + BUDGET_WINDOW_NS)
+		return;
+	exchange->heard_before =
+		now_ns < exchange->window_ns + 2 * BUDGET_WINDOW_NS ? exchange->heard_now : 0;
+	exchange->heard_now = 0;
+	exchange->window_ns = now_ns;
+}
+
+// One from the budget, which is the smaller the more everybody has to hear.
+static bool budget_take(struct observation_exchange *exchange, uint64_t now_ns) {
+	uint64_t heard = exchange->heard_now > exchange->heard_before ? exchange->heard_now
+								      : exchange->heard_before;
+	uint64_t most = OBSERVATION_BUDGET * UINT64_C(1000);
+	uint64_t rate = most * HEARD_PER_SLOWDOWN / (HEARD_PER_SLOWDOWN + heard) + 1;
+	uint64_t passed_ns = now_ns - exchange->credit_ns;
+	uint64_t earned;
+
+	exchange_budget_window(exchange, now_ns);
+	if (passed_ns > 60 * SEC) {
+		exchange->credit_ns = now_ns - 60 * SEC;
+		passed_ns = 60 * SEC;
+	}
+	// Paths may be due each microsecond: time that was not worth a thousandth yet is kept.
+	earned = rate * passed_ns / SEC;
+	exchange->credit += earned;
+	exchange->credit_ns += earned * SEC / rate;
+	if (exchange->credit > most)
+		exchange->credit = most;
+	if (exchange->credit < 1000)
+		return false;
+	exchange->credit -= 1000;
+	return true;
+}
+
+static void notice_tell(struct observation_exchange *exchange, struct notice *notice) {
+	size_t size;
+
+	if (wire_writer_finish(&notice->writer, &size) != 0 || size == 0)
+		return;
+	exchange->counters.told_bytes += size;
+	exchange->ops.tell(exchange->ops_ctx, notice->bytes, size);
+}
+
+static void path_told(
+	struct observation_exchange *exchange, struct own_path *path, uint64_t now_ns, bool repeated
+) {
+	bool against = observation_speaks_against(&path->observation);
+
+	exchange->counters.told++;
+	exchange->counters.repeated += repeated;
+	exchange->counters.answered +=
+		!against && !own_path_told_against(path) && path->clears == 0;
+	if (!against && !own_path_told_against(path) && path->clears > 0)
+		path->clears--;
+	path->again = repeated;
+	path->told_ns = now_ns;
+	path->told_seen_ns = path->seen_ns;
+	path->told_kind = path->observation.kind;
+	path->told_reach = path->observation.reach;
+	path->due_ns = RAS_NEVER;
+	own_path_plan(exchange, path, now_ns);
+}
+
+static void path_due(
+	struct observation_exchange *exchange,
+	struct own_path *path,
+	uint64_t now_ns,
+	struct notice *notice
+) {
+	bool against = observation_speaks_against(&path->observation);
+	bool repeated = own_path_told_against(path) && against &&
+			path->told_kind == path->observation.kind &&
+			path->told_reach == path->observation.reach;
+	struct observation observation = path->observation;
+	int err;
+
+	path->due_ns = RAS_NEVER;
+	// What it was to be told for is over, or too old.
+	if (!against && !own_path_told_against(path) && path->clears == 0 &&
+	    !own_path_is_asked(exchange, path, now_ns))
+		return;
+	if (now_ns >= path->seen_ns + KEEP_NS)
+		return;
+	if (own_path_is_said(exchange, path, now_ns)) {
+		exchange->counters.suppressed++;
+		path->quiet = true;
+		path->quiet_kind = path->observation.kind;
+		path->quiet_reach = path->observation.reach;
+		path->due_ns = now_ns + OBSERVATION_REPEAT_NS + exchange_draw(exchange, WAIT_NS);
+		return;
+	}
+	if (notice->full || !budget_take(exchange, now_ns)) {
+		exchange->counters.held_by_budget++;
+		path->due_ns = now_ns + WAIT_NS;
+		if (!notice->waits)
+			exchange->turn = (uint32_t)(path - exchange->paths);
+		notice->waits = true;
+		return;
+	}
+	observation.age_ms = (uint32_t)((now_ns - path->seen_ns) / MS);
+	err = observation_put(&notice->writer, &observation);
+	if (err == 0) {
+		path_told(exchange, path, now_ns, repeated);
+		return;
+	}
+	// No reader would take it, ever; others wait behind what does not fit only.
+	if (err == -EINVAL)
+		return;
+	notice->full = true;
+	path->due_ns = now_ns + WAIT_NS;
+}
+
+void exchange_tell(struct observation_exchange *exchange, uint64_t now_ns) {
+	struct notice notice;
+
+	wire_writer_init(&notice.writer, notice.bytes, sizeof(notice.bytes));
+	notice.full = notice.waits = false;
+	own_words_tell(exchange, now_ns, &notice);
+	for (uint32_t n = 0, from = exchange->turn; n < exchange->path_count; n++) {
+		struct own_path *path = &exchange->paths[(from + n) % exchange->path_count];
+
+		if (path->due_ns <= now_ns)
+			path_due(exchange, path, now_ns, &notice);
+	}
+	notice_tell(exchange, &notice);
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What this agent says of itself, to others.
+#include "exchange_parts.h"
+
+#include <lib/must.h>
+
+#include <errno.h>
+#include <string.h>
+
+int observation_exchange_say(
+	struct observation_exchange *exchange, uint64_t now_ns, const struct statement *statement
+) {
+	struct own_words *words;
+	uint32_t at = 0;
+	int err;
+
+	must(statement->subject == exchange->self);
+	err = verdict_statement(exchange->engine, now_ns, statement);
+	if (err != 0)
+		return err;
+	while (at < exchange->word_count &&
+	       strcmp(exchange->words[at].statement.reason, statement->reason) != 0)
+		at++;
+	if (at == exchange->word_count && statement->verdict == VERDICT_HEALTHY)
+		return 0;
+	if (at == VERDICT_STATEMENTS_MAX)
+		return -ENOSPC;
+	words = &exchange->words[at];
+	if (at == exchange->word_count)
+		exchange->words[exchange->word_count++] = (struct own_words){.due_ns = RAS_NEVER};
+	else if (words->statement.verdict == statement->verdict &&
+		 strcmp(words->statement.evidence, statement->evidence) == 0)
+		return 0;
+	words->statement = *statement;
+	words->clears = statement->verdict == VERDICT_HEALTHY ? CLEARS : 0;
+	if (words->due_ns > now_ns + WAIT_NS)
+		words->due_ns = now_ns + exchange_draw(exchange, WAIT_NS);
+	exchange_wake(exchange, words->due_ns);
+	return 0;
+}
+
+// Words stand until they are taken back: here they never become stale.
+static void words_due(
+	struct observation_exchange *exchange,
+	struct own_words *words,
+	uint64_t now_ns,
+	struct notice *notice
+) {
+	bool bad = words->statement.verdict != VERDICT_HEALTHY;
+	int err;
+
+	words->statement.age_s = 0;
+	if (bad)
+		(void)verdict_statement(exchange->engine, now_ns, &words->statement);
+	err = statement_put(&notice->writer, &words->statement);
+	if (err != 0) {
+		words->due_ns = err == -EINVAL ? RAS_NEVER : now_ns + WAIT_NS;
+		return;
+	}
+	exchange->counters.told++;
+	exchange->counters.repeated += words->told_ns != 0 && bad;
+	words->told_ns = now_ns;
+	words->due_ns = RAS_NEVER;
+	if (bad || words->clears-- > 0)
+		words->due_ns = now_ns + OBSERVATION_REPEAT_NS;
+}
+
+void own_words_tell(struct observation_exchange *exchange, uint64_t now_ns, struct notice *notice) {
+	for (uint32_t n = 0; n < exchange->word_count; n++) {
+		if (exchange->words[n].due_ns <= now_ns)
+			words_due(exchange, &exchange->words[n], now_ns, notice);
+	}
+	for (uint32_t n = exchange->word_count; n-- > 0;) {
+		if (exchange->words[n].due_ns == RAS_NEVER)
+			exchange->words[n] = exchange->words[--exchange->word_count];
+	}
+}
