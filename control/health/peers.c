@@ -158,6 +158,7 @@ static void hand_over_self(struct health *health, bool brake) {
 
 	ras_view(overlay_ras(health->overlay), &view);
 	self.joined = view.joined;
+	self.silent = brake ? view.silent : 0;
 	health->brake_told = brake;
 	verdict_self(health->engine, loop_now_ns(health->loop), &self);
 	grants_expect(

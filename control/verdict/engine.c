@@ -353,7 +353,7 @@ int verdict_statement(
 
 void verdict_self(struct verdict_engine *engine, uint64_t now_ns, const struct verdict_self *self) {
 	if (self->joined == engine->self.joined && self->brake == engine->self.brake &&
-	    self->loses == engine->self.loses &&
+	    self->silent == engine->self.silent && self->loses == engine->self.loses &&
 	    self->paused_until_ns == engine->self.paused_until_ns)
 		return;
 	engine->self = *self;

@@ -54,6 +54,15 @@ bool brake_few_missed(const struct verdict_engine *engine) {
 	       view > 2 * missed;
 }
 
+bool brake_one_of_few(const struct verdict_engine *engine) {
+	uint64_t missed = brake_missed(engine);
+	uint64_t view = engine->members.of_state[RAS_ALIVE] + missed;
+	uint64_t most = engine->self.silent > missed ? engine->self.silent : missed;
+
+	return most == 1 ||
+	       (brake_few_missed(engine) && most <= brake_limit(engine) && 3 * most < view);
+}
+
 void brake_again(struct verdict_engine *engine) {
 	bool braking = engine->self.brake || engine->silent_recent > brake_limit(engine);
 
@@ -133,11 +142,31 @@ static bool is_own_word_of_self(
 	return finding->own_words && subject_peer(engine, subject)->id == engine->config.self;
 }
 
+// It was found so before the brake began, which holds for lack of votes: it is suspected until it
+// is dead or unreachable, and for as long as it is gone with who has no link to it.
+static bool is_named_already(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	const struct finding *finding
+) {
+	enum verdict named = subject->swings.word; // the last that was no doubt
+
+	return finding->state == RAS_SUSPECT && finding->verdict == named &&
+	       (named == VERDICT_NODE_DOWN || named == VERDICT_MGMT_NET_DOWN) &&
+	       brake_one_of_few(engine);
+}
+
 // An agent that came back a moment ago has no vote, and its own overlay brakes for the first that
 // it misses: that is no reason not to say what is wrong with one that the others declared dead, or
 // that is alive and not read. Where most are missed it is, for those who fell first were declared
 // before the others fell.
-static bool is_told_despite(const struct verdict_engine *engine, const struct finding *finding) {
+static bool is_told_despite(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	const struct finding *finding
+) {
+	if (is_named_already(engine, subject, finding))
+		return true;
 	if (!brake_few_missed(engine))
 		return false;
 	return finding->state == RAS_DEAD ||
@@ -150,7 +179,8 @@ static bool is_brake_free(
 	const struct finding *finding
 ) {
 	return finding->brake_free || finding->verdict == VERDICT_AGENT_FROZEN ||
-	       is_own_word_of_self(engine, subject, finding) || is_told_despite(engine, finding);
+	       is_own_word_of_self(engine, subject, finding) ||
+	       is_told_despite(engine, subject, finding);
 }
 
 // Of our own: who was stopped, or is cut off, knows nothing.
@@ -165,7 +195,7 @@ static void self_apply(
 
 	if (finding->verdict == VERDICT_NONE)
 		return;
-	if (subject->braked && is_told_despite(engine, finding))
+	if (subject->braked && is_told_despite(engine, subject, finding))
 		hold_until(subject, now_ns + BRAKE_AGAIN_NS);
 	if (!engine->self.joined) {
 		doubt_ourselves(finding, "NotMember");

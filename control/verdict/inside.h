@@ -363,6 +363,9 @@ void hysteresis_apply_all(struct verdict_engine *engine, uint64_t now_ns);
 uint32_t brake_missed(const struct verdict_engine *engine);
 // Most are heard, and as few are missed as make no brake: that one holds is for lack of votes.
 bool brake_few_missed(const struct verdict_engine *engine);
+// Not a third is missed, or nobody else: of three agents two may know that, and have no votes. Also
+// by the count of all: who has few links across a split misses few of the other part itself.
+bool brake_one_of_few(const struct verdict_engine *engine);
 // Something that the brake depends on changed.
 void brake_again(struct verdict_engine *engine);
 // Judge it no later than that.

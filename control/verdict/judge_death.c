@@ -163,14 +163,6 @@ static bool is_frozen(
 	return false;
 }
 
-// Not a third, or nobody else: of three agents two may know that one is gone, and have no votes.
-static bool is_one_of_few(const struct verdict_engine *engine) {
-	uint64_t missed = brake_missed(engine);
-	uint64_t view = engine->members.of_state[RAS_ALIVE] + missed;
-
-	return missed == 1 || (brake_few_missed(engine) && 3 * missed < view);
-}
-
 // The brake holds its death. That is of silence: that its kernel answers, or its NIC, says which of
 // them stands still, however many others do. What else it was called before is still so where most
 // are heard and few others are missed.
@@ -191,7 +183,7 @@ void judge_unreachable(
 	finding_observers(finding, &look);
 	find_overlay(finding, subject);
 	hear_links(engine, subject, now_ns, &heard);
-	heard.most = heard.most && is_one_of_few(engine);
+	heard.most = heard.most && brake_one_of_few(engine);
 	finding->brake_free = true;
 	was_down = look.good == 0 && named == VERDICT_NODE_DOWN;
 	if (is_frozen(engine, subject, now_ns, &look, &votes)) {

@@ -207,6 +207,7 @@ void verdicts_of_self(struct world *world, struct verdict_node *own) {
 
 	ras_view(own->node->ras, &view);
 	self.joined = view.joined;
+	self.silent = own->braking ? view.silent : 0;
 	verdict_self(own->engine, world_now(world), &self);
 }
 

@@ -28,6 +28,7 @@ void ras_view(const struct ras *ras, struct ras_view *ret_view) {
 		.waits = waits,
 		.reached = waits ? reached : 0,
 		.reached_of = waits ? word->members : 0,
+		.silent = ras->liveness.brake ? census_silent(word) : 0,
 		.refused_by = ras->join.refused_by,
 		.versions = ras->versions,
 	};

@@ -250,6 +250,7 @@ struct ras_view {
 	// they are back, or when a person says ras_forget_unreachable().
 	bool waits;
 	uint32_t reached, reached_of; // by the latest count, while it waits
+	uint32_t silent;	      // whom the latest count did not reach, while the brake is on
 	// After JOIN_REFUSED: where the other holder of the name lives, or who refused for another
 	// reason. No family while nobody has.
 	struct sock_addr refused_by;

@@ -103,7 +103,8 @@ int verdict_statement(
 struct verdict_self {
 	bool joined;
 	bool brake;
-	bool loses; // most of its links lose packets: what it does not hear is no silence
+	uint32_t silent; // whom all together do not reach, by the count behind the brake
+	bool loses;	 // most of its links lose packets: what it does not hear is no silence
 	uint64_t paused_until_ns; // evidence seen before it is not judged by silence after it
 };
 void verdict_self(struct verdict_engine *engine, uint64_t now_ns, const struct verdict_self *self);
