@@ -121,7 +121,7 @@ int observation_exchange_heard(
 		}
 		exchange->counters.heard++;
 		exchange->heard_now++;
-		told.observation.number = number;
+		told.observation.number = told.statement.number = number;
 		if (!observation)
 			(void)verdict_statement(exchange->engine, now_ns, &told.statement);
 		else if (verdict_observation(exchange->engine, now_ns, &told.observation) == 0)

@@ -48,10 +48,16 @@ struct evidence {
 	uint64_t mute_ns;  // the first since which the overlay of the same observer is not answered
 };
 
+// One that was taken back is kept as healthy for as long as it would have stood: a link that loses
+// packets may hold up for seconds what was told before.
 struct said {
 	struct statement statement;
 	uint64_t said_ns;
 };
+
+static inline bool said_stands(const struct said *said) {
+	return said->statement.verdict != VERDICT_HEALTHY;
+}
 
 // What the evidence says now, before hysteresis. Plain values: it is made anew each time.
 struct finding {

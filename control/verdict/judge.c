@@ -240,7 +240,8 @@ static void judge_words(
 	const struct said *worst = NULL;
 
 	for (uint32_t n = 0; n < subject->said_count; n++) {
-		if (worst == NULL || said_is_worse(&subject->said[n], worst))
+		if (said_stands(&subject->said[n]) &&
+		    (worst == NULL || said_is_worse(&subject->said[n], worst)))
 			worst = &subject->said[n];
 	}
 	if (worst == NULL || worst->statement.verdict < finding->verdict)

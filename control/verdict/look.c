@@ -143,6 +143,9 @@ bool verdict_statement_next(
 ) {
 	const struct subject *subject = look_subject(engine, id);
 
+	while (subject != NULL && *cursor < subject->said_count &&
+	       !said_stands(&subject->said[*cursor]))
+		(*cursor)++;
 	if (subject == NULL || *cursor >= subject->said_count)
 		return false;
 	*ret_statement = subject->said[*cursor].statement;

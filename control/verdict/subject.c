@@ -223,7 +223,8 @@ uint8_t subject_expire(struct verdict_engine *engine, struct subject *subject, u
 	for (uint32_t n = subject->said_count; n-- > 0;) {
 		if (!is_stale(engine, subject->said[n].said_ns, now_ns))
 			continue;
-		kinds |= STALE_WORDS;
+		if (said_stands(&subject->said[n]))
+			kinds |= STALE_WORDS;
 		subject->said[n] = subject->said[--subject->said_count];
 	}
 	return kinds;
@@ -384,37 +385,64 @@ int subject_add_observation(
 	return 0;
 }
 
+// Of the same reason. NULL: there is none.
+static struct said *said_find(const struct subject *subject, const char *reason) {
+	for (uint32_t n = 0; n < subject->said_count; n++) {
+		struct said *said = &subject->said[n];
+
+		if (strncmp(said->statement.reason, reason, sizeof(said->statement.reason)) == 0)
+			return said;
+	}
+	return NULL;
+}
+
+// A place for one more, that of one that was taken back if there is no other. -ENOSPC, -ENOMEM.
+static int
+said_make(struct verdict_engine *engine, struct subject *subject, struct said **ret_said) {
+	int err;
+
+	if (subject->said_count == VERDICT_STATEMENTS_MAX) {
+		for (uint32_t n = 0; n < subject->said_count; n++) {
+			if (said_stands(&subject->said[n]))
+				continue;
+			*ret_said = &subject->said[n];
+			return 0;
+		}
+		return -ENOSPC;
+	}
+	err = array_grow(
+		&engine->memory, (void **)&subject->said, &subject->said_capacity,
+		subject->said_count + 1, sizeof(*subject->said)
+	);
+	if (err == 0)
+		*ret_said = &subject->said[subject->said_count++];
+	return err;
+}
+
 int subject_add_statement(
 	struct verdict_engine *engine,
 	struct subject *subject,
 	const struct statement *statement,
 	uint64_t said_ns
 ) {
-	uint32_t at = 0;
+	struct said *said = said_find(subject, statement->reason);
 	int err;
 
-	while (at < subject->said_count &&
-	       strncmp(subject->said[at].statement.reason, statement->reason,
-		       sizeof(statement->reason)) != 0)
-		at++;
-	if (at < subject->said_count && subject->said[at].said_ns > said_ns)
+	if (said != NULL &&
+	    (said->said_ns > said_ns ||
+	     (statement->number != 0 && statement->number < said->statement.number)))
 		return -ESTALE;
-	if (statement->verdict == VERDICT_HEALTHY) {
-		if (at < subject->said_count)
-			subject->said[at] = subject->said[--subject->said_count];
+	// Nothing of our own comes late.
+	if (statement->verdict == VERDICT_HEALTHY && statement->number == 0) {
+		if (said != NULL)
+			*said = subject->said[--subject->said_count];
 		return 0;
 	}
-	if (at == VERDICT_STATEMENTS_MAX)
-		return -ENOSPC;
-	if (at == subject->said_count) {
-		err = array_grow(
-			&engine->memory, (void **)&subject->said, &subject->said_capacity, at + 1,
-			sizeof(*subject->said)
-		);
+	if (said == NULL) {
+		err = said_make(engine, subject, &said);
 		if (err != 0)
 			return err;
-		subject->said_count++;
 	}
-	subject->said[at] = (struct said){.statement = *statement, .said_ns = said_ns};
+	*said = (struct said){.statement = *statement, .said_ns = said_ns};
 	return 0;
 }

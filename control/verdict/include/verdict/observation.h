@@ -84,6 +84,7 @@ struct statement {
 	char reason[VERDICT_REASON_MAX + 1];
 	char evidence[VERDICT_EVIDENCE_MAX + 1];
 	uint32_t age_s;
+	uint64_t number; // not told: of the notice, as an observation's
 };
 
 // Into and out of a notice. -EMSGSIZE: it does not fit, -EINVAL: no reader would take it; the

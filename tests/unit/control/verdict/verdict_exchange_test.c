@@ -533,6 +533,45 @@ static void words_are_repeated_until_they_are_taken_back(void **state) {
 	net_destroy(net);
 }
 
+static void hear_check(struct net *net, uint64_t number, enum verdict verdict, const char *reason) {
+	struct statement statement = {.subject = id_of(6), .verdict = verdict};
+	struct wire_writer writer;
+	uint8_t bytes[512];
+
+	snprintf(statement.reason, sizeof(statement.reason), "%s", reason);
+	wire_writer_init(&writer, bytes, sizeof(bytes));
+	assert_int_equal(statement_put(&writer, &statement), 0);
+	assert_int_equal(
+		observation_exchange_heard(
+			net->agents[0].exchange, net->now_ns, id_of(6), number, bytes,
+			wire_writer_used(&writer)
+		),
+		0
+	);
+}
+
+// A link that loses packets held the notice up for seconds.
+static void a_word_that_was_taken_back_before_it_came_is_not_taken(void **state) {
+	struct net *net = net_create();
+	char reason[] = "CheckA";
+
+	(void)state;
+	hear_check(net, 2, VERDICT_HEALTHY, "DiskFull");
+	hear_check(net, 1, VERDICT_CHECK_FAILED, "DiskFull");
+	assert_int_equal(held(net, 0, 6), VERDICT_HEALTHY);
+	hear_check(net, 3, VERDICT_CHECK_FAILED, "DiskFull"); // it fails again
+	assert_int_equal(held(net, 0, 6), VERDICT_CHECK_FAILED);
+	hear_check(net, 5, VERDICT_HEALTHY, "DiskFull");
+	pass(net, 6 * SEC);
+	hear_check(net, 4, VERDICT_CHECK_FAILED, "DiskFull");
+	assert_int_equal(held(net, 0, 6), VERDICT_HEALTHY);
+	// What was taken back keeps no place from what is said now.
+	for (; reason[5] < 'A' + VERDICT_STATEMENTS_MAX; reason[5]++)
+		hear_check(net, 6, VERDICT_CHECK_WARNING, reason);
+	assert_int_equal(held(net, 0, 6), VERDICT_CHECK_WARNING);
+	net_destroy(net);
+}
+
 static void a_word_in_anothers_name_is_dropped_and_counted(void **state) {
 	struct net *net = net_create();
 	struct wire_writer writer;
@@ -737,6 +776,7 @@ int main(void) {
 		cmocka_unit_test(nobody_tells_more_than_its_budget),
 		cmocka_unit_test(the_more_is_heard_the_less_everybody_tells),
 		cmocka_unit_test(words_are_repeated_until_they_are_taken_back),
+		cmocka_unit_test(a_word_that_was_taken_back_before_it_came_is_not_taken),
 		cmocka_unit_test(a_word_in_anothers_name_is_dropped_and_counted),
 		cmocka_unit_test(of_a_malformed_notice_what_came_before_is_taken),
 		cmocka_unit_test(who_hears_much_still_says_something),
