@@ -100,11 +100,17 @@ static void engine_judge_teller(struct verdict_engine *engine, uint64_t observer
 		engine_judge(engine, engine->members.rows[row].subject, now_ns);
 }
 
-// Whether its word counts has changed, and so for all of whom it told something.
-static void engine_judge_told(struct verdict_engine *engine, uint64_t observer, uint64_t now_ns) {
-	for (uint32_t n = engine->subject_count; n-- > 0;) {
-		if (subject_told_by(engine->subjects[n], observer))
-			engine_judge(engine, engine->subjects[n], now_ns);
+// Whether its word counts has changed, and so for all of whom it told something. What is judged may
+// lose what it told, and the index its rows: another one takes such a place, which was judged.
+static void engine_judge_told(struct verdict_engine *engine, uint32_t observer, uint64_t now_ns) {
+	const struct observer_index *told = engine->members.rows[observer].told;
+
+	for (uint32_t n = told != NULL ? told->count : 0; n-- > 0;) {
+		told = engine->members.rows[observer].told;
+		if (told == NULL)
+			return;
+		if (n < told->count)
+			engine_judge(engine, engine->members.rows[told->rows[n]].subject, now_ns);
 	}
 }
 
@@ -205,15 +211,19 @@ int verdict_peer(struct verdict_engine *engine, uint64_t now_ns, const struct ve
 	if (subject != NULL)
 		engine_judge(engine, subject, now_ns);
 	if (known && turned)
-		engine_judge_told(engine, peer->id, now_ns);
+		engine_judge_told(engine, row, now_ns);
 	return 0;
 }
 
 // What it told of others goes with it.
-static void forget_told(struct verdict_engine *engine, uint64_t id, uint64_t now_ns) {
-	for (uint32_t n = engine->subject_count; n-- > 0;) {
-		if (subject_untell(engine, engine->subjects[n], id))
-			engine_judge(engine, engine->subjects[n], now_ns);
+static void forget_told(struct verdict_engine *engine, uint32_t observer, uint64_t now_ns) {
+	const struct member_row *row = &engine->members.rows[observer];
+
+	while (row->told != NULL) {
+		struct subject *subject = engine->members.rows[row->told->rows[0]].subject;
+
+		subject_untell(engine, subject, row->id);
+		engine_judge(engine, subject, now_ns);
 	}
 }
 
@@ -228,7 +238,7 @@ void verdict_forget(struct verdict_engine *engine, uint64_t now_ns, uint64_t id)
 	if (engine->members.rows[row].subject != NULL)
 		subject_remove(engine, engine->members.rows[row].subject);
 	members_set_state(&engine->members, row, RAS_LEFT);
-	forget_told(engine, id, now_ns);
+	forget_told(engine, row, now_ns);
 	change.before = view.verdict;
 	look_view(engine, row, &view);
 	change.now = &view;
@@ -347,7 +357,7 @@ int verdict_statement(
 	subject_refresh(subject, STALE_WORDS);
 	engine_judge(engine, subject, now_ns);
 	if (subject->tells_bad > 0)
-		engine_judge_told(engine, statement->subject, now_ns);
+		engine_judge_told(engine, row, now_ns);
 	return 0;
 }
 

@@ -213,8 +213,8 @@ void subject_is_back(struct verdict_engine *engine, struct subject *subject);
 // The same after a death, that of ourselves in others' eyes included.
 void subject_outlived_death(struct verdict_engine *engine, struct subject *subject);
 bool subject_told_by(const struct subject *subject, uint64_t observer);
-// Drops what this observer told of it; false if there was nothing.
-bool subject_untell(struct verdict_engine *engine, struct subject *subject, uint64_t observer);
+// Drops what this observer told of it.
+void subject_untell(struct verdict_engine *engine, struct subject *subject, uint64_t observer);
 // Nothing is left that is worth its memory.
 bool subject_is_idle(const struct verdict_engine *engine, const struct subject *subject);
 // 0, also if it was not kept because it is known; -ESTALE, -ENOSPC, -ENOMEM.

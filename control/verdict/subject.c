@@ -80,16 +80,11 @@ bool subject_told_by(const struct subject *subject, uint64_t observer) {
 	return false;
 }
 
-bool subject_untell(struct verdict_engine *engine, struct subject *subject, uint64_t observer) {
-	bool any = false;
-
+void subject_untell(struct verdict_engine *engine, struct subject *subject, uint64_t observer) {
 	for (uint32_t n = subject->observation_count; n-- > 0;) {
-		if (subject->observations[n].observation.observer != observer)
-			continue;
-		observation_drop(engine, subject, n);
-		any = true;
+		if (subject->observations[n].observation.observer == observer)
+			observation_drop(engine, subject, n);
 	}
-	return any;
 }
 
 void subject_clear(struct verdict_engine *engine, struct subject *subject) {

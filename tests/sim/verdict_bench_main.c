@@ -101,6 +101,20 @@ static uint64_t observations(uint32_t peers, uint64_t rounds) {
 	return clock_monotonic_ns() - start_ns;
 }
 
+// One peer is suspected and refutes it.
+static uint64_t suspicions(uint32_t peers, uint64_t rounds) {
+	struct bench_engine *bench = bench_of(peers);
+	uint64_t start_ns = clock_monotonic_ns();
+
+	for (uint64_t n = 0; n < rounds; n++) {
+		suspect_and_clear(bench, 2 + n % (peers - 1), RAS_SUSPECT);
+		bench->now_ns += RAS_NS_PER_MS;
+		suspect_and_clear(bench, 2 + n % (peers - 1), RAS_ALIVE);
+		verdict_tick(bench->engine, bench->now_ns);
+	}
+	return clock_monotonic_ns() - start_ns;
+}
+
 static uint64_t wake_of_few(uint64_t rounds) {
 	return wakes(FEW, rounds);
 }
@@ -117,10 +131,19 @@ static uint64_t observation_of_many(uint64_t rounds) {
 	return observations(MANY, rounds);
 }
 
+static uint64_t suspicion_of_few(uint64_t rounds) {
+	return suspicions(FEW, rounds);
+}
+
+static uint64_t suspicion_of_many(uint64_t rounds) {
+	return suspicions(MANY, rounds);
+}
+
 // clang-format off
 static const struct micro_row rows[] = {
 	{"wake of 10,000, nothing changed", wake_of_many, "the same of 1,000", wake_of_few, "ns", MICRO_TARGET_RATIO, 2},
 	{"wake of 10,000, one observation", observation_of_many, "the same of 1,000", observation_of_few, "ns", MICRO_TARGET_RATIO, 2},
+	{"suspicion and refutation, of 10,000", suspicion_of_many, "the same of 1,000", suspicion_of_few, "ns", MICRO_TARGET_RATIO, 2},
 };
 // clang-format on
 
