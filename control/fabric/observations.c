@@ -181,21 +181,30 @@ static void give_evidence(
 			overlay_evidence(overlay, observation->subject, false, age_ns) == 0;
 }
 
+// Times that are not known are left out: 0 would be read as one.
 static void log_observation(const struct observation *observation, const struct ras_peer *peer) {
 	bool bad =
 		observation->kind != OBSERVATION_GOOD && observation->kind != OBSERVATION_NO_PAIR;
-
-	log_event(
-		bad ? LOG_LEVEL_WARN : LOG_LEVEL_INFO, "rdma_path",
+	enum log_level level = bad ? LOG_LEVEL_WARN : LOG_LEVEL_INFO;
+	static struct log_site site;
+	struct log_field fields[9] = {
 		log_bytes("peer", peer->record->name, peer->record->name_length),
 		log_str("device", observation->device),
 		log_str("peer_device", observation->peer_device),
 		log_str("seen", observation_kind_name(observation->kind)),
 		log_bool("own_port_good", observation->own_good),
-		log_u64("median_ns", observation->median_ns),
-		log_u64("baseline_ns", observation->baseline_ns),
-		log_u64("lost_permille", observation->lost_permille)
-	);
+		log_u64("lost_permille", observation->lost_permille),
+	};
+	size_t used = 6;
+
+	if (!log_enabled(level))
+		return;
+	if (observation->median_ns != 0)
+		fields[used++] = log_u64("median_ns", observation->median_ns);
+	if (observation->baseline_ns != 0)
+		fields[used++] = log_u64("baseline_ns", observation->baseline_ns);
+	fields[used] = (struct log_field){.type = LOG_FIELD_END};
+	log_write(&site, level, "rdma_path", fields);
 }
 
 static void
