@@ -152,7 +152,7 @@ void overlay_log_event(const struct overlay *overlay, const struct ras_event *ev
 	if (find_address(overlay, event, address))
 		fields[used++] = log_str("address", address);
 	if (event->other.family != SOCK_ADDR_NONE) {
-		sock_addr_format(&event->other, other);
+		overlay_other_words(event, other);
 		fields[used++] = log_str("other", other);
 	}
 	if (event->cause != RAS_CAUSE_NONE)

@@ -271,6 +271,15 @@ void overlay_mistakes_stop(struct overlay *overlay);
 void overlay_name_of(
 	const struct overlay *overlay, uint64_t id, char name[static RAS_NAME_MAX + 1]
 );
+// Where another one is, of an event; without a port where nobody is known to listen on one.
+static inline void
+overlay_other_words(const struct ras_event *event, char ret_words[static SOCK_ADDR_TEXT_BYTES]) {
+	if (event->other.port != 0)
+		sock_addr_format(&event->other, ret_words);
+	else
+		sock_addr_format_host(&event->other, ret_words);
+}
+
 // Of a CONFLICT: where the two are; "" where only one is known.
 void overlay_conflict_words(
 	const struct overlay *overlay,

@@ -62,7 +62,7 @@ void overlay_conflict_words(
 	    sock_addr_equal(&peer.record->address, &event->other))
 		return;
 	sock_addr_format(&peer.record->address, held);
-	sock_addr_format(&event->other, other);
+	overlay_other_words(event, other);
 	snprintf(
 		ret_words, STATE_TEXT_BYTES,
 		"the one at %s has this name, and another one at %s wants it", held, other

@@ -594,6 +594,7 @@ void join_serve(struct ras *ras, struct conn *conn, const struct message_init *i
 }
 
 void join_claimed(struct ras *ras, struct conn *conn, uint32_t slot, enum ras_cause refusal) {
+	struct sock_addr other = conn->address;
 	struct message_init_ack ack;
 
 	if (refusal != RAS_CAUSE_CONFLICT) {
@@ -604,7 +605,8 @@ void join_claimed(struct ras *ras, struct conn *conn, uint32_t slot, enum ras_ca
 			serve_accept(ras, conn, ras_entry(ras, slot)->record);
 		return;
 	}
-	ras_conflict(ras, slot, 0, &conn->address);
+	other.port = 0; // of the connection: nobody listens there
+	ras_conflict(ras, slot, 0, &other);
 	conn_ack_fill(ras, &ack);
 	ack.refusal = RAS_CAUSE_CONFLICT;
 	ack.redirects[ack.redirect_count++] = ras_entry(ras, slot)->record->address;

@@ -474,6 +474,12 @@ static void two_of_one_name_are_told_with_where_both_are(void **state) {
 		words, "the one at 10.0.0.2:28030 has this name, and another one at "
 		       "10.0.0.9:47262 wants it"
 	);
+	event.other.port = 0; // of its connection no port is known that it listens on
+	overlay_conflict_words(&stage.overlay, &event, words);
+	assert_string_equal(
+		words,
+		"the one at 10.0.0.2:28030 has this name, and another one at 10.0.0.9 wants it"
+	);
 	event.other = stage.records[0].address;
 	overlay_conflict_words(&stage.overlay, &event, words);
 	assert_string_equal(words, ""); // the event says all there is
