@@ -7,10 +7,12 @@
 #include <control/overlay.h>
 #include <lib/log.h>
 
+#include <errno.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define LARGE_BLOCK_BYTES (128 * 1024)
 
@@ -58,9 +60,12 @@ static enum agent_exit agent_run(const struct options *options, struct config *c
 }
 
 static int check_written(int status) {
-	if (fflush(stdout) == 0 && !ferror(stdout))
+	int err = fflush(stdout) == 0 ? 0 : errno; // 0: an earlier write failed
+
+	if (err == 0 && !ferror(stdout))
 		return status;
-	fprintf(stderr, "tocsind: cannot write the answer\n");
+	fprintf(stderr, "tocsind: cannot write the answer%s%s\n", err != 0 ? ": " : "",
+		err != 0 ? strerrordesc_np(err) : "");
 	return AGENT_EXIT_FAILED;
 }
 

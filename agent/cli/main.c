@@ -7,6 +7,7 @@
 #include <lib/escape.h>
 #include <lib/suggestion.h>
 
+#include <errno.h>
 #include <string.h>
 
 #define QUOTED_BYTES 80
@@ -118,9 +119,12 @@ static int run_command(const struct command *command, int argc, char **argv) {
 
 // What could not be written was not said: a full disk must not read as success.
 static int check_written(int status) {
-	if (fflush(stdout) == 0 && !ferror(stdout))
+	int err = fflush(stdout) == 0 ? 0 : errno; // 0: an earlier write failed
+
+	if (err == 0 && !ferror(stdout))
 		return status;
-	fprintf(stderr, "tocsin: cannot write the answer\n");
+	fprintf(stderr, "tocsin: cannot write the answer%s%s\n", err != 0 ? ": " : "",
+		err != 0 ? strerrordesc_np(err) : "");
 	return status == EXIT_DONE ? EXIT_NEGATIVE : status;
 }
 

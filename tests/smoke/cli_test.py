@@ -250,7 +250,7 @@ def a_full_disk_is_no_success():
         with open("/dev/full", "w", encoding="ascii") as full:
             done = tocsin(*arguments, stdout=full)
         expect((arguments, done.returncode), (arguments, 1))
-        assert "cannot write the answer" in done.stderr, done.stderr
+        assert "cannot write the answer: No space left on device" in done.stderr, done.stderr
 
 
 TESTS = [

@@ -557,7 +557,7 @@ def a_full_disk_is_no_success():
             expect(done.returncode, 0)
             done = tocsin(*command, *agent.where, stdout=full)
         expect((command, done.returncode), (command, 1))
-        assert "cannot write the answer" in done.stderr, done.stderr
+        assert "cannot write the answer: No space left on device" in done.stderr, done.stderr
 
 
 def help_and_the_page_name_every_command_and_option():
