@@ -153,6 +153,8 @@ struct agent {
 
 	bool leaving;
 	enum agent_exit exit;
+	uint32_t leave_signal; // that asked to stop last, 0: none
+	uint64_t leave_signal_ns;
 };
 
 // parts.c: 0, or -errno with detail; then nothing is left started.

@@ -14,6 +14,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#define MOMENT_NS (RAS_NS_PER_SEC / 4)
+
 static void overlay_left(void *ctx) {
 	struct agent *agent = ctx;
 
@@ -48,6 +50,19 @@ void agent_leave(struct agent *agent, enum agent_exit status) {
 		pairs_closed(agent);
 }
 
+// timeout(1) and the like send a signal to a process and then to its group: the same one twice
+// within a moment is one.
+static bool is_same_signal(struct agent *agent, uint32_t signal) {
+	uint64_t now_ns = loop_now_ns(agent->loop);
+	bool same = signal == agent->leave_signal && now_ns < agent->leave_signal_ns + MOMENT_NS;
+
+	if (same)
+		return true;
+	agent->leave_signal = signal;
+	agent->leave_signal_ns = now_ns;
+	return false;
+}
+
 static void signal_received(struct loop_source *source, uint32_t events) {
 	struct agent *agent = container_of(source, struct agent, signals);
 	struct signalfd_siginfo info;
@@ -60,7 +75,8 @@ static void signal_received(struct loop_source *source, uint32_t events) {
 			break;
 		case SIGTERM:
 		case SIGINT:
-			agent_leave(agent, AGENT_EXIT_DONE);
+			if (!is_same_signal(agent, info.ssi_signo))
+				agent_leave(agent, AGENT_EXIT_DONE);
 			break;
 		default:
 			break;

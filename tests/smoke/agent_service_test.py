@@ -179,8 +179,8 @@ def a_second_terminate_ends_at_once():
         second.freeze()  # so that the farewell is not answered
         first.signal(signal.SIGTERM)
         cluster.wait_until("the farewell", lambda: " leaving" in first.log.read_text(), PATIENCE_S)
-        first.signal(signal.SIGTERM)
-        ended(first, 0)
+        first.signal(signal.SIGINT)
+        assert "leaving_cut_short" in ended(first, 0)
 
 
 def a_port_in_use_is_named_and_exits_one():

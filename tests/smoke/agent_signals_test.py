@@ -241,7 +241,7 @@ def a_second_signal_at_once_ends_it_at_any_step():
 
 
 def a_second_signal_some_steps_later_ends_it():
-    BED.run(BED.main, Kind([TERMINATE], then=TERMINATE), 25)
+    BED.run(BED.main, Kind([TERMINATE], then=INTERRUPT), 25)
 
 
 def hung_up_and_terminated_some_steps_later_it_leaves():
