@@ -8,7 +8,7 @@
 #include <verdict/loss.h>
 
 #define HEALTH_CHANGES 256    // waiting to be told; beyond it the oldest are told by number only
-#define HEALTH_QUIET_LINKS 64 // are known by name; the ring has 28 links at 10,000 nodes
+#define HEALTH_QUIET_LINKS 64 // of those that are quiet; the ring has 28 links at 10,000 nodes
 #define HEALTH_DIRTY 512      // peers that changed in one turn; beyond it all are looked at
 
 // A change that was seen inside an input, where nothing may be called back.
@@ -26,7 +26,7 @@ struct quiet_links {
 	bool known;
 	uint64_t at_ns; // the turn
 	uint32_t alive; // of peers that the overlay holds for alive
-	uint32_t count; // of all
+	uint32_t count; // of all; the first of them:
 	uint64_t peers[HEALTH_QUIET_LINKS];
 };
 
