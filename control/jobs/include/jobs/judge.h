@@ -150,8 +150,8 @@ struct jobs_book *jobs_book_destroy(struct jobs_book *book);
 // Takes down what a look at a communicator shows that earlier ones did not.
 void jobs_book_note(struct jobs_book *book, const struct ras_merged_comm *comm);
 
-// Size with the terminator; a sentence that is longer is cut.
-#define JOBS_SENTENCE_BYTES 400
+// Size with the terminator: for the longest, a cycle of JOBS_CHAIN_MAX. What is longer is cut.
+#define JOBS_SENTENCE_BYTES 768
 // The finding in one sentence: "rank 3 (pid 17 on n2) has not launched operation 51, ...".
 // `node_name` writes the name of a node into at most `size` bytes.
 struct jobs_words {

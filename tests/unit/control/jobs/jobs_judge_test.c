@@ -429,6 +429,24 @@ static void a_rank_that_lives_is_not_named_with_those_of_dead_nodes(void **state
 	assert_null(strstr(text, "the first of them"));
 }
 
+// Found: it was cut in the middle of a communicator.
+static void the_longest_cycle_is_told_to_its_end(void **state) {
+	char text[JOBS_SENTENCE_BYTES];
+	struct jobs_view view;
+	struct hand hand;
+
+	(void)state;
+	hand_init(&hand);
+	hand.findings[0] =
+		(struct jobs_finding){.cause = JOBS_CAUSE_ORDERING, .chain_count = JOBS_CHAIN_MAX};
+	for (uint32_t n = 0; n < JOBS_CHAIN_MAX; n++)
+		hand.findings[0].chain[n] = (struct jobs_wait_for){.rank = UINT32_MAX};
+	view.look = hand.look;
+	view.findings = hand.findings;
+	jobs_view_say(&view, 0, text);
+	assert_string_equal(text + strlen(text) - strlen("4294967295, ..."), "4294967295, ...");
+}
+
 static void counts_at_the_end_of_numbers_are_looked_at_once(void **state) {
 	struct jobs_straggler unnamed = {0};
 	struct jobs_book *book;
@@ -553,6 +571,7 @@ int main(void) {
 		cmocka_unit_test(of_a_process_in_many_communicators_some_are_looked_at),
 		cmocka_unit_test(of_many_dead_the_first_is_told_how_it_ended),
 		cmocka_unit_test(a_rank_that_lives_is_not_named_with_those_of_dead_nodes),
+		cmocka_unit_test(the_longest_cycle_is_told_to_its_end),
 		cmocka_unit_test(counts_at_the_end_of_numbers_are_looked_at_once),
 		cmocka_unit_test(without_memory_nothing_is_judged),
 		cmocka_unit_test(what_is_judged_in_the_smallest_steps_is_judged_the_same),
