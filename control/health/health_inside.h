@@ -50,7 +50,8 @@ struct health {
 	struct loop_timer look; // at those who are not alive, while there are any
 	struct loop_job refresh, tell, send;
 	uint64_t paused_until_ns;
-	bool brake_told; // to the engine
+	bool brake_told;	// to the engine
+	bool address_is_shared; // with another machine, as was told
 
 	uint64_t dirty[HEALTH_DIRTY];
 	uint32_t dirty_count;

@@ -5,6 +5,7 @@
 
 #include <lib/container.h>
 #include <lib/log.h>
+#include <lib/wire.h>
 
 #include <errno.h>
 #include <inttypes.h>
@@ -274,6 +275,33 @@ static void on_event(struct overlay_listener *listener, const struct ras_event *
 		loop_defer(health->loop, &health->refresh);
 }
 
+// An operator asks any node, and only this machine knows its addresses.
+static void on_addresses(struct overlay_listener *listener) {
+	struct health *health = container_of(listener, struct health, listener);
+	struct statement statement = {
+		.subject = ras_self_id(overlay_ras(health->overlay)),
+		.verdict = VERDICT_CHECK_WARNING,
+		.reason = "AddressShared",
+	};
+	char words[STATE_TEXT_BYTES];
+	bool shared = overlay_shared_address_at(health->overlay, 0, words);
+
+	if (shared)
+		snprintf(
+			statement.evidence, sizeof(statement.evidence), "%.*s",
+			VERDICT_EVIDENCE_MAX, words
+		);
+	else
+		statement.verdict = VERDICT_HEALTHY;
+	// Long names of others may be cut within a character.
+	for (size_t length = strlen(statement.evidence);
+	     !wire_utf8_valid(statement.evidence, length);)
+		statement.evidence[--length] = '\0';
+	if (shared || health->address_is_shared)
+		health_say(health, &statement);
+	health->address_is_shared = shared;
+}
+
 static void peers_look(struct loop_timer *timer, uint64_t now_ns) {
 	struct health *health = container_of(timer, struct health, look);
 
@@ -286,6 +314,7 @@ void health_peers_start(struct health *health) {
 	health->refresh.run = peers_refresh;
 	health->look.expired = peers_look;
 	health->listener.event = on_event;
+	health->listener.addresses = on_addresses;
 	overlay_listen(health->overlay, &health->listener);
 	// At once: what this node says of itself has to find it there.
 	health->all_dirty = true;

@@ -296,10 +296,6 @@ void overlay_stranger_words(
 
 // shared_addresses.c
 void overlay_shared_addresses_look(struct overlay *overlay);
-// The sentence about one; false past the last.
-bool overlay_shared_address_at(
-	const struct overlay *overlay, uint32_t place, char ret_words[static STATE_TEXT_BYTES]
-);
 void overlay_shared_addresses_stop(struct overlay *overlay);
 
 // roster.c

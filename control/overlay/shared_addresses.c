@@ -113,7 +113,7 @@ static void shared_tell(struct overlay *overlay, const struct overlay_shared_add
 	(void)overlay_note(overlay, &note, words);
 }
 
-void overlay_shared_addresses_look(struct overlay *overlay) {
+static void look_at_all(struct overlay *overlay) {
 	struct overlay_shared_address before[OVERLAY_SHARED_ADDRESSES];
 	uint32_t before_count = overlay->shared_address_count;
 	struct ras_peer self, peer;
@@ -142,6 +142,15 @@ void overlay_shared_addresses_look(struct overlay *overlay) {
 		overlay->shared_address_count++;
 		if (!was)
 			shared_tell(overlay, shared);
+	}
+}
+
+void overlay_shared_addresses_look(struct overlay *overlay) {
+	look_at_all(overlay);
+	for (struct overlay_listener *listener = overlay->listeners; listener != NULL;
+	     listener = listener->next) {
+		if (listener->addresses != NULL)
+			listener->addresses(listener);
 	}
 }
 

@@ -71,6 +71,8 @@ const struct verdict_text_reason verdict_text_reasons[] = {
 	{"PauseStorm", "check-warning",
 	 "It says so itself: a port of its own sends pauses nearly all the time, and holds back the "
 	 "fabric."},
+	{"AddressShared", "check-warning",
+	 "It says so itself: its machine has an IP address that another member tells as its own."},
 	{"DeviceStuck", "device-stuck",
 	 "It says so itself: a call into the driver of a device does not return."},
 };

@@ -446,6 +446,18 @@ def address_shared(network, cluster):
     event, = both.events("ADDRESS_SHARED", owner.name)
     assert event["text"] == words, event
     agents.wait_log(both, "ADDRESS_SHARED")
+    agents.wait_until("the others to show it", lambda: all(
+        word_on(agent, both.name) == ("check-warning", "AddressShared", words)
+        for agent in cluster.agents[:2]))
+    network.on(4, *network.addresses(3, "del"))
+    agents.wait_until("its end", lambda: all(
+        word_on(agent, both.name)[0] == "healthy" for agent in cluster.agents[:2]))
+
+
+def word_on(agent, name):
+    """Verdict, reason and evidence that an agent holds on a node."""
+    row = agent.ask(f"HEALTH {name}")["findings"][0]
+    return row["verdict"], row["reason"], row["evidence"]
 
 
 def address_moved():

@@ -97,6 +97,8 @@ const char *overlay_missing_next(const struct overlay *overlay, uint32_t *cursor
 // Told of each event after it was applied; must not call back into the overlay, but may defer.
 struct overlay_listener {
 	void (*event)(struct overlay_listener *listener, const struct ras_event *event);
+	// The addresses that this machine shares with another have been looked at; NULL: not told.
+	void (*addresses)(struct overlay_listener *listener);
 	struct overlay_listener *next; // private
 };
 
@@ -345,6 +347,12 @@ bool overlay_host_is_shared(const struct overlay *overlay, uint64_t host_name_id
 // The addresses that this machine has now, without ports and scopes: each is compared with those
 // that agents of other hosts tell. 0 or -ENOMEM.
 int overlay_own_addresses(struct overlay *overlay, const struct sock_addr *addresses, size_t count);
+
+// Of those the n-th address that two machines have, this one and that of another member; false past
+// the last.
+bool overlay_shared_address_at(
+	const struct overlay *overlay, uint32_t n, char ret_words[static STATE_TEXT_BYTES]
+);
 
 // What this node finds of itself, beside those: one sentence of each, "": none.
 enum overlay_own {
