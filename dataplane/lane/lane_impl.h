@@ -27,6 +27,11 @@
 // where many small ones are posted at once; a lone one, and each read and atomic, whose end
 // somebody times, has its own.
 #define LANE_SIGNAL_EVERY 8
+// A device of the kernel (Soft-RoCE, siw) moves what is posted within the call. A long chain
+// keeps it there until it leaves the rest to ksoftirqd, which then shares the processor with our
+// polls: half the rate. There a chain of sends ends with what makes it this long. The others have
+// no bound: the software device sends a long chain the better for it.
+#define LANE_CHAIN_KERNEL_BYTES UINT64_C(65536)
 // A device that had no memory for a work request is asked again by then, if nothing completes.
 #define LANE_RETRY_NS UINT64_C(50000)
 // Bounds of a step, beside LANE_POLL_BATCH.
@@ -135,6 +140,7 @@ struct lane {
 	uint32_t completions_max; // that may be in the queue at once
 	uint32_t vector;	  // of the completion queue
 	uint64_t message_max, drain_ns;
+	uint64_t chain_bytes; // a chain of sends ends with what makes it so long
 	bool atomics;
 	struct worker_poll poll;
 	struct near near;   // where what the worker uses is wanted

@@ -165,6 +165,7 @@ static bool post_sends(struct lane *lane, struct pair *pair) {
 	struct lane_queue *queue = &pair->sends;
 	uint32_t room = queue->depth - queue_posted(queue);
 	uint32_t count = 0, silent = 0, signalled = 0, posted;
+	uint64_t bytes = 0;
 	struct ibv_send_wr *bad = NULL, *wr = lane->sends;
 	struct lane_work *work = NULL;
 	struct op *op;
@@ -172,7 +173,8 @@ static bool post_sends(struct lane *lane, struct pair *pair) {
 
 	if (room > LANE_POST_BATCH)
 		room = LANE_POST_BATCH;
-	for (; count < room && (op = next_of(lane, queue)) != NULL; count++) {
+	for (; count < room && bytes < lane->chain_bytes && (op = next_of(lane, queue)) != NULL;
+	     count++) {
 		wr = &lane->sends[count];
 		work = queue_work(queue, queue->head + count);
 		if (op->cut == 0) {
@@ -182,6 +184,7 @@ static bool post_sends(struct lane *lane, struct pair *pair) {
 		wr->wr_id = pair->wr_base | ((queue->head + count) & WR_PLACE_MASK);
 		wr->next = wr + 1;
 		op_advance(queue, work, op, fill_send(lane, pair, op, count));
+		bytes += work->length;
 		silent++;
 		work->signalled = !is_one_way(op) || silent == LANE_SIGNAL_EVERY;
 		if (work->signalled) {

@@ -201,6 +201,54 @@ static void writes_of_one_chain_ask_for_few_completions(void **state) {
 	}
 }
 
+static void a_device_of_the_kernel_has_no_chain_of_many_large_writes(void **state) {
+	static const struct {
+		uint64_t chain_bytes;
+		uint32_t count, length, chains;
+	} cases[] = {
+		{LANE_CHAIN_KERNEL_BYTES, 3, 65536, 3},
+		{LANE_CHAIN_KERNEL_BYTES, 5, 16384, 2},
+		{LANE_CHAIN_KERNEL_BYTES, 8, 4096, 1},
+		{UINT64_MAX, 3, 65536, 1},
+	};
+	const struct bed_config deep = {.pair_max = 2, .depth = 64, .op_max = 64};
+
+	(void)state;
+	for (size_t k = 0; k < COUNT_OF(cases); k++) {
+		struct op ops[8], *list[8];
+		struct bed_pair pair;
+		struct bed bed;
+
+		bed_open(&bed, &deep);
+		pair = bed_pair_up(&bed);
+		bed.lanes[0]->chain_bytes = cases[k].chain_bytes;
+		for (uint32_t n = 0; n < cases[k].count; n++) {
+			ops[n] = bed_op(&bed, &pair, OP_WRITE, 0, cases[k].length);
+			list[n] = &ops[n];
+		}
+		lane_submit(bed.lanes[0], list, cases[k].count);
+		bed_run(&bed);
+		assert_int_equal(bed_counters(&bed).chains, cases[k].chains);
+		for (uint32_t n = 0; n < cases[k].count; n++)
+			assert_int_equal(ops[n].outcome, OP_OK);
+		bed_close(&bed);
+	}
+}
+
+static void a_chain_is_bounded_for_devices_of_the_kernel_alone(void **state) {
+	const struct bed_config soft = {.pair_max = 2, .depth = 64, .op_max = 64, .soft = true};
+	struct bed bed;
+
+	(void)state;
+	bed_open(&bed, &bed_usual);
+	assert_int_equal(device_facts(bed.devices[0])->responder, DEVICE_RESPONDER_KERNEL);
+	assert_int_equal(bed.lanes[0]->chain_bytes, LANE_CHAIN_KERNEL_BYTES);
+	bed_close(&bed);
+	bed_open(&bed, &soft);
+	assert_int_equal(bed.lanes[0]->chain_bytes, UINT64_MAX);
+	bed_close(&bed);
+}
+
 static void small_writes_of_host_memory_take_their_bytes_along(void **state) {
 	static const struct {
 		enum op_kind kind;
@@ -241,6 +289,8 @@ int main(void) {
 		cmocka_unit_test(more_than_the_lane_has_room_for_is_refused_whole),
 		cmocka_unit_test(pair_with_much_to_do_starves_no_other),
 		cmocka_unit_test(writes_of_one_chain_ask_for_few_completions),
+		cmocka_unit_test(a_device_of_the_kernel_has_no_chain_of_many_large_writes),
+		cmocka_unit_test(a_chain_is_bounded_for_devices_of_the_kernel_alone),
 		cmocka_unit_test(small_writes_of_host_memory_take_their_bytes_along),
 	};
 
