@@ -97,6 +97,9 @@ class Kit:
             self.environment["ASAN_OPTIONS"] = "detect_leaks=0"
 
     def command(self, soft, *program):
+        """With a software device, or with what the machine has (soft is None)."""
+        if soft is None:
+            return list(map(str, program))
         return [self.tocsin, "soft-run", *soft, "--", *map(str, program)]
 
     def run(self, *program, soft=(), **environment):

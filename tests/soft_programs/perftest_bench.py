@@ -1,15 +1,19 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""`./dev bench perftest`: tocsin-perf beside perftest, on each wire of the software device.
+"""`./dev bench perftest`: tocsin-perf beside perftest, on the same devices.
 
-    perftest_bench.py BUILD-ROOT [--json | --help]
+    perftest_bench.py BUILD-ROOT [WIRE...] [--json | --help]
 
-Both programs run over libtocsin-verbs.so, turn and turn about (A B B A), nine slices of each; they
-notice the end of an operation alike: of a write its last byte in memory, else a completion.
+On each wire of the software device (udp, memif, veth: libtocsin-verbs.so in both programs), and on
+the kernel's Soft-RoCE in a guest of its own (rxe: ./dev vm, an emulated processor). The WIREs that
+are named, else all.
+
+Both programs run turn and turn about (A B B A), nine slices of each; they notice the end of an
+operation alike: of a write its last byte in memory, else a completion.
 
 They are on the same processors: one for each end, but one for both where the server's program
-sleeps (reads). Its device's thread is woken for each read, and takes another time on the client's
-processor, on one that idles and on one that is busy.
+sleeps and its device's thread serves (reads on the software device). That thread is woken for each
+read, and takes another time on the client's processor, on one that idles and on one that is busy.
 
 Of each row the ratio of the medians, tocsin-perf's to perftest's, and its interval of 96 %: the
 second smallest and the second largest of nine. A ratio that does not meet 0.97 to 1.03 is named: by
@@ -22,28 +26,27 @@ their columns tell of it, or not. On a machine that computes something else othe
 Exit status: 1 if a difference has no name, or nothing could be measured.
 """
 
+import collections
 import contextlib
+import functools
 import itertools
 import json
 import os
 import pathlib
-import re
 import shutil
 import signal
-import statistics
+import subprocess
 import sys
 import time
 
 import cluster as clusters
+import perftest_table as tables
 import tap
 from pairs import Kit, Memif, Udp, Veth, free_port, is_listening
 
 SLICES = 9
-MET = (0.97, 1.03)
 SIZE = 64
-SAMPLES = 10000
 BANDWIDTH_SIZE = 65536
-BANDWIDTH_MESSAGES = 3000
 DEPTH = 64
 STALL_S = 0.02
 STALL_AFTER_S = 0.8      # by then perftest measures
@@ -51,6 +54,7 @@ STALL_OURS_S = 2.5       # and ours has its yardsticks and its warm-up behind it
 STALL_SAMPLES = 100000   # of perftest, a second at least
 PATIENCE_S = 120
 PATIENT = "20"           # a packet's timeout, 4 s: two ends that spin starve others
+GUEST_SECONDS_MAX = 900
 # Of perftest's tables: t_typical of a latency, the average of a bandwidth.
 TYPICAL, AVERAGE, LARGEST = 4, 3, 3
 
@@ -58,26 +62,33 @@ OWN_ACK = ("perftest waits for its own message's acknowledgement before it looks
            "on this device that is a packet, which ours does without")
 MEMORY = (OWN_ACK + "; and while it looks in memory it calls no verb, so the device's own thread "
           "has to take the frames, and needs a processor for that")
-ROWS = [
-    # What, perftest's program and options, ours, column, unit, what is known to differ.
-    ("half RTT, write", ["ib_write_lat", "-n", SAMPLES, "-s", SIZE],
-     ["lat", "--op", "write", "--iterations", SAMPLES, "--size", SIZE], TYPICAL, "us", MEMORY),
-    ("half RTT, send", ["ib_send_lat", "-n", SAMPLES, "-s", SIZE],
-     ["lat", "--op", "send", "--iterations", SAMPLES, "--size", SIZE], TYPICAL, "us", OWN_ACK),
-    ("RTT, read", ["ib_read_lat", "-n", SAMPLES, "-s", SIZE],
-     ["lat", "--op", "read", "--iterations", SAMPLES, "--size", SIZE], TYPICAL, "us", None),
-    ("rate, write", ["ib_write_bw", "-n", BANDWIDTH_MESSAGES, "-s", BANDWIDTH_SIZE, "-t", DEPTH],
-     ["bw", "--op", "write", "--iterations", BANDWIDTH_MESSAGES, "--size", BANDWIDTH_SIZE,
-      "--depth", DEPTH], AVERAGE, "MiB/s", None),
-]
-ONE_PROCESSOR = {"RTT, read"}
+LANE = ("between submission and post ours has a turn of the worker, and around the calls what a "
+        "lane does: 55 ns on a processor that is not emulated, 1.2 us on this one (docs/perf.md)")
+
+# How much a slice has of either kind, and what is known to differ, by row. Rates on the software
+# device last a second or so: perftest has no warm-up.
+Amounts = collections.namedtuple("Amounts", "samples messages known one_processor")
+SOFT = Amounts(10000, 10000, {"half RTT, write": MEMORY, "half RTT, send": OWN_ACK}, {"RTT, read"})
+MEMIF = SOFT._replace(messages=20000)
+RXE = Amounts(2000, 600, {"RTT, read": LANE}, set())
+
+# What each program is told of its end: soft-run's options or None, ours, perftest's.
+End = collections.namedtuple("End", "soft ours perftest")
+Row = collections.namedtuple("Row", "what unit column perftest ours")
 
 
-def figures(said):
-    """The numbers of the last line of either program's table."""
-    found = [line.split() for line in said.splitlines() if re.match(r" *\d+ +\d+ +[\d.]", line)]
-    assert found, said
-    return [float(cell) for cell in found[-1]]
+def lat_row(operation, amounts):
+    what = "RTT, read" if operation == "read" else f"half RTT, {operation}"
+    return Row(what, "us", TYPICAL,
+               [f"ib_{operation}_lat", "-n", amounts.samples, "-s", SIZE],
+               ["lat", "--op", operation, "--iterations", amounts.samples, "--size", SIZE])
+
+
+def rate_row(operation, amounts):
+    return Row(f"rate, {operation}", "MiB/s", AVERAGE,
+               [f"ib_{operation}_bw", "-n", amounts.messages, "-s", BANDWIDTH_SIZE, "-t", DEPTH],
+               ["bw", "--op", operation, "--iterations", amounts.messages, "--size",
+                BANDWIDTH_SIZE, "--depth", DEPTH])
 
 
 class Bench:
@@ -97,27 +108,29 @@ class Bench:
 
     def ours(self, ends, words, meanwhile=None):
         perf, port = str(self.build / "perf/tocsin-perf"), str(free_port())
-        where = ["--device", "soft0", "--port", port, "--timeout", PATIENT]
-        return self.pair(ends, [perf, words[0], *where, "--listen", "127.0.0.1"],
-                         [perf, *words, *where, "--perftest", "127.0.0.1"], port, meanwhile)
+        where = ["--port", port, "--timeout", PATIENT]
+        return self.pair(
+            ends, [perf, words[0], *where, *ends[0].ours, "--listen", "127.0.0.1"],
+            [perf, *words, *where, *ends[1].ours, "--perftest", "127.0.0.1"], port, meanwhile)
 
     def perftest(self, ends, words, meanwhile=None):
         port = str(free_port())
-        common = [*words, "-F", "-x", "0", "-u", PATIENT, "-p", port]
-        return self.pair(ends, common, [*common, "127.0.0.1"], port, meanwhile)
+        common = [*words, "-F", "-u", PATIENT, "-p", port]
+        return self.pair(ends, [*common, *ends[0].perftest],
+                         [*common, *ends[1].perftest, "127.0.0.1"], port, meanwhile)
 
     def pair(self, ends, server_words, client_words, port, meanwhile):
         """The client's figures; `meanwhile` is called with its process while it runs."""
-        with self.kit.started(*server_words, soft=ends[0]) as server:
+        with self.kit.started(*server_words, soft=ends[0].soft) as server:
             clusters.wait_until("a server that listens", lambda: is_listening(int(port)) or
                                 server.process.poll() is not None, PATIENCE_S)
-            with self.kit.started(*client_words, soft=ends[1]) as client:
+            with self.kit.started(*client_words, soft=ends[1].soft) as client:
                 if meanwhile:
                     meanwhile(client.process)
                 status, out, err = client.end()
             assert status == 0, (client_words, out, err, server.said())
             server.process.wait(timeout=PATIENCE_S)
-        return figures(out)
+        return tables.figures(out)
 
 
 def stop_once(process, after_s):
@@ -129,31 +142,25 @@ def stop_once(process, after_s):
     process.send_signal(signal.SIGCONT)
 
 
-def row_of(wire, row, slices):
-    what, _, _, _, unit, known = row
-    ratios = sorted(ours / theirs for ours, theirs in slices)
-    low, high = ratios[1], ratios[-2]
-    met = low <= MET[1] and high >= MET[0]
-    return {"wire": wire, "what": what, "unit": unit,
-            "perftest": statistics.median(theirs for _, theirs in slices),
-            "tocsin": statistics.median(ours for ours, _ in slices),
-            "ratio": statistics.median(ratios), "interval": [low, high], "met": met,
-            "difference": None if met else known or "not explained"}
-
-
-def measure_row(bench, ends, wire, row):
-    _, theirs, ours, column, _, _ = row
+def measure_row(bench, ends, wire, row, amounts):
     slices, cpus = [], sorted(os.sched_getaffinity(0))[-2:]
-    pins = cpus[-1:] if row[0] in ONE_PROCESSOR else cpus
+    pins = cpus[-1:] if row.what in amounts.one_processor else cpus
     for place in range(SLICES):
-        turns = [(bench.ours, ours), (bench.perftest, theirs)]
+        turns = [(bench.ours, row.ours), (bench.perftest, row.perftest)]
         found = {}
-        print(f"perftest: {wire}, {row[0]}, slice {place + 1} of {SLICES}", file=sys.stderr)
+        print(f"perftest: {wire}, {row.what}, slice {place + 1} of {SLICES}", file=sys.stderr,
+              flush=True)
         for run, words in turns if place % 2 == 0 else reversed(turns):
             with bench.pinned(pins):
-                found[run] = run(ends, words)[column]
+                found[run] = run(ends, words)[row.column]
         slices.append((found[bench.ours], found[bench.perftest]))
-    return row_of(wire, row, slices)
+    return tables.row_of(wire, row.what, row.unit, slices, amounts.known.get(row.what))
+
+
+def measure_rows(bench, ends, wire, amounts):
+    for make in (lat_row, rate_row):
+        for operation in ("write", "send", "read"):
+            yield measure_row(bench, ends, wire, make(operation, amounts), amounts)
 
 
 def measure_stall(bench, ends):
@@ -166,52 +173,83 @@ def measure_stall(bench, ends):
             "tocsin_max_ms": 2 * ours[LARGEST] / 1e3}
 
 
-def measure(build):
-    bench, rows, notes, stall = Bench(build), [], [], None
-    for wire in (Udp(), Memif(), Veth()):
-        try:
-            with wire.ends() as ends:
-                rows += [measure_row(bench, ends, wire.name, row) for row in ROWS]
-                if wire.name == "memif":
-                    stall = measure_stall(bench, ends)
-        except tap.Skip as reason:
-            notes.append(f"{wire.name}: {reason}")
-    return rows, notes, stall
+class Report:
+    """What came of it, as far as it came; the machine's load with each row."""
+
+    def __init__(self):
+        self.rows, self.notes, self.loads, self.stall = [], [], [], None
+
+    def add(self, rows):
+        for row in rows:
+            self.rows.append(row)
+            self.loads.append(os.getloadavg()[0])
+
+    def note_load(self):
+        if self.loads:
+            self.notes.append(f"The machine's load was {min(self.loads):.0f} to "
+                              f"{max(self.loads):.0f}, this bench's own 2 included.")
 
 
-def show(rows, notes, stall):
-    print(f"{'wire':<6} {'what':<16} {'':<5} {'perftest':>10} {'tocsin':>10} {'ratio':>6} "
-          f"{'interval':>13}")
-    for row in rows:
-        low, high = row["interval"]
-        print(f"{row['wire']:<6} {row['what']:<16} {row['unit']:<5} {row['perftest']:>10.2f} "
-              f"{row['tocsin']:>10.2f} {row['ratio']:>6.2f} {low:>6.2f} {high:>6.2f} "
-              f"{'met' if row['met'] else 'differs'}")
-    for difference in sorted({row["difference"] for row in rows if row["difference"]}):
-        where = ", ".join(f"{row['what']} on {row['wire']}" for row in rows
-                          if row["difference"] == difference)
-        print(f"{where}: {difference}.")
-    if stall:
-        print(f"One stall of {stall['stalled_ms']:.0f} ms: the largest round trip is "
-              f"{stall['perftest_max_ms']:.1f} ms by perftest, {stall['tocsin_max_ms']:.1f} ms by "
-              "tocsin-perf.")
-    for note in notes:
-        print(note)
+def measure_soft(build, report, wire):
+    bench = Bench(build)
+    try:
+        with wire.ends() as softs:
+            ends = [End(soft, ["--device", "soft0"], ["-x", "0"]) for soft in softs]
+            amounts = MEMIF if wire.name == "memif" else SOFT
+            report.add(measure_rows(bench, ends, wire.name, amounts))
+            if wire.name == "memif":
+                report.stall = measure_stall(bench, ends)
+    except tap.Skip as reason:
+        report.notes.append(f"{wire.name}: {reason}")
 
 
-def main(build, *options):
-    if "--help" in options:
+def measure_guest(build, report):
+    """Its rows come one by one, as they are done."""
+    tests = pathlib.Path(__file__).parent.parent
+    words = [sys.executable, str(tests / "vm" / "vm.py"), "--timeout", str(GUEST_SECONDS_MAX), "--",
+             "env", f"PYTHONPATH={tests / 'tools'}", "python3", __file__, build, "--in-guest"]
+    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          text=True) as guest:
+        report.add(json.loads(line) for line in guest.stdout)
+    if guest.returncode != 0:
+        report.notes.append(f"rxe: the guest ended with {guest.returncode}, its reason is above.")
+
+
+def in_guest(build):
+    ends = [End(None, ["--device", name], ["-d", name, "-x", "1"]) for name in ("rxe1", "rxe0")]
+    for row in measure_rows(Bench(build), ends, "rxe", RXE):
+        print(json.dumps(row), flush=True)
+
+
+def measure(build, names):
+    report = Report()
+    soft = functools.partial(measure_soft, build, report)
+    # A veth pair takes this process off the machine's network, which the guest's kit may need.
+    steps = {"udp": lambda: soft(Udp()), "memif": lambda: soft(Memif()),
+             "rxe": lambda: measure_guest(build, report), "veth": lambda: soft(Veth())}
+    for name, step in steps.items():
+        if name in names or not names:
+            step()
+    report.note_load()
+    return report
+
+
+def main(build, *words):
+    if "--help" in words:
         print(__doc__.strip())
         return 0
     if shutil.which("ib_write_lat") is None:
         print("perftest_bench: perftest is not installed: ./dev setup test", file=sys.stderr)
         return 1
-    rows, notes, stall = measure(build)
-    if "--json" in options:
-        print(json.dumps({"bench": "perftest", "rows": rows, "stall": stall, "notes": notes}))
+    if "--in-guest" in words:
+        return in_guest(build)
+    report = measure(build, [word for word in words if word != "--json"])
+    if "--json" in words:
+        print(json.dumps({"bench": "perftest", "rows": report.rows, "stall": report.stall,
+                          "notes": report.notes}))
     else:
-        show(rows, notes, stall)
-    return 1 if not rows or any(row["difference"] == "not explained" for row in rows) else 0
+        print("\n".join(tables.lines(report.rows, report.stall, report.notes)))
+    return 1 if not report.rows or any(map(tables.is_unexplained, report.rows)) else 0
 
 
 if __name__ == "__main__":

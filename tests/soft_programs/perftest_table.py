@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What `./dev bench perftest` makes of its slices: ratios with intervals, and a table that names
+each difference."""
+
+import math
+import re
+import statistics
+
+MET = (0.97, 1.03)
+CONFIDENCE = 0.95
+UNEXPLAINED = "not explained"
+
+
+def figures(said):
+    """The numbers of the last line of either program's table."""
+    found = [line.split() for line in said.splitlines() if re.match(r" *\d+ +\d+ +[\d.]", line)]
+    assert found, said
+    return [float(cell) for cell in found[-1]]
+
+
+def interval(values):
+    """Of the median, by order statistics, with CONFIDENCE at least: of nine from the second
+    smallest to the second largest. Of fewer than six from the smallest to the largest."""
+    values, count = sorted(values), len(values)
+    place, outside = 0, (1 + count) / 2 ** count  # that at most one lies below the median
+    while 2 * outside <= 1 - CONFIDENCE:
+        place += 1
+        outside += math.comb(count, place + 1) / 2 ** count
+    return [values[place], values[-1 - place]]
+
+
+def row_of(wire, what, unit, slices, known):
+    """`slices` are pairs, ours first; `known` is what both do differently, or None."""
+    ratios = [ours / theirs for ours, theirs in slices]
+    low, high = interval(ratios)
+    met = low <= MET[1] and high >= MET[0]
+    return {"wire": wire, "what": what, "unit": unit, "slices": len(slices),
+            "perftest": statistics.median(theirs for _, theirs in slices),
+            "tocsin": statistics.median(ours for ours, _ in slices),
+            "ratio": statistics.median(ratios), "interval": [low, high], "met": met,
+            "difference": None if met else known or UNEXPLAINED}
+
+
+def is_unexplained(row):
+    return row["difference"] == UNEXPLAINED
+
+
+def row_lines(rows):
+    yield (f"{'wire':<5} {'what':<16} {'':<5} {'perftest':>10} {'tocsin':>10} {'ratio':>6} "
+           f"{'interval':>13}")
+    for row in rows:
+        low, high = row["interval"]
+        yield (f"{row['wire']:<5} {row['what']:<16} {row['unit']:<5} {row['perftest']:>10.2f} "
+               f"{row['tocsin']:>10.2f} {row['ratio']:>6.2f} {low:>6.2f} {high:>6.2f} "
+               f"{'met' if row['met'] else 'differs'}")
+
+
+def difference_lines(rows):
+    for difference in sorted({row["difference"] for row in rows if row["difference"]}):
+        where = ", ".join(f"{row['what']} on {row['wire']}" for row in rows
+                          if row["difference"] == difference)
+        yield f"{where}: {difference}."
+
+
+def stall_line(stall):
+    return (f"One stall of {stall['stalled_ms']:.0f} ms: the largest round trip is "
+            f"{stall['perftest_max_ms']:.1f} ms by perftest, {stall['tocsin_max_ms']:.1f} ms by "
+            "tocsin-perf.")
+
+
+def lines(rows, stall, notes):
+    yield from row_lines(rows)
+    yield from difference_lines(rows)
+    if stall:
+        yield stall_line(stall)
+    yield from notes
