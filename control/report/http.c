@@ -38,6 +38,7 @@ struct http {
 	int stop; // eventfd
 	pthread_t thread;
 	bool runs;
+	bool changed; // the library has begun or ended a connection in this turn
 };
 
 // Places: which connections stay. A socket is shut down, and closed by the library.
@@ -66,6 +67,7 @@ static void connection_changed(
 	struct http *http = ctx;
 	int cut = -1;
 
+	http->changed = true;
 	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
 		*place = places_begin(
 			&http->places, socket_of(connection), clock_now_ns(http->config.clock), &cut
@@ -283,6 +285,10 @@ static enum MHD_Result may_connect(void *ctx, const struct sockaddr *from, sockl
 static int poll_timeout(struct http *http) {
 	MHD_UNSIGNED_LONG_LONG timeout_ms;
 
+	// The library looks at the beginning of a turn whether it has places for who waits at the
+	// listening socket: one that became free in this turn it gives away in the next.
+	if (http->changed)
+		return 0;
 	if (MHD_get_timeout(http->daemon, &timeout_ms) != MHD_YES || timeout_ms > IDLE_MS)
 		return IDLE_MS;
 	return (int)timeout_ms;
@@ -306,6 +312,7 @@ static void *http_main(void *argument) {
 	while ((fds[1].revents & POLLIN) == 0) {
 		if (poll(fds, 2, poll_timeout(http)) < 0)
 			must(errno == EINTR);
+		http->changed = false;
 		MHD_run(http->daemon);
 		cut_overdue(http);
 	}

@@ -8,6 +8,7 @@
 import http.client
 import json
 import shutil
+import select
 import socket
 import subprocess
 import sys
@@ -20,6 +21,7 @@ import patience
 import tap
 
 PORT = 28031
+IDLE_SECONDS = 1  # after which the server looks at its connections, whatever happens
 OPEN_METRICS = "application/openmetrics-text; version=1.0.0"
 
 
@@ -153,6 +155,23 @@ def eighty_that_trickle_keep_nobody_from_health(cluster):
                 held[number] = socket.create_connection(address, timeout=patience.HANG_SECONDS)
         assert get(agent, "/health")[0] == 200
     for peer in held:
+        peer.close()
+
+
+def a_crowd_that_comes_at_once_keeps_nobody_from_health(cluster):
+    """Of whom the server cuts off the places are free at once, not when it next looks by itself."""
+    agent = cluster.agents[0]
+    address = (agent.address, PORT)
+    held = [socket.create_connection(address, timeout=patience.HANG_SECONDS) for _ in range(56)]
+    get(agent, "/health")  # they have been let in
+    agent.freeze()
+    held += [socket.create_connection(address, timeout=patience.HANG_SECONDS) for _ in range(60)]
+    asker = socket.create_connection(address, timeout=patience.HANG_SECONDS)
+    asker.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+    agent.thaw()
+    clusters.wait_until("the answer", lambda: select.select([asker], [], [], 0)[0], IDLE_SECONDS)
+    assert asker.recv(9) == b"HTTP/1.1 "
+    for peer in [*held, asker]:
         peer.close()
 
 
@@ -320,6 +339,8 @@ def main(build):
             ("garbage and silence harm nobody", garbage_and_silence_harm_nobody),
             ("eighty that trickle keep nobody from /health",
              eighty_that_trickle_keep_nobody_from_health),
+            ("a crowd that comes at once keeps nobody from /health",
+             a_crowd_that_comes_at_once_keeps_nobody_from_health),
             ("eighty that take no answer keep nobody from /health",
              many_that_take_no_answer_keep_nobody_from_health),
             ("many readers make nobody suspect", many_readers_suspect_nobody),
