@@ -121,8 +121,8 @@ int history_read(const char *directory, struct lab_why *why, struct history *his
 		return err;
 	if (history->series_count == 0)
 		return lab_fail(
-			why, -ENODATA, "%s: no result of tocsin-perf in it, of %u files *.json",
-			directory, history->left_out_count
+			why, -ENODATA, "%s: no result of tocsin-perf in it, of %u file%s *.json",
+			directory, history->left_out_count, PLURAL(history->left_out_count)
 		);
 	for (uint32_t n = 0; n < history->series_count; n++) {
 		for (uint32_t place = 0; place < HISTORY_QUANTILES && err == 0; place++)
@@ -199,8 +199,9 @@ print_quantile(const struct history *history, const struct history_series *serie
 
 	result_quantile_name(result_per_million[place], name);
 	if (quantile->too_few) {
-		printf("  %-7s n/a: %u runs have it, a change can be told from %u on\n", name,
-		       quantile->run_count, changes_least(ALPHA));
+		printf("  %-7s n/a: %u run%s it, a change can be told from %u on\n", name,
+		       quantile->run_count, quantile->run_count == 1 ? " has" : "s have",
+		       changes_least(ALPHA));
 		return;
 	}
 	if (quantile->part_count == 0) {
@@ -219,8 +220,9 @@ static void print_series(const struct history *history, const struct history_ser
 
 	format_size_bytes(series->size, size);
 	printf("\n%.90s\n", series->key);
-	printf("%s: %u runs from %.24s to %.24s\n", size, series->run_count,
-	       series->runs[0].started, series->runs[series->run_count - 1].started);
+	printf("%s: %u run%s from %.24s to %.24s\n", size, series->run_count,
+	       PLURAL(series->run_count), series->runs[0].started,
+	       series->runs[series->run_count - 1].started);
 	printf("  %7s %10s %10s %20s\n", "", "median us", "change", "95 % interval, %");
 	for (uint32_t place = 0; place < HISTORY_QUANTILES; place++)
 		print_quantile(history, series, place);

@@ -157,8 +157,9 @@ static int put_series(
 	snprintf(heading, sizeof(heading), "%s: %s", size, series->key);
 	page_heading(page, heading);
 	page_say(
-		page, PAGE_PLAIN, "%u runs from %s to %s.%s", series->run_count,
-		series->runs[0].started, series->runs[series->run_count - 1].started,
+		page, PAGE_PLAIN, "%u run%s from %s to %s.%s", series->run_count,
+		PLURAL(series->run_count), series->runs[0].started,
+		series->runs[series->run_count - 1].started,
 		count < series->run_count ? " The newest are drawn." : ""
 	);
 	for (uint32_t place = 0; place < HISTORY_QUANTILES; place++)

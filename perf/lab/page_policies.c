@@ -150,9 +150,9 @@ static void say_loads(const struct scene *scene) {
 	if (saturated > 0)
 		page_say(
 			scene->page, PAGE_BAD,
-			"%u of %u runs are saturated, and so not valid: operations were due faster "
+			"%u of %u runs %s saturated, and so not valid: operations were due faster "
 			"than they were served, or the sender lagged.",
-			saturated, scene->policies.count
+			saturated, scene->policies.count, saturated == 1 ? "is" : "are"
 		);
 }
 

@@ -274,8 +274,9 @@ static void put_all(const struct scene *scene) {
 	bool one_size = scene->values->size_count == 1;
 
 	page_say(
-		scene->page, PAGE_PLAIN, "A is %u runs, B is %u; p by Holm over %u claims.",
-		scene->versus->counts[0], scene->versus->counts[1], scene->result->claims
+		scene->page, PAGE_PLAIN, "A is %u run%s, B is %u; p by Holm over %u claim%s.",
+		scene->versus->counts[0], PLURAL(scene->versus->counts[0]),
+		scene->versus->counts[1], scene->result->claims, PLURAL(scene->result->claims)
 	);
 	if (scene->result->same_runs)
 		page_say(scene->page, PAGE_PLAIN, VERSUS_SAME_RUNS);

@@ -229,7 +229,8 @@ static int sizes_serve(struct server *server, struct lab_why *why) {
 	while ((err = serve_step(server, why)) == 0)
 		steps++;
 	if (err == 1 && !server->quiet)
-		printf("Served %u of %u sizes.\n", steps, server->party.plan.size_count);
+		printf("Served %u of %u size%s.\n", steps, server->party.plan.size_count,
+		       PLURAL(server->party.plan.size_count));
 	return err == 1 ? 0 : err;
 }
 

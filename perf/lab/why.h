@@ -16,6 +16,9 @@ lab_fail(struct lab_why *why, int err, const char *format, ...);
 // other machines. It grows no longer.
 void lab_clean(char *text);
 
+// Behind a word of which there are so many: "1 run", "2 runs".
+#define PLURAL(count) ((count) == 1 ? "" : "s")
+
 // Static analysis does not look into another unit: without this it takes every failure that ends in
 // lab_fail() for a possible success.
 #ifdef __clang_analyzer__
