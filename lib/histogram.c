@@ -218,6 +218,35 @@ int histogram_merge(struct histogram *into, const struct histogram *from) {
 	return 0;
 }
 
+// A bucket of more precision bits lies within one of fewer: octaves begin at powers of two in both.
+int histogram_coarsen(
+	const struct histogram *fine, uint8_t precision_bits, struct histogram **ret_coarse
+) {
+	struct bucket_range used = buckets_used(fine);
+	struct histogram_shape shape = fine->shape;
+	struct histogram *coarse;
+	uint64_t lost = 0;
+	int err;
+
+	if (precision_bits > shape.precision_bits)
+		return -EINVAL;
+	shape.precision_bits = precision_bits;
+	err = histogram_create(&shape, &coarse);
+	if (err < 0)
+		return err;
+	write_begin(coarse->moments);
+	for (uint32_t n = used.first; n < used.end; n++) {
+		uint32_t into = bucket_of(coarse, histogram_bucket(fine, n).lowest);
+
+		lost += counter_add(coarse, into, counter_load(fine, n));
+	}
+	moments_merge(coarse->moments, fine->moments);
+	cell_store(&coarse->moments->lost, own_load(&coarse->moments->lost) + lost);
+	write_end(coarse->moments);
+	*ret_coarse = coarse;
+	return 0;
+}
+
 void histogram_record_times(struct histogram *histogram, uint64_t value, uint64_t times) {
 	struct histogram_moments *moments = histogram->moments;
 	uint64_t clamped =

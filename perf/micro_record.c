@@ -43,7 +43,7 @@ uint64_t micro_record_sample(uint64_t rounds) {
 	uint64_t took_ns;
 
 	must(run_record_create(&record) == 0);
-	run_record_touch(record);
+	run_record_touch(record, UINT64_MAX);
 	took_ns = samples_keep(record, rounds);
 	run_record_destroy(record);
 	return took_ns;
@@ -55,7 +55,7 @@ uint64_t micro_record_sample_long(uint64_t rounds) {
 
 	if (record == NULL) {
 		must(run_record_create(&record) == 0);
-		run_record_touch(record);
+		run_record_touch(record, UINT64_MAX);
 	}
 	return samples_keep(record, rounds);
 }

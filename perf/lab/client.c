@@ -7,6 +7,7 @@
 #include <lib/clock.h>
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -322,6 +323,10 @@ size_prepare(struct client *client, struct lab_result *result, uint64_t size, st
 		err = result_prepare_device(result, plan->stamps);
 	if (err != 0)
 		return lab_fail(why, err, "no memory for samples");
+	result_touch(
+		result,
+		plan->command == PLAN_LAT && plan->iterations > 0 ? plan->iterations : UINT64_MAX
+	);
 	if (!open)
 		return 0;
 	err = schedule_make(
@@ -352,7 +357,11 @@ static int play_step(struct client *client, uint32_t step, struct lab_why *why) 
 		err = end_step(client, result, why);
 	if (result->times == NULL || lab_end_is_playing(client->party.end))
 		return err;
-	summarized = result_thin(result, client->run->plan.size_count);
+	summarized = 0;
+	if (!client->session->quick) // which leaves no file of its own
+		summarized = result_thin(
+			result, client->run->plan.size_count, client->session->file_bytes
+		);
 	if (summarized == 0)
 		summarized = result_summarize(result);
 	return err != 0 ? err : summarized;
@@ -393,6 +402,19 @@ static int reach_server(struct client *client, struct lab_why *why) {
 	}
 }
 
+// A trace that cannot be played is told before a server has heard of anything.
+static int check_trace(const struct lab_session *session, struct lab_why *why) {
+	uint64_t *due_ns, count;
+	int err;
+
+	if (session->plan.arrivals != PLAN_TRACE)
+		return 0;
+	err = schedule_make(&session->plan, session->trace_path, why, &due_ns, &count);
+	if (err == 0)
+		free(due_ns);
+	return err;
+}
+
 int session_client(const struct lab_session *session, struct lab_run *run, struct lab_why *why) {
 	static struct outlier_watch watch; // a worker that hangs has it still
 	struct client client = {
@@ -403,8 +425,10 @@ int session_client(const struct lab_session *session, struct lab_run *run, struc
 	};
 	struct lab_environment yardsticks = {.count = 0};
 	struct timespec now;
-	int err;
+	int err = check_trace(session, why);
 
+	if (err != 0)
+		return err;
 	clock_gettime(CLOCK_REALTIME, &now);
 	run->started_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 	run->plan = session->plan;

@@ -202,6 +202,7 @@ static int make_worker(
 			{
 				.policy = policy_of(config),
 				.window_ns = config->plan->window_ns,
+				.block_ns = config->machine != NULL ? config->machine->block_ns : 0,
 				.foresees = true,
 			},
 		.request = player_dispatch,
@@ -307,7 +308,11 @@ int lab_end_open(
 	end->serves = config->serves;
 	end->quick = config->quick;
 	end->facts.memory = config->memory;
-	clock_init_kept(&end->clock);
+	end->facts.priority = config->priority;
+	if (config->machine != NULL)
+		end->clock = config->machine->clock;
+	else
+		clock_init_kept(&end->clock);
 	read_clock(end);
 	err = lab_device_open(
 		config->device, &config->settings,

@@ -12,12 +12,20 @@
 #include "why.h"
 
 #include <dataplane/device.h>
+#include <lib/clock.h>
 #include <lib/cpu_set.h>
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct lab_end;
+
+// What an end measures of its machine, which takes 30 ms of waiting: once for all of a process
+// whose children are ends.
+struct lab_machine {
+	struct clock clock; // kept
+	uint64_t block_ns;  // to block and be woken
+};
 
 struct lab_end_config {
 	const char *device; // NULL: the best there is, else the software device; "soft": that one
@@ -27,8 +35,10 @@ struct lab_end_config {
 	bool serves;
 	struct cpu_set cores; // none: chosen
 	bool cores_given;
+	uint32_t priority; // of SCHED_FIFO, of its worker; 0: as this process
 	struct messages_place memory;
 	bool quick; // its memory is not locked, which takes as long as many samples
+	const struct lab_machine *machine; // NULL: it measures that itself
 };
 
 // What came of it, for people.
@@ -45,6 +55,7 @@ struct lab_end_facts {
 	pid_t tid;
 	struct messages_place memory;
 	bool memory_locked;
+	uint32_t priority;
 	uint64_t stamp_khz; // of the clock of time stamps; 0: none are asked for
 };
 

@@ -2,9 +2,14 @@
 // Connects an end, waits for its worker, takes it apart.
 #include "end_inside.h"
 
+#include <lib/error.h>
+
+#include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #define TEARDOWN_NS UINT64_C(10000000000)
 
@@ -28,6 +33,26 @@ static int add_pair(struct lab_end *end, const struct pair *pair) {
 	return err;
 }
 
+// Of the worker's thread alone: whatever else this process has to do may wait.
+static int raise_priority(const struct lab_end *end, struct lab_why *why) {
+	const struct sched_param wanted = {.sched_priority = (int)end->facts.priority};
+	struct rlimit limit = {.rlim_cur = 0};
+	int err;
+
+	if (end->facts.priority == 0 ||
+	    sched_setscheduler(end->facts.tid, SCHED_FIFO, &wanted) == 0)
+		return 0;
+	err = neg_errno();
+	(void)getrlimit(RLIMIT_RTPRIO, &limit);
+	return lab_fail(
+		why, err,
+		"--priority %u: the kernel gives this process none (%s); it takes CAP_SYS_NICE, or a "
+		"limit (ulimit -r) of %u, which is %llu",
+		end->facts.priority, strerrordesc_np(-err), end->facts.priority,
+		(unsigned long long)limit.rlim_cur
+	);
+}
+
 static int start_worker(struct lab_end *end, struct lab_why *why) {
 	struct worker_facts facts;
 	int err = worker_start(end->worker, &facts);
@@ -39,6 +64,9 @@ static int start_worker(struct lab_end *end, struct lab_why *why) {
 		);
 	end->facts.tid = facts.tid;
 	end->facts.block_ns = facts.block_ns;
+	err = raise_priority(end, why);
+	if (err != 0)
+		return err;
 	for (uint32_t n = 0; n < end->pair_count && err == 0; n++)
 		err = add_pair(end, end->pairs[n]);
 	return err == 0 ? 0 : lab_fail(why, err, "the worker does not keep up");

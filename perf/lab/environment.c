@@ -102,6 +102,8 @@ void environment_read(const struct lab_end_facts *facts, struct lab_environment 
 	if (facts->speed_mbps > 0)
 		environment_add(environment, "speed_mbps", "%u", facts->speed_mbps);
 	environment_add(environment, "core", "%u", facts->cpu);
+	if (facts->priority > 0)
+		environment_add(environment, "priority", "SCHED_FIFO %u", facts->priority);
 	environment_add(environment, "clock", "%s", facts->clock);
 	environment_add(environment, "clock_reason", "%s", facts->clock_why);
 	environment_add(environment, "clock_error_ppb", "%u", facts->clock_error_ppb);

@@ -162,7 +162,20 @@ static int samples_replay(const struct run_kept *kept, struct run_record **ret_r
 
 	for (uint32_t n = 0; n < block->count && err == 0; n++)
 		run_record_add(*ret_record, block->samples[n]);
+	while (err == 0 && run_record_thin_all(*ret_record, kept->precision_bits))
+		;
 	return err;
+}
+
+static bool take_precision(const json_t *all, struct run_kept *kept) {
+	uint64_t bits = RECORD_PRECISION_BITS;
+
+	if (json_object_get(all, "precision_bits") != NULL &&
+	    (!member_get(all, "precision_bits", RECORD_PRECISION_BITS, &bits) ||
+	     bits < RECORD_PRECISION_BITS_MIN))
+		return false;
+	kept->precision_bits = (uint8_t)bits;
+	return true;
 }
 
 static int restore_parts(
@@ -198,6 +211,8 @@ int series_from_json(const json_t *json, struct lab_why *why, struct run_record 
 
 	if (!member_get(parts, "count", COUNT_MAX, &kept.count) || kept.count == 0)
 		return lab_fail(why, -EBADMSG, "kept.count is no count");
+	if (!take_precision(json_object_get(parts, "all"), &kept))
+		return lab_fail(why, -EBADMSG, "kept.all.precision_bits are not 5 to 10");
 	err = take_blocks(json_object_get(parts, "blocks"), &kept, why, memory);
 	// A run that was kept whole is played once more, sample by sample.
 	if (err == 0 && kept.block_count == 1 && kept.blocks[0].count == kept.count)
@@ -209,11 +224,28 @@ int series_from_json(const json_t *json, struct lab_why *why, struct run_record 
 	return err;
 }
 
+// What came of one whose samples are not in the file.
+static int take_warm_up_words(const json_t *json, struct lab_why *why, struct lab_result *result) {
+	uint64_t dropped;
+
+	if (!member_get(json, "dropped", WARMUP_SAMPLES_MAX, &dropped))
+		return lab_fail(why, -EBADMSG, "warm_up.dropped is no count");
+	result->warm_count = (uint32_t)dropped;
+	result->warm_judged = json_is_true(json_object_get(json, "judged"));
+	result->warm_look.warm = json_is_true(json_object_get(json, "warm"));
+	result->warm_look.p = json_number_value(json_object_get(json, "p"));
+	return 0;
+}
+
 static int take_warm_up(const json_t *json, struct lab_why *why, struct lab_result *result) {
 	const json_t *samples = json_object_get(json, "samples_ns");
 	size_t count = json_array_size(samples);
 	int err = 0;
 
+	if (json_is_null(samples)) {
+		result->warm_left_out = true;
+		return take_warm_up_words(json, why, result);
+	}
 	if (count > WARMUP_SAMPLES_MAX)
 		return lab_fail(why, -EBADMSG, "warm_up.samples_ns are too many");
 	result->warm = calloc(WARMUP_SAMPLES_MAX, sizeof(*result->warm));

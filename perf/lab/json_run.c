@@ -97,14 +97,15 @@ static json_t *warm_up_json(const struct lab_result *result) {
 	return json_pack(
 		"{s:I s:b s:b s:f s:o}", "dropped", (json_int_t)result->warm_count, "judged",
 		result->warm_judged, "warm", result->warm_look.warm, "p", result->warm_look.p,
-		"samples_ns", numbers_json(result->warm, result->warm_count)
+		"samples_ns",
+		result->warm_left_out ? json_null() : numbers_json(result->warm, result->warm_count)
 	);
 }
 
 static json_t *load_json(const struct lab_result *result) {
 	const struct result_load *load = &result->load;
 	// A longer schedule follows from the plan, or is the trace's.
-	bool all = load->due_ns != NULL && load->due_count <= RESULT_DUE_MAX;
+	bool all = load->due_ns != NULL && !load->due_left_out;
 	json_t *lag;
 
 	if (histogram_to_json(load->lag, &lag) != 0)

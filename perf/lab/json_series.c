@@ -122,7 +122,13 @@ json_t *histogram_rows(const struct histogram *histogram) {
 }
 
 static int put_all(json_t *kept, struct run_record *record) {
-	return json_object_set_new(kept, "all", histogram_rows(run_record_all(record)));
+	json_t *all = histogram_rows(run_record_all(record));
+	uint8_t bits = run_record_precision_bits(record);
+	int failed = 0;
+
+	if (bits != RECORD_PRECISION_BITS)
+		failed = json_object_set_new(all, "precision_bits", json_integer(bits));
+	return failed | json_object_set_new(kept, "all", all);
 }
 
 static int put_windows(json_t *kept, struct run_record *record) {

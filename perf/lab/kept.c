@@ -5,6 +5,7 @@
 #include "exit_status.h"
 #include "history.h"
 #include "json.h"
+#include "mesh_matrices.h"
 #include "mesh_output.h"
 #include "page_history.h"
 #include "page_mesh.h"
@@ -101,7 +102,11 @@ static int verify_one(const struct words *words, const char *path) {
 	if (err != 0)
 		return err == -EUCLEAN ? EXIT_PASSED : EXIT_FAILED;
 	if (!page_is_standard_output(words))
-		printf("%s: each figure follows from what it keeps.\n", path);
+		printf("%s: %s.\n", path,
+		       mesh_has_matrices(root)
+			       ? "what stands out follows from its medians; so large a mesh keeps "
+				 "no histograms that these follow from"
+			       : "each figure follows from what it keeps");
 	if (words->html_path != NULL)
 		err = page_of_file(root, words->html_path, &why);
 	json_decref(root);

@@ -123,6 +123,7 @@ static int measure(const struct options *options, struct lab_run *run, struct la
 		.node = options->via_node,
 		.socket = options->agent_socket,
 		.plan = options->session.plan,
+		.file_bytes = options->session.file_bytes,
 		.signal_fd = options->session.signal_fd,
 	};
 

@@ -17,7 +17,8 @@
 
 #define ABOVE 1.25
 #define SHARE 0.75
-#define CELLS_LEAST 3 // of a cause that is more than one pair
+#define CELLS_LEAST 3	// of a cause that is more than one pair
+#define MESH_TWO_WAYS 2 // directions between two processes: neither is the usual one
 
 // Of a cell.
 enum state { USUAL, OUT, EXPLAINED };
@@ -237,7 +238,7 @@ static void find_median(struct search *search) {
 	if (known == 0)
 		return;
 	qsort(search->medians, known, sizeof(search->medians[0]), doubles_compare);
-	search->median = search->medians[(known - 1) / 2];
+	search->median = (search->medians[(known - 1) / 2] + search->medians[known / 2]) / 2;
 	summary->median_ns = (uint64_t)search->median;
 	summary->min_ns = (uint64_t)search->medians[0];
 	summary->max_ns = (uint64_t)search->medians[known - 1];
@@ -246,7 +247,8 @@ static void find_median(struct search *search) {
 bool mesh_cell_stands_out(const struct mesh_summary *summary, const struct mesh_cell *cell) {
 	double median = (double)summary->median_ns;
 
-	return is_known(cell) && (double)cell->quantiles[0].value_ns > ABOVE * median &&
+	return summary->wanted > MESH_TWO_WAYS && is_known(cell) &&
+	       (double)cell->quantiles[0].value_ns > ABOVE * median &&
 	       (double)cell->quantiles[0].low_ns > median;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A mesh as JSON and back.
 #include "json.h"
+#include "mesh_matrices.h"
 #include "mesh_output.h"
 #include "output.h"
 
@@ -13,6 +14,8 @@
 #include <string.h>
 
 #define TAU_MAX 1e9
+// Of a file, for all but directions: processes, causes, failures.
+#define REST_BYTES ((size_t)256 << 10)
 
 static const char *const quantile_keys[MESH_QUANTILES] = {"p50", "p90", "p99"};
 
@@ -100,6 +103,35 @@ static json_t *cells_json(const struct mesh *mesh) {
 	return NULL;
 }
 
+// Whether histograms of all directions find room in a file; each is made only to see how long it
+// is, for those of many processes together are too much for memory, too.
+static int cells_fit(const struct mesh *mesh, bool *ret_fit) {
+	size_t bytes = REST_BYTES;
+
+	for (uint32_t from = 0; from < mesh->count; from++) {
+		for (uint32_t to = 0; to < mesh->count && bytes <= RESULT_FILE_BYTES; to++) {
+			json_t *cell = from != to ? cell_json(mesh, from, to) : json_null();
+
+			if (cell == NULL)
+				return -ENOMEM;
+			bytes += json_dumpb(cell, NULL, 0, JSON_COMPACT | JSON_REAL_PRECISION(17));
+			bytes++; // a comma
+			json_decref(cell);
+		}
+	}
+	*ret_fit = bytes <= RESULT_FILE_BYTES;
+	return 0;
+}
+
+static int put_directions(json_t *root, const struct mesh *mesh) {
+	bool fit;
+
+	if (cells_fit(mesh, &fit) != 0)
+		return -1;
+	return fit ? json_object_set_new(root, "cells", cells_json(mesh))
+		   : mesh_matrices_put(root, mesh);
+}
+
 static json_t *causes_json(const struct mesh *mesh, const struct mesh_summary *summary) {
 	json_t *array = json_array();
 	int failed = 0;
@@ -150,7 +182,7 @@ static int put_all(json_t *root, const struct mesh *mesh, const struct mesh_summ
 	failed |= json_object_set_new(root, "shared_host", json_boolean(mesh_is_shared_host(mesh)));
 	failed |= json_object_set_new(root, "plan", plan_to_json(&mesh->plan));
 	failed |= json_object_set_new(root, "processes", nodes_json(mesh));
-	failed |= json_object_set_new(root, "cells", cells_json(mesh));
+	failed |= put_directions(root, mesh);
 	return failed | json_object_set_new(root, "summary", summary_json(mesh, summary));
 }
 
@@ -268,43 +300,61 @@ static int take_cell(size_t place, const json_t *json, struct mesh *mesh, struct
 	return err == 0 ? 0 : lab_fail(why, err, "cells[%zu] keeps no samples", place);
 }
 
+static int take_cells(const json_t *cells, struct mesh *mesh, struct lab_why *why) {
+	size_t count = (size_t)mesh->count * (mesh->count - 1);
+	int err = 0;
+
+	if (json_array_size(cells) != count)
+		return lab_fail(why, -EBADMSG, "cells are not one of each pair");
+	for (size_t n = 0; n < count && err == 0; n++)
+		err = take_cell(n, json_array_get(cells, n), mesh, why);
+	return err;
+}
+
 int mesh_from_json(const json_t *root, struct lab_why *why, struct mesh *ret_mesh) {
 	const json_t *nodes = json_object_get(root, "processes");
-	const json_t *cells = json_object_get(root, "cells");
 	size_t count = json_array_size(nodes);
 	int err;
 
 	if (count < 2 || count > MESH_NODES_MAX)
 		return lab_fail(why, -EBADMSG, "processes are not 2 to %u", MESH_NODES_MAX);
-	if (json_array_size(cells) != count * (count - 1))
-		return lab_fail(why, -EBADMSG, "cells are not one of each pair");
 	err = mesh_create(&plan_default, (uint32_t)count, ret_mesh);
 	if (err == 0)
 		err = take_nodes(nodes, ret_mesh, why);
-	for (size_t n = 0; n < count * (count - 1) && err == 0; n++)
-		err = take_cell(n, json_array_get(cells, n), ret_mesh, why);
+	if (err != 0)
+		return err;
+	return mesh_has_matrices(root) ? mesh_matrices_take(root, ret_mesh, why)
+				       : take_cells(json_object_get(root, "cells"), ret_mesh, why);
+}
+
+static int compare_cells(const json_t *root, const struct mesh *mesh, struct lab_why *why) {
+	json_t *cells = cells_json(mesh);
+	int err = cells == NULL
+			  ? -ENOMEM
+			  : verify_compare("cells", json_object_get(root, "cells"), cells, why);
+
+	json_decref(cells);
 	return err;
 }
 
+// Figures of directions are what matrices have: there is nothing to compute them from.
 static int compare_computed(json_t *root, const struct mesh *mesh, struct lab_why *why) {
 	struct mesh_summary summary;
-	json_t *cells, *summed, *digests = NULL;
+	json_t *summed, *digests = NULL;
 	int err = mesh_summarize(mesh, &summary);
 
 	if (err != 0)
 		return err;
-	cells = cells_json(mesh);
 	summed = summary_json(mesh, &summary);
-	err = cells == NULL || summed == NULL ? -ENOMEM : 0;
-	if (err == 0)
-		err = verify_compare("cells", json_object_get(root, "cells"), cells, why);
+	err = summed == NULL ? -ENOMEM : 0;
+	if (err == 0 && !mesh_has_matrices(root))
+		err = compare_cells(root, mesh, why);
 	if (err == 0)
 		err = verify_compare("summary", json_object_get(root, "summary"), summed, why);
 	if (err == 0)
 		err = digests_of_json(root, &digests);
 	if (err == 0)
 		err = verify_compare("digests", json_object_get(root, "digests"), digests, why);
-	json_decref(cells);
 	json_decref(summed);
 	json_decref(digests);
 	return err;

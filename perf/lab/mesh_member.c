@@ -5,6 +5,8 @@
 #include "device.h"
 #include "session.h"
 
+#include <dataplane/block_cost.h>
+#include <dataplane/soft.h>
 #include <lib/clock.h>
 #include <lib/cpu_set.h>
 #include <lib/error.h>
@@ -31,6 +33,7 @@ struct present {
 	struct channel child; // of the measurement; fd -1: none
 	pid_t pid;
 	uint32_t order;
+	struct lab_machine machine;
 	char device[DEVICE_NAME_MAX + 1];
 	bool told; // what came of it was handed on
 };
@@ -112,6 +115,7 @@ measure(const struct present *present, enum channel_kind kind, const struct mesh
 		.announce_ctx = &measurement,
 		.patience_ns = CLIENT_NS,
 		.quick = true,
+		.machine = &present->machine,
 		.signal_fd = present->member->signal_fd,
 	};
 	struct plan plan;
@@ -279,6 +283,18 @@ static int choose_device(
 	return 0;
 }
 
+// For its children, each of which would do so anew.
+static int read_machine(struct present *present, struct lab_why *why) {
+	int err = block_cost_measure(&present->machine.block_ns);
+
+	if (err != 0)
+		return lab_fail(why, err, "no thread: %s", strerrordesc_np(-err));
+	clock_init_kept(&present->machine.clock);
+	if (strcmp(present->device, "soft") == 0)
+		soft_clock_prepare();
+	return 0;
+}
+
 int mesh_member_run(const struct mesh_member *member, struct lab_why *why) {
 	struct present *present = calloc(1, sizeof(*present));
 	int err;
@@ -288,6 +304,8 @@ int mesh_member_run(const struct mesh_member *member, struct lab_why *why) {
 	present->member = member;
 	present->lead.fd = present->child.fd = -1;
 	err = choose_device(member, present->device, why);
+	if (err == 0)
+		err = read_machine(present, why);
 	if (err == 0)
 		err = reach_lead(member, &present->lead, why);
 	if (err == 0)

@@ -106,10 +106,12 @@ static void print_lines(const struct mesh *mesh) {
 
 static void print_causes(const struct mesh *mesh, const struct mesh_summary *summary) {
 	if (summary->outliers == 0) {
-		printf("nothing stands out\n");
+		printf(mesh->count > 2 ? "nothing stands out\n"
+				       : "of two directions none is the usual one\n");
 		return;
 	}
-	printf("%u stand out (more than a quarter above the median):\n", summary->outliers);
+	printf("%u %s out (more than a quarter above the median):\n", summary->outliers,
+	       summary->outliers == 1 ? "stands" : "stand");
 	for (uint32_t n = 0; n < summary->cause_count && n < CAUSES_MAX; n++) {
 		char says[LAB_WHY_BYTES];
 

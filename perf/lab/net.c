@@ -109,7 +109,7 @@ static int measure_row(enum floor_kind kind, uint64_t limit_ns, struct net_row *
 
 	if (err != 0)
 		return err;
-	run_record_touch(row->times);
+	run_record_touch(row->times, SAMPLES);
 	row->measured = floor_measure(kind, &config, row->times, &row->why) == 0;
 	if (!row->measured)
 		return 0;

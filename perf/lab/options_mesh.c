@@ -83,6 +83,10 @@ static const char *not_of_mesh(const struct option_words *words, const struct op
 		return "--runs";
 	if (options->session.memory.kind != MESSAGES_HOST)
 		return "--memory";
+	if (options->session.file_bytes != RESULT_FILE_BYTES)
+		return "--json-bytes";
+	if (options->session.priority > 0)
+		return "--priority";
 	return options->session.cores_given ? "--cores" : words->of_server;
 }
 

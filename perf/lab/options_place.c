@@ -96,6 +96,10 @@ static int set_cores(struct options *options, const char *value, struct parse_er
 	return err;
 }
 
+static int set_priority(struct options *options, const char *value, struct parse_error *error) {
+	return option_parse_u32(value, 1, 99, error, &options->session.priority);
+}
+
 static int set_port(struct options *options, const char *value, struct parse_error *error) {
 	uint32_t number;
 	int err = option_parse_u32(value, 1, 65535, error, &number);
@@ -128,6 +132,7 @@ static const struct option rows[] = {
 	OPTION("--retry", set_retry, 0, OPTION_BOTH),
 	OPTION("--cores", set_cores, 0, OPTION_BOTH),
 	OPTION("--memory", set_memory, 0, OPTION_BOTH),
+	OPTION("--priority", set_priority, 0, OPTION_BOTH),
 	OPTION("--port", set_port, 0, OPTION_BOTH),
 	OPTION("--listen", set_listen, 0, OPTION_SERVER),
 };

@@ -65,6 +65,17 @@ static int set_json(struct options *options, const char *value, struct parse_err
 	return take_path(value, error, &options->json_path);
 }
 
+static int set_json_bytes(struct options *options, const char *value, struct parse_error *error) {
+	uint64_t bytes;
+	int err = parse_size_bytes(
+		value, strlen(value), RESULT_FILE_BYTES_MIN, RESULT_FILE_BYTES, error, &bytes
+	);
+
+	if (err == 0)
+		options->session.file_bytes = bytes;
+	return err;
+}
+
 static int set_csv(struct options *options, const char *value, struct parse_error *error) {
 	return take_path(value, error, &options->csv_path);
 }
@@ -87,6 +98,7 @@ static int set_perftest(struct options *options, const char *value, struct parse
 static const struct option rows[] = {
 	OPTION("--fail-if", set_fail_if, 0, OPTION_CLIENT),
 	OPTION("--json", set_json, 0, OPTION_CLIENT),
+	OPTION("--json-bytes", set_json_bytes, 0, OPTION_CLIENT),
 	OPTION("--run", set_run, 0, OPTION_BOTH),
 	OPTION("--runs", set_runs, 0, OPTION_CLIENT),
 	OPTION("--against", set_against, 0, OPTION_CLIENT),

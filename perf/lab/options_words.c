@@ -158,6 +158,7 @@ void options_begin(int argc, char **argv, enum plan_command command, struct opti
 	ret_options->session.plan = plan_default;
 	ret_options->session.plan.command = command;
 	ret_options->session.settings = device_settings_default;
+	ret_options->session.file_bytes = RESULT_FILE_BYTES;
 	ret_options->session.signal_fd = -1;
 	ret_options->runs.argc = argc;
 	ret_options->runs.argv = argv;

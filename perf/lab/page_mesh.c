@@ -129,6 +129,13 @@ static void put_outliers(const struct scene *scene) {
 		page_say(scene->page, PAGE_PLAIN, "No direction has samples enough for a median.");
 		return;
 	}
+	if (scene->mesh->count == 2) {
+		page_say(
+			scene->page, PAGE_PLAIN,
+			"Two processes: of two directions none is the usual one, so none can stand out."
+		);
+		return;
+	}
 	if (summary->outliers == 0) {
 		page_say(
 			scene->page, PAGE_GOOD,
@@ -138,8 +145,8 @@ static void put_outliers(const struct scene *scene) {
 	}
 	page_say(
 		scene->page, PAGE_BAD,
-		"%u of %u directions stand out: more than a quarter above the median.",
-		summary->outliers, summary->measured
+		"%u of %u directions %s out: more than a quarter above the median.",
+		summary->outliers, summary->measured, summary->outliers == 1 ? "stands" : "stand"
 	);
 	page_table_begin(scene->page, columns, 3);
 	for (uint32_t n = 0; n < summary->cause_count && n < SLOWEST_SHOWN; n++) {

@@ -190,7 +190,7 @@ start_server(const struct words *words, pid_t *ret_pid, uint16_t *ret_port, stru
 struct arguments {
 	char *words[WORDS_MAX + 1];
 	uint32_t count;
-	char own[8][PATH_BYTES];
+	char own[9][PATH_BYTES];
 	uint32_t own_count;
 };
 
@@ -233,6 +233,7 @@ static void arguments_compose(
 	else
 		add(arguments, "--run=%u/%u", place + 1, total);
 	add(arguments, "--json=%s", play->path);
+	add(arguments, "--json-bytes=%zu", RESULT_FILE_BYTES / total);
 	arguments->words[arguments->count++] = words->host != NULL ? words->host : loopback;
 	arguments->words[arguments->count] = NULL;
 }

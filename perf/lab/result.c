@@ -70,10 +70,6 @@ int result_prepare(struct lab_result *result, uint64_t size, bool open) {
 		err = prepare_load(&result->load);
 	if (err != 0)
 		return err;
-	explicit_bzero(result->warm, WARMUP_SAMPLES_MAX * sizeof(*result->warm));
-	run_record_touch(result->times);
-	if (open)
-		run_record_touch(result->load.service);
 	return 0;
 }
 
@@ -86,9 +82,18 @@ int result_prepare_device(struct lab_result *result, enum plan_stamps stamps) {
 	if (err != 0)
 		return err;
 	device->stamps = stamps;
-	run_record_touch(device->device);
-	run_record_touch(device->host);
 	return 0;
+}
+
+void result_touch(struct lab_result *result, uint64_t samples) {
+	explicit_bzero(result->warm, WARMUP_SAMPLES_MAX * sizeof(*result->warm));
+	run_record_touch(result->times, samples);
+	if (result->open)
+		run_record_touch(result->load.service, samples);
+	if (result->device.stamps != PLAN_STAMPS_NONE) {
+		run_record_touch(result->device.device, samples);
+		run_record_touch(result->device.host, samples);
+	}
 }
 
 void result_release(struct lab_result *result) {

@@ -16,9 +16,9 @@
 #include <warmup.h>
 
 #define RESULT_QUANTILES 6
-#define RESULT_FILE_BYTES ((size_t)4 << 20) // of a file of one size; of several they share it,
-#define RESULT_SIZE_BYTES ((size_t)1 << 20) // but each has so much
-#define RESULT_DUE_MAX 65536		    // times of a schedule that are in a file
+#define RESULT_FILE_BYTES ((size_t)4 << 20) // of a file, at most: sizes share it
+#define RESULT_FILE_BYTES_MIN ((size_t)128 << 10)
+#define RESULT_DUE_MAX 65536 // times of a schedule that are in a file
 #define RESULT_LEAD 16 // operations behind the pause in which the warm-up was judged; not kept
 
 extern const uint32_t result_per_million[RESULT_QUANTILES]; // p50 to p99.999
@@ -32,7 +32,8 @@ int result_quantile_parse(const char *text, size_t length, uint32_t *ret_per_mil
 struct result_load {
 	uint64_t *due_ns; // the schedule, after its beginning
 	uint64_t due_count;
-	uint64_t span_ns; // when the last one that was played was due
+	bool due_left_out; // of the file
+	uint64_t span_ns;  // when the last one that was played was due
 	struct run_record *service;
 	struct histogram *lag; // the sender's own: later than it could have been
 	struct run_summary service_summary;
@@ -62,7 +63,8 @@ struct lab_result {
 	// The warm-up: dropped.
 	uint64_t *warm; // WARMUP_SAMPLES_MAX
 	uint32_t warm_count;
-	bool warm_judged; // else there was no time for enough of them
+	bool warm_judged;   // else there was no time for enough of them
+	bool warm_left_out; // its samples, of the file
 	struct warmup_look warm_look;
 	// What is kept.
 	struct run_record *times;	 // of an open loop response times
@@ -90,17 +92,20 @@ struct lab_run {
 	char partial[LAB_WHY_BYTES]; // why it ended before its time, "" if it did not
 };
 
-// Memory for samples, all of it touched, so that no sample waits for a page. -ENOMEM.
+// Memory for samples. -ENOMEM.
 int result_prepare(struct lab_result *result, uint64_t size, bool open);
 // The same of the parts of --device-time. -ENOMEM.
 int result_prepare_device(struct lab_result *result, enum plan_stamps stamps);
+// Touches what so many samples take of it, so that none waits for a page.
+void result_touch(struct lab_result *result, uint64_t samples);
 void result_release(struct lab_result *result);
 void run_release(struct lab_run *run);
 
 // A histogram for lags, of 0.8 %. -ENOMEM.
 int result_lag_create(struct histogram **ret_lag);
-// Thins out what is kept, for the file of a run of so many sizes: before the figures. -ENOMEM.
-int result_thin(struct lab_result *result, uint32_t size_count);
+// Thins out what is kept, for a file of so many bytes that so many sizes share: before the figures.
+// -ENOMEM.
+int result_thin(struct lab_result *result, uint32_t size_count, size_t file_bytes);
 // The figures, from what is kept. -ENOMEM.
 int result_summarize(struct lab_result *result);
 

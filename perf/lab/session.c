@@ -119,8 +119,10 @@ int session_connect(
 		.serves = party->serves,
 		.cores = session->cores,
 		.cores_given = session->cores_given,
+		.priority = session->priority,
 		.memory = session->memory,
 		.quick = session->quick,
+		.machine = session->machine,
 	};
 	struct lab_about ours, theirs;
 	int err = lab_end_open(&config, why, &ours, &party->end);

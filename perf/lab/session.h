@@ -31,6 +31,7 @@ struct lab_session {
 	struct device_settings settings;
 	struct cpu_set cores;
 	bool cores_given;
+	uint32_t priority; // real-time, of the worker; 0: none
 	struct messages_place memory;
 	struct plan plan;
 	uint32_t given;		// plan_part: what of it the server was told
@@ -38,9 +39,11 @@ struct lab_session {
 	// Of the server. Called when it listens; NULL: it tells people.
 	void (*announce)(void *ctx, const struct sock_addr *address);
 	void *announce_ctx;
-	uint64_t patience_ns; // for a client to come; 0: for ever
-	bool quick;	      // one of many: short warm-up, memory not locked
-	int signal_fd;	      // readable when a person wants it to end; -1: never
+	uint64_t patience_ns;		   // for a client to come; 0: for ever
+	bool quick;			   // one of many: short warm-up, memory not locked, no file
+	const struct lab_machine *machine; // as lab_end_config
+	size_t file_bytes;		   // of the client: what its file may have
+	int signal_fd;			   // readable when a person wants it to end; -1: never
 };
 
 // Returns 0, or -errno with the reason; *run has what there is by then, complete or not. It is

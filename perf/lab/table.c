@@ -326,24 +326,29 @@ static void print_row(const struct lab_run *run, const struct lab_result *result
 	row_add(&row, " %10.3f", ns_to_us(summary->all.max));
 	if (has_half(run))
 		add_cell(&row, summary, 0, true);
-	row_add(&row, " %s%s", summary->judgement == RUN_CHANGED ? "*" : "",
-		result->complete ? "" : "!");
+	row_add(&row, " %s%s%s", summary->judgement == RUN_CHANGED ? "*" : "",
+		result->complete ? "" : "!",
+		result->open && result->load.saturated ? "NOT VALID" : "");
 	row_end(&row);
 }
 
 static void print_rows(const struct lab_run *run) {
-	bool changed = false;
+	bool changed = false, saturated = false;
 
 	printf("\n%8s %9s %10s %10s %10s %10s %10s %10s%s\n", "size", "samples",
 	       run->plan.arrivals == PLAN_CLOSED ? "RTT min us" : "resp. min", "p50", "p90", "p99",
 	       "p99.9", "max", has_half(run) ? "  half p50" : "");
 	for (uint32_t n = 0; n < run->count; n++) {
 		changed |= run->results[n].summary.judgement == RUN_CHANGED;
+		saturated |= run->results[n].open && run->results[n].load.saturated;
 		print_row(run, &run->results[n]);
 	}
 	if (changed)
 		printf("* %s: measure that size alone for its parts\n",
 		       run_judgement_words(RUN_CHANGED));
+	if (saturated)
+		printf("NOT VALID: saturated, operations were due faster than they were served, or "
+		       "the sender was late\n");
 	if (run->plan.stamps != PLAN_STAMPS_NONE)
 		printf("the device's part and the host's of each size are in --json, --csv and --html, "
 		       "or measure one alone\n");

@@ -1,10 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Thins out what a result keeps, until it fits into a file of bounded size.
+// Thins out what a result keeps, until it fits into its share of a file of bounded size.
+//
+// Figures are computed afterwards, so that whoever has the file computes the same ones. What is
+// given up first is what a figure needs least: length of blocks, of which 64 samples in a row tell
+// most of how samples depend on each other, and windows beyond those that a search for changes
+// needs. A run of several sizes with several series each may have to give up more.
 #include "json.h"
 
-// The rest of a result: warm-up, outliers, noise, figures; and what is of the run.
-#define REST_BYTES ((size_t)256 << 10)
-#define DUE_BYTES 12 // of a time in the schedule, as text
+#include <lib/histogram_json.h>
+
+#include <jansson.h>
+
+#include <errno.h>
+#include <segments.h>
+
+// Text of a file besides what is kept.
+#define HEAD_BYTES ((size_t)16 << 10) // plan, environments
+#define RESULT_BYTES ((size_t)4 << 10)
+#define SERIES_BYTES ((size_t)8 << 10) // figures, segments
+#define OUTLIER_BYTES 400
+#define DUE_BYTES 12   // of a time in the schedule
+#define DUE_SHARE 0.25 // of what a result has, for its schedule
 
 #define SERIES_MAX 4
 
@@ -12,6 +28,18 @@ struct series {
 	struct run_record *records[SERIES_MAX];
 	uint32_t count;
 };
+
+static const struct floors {
+	uint32_t samples; // of a block
+	uint32_t windows;
+	uint8_t bits; // of the histogram of all
+} floors[] = {
+	{128, SEGMENTS_WINDOWS_MIN, RECORD_PRECISION_BITS},
+	{64, SEGMENTS_WINDOWS_MIN, RECORD_PRECISION_BITS - 2},
+	{32, 0, RECORD_PRECISION_BITS_MIN},
+	{16, 0, RECORD_PRECISION_BITS_MIN},
+};
+#define FLOORS (sizeof(floors) / sizeof(floors[0]))
 
 static struct series series_of(struct lab_result *result) {
 	struct series series = {.records = {result->times}, .count = 1};
@@ -34,44 +62,121 @@ static int bytes_of(const struct series *series, struct series_bytes *ret_bytes)
 	return err;
 }
 
-// All of them alike: sample by sample, the parts of a time still add up to it.
-static bool thin_all(const struct series *series, bool (*thin)(struct run_record *record)) {
+// Each of these thins all series alike: sample by sample, the parts of a time still add up to it.
+static bool thin_blocks(const struct series *series, const struct floors *floor) {
 	bool any = false;
 
 	for (uint32_t n = 0; n < series->count; n++)
-		any |= thin(series->records[n]);
+		any |= run_record_thin_blocks(series->records[n], floor->samples);
 	return any;
 }
 
-// The larger part first.
-static bool thin_once(const struct series *series, const struct series_bytes *bytes) {
-	if (bytes->windows > bytes->blocks)
-		return thin_all(series, run_record_thin_windows) ||
-		       thin_all(series, run_record_thin_blocks);
-	return thin_all(series, run_record_thin_blocks) ||
-	       thin_all(series, run_record_thin_windows);
+static bool thin_windows(const struct series *series, const struct floors *floor) {
+	bool any = false;
+
+	for (uint32_t n = 0; n < series->count; n++)
+		any |= run_record_thin_windows(series->records[n], floor->windows);
+	return any;
 }
 
-static size_t share_of(uint32_t size_count) {
-	size_t share = RESULT_FILE_BYTES / size_count;
+static bool thin_all(const struct series *series, const struct floors *floor) {
+	bool any = false;
 
-	return share > RESULT_SIZE_BYTES ? share : RESULT_SIZE_BYTES;
+	for (uint32_t n = 0; n < series->count; n++)
+		any |= run_record_thin_all(series->records[n], floor->bits);
+	return any;
 }
 
-int result_thin(struct lab_result *result, uint32_t size_count) {
+struct part {
+	size_t bytes;
+	bool (*thin)(const struct series *series, const struct floors *floor);
+};
+
+static void parts_swap(struct part *one, struct part *other) {
+	struct part kept = *one;
+
+	if (one->bytes >= other->bytes)
+		return;
+	*one = *other;
+	*other = kept;
+}
+
+// The largest part that has anything to give up. False: none has.
+static bool thin_once(
+	const struct series *series, const struct series_bytes *bytes, const struct floors *floor
+) {
+	struct part parts[] = {
+		{bytes->blocks, thin_blocks},
+		{bytes->windows, thin_windows},
+		{bytes->all, thin_all},
+	};
+
+	parts_swap(&parts[0], &parts[1]);
+	parts_swap(&parts[1], &parts[2]);
+	parts_swap(&parts[0], &parts[1]);
+	for (int n = 0; n < 3; n++) {
+		if (parts[n].thin(series, floor))
+			return true;
+	}
+	return false;
+}
+
+static size_t warm_up_bytes(const struct lab_result *result) {
+	size_t bytes = 0;
+
+	for (uint32_t n = 0; n < result->warm_count; n++) {
+		bytes += 2; // a digit and a comma
+		for (uint64_t rest = result->warm[n]; rest >= 10; rest /= 10)
+			bytes++;
+	}
+	return bytes;
+}
+
+static int lag_bytes(const struct lab_result *result, size_t *bytes) {
+	json_t *lag;
+
+	if (!result->open)
+		return 0;
+	if (histogram_to_json(result->load.lag, &lag) != 0)
+		return -ENOMEM;
+	*bytes += json_dumpb(lag, NULL, 0, JSON_COMPACT);
+	json_decref(lag);
+	return 0;
+}
+
+// What nothing is given up of but the schedule, which follows from the plan or is the trace's.
+static int rest_bytes(struct lab_result *result, size_t share, size_t *ret_bytes) {
+	struct result_load *load = &result->load;
+	size_t due = DUE_BYTES * load->due_count;
+
+	*ret_bytes = RESULT_BYTES + series_of(result).count * SERIES_BYTES +
+		     OUTLIER_BYTES * result->outlier_count + warm_up_bytes(result);
+	load->due_left_out =
+		load->due_count > RESULT_DUE_MAX || (double)due > DUE_SHARE * (double)share;
+	if (!load->due_left_out)
+		*ret_bytes += due;
+	return lag_bytes(result, ret_bytes);
+}
+
+int result_thin(struct lab_result *result, uint32_t size_count, size_t file_bytes) {
+	size_t share = (file_bytes - HEAD_BYTES) / size_count, rest;
 	struct series series = series_of(result);
-	size_t bytes_max = share_of(size_count), rest = REST_BYTES;
+	const struct floors *floor = floors;
 	struct series_bytes bytes;
+	int err;
 
 	if (run_record_count(result->times) == 0)
 		return 0;
-	if (result->load.due_count <= RESULT_DUE_MAX)
-		rest += DUE_BYTES * result->load.due_count;
-	for (;;) {
-		int err = bytes_of(&series, &bytes);
-
-		if (err != 0 || bytes.all + bytes.blocks + bytes.windows + rest <= bytes_max ||
-		    !thin_once(&series, &bytes))
+	err = rest_bytes(result, share, &rest);
+	while (err == 0) {
+		err = bytes_of(&series, &bytes);
+		if (err != 0 || bytes.all + bytes.blocks + bytes.windows + rest <= share)
 			return err;
+		while (floor < floors + FLOORS && !thin_once(&series, &bytes, floor))
+			floor++;
+		if (floor == floors + FLOORS) // none is left but the samples of the warm-up
+			break;
 	}
+	result->warm_left_out = err == 0;
+	return err;
 }

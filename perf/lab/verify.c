@@ -21,8 +21,6 @@
 #define INNER_BYTES 32 // of a key of ours
 // Libraries of mathematics differ in the last bits.
 #define TOLERANCE 1e-9
-// A histogram of 0.1 %, of which each sample is taken for the smallest of its bucket.
-#define BUCKET_SHARE 0.002
 #define DUMPING (JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY | JSON_REAL_PRECISION(17))
 
 static json_t *json_digest(const json_t *json) {
@@ -156,14 +154,19 @@ values_compare(const char *path, const json_t *file, json_t *computed, struct la
 // Of a run that is not kept whole its sum is not in its buckets: what follows from it may differ by
 // their width, and is taken as it is.
 static int take_near(
-	const char *path, const char *key, const json_t *file, json_t *computed, struct lab_why *why
+	const char *path,
+	const char *key,
+	double share,
+	const json_t *file,
+	json_t *computed,
+	struct lab_why *why
 ) {
 	json_t *says = json_object_get(file, key);
 	double value = json_number_value(says);
 	double found = json_number_value(json_object_get(computed, key));
 	char inner[PATH_BYTES + INNER_BYTES];
 
-	if (says == NULL || fabs(value - found) > BUCKET_SHARE * found) {
+	if (says == NULL || fabs(value - found) > share * found) {
 		snprintf(inner, sizeof(inner), "%.*s.%s", PATH_BYTES, path, key);
 		return value_differs(why, inner, says, json_object_get(computed, key));
 	}
@@ -179,14 +182,24 @@ static bool is_whole(const json_t *series) {
 	       json_integer_value(json_object_get(kept, "count"));
 }
 
-static int
-take_occupied(const char *path, const json_t *file, json_t *computed, struct lab_why *why) {
+// How wide a bucket of all samples is, each of which is taken for the smallest of its own.
+static double bucket_share(const json_t *series) {
+	const json_t *all = json_object_get(json_object_get(series, "kept"), "all");
+	const json_t *bits = json_object_get(all, "precision_bits");
+
+	return 2.05 /
+	       (double)(1 << (bits != NULL ? json_integer_value(bits) : RECORD_PRECISION_BITS));
+}
+
+static int take_occupied(
+	const char *path, double share, const json_t *file, json_t *computed, struct lab_why *why
+) {
 	char inner[PATH_BYTES + INNER_BYTES];
 
 	snprintf(inner, sizeof(inner), "%s.load", path);
 	return take_near(
-		inner, "occupied", json_object_get(file, "load"), json_object_get(computed, "load"),
-		why
+		inner, "occupied", share, json_object_get(file, "load"),
+		json_object_get(computed, "load"), why
 	);
 }
 
@@ -202,7 +215,10 @@ static int settle_series(
 		return 0;
 	snprintf(inner, sizeof(inner), "%s.%s.figures", path, key);
 	figures = json_object_get(json_object_get(computed, key), "figures");
-	err = take_near(inner, "mean_ns", json_object_get(series, "figures"), figures, why);
+	err = take_near(
+		inner, "mean_ns", bucket_share(series), json_object_get(series, "figures"), figures,
+		why
+	);
 	// Squares of the smallest in each bucket are farther off: its digest speaks for it.
 	if (err == 0 && json_object_set(
 				figures, "deviation_ns",
@@ -210,7 +226,7 @@ static int settle_series(
 			) != 0)
 		err = lab_fail(why, -EBADMSG, "%s.deviation_ns is missing", inner);
 	if (err == 0 && strcmp(key, "service") == 0)
-		err = take_occupied(path, file, computed, why);
+		err = take_occupied(path, bucket_share(series), file, computed, why);
 	return err;
 }
 
@@ -245,6 +261,7 @@ static int compare_result(
 	const char *path, const struct lab_result *result, const json_t *file, struct lab_why *why
 ) {
 	static const char *const of_result[] = {"noise", "outliers", NULL};
+	static const char *const of_warm_up[] = {"warm_up", NULL};
 	static const char *const of_load[] = {"due_ns", "scheduled", "lag", NULL};
 	json_t *computed;
 	int err = result_to_json(result, &computed);
@@ -252,6 +269,8 @@ static int compare_result(
 	if (err != 0)
 		return lab_fail(why, err, "no memory for JSON");
 	err = take_as_it_is(file, computed, of_result);
+	if (err == 0 && result->warm_left_out)
+		err = take_as_it_is(file, computed, of_warm_up);
 	if (err == 0 && result->open)
 		err = take_as_it_is(
 			json_object_get(file, "load"), json_object_get(computed, "load"), of_load

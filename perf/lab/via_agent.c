@@ -108,6 +108,8 @@ static int size_play(struct asking *asking, uint64_t size, struct lab_why *why) 
 		err = warm_up(asking, result, why);
 	if (err == 0 && !asking->via->quick)
 		err = measure(asking, result, why);
+	if (err == 0 && !asking->via->quick)
+		err = result_thin(result, asking->via->plan.size_count, asking->via->file_bytes);
 	if (err == 0)
 		err = result_summarize(result);
 	// A burst is there as a whole, or not at all.

@@ -17,8 +17,9 @@ struct via_agent {
 	const char *node;   // whose page is read
 	const char *socket; // of the agent that reads; NULL: where agents have it
 	struct plan plan;
-	bool quick;    // one of many: short warm-up, no yardsticks
-	int signal_fd; // as lab_session
+	bool quick;	   // one of many: short warm-up, no yardsticks, no file
+	size_t file_bytes; // what its file may have
+	int signal_fd;	   // as lab_session
 };
 
 // As session_client(): *run has what there is, and is released by the caller either way.

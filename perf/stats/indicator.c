@@ -7,6 +7,8 @@
 #include <stdlib.h>
 
 #define WORD_BITS 64u
+// A block has at least so many tau, else noise may end the sum before the correlation does.
+#define BLOCK_TAUS 2
 
 struct bit_block {
 	uint64_t *words;  // of its own bits, and a word of zeros behind them
@@ -106,9 +108,10 @@ static void sum_lags(const struct bit_blocks *bits, struct indicator_time *ret_t
 		pair = lag == 0 || next < pair ? next : pair;
 		sum += pair;
 	}
-	ret_time->resolved = lag + 1 < bits->longest;
 	ret_time->lags = lag;
 	ret_time->tau = fmax(1, 2 * sum / variance - 1);
+	ret_time->resolved =
+		lag + 1 < bits->longest && ret_time->tau * BLOCK_TAUS <= (double)bits->longest;
 }
 
 int indicator_measure(

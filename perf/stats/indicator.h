@@ -17,10 +17,10 @@ struct indicator_block {
 };
 
 struct indicator_time {
-	double tau;    // >= 1
-	uint32_t lags; // that were summed
-	uint32_t
-		resolved; // 0: the longest lag was reached and the sum still grew, tau is too small
+	double tau;	   // >= 1
+	uint32_t lags;	   // that were summed
+	uint32_t resolved; // 0: the longest block is shorter than two tau, or the sum still grew
+			   // at its end: tau may be larger
 };
 
 // `share` is the part of the whole run at or below `bound`, 0..1. Returns 0, -EINVAL (no block of

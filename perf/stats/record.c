@@ -12,7 +12,7 @@
 static const struct histogram_shape whole_shape = {
 	.value_min = 1,
 	.value_max = HISTOGRAM_VALUE_MAX,
-	.precision_bits = 10,
+	.precision_bits = RECORD_PRECISION_BITS,
 	.counter_bits = 64,
 };
 
@@ -22,9 +22,7 @@ static const struct histogram_shape whole_shape = {
 // raw samples when they are read.
 #define LIVE_SAMPLES (RECORD_RAW_MAX / RECORD_WINDOWS_MAX)
 
-// What a thinned record has at least.
-#define RECORD_THIN_SAMPLES 128u // of a block
-#define RECORD_THIN_WINDOWS 16u
+#define THIN_BLOCKS (RECORD_BLOCKS_MAX / 2) // of a thinned record, at least
 
 static_assert(RECORD_RAW_MAX == RECORD_BLOCKS_MAX * RECORD_BLOCK_SAMPLES, "blocks fill it");
 static_assert(RECORD_BLOCK_SAMPLES % BATCH_SAMPLES == 0, "a batch is of one block");
@@ -91,11 +89,14 @@ struct run_record *run_record_destroy(struct run_record *record) {
 	return NULL;
 }
 
-void run_record_touch(struct run_record *record) {
+// Windows are filled from half of the raw samples on.
+void run_record_touch(struct run_record *record, uint64_t samples) {
+	uint64_t raw = samples < RECORD_RAW_MAX ? samples : RECORD_RAW_MAX;
+
 	// Not memset(), which a compiler may leave out where it knows of zeros.
-	explicit_bzero(record->raw, RECORD_RAW_MAX * sizeof(*record->raw));
+	explicit_bzero(record->raw, raw * sizeof(*record->raw));
 	histogram_touch(record->all);
-	for (uint32_t n = 0; n < RECORD_WINDOWS_MAX; n++)
+	for (uint32_t n = 0; n < RECORD_WINDOWS_MAX && samples > RECORD_RAW_MAX / 2; n++)
 		histogram_touch(record->windows[n]);
 }
 
@@ -297,21 +298,29 @@ bool run_record_is_whole(const struct run_record *record) {
 	return record->whole;
 }
 
-// Pieces whose beginnings are spread over the run, from the last one on: they move apart.
-static bool whole_cut(struct run_record *record) {
-	uint64_t stride = (record->count + RECORD_BLOCKS_MAX - 1) / RECORD_BLOCKS_MAX, last;
+// A block's room is 2,048 samples behind the one before: where blocks begin closer to each other in
+// the run they move apart, from the last one on, else together, from the first one on.
+static void whole_move(struct run_record *record, uint64_t stride) {
+	for (uint32_t n = 0; n < record->block_count; n++) {
+		uint32_t place = stride < RECORD_BLOCK_SAMPLES ? record->block_count - 1 - n : n;
 
-	if (stride / 2 < RECORD_THIN_SAMPLES)
+		record->block_start[place] = place * stride;
+		record->block_order[place] = (uint16_t)place;
+		memmove(&record->raw[(size_t)place * RECORD_BLOCK_SAMPLES],
+			&record->raw[place * stride], record->block_samples * sizeof(*record->raw));
+	}
+}
+
+// Pieces spread over the run, half of its samples.
+static bool whole_cut(struct run_record *record, uint32_t samples_least) {
+	uint64_t stride = (record->count + THIN_BLOCKS - 1) / THIN_BLOCKS, last;
+
+	if (stride / 2 < samples_least || stride / 2 == 0)
 		return false;
 	run_record_windows(record); // while there is all to make them from
 	record->block_count = (uint32_t)((record->count + stride - 1) / stride);
 	record->block_samples = (uint32_t)(stride / 2);
-	for (uint32_t n = record->block_count; n-- > 0;) {
-		record->block_start[n] = n * stride;
-		record->block_order[n] = (uint16_t)n;
-		memmove(&record->raw[(size_t)n * RECORD_BLOCK_SAMPLES], &record->raw[n * stride],
-			record->block_samples * sizeof(*record->raw));
-	}
+	whole_move(record, stride);
 	last = record->count - (record->block_count - 1) * stride;
 	record->block_left =
 		last < record->block_samples ? record->block_samples - (uint32_t)last : 0;
@@ -319,13 +328,29 @@ static bool whole_cut(struct run_record *record) {
 	return true;
 }
 
-bool run_record_thin_blocks(struct run_record *record) {
+// So many of them, spread evenly. The last one is none of those, and it alone may be shorter.
+static void blocks_pick(struct run_record *record) {
+	for (uint32_t n = 0; n < THIN_BLOCKS; n++) {
+		uint32_t from = n * record->block_count / THIN_BLOCKS;
+
+		record->block_order[n] = record->block_order[from];
+		record->block_start[n] = record->block_start[from];
+	}
+	record->block_count = THIN_BLOCKS;
+	record->block_left = 0;
+}
+
+bool run_record_thin_blocks(struct run_record *record, uint32_t samples_least) {
 	uint32_t samples = record->block_samples / 2, last;
 
 	batch_settle(record);
 	if (record->whole)
-		return whole_cut(record);
-	if (samples < RECORD_THIN_SAMPLES)
+		return whole_cut(record, samples_least);
+	if (record->block_count > THIN_BLOCKS) {
+		blocks_pick(record);
+		return true;
+	}
+	if (samples < samples_least || samples == 0)
 		return false;
 	last = record->block_samples - record->block_left;
 	record->block_samples = samples;
@@ -333,10 +358,10 @@ bool run_record_thin_blocks(struct run_record *record) {
 	return true;
 }
 
-bool run_record_thin_windows(struct run_record *record) {
+bool run_record_thin_windows(struct run_record *record, uint32_t count_least) {
 	struct run_windows windows = run_record_windows(record);
 
-	if (record->whole || windows.count / 2 < RECORD_THIN_WINDOWS)
+	if (record->whole || windows.count == 0 || windows.count / 2 < count_least)
 		return false;
 	// What is left of a pair at the end is in none.
 	record->window_count = windows.count / 2 * 2;
@@ -346,6 +371,23 @@ bool run_record_thin_windows(struct run_record *record) {
 	while (record->halves > 0)
 		join_pair(record);
 	return true;
+}
+
+bool run_record_thin_all(struct run_record *record, uint8_t bits_least) {
+	uint8_t bits = run_record_precision_bits(record);
+	struct histogram *coarse;
+
+	batch_settle(record);
+	if (bits <= bits_least || bits <= RECORD_PRECISION_BITS_MIN ||
+	    histogram_coarsen(record->all, bits - 1, &coarse) < 0)
+		return false;
+	histogram_destroy(record->all);
+	record->all = coarse;
+	return true;
+}
+
+uint8_t run_record_precision_bits(const struct run_record *record) {
+	return histogram_shape(record->all)->precision_bits;
 }
 
 static bool blocks_fit(const struct run_kept *kept) {
@@ -370,9 +412,16 @@ static bool blocks_fit(const struct run_kept *kept) {
 }
 
 static bool windows_fit(const struct run_kept *kept) {
-	return kept->window_count > 0 && kept->window_count <= RECORD_WINDOWS_MAX &&
+	if (kept->window_count == 0) // all were given up
+		return true;
+	return kept->window_count <= RECORD_WINDOWS_MAX &&
 	       kept->window_samples >= RECORD_WINDOW_SAMPLES &&
 	       kept->window_samples <= kept->count / kept->window_count;
+}
+
+static bool precision_fits(const struct run_kept *kept) {
+	return kept->precision_bits >= RECORD_PRECISION_BITS_MIN &&
+	       kept->precision_bits <= RECORD_PRECISION_BITS;
 }
 
 static void restore_blocks(const struct run_kept *kept, struct run_record *record) {
@@ -392,11 +441,13 @@ int run_record_restore(const struct run_kept *kept, struct run_record **ret_reco
 	struct run_record *record;
 	int err;
 
-	if (!blocks_fit(kept) || !windows_fit(kept))
+	if (!blocks_fit(kept) || !windows_fit(kept) || !precision_fits(kept))
 		return -EINVAL;
 	err = run_record_create(&record);
 	if (err < 0)
 		return err;
+	while (run_record_thin_all(record, kept->precision_bits))
+		;
 	record->count = kept->count;
 	record->window_samples = kept->window_samples;
 	record->window_count = kept->window_count;

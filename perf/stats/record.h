@@ -8,7 +8,7 @@
 //			run: what tells how samples in a row depend on each other. A run of up
 //			to 262,144 samples is kept whole, as one
 //
-// Where that is too much for a file, both are thinned out when the run is over.
+// Where that is too much for a file, all three are thinned out when the run is over.
 //
 // One thread records and reads. Recording takes no memory and no lock: a sample is put behind the
 // others of its batch, and each 256th one takes some microseconds more, between two samples, to put
@@ -26,7 +26,9 @@
 #define RECORD_WINDOW_SAMPLES 64u // of a window at first
 #define RECORD_BLOCKS_MAX 128u
 #define RECORD_BLOCK_SAMPLES 2048u
-#define RECORD_RAW_MAX 262144u // both of them multiplied
+#define RECORD_RAW_MAX 262144u	 // both of them multiplied
+#define RECORD_PRECISION_BITS 10 // of the histogram of all samples: 0.1 %
+#define RECORD_PRECISION_BITS_MIN 5
 
 struct run_record; // opaque: about 13 MiB
 
@@ -34,8 +36,9 @@ int run_record_create(struct run_record **ret_record);
 // Takes NULL. Returns NULL.
 struct run_record *run_record_destroy(struct run_record *record);
 
-// Writes to all of its memory, so that no sample waits for a page of it. Before the first one.
-void run_record_touch(struct run_record *record);
+// Writes to all of its memory that so many samples take, so that none waits for a page of it.
+// Before the first one.
+void run_record_touch(struct run_record *record, uint64_t samples);
 
 // Hot.
 void run_record_add(struct run_record *record, uint64_t value_ns);
@@ -62,11 +65,17 @@ uint32_t run_record_blocks(struct run_record *record, struct indicator_block *re
 // Where the block begins in the run.
 uint64_t run_record_block_start(const struct run_record *record, uint32_t place);
 
-// Gives up a half of each block, or joins windows in pairs, for a file of bounded size. A run that
-// was kept whole is cut into 128 blocks. False, with nothing done: less would tell too little. It
-// takes no further samples.
-bool run_record_thin_blocks(struct run_record *record);
-bool run_record_thin_windows(struct run_record *record);
+// For a file of bounded size, when no further samples come. Each returns false, with nothing done,
+// where less than the floor would be left.
+//
+// Of a run that was kept whole pieces, of more than 64 blocks 64, spread evenly; then a half of
+// each block.
+bool run_record_thin_blocks(struct run_record *record, uint32_t samples_least);
+// Joins windows in pairs; a floor of 0 lets go of the last one.
+bool run_record_thin_windows(struct run_record *record, uint32_t count_least);
+// One precision bit less of all samples. Count, minimum, maximum, mean stay what they are.
+bool run_record_thin_all(struct run_record *record, uint8_t bits_least);
+uint8_t run_record_precision_bits(const struct run_record *record);
 // Its only block is the run.
 bool run_record_is_whole(const struct run_record *record);
 
@@ -78,7 +87,8 @@ struct run_kept_block {
 };
 
 struct run_kept {
-	uint64_t count; // samples of the run
+	uint64_t count;		// samples of the run
+	uint8_t precision_bits; // of the histogram of all of them
 	uint64_t window_samples;
 	uint32_t window_count; // whole ones
 	uint32_t block_count;

@@ -61,8 +61,8 @@ static double share_at(const struct histogram *all, uint64_t count, uint64_t ran
 	return (double)low / (double)count;
 }
 
-static enum quantile_note note_of(const struct quantile_summary *quantile, bool resolved) {
-	if (!resolved)
+static enum quantile_note note_of(const struct quantile_summary *quantile) {
+	if (!quantile->resolved)
 		return QUANTILE_UNRESOLVED;
 	return quantile->effective <
 			       (double
@@ -103,8 +103,7 @@ int run_interval(
 	return 0;
 }
 
-static void
-interval_set(struct run_record *record, bool resolved, struct quantile_summary *quantile) {
+static void interval_set(struct run_record *record, struct quantile_summary *quantile) {
 	double low, high;
 
 	quantile->note = QUANTILE_TOO_FEW;
@@ -112,7 +111,7 @@ interval_set(struct run_record *record, bool resolved, struct quantile_summary *
 		return;
 	quantile->low = (uint64_t)floor(low);
 	quantile->high = (uint64_t)ceil(high);
-	quantile->note = note_of(quantile, resolved);
+	quantile->note = note_of(quantile);
 }
 
 static int quantile_summarize(struct run_record *record, struct quantile_summary *quantile) {
@@ -133,8 +132,9 @@ static int quantile_summarize(struct run_record *record, struct quantile_summary
 	if (err == -ENOMEM)
 		return err;
 	quantile->tau = time.tau;
+	quantile->resolved = err < 0 || time.resolved != 0;
 	quantile->effective = (double)count / time.tau;
-	interval_set(record, err < 0 || time.resolved != 0, quantile);
+	interval_set(record, quantile);
 	return 0;
 }
 
@@ -144,66 +144,109 @@ static int samples_compare(const void *a, const void *b) {
 	return (left > right) - (left < right);
 }
 
-// The autocorrelation time of one piece around its own quantile.
-static int piece_tau(
-	const struct indicator_block *piece,
-	uint32_t per_million,
-	uint64_t *scratch,
-	double *ret_tau
-) {
-	uint64_t rank = rank_of(piece->count, per_million), bound;
-	struct indicator_time time;
-	uint32_t at_most = 0;
-	int err;
+// A part of the run: samples in a row, or of several blocks that are near each other.
+struct piece {
+	const struct indicator_block *blocks;
+	uint32_t block_count, samples;
+};
 
-	memcpy(scratch, piece->samples, piece->count * sizeof(*scratch));
-	qsort(scratch, piece->count, sizeof(*scratch), samples_compare);
-	bound = scratch[rank - 1];
-	while (at_most < piece->count && scratch[at_most] <= bound)
-		at_most++;
-	err = indicator_measure(piece, 1, bound, (double)at_most / piece->count, &time);
-	if (err == 0)
-		*ret_tau = time.tau;
-	return err;
+static void piece_samples_copy(const struct piece *piece, uint64_t *samples) {
+	for (uint32_t n = 0; n < piece->block_count; n++) {
+		memcpy(samples, piece->blocks[n].samples,
+		       piece->blocks[n].count * sizeof(*samples));
+		samples += piece->blocks[n].count;
+	}
 }
 
-static uint32_t pieces_cut(
-	const struct indicator_block *blocks, uint32_t count, struct indicator_block *ret_pieces
+// The autocorrelation time of one piece around its own quantile.
+static int piece_tau(
+	const struct piece *piece,
+	uint32_t per_million,
+	uint64_t *scratch,
+	struct indicator_time *ret_time
 ) {
-	for (uint32_t n = 0; n < PIECES && count == 1; n++) {
-		uint32_t length = blocks[0].count / PIECES;
+	uint64_t rank = rank_of(piece->samples, per_million), bound;
+	uint32_t at_most = 0;
 
-		ret_pieces[n] =
-			(struct indicator_block){&blocks[0].samples[(size_t)n * length], length};
+	piece_samples_copy(piece, scratch);
+	qsort(scratch, piece->samples, sizeof(*scratch), samples_compare);
+	bound = scratch[rank - 1];
+	while (at_most < piece->samples && scratch[at_most] <= bound)
+		at_most++;
+	return indicator_measure(
+		piece->blocks, piece->block_count, bound, (double)at_most / piece->samples, ret_time
+	);
+}
+
+// The sixteenths of a run that is kept whole.
+static void whole_cut(
+	const struct indicator_block *whole,
+	struct indicator_block *ret_blocks,
+	struct piece *ret_pieces
+) {
+	uint32_t length = whole->count / PIECES;
+
+	for (uint32_t n = 0; n < PIECES; n++) {
+		ret_blocks[n] =
+			(struct indicator_block){&whole->samples[(size_t)n * length], length};
+		ret_pieces[n] = (struct piece){&ret_blocks[n], 1, length};
 	}
-	// All but the last one are whole.
-	for (uint32_t n = 0; n < PIECES && count > PIECES; n++)
-		ret_pieces[n] = blocks[n * (count - 1) / PIECES];
-	return count == 1 || count > PIECES ? PIECES : 0;
+}
+
+// As many blocks of each sixteenth as there are samples in one that was not thinned out; all but
+// the last of a run are of one length.
+static void
+blocks_group(const struct indicator_block *blocks, uint32_t count, struct piece *ret_pieces) {
+	uint32_t enough = (RECORD_BLOCK_SAMPLES + blocks[0].count - 1) / blocks[0].count;
+
+	for (uint32_t n = 0; n < PIECES; n++) {
+		uint32_t first = n * (count - 1) / PIECES;
+		uint32_t there = (n + 1) * (count - 1) / PIECES - first;
+		uint32_t used = there < enough ? there : enough;
+
+		ret_pieces[n] = (struct piece){&blocks[first], used, used * blocks[0].count};
+	}
 }
 
 // Of the dependence within pieces of the run, the median: a change between them is not in it, while
-// it makes the time over the whole run as long as the run.
-static int local_tau(struct run_record *record, uint32_t per_million, double *tau) {
-	struct indicator_block blocks[RECORD_BLOCKS_MAX], pieces[PIECES];
-	uint32_t count = run_record_blocks(record, blocks);
+// it makes the time over the whole run as long as the run. *time stays where pieces are too short
+// to tell, and where they tell of a longer time.
+static int
+local_time(struct run_record *record, uint32_t per_million, struct indicator_time *time) {
+	struct indicator_block blocks[RECORD_BLOCKS_MAX], cut[PIECES];
+	uint32_t count = run_record_blocks(record, blocks), longest = 0, resolved = 0;
+	struct indicator_time local = {.tau = 1};
+	struct piece pieces[PIECES];
 	double taus[PIECES];
 	uint64_t *scratch;
 	int err = 0;
 
-	count = pieces_cut(blocks, count, pieces);
-	if (count == 0 || pieces[0].count < PIECE_SAMPLES_MIN)
+	if (count == 1)
+		whole_cut(&blocks[0], cut, pieces);
+	else if (count > PIECES)
+		blocks_group(blocks, count, pieces);
+	if (count != 1 && count <= PIECES)
 		return 0;
-	scratch = calloc(pieces[0].count, sizeof(*scratch));
+	for (uint32_t n = 0; n < PIECES; n++) {
+		if (pieces[n].samples < PIECE_SAMPLES_MIN)
+			return 0;
+		longest = pieces[n].samples > longest ? pieces[n].samples : longest;
+	}
+	scratch = calloc(longest, sizeof(*scratch));
 	if (scratch == NULL)
 		return -ENOMEM;
-	for (uint32_t n = 0; n < count && err == 0; n++)
-		err = piece_tau(&pieces[n], per_million, scratch, &taus[n]);
+	for (uint32_t n = 0; n < PIECES && err == 0; n++) {
+		err = piece_tau(&pieces[n], per_million, scratch, &local);
+		taus[n] = local.tau;
+		resolved += local.resolved;
+	}
 	free(scratch);
 	if (err < 0)
 		return err;
-	qsort(taus, count, sizeof(taus[0]), doubles_compare);
-	*tau = fmin(*tau, taus[count / 2]);
+	qsort(taus, PIECES, sizeof(taus[0]), doubles_compare);
+	if (taus[PIECES / 2] < time->tau)
+		*time = (struct indicator_time
+		){.tau = taus[PIECES / 2], .resolved = resolved > PIECES / 2};
 	return 0;
 }
 
@@ -272,12 +315,17 @@ static int run_judge(struct run_record *record, struct run_summary *summary) {
 	summary->judgement = RUN_TOO_SHORT_TO_JUDGE;
 	for (uint32_t q = 0; q < summary->quantile_count; q++) {
 		const struct quantile_summary *quantile = &summary->quantiles[q];
-		double tau = quantile->tau, join;
-		int err = local_tau(record, quantile->per_million, &tau);
+		struct indicator_time time = {.tau = quantile->tau, .resolved = quantile->resolved};
+		int err = local_time(record, quantile->per_million, &time);
+		double join;
 
 		if (err < 0)
 			return err;
-		join = tau * (double)quantile_samples_least(quantile->per_million, SUMMARY_LEVEL);
+		// Windows that still depend on each other would be told apart by chance.
+		if (time.resolved == 0)
+			break;
+		join = time.tau *
+		       (double)quantile_samples_least(quantile->per_million, SUMMARY_LEVEL);
 		join = ceil(fmax(join / (double)windows.samples, series.join));
 		if (join * SEGMENTS_WINDOWS_MIN > windows.count)
 			break;

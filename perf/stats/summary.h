@@ -26,6 +26,7 @@ struct quantile_summary {
 	struct histogram_span value; // the bucket it lies in
 	uint64_t low, high;	     // its interval; 0 if none exists
 	double tau, effective;	     // samples that are worth one, and how many that gives
+	bool resolved;		     // tau is known: it is shorter than what is kept in a row
 };
 
 enum run_judgement {

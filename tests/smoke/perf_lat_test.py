@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import signal
 import socket
 import struct
@@ -287,6 +288,36 @@ def a_device_that_is_not_there_is_told_on_both_ends():
     assert "no device mlx9_9" in done.stderr and "no device mlx9_9" in err, (done.stderr, err)
 
 
+def a_priority_that_is_not_permitted_is_told_on_both_ends():
+    """Without CAP_SYS_NICE and without a limit for it, whoever runs the tests."""
+    dropped = ["setpriv", "--bounding-set=-sys_nice"] if os.geteuid() == 0 else []
+    with Server() as server:
+        done = subprocess.run(
+            [*dropped, *client_command(server, "--priority", "20")], text=True,
+            capture_output=True, check=False, timeout=patience.HANG_SECONDS,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_RTPRIO, (0, 0)))
+        status, err = server.end()
+    said = "--priority 20: the kernel gives this process none (Operation not permitted)"
+    assert (done.returncode, status) == (4, 4), (done, status)
+    assert said in done.stderr and said in err, (done.stderr, err)
+
+
+def a_trace_that_cannot_be_played_is_told_before_any_server_is_asked():
+    with tempfile.TemporaryDirectory() as directory:
+        trace = pathlib.Path(directory) / "t"
+        for text, said in [("0.1\n0.05\n", "line 2"), ("0.1\nsoon\n", "line 2"),
+                           ("# nothing\n", "has no arrival"), (None, "No such file")]:
+            if text is not None:
+                trace.write_text(text)
+            else:
+                trace.unlink()
+            with Server() as server:
+                done = client(server, "--arrivals", f"trace:{trace}")
+                assert server.process.poll() is None, "the server has ended"
+            assert done.returncode == 4 and str(trace) in done.stderr, done
+            assert said in done.stderr, (said, done.stderr)
+
+
 def frame(version, kind, payload):
     return struct.pack("<IHHI", MAGIC, version, kind, len(payload)) + payload
 
@@ -471,6 +502,10 @@ def wrong_options_are_refused_at_once():
             (["lat", "--arrivals", "trace:", "h"], "--arrivals"),
             (["lat", "--cores", "4000", "h"], "--cores"),
             (["lat", "--cores", "x", "h"], "--cores"),
+            (["lat", "--priority", "100", "h"], "--priority"),
+            (["lat", "--json-bytes", "1KiB", "h"], "--json-bytes"),
+            (["mesh", "--json-bytes", "1MiB", "--local", "2"], "is not of mesh"),
+            (["lat", "--fail-if", "drain_rate=500%", "h"], "is no threshold"),
             (["lat", "--mtu", "1000", "h"], "--mtu"),
             (["lat", "--timeout", "32", "h"], "--timeout"),
             (["lat", "--retry", "8", "h"], "--retry"),
@@ -560,6 +595,8 @@ tap.run([(name.__name__.replace("_", " "), name) for name in [
     options_that_differ_are_told_on_both_ends,
     a_device_that_is_not_there_is_told_on_both_ends,
     another_release_is_told_on_both_ends,
+    a_priority_that_is_not_permitted_is_told_on_both_ends,
+    a_trace_that_cannot_be_played_is_told_before_any_server_is_asked,
     a_client_that_dies_is_told_by_the_server,
     a_server_that_dies_is_told_by_the_client_which_keeps_what_it_has,
     an_interrupted_client_keeps_what_it_has_and_tells_its_server,

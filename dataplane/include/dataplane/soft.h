@@ -93,6 +93,10 @@ int soft_device_add(const struct soft_config *config);
 // Takes all of them away again; none is open any more.
 void soft_devices_clear(void);
 
+// Calibrates the clock that its devices have now, else the first open does, which takes 10 to 200
+// ms: for a process whose children open them.
+void soft_clock_prepare(void);
+
 // Sends what calls left to be sent soon, for a process that ends with devices open: its last
 // acknowledgements. Does not wait; any thread, also where it interrupted a call.
 void soft_devices_settle(void);

@@ -16,13 +16,18 @@ static void process_clock_make(void) {
 	clock_init_tsc(&process_clock);
 }
 
-// Calibration takes up to 200 ms: once a process, and not before a device is opened.
-static const struct clock *clock_of(const struct soft_config *config) {
+// Calibration takes up to 200 ms: once a process and its children, and not before a device is
+// opened.
+void soft_clock_prepare(void) {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+	pthread_once(&once, process_clock_make);
+}
+
+static const struct clock *clock_of(const struct soft_config *config) {
 	if (config->clock != NULL)
 		return config->clock;
-	pthread_once(&once, process_clock_make);
+	soft_clock_prepare();
 	return &process_clock;
 }
 

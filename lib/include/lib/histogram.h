@@ -92,6 +92,13 @@ int histogram_snapshot(const struct histogram *live, struct histogram *copy);
 // count would pass 64 bits; `into` is untouched then.
 int histogram_merge(struct histogram *into, const struct histogram *from);
 
+// Makes one of fewer precision bits that holds the same records: each of its buckets is several
+// whole ones of `fine`, and no moment changes. Returns 0, -EINVAL (more bits than `fine` has, or
+// none) or -ENOMEM.
+int histogram_coarsen(
+	const struct histogram *fine, uint8_t precision_bits, struct histogram **ret_coarse
+);
+
 void histogram_summarize(const struct histogram *histogram, struct histogram_summary *ret_summary);
 
 // The value with at least `per_million` of a million records at or below it (nearest rank):

@@ -81,6 +81,31 @@ static void merging_into_a_narrower_counter_loses_only_what_it_cannot_hold(void 
 	histogram_destroy(into);
 }
 
+static void coarsening_equals_recording_with_fewer_bits(void **state) {
+	static uint64_t values[VALUES_MAX];
+	static const struct histogram_shape fine_shape = {1, HOUR_NS, 10, 64};
+
+	(void)state;
+	for (uint8_t bits = 1; bits <= 10; bits++) {
+		struct histogram_shape shape = {1, HOUR_NS, bits, 64};
+		struct histogram *fine = created(&fine_shape), *direct = created(&shape);
+		struct histogram *coarse;
+
+		for (size_t d = 0; d < DISTRIBUTION_COUNT; d++) {
+			values_fill(&distributions[d], values, VALUES_MAX);
+			record_all(fine, values, VALUES_MAX);
+			record_all(direct, values, VALUES_MAX);
+		}
+		assert_int_equal(histogram_coarsen(fine, bits, &coarse), 0);
+		assert_same(coarse, direct);
+		histogram_destroy(fine);
+		histogram_destroy(direct);
+		assert_int_equal(histogram_coarsen(coarse, bits + 1, &direct), -EINVAL);
+		assert_int_equal(histogram_coarsen(coarse, 0, &direct), -EINVAL);
+		histogram_destroy(coarse);
+	}
+}
+
 static void shapes_that_differ_do_not_mix(void **state) {
 	struct histogram *histogram = created(&shapes[0]);
 
@@ -240,6 +265,7 @@ int main(void) {
 		cmocka_unit_test(recording_many_loses_what_a_full_counter_cannot_take),
 		cmocka_unit_test(touching_a_histogram_changes_nothing),
 		cmocka_unit_test(merging_into_a_narrower_counter_loses_only_what_it_cannot_hold),
+		cmocka_unit_test(coarsening_equals_recording_with_fewer_bits),
 		cmocka_unit_test(shapes_that_differ_do_not_mix),
 		cmocka_unit_test(a_cleared_histogram_is_as_new),
 		cmocka_unit_test(a_snapshot_beside_the_writer_holds_each_record_wholly_or_not_at_all

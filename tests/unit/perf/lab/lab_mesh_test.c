@@ -300,6 +300,107 @@ static void a_cause_that_was_changed_in_a_file_is_named(void **state) {
 	json_decref(root);
 }
 
+// One direction's histogram, of values that lie far apart, stands for those of all.
+static void make_large_mesh(struct mesh *mesh, uint32_t count) {
+	struct mesh_cell cell = {.taus = {1.5, 1.5, 1.5}};
+
+	assert_int_equal(mesh_create(&plan_default, count, mesh), 0);
+	assert_int_equal(mesh_histogram_create(&cell.kept), 0);
+	for (uint64_t n = 0; n < SAMPLES; n++)
+		histogram_record(cell.kept, 10000000 + n * n * 1000);
+	mesh_cell_compute(&cell);
+	for (uint32_t n = 0; n < count * count; n++) {
+		if (n / count != n % count)
+			mesh->cells[n] = cell;
+	}
+	for (uint32_t n = 0; n < count; n++)
+		mesh->nodes[n].joined = true;
+}
+
+static void release_large_mesh(struct mesh *mesh) {
+	for (uint32_t n = 2; n < mesh->count * mesh->count; n++)
+		mesh->cells[n].kept = NULL;
+	mesh_release(mesh);
+}
+
+static void the_file_of_any_mesh_is_bounded_and_what_stands_out_verified(void **state) {
+	static const struct {
+		uint32_t count;
+		bool matrices;
+	} rows[] = {{16, false}, {MESH_NODES_MAX, true}};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct mesh_summary summary;
+		struct lab_why why;
+		struct mesh mesh;
+		json_t *root;
+
+		make_large_mesh(&mesh, rows[n].count);
+		mesh_cell(&mesh, 1, 3)->quantiles[0].value_ns *= 10;
+		mesh_cell(&mesh, 1, 3)->quantiles[0].low_ns *= 10;
+		if (rows[n].matrices)
+			mesh_cell(&mesh, 2, 3)->measured = false;
+		assert_int_equal(mesh_summarize(&mesh, &summary), 0);
+		assert_int_equal(summary.outliers, 1);
+		if (!rows[n].matrices) // where histograms are kept figures are computed from them
+			mesh_cell_compute(mesh_cell(&mesh, 1, 3));
+		assert_int_equal(mesh_summarize(&mesh, &summary), 0);
+		assert_int_equal(mesh_to_json(&mesh, &summary, &root), 0);
+		release_large_mesh(&mesh);
+		assert_int_equal(json_object_get(root, "matrices") != NULL, rows[n].matrices);
+		assert_in_range(
+			json_dumpb(root, NULL, 0, JSON_COMPACT | JSON_REAL_PRECISION(17)), 1,
+			RESULT_FILE_BYTES
+		);
+		(void)verify(root, &why);
+		assert_string_equal(why.text, "");
+		json_decref(root);
+	}
+}
+
+static json_t *matrix_row(json_t *root, const char *key, size_t from) {
+	return json_array_get(json_object_get(json_object_get(root, "matrices"), key), from);
+}
+
+static void a_matrix_that_was_changed_in_a_file_is_named(void **state) {
+	struct mesh_summary summary;
+	struct lab_why why;
+	struct mesh mesh;
+	json_t *root;
+
+	(void)state;
+	make_large_mesh(&mesh, MESH_NODES_MAX);
+	assert_int_equal(mesh_summarize(&mesh, &summary), 0);
+	assert_int_equal(mesh_to_json(&mesh, &summary, &root), 0);
+	release_large_mesh(&mesh);
+	json_array_set_new(matrix_row(root, "p50_low_ns", 4), 7, json_integer(1));
+	assert_int_equal(verify(root, &why), -EUCLEAN);
+	assert_non_null(strstr(why.text, "digests.matrices is"));
+	json_array_set_new(matrix_row(root, "p50_ns", 4), 7, json_integer(1));
+	assert_int_equal(verify(root, &why), -EUCLEAN);
+	assert_non_null(strstr(why.text, "summary.min_ns is"));
+	json_array_set_new(matrix_row(root, "p50_ns", 4), 7, json_null());
+	assert_int_equal(verify(root, &why), -EBADMSG);
+	assert_non_null(strstr(why.text, "matrices.p50_low_ns[4][7] is none"));
+	json_decref(root);
+}
+
+static void of_two_directions_none_stands_out(void **state) {
+	struct mesh_summary summary;
+	struct mesh mesh;
+
+	(void)state;
+	assert_int_equal(mesh_create(&plan_default, 2, &mesh), 0);
+	fill_cell(mesh_cell(&mesh, 0, 1), USUAL_NS);
+	fill_cell(mesh_cell(&mesh, 1, 0), 8 * USUAL_NS);
+	assert_int_equal(mesh_summarize(&mesh, &summary), 0);
+	assert_int_equal(summary.outliers, 0);
+	assert_int_equal(summary.cause_count, 0);
+	assert_int_equal(summary.median_ns, (summary.min_ns + summary.max_ns) / 2);
+	mesh_release(&mesh);
+}
+
 // Bytes of a message as another process would get them, cut off or not.
 static struct channel_message
 take_frame(struct channel *ends, enum channel_kind kind, const struct mesh_answer *answer) {
@@ -418,6 +519,9 @@ int main(void) {
 		cmocka_unit_test(a_matrix_with_holes_is_summed_up),
 		cmocka_unit_test(the_file_of_a_mesh_is_verified_and_a_change_named),
 		cmocka_unit_test(a_cause_that_was_changed_in_a_file_is_named),
+		cmocka_unit_test(the_file_of_any_mesh_is_bounded_and_what_stands_out_verified),
+		cmocka_unit_test(a_matrix_that_was_changed_in_a_file_is_named),
+		cmocka_unit_test(of_two_directions_none_stands_out),
 		cmocka_unit_test(an_answer_is_read_as_it_was_sent_or_refused),
 		cmocka_unit_test(an_order_of_a_plan_that_cannot_be_is_refused),
 		cmocka_unit_test(what_a_process_says_of_itself_gives_a_terminal_no_orders),

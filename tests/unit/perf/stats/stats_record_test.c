@@ -194,7 +194,12 @@ static int copy(void *ctx, int32_t place, uint64_t count, struct histogram *hist
 }
 
 static struct run_kept kept_of(struct run_record *record) {
-	struct run_kept kept = {.count = run_record_count(record), .fill = copy, .ctx = record};
+	struct run_kept kept = {
+		.count = run_record_count(record),
+		.precision_bits = run_record_precision_bits(record),
+		.fill = copy,
+		.ctx = record,
+	};
 	struct indicator_block blocks[RECORD_BLOCKS_MAX];
 	struct run_windows windows = run_record_windows(record);
 
@@ -270,7 +275,7 @@ static void parts_that_do_not_fit_make_no_record(void **state) {
 // To the end: 64 blocks and 16 windows at least, of the run's own samples at their place.
 static void a_record_is_thinned_to_blocks_and_windows_spread_over_the_run(void **state) {
 	static const uint64_t counts[] = {
-		128 * 256, 100003, RECORD_RAW_MAX, RECORD_RAW_MAX + 5, 5 * RECORD_RAW_MAX + 2300,
+		64 * 256, 100003, RECORD_RAW_MAX, RECORD_RAW_MAX + 5, 5 * RECORD_RAW_MAX + 2300,
 	};
 
 	(void)state;
@@ -283,7 +288,7 @@ static void a_record_is_thinned_to_blocks_and_windows_spread_over_the_run(void *
 
 		assert_int_equal(run_record_create(&record), 0);
 		fill(record, counts[n]);
-		while (run_record_thin_blocks(record) || run_record_thin_windows(record))
+		while (run_record_thin_blocks(record, 128) || run_record_thin_windows(record, 16))
 			assert_in_range(++steps, 1, 20);
 		assert_true(steps > 0);
 		count = run_record_blocks(record, blocks);
@@ -312,10 +317,39 @@ static void a_run_too_short_to_be_cut_stays_whole(void **state) {
 
 	(void)state;
 	assert_int_equal(run_record_create(&record), 0);
-	fill(record, 128 * 255);
-	assert_false(run_record_thin_blocks(record));
-	assert_false(run_record_thin_windows(record));
+	fill(record, 64 * 255);
+	assert_false(run_record_thin_blocks(record, 128));
+	assert_false(run_record_thin_windows(record, 0));
 	assert_true(run_record_is_whole(record));
+	run_record_destroy(record);
+}
+
+static void a_thinned_record_is_restored_as_it_was(void **state) {
+	struct histogram_summary before, after;
+	struct run_record *record, *restored;
+	struct run_kept kept;
+
+	(void)state;
+	assert_int_equal(run_record_create(&record), 0);
+	fill(record, 300000);
+	histogram_summarize(run_record_all(record), &before);
+	assert_false(run_record_thin_all(record, RECORD_PRECISION_BITS));
+	while (run_record_thin_blocks(record, 32) || run_record_thin_windows(record, 0) ||
+	       run_record_thin_all(record, 7))
+		;
+	histogram_summarize(run_record_all(record), &after);
+	assert_memory_equal(&after, &before, sizeof(after)); // moments are not of buckets
+	kept = kept_of(record);
+	assert_int_equal(kept.window_count, 0);
+	assert_int_equal(kept.block_count, 64);
+	assert_int_equal(kept.blocks[0].count, 32);
+	assert_int_equal(kept.precision_bits, 7);
+	assert_int_equal(run_record_restore(&kept, &restored), 0);
+	assert_int_equal(run_record_precision_bits(restored), 7);
+	assert_int_equal(run_record_windows(restored).count, 0);
+	run_record_destroy(restored);
+	kept.precision_bits = RECORD_PRECISION_BITS_MIN - 1;
+	assert_int_equal(run_record_restore(&kept, &restored), -EINVAL);
 	run_record_destroy(record);
 }
 
@@ -331,6 +365,7 @@ int main(void) {
 		cmocka_unit_test(parts_that_do_not_fit_make_no_record),
 		cmocka_unit_test(a_record_is_thinned_to_blocks_and_windows_spread_over_the_run),
 		cmocka_unit_test(a_run_too_short_to_be_cut_stays_whole),
+		cmocka_unit_test(a_thinned_record_is_restored_as_it_was),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -96,11 +96,52 @@ static void constant_latency_has_an_interval_of_one_value(void **state) {
 	run_record_destroy(record);
 }
 
+// Thinned out for a small file, runs are told as changed or steady as they are whole, or are not
+// judged: where samples depend on each other for longer than a block nothing is claimed.
+static void thinned_runs_are_judged_as_whole_ones_or_not_at_all(void **state) {
+	static const struct {
+		double memory;
+		uint32_t block_samples;
+		bool judged;
+	} rows[] = {{0.5, 32, true}, {0.9, 64, true}, {0.97, 256, true}, {0.99, 32, false}};
+
+	(void)state;
+	for (size_t r = 0; r < 2 * sizeof(rows) / sizeof(rows[0]); r++) {
+		bool changes = r % 2 == 1;
+		uint32_t seeds = 4, told = 0;
+
+		for (uint32_t seed = 0; seed < seeds; seed++) {
+			struct generator generator = generator_seeded(300 + seed);
+			struct run_record *record;
+			struct run_summary summary;
+
+			assert_int_equal(run_record_create(&record), 0);
+			generator_start(&generator, rows[r / 2].memory);
+			for (int n = 0; n < 200000; n++) {
+				uint64_t ns = latency_of_level(generator_next(&generator));
+
+				run_record_add(record, changes && n >= 100000 ? ns + ns / 8 : ns);
+			}
+			while (run_record_thin_blocks(record, rows[r / 2].block_samples) ||
+			       run_record_thin_windows(record, SEGMENTS_WINDOWS_MIN))
+				;
+			assert_int_equal(run_summarize(record, quantiles, 4, &summary), 0);
+			assert_int_equal(summary.judged_count > 0, rows[r / 2].judged);
+			if (!rows[r / 2].judged)
+				assert_int_equal(summary.quantiles[0].note, QUANTILE_UNRESOLVED);
+			told += summary.judgement == RUN_CHANGED;
+			run_record_destroy(record);
+		}
+		assert_int_equal(told, rows[r / 2].judged && changes ? seeds : 0);
+	}
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(run_of_two_regimes_is_told_as_two),
 		cmocka_unit_test(short_runs_say_what_they_do_not_know),
 		cmocka_unit_test(constant_latency_has_an_interval_of_one_value),
+		cmocka_unit_test(thinned_runs_are_judged_as_whole_ones_or_not_at_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
