@@ -14,10 +14,13 @@
 #include <lib/scoped.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/signalfd.h>
+#include <unistd.h>
 
 #define SERVER_WORDS_MAX 256
 #define RUN_BYTES 40
@@ -204,12 +207,32 @@ static int run_policy(int argc, char **argv) {
 	return policies_main(argc, argv, signals);
 }
 
-int main(int argc, char **argv) {
-	static struct options options;
+// Else the first file or connection that is opened takes the place of one that was closed, and gets
+// what is printed.
+static void standard_streams_open(void) {
+	int fd;
 
-	if (options_parse(argc, argv, &options) != 0)
-		return EXIT_USAGE;
-	switch (options.action) {
+	do
+		fd = open("/dev/null", O_RDWR); // NOLINT(android-cloexec-open): as those are
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd > STDERR_FILENO)
+		close(fd);
+}
+
+// What was printed may be all that is left of a run.
+static int output_settle(int status) {
+	struct lab_why why = {.text = ""};
+
+	if (fflush(stdout) == 0 && ferror(stdout) == 0)
+		return status;
+	(void
+	)lab_fail(&why, -errno, "standard output cannot be written: %s", strerrordesc_np(errno));
+	why_print(&why);
+	return status == EXIT_DONE ? EXIT_FAILED : status;
+}
+
+static int command_run(int argc, char **argv, struct options *options) {
+	switch (options->action) {
 	case OPTIONS_HELP:
 		options_print_help();
 		return EXIT_DONE;
@@ -217,9 +240,9 @@ int main(int argc, char **argv) {
 		printf("tocsin-perf %s\n", TOCSIN_VERSION);
 		return EXIT_DONE;
 	case OPTIONS_MEASURE:
-		return run_measure(&options);
+		return run_measure(options);
 	case OPTIONS_MESH:
-		return run_mesh(&options);
+		return run_mesh(options);
 	case OPTIONS_NET:
 		return net_main(argc, argv);
 	case OPTIONS_POLICY:
@@ -228,4 +251,13 @@ int main(int argc, char **argv) {
 		return kept_main(argc, argv);
 	}
 	return EXIT_USAGE;
+}
+
+int main(int argc, char **argv) {
+	static struct options options;
+
+	standard_streams_open();
+	if (options_parse(argc, argv, &options) != 0)
+		return EXIT_USAGE;
+	return output_settle(command_run(argc, argv, &options));
 }

@@ -319,8 +319,10 @@ int verify_run(json_t *root, struct lab_why *why) {
 		return lab_fail(why, -EBADMSG, "it is no result of tocsin-perf");
 	if (strcmp(schema, LAB_JSON_SCHEMA) != 0)
 		return lab_fail(
-			why, -EPROTO, "its schema is \"%.40s\", this release reads %s", schema,
-			LAB_JSON_SCHEMA
+			why, -EPROTO,
+			"its schema is \"%.40s\", this release reads " LAB_JSON_SCHEMA
+			", " MESH_JSON_SCHEMA ", " NET_JSON_SCHEMA " and " POLICIES_JSON_SCHEMA,
+			schema
 		);
 	if (!json_is_array(results) || json_array_size(results) > PLAN_SIZES_MAX)
 		return lab_fail(why, -EBADMSG, "it has no results");
@@ -366,7 +368,7 @@ int verify_load(const char *path, struct lab_why *why, json_t **ret_root) {
 	int err;
 
 	if (root == NULL)
-		return lab_fail(why, -EBADMSG, "%s: %s", path, error.text);
+		return lab_fail(why, -EBADMSG, "%s cannot be read as JSON: %s", path, error.text);
 	err = verify_json(root, &inner);
 	if (err != 0) {
 		json_decref(root);

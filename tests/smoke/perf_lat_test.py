@@ -472,6 +472,10 @@ def a_file_that_cannot_be_written_is_said_so():
             done = client(server, "--iterations", "20", option, "/dev/full")
         assert done.returncode == 4 and "samples in" in done.stdout, done
         assert "/dev/full cannot be written: " in done.stderr, done
+    with Server() as server, open("/dev/full", "w", encoding="ascii") as full:
+        done = subprocess.run(client_command(server, "--iterations", "20"), stdout=full, text=True,
+                              stderr=subprocess.PIPE, check=False, timeout=patience.HANG_SECONDS)
+    assert done.returncode == 4 and "standard output cannot be written" in done.stderr, done
 
 
 def wrong_options_are_refused_at_once():
