@@ -29,6 +29,8 @@ struct series_bytes {
 	size_t all, blocks, windows;
 };
 int series_bytes(struct run_record *record, struct series_bytes *bytes);
+// Of a number and the comma behind it.
+size_t json_number_bytes(uint64_t value);
 // What was kept of one, from a file: hostile. -EBADMSG with the reason, -ENOMEM.
 int series_from_json(
 	const struct json_t *json, struct lab_why *why, struct run_record **ret_record

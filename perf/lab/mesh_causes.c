@@ -207,20 +207,37 @@ static void add_cause(const struct search *search, const struct mesh_cause *caus
 	take_away(search, cause);
 }
 
-static void add_pairs(const struct search *search) {
-	uint32_t count = search->mesh->count;
+static int causes_compare(const void *a, const void *b) {
+	const struct mesh_cause *left = a, *right = b;
+
+	if (left->ratio != right->ratio)
+		return left->ratio < right->ratio ? 1 : -1;
+	if (left->one != right->one)
+		return left->one < right->one ? -1 : 1;
+	return left->other < right->other ? -1 : 1;
+}
+
+// The slowest first: of many the first ones are shown.
+static int add_pairs(const struct search *search) {
+	uint32_t count = search->mesh->count, found = 0;
+	struct mesh_cause *pairs = calloc(search->summary->outliers + (size_t)1, sizeof(*pairs));
+
+	if (pairs == NULL)
+		return -ENOMEM;
 
 	for (uint32_t from = 0; from < count; from++) {
 		for (uint32_t to = 0; to < count; to++) {
 			const struct group group = {MESH_PAIR, from, to};
-			struct mesh_cause cause;
 
-			if (search->states[(size_t)from * count + to] != OUT)
-				continue;
-			count_group(search, &group, &cause);
-			add_cause(search, &cause);
+			if (search->states[(size_t)from * count + to] == OUT)
+				count_group(search, &group, &pairs[found++]);
 		}
 	}
+	qsort(pairs, found, sizeof(*pairs), causes_compare);
+	for (uint32_t n = 0; n < found; n++)
+		add_cause(search, &pairs[n]);
+	free(pairs);
+	return 0;
 }
 
 static void find_median(struct search *search) {
@@ -285,6 +302,7 @@ int mesh_summarize(const struct mesh *mesh, struct mesh_summary *ret_summary) {
 		.medians = calloc(cells, sizeof(*search.medians)),
 	};
 	struct mesh_cause best;
+	int err = -ENOMEM;
 
 	memset(ret_summary, 0, sizeof(*ret_summary));
 	if (search.states != NULL && search.medians != NULL) {
@@ -293,11 +311,11 @@ int mesh_summarize(const struct mesh *mesh, struct mesh_summary *ret_summary) {
 		mark_outliers(&search);
 		for (best = find_best(&search); best.cells > 0; best = find_best(&search))
 			add_cause(&search, &best);
-		add_pairs(&search);
+		err = add_pairs(&search);
 	}
 	free(search.states);
 	free(search.medians);
-	return search.states != NULL && search.medians != NULL ? 0 : -ENOMEM;
+	return err;
 }
 
 void mesh_cause_what(

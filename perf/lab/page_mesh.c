@@ -155,7 +155,10 @@ static void put_outliers(const struct scene *scene) {
 		const char *row[3] = {what, cells, ratio};
 
 		mesh_cause_what(scene->mesh, cause, what, sizeof(what));
-		snprintf(cells, sizeof(cells), "%u of %u", cause->cells, cause->of);
+		if (cause->kind == MESH_PAIR)
+			snprintf(cells, sizeof(cells), "1");
+		else
+			snprintf(cells, sizeof(cells), "%u of %u", cause->cells, cause->of);
 		snprintf(ratio, sizeof(ratio), "%.2f", cause->ratio);
 		page_table_row(scene->page, row, 3);
 	}

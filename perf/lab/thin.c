@@ -124,11 +124,8 @@ static bool thin_once(
 static size_t warm_up_bytes(const struct lab_result *result) {
 	size_t bytes = 0;
 
-	for (uint32_t n = 0; n < result->warm_count; n++) {
-		bytes += 2; // a digit and a comma
-		for (uint64_t rest = result->warm[n]; rest >= 10; rest /= 10)
-			bytes++;
-	}
+	for (uint32_t n = 0; n < result->warm_count; n++)
+		bytes += json_number_bytes(result->warm[n]);
 	return bytes;
 }
 

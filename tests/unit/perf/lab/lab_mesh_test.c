@@ -386,6 +386,24 @@ static void a_matrix_that_was_changed_in_a_file_is_named(void **state) {
 	json_decref(root);
 }
 
+static void single_pairs_are_told_from_the_slowest_on(void **state) {
+	struct mesh_summary summary;
+	struct mesh mesh;
+
+	(void)state;
+	make_mesh(&mesh, none_is_slow);
+	for (uint32_t n = 0; n < 3; n++) {
+		struct mesh_cell *cell = mesh_cell(&mesh, 2 * n, 2 * n + 1);
+
+		cell->quantiles[0].value_ns = cell->quantiles[0].low_ns = (n + 2) * USUAL_NS;
+	}
+	assert_int_equal(mesh_summarize(&mesh, &summary), 0);
+	assert_int_equal(summary.cause_count, 3);
+	for (uint32_t n = 0; n < 3; n++)
+		assert_int_equal(summary.causes[n].one, 4 - 2 * n);
+	mesh_release(&mesh);
+}
+
 static void of_two_directions_none_stands_out(void **state) {
 	struct mesh_summary summary;
 	struct mesh mesh;
@@ -521,6 +539,7 @@ int main(void) {
 		cmocka_unit_test(a_cause_that_was_changed_in_a_file_is_named),
 		cmocka_unit_test(the_file_of_any_mesh_is_bounded_and_what_stands_out_verified),
 		cmocka_unit_test(a_matrix_that_was_changed_in_a_file_is_named),
+		cmocka_unit_test(single_pairs_are_told_from_the_slowest_on),
 		cmocka_unit_test(of_two_directions_none_stands_out),
 		cmocka_unit_test(an_answer_is_read_as_it_was_sent_or_refused),
 		cmocka_unit_test(an_order_of_a_plan_that_cannot_be_is_refused),
