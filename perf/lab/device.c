@@ -52,6 +52,7 @@ static int open_soft(
 	struct lab_why *why,
 	struct device **ret_device
 ) {
+	struct lab_why inner = {.text = ""};
 	struct soft_config config;
 	int err = read_soft_settings(&config, why);
 
@@ -65,7 +66,15 @@ static int open_soft(
 	err = soft_device_add(&config);
 	if (err != 0)
 		return lab_fail(why, err, "no software device: %s", strerrordesc_np(-err));
-	return open_by(&verbs_calls_soft, config.name, settings, why, ret_device);
+	err = open_by(&verbs_calls_soft, config.name, settings, &inner, ret_device);
+	if (err != 0 && config.address_any)
+		return lab_fail(
+			why, err,
+			"%.300s; two ends of one machine take addresses of 127.0.0.0/8, or what "
+			"TOCSIN_SOFT_ADDRESS gives each",
+			inner.text
+		);
+	return err == 0 ? 0 : lab_fail(why, err, "%s", inner.text);
 }
 
 // The name of the best device of the system; "" if none will do.

@@ -112,12 +112,15 @@ static void await_members(uint32_t count) {
 static int run_local(const struct options *options) {
 	struct mesh_member member = member_of(options);
 	struct sock_addr loopback = {.family = SOCK_ADDR_V4, .address = {127, 0, 0, 1}};
+	struct sock_addr loopback_6 = {.family = SOCK_ADDR_V6, .address = {[15] = 1}};
 	struct channel_listener listener;
-	struct lab_why why = {.text = ""};
+	struct lab_why why = {.text = ""}, ignored = {.text = ""};
 	uint32_t started = 0;
 	int status = EXIT_DONE;
 
-	if (channel_listen(&loopback, &listener, &why) != 0)
+	// A machine may have IPv6 alone.
+	if (channel_listen(&loopback, &listener, &ignored) != 0 &&
+	    channel_listen(&loopback_6, &listener, &why) != 0)
 		return why_print(&why);
 	member.lead = listener.address;
 	member.count = options->mesh.local;

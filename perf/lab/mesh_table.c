@@ -105,6 +105,8 @@ static void print_lines(const struct mesh *mesh) {
 }
 
 static void print_causes(const struct mesh *mesh, const struct mesh_summary *summary) {
+	if (summary->measured == 0)
+		return;
 	if (summary->outliers == 0) {
 		printf(mesh->count > 2 ? "nothing stands out\n"
 				       : "of two directions none is the usual one\n");
