@@ -100,6 +100,27 @@ add_run(struct history_series *series, const char *path, const json_t *root, con
 	return 0;
 }
 
+static bool same_value(double one, double other) {
+	return one == other || (isnan(one) && isnan(other));
+}
+
+// A copy of a file is no other run.
+static bool
+is_there(const struct history_series *series, const json_t *root, const json_t *result) {
+	for (uint32_t run = 0; run < series->run_count; run++) {
+		const struct history_run *other = &series->runs[run];
+		bool same = strcmp(other->started, member_text(root, "started")) == 0;
+
+		for (uint32_t n = 0; n < HISTORY_QUANTILES && same; n++)
+			same = same_value(
+				other->value_ns[n], quantile_figure(result, n, "value_ns")
+			);
+		if (same)
+			return true;
+	}
+	return false;
+}
+
 static int leave_out(struct history *history, const char *path, const char *why) {
 	struct history_left_out *left_out = reallocarray(
 		history->left_out, history->left_out_count + (size_t)1, sizeof(*left_out)
@@ -137,8 +158,13 @@ static const char *run_unfit_reason(const json_t *root) {
 	return NULL;
 }
 
-static int
-take_root(struct history *history, const char *name, const json_t *root, struct lab_why *why) {
+static int take_root(
+	struct history *history,
+	const char *path,
+	const char *name,
+	const json_t *root,
+	struct lab_why *why
+) {
 	const json_t *results = json_object_get(root, "results");
 	char key[HISTORY_KEY_BYTES];
 	int err = 0;
@@ -154,6 +180,8 @@ take_root(struct history *history, const char *name, const json_t *root, struct 
 				why, -E2BIG, "the results are of more than %d plans and sizes",
 				HISTORY_SERIES_MAX
 			);
+		if (is_there(series, root, result))
+			return leave_out(history, path, "its run is there already");
 		err = add_run(series, name, root, result);
 	}
 	return err == 0 ? 0 : lab_fail(why, err, "no memory");
@@ -180,7 +208,7 @@ take_file(struct history *history, const char *directory, const char *name, stru
 	err = verify_load(path, &inner, &root);
 	reason = err == 0 ? run_unfit_reason(root) : behind_path(inner.text, path);
 	err = reason != NULL ? leave_out(history, path, reason)
-			     : take_root(history, name, root, why);
+			     : take_root(history, path, name, root, why);
 	json_decref(root);
 	free(path);
 	return err == 0 ? 0 : lab_fail(why, err, "no memory");

@@ -137,11 +137,13 @@ static void put_shifts(const struct scene *scene) {
 	double x[VERSUS_QUANTILES], shift[VERSUS_QUANTILES], low[VERSUS_QUANTILES];
 	double high[VERSUS_QUANTILES];
 	const double zero = 0;
+	bool any = false;
 
 	for (uint32_t n = 0; n < VERSUS_QUANTILES; n++) {
 		const struct versus_row *row = &scene->result->rows[n];
 		bool known = has_interval(row);
 
+		any |= known;
 		result_quantile_name(row->per_million, names[n]);
 		ticks[n] = names[n];
 		x[n] = n;
@@ -149,6 +151,8 @@ static void put_shifts(const struct scene *scene) {
 		low[n] = known ? shift_percent(row, row->low_ns) : NAN;
 		high[n] = known ? shift_percent(row, row->high_ns) : NAN;
 	}
+	if (!any)
+		return;
 	page_curves(
 		scene->page,
 		&(struct page_curves){

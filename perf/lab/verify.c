@@ -368,7 +368,9 @@ int verify_load(const char *path, struct lab_why *why, json_t **ret_root) {
 	int err;
 
 	if (root == NULL)
-		return lab_fail(why, -EBADMSG, "%s cannot be read as JSON: %s", path, error.text);
+		return lab_fail(
+			why, -EBADMSG, "%s: it cannot be read as JSON: %s", path, error.text
+		);
 	err = verify_json(root, &inner);
 	if (err != 0) {
 		json_decref(root);

@@ -148,6 +148,22 @@ static void few_runs_are_undecided(void **state) {
 	close_scene(&scene);
 }
 
+static void a_copy_of_a_run_is_no_other_run(void **state) {
+	struct scene scene = open_scene();
+	struct generator before = scene.generator;
+
+	(void)state;
+	write_run(&scene, &(struct made){"a.json", 0, 1, 64, SAMPLES, false});
+	scene.generator = before;
+	write_run(&scene, &(struct made){"b.json", 0, 1, 64, SAMPLES, false});
+	write_run(&scene, &(struct made){"c.json", 0, 1, 64, SAMPLES, false});
+	assert_int_equal(history_read(scene.directory, &scene.why, &scene.history), 0);
+	assert_int_equal(scene.history.series[0].run_count, 2);
+	assert_int_equal(scene.history.left_out_count, 1);
+	assert_string_equal(scene.history.left_out[0].why, "its run is there already");
+	close_scene(&scene);
+}
+
 // Another size is another history; a run with too few samples has no p99.
 static void runs_that_are_not_alike_are_apart(void **state) {
 	struct scene scene = open_scene();
@@ -234,6 +250,7 @@ int main(void) {
 		cmocka_unit_test(runs_are_slower_since_the_day_they_are),
 		cmocka_unit_test(a_change_within_the_margin_does_not_matter),
 		cmocka_unit_test(few_runs_are_undecided),
+		cmocka_unit_test(a_copy_of_a_run_is_no_other_run),
 		cmocka_unit_test(runs_that_are_not_alike_are_apart),
 		cmocka_unit_test(what_is_no_whole_result_is_left_out_and_named),
 		cmocka_unit_test(names_of_files_give_a_terminal_no_orders),
