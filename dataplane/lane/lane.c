@@ -184,8 +184,10 @@ static void lane_begin(struct lane *lane) {
 	lane->poll.woken = lane_woken;
 }
 
-static uint64_t chain_bytes_of(const struct device_facts *facts) {
-	return facts->responder == DEVICE_RESPONDER_KERNEL ? LANE_CHAIN_KERNEL_BYTES : UINT64_MAX;
+uint64_t lane_chain_bytes(const struct device_facts *facts) {
+	bool kernel = facts->responder == DEVICE_RESPONDER_KERNEL && facts->path[0] != '\0';
+
+	return kernel ? LANE_CHAIN_KERNEL_BYTES : UINT64_MAX;
 }
 
 int lane_create(const struct lane_config *config, struct lane **ret_lane) {
@@ -205,7 +207,7 @@ int lane_create(const struct lane_config *config, struct lane **ret_lane) {
 	lane->drain_ns = config->drain_ns;
 	lane->stamps = config->stamps;
 	lane->atomics = device_facts(lane->device)->limits.atomics;
-	lane->chain_bytes = chain_bytes_of(device_facts(lane->device));
+	lane->chain_bytes = lane_chain_bytes(device_facts(lane->device));
 	err = config_clamp(lane, config);
 	if (err == 0)
 		err = lane_allocate(lane);

@@ -332,3 +332,8 @@ void lane_deadline_remove(struct lane *lane, struct op *op);
 bool lane_expire(struct lane *lane, uint64_t now_ns);
 // Because of its deadline, or cancelled: it ends if no device can reach it, else its pair fails.
 void lane_op_stop(struct lane *lane, struct op *op, enum op_outcome outcome);
+
+// lane.c
+// How long a chain of sends may get. The software device of libtocsin-verbs.so passes for one of
+// the kernel, but has no path in sysfs.
+uint64_t lane_chain_bytes(const struct device_facts *facts);
