@@ -18,7 +18,7 @@
 #define HEAD_BYTES ((size_t)16 << 10) // plan, environments
 #define RESULT_BYTES ((size_t)4 << 10)
 #define SERIES_BYTES ((size_t)8 << 10) // figures, segments
-#define OUTLIER_BYTES 400
+#define OUTLIER_BYTES ((size_t)400)
 #define DUE_BYTES 12   // of a time in the schedule
 #define DUE_SHARE 0.25 // of what a result has, for its schedule
 
