@@ -70,18 +70,22 @@ static void probed_path_unschedule(struct probed_path *probed_path) {
 	probed_path->scheduled = false;
 }
 
-static void probed_path_free(struct probed_path *probed_path) {
-	struct probing *probing = probed_path->probing;
-
-	must(probed_path->stage == PROBED_PATH_BARE && !probed_path->waits);
-	probed_path_unschedule(probed_path);
-	path_baselines_note(probed_path);
+void probed_path_release(struct probed_path *probed_path) {
 	path_memory_destroy(probed_path->memory);
 	probed_path->memory = NULL;
 	free(probed_path->flows);
 	probed_path->flows = NULL;
 	free(probed_path->gpu);
 	probed_path->gpu = NULL;
+}
+
+static void probed_path_free(struct probed_path *probed_path) {
+	struct probing *probing = probed_path->probing;
+
+	must(probed_path->stage == PROBED_PATH_BARE && !probed_path->waits);
+	probed_path_unschedule(probed_path);
+	path_baselines_note(probed_path);
+	probed_path_release(probed_path);
 	probed_path->stage = PROBED_PATH_FREE;
 	while (probing->probed_paths_used > 0 &&
 	       probing->probed_paths[probing->probed_paths_used - 1].stage == PROBED_PATH_FREE)

@@ -447,8 +447,9 @@ void probing_destroy(struct fabric *fabric) {
 	if (probing == NULL)
 		return;
 	overlay_contributor(fabric->overlay, RAS_COLLECT_PATHS, NULL, NULL);
+	// Of an end that was cut short some watches have not come back.
 	for (uint32_t n = 0; n < probing->probed_paths_used; n++)
-		path_memory_destroy(probing->probed_paths[n].memory);
+		probed_path_release(&probing->probed_paths[n]);
 	compact_table_free(&probing->compact_table);
 	probe_schedule_destroy(probing->schedule);
 	free(probing);

@@ -133,6 +133,8 @@ void probed_path_rest(struct probed_path *probed_path);
 // Unwatched and freed, at once or when the worker lets go.
 void probed_path_drop(struct probed_path *probed_path);
 void probed_path_given_back(struct probed_path *probed_path);
+// What is known of it is forgotten: of an end that was cut short, whose watches never come back.
+void probed_path_release(struct probed_path *probed_path);
 // Whether the peer's GPU memory is read now; each second, and after its outcomes.
 void probed_path_look_at_gpu(struct probed_path *probed_path);
 void probed_path_outcome(struct probed_path *probed_path, const struct watch_outcome *outcome);
