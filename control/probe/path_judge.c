@@ -347,20 +347,34 @@ static bool lost_one(const struct size_past *past) {
 	return false;
 }
 
+// Of one that is called lossy all that it lost lately, else what it lost just now: the others who
+// read it will find within seconds, too, and no word is taken back for their looks of before.
+static bool is_retried(const struct path_memory *memory, const struct size_past *past, bool small) {
+	bool answered;
+
+	switch (memory->kind) {
+	case OBSERVATION_LOSSY:
+		return lost_one(past);
+	case OBSERVATION_GOOD:
+	case OBSERVATION_DEGRADED:
+		return !small && last_of(past, &answered) != RAS_NEVER && !answered;
+	default:
+		return false;
+	}
+}
+
 bool path_memory_retry(
 	const struct path_memory *memory, uint64_t now_ns, struct path_retry *ret_retry
 ) {
 	uint64_t longest_ns = 0;
 
-	if (memory->kind != OBSERVATION_LOSSY)
-		return false;
 	for (uint32_t n = 0; n < 2 * PATH_SIZES; n++) {
 		bool is_write = n >= PATH_SIZES;
 		const struct size_past *past =
 			is_write ? &memory->writes[n - PATH_SIZES] : &memory->sizes[n];
 		uint64_t waited_ns;
 
-		if (!lost_one(past))
+		if (!is_retried(memory, past, n % PATH_SIZES == 0))
 			continue;
 		waited_ns = elapsed_since(past->at_ns[(past->count - 1) % OUTCOMES], now_ns);
 		if (waited_ns < PATH_RETRY_NS || waited_ns <= longest_ns)

@@ -133,7 +133,8 @@ enum observation_kind
 path_memory_judge(struct path_memory *memory, uint64_t now_ns, uint64_t like_ns);
 
 // Of a lossy path, what of the sizes that it lost was not tried for longest, and not for a second:
-// sizes that are rare would else tell for minutes of a loss that is over. False: none.
+// sizes that are rare would else tell for minutes of a loss that is over. Of one that is not, a
+// large one that was lost just now. False: none.
 #define PATH_RETRY_NS RAS_NS_PER_SEC
 struct path_retry {
 	uint32_t size; // place in the sizes

@@ -310,7 +310,6 @@ static void what_a_lossy_path_lost_is_tried_again_until_it_is_lost_no_more(void 
 	scene_good_for(30, 10 * US);
 	assert_false(retry(&size, &is_write));
 	scene_lost(2);
-	assert_false(retry(&size, &is_write)); // one is no pattern
 	scene_good(0, 10 * US);
 	scene_lost(3);
 	scene_good(0, 10 * US);
@@ -322,6 +321,28 @@ static void what_a_lossy_path_lost_is_tried_again_until_it_is_lost_no_more(void 
 		scene_good(size, 10 * US);
 	}
 	assert_in_range(tries, 1, 8);
+	assert_false(retry(&size, &is_write));
+}
+
+// Each of those who read it finds a loss then, not only when the size is due again.
+static void large_probe_that_was_lost_just_now_is_tried_again_once(void **state) {
+	uint32_t size;
+	bool is_write;
+
+	(void)state;
+	scene_good_for(30, 10 * US);
+	scene_lost(2);
+	scene_good(0, 10 * US);
+	assert_int_equal(scene.kind, OBSERVATION_GOOD);
+	assert_true(retry(&size, &is_write));
+	assert_int_equal(size, 2);
+	assert_false(is_write);
+	scene_good(2, 10 * US);
+	assert_false(retry(&size, &is_write));
+	// What is not answered at all is silence.
+	scene_lost(2);
+	scene_lost(0);
+	assert_int_equal(scene.kind, OBSERVATION_SILENT);
 	assert_false(retry(&size, &is_write));
 }
 
@@ -367,6 +388,7 @@ int main(void) {
 		SCENE(answer_to_a_write_ends_no_silence),
 		SCENE(sizes_that_are_known_to_be_lost_make_no_silence),
 		SCENE(what_a_lossy_path_lost_is_tried_again_until_it_is_lost_no_more),
+		SCENE(large_probe_that_was_lost_just_now_is_tried_again_once),
 		SCENE(write_that_was_lost_is_tried_again_as_a_write),
 	};
 
