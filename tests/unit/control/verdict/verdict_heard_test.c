@@ -104,19 +104,23 @@ static void one_that_was_named_stays_so_where_votes_alone_hold_its_death(void **
 	bed_destroy(bed);
 }
 
-// Found: of eight agents, five without votes since they came back, one host that went beside a
-// frozen one was unknown for as long as that lasted.
-// In the order in which control/health hands both over.
-static void whom_a_brake_makes_unreachable_keeps_its_word(void **state) {
+// Of eight, the sixth is silent on both planes, suspected, and called node-down.
+static struct bed *bed_with_node_down(void) {
 	struct bed *bed = bed_create(8);
-	uint32_t changes;
 
-	(void)state;
 	seen_as(bed, 5, 1, OBSERVATION_SILENT, VERDICT_REACH_NONE);
 	doubted(bed, 5, 1, RAS_SUSPECT);
 	bed_pass(bed, 5 * SEC);
 	bed_expect(bed, 5, VERDICT_NODE_DOWN, "NodeSilent");
-	changes = bed->changes;
+	return bed;
+}
+
+// In the order in which control/health hands both over.
+static void whom_a_brake_makes_unreachable_keeps_its_word(void **state) {
+	struct bed *bed = bed_with_node_down();
+	uint32_t changes = bed->changes;
+
+	(void)state;
 	doubted(bed, 5, 1, RAS_UNREACHABLE);
 	brake(bed);
 	bed_pass(bed, 5 * SEC);
@@ -134,15 +138,10 @@ static void brake_by_count(struct bed *bed, uint32_t silent) {
 // Found: of two that fell within seconds, one was unknown for as long as it was gone at an agent
 // that has no link to it, since its overlay braked for lack of votes.
 static void a_brake_takes_nothing_back_of_one_that_is_suspected_beside_few(void **state) {
-	struct bed *bed = bed_create(8);
-	uint32_t changes;
+	struct bed *bed = bed_with_node_down();
+	uint32_t changes = bed->changes;
 
 	(void)state;
-	seen_as(bed, 5, 1, OBSERVATION_SILENT, VERDICT_REACH_NONE);
-	doubted(bed, 5, 1, RAS_SUSPECT);
-	bed_pass(bed, 5 * SEC);
-	bed_expect(bed, 5, VERDICT_NODE_DOWN, "NodeSilent");
-	changes = bed->changes;
 	brake_by_count(bed, 2);
 	bed_pass(bed, 20 * SEC);
 	seen_as(bed, 5, 1, OBSERVATION_SILENT, VERDICT_REACH_NONE);
@@ -155,6 +154,8 @@ static void a_brake_takes_nothing_back_of_one_that_is_suspected_beside_few(void 
 	bed_destroy(bed);
 }
 
+// Found: of eight agents, five without votes since they came back, one host that went beside a
+// frozen one was unknown for as long as that lasted.
 static void one_that_was_named_stays_so_beside_another_that_is_unreachable(void **state) {
 	struct bed *bed = bed_create(8);
 
