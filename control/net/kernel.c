@@ -91,6 +91,8 @@ int transport_kernel_sent(
 		if (channel->state != CHANNEL_OPEN || !is_host(&channel->peer, host) ||
 		    info_of(channel, &info) != 0)
 			continue;
+		if (info.tcpi_retransmits > 0)
+			return -EAGAIN;
 		connections++;
 		sent += info.tcpi_data_segs_out;
 		again += info.tcpi_total_retrans;

@@ -19,6 +19,8 @@ import netns
 from netns import ip
 
 BUILD = sys.argv[1]
+CUT_MOMENTS = 4
+LOSS_LOOK_SECONDS = 2  # between two looks at what was sent again
 BRAKE_SECONDS = 60   # after which the larger part may declare
 STALE_SECONDS = 30   # so long evidence counts
 SILENT_SECONDS = 12  # longer than the profile `fast` needs to declare a death by silence
@@ -192,6 +194,32 @@ def packets_lost():
             for agent in cluster.agents for peer in cluster.agents))
         agents.say(f"healthy everywhere after {time.monotonic() - since:.1f} s")
         agents.assert_no_death_but(cluster)
+
+
+def word(agent, name):
+    """The verdict that an agent has of a node."""
+    return agent.ask(f"HEALTH {name}")["findings"][0]["verdict"]
+
+
+def cut_at_any_moment():
+    """one that falls silent is not called lossy, at whatever moment between two looks it does"""
+    network = Network(4)
+    with network as cluster:
+        cut = cluster.agents[2]
+        others = rest(cluster, cut)
+        for moment in range(CUT_MOMENTS):
+            agents.wait_until("it to be read and healthy", lambda: all(
+                word(agent, cut.name) == "healthy" and
+                any(path["peer"] == cut.name and path["seen"] == "good"
+                    for path in agent.ask("PATHS")["paths"]) for agent in others))
+            time.sleep(LOSS_LOOK_SECONDS * moment / CUT_MOMENTS)
+            ip("link set p3 down")
+            agents.wait_until("two others to call it down", lambda: sum(
+                word(agent, cut.name) in ("node-down", "path-lossy") for agent in others) >= 2)
+            told = {word(agent, cut.name) for agent in others}
+            assert "path-lossy" not in told, (moment, told)
+            ip("link set p3 up")
+            healed(cluster)
 
 
 def queue_is_full(number):
@@ -568,7 +596,7 @@ CASES = {
     "halves": [halves_of_few],
     "third": [third_of_few],
     "returns": [third_returns],
-    "loss": [packets_lost],
+    "loss": [packets_lost, cut_at_any_moment],
     "frozen": [frozen_half, frozen_for_long],
     "rest": [cable_cut, one_way, half_open, halves_of_many, address_lost, address_moved,
              exit_beside, ipv6_only, link_local, interface_chosen],

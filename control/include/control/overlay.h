@@ -284,7 +284,7 @@ void overlay_tcp_reach(
 );
 
 // As transport_kernel_sent(): what was sent to that host, what of it again, and on how many
-// connections. -ENOENT.
+// connections. -ENOENT, -EAGAIN.
 int overlay_sent(
 	const struct overlay *overlay,
 	const struct sock_addr *host,

@@ -124,7 +124,8 @@ bool transport_kernel_is_silent(
 
 // What the kernel has sent to the host at this address on the connections that are open, in
 // segments with data, and how many of these again since nobody acknowledged them; and on how many
-// connections. -ENOENT: there is none.
+// connections. -ENOENT: there is none. -EAGAIN: nothing has come back since something was sent
+// again: that is a loss if something does, and else silence.
 int transport_kernel_sent(
 	const struct transport *transport,
 	const struct sock_addr *host,

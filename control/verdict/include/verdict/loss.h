@@ -53,8 +53,9 @@ struct loss_book {
 
 // A look: begin, all links as they are, end. A count that is less than before is of another
 // connection, made since, if there is one and was one; where there are or were more, one of them
-// is gone, and the look says nothing. A link that loses and is gone, or is silent (retransmission
-// to a dead host proves nothing) and so not added, loses for a while.
+// is gone, and the look says nothing. A link that loses and is gone, or is silent and so not added,
+// loses for a while. Nor is one added to which something was sent again without an answer so far:
+// that is what the sender to a dead host sees.
 void loss_begin(struct loss_book *book);
 void loss_add(struct loss_book *book, uint64_t peer, const struct loss_count *count);
 // Calls `changed` for each link that loses, and once for each that does no longer.
