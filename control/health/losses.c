@@ -59,7 +59,7 @@ static void look_at_links(struct health *health) {
 	}
 }
 
-// Of those that lose; whether there are any.
+// Of those that are asked for answers; whether there are any.
 static bool look_between(struct health *health) {
 	struct loss_count count;
 	uint32_t cursor = 0;
@@ -76,10 +76,10 @@ static bool look_between(struct health *health) {
 	return any;
 }
 
-static void losses_arm(struct health *health, bool any_loses) {
+static void losses_arm(struct health *health, bool any_asked) {
 	uint64_t at_ns = health->losses_look_ns, ask_ns = loop_now_ns(health->loop) + LOSS_ASK_NS;
 
-	if (any_loses && ask_ns < at_ns)
+	if (any_asked && ask_ns < at_ns)
 		at_ns = ask_ns;
 	if (loop_timer_set(health->loop, &health->losses_due, at_ns) != 0)
 		log_event(LOG_LEVEL_ERROR, "timer_failed", log_errno("error", ENOMEM));

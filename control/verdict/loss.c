@@ -225,11 +225,20 @@ void loss_end(struct loss_book *book, loss_fn *changed, void *ctx) {
 	}
 }
 
+// Something was sent again lately: whether it loses shows soon if it carries more.
+static bool is_in_doubt(const struct loss_link *link) {
+	for (uint32_t n = 1; n <= LOSS_DOUBT_LOOKS && n <= link->looks; n++) {
+		if (link->again[(link->looks - n) % LOSS_LOOKS] > 0)
+			return true;
+	}
+	return false;
+}
+
 bool loss_next(const struct loss_book *book, uint32_t *cursor, uint64_t *ret_peer) {
 	while (*cursor < book->count) {
 		const struct loss_link *link = &book->links[(*cursor)++];
 
-		if (!link->loses)
+		if (!link->loses && !is_in_doubt(link))
 			continue;
 		*ret_peer = link->peer;
 		return true;

@@ -202,7 +202,7 @@ static void look_at_links(struct world *world, struct verdict_node *own) {
 		verdicts_of_self(world, own);
 }
 
-// Of those that lose; whether there are any.
+// Of those that are asked for answers; whether there are any.
 static bool look_between(struct world *world, struct verdict_node *own) {
 	struct losses_look look = {world, own};
 	uint32_t cursor = 0;

@@ -5,9 +5,10 @@
 // others do: at most half of them lose half as much. Who loses on most of its links is what is bad
 // about them: it blames nobody, and what it does not hear is no silence. A loss is over as soon as
 // so much arrived at the first try that it would have shown. An idle link carries a segment a
-// second, so one that loses is asked for an answer four times a second meanwhile: a heavy loss that
-// ends is over within seconds, and a light one within half a minute. With one link alone there is
-// nothing to compare with, so nothing is said.
+// second, so one that loses, or has lost something lately, is asked for an answer four times a
+// second: what is no chance shows within seconds of the first loss, a heavy loss that ends is over
+// within seconds, and a light one within half a minute. With one link alone there is nothing to
+// compare with, so nothing is said.
 #pragma once
 
 #include <stdbool.h>
@@ -15,7 +16,8 @@
 
 #define LOSS_LINKS_MAX 256			// beyond it links are not looked at
 #define LOSS_LOOK_NS (2 * UINT64_C(1000000000)) // between two looks
-#define LOSS_ASK_NS (UINT64_C(1000000000) / 4)	// between two answers asked of one that loses
+#define LOSS_ASK_NS (UINT64_C(1000000000) / 4)	// between two answers that are asked for
+#define LOSS_DOUBT_LOOKS 5			// after the last that was sent again they are
 #define LOSS_LOOKS 40				// are kept; all, half and a quarter are judged
 #define LOSS_UNSEEN 10				// looks, and a link that is gone is forgotten
 #define LOSS_SENT_MIN 5				// segments, before anything is said
@@ -61,7 +63,8 @@ void loss_add(struct loss_book *book, uint64_t peer, const struct loss_count *co
 // Calls `changed` for each link that loses, and once for each that does no longer.
 typedef void loss_fn(void *ctx, uint64_t peer, bool loses, uint32_t permille);
 void loss_end(struct loss_book *book, loss_fn *changed, void *ctx);
-// The links that lose, one after the other; cursor begins at 0.
+// The links to ask for answers, one after the other: those that lose, and those to which something
+// was sent again within LOSS_DOUBT_LOOKS. cursor begins at 0.
 bool loss_next(const struct loss_book *book, uint32_t *cursor, uint64_t *ret_peer);
 // Between two looks, of a link that loses, as it is then: calls `changed` if that is over.
 void loss_between(

@@ -197,6 +197,28 @@ static void loss_is_over_between_two_looks(void **state) {
 	assert_int_equal(losing(&scene), 0);
 }
 
+// One segment that is sent again on an idle link may be chance: the answers asked for tell.
+static void link_that_lost_something_lately_is_asked_for_answers(void **state) {
+	static const uint32_t none[PEERS] = {0}, one[PEERS] = {1};
+	struct scene scene = {.changes = 0};
+	uint32_t cursor, looks = 0;
+	uint64_t peer = 0;
+	bool asked;
+
+	(void)state;
+	look_of(&scene, 8, 2, none);
+	look_of(&scene, 8, 2, one);
+	assert_int_equal(losing(&scene), 0);
+	do {
+		cursor = 0;
+		asked = loss_next(&scene.book, &cursor, &peer);
+		assert_true(!asked || (peer == 1 && !loss_next(&scene.book, &cursor, &peer)));
+		look_of(&scene, 8, 2, none);
+	} while (asked && looks++ < LOSS_LOOKS);
+	assert_int_equal(looks, LOSS_DOUBT_LOOKS);
+	assert_int_equal(scene.changes, 0);
+}
+
 // Of the first two that were sent again nothing is certain, and one that carries much since it is
 // asked for answers is compared with the others no more.
 static void answers_that_are_asked_for_do_not_acquit_at_once(void **state) {
@@ -683,6 +705,7 @@ int main(void) {
 		cmocka_unit_test(two_that_are_sent_again_stand_out_where_nothing_else_is),
 		cmocka_unit_test(what_passed_before_a_loss_says_nothing_of_it),
 		cmocka_unit_test(loss_is_over_between_two_looks),
+		cmocka_unit_test(link_that_lost_something_lately_is_asked_for_answers),
 		cmocka_unit_test(answers_that_are_asked_for_do_not_acquit_at_once),
 		cmocka_unit_test(link_that_ends_loses_for_a_while),
 		cmocka_unit_test(old_losses_are_not_of_now_when_another_connection_ends),
