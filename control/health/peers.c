@@ -129,11 +129,13 @@ static void look_again(struct health *health, bool wanted) {
 		log_event(LOG_LEVEL_ERROR, "timer_failed", log_errno("error", ENOMEM));
 }
 
-static bool are_in_doubt(const struct health *health) {
+// While somebody is in doubt: of him, and of how many are missed while the brake is on, more
+// becomes known without an event.
+static bool is_to_look(const struct health *health) {
 	struct ras_view view;
 
 	ras_view(overlay_ras(health->overlay), &view);
-	return view.suspect + view.unreachable + view.dead > 0;
+	return view.brake || view.suspect + view.unreachable + view.dead > 0;
 }
 
 static void hand_over_all(struct health *health, bool in_doubt_only) {
@@ -197,7 +199,7 @@ static void peers_refresh(struct loop_job *job) {
 	hand_over_dirty(health);
 	hand_over_self(health, view.brake);
 	health_grants_look(health);
-	look_again(health, are_in_doubt(health));
+	look_again(health, is_to_look(health));
 }
 
 static void peer_mark(struct health *health, uint64_t peer) {
@@ -306,8 +308,9 @@ static void peers_look(struct loop_timer *timer, uint64_t now_ns) {
 	struct health *health = container_of(timer, struct health, look);
 
 	(void)now_ns;
+	health_self_changed(health);
 	hand_over_all(health, true);
-	look_again(health, are_in_doubt(health));
+	look_again(health, is_to_look(health));
 }
 
 void health_peers_start(struct health *health) {

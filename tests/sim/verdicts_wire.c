@@ -231,6 +231,7 @@ uint64_t verdicts_losses(struct world *world, struct verdict_node *own) {
 
 	if (now_ns >= own->losses_look_ns) {
 		look_at_links(world, own);
+		verdicts_of_self(world, own); // how many are missed changes without an event
 		own->losses_look_ns = now_ns + LOSS_LOOK_NS;
 	}
 	if (look_between(world, own) && ask_ns < own->losses_look_ns)
