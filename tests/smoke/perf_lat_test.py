@@ -478,6 +478,17 @@ def a_file_that_cannot_be_written_is_said_so():
     assert done.returncode == 4 and "standard output cannot be written" in done.stderr, done
 
 
+def a_standard_output_that_is_closed_is_said_so():
+    for command, streams in [("--version", "1"), ("--version", "0 1"), ("--help", "1")]:
+        closed = " ".join(f"{fd}>&-" for fd in streams.split())
+        done = subprocess.run(["sh", "-c", f'"$0" {command} {closed}', PERF], text=True,
+                              stderr=subprocess.PIPE, check=False, timeout=patience.HANG_SECONDS)
+        assert done.returncode == 4, (command, streams, done)
+        assert "standard output cannot be written" in done.stderr, done
+        # Of what is printed in several writes the last one may be none, and has no reason.
+        assert "Bad file descriptor" in done.stderr or command == "--help", done
+
+
 def wrong_options_are_refused_at_once():
     for arguments, said in [
             ([], "what?"),
@@ -608,6 +619,7 @@ tap.run([(name.__name__.replace("_", " "), name) for name in [
     nobody_who_listens_is_said_so,
     a_port_that_is_taken_is_said_so,
     a_file_that_cannot_be_written_is_said_so,
+    a_standard_output_that_is_closed_is_said_so,
     wrong_options_are_refused_at_once,
     one_changed_number_in_a_file_is_named,
     a_run_against_itself_is_no_change,
