@@ -29,6 +29,7 @@ struct client {
 	struct lab_run *run;
 	struct outlier_watch *watch;
 	uint64_t patience_ns;
+	uint64_t *trace_ns, trace_count; // of PLAN_TRACE: when each operation is due
 };
 
 static int hello_exchange(struct client *client, struct lab_why *why) {
@@ -311,6 +312,19 @@ measure_with_noise(struct client *client, struct lab_result *result, struct lab_
 	return err;
 }
 
+static int load_prepare(struct client *client, struct result_load *load, struct lab_why *why) {
+	const struct plan *plan = &client->run->plan;
+
+	if (plan->arrivals != PLAN_TRACE)
+		return schedule_make(plan, NULL, why, &load->due_ns, &load->due_count);
+	load->due_ns = calloc(client->trace_count, sizeof(*load->due_ns));
+	if (load->due_ns == NULL)
+		return lab_fail(why, -ENOMEM, "no memory for the schedule");
+	memcpy(load->due_ns, client->trace_ns, client->trace_count * sizeof(*load->due_ns));
+	load->due_count = client->trace_count;
+	return 0;
+}
+
 static int
 size_prepare(struct client *client, struct lab_result *result, uint64_t size, struct lab_why *why) {
 	const struct plan *plan = &client->run->plan;
@@ -329,10 +343,7 @@ size_prepare(struct client *client, struct lab_result *result, uint64_t size, st
 	);
 	if (!open)
 		return 0;
-	err = schedule_make(
-		plan, client->session->trace_path, why, &result->load.due_ns,
-		&result->load.due_count
-	);
+	err = load_prepare(client, &result->load, why);
 	for (uint64_t n = 1; err == 0 && n < result->load.due_count; n++) {
 		uint64_t gap_ns = result->load.due_ns[n] - result->load.due_ns[n - 1];
 
@@ -402,17 +413,16 @@ static int reach_server(struct client *client, struct lab_why *why) {
 	}
 }
 
-// A trace that cannot be played is told before a server has heard of anything.
-static int check_trace(const struct lab_session *session, struct lab_why *why) {
-	uint64_t *due_ns, count;
-	int err;
+// Once, for all sizes: a pipe gives it once. One that cannot be played is told before a server has
+// heard of anything.
+static int read_trace(struct client *client, struct lab_why *why) {
+	const struct lab_session *session = client->session;
 
 	if (session->plan.arrivals != PLAN_TRACE)
 		return 0;
-	err = schedule_make(&session->plan, session->trace_path, why, &due_ns, &count);
-	if (err == 0)
-		free(due_ns);
-	return err;
+	return schedule_make(
+		&session->plan, session->trace_path, why, &client->trace_ns, &client->trace_count
+	);
 }
 
 int session_client(const struct lab_session *session, struct lab_run *run, struct lab_why *why) {
@@ -425,7 +435,7 @@ int session_client(const struct lab_session *session, struct lab_run *run, struc
 	};
 	struct lab_environment yardsticks = {.count = 0};
 	struct timespec now;
-	int err = check_trace(session, why);
+	int err = read_trace(&client, why);
 
 	if (err != 0)
 		return err;
@@ -449,5 +459,6 @@ int session_client(const struct lab_session *session, struct lab_run *run, struc
 		err = play_all(&client, why);
 	memcpy(run->partial, why->text, sizeof(run->partial));
 	session_end(&client.party, why);
+	free(client.trace_ns);
 	return err;
 }

@@ -5,8 +5,16 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define MARGIN_PPM 20000
+
+// Each run is a process that reads it.
+static bool is_read_once(const char *path) {
+	struct stat facts;
+
+	return path != NULL && stat(path, &facts) == 0 && !S_ISREG(facts.st_mode);
+}
 
 // What is of one run has no meaning for several.
 static int check_runs(struct options *options) {
@@ -25,6 +33,10 @@ static int check_runs(struct options *options) {
 		return 0;
 	if (of_one != NULL)
 		return option_fail(of_one, "is of one run, and there is --runs");
+	if (is_read_once(options->session.trace_path))
+		return option_fail(
+			"--arrivals", "this trace is no file that each of --runs can read"
+		);
 	if (options->json_path != NULL && strcmp(options->json_path, "-") == 0)
 		return option_fail("--json", "names the file of each run, and - has no name");
 	if (options->json_path != NULL && strlen(options->json_path) > RUNS_PATH_BYTES_MAX)

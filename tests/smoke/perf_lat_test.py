@@ -237,6 +237,18 @@ def a_trace_is_played():
     assert size["times"]["figures"]["count"] == 100
 
 
+def a_trace_from_a_pipe_is_played_for_each_size():
+    with tempfile.TemporaryDirectory() as directory:
+        path = pathlib.Path(directory) / "trace"
+        os.mkfifo(path)
+        trace = "".join(f"{n / 1000:.3f}\\n" for n in range(50))
+        with subprocess.Popen(["sh", "-c", f"printf '{trace}' > {path}"]) as writer:
+            _, result = measure("--op", "read", "--arrivals", f"trace:{path}", "--size", "8,64")
+            assert writer.wait(patience.HANG_SECONDS) == 0
+    for size in result["results"]:
+        assert size["load"]["due_ns"] == [n * 1000000 for n in range(50)], size["load"]
+
+
 def thresholds_decide_the_exit_status():
     # Of no quantile but one: how many samples are worth one is this machine's affair.
     for threshold, status, word in [("min>1ns", 1, "FAILED, all of"),
@@ -515,6 +527,7 @@ def wrong_options_are_refused_at_once():
             (["lat", "--rate", "5", "h"], "open loop"),
             (["lat", "--arrivals", "poisson", "h"], "--rate"),
             (["lat", "--arrivals", "trace:", "h"], "--arrivals"),
+            (["lat", "--arrivals", "trace:/dev/null", "--runs", "2", "h"], "each of --runs"),
             (["lat", "--cores", "4000", "h"], "--cores"),
             (["lat", "--cores", "x", "h"], "--cores"),
             (["lat", "--priority", "100", "h"], "--priority"),
@@ -605,6 +618,7 @@ tap.run([(name.__name__.replace("_", " "), name) for name in [
     a_delay_of_the_wire_is_the_devices_part,
     a_schedule_that_cannot_be_kept_is_not_valid,
     a_trace_is_played,
+    a_trace_from_a_pipe_is_played_for_each_size,
     thresholds_decide_the_exit_status,
     other_programs_get_their_files,
     options_that_differ_are_told_on_both_ends,
