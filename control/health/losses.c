@@ -3,6 +3,7 @@
 // connections: the one count of loss that every host has, whatever its fabric is.
 #include "health/health_inside.h"
 
+#include <control/transport.h>
 #include <lib/container.h>
 #include <lib/log.h>
 
@@ -36,15 +37,23 @@ bool health_losses_tell(struct health *health, const struct ras_peer *peer) {
 	return permille > 0;
 }
 
-static bool sent_to(const struct health *health, uint64_t id, struct loss_count *ret_count) {
+// One that is not alive is of interest as long as its link is silent.
+static bool
+sent_to(const struct health *health, uint64_t id, bool silent, struct loss_count *ret_count) {
+	struct transport_sent sent;
 	struct ras_peer peer;
 
-	return ras_peer_find(overlay_ras(health->overlay), id, &peer) == 0 &&
-	       peer.state == RAS_ALIVE &&
-	       overlay_sent(
-		       health->overlay, &peer.record->address, &ret_count->connections,
-		       &ret_count->sent, &ret_count->again
-	       ) == 0;
+	if (ras_peer_find(overlay_ras(health->overlay), id, &peer) != 0 ||
+	    !(silent || peer.state == RAS_ALIVE) ||
+	    overlay_sent(health->overlay, &peer.record->address, &sent) != 0)
+		return false;
+	*ret_count = (struct loss_count){
+		.connections = sent.connections,
+		.sent = sent.segments,
+		.again = sent.again,
+		.unanswered = silent || sent.unanswered,
+	};
+	return true;
 }
 
 static void look_at_links(struct health *health) {
@@ -53,8 +62,8 @@ static void look_at_links(struct health *health) {
 	struct loss_count count;
 
 	for (uint32_t n = 0; ras_link_at(ras, n, &link) == 0; n++) {
-		if (link.ready && link.silent_ns < LOSS_LOOK_NS &&
-		    sent_to(health, link.peer, &count))
+		if (link.ready &&
+		    sent_to(health, link.peer, link.silent_ns >= LOSS_LOOK_NS, &count))
 			loss_add(health->losses, link.peer, &count);
 	}
 }
@@ -68,7 +77,7 @@ static bool look_between(struct health *health) {
 
 	while (loss_next(health->losses, &cursor, &peer)) {
 		any = true;
-		if (sent_to(health, peer, &count))
+		if (sent_to(health, peer, false, &count))
 			loss_between(health->losses, peer, &count, loss_tell, health);
 		// One without a link is looked at later.
 		(void)overlay_link_ask(health->overlay, peer);

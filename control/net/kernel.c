@@ -78,29 +78,23 @@ bool transport_kernel_is_silent(
 int transport_kernel_sent(
 	const struct transport *transport,
 	const struct sock_addr *host,
-	uint32_t *ret_connections,
-	uint64_t *ret_sent,
-	uint64_t *ret_again
+	struct transport_sent *ret_sent
 ) {
-	uint64_t sent = 0, again = 0;
 	const struct channel *channel;
-	uint32_t connections = 0;
+	struct transport_sent sent = {0};
 	struct tcp_info info;
 
 	TAILQ_FOREACH(channel, &transport->live, in_list) {
 		if (channel->state != CHANNEL_OPEN || !is_host(&channel->peer, host) ||
 		    info_of(channel, &info) != 0)
 			continue;
-		if (info.tcpi_retransmits > 0)
-			return -EAGAIN;
-		connections++;
-		sent += info.tcpi_data_segs_out;
-		again += info.tcpi_total_retrans;
+		sent.connections++;
+		sent.unanswered = sent.unanswered || info.tcpi_retransmits > 0;
+		sent.segments += info.tcpi_data_segs_out;
+		sent.again += info.tcpi_total_retrans;
 	}
-	if (connections == 0)
+	if (sent.connections == 0)
 		return -ENOENT;
-	*ret_connections = connections;
 	*ret_sent = sent;
-	*ret_again = again;
 	return 0;
 }

@@ -147,6 +147,14 @@ tcp_reach_find(const struct overlay *overlay, const struct sock_addr *to) {
 	return NULL;
 }
 
+// Nothing has come back since something was sent again on a connection that stands: the kernel of a
+// host whose agent is frozen would acknowledge it.
+static bool is_unanswered(const struct overlay *overlay, const struct sock_addr *host) {
+	struct transport_sent sent;
+
+	return transport_kernel_sent(overlay->transport, host, &sent) == 0 && sent.unanswered;
+}
+
 void overlay_tcp_reach(
 	const struct overlay *overlay, uint64_t peer, struct overlay_tcp_reach *ret_tcp_reach
 ) {
@@ -186,20 +194,17 @@ void overlay_tcp_reach(
 	if (tcp_found == NULL || now_ns - tcp_found->last.at_ns >= TCP_REACH_LIFE_NS ||
 	    tcp_found->last.at_ns < heard_ns)
 		return;
+	if (tcp_found->last.reach == VERDICT_REACH_ACCEPTS &&
+	    is_unanswered(overlay, &found.record->address))
+		return;
 	ret_tcp_reach->reach = tcp_found->last.reach;
 	ret_tcp_reach->at_ns = ret_tcp_reach->since_ns = tcp_found->last.at_ns;
 }
 
 int overlay_sent(
-	const struct overlay *overlay,
-	const struct sock_addr *host,
-	uint32_t *ret_connections,
-	uint64_t *ret_sent,
-	uint64_t *ret_again
+	const struct overlay *overlay, const struct sock_addr *host, struct transport_sent *ret_sent
 ) {
-	return transport_kernel_sent(
-		overlay->transport, host, ret_connections, ret_sent, ret_again
-	);
+	return transport_kernel_sent(overlay->transport, host, ret_sent);
 }
 
 int overlay_link_ask(struct overlay *overlay, uint64_t peer) {

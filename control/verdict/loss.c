@@ -64,6 +64,7 @@ void loss_add(struct loss_book *book, uint64_t peer, const struct loss_count *co
 	if (link == NULL)
 		return;
 	link->seen = true;
+	link->unanswered = count->unanswered;
 	link->unseen = 0;
 	since_last(link, count, &sent, &again);
 	link->last = *count;
@@ -146,7 +147,7 @@ static bool others_lose_nothing(const struct loss_book *book, const struct loss_
 		for (uint32_t look = 0; look < LOSS_LOOKS; look++) {
 			if (other == link)
 				own += other->sent[look];
-			else if (other->again[look] > 0)
+			else if (other->again[look] > 0 && !other->unanswered)
 				return false;
 			else
 				sent += other->sent[look];
@@ -210,8 +211,11 @@ void loss_end(struct loss_book *book, loss_fn *changed, void *ctx) {
 
 	links_drop(book, changed, ctx);
 	for (uint32_t n = 0; n < book->count; n++) {
-		lose[n] = book->links[n].seen ? loses_by_itself(book, &book->links[n])
-					      : book->links[n].loses;
+		struct loss_link *link = &book->links[n];
+
+		// Silence ends no loss.
+		lose[n] = (link->loses && (!link->seen || link->unanswered)) ||
+			  (link->seen && loses_by_itself(book, link));
 		losing += lose[n];
 	}
 	book->ourselves = is_ours(book, losing);
@@ -219,6 +223,8 @@ void loss_end(struct loss_book *book, loss_fn *changed, void *ctx) {
 		struct loss_link *link = &book->links[n];
 		bool loses = lose[n] && !book->ourselves && stands_out(book, link);
 
+		link->withheld = loses && !link->loses && link->unanswered;
+		loses = loses && !link->withheld;
 		if (loses || link->loses)
 			changed(ctx, link->peer, loses, loses ? link->permille : 0);
 		link->loses = loses;
@@ -238,7 +244,7 @@ bool loss_next(const struct loss_book *book, uint32_t *cursor, uint64_t *ret_pee
 	while (*cursor < book->count) {
 		const struct loss_link *link = &book->links[(*cursor)++];
 
-		if (!link->loses && !is_in_doubt(link))
+		if (!link->loses && !link->withheld && !is_in_doubt(link))
 			continue;
 		*ret_peer = link->peer;
 		return true;
@@ -258,9 +264,16 @@ void loss_between(
 
 	while (at < book->count && book->links[at].peer != peer)
 		at++;
-	if (at == book->count || !book->links[at].loses)
+	if (at == book->count)
 		return;
 	link = &book->links[at];
+	if (link->withheld && !count->unanswered) {
+		link->withheld = false;
+		link->loses = true;
+		changed(ctx, peer, true, link->permille);
+	}
+	if (!link->loses)
+		return;
 	note_clean(link, count);
 	if (!has_passed_enough(link))
 		return;

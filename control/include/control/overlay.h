@@ -21,6 +21,7 @@
 struct overlay;
 struct seal_keys;
 struct transport;
+struct transport_sent;
 
 struct overlay_config {
 	const struct ras_profile *profile;
@@ -283,14 +284,9 @@ void overlay_tcp_reach(
 	const struct overlay *overlay, uint64_t peer, struct overlay_tcp_reach *ret_reach
 );
 
-// As transport_kernel_sent(): what was sent to that host, what of it again, and on how many
-// connections. -ENOENT, -EAGAIN.
+// As transport_kernel_sent().
 int overlay_sent(
-	const struct overlay *overlay,
-	const struct sock_addr *host,
-	uint32_t *ret_connections,
-	uint64_t *ret_sent,
-	uint64_t *ret_again
+	const struct overlay *overlay, const struct sock_addr *host, struct transport_sent *ret_sent
 );
 
 // As ras_link_ask().

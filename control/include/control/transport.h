@@ -122,16 +122,19 @@ bool transport_kernel_is_silent(
 	const struct transport *transport, const struct sock_addr *host, uint64_t for_ns
 );
 
-// What the kernel has sent to the host at this address on the connections that are open, in
-// segments with data, and how many of these again since nobody acknowledged them; and on how many
-// connections. -ENOENT: there is none. -EAGAIN: nothing has come back since something was sent
-// again: that is a loss if something does, and else silence.
+// What the kernel has sent to a host on the connections that are open, and how much of it again
+// since nobody acknowledged it.
+struct transport_sent {
+	uint32_t connections;
+	uint64_t segments, again; // with data
+	bool unanswered;	  // nothing has come back on one since something was sent again
+};
+
+// To the host at this address, of whatever port. -ENOENT: there is no connection.
 int transport_kernel_sent(
 	const struct transport *transport,
 	const struct sock_addr *host,
-	uint32_t *ret_connections,
-	uint64_t *ret_sent,
-	uint64_t *ret_again
+	struct transport_sent *ret_sent
 );
 
 struct transport_counters {

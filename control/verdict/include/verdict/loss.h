@@ -31,6 +31,7 @@
 struct loss_count {
 	uint32_t connections;
 	uint64_t sent, again; // segments
+	bool unanswered;      // nothing has come back since something was sent again, or for a look
 };
 
 struct loss_link {
@@ -44,7 +45,9 @@ struct loss_link {
 	uint64_t clean;		// sent since the last that was sent again, counted from these
 	struct loss_count clean_from;
 	bool loses;
-	bool seen; // in the look that is under way
+	bool seen;	 // in the look that is under way
+	bool unanswered; // when it was added last
+	bool withheld;	 // it loses, or nobody is there: its next answer tells
 };
 
 struct loss_book {
@@ -55,9 +58,9 @@ struct loss_book {
 
 // A look: begin, all links as they are, end. A count that is less than before is of another
 // connection, made since, if there is one and was one; where there are or were more, one of them
-// is gone, and the look says nothing. A link that loses and is gone, or is silent and so not added,
-// loses for a while. Nor is one added to which something was sent again without an answer so far:
-// that is what the sender to a dead host sees.
+// is gone, and the look says nothing. A link that loses and is gone loses for a while. Of one that is
+// unanswered it is not said that it loses before something comes back, nor that it does no longer:
+// what is sent to a dead host is sent again, too. But where most are so it is we who lose.
 void loss_begin(struct loss_book *book);
 void loss_add(struct loss_book *book, uint64_t peer, const struct loss_count *count);
 // Calls `changed` for each link that loses, and once for each that does no longer.
@@ -66,7 +69,8 @@ void loss_end(struct loss_book *book, loss_fn *changed, void *ctx);
 // The links to ask for answers, one after the other: those that lose, and those to which something
 // was sent again within LOSS_DOUBT_LOOKS. cursor begins at 0.
 bool loss_next(const struct loss_book *book, uint32_t *cursor, uint64_t *ret_peer);
-// Between two looks, of a link that loses, as it is then: calls `changed` if that is over.
+// Between two looks, of a link that is asked for answers, as it is then: calls `changed` if it loses
+// after all, or does no longer.
 void loss_between(
 	struct loss_book *book,
 	uint64_t peer,
