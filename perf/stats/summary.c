@@ -13,8 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Of the run, to see how its samples depend on each other apart from changes.
+// Of the run, to see how its samples depend on each other apart from changes. Where blocks are so
+// short that sixteenths hold too few samples pieces are longer: in a quarter of them there may be a
+// change without being in the median.
 #define PIECES 16u
+#define PIECES_MIN 4u
 #define PIECE_SAMPLES_MIN 256u
 
 const char *quantile_note_words(enum quantile_note note) {
@@ -193,19 +196,23 @@ static void whole_cut(
 	}
 }
 
-// As many blocks of each sixteenth as there are samples in one that was not thinned out; all but
-// the last of a run are of one length.
-static void
+// As many blocks of each piece as there are samples in one that was not thinned out; all but the
+// last of a run are of one length. Returns the number of pieces.
+static uint32_t
 blocks_group(const struct indicator_block *blocks, uint32_t count, struct piece *ret_pieces) {
 	uint32_t enough = (RECORD_BLOCK_SAMPLES + blocks[0].count - 1) / blocks[0].count;
+	uint32_t pieces = PIECES;
 
-	for (uint32_t n = 0; n < PIECES; n++) {
-		uint32_t first = n * (count - 1) / PIECES;
-		uint32_t there = (n + 1) * (count - 1) / PIECES - first;
+	while (pieces > PIECES_MIN && (count - 1) / pieces * blocks[0].count < PIECE_SAMPLES_MIN)
+		pieces /= 2;
+	for (uint32_t n = 0; n < pieces; n++) {
+		uint32_t first = n * (count - 1) / pieces;
+		uint32_t there = (n + 1) * (count - 1) / pieces - first;
 		uint32_t used = there < enough ? there : enough;
 
 		ret_pieces[n] = (struct piece){&blocks[first], used, used * blocks[0].count};
 	}
+	return pieces;
 }
 
 // Of the dependence within pieces of the run, the median: a change between them is not in it, while
@@ -214,20 +221,21 @@ blocks_group(const struct indicator_block *blocks, uint32_t count, struct piece 
 static int
 local_time(struct run_record *record, uint32_t per_million, struct indicator_time *time) {
 	struct indicator_block blocks[RECORD_BLOCKS_MAX], cut[PIECES];
-	uint32_t count = run_record_blocks(record, blocks), longest = 0, resolved = 0;
+	uint32_t block_count = run_record_blocks(record, blocks), count = PIECES;
+	uint32_t longest = 0, resolved = 0;
 	struct indicator_time local = {.tau = 1};
 	struct piece pieces[PIECES];
 	double taus[PIECES];
 	uint64_t *scratch;
 	int err = 0;
 
-	if (count == 1)
-		whole_cut(&blocks[0], cut, pieces);
-	else if (count > PIECES)
-		blocks_group(blocks, count, pieces);
-	if (count != 1 && count <= PIECES)
+	if (block_count != 1 && block_count <= PIECES)
 		return 0;
-	for (uint32_t n = 0; n < PIECES; n++) {
+	if (block_count == 1)
+		whole_cut(&blocks[0], cut, pieces);
+	else
+		count = blocks_group(blocks, block_count, pieces);
+	for (uint32_t n = 0; n < count; n++) {
 		if (pieces[n].samples < PIECE_SAMPLES_MIN)
 			return 0;
 		longest = pieces[n].samples > longest ? pieces[n].samples : longest;
@@ -235,7 +243,7 @@ local_time(struct run_record *record, uint32_t per_million, struct indicator_tim
 	scratch = calloc(longest, sizeof(*scratch));
 	if (scratch == NULL)
 		return -ENOMEM;
-	for (uint32_t n = 0; n < PIECES && err == 0; n++) {
+	for (uint32_t n = 0; n < count && err == 0; n++) {
 		err = piece_tau(&pieces[n], per_million, scratch, &local);
 		taus[n] = local.tau;
 		resolved += local.resolved;
@@ -243,10 +251,10 @@ local_time(struct run_record *record, uint32_t per_million, struct indicator_tim
 	free(scratch);
 	if (err < 0)
 		return err;
-	qsort(taus, PIECES, sizeof(taus[0]), doubles_compare);
-	if (taus[PIECES / 2] < time->tau)
+	qsort(taus, count, sizeof(taus[0]), doubles_compare);
+	if (taus[count / 2] < time->tau)
 		*time = (struct indicator_time
-		){.tau = taus[PIECES / 2], .resolved = resolved > PIECES / 2};
+		){.tau = taus[count / 2], .resolved = resolved > count / 2};
 	return 0;
 }
 

@@ -136,12 +136,41 @@ static void thinned_runs_are_judged_as_whole_ones_or_not_at_all(void **state) {
 	}
 }
 
+// What is kept of a long run in a small file: 64 blocks, of which those of 64 samples and fewer
+// were too short to see a change apart from how samples depend on each other.
+static void a_change_is_found_by_short_blocks(void **state) {
+	static const uint32_t floors[] = {128, 64, 32};
+
+	(void)state;
+	for (size_t r = 0; r < 2 * sizeof(floors) / sizeof(floors[0]); r++) {
+		struct generator generator = generator_seeded(400 + r);
+		struct run_record *record;
+		struct run_summary summary;
+		bool changes = r % 2 == 1;
+
+		assert_int_equal(run_record_create(&record), 0);
+		for (int n = 0; n < 600000; n++) {
+			uint64_t ns = latency_of_level(generator_normal(&generator));
+
+			run_record_add(record, changes && n >= 300000 ? ns + ns / 2 : ns);
+		}
+		while (run_record_thin_blocks(record, floors[r / 2]) ||
+		       run_record_thin_windows(record, SEGMENTS_WINDOWS_MIN))
+			;
+		assert_int_equal(run_summarize(record, quantiles, 4, &summary), 0);
+		assert_int_equal(summary.judgement, changes ? RUN_CHANGED : RUN_STEADY);
+		assert_int_equal(summary.segment_count, changes ? 2 : 1);
+		run_record_destroy(record);
+	}
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(run_of_two_regimes_is_told_as_two),
 		cmocka_unit_test(short_runs_say_what_they_do_not_know),
 		cmocka_unit_test(constant_latency_has_an_interval_of_one_value),
 		cmocka_unit_test(thinned_runs_are_judged_as_whole_ones_or_not_at_all),
+		cmocka_unit_test(a_change_is_found_by_short_blocks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
