@@ -252,7 +252,7 @@ int result_to_json(const struct lab_result *result, json_t **ret_json) {
 	failed |= json_object_set_new(object, "what", json_string(result_what(result)));
 	failed |= json_object_set_new(object, "warm_up", warm_up_json(result));
 	failed |= put_noise(object, result);
-	if (result->outlier_count > 0)
+	if (result->outlier_count > 0 && !result->outliers_left_out)
 		failed |= json_object_set_new(object, "outliers", outliers_json(result));
 	if (result->window_messages > 0)
 		failed |= put_windows(object, result);

@@ -81,7 +81,7 @@ static const char help_text[] =
 	"                       Exit status 1 if the whole interval lies beyond, 3 if a\n"
 	"                       part of it does\n"
 	"  --json FILE          all of it, for verify; - is standard output, in place of the table\n"
-	"  --json-bytes SIZE    of that file, at most, 128KiB to 4MiB (default); what is kept of samples\n"
+	"  --json-bytes SIZE    of that file, at most, up to 4MiB (default); what is kept of samples\n"
 	"                       is thinned out for it\n"
 	"  --csv FILE           a line for each quantile\n"
 	"  --hgrm FILE          percentiles as HdrHistogram prints them\n"

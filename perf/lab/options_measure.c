@@ -45,6 +45,20 @@ static int check_runs(struct options *options) {
 	return 0;
 }
 
+static int check_file_bytes(const struct lab_session *session) {
+	uint32_t sizes = session->plan.size_count;
+	size_t least = result_bytes_least(&session->plan);
+	struct lab_why why = {.text = ""};
+
+	if (session->file_bytes >= least)
+		return 0;
+	(void)lab_fail(
+		&why, -EINVAL, "%zuKiB are too few for %u size%s of this run: at least %zuKiB",
+		session->file_bytes >> 10, sizes, sizes == 1 ? "" : "s", (least + 1023) >> 10
+	);
+	return option_fail("--json-bytes", why.text);
+}
+
 static int check_client(const struct option_words *words, struct options *options) {
 	const struct plan *plan = &options->session.plan;
 	struct parse_error error = {.text = ""};
@@ -60,7 +74,7 @@ static int check_client(const struct option_words *words, struct options *option
 		if (threshold_check(&options->thresholds[n], &options->session.plan, &why) != 0)
 			return option_fail("--fail-if", why.text);
 	}
-	if (check_runs(options) != 0)
+	if (check_runs(options) != 0 || check_file_bytes(&options->session) != 0)
 		return -EINVAL;
 	if (sock_addr_resolve(
 		    words->host, strlen(words->host), options->session.address.port, SOCK_ADDR_NONE,
@@ -106,7 +120,7 @@ static int check_via_agent(const struct option_words *words, struct options *opt
 			return option_fail("--fail-if", why.text);
 	}
 	plan->via_agents = true;
-	return 0;
+	return check_file_bytes(&options->session);
 }
 
 // What it was told is compared with the client's plan when that is known; what can be in no plan is

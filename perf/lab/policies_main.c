@@ -32,6 +32,7 @@
 #define PATH_BYTES 512
 #define CLIENT_NS UINT64_C(30000000000)
 #define RATE_MAX 1000000u
+#define ROWS_BYTES ((size_t)24 << 10) // of the file, besides its runs
 
 static const char *const names[] = {"spin", "window", "event", "adaptive"};
 #define NAMES (sizeof(names) / sizeof(names[0]))
@@ -91,6 +92,9 @@ static int take_rates(struct words *words, const char *value) {
 static int option_pass(struct words *words, char *option, char *value) {
 	if (words->passed_count + 2 > WORDS_MAX / 2)
 		return option_refuse(option, "is one option too many");
+	if (strcmp(option, "--size") == 0 &&
+	    (strchr(value, ',') != NULL || strcmp(value, "all") == 0))
+		return option_refuse(option, "takes one size: a row tells of no other");
 	words->passed[words->passed_count++] = option;
 	words->passed[words->passed_count++] = value;
 	words->op_given |= strcmp(option, "--op") == 0;
@@ -233,7 +237,7 @@ static void arguments_compose(
 	else
 		add(arguments, "--run=%u/%u", place + 1, total);
 	add(arguments, "--json=%s", play->path);
-	add(arguments, "--json-bytes=%zu", RESULT_FILE_BYTES / total);
+	add(arguments, "--json-bytes=%zu", (RESULT_FILE_BYTES - ROWS_BYTES) / total);
 	arguments->words[arguments->count++] = words->host != NULL ? words->host : loopback;
 	arguments->words[arguments->count] = NULL;
 }

@@ -17,7 +17,7 @@
 
 #define RESULT_QUANTILES 6
 #define RESULT_FILE_BYTES ((size_t)4 << 20) // of a file, at most: sizes share it
-#define RESULT_FILE_BYTES_MIN ((size_t)128 << 10)
+#define RESULT_FILE_BYTES_MIN ((size_t)64 << 10)
 #define RESULT_DUE_MAX 65536 // times of a schedule that are in a file
 #define RESULT_LEAD 16 // operations behind the pause in which the warm-up was judged; not kept
 
@@ -80,6 +80,7 @@ struct lab_result {
 	struct noise noise[2]; // of client and server
 	bool noise_known[2];
 	uint32_t outlier_count; // the largest samples, the largest first
+	bool outliers_left_out; // of the file
 	struct outlier outliers[OUTLIERS_KEPT];
 };
 
@@ -103,9 +104,11 @@ void run_release(struct lab_run *run);
 
 // A histogram for lags, of 0.8 %. -ENOMEM.
 int result_lag_create(struct histogram **ret_lag);
-// Thins out what is kept, for a file of so many bytes that so many sizes share: before the figures.
-// -ENOMEM.
+// Thins out what is kept, for a file of so many bytes that so many sizes share, before the figures:
+// at least result_bytes_least() of the plan. -ENOMEM.
 int result_thin(struct lab_result *result, uint32_t size_count, size_t file_bytes);
+// What the file of such a run has room in, whatever is measured.
+size_t result_bytes_least(const struct plan *plan);
 // The figures, from what is kept. -ENOMEM.
 int result_summarize(struct lab_result *result);
 

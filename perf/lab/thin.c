@@ -4,7 +4,8 @@
 // Figures are computed afterwards, so that whoever has the file computes the same ones. What is
 // given up first is what a figure needs least: length of blocks, of which 64 samples in a row tell
 // most of how samples depend on each other, and windows beyond those that a search for changes
-// needs. A run of several sizes with several series each may have to give up more.
+// needs. A run of several sizes with several series each may have to give up more: first what no
+// figure needs, then what figures are found from.
 #include "json.h"
 
 #include <lib/histogram_json.h>
@@ -17,8 +18,13 @@
 // Text of a file besides what is kept.
 #define HEAD_BYTES ((size_t)16 << 10) // plan, environments
 #define RESULT_BYTES ((size_t)4 << 10)
-#define SERIES_BYTES ((size_t)8 << 10) // figures, segments
+#define FIGURES_BYTES ((size_t)3 << 10)
+#define SEGMENTS_BYTES ((size_t)5 << 10)
 #define OUTLIER_BYTES ((size_t)400)
+// What is left when all is given up that can be: 64 blocks of four samples, and 32 buckets of each
+// power of two between the shortest time and the longest.
+#define RESULT_LEAST_BYTES ((size_t)16 << 10)
+#define SERIES_LEAST_BYTES ((size_t)26 << 10)
 #define DUE_BYTES 12   // of a time in the schedule
 #define DUE_SHARE 0.25 // of what a result has, for its schedule
 
@@ -32,14 +38,26 @@ struct series {
 static const struct floors {
 	uint32_t samples; // of a block
 	uint32_t windows;
-	uint8_t bits; // of the histogram of all
+	uint8_t bits;	 // of the histogram of all
+	bool no_warm_up; // no samples of it, and lags within 3 %
+	bool no_outliers;
 } floors[] = {
-	{128, SEGMENTS_WINDOWS_MIN, RECORD_PRECISION_BITS},
-	{64, SEGMENTS_WINDOWS_MIN, RECORD_PRECISION_BITS - 2},
-	{32, 0, RECORD_PRECISION_BITS_MIN},
-	{16, 0, RECORD_PRECISION_BITS_MIN},
+	{128, SEGMENTS_WINDOWS_MIN, RECORD_PRECISION_BITS, false, false},
+	{64, SEGMENTS_WINDOWS_MIN, RECORD_PRECISION_BITS - 2, false, false},
+	{64, SEGMENTS_WINDOWS_MIN, RECORD_PRECISION_BITS - 2, true, false},
+	{32, 0, RECORD_PRECISION_BITS_MIN, true, false},
+	{16, 0, RECORD_PRECISION_BITS_MIN, true, false},
+	{4, 0, RECORD_PRECISION_BITS_MIN, true, true},
 };
 #define FLOORS (sizeof(floors) / sizeof(floors[0]))
+
+size_t result_bytes_least(const struct plan *plan) {
+	size_t series = 1;
+
+	series += plan->arrivals != PLAN_CLOSED;
+	series += plan->stamps != PLAN_STAMPS_NONE ? 2 : 0;
+	return HEAD_BYTES + plan->size_count * (RESULT_LEAST_BYTES + series * SERIES_LEAST_BYTES);
+}
 
 static struct series series_of(struct lab_result *result) {
 	struct series series = {.records = {result->times}, .count = 1};
@@ -124,8 +142,19 @@ static bool thin_once(
 static size_t warm_up_bytes(const struct lab_result *result) {
 	size_t bytes = 0;
 
-	for (uint32_t n = 0; n < result->warm_count; n++)
+	for (uint32_t n = 0; n < result->warm_count && !result->warm_left_out; n++)
 		bytes += json_number_bytes(result->warm[n]);
+	return bytes;
+}
+
+static size_t figures_bytes(const struct series *series) {
+	size_t bytes = 0;
+
+	for (uint32_t n = 0; n < series->count; n++) {
+		bytes += FIGURES_BYTES;
+		if (run_record_windows(series->records[n]).count > 0)
+			bytes += SEGMENTS_BYTES;
+	}
 	return bytes;
 }
 
@@ -141,39 +170,82 @@ static int lag_bytes(const struct lab_result *result, size_t *bytes) {
 	return 0;
 }
 
-// What nothing is given up of but the schedule, which follows from the plan or is the trace's.
-static int rest_bytes(struct lab_result *result, size_t share, size_t *ret_bytes) {
-	struct result_load *load = &result->load;
-	size_t due = DUE_BYTES * load->due_count;
+// The schedule follows from the plan, or is the trace's.
+static size_t due_bytes(struct result_load *load, size_t share) {
+	size_t bytes = DUE_BYTES * load->due_count;
 
-	*ret_bytes = RESULT_BYTES + series_of(result).count * SERIES_BYTES +
-		     OUTLIER_BYTES * result->outlier_count + warm_up_bytes(result);
 	load->due_left_out =
-		load->due_count > RESULT_DUE_MAX || (double)due > DUE_SHARE * (double)share;
-	if (!load->due_left_out)
-		*ret_bytes += due;
+		load->due_count > RESULT_DUE_MAX || (double)bytes > DUE_SHARE * (double)share;
+	return load->due_left_out ? 0 : bytes;
+}
+
+static int rest_bytes(
+	struct lab_result *result, const struct series *series, size_t share, size_t *ret_bytes
+) {
+	*ret_bytes = RESULT_BYTES + figures_bytes(series) + warm_up_bytes(result) +
+		     due_bytes(&result->load, share);
+	if (!result->outliers_left_out)
+		*ret_bytes += OUTLIER_BYTES * result->outlier_count;
 	return lag_bytes(result, ret_bytes);
+}
+
+// Lags become the shortest ones of wider buckets; their number, the least and the largest stay.
+static int lag_coarsen(struct histogram **lag, uint64_t count, uint8_t bits) {
+	struct histogram *wide = NULL, *coarse = NULL;
+	json_t *rows = NULL;
+	int err = histogram_coarsen(*lag, bits, &wide);
+
+	if (err == 0)
+		err = result_lag_create(&coarse);
+	if (err == 0)
+		rows = histogram_rows(wide);
+	if (err == 0)
+		err = rows != NULL ? histogram_fill(rows, count, coarse) : -ENOMEM;
+	json_decref(rows);
+	histogram_destroy(wide);
+	if (err != 0) {
+		histogram_destroy(coarse);
+		return err;
+	}
+	histogram_destroy(*lag);
+	*lag = coarse;
+	return 0;
+}
+
+static int floor_enter(struct lab_result *result, const struct floors *floor) {
+	bool coarsens = result->open && floor->no_warm_up && !result->warm_left_out;
+
+	result->outliers_left_out = floor->no_outliers;
+	result->warm_left_out = floor->no_warm_up;
+	if (!coarsens)
+		return 0;
+	return lag_coarsen(
+		&result->load.lag, run_record_count(result->times), RECORD_PRECISION_BITS_MIN
+	);
 }
 
 int result_thin(struct lab_result *result, uint32_t size_count, size_t file_bytes) {
 	size_t share = (file_bytes - HEAD_BYTES) / size_count, rest;
 	struct series series = series_of(result);
-	const struct floors *floor = floors;
 	struct series_bytes bytes;
-	int err;
+	uint32_t floor = 0;
+	int err = 0;
 
-	if (run_record_count(result->times) == 0)
+	if (run_record_count(result->times) == 0) {
+		result->warm_left_out = RESULT_BYTES + warm_up_bytes(result) > share;
 		return 0;
-	err = rest_bytes(result, share, &rest);
+	}
 	while (err == 0) {
 		err = bytes_of(&series, &bytes);
+		if (err == 0)
+			err = rest_bytes(result, &series, share, &rest);
 		if (err != 0 || bytes.all + bytes.blocks + bytes.windows + rest <= share)
-			return err;
-		while (floor < floors + FLOORS && !thin_once(&series, &bytes, floor))
-			floor++;
-		if (floor == floors + FLOORS) // none is left but the samples of the warm-up
 			break;
+		if (thin_once(&series, &bytes, &floors[floor]))
+			continue;
+		if (++floor == FLOORS)
+			break;
+		err = floor_enter(result, &floors[floor]);
 	}
-	result->warm_left_out = err == 0;
 	return err;
 }

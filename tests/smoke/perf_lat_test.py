@@ -24,6 +24,7 @@ import tap
 
 PERF = sys.argv[1]
 OPERATIONS = ["read", "write", "send", "write-imm", "cas", "fadd"]
+SWEEP = "8,64,512,4KiB,32KiB,256KiB"
 ANSWERED = {"write", "send", "write-imm"}
 COLUMNS_MAX = 100
 WARMUP_SECONDS_MAX = 1.3  # a second for its samples, and looking at them
@@ -138,6 +139,17 @@ def every_policy_serves_what_it_can():
     with Server() as server:
         done = client(server, "--op", "write", "--policy", "event")
         assert done.returncode == 2 and "write-imm" in done.stderr, done
+
+
+def a_file_has_no_more_bytes_than_it_may():
+    with tempfile.TemporaryDirectory() as directory, Server() as server:
+        path = pathlib.Path(directory) / "r.json"
+        done = client(server, "--op", "read", "--size", SWEEP, "--iterations", "3000",
+                      "--json-bytes", "268KiB", "--json", str(path))
+        assert done.returncode == 0, done
+        assert path.stat().st_size <= 268 * 1024, path.stat()
+        verified = verify(path)
+        assert verified.returncode == 0, verified
 
 
 def a_gap_is_in_no_sample():
@@ -532,6 +544,12 @@ def wrong_options_are_refused_at_once():
             (["lat", "--cores", "x", "h"], "--cores"),
             (["lat", "--priority", "100", "h"], "--priority"),
             (["lat", "--json-bytes", "1KiB", "h"], "--json-bytes"),
+            (["lat", "--json-bytes", "128KiB", "--size", SWEEP, "h"],
+             "128KiB are too few for 6 sizes of this run: at least 268KiB"),
+            (["lat", "--json-bytes", "135KiB", "--arrivals", "poisson", "--rate", "9",
+              "--device-time", "h"], "at least 136KiB"),
+            (["lat", "--via-agent", "n", "--op", "read", "--json-bytes", "64KiB", "--size",
+              "8,9"], "at least 100KiB"),
             (["mesh", "--json-bytes", "1MiB", "--local", "2"], "is not of mesh"),
             (["lat", "--fail-if", "drain_rate=500%", "h"], "is no threshold"),
             (["lat", "--mtu", "1000", "h"], "--mtu"),
@@ -608,6 +626,7 @@ tap.run([(name.__name__.replace("_", " "), name) for name in [
     every_operation_is_measured_and_its_file_verified,
     several_sizes_are_rows_of_one_table,
     every_policy_serves_what_it_can,
+    a_file_has_no_more_bytes_than_it_may,
     a_gap_is_in_no_sample,
     a_run_by_duration_ends,
     a_delay_of_the_wire_is_in_each_sample,

@@ -73,7 +73,8 @@ def wrong_options_are_refused():
                             (["--rates", "0"], "--rates"), (["--rates", "1,,2"], "--rates"),
                             (["--rates", "1,1,1,1,1,1,1,1,1"], "at most 8"),
                             (["--json"], "needs a value"), (["--op", "x"], "none of read"),
-                            (["--size", "1TiB"], "--size")]:
+                            (["--size", "1TiB"], "--size"), (["--size", "8,64"], "takes one size"),
+                            (["--size", "all"], "takes one size")]:
         done = lab_ends.run("policy", *arguments)
         assert done.returncode == 2 and said in done.stderr, (arguments, done)
         assert done.stdout == "", (arguments, done)

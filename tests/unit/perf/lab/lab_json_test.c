@@ -341,6 +341,41 @@ static size_t parts_of_times(const json_t *root, const char *key) {
 	return json_array_size(json_is_object(part) ? json_object_get(part, "each") : part);
 }
 
+static void add_outliers(struct lab_result *result) {
+	result->outlier_count = OUTLIERS_KEPT;
+	for (uint32_t n = 0; n < OUTLIERS_KEPT; n++) {
+		struct outlier *outlier = &result->outliers[n];
+
+		*outlier =
+			(struct outlier){1000000000, 3600000000000, 10000000000, 20000000000, {0}};
+		for (uint32_t kind = 0; kind < OUTLIER_EVIDENCE_COUNT; kind++)
+			outlier->evidence[kind] = 1000000000;
+	}
+}
+
+// The file of one size of a run that has so many, as thinned out for `file_bytes`.
+static json_t *thinned_tree(struct lab_run *run, uint32_t size_count, size_t file_bytes) {
+	json_t *root;
+
+	add_warm_up(&run->results[0]);
+	add_outliers(&run->results[0]);
+	assert_int_equal(result_thin(&run->results[0], size_count, file_bytes), 0);
+	assert_int_equal(result_summarize(&run->results[0]), 0);
+	assert_int_equal(run_to_json(run, &root), 0);
+	return root;
+}
+
+static void must_be_verified(const json_t *root) {
+	struct lab_why why;
+
+	(void)verify(root, &why);
+	assert_string_equal(why.text, "");
+}
+
+static size_t bytes_of(const json_t *root) {
+	return json_dumpb(root, NULL, 0, JSON_COMPACT | JSON_REAL_PRECISION(17));
+}
+
 // A plan takes up to 32 sizes, which share a file, and policy has as many runs in one.
 static void the_largest_file_is_bounded_and_is_verified(void **state) {
 	static const struct {
@@ -357,27 +392,58 @@ static void the_largest_file_is_bounded_and_is_verified(void **state) {
 	(void)state;
 	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
 		struct lab_run *run = make_wide_run(rows[n].count, rows[n].open);
-		size_t share = RESULT_FILE_BYTES / rows[n].size_count, bytes;
-		struct lab_why why;
-		json_t *root;
+		size_t share = RESULT_FILE_BYTES / rows[n].size_count;
+		json_t *root = thinned_tree(run, rows[n].size_count, RESULT_FILE_BYTES);
 
-		add_warm_up(&run->results[0]);
-		assert_int_equal(
-			result_thin(&run->results[0], rows[n].size_count, RESULT_FILE_BYTES), 0
-		);
-		assert_int_equal(result_summarize(&run->results[0]), 0);
-		assert_int_equal(run_to_json(run, &root), 0);
 		release(run);
-		bytes = json_dumpb(root, NULL, 0, JSON_COMPACT | JSON_REAL_PRECISION(17));
-		assert_in_range(bytes, share / 4, share);
+		assert_in_range(bytes_of(root), share / 4, share);
 		assert_in_range(
 			parts_of_times(root, "blocks"), rows[n].blocks_least, RECORD_BLOCKS_MAX
 		);
 		assert_in_range(
 			parts_of_times(root, "windows"), rows[n].windows_least, RECORD_WINDOWS_MAX
 		);
-		(void)verify(root, &why);
-		assert_string_equal(why.text, "");
+		must_be_verified(root);
+		json_decref(root);
+	}
+}
+
+// A change is found of windows; of samples of the warm-up nothing is.
+static void samples_of_the_warm_up_are_given_up_before_windows(void **state) {
+	struct lab_run *run = make_run(RECORD_RAW_MAX + 70000, false);
+	json_t *root = thinned_tree(run, 17, RESULT_FILE_BYTES), *warm_up;
+
+	(void)state;
+	release(run);
+	assert_in_range(bytes_of(root), 1, RESULT_FILE_BYTES / 17);
+	assert_in_range(parts_of_times(root, "windows"), SEGMENTS_WINDOWS_MIN, RECORD_WINDOWS_MAX);
+	warm_up = json_object_get(json_array_get(json_object_get(root, "results"), 0), "warm_up");
+	assert_true(json_is_null(json_object_get(warm_up, "samples_ns")));
+	must_be_verified(root);
+	json_decref(root);
+}
+
+static void a_file_of_the_least_bytes_is_bounded_and_is_verified(void **state) {
+	static const struct {
+		uint32_t count;
+		bool open;
+		uint32_t size_count;
+	} rows[] = {{0, false, 1}, {0, true, PLAN_SIZES_MAX}, {20000, true, 1}};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct lab_run *run = make_wide_run(rows[n].count, rows[n].open);
+		struct plan plan = run->plan;
+		json_t *root;
+		size_t least;
+
+		plan.size_count = rows[n].size_count;
+		least = result_bytes_least(&plan);
+		assert_in_range(least, 1, RESULT_FILE_BYTES);
+		root = thinned_tree(run, plan.size_count, least);
+		release(run);
+		assert_in_range(bytes_of(root), 1, least / plan.size_count);
+		must_be_verified(root);
 		json_decref(root);
 	}
 }
@@ -500,6 +566,8 @@ int main(void) {
 		cmocka_unit_test(rates_follow_from_windows),
 		cmocka_unit_test(the_parts_of_device_time_are_verified),
 		cmocka_unit_test(the_largest_file_is_bounded_and_is_verified),
+		cmocka_unit_test(samples_of_the_warm_up_are_given_up_before_windows),
+		cmocka_unit_test(a_file_of_the_least_bytes_is_bounded_and_is_verified),
 		cmocka_unit_test(a_changed_word_is_named_by_its_part),
 		cmocka_unit_test(a_file_of_another_schema_or_of_none_is_refused),
 		cmocka_unit_test(a_hostile_file_is_refused),
