@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const char *member_text(const json_t *object, const char *key) {
 	const char *text = json_string_value(json_object_get(object, key));
@@ -195,6 +196,13 @@ static const char *behind_path(const char *text, const char *path) {
 									     : text;
 }
 
+// Reading a pipe would wait for whoever writes to it.
+static bool is_no_file(const char *path) {
+	struct stat facts;
+
+	return stat(path, &facts) == 0 && !S_ISREG(facts.st_mode);
+}
+
 static int
 take_file(struct history *history, const char *directory, const char *name, struct lab_why *why) {
 	struct lab_why inner = {.text = ""};
@@ -205,7 +213,10 @@ take_file(struct history *history, const char *directory, const char *name, stru
 
 	if (asprintf(&path, "%s/%s", directory, name) < 0)
 		return lab_fail(why, -ENOMEM, "no memory");
-	err = verify_load(path, &inner, &root);
+	if (is_no_file(path))
+		err = lab_fail(&inner, -EBADMSG, "it is no file");
+	else
+		err = verify_load(path, &inner, &root);
 	reason = err == 0 ? run_unfit_reason(root) : behind_path(inner.text, path);
 	err = reason != NULL ? leave_out(history, path, reason)
 			     : take_root(history, path, name, root, why);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define SAMPLES 1500
@@ -97,6 +98,13 @@ static void write_text(struct scene *scene, const char *name, const char *text) 
 	assert_non_null(file);
 	fputs(text, file);
 	fclose(file);
+}
+
+static void make_pipe(struct scene *scene, const char *name) {
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", scene->directory, name);
+	assert_int_equal(mkfifo(path, 0600), 0);
 }
 
 static void runs_are_slower_since_the_day_they_are(void **state) {
@@ -188,8 +196,9 @@ static void runs_that_are_not_alike_are_apart(void **state) {
 
 static void what_is_no_whole_result_is_left_out_and_named(void **state) {
 	static const struct {
-		const char *name, *text, *why;
+		const char *name, *text, *why; // without a text: a pipe
 	} rows[] = {
+		{"pipe.json", NULL, "it is no file"},
 		{"empty.json", "", "'[' or '{' expected"},
 		{"other.json", "{\"name\": \"x\"}", "no result of tocsin-perf"},
 		{"newer.json", "{\"schema\": \"tocsin-perf/9\"}", "tocsin-perf/9"},
@@ -197,23 +206,27 @@ static void what_is_no_whole_result_is_left_out_and_named(void **state) {
 	struct scene scene = open_scene();
 
 	(void)state;
-	for (size_t n = 0; n < 3; n++)
-		write_text(&scene, rows[n].name, rows[n].text);
+	for (size_t n = 0; n < 4; n++) {
+		if (rows[n].text != NULL)
+			write_text(&scene, rows[n].name, rows[n].text);
+		else
+			make_pipe(&scene, rows[n].name);
+	}
 	write_text(&scene, "notes.txt", "no JSON, and not looked at");
 	assert_int_equal(history_read(scene.directory, &scene.why, &scene.history), -ENODATA);
-	assert_non_null(strstr(scene.why.text, "no result of tocsin-perf in it, of 3 files"));
+	assert_non_null(strstr(scene.why.text, "no result of tocsin-perf in it, of 4 files"));
 	history_release(&scene.history);
 	scene.history = (struct history){.margin_ppm = 20000};
 	write_run(&scene, &(struct made){"cut.json", 1, 1, 64, SAMPLES, true});
 	write_runs(&scene, 0, 1, 1);
 	assert_int_equal(history_read(scene.directory, &scene.why, &scene.history), 0);
 	assert_int_equal(scene.history.series[0].run_count, 1);
-	assert_int_equal(scene.history.left_out_count, 4);
-	for (uint32_t n = 0; n < 4; n++) {
+	assert_int_equal(scene.history.left_out_count, 5);
+	for (uint32_t n = 0; n < 5; n++) {
 		const struct history_left_out *one = &scene.history.left_out[n];
 		const char *wanted = "it is incomplete";
 
-		for (size_t row = 0; row < 3; row++) {
+		for (size_t row = 0; row < 4; row++) {
 			if (strstr(one->path, rows[row].name) != NULL)
 				wanted = rows[row].why;
 		}
