@@ -65,6 +65,8 @@ int option_parse_u32(
 // Where all commands that measure begin; then what follows from options for others.
 void options_begin(int argc, char **argv, enum plan_command command, struct options *ret_options);
 void options_settle(struct options *options);
+// Whether each file has one option. -EINVAL, said on standard error.
+int options_check_files(const struct options *options);
 
 int options_parse_measure(
 	int argc, char **argv, enum plan_command command, struct options *options

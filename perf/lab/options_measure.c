@@ -146,6 +146,8 @@ int options_parse_measure(
 	options->session.address.port = CHANNEL_PORT;
 	options->runs.margin_ppm = MARGIN_PPM;
 	err = options_take_words(argc, argv, options, &words);
+	if (err == 0)
+		err = options_check_files(options);
 	if (err != 0)
 		return err;
 	if (words.of_mesh != NULL)

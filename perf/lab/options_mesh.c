@@ -144,6 +144,8 @@ int options_parse_mesh(int argc, char **argv, struct options *options) {
 	options->session.plan.iterations = MESH_ITERATIONS;
 	options->session.address.port = MESH_PORT;
 	err = options_take_words(argc, argv, options, &words);
+	if (err == 0)
+		err = options_check_files(options);
 	if (err != 0)
 		return err;
 	options_settle(options);

@@ -110,3 +110,24 @@ static const struct option rows[] = {
 };
 
 const struct option_table options_of_result = OPTION_TABLE(rows);
+
+// The later one would be written over the earlier one, or behind it.
+int options_check_files(const struct options *options) {
+	const struct {
+		const char *option, *path;
+	} files[] = {
+		{"--json", options->json_path},
+		{"--csv", options->csv_path},
+		{"--hgrm", options->hgrm_path},
+		{"--html", options->html_path},
+	};
+
+	for (size_t n = 1; n < sizeof(files) / sizeof(files[0]); n++) {
+		for (size_t other = 0; other < n; other++) {
+			if (files[n].path != NULL && files[other].path != NULL &&
+			    strcmp(files[n].path, files[other].path) == 0)
+				return option_fail(files[n].option, "another option has this file");
+		}
+	}
+	return 0;
+}

@@ -135,6 +135,9 @@ static int take_words(int argc, char **argv, struct words *words) {
 			status = option_pass(words, argv[n], argv[n + 1]);
 		n++;
 	}
+	if (status == 0 && words->json_path != NULL && words->html_path != NULL &&
+	    strcmp(words->json_path, words->html_path) == 0)
+		return option_refuse("--html", "another option has this file");
 	return status;
 }
 
