@@ -367,6 +367,8 @@ int verify_load(const char *path, struct lab_why *why, json_t **ret_root) {
 	json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
 	int err;
 
+	if (root == NULL && json_error_code(&error) == json_error_cannot_open_file)
+		return lab_fail(why, -EBADMSG, "%s: %s", path, strerrordesc_np(errno));
 	if (root == NULL)
 		return lab_fail(
 			why, -EBADMSG, "%s: it cannot be read as JSON: %s", path, error.text

@@ -589,6 +589,12 @@ def one_changed_number_in_a_file_is_named():
         assert verify(path).returncode == 4
 
 
+def a_file_that_is_not_there_is_said_so():
+    done = verify("/nonexistent/r.json")
+    assert done.returncode == 4, done
+    assert done.stderr == "tocsin-perf: /nonexistent/r.json: No such file or directory\n", done
+
+
 def a_run_against_itself_is_no_change():
     """It says that these are the same; the same run twice on one side is no replication."""
     with tempfile.TemporaryDirectory() as directory:
@@ -658,6 +664,7 @@ tap.run([(name.__name__.replace("_", " "), name) for name in [
     a_standard_output_that_is_closed_is_said_so,
     wrong_options_are_refused_at_once,
     one_changed_number_in_a_file_is_named,
+    a_file_that_is_not_there_is_said_so,
     a_run_against_itself_is_no_change,
     help_names_every_option_and_the_page_has_them,
 ]])
