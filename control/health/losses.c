@@ -37,23 +37,21 @@ bool health_losses_tell(struct health *health, const struct ras_peer *peer) {
 	return permille > 0;
 }
 
-// One that is not alive is of interest as long as its link is silent.
-static bool
-sent_to(const struct health *health, uint64_t id, bool silent, struct loss_count *ret_count) {
+// Of one that is not alive it counts only that what is sent there is not answered.
+static bool sent_to(const struct health *health, uint64_t id, struct loss_count *ret_count) {
 	struct transport_sent sent;
 	struct ras_peer peer;
 
 	if (ras_peer_find(overlay_ras(health->overlay), id, &peer) != 0 ||
-	    !(silent || peer.state == RAS_ALIVE) ||
 	    overlay_sent(health->overlay, &peer.record->address, &sent) != 0)
 		return false;
 	*ret_count = (struct loss_count){
 		.connections = sent.connections,
 		.sent = sent.segments,
 		.again = sent.again,
-		.unanswered = silent || sent.unanswered,
+		.unanswered = sent.unanswered,
 	};
-	return true;
+	return sent.unanswered || peer.state == RAS_ALIVE;
 }
 
 static void look_at_links(struct health *health) {
@@ -62,8 +60,8 @@ static void look_at_links(struct health *health) {
 	struct loss_count count;
 
 	for (uint32_t n = 0; ras_link_at(ras, n, &link) == 0; n++) {
-		if (link.ready &&
-		    sent_to(health, link.peer, link.silent_ns >= LOSS_LOOK_NS, &count))
+		if (link.ready && sent_to(health, link.peer, &count) &&
+		    (count.unanswered || link.silent_ns < LOSS_LOOK_NS))
 			loss_add(health->losses, link.peer, &count);
 	}
 }
@@ -77,7 +75,7 @@ static bool look_between(struct health *health) {
 
 	while (loss_next(health->losses, &cursor, &peer)) {
 		any = true;
-		if (sent_to(health, peer, false, &count))
+		if (sent_to(health, peer, &count))
 			loss_between(health->losses, peer, &count, loss_tell, health);
 		// One without a link is looked at later.
 		(void)overlay_link_ask(health->overlay, peer);

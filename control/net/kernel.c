@@ -75,6 +75,12 @@ bool transport_kernel_is_silent(
 	return any;
 }
 
+// Nothing has come back since something was sent again, or since what a filter of this host dropped
+// was tried again: the kernel counts that as a probe.
+static bool is_unanswered(const struct tcp_info *info) {
+	return info->tcpi_retransmits > 0 || info->tcpi_probes > 0;
+}
+
 int transport_kernel_sent(
 	const struct transport *transport,
 	const struct sock_addr *host,
@@ -89,7 +95,7 @@ int transport_kernel_sent(
 		    info_of(channel, &info) != 0)
 			continue;
 		sent.connections++;
-		sent.unanswered = sent.unanswered || info.tcpi_retransmits > 0;
+		sent.unanswered = sent.unanswered || is_unanswered(&info);
 		sent.segments += info.tcpi_data_segs_out;
 		sent.again += info.tcpi_total_retrans;
 	}

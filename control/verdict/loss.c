@@ -6,7 +6,7 @@
 
 void loss_begin(struct loss_book *book) {
 	for (uint32_t n = 0; n < book->count; n++)
-		book->links[n].seen = false;
+		book->links[n].seen = book->links[n].unanswered = false;
 }
 
 static struct loss_link *loss_link_find(struct loss_book *book, uint64_t peer) {
@@ -63,9 +63,11 @@ void loss_add(struct loss_book *book, uint64_t peer, const struct loss_count *co
 
 	if (link == NULL)
 		return;
-	link->seen = true;
-	link->unanswered = count->unanswered;
 	link->unseen = 0;
+	link->unanswered = count->unanswered;
+	if (link->unanswered)
+		return;
+	link->seen = true;
 	since_last(link, count, &sent, &again);
 	link->last = *count;
 	link->sent[link->looks % LOSS_LOOKS] = at_most_u16(sent);
@@ -147,7 +149,7 @@ static bool others_lose_nothing(const struct loss_book *book, const struct loss_
 		for (uint32_t look = 0; look < LOSS_LOOKS; look++) {
 			if (other == link)
 				own += other->sent[look];
-			else if (other->again[look] > 0 && !other->unanswered)
+			else if (other->again[look] > 0)
 				return false;
 			else
 				sent += other->sent[look];
@@ -182,7 +184,7 @@ static void links_drop(struct loss_book *book, loss_fn *changed, void *ctx) {
 	for (uint32_t n = 0; n < book->count; n++) {
 		struct loss_link *link = &book->links[n];
 
-		if (link->seen || link->unseen++ < LOSS_UNSEEN)
+		if (link->seen || link->unanswered || link->unseen++ < LOSS_UNSEEN)
 			book->links[kept++] = *link;
 		else if (link->loses)
 			changed(ctx, link->peer, false, 0);
@@ -211,20 +213,15 @@ void loss_end(struct loss_book *book, loss_fn *changed, void *ctx) {
 
 	links_drop(book, changed, ctx);
 	for (uint32_t n = 0; n < book->count; n++) {
-		struct loss_link *link = &book->links[n];
-
-		// Silence ends no loss.
-		lose[n] = (link->loses && (!link->seen || link->unanswered)) ||
-			  (link->seen && loses_by_itself(book, link));
-		losing += lose[n];
+		lose[n] = book->links[n].seen ? loses_by_itself(book, &book->links[n])
+					      : book->links[n].loses;
+		losing += lose[n] || book->links[n].unanswered;
 	}
 	book->ourselves = is_ours(book, losing);
 	for (uint32_t n = 0; n < book->count; n++) {
 		struct loss_link *link = &book->links[n];
 		bool loses = lose[n] && !book->ourselves && stands_out(book, link);
 
-		link->withheld = loses && !link->loses && link->unanswered;
-		loses = loses && !link->withheld;
 		if (loses || link->loses)
 			changed(ctx, link->peer, loses, loses ? link->permille : 0);
 		link->loses = loses;
@@ -244,12 +241,20 @@ bool loss_next(const struct loss_book *book, uint32_t *cursor, uint64_t *ret_pee
 	while (*cursor < book->count) {
 		const struct loss_link *link = &book->links[(*cursor)++];
 
-		if (!link->loses && !link->withheld && !is_in_doubt(link))
+		if (!link->loses && !link->unanswered && !is_in_doubt(link))
 			continue;
 		*ret_peer = link->peer;
 		return true;
 	}
 	return false;
+}
+
+// Its look was missed since nothing had come back, and is made up for.
+static void
+look_late(struct loss_book *book, struct loss_link *link, const struct loss_count *count) {
+	loss_add(book, link->peer, count);
+	link->loses = link->loses ||
+		      (loses_by_itself(book, link) && !book->ourselves && stands_out(book, link));
 }
 
 void loss_between(
@@ -264,13 +269,14 @@ void loss_between(
 
 	while (at < book->count && book->links[at].peer != peer)
 		at++;
-	if (at == book->count)
+	if (at == book->count || count->unanswered)
 		return;
 	link = &book->links[at];
-	if (link->withheld && !count->unanswered) {
-		link->withheld = false;
-		link->loses = true;
-		changed(ctx, peer, true, link->permille);
+	if (link->unanswered) {
+		look_late(book, link, count);
+		if (link->loses)
+			changed(ctx, peer, true, link->permille);
+		return;
 	}
 	if (!link->loses)
 		return;

@@ -188,11 +188,10 @@ static void look_at_links(struct world *world, struct verdict_node *own) {
 	loss_begin(own->losses);
 	for (uint32_t n = 0; ras_link_at(own->node->ras, n, &link) == 0; n++) {
 		uint32_t to = world_node_of_id(world, link.peer);
-		struct loss_count count = {.unanswered = link.silent_ns >= LOSS_LOOK_NS};
+		struct loss_count count = {0};
 
-		if (!link.ready || to == NET_NOBODY ||
-		    ras_peer_find(own->node->ras, link.peer, &peer) != 0 ||
-		    (!count.unanswered && peer.state != RAS_ALIVE))
+		if (!link.ready || to == NET_NOBODY || link.silent_ns >= LOSS_LOOK_NS ||
+		    ras_peer_find(own->node->ras, link.peer, &peer) != 0 || peer.state != RAS_ALIVE)
 			continue;
 		count.connections =
 			net_sent(&world->net, own->node->index, to, &count.sent, &count.again);

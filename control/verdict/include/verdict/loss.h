@@ -31,7 +31,7 @@
 struct loss_count {
 	uint32_t connections;
 	uint64_t sent, again; // segments
-	bool unanswered;      // nothing has come back since something was sent again, or for a look
+	bool unanswered;      // nothing has come back since something was sent again
 };
 
 struct loss_link {
@@ -45,9 +45,7 @@ struct loss_link {
 	uint64_t clean;		// sent since the last that was sent again, counted from these
 	struct loss_count clean_from;
 	bool loses;
-	bool seen;	 // in the look that is under way
-	bool unanswered; // when it was added last
-	bool withheld;	 // it loses, or nobody is there: its next answer tells
+	bool seen, unanswered; // in the latest look
 };
 
 struct loss_book {
@@ -58,19 +56,19 @@ struct loss_book {
 
 // A look: begin, all links as they are, end. A count that is less than before is of another
 // connection, made since, if there is one and was one; where there are or were more, one of them
-// is gone, and the look says nothing. A link that loses and is gone loses for a while. Of one that is
-// unanswered it is not said that it loses before something comes back, nor that it does no longer:
-// what is sent to a dead host is sent again, too. But where most are so it is we who lose.
+// is gone, and the look says nothing. A link that loses and is gone, or is silent and so not added,
+// loses for a while. One that is unanswered is as it was, since what is sent to a dead host is sent
+// again, too; but where most are so it is we who lose.
 void loss_begin(struct loss_book *book);
 void loss_add(struct loss_book *book, uint64_t peer, const struct loss_count *count);
 // Calls `changed` for each link that loses, and once for each that does no longer.
 typedef void loss_fn(void *ctx, uint64_t peer, bool loses, uint32_t permille);
 void loss_end(struct loss_book *book, loss_fn *changed, void *ctx);
-// The links to ask for answers, one after the other: those that lose, and those to which something
-// was sent again within LOSS_DOUBT_LOOKS. cursor begins at 0.
+// The links to ask for answers, one after the other: those that lose or are unanswered, and those
+// to which something was sent again within LOSS_DOUBT_LOOKS. cursor begins at 0.
 bool loss_next(const struct loss_book *book, uint32_t *cursor, uint64_t *ret_peer);
-// Between two looks, of a link that is asked for answers, as it is then: calls `changed` if it loses
-// after all, or does no longer.
+// Between two looks, of a link that is asked for answers, as it is then: calls `changed` if it
+// loses no longer, or is answered and turns out to lose.
 void loss_between(
 	struct loss_book *book,
 	uint64_t peer,
