@@ -31,7 +31,7 @@ class Story:
     def seen(self, text, since):
         print(f"   {text} ({time.monotonic() - since:.2f} s)", flush=True)
 
-    def wait(self, what, function):
+    def wait(self, what, function, seconds=clusters.WAIT_SECONDS_MAX):
         """Until it is so; whoever looks on is told that it goes on."""
         since = time.monotonic()
         said = since
@@ -46,7 +46,7 @@ class Story:
             except (OSError, EOFError):
                 return False
 
-        clusters.wait_until(what, asked)
+        clusters.wait_until(what, asked, seconds)
 
 
 def show(cluster, *arguments, agent=0):
