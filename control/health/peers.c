@@ -129,8 +129,8 @@ static void look_again(struct health *health, bool wanted) {
 		log_event(LOG_LEVEL_ERROR, "timer_failed", log_errno("error", ENOMEM));
 }
 
-// While somebody is in doubt: of him, and of how many are missed while the brake is on, more
-// becomes known without an event.
+// While a peer is in doubt more becomes known of it without an event, and while the brake is on how
+// many are missed.
 static bool is_to_look(const struct health *health) {
 	struct ras_view view;
 

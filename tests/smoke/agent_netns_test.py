@@ -212,6 +212,7 @@ def cut_at_any_moment():
                 word(agent, cut.name) == "healthy" and
                 any(path["peer"] == cut.name and path["seen"] == "good"
                     for path in agent.ask("PATHS")["paths"]) for agent in others))
+            # Nothing is waited for: the fault comes at another moment of the look each time.
             time.sleep(LOSS_LOOK_SECONDS * moment / CUT_MOMENTS)
             ip("link set p3 down")
             agents.wait_until("two others to call it down", lambda: sum(
