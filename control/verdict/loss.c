@@ -215,7 +215,8 @@ void loss_end(struct loss_book *book, loss_fn *changed, void *ctx) {
 	for (uint32_t n = 0; n < book->count; n++) {
 		lose[n] = book->links[n].seen ? loses_by_itself(book, &book->links[n])
 					      : book->links[n].loses;
-		losing += lose[n] || book->links[n].unanswered;
+		// Of two agents either may be the one that is cut off.
+		losing += lose[n] || (book->links[n].unanswered && book->count > 1);
 	}
 	book->ourselves = is_ours(book, losing);
 	for (uint32_t n = 0; n < book->count; n++) {

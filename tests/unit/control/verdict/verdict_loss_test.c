@@ -273,6 +273,19 @@ static void link_is_as_it_was_while_nothing_comes_back(void **state) {
 	assert_int_equal(losing(&scene), 0);
 }
 
+// With one link alone its silence may be of either end: nobody is said to lose.
+static void one_link_that_is_unanswered_says_nothing(void **state) {
+	static const uint32_t bad[PEERS] = {12};
+	struct scene scene = {.changes = 0};
+
+	(void)state;
+	look(&scene, 1, bad);
+	scene.count[0].unanswered = true;
+	look(&scene, 1, bad);
+	assert_false(scene.book.ourselves);
+	assert_int_equal(losing(&scene), 0);
+}
+
 // It may be broken by what it loses; its next connection counts from its own begin.
 static void link_that_ends_loses_for_a_while(void **state) {
 	static const uint32_t bad[PEERS] = {0, 0, 0, 30};
@@ -745,6 +758,7 @@ int main(void) {
 		cmocka_unit_test(loss_is_over_between_two_looks),
 		cmocka_unit_test(link_that_lost_something_lately_is_asked_for_answers),
 		cmocka_unit_test(link_is_as_it_was_while_nothing_comes_back),
+		cmocka_unit_test(one_link_that_is_unanswered_says_nothing),
 		cmocka_unit_test(answers_that_are_asked_for_do_not_acquit_at_once),
 		cmocka_unit_test(link_that_ends_loses_for_a_while),
 		cmocka_unit_test(old_losses_are_not_of_now_when_another_connection_ends),
