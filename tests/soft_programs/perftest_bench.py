@@ -23,7 +23,9 @@ the medians are theirs as well, and the intervals say so.
 Then one stall of 20 ms in each: both clients are stopped for so long in the middle of a run, and
 their columns tell of it, or not. On a machine that computes something else other stalls are longer.
 
-Exit status: 1 if a difference has no name, or nothing could be measured.
+A wire that breaks off leaves the others, and the rows that it had.
+
+Exit status: 1 if a difference has no name, a wire broke off, or nothing could be measured.
 """
 
 import collections
@@ -38,6 +40,7 @@ import signal
 import subprocess
 import sys
 import time
+import traceback
 
 import cluster as clusters
 import perftest_table as tables
@@ -48,10 +51,13 @@ SLICES = 9
 SIZE = 64
 BANDWIDTH_SIZE = 65536
 DEPTH = 64
+# A rate is that of a second. perftest has no warm-up: it leaves out as much before and after.
+RATE_S = 1
+MARGIN_S = 1
 STALL_S = 0.02
 STALL_AFTER_S = 0.8      # by then perftest measures
 STALL_OURS_S = 2.5       # and ours has its yardsticks and its warm-up behind it
-STALL_SAMPLES = 100000   # of perftest, a second at least
+STALL_RUN_S = 4          # how long perftest is to run, by the half round trip of its row
 PATIENCE_S = 120
 PATIENT = "20"           # a packet's timeout, 4 s: two ends that spin starve others
 GUEST_SECONDS_MAX = 900
@@ -65,12 +71,10 @@ MEMORY = (OWN_ACK + "; and while it looks in memory it calls no verb, so the dev
 LANE = ("between submission and post ours has a turn of the worker, and around the calls what a "
         "lane does: 55 ns on a processor that is not emulated, 1.2 us on this one (docs/perf.md)")
 
-# How much a slice has of either kind, and what is known to differ, by row. Rates on the software
-# device last a second or so: perftest has no warm-up.
-Amounts = collections.namedtuple("Amounts", "samples messages known one_processor")
-SOFT = Amounts(10000, 10000, {"half RTT, write": MEMORY, "half RTT, send": OWN_ACK}, {"RTT, read"})
-MEMIF = SOFT._replace(messages=20000)
-RXE = Amounts(2000, 600, {"RTT, read": LANE}, set())
+# How many samples a slice of a latency has, and what is known to differ, by row.
+Amounts = collections.namedtuple("Amounts", "samples known one_processor")
+SOFT = Amounts(30000, {"half RTT, write": MEMORY, "half RTT, send": OWN_ACK}, {"RTT, read"})
+RXE = Amounts(10000, {"RTT, read": LANE}, set())
 
 # What each program is told of its end: soft-run's options or None, ours, perftest's.
 End = collections.namedtuple("End", "soft ours perftest")
@@ -84,11 +88,12 @@ def lat_row(operation, amounts):
                ["lat", "--op", operation, "--iterations", amounts.samples, "--size", SIZE])
 
 
-def rate_row(operation, amounts):
+def rate_row(operation, _):
     return Row(f"rate, {operation}", "MiB/s", AVERAGE,
-               [f"ib_{operation}_bw", "-n", amounts.messages, "-s", BANDWIDTH_SIZE, "-t", DEPTH],
-               ["bw", "--op", operation, "--iterations", amounts.messages, "--size",
-                BANDWIDTH_SIZE, "--depth", DEPTH])
+               [f"ib_{operation}_bw", "-D", RATE_S + 2 * MARGIN_S, "-f", MARGIN_S,
+                "-s", BANDWIDTH_SIZE, "-t", DEPTH],
+               ["bw", "--op", operation, "--duration", f"{RATE_S}s", "--size", BANDWIDTH_SIZE,
+                "--depth", DEPTH])
 
 
 class Bench:
@@ -163,12 +168,14 @@ def measure_rows(bench, ends, wire, amounts):
             yield measure_row(bench, ends, wire, make(operation, amounts), amounts)
 
 
-def measure_stall(bench, ends):
-    """The largest sample that each tells of, in ms: half of a round trip."""
-    theirs = bench.perftest(ends, ["ib_send_lat", "-n", STALL_SAMPLES, "-s", SIZE],
-                            lambda process: stop_once(process, STALL_AFTER_S))
-    ours = bench.ours(ends, ["lat", "--op", "send", "--duration", "4s"],
-                      lambda process: stop_once(process, STALL_OURS_S))
+def measure_stall(bench, ends, half_rtt_us):
+    """The largest round trip that each tells of, in ms; perftest's half one of a send is known."""
+    samples = tables.samples_within(STALL_RUN_S, half_rtt_us)
+    with bench.pinned(sorted(os.sched_getaffinity(0))[-2:]):
+        theirs = bench.perftest(ends, ["ib_send_lat", "-n", samples, "-s", SIZE],
+                                lambda process: stop_once(process, STALL_AFTER_S))
+        ours = bench.ours(ends, ["lat", "--op", "send", "--duration", "4s"],
+                          lambda process: stop_once(process, STALL_OURS_S))
     return {"stalled_ms": STALL_S * 1e3, "perftest_max_ms": 2 * theirs[LARGEST] / 1e3,
             "tocsin_max_ms": 2 * ours[LARGEST] / 1e3}
 
@@ -178,11 +185,22 @@ class Report:
 
     def __init__(self):
         self.rows, self.notes, self.loads, self.stall = [], [], [], None
+        self.broke_off = False
 
     def add(self, rows):
         for row in rows:
+            print(tables.row_line(row), file=sys.stderr, flush=True)
             self.rows.append(row)
             self.loads.append(os.getloadavg()[0])
+
+    def half_rtt_us(self, wire):
+        """Of perftest's sends, by the row of that wire."""
+        return next(row["perftest"] for row in self.rows
+                    if (row["wire"], row["what"]) == (wire, "half RTT, send"))
+
+    def note_end(self, wire, why):
+        self.broke_off = True
+        self.notes.append(f"{wire} broke off: {why}")
 
     def note_load(self):
         if self.loads:
@@ -195,10 +213,9 @@ def measure_soft(build, report, wire):
     try:
         with wire.ends() as softs:
             ends = [End(soft, ["--device", "soft0"], ["-x", "0"]) for soft in softs]
-            amounts = MEMIF if wire.name == "memif" else SOFT
-            report.add(measure_rows(bench, ends, wire.name, amounts))
+            report.add(measure_rows(bench, ends, wire.name, SOFT))
             if wire.name == "memif":
-                report.stall = measure_stall(bench, ends)
+                report.stall = measure_stall(bench, ends, report.half_rtt_us(wire.name))
     except tap.Skip as reason:
         report.notes.append(f"{wire.name}: {reason}")
 
@@ -212,7 +229,7 @@ def measure_guest(build, report):
                           text=True) as guest:
         report.add(json.loads(line) for line in guest.stdout)
     if guest.returncode != 0:
-        report.notes.append(f"rxe: the guest ended with {guest.returncode}, its reason is above.")
+        report.note_end("rxe", f"the guest ended with {guest.returncode}, its reason is above.")
 
 
 def in_guest(build):
@@ -228,8 +245,13 @@ def measure(build, names):
     steps = {"udp": lambda: soft(Udp()), "memif": lambda: soft(Memif()),
              "rxe": lambda: measure_guest(build, report), "veth": lambda: soft(Veth())}
     for name, step in steps.items():
-        if name in names or not names:
+        if names and name not in names:
+            continue
+        try:
             step()
+        except (AssertionError, OSError, subprocess.SubprocessError) as error:
+            traceback.print_exc()
+            report.note_end(name, f"{error}, as is told above.")
     report.note_load()
     return report
 
@@ -249,7 +271,8 @@ def main(build, *words):
                           "notes": report.notes}))
     else:
         print("\n".join(tables.lines(report.rows, report.stall, report.notes)))
-    return 1 if not report.rows or any(map(tables.is_unexplained, report.rows)) else 0
+    failed = not report.rows or report.broke_off or any(map(tables.is_unexplained, report.rows))
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

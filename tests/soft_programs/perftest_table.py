@@ -41,18 +41,26 @@ def row_of(wire, what, unit, slices, known):
             "difference": None if met else known or UNEXPLAINED}
 
 
+def samples_within(seconds, half_rtt_us):
+    """How many round trips take about so long."""
+    return math.ceil(seconds * 1e6 / (2 * half_rtt_us))
+
+
 def is_unexplained(row):
     return row["difference"] == UNEXPLAINED
+
+
+def row_line(row):
+    low, high = row["interval"]
+    return (f"{row['wire']:<5} {row['what']:<16} {row['unit']:<5} {row['perftest']:>10.2f} "
+            f"{row['tocsin']:>10.2f} {row['ratio']:>6.2f} {low:>6.2f} {high:>6.2f} "
+            f"{'met' if row['met'] else 'differs'}")
 
 
 def row_lines(rows):
     yield (f"{'wire':<5} {'what':<16} {'':<5} {'perftest':>10} {'tocsin':>10} {'ratio':>6} "
            f"{'interval':>13}")
-    for row in rows:
-        low, high = row["interval"]
-        yield (f"{row['wire']:<5} {row['what']:<16} {row['unit']:<5} {row['perftest']:>10.2f} "
-               f"{row['tocsin']:>10.2f} {row['ratio']:>6.2f} {low:>6.2f} {high:>6.2f} "
-               f"{'met' if row['met'] else 'differs'}")
+    yield from map(row_line, rows)
 
 
 def difference_lines(rows):

@@ -59,6 +59,12 @@ def each_difference_is_told_once_with_all_its_rows():
     assert max(map(len, said[:5])) <= 100
 
 
+def a_run_is_long_enough_to_be_stopped_in_however_fast_the_wire_is():
+    for half_rtt_us in (0.4, 2.0, 60.0):
+        seconds = tables.samples_within(4, half_rtt_us) * 2 * half_rtt_us / 1e6
+        assert 4 <= seconds < 4.001, (half_rtt_us, seconds)
+
+
 def figures_are_those_of_the_last_line_of_numbers():
     assert tables.figures(SAID) == [64, 2000, 1.5, 9.0, 2.25, 2.5]
 
@@ -69,5 +75,6 @@ tap.run([(test.__name__.replace("_", " "), test) for test in [
     an_interval_leaves_out_what_a_coin_would_fall_to_in_a_twentieth_of_all_cases,
     medians_and_ratios_are_of_slices_that_were_taken_together,
     each_difference_is_told_once_with_all_its_rows,
+    a_run_is_long_enough_to_be_stopped_in_however_fast_the_wire_is,
     figures_are_those_of_the_last_line_of_numbers,
 ]])
