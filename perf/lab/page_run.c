@@ -4,6 +4,7 @@
 
 #include "json.h"
 #include "page_parts.h"
+#include "page_rates.h"
 #include "page_series.h"
 
 #include <lib/parse.h>
@@ -285,10 +286,35 @@ static void put_device(struct page *page, const struct part *part) {
 		);
 }
 
+// How much was measured, and the figures in large letters.
+static void put_main_figures(struct page *page, const struct part *part) {
+	const struct lab_result *result = part->result;
+	char took[SHOW_BYTES], windows[CELL_BYTES] = "samples";
+
+	if (result->window_messages > 0)
+		snprintf(
+			windows, sizeof(windows), "windows of %" PRIu64 " message%s",
+			result->window_messages, result->window_messages == 1 ? "" : "s"
+		);
+	show_duration(result->took_ns, took);
+	page_say(
+		page, PAGE_PLAIN, "%" PRIu64 " %s in %s, after %u that were dropped as warm-up.",
+		result->summary.all.count, windows, took, result->warm_count
+	);
+	if (!result->complete)
+		page_say(page, PAGE_BAD, "Incomplete: it ended before its time.");
+	if (result->window_messages > 0)
+		page_rates_tiles(page, part->file);
+	else
+		put_tiles(page, &result->summary);
+}
+
 static int put_result(struct page *page, const struct part *part) {
 	const struct lab_result *result = part->result;
+	bool is_load = result->window_messages > 0;
 	struct page_source sources[2] = {
-		{result_what(result), result->times, &result->summary},
+		{is_load ? "time of a window" : result_what(result), result->times,
+		 &result->summary},
 		{"service", result->load.service, &result->load.service_summary},
 	};
 	struct page_span span = {
@@ -296,21 +322,20 @@ static int put_result(struct page *page, const struct part *part) {
 		.open = result->open,
 		.columns = part->alone ? COLUMNS : COLUMNS_FEWER,
 	};
-	char took[SHOW_BYTES];
 	int err;
 
-	show_duration(result->took_ns, took);
-	page_say(
-		page, PAGE_PLAIN, "%" PRIu64 " samples in %s; %u before them dropped as warm-up.",
-		result->summary.all.count, took, result->warm_count
-	);
-	if (!result->complete)
-		page_say(page, PAGE_BAD, "Incomplete: it ended before its time.");
-	put_tiles(page, &result->summary);
+	put_main_figures(page, part);
 	if (result->open)
 		put_load(page, &result->load);
 	put_judgement(page, &result->summary);
 	put_noise(page, part->file);
+	if (is_load) {
+		page_rates_table(page, part->file, result);
+		page_say(
+			page, PAGE_PLAIN,
+			"What follows is the time of a window: a short time is a high rate."
+		);
+	}
 	err = page_percentiles(page, sources, result->open ? 2 : 1);
 	if (err == 0)
 		err = page_course_of(page, &sources[0], &span);
@@ -440,13 +465,19 @@ static void put_head(struct page *page, const json_t *root) {
 		page_say(page, PAGE_BAD, "Incomplete: %s", page_member_text(root, "incomplete"));
 }
 
+static bool is_bandwidth(const json_t *root) {
+	return strcmp(page_member_text(json_object_get(root, "plan"), "command"), "bw") == 0;
+}
+
 static int put_all(struct page *page, const json_t *root, struct lab_why *why) {
 	const json_t *results = json_object_get(root, "results");
 	size_t count = json_array_size(results);
 	int err = 0;
 
 	put_head(page, root);
-	if (count > 1)
+	if (count > 1 && is_bandwidth(root))
+		page_rates_sizes(page, results);
+	else if (count > 1)
 		put_sizes(page, results);
 	for (size_t n = 0; n < count && err == 0; n++)
 		err = put_file_result(page, root, json_array_get(results, n), count == 1, why);
@@ -457,13 +488,10 @@ static int put_all(struct page *page, const json_t *root, struct lab_why *why) {
 int page_run_json(const json_t *root, const char *path, struct lab_why *why) {
 	char title[TITLE_BYTES];
 	struct page *page;
-	bool is_load;
 	int err;
 
-	is_load = strcmp(page_member_text(json_object_get(root, "plan"), "command"), "bw") == 0;
 	snprintf(
-		title, sizeof(title), "%s of %.20s",
-		is_load ? "Times of windows in a load" : "Latency",
+		title, sizeof(title), "%s of %.20s", is_bandwidth(root) ? "Bandwidth" : "Latency",
 		page_member_text(json_object_get(root, "plan"), "op")
 	);
 	err = page_create(title, &page);

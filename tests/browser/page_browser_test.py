@@ -167,12 +167,12 @@ def free_port():
         return str(one.getsockname()[1])
 
 
-def measure(*arguments):
+def measure(command, *arguments):
     port = free_port()
-    with subprocess.Popen([PERF, "lat", "--listen", "127.0.0.1", "--port", port], text=True,
+    with subprocess.Popen([PERF, command, "--listen", "127.0.0.1", "--port", port], text=True,
                           stdout=subprocess.PIPE) as server:
         assert "Waits" in server.stdout.readline()
-        done = subprocess.run([PERF, "lat", "--port", port, *arguments, "127.0.0.1"], text=True,
+        done = subprocess.run([PERF, command, "--port", port, *arguments, "127.0.0.1"], text=True,
                               capture_output=True, check=False, timeout=patience.HANG_SECONDS)
         server.communicate(timeout=patience.HANG_SECONDS)
     assert done.returncode == 0, done.stderr
@@ -191,7 +191,7 @@ def bytes_of(page):
 
 def a_run_is_told_in_words_and_curves():
     page = where("run.html")
-    measure("--op", "send", "--iterations", "3000", "--json", str(where("run.json")),
+    measure("lat", "--op", "send", "--iterations", "3000", "--json", str(where("run.json")),
             "--html", str(page))
     bytes_of(page)
     for theme in (LIGHT, DARK):
@@ -207,6 +207,23 @@ def a_kept_file_gives_the_same_page():
     done = perf("verify", str(where("run.json")), "--html", str(again))
     assert done.returncode == 0 and "each figure follows" in done.stdout, done
     assert again.read_bytes() == where("run.html").read_bytes()
+
+
+def a_bandwidth_is_told_in_rates():
+    page, again, kept = where("rates.html"), where("rates-again.html"), where("rates.json")
+    measure("bw", "--size", "64,4KiB", "--duration", "200ms", "--bidirectional", "--json",
+            str(kept), "--html", str(page))
+    bytes_of(page)
+    shown, colours = look(page)
+    for words in ("Bandwidth of read", "Bandwidth by size", "median, Gbit/s", "messages/s",
+                  "mean of the server", "time of a window, us", "windows of"):
+        assert words in shown.text, words
+    # A machine that is busy has too few windows for a course.
+    charts = len(re.findall(r"data-chart", str(shown.attributes["figure"])))
+    assert charts >= 3 and shown.tags["canvas"] == charts, shown.tags
+    assert count_near(colours, bytes.fromhex(COLOURS[LIGHT]["c1"])) > 30
+    done = perf("verify", str(kept), "--html", str(again))
+    assert done.returncode == 0 and again.read_bytes() == page.read_bytes(), done
 
 
 def a_comparison_says_which_is_slower_and_shows_each_run():
@@ -316,6 +333,7 @@ tap.run([
     ("a run is told in words and curves, by day and by night",
      a_run_is_told_in_words_and_curves),
     ("a kept file gives the same page", a_kept_file_gives_the_same_page),
+    ("a bandwidth is told in rates", a_bandwidth_is_told_in_rates),
     ("a comparison says which is slower and shows each run",
      a_comparison_says_which_is_slower_and_shows_each_run),
     ("every kind of chart is drawn, and hostile text stays text",
