@@ -68,9 +68,8 @@ static void csv_quantiles(
 		if (quantile->note == QUANTILE_TOO_FEW)
 			fprintf(file, ",,,%.0f\n", quantile->effective);
 		else
-			fprintf(file, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%.0f\n",
-				result_value(quantile), quantile->low, quantile->high,
-				quantile->effective);
+			fprintf(file, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%.0f\n", quantile->value,
+				quantile->low, quantile->high, quantile->effective);
 	}
 }
 
@@ -110,7 +109,7 @@ static void csv_rates(FILE *file, const struct lab_result *result) {
 				quantile->effective);
 		else
 			fprintf(file, "%" PRIu64 ",rate,%s,%.3f,%.3f,%.3f,%.0f\n", result->size,
-				name, result_rate(result, result_value(quantile)),
+				name, result_rate(result, quantile->value),
 				result_rate(result, quantile->high),
 				result_rate(result, quantile->low), quantile->effective);
 	}
@@ -206,7 +205,7 @@ static double perftest_us(const struct lab_run *run, double value_ns) {
 
 static double
 quantile_us(const struct lab_run *run, const struct lab_result *result, uint32_t place) {
-	return perftest_us(run, (double)result_value(&result->summary.quantiles[place]));
+	return perftest_us(run, (double)result->summary.quantiles[place].value);
 }
 
 // Its MB are of 2^20 bytes, and what both directions move is one sum.

@@ -144,7 +144,7 @@ static int put_series(json_t *object, const struct lab_result *result) {
 static int
 put_rate(json_t *array, const struct lab_result *result, const struct quantile_summary *quantile) {
 	bool known = quantile->note != QUANTILE_TOO_FEW;
-	double rate = result_rate(result, result_value(quantile));
+	double rate = result_rate(result, quantile->value);
 	char name[RESULT_QUANTILE_BYTES];
 
 	result_quantile_name(quantile->per_million, name);

@@ -32,11 +32,11 @@ static int put_quantile(json_t *array, const struct quantile_summary *quantile) 
 	failed |= json_object_set_new(object, "name", json_string(name));
 	failed |= json_object_set_new(object, "per_million", json_uint(quantile->per_million));
 	failed |= json_object_set_new(
-		object, "value_ns", known ? json_uint(result_value(quantile)) : json_null()
+		object, "value_ns", known ? json_uint(quantile->value) : json_null()
 	);
 	failed |= json_object_set_new(
 		object, "bucket_ns",
-		known ? json_pack("[I,I]", quantile->value.lowest, quantile->value.highest)
+		known ? json_pack("[I,I]", quantile->bucket.lowest, quantile->bucket.highest)
 		      : json_null()
 	);
 	failed |= json_object_set_new(

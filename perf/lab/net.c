@@ -83,13 +83,13 @@ static void print_row(enum floor_kind kind, const struct net_row *row) {
 		printf("        n/a\n");
 		return;
 	}
-	print_cell(kind, result_value(median));
+	print_cell(kind, median->value);
 	print_cell(kind, median->low);
 	print_cell(kind, median->high);
 	if (late->note == QUANTILE_TOO_FEW)
 		printf("        n/a");
 	else
-		print_cell(kind, result_value(late));
+		print_cell(kind, late->value);
 	printf("\n");
 }
 

@@ -44,7 +44,7 @@ static void put_tiles(struct page *page, const struct run_summary *summary) {
 
 		result_quantile_name(quantile->per_million, name);
 		snprintf(names[n], CELL_BYTES, "%s, us", name);
-		page_show_us((double)result_value(quantile), values[n]);
+		page_show_us((double)quantile->value, values[n]);
 		show_interval(quantile, under[n]);
 		if (quantile->note == QUANTILE_TOO_FEW) {
 			snprintf(values[n], CELL_BYTES, "n/a");
@@ -67,8 +67,8 @@ static void put_quantile(struct page *page, const struct quantile_summary *quant
 
 	result_quantile_name(quantile->per_million, name);
 	if (quantile->note != QUANTILE_TOO_FEW) {
-		page_show_us((double)result_value(quantile), value);
-		page_show_us((double)result_value(quantile) / 2, halved);
+		page_show_us((double)quantile->value, value);
+		page_show_us((double)quantile->value / 2, halved);
 		show_interval(quantile, interval);
 	}
 	snprintf(worth, sizeof(worth), "%.0f", quantile->effective);

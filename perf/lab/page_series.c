@@ -50,47 +50,52 @@ struct percentile_curve {
 	double share[POINTS_MAX], value[POINTS_MAX], low[POINTS_MAX], high[POINTS_MAX];
 };
 
-static void
+// -ENOMEM.
+static int
 add_point(const struct page_source *source, double share, struct percentile_curve *curve) {
-	const struct histogram *all = run_record_all(source->record);
 	uint64_t count = run_record_count(source->record);
 	uint64_t rank = (uint64_t)ceil(share * (double)count);
 	uint32_t per_million = (uint32_t)lround(share * QUANTILE_ONE), n = curve->count++;
-	double low = NAN, high = NAN;
-	struct histogram_span span;
-	int err = histogram_at_rank(all, rank > 0 ? rank : 1, &span);
+	uint64_t value, low, high;
+	int err = run_value(source->record, rank > 0 ? rank : 1, &value);
 
-	must(err == 0); // a rank of the run
-	curve->share[n] = share;
-	curve->value[n] = ns_to_us(((double)span.lowest + (double)span.highest) / 2);
+	if (err < 0)
+		return err;
+	err = -ERANGE;
 	if (per_million > 0 && per_million < QUANTILE_ONE)
-		(void)run_interval( // n/a leaves both as they are
+		err = run_interval(
 			source->record, per_million, tau_at(source->summary, share), &low, &high
 		);
-	curve->low[n] = ns_to_us(low);
-	curve->high[n] = ns_to_us(high);
+	curve->share[n] = share;
+	curve->value[n] = ns_to_us((double)value);
+	curve->low[n] = err == 0 ? ns_to_us((double)low) : NAN;
+	curve->high[n] = err == 0 ? ns_to_us((double)high) : NAN;
+	return err == -ERANGE ? 0 : err;
 }
 
-static void fill_curve(const struct page_source *source, struct percentile_curve *curve) {
+static int fill_curve(const struct page_source *source, struct percentile_curve *curve) {
 	// To where the rank is that of the largest.
 	double last = log10(2.0 * (double)run_record_count(source->record));
+	int err = 0;
 
 	curve->count = 0;
-	for (int step = 0; step <= STEPS * TAIL_MAX; step++) {
+	for (int step = 0; step <= STEPS * TAIL_MAX && err == 0; step++) {
 		double tail = (double)step / STEPS;
 
 		if (tail > last && step > 0)
 			break;
-		add_point(source, 1 - pow(10, -tail), curve);
+		err = add_point(source, 1 - pow(10, -tail), curve);
 	}
+	return err;
 }
 
 int page_percentiles(struct page *page, const struct page_source *sources, uint32_t count) {
 	struct percentile_curve *curves = calloc(count, sizeof(*curves));
 	struct page_series *series = calloc(count, sizeof(*series));
+	int err = curves != NULL && series != NULL ? 0 : -ENOMEM;
 
-	for (uint32_t n = 0; n < count && curves != NULL && series != NULL; n++) {
-		fill_curve(&sources[n], &curves[n]);
+	for (uint32_t n = 0; n < count && err == 0; n++) {
+		err = fill_curve(&sources[n], &curves[n]);
 		series[n] = (struct page_series){
 			.name = sources[n].name,
 			.count = curves[n].count,
@@ -100,7 +105,7 @@ int page_percentiles(struct page *page, const struct page_source *sources, uint3
 			.high = curves[n].high,
 		};
 	}
-	if (curves != NULL && series != NULL)
+	if (err == 0)
 		page_curves(
 			page,
 			&(struct page_curves){
@@ -115,7 +120,7 @@ int page_percentiles(struct page *page, const struct page_source *sources, uint3
 		);
 	free(series);
 	free(curves);
-	return curves != NULL && series != NULL ? 0 : -ENOMEM;
+	return err;
 }
 
 // Pieces of the run, each of `join` windows.

@@ -34,7 +34,7 @@ static void print_rate(const char *name, const struct lab_result *result, double
 // A window that takes at most so long has at least such a rate.
 static void
 print_quantile(const struct lab_result *result, const struct quantile_summary *quantile) {
-	double rate = result_rate(result, result_value(quantile));
+	double rate = result_rate(result, quantile->value);
 	char name[PARSE_TEXT_BYTES];
 
 	snprintf(name, sizeof(name), "%g %%", quantile->per_million / 1e4);
@@ -92,7 +92,7 @@ static void print_cell(const struct lab_result *result, uint32_t place) {
 	if (quantile->note == QUANTILE_TOO_FEW)
 		printf(" %13s", "n/a");
 	else
-		printf(" %13.1f", result_rate(result, result_value(quantile)));
+		printf(" %13.1f", result_rate(result, quantile->value));
 }
 
 static void print_row(const struct lab_run *run, const struct lab_result *result) {

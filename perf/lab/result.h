@@ -117,11 +117,6 @@ static inline uint64_t result_half(uint64_t value_ns) {
 	return (value_ns + 1) / 2;
 }
 
-// The value that stands for a quantile: the middle of its bucket.
-static inline uint64_t result_value(const struct quantile_summary *quantile) {
-	return quantile->value.lowest + (quantile->value.highest - quantile->value.lowest) / 2;
-}
-
 // What its times are: "round trip", "response", "window".
 const char *result_what(const struct lab_result *result);
 // Of bw: messages a second, of a window that took so long.

@@ -110,13 +110,12 @@ static void print_quantile(const struct quantile_summary *quantile, bool half) {
 	if (quantile->note == QUANTILE_TOO_FEW)
 		row_add(&row, "  %-8s %11s %24s", name, "n/a", "");
 	else
-		row_add(&row, "  %-8s %11.3f %10.3f .. %10.3f", name,
-			ns_to_us(result_value(quantile)), ns_to_us(quantile->low),
-			ns_to_us(quantile->high));
+		row_add(&row, "  %-8s %11.3f %10.3f .. %10.3f", name, ns_to_us(quantile->value),
+			ns_to_us(quantile->low), ns_to_us(quantile->high));
 	if (half && quantile->note == QUANTILE_TOO_FEW)
 		row_add(&row, " %11s", "n/a");
 	else if (half)
-		row_add(&row, " %11.3f", ns_to_us(result_value(quantile)) / 2);
+		row_add(&row, " %11.3f", ns_to_us(quantile->value) / 2);
 	row_add(&row, " %10.0f  %s", quantile->effective,
 		quantile->note == QUANTILE_TOO_FEW ? "too few samples"
 						   : quantile_note_words(quantile->note));
@@ -306,7 +305,7 @@ add_cell(struct row *row, const struct run_summary *summary, uint32_t place, boo
 	if (quantile->note == QUANTILE_TOO_FEW)
 		row_add(row, " %10s", "n/a");
 	else
-		row_add(row, " %10.3f", ns_to_us(result_value(quantile)) / (half ? 2 : 1));
+		row_add(row, " %10.3f", ns_to_us(quantile->value) / (half ? 2 : 1));
 }
 
 static void print_row(const struct lab_run *run, const struct lab_result *result) {

@@ -53,6 +53,9 @@ struct run_record {
 	uint32_t block_count, block_left, block_samples;
 	uint64_t stride, block_next; // samples until the next one begins
 	bool whole;		     // its blocks follow each other
+
+	uint64_t *sorted;      // samples of all blocks, or NULL
+	uint32_t sorted_count; // 0: blocks have changed since
 };
 
 int run_record_create(struct run_record **ret_record) {
@@ -85,6 +88,7 @@ struct run_record *run_record_destroy(struct run_record *record) {
 	for (uint32_t n = 0; n < RECORD_WINDOWS_MAX; n++)
 		histogram_destroy(record->windows[n]);
 	free(record->raw);
+	free(record->sorted);
 	free(record);
 	return NULL;
 }
@@ -233,6 +237,7 @@ static void batch_settle(struct run_record *record) {
 
 	if (count == 0)
 		return;
+	record->sorted_count = 0;
 	block_add(record, values, count);
 	histogram_record_many(record->all, values, count);
 	record->count += count;
@@ -294,6 +299,40 @@ uint64_t run_record_block_start(const struct run_record *record, uint32_t place)
 	return record->block_start[place];
 }
 
+static int samples_compare(const void *a, const void *b) {
+	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+	return (left > right) - (left < right);
+}
+
+static void samples_sort(
+	struct run_record *record, const struct indicator_block *blocks, uint32_t block_count
+) {
+	uint32_t count = 0;
+
+	for (uint32_t n = 0; n < block_count; n++) {
+		memcpy(&record->sorted[count], blocks[n].samples,
+		       blocks[n].count * sizeof(*record->sorted));
+		count += blocks[n].count;
+	}
+	qsort(record->sorted, count, sizeof(*record->sorted), samples_compare);
+	record->sorted_count = count;
+}
+
+int run_record_sorted(struct run_record *record, struct run_sorted *ret_sorted) {
+	struct indicator_block blocks[RECORD_BLOCKS_MAX];
+	uint32_t block_count = run_record_blocks(record, blocks);
+
+	if (record->sorted == NULL)
+		record->sorted = calloc((size_t)RECORD_RAW_MAX, sizeof(*record->sorted));
+	if (record->sorted == NULL)
+		return -ENOMEM;
+	if (record->sorted_count == 0)
+		samples_sort(record, blocks, block_count);
+	*ret_sorted = (struct run_sorted){record->sorted, record->sorted_count};
+	return 0;
+}
+
 bool run_record_is_whole(const struct run_record *record) {
 	return record->whole;
 }
@@ -344,6 +383,7 @@ bool run_record_thin_blocks(struct run_record *record, uint32_t samples_least) {
 	uint32_t samples = record->block_samples / 2, last;
 
 	batch_settle(record);
+	record->sorted_count = 0;
 	if (record->whole)
 		return whole_cut(record, samples_least);
 	if (record->block_count > THIN_BLOCKS) {

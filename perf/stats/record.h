@@ -30,7 +30,7 @@
 #define RECORD_PRECISION_BITS 10 // of the histogram of all samples: 0.1 %
 #define RECORD_PRECISION_BITS_MIN 5
 
-struct run_record; // opaque: about 13 MiB
+struct run_record; // opaque: about 13 MiB, and 2 MiB once its samples were sorted
 
 int run_record_create(struct run_record **ret_record);
 // Takes NULL. Returns NULL.
@@ -64,6 +64,13 @@ const struct histogram *run_record_window(const struct run_record *record, uint3
 uint32_t run_record_blocks(struct run_record *record, struct indicator_block *ret_blocks);
 // Where the block begins in the run.
 uint64_t run_record_block_start(const struct run_record *record, uint32_t place);
+
+// The samples of all blocks, the smallest first. Until the next sample. -ENOMEM.
+struct run_sorted {
+	const uint64_t *samples;
+	uint32_t count;
+};
+int run_record_sorted(struct run_record *record, struct run_sorted *ret_sorted);
 
 // For a file of bounded size, when no further samples come. Each returns false, with nothing done,
 // where less than the floor would be left.

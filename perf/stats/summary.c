@@ -3,6 +3,7 @@
 #include "summary.h"
 
 #include "indicator.h"
+#include "place.h"
 #include "quantile.h"
 #include "ranks.h"
 
@@ -48,22 +49,6 @@ static uint64_t rank_of(uint64_t count, uint32_t per_million) {
 	return rank > 0 ? rank : 1;
 }
 
-// The part of the run that is at or below the highest value of that bucket.
-static double share_at(const struct histogram *all, uint64_t count, uint64_t rank, uint64_t bound) {
-	uint64_t low = rank, high = count;
-
-	while (low < high) {
-		uint64_t middle = low + (high - low + 1) / 2;
-		struct histogram_span span;
-
-		if (histogram_at_rank(all, middle, &span) == 0 && span.highest <= bound)
-			low = middle;
-		else
-			high = middle - 1;
-	}
-	return (double)low / (double)count;
-}
-
 static enum quantile_note note_of(const struct quantile_summary *quantile) {
 	if (!quantile->resolved)
 		return QUANTILE_UNRESOLVED;
@@ -74,71 +59,68 @@ static enum quantile_note note_of(const struct quantile_summary *quantile) {
 		       : QUANTILE_SOUND;
 }
 
-// The value of a rank, as if those of a bucket were spread evenly over it: its width is no part of
-// the interval then, which would hold the truth too often.
-static double value_at(const struct histogram *all, uint64_t rank) {
-	struct histogram_span span;
-	int err = histogram_at_rank(all, rank, &span);
-	double width;
+int run_value(struct run_record *record, uint64_t rank, uint64_t *ret_value) {
+	struct place place;
+	int err = place_of(record, rank, &place);
 
-	must(err == 0); // a rank of the run
-	width = (double)(span.highest - span.lowest);
-	return (double)span.lowest +
-	       width * ((double)(rank - span.before) - 0.5) / (double)span.count;
+	if (err == 0)
+		*ret_value = place_value(&place);
+	return err;
 }
 
 int run_interval(
 	struct run_record *record,
 	uint32_t per_million,
 	double tau,
-	double *ret_low,
-	double *ret_high
+	uint64_t *ret_low,
+	uint64_t *ret_high
 ) {
-	const struct histogram *all = run_record_all(record);
-	uint64_t count = run_record_count(record);
+	uint64_t count = run_record_count(record), rank = rank_of(count, per_million);
+	struct place low, high;
 	struct quantile_ranks ranks;
 	int err = quantile_interval(count, (double)count / tau, per_million, SUMMARY_LEVEL, &ranks);
 
+	if (err == 0)
+		err = place_of(record, ranks.low, &low);
+	if (err == 0)
+		err = place_of(record, ranks.high, &high);
 	if (err < 0)
 		return err;
-	*ret_low = value_at(all, ranks.low);
-	*ret_high = value_at(all, ranks.high);
+	*ret_low = place_low(&low, place_error(&low, tau, rank - ranks.low, SUMMARY_LEVEL));
+	*ret_high = place_high(&high, place_error(&high, tau, ranks.high - rank, SUMMARY_LEVEL));
 	return 0;
 }
 
-static void interval_set(struct run_record *record, struct quantile_summary *quantile) {
-	double low, high;
+static int interval_set(struct run_record *record, struct quantile_summary *quantile) {
+	int err = run_interval(
+		record, quantile->per_million, quantile->tau, &quantile->low, &quantile->high
+	);
 
-	quantile->note = QUANTILE_TOO_FEW;
-	if (run_interval(record, quantile->per_million, quantile->tau, &low, &high) < 0)
-		return;
-	quantile->low = (uint64_t)floor(low);
-	quantile->high = (uint64_t)ceil(high);
-	quantile->note = note_of(quantile);
+	quantile->note = err == 0 ? note_of(quantile) : QUANTILE_TOO_FEW;
+	return err == -ERANGE ? 0 : err;
 }
 
 static int quantile_summarize(struct run_record *record, struct quantile_summary *quantile) {
-	const struct histogram *all = run_record_all(record);
 	uint64_t count = run_record_count(record);
-	uint64_t rank = rank_of(count, quantile->per_million);
 	struct indicator_block blocks[RECORD_BLOCKS_MAX];
 	struct indicator_time time = {.tau = 1};
 	uint32_t block_count = run_record_blocks(record, blocks);
-	int err = histogram_at_rank(all, rank, &quantile->value);
+	struct place place;
+	int err = place_of(record, rank_of(count, quantile->per_million), &place);
 
 	if (err < 0)
 		return err;
+	quantile->bucket = place.bucket;
+	quantile->value = place_value(&place);
 	err = indicator_measure(
-		blocks, block_count, quantile->value.highest,
-		share_at(all, count, rank, quantile->value.highest), &time
+		blocks, block_count, place_bound(&place), place_share(&place, count), &time
 	);
 	if (err == -ENOMEM)
 		return err;
 	quantile->tau = time.tau;
 	quantile->resolved = err < 0 || time.resolved != 0;
 	quantile->effective = (double)count / time.tau;
-	interval_set(record, quantile);
-	return 0;
+	return interval_set(record, quantile);
 }
 
 static int samples_compare(const void *a, const void *b) {

@@ -23,10 +23,11 @@ enum quantile_note {
 struct quantile_summary {
 	uint32_t per_million;
 	enum quantile_note note;
-	struct histogram_span value; // the bucket it lies in
-	uint64_t low, high;	     // its interval; 0 if none exists
-	double tau, effective;	     // samples that are worth one, and how many that gives
-	bool resolved;		     // tau is known: it is shorter than what is kept in a row
+	uint64_t value; // where kept samples tell it within its bucket, else its middle
+	struct histogram_span bucket;
+	uint64_t low, high;    // its interval; 0 if none exists
+	double tau, effective; // samples that are worth one, and how many that gives
+	bool resolved;	       // tau is known: it is shorter than what is kept in a row
 };
 
 enum run_judgement {
@@ -57,14 +58,18 @@ int run_summarize(
 	struct run_summary *ret_summary
 );
 
+// The sample of that rank, from 1 to that of the largest: of a run that is kept whole itself, else
+// by the kept samples of its bucket, else the bucket's middle. -ENOMEM.
+int run_value(struct run_record *record, uint64_t rank, uint64_t *ret_value);
+
 // Between which values a quantile lies with SUMMARY_LEVEL if every `tau` samples are worth one.
-// -ERANGE, and nothing set, if no interval exists. Not of an empty run.
+// -ERANGE, and nothing set, if no interval exists; -ENOMEM. Not of an empty run.
 int run_interval(
 	struct run_record *record,
 	uint32_t per_million,
 	double tau,
-	double *ret_low,
-	double *ret_high
+	uint64_t *ret_low,
+	uint64_t *ret_high
 );
 
 const char *quantile_note_words(enum quantile_note note);

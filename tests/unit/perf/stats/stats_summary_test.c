@@ -96,6 +96,82 @@ static void constant_latency_has_an_interval_of_one_value(void **state) {
 	run_record_destroy(record);
 }
 
+// A clock of steps: 40 ns, in buckets that are wider, as of most machines that are no x86.
+static uint64_t stepped_time(struct generator *generator, double deviation) {
+	return 40 * (uint64_t)(2500.5 + deviation / 40 * generator_normal(generator));
+}
+
+static void quantiles_of_a_run_that_is_kept_whole_are_its_samples(void **state) {
+	static const double deviations[] = {30, 300, 30000};
+
+	(void)state;
+	for (size_t r = 0; r < sizeof(deviations) / sizeof(deviations[0]); r++) {
+		struct generator generator = generator_seeded(500 + r);
+		struct run_summary summary;
+		struct run_record *record;
+		struct run_sorted sorted;
+
+		assert_int_equal(run_record_create(&record), 0);
+		for (int n = 0; n < 50000; n++)
+			run_record_add(record, stepped_time(&generator, deviations[r] / 4));
+		assert_int_equal(run_summarize(record, quantiles, 4, &summary), 0);
+		assert_int_equal(run_record_sorted(record, &sorted), 0);
+		assert_int_equal(sorted.count, 50000);
+		for (int q = 0; q < 4; q++) {
+			const struct quantile_summary *told = &summary.quantiles[q];
+
+			assert_int_equal(told->value, sorted.samples[quantiles[q] / 20 - 1]);
+			assert_in_range(told->value, told->bucket.lowest, told->bucket.highest);
+			assert_true(told->low <= told->value && told->value <= told->high);
+			assert_true(told->low % 40 == 0 && told->high % 40 == 0);
+		}
+		run_record_destroy(record);
+	}
+}
+
+// Of a run that is longer than what is kept of it, and of one that was thinned out until all of it
+// was in a few buckets: its place within a bucket is known by kept samples, and as badly as these
+// are few.
+static void intervals_narrower_than_a_bucket_hold_the_truth(void **state) {
+	static const struct {
+		uint32_t samples, seeds, missed_most;
+		double deviation;
+		bool thinned;
+	} rows[] = {{500000, 20, 4, 0.01, false}, {60000, 60, 8, 0.003, true}};
+
+	(void)state;
+	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+		uint32_t missed = 0;
+
+		for (uint32_t seed = 0; seed < rows[r].seeds; seed++) {
+			struct generator generator = generator_seeded(600 + seed);
+			const struct quantile_summary *told;
+			struct run_summary summary;
+			struct run_record *record;
+
+			assert_int_equal(run_record_create(&record), 0);
+			for (uint32_t n = 0; n < rows[r].samples; n++)
+				run_record_add(
+					record, (uint64_t
+						)(1e6 * (1 + rows[r].deviation *
+								     generator_normal(&generator)))
+				);
+			while (rows[r].thinned && (run_record_thin_blocks(record, 16) ||
+						   run_record_thin_all(record, 5)))
+				;
+			assert_int_equal(run_summarize(record, quantiles, 4, &summary), 0);
+			told = &summary.quantiles[0];
+			assert_true(told->low <= told->value && told->value <= told->high);
+			assert_true(
+				told->high - told->low < told->bucket.highest - told->bucket.lowest
+			);
+			missed += told->low > 1000000 || told->high < 1000000;
+			run_record_destroy(record);
+		}
+		assert_in_range(missed, 0, rows[r].missed_most);
+	}
+}
+
 // Thinned out for a small file, runs are told as changed or steady as they are whole, or are not
 // judged: where samples depend on each other for longer than a block nothing is claimed.
 static void thinned_runs_are_judged_as_whole_ones_or_not_at_all(void **state) {
@@ -169,6 +245,8 @@ int main(void) {
 		cmocka_unit_test(run_of_two_regimes_is_told_as_two),
 		cmocka_unit_test(short_runs_say_what_they_do_not_know),
 		cmocka_unit_test(constant_latency_has_an_interval_of_one_value),
+		cmocka_unit_test(quantiles_of_a_run_that_is_kept_whole_are_its_samples),
+		cmocka_unit_test(intervals_narrower_than_a_bucket_hold_the_truth),
 		cmocka_unit_test(thinned_runs_are_judged_as_whole_ones_or_not_at_all),
 		cmocka_unit_test(a_change_is_found_by_short_blocks),
 	};
