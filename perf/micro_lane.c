@@ -69,7 +69,7 @@ static void connect_pair(struct lane *lane, struct pair **ret_one, struct pair *
 	static uint32_t generation;
 	struct device_endpoint endpoints[2];
 	char reason[DEVICE_REASON_MAX + 1];
-	struct pair_config config = {.lane = lane, .psn = 1};
+	struct pair_config config = {.lane = lane, .psn = 1, .inline_bytes = PAIR_INLINE_BYTES};
 
 	config.generation = ++generation;
 	must(pair_create(&config, &endpoints[0], ret_one) == 0);

@@ -171,6 +171,7 @@ static int op_create(void *ctx, const struct pairing_key *key, uint32_t generati
 		.lane = nic->parts.lane,
 		.generation = generation,
 		.psn = psn,
+		.inline_bytes = PAIR_INLINE_BYTES,
 	};
 	err = fabric_pair_call(fabric_pair, work_make, &fabric_pair->job, &work);
 	if (err != 0) {

@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define INLINE_WANTED 64 // bytes; a device that will not is asked for none
-
 static uint8_t min_u8(uint8_t a, uint8_t b) {
 	return a < b ? a : b;
 }
@@ -50,7 +48,8 @@ static int queue_init(struct near near, struct lane_queue *queue, uint32_t depth
 	return queue->works != NULL ? 0 : -ENOMEM;
 }
 
-static int create_queue_pair(struct pair *pair) {
+// A device that will not carry so many bytes within a work request is asked for none.
+static int create_queue_pair(struct pair *pair, uint32_t inline_bytes) {
 	const struct verbs_calls *calls = device_calls(pair->device);
 	struct ibv_qp_init_attr attr = {
 		.send_cq = pair->lane->cq,
@@ -61,20 +60,19 @@ static int create_queue_pair(struct pair *pair) {
 				.max_recv_wr = pair->lane->depth,
 				.max_send_sge = 1,
 				.max_recv_sge = 1,
-				.max_inline_data = INLINE_WANTED,
+				.max_inline_data = inline_bytes,
 			},
 		.qp_type = IBV_QPT_RC,
 	};
 	struct ibv_qp_init_attr plain = attr;
 	int err = calls->create_qp(device_pd(pair->device), &attr, &pair->qp);
 
-	pair->inline_max = attr.cap.max_inline_data;
+	// What is granted beyond that is for the driver's own sake.
+	pair->inline_max = attr.cap.max_inline_data >= inline_bytes ? inline_bytes : 0;
 	if (err != 0) {
 		plain.cap.max_inline_data = pair->inline_max = 0;
 		err = calls->create_qp(device_pd(pair->device), &plain, &pair->qp);
 	}
-	if (pair->inline_max > INLINE_WANTED)
-		pair->inline_max = INLINE_WANTED;
 	return err;
 }
 
@@ -145,7 +143,7 @@ int pair_create(
 	if (err == 0 && !pair->facts.usable)
 		err = -ENETDOWN;
 	if (err == 0)
-		err = create_queue_pair(pair);
+		err = create_queue_pair(pair, config->inline_bytes);
 	if (err == 0)
 		err = to_init(pair);
 	if (err != 0) {
@@ -274,6 +272,10 @@ uint32_t pair_generation(const struct pair *pair) {
 
 uint32_t pair_queue_number(const struct pair *pair) {
 	return pair->queue_number;
+}
+
+uint32_t pair_inline_bytes(const struct pair *pair) {
+	return pair->inline_max;
 }
 
 const struct op_cause *pair_cause(const struct pair *pair) {

@@ -17,10 +17,16 @@
 struct lane;
 struct pair;
 
+// What agents ask for: a small message costs the device no fetch from memory.
+#define PAIR_INLINE_BYTES 64u
+
 struct pair_config {
 	struct lane *lane;   // whose device, completion queue and depth it has
 	uint32_t generation; // never 0, another one each time
 	uint32_t psn;	     // 24 bits
+	// Messages of up to so many bytes are carried within the work request, if the device takes
+	// as many; else none are: pair_inline_bytes().
+	uint32_t inline_bytes;
 };
 
 // In state INIT, so that receives could be posted. ret_endpoint is what the peer has to know.
@@ -52,6 +58,8 @@ int pair_destroy(struct pair *pair);
 uint32_t pair_slot(const struct pair *pair);
 uint32_t pair_generation(const struct pair *pair);
 uint32_t pair_queue_number(const struct pair *pair);
+// What was asked for, or 0.
+uint32_t pair_inline_bytes(const struct pair *pair);
 // The first thing that went wrong. From LANE_EVENT_DRAINED on, for until then it may become more
 // precise: a flush can be seen before what caused it.
 const struct op_cause *pair_cause(const struct pair *pair);

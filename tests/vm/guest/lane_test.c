@@ -103,6 +103,7 @@ static void pair_up(void) {
 			.lane = ends[side].lane,
 			.generation = generation,
 			.psn = 0x700000 + generation,
+			.inline_bytes = PAIR_INLINE_BYTES,
 		};
 
 		assert_int_equal(pair_create(&config, &endpoints[side], &ends[side].pair), 0);

@@ -133,6 +133,7 @@ void bed_connect(struct bed *bed, struct pair *ends[2]) {
 			.lane = bed->lanes[side],
 			.generation = ++bed->generation,
 			.psn = 0x100 + bed->generation,
+			.inline_bytes = PAIR_INLINE_BYTES,
 		};
 
 		assert_int_equal(pair_create(&config, &endpoints[side], &ends[side]), 0);

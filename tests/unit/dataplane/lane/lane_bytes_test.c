@@ -74,6 +74,7 @@ static struct bed_pair pair_with_itself(struct bed *bed) {
 		.lane = bed->lanes[0],
 		.generation = ++bed->generation,
 		.psn = 0x100 + bed->generation,
+		.inline_bytes = PAIR_INLINE_BYTES,
 	};
 	struct device_endpoint endpoint;
 	char reason[DEVICE_REASON_MAX + 1];

@@ -173,6 +173,28 @@ static void an_impossible_other_end_is_refused_before_the_device_is_asked(void *
 	close_lane();
 }
 
+static void a_pair_carries_as_many_bytes_in_a_request_as_were_asked_for_or_none(void **state) {
+	// The fake device takes 512.
+	static const struct {
+		uint32_t asked, granted;
+	} cases[] = {{0, 0}, {1, 1}, {PAIR_INLINE_BYTES, PAIR_INLINE_BYTES}, {512, 512}, {513, 0}};
+
+	(void)state;
+	fake_device_add("fake0");
+	open_lane(NULL);
+	for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+		struct pair_config config = {
+			.lane = lane, .generation = 1, .inline_bytes = cases[k].asked};
+		struct device_endpoint endpoint;
+		struct pair *pair;
+
+		assert_int_equal(pair_create(&config, &endpoint, &pair), 0);
+		assert_int_equal(pair_inline_bytes(pair), cases[k].granted);
+		assert_int_equal(pair_destroy(pair), 0);
+	}
+	close_lane();
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, device_bed_make, device_bed_end)
 
 int main(void) {
@@ -181,6 +203,7 @@ int main(void) {
 		TEST(a_peer_behind_a_router_is_reached_by_gid_and_a_near_one_by_lid),
 		TEST(a_port_that_went_down_makes_no_pair_and_leaves_nothing),
 		TEST(an_impossible_other_end_is_refused_before_the_device_is_asked),
+		TEST(a_pair_carries_as_many_bytes_in_a_request_as_were_asked_for_or_none),
 	};
 
 	return cmocka_run_group_tests_name("pair_route", tests, NULL, NULL);
