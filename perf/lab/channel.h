@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #define CHANNEL_MAGIC 0x46525054u // "TPRF"
-#define CHANNEL_VERSION 3
+#define CHANNEL_VERSION 4
 #define CHANNEL_BYTES_MAX 8192
 #define CHANNEL_PORT 18520
 

@@ -22,8 +22,15 @@ static uint64_t pages_round_up(uint64_t size) {
 
 // Of a GPU's memory a program of the host's sees no byte.
 static int check_memory(const struct lab_end *end, const struct plan *plan, struct lab_why *why) {
-	if (end->facts.memory.kind != MESSAGES_GPU || plan->command != PLAN_LAT ||
-	    !plan_op_looks_in_memory(plan->op))
+	if (end->facts.memory.kind != MESSAGES_GPU)
+		return 0;
+	if (plan->inline_bytes != PLAN_INLINE_USUAL && plan->inline_bytes > 0)
+		return lab_fail(
+			why, -EINVAL,
+			"--memory gpu: the processor puts what is --inline into the work request, "
+			"and does not see the memory of a GPU"
+		);
+	if (plan->command != PLAN_LAT || !plan_op_looks_in_memory(plan->op))
 		return 0;
 	return lab_fail(
 		why, -EINVAL,
@@ -226,7 +233,12 @@ static int make_worker(
 
 static int
 make_pair(struct lab_end *end, struct device_endpoint *ret_endpoint, struct lab_why *why) {
-	struct pair_config config = {.lane = end->lane, .generation = 1};
+	bool usual = end->plan.inline_bytes == PLAN_INLINE_USUAL;
+	struct pair_config config = {
+		.lane = end->lane,
+		.generation = 1,
+		.inline_bytes = usual ? PAIR_INLINE_BYTES : end->plan.inline_bytes,
+	};
 	int err;
 
 	if (getrandom(&config.psn, sizeof(config.psn), 0) != sizeof(config.psn))
@@ -237,7 +249,13 @@ make_pair(struct lab_end *end, struct device_endpoint *ret_endpoint, struct lab_
 		return lab_fail(
 			why, err, "%s: no queue pair: %s", end->facts.device, strerrordesc_np(-err)
 		);
-	end->pair_count++;
+	end->facts.inline_bytes = pair_inline_bytes(end->pairs[end->pair_count++]);
+	if (!usual && end->facts.inline_bytes < config.inline_bytes)
+		return lab_fail(
+			why, -EOPNOTSUPP,
+			"--inline: %s does not carry %u bytes within a work request: lower it",
+			end->facts.device, config.inline_bytes
+		);
 	return 0;
 }
 

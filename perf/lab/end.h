@@ -56,7 +56,8 @@ struct lab_end_facts {
 	struct messages_place memory;
 	bool memory_locked;
 	uint32_t priority;
-	uint64_t stamp_khz; // of the clock of time stamps; 0: none are asked for
+	uint32_t inline_bytes; // messages of up to so many go within the work request
+	uint64_t stamp_khz;    // of the clock of time stamps; 0: none are asked for
 };
 
 // What the other end has to know, as CHANNEL_ENDPOINT carries it.

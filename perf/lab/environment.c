@@ -111,6 +111,7 @@ void environment_read(const struct lab_end_facts *facts, struct lab_environment 
 	environment_add(environment, "block_and_wake_ns", "%" PRIu64, facts->block_ns);
 	messages_place_say(facts->memory, memory);
 	environment_add(environment, "memory", "%s", memory);
+	environment_add(environment, "inline_bytes", "%u", facts->inline_bytes);
 	if (facts->stamp_khz > 0)
 		environment_add(environment, "device_clock_khz", "%" PRIu64, facts->stamp_khz);
 	environment_add(environment, "memory_locked", "%s", facts->memory_locked ? "yes" : "no");

@@ -19,7 +19,7 @@
 #define HISTORY_QUANTILES 3 // p50 to p99
 #define HISTORY_PARTS_MAX 64
 #define HISTORY_LEVEL 0.95 // of all quantiles of one history together
-#define HISTORY_KEY_BYTES 320
+#define HISTORY_KEY_BYTES 448
 #define HISTORY_TEXT_BYTES 64
 
 struct history_run {

@@ -33,7 +33,7 @@ static void key_of(const json_t *root, char key[static HISTORY_KEY_BYTES]) {
 	const json_t *client = json_object_get(environment, "client");
 	const json_t *server = json_object_get(environment, "server");
 	char loop[HISTORY_TEXT_BYTES] = "closed loop";
-	char gap[HISTORY_TEXT_BYTES] = "";
+	char gap[HISTORY_TEXT_BYTES] = "", carried[HISTORY_TEXT_BYTES] = "";
 
 	if (strcmp(member_text(plan, "arrivals"), "closed") != 0)
 		snprintf(
@@ -42,10 +42,15 @@ static void key_of(const json_t *root, char key[static HISTORY_KEY_BYTES]) {
 		);
 	if (member_number(plan, "gap_ns") > 0)
 		snprintf(gap, sizeof(gap), ", gap %" PRId64 " ns", member_number(plan, "gap_ns"));
+	if (json_is_integer(json_object_get(plan, "inline_bytes")))
+		snprintf(
+			carried, sizeof(carried), ", inline up to %" PRId64 " B",
+			member_number(plan, "inline_bytes")
+		);
 	snprintf(
 		key, HISTORY_KEY_BYTES,
-		"%.20s, %s%s, policy %.20s, %.40s on %.40s to %.40s on %.40s",
-		member_text(plan, "op"), loop, gap, member_text(plan, "policy"),
+		"%.20s, %s%s%s, policy %.20s, %.40s on %.40s to %.40s on %.40s",
+		member_text(plan, "op"), loop, gap, carried, member_text(plan, "policy"),
 		member_text(client, "device"), member_text(client, "host"),
 		member_text(server, "device"), member_text(server, "host")
 	);

@@ -40,8 +40,12 @@ json_t *plan_to_json(const struct plan *plan) {
 		plan->both_ways, "run", (json_int_t)plan->run, "runs", (json_int_t)plan->runs
 	);
 	// A plan without is as it was before there were any, so that histories go on.
-	if (plan->stamps != PLAN_STAMPS_NONE)
+	if (plan->inline_bytes != PLAN_INLINE_USUAL)
 		failed = json_object_set_new(
+			json, "inline_bytes", json_integer((json_int_t)plan->inline_bytes)
+		);
+	if (plan->stamps != PLAN_STAMPS_NONE)
+		failed |= json_object_set_new(
 			json, "device_time", json_string(plan_stamps_name(plan->stamps))
 		);
 	if (failed == 0)

@@ -42,6 +42,8 @@ static const char help_text[] =
 	"  --duration TIME      in place of these: for so long, as 5s\n"
 	"  --gap TIME           from the end of an operation to the next one; in no sample\n"
 	"  --policy POLICY      how both ends wait: spin (default), window, event, adaptive\n"
+	"  --inline BYTES       messages of write, send and write-imm that go within the work request:\n"
+	"                       up to so many bytes, 0 to 1024; 64 by default, if the device takes as many\n"
 	"  --arrivals WHEN      closed (default): the next one when the one before has ended. An open\n"
 	"                       loop: constant, poisson, onoff (bursts of 8) at --rate, trace:FILE\n"
 	"  --rate N             operations a second of an open loop\n"

@@ -63,7 +63,8 @@ const struct option_table options_of_mesh = OPTION_TABLE(rows);
 static const char *not_of_mesh(const struct option_words *words, const struct options *options) {
 	const uint32_t others = PLAN_PART_DURATION | PLAN_PART_GAP | PLAN_PART_ARRIVALS |
 				PLAN_PART_RATE | PLAN_PART_SEED | PLAN_PART_DEPTH |
-				PLAN_PART_PAIRS | PLAN_PART_BOTH_WAYS | PLAN_PART_STAMPS;
+				PLAN_PART_PAIRS | PLAN_PART_BOTH_WAYS | PLAN_PART_STAMPS |
+				PLAN_PART_INLINE;
 	uint32_t wrong = options->session.given & others;
 
 	if (wrong != 0)

@@ -106,6 +106,12 @@ static int set_pairs(struct options *options, const char *value, struct parse_er
 	return option_parse_u32(value, 1, PLAN_PAIRS_MAX, error, &options->session.plan.pairs);
 }
 
+static int set_inline(struct options *options, const char *value, struct parse_error *error) {
+	return option_parse_u32(
+		value, 0, PLAN_INLINE_BYTES_MAX, error, &options->session.plan.inline_bytes
+	);
+}
+
 static int set_both_ways(struct options *options, const char *value, struct parse_error *error) {
 	(void)value;
 	(void)error;
@@ -147,6 +153,7 @@ static const struct option rows[] = {
 	OPTION("--seed", set_seed, PLAN_PART_SEED, OPTION_BOTH),
 	OPTION("--depth", set_depth, PLAN_PART_DEPTH, OPTION_BOTH),
 	OPTION("--queue-pairs", set_pairs, PLAN_PART_PAIRS, OPTION_BOTH),
+	OPTION("--inline", set_inline, PLAN_PART_INLINE, OPTION_BOTH),
 	OPTION_FLAG_VALUED("--device-time", set_device_time, PLAN_PART_STAMPS, OPTION_BOTH),
 	OPTION("--via-agent", set_via_agent, 0, OPTION_CLIENT),
 	OPTION("--agent", set_agent, 0, OPTION_CLIENT),

@@ -21,6 +21,7 @@ const struct plan plan_default = {
 	.pairs = 1,
 	.run = 1,
 	.runs = 1,
+	.inline_bytes = PLAN_INLINE_USUAL,
 };
 
 static const struct {
@@ -110,6 +111,10 @@ bool plan_op_is_atomic(enum plan_op op) {
 
 bool plan_op_has_receiver(enum plan_op op) {
 	return op == PLAN_SEND || op == PLAN_WRITE_IMM;
+}
+
+bool plan_op_carries(enum plan_op op) {
+	return op == PLAN_WRITE || plan_op_has_receiver(op);
 }
 
 bool plan_is_answered(const struct plan *plan) {
@@ -215,9 +220,25 @@ static int check_stamps(const struct plan *plan, struct lab_why *why) {
 	return 0;
 }
 
+static int check_inline(const struct plan *plan, struct lab_why *why) {
+	if (plan->inline_bytes == PLAN_INLINE_USUAL)
+		return 0;
+	if (plan->inline_bytes > PLAN_INLINE_BYTES_MAX)
+		return lab_fail(why, -EINVAL, "--inline is 0 to %u bytes", PLAN_INLINE_BYTES_MAX);
+	if (!plan_op_carries(plan->op))
+		return lab_fail(
+			why, -EINVAL,
+			"--inline is of write, send and write-imm: %s carries nothing",
+			plan_op_name(plan->op)
+		);
+	return 0;
+}
+
 int plan_check(const struct plan *plan, struct lab_why *why) {
 	int err = check_sizes(plan, why);
 
+	if (err == 0)
+		err = check_inline(plan, why);
 	if (err == 0)
 		err = check_stamps(plan, why);
 	if (err == 0)
@@ -262,6 +283,13 @@ differ_in_number(struct lab_why *why, const char *option, uint64_t theirs, uint6
 		why, -EINVAL, "%s differs: the client has %" PRIu64 ", the server %" PRIu64, option,
 		theirs, own
 	);
+}
+
+static void inline_format(const struct plan *plan, char text[static TEXT_BYTES]) {
+	if (plan->inline_bytes == PLAN_INLINE_USUAL)
+		snprintf(text, TEXT_BYTES, "what is usual");
+	else
+		snprintf(text, TEXT_BYTES, "%u", plan->inline_bytes);
 }
 
 static bool sizes_same(const struct plan *one, const struct plan *other) {
@@ -315,6 +343,11 @@ int plan_compare(
 			why, "--device-time", plan_stamps_name(client->stamps),
 			plan_stamps_name(own->stamps)
 		);
+	if ((given & PLAN_PART_INLINE) != 0 && client->inline_bytes != own->inline_bytes) {
+		inline_format(client, theirs_text);
+		inline_format(own, own_text);
+		return option_differs(why, "--inline", theirs_text, own_text);
+	}
 	for (size_t n = 0; n < sizeof(numbers) / sizeof(numbers[0]); n++) {
 		if ((given & numbers[n].part) != 0 && numbers[n].theirs != numbers[n].own)
 			return differ_in_number(
@@ -338,6 +371,7 @@ void plan_encode(const struct plan *plan, struct wire_writer *writer) {
 	wire_put_u32(writer, plan->depth);
 	wire_put_u32(writer, plan->pairs);
 	wire_put_u8(writer, plan->both_ways);
+	wire_put_u32(writer, plan->inline_bytes);
 	wire_put_u8(writer, (uint8_t)plan->stamps);
 	wire_put_u16(writer, (uint16_t)plan->run);
 	wire_put_u16(writer, (uint16_t)plan->runs);
@@ -379,6 +413,7 @@ void plan_decode(struct wire_reader *reader, struct plan *ret_plan) {
 	plan.depth = wire_get_u32(reader);
 	plan.pairs = wire_get_u32(reader);
 	plan.both_ways = get_below(reader, 2) == 1;
+	plan.inline_bytes = wire_get_u32(reader);
 	plan.stamps = (enum plan_stamps)get_below(reader, PLAN_STAMPS_COUNT);
 	plan.run = wire_get_u16(reader);
 	plan.runs = wire_get_u16(reader);

@@ -23,7 +23,9 @@
 #define PLAN_DEPTH_MAX 4096u
 #define PLAN_PAIRS_MAX 64u
 #define PLAN_RUNS_MAX 1000u
-#define PLAN_OPS_MAX 65536u // depth times queue pairs
+#define PLAN_INLINE_BYTES_MAX 1024u
+#define PLAN_INLINE_USUAL UINT32_MAX // up to PAIR_INLINE_BYTES, if the device takes as many
+#define PLAN_OPS_MAX 65536u	     // depth times queue pairs
 // The schedule of an open loop exists before the run.
 #define PLAN_ARRIVALS_MAX UINT64_C(20000000)
 
@@ -74,10 +76,11 @@ struct plan {
 	uint32_t rate; // operations a second; 0 for a closed loop and a trace
 	uint64_t seed; // of Poisson and on-off arrivals
 	// Of bw; 1, 1 and false of lat.
-	uint32_t depth;	    // operations under way on each queue pair
-	uint32_t pairs;	    // queue pairs
-	uint32_t run, runs; // this one of so many, each of new processes; 1 of 1 alone
-	bool both_ways;	    // the server sends as the client does
+	uint32_t depth;	       // operations under way on each queue pair
+	uint32_t pairs;	       // queue pairs
+	uint32_t run, runs;    // this one of so many, each of new processes; 1 of 1 alone
+	bool both_ways;	       // the server sends as the client does
+	uint32_t inline_bytes; // messages of up to so many are carried within the work request
 	enum plan_stamps stamps;
 	bool via_agents; // whose workers wait by their own policies; `policy` is not looked at
 };
@@ -102,6 +105,7 @@ enum plan_part {
 	PLAN_PART_PAIRS = 0x400,
 	PLAN_PART_BOTH_WAYS = 0x800,
 	PLAN_PART_STAMPS = 0x1000,
+	PLAN_PART_INLINE = 0x2000,
 };
 
 const char *plan_command_name(enum plan_command command); // "lat"
@@ -122,6 +126,9 @@ bool plan_op_looks_in_memory(enum plan_op op);
 bool plan_op_is_atomic(enum plan_op op);
 // Whether a message of it takes a receive of the peer.
 bool plan_op_has_receiver(enum plan_op op);
+
+// Whether a message of it takes bytes along that a work request can carry.
+bool plan_op_carries(enum plan_op op);
 
 // Whether the peer's program answers each operation, and half of the time is one way.
 bool plan_is_answered(const struct plan *plan);

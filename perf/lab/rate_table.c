@@ -16,10 +16,13 @@ static void print_head(const struct lab_run *run) {
 	const struct lab_environment *client = &run->environment[0];
 	const struct lab_environment *server = &run->environment[1];
 
-	printf("bandwidth of %s%s, %u under way on each of %u queue pair%s, policy %s\n",
+	printf("bandwidth of %s%s, %u under way on each of %u queue pair%s, policy %s",
 	       plan_op_name(run->plan.op), run->plan.both_ways ? " in both directions" : "",
 	       run->plan.depth, run->plan.pairs, run->plan.pairs == 1 ? "" : "s",
 	       idle_policy_name(run->plan.policy));
+	if (run->plan.inline_bytes != PLAN_INLINE_USUAL)
+		printf(", inline up to %u B", run->plan.inline_bytes);
+	printf("\n");
 	printf("%.30s on processor %s to %.30s, clock %s read in %s ns\n",
 	       environment_get(client, "device"), environment_get(client, "core"),
 	       environment_get(server, "device"), environment_get(client, "clock"),

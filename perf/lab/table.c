@@ -58,7 +58,10 @@ static void print_head(const struct lab_run *run) {
 		       environment_get(server, "host"), environment_get(server, "answered_by"));
 		return;
 	}
-	printf(", policy %s\n", plan_policy_name(&run->plan));
+	printf(", policy %s", plan_policy_name(&run->plan));
+	if (run->plan.inline_bytes != PLAN_INLINE_USUAL)
+		printf(", inline up to %u B", run->plan.inline_bytes);
+	printf("\n");
 	printf("%.30s on processor %s to %.30s (answered %s), clock %s read in %s ns\n",
 	       environment_get(client, "device"), environment_get(client, "core"),
 	       environment_get(server, "device"),

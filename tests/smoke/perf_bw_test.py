@@ -100,6 +100,28 @@ def runs_of_different_windows_are_compared_by_message():
         assert done.returncode == 4 and "not of the operation" in done.stderr, done
 
 
+def bytes_go_within_work_requests_as_asked():
+    for words, asked, granted in [([], None, "64"), (["--inline", "0"], 0, "0"),
+                                  (["--inline", "512"], 512, "512")]:
+        done, result = lab_ends.measure("bw", "--op", "write", "--size", "256", "--depth", "8",
+                                        "--iterations", "2000", *words)
+        assert result["plan"].get("inline_bytes") == asked, result["plan"]
+        for end in ("client", "server"):
+            assert result["environment"][end]["inline_bytes"] == granted, result["environment"]
+        said = f"inline up to {granted} B"
+        assert (said in done.stdout) == (asked is not None), done.stdout
+
+
+def more_than_a_device_carries_is_refused_by_both_ends():
+    for command in ("lat", "bw"):
+        with lab_ends.Server(command) as server:
+            done = server.client("--op", "send", "--iterations", "500", "--inline", "513")
+            status, err = server.end()
+        assert (done.returncode, status) == (4, 4), (done, status)
+        for said in (done.stderr, err):
+            assert "soft0 does not carry 513 bytes within a work request" in said, (done, err)
+
+
 def ends_of_different_commands_say_so():
     with lab_ends.Server("lat") as server:
         done = server.client("--iterations", "500", command="bw")
@@ -135,6 +157,8 @@ def what_is_not_of_bw_is_refused_at_once():
             (["bw", "--queue-pairs", "65", "h"], "--queue-pairs"),
             (["bw", "--queue-pairs", "64", "--depth", "4096", "h"], "at most 65536"),
             (["bw", "--gap", "1us", "h"], "--gap"),
+            (["bw", "--inline", "1025", "--op", "send", "h"], "--inline"),
+            (["bw", "--inline", "64", "h"], "--inline is of write, send and write-imm"),
             (["bw", "--arrivals", "poisson", "--rate", "5", "h"], "--arrivals"),
             (["bw", "--fail-if", "p50>1us", "h"], "a rate is needed, as 90Gbit/s"),
             (["bw", "--fail-if", "half.p50<1Gbit/s", "h"], "of latencies"),
@@ -156,6 +180,8 @@ tap.run([(name.__name__.replace("_", " "), name) for name in [
     a_delay_of_the_wire_bounds_the_rate_by_the_depth,
     other_programs_get_their_columns,
     runs_of_different_windows_are_compared_by_message,
+    bytes_go_within_work_requests_as_asked,
+    more_than_a_device_carries_is_refused_by_both_ends,
     ends_of_different_commands_say_so,
     what_is_not_of_bw_is_refused_at_once,
 ]])

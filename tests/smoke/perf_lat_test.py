@@ -362,17 +362,17 @@ def say_to_server(sent):
 
 
 def another_release_is_told_on_both_ends():
-    plan = struct.pack("<BBBBQQQQIQIIBBHHHQ", 0, 0, 1, 0, 10, 0, 0, 1000, 0, 1, 1, 1, 0, 0, 1,
-                       1, 1, 64)
+    plan = struct.pack("<BBBBQQQQIQIIBIBHHHQ", 0, 0, 1, 0, 10, 0, 0, 1000, 0, 1, 1, 1, 0,
+                       2 ** 32 - 1, 0, 1, 1, 1, 64)
     other = b"99.9.9"
     for sent, said in [
-            (frame(9, 1, b""), "speaks version 9 of this connection, we speak 3"),
-            (frame(3, 1, struct.pack("<H", len(other)) + other + plan),
+            (frame(9, 1, b""), "speaks version 9 of this connection, we speak 4"),
+            (frame(4, 1, struct.pack("<H", len(other)) + other + plan),
              "the other end is tocsin-perf 99.9.9"),
-            (frame(3, 1, b"x"), "plan is none"),
-            (frame(3, 3, b""), "message 3 where 1 was due"),
+            (frame(4, 1, b"x"), "plan is none"),
+            (frame(4, 3, b""), "message 3 where 1 was due"),
             (b"GET / HTTP/1.1\r\n\r\n", "is no tocsin-perf"),
-            (frame(3, 1, b"")[:7], "the other end")]:
+            (frame(4, 1, b"")[:7], "the other end")]:
         kind, text, status, err = say_to_server(sent)
         assert (kind, status) == (0, 4), (sent, kind, status)
         assert said in text and said in err, (sent, text, err)

@@ -65,6 +65,7 @@ static void plans_that_contradict_themselves_are_refused(void **state) {
 		struct plan plan = wrong[n].plan;
 
 		plan.depth = plan.pairs = plan.run = plan.runs = 1;
+		plan.inline_bytes = PLAN_INLINE_USUAL;
 		assert_int_equal(plan_check(&plan, &why), -EINVAL);
 		assert_non_null(strstr(why.text, wrong[n].says));
 	}
@@ -79,6 +80,35 @@ static void plans_that_contradict_themselves_are_refused(void **state) {
 		plan.gap_ns = loads[n].gap_ns;
 		assert_int_equal(plan_check(&plan, &why), -EINVAL);
 		assert_non_null(strstr(why.text, loads[n].says));
+	}
+}
+
+static void bytes_go_within_requests_of_what_carries_some(void **state) {
+	static const struct {
+		enum plan_op op;
+		uint32_t inline_bytes;
+		int err;
+	} rows[] = {
+		{PLAN_WRITE, 0, 0},
+		{PLAN_SEND, PLAN_INLINE_BYTES_MAX, 0},
+		{PLAN_WRITE_IMM, PLAN_INLINE_USUAL, 0},
+		{PLAN_READ, PLAN_INLINE_USUAL, 0},
+		{PLAN_SEND, PLAN_INLINE_BYTES_MAX + 1, -EINVAL},
+		{PLAN_READ, 0, -EINVAL},
+		{PLAN_CAS, 8, -EINVAL},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct lab_why why = {.text = ""};
+		struct plan plan = plan_default;
+
+		plan.op = rows[n].op;
+		plan.sizes[0] = 8;
+		plan.inline_bytes = rows[n].inline_bytes;
+		assert_int_equal(plan_check(&plan, &why), rows[n].err);
+		if (rows[n].err != 0)
+			assert_non_null(strstr(why.text, "--inline is "));
 	}
 }
 
@@ -111,6 +141,9 @@ static void an_option_that_differs_is_named_with_both_values(void **state) {
 		{{.stamps = PLAN_STAMPS_WALL},
 		 PLAN_PART_STAMPS,
 		 "--device-time differs: the client has none, the server wall"},
+		{{.inline_bytes = 0},
+		 PLAN_PART_INLINE,
+		 "--inline differs: the client has what is usual, the server 0"},
 	};
 
 	(void)state;
@@ -153,6 +186,7 @@ static void a_plan_is_read_as_it_was_written(void **state) {
 	plan.pairs = PLAN_PAIRS_MAX;
 	plan.both_ways = true;
 	plan.stamps = PLAN_STAMPS_WALL;
+	plan.inline_bytes = 321;
 	used = encode(&plan, bytes, sizeof(bytes));
 	wire_reader_init(&reader, bytes, used);
 	plan_decode(&reader, &read);
@@ -163,6 +197,7 @@ static void a_plan_is_read_as_it_was_written(void **state) {
 	assert_int_equal(read.depth, 77);
 	assert_true(read.both_ways);
 	assert_int_equal(read.stamps, PLAN_STAMPS_WALL);
+	assert_int_equal(read.inline_bytes, 321);
 }
 
 static void bytes_that_are_no_plan_are_refused(void **state) {
@@ -193,6 +228,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(plans_that_contradict_themselves_are_refused),
 		cmocka_unit_test(the_default_is_sound),
+		cmocka_unit_test(bytes_go_within_requests_of_what_carries_some),
 		cmocka_unit_test(an_option_that_differs_is_named_with_both_values),
 		cmocka_unit_test(a_plan_is_read_as_it_was_written),
 		cmocka_unit_test(bytes_that_are_no_plan_are_refused),
