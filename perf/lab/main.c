@@ -234,7 +234,7 @@ static int output_settle(int status) {
 static int command_run(int argc, char **argv, struct options *options) {
 	switch (options->action) {
 	case OPTIONS_HELP:
-		options_print_help();
+		options_print_help(argc > 1 ? argv[1] : NULL);
 		return EXIT_DONE;
 	case OPTIONS_VERSION:
 		printf("tocsin-perf %s\n", TOCSIN_VERSION);

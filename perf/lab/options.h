@@ -37,4 +37,5 @@ struct options {
 
 // 0, or -EINVAL: what is wrong was said on standard error.
 int options_parse(int argc, char **argv, struct options *ret_options);
-void options_print_help(void);
+// Of the command of that name; of all, if there is none such.
+void options_print_help(const char *command);

@@ -631,6 +631,26 @@ def help_names_every_option_and_the_page_has_them():
     check_width(done.stdout)
 
 
+def help_of_a_command_has_its_own_options_alone():
+    for command, has, lacks in [
+            ("lat", ["--gap", "--via-agent"], ["--depth", "--local", "--rates"]),
+            ("bw", ["--depth", "--inline"], ["  --gap", "--local", "--hgrm FILE"]),
+            ("mesh", ["--local", "--agents"], ["--duration", "--fail-if", "--cores"]),
+            ("net", ["--duration", "--json"], ["--op", "--html"]),
+            ("policy", ["--rates", "--html"], ["--iterations", "--csv"]),
+            ("compare", ["--with", "--margin"], ["--json", "--op"]),
+            ("history", ["--margin", "--html"], ["--with", "--op"]),
+            ("verify", ["--html"], ["--margin", "--json-"])]:
+        done = subprocess.run([PERF, command, "--help"], text=True, capture_output=True,
+                              check=False, timeout=patience.HANG_SECONDS)
+        head, _, options = done.stdout.partition("\n\n")
+        assert done.returncode == 0 and f"tocsin-perf {command}" in head.replace("lat|bw", command)
+        assert all(word in options for word in has), (command, done.stdout)
+        assert not any(f"{word} " in options for word in lacks), (command, done.stdout)
+        assert "Exit status: " in options, command
+        check_width(done.stdout)
+
+
 tap.run([(name.__name__.replace("_", " "), name) for name in [
     every_operation_is_measured_and_its_file_verified,
     several_sizes_are_rows_of_one_table,
@@ -667,4 +687,5 @@ tap.run([(name.__name__.replace("_", " "), name) for name in [
     a_file_that_is_not_there_is_said_so,
     a_run_against_itself_is_no_change,
     help_names_every_option_and_the_page_has_them,
+    help_of_a_command_has_its_own_options_alone,
 ]])
