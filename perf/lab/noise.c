@@ -179,7 +179,7 @@ bool noise_say(const struct noise *noise, char text[static NOISE_TEXT_BYTES]) {
 	    steal_ns >= noise->counts[NOISE_TIME_NS] / STEAL_SHARE) {
 		show_duration(steal_ns, steal);
 		snprintf(
-			text + used, NOISE_TEXT_BYTES - used, "%s%s stolen by the host",
+			text + used, NOISE_TEXT_BYTES - used, "%s%s stolen by the hypervisor",
 			used > 0 ? ", " : "", steal
 		);
 	}

@@ -235,25 +235,34 @@ static bool is_half(const struct outlier *outlier, enum outlier_evidence kind) {
 	return kind_any(outlier, kind) && outlier->evidence[kind] >= outlier->took_ns / 2;
 }
 
+// ", preempted twice" and the like, or nothing.
+static void say_preempted(const struct outlier *outlier, char text[static SHOW_BYTES]) {
+	uint64_t times = outlier->evidence[OUTLIER_INVOLUNTARY];
+
+	text[0] = '\0';
+	if (kind_any(outlier, OUTLIER_INVOLUNTARY))
+		snprintf(
+			text, SHOW_BYTES, ", preempted %" PRIu64 " time%s", times,
+			times == 1 ? "" : "s"
+		);
+}
+
 // What weighs most comes first; one is enough.
 void outlier_say(const struct outlier *outlier, char text[static OUTLIER_TEXT_BYTES]) {
 	const uint64_t *evidence = outlier->evidence;
-	char time[SHOW_BYTES], within[SHOW_BYTES];
+	char time[SHOW_BYTES], within[SHOW_BYTES], preempted[SHOW_BYTES];
 
 	show_duration(evidence[OUTLIER_WAITED_NS], time);
 	show_duration(outlier->within_ns, within);
 	if (is_half(outlier, OUTLIER_WAITED_NS)) {
+		say_preempted(outlier, preempted);
 		snprintf(
-			text, OUTLIER_TEXT_BYTES,
-			"waited %s for its processor, which was taken %" PRIu64 " times", time,
-			kind_any(outlier, OUTLIER_INVOLUNTARY) ? evidence[OUTLIER_INVOLUNTARY] : 0
+			text, OUTLIER_TEXT_BYTES, "waited %s for its processor%s", time, preempted
 		);
 	} else if (is_half(outlier, OUTLIER_STEAL_NS)) {
 		show_duration(evidence[OUTLIER_STEAL_NS], time);
 		show_duration(evidence[OUTLIER_STEAL_WITHIN_NS], within);
-		snprintf(
-			text, OUTLIER_TEXT_BYTES, "the host took %s of the %s before", time, within
-		);
+		snprintf(text, OUTLIER_TEXT_BYTES, "the hypervisor stole %s of %s", time, within);
 	} else if (kind_any(outlier, OUTLIER_MAJOR)) {
 		snprintf(
 			text, OUTLIER_TEXT_BYTES, "%" PRIu64 " page faults from disk",

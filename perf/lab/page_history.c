@@ -38,7 +38,7 @@ static void say_change(
 
 	result_quantile_name(result_per_million[place], name);
 	if (quantile->too_few) {
-		page_say(page, PAGE_PLAIN, "%s: too few runs to tell a change.", name);
+		page_say(page, PAGE_PLAIN, "%s: too few runs to find a change.", name);
 		return;
 	}
 	if (quantile->part_count < 2) {
@@ -160,7 +160,7 @@ static int put_series(
 		page, PAGE_PLAIN, "%u run%s from %s to %s.%s", series->run_count,
 		PLURAL(series->run_count), series->runs[0].started,
 		series->runs[series->run_count - 1].started,
-		count < series->run_count ? " The newest are drawn." : ""
+		count < series->run_count ? " The charts show the newest." : ""
 	);
 	for (uint32_t place = 0; place < HISTORY_QUANTILES; place++)
 		say_change(page, history, series, place);
@@ -180,8 +180,9 @@ static void put_rest(struct page *page, const struct history *history) {
 	page_say(
 		page, PAGE_PLAIN,
 		"Each run gives one value of each quantile; its interval is that of the run alone. "
-		"A change is where the ranks of all runs before and after differ more than by "
-		"chance, 5 %% for all quantiles of a history together. One odd run is none."
+		"A change is where the ranks of the runs before and after differ by more than "
+		"chance would, at 5 %% for all quantiles of a history together. A single odd run "
+		"is no change."
 	);
 	page_fold_end(page);
 }

@@ -126,13 +126,13 @@ static void put_outliers(const struct scene *scene) {
 	const struct mesh_summary *summary = scene->summary;
 
 	if (scene->known == 0) {
-		page_say(scene->page, PAGE_PLAIN, "No direction has samples enough for a median.");
+		page_say(scene->page, PAGE_PLAIN, "No direction has enough samples for a median.");
 		return;
 	}
 	if (scene->mesh->count == 2) {
 		page_say(
 			scene->page, PAGE_PLAIN,
-			"Two processes: of two directions none is the usual one, so none can stand out."
+			"Two processes: neither of two directions can stand out from the other."
 		);
 		return;
 	}
@@ -165,7 +165,7 @@ static void put_outliers(const struct scene *scene) {
 	page_table_end(scene->page);
 	if (summary->cause_count > SLOWEST_SHOWN)
 		page_say(
-			scene->page, PAGE_PLAIN, "And %u more, framed below.",
+			scene->page, PAGE_PLAIN, "%u more are framed below.",
 			summary->cause_count - SLOWEST_SHOWN + summary->unexplained
 		);
 }
@@ -185,14 +185,15 @@ static void put_head(const struct scene *scene) {
 	if (is_of_agents(scene->origin))
 		page_say(
 			scene->page, PAGE_PLAIN,
-			"Through agents: each reads the others' pages with its own worker, beside "
-			"its probes."
+			"Measured by agents: the worker of each reads the memory of the others, "
+			"beside its own probes."
 		);
 	if (mesh_is_shared_host(mesh))
 		page_say(
 			scene->page, PAGE_PLAIN,
-			"Shared host: processes share a machine, so that figures are of this machine "
-			"more than of a fabric. At most %" PRIu64 " pair%s measured at a time.",
+			"Shared host: processes share a machine, so the figures describe this "
+			"machine more than a fabric. At most %" PRIu64
+			" pair%s measured at a time.",
 			at_once, at_once == 1 ? " was" : "s were"
 		);
 }
@@ -350,7 +351,7 @@ static void put_failed(const struct scene *scene) {
 	if (failed == 0)
 		return;
 	page_heading(scene->page, "What was not measured");
-	page_table_begin(scene->page, columns, 3);
+	page_table_begin_noted(scene->page, columns, 3);
 	for (uint32_t n = 0; n < mesh->count * mesh->count && shown < FAILED_SHOWN; n++) {
 		const struct mesh_cell *cell = &mesh->cells[n];
 		const char *row[3] = {
@@ -419,9 +420,9 @@ static void put_processes(const struct scene *scene) {
 }
 
 static void put_rest(const struct scene *scene) {
-	page_heading(scene->page, "Where it comes from");
+	page_heading(scene->page, "Setup");
 	page_say(
-		scene->page, PAGE_PLAIN, "Begun %s by %s.", scene->origin->started,
+		scene->page, PAGE_PLAIN, "Started %s by %s.", scene->origin->started,
 		scene->origin->program
 	);
 	put_processes(scene);
@@ -431,12 +432,12 @@ static void put_rest(const struct scene *scene) {
 	page_fold_begin(scene->page, "How to read this");
 	page_say(
 		scene->page, PAGE_PLAIN,
-		"Each cell is a direction: the process of the line measured, that of the column "
-		"answered. A direction stands out if its median is more than a quarter above the "
-		"median of all, and its 95 %% interval lies above that median. It is told by the "
-		"largest thing that explains it: a process, its line or column, racks, devices of "
-		"one name, else the pair; a thing explains what stands out if three quarters of "
-		"its cells do."
+		"Each cell is a direction: the process of the row measured, that of the column "
+		"answered. A direction stands out if its median is more than 25 %% above the "
+		"median of all directions and its 95 %% interval lies above that median. The "
+		"largest group that explains it is named: a process, its row or column, racks, "
+		"devices of one name, else the pair. A group explains what stands out if three "
+		"quarters of its cells do."
 	);
 	page_fold_end(scene->page);
 }

@@ -202,7 +202,7 @@ static void put_chart(const struct scene *scene, bool is_tail) {
 
 	if (collect_points(scene, is_tail, points) == 0) {
 		page_say(
-			scene->page, PAGE_PLAIN, "No picture of %s: no run had samples enough.",
+			scene->page, PAGE_PLAIN, "No chart of %s: no run had enough samples.",
 			is_tail ? "p99" : "p50"
 		);
 		return;
@@ -263,7 +263,7 @@ static void put_table(const struct scene *scene) {
 	};
 
 	page_heading(scene->page, "All runs");
-	page_table_begin(scene->page, columns, 9);
+	page_table_begin_noted(scene->page, columns, 9);
 	for (uint32_t n = 0; n < scene->policies.count; n++)
 		put_row(scene, &scene->policies.rows[n]);
 	page_table_end(scene->page);
@@ -272,9 +272,9 @@ static void put_table(const struct scene *scene) {
 static void put_rest(const struct scene *scene, const json_t *run) {
 	const json_t *environment = json_object_get(run, "environment");
 
-	page_heading(scene->page, "Where it comes from");
+	page_heading(scene->page, "Setup");
 	page_say(
-		scene->page, PAGE_PLAIN, "Begun %s by %s; each row is a run of its own.",
+		scene->page, PAGE_PLAIN, "Started %s by %s; each row is a run of its own.",
 		page_member_text(scene->root, "started"), page_member_text(scene->root, "program")
 	);
 	if (run != NULL) {
@@ -286,11 +286,12 @@ static void put_rest(const struct scene *scene, const json_t *run) {
 	page_fold_begin(scene->page, "How to read this");
 	page_say(
 		scene->page, PAGE_PLAIN,
-		"A point is a policy under a load. Its height is a round trip in a closed loop, a "
-		"response time of a load by Poisson. To the right it costs more: the share of a "
-		"processor that the polling threads of client and server took, together up to "
-		"200 %%. spin polls always; window yields, then sleeps longer and longer; event "
-		"sleeps until the device tells; adaptive spins as long as that pays."
+		"Each point is one policy under one load. Its height is the round trip in a closed "
+		"loop, or the response time under Poisson arrivals. Its place to the right is the "
+		"cost: the share of a processor that the polling threads of client and server "
+		"used, together up to 200 %%. spin always polls; window yields, then sleeps longer "
+		"and longer; event sleeps until the device signals; adaptive spins as long as that "
+		"pays."
 	);
 	page_fold_end(scene->page);
 }
@@ -313,8 +314,9 @@ static int put_all(struct scene *scene) {
 
 	format_size_bytes((uint64_t)json_integer_value(size), bytes);
 	snprintf(
-		title, sizeof(title), "What waiting costs: %.20s%s%s", page_member_text(plan, "op"),
-		run != NULL ? ", " : "no run", run != NULL ? bytes : ""
+		title, sizeof(title), "Latency against processor time: %.20s%s%s",
+		page_member_text(plan, "op"), run != NULL ? ", " : "no run",
+		run != NULL ? bytes : ""
 	);
 	err = page_create(title, &scene->page);
 	if (err != 0)

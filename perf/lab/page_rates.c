@@ -120,7 +120,7 @@ void page_rates_table(struct page *page, const json_t *file, const struct lab_re
 	const json_t *rates = rates_of(file);
 	double mean = number_of(rates, "mean_per_s");
 
-	page_table_begin(page, columns, 6);
+	page_table_begin_noted(page, columns, 6);
 	put_rate(page, file, "best window", number_of(rates, "best_per_s"));
 	for (uint32_t n = 0; n < summary->quantile_count; n++)
 		put_quantile(page, file, n, &summary->quantiles[n]);

@@ -61,9 +61,10 @@ static void put_tiles(struct page *page, const struct run_summary *summary) {
 
 static void put_quantile(struct page *page, const struct quantile_summary *quantile, bool half) {
 	char name[RESULT_QUANTILE_BYTES], value[CELL_BYTES] = "n/a", interval[CELL_BYTES] = "";
-	char halved[CELL_BYTES] = "n/a", worth[CELL_BYTES];
-	const char *cells[6] = {name,  value, interval, worth, quantile_note_words(quantile->note),
-				halved};
+	char halved[CELL_BYTES] = "n/a", effective[CELL_BYTES];
+	const char *note = quantile_note_words(quantile->note);
+	const char *with_half[6] = {name, value, interval, halved, effective, note};
+	const char *without[5] = {name, value, interval, effective, note};
 
 	result_quantile_name(quantile->per_million, name);
 	if (quantile->note != QUANTILE_TOO_FEW) {
@@ -71,13 +72,13 @@ static void put_quantile(struct page *page, const struct quantile_summary *quant
 		page_show_us((double)quantile->value / 2, halved);
 		show_interval(quantile, interval);
 	}
-	snprintf(worth, sizeof(worth), "%.0f", quantile->effective);
-	page_table_row(page, cells, half ? 6 : 5);
+	snprintf(effective, sizeof(effective), "%.0f", quantile->effective);
+	page_table_row(page, half ? with_half : without, half ? 6 : 5);
 }
 
 static void put_end(struct page *page, const char *name, double value_ns, bool half) {
 	char value[CELL_BYTES], halved[CELL_BYTES];
-	const char *cells[6] = {name, value, "", "", "", halved};
+	const char *cells[6] = {name, value, "", half ? halved : "", "", ""};
 
 	page_show_us(value_ns, value);
 	page_show_us(value_ns / 2, halved);
@@ -87,10 +88,12 @@ static void put_end(struct page *page, const char *name, double value_ns, bool h
 static void
 put_summary(struct page *page, const char *what, const struct run_summary *summary, bool half) {
 	char column[CELL_BYTES];
-	const char *columns[6] = {"", column, "95 % interval", "worth samples", "", "half, us"};
+	const char *with_half[6] = {"", column, "95 % interval", "half, us", "effective samples",
+				    ""};
+	const char *without[5] = {"", column, "95 % interval", "effective samples", ""};
 
 	snprintf(column, sizeof(column), "%.60s, us", what);
-	page_table_begin(page, columns, half ? 6 : 5);
+	page_table_begin_noted(page, half ? with_half : without, half ? 6 : 5);
 	put_end(page, "min", (double)summary->all.min, half);
 	for (uint32_t n = 0; n < summary->quantile_count; n++)
 		put_quantile(page, &summary->quantiles[n], half);
@@ -136,12 +139,12 @@ static void put_judgement(struct page *page, const struct run_summary *summary) 
 		page_say(page, PAGE_PLAIN, "The run is too short to judge whether it is steady.");
 		break;
 	case RUN_STEADY:
-		page_say(page, PAGE_GOOD, "No change found along the run, up to %s.", name);
+		page_say(page, PAGE_GOOD, "No change found over the run, up to %s.", name);
 		break;
 	case RUN_CHANGED:
 		page_say(
 			page, PAGE_BAD,
-			"The run changed while it ran: one number does not tell it, its parts do."
+			"Latency changed during the run: read its parts, not one figure for all."
 		);
 		break;
 	}
@@ -155,8 +158,8 @@ static void put_load(struct page *page, const struct result_load *load) {
 	page_show_us((double)load->lag_p99_ns, late);
 	page_say(
 		page, PAGE_PLAIN,
-		"Offered %.6g a second, an operation under way %.3g %% of the time; the sender was "
-		"late by %s us at p99.",
+		"Offered load %.6g operations a second; an operation was under way %.3g %% of the "
+		"time. The sender was late by %s us at p99.",
 		load->offered, 100 * load->occupied, late
 	);
 }
@@ -216,7 +219,7 @@ static void put_outlier(struct page *page, const struct outlier *outlier) {
 	page_show_us((double)outlier->took_ns, texts[0]);
 	snprintf(texts[1], CELL_BYTES, "%.3f", (double)outlier->at_ns / 1e9);
 	snprintf(texts[2], CELL_BYTES, "%" PRIu64, outlier->sample);
-	snprintf(texts[3], CELL_BYTES, "?");
+	snprintf(texts[3], CELL_BYTES, "n/a");
 	if (outlier->evidence[OUTLIER_KHZ] != OUTLIER_UNKNOWN)
 		snprintf(
 			texts[3], CELL_BYTES, "%.2f", (double)outlier->evidence[OUTLIER_KHZ] / 1e6
@@ -228,12 +231,12 @@ static void put_outlier(struct page *page, const struct outlier *outlier) {
 // The largest, which a file has in this order.
 static void put_outliers(struct page *page, const json_t *file) {
 	static const char *const columns[] = {
-		"largest, us", "at, s", "sample", "GHz", "what happened at the client's end"};
+		"largest, us", "at, s", "sample", "GHz", "what the client's kernel counted"};
 	const json_t *outliers = json_object_get(file, "outliers");
 
 	if (json_array_size(outliers) == 0)
 		return;
-	page_table_begin(page, columns, 5);
+	page_table_begin_noted(page, columns, 5);
 	for (size_t n = 0; n < json_array_size(outliers) && n < OUTLIERS_SHOWN; n++) {
 		struct outlier outlier;
 
@@ -262,8 +265,9 @@ static void put_device(struct page *page, const struct part *part) {
 	page_show_us((double)device->off_ns, off);
 	page_say(
 		page, PAGE_PLAIN,
-		"Device: submitted until the device stamped the completion; host: until it was "
-		"seen. The %s clock of the device was off by at most %s us.",
+		"Device: from submission to the device's completion stamp. Host: from the stamp "
+		"until the program saw the completion. The device's %s clock was off by at most "
+		"%s us.",
 		plan_stamps_name(device->stamps), off
 	);
 	if (device->answer_count > 0) {
@@ -273,8 +277,8 @@ static void put_device(struct page *page, const struct part *part) {
 		);
 		page_say(
 			page, PAGE_PLAIN,
-			"Of the device's mean the server's program took %s us to answer, the rest, "
-			"%s us, was from NIC to NIC and back.",
+			"Of the device's mean, the server's program took %s us to answer; the "
+			"other %s us passed from NIC to NIC and back.",
 			server, mean
 		);
 	}
@@ -302,7 +306,7 @@ static void put_main_figures(struct page *page, const struct part *part) {
 		result->summary.all.count, windows, took, result->warm_count
 	);
 	if (!result->complete)
-		page_say(page, PAGE_BAD, "Incomplete: it ended before its time.");
+		page_say(page, PAGE_BAD, "Incomplete: the run ended early.");
 	if (result->window_messages > 0)
 		page_rates_tiles(page, part->file);
 	else
@@ -423,7 +427,7 @@ static void put_sizes(struct page *page, const json_t *results) {
 static void put_rest(struct page *page, const json_t *root) {
 	const json_t *environment = json_object_get(root, "environment");
 
-	page_heading(page, "Where it comes from");
+	page_heading(page, "Setup");
 	page_fold_begin(page, "Plan and both machines");
 	page_facts(page, "plan", json_object_get(root, "plan"));
 	page_facts(page, "client", json_object_get(environment, "client"));
@@ -432,16 +436,18 @@ static void put_rest(struct page *page, const json_t *root) {
 	page_fold_begin(page, "How to read this");
 	page_say(
 		page, PAGE_PLAIN,
-		"An interval holds the true quantile with 95 %%, by order statistics at the "
-		"effective number of samples: those that depend on each other are worth fewer. It "
-		"is of this run, and says nothing of the next one: compare runs with "
+		"A 95 %% interval holds the true quantile with a probability of 95 %%. It comes "
+		"from order statistics at the effective number of samples: samples in a row "
+		"depend on each other, so they are worth fewer independent ones. \"few samples "
+		"beyond it\" marks a quantile whose share of larger samples is not known within "
+		"10 %%. An interval is about this run, not about the next one: compare runs with "
 		"tocsin-perf compare."
 	);
 	page_say(
 		page, PAGE_PLAIN,
-		"Between the quantiles of the table the band goes on evenly. The time along the "
-		"run follows from the samples' own; what they do not account for is spread evenly. "
-		"A red line is a change."
+		"The band is interpolated between the quantiles of the table. Time over the run is "
+		"the sum of the samples; the rest of the run's time is spread evenly between them. "
+		"A red line marks a change."
 	);
 	page_fold_end(page);
 }
@@ -454,7 +460,7 @@ static void put_head(struct page *page, const json_t *root) {
 	const char *arrivals = page_member_text(plan, "arrivals");
 
 	page_say(
-		page, PAGE_PLAIN, "%s on %s to %s on %s, policy %s, %s; begun %s by %s.",
+		page, PAGE_PLAIN, "%s on %s to %s on %s, policy %s, %s; started %s by %s.",
 		page_member_text(client, "device"), page_member_text(client, "host"),
 		page_member_text(server, "device"), page_member_text(server, "host"),
 		page_member_text(plan, "policy"),

@@ -109,10 +109,8 @@ int page_percentiles(struct page *page, const struct page_source *sources, uint3
 		page_curves(
 			page,
 			&(struct page_curves){
-				.caption = "Percentiles, with the band that holds the true one "
-					   "with 95 %",
-				.x = {.label = "share of all samples at or below",
-				      .scale = PAGE_TAIL},
+				.caption = "Percentiles, with their 95 % intervals as a band",
+				.x = {.label = "percentile", .scale = PAGE_TAIL},
 				.y = {.label = "us", .scale = PAGE_LOG},
 				.series_count = count,
 				.series = series,
@@ -222,9 +220,7 @@ static void course_draw(
 	page_course(
 		page,
 		&(struct page_course){
-			.caption =
-				"Along the run: each column is a piece of it, the stronger the more "
-				"samples",
+			.caption = "Over the run: the darker a cell, the more samples it has",
 			.x_label = "seconds",
 			.y_label = "us",
 			.columns = course->columns,

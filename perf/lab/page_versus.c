@@ -203,7 +203,7 @@ static void put_runs(const struct scene *scene, uint32_t place) {
 		scene->page,
 		&(struct page_curves){
 			.caption = caption,
-			.x = {.label = "runs, as they were given", .ticks = sides, .tick_count = 2},
+			.x = {.label = "runs, in the order given", .ticks = sides, .tick_count = 2},
 			.y = {.label = "us", .scale = PAGE_LOG},
 			.series_count = 2,
 			.series = series,
@@ -239,10 +239,10 @@ static void put_row(const struct scene *scene, const struct versus_row *row) {
 
 static void put_table(const struct scene *scene) {
 	static const char *const columns[CELLS] = {
-		"size", "", "A, us", "B, us", "shift", "95 % interval", "p", "what it says",
+		"size", "", "A, us", "B, us", "shift", "95 % interval", "p", "result",
 	};
 
-	page_table_begin(scene->page, columns, CELLS);
+	page_table_begin_noted(scene->page, columns, CELLS);
 	for (uint32_t n = 0; n < scene->result->row_count; n++)
 		put_row(scene, &scene->result->rows[n]);
 	page_table_end(scene->page);
@@ -266,10 +266,10 @@ static void put_files(const struct scene *scene) {
 	page_fold_begin(scene->page, "How to read this");
 	page_say(
 		scene->page, PAGE_PLAIN,
-		"The unit is a run: each file gives one value of each quantile. The shift is that "
-		"of Hodges and Lehmann, p that of Mann and Whitney's exact test, adjusted by "
-		"Holm's method over all claims. No change is a claim of its own: the 90 %% interval "
-		"lies within the margin."
+		"The unit is a run: each file gives one value of each quantile. The shift is the "
+		"Hodges-Lehmann estimate; p is from the exact Mann-Whitney test, adjusted by Holm's "
+		"method over all claims. \"no change\" is a claim of its own: the 90 %% interval lies "
+		"within the margin."
 	);
 	page_fold_end(scene->page);
 }
@@ -278,7 +278,8 @@ static void put_all(const struct scene *scene) {
 	bool one_size = scene->values->size_count == 1;
 
 	page_say(
-		scene->page, PAGE_PLAIN, "A is %u run%s, B is %u; p by Holm over %u claim%s.",
+		scene->page, PAGE_PLAIN,
+		"A: %u run%s; B: %u; p adjusted by Holm's method over %u claim%s.",
 		scene->versus->counts[0], PLURAL(scene->versus->counts[0]),
 		scene->versus->counts[1], scene->result->claims, PLURAL(scene->result->claims)
 	);

@@ -98,12 +98,20 @@ void page_tiles(struct page *page, const struct page_tile *tiles, uint32_t count
 	fputs("</div>\n", page->body);
 }
 
-void page_table_begin(struct page *page, const char *const *columns, uint32_t count) {
-	fprintf(page->body, "<div class=\"wide\"><table%s><thead><tr>",
-		count == 2 ? " class=\"facts\"" : "");
+static void
+begin_table(struct page *page, const char *class, const char *const *columns, uint32_t count) {
+	fprintf(page->body, "<div class=\"wide\"><table class=\"%s\"><thead><tr>", class);
 	for (uint32_t n = 0; n < count; n++)
 		put_element(page, "<th scope=\"col\">", columns[n], "</th>");
 	fputs("</tr></thead><tbody>\n", page->body);
+}
+
+void page_table_begin(struct page *page, const char *const *columns, uint32_t count) {
+	begin_table(page, count == 2 ? "facts" : "numbers", columns, count);
+}
+
+void page_table_begin_noted(struct page *page, const char *const *columns, uint32_t count) {
+	begin_table(page, "noted", columns, count);
 }
 
 void page_table_row(struct page *page, const char *const *cells, uint32_t count) {

@@ -35,6 +35,8 @@ void page_tiles(struct page *page, const struct page_tile *tiles, uint32_t count
 // Cells are text, `count` of a row; the first one is the row's name. Two columns are words and
 // their values, which are not lined up as numbers.
 void page_table_begin(struct page *page, const char *const *columns, uint32_t count);
+// The last column is words, and the others are numbers.
+void page_table_begin_noted(struct page *page, const char *const *columns, uint32_t count);
 void page_table_row(struct page *page, const char *const *cells, uint32_t count);
 void page_table_end(struct page *page);
 

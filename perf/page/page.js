@@ -102,6 +102,9 @@ function logTicks(min, max) {
 	return ticks;
 }
 
+// Of numbers that count things no fractions.
+const WHOLE_STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000];
+
 function axis(description, side) {
 	const made = {
 		label: description.label, stroke: colour("--text"), labelSize: 24,
@@ -119,6 +122,8 @@ function axis(description, side) {
 	} else if (description.scale === "log") {
 		made.splits = (plot, place, min, max) => logTicks(min, max);
 		made.filter = (plot, splits) => splits; // uPlot's own names tens only
+	} else if (description.whole) {
+		made.incrs = WHOLE_STEPS;
 	}
 	return made;
 }
@@ -201,6 +206,21 @@ function allOf(chart, names) {
 		[].concat(...names.map((name) => series[name] || []))));
 }
 
+// "106 (95.3 to 120)", of the curve at `place`, behind which its interval's ends are.
+function shownWithin(plot, place, at, value) {
+	const high = plot.data[place + 1][at], low = plot.data[place + 2][at];
+	return shown(value) + (low == null || high == null ? "" :
+		` (${shown(low)} to ${shown(high)})`);
+}
+
+// An interval is hidden with its curve.
+function hideTogether(plot, place, change) {
+	if (place == null || change.show == null)
+		return;
+	for (let end = place + 1; plot.series[end] && plot.series[end].class === "interval"; end++)
+		plot.setSeries(end, {show: change.show});
+}
+
 // Series whose x rises share one cursor, which shows all of them; their intervals are bands.
 function alignedCurves(chart, width, scales, axes, draw) {
 	const xs = [...new Set(allOf(chart, ["x"]))].sort((a, b) => a - b);
@@ -216,19 +236,19 @@ function alignedCurves(chart, width, scales, axes, draw) {
 		const base = seriesColour(place);
 		data.push(spread(of, "y"));
 		series.push({label: of.name, stroke: base, width: 2, spanGaps: false,
-			points: {show: of.x.length < 40}, value: (plot, value) => shown(value)});
+			points: {show: of.x.length < 40}, value: (plot, value, at, n) =>
+				value == null || !of.low ? shown(value) : shownWithin(plot, at, n, value)});
 		if (!of.low)
 			return;
 		for (const name of ["high", "low"]) {
 			data.push(spread(of, name));
-			series.push({label: name === "low" ? "interval from" : "interval to",
-				stroke: faded(base, 0.35), width: 1, points: {show: false},
-				value: (plot, value) => shown(value)});
+			series.push({label: name, class: "interval", stroke: faded(base, 0.35), width: 1,
+				points: {show: false}});
 		}
 		bands.push({series: [data.length - 2, data.length - 1], fill: faded(base, 0.18)});
 	});
-	return [{width, height: 320, scales, axes, series, bands, hooks: {draw: draw},
-		cursor: {y: false}}, data];
+	return [{width, height: 320, scales, axes, series, bands,
+		hooks: {draw: draw, setSeries: [hideTogether]}, cursor: {y: false}}, data];
 }
 
 function tailShown(place) {
@@ -257,6 +277,7 @@ function drawCurves(figure, chart, width) {
 		x: scale(chart.x, allOf(chart, ["x"]), false),
 		y: scale(chart.y, allOf(chart, ["y", "low", "high"]).concat(chart.level ?? []), true),
 	};
+	chart.x.whole = allOf(chart, ["x"]).every(Number.isInteger);
 	const draw = chart.level == null ? [] : [(plot) => level(plot, chart.level)];
 	const aligned = chart.series.every((of) => !of.points && !of.labels && rises(of.x));
 	const make = aligned ? alignedCurves : freeCurves;
@@ -342,7 +363,7 @@ function matrixKey(chart, low, high) {
 	bar.style.background = `linear-gradient(to right, ${faded(base, 0.08)}, ${faded(base, 0.98)})`;
 	key.className = "key";
 	key.append(shown(low) + " " + chart.unit, bar, shown(high) + " " + chart.unit +
-		"; from the process of the line to that of the column" +
+		"; from the process of the row to that of the column" +
 		(lacks ? "; grey: not known" : ""));
 	return key;
 }

@@ -268,7 +268,7 @@ def lightest_cell(theme):
 def assert_matrices(shown, colours, theme):
     matrices = len(re.findall(r"data-chart", str(shown.attributes["figure"])))
     assert matrices >= 1 and shown.tags["canvas"] == matrices, shown.tags
-    assert shown.text.count("from the process of the line to that of the column") == matrices
+    assert shown.text.count("from the process of the row to that of the column") == matrices
     assert count_near(colours, lightest_cell(theme)) > 200, colours.most_common(20)
 
 
@@ -312,8 +312,8 @@ def policies_are_told_in_sentences_and_points():
     bytes_of(page)
     for theme in (LIGHT, DARK):
         shown, colours = look(page, theme)
-        for words in ("What waiting costs: send", "closed loop:", "200/s:", "All runs", "adaptive",
-                      "p50 against processor time", "client %"):
+        for words in ("Latency against processor time: send", "closed loop:", "200/s:",
+                      "All runs", "adaptive", "p50 against processor time", "client %"):
             assert words in shown.text, words
         charts = len(re.findall(r"data-chart", str(shown.attributes["figure"])))
         assert charts >= 1 and shown.tags["canvas"] == charts, shown.tags

@@ -108,14 +108,17 @@ static void what_weighs_most_is_said(void **state) {
 		enum outlier_evidence kind;
 		uint64_t value;
 		const char *said;
+		uint64_t preempted; // 0: not known
 	} rows[] = {
-		{OUTLIER_WAITED_NS, 9 * MS, "waited 9.0 ms for its processor, which was taken"},
-		{OUTLIER_STEAL_NS, 10 * MS, "the host took 10 ms"},
-		{OUTLIER_MAJOR, 2, "2 page faults from disk"},
-		{OUTLIER_MIGRATED, 1, "moved to another processor"},
-		{OUTLIER_INVOLUNTARY, 3, "3 involuntary and 0 voluntary switches within 12 ms"},
-		{OUTLIER_MINOR, 5, "5 page faults within 12 ms"},
-		{OUTLIER_KHZ, 800000, "nothing that the kernel counts"},
+		{OUTLIER_WAITED_NS, 9 * MS, "waited 9.0 ms for its processor", 0},
+		{OUTLIER_WAITED_NS, 9 * MS, "for its processor, preempted 1 time", 1},
+		{OUTLIER_WAITED_NS, 9 * MS, "for its processor, preempted 3 times", 3},
+		{OUTLIER_STEAL_NS, 10 * MS, "the hypervisor stole 10 ms of 50 ms", 0},
+		{OUTLIER_MAJOR, 2, "2 page faults from disk", 0},
+		{OUTLIER_MIGRATED, 1, "moved to another processor", 0},
+		{OUTLIER_INVOLUNTARY, 3, "3 involuntary and 0 voluntary switches within 12 ms", 0},
+		{OUTLIER_MINOR, 5, "5 page faults within 12 ms", 0},
+		{OUTLIER_KHZ, 800000, "nothing that the kernel counts", 0},
 	};
 
 	(void)state;
@@ -125,6 +128,8 @@ static void what_weighs_most_is_said(void **state) {
 
 		for (int kind = 0; kind < OUTLIER_EVIDENCE_COUNT; kind++)
 			outlier.evidence[kind] = OUTLIER_UNKNOWN;
+		if (rows[n].preempted > 0)
+			outlier.evidence[OUTLIER_INVOLUNTARY] = rows[n].preempted;
 		outlier.evidence[rows[n].kind] = rows[n].value;
 		outlier.evidence[OUTLIER_STEAL_WITHIN_NS] = 50 * MS;
 		outlier_say(&outlier, text);
