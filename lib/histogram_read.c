@@ -125,3 +125,15 @@ int histogram_at_rank(
 	ret_span->highest = value_clamp(bucket.highest, min, max);
 	return 0;
 }
+
+void histogram_at_value(
+	const struct histogram *histogram, uint64_t value, uint64_t *ret_before, uint64_t *ret_count
+) {
+	uint32_t bucket = bucket_of(histogram, value);
+	uint64_t before = 0;
+
+	for (uint32_t n = 0; n < bucket; n++)
+		before += counter_load(histogram, n);
+	*ret_before = before;
+	*ret_count = counter_load(histogram, bucket);
+}

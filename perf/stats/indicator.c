@@ -140,3 +140,26 @@ int indicator_measure(
 	blocks_free(&bits);
 	return err;
 }
+
+// Counts of what is rare vary more by themselves: by the number of bursts that it comes in.
+double indicator_of_windows(
+	const uint64_t *counts,
+	uint32_t window_count,
+	uint64_t samples,
+	double tau,
+	double *ret_error
+) {
+	double sum = 0, squares = 0, mean, share, rare;
+
+	for (uint32_t n = 0; n < window_count; n++)
+		sum += (double)counts[n];
+	mean = sum / window_count;
+	share = mean / (double)samples;
+	rare = fmin(share, 1 - share) * (double)samples * window_count;
+	if (rare < 1)
+		return 0;
+	for (uint32_t n = 0; n < window_count; n++)
+		squares += ((double)counts[n] - mean) * ((double)counts[n] - mean);
+	*ret_error = sqrt(2.0 / (window_count - 1) + tau / rare);
+	return squares / (window_count - 1) / ((double)samples * share * (1 - share));
+}

@@ -32,3 +32,15 @@ int indicator_measure(
 	double share,
 	struct indicator_time *ret_time
 );
+
+// The same from windows in a row that are longer than what depends on each other: `counts` of
+// samples at or below the bound in each, of `samples` each, by how much more they vary than those
+// of independent samples. 0 where all are on one side. *ret_error is the standard error of its
+// logarithm, about, where it is `tau` in truth.
+double indicator_of_windows(
+	const uint64_t *counts,
+	uint32_t window_count,
+	uint64_t samples,
+	double tau,
+	double *ret_error
+);

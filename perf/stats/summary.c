@@ -21,6 +21,13 @@
 #define PIECES_MIN 4u
 #define PIECE_SAMPLES_MIN 256u
 
+// Fewer windows say too little of how much their counts vary.
+#define SPREAD_WINDOWS_MIN 64
+// Standard errors, by which windows have to tell a longer time than blocks do.
+#define SPREAD_ERRORS 3
+// The end of a window's bucket stands for a quantile with up to so many times as many beyond it.
+#define WINDOWS_NEAR 4
+
 const char *quantile_note_words(enum quantile_note note) {
 	static const char *const words[] = {
 		[QUANTILE_SOUND] = "",
@@ -100,11 +107,98 @@ static int interval_set(struct run_record *record, struct quantile_summary *quan
 	return err == -ERANGE ? 0 : err;
 }
 
+// Samples at or below a quantile in each window, as far as windows, whose buckets are wider, tell
+// them apart.
+struct window_counts {
+	uint64_t counts[RECORD_WINDOWS_MAX];
+	uint64_t samples; // of each
+	uint32_t count;	  // 0: they tell too little of it
+};
+
+// How many times as many there are on the rarer side of one share as of the other.
+static double times_apart(double share, double other) {
+	double rare = fmin(share, 1 - share), found = fmin(other, 1 - other);
+
+	return found > 0 ? fmax(found / rare, rare / found) : INFINITY;
+}
+
+// By the end of the bucket that is nearer.
+static void windows_count(
+	struct run_record *record, uint64_t value, double share, struct window_counts *counts
+) {
+	struct run_windows windows = run_record_windows(record);
+	double all = (double)windows.samples * windows.count, below = 0, up_to = 0;
+	uint64_t within[RECORD_WINDOWS_MAX];
+	bool is_upper;
+
+	for (uint32_t n = 0; n < windows.count; n++) {
+		histogram_at_value(
+			run_record_window(record, n), value, &counts->counts[n], &within[n]
+		);
+		below += (double)counts->counts[n] / all;
+		up_to += (double)(counts->counts[n] + within[n]) / all;
+	}
+	is_upper = times_apart(share, up_to) < times_apart(share, below);
+	for (uint32_t n = 0; n < windows.count && is_upper; n++)
+		counts->counts[n] += within[n];
+	counts->samples = windows.samples;
+	counts->count =
+		times_apart(share, is_upper ? up_to : below) <= WINDOWS_NEAR ? windows.count : 0;
+}
+
+static void windows_join(struct window_counts *counts) {
+	counts->count /= 2;
+	counts->samples *= 2;
+	for (uint32_t n = 0; n < counts->count; n++)
+		counts->counts[n] = counts->counts[2 * n] + counts->counts[2 * n + 1];
+}
+
+// Blocks are a small part of a long run: bursts that are rarer than these are in few of them, or in
+// none. Windows are of all of it. Where their counts vary more than the time that blocks tell
+// explains they tell a longer one, the longer they are the more of it; if that goes on to the
+// longest it is not known.
+static void windows_lengthen(struct window_counts *counts, struct indicator_time *time) {
+	for (; counts->count >= SPREAD_WINDOWS_MIN; windows_join(counts)) {
+		double error = 0;
+		double tau = indicator_of_windows(
+			counts->counts, counts->count, counts->samples, time->tau, &error
+		);
+
+		if (tau <= time->tau * (1 + SPREAD_ERRORS * error))
+			continue;
+		time->tau = tau;
+		time->resolved &= counts->count / 2 >= SPREAD_WINDOWS_MIN;
+	}
+}
+
+// The autocorrelation time of {x <= the quantile} over the run.
+static int
+time_of(struct run_record *record, const struct place *place, struct indicator_time *time) {
+	double share = place_share(place, run_record_count(record));
+	struct indicator_block blocks[RECORD_BLOCKS_MAX];
+	uint32_t block_count = run_record_blocks(record, blocks);
+	uint64_t bound = place_bound(place);
+	struct window_counts counts;
+	struct run_sorted sorted;
+	int err = indicator_measure(blocks, block_count, bound, share, time);
+
+	if (err == -ENOMEM || run_record_is_whole(record))
+		return err == -ENOMEM ? err : 0;
+	err = run_record_sorted(record, &sorted);
+	if (err < 0)
+		return err;
+	windows_count(record, bound, share, &counts);
+	// All that is kept sample by sample is on one side, and tells nothing.
+	if (counts.count >= SPREAD_WINDOWS_MIN &&
+	    (sorted.samples[0] > bound || sorted.samples[sorted.count - 1] <= bound))
+		*time = (struct indicator_time){.tau = 1, .resolved = 1};
+	windows_lengthen(&counts, time);
+	return 0;
+}
+
 static int quantile_summarize(struct run_record *record, struct quantile_summary *quantile) {
 	uint64_t count = run_record_count(record);
-	struct indicator_block blocks[RECORD_BLOCKS_MAX];
-	struct indicator_time time = {.tau = 1};
-	uint32_t block_count = run_record_blocks(record, blocks);
+	struct indicator_time time = {.tau = 1, .resolved = 1};
 	struct place place;
 	int err = place_of(record, rank_of(count, quantile->per_million), &place);
 
@@ -112,13 +206,11 @@ static int quantile_summarize(struct run_record *record, struct quantile_summary
 		return err;
 	quantile->bucket = place.bucket;
 	quantile->value = place_value(&place);
-	err = indicator_measure(
-		blocks, block_count, place_bound(&place), place_share(&place, count), &time
-	);
-	if (err == -ENOMEM)
+	err = time_of(record, &place, &time);
+	if (err < 0)
 		return err;
 	quantile->tau = time.tau;
-	quantile->resolved = err < 0 || time.resolved != 0;
+	quantile->resolved = time.resolved != 0;
 	quantile->effective = (double)count / time.tau;
 	return interval_set(record, quantile);
 }

@@ -124,6 +124,11 @@ int histogram_at_rank(
 	const struct histogram *histogram, uint64_t rank, struct histogram_span *ret_span
 );
 
+// How many records are below the bucket of a value, clamped to the range, and in it.
+void histogram_at_value(
+	const struct histogram *histogram, uint64_t value, uint64_t *ret_before, uint64_t *ret_count
+);
+
 // Puts a compact form, runs of non-empty buckets as varints, and nothing that depends on the
 // machine. Failure is the writer's.
 void histogram_encode(const struct histogram *histogram, struct wire_writer *writer);

@@ -281,6 +281,27 @@ static void record_is_found_by_its_rank(void **state) {
 	histogram_destroy(histogram);
 }
 
+static void records_are_counted_up_to_the_bucket_of_a_value(void **state) {
+	static const struct {
+		uint64_t value, before, count;
+	} rows[] = {{0, 0, 0},	    {49, 0, 0},	     {50, 0, 4},	 {51, 4, 0},
+		    {100000, 4, 6}, {200000, 10, 0}, {UINT64_MAX, 10, 0}};
+	struct histogram *histogram;
+
+	(void)state;
+	assert_int_equal(histogram_create(&histogram_shape_latency, &histogram), 0);
+	for (uint64_t n = 0; n < 10; n++)
+		histogram_record(histogram, n < 4 ? 50 : 100000 + n);
+	for (size_t n = 0; n < COUNT_OF(rows); n++) {
+		uint64_t before, count;
+
+		histogram_at_value(histogram, rows[n].value, &before, &count);
+		assert_int_equal(before, rows[n].before);
+		assert_int_equal(count, rows[n].count);
+	}
+	histogram_destroy(histogram);
+}
+
 static void recording_so_many_times_is_as_recording_as_often(void **state) {
 	static const struct histogram_shape shape = {10, 100000, 7, 32};
 	static const struct {
@@ -328,6 +349,7 @@ int main(void) {
 		cmocka_unit_test(a_wide_counter_goes_on_where_a_narrow_one_is_full),
 		cmocka_unit_test(a_full_sum_of_squares_makes_the_deviation_unknown),
 		cmocka_unit_test(record_is_found_by_its_rank),
+		cmocka_unit_test(records_are_counted_up_to_the_bucket_of_a_value),
 	};
 
 	return cmocka_run_group_tests_name("histogram", tests, NULL, NULL);

@@ -150,6 +150,38 @@ static void nothing_is_measured_of_less_than_two(void **state) {
 	assert_true(time.tau > 76);
 }
 
+// Of independent samples, and of a process whose tau at p90 is 10.1.
+static void windows_tell_the_time_that_blocks_do(void **state) {
+	static const struct {
+		double memory, least, most;
+	} rows[] = {{0, 0.8, 1.25}, {0.9, 8, 12.5}};
+
+	(void)state;
+	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+		struct generator generator = generator_seeded(31 + r);
+		uint64_t counts[500] = {0};
+		double error, tau;
+
+		generator_start(&generator, rows[r].memory);
+		for (uint32_t n = 0; n < 500 * 1000; n++)
+			counts[n / 1000] += generator_next(&generator) <= 1.2815515655;
+		tau = indicator_of_windows(counts, 500, 1000, 1, &error);
+		assert_true(tau > rows[r].least && tau < rows[r].most);
+		assert_true(error > 0.06 && error < 0.07);
+	}
+}
+
+static void windows_with_all_on_one_side_tell_nothing(void **state) {
+	uint64_t counts[100] = {0};
+	double error;
+
+	(void)state;
+	assert_true(indicator_of_windows(counts, 100, 64, 1, &error) == 0);
+	for (int n = 0; n < 100; n++)
+		counts[n] = 64;
+	assert_true(indicator_of_windows(counts, 100, 64, 1, &error) == 0);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(shifted_bits_give_the_sum_of_the_definition),
@@ -158,6 +190,8 @@ int main(void) {
 		cmocka_unit_test(slow_change_is_told_as_unresolved),
 		cmocka_unit_test(samples_of_one_side_do_not_depend_on_each_other),
 		cmocka_unit_test(nothing_is_measured_of_less_than_two),
+		cmocka_unit_test(windows_tell_the_time_that_blocks_do),
+		cmocka_unit_test(windows_with_all_on_one_side_tell_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -172,6 +172,46 @@ static void intervals_narrower_than_a_bucket_hold_the_truth(void **state) {
 	}
 }
 
+// A stall makes 300 samples in a row slow, once in 200,000: what is kept of 4,000,000 sample by
+// sample has hardly any of them.
+static void rare_bursts_are_in_the_intervals_of_long_runs(void **state) {
+	const double length = 300, distance = 200000, share = length / (length + distance);
+	uint32_t held[2] = {0}, known[2] = {0}, seeds = 12;
+
+	(void)state;
+	for (uint32_t seed = 0; seed < seeds; seed++) {
+		struct generator generator = generator_seeded(700 + seed);
+		struct run_summary summary;
+		struct run_record *record;
+		bool slow = false;
+
+		assert_int_equal(run_record_create(&record), 0);
+		for (int n = 0; n < 4000000; n++) {
+			double part = generator_uniform(&generator);
+
+			if (generator_uniform(&generator) < (slow ? 1 / length : 1 / distance))
+				slow = !slow;
+			run_record_add(
+				record, (uint64_t)(slow ? 1e6 * (1 + part) : 1e5 + 2e4 * part)
+			);
+		}
+		assert_int_equal(run_summarize(record, quantiles, 4, &summary), 0);
+		for (int q = 0; q < 2; q++) {
+			const struct quantile_summary *told = &summary.quantiles[2 + q];
+			double truth =
+				q == 0 ? 1e5 + 2e4 * 0.99 / (1 - share) : 1e6 * (2 - 0.001 / share);
+
+			known[q] += told->note != QUANTILE_TOO_FEW;
+			held[q] += (double)told->low <= truth && truth <= (double)told->high;
+		}
+		run_record_destroy(record);
+	}
+	for (int q = 0; q < 2; q++) {
+		assert_in_range(known[q], seeds - 1, seeds);
+		assert_in_range(held[q], known[q] - 2, seeds);
+	}
+}
+
 // Thinned out for a small file, runs are told as changed or steady as they are whole, or are not
 // judged: where samples depend on each other for longer than a block nothing is claimed.
 static void thinned_runs_are_judged_as_whole_ones_or_not_at_all(void **state) {
@@ -247,6 +287,7 @@ int main(void) {
 		cmocka_unit_test(constant_latency_has_an_interval_of_one_value),
 		cmocka_unit_test(quantiles_of_a_run_that_is_kept_whole_are_its_samples),
 		cmocka_unit_test(intervals_narrower_than_a_bucket_hold_the_truth),
+		cmocka_unit_test(rare_bursts_are_in_the_intervals_of_long_runs),
 		cmocka_unit_test(thinned_runs_are_judged_as_whole_ones_or_not_at_all),
 		cmocka_unit_test(a_change_is_found_by_short_blocks),
 	};
