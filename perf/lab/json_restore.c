@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A series from what a file keeps of it. All of it is hostile: each number has its bounds, and what
-// a loop takes is bounded by the file's size or by COUNT_MAX.
+// a loop takes is bounded by the file's size, or by the root of COUNT_MAX.
 #include "json.h"
 
 #include <lib/histogram.h>
@@ -11,7 +11,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define COUNT_MAX PLAN_ITERATIONS_MAX
+// Of an hour of samples, of 360 ns each.
+#define COUNT_MAX UINT64_C(10000000000)
 
 struct restore {
 	struct lab_why *why;
@@ -267,8 +268,9 @@ static int take_load(const json_t *json, struct lab_why *why, struct lab_result 
 	const json_t *load = json_object_get(json, "load"), *lag = json_object_get(load, "lag");
 	int err = series_from_json(json_object_get(json, "service"), why, &result->load.service);
 
-	if (err == 0 &&
-	    !member_get(load, "span_ns", PLAN_DURATION_NS_MAX * 2, &result->load.span_ns))
+	if (err == 0 && run_record_count(result->load.service) != run_record_count(result->times))
+		err = lab_fail(why, -EBADMSG, "service is not of as many samples as times");
+	if (err == 0 && !member_get(load, "span_ns", INT64_MAX, &result->load.span_ns))
 		err = lab_fail(why, -EBADMSG, "load.span_ns is no time");
 	if (err == 0)
 		err = result_lag_create(&result->load.lag);

@@ -25,7 +25,6 @@
 // power of two between the shortest time and the longest.
 #define RESULT_LEAST_BYTES ((size_t)16 << 10)
 #define SERIES_LEAST_BYTES ((size_t)26 << 10)
-#define DUE_BYTES 12   // of a time in the schedule
 #define DUE_SHARE 0.25 // of what a result has, for its schedule
 
 #define SERIES_MAX 4
@@ -172,10 +171,12 @@ static int lag_bytes(const struct lab_result *result, size_t *bytes) {
 
 // The schedule follows from the plan, or is the trace's.
 static size_t due_bytes(struct result_load *load, size_t share) {
-	size_t bytes = DUE_BYTES * load->due_count;
+	size_t bytes = 0;
 
-	load->due_left_out =
-		load->due_count > RESULT_DUE_MAX || (double)bytes > DUE_SHARE * (double)share;
+	load->due_left_out = load->due_ns == NULL || load->due_count > RESULT_DUE_MAX;
+	for (uint64_t n = 0; n < load->due_count && !load->due_left_out; n++)
+		bytes += json_number_bytes(load->due_ns[n]);
+	load->due_left_out |= (double)bytes > DUE_SHARE * (double)share;
 	return load->due_left_out ? 0 : bytes;
 }
 

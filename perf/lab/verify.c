@@ -19,6 +19,9 @@
 #define PATH_BYTES 160
 #define TEXT_BYTES 48
 #define INNER_BYTES 32 // of a key of ours
+// Ours have at most RESULT_FILE_BYTES; laid out for people they have several times that. As JSON in
+// memory a number takes ten times its digits, and a stranger's file may have many.
+#define FILE_BYTES_MAX (16 * RESULT_FILE_BYTES)
 // Libraries of mathematics differ in the last bits.
 #define TOLERANCE 1e-9
 #define DUMPING (JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY | JSON_REAL_PRECISION(17))
@@ -166,7 +169,7 @@ static int take_near(
 	double found = json_number_value(json_object_get(computed, key));
 	char inner[PATH_BYTES + INNER_BYTES];
 
-	if (says == NULL || fabs(value - found) > share * found) {
+	if (!json_is_number(says) || fabs(value - found) > share * found) {
 		snprintf(inner, sizeof(inner), "%.*s.%s", PATH_BYTES, path, key);
 		return value_differs(why, inner, says, json_object_get(computed, key));
 	}
@@ -203,6 +206,24 @@ static int take_occupied(
 	);
 }
 
+// No sample is farther off than its bucket is wide, so their deviation is not, either, by more than
+// that part of the root of their mean square.
+static int take_deviation(
+	const char *path, double share, const json_t *file, json_t *computed, struct lab_why *why
+) {
+	json_t *says = json_object_get(file, "deviation_ns");
+	const json_t *gives = json_object_get(computed, "deviation_ns");
+	double value = json_number_value(says);
+	double size = hypot(json_number_value(json_object_get(file, "mean_ns")), value);
+	char inner[PATH_BYTES + 2 * INNER_BYTES];
+
+	if (!json_is_number(says) || fabs(value - json_number_value(gives)) > share * size) {
+		snprintf(inner, sizeof(inner), "%s.deviation_ns", path);
+		return value_differs(why, inner, says, gives);
+	}
+	return json_object_set(computed, "deviation_ns", says) == 0 ? 0 : -ENOMEM;
+}
+
 static int settle_series(
 	const char *path, const char *key, const json_t *file, json_t *computed, struct lab_why *why
 ) {
@@ -219,12 +240,11 @@ static int settle_series(
 		inner, "mean_ns", bucket_share(series), json_object_get(series, "figures"), figures,
 		why
 	);
-	// Squares of the smallest in each bucket are farther off: its digest speaks for it.
-	if (err == 0 && json_object_set(
-				figures, "deviation_ns",
-				json_object_get(json_object_get(series, "figures"), "deviation_ns")
-			) != 0)
-		err = lab_fail(why, -EBADMSG, "%s.deviation_ns is missing", inner);
+	if (err == 0)
+		err = take_deviation(
+			inner, bucket_share(series), json_object_get(series, "figures"), figures,
+			why
+		);
 	if (err == 0 && strcmp(key, "service") == 0)
 		err = take_occupied(path, bucket_share(series), file, computed, why);
 	return err;
@@ -361,18 +381,47 @@ int verify_json(json_t *root, struct lab_why *why) {
 	return verify_run(root, why);
 }
 
+// A file, as far as it may be read.
+struct source {
+	FILE *file;
+	size_t left;
+};
+
+static size_t source_read(void *buffer, size_t size, void *ctx) {
+	struct source *source = ctx;
+	size_t got = fread(buffer, 1, size < source->left ? size : source->left, source->file);
+
+	source->left -= got;
+	return got == 0 && ferror(source->file) != 0 ? (size_t)-1 : got;
+}
+
+static int file_read(const char *path, struct lab_why *why, json_t **ret_root) {
+	scoped_file FILE *file = fopen(path, "re");
+	struct source source = {.file = file, .left = FILE_BYTES_MAX};
+	json_error_t error;
+
+	if (file == NULL)
+		return lab_fail(why, -EBADMSG, "%s: %s", path, strerrordesc_np(errno));
+	*ret_root = json_load_callback(source_read, &source, JSON_REJECT_DUPLICATES, &error);
+	if (*ret_root != NULL)
+		return 0;
+	if (ferror(file) != 0)
+		return lab_fail(why, -EBADMSG, "%s: %s", path, strerrordesc_np(errno));
+	if (source.left == 0)
+		return lab_fail(
+			why, -EBADMSG, "%s: it has more than %zu MiB, no result of tocsin-perf has",
+			path, FILE_BYTES_MAX >> 20
+		);
+	return lab_fail(why, -EBADMSG, "%s: it cannot be read as JSON: %s", path, error.text);
+}
+
 int verify_load(const char *path, struct lab_why *why, json_t **ret_root) {
 	struct lab_why inner = {.text = ""};
-	json_error_t error;
-	json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
-	int err;
+	json_t *root;
+	int err = file_read(path, why, &root);
 
-	if (root == NULL && json_error_code(&error) == json_error_cannot_open_file)
-		return lab_fail(why, -EBADMSG, "%s: %s", path, strerrordesc_np(errno));
-	if (root == NULL)
-		return lab_fail(
-			why, -EBADMSG, "%s: it cannot be read as JSON: %s", path, error.text
-		);
+	if (err != 0)
+		return err;
 	err = verify_json(root, &inner);
 	if (err != 0) {
 		json_decref(root);

@@ -533,6 +533,126 @@ static void a_file_that_is_cut_anywhere_is_none(void **state) {
 	json_decref(root);
 }
 
+// 4,000 arrivals of one each two seconds: more than two hours.
+static void a_slow_open_loop_is_verified(void **state) {
+	struct lab_run *run = make_run(4000, true);
+	struct lab_result *result = &run->results[0];
+	json_t *root;
+
+	(void)state;
+	for (uint32_t n = 0; n < 4000; n++)
+		result->load.due_ns[n] = n * UINT64_C(2000000000);
+	result->took_ns = 4000 * UINT64_C(2000000000);
+	assert_int_equal(result_summarize(result), 0);
+	assert_int_equal(run_to_json(run, &root), 0);
+	release(run);
+	must_be_verified(root);
+	json_decref(root);
+}
+
+static int fill_alike(void *ctx, int32_t place, uint64_t count, struct histogram *histogram) {
+	(void)ctx;
+	(void)place;
+	histogram_record_times(histogram, 1500, count);
+	return 0;
+}
+
+// Half an hour of round trips of a fast network: more samples than --iterations can ask for.
+static void a_run_of_two_billion_samples_is_verified(void **state) {
+	static const uint64_t samples[] = {1500, 1500, 1500};
+	struct run_kept kept = {
+		.count = 2000000000,
+		.precision_bits = RECORD_PRECISION_BITS,
+		.window_samples = 20000000,
+		.window_count = 100,
+		.block_count = 2,
+		.blocks = {{0, samples, 3}, {1000000, samples, 3}},
+		.fill = fill_alike,
+	};
+	struct lab_run *run = make_run(20, false);
+	struct lab_result *result = &run->results[0];
+	json_t *root;
+
+	(void)state;
+	run_record_destroy(result->times);
+	assert_int_equal(run_record_restore(&kept, &result->times), 0);
+	result->took_ns = kept.count * 1600;
+	assert_int_equal(result_summarize(result), 0);
+	assert_int_equal(run_to_json(run, &root), 0);
+	release(run);
+	must_be_verified(root);
+	json_decref(root);
+}
+
+static void renew_digests(json_t *root) {
+	json_t *digests;
+
+	assert_int_equal(digests_of_json(root, &digests), 0);
+	json_object_set_new(root, "digests", digests);
+}
+
+// Where samples are not kept it is computed from buckets, of which it cannot be far off.
+static void the_deviation_of_a_long_run_is_computed(void **state) {
+	json_t *root = tree_of(RECORD_RAW_MAX + 5, false), *figures;
+	struct lab_why why;
+	double deviation;
+
+	(void)state;
+	figures = json_object_get(
+		json_object_get(json_array_get(json_object_get(root, "results"), 0), "times"),
+		"figures"
+	);
+	deviation = json_real_value(json_object_get(figures, "deviation_ns"));
+	json_object_set_new(figures, "deviation_ns", json_real(1.02 * deviation));
+	renew_digests(root);
+	assert_int_equal(verify(root, &why), -EUCLEAN);
+	assert_non_null(strstr(why.text, "results[0].times.figures.deviation_ns is"));
+	json_object_set_new(figures, "deviation_ns", json_string("1"));
+	assert_int_equal(verify(root, &why), -EUCLEAN);
+	json_decref(root);
+}
+
+static void a_file_that_never_ends_is_refused(void **state) {
+	char path[] = PATH;
+	scoped_fd int fd = mkstemp(path);
+	struct lab_why why = {.text = ""};
+	char blanks[1 << 16];
+
+	(void)state;
+	assert_true(fd >= 0);
+	memset(blanks, ' ', sizeof(blanks));
+	for (size_t written = 0; written <= 16 * RESULT_FILE_BYTES; written += sizeof(blanks))
+		assert_int_equal(write(fd, blanks, sizeof(blanks)), sizeof(blanks));
+	assert_int_equal(verify_path(path, &why), -EBADMSG);
+	assert_non_null(strstr(why.text, "more than 64 MiB"));
+	unlink(path);
+	why.text[0] = '\0';
+	assert_int_equal(verify_path("/tmp", &why), -EBADMSG);
+	assert_non_null(strstr(why.text, "Is a directory"));
+}
+
+// Times of a schedule of days have more digits than those of a second.
+static void the_schedule_of_a_small_file_has_its_share(void **state) {
+	struct lab_run *run = make_run(2000, true);
+	struct lab_result *result = &run->results[0];
+	json_t *root, *due;
+
+	(void)state;
+	for (uint32_t n = 0; n < 2000; n++)
+		result->load.due_ns[n] = 800000000000000 + n;
+	result->took_ns = 800000000000000;
+	assert_int_equal(result_thin(result, 1, ((size_t)16 << 10) + 4 * 16 * 2000 - 1), 0);
+	assert_int_equal(result_summarize(result), 0);
+	assert_int_equal(run_to_json(run, &root), 0);
+	release(run);
+	due = json_object_get(
+		json_object_get(json_array_get(json_object_get(root, "results"), 0), "load"),
+		"due_ns"
+	);
+	assert_true(json_is_null(due)); // a quarter, and not more
+	json_decref(root);
+}
+
 // A few bytes that stand for as many samples as there may be take no more time than others.
 static void huge_counts_are_refused_or_taken_at_once(void **state) {
 	json_t *root = tree_of(20, false), *kept;
@@ -543,12 +663,12 @@ static void huge_counts_are_refused_or_taken_at_once(void **state) {
 		json_object_get(json_array_get(json_object_get(root, "results"), 0), "times"),
 		"kept"
 	);
-	json_object_set_new(kept, "count", json_integer(1000000000));
+	json_object_set_new(kept, "count", json_integer(10000000000));
 	json_object_set_new(
 		kept, "all",
 		json_pack(
-			"{s:i s:i s:[[i,i,i]]}", "min", 1000, "max", 1001, "buckets", 1000, 1001,
-			1000000000
+			"{s:i s:i s:[[i,i,I]]}", "min", 1000, "max", 1001, "buckets", 1000, 1001,
+			(json_int_t)10000000000
 		)
 	);
 	assert_true(verify(root, &why) != 0);
@@ -568,6 +688,11 @@ int main(void) {
 		cmocka_unit_test(the_largest_file_is_bounded_and_is_verified),
 		cmocka_unit_test(samples_of_the_warm_up_are_given_up_before_windows),
 		cmocka_unit_test(a_file_of_the_least_bytes_is_bounded_and_is_verified),
+		cmocka_unit_test(a_slow_open_loop_is_verified),
+		cmocka_unit_test(a_run_of_two_billion_samples_is_verified),
+		cmocka_unit_test(the_deviation_of_a_long_run_is_computed),
+		cmocka_unit_test(a_file_that_never_ends_is_refused),
+		cmocka_unit_test(the_schedule_of_a_small_file_has_its_share),
 		cmocka_unit_test(a_changed_word_is_named_by_its_part),
 		cmocka_unit_test(a_file_of_another_schema_or_of_none_is_refused),
 		cmocka_unit_test(a_hostile_file_is_refused),
