@@ -9,6 +9,8 @@
 
 struct json_t;
 
+// What a table has room to say of a quantile: quantile_note_words() in fewer of them.
+const char *output_note(enum quantile_note note);
 // The table, of at most 100 columns. Standard output.
 void output_table(const struct lab_run *run);
 // The same of bw.

@@ -46,11 +46,10 @@ print_quantile(const struct lab_result *result, const struct quantile_summary *q
 		       quantile->effective);
 		return;
 	}
-	printf("  %-14s %13.1f %13.1f ..%13.1f %10.3f %7.0f%s%.16s\n", name, rate,
+	printf("  %-14s %13.1f %13.1f ..%13.1f %10.3f %7.0f%s%s\n", name, rate,
 	       result_rate(result, quantile->high), result_rate(result, quantile->low),
 	       rate_gbits(result, rate), quantile->effective,
-	       quantile->note == QUANTILE_SOUND ? "" : "  ",
-	       quantile->note == QUANTILE_SOUND ? "" : "few beyond it");
+	       quantile->note == QUANTILE_SOUND ? "" : "  ", output_note(quantile->note));
 }
 
 static void print_peer(const struct lab_run *run, const struct lab_result *result) {
@@ -65,7 +64,7 @@ static void print_peer(const struct lab_run *run, const struct lab_result *resul
 static void print_full(const struct lab_run *run, const struct lab_result *result) {
 	const struct run_summary *summary = &result->summary;
 	char size[SHOW_BYTES], took[SHOW_BYTES];
-	bool told = false; // that there are too few windows; so there are for what follows
+	bool told = false; // that there are too few windows for a quantile: once is enough
 
 	show_bytes(result->size, size);
 	show_duration(result->took_ns, took);
@@ -79,9 +78,12 @@ static void print_full(const struct lab_run *run, const struct lab_result *resul
 	printf("  %-14s %13s %28s %10s %7s\n", "of windows", "messages/s", "95 % interval",
 	       "Gbit/s", "worth");
 	print_rate("best window", result, result_rate(result, summary->all.min));
-	for (uint32_t n = 0; n < summary->quantile_count && !told; n++) {
-		print_quantile(result, &summary->quantiles[n]);
-		told = summary->quantiles[n].note == QUANTILE_TOO_FEW;
+	for (uint32_t n = 0; n < summary->quantile_count; n++) {
+		bool too_few = summary->quantiles[n].note == QUANTILE_TOO_FEW;
+
+		if (!too_few || !told)
+			print_quantile(result, &summary->quantiles[n]);
+		told |= too_few;
 	}
 	print_rate("worst window", result, result_rate(result, summary->all.max));
 	print_rate("mean", result, result_rate_mean(result));

@@ -105,6 +105,17 @@ static void row_end(struct row *row) {
 	printf("%.*s\n", (int)row->used, row->text);
 }
 
+const char *output_note(enum quantile_note note) {
+	static const char *const words[] = {
+		[QUANTILE_SOUND] = "",
+		[QUANTILE_ROUGH] = "few beyond it",
+		[QUANTILE_UNRESOLVED] = "interval too narrow",
+		[QUANTILE_TOO_FEW] = "too few samples",
+	};
+
+	return words[note];
+}
+
 static void print_quantile(const struct quantile_summary *quantile, bool half) {
 	char name[RESULT_QUANTILE_BYTES];
 	struct row row = {.used = 0};
@@ -119,9 +130,7 @@ static void print_quantile(const struct quantile_summary *quantile, bool half) {
 		row_add(&row, " %11s", "n/a");
 	else if (half)
 		row_add(&row, " %11.3f", ns_to_us(quantile->value) / 2);
-	row_add(&row, " %10.0f  %s", quantile->effective,
-		quantile->note == QUANTILE_TOO_FEW ? "too few samples"
-						   : quantile_note_words(quantile->note));
+	row_add(&row, " %10.0f  %s", quantile->effective, output_note(quantile->note));
 	row_end(&row);
 }
 
