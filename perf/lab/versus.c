@@ -109,8 +109,7 @@ static void p_values_adjust(struct versus_result *result) {
 }
 
 static void note_claims(const struct versus *versus, struct versus_result *result) {
-	uint32_t runs =
-		versus->counts[0] < versus->counts[1] ? versus->counts[0] : versus->counts[1];
+	double least = compare_p_least(versus->counts[0], versus->counts[1]);
 
 	for (uint32_t n = 0; n < result->row_count; n++)
 		result->claims += result->rows[n].word != VERSUS_NO_VALUE;
@@ -118,7 +117,8 @@ static void note_claims(const struct versus *versus, struct versus_result *resul
 		return;
 	result->runs_least = compare_runs_least(VERSUS_LEVEL, result->claims);
 	for (uint32_t n = 0; n < result->row_count; n++) {
-		if (result->rows[n].word == VERSUS_UNDECIDED && runs < result->runs_least)
+		if (result->rows[n].word == VERSUS_UNDECIDED &&
+		    least * result->claims > 1 - VERSUS_LEVEL)
 			result->rows[n].word = VERSUS_TOO_FEW_RUNS;
 	}
 }

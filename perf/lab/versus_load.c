@@ -36,17 +36,28 @@ static uint64_t size_of(const json_t *result) {
 	return (uint64_t)json_integer_value(json_object_get(result, "size_bytes"));
 }
 
-static const char *text_of(const json_t *root, const char *key) {
-	const char *text = json_string_value(json_object_get(json_object_get(root, "plan"), key));
+static const char *member_text(const json_t *object, const char *key) {
+	const char *text = json_string_value(json_object_get(object, key));
 
 	return text != NULL ? text : "";
 }
 
-// "read", "bw read".
+static const char *text_of(const json_t *root, const char *key) {
+	return member_text(json_object_get(root, "plan"), key);
+}
+
+// "read", "bw read"; of an open loop, whose times are other ones, "open read".
 static void op_of(const json_t *root, char text[static VERSUS_OP_BYTES]) {
 	bool load = strcmp(text_of(root, "command"), "bw") == 0;
+	bool closed = strcmp(text_of(root, "arrivals"), "closed") == 0;
 
-	snprintf(text, VERSUS_OP_BYTES, "%s%s", load ? "bw " : "", text_of(root, "op"));
+	snprintf(
+		text, VERSUS_OP_BYTES, "%s%s",
+		load	 ? "bw "
+		: closed ? ""
+			 : "open ",
+		text_of(root, "op")
+	);
 	lab_clean(text);
 }
 
@@ -72,15 +83,20 @@ static int take_results(
 	char op[VERSUS_OP_BYTES];
 
 	op_of(root, op);
+	if (strlen(member_text(root, "incomplete")) > 0 || json_array_size(results) == 0)
+		return lab_fail(why, -EINVAL, "is incomplete or saturated");
 	if ((strcmp(values->op, op) != 0 && !any_op) ||
 	    json_array_size(results) != values->size_count)
-		return lab_fail(why, -EINVAL, "is not of the operation and sizes of the first one");
+		return lab_fail(
+			why, -EINVAL, "is not of the operation, loop and sizes of the first one"
+		);
 	for (uint32_t size = 0; size < values->size_count; size++) {
 		const json_t *result = json_array_get(results, size);
 
 		if (size_of(result) != values->sizes[size])
 			return lab_fail(
-				why, -EINVAL, "is not of the operation and sizes of the first one"
+				why, -EINVAL,
+				"is not of the operation, loop and sizes of the first one"
 			);
 		if (!is_valid(result))
 			return lab_fail(why, -EINVAL, "is incomplete or saturated");

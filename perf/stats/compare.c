@@ -138,16 +138,20 @@ int compare_runs(
 }
 
 // The most that can be said is that all of one side are above all of the other: 2 of all orders.
-uint32_t compare_runs_least(double level, uint32_t claims) {
+double compare_p_least(uint32_t a_count, uint32_t b_count) {
 	double probability = 2;
+
+	for (uint32_t n = 1; n <= a_count; n++)
+		probability *= (double)n / (b_count + n);
+	return fmin(1, probability);
+}
+
+uint32_t compare_runs_least(double level, uint32_t claims) {
 	uint32_t runs = 0;
 
 	must(level > 0 && level < 1 && claims > 0);
-	while (probability > (1 - level) / claims) {
+	while (compare_p_least(runs, runs) > (1 - level) / claims)
 		runs++;
-		// (2r)! / (r! r!) from that of r - 1.
-		probability *= runs / (2.0 * (2.0 * runs - 1));
-	}
 	return runs;
 }
 

@@ -32,6 +32,9 @@ int compare_runs(
 	struct compare_result *ret_result
 );
 
+// The least p that so many runs can give, whatever their values.
+double compare_p_least(uint32_t a_count, uint32_t b_count);
+
 // The fewest runs of each side with which the test can reject at all, if `claims` are made at once.
 uint32_t compare_runs_least(double level, uint32_t claims);
 

@@ -30,6 +30,8 @@ struct made {
 	uint64_t size;
 	enum plan_op op;
 	bool incomplete;
+	enum plan_arrivals arrivals;
+	const char *partial; // what the whole run ended of, or NULL
 };
 
 static const struct made usual = {.factor = 1, .samples = SAMPLES, .size = 64, .op = PLAN_READ};
@@ -42,6 +44,10 @@ static void write_run(const char *path, const struct made *made, struct generato
 
 	run->plan = plan_default;
 	run->plan.op = made->op;
+	run->plan.arrivals = made->arrivals;
+	snprintf(
+		run->partial, sizeof(run->partial), "%s", made->partial != NULL ? made->partial : ""
+	);
 	run->count = 1;
 	assert_int_equal(result_prepare(result, made->size, false), 0);
 	result->complete = !made->incomplete;
@@ -211,6 +217,20 @@ static void too_few_runs_are_told_how_many_it_needs(void **state) {
 	close_scene(scene);
 }
 
+// 3 runs and 10 are enough to tell: all of three above all of ten is 1 of 143.
+static void few_runs_of_one_side_are_enough_where_there_are_many_of_the_other(void **state) {
+	struct scene *scene = open_scene(3, RUNS, &usual);
+	struct versus_result result;
+
+	(void)state;
+	scene->versus.margin_ppm = 0;
+	result = compute(scene);
+	assert_true(result.runs_least > 3);
+	assert_int_equal(result.rows[0].word, VERSUS_UNDECIDED);
+	assert_true(result.rows[0].low_ns < result.rows[0].high_ns);
+	close_scene(scene);
+}
+
 static void a_quantile_that_a_run_does_not_have_is_no_claim(void **state) {
 	struct made made = usual;
 	struct versus_result result;
@@ -230,6 +250,8 @@ static void files_that_do_not_belong_together_are_refused_by_name(void **state) 
 		{.factor = 1, .samples = 300, .size = 65, .op = PLAN_READ},
 		{.factor = 1, .samples = 300, .size = 64, .op = PLAN_SEND},
 		{.factor = 1, .samples = 300, .size = 64, .op = PLAN_READ, .incomplete = true},
+		{.factor = 1, .samples = 300, .size = 64, .arrivals = PLAN_POISSON},
+		{.factor = 1, .samples = 300, .size = 64, .partial = "the server ended"},
 	};
 
 	(void)state;
@@ -266,6 +288,7 @@ int main(void) {
 		cmocka_unit_test(runs_against_themselves_have_no_change),
 		cmocka_unit_test(a_run_that_is_there_twice_is_refused_by_name),
 		cmocka_unit_test(too_few_runs_are_told_how_many_it_needs),
+		cmocka_unit_test(few_runs_of_one_side_are_enough_where_there_are_many_of_the_other),
 		cmocka_unit_test(a_quantile_that_a_run_does_not_have_is_no_claim),
 		cmocka_unit_test(files_that_do_not_belong_together_are_refused_by_name),
 		cmocka_unit_test(a_file_that_was_changed_is_not_compared),
