@@ -39,7 +39,7 @@ static int option_refuse(const char *what, const char *text) {
 struct words {
 	int argc, at;
 	char **argv;
-	const char *html_path;
+	const char *html_path, *svg_path;
 };
 
 // Whether the present word is that option; its value is behind "=" or the next word, NULL if there
@@ -69,8 +69,21 @@ static int take_html(struct words *words) {
 	return 1;
 }
 
+// Of verify; as take_html().
+static int take_svg(struct words *words) {
+	const char *value;
+
+	if (!option_take(words, "--svg", &value))
+		return 0;
+	if (value == NULL || value[0] == '\0')
+		return -option_refuse("--svg", "needs a file");
+	words->svg_path = value;
+	return 1;
+}
+
 static bool page_is_standard_output(const struct words *words) {
-	return words->html_path != NULL && strcmp(words->html_path, "-") == 0;
+	return (words->html_path != NULL && strcmp(words->html_path, "-") == 0) ||
+	       (words->svg_path != NULL && strcmp(words->svg_path, "-") == 0);
 }
 
 static int page_of_file(const json_t *root, const char *path, struct lab_why *why) {
@@ -91,6 +104,14 @@ static int page_of_file(const json_t *root, const char *path, struct lab_why *wh
 	return lab_fail(why, -EINVAL, "--html: the floors of net have no page");
 }
 
+static int picture_of_file(const json_t *root, const char *path, struct lab_why *why) {
+	const char *schema = json_string_value(json_object_get(root, "schema"));
+
+	if (schema == NULL || strcmp(schema, MESH_JSON_SCHEMA) != 0)
+		return lab_fail(why, -EINVAL, "--svg is of a mesh: --html draws the others");
+	return mesh_write_svg_json(root, path, why);
+}
+
 // What cannot be read at all is another thing than a figure that differs.
 static int verify_one(const struct words *words, const char *path) {
 	struct lab_why why = {.text = ""};
@@ -109,6 +130,8 @@ static int verify_one(const struct words *words, const char *path) {
 			       : "each figure follows from what it keeps");
 	if (words->html_path != NULL)
 		err = page_of_file(root, words->html_path, &why);
+	if (err == 0 && words->svg_path != NULL)
+		err = picture_of_file(root, words->svg_path, &why);
 	json_decref(root);
 	return err == 0 ? EXIT_DONE : why_print(&why);
 }
@@ -119,6 +142,8 @@ static int run_verify(struct words *words) {
 	for (; words->at < words->argc; words->at++) {
 		int taken = take_html(words);
 
+		if (taken == 0)
+			taken = take_svg(words);
 		if (taken < 0)
 			return -taken;
 		if (taken > 0)
@@ -129,6 +154,9 @@ static int run_verify(struct words *words) {
 			return option_refuse("verify", "needs one FILE");
 		path = words->argv[words->at];
 	}
+	if (words->html_path != NULL && words->svg_path != NULL &&
+	    strcmp(words->html_path, words->svg_path) == 0)
+		return option_refuse("--svg", "another option has this file");
 	return path != NULL ? verify_one(words, path) : option_refuse("verify", "needs one FILE");
 }
 

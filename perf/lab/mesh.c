@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <quantile.h>
 #include <record.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,4 +132,40 @@ uint32_t mesh_round(uint32_t count, uint32_t round, struct mesh_pair *ret_pairs)
 		ret_pairs[pairs++] = (struct mesh_pair
 		){(round + step) % circle, (round + circle - step) % circle};
 	return pairs;
+}
+
+// Without its domain, where that leaves hosts apart that are.
+static int host_length(const struct mesh *mesh, uint32_t place) {
+	const char *host = mesh->nodes[place].host;
+	size_t length = strcspn(host, ".");
+
+	for (uint32_t n = 0; n < mesh->count; n++) {
+		const char *other = mesh->nodes[n].host;
+
+		if (strcmp(host, other) != 0 && strcspn(other, ".") == length &&
+		    memcmp(host, other, length) == 0)
+			return (int)strlen(host);
+	}
+	return (int)length;
+}
+
+void mesh_name_processes(const struct mesh *mesh, char (*ret_names)[MESH_NAME_BYTES]) {
+	bool several = false;
+
+	for (uint32_t n = 1; n < mesh->count; n++)
+		several |= strcmp(mesh->nodes[n].host, mesh->nodes[0].host) != 0;
+	for (uint32_t n = 0; n < mesh->count; n++) {
+		const char *host = mesh->nodes[n].host;
+		int length = host_length(mesh, n);
+		bool alone = length > 0;
+
+		for (uint32_t other = 0; other < mesh->count; other++)
+			alone &= other == n || strcmp(host, mesh->nodes[other].host) != 0;
+		if (alone)
+			snprintf(ret_names[n], MESH_NAME_BYTES, "%.*s", length, host);
+		else if (several)
+			snprintf(ret_names[n], MESH_NAME_BYTES, "%.*s:%u", length, host, n);
+		else
+			snprintf(ret_names[n], MESH_NAME_BYTES, "%u", n);
+	}
 }

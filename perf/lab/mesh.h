@@ -22,6 +22,7 @@
 #define MESH_NODES_MAX 256u
 #define MESH_QUANTILES 3 // p50, p90, p99
 #define MESH_HOST_BYTES 64
+#define MESH_NAME_BYTES (MESH_HOST_BYTES + 16)
 #define MESH_WHY_BYTES 160
 #define MESH_CAUSES_MAX 64
 
@@ -73,6 +74,10 @@ static inline struct mesh_cell *mesh_cell(const struct mesh *mesh, uint32_t from
 }
 // Whether two processes of it have one machine, which serves both: figures are of a shared host.
 bool mesh_is_shared_host(const struct mesh *mesh);
+
+// What people call its processes: a host alone names its process; of several processes the number
+// does, behind the host where there are more than one.
+void mesh_name_processes(const struct mesh *mesh, char (*ret_names)[MESH_NAME_BYTES]);
 
 // Of 0.8 %. -ENOMEM.
 int mesh_histogram_create(struct histogram **ret_kept);

@@ -8,6 +8,7 @@
 #include "mesh_member.h"
 #include "mesh_output.h"
 #include "mesh_start.h"
+#include "output.h"
 #include "page_mesh.h"
 
 #include <lib/error.h>
@@ -40,14 +41,25 @@ static bool is_standard_output(const char *path) {
 	return path != NULL && strcmp(path, "-") == 0;
 }
 
+// A mesh whose files cannot be written is not begun.
+static int files_check(const struct options *options, struct lab_why *why) {
+	const char *const paths[] = {
+		options->json_path, options->csv_path, options->html_path, options->svg_path};
+	int err = 0;
+
+	for (size_t n = 0; n < sizeof(paths) / sizeof(paths[0]) && err == 0; n++)
+		err = output_check(paths[n], why);
+	return err;
+}
+
 // What was not measured is a failure of the command, whatever the rest says.
 static int mesh_show(const struct options *options, const struct mesh *mesh) {
 	struct mesh_summary summary;
 	struct lab_why why = {.text = ""};
 	int err = mesh_summarize(mesh, &summary);
-	bool quiet = is_standard_output(options->json_path) ||
-		     is_standard_output(options->csv_path) ||
-		     is_standard_output(options->html_path);
+	bool quiet =
+		is_standard_output(options->json_path) || is_standard_output(options->csv_path) ||
+		is_standard_output(options->html_path) || is_standard_output(options->svg_path);
 
 	if (err != 0)
 		err = lab_fail(&why, err, "no memory");
@@ -59,6 +71,8 @@ static int mesh_show(const struct options *options, const struct mesh *mesh) {
 		err = mesh_write_csv(mesh, options->csv_path, &why);
 	if (err == 0 && options->html_path != NULL)
 		err = page_mesh(mesh, &summary, options->html_path, &why);
+	if (err == 0 && options->svg_path != NULL)
+		err = mesh_write_svg(mesh, &summary, options->svg_path, &why);
 	if (err != 0)
 		return why_print(&why);
 	return summary.measured == summary.wanted ? EXIT_DONE : EXIT_FAILED;
@@ -173,6 +187,11 @@ static int run_agents(const struct options *options) {
 	return status;
 }
 
+// Whether this process is the one that writes what comes of it.
+static bool is_first(const struct options *options, const struct mesh_member *member) {
+	return options->mesh.agents || options->mesh.local > 0 || member->rank == 0;
+}
+
 int mesh_main(const struct options *options) {
 	struct mesh_member member = member_of(options);
 	struct lab_why why = {.text = ""};
@@ -183,12 +202,15 @@ int mesh_main(const struct options *options) {
 		       ) == 0
 			       ? EXIT_DONE
 			       : why_print(&why);
+	if (!options->mesh.agents && options->mesh.local == 0 &&
+	    mesh_find_rank(&options->mesh, &member, &why) != 0)
+		return why_print(&why) == EXIT_FAILED ? EXIT_USAGE : EXIT_FAILED;
+	if (is_first(options, &member) && files_check(options, &why) != 0)
+		return why_print(&why);
 	if (options->mesh.agents)
 		return run_agents(options);
 	if (options->mesh.local > 0)
 		return run_local(options);
-	if (mesh_find_rank(&options->mesh, &member, &why) != 0)
-		return why_print(&why) == EXIT_FAILED ? EXIT_USAGE : EXIT_FAILED;
 	if (member.rank == 0)
 		return run_first(options, &member);
 	if (mesh_find_place(&options->mesh, &member, &why) != 0)

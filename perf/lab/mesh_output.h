@@ -23,6 +23,15 @@ int mesh_write_json(
 	struct lab_why *why
 );
 int mesh_write_csv(const struct mesh *mesh, const char *path, struct lab_why *why);
+// The matrix of p50 as a picture of its own, SVG.
+int mesh_write_svg(
+	const struct mesh *mesh,
+	const struct mesh_summary *summary,
+	const char *path,
+	struct lab_why *why
+);
+// Of a file's mesh, verified.
+int mesh_write_svg_json(const struct json_t *root, const char *path, struct lab_why *why);
 
 // -ENOMEM.
 int mesh_to_json(

@@ -25,7 +25,7 @@ struct options {
 	struct lab_session session; // of lat and bw; the address is resolved
 	bool is_server;		    // no HOST was given
 	// NULL: none; "-": standard output
-	const char *json_path, *csv_path, *hgrm_path, *html_path;
+	const char *json_path, *csv_path, *hgrm_path, *html_path, *svg_path;
 	bool perftest; // its columns in place of our table
 	struct threshold thresholds[THRESHOLDS_MAX];
 	uint32_t threshold_count;

@@ -42,7 +42,7 @@ static const struct row {
 	{COMPARE,
 	 "tocsin-perf compare A.json... --with B.json... [--margin PERCENT] [--html FILE]"},
 	{HISTORY, "tocsin-perf history DIRECTORY [--margin PERCENT] [--html FILE]"},
-	{VERIFY, "tocsin-perf verify FILE [--html FILE]"},
+	{VERIFY, "tocsin-perf verify FILE [--html FILE] [--svg FILE]"},
 };
 
 static const struct row rows[] = {
@@ -166,6 +166,7 @@ static const struct row rows[] = {
 	{LAT, "  --hgrm FILE          percentiles as HdrHistogram prints them\n"},
 	{PAIRS | POLICY | KEPT,
 	 "  --html FILE          a page with pictures, one file that needs no network\n"},
+	{MESH | VERIFY, "  --svg FILE           the matrix of a mesh as a picture of its own\n"},
 	{PAIR,
 	 "  --perftest           the columns of perftest in place of the table\n"
 	 "  --runs K             K runs, each of new processes at both ends: what compare takes.\n"

@@ -88,6 +88,10 @@ static int set_html(struct options *options, const char *value, struct parse_err
 	return take_path(value, error, &options->html_path);
 }
 
+static int set_svg(struct options *options, const char *value, struct parse_error *error) {
+	return take_path(value, error, &options->svg_path);
+}
+
 static int set_perftest(struct options *options, const char *value, struct parse_error *error) {
 	(void)value;
 	(void)error;
@@ -106,6 +110,7 @@ static const struct option rows[] = {
 	OPTION("--csv", set_csv, 0, OPTION_CLIENT),
 	OPTION("--hgrm", set_hgrm, 0, OPTION_CLIENT),
 	OPTION("--html", set_html, 0, OPTION_CLIENT),
+	OPTION("--svg", set_svg, 0, OPTION_MESH),
 	OPTION_FLAG("--perftest", set_perftest, 0, OPTION_CLIENT),
 };
 
@@ -116,10 +121,9 @@ int options_check_files(const struct options *options) {
 	const struct {
 		const char *option, *path;
 	} files[] = {
-		{"--json", options->json_path},
-		{"--csv", options->csv_path},
-		{"--hgrm", options->hgrm_path},
-		{"--html", options->html_path},
+		{"--json", options->json_path}, {"--csv", options->csv_path},
+		{"--hgrm", options->hgrm_path}, {"--html", options->html_path},
+		{"--svg", options->svg_path},
 	};
 
 	for (size_t n = 1; n < sizeof(files) / sizeof(files[0]); n++) {

@@ -22,7 +22,6 @@
 
 #define CELL_BYTES PAGE_CELL_BYTES
 #define TITLE_BYTES 160
-#define NAME_BYTES (MESH_HOST_BYTES + 16)
 #define SLOWEST_SHOWN 10
 #define FAILED_SHOWN 20
 #define P99_NODES_MAX 128 // of a larger mesh one matrix is what a page has room for
@@ -44,7 +43,7 @@ struct scene {
 	const struct origin *origin;
 	const struct mesh *mesh;
 	const struct mesh_summary *summary;
-	char (*names)[NAME_BYTES]; // of processes
+	char (*names)[MESH_NAME_BYTES]; // of processes
 	char (*says)[LAB_WHY_BYTES];
 	const char **name_of, **marks;
 	double *values;
@@ -58,46 +57,6 @@ static bool is_known(const struct mesh_cell *cell) {
 
 static double p50_of(const struct mesh_cell *cell) {
 	return (double)cell->quantiles[0].value_ns;
-}
-
-// Without its domain, where that leaves hosts apart that are.
-static int host_length(const struct mesh *mesh, uint32_t place) {
-	const char *host = mesh->nodes[place].host;
-	size_t length = strcspn(host, ".");
-
-	for (uint32_t n = 0; n < mesh->count; n++) {
-		const char *other = mesh->nodes[n].host;
-
-		if (strcmp(host, other) != 0 && strcspn(other, ".") == length &&
-		    memcmp(host, other, length) == 0)
-			return (int)strlen(host);
-	}
-	return (int)length;
-}
-
-// A host alone names its process; of several processes the number does, behind the host where
-// there are more than one.
-static void name_processes(struct scene *scene) {
-	const struct mesh *mesh = scene->mesh;
-	bool several = false;
-
-	for (uint32_t n = 1; n < mesh->count; n++)
-		several |= strcmp(mesh->nodes[n].host, mesh->nodes[0].host) != 0;
-	for (uint32_t n = 0; n < mesh->count; n++) {
-		const char *host = mesh->nodes[n].host;
-		int length = host_length(mesh, n);
-		bool alone = length > 0;
-
-		for (uint32_t other = 0; other < mesh->count; other++)
-			alone &= other == n || strcmp(host, mesh->nodes[other].host) != 0;
-		if (alone)
-			snprintf(scene->names[n], NAME_BYTES, "%.*s", length, host);
-		else if (several)
-			snprintf(scene->names[n], NAME_BYTES, "%.*s:%u", length, host, n);
-		else
-			snprintf(scene->names[n], NAME_BYTES, "%u", n);
-		scene->name_of[n] = scene->names[n];
-	}
 }
 
 static int slowest_compare(const void *left, const void *right, void *ctx) {
@@ -484,7 +443,9 @@ static int put_all(struct scene *scene) {
 		err = page_create(title, &scene->page);
 	if (err != 0)
 		return err;
-	name_processes(scene);
+	mesh_name_processes(scene->mesh, scene->names);
+	for (uint32_t n = 0; n < scene->mesh->count; n++)
+		scene->name_of[n] = scene->names[n];
 	sort_slowest(scene);
 	put_head(scene);
 	put_tiles(scene);

@@ -100,5 +100,8 @@ struct page_matrix {
 };
 void page_matrix(struct page *page, const struct page_matrix *matrix);
 
+// As text within HTML or SVG: what would be markup is escaped.
+void page_put_text(FILE *file, const char *text);
+
 // 0, -ENOMEM, or what writing failed with.
 int page_write(struct page *page, FILE *file);

@@ -17,7 +17,6 @@ struct page {
 	bool failed; // memory ran out
 };
 
-void page_put_text(FILE *file, const char *text);
 // A place for a chart, and what page.js draws there. Takes the chart, which may be NULL.
 void page_put_chart(struct page *page, const char *caption, struct json_t *chart);
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// mesh-sample NODES: the page of a mesh that nobody measured, to standard output. Hosts have long
+// mesh-sample page|svg NODES: of a mesh that nobody measured, to standard output. Hosts have long
 // names, the last but one is slow, a direction was not measured and another has too few samples.
 #include <errno.h>
 #include <mesh.h>
+#include <mesh_output.h>
 #include <page_mesh.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define USUAL_NS 10000
 #define SLOW_NS 27000
@@ -62,7 +64,7 @@ static int fill_mesh(struct mesh *mesh) {
 }
 
 int main(int argc, char **argv) {
-	uint32_t count = argc == 2 ? (uint32_t)strtoul(argv[1], NULL, 10) : 0;
+	uint32_t count = argc == 3 ? (uint32_t)strtoul(argv[2], NULL, 10) : 0;
 	struct mesh_summary summary;
 	struct lab_why why = {.text = ""};
 	struct mesh mesh;
@@ -76,7 +78,8 @@ int main(int argc, char **argv) {
 	if (err == 0)
 		err = mesh_summarize(&mesh, &summary);
 	if (err == 0)
-		err = page_mesh(&mesh, &summary, "-", &why);
+		err = strcmp(argv[1], "svg") == 0 ? mesh_write_svg(&mesh, &summary, "-", &why)
+						  : page_mesh(&mesh, &summary, "-", &why);
 	mesh_release(&mesh);
 	return err == 0 ? 0 : 1;
 }

@@ -17,6 +17,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import xml.etree.ElementTree
 import zlib
 
 import patience
@@ -291,7 +292,8 @@ def a_mesh_is_told_in_words_and_a_matrix():
 
 def a_mesh_of_64_nodes_with_long_names_is_drawn_in_time():
     page = where("mesh64.html")
-    page.write_bytes(subprocess.run([MESH_SAMPLE, "64"], capture_output=True, check=True).stdout)
+    done = subprocess.run([MESH_SAMPLE, "page", "64"], capture_output=True, check=True)
+    page.write_bytes(done.stdout)
     text = bytes_of(page)
     shown, colours = look(page, DARK)
     assert_matrices(shown, colours, DARK)
@@ -302,6 +304,25 @@ def a_mesh_of_64_nodes_with_long_names_is_drawn_in_time():
     took = int(re.search(r"'data-drawn-ms': '(\d+)'", str(shown.attributes["html"]))[1])
     tap.comment(f"two matrices of 64 nodes, {len(text)} bytes, drawn in {took} ms")
     assert took <= DRAWN_MS_MAX
+
+
+def the_picture_of_a_mesh_of_any_size_is_svg_that_a_browser_draws():
+    for nodes, bytes_max, words in [
+            (3, 10_000, "Mesh of 3: p50"), (16, 40_000, "process 14 (gpu-compute"),
+            (64, 60_000, "rack03-0062"), (256, 400_000, ">240<")]:
+        path = where(f"mesh{nodes}.svg")
+        text = subprocess.run([MESH_SAMPLE, "svg", str(nodes)], capture_output=True,
+                              check=True).stdout.decode()
+        path.write_text(text)
+        root = xml.etree.ElementTree.fromstring(text)
+        assert root.tag == "{http://www.w3.org/2000/svg}svg", root.tag
+        assert words in text and len(text) <= bytes_max, (nodes, len(text))
+        assert "<script" not in text
+        assert not re.search(r'(href|url\(|src=)', text)
+    for theme in (LIGHT, DARK):
+        _, colours = look(where("mesh16.svg"), theme)
+        assert count_near(colours, bytes.fromhex("1c4373")) > 10_000, colours.most_common(20)
+        assert count_near(colours, bytes.fromhex("c5221f")) > 500, colours.most_common(20)
 
 
 def policies_are_told_in_sentences_and_points():
@@ -340,6 +361,8 @@ tap.run([
      every_kind_of_chart_is_drawn_and_hostile_text_stays_text),
     ("a mesh is told in words and a matrix, by day and by night",
      a_mesh_is_told_in_words_and_a_matrix),
+    ("the picture of a mesh of any size is SVG that a browser draws",
+     the_picture_of_a_mesh_of_any_size_is_svg_that_a_browser_draws),
     ("a mesh of 64 nodes with long names is drawn in time",
      a_mesh_of_64_nodes_with_long_names_is_drawn_in_time),
     ("policies are told in sentences and points", policies_are_told_in_sentences_and_points),

@@ -191,6 +191,26 @@ def commands_for_ssh_are_printed():
     assert all("--op" in line for line in lines), lines
 
 
+def the_picture_of_a_kept_mesh_is_that_of_the_run():
+    with tempfile.TemporaryDirectory() as directory:
+        kept, first, again = (pathlib.Path(directory) / name for name in ["m.json", "m", "again"])
+        status, out, err = end(start("--local", "2", "--json", str(kept), "--svg", str(first)))
+        assert status == 0 and "mesh of 2 processes" in out, (status, out, err)
+        done = lab_ends.run("verify", str(kept), "--svg", str(again))
+        assert done.returncode == 0 and again.read_bytes() == first.read_bytes(), done
+        done = lab_ends.run("verify", str(kept), "--svg", "-")
+        assert done.stdout == first.read_text(), done
+        done = lab_ends.run("verify", str(kept), "--svg", "x", "--html", "x")
+        assert done.returncode == 2 and "another option has this file" in done.stderr, done
+
+
+def a_mesh_whose_file_cannot_be_written_is_not_begun():
+    for option in ("--json", "--csv", "--html", "--svg"):
+        status, out, err = end(start("--local", "2", option, "/nonexistent/m"))
+        assert (status, out) == (4, ""), (option, status, out)
+        assert "/nonexistent/m: No such file" in err and "round" not in err, (option, err)
+
+
 def wrong_options_are_refused_at_once():
     quiet = {name: "" for name in ["SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"]}
     for arguments, status, said in [
@@ -217,6 +237,8 @@ def wrong_options_are_refused_at_once():
         done = lab_ends.run("mesh", *arguments, **quiet)
         assert done.returncode == status, (arguments, done)
         assert said in done.stderr, (arguments, done.stderr)
+    done = lab_ends.run("lat", "--svg", "m.svg", "h")
+    assert done.returncode == 2 and "--svg: is of mesh" in done.stderr, done
     done = lab_ends.run("lat", "--local", "2", "h")
     assert done.returncode == 2 and "--local: is of mesh" in done.stderr, done
 
@@ -229,5 +251,7 @@ tap.run([(name.__name__.replace("_", " "), name) for name in [
     an_interrupted_mesh_keeps_what_it_has,
     strangers_do_not_stop_a_mesh,
     commands_for_ssh_are_printed,
+    the_picture_of_a_kept_mesh_is_that_of_the_run,
+    a_mesh_whose_file_cannot_be_written_is_not_begun,
     wrong_options_are_refused_at_once,
 ]])
