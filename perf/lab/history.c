@@ -199,7 +199,7 @@ print_quantile(const struct history *history, const struct history_series *serie
 
 	result_quantile_name(result_per_million[place], name);
 	if (quantile->too_few) {
-		printf("  %-7s n/a: %u run%s it, a change can be told from %u on\n", name,
+		printf("  %-7s n/a: %u run%s it, a change needs at least %u\n", name,
 		       quantile->run_count, quantile->run_count == 1 ? " has" : "s have",
 		       changes_least(ALPHA));
 		return;

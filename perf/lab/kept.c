@@ -125,9 +125,9 @@ static int verify_one(const struct words *words, const char *path) {
 	if (!page_is_standard_output(words))
 		printf("%s: %s.\n", path,
 		       mesh_has_matrices(root)
-			       ? "what stands out follows from its medians; so large a mesh keeps "
-				 "no histograms that these follow from"
-			       : "each figure follows from what it keeps");
+			       ? "what stands out follows from its medians; a mesh this large keeps "
+				 "no histograms to compute the medians from"
+			       : "each figure follows from the data in the file");
 	if (words->html_path != NULL)
 		err = page_of_file(root, words->html_path, &why);
 	if (err == 0 && words->svg_path != NULL)

@@ -39,8 +39,8 @@ static void print_head(const struct mesh *mesh, const struct mesh_summary *summa
 	       mesh->plan.via_agents ? "nodes" : "processes", plan_op_name(mesh->plan.op), size,
 	       plan_policy_name(&mesh->plan), summary->measured, summary->wanted, took);
 	if (mesh->plan.via_agents)
-		printf("through agents: each reads the others' pages with its own worker, beside "
-		       "its probes\n");
+		printf("measured by agents: the worker of each reads the memory of the others, "
+		       "beside its probes\n");
 	if (mesh_is_shared_host(mesh))
 		printf("shared host: processes share a machine, and at most %u pair%s measured at "
 		       "a time\n",
@@ -50,7 +50,7 @@ static void print_head(const struct mesh *mesh, const struct mesh_summary *summa
 }
 
 static void print_matrix(const struct mesh *mesh) {
-	printf("\np50 of round trips, us; from (line) to (column)\n    ");
+	printf("\np50 of round trips, us; from (row) to (column)\n    ");
 	for (uint32_t to = 0; to < mesh->count; to++)
 		printf(" %5u", to);
 	printf("\n");
@@ -109,7 +109,7 @@ static void print_causes(const struct mesh *mesh, const struct mesh_summary *sum
 		return;
 	if (summary->outliers == 0) {
 		printf(mesh->count > 2 ? "nothing stands out\n"
-				       : "of two directions none is the usual one\n");
+				       : "neither of two directions can stand out\n");
 		return;
 	}
 	printf("%u %s out (more than a quarter above the median):\n", summary->outliers,

@@ -104,15 +104,17 @@ static int check_via_agent(const struct option_words *words, struct options *opt
 	struct lab_why why = {.text = ""};
 
 	if (plan->command != PLAN_LAT || plan->op != PLAN_READ)
-		return option_fail("--via-agent", "agents read: lat --op read alone goes by them");
+		return option_fail("--via-agent", "agents only read: use lat --op read");
 	if (words->host != NULL)
 		return option_fail(words->host, "with --via-agent NODE there is no HOST");
 	if (wrong != NULL)
-		return option_fail(wrong, "is the agent's, and there is --via-agent");
+		return option_fail(wrong, "is not for --via-agent");
 	if (!agent_name_is_word(options->via_node))
 		return option_fail("--via-agent", "is no name of a node");
 	if (plan_size_max(plan) > AGENT_BYTES_MAX)
-		return option_fail("--size", "at most 64KiB: so large is the page of an agent");
+		return option_fail(
+			"--size", "at most 64KiB, the size of the page that agents read"
+		);
 	if (plan->iterations > AGENT_TIMES_MAX - RESULT_LEAD)
 		return option_fail("--iterations", "at most 65520 through an agent");
 	for (uint32_t n = 0; n < options->threshold_count; n++) {

@@ -97,16 +97,18 @@ static int check_agents(const struct option_words *words, const struct options *
 	const struct mesh_options *mesh = &options->mesh;
 
 	if (plan->op != PLAN_READ)
-		return option_fail("--op", "agents read, and nothing else");
+		return option_fail("--op", "agents only read: use --op read");
 	if ((options->session.given & PLAN_PART_POLICY) != 0)
-		return option_fail("--policy", "is the agents' own");
+		return option_fail("--policy", "is not for --agents");
 	if (words->of_place != NULL)
-		return option_fail(words->of_place, "is the agents' own");
+		return option_fail(words->of_place, "is not for --agents");
 	if (mesh->local > 0 || mesh->rendezvous != NULL || mesh->rank_given || mesh->ranks_given ||
 	    mesh->hosts != NULL || mesh->at_once > 0)
 		return option_fail("--agents", "is of agents that run, one pair at a time");
 	if (plan_size_max(plan) > AGENT_BYTES_MAX)
-		return option_fail("--size", "at most 64KiB: so large is the page of an agent");
+		return option_fail(
+			"--size", "at most 64KiB, the size of the page that agents read"
+		);
 	if (plan->iterations > AGENTS_ITERATIONS_MAX)
 		return option_fail("--iterations", "at most 10000 of each direction by agents");
 	return 0;

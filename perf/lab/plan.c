@@ -163,7 +163,7 @@ static int check_arrivals(const struct plan *plan, struct lab_why *why) {
 		return lab_fail(
 			why, -EINVAL, "%s",
 			paced ? "an open loop needs its --rate"
-			      : "--rate is of an open loop: --arrivals constant, poisson or onoff"
+			      : "--rate needs an open loop: --arrivals constant, poisson or onoff"
 		);
 	if (plan->arrivals != PLAN_CLOSED && plan->gap_ns > 0)
 		return lab_fail(

@@ -16,9 +16,9 @@ static void print_head(const struct lab_run *run) {
 	const struct lab_environment *client = &run->environment[0];
 	const struct lab_environment *server = &run->environment[1];
 
-	printf("bandwidth of %s%s, %u under way on each of %u queue pair%s, policy %s",
+	printf("bandwidth of %s%s, %u queue pair%s of depth %u, policy %s",
 	       plan_op_name(run->plan.op), run->plan.both_ways ? " in both directions" : "",
-	       run->plan.depth, run->plan.pairs, run->plan.pairs == 1 ? "" : "s",
+	       run->plan.pairs, run->plan.pairs == 1 ? "" : "s", run->plan.depth,
 	       idle_policy_name(run->plan.policy));
 	if (run->plan.inline_bytes != PLAN_INLINE_USUAL)
 		printf(", inline up to %u B", run->plan.inline_bytes);
@@ -42,11 +42,11 @@ print_quantile(const struct lab_result *result, const struct quantile_summary *q
 
 	snprintf(name, sizeof(name), "%g %%", quantile->per_million / 1e4);
 	if (quantile->note == QUANTILE_TOO_FEW) {
-		printf("  %-14s %13s %28s %10s %7.0f  too few windows\n", name, "n/a", "", "n/a",
+		printf("  %-14s %13s %28s %10s %9.0f  too few windows\n", name, "n/a", "", "n/a",
 		       quantile->effective);
 		return;
 	}
-	printf("  %-14s %13.1f %13.1f ..%13.1f %10.3f %7.0f%s%s\n", name, rate,
+	printf("  %-14s %13.1f %13.1f ..%13.1f %10.3f %9.0f%s%s\n", name, rate,
 	       result_rate(result, quantile->high), result_rate(result, quantile->low),
 	       rate_gbits(result, rate), quantile->effective,
 	       quantile->note == QUANTILE_SOUND ? "" : "  ", output_note(quantile->note));
@@ -75,8 +75,8 @@ static void print_full(const struct lab_run *run, const struct lab_result *resul
 	printf("\n%s: %" PRIu64 " windows of %" PRIu64 " message%s in %s%s\n", size,
 	       summary->all.count, result->window_messages, result->window_messages == 1 ? "" : "s",
 	       took, result->complete ? "" : ", INCOMPLETE");
-	printf("  %-14s %13s %28s %10s %7s\n", "of windows", "messages/s", "95 % interval",
-	       "Gbit/s", "worth");
+	printf("  %-14s %13s %28s %10s %9s\n", "of windows", "messages/s", "95 % interval",
+	       "Gbit/s", "effective");
 	print_rate("best window", result, result_rate(result, summary->all.min));
 	for (uint32_t n = 0; n < summary->quantile_count; n++) {
 		bool too_few = summary->quantiles[n].note == QUANTILE_TOO_FEW;
@@ -122,14 +122,14 @@ static void print_row(const struct lab_run *run, const struct lab_result *result
 static void print_rows(const struct lab_run *run) {
 	bool changed = false;
 
-	printf("\n%8s %7s %13s %13s %13s %10s%s\n", "size", "windows", "messages/s", "of 50 %",
-	       "of 99 %", "Gbit/s", run->plan.both_ways ? "     server" : "");
+	printf("\n%8s %7s %13s %13s %13s %10s%s\n", "size", "windows", "messages/s", "at 50 %",
+	       "at 99 %", "Gbit/s", run->plan.both_ways ? "     server" : "");
 	for (uint32_t n = 0; n < run->count; n++) {
 		changed |= run->results[n].summary.judgement == RUN_CHANGED;
 		print_row(run, &run->results[n]);
 	}
 	if (changed)
-		printf("* %s: measure that size alone for its parts\n",
+		printf("* %s: measure that size alone to see its parts\n",
 		       run_judgement_words(RUN_CHANGED));
 }
 

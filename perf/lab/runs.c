@@ -276,10 +276,10 @@ static void print_all(const struct runs *runs, const struct collection *collecti
 	const char *op = json_string_value(json_object_get(plan, "op"));
 	size_t sizes = json_array_size(json_object_get(root, "results"));
 
-	printf("%s of %u run%s, new processes for each\n", op != NULL ? op : "", runs->count,
+	printf("%s: %u run%s, each of new processes\n", op != NULL ? op : "", runs->count,
 	       PLURAL(runs->count));
 	if (runs->against != NULL)
-		printf("B has %.80s\n", runs->against);
+		printf("B: with %.80s\n", runs->against);
 	for (uint32_t size = 0; size < sizes; size++)
 		print_size(collection, size, runs->against != NULL);
 }

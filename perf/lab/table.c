@@ -52,7 +52,7 @@ static void print_head(const struct lab_run *run) {
 	printf("%s, ", plan_op_name(run->plan.op));
 	print_loop(&run->plan);
 	if (run->plan.via_agents) {
-		printf("\nthrough agents, whose workers have their own policy and probes to serve\n"
+		printf("\nmeasured by agents: their workers have their own policy, and probe meanwhile\n"
 		       "%.30s of this node to %.30s of %.30s (answered by %s)\n",
 		       environment_get(client, "device"), environment_get(server, "device"),
 		       environment_get(server, "host"), environment_get(server, "answered_by"));
@@ -147,7 +147,7 @@ static void print_summary(const struct run_summary *summary, const char *what, b
 	const struct histogram_summary *all = &summary->all;
 
 	printf("  %-8s %11s %24s%s %10s\n", "", what, "95 % interval", half ? " half RTT us" : "",
-	       "worth");
+	       "effective");
 	print_end("min", all->min, half);
 	for (uint32_t n = 0; n < summary->quantile_count; n++)
 		print_quantile(&summary->quantiles[n], half);
@@ -162,7 +162,7 @@ static void print_segments(struct run_record *record, const struct run_summary *
 		if (result_segment(record, summary, n, &segment) != 0)
 			return;
 		printf("    from sample %" PRIu64 ", %" PRIu64
-		       " of them: p50 %.3f us, p90 %.3f us, p99 %.3f us\n",
+		       " samples: p50 %.3f us, p90 %.3f us, p99 %.3f us\n",
 		       segment.first_sample, segment.samples, ns_to_us(segment.p50_ns),
 		       ns_to_us(segment.p90_ns), ns_to_us(segment.p99_ns));
 	}
@@ -184,13 +184,13 @@ static void print_judgement(struct run_record *record, const struct run_summary 
 }
 
 static void print_warmup(const struct lab_result *result) {
-	printf("  warm-up: %u samples dropped, ", result->warm_count);
+	printf("  warm-up: %u samples dropped: ", result->warm_count);
 	if (!result->warm_judged)
-		printf("too few in their time to judge\n");
+		printf("too few within the time limit to judge\n");
 	else if (result->warm_look.warm)
-		printf("their second half like the quarter before it\n");
+		printf("steady, the second half is like the quarter before it\n");
 	else
-		printf("and they were still changing\n");
+		printf("still changing when the limit was reached\n");
 }
 
 static void print_noise(const struct lab_result *result) {
@@ -222,7 +222,7 @@ static void print_clock(const struct lab_run *run, const struct lab_result *resu
 	uint64_t off_ns = result->noise[0].counts[NOISE_CLOCK_OFF_NS];
 
 	if (run->plan.via_agents) {
-		printf("  clock: the agent's worker's\n");
+		printf("  clock: that of the agent's worker\n");
 		return;
 	}
 	printf("  clock: %s, %.50s", environment_get(client, "clock"),
@@ -231,14 +231,14 @@ static void print_clock(const struct lab_run *run, const struct lab_result *resu
 		printf(" within %s ppb", error_ppb);
 	printf("\n");
 	if (result->noise_known[0] && off_ns != NOISE_UNKNOWN)
-		printf("    off CLOCK_MONOTONIC by at most %.3f us wherever they were compared\n",
+		printf("    off CLOCK_MONOTONIC by at most %.3f us, compared each 10 ms\n",
 		       ns_to_us(off_ns));
 }
 
 static void print_load(const struct result_load *load) {
 	printf("  the sender was late by p50 %.3f us, p99 %.3f us, max %.3f us\n",
 	       ns_to_us(load->lag_p50_ns), ns_to_us(load->lag_p99_ns), ns_to_us(load->lag_max_ns));
-	printf("  offered %.6g a second, an operation under way %.3g %% of the time\n",
+	printf("  offered %.6g operations a second; one was under way %.3g %% of the time\n",
 	       load->offered, 100 * load->occupied);
 	if (load->saturated)
 		printf("  NOT VALID: saturated, %s\n", load->reason);
@@ -284,14 +284,14 @@ static void print_device(const struct lab_run *run, const struct result_device *
 
 	print_summary(&device->device_summary, "device us", false);
 	print_summary(&device->host_summary, "host us", false);
-	printf("  device: submitted until stamped by the device%s; host: until it was seen\n",
-	       answered ? ", with the server's answer" : "");
+	printf("  device: from submission to its stamp%s; host: from there on\n",
+	       answered ? ", the server's answer included" : "");
 	if (answered)
 		print_answers(device);
-	printf("  stamps: %s clock of the device, off by at most %.3f us wherever it was compared\n",
+	printf("  stamps: %s clock of the device, off by at most %.3f us, compared each 10 ms\n",
 	       plan_stamps_name(device->stamps), ns_to_us(device->off_ns));
 	if (device->outside > 0)
-		printf("  %s%" PRIu64 " stamps lie outside of their operation\n",
+		printf("  %s%" PRIu64 " stamps lie outside their operation\n",
 		       device->doubtful ? "NOT VALID: " : "", device->outside);
 }
 
@@ -355,7 +355,7 @@ static void print_rows(const struct lab_run *run) {
 		print_row(run, &run->results[n]);
 	}
 	if (changed)
-		printf("* %s: measure that size alone for its parts\n",
+		printf("* %s: measure that size alone to see its parts\n",
 		       run_judgement_words(RUN_CHANGED));
 	if (saturated)
 		printf("NOT VALID: saturated, operations were due faster than they were served, or "

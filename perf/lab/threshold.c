@@ -93,25 +93,23 @@ int threshold_check(
 ) {
 	if (plan->command == PLAN_BW && threshold->of != THRESHOLD_WHOLE)
 		return lab_fail(
-			why, -EINVAL, "%s: half. and service. are of latencies", threshold->text
+			why, -EINVAL, "%s: half. and service. are figures of lat", threshold->text
 		);
 	if (plan->command == PLAN_BW && threshold->unit == THRESHOLD_TIME)
 		return lab_fail(
-			why, -EINVAL, "%s: of bw a rate is needed, as 90Gbit/s, 11GB/s or 1.5M/s",
+			why, -EINVAL, "%s: bw needs a rate, as 90Gbit/s, 11GB/s or 1.5M/s",
 			threshold->text
 		);
 	if (plan->command != PLAN_BW && threshold->unit != THRESHOLD_TIME)
-		return lab_fail(
-			why, -EINVAL, "%s: of lat a time is needed, as 10us", threshold->text
-		);
+		return lab_fail(why, -EINVAL, "%s: lat needs a time, as 10us", threshold->text);
 	if (threshold->of == THRESHOLD_HALF && !plan_op_is_answered(plan->op))
 		return lab_fail(
-			why, -EINVAL, "%s: of a %s nothing but the round trip is known",
-			threshold->text, plan_op_name(plan->op)
+			why, -EINVAL, "%s: only the round trip of a %s is known", threshold->text,
+			plan_op_name(plan->op)
 		);
 	if (threshold->of == THRESHOLD_HALF && plan->arrivals != PLAN_CLOSED)
 		return lab_fail(
-			why, -EINVAL, "%s: of an open loop there are response and service times",
+			why, -EINVAL, "%s: an open loop has response and service times, no half",
 			threshold->text
 		);
 	if (threshold->of == THRESHOLD_SERVICE && plan->arrivals == PLAN_CLOSED)
@@ -215,11 +213,12 @@ interval_judge(const struct threshold *threshold, struct interval interval, stru
 	low = is_beyond(threshold, interval.low);
 	high = is_beyond(threshold, interval.high);
 	lab_fail(
-		why, 0, "--fail-if %s: %s of %.3f .. %.3f %s is so", threshold->text,
+		why, 0, "--fail-if %s: %s of %.3f .. %.3f %s is %s", threshold->text,
 		low && high   ? "FAILED, all"
 		: low || high ? "undecided, a part"
-			      : "ok, nothing",
-		interval.low / scale, interval.high / scale, units[threshold->unit].name
+			      : "ok, none",
+		interval.low / scale, interval.high / scale, units[threshold->unit].name,
+		threshold->below ? "below it" : "above it"
 	);
 	if (low && high)
 		return THRESHOLD_FAILS;

@@ -174,9 +174,9 @@ static void print_row(
 }
 
 void versus_print(const struct versus *versus, const struct versus_result *result) {
-	printf("%s, A of %u run%s, B of %u; p by Holm over %u claim%s\n\n", result->op,
-	       versus->counts[0], PLURAL(versus->counts[0]), versus->counts[1], result->claims,
-	       PLURAL(result->claims));
+	printf("%s: A has %u run%s, B has %u; p adjusted by Holm's method over %u claim%s\n\n",
+	       result->op, versus->counts[0], PLURAL(versus->counts[0]), versus->counts[1],
+	       result->claims, PLURAL(result->claims));
 	printf("%8s %-5s %9s %9s %22s %8s %6s\n", "size", "", "A us", "B us",
 	       "95 % interval of B - A", "shift", "p");
 	for (uint32_t n = 0; n < result->row_count; n++)

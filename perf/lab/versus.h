@@ -18,7 +18,7 @@
 #define VERSUS_LEVEL 0.95
 #define VERSUS_OP_BYTES 20
 
-#define VERSUS_SAME_RUNS "A and B are the same runs: this says nothing of any others."
+#define VERSUS_SAME_RUNS "A and B are the same runs, so this says nothing about other runs."
 
 struct versus {
 	const char *paths[2][VERSUS_FILES_MAX]; // of A and of B

@@ -53,7 +53,7 @@ def an_agent_measures_and_its_samples_are_a_run():
         path, page = pathlib.Path(directory) / "v.json", pathlib.Path(directory) / "v.html"
         done = lat(CLUSTER.agents[0], "n2", "--size", "64,64KiB", "--iterations", "700", "--json",
                    str(path), "--html", str(page))
-        assert done.returncode == 0 and "through agents" in done.stdout, done
+        assert done.returncode == 0 and "measured by agents" in done.stdout, done
         assert "memory:" not in done.stdout, done
         lab_ends.check_width(done.stdout)
         result = read(path)
@@ -87,24 +87,25 @@ def a_mesh_of_agents_has_the_delay_of_the_node_that_is_slow():
         for cell in result["cells"]:
             slow = cell["figures"]["min_ns"] >= DELAY_NS
             assert slow == (3 in (cell["from"], cell["to"])), cell
-        assert "Mesh of 4 nodes" in page.read_text() and "Through agents" in page.read_text()
+        assert "Mesh of 4 nodes" in page.read_text() and "Measured by agents" in page.read_text()
 
 
 def questions_that_agents_do_not_answer_are_refused_at_once():
     for arguments, said in [
-            (["lat", "--via-agent", "n1", "--op", "write"], "agents read"),
-            (["lat", "--via-agent", "n1", "--policy", "spin"], "--policy: is the agent's"),
-            (["lat", "--via-agent", "n1", "--device", "soft"], "--device: is the agent's"),
-            (["lat", "--via-agent", "n1", "--runs", "3"], "--runs: is the agent's"),
-            (["lat", "--via-agent", "n1", "--duration", "1s"], "--duration: is the agent's"),
+            (["lat", "--via-agent", "n1", "--op", "write"], "agents only read"),
+            (["lat", "--via-agent", "n1", "--policy", "spin"], "--policy: is not for --via-agent"),
+            (["lat", "--via-agent", "n1", "--device", "soft"], "--device: is not for --via-agent"),
+            (["lat", "--via-agent", "n1", "--runs", "3"], "--runs: is not for --via-agent"),
+            (["lat", "--via-agent", "n1", "--duration", "1s"],
+             "--duration: is not for --via-agent"),
             (["lat", "--via-agent", "n1", "--size", "128KiB"], "at most 64KiB"),
             (["lat", "--via-agent", "n1", "--iterations", "65521"], "at most 65520"),
             (["lat", "--via-agent", "n1 n2"], "is no name of a node"),
             (["lat", "--via-agent", "n1", "h"], "there is no HOST"),
             (["lat", "--agent", "x", "h"], "is of --via-agent"),
             (["lat", "--via-agent", "n1", "--agent", "x" * 200], "no path of a socket"),
-            (["bw", "--via-agent", "n1"], "agents read"),
-            (["mesh", "--agents", "--op", "send"], "agents read"),
+            (["bw", "--via-agent", "n1"], "agents only read"),
+            (["mesh", "--agents", "--op", "send"], "agents only read"),
             (["mesh", "--agents", "--local", "2"], "--agents"),
             (["mesh", "--agents", "--at-once", "2"], "--agents"),
             (["mesh", "--agents", "--cores", "0"], "--cores"),

@@ -92,7 +92,7 @@ def runs_of_different_windows_are_compared_by_message():
                                      str(8000 + 8000 * number), "--json", str(paths[-1]))
             assert done.returncode == 0, done
         done = lab_ends.run("compare", str(paths[0]), "--with", str(paths[1]))
-        assert done.returncode == 3 and done.stdout.startswith("bw read, "), done
+        assert done.returncode == 3 and done.stdout.startswith("bw read: "), done
         with lab_ends.Server("lat") as server:
             lat = pathlib.Path(directory) / "lat.json"
             assert server.client("--iterations", "50", "--json", str(lat)).returncode == 0
@@ -139,7 +139,7 @@ def ends_of_different_commands_say_so():
 def thresholds_on_the_rate_decide_the_exit_status():
     """Of a run without windows enough for an interval the answer is that it is undecided."""
     for thresholds, expected, said in [
-            (["mean<1Tbit/s"], 1, "FAILED, all of "), (["mean<1/s"], 0, "ok, nothing of "),
+            (["mean<1Tbit/s"], 1, "FAILED, all of "), (["mean<1/s"], 0, "ok, none of "),
             (["p99.999<1Tbit/s", "max>1/s"], 1, "too few samples"),
             (["p99.999<1Tbit/s"], 3, "undecided, too few samples")]:
         with lab_ends.Server("bw") as server:
@@ -160,9 +160,9 @@ def what_is_not_of_bw_is_refused_at_once():
             (["bw", "--inline", "1025", "--op", "send", "h"], "--inline"),
             (["bw", "--inline", "64", "h"], "--inline is of write, send and write-imm"),
             (["bw", "--arrivals", "poisson", "--rate", "5", "h"], "--arrivals"),
-            (["bw", "--fail-if", "p50>1us", "h"], "a rate is needed, as 90Gbit/s"),
-            (["bw", "--fail-if", "half.p50<1Gbit/s", "h"], "of latencies"),
-            (["lat", "--fail-if", "p50<1Gbit/s", "h"], "a time is needed, as 10us"),
+            (["bw", "--fail-if", "p50>1us", "h"], "needs a rate, as 90Gbit/s"),
+            (["bw", "--fail-if", "half.p50<1Gbit/s", "h"], "are figures of lat"),
+            (["lat", "--fail-if", "p50<1Gbit/s", "h"], "lat needs a time, as 10us"),
             (["bw", "--hgrm", "x", "h"], "--hgrm"),
             (["bw", "--op", "fadd", "--size", "64", "h"], "8 bytes"),
             (["bw", "--iterations", "5", "--duration", "1s", "h"], "either"),

@@ -264,7 +264,7 @@ def a_trace_from_a_pipe_is_played_for_each_size():
 def thresholds_decide_the_exit_status():
     # Of no quantile but one: how many samples are worth one is this machine's affair.
     for threshold, status, word in [("min>1ns", 1, "FAILED, all of"),
-                                    ("mean<1ns", 0, "ok, nothing of"),
+                                    ("mean<1ns", 0, "ok, none of"),
                                     ("p99.999>1ns", 3, "undecided"),
                                     ("half.min>1ns", 1, "FAILED, all of"),
                                     ("max<1h", 1, "FAILED, all of")]:
