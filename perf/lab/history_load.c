@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,35 +27,64 @@ static int64_t member_number(const json_t *object, const char *key) {
 	return json_integer_value(json_object_get(object, key));
 }
 
+struct key {
+	char text[HISTORY_KEY_BYTES];
+	size_t used;
+};
+
+__attribute__((format(printf, 2, 3))) static void
+key_add(struct key *key, const char *format, ...) {
+	size_t room = sizeof(key->text) - key->used;
+	va_list arguments;
+	int length;
+
+	va_start(arguments, format);
+	length = vsnprintf(key->text + key->used, room, format, arguments);
+	va_end(arguments);
+	if (length > 0)
+		key->used += (size_t)length < room ? (size_t)length : room - 1;
+}
+
+static void add_loop(const json_t *plan, struct key *key) {
+	if (strcmp(member_text(plan, "arrivals"), "closed") == 0)
+		key_add(key, ", closed loop");
+	else
+		key_add(key, ", %.20s, %" PRId64 " a second", member_text(plan, "arrivals"),
+			member_number(plan, "rate_per_s"));
+	if (member_number(plan, "gap_ns") > 0)
+		key_add(key, ", gap %" PRId64 " ns", member_number(plan, "gap_ns"));
+	if (json_is_integer(json_object_get(plan, "inline_bytes")))
+		key_add(key, ", inline up to %" PRId64 " B", member_number(plan, "inline_bytes"));
+	key_add(key, ", policy %.20s", member_text(plan, "policy"));
+	if (strcmp(member_text(plan, "policy"), "window") == 0)
+		key_add(key, " of %" PRId64 " ns", member_number(plan, "window_ns"));
+	if (json_object_get(plan, "device_time") != NULL)
+		key_add(key, ", device time %.8s", member_text(plan, "device_time"));
+}
+
+// In the host's where nobody said so.
+static const char *memory_of(const json_t *end) {
+	const char *memory = member_text(end, "memory");
+
+	return memory[0] != '\0' ? memory : "host";
+}
+
 // What has to be the same for two runs to be of one history.
-static void key_of(const json_t *root, char key[static HISTORY_KEY_BYTES]) {
+static void key_of(const json_t *root, struct key *key) {
 	const json_t *plan = json_object_get(root, "plan");
 	const json_t *environment = json_object_get(root, "environment");
 	const json_t *client = json_object_get(environment, "client");
 	const json_t *server = json_object_get(environment, "server");
-	char loop[HISTORY_TEXT_BYTES] = "closed loop";
-	char gap[HISTORY_TEXT_BYTES] = "", carried[HISTORY_TEXT_BYTES] = "";
 
-	if (strcmp(member_text(plan, "arrivals"), "closed") != 0)
-		snprintf(
-			loop, sizeof(loop), "%.20s, %" PRId64 " a second",
-			member_text(plan, "arrivals"), member_number(plan, "rate_per_s")
-		);
-	if (member_number(plan, "gap_ns") > 0)
-		snprintf(gap, sizeof(gap), ", gap %" PRId64 " ns", member_number(plan, "gap_ns"));
-	if (json_is_integer(json_object_get(plan, "inline_bytes")))
-		snprintf(
-			carried, sizeof(carried), ", inline up to %" PRId64 " B",
-			member_number(plan, "inline_bytes")
-		);
-	snprintf(
-		key, HISTORY_KEY_BYTES,
-		"%.20s, %s%s%s, policy %.20s, %.40s on %.40s to %.40s on %.40s",
-		member_text(plan, "op"), loop, gap, carried, member_text(plan, "policy"),
-		member_text(client, "device"), member_text(client, "host"),
-		member_text(server, "device"), member_text(server, "host")
-	);
-	lab_clean(key);
+	key->used = 0;
+	key_add(key, "%.20s", member_text(plan, "op"));
+	add_loop(plan, key);
+	if (strcmp(memory_of(client), "host") != 0 || strcmp(memory_of(server), "host") != 0)
+		key_add(key, ", memory %.16s to %.16s", memory_of(client), memory_of(server));
+	key_add(key, ", %.40s on %.40s to %.40s on %.40s", member_text(client, "device"),
+		member_text(client, "host"), member_text(server, "device"),
+		member_text(server, "host"));
+	lab_clean(key->text);
 }
 
 static double quantile_figure(const json_t *result, uint32_t place, const char *key) {
@@ -172,14 +202,14 @@ static int take_root(
 	struct lab_why *why
 ) {
 	const json_t *results = json_object_get(root, "results");
-	char key[HISTORY_KEY_BYTES];
+	struct key key;
 	int err = 0;
 
-	key_of(root, key);
+	key_of(root, &key);
 	for (size_t n = 0; n < json_array_size(results) && err == 0; n++) {
 		const json_t *result = json_array_get(results, n);
 		uint64_t size = (uint64_t)member_number(result, "size_bytes");
-		struct history_series *series = series_of(history, key, size);
+		struct history_series *series = series_of(history, key.text, size);
 
 		if (series == NULL)
 			return lab_fail(

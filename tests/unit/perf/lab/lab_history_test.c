@@ -54,6 +54,9 @@ struct made {
 	uint64_t size;
 	uint32_t samples;
 	bool incomplete;
+	enum plan_stamps stamps;
+	const char *memory; // of the server, or NULL
+	uint64_t window_ns; // of its policy, or 0
 };
 
 static void write_run(struct scene *scene, const struct made *made) {
@@ -63,6 +66,13 @@ static void write_run(struct scene *scene, const struct made *made) {
 	double factor = made->factor * exp(BETWEEN_RUNS * generator_normal(&scene->generator));
 
 	run->plan = plan_default;
+	run->plan.stamps = made->stamps;
+	if (made->memory != NULL)
+		environment_add(&run->environment[1], "memory", "%s", made->memory);
+	if (made->window_ns > 0) {
+		run->plan.policy = IDLE_WINDOW;
+		run->plan.window_ns = made->window_ns;
+	}
 	run->started_ns = BEGIN_NS + made->day * DAY_NS;
 	run->count = 1;
 	assert_int_equal(result_prepare(result, made->size, false), 0);
@@ -85,7 +95,7 @@ static void write_runs(struct scene *scene, uint32_t first, uint32_t count, doub
 		char name[32];
 
 		snprintf(name, sizeof(name), "r%03u.json", 999 - n);
-		write_run(scene, &(struct made){name, n, factor, 64, SAMPLES, false});
+		write_run(scene, &(struct made){name, n, factor, 64, SAMPLES, .incomplete = false});
 	}
 }
 
@@ -161,10 +171,10 @@ static void a_copy_of_a_run_is_no_other_run(void **state) {
 	struct generator before = scene.generator;
 
 	(void)state;
-	write_run(&scene, &(struct made){"a.json", 0, 1, 64, SAMPLES, false});
+	write_run(&scene, &(struct made){"a.json", 0, 1, 64, SAMPLES, .incomplete = false});
 	scene.generator = before;
-	write_run(&scene, &(struct made){"b.json", 0, 1, 64, SAMPLES, false});
-	write_run(&scene, &(struct made){"c.json", 0, 1, 64, SAMPLES, false});
+	write_run(&scene, &(struct made){"b.json", 0, 1, 64, SAMPLES, .incomplete = false});
+	write_run(&scene, &(struct made){"c.json", 0, 1, 64, SAMPLES, .incomplete = false});
 	assert_int_equal(history_read(scene.directory, &scene.why, &scene.history), 0);
 	assert_int_equal(scene.history.series[0].run_count, 2);
 	assert_int_equal(scene.history.left_out_count, 1);
@@ -178,8 +188,8 @@ static void runs_that_are_not_alike_are_apart(void **state) {
 
 	(void)state;
 	write_runs(&scene, 0, 3, 1);
-	write_run(&scene, &(struct made){"large.json", 1, 9, 4096, SAMPLES, false});
-	write_run(&scene, &(struct made){"short.json", 2, 1, 64, 100, false});
+	write_run(&scene, &(struct made){"large.json", 1, 9, 4096, SAMPLES, .incomplete = false});
+	write_run(&scene, &(struct made){"short.json", 2, 1, 64, 100, .incomplete = false});
 	assert_int_equal(history_read(scene.directory, &scene.why, &scene.history), 0);
 	assert_int_equal(scene.history.series_count, 2);
 	assert_int_equal(scene.history.left_out_count, 0);
@@ -217,7 +227,7 @@ static void what_is_no_whole_result_is_left_out_and_named(void **state) {
 	assert_non_null(strstr(scene.why.text, "no result of tocsin-perf in it, of 4 files"));
 	history_release(&scene.history);
 	scene.history = (struct history){.margin_ppm = 20000};
-	write_run(&scene, &(struct made){"cut.json", 1, 1, 64, SAMPLES, true});
+	write_run(&scene, &(struct made){"cut.json", 1, 1, 64, SAMPLES, .incomplete = true});
 	write_runs(&scene, 0, 1, 1);
 	assert_int_equal(history_read(scene.directory, &scene.why, &scene.history), 0);
 	assert_int_equal(scene.history.series[0].run_count, 1);
@@ -240,7 +250,7 @@ static void names_of_files_give_a_terminal_no_orders(void **state) {
 
 	(void)state;
 	write_text(&scene, "b\x1b[2J.json", "");
-	write_run(&scene, &(struct made){"r\x1b[2J.json", 1, 1, 64, SAMPLES, false});
+	write_run(&scene, &(struct made){"r\x1b[2J.json", 1, 1, 64, SAMPLES, .incomplete = false});
 	assert_int_equal(history_read(scene.directory, &scene.why, &scene.history), 0);
 	assert_string_equal(scene.history.series[0].runs[0].path, "r?[2J.json");
 	assert_int_equal(scene.history.left_out_count, 1);
@@ -258,6 +268,29 @@ static void a_directory_that_is_none_is_said_so(void **state) {
 	history_release(&history);
 }
 
+static void runs_of_other_ways_to_measure_are_other_histories(void **state) {
+	static const struct made rows[] = {
+		{"a.json", 1, 1, 64, SAMPLES, .incomplete = false},
+		{"b.json", 2, 1, 64, SAMPLES, .memory = "host"}, // the same
+		{"c.json", 3, 1, 64, SAMPLES, .memory = "gpu:0"},
+		{"d.json", 4, 1, 64, SAMPLES, .window_ns = 1000},
+		{"e.json", 5, 1, 64, SAMPLES, .window_ns = 100000},
+		{"f.json", 6, 1, 64, SAMPLES, .stamps = PLAN_STAMPS_RAW},
+	};
+	struct scene scene = open_scene();
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++)
+		write_run(&scene, &rows[n]);
+	assert_int_equal(history_read(scene.directory, &scene.why, &scene.history), 0);
+	assert_int_equal(scene.history.series_count, 5);
+	assert_int_equal(scene.history.series[0].run_count, 2);
+	assert_non_null(strstr(scene.history.series[1].key, "memory host to gpu:0"));
+	assert_non_null(strstr(scene.history.series[2].key, "policy window of 1000 ns"));
+	assert_non_null(strstr(scene.history.series[4].key, "device time raw"));
+	close_scene(&scene);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(runs_are_slower_since_the_day_they_are),
@@ -268,6 +301,7 @@ int main(void) {
 		cmocka_unit_test(what_is_no_whole_result_is_left_out_and_named),
 		cmocka_unit_test(names_of_files_give_a_terminal_no_orders),
 		cmocka_unit_test(a_directory_that_is_none_is_said_so),
+		cmocka_unit_test(runs_of_other_ways_to_measure_are_other_histories),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
