@@ -122,6 +122,7 @@ int threshold_check(
 
 struct interval {
 	bool known;
+	bool widest; // from minimum to maximum
 	double low, high;
 };
 
@@ -150,6 +151,12 @@ interval_of(const struct threshold *threshold, const struct run_summary *summary
 		interval.known = quantile->note != QUANTILE_TOO_FEW;
 		interval.low = (double)quantile->low;
 		interval.high = (double)quantile->high;
+		// Too narrow by nobody knows how much: nothing is decided by it.
+		interval.widest = quantile->note == QUANTILE_UNRESOLVED;
+		if (interval.widest) {
+			interval.low = (double)summary->all.min;
+			interval.high = (double)summary->all.max;
+		}
 		return interval;
 	}
 	return (struct interval){.known = false};
@@ -166,7 +173,7 @@ static struct interval rates_of(
 		[THRESHOLD_MESSAGES] = 1,
 	};
 	const struct histogram_summary *all = &result->summary.all;
-	struct interval rates = {.known = times.known};
+	struct interval rates = {.known = times.known, .widest = times.widest};
 
 	if (!times.known)
 		return rates;
@@ -213,11 +220,12 @@ interval_judge(const struct threshold *threshold, struct interval interval, stru
 	low = is_beyond(threshold, interval.low);
 	high = is_beyond(threshold, interval.high);
 	lab_fail(
-		why, 0, "--fail-if %s: %s of %.3f .. %.3f %s is %s", threshold->text,
+		why, 0, "--fail-if %s: %s of %.3f .. %.3f %s%s is %s", threshold->text,
 		low && high   ? "FAILED, all"
 		: low || high ? "undecided, a part"
 			      : "ok, none",
 		interval.low / scale, interval.high / scale, units[threshold->unit].name,
+		interval.widest ? ", minimum to maximum (the interval is too narrow)," : "",
 		threshold->below ? "below it" : "above it"
 	);
 	if (low && high)

@@ -196,6 +196,29 @@ static void what_has_no_interval_and_what_is_not_valid_decides_nothing(void **st
 	assert_int_equal(threshold_judge(&threshold, &saturated, &why), THRESHOLD_UNDECIDED);
 }
 
+// Samples that depend on each other for too long: the interval may be wrong by any factor, and
+// nothing but all samples decides.
+static void an_interval_that_is_too_narrow_decides_nothing(void **state) {
+	static const struct {
+		const char *text;
+		enum threshold_answer answer;
+	} rows[] = {
+		{"p99>3us", THRESHOLD_UNDECIDED}, {"p99>5.5us", THRESHOLD_UNDECIDED},
+		{"p99>999ns", THRESHOLD_FAILS},	  {"p99<999ns", THRESHOLD_HOLDS},
+		{"p99>9us", THRESHOLD_HOLDS},
+	};
+	struct lab_result result = result_with(4000, 5000, QUANTILE_UNRESOLVED);
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct threshold threshold = parse(rows[n].text);
+		struct lab_why why = {.text = ""};
+
+		assert_int_equal(threshold_judge(&threshold, &result, &why), rows[n].answer);
+		assert_non_null(strstr(why.text, "too narrow"));
+	}
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_threshold_says_figure_side_and_time),
@@ -206,6 +229,7 @@ int main(void) {
 		cmocka_unit_test(only_a_whole_interval_beyond_passes_a_threshold),
 		cmocka_unit_test(a_rate_is_judged_by_what_windows_took),
 		cmocka_unit_test(what_has_no_interval_and_what_is_not_valid_decides_nothing),
+		cmocka_unit_test(an_interval_that_is_too_narrow_decides_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
