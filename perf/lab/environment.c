@@ -30,6 +30,7 @@ void environment_add(
 	va_start(arguments, format);
 	vsnprintf(environment->items[place].value, ENVIRONMENT_VALUE_BYTES, format, arguments);
 	va_end(arguments);
+	lab_clean(environment->items[place].value); // else there would be no JSON of it
 }
 
 // The first line; what is not there is left out.

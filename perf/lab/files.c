@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define HGRM_TICKS 5 // of each halving of what is left above
@@ -16,21 +17,30 @@
 int output_check(const char *path, struct lab_why *why) {
 	const char *slash = path != NULL ? strrchr(path, '/') : NULL;
 	scoped_mem char *directory = NULL;
-	const char *asked = path;
+	struct stat facts;
+	int err = 0;
 
 	if (path == NULL || strcmp(path, "-") == 0)
 		return 0;
-	if (access(path, F_OK) != 0) {
+	if (stat(path, &facts) == 0) {
+		if (S_ISDIR(facts.st_mode))
+			err = -EISDIR;
+		else if (access(path, W_OK) != 0)
+			err = neg_errno();
+	} else if (errno != ENOENT) {
+		err = neg_errno();
+	} else {
 		directory = slash == NULL
 				    ? strdup(".")
 				    : strndup(path, slash > path ? (size_t)(slash - path) : 1);
-		asked = directory;
+		if (directory == NULL)
+			return lab_fail(why, -ENOMEM, "no memory");
+		if (slash != NULL && slash[1] == '\0')
+			err = -EISDIR; // of a directory that is not there
+		else if (access(directory, W_OK | X_OK) != 0)
+			err = neg_errno();
 	}
-	if (asked == NULL)
-		return lab_fail(why, -ENOMEM, "no memory");
-	return access(asked, W_OK) == 0
-		       ? 0
-		       : lab_fail(why, neg_errno(), "%s: %s", path, strerrordesc_np(errno));
+	return err == 0 ? 0 : lab_fail(why, err, "%s: %s", path, strerrordesc_np(-err));
 }
 
 int output_open(const char *path, struct lab_why *why, FILE **ret_file) {
@@ -199,8 +209,11 @@ int output_hgrm(const struct lab_run *run, const char *path, struct lab_why *why
 	return output_close(path, file, why);
 }
 
+// A response time is no round trip, and has no half.
 static double perftest_us(const struct lab_run *run, double value_ns) {
-	return value_ns / 1e3 / (plan_is_answered(&run->plan) ? 2 : 1);
+	bool has_half = plan_is_answered(&run->plan) && run->plan.arrivals == PLAN_CLOSED;
+
+	return value_ns / 1e3 / (has_half ? 2 : 1);
 }
 
 static double

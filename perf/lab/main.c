@@ -42,19 +42,26 @@ static int open_signals(void) {
 	return signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+// One that cannot be written does not keep the run from the others.
 static int write_files(const struct options *options, const struct lab_run *run) {
-	struct lab_why why = {.text = ""};
-	int err = 0;
+	const struct {
+		const char *path;
+		int (*write)(const struct lab_run *run, const char *path, struct lab_why *why);
+	} files[] = {
+		{options->json_path, output_json},
+		{options->csv_path, output_csv},
+		{options->hgrm_path, output_hgrm},
+		{options->html_path, page_run},
+	};
+	int status = EXIT_DONE;
 
-	if (options->json_path != NULL)
-		err = output_json(run, options->json_path, &why);
-	if (err == 0 && options->csv_path != NULL)
-		err = output_csv(run, options->csv_path, &why);
-	if (err == 0 && options->hgrm_path != NULL)
-		err = output_hgrm(run, options->hgrm_path, &why);
-	if (err == 0 && options->html_path != NULL)
-		err = page_run(run, options->html_path, &why);
-	return err == 0 ? EXIT_DONE : why_print(&why);
+	for (size_t n = 0; n < sizeof(files) / sizeof(files[0]); n++) {
+		struct lab_why why = {.text = ""};
+
+		if (files[n].path != NULL && files[n].write(run, files[n].path, &why) != 0)
+			status = why_print(&why);
+	}
+	return status;
 }
 
 // A run whose file cannot be written is not begun.

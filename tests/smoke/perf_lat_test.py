@@ -292,6 +292,18 @@ def other_programs_get_their_files():
         assert columns[1].split()[:2] == ["64", "500"] and len(columns[1].split()) == 9, columns
 
 
+def response_times_have_no_half():
+    """perftest has no open loop: of a send its columns are halves of round trips."""
+    with tempfile.TemporaryDirectory() as directory, Server() as server:
+        csv = pathlib.Path(directory) / "r.csv"
+        done = client(server, "--op", "send", "--arrivals", "constant", "--rate", "1000",
+                      "--iterations", "300", "--csv", str(csv), "--perftest")
+        assert done.returncode == 0, done
+        row = re.search(r"^64,response,max,(\d+),", csv.read_text(), re.MULTILINE)
+        told = float(done.stdout.splitlines()[1].split()[3])
+        assert abs(told - int(row.group(1)) / 1e3) < 0.01, (told, row)
+
+
 def options_that_differ_are_told_on_both_ends():
     with Server("--op", "send", "--gap", "5us") as server:
         done = client(server, "--op", "read")
@@ -496,6 +508,16 @@ def a_file_that_cannot_be_written_is_said_so():
             done = client(server, "--iterations", "20", option, "/dev/full")
         assert done.returncode == 4 and "samples in" in done.stdout, done
         assert "/dev/full cannot be written: " in done.stderr, done
+    with Server() as server, tempfile.TemporaryDirectory() as directory:
+        for path in [directory, f"{directory}/none/"]:
+            done = client(server, "--iterations", "20", "--json", path)
+            assert done.returncode == 4 and done.stdout == "", done
+            assert f"{path}: Is a directory" in done.stderr, done
+        csv = f"{directory}/r.csv"
+        done = client(server, "--iterations", "20", "--json", "/dev/full", "--csv", csv)
+        assert done.returncode == 4, done
+        with open(csv, encoding="ascii") as file:  # in spite of the other
+            assert "64,rtt,p50," in file.read()
     with Server() as server, open("/dev/full", "w", encoding="ascii") as full:
         done = subprocess.run(client_command(server, "--iterations", "20"), stdout=full, text=True,
                               stderr=subprocess.PIPE, check=False, timeout=patience.HANG_SECONDS)
@@ -671,6 +693,7 @@ tap.run([(name.__name__.replace("_", " "), name) for name in [
     a_trace_from_a_pipe_is_played_for_each_size,
     thresholds_decide_the_exit_status,
     other_programs_get_their_files,
+    response_times_have_no_half,
     options_that_differ_are_told_on_both_ends,
     a_device_that_is_not_there_is_told_on_both_ends,
     another_release_is_told_on_both_ends,

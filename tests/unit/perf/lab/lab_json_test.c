@@ -448,6 +448,18 @@ static void a_file_of_the_least_bytes_is_bounded_and_is_verified(void **state) {
 	}
 }
 
+static void a_host_whose_name_is_no_text_costs_no_file(void **state) {
+	struct lab_run *run = make_run(70, false);
+	json_t *root;
+
+	(void)state;
+	environment_add(&run->environment[0], "kernel", "\xff%s", "6.1");
+	assert_int_equal(run_to_json(run, &root), 0);
+	release(run);
+	must_be_verified(root);
+	json_decref(root);
+}
+
 static void a_changed_word_is_named_by_its_part(void **state) {
 	json_t *root = tree_of(400, false);
 	struct lab_why why;
@@ -693,6 +705,7 @@ int main(void) {
 		cmocka_unit_test(the_deviation_of_a_long_run_is_computed),
 		cmocka_unit_test(a_file_that_never_ends_is_refused),
 		cmocka_unit_test(the_schedule_of_a_small_file_has_its_share),
+		cmocka_unit_test(a_host_whose_name_is_no_text_costs_no_file),
 		cmocka_unit_test(a_changed_word_is_named_by_its_part),
 		cmocka_unit_test(a_file_of_another_schema_or_of_none_is_refused),
 		cmocka_unit_test(a_hostile_file_is_refused),
