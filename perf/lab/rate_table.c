@@ -20,7 +20,9 @@ static void print_head(const struct lab_run *run) {
 	       plan_op_name(run->plan.op), run->plan.both_ways ? " in both directions" : "",
 	       run->plan.pairs, run->plan.pairs == 1 ? "" : "s", run->plan.depth,
 	       idle_policy_name(run->plan.policy));
-	if (run->plan.inline_bytes != PLAN_INLINE_USUAL)
+	if (run->plan.inline_bytes == 0)
+		printf(", nothing inline");
+	else if (run->plan.inline_bytes != PLAN_INLINE_USUAL)
 		printf(", inline up to %u B", run->plan.inline_bytes);
 	printf("\n");
 	printf("%.30s on processor %s to %.30s, clock %s read in %s ns\n",

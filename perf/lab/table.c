@@ -59,7 +59,9 @@ static void print_head(const struct lab_run *run) {
 		return;
 	}
 	printf(", policy %s", plan_policy_name(&run->plan));
-	if (run->plan.inline_bytes != PLAN_INLINE_USUAL)
+	if (run->plan.inline_bytes == 0)
+		printf(", nothing inline");
+	else if (run->plan.inline_bytes != PLAN_INLINE_USUAL)
 		printf(", inline up to %u B", run->plan.inline_bytes);
 	printf("\n");
 	printf("%.30s on processor %s to %.30s (answered %s), clock %s read in %s ns\n",
