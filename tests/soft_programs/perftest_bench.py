@@ -267,7 +267,8 @@ def main(build, *words):
         return in_guest(build)
     report = measure(build, [word for word in words if word != "--json"])
     if "--json" in words:
-        print(json.dumps({"bench": "perftest", "rows": report.rows, "stall": report.stall,
+        rows = [tables.object_of(row) for row in report.rows]
+        print(json.dumps({"bench": "perftest", "rows": rows, "stall": report.stall,
                           "notes": report.notes}))
     else:
         print("\n".join(tables.lines(report.rows, report.stall, report.notes)))

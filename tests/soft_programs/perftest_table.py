@@ -50,6 +50,14 @@ def is_unexplained(row):
     return row["difference"] == UNEXPLAINED
 
 
+def object_of(row):
+    """As each bench tells a row; the ratio's interval is what meets the target, or does not."""
+    return {"what": f"{row['wire']}: {row['what']}", "value": row["tocsin"], "unit": row["unit"],
+            "yardstick": "perftest", "yardstick_value": row["perftest"], "ratio": row["ratio"],
+            "interval": row["interval"], "slices": row["slices"], "target": list(MET),
+            "ok": row["met"], "difference": row["difference"]}
+
+
 def row_line(row):
     low, high = row["interval"]
     return (f"{row['wire']:<5} {row['what']:<16} {row['unit']:<5} {row['perftest']:>10.2f} "

@@ -65,6 +65,14 @@ def a_run_is_long_enough_to_be_stopped_in_however_fast_the_wire_is():
         assert 4 <= seconds < 4.001, (half_rtt_us, seconds)
 
 
+def an_object_has_what_each_bench_tells_of_a_row():
+    told = tables.object_of(row(slices_of(*[0.9] * 9), WHY))
+    assert told["what"] == "rxe: RTT, read" and told["yardstick"] == "perftest", told
+    assert (told["value"], told["yardstick_value"], told["unit"]) == (1.8, 2.0, "us"), told
+    assert told["ratio"] == 0.9 and told["target"] == [0.97, 1.03] and told["ok"] is False, told
+    assert told["difference"] == WHY, told
+
+
 def figures_are_those_of_the_last_line_of_numbers():
     assert tables.figures(SAID) == [64, 2000, 1.5, 9.0, 2.25, 2.5]
 
@@ -76,5 +84,6 @@ tap.run([(test.__name__.replace("_", " "), test) for test in [
     medians_and_ratios_are_of_slices_that_were_taken_together,
     each_difference_is_told_once_with_all_its_rows,
     a_run_is_long_enough_to_be_stopped_in_however_fast_the_wire_is,
+    an_object_has_what_each_bench_tells_of_a_row,
     figures_are_those_of_the_last_line_of_numbers,
 ]])

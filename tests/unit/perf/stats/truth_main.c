@@ -25,8 +25,8 @@ row(struct report *report, const char *of, const char *what, double value, doubl
 
 	report->failed |= !good;
 	if (report->json)
-		printf("%s\n  {\"of\": \"%s\", \"what\": \"%s\", \"value\": %.4f, \"least\": %g, "
-		       "\"most\": %g, \"good\": %s}",
+		printf("%s\n  {\"what\": \"%s: %s\", \"value\": %.4f, \"unit\": \"\", "
+		       "\"yardstick\": null, \"ratio\": null, \"target\": [%g, %g], \"ok\": %s}",
 		       report->count > 0 ? "," : "", of, what, value, least, most,
 		       good ? "true" : "false");
 	else
