@@ -141,11 +141,15 @@ static int warm_up(struct client *client, struct lab_result *result, struct lab_
 
 	for (uint32_t count = WARMUP_SAMPLES_MIN;
 	     count <= most && !result->warm_look.warm && err == 0; count *= 2) {
+		int looked;
+
 		err = warm_up_to(client, result, count, until_ns, why);
-		if (err != 0 || result->warm_count < count)
+		if (result->warm_count < count)
 			break;
+		// Of one that was interrupted at that very moment, too: its file has these samples.
 		result->warm_judged = true;
-		err = warmup_look(result->warm, result->warm_count, &result->warm_look);
+		looked = warmup_look(result->warm, result->warm_count, &result->warm_look);
+		err = err != 0 ? err : looked;
 	}
 	return err;
 }
