@@ -79,11 +79,11 @@ int mesh_samples_keep(struct run_record *times, struct histogram **ret_kept) {
 	return err;
 }
 
-static uint64_t value_at(const struct histogram *kept, uint64_t rank) {
+static struct histogram_span bucket_of_rank(const struct histogram *kept, uint64_t rank) {
 	struct histogram_span span = {.lowest = 0};
 
 	must(histogram_at_rank(kept, rank, &span) == 0);
-	return span.lowest + (span.highest - span.lowest) / 2;
+	return span;
 }
 
 static void compute_quantile(struct mesh_cell *cell, uint32_t place) {
@@ -91,17 +91,20 @@ static void compute_quantile(struct mesh_cell *cell, uint32_t place) {
 	uint64_t share = cell->count * mesh_per_million[place];
 	uint64_t rank = (share + QUANTILE_ONE - 1) / QUANTILE_ONE;
 	double effective = (double)cell->count / cell->taus[place];
+	struct histogram_span bucket;
 	struct quantile_ranks ranks;
 
 	*quantile = (struct mesh_quantile){.known = false};
 	effective = effective >= 1 ? effective : 1;
 	if (quantile_interval(cell->count, effective, mesh_per_million[place], LEVEL, &ranks) != 0)
 		return;
+	// No sample is kept to tell where in a bucket it is: the interval has all of its buckets.
+	bucket = bucket_of_rank(cell->kept, rank);
 	*quantile = (struct mesh_quantile){
 		.known = true,
-		.value_ns = value_at(cell->kept, rank),
-		.low_ns = value_at(cell->kept, ranks.low),
-		.high_ns = value_at(cell->kept, ranks.high),
+		.value_ns = bucket.lowest + (bucket.highest - bucket.lowest) / 2,
+		.low_ns = bucket_of_rank(cell->kept, ranks.low).lowest,
+		.high_ns = bucket_of_rank(cell->kept, ranks.high).highest,
 	};
 }
 

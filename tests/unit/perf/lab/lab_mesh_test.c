@@ -209,6 +209,21 @@ static void racks_and_rails_are_told_from_nodes(void **state) {
 	}
 }
 
+// All samples of a fast direction may be in one bucket of 0.8 %, and nothing tells where in it.
+static void an_interval_within_a_bucket_is_the_bucket(void **state) {
+	struct mesh_cell cell = {.taus = {1, 1, 1}};
+	const struct mesh_quantile *median = &cell.quantiles[0];
+
+	(void)state;
+	assert_int_equal(mesh_histogram_create(&cell.kept), 0);
+	for (uint64_t n = 0; n < 1000; n++)
+		histogram_record(cell.kept, 1000000 + n % 100 * 20);
+	mesh_cell_compute(&cell);
+	assert_true(median->low_ns <= 1000000 + 20 && median->high_ns >= 1000000 + 98 * 20);
+	assert_true(median->low_ns < median->value_ns && median->value_ns < median->high_ns);
+	histogram_destroy(cell.kept);
+}
+
 static void a_matrix_with_holes_is_summed_up(void **state) {
 	struct mesh_summary summary;
 	struct mesh_cell *hole;
@@ -534,6 +549,7 @@ int main(void) {
 		cmocka_unit_test(each_pair_meets_once_in_rounds_of_disjoint_pairs),
 		cmocka_unit_test(what_stands_out_is_named_by_what_it_has_in_common),
 		cmocka_unit_test(racks_and_rails_are_told_from_nodes),
+		cmocka_unit_test(an_interval_within_a_bucket_is_the_bucket),
 		cmocka_unit_test(a_matrix_with_holes_is_summed_up),
 		cmocka_unit_test(the_file_of_a_mesh_is_verified_and_a_change_named),
 		cmocka_unit_test(a_cause_that_was_changed_in_a_file_is_named),

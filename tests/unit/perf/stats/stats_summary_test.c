@@ -176,7 +176,7 @@ static void intervals_narrower_than_a_bucket_hold_the_truth(void **state) {
 // sample has hardly any of them.
 static void rare_bursts_are_in_the_intervals_of_long_runs(void **state) {
 	const double length = 300, distance = 200000, share = length / (length + distance);
-	uint32_t held[2] = {0}, known[2] = {0}, seeds = 12;
+	uint32_t held[2] = {0}, known[2] = {0}, seeds = 8;
 
 	(void)state;
 	for (uint32_t seed = 0; seed < seeds; seed++) {
