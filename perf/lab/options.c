@@ -31,7 +31,7 @@ int options_parse(int argc, char **argv, struct options *ret_options) {
 		return 0;
 	if (argc < 2) {
 		fprintf(stderr,
-			"tocsin-perf: what? lat, bw, mesh, net, policy, compare, history or verify; see --help\n"
+			"tocsin-perf: needs a command: lat, bw, mesh, net, policy, compare, history or verify; see --help\n"
 		);
 		return -EINVAL;
 	}
@@ -55,7 +55,7 @@ int options_parse(int argc, char **argv, struct options *ret_options) {
 	}
 	escape_quote(argv[1], strlen(argv[1]), quoted, sizeof(quoted));
 	fprintf(stderr,
-		"tocsin-perf: %s is none of lat, bw, mesh, net, policy, compare, history, verify; see --help\n",
+		"tocsin-perf: %s is no command: lat, bw, mesh, net, policy, compare, history or verify; see --help\n",
 		quoted);
 	return -EINVAL;
 }

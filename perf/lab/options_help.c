@@ -48,143 +48,150 @@ static const struct row {
 static const struct row rows[] = {
 	{PAIR,
 	 "\n"
-	 "lat measures the latency of RDMA operations between two ends, bw how many they move\n"
-	 "with many under way at once. Without HOST it waits for one client, and serves it; with\n"
-	 "HOST it is that client, and prints what it measured. Without a word about devices each\n"
-	 "end takes the best there is, else the software device.\n"},
+	 "lat measures the latency of RDMA operations between two ends; bw measures bandwidth,\n"
+	 "with many operations under way at once. Without HOST this is the server: it waits for\n"
+	 "one client, serves it and ends. With HOST it is the client, and prints the result.\n"
+	 "Without --device each end takes the best device it has, else the software device.\n"},
 	{MESH,
 	 "\n"
-	 "mesh measures the latency between all pairs of several processes, which srun or mpirun\n"
-	 "starts, or itself on one machine, and says what stands out: a node, racks, rails.\n"},
+	 "mesh measures the latency between all pairs of several processes and says what stands\n"
+	 "out: a node, racks, rails. srun or mpirun starts the processes; with --local mesh does,\n"
+	 "on this machine.\n"},
 	{NET,
 	 "\n"
-	 "net measures the floors of this machine, without any device: clock, system call, cache\n"
-	 "line, wake-up, UDP, memif; for --duration each (300ms by default). lat and bw print the\n"
-	 "least of a few beside results, but for memif.\n"},
+	 "net measures the floors of this machine, without any RDMA device: clock, system call,\n"
+	 "cache line, wake-up, UDP, memif; each for --duration (300ms by default). lat and bw print\n"
+	 "the minimum of each except memif beside their results.\n"},
 	{POLICY,
 	 "\n"
-	 "policy plays lat with every policy of waiting under every load, and puts latency beside\n"
-	 "the processor time of both workers. Without HOST both ends are its own.\n"},
+	 "policy plays lat with every idle policy (how a worker waits) under every load, and prints\n"
+	 "latency beside the processor time of both workers. Without HOST it starts both ends.\n"},
 	{COMPARE,
 	 "\n"
-	 "compare says whether the runs of B are slower than those of A, or faster, or the same\n"
-	 "within the margin (2% of A by default). Each file is a run; it needs some of each side.\n"},
+	 "compare says whether the runs of B are slower than those of A, faster, or the same\n"
+	 "within the margin (2% of A by default). Each file is one run; several of each side are\n"
+	 "needed to tell.\n"},
 	{HISTORY,
 	 "\n"
-	 "history says since which run of a directory something is slower or faster, of results\n"
-	 "of the same plan, machines and devices, in the order in which they began.\n"},
+	 "history reads the results in a directory and says since which run latency is slower or\n"
+	 "faster. Results of the same plan, machines and devices are compared, in the order in\n"
+	 "which they began.\n"},
 	{VERIFY,
 	 "\n"
-	 "verify computes every figure of a file that --json wrote once more, from what it keeps.\n"},
-	{KEPT, "Where --html asks for one, a page of it is drawn, too.\n"},
+	 "verify computes every figure in a file of --json again, from the data in the file, and\n"
+	 "names the first that differs.\n"},
+	{KEPT, "With --html it also draws a page.\n"},
 
 	{PAIRS | POLICY,
-	 "\nWhat is measured (the client decides; what the server is given must be the same):\n"},
+	 "\nWhat is measured (the client decides; options given to the server must agree):\n"},
 	{PAIRS | POLICY,
 	 "  --op OP              read (default; of policy send), write, send, write-imm, cas, fadd;\n"
-	 "                       of write, send and write-imm the peer answers each, and half of the\n"
+	 "                       the peer answers each write, send and write-imm, and half of the\n"
 	 "                       round trip is one way\n"},
 	{PAIR,
 	 "  --size LIST          bytes: 64 (default), 2,64,4KiB; all: powers of two up to 8 MiB\n"},
 	{MESH | POLICY, "  --size N             of mesh and policy, bytes: 64 by default\n"},
 	{PAIR, "  --iterations N       samples of each size; 20000 by default\n"
-	       "  --duration TIME      in place of these: for so long, as 5s\n"},
+	       "  --duration TIME      measure each size for this time instead, as 5s\n"},
 	{MESH, "  --iterations N       of mesh, samples of each direction; 1000 by default\n"},
 	{POLICY, "  --duration TIME      of policy, of each run; 1s by default\n"},
 	{PAIRS,
 	 "  --policy POLICY      how both ends wait: spin (default), window, event, adaptive\n"},
 	{PAIR,
-	 "  --inline BYTES       messages of write, send and write-imm that go within the work\n"
-	 "                       request: up to so many bytes, 0 to 1024; 64 by default, if the\n"
-	 "                       device takes as many\n"},
+	 "  --inline BYTES       put messages of write, send and write-imm of up to so many bytes\n"
+	 "                       into the work request: 0 to 1024; 64 by default, if the device\n"
+	 "                       takes as many\n"},
 	{LAT,
-	 "  --gap TIME           from the end of an operation to the next one; in no sample\n"
-	 "  --arrivals WHEN      closed (default): the next one when the one before has ended. An\n"
-	 "                       open loop: constant, poisson, onoff (bursts of 8) at --rate,\n"
-	 "                       trace:FILE\n"
+	 "  --gap TIME           idle time between two operations; part of no sample\n"
+	 "  --arrivals WHEN      closed loop, where an operation begins when the one before has\n"
+	 "                       ended: closed (default). Open loop: constant, poisson, onoff\n"
+	 "                       (bursts of 8) at --rate, or trace:FILE\n"
 	 "  --rate N             operations a second of an open loop\n"
-	 "  --seed N             of poisson and onoff; 1 by default\n"
-	 "  --device-time[=WHICH] by the device's time stamps, what of each operation was the\n"
-	 "                       device's and the network's, and what the host's; WHICH clock: raw\n"
-	 "                       (default), wall\n"},
+	 "  --seed N             for poisson and onoff; 1 by default\n"
+	 "  --device-time[=CLOCK] divide each operation by the device's time stamps into the part\n"
+	 "                       of device and network and the part of the host; CLOCK is raw\n"
+	 "                       (default) or wall\n"},
 	{POLICY, "  --rates LIST         loads: closed, or operations a second (by Poisson);\n"
 		 "                       closed,100,1000,5000 by default, at most 8\n"},
 	{BW,
-	 "Of bw: 64 KiB for 2s of each size by default, and --iterations are messages. Not for it\n"
-	 "are --gap, --arrivals, --rate, --seed, --device-time and --hgrm:\n"
+	 "For bw (64 KiB for 2s by default; --iterations counts messages; without --gap, --arrivals,\n"
+	 "--rate, --seed, --device-time and --hgrm):\n"
 	 "  --depth N            operations under way on each queue pair; 64 by default\n"
-	 "  --queue-pairs N      1 by default\n"
-	 "  --bidirectional      the server sends as the client does\n"},
+	 "  --queue-pairs N      how many; 1 by default\n"
+	 "  --bidirectional      the server sends, too\n"},
 	{LAT | MESH,
-	 "Through running agents, whose workers read their pages beside their probes (reads alone):\n"},
+	 "Measured by running agents, which read each other's memory anyway (--op read only):\n"},
 	{LAT,
-	 "  lat --via-agent NODE  the agent of this machine reads the page of NODE; no HOST, no\n"
-	 "                       server. --size to 64 KiB, --iterations to 65520; all else is the\n"
-	 "                       agent's own\n"},
+	 "  lat --via-agent NODE  the agent of this machine reads the memory of the agent on NODE:\n"
+	 "                       no HOST and no server. --size up to 64 KiB, --iterations up to\n"
+	 "                       65520; policy, device and processor are the agent's\n"},
 	{MESH,
-	 "  mesh --agents        each node that is alive reads each other one, a pair at a time\n"},
+	 "  mesh --agents        each node that is alive reads each other one, one pair at a time\n"},
 	{LAT | MESH,
-	 "  --agent SOCKET       of the agent that is asked; by default as tocsin finds it\n"},
+	 "  --agent SOCKET       which agent is asked; by default the one that tocsin asks\n"},
 	{MESH,
 	 "How the processes of a mesh start and meet:\n"
-	 "  --local N            N processes of this machine, started by itself\n"
+	 "  --local N            start N processes on this machine\n"
 	 "  --rendezvous WHERE   where process 0 is: HOST[:PORT], port 18521 by default, or\n"
-	 "                       file:PATH of a file that all see; by default the first node of\n"
+	 "                       file:PATH, a file that all can read; by default the first node of\n"
 	 "                       Slurm's step\n"
 	 "  --rank R --ranks N   this is process R of N, for other launchers\n"
-	 "  --hosts LIST         print the commands that start it by ssh on node[1-4], and end\n"
-	 "  --at-once N          pairs at most; by default as many as processors allow\n"},
+	 "  --hosts LIST         print the ssh commands that start a mesh on LIST, as node[1-4]\n"
+	 "  --at-once N          measure at most N pairs at a time; by default as many as the\n"
+	 "                       processors allow\n"},
 
 	{PAIRS | POLICY, "\nWhere (each end for itself):\n"
 			 "  --device NAME        an RDMA device, or soft\n"},
 	{PAIRS,
 	 "  --ib-port N, --gid-index N, --mtu BYTES, --traffic-class N, --service-level N\n"},
 	{PAIRS | POLICY,
-	 "  --timeout N          of a packet without an answer, 4.096 us * 2^N; 14 (67 ms) by default\n"},
-	{PAIRS, "  --retry N            how often it is sent again, 0 to 7; 6 by default\n"},
-	{PAIR, "  --cores N            the processor that polls\n"
-	       "  --priority N         a real-time priority (SCHED_FIFO, 1 to 99) for what polls\n"
-	       "  --memory WHERE       of messages: host (default), numa:N, gpu, gpu:N\n"},
-	{PAIRS | POLICY, "  --port N             of the control connection; 18520 by default\n"},
-	{PAIR, "  --listen ADDRESS     the server's; all by default\n"},
+	 "  --timeout N          send a packet again after 4.096 us * 2^N; 14 (67 ms) by default\n"},
+	{PAIRS, "  --retry N            how often a packet is sent again, 0 to 7; 6 by default\n"},
+	{PAIR,
+	 "  --cores N            the processor of the polling thread\n"
+	 "  --priority N         real-time priority of the polling thread (SCHED_FIFO, 1 to 99)\n"
+	 "  --memory WHERE       where messages lie: host (default), numa:N, gpu, gpu:N\n"},
+	{PAIRS | POLICY,
+	 "  --port N             TCP port of the control connection; 18520 by default\n"},
+	{PAIR, "  --listen ADDRESS     where the server listens; all addresses by default\n"},
 
 	{NET, "\n  --duration TIME      of net, for each floor; 300ms by default\n"},
-	{EACH, "\nResults (of two ends the client's):\n"},
+	{EACH, "\nResults (of two ends, options of the client):\n"},
 	{LAT,
 	 "  --fail-if WHAT       p99>10us, half.p50>2us, service.p99>1ms, max>1ms, min, mean\n"},
 	{BW,
 	 "  --fail-if WHAT       of bw a rate: p50<90Gbit/s, mean<11GB/s, min<1.5M/s (messages)\n"},
 	{PAIR,
-	 "                       > or <, again and again. Exit status 1 if the whole interval lies\n"
-	 "                       beyond, 3 if a part of it does\n"},
+	 "                       with > or <; may be repeated. Exit status 1 if the whole interval\n"
+	 "                       lies beyond the bound, 3 if a part of it does\n"},
 	{PAIRS | NET | POLICY,
-	 "  --json FILE          all of it, for verify; - is standard output, in place of the table\n"},
+	 "  --json FILE          everything, for verify; - is standard output instead of the table\n"},
 	{PAIR,
-	 "  --json-bytes SIZE    of that file, at most, up to 4MiB (default); what is kept of\n"
-	 "                       samples is thinned out for it\n"},
-	{PAIRS, "  --csv FILE           a line for each figure\n"},
+	 "  --json-bytes SIZE    how large that file may be, up to 4MiB (default); fewer samples\n"
+	 "                       are kept for it\n"},
+	{PAIRS, "  --csv FILE           one line for each figure\n"},
 	{LAT, "  --hgrm FILE          percentiles as HdrHistogram prints them\n"},
 	{PAIRS | POLICY | KEPT,
-	 "  --html FILE          a page with pictures, one file that needs no network\n"},
+	 "  --html FILE          a page with charts, one file that needs no network\n"},
 	{MESH | VERIFY, "  --svg FILE           the matrix of a mesh as a picture of its own\n"},
 	{PAIR,
-	 "  --perftest           the columns of perftest in place of the table\n"
-	 "  --runs K             K runs, each of new processes at both ends: what compare takes.\n"
+	 "  --perftest           print the columns of perftest instead of the table\n"
+	 "  --runs K             K runs, each of new processes at both ends, as compare needs them.\n"
 	 "                       --json r.json writes r.1.json, r.2.json and so on\n"
-	 "  --against 'OPTIONS'  runs with these options as well, in turn (A B B A ...), then\n"
-	 "                       compared; r.a1.json, r.b1.json\n"
-	 "  --run N/K            this is one of K runs: the server begins anew for the next. Of a\n"
-	 "                       server: it waits a minute for this one\n"},
+	 "  --against 'OPTIONS'  with --runs: as many runs with these options as well, in turn\n"
+	 "                       (A B B A ...), then compared; r.a1.json, r.b1.json and so on\n"
+	 "  --run N/K            this is run N of K: the server restarts itself for the next one. A\n"
+	 "                       server with --run waits a minute for its client\n"},
 	{COMPARE, "  --with FILE...       the runs of B\n"},
 	{PAIR | COMPARE | HISTORY,
-	 "  --margin PERCENT     no change means: within so much; 2% by default\n"},
+	 "  --margin PERCENT     a smaller change does not matter; 2% by default\n"},
 	{EACH, "  --help, --version, -V\n"},
 
 	{EACH,
 	 "\n"
-	 "Exit status: 0 done, 1 a threshold fails, B or the newest runs are slower, or a figure\n"
-	 "differs, 2 a mistake in an option, 3 a threshold, a comparison or a history is\n"
-	 "undecided, 4 the run failed; what was measured by then is printed.\n"},
+	 "Exit status: 0 done; 1 a threshold fails, B or the newest runs are slower, or a figure\n"
+	 "differs; 2 a mistake in an option; 3 a threshold, a comparison or a history is\n"
+	 "undecided; 4 the run failed, and what was measured until then is printed.\n"},
 };
 
 static uint32_t bits_of(const char *command) {
@@ -210,5 +217,5 @@ void options_print_help(const char *command) {
 			fputs(rows[n].text, stdout);
 	}
 	if (asked == EACH)
-		fputs("\n`tocsin-perf COMMAND --help` has what is of one command.\n", stdout);
+		fputs("\n`tocsin-perf COMMAND --help` lists the options of one command.\n", stdout);
 }

@@ -537,8 +537,8 @@ def a_standard_output_that_is_closed_is_said_so():
 
 def wrong_options_are_refused_at_once():
     for arguments, said in [
-            ([], "what?"),
-            (["latt"], "none of lat, bw, mesh, net, policy, compare, history, verify"),
+            ([], "needs a command"),
+            (["latt"], "no command: lat, bw, mesh, net, policy, compare, history or verify"),
             (["verify"], "needs one FILE"),
             (["verify", "a.json", "b.json"], "needs one FILE"),
             (["history"], "needs one DIRECTORY"),
