@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What becomes of evidence that nobody repeats, and who alone takes it back.
+#include "control/verdict/verdict_bed.h"
+
+#include <errno.h>
+
+static void evidence_that_is_not_repeated_leaves_unknown_never_healthy(void **state) {
+	struct bed *bed = bed_with_fabric_down();
+
+	(void)state;
+	bed_pass(bed, 29 * SEC - 1);
+	bed_expect(bed, 5, VERDICT_FABRIC_DOWN, "PulseUnread");
+	bed_pass(bed, 1);
+	bed_expect(bed, 5, VERDICT_UNKNOWN, "EvidenceStale");
+	assert_int_equal(bed_view(bed, 5).advice, VERDICT_ADVICE_SHOW);
+	bed_pass(bed, 100 * SEC);
+	bed_expect(bed, 5, VERDICT_UNKNOWN, "EvidenceStale");
+	bed_see_two(bed, 5, OBSERVATION_GOOD);
+	bed_pass(bed, 5 * SEC);
+	bed_expect(bed, 5, VERDICT_HEALTHY, "None");
+	bed_destroy(bed);
+}
+
+// Read well before it was too old, by others than those who had told of it.
+static void what_grows_old_after_a_good_look_is_no_evidence_of_anything(void **state) {
+	struct bed *bed = bed_with_fabric_down();
+
+	(void)state;
+	bed_pass(bed, 27 * SEC);
+	for (uint32_t observer = 3; observer < 5; observer++)
+		assert_int_equal(bed_see(bed, observer, 5, OBSERVATION_GOOD), 0);
+	bed_pass(bed, 10 * SEC);
+	bed_expect(bed, 5, VERDICT_HEALTHY, "None");
+	bed_destroy(bed);
+}
+
+static void what_nobody_repeats_for_ten_times_as_long_is_forgotten(void **state) {
+	struct bed *bed = bed_with_fabric_down();
+
+	(void)state;
+	bed_pass(bed, 29 * SEC + 300 * SEC);
+	bed_expect(bed, 5, VERDICT_UNKNOWN, "Settling");
+	bed_pass(bed, 5 * SEC);
+	bed_expect(bed, 5, VERDICT_HEALTHY, "None");
+	bed_destroy(bed);
+}
+
+// Found: how its host had taken connections stood as long as the death, was too old the moment that
+// ended, and left the node unknown for five minutes where nobody read its pulse.
+static void connections_refused_before_a_death_ended_say_nothing_after_it(void **state) {
+	struct bed *bed = bed_create(8);
+
+	(void)state;
+	bed_state(bed, 5, RAS_SUSPECT, RAS_CAUSE_SILENT);
+	for (uint32_t n = 1; n < 4; n++)
+		assert_int_equal(
+			bed_see_reach(bed, n, 5, OBSERVATION_NO_PAIR, VERDICT_REACH_NONE), 0
+		);
+	bed_pass(bed, 5 * SEC);
+	bed_state(bed, 5, RAS_DEAD, RAS_CAUSE_SILENT);
+	bed_pass(bed, 100 * SEC);
+	bed_expect(bed, 5, VERDICT_NODE_DOWN, "OverlaySilent");
+	bed_state(bed, 5, RAS_ALIVE, RAS_CAUSE_REFUTED);
+	bed_pass(bed, 6 * SEC);
+	bed_expect(bed, 5, VERDICT_HEALTHY, "None");
+	bed_destroy(bed);
+}
+
+// Found: of one that fell silent long before the news of its death came, those who did not read it
+// themselves kept what they had been told; who had told it had forgotten the path with the peer.
+static void pulse_unread_before_a_death_says_nothing_after_it(void **state) {
+	static const uint64_t lasted_ns[] = {2 * SEC, 20 * SEC, 100 * SEC};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(lasted_ns) / sizeof(lasted_ns[0]); n++) {
+		struct bed *bed = bed_with_fabric_down();
+
+		bed_pass(bed, 10 * SEC);
+		bed_state(bed, 5, RAS_DEAD, RAS_CAUSE_SILENT);
+		bed_pass(bed, lasted_ns[n]);
+		bed_state(bed, 5, RAS_ALIVE, RAS_CAUSE_REFUTED);
+		for (uint32_t second = 0; second < 60; second++) {
+			bed_pass(bed, SEC);
+			assert_string_not_equal(bed_view(bed, 5).reason, "EvidenceStale");
+		}
+		bed_expect(bed, 5, VERDICT_HEALTHY, "None");
+		bed_destroy(bed);
+	}
+}
+
+static void refute_own_death(struct bed *bed) {
+	struct verdict_peer self = bed_peer(0, RAS_ALIVE, RAS_CAUSE_NONE);
+
+	self.incarnation++;
+	assert_int_equal(verdict_peer(bed->engine, bed->now_ns, &self), 0);
+}
+
+// Found: one that had been cut off said of itself for five minutes that its evidence was stale.
+static void one_that_refuted_its_death_is_rid_of_what_others_said_of_it_meanwhile(void **state) {
+	struct bed *bed = bed_create(8);
+
+	(void)state;
+	for (uint32_t n = 1; n < 4; n++)
+		assert_int_equal(
+			bed_see_reach(bed, n, 0, OBSERVATION_NO_PAIR, VERDICT_REACH_NONE), 0
+		);
+	bed_pass(bed, 31 * SEC);
+	bed_expect(bed, 0, VERDICT_UNKNOWN, "EvidenceStale");
+	refute_own_death(bed);
+	bed_pass(bed, 6 * SEC);
+	bed_expect(bed, 0, VERDICT_HEALTHY, "None");
+	// What was on its way since before does not begin it anew.
+	assert_int_equal(
+		bed_see_reach(bed, 4, 0, OBSERVATION_NO_PAIR, VERDICT_REACH_NONE), -ESTALE
+	);
+	assert_int_equal(bed_see(bed, 4, 0, OBSERVATION_SILENT), -ESTALE);
+	assert_int_equal(bed_see(bed, 4, 0, OBSERVATION_STANDING), -ESTALE);
+	assert_int_equal(bed_see(bed, 4, 0, OBSERVATION_LOSSY), 0);
+	bed_destroy(bed);
+}
+
+static void a_good_look_does_not_take_back_what_the_node_said_itself(void **state) {
+	struct bed *bed = bed_create(8);
+
+	(void)state;
+	assert_int_equal(bed_say(bed, 5, VERDICT_CHECK_FAILED, "DiskFull"), 0);
+	bed_expect(bed, 5, VERDICT_CHECK_FAILED, "DiskFull");
+	bed_see_two(bed, 5, OBSERVATION_GOOD);
+	bed_pass(bed, 31 * SEC);
+	bed_expect(bed, 5, VERDICT_UNKNOWN, "EvidenceStale");
+	bed_see_two(bed, 5, OBSERVATION_GOOD);
+	bed_pass(bed, 10 * SEC);
+	bed_expect(bed, 5, VERDICT_UNKNOWN, "EvidenceStale");
+	assert_int_equal(bed_say(bed, 5, VERDICT_HEALTHY, "DiskFull"), 0);
+	bed_pass(bed, 5 * SEC);
+	bed_expect(bed, 5, VERDICT_HEALTHY, "None");
+	bed_destroy(bed);
+}
+
+static void a_word_of_the_node_does_not_take_back_what_others_saw(void **state) {
+	struct bed *bed = bed_with_fabric_down();
+
+	(void)state;
+	bed_pass(bed, 30 * SEC);
+	bed_expect(bed, 5, VERDICT_UNKNOWN, "EvidenceStale");
+	assert_int_equal(bed_say(bed, 5, VERDICT_HEALTHY, "DiskFull"), 0);
+	bed_pass(bed, 10 * SEC);
+	bed_expect(bed, 5, VERDICT_UNKNOWN, "EvidenceStale");
+	bed_destroy(bed);
+}
+
+static void what_went_stale_of_both_kinds_is_taken_back_by_both(void **state) {
+	struct bed *bed = bed_with_fabric_down();
+
+	(void)state;
+	assert_int_equal(bed_say(bed, 5, VERDICT_CHECK_FAILED, "DiskFull"), 0);
+	bed_pass(bed, 40 * SEC);
+	bed_expect(bed, 5, VERDICT_UNKNOWN, "EvidenceStale");
+	bed_see_two(bed, 5, OBSERVATION_GOOD);
+	bed_pass(bed, 10 * SEC);
+	bed_expect(bed, 5, VERDICT_UNKNOWN, "EvidenceStale");
+	assert_int_equal(bed_say(bed, 5, VERDICT_HEALTHY, "DiskFull"), 0);
+	bed_pass(bed, 5 * SEC);
+	bed_expect(bed, 5, VERDICT_HEALTHY, "None");
+	bed_destroy(bed);
+}
+
+// One observer who is deaf itself does not reach it, and tells that once.
+static void what_never_made_a_verdict_leaves_no_doubt_when_it_is_stale(void **state) {
+	struct bed *bed = bed_create(8);
+
+	(void)state;
+	bed_say(bed, 5, VERDICT_CHECK_FAILED, "DiskFull");
+	bed_see_reach(bed, 1, 5, OBSERVATION_GOOD, VERDICT_REACH_NONE);
+	for (uint32_t n = 0; n < 8; n++) {
+		bed_pass(bed, 5 * SEC);
+		bed_say(bed, 5, VERDICT_CHECK_FAILED, "DiskFull");
+		bed_expect(bed, 5, VERDICT_CHECK_FAILED, "DiskFull");
+	}
+	bed_say(bed, 5, VERDICT_HEALTHY, "DiskFull");
+	bed_pass(bed, 5 * SEC);
+	bed_expect(bed, 5, VERDICT_HEALTHY, "None");
+	bed_destroy(bed);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(evidence_that_is_not_repeated_leaves_unknown_never_healthy),
+		cmocka_unit_test(connections_refused_before_a_death_ended_say_nothing_after_it),
+		cmocka_unit_test(pulse_unread_before_a_death_says_nothing_after_it),
+		cmocka_unit_test(
+			one_that_refuted_its_death_is_rid_of_what_others_said_of_it_meanwhile
+		),
+		cmocka_unit_test(what_grows_old_after_a_good_look_is_no_evidence_of_anything),
+		cmocka_unit_test(what_nobody_repeats_for_ten_times_as_long_is_forgotten),
+		cmocka_unit_test(a_good_look_does_not_take_back_what_the_node_said_itself),
+		cmocka_unit_test(a_word_of_the_node_does_not_take_back_what_others_saw),
+		cmocka_unit_test(what_went_stale_of_both_kinds_is_taken_back_by_both),
+		cmocka_unit_test(what_never_made_a_verdict_leaves_no_doubt_when_it_is_stale),
+	};
+
+	return cmocka_run_group_tests_name("verdict_stale", tests, NULL, NULL);
+}
