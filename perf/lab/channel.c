@@ -19,6 +19,10 @@
 #define QUOTED_BYTES 320
 #define LINGER_NS UINT64_C(1000000000)
 #define LINGER_BYTES ((size_t)64 * CHANNEL_BYTES_MAX)
+// The kernel of a host that is there answers probes, whatever its program does.
+#define GONE_IDLE_S 10
+#define GONE_EACH_S 5
+#define GONE_MS 30000
 
 static struct deadline send_deadline(void) {
 	return deadline_after(clock_monotonic_ns(), SEND_NS);
@@ -27,7 +31,7 @@ static struct deadline send_deadline(void) {
 static int take_addresses(struct channel *channel) {
 	struct sockaddr_storage storage;
 	socklen_t length = sizeof(storage);
-	int one = 1, err;
+	int err;
 
 	if (getsockname(channel->fd, (struct sockaddr *)&storage, &length) != 0)
 		return neg_errno();
@@ -37,10 +41,36 @@ static int take_addresses(struct channel *channel) {
 		err = neg_errno();
 	if (err == 0)
 		err = sock_addr_from_sockaddr((struct sockaddr *)&storage, length, &channel->peer);
-	// Messages are small, and the other end waits for each.
-	if (err == 0 && setsockopt(channel->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)) != 0)
-		err = neg_errno();
 	return err;
+}
+
+// Messages are small, and the other end waits for each. A host that is gone says nothing: without
+// probes whoever has nothing to send would wait for it for ever.
+static int set_options(int fd) {
+	const struct {
+		int level, name, value;
+	} options[] = {
+		{IPPROTO_TCP, TCP_NODELAY, 1},
+		{SOL_SOCKET, SO_KEEPALIVE, 1},
+		{IPPROTO_TCP, TCP_KEEPIDLE, GONE_IDLE_S},
+		{IPPROTO_TCP, TCP_KEEPINTVL, GONE_EACH_S},
+		{IPPROTO_TCP, TCP_USER_TIMEOUT, GONE_MS},
+	};
+
+	for (size_t n = 0; n < sizeof(options) / sizeof(options[0]); n++) {
+		if (setsockopt(
+			    fd, options[n].level, options[n].name, &options[n].value,
+			    sizeof(options[n].value)
+		    ) != 0)
+			return neg_errno();
+	}
+	return 0;
+}
+
+static int connection_settle(struct channel *channel) {
+	int err = take_addresses(channel);
+
+	return err == 0 ? set_options(channel->fd) : err;
 }
 
 static int listen_on(const struct sock_addr *address, int *ret_fd) {
@@ -96,6 +126,18 @@ static int accept_one(int listener, int signal_fd, struct deadline deadline, int
 	}
 }
 
+// Whoever has reset its connection by now is nobody: the next one is waited for.
+static int
+accept_next(int listener, int signal_fd, struct deadline deadline, struct channel *channel) {
+	int err = accept_one(listener, signal_fd, deadline, &channel->fd);
+
+	while (err == 0 && (err = connection_settle(channel)) == -ENOTCONN) {
+		channel_close(channel);
+		err = accept_one(listener, signal_fd, deadline, &channel->fd);
+	}
+	return err;
+}
+
 static int read_port(int fd, struct sock_addr *address) {
 	struct sockaddr_storage storage;
 	socklen_t length = sizeof(storage);
@@ -141,14 +183,12 @@ int channel_accept(
 	struct channel *ret_channel,
 	struct lab_why *why
 ) {
-	int err = accept_one(listener->fd, signal_fd, deadline, &ret_channel->fd);
+	int err = accept_next(listener->fd, signal_fd, deadline, ret_channel);
 
 	if (err == -EINTR)
 		return lab_fail(why, err, "interrupted before any client came");
 	if (err == -ETIMEDOUT)
 		return lab_fail(why, err, "no client came in time");
-	if (err == 0)
-		err = take_addresses(ret_channel);
 	if (err != 0)
 		return lab_fail(why, err, "no client: %s", strerrordesc_np(-err));
 	return 0;
@@ -173,7 +213,7 @@ int channel_connect(
 			ret_channel->fd, (struct sockaddr *)&storage, length, deadline
 		);
 	if (err == 0)
-		err = take_addresses(ret_channel);
+		err = connection_settle(ret_channel);
 	if (err == -ECONNREFUSED)
 		return lab_fail(
 			why, err, "nobody listens on %s: start the other end first, without a HOST",

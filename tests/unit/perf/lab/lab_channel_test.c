@@ -6,6 +6,8 @@
 #include <support/cmocka.h>
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -78,7 +80,7 @@ static void what_is_no_message_is_refused_and_named(void **state) {
 	} rows[] = {
 		{0x20544547, 1, 1, 0, -EBADMSG, "is no tocsin-perf"}, // "GET "
 		{CHANNEL_MAGIC, CHANNEL_VERSION + 1, 1, 0, -EPROTO,
-		 "speaks version 4 of this connection, we speak 3"},
+		 "speaks version 5 of this connection, we speak 4"},
 		{CHANNEL_MAGIC, CHANNEL_VERSION, CHANNEL_KIND_COUNT, 0, -EBADMSG, "which is none"},
 		{CHANNEL_MAGIC, CHANNEL_VERSION, 1, CHANNEL_BYTES_MAX + 1, -EBADMSG, "8193 bytes"},
 		{CHANNEL_MAGIC, CHANNEL_VERSION, 1, UINT32_MAX, -EBADMSG, "4294967295 bytes"},
@@ -160,6 +162,61 @@ static void another_message_than_the_one_that_is_due_is_refused(void **state) {
 	close_ends(ends);
 }
 
+static struct channel_listener listen_here(void) {
+	const struct sock_addr here = {.family = SOCK_ADDR_V4, .address = {127, 0, 0, 1}};
+	struct channel_listener listener;
+	struct lab_why why = {.text = ""};
+
+	assert_int_equal(channel_listen(&here, &listener, &why), 0);
+	return listener;
+}
+
+static int option_of(const struct channel *channel, int level, int name) {
+	socklen_t length = sizeof(int);
+	int value;
+
+	assert_int_equal(getsockopt(channel->fd, level, name, &value, &length), 0);
+	return value;
+}
+
+// The kernel ends a connection to a host that answers nothing, whether anything is to be sent or
+// not; that it does takes half a minute.
+static void a_host_that_is_gone_is_asked_for(void **state) {
+	struct channel_listener listener = listen_here();
+	struct lab_why why = {.text = ""};
+	static struct channel ends[2];
+
+	(void)state;
+	assert_int_equal(channel_connect(&listener.address, soon(), &ends[0], &why), 0);
+	assert_int_equal(channel_accept(&listener, -1, soon(), &ends[1], &why), 0);
+	for (int n = 0; n < 2; n++) {
+		assert_int_equal(option_of(&ends[n], SOL_SOCKET, SO_KEEPALIVE), 1);
+		assert_in_range(option_of(&ends[n], IPPROTO_TCP, TCP_KEEPIDLE), 1, 30);
+		assert_in_range(option_of(&ends[n], IPPROTO_TCP, TCP_USER_TIMEOUT), 1, 60000);
+	}
+	close_ends(ends);
+	channel_listener_close(&listener);
+}
+
+// As a scanner of ports does.
+static void whoever_resets_its_connection_is_passed_over(void **state) {
+	const struct linger at_once = {.l_onoff = 1};
+	struct channel_listener listener = listen_here();
+	struct lab_why why = {.text = ""};
+	static struct channel gone, client, server;
+
+	(void)state;
+	assert_int_equal(channel_connect(&listener.address, soon(), &gone, &why), 0);
+	assert_int_equal(setsockopt(gone.fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)), 0);
+	channel_close(&gone);
+	assert_int_equal(channel_connect(&listener.address, soon(), &client, &why), 0);
+	assert_int_equal(channel_accept(&listener, -1, soon(), &server, &why), 0);
+	assert_int_equal(server.peer.port, client.local.port);
+	channel_close(&client);
+	channel_close(&server);
+	channel_listener_close(&listener);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(messages_arrive_as_they_were_sent),
@@ -168,6 +225,8 @@ int main(void) {
 		cmocka_unit_test(an_error_of_any_version_is_told_and_escaped),
 		cmocka_unit_test(silence_ends_with_the_deadline),
 		cmocka_unit_test(another_message_than_the_one_that_is_due_is_refused),
+		cmocka_unit_test(a_host_that_is_gone_is_asked_for),
+		cmocka_unit_test(whoever_resets_its_connection_is_passed_over),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
