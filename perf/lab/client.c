@@ -348,12 +348,10 @@ size_prepare(struct client *client, struct lab_result *result, uint64_t size, st
 	if (!open)
 		return 0;
 	err = load_prepare(client, &result->load, why);
-	for (uint64_t n = 1; err == 0 && n < result->load.due_count; n++) {
-		uint64_t gap_ns = result->load.due_ns[n] - result->load.due_ns[n - 1];
-
-		if (SILENCE_NS + gap_ns > client->patience_ns)
-			client->patience_ns = SILENCE_NS + gap_ns;
-	}
+	if (err == 0)
+		client->patience_ns =
+			SILENCE_NS +
+			schedule_pause_max_ns(result->load.due_ns, result->load.due_count);
 	return err;
 }
 

@@ -157,3 +157,14 @@ int schedule_make(
 	*ret_count = trace.count;
 	return 0;
 }
+
+uint64_t schedule_pause_max_ns(const uint64_t *due_ns, uint64_t count) {
+	uint64_t max_ns = 0, before_ns = 0;
+
+	for (uint64_t n = 0; n < count; n++) {
+		if (due_ns[n] - before_ns > max_ns)
+			max_ns = due_ns[n] - before_ns;
+		before_ns = due_ns[n];
+	}
+	return max_ns;
+}

@@ -17,3 +17,5 @@ int schedule_make(
 	uint64_t **ret_due_ns,
 	uint64_t *ret_count
 );
+// The longest time in which none is due, from the beginning on.
+uint64_t schedule_pause_max_ns(const uint64_t *due_ns, uint64_t count);

@@ -169,6 +169,16 @@ static void a_trace_that_is_not_there_is_said_so(void **state) {
 	assert_non_null(strstr(why.text, "/nonexistent/trace"));
 }
 
+// Nobody takes the time before the first one for an end that hangs.
+static void the_longest_pause_may_be_before_the_first_arrival(void **state) {
+	static const uint64_t late[] = {60000, 60001, 70001}, early[] = {3, 10, 10, 25};
+
+	(void)state;
+	assert_int_equal(schedule_pause_max_ns(late, 3), 60000);
+	assert_int_equal(schedule_pause_max_ns(early, 4), 15);
+	assert_int_equal(schedule_pause_max_ns(NULL, 0), 0);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(constant_arrivals_are_as_far_apart_as_the_rate_says),
@@ -179,6 +189,7 @@ int main(void) {
 		cmocka_unit_test(a_trace_gives_its_times),
 		cmocka_unit_test(a_trace_that_is_none_is_refused_with_its_line),
 		cmocka_unit_test(a_trace_that_is_not_there_is_said_so),
+		cmocka_unit_test(the_longest_pause_may_be_before_the_first_arrival),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
