@@ -90,6 +90,17 @@ static int listen_on(const struct sock_addr *address, int *ret_fd) {
 	return 0;
 }
 
+struct sock_addr channel_loopback(void) {
+	struct sock_addr loopback = {.family = SOCK_ADDR_V4, .address = {127, 0, 0, 1}};
+	struct sockaddr_storage storage;
+	socklen_t length = sock_addr_to_sockaddr(&loopback, &storage);
+	scoped_fd int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd >= 0 && bind(fd, (struct sockaddr *)&storage, length) == 0)
+		return loopback;
+	return (struct sock_addr){.family = SOCK_ADDR_V6, .address = {[15] = 1}};
+}
+
 // A machine without IPv6 has IPv4.
 static int listen_anywhere(struct sock_addr *address, int *ret_fd) {
 	int err;
@@ -183,8 +194,11 @@ int channel_accept(
 	struct channel *ret_channel,
 	struct lab_why *why
 ) {
-	int err = accept_next(listener->fd, signal_fd, deadline, ret_channel);
+	int err;
 
+	ret_channel->fd = -1;
+	ret_channel->signal_fd = signal_fd;
+	err = accept_next(listener->fd, signal_fd, deadline, ret_channel);
 	if (err == -EINTR)
 		return lab_fail(why, err, "interrupted before any client came");
 	if (err == -ETIMEDOUT)
@@ -194,26 +208,58 @@ int channel_accept(
 	return 0;
 }
 
+// For it, or a person.
+static int channel_wait(const struct channel *channel, short events, struct deadline deadline) {
+	struct pollfd fds[2] = {
+		{.fd = channel->fd, .events = events},
+		{.fd = channel->signal_fd, .events = POLLIN},
+	};
+	uint64_t now_ns = clock_monotonic_ns();
+
+	for (; !deadline_expired(deadline, now_ns); now_ns = clock_monotonic_ns()) {
+		if (poll(fds, 2, deadline_poll_timeout_ms(deadline, now_ns)) < 0 && errno != EINTR)
+			return neg_errno();
+		if (fds[1].revents != 0)
+			return -EINTR;
+		if (fds[0].revents != 0)
+			return 0;
+	}
+	return -ETIMEDOUT;
+}
+
+static int
+connect_to(const struct sock_addr *address, struct deadline deadline, struct channel *channel) {
+	struct sockaddr_storage storage;
+	socklen_t length = sock_addr_to_sockaddr(address, &storage);
+	int err;
+
+	channel->fd = socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (channel->fd < 0)
+		return neg_errno();
+	err = stream_connect_start(channel->fd, (struct sockaddr *)&storage, length);
+	while (err == -EINPROGRESS) {
+		err = channel_wait(channel, POLLOUT, deadline);
+		if (err == 0)
+			err = stream_connect_finish(channel->fd);
+	}
+	return err == 0 ? connection_settle(channel) : err;
+}
+
 int channel_connect(
 	const struct sock_addr *address,
+	int signal_fd,
 	struct deadline deadline,
 	struct channel *ret_channel,
 	struct lab_why *why
 ) {
-	struct sockaddr_storage storage;
-	socklen_t length = sock_addr_to_sockaddr(address, &storage);
 	char text[SOCK_ADDR_TEXT_BYTES];
 	int err;
 
 	sock_addr_format(address, text);
-	ret_channel->fd = socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	err = ret_channel->fd < 0 ? neg_errno() : 0;
-	if (err == 0)
-		err = stream_connect_until(
-			ret_channel->fd, (struct sockaddr *)&storage, length, deadline
-		);
-	if (err == 0)
-		err = connection_settle(ret_channel);
+	ret_channel->signal_fd = signal_fd;
+	err = connect_to(address, deadline, ret_channel);
+	if (err == -EINTR)
+		return lab_fail(why, err, "interrupted");
 	if (err == -ECONNREFUSED)
 		return lab_fail(
 			why, err, "nobody listens on %s: start the other end first, without a HOST",
@@ -222,6 +268,12 @@ int channel_connect(
 	if (err != 0)
 		return lab_fail(why, err, "cannot reach %s: %s", text, strerrordesc_np(-err));
 	return 0;
+}
+
+int channel_pause(int signal_fd, int pause_ms) {
+	struct pollfd polled = {.fd = signal_fd, .events = POLLIN};
+
+	return poll(&polled, 1, pause_ms) > 0 ? -EINTR : 0;
 }
 
 void channel_close(struct channel *channel) {
@@ -290,6 +342,30 @@ void channel_send_error(struct channel *channel, const struct lab_why *why) {
 		channel_linger(channel);
 }
 
+// As stream_receive_all(), but for a person.
+static int bytes_receive(
+	const struct channel *channel, uint8_t *bytes, size_t size, struct deadline deadline
+) {
+	size_t used = 0;
+
+	while (used < size) {
+		ssize_t taken = stream_receive(channel->fd, bytes + used, size - used);
+		int err = 0;
+
+		if (taken == 0)
+			return used == 0 ? -ENODATA : -EBADMSG;
+		if (taken > 0)
+			used += (size_t)taken;
+		else if (taken == -EAGAIN)
+			err = channel_wait(channel, POLLIN, deadline);
+		else
+			err = (int)taken;
+		if (err != 0)
+			return err;
+	}
+	return 0;
+}
+
 static int check_header(
 	struct wire_reader *reader,
 	struct channel_message *message,
@@ -330,7 +406,7 @@ static int message_receive(
 	uint8_t header[HEADER_BYTES];
 	struct wire_reader reader;
 	bool other_version;
-	int err = stream_receive_all(channel->fd, header, sizeof(header), deadline);
+	int err = bytes_receive(channel, header, sizeof(header), deadline);
 
 	if (err != 0)
 		return err;
@@ -341,7 +417,7 @@ static int message_receive(
 	message->bytes = channel->buffer;
 	if (message->size == 0)
 		return 0;
-	return stream_receive_all(channel->fd, channel->buffer, message->size, deadline);
+	return bytes_receive(channel, channel->buffer, message->size, deadline);
 }
 
 // A text from outside: shown, never trusted.
@@ -364,6 +440,8 @@ int channel_receive(
 		return lab_fail(why, -ECONNRESET, "the other end went away");
 	if (err == -ETIMEDOUT)
 		return lab_fail(why, err, "the other end does not answer");
+	if (err == -EINTR)
+		return lab_fail(why, err, "interrupted");
 	if (err != 0)
 		return lab_fail(why, err, "the other end: %s", strerrordesc_np(-err));
 	return ret_message->kind == CHANNEL_ERROR ? told_error(ret_message, why) : 0;

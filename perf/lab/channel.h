@@ -50,7 +50,8 @@ enum channel_kind {
 };
 
 struct channel {
-	int fd; // -1: none
+	int fd;	       // -1: none
+	int signal_fd; // readable when a person wants it to end; -1: never
 	struct sock_addr local, peer;
 	uint8_t buffer[CHANNEL_BYTES_MAX];
 };
@@ -72,8 +73,8 @@ int channel_listen(
 	const struct sock_addr *address, struct channel_listener *ret_listener, struct lab_why *why
 );
 void channel_listener_close(struct channel_listener *listener);
-// Waits for whoever comes next. -EINTR: signal_fd (-1: none) became readable. -ETIMEDOUT. -errno
-// with the reason.
+// Waits for whoever comes next. -EINTR: signal_fd became readable, which ends what the channel
+// waits for later, too. -ETIMEDOUT. -errno with the reason.
 int channel_accept(
 	const struct channel_listener *listener,
 	int signal_fd,
@@ -81,15 +82,20 @@ int channel_accept(
 	struct channel *ret_channel,
 	struct lab_why *why
 );
-// The client: -errno with the reason.
+// The client: -EINTR likewise; -errno with the reason.
 int channel_connect(
 	const struct sock_addr *address,
+	int signal_fd,
 	struct deadline deadline,
 	struct channel *ret_channel,
 	struct lab_why *why
 );
 void channel_close(struct channel *channel);
+// Between two tries. -EINTR: signal_fd is readable.
+int channel_pause(int signal_fd, int pause_ms);
 
+// An address of this machine that reaches itself: 127.0.0.1, where it has IPv6 alone ::1.
+struct sock_addr channel_loopback(void);
 // Whether both ends are of one machine, as far as their addresses tell.
 bool channel_is_local(const struct channel *channel);
 
@@ -105,7 +111,7 @@ int channel_send(
 void channel_send_error(struct channel *channel, const struct lab_why *why);
 
 // The next message. -EPROTO (another version), -EBADMSG (no frame of ours), -EREMOTEIO (the other
-// end's error, with its text), -ECONNRESET (it went away), -ETIMEDOUT.
+// end's error, with its text), -ECONNRESET (it went away), -ETIMEDOUT, -EINTR.
 int channel_receive(
 	struct channel *channel,
 	struct deadline deadline,

@@ -13,7 +13,7 @@
 
 #define CONNECT_NS UINT64_C(5000000000)
 #define AGAIN_NS UINT64_C(20000000000) // for a server to begin anew
-#define AGAIN_PAUSE_NS 20000000
+#define AGAIN_PAUSE_MS 20
 #define WARMUP_NS UINT64_C(1000000000) // for the samples of a warm-up, at most
 #define WARMUP_QUICK (2 * WARMUP_SAMPLES_MIN)
 #define TICK_NS UINT64_C(1000000000)
@@ -29,7 +29,6 @@ struct client {
 	struct lab_run *run;
 	struct outlier_watch *watch;
 	uint64_t patience_ns;
-	uint64_t *trace_ns, trace_count; // of PLAN_TRACE: when each operation is due
 };
 
 static int hello_exchange(struct client *client, struct lab_why *why) {
@@ -317,15 +316,16 @@ measure_with_noise(struct client *client, struct lab_result *result, struct lab_
 }
 
 static int load_prepare(struct client *client, struct result_load *load, struct lab_why *why) {
+	const struct lab_trace *trace = &client->session->trace;
 	const struct plan *plan = &client->run->plan;
 
 	if (plan->arrivals != PLAN_TRACE)
 		return schedule_make(plan, NULL, why, &load->due_ns, &load->due_count);
-	load->due_ns = calloc(client->trace_count, sizeof(*load->due_ns));
+	load->due_ns = calloc(trace->count, sizeof(*load->due_ns));
 	if (load->due_ns == NULL)
 		return lab_fail(why, -ENOMEM, "no memory for the schedule");
-	memcpy(load->due_ns, client->trace_ns, client->trace_count * sizeof(*load->due_ns));
-	load->due_count = client->trace_count;
+	memcpy(load->due_ns, trace->due_ns, trace->count * sizeof(*load->due_ns));
+	load->due_count = trace->count;
 	return 0;
 }
 
@@ -397,12 +397,13 @@ static int reach_server(struct client *client, struct lab_why *why) {
 	bool again = client->run->plan.run > 1;
 	struct deadline deadline =
 		deadline_after(clock_monotonic_ns(), again ? AGAIN_NS : CONNECT_NS);
-	const struct timespec pause = {.tv_nsec = AGAIN_PAUSE_NS};
+	int signal_fd = client->session->signal_fd;
 
 	for (;;) {
 		struct lab_why refused = {.text = ""};
 		int err = channel_connect(
-			&client->session->address, deadline, &client->party.channel, &refused
+			&client->session->address, signal_fd, deadline, &client->party.channel,
+			&refused
 		);
 
 		if (err == 0)
@@ -411,20 +412,9 @@ static int reach_server(struct client *client, struct lab_why *why) {
 		if (err != -ECONNREFUSED || !again ||
 		    deadline_expired(deadline, clock_monotonic_ns()))
 			return lab_fail(why, err, "%s", refused.text);
-		nanosleep(&pause, NULL);
+		if (channel_pause(signal_fd, AGAIN_PAUSE_MS) != 0)
+			return lab_fail(why, -EINTR, "interrupted");
 	}
-}
-
-// Once, for all sizes: a pipe gives it once. One that cannot be played is told before a server has
-// heard of anything.
-static int read_trace(struct client *client, struct lab_why *why) {
-	const struct lab_session *session = client->session;
-
-	if (session->plan.arrivals != PLAN_TRACE)
-		return 0;
-	return schedule_make(
-		&session->plan, session->trace_path, why, &client->trace_ns, &client->trace_count
-	);
 }
 
 int session_client(const struct lab_session *session, struct lab_run *run, struct lab_why *why) {
@@ -437,10 +427,8 @@ int session_client(const struct lab_session *session, struct lab_run *run, struc
 	};
 	struct lab_environment yardsticks = {.count = 0};
 	struct timespec now;
-	int err = read_trace(&client, why);
+	int err;
 
-	if (err != 0)
-		return err;
 	clock_gettime(CLOCK_REALTIME, &now);
 	run->started_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 	run->plan = session->plan;
@@ -461,6 +449,5 @@ int session_client(const struct lab_session *session, struct lab_run *run, struc
 		err = play_all(&client, why);
 	memcpy(run->partial, why->text, sizeof(run->partial));
 	session_end(&client.party, why);
-	free(client.trace_ns);
 	return err;
 }

@@ -8,9 +8,11 @@
 #include "output.h"
 #include "page_run.h"
 #include "policies.h"
+#include "schedule.h"
 #include "via_agent.h"
 
 #include <lib/clock.h>
+#include <lib/error.h>
 #include <lib/scoped.h>
 
 #include <errno.h>
@@ -30,6 +32,13 @@ static int why_print(const struct lab_why *why) {
 	return EXIT_FAILED;
 }
 
+// Under nohup a terminal that is gone is no reason to end.
+static bool is_ignored(int signal_number) {
+	struct sigaction action;
+
+	return sigaction(signal_number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 // Before any thread is made, so that all inherit it.
 static int open_signals(void) {
 	sigset_t wanted;
@@ -37,6 +46,11 @@ static int open_signals(void) {
 	sigemptyset(&wanted);
 	sigaddset(&wanted, SIGINT);
 	sigaddset(&wanted, SIGTERM);
+	if (!is_ignored(SIGHUP))
+		sigaddset(&wanted, SIGHUP);
+	// Whoever reads what is printed may be gone: the run and its files are not lost for it.
+	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+		return neg_errno();
 	if (pthread_sigmask(SIG_BLOCK, &wanted, NULL) != 0)
 		return -EINVAL;
 	return signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -64,7 +78,6 @@ static int write_files(const struct options *options, const struct lab_run *run)
 	return status;
 }
 
-// A run whose file cannot be written is not begun.
 static int files_check(const struct options *options, struct lab_why *why) {
 	const char *const paths[] = {
 		options->json_path, options->csv_path, options->hgrm_path, options->html_path};
@@ -73,6 +86,18 @@ static int files_check(const struct options *options, struct lab_why *why) {
 	for (size_t n = 0; n < sizeof(paths) / sizeof(paths[0]) && err == 0; n++)
 		err = output_check(paths[n], why);
 	return err;
+}
+
+// A run whose file cannot be written is not begun, nor one whose trace cannot be played.
+static int client_prepare(struct options *options, struct lab_why *why) {
+	struct lab_trace *trace = &options->session.trace;
+	int err = files_check(options, why);
+
+	if (err != 0 || options->session.plan.arrivals != PLAN_TRACE)
+		return err;
+	return schedule_make(
+		&options->session.plan, options->trace_path, why, &trace->due_ns, &trace->count
+	);
 }
 
 // A threshold that fails outweighs one that is undecided.
@@ -148,9 +173,7 @@ static int run_client(const struct options *options) {
 
 	if (run == NULL)
 		return EXIT_FAILED;
-	err = files_check(options, &why);
-	if (err == 0)
-		err = measure(options, run, &why);
+	err = measure(options, run, &why);
 	shown = run->count > 0 ? run_show(options, run) : EXIT_DONE;
 	judged = err == 0 ? thresholds_judge(options, run) : EXIT_DONE;
 	status = err != 0 ? why_print(&why) : shown != EXIT_DONE ? shown : judged;
@@ -193,12 +216,20 @@ static int run_server(const struct options *options) {
 }
 
 static int run_measure(struct options *options) {
-	scoped_fd int signals = open_signals();
+	bool several = options->runs.count > 0;
+	struct lab_why why = {.text = ""};
+	scoped_fd int signals = -1;
+	int status;
 
-	options->session.signal_fd = signals;
+	// A trace may be a pipe that nobody writes to: until it is read signals end this process.
+	if (!options->is_server && !several && client_prepare(options, &why) != 0)
+		return why_print(&why);
+	options->session.signal_fd = signals = open_signals();
 	if (options->is_server)
 		return run_server(options);
-	return options->runs.count > 0 ? run_several(options) : run_client(options);
+	status = several ? run_several(options) : run_client(options);
+	free(options->session.trace.due_ns);
+	return status;
 }
 
 static int run_mesh(struct options *options) {

@@ -63,6 +63,8 @@ node_seat(struct leading *leading, struct channel *channel, const struct mesh_jo
 	*node = join->node;
 	node->joined = true;
 	leading->seats[join->rank].channel = *channel;
+	// From here on it is looked at for a person by itself.
+	leading->seats[join->rank].channel.signal_fd = -1;
 }
 
 // One who says nothing or nonsense is sent away, and the others are waited for.

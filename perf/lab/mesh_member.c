@@ -20,12 +20,11 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define FRAME_NS UINT64_C(10000000000) // for a frame that has begun
 #define CLIENT_NS UINT64_C(20000000000)
-#define AGAIN_PAUSE_NS 20000000
+#define AGAIN_PAUSE_MS 20
 
 struct present {
 	const struct mesh_member *member;
@@ -238,23 +237,24 @@ static int orders_follow(struct present *present, struct lab_why *why) {
 // Whoever comes before the lead waits for it.
 static int reach_lead(const struct mesh_member *member, struct channel *lead, struct lab_why *why) {
 	struct deadline deadline = deadline_after(clock_monotonic_ns(), member->patience_ns);
-	const struct timespec pause = {.tv_nsec = AGAIN_PAUSE_NS};
 
 	for (;;) {
 		struct lab_why refused = {.text = ""};
 		char text[SOCK_ADDR_TEXT_BYTES];
-		int err = channel_connect(&member->lead, deadline, lead, &refused);
+		int err =
+			channel_connect(&member->lead, member->signal_fd, deadline, lead, &refused);
 
 		if (err == 0)
 			return 0;
 		channel_close(lead);
 		sock_addr_format(&member->lead, text);
+		if (err == -EINTR || channel_pause(member->signal_fd, AGAIN_PAUSE_MS) != 0)
+			return lab_fail(why, -EINTR, "interrupted");
 		if (deadline_expired(deadline, clock_monotonic_ns()))
 			return lab_fail(
 				why, err, "process 0 of the mesh is not at %s: %s", text,
 				strerrordesc_np(-err)
 			);
-		nanosleep(&pause, NULL);
 	}
 }
 
@@ -302,7 +302,7 @@ int mesh_member_run(const struct mesh_member *member, struct lab_why *why) {
 	if (present == NULL)
 		return lab_fail(why, -ENOMEM, "no memory");
 	present->member = member;
-	present->lead.fd = present->child.fd = -1;
+	present->lead.fd = present->child.fd = present->child.signal_fd = -1;
 	err = choose_device(member, present->device, why);
 	if (err == 0)
 		err = read_machine(present, why);

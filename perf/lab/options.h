@@ -24,6 +24,7 @@ struct options {
 	enum options_action action;
 	struct lab_session session; // of lat and bw; the address is resolved
 	bool is_server;		    // no HOST was given
+	const char *trace_path;	    // of --arrivals trace:FILE
 	// NULL: none; "-": standard output
 	const char *json_path, *csv_path, *hgrm_path, *html_path, *svg_path;
 	bool perftest; // its columns in place of our table

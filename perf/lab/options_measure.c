@@ -33,7 +33,7 @@ static int check_runs(struct options *options) {
 		return 0;
 	if (of_one != NULL)
 		return option_fail(of_one, "is of one run, and there is --runs");
-	if (is_read_once(options->session.trace_path))
+	if (is_read_once(options->trace_path))
 		return option_fail(
 			"--arrivals", "this trace is no file that each of --runs can read"
 		);

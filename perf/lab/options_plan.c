@@ -79,7 +79,7 @@ static int set_arrivals(struct options *options, const char *value, struct parse
 
 	if (strncmp(value, "trace:", 6) == 0 && value[6] != '\0') {
 		plan->arrivals = PLAN_TRACE;
-		options->session.trace_path = value + 6;
+		options->trace_path = value + 6;
 		return 0;
 	}
 	if (plan_arrivals_parse(value, &plan->arrivals) != 0 || plan->arrivals == PLAN_TRACE)

@@ -25,6 +25,11 @@
 
 #include <lib/sockaddr.h>
 
+// When each operation is due: read once, before, for a pipe gives it once.
+struct lab_trace {
+	uint64_t *due_ns, count;
+};
+
 struct lab_session {
 	struct sock_addr address; // of the client: the server's; of the server: where it listens
 	const char *device;	  // as lab_end_config
@@ -35,7 +40,7 @@ struct lab_session {
 	struct messages_place memory;
 	struct plan plan;
 	uint32_t given;		// plan_part: what of it the server was told
-	const char *trace_path; // of PLAN_TRACE
+	struct lab_trace trace; // of PLAN_TRACE, the client's
 	// Of the server. Called when it listens; NULL: it tells people.
 	void (*announce)(void *ctx, const struct sock_addr *address);
 	void *announce_ctx;

@@ -477,6 +477,70 @@ def an_interrupted_client_keeps_what_it_has_and_tells_its_server():
     assert status == 4 and "interrupted" in server_err, (status, server_err)
 
 
+def a_terminal_that_is_gone_ends_a_run_as_a_person_does():
+    with tempfile.TemporaryDirectory() as directory, Server() as server:
+        path = pathlib.Path(directory) / "r.json"
+        process = begin_long_run(server, "--json", str(path))
+        process.send_signal(signal.SIGHUP)
+        process.communicate(timeout=patience.HANG_SECONDS)
+        assert process.returncode == 4 and verify(path).returncode == 0, process.returncode
+        assert json.loads(path.read_text())["incomplete"] == "interrupted"
+
+
+def under_nohup_a_terminal_that_is_gone_ends_nothing():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with Server() as server:
+        signal.signal(signal.SIGHUP, before)
+        server.process.send_signal(signal.SIGHUP)
+        done = client(server, "--iterations", "50")
+        assert done.returncode == 0 and server.end() == (0, ""), done
+
+
+def a_run_goes_on_when_nobody_reads_what_is_printed():
+    """As that of a server of which a script reads one line, and its client is well."""
+    with Server() as server:
+        server.process.stdout.close()
+        done = client(server, "--iterations", "50")
+        status, err = server.end()
+    assert done.returncode == 0, done
+    assert status == 4 and "standard output cannot be written: Broken pipe" in err, (status, err)
+    with tempfile.TemporaryDirectory() as directory, Server() as server:
+        path = pathlib.Path(directory) / "r.json"
+        process = begin_long_run(server, "--json", str(path))
+        process.stdout.close()
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=patience.HANG_SECONDS)
+        assert verify(path).returncode == 0
+
+
+def state_of(process):
+    stat = pathlib.Path(f"/proc/{process.pid}/stat").read_text(encoding="ascii")
+    return stat.rsplit(")", 1)[1].split()[0]
+
+
+def a_trace_that_nobody_writes_can_be_interrupted():
+    with tempfile.TemporaryDirectory() as directory, Server() as server:
+        path = pathlib.Path(directory) / "trace"
+        os.mkfifo(path)
+        process = subprocess.Popen(client_command(server, "--arrivals", f"trace:{path}"),
+                                   stderr=subprocess.DEVNULL)
+        clusters.wait_until("a client that waits", lambda: state_of(process) == "S")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=patience.HANG_SECONDS) == -signal.SIGINT
+
+
+def a_client_that_is_not_answered_can_be_interrupted():
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        process = subprocess.Popen(
+            [PERF, "lat", *PATIENT, "--port", str(silent.getsockname()[1]), "127.0.0.1"],
+            text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        one, _ = silent.accept()
+        with one:
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=patience.HANG_SECONDS)
+    assert process.returncode == 4 and err == "tocsin-perf: interrupted\n", err
+
+
 def a_server_that_waits_can_be_interrupted():
     with Server() as server:
         server.process.send_signal(signal.SIGINT)
@@ -702,6 +766,11 @@ tap.run([(name.__name__.replace("_", " "), name) for name in [
     a_client_that_dies_is_told_by_the_server,
     a_server_that_dies_is_told_by_the_client_which_keeps_what_it_has,
     an_interrupted_client_keeps_what_it_has_and_tells_its_server,
+    a_terminal_that_is_gone_ends_a_run_as_a_person_does,
+    under_nohup_a_terminal_that_is_gone_ends_nothing,
+    a_run_goes_on_when_nobody_reads_what_is_printed,
+    a_trace_that_nobody_writes_can_be_interrupted,
+    a_client_that_is_not_answered_can_be_interrupted,
     a_server_that_waits_can_be_interrupted,
     nobody_who_listens_is_said_so,
     a_port_that_is_taken_is_said_so,

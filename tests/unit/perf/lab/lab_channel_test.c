@@ -17,7 +17,7 @@ static void open_ends(struct channel ends[2]) {
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
 	for (int n = 0; n < 2; n++)
-		ends[n] = (struct channel){.fd = fds[n]};
+		ends[n] = (struct channel){.fd = fds[n], .signal_fd = -1};
 }
 
 static void close_ends(struct channel ends[2]) {
@@ -162,8 +162,29 @@ static void another_message_than_the_one_that_is_due_is_refused(void **state) {
 	close_ends(ends);
 }
 
+static void a_person_ends_what_a_channel_waits_for(void **state) {
+	struct lab_why why = {.text = ""};
+	struct channel_message message;
+	struct channel ends[2];
+	int person[2];
+
+	(void)state;
+	open_ends(ends);
+	assert_int_equal(pipe(person), 0);
+	assert_int_equal(write(person[1], "", 1), 1);
+	ends[1].signal_fd = person[0];
+	assert_int_equal(channel_receive(&ends[1], deadline_never(), &message, &why), -EINTR);
+	assert_string_equal(why.text, "interrupted");
+	// What is there is taken nevertheless.
+	assert_int_equal(channel_send(&ends[0], CHANNEL_BYE, NULL, 0, &why), 0);
+	assert_int_equal(channel_receive(&ends[1], deadline_never(), &message, &why), 0);
+	close(person[0]);
+	close(person[1]);
+	close_ends(ends);
+}
+
 static struct channel_listener listen_here(void) {
-	const struct sock_addr here = {.family = SOCK_ADDR_V4, .address = {127, 0, 0, 1}};
+	const struct sock_addr here = channel_loopback();
 	struct channel_listener listener;
 	struct lab_why why = {.text = ""};
 
@@ -187,7 +208,7 @@ static void a_host_that_is_gone_is_asked_for(void **state) {
 	static struct channel ends[2];
 
 	(void)state;
-	assert_int_equal(channel_connect(&listener.address, soon(), &ends[0], &why), 0);
+	assert_int_equal(channel_connect(&listener.address, -1, soon(), &ends[0], &why), 0);
 	assert_int_equal(channel_accept(&listener, -1, soon(), &ends[1], &why), 0);
 	for (int n = 0; n < 2; n++) {
 		assert_int_equal(option_of(&ends[n], SOL_SOCKET, SO_KEEPALIVE), 1);
@@ -206,10 +227,10 @@ static void whoever_resets_its_connection_is_passed_over(void **state) {
 	static struct channel gone, client, server;
 
 	(void)state;
-	assert_int_equal(channel_connect(&listener.address, soon(), &gone, &why), 0);
+	assert_int_equal(channel_connect(&listener.address, -1, soon(), &gone, &why), 0);
 	assert_int_equal(setsockopt(gone.fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)), 0);
 	channel_close(&gone);
-	assert_int_equal(channel_connect(&listener.address, soon(), &client, &why), 0);
+	assert_int_equal(channel_connect(&listener.address, -1, soon(), &client, &why), 0);
 	assert_int_equal(channel_accept(&listener, -1, soon(), &server, &why), 0);
 	assert_int_equal(server.peer.port, client.local.port);
 	channel_close(&client);
@@ -225,6 +246,7 @@ int main(void) {
 		cmocka_unit_test(an_error_of_any_version_is_told_and_escaped),
 		cmocka_unit_test(silence_ends_with_the_deadline),
 		cmocka_unit_test(another_message_than_the_one_that_is_due_is_refused),
+		cmocka_unit_test(a_person_ends_what_a_channel_waits_for),
 		cmocka_unit_test(a_host_that_is_gone_is_asked_for),
 		cmocka_unit_test(whoever_resets_its_connection_is_passed_over),
 	};

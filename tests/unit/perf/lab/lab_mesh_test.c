@@ -457,6 +457,7 @@ static void an_answer_is_read_as_it_was_sent_or_refused(void **state) {
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
 	ends[0].fd = fds[0];
 	ends[1].fd = fds[1];
+	ends[0].signal_fd = ends[1].signal_fd = -1;
 	assert_int_equal(mesh_histogram_create(&answer.kept), 0);
 	for (uint32_t n = 0; n < SAMPLES; n++)
 		histogram_record(answer.kept, USUAL_NS + 37 * n);
@@ -498,6 +499,7 @@ static void an_order_of_a_plan_that_cannot_be_is_refused(void **state) {
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
 	ends[0].fd = fds[0];
 	ends[1].fd = fds[1];
+	ends[0].signal_fd = ends[1].signal_fd = -1;
 	for (size_t n = 0; n < sizeof(pairs) / sizeof(pairs[0]); n++) {
 		struct mesh_order order = {.number = 3, .plan = plan_default}, read;
 		struct lab_why why = {.text = ""};
@@ -527,6 +529,7 @@ static void what_a_process_says_of_itself_gives_a_terminal_no_orders(void **stat
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
 	ends[0].fd = fds[0];
 	ends[1].fd = fds[1];
+	ends[0].signal_fd = ends[1].signal_fd = -1;
 	memcpy(answer.why, hostile, sizeof(hostile));
 	message = take_frame(ends, CHANNEL_MESH_FAILED, &answer);
 	assert_int_equal(mesh_read_answer(&message, &read, &why), 0);
