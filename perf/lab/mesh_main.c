@@ -79,7 +79,10 @@ static int mesh_show(const struct options *options, const struct mesh *mesh) {
 }
 
 static int mesh_run_as_lead(
-	const struct options *options, const struct channel_listener *listener, uint32_t count
+	const struct options *options,
+	const struct channel_listener *listener,
+	uint32_t count,
+	bool *ret_began
 ) {
 	const struct mesh_lead config = {
 		.listener = listener,
@@ -95,8 +98,8 @@ static int mesh_run_as_lead(
 		(void)lab_fail(&why, -ENOMEM, "no memory");
 		return why_print(&why);
 	}
-	status = mesh_lead_run(&config, &mesh, &why) == 0 ? mesh_show(options, &mesh)
-							  : why_print(&why);
+	*ret_began = mesh_lead_run(&config, &mesh, &why) == 0;
+	status = *ret_began ? mesh_show(options, &mesh) : why_print(&why);
 	mesh_release(&mesh);
 	return status;
 }
@@ -118,29 +121,34 @@ static pid_t start_member(const struct mesh_member *member, struct channel_liste
 	_exit(getppid() == parent ? be_member(member) : EXIT_FAILED);
 }
 
-static void await_members(uint32_t count) {
-	for (uint32_t n = 0; n < count; n++)
-		(void)waitpid(-1, NULL, 0);
+// Of a mesh that did not begin some would look for their lead as long as their patience.
+static void end_members(const pid_t *members, uint32_t count, bool began) {
+	for (uint32_t n = 0; n < count; n++) {
+		if (!began)
+			kill(members[n], SIGKILL);
+		(void)waitpid(members[n], NULL, 0);
+	}
 }
 
 static int run_local(const struct options *options) {
 	struct mesh_member member = member_of(options);
-	struct sock_addr loopback = {.family = SOCK_ADDR_V4, .address = {127, 0, 0, 1}};
-	struct sock_addr loopback_6 = {.family = SOCK_ADDR_V6, .address = {[15] = 1}};
+	struct sock_addr loopback = channel_loopback();
+	pid_t members[MESH_NODES_MAX];
 	struct channel_listener listener;
-	struct lab_why why = {.text = ""}, ignored = {.text = ""};
+	struct lab_why why = {.text = ""};
 	uint32_t started = 0;
 	int status = EXIT_DONE;
+	bool began = false;
 
-	// A machine may have IPv6 alone.
-	if (channel_listen(&loopback, &listener, &ignored) != 0 &&
-	    channel_listen(&loopback_6, &listener, &why) != 0)
+	loopback.port = options->mesh.port;
+	if (channel_listen(&loopback, &listener, &why) != 0)
 		return why_print(&why);
 	member.lead = listener.address;
 	member.count = options->mesh.local;
 	while (status == EXIT_DONE && started < member.count) {
 		member.rank = started;
-		if (start_member(&member, &listener) < 0) {
+		members[started] = start_member(&member, &listener);
+		if (members[started] < 0) {
 			(void)lab_fail(&why, neg_errno(), "fork: %s", strerrordesc_np(errno));
 			status = why_print(&why);
 			break;
@@ -148,27 +156,29 @@ static int run_local(const struct options *options) {
 		started++;
 	}
 	if (status == EXIT_DONE)
-		status = mesh_run_as_lead(options, &listener, member.count);
+		status = mesh_run_as_lead(options, &listener, member.count, &began);
 	channel_listener_close(&listener);
-	await_members(started);
+	end_members(members, started, began);
 	return status;
 }
 
 static int run_first(const struct options *options, struct mesh_member *member) {
 	struct channel_listener listener;
 	struct lab_why why = {.text = ""};
-	int status;
+	int status = EXIT_FAILED;
+	bool began = false;
+	pid_t own;
 
-	if (mesh_open_place(&options->mesh, &listener, &why) != 0)
+	if (mesh_open_place(&options->mesh, member, &listener, &why) != 0)
 		return why_print(&why);
-	if (mesh_find_place(&options->mesh, member, &why) != 0)
-		status = why_print(&why);
-	else if (start_member(member, &listener) < 0)
-		status = EXIT_FAILED;
+	own = start_member(member, &listener);
+	if (own > 0)
+		status = mesh_run_as_lead(options, &listener, member->count, &began);
 	else
-		status = mesh_run_as_lead(options, &listener, member->count);
+		fprintf(stderr, "tocsin-perf: fork: %s\n", strerrordesc_np(errno));
 	mesh_forget_place(&options->mesh, &listener);
-	await_members(1);
+	if (own > 0)
+		end_members(&own, 1, began);
 	return status;
 }
 
@@ -211,9 +221,7 @@ int mesh_main(const struct options *options) {
 		return run_agents(options);
 	if (options->mesh.local > 0)
 		return run_local(options);
-	if (member.rank == 0)
-		return run_first(options, &member);
 	if (mesh_find_place(&options->mesh, &member, &why) != 0)
 		return why_print(&why);
-	return be_member(&member);
+	return member.rank == 0 ? run_first(options, &member) : be_member(&member);
 }

@@ -3,6 +3,7 @@
 #include "mesh_member.h"
 
 #include "device.h"
+#include "mesh_start.h"
 #include "session.h"
 
 #include <dataplane/block_cost.h>
@@ -24,6 +25,7 @@
 
 #define FRAME_NS UINT64_C(10000000000) // for a frame that has begun
 #define CLIENT_NS UINT64_C(20000000000)
+#define CONNECT_NS UINT64_C(5000000000) // to one address
 #define AGAIN_PAUSE_MS 20
 
 struct present {
@@ -234,27 +236,47 @@ static int orders_follow(struct present *present, struct lab_why *why) {
 	return err == 1 ? 0 : err;
 }
 
+// Where the file says it is now: one that an earlier mesh left is replaced when the lead is there.
+static int try_lead(
+	const struct mesh_member *member,
+	struct deadline deadline,
+	struct channel *lead,
+	struct lab_why *why
+) {
+	struct deadline soon = deadline_after(clock_monotonic_ns(), CONNECT_NS);
+	struct sock_addr address = member->lead;
+	struct lab_why refused = {.text = ""};
+	char text[SOCK_ADDR_TEXT_BYTES];
+	int err = member->place != NULL ? mesh_read_place(member->place, &address, why) : 0;
+
+	if (err != 0)
+		return err;
+	err = channel_connect(
+		&address, member->signal_fd, deadline_earliest(soon, deadline), lead, &refused
+	);
+	sock_addr_format(&address, text);
+	return err == 0 ? 0
+			: lab_fail(
+				  why, err, "process 0 of the mesh is not at %s: %s", text,
+				  strerrordesc_np(-err)
+			  );
+}
+
 // Whoever comes before the lead waits for it.
 static int reach_lead(const struct mesh_member *member, struct channel *lead, struct lab_why *why) {
 	struct deadline deadline = deadline_after(clock_monotonic_ns(), member->patience_ns);
 
 	for (;;) {
 		struct lab_why refused = {.text = ""};
-		char text[SOCK_ADDR_TEXT_BYTES];
-		int err =
-			channel_connect(&member->lead, member->signal_fd, deadline, lead, &refused);
+		int err = try_lead(member, deadline, lead, &refused);
 
 		if (err == 0)
 			return 0;
 		channel_close(lead);
-		sock_addr_format(&member->lead, text);
+		if (err == -EBADMSG || deadline_expired(deadline, clock_monotonic_ns()))
+			return lab_fail(why, err, "%s", refused.text);
 		if (err == -EINTR || channel_pause(member->signal_fd, AGAIN_PAUSE_MS) != 0)
 			return lab_fail(why, -EINTR, "interrupted");
-		if (deadline_expired(deadline, clock_monotonic_ns()))
-			return lab_fail(
-				why, err, "process 0 of the mesh is not at %s: %s", text,
-				strerrordesc_np(-err)
-			);
 	}
 }
 

@@ -14,6 +14,7 @@ struct mesh_member {
 	uint32_t rank, count;
 	char rack[MESH_HOST_BYTES]; // "": not known
 	struct sock_addr lead;
+	const char *place;    // the file that says where the lead is; NULL: `lead` does
 	uint64_t patience_ns; // for the lead to listen
 	const char *device;   // as lab_session
 	struct device_settings settings;

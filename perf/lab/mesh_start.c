@@ -2,7 +2,6 @@
 // Ranks from the environment, and the place where processes meet.
 #include "mesh_start.h"
 
-#include <lib/clock.h>
 #include <lib/error.h>
 #include <lib/hostlist.h>
 #include <lib/scoped.h>
@@ -12,14 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define FILE_WORD "file:"
 #define HOSTS_MAX 65536
 #define PLACE_BYTES 320
 #define PATH_BYTES 512
-#define AGAIN_PAUSE_NS 50000000
 
 static const char *environment_of(const char *name) {
 	// NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
@@ -96,12 +93,47 @@ static const char *place_file(const struct mesh_options *options) {
 	return text + strlen(FILE_WORD);
 }
 
-// Whole, or not at all: whoever waits for it reads it as soon as it is there.
+// What a place's file holds.
+struct place {
+	char host[PLACE_BYTES];
+	uint16_t port;
+};
+
+static int place_parse(const char *path, struct place *ret_place, struct lab_why *why) {
+	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct place place;
+	struct parse_error error;
+	uint64_t port;
+	ssize_t length = fd >= 0 ? read(fd, place.host, sizeof(place.host) - 1) : -1;
+	char *blank;
+
+	if (fd < 0 && errno != ENOENT)
+		return lab_fail(why, -EBADMSG, "%s: %s", path, strerrordesc_np(errno));
+	if (length <= 0)
+		return lab_fail(why, -EAGAIN, "process 0 of the mesh did not write %s", path);
+	place.host[length] = '\0';
+	place.host[strcspn(place.host, "\n")] = '\0';
+	blank = strchr(place.host, ' ');
+	if (blank == NULL ||
+	    parse_u64(blank + 1, strlen(blank + 1), 1, UINT16_MAX, &error, &port) != 0)
+		return lab_fail(why, -EBADMSG, "%s holds no place of a mesh", path);
+	*blank = '\0';
+	place.port = (uint16_t)port;
+	*ret_place = place;
+	return 0;
+}
+
+// Whole, or not at all: whoever waits for it reads it as soon as it is there. It may be there from
+// a mesh that was killed; a file of anything else is left alone.
 static int write_place(const char *path, uint16_t port, struct lab_why *why) {
 	char host[MESH_HOST_BYTES] = "", partial[PATH_BYTES];
+	struct lab_why held = {.text = ""};
+	struct place earlier;
 	FILE *file;
 	int failed;
 
+	if (place_parse(path, &earlier, &held) == -EBADMSG)
+		return lab_fail(why, -EBADMSG, "%s", held.text);
 	if (gethostname(host, sizeof(host) - 1) != 0 ||
 	    snprintf(partial, sizeof(partial), "%s.%d", path, getpid()) >= (int)sizeof(partial))
 		return lab_fail(why, -EINVAL, "%s: no name of a file", path);
@@ -118,20 +150,14 @@ static int write_place(const char *path, uint16_t port, struct lab_why *why) {
 
 int mesh_open_place(
 	const struct mesh_options *options,
+	const struct mesh_member *member,
 	struct channel_listener *ret_listener,
 	struct lab_why *why
 ) {
-	const char *path = place_file(options);
-	struct sock_addr any = {.port = path != NULL ? 0 : options->port};
-	const char *port = options->rendezvous != NULL ? strrchr(options->rendezvous, ':') : NULL;
-	struct parse_error error;
-	uint64_t number;
-	int err;
+	const char *path = member->place;
+	struct sock_addr any = {.port = path != NULL ? options->port : member->lead.port};
+	int err = channel_listen(&any, ret_listener, why);
 
-	if (path == NULL && port != NULL && strchr(port, ']') == NULL &&
-	    parse_u64(port + 1, strlen(port + 1), 1, UINT16_MAX, &error, &number) == 0)
-		any.port = (uint16_t)number;
-	err = channel_listen(&any, ret_listener, why);
 	if (err == 0 && path != NULL)
 		err = write_place(path, ret_listener->address.port, why);
 	return err;
@@ -152,54 +178,37 @@ static bool is_this_machine(const char *host) {
 static int
 lead_resolve(const char *host, uint16_t port, struct sock_addr *ret_address, struct lab_why *why) {
 	struct parse_error error = {.text = ""};
-	// This machine's own name may be known to nobody, least of all to itself.
-	const char *name = is_this_machine(host) ? "127.0.0.1" : host;
 
-	if (sock_addr_resolve(name, strlen(name), port, SOCK_ADDR_NONE, &error, ret_address) != 0)
-		return lab_fail(why, -EHOSTUNREACH, "process 0 of the mesh: %s", error.text);
+	// This machine's own name may be known to nobody, least of all to itself.
+	if (is_this_machine(host)) {
+		*ret_address = channel_loopback();
+		ret_address->port = port;
+		return 0;
+	}
+	if (sock_addr_resolve(host, strlen(host), port, SOCK_ADDR_NONE, &error, ret_address) != 0)
+		return lab_fail(why, -EAGAIN, "process 0 of the mesh: %s", error.text);
 	return 0;
 }
 
-// -EAGAIN: it is not there yet.
-static int read_place(const char *path, struct sock_addr *ret_address, struct lab_why *why) {
-	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
-	char text[PLACE_BYTES], *blank;
-	struct parse_error error;
-	uint64_t port;
-	ssize_t length = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+int mesh_read_place(const char *path, struct sock_addr *ret_address, struct lab_why *why) {
+	struct place place;
+	int err = place_parse(path, &place, why);
 
-	if (fd < 0 && errno != ENOENT)
-		return lab_fail(why, neg_errno(), "%s: %s", path, strerrordesc_np(errno));
-	if (length <= 0)
-		return -EAGAIN;
-	text[length] = '\0';
-	text[strcspn(text, "\n")] = '\0';
-	blank = strchr(text, ' ');
-	if (blank == NULL ||
-	    parse_u64(blank + 1, strlen(blank + 1), 1, UINT16_MAX, &error, &port) != 0)
-		return lab_fail(why, -EBADMSG, "%s holds no place of a mesh", path);
-	*blank = '\0';
-	return lead_resolve(text, (uint16_t)port, ret_address, why);
+	return err == 0 ? lead_resolve(place.host, place.port, ret_address, why) : err;
 }
 
-static int await_place(const char *path, struct mesh_member *member, struct lab_why *why) {
-	struct deadline deadline = deadline_after(clock_monotonic_ns(), member->patience_ns);
-	const struct timespec pause = {.tv_nsec = AGAIN_PAUSE_NS};
-	int err;
+// Whether Slurm's step is the mesh: that of a mpirun's own helpers has some of the nodes.
+static bool is_step_of(const struct mesh_member *member) {
+	uint32_t rank, count;
 
-	while ((err = read_place(path, &member->lead, why)) == -EAGAIN) {
-		if (deadline_expired(deadline, clock_monotonic_ns()))
-			return lab_fail(
-				why, -ETIMEDOUT, "process 0 of the mesh did not write %s", path
-			);
-		nanosleep(&pause, NULL);
-	}
-	return err;
+	return read_number("SLURM_PROCID", UINT32_MAX, &rank) &&
+	       (read_number("SLURM_STEP_NUM_TASKS", UINT32_MAX, &count) ||
+		read_number("SLURM_NTASKS", UINT32_MAX, &count)) &&
+	       rank == member->rank && count == member->count;
 }
 
-static int
-first_of_step(const struct mesh_options *options, struct mesh_member *member, struct lab_why *why) {
-	const char *names = environment_of("SLURM_STEP_NODELIST");
+static int first_of_step(uint16_t port, struct mesh_member *member, struct lab_why *why) {
+	const char *names = is_step_of(member) ? environment_of("SLURM_STEP_NODELIST") : NULL;
 	struct parse_error error = {.text = ""};
 	struct hostlist *list;
 	int err;
@@ -213,7 +222,7 @@ first_of_step(const struct mesh_options *options, struct mesh_member *member, st
 	err = hostlist_expand(names, strlen(names), HOSTS_MAX, &error, &list);
 	if (err != 0)
 		return lab_fail(why, err, "SLURM_STEP_NODELIST: %s", error.text);
-	err = lead_resolve(hostlist_name(list, 0), options->port, &member->lead, why);
+	err = lead_resolve(hostlist_name(list, 0), port, &member->lead, why);
 	hostlist_destroy(list);
 	return err;
 }
@@ -230,20 +239,21 @@ static bool is_one_machine(const struct mesh_member *member) {
 int mesh_find_place(
 	const struct mesh_options *options, struct mesh_member *member, struct lab_why *why
 ) {
-	const char *path = place_file(options), *text = options->rendezvous;
+	uint16_t port = options->port > 0 ? options->port : MESH_PORT;
+	const char *text = options->rendezvous;
 	struct parse_error error = {.text = ""};
 
-	if (path != NULL)
-		return await_place(path, member, why);
-	if (text == NULL)
-		return is_one_machine(member)
-			       ? lead_resolve("127.0.0.1", options->port, &member->lead, why)
-			       : first_of_step(options, member, why);
-	if (is_this_machine(text))
-		return lead_resolve(text, options->port, &member->lead, why);
-	if (sock_addr_resolve(
-		    text, strlen(text), options->port, SOCK_ADDR_NONE, &error, &member->lead
-	    ) != 0)
+	member->place = place_file(options);
+	if (member->place != NULL)
+		return 0;
+	if (text == NULL && !is_one_machine(member))
+		return first_of_step(port, member, why);
+	if (text == NULL || is_this_machine(text)) {
+		member->lead = channel_loopback();
+		member->lead.port = port;
+		return 0;
+	}
+	if (sock_addr_resolve(text, strlen(text), port, SOCK_ADDR_NONE, &error, &member->lead) != 0)
 		return lab_fail(why, -EINVAL, "--rendezvous: %s", error.text);
 	return 0;
 }

@@ -23,7 +23,7 @@ struct mesh_options {
 	const char *hosts;	// print commands for these, in Slurm's syntax; NULL: no
 	bool rank_given, ranks_given;
 	uint32_t rank, ranks;
-	uint16_t port;
+	uint16_t port; // where process 0 listens; 0: MESH_PORT, where others are told a free one
 };
 
 // By options, else by the environment of Slurm, Open MPI or another MPI: -ENOENT with the reason
@@ -32,19 +32,24 @@ int mesh_find_rank(
 	const struct mesh_options *options, struct mesh_member *member, struct lab_why *why
 );
 
-// Process 0: listens, and tells the others where if it is by a file. *ret_listener is closed, and
-// the file removed, by mesh_forget_place().
+// Where process 0 is, for `member`: an address, or the file that will say so.
+int mesh_find_place(
+	const struct mesh_options *options, struct mesh_member *member, struct lab_why *why
+);
+
+// Process 0: listens where `member` looks for it, and tells the others if it is by a file, which
+// holds nothing else. *ret_listener is closed, and the file removed, by mesh_forget_place().
 int mesh_open_place(
 	const struct mesh_options *options,
+	const struct mesh_member *member,
 	struct channel_listener *ret_listener,
 	struct lab_why *why
 );
 void mesh_forget_place(const struct mesh_options *options, struct channel_listener *listener);
 
-// Where process 0 is, for `member`; waits for the file as long as its patience.
-int mesh_find_place(
-	const struct mesh_options *options, struct mesh_member *member, struct lab_why *why
-);
+// What the file says now. -EAGAIN: nothing yet, or a host that is not known (any more); -EBADMSG:
+// it is another file; both with the reason.
+int mesh_read_place(const char *path, struct sock_addr *ret_address, struct lab_why *why);
 
 // The commands that start the processes by ssh, a line for each; `words` are those of the mesh.
 int mesh_print_commands(

@@ -145,7 +145,6 @@ int options_parse_mesh(int argc, char **argv, struct options *options) {
 	options->action = OPTIONS_MESH;
 	options_begin(argc, argv, PLAN_LAT, options);
 	options->session.plan.iterations = MESH_ITERATIONS;
-	options->session.address.port = MESH_PORT;
 	err = options_take_words(argc, argv, options, &words);
 	if (err == 0)
 		err = options_check_files(options);

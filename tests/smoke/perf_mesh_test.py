@@ -5,6 +5,7 @@
     perf_mesh_test.py TOCSIN-PERF
 """
 
+import ctypes
 import json
 import os
 import pathlib
@@ -15,10 +16,12 @@ import subprocess
 import tempfile
 import time
 
+import cluster as clusters
 import lab_ends
 import patience
 import tap
 
+IN_CLOSE_NOWRITE = 0x10
 FEW = ["--iterations", "200", *lab_ends.PATIENT]
 
 
@@ -90,6 +93,14 @@ def processes_of_launchers_find_each_other():
               "OMPI_COMM_WORLD_LOCAL_SIZE": "2"} for n in range(2)], "--port", port)
 
 
+def the_nodes_of_another_step_are_not_those_of_the_mesh():
+    """mpirun starts its helpers as a step of Slurm, on all nodes but its own."""
+    done = start(OMPI_COMM_WORLD_RANK="1", OMPI_COMM_WORLD_SIZE="3", SLURM_PROCID="0",
+                 SLURM_STEP_NUM_TASKS="2", SLURM_STEP_NODELIST="node[2-3]")
+    status, _, err = end(done)
+    assert status == 4 and "nobody says where process 0 is" in err, (status, err)
+
+
 def whoever_comes_first_waits_for_the_others():
     with tempfile.TemporaryDirectory() as directory:
         words = ["--ranks", "2", "--rendezvous", f"file:{directory}/place"]
@@ -102,6 +113,74 @@ def whoever_comes_first_waits_for_the_others():
         status, out, err = end(start("--rank", "0", *words))
         assert status == 0, (status, out, err)
         assert end(second)[0] == 0
+
+
+def watch_of(path):
+    """Readable when somebody has closed that file, which it was read from."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    watch = libc.inotify_init1(os.O_CLOEXEC)
+    assert libc.inotify_add_watch(watch, os.fsencode(path), IN_CLOSE_NOWRITE) > 0
+    return watch
+
+
+def a_file_of_an_earlier_mesh_is_replaced():
+    """Its lead was killed, and nobody listens there: who has read it looks once more."""
+    with tempfile.TemporaryDirectory() as directory:
+        place = pathlib.Path(directory) / "place"
+        place.write_text(f"{socket.gethostname()} {lab_ends.free_port()}\n")
+        words = ["--ranks", "2", "--rendezvous", f"file:{place}"]
+        watch = watch_of(place)
+        second = start("--rank", "1", *words)
+        os.read(watch, 4096)
+        os.close(watch)
+        status, out, err = end(start("--rank", "0", *words))
+        assert status == 0, (status, out, err)
+        assert end(second)[0] == 0
+        assert not place.exists()
+
+
+def a_file_of_something_else_is_left_alone():
+    with tempfile.TemporaryDirectory() as directory:
+        place = pathlib.Path(directory) / "notes"
+        place.write_text("what I know of node7\n")
+        for rank in "01":
+            status, _, err = end(start("--ranks", "2", "--rank", rank, "--rendezvous",
+                                       f"file:{place}"))
+            assert status == 4 and f"{place} holds no place of a mesh" in err, (status, err)
+        assert place.read_text() == "what I know of node7\n"
+
+
+def an_address_of_colons_has_no_port_in_it():
+    with socket.socket(socket.AF_INET6) as one:
+        try:
+            one.bind(("::1", 0))
+        except OSError as err:
+            raise tap.Skip(f"no ::1: {err}") from err
+        port = str(one.getsockname()[1])
+    words = ["--ranks", "2", "--rendezvous", "::1", "--port", port]
+    second = start("--rank", "1", *words)
+    status, out, err = end(start("--rank", "0", *words))
+    assert status == 0, (status, out, err)
+    assert end(second)[0] == 0
+
+
+def takes_signals(process):
+    """Whether it has blocked SIGINT, to take it when it likes."""
+    status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+    blocked = int(status.split("SigBlk:")[1].split()[0], 16)
+    return blocked & 1 << (signal.SIGINT - 1)
+
+
+def who_waits_can_be_interrupted():
+    with tempfile.TemporaryDirectory() as directory:
+        for rank, where in [("1", f"file:{directory}/place"),
+                            ("1", f"127.0.0.1:{lab_ends.free_port()}"),
+                            ("0", f"127.0.0.1:{lab_ends.free_port()}")]:
+            process = start("--rank", rank, "--ranks", "2", "--rendezvous", where)
+            clusters.wait_until("signals that are its own to take", lambda: takes_signals(process))
+            process.send_signal(signal.SIGINT)
+            status, _, err = end(process)
+            assert status == 4 and "interrupted" in err, (where, status, err)
 
 
 def wait_for_line(process, word):
@@ -246,7 +325,12 @@ def wrong_options_are_refused_at_once():
 tap.run([(name.__name__.replace("_", " "), name) for name in [
     processes_that_it_starts_measure_each_direction,
     processes_of_launchers_find_each_other,
+    the_nodes_of_another_step_are_not_those_of_the_mesh,
     whoever_comes_first_waits_for_the_others,
+    a_file_of_an_earlier_mesh_is_replaced,
+    a_file_of_something_else_is_left_alone,
+    an_address_of_colons_has_no_port_in_it,
+    who_waits_can_be_interrupted,
     a_process_that_dies_is_told_and_the_others_go_on,
     an_interrupted_mesh_keeps_what_it_has,
     strangers_do_not_stop_a_mesh,
