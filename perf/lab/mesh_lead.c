@@ -15,8 +15,10 @@
 #include <time.h>
 
 #define FRAME_NS UINT64_C(10000000000)	   // for a frame that has begun
-#define DIRECTION_NS UINT64_C(60000000000) // for a measurement
-#define JOIN_NS UINT64_C(5000000000)	   // for whoever connected to say who it is
+#define DIRECTION_NS UINT64_C(60000000000) // for a measurement, besides its samples
+#define SAMPLE_NS UINT64_C(10000000)	   // for a sample, and a byte of it: slow, but no fault
+#define BYTE_NS UINT64_C(100)
+#define JOIN_NS UINT64_C(5000000000) // for whoever connected to say who it is
 
 struct seat {
 	struct channel channel; // fd -1: not joined, or gone
@@ -246,12 +248,16 @@ server_address(const struct leading *leading, const struct meeting *meeting, uin
 	return address;
 }
 
+uint64_t mesh_direction_ns(const struct plan *plan) {
+	return DIRECTION_NS + plan->iterations * (SAMPLE_NS + plan->sizes[0] * BYTE_NS);
+}
+
 static void begin_direction(struct leading *leading, struct meeting *meeting) {
 	struct mesh_order order = {.number = ++leading->orders};
 
 	meeting->order = order.number;
 	meeting->listens = meeting->measured = meeting->served = false;
-	meeting->deadline_ns = clock_monotonic_ns() + DIRECTION_NS;
+	meeting->deadline_ns = clock_monotonic_ns() + leading->config->answer_ns;
 	send_order(leading, meeting->to, CHANNEL_MESH_SERVE, &order);
 }
 
@@ -345,6 +351,8 @@ static void take_answer(
 		fail_direction(leading, meeting, answer->why);
 	} else if (kind == CHANNEL_MESH_LISTENS && who == meeting->to && !meeting->listens) {
 		meeting->listens = true;
+		meeting->deadline_ns =
+			clock_monotonic_ns() + mesh_direction_ns(&leading->mesh->plan);
 		order.server = server_address(leading, meeting, (uint16_t)answer->port);
 		send_order(leading, meeting->from, CHANNEL_MESH_PLAY, &order);
 	} else if (kind == CHANNEL_MESH_RESULT && who == meeting->from && !meeting->measured) {
@@ -418,14 +426,19 @@ static bool open_meetings(struct leading *leading) {
 	return left;
 }
 
+// One that does not even listen hangs as a whole, and would in each of its meetings.
 static void look_at_time(struct leading *leading) {
 	uint64_t now_ns = clock_monotonic_ns();
 
 	for (uint32_t n = 0; n < MESH_NODES_MAX / 2; n++) {
 		struct meeting *meeting = &leading->meetings[n];
 
-		if (meeting->open && now_ns >= meeting->deadline_ns)
+		if (!meeting->open || now_ns < meeting->deadline_ns)
+			continue;
+		if (meeting->listens)
 			fail_direction(leading, meeting, "it took too long");
+		else
+			node_lose(leading, meeting->to, "it does not answer");
 	}
 }
 

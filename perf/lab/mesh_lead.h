@@ -15,9 +15,13 @@ struct mesh_lead {
 	const struct channel_listener *listener;
 	uint32_t at_once;     // pairs at most; 0: as many as processors allow
 	uint64_t patience_ns; // for all to join
+	uint64_t answer_ns;   // for a process to answer an order, however busy it is
 	bool quiet;	      // no progress on standard error
 	int signal_fd;
 };
+
+// How long a direction may take at most, once its server listens.
+uint64_t mesh_direction_ns(const struct plan *plan);
 
 // Fills the matrix, whose plan and count are set. -errno with the reason if it did not begin;
 // what ended it early is in mesh->partial.

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #define PATIENCE_NS UINT64_C(60000000000)
+#define ANSWER_NS UINT64_C(30000000000)
 
 static int why_print(const struct lab_why *why) {
 	fprintf(stderr, "tocsin-perf: %s\n", why->text);
@@ -88,6 +89,7 @@ static int mesh_run_as_lead(
 		.listener = listener,
 		.at_once = options->mesh.at_once,
 		.patience_ns = PATIENCE_NS,
+		.answer_ns = ANSWER_NS,
 		.signal_fd = options->session.signal_fd,
 	};
 	struct lab_why why = {.text = ""};

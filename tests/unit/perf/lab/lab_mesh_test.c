@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Meshes that nobody measured: who meets when, what stands out and why, files and messages.
 #include "json.h"
+#include "mesh_lead.h"
 #include "mesh_output.h"
 #include "mesh_wire.h"
 
+#include <lib/clock.h>
 #include <lib/scoped.h>
 #include <support/cmocka.h>
 
@@ -19,6 +21,7 @@
 #define USUAL_NS 10000
 #define SLOW_NS 25000
 #define SAMPLES 1000
+#define PATIENCE_NS UINT64_C(30000000000)
 
 static void each_pair_meets_once_in_rounds_of_disjoint_pairs(void **state) {
 	(void)state;
@@ -547,6 +550,61 @@ static void what_a_process_says_of_itself_gives_a_terminal_no_orders(void **stat
 	close(fds[1]);
 }
 
+// Of a lead that was told to wait for any answer no longer than a nanosecond.
+static void lead_two_that_are_silent(struct mesh *mesh) {
+	const struct sock_addr here = channel_loopback();
+	struct mesh_lead lead = {.patience_ns = PATIENCE_NS, .answer_ns = 1, .signal_fd = -1};
+	struct channel_listener listener;
+	struct lab_why why = {.text = ""};
+	static struct channel members[2];
+
+	lead.quiet = true;
+	lead.listener = &listener;
+	assert_int_equal(channel_listen(&here, &listener, &why), 0);
+	for (uint32_t rank = 0; rank < 2; rank++) {
+		struct mesh_join join = {.version = TOCSIN_VERSION, .rank = rank, .count = 2};
+		struct deadline soon = deadline_after(clock_monotonic_ns(), PATIENCE_NS);
+
+		assert_int_equal(
+			channel_connect(&listener.address, -1, soon, &members[rank], &why), 0
+		);
+		assert_int_equal(mesh_send_join(&members[rank], &join, &why), 0);
+	}
+	assert_int_equal(mesh_lead_run(&lead, mesh, &why), 0);
+	for (uint32_t rank = 0; rank < 2; rank++)
+		channel_close(&members[rank]);
+	channel_listener_close(&listener);
+}
+
+// It is not waited for once more in each of its other meetings.
+static void a_process_that_hangs_is_lost(void **state) {
+	struct mesh mesh;
+
+	(void)state;
+	assert_int_equal(mesh_create(&plan_default, 2, &mesh), 0);
+	lead_two_that_are_silent(&mesh);
+	assert_false(mesh.nodes[0].lost);
+	assert_true(mesh.nodes[1].lost);
+	assert_string_equal(mesh_cell(&mesh, 0, 1)->why, "process 1: it does not answer");
+	assert_string_equal(mesh_cell(&mesh, 1, 0)->why, "process 1 went away");
+	mesh_release(&mesh);
+}
+
+static void a_direction_may_take_as_long_as_its_samples(void **state) {
+	struct plan plan = plan_default;
+	uint64_t few_ns;
+
+	(void)state;
+	plan.iterations = 1000;
+	few_ns = mesh_direction_ns(&plan);
+	assert_true(few_ns >= UINT64_C(60000000000));
+	plan.iterations = 200000; // of 1 ms each, as over a long way
+	assert_true(mesh_direction_ns(&plan) > few_ns + UINT64_C(200000000000));
+	plan.iterations = 1000;
+	plan.sizes[0] = PLAN_SIZE_BYTES_MAX; // of 140 ms each, as Soft-RoCE moves them
+	assert_true(mesh_direction_ns(&plan) > few_ns + UINT64_C(280000000000));
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_pair_meets_once_in_rounds_of_disjoint_pairs),
@@ -563,6 +621,8 @@ int main(void) {
 		cmocka_unit_test(an_answer_is_read_as_it_was_sent_or_refused),
 		cmocka_unit_test(an_order_of_a_plan_that_cannot_be_is_refused),
 		cmocka_unit_test(what_a_process_says_of_itself_gives_a_terminal_no_orders),
+		cmocka_unit_test(a_process_that_hangs_is_lost),
+		cmocka_unit_test(a_direction_may_take_as_long_as_its_samples),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
