@@ -277,9 +277,12 @@ static int floors_show(const struct net *net, const char *json_path) {
 int net_main(int argc, char **argv) {
 	struct net_words words = {.limit_ns = LIMIT_NS};
 	struct net *net = calloc(1, sizeof(*net));
+	struct lab_why why = {.text = ""};
 	struct timespec now;
 	int status = take_words(argc, argv, &words), err = net != NULL ? 0 : -ENOMEM;
 
+	if (status == 0 && output_check(words.json_path, &why) != 0)
+		status = why_print(&why);
 	if (status != 0 || err != 0) {
 		free(net);
 		return status != 0 ? status : EXIT_FAILED;

@@ -16,6 +16,23 @@ static bool is_read_once(const char *path) {
 	return path != NULL && stat(path, &facts) == 0 && !S_ISREG(facts.st_mode);
 }
 
+// What would be heeded by nobody.
+static int check_arrivals(const struct options *options) {
+	const struct plan *plan = &options->session.plan;
+	uint32_t given = options->session.given;
+	bool drawn = plan->arrivals == PLAN_POISSON || plan->arrivals == PLAN_ONOFF;
+
+	if (plan->arrivals == PLAN_TRACE &&
+	    (given & (PLAN_PART_ITERATIONS | PLAN_PART_DURATION)) != 0)
+		return option_fail(
+			options_name_of_part(given & (PLAN_PART_ITERATIONS | PLAN_PART_DURATION)),
+			"a trace says how many operations there are"
+		);
+	if (!drawn && (given & PLAN_PART_SEED) != 0)
+		return option_fail("--seed", "is of --arrivals poisson or onoff");
+	return 0;
+}
+
 // What is of one run has no meaning for several.
 static int check_runs(struct options *options) {
 	struct runs *runs = &options->runs;
@@ -29,6 +46,8 @@ static int check_runs(struct options *options) {
 
 	if (runs->count == 0 && runs->against != NULL)
 		return option_fail("--against", "needs --runs K");
+	if (runs->margin_given && runs->against == NULL)
+		return option_fail("--margin", "is of --against, and there is none");
 	if (runs->count == 0)
 		return 0;
 	if (of_one != NULL)
@@ -66,6 +85,8 @@ static int check_client(const struct option_words *words, struct options *option
 
 	if (words->of_server != NULL)
 		return option_fail(words->of_server, "is the server's, and there is a HOST");
+	if (check_arrivals(options) != 0)
+		return -EINVAL;
 	if (plan_check(plan, &why) != 0)
 		return option_fail(plan_command_name(plan->command), why.text);
 	if (plan->command == PLAN_BW && options->hgrm_path != NULL)
@@ -95,6 +116,8 @@ static const char *not_of_agents(const struct option_words *words, const struct 
 		return words->of_server != NULL ? words->of_server : words->of_place;
 	if (options->runs.count > 0 || options->runs.against != NULL)
 		return "--runs";
+	if (options->runs.margin_given)
+		return "--margin";
 	return options->session.plan.runs > 1 ? "--run" : NULL;
 }
 
@@ -132,6 +155,8 @@ static int check_server(const struct option_words *words, const struct options *
 
 	if (words->of_client != NULL)
 		return option_fail(words->of_client, "is the client's, and there is no HOST");
+	if (check_arrivals(options) != 0)
+		return -EINVAL;
 	if (plan_check(&options->session.plan, &why) != 0)
 		return option_fail(plan_command_name(options->session.plan.command), why.text);
 	return 0;

@@ -82,6 +82,8 @@ static const char *not_of_mesh(const struct option_words *words, const struct op
 	if (options->runs.count > 0 || options->runs.against != NULL ||
 	    options->session.plan.runs > 1)
 		return "--runs";
+	if (options->runs.margin_given)
+		return "--margin";
 	if (options->session.memory.kind != MESSAGES_HOST)
 		return "--memory";
 	if (options->session.file_bytes != RESULT_FILE_BYTES)
@@ -131,6 +133,8 @@ static int check_mesh(const struct option_words *words, const struct options *op
 		return check_agents(words, options);
 	if (options->agent_socket != NULL)
 		return option_fail("--agent", "is of --via-agent and of mesh --agents");
+	if (options->mesh.hosts != NULL && (options->mesh.rank_given || options->mesh.ranks_given))
+		return option_fail("--hosts", "gives each process its --rank and --ranks");
 	if (options->mesh.local > 0 && (words->of_mesh != NULL) &&
 	    (options->mesh.rendezvous != NULL || options->mesh.rank_given ||
 	     options->mesh.ranks_given || options->mesh.hosts != NULL))

@@ -33,6 +33,7 @@ static int set_runs_margin(struct options *options, const char *value, struct pa
 
 	if (err == 0)
 		options->runs.margin_ppm = (uint32_t)ppm;
+	options->runs.margin_given = true;
 	return err;
 }
 

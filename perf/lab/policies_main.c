@@ -45,7 +45,7 @@ struct words {
 	uint32_t passed_count;
 	char *host;
 	const char *json_path, *html_path, *device, *timeout;
-	bool duration_given, op_given;
+	bool duration_given, op_given, port_given;
 	uint32_t rates[POLICIES_LOADS_MAX]; // 0: closed
 	uint32_t rate_count;
 };
@@ -98,6 +98,7 @@ static int option_pass(struct words *words, char *option, char *value) {
 	words->passed[words->passed_count++] = option;
 	words->passed[words->passed_count++] = value;
 	words->op_given |= strcmp(option, "--op") == 0;
+	words->port_given |= strcmp(option, "--port") == 0;
 	words->duration_given |= strcmp(option, "--duration") == 0;
 	if (strcmp(option, "--device") == 0)
 		words->device = value;
@@ -138,6 +139,8 @@ static int take_words(int argc, char **argv, struct words *words) {
 	if (status == 0 && words->json_path != NULL && words->html_path != NULL &&
 	    strcmp(words->json_path, words->html_path) == 0)
 		return option_refuse("--html", "another option has this file");
+	if (status == 0 && words->port_given && words->host == NULL)
+		return option_refuse("--port", "is a HOST's, and without one both ends are ours");
 	return status;
 }
 
@@ -151,7 +154,7 @@ static void tell_port(void *ctx, const struct sock_addr *address) {
 
 __attribute__((noreturn)) static void serve(const struct words *words, int fd) {
 	struct lab_session session = {
-		.address = {.family = SOCK_ADDR_V4, .address = {127, 0, 0, 1}},
+		.address = channel_loopback(),
 		.device = words->device,
 		.settings = device_settings_default,
 		.plan = plan_default,
@@ -218,7 +221,8 @@ static void arguments_compose(
 	uint16_t port,
 	struct arguments *arguments
 ) {
-	static char loopback[] = "127.0.0.1", poisson[] = "--arrivals=poisson";
+	static char loopback[SOCK_ADDR_TEXT_BYTES], poisson[] = "--arrivals=poisson";
+	const struct sock_addr own = channel_loopback();
 	const struct words *words = play->words;
 	uint32_t place = play->policies.count, total = (uint32_t)NAMES * words->rate_count;
 
@@ -241,6 +245,7 @@ static void arguments_compose(
 		add(arguments, "--run=%u/%u", place + 1, total);
 	add(arguments, "--json=%s", play->path);
 	add(arguments, "--json-bytes=%zu", (RESULT_FILE_BYTES - ROWS_BYTES) / total);
+	sock_addr_format_host(&own, loopback);
 	arguments->words[arguments->count++] = words->host != NULL ? words->host : loopback;
 	arguments->words[arguments->count] = NULL;
 }
@@ -400,10 +405,16 @@ int policies_main(int argc, char **argv, int signal_fd) {
 	play->words = &words;
 	play->signal_fd = signal_fd;
 	play->runs = json_array();
-	err = make_place(play, directory, &why);
+	// A file that cannot be written is known before the runs.
+	err = output_check(words.json_path, &why);
 	if (err == 0)
+		err = output_check(words.html_path, &why);
+	if (err == 0)
+		err = make_place(play, directory, &why);
+	if (err == 0) {
 		err = play_all(play, &why);
-	(void)rmdir(directory);
+		(void)rmdir(directory);
+	}
 	if (play->policies.count > 0 && err != -EINVAL)
 		status = policies_show(play);
 	if (err != 0)

@@ -19,6 +19,7 @@ struct runs {
 	const char *against;   // options of B, which come after those of A; NULL: no B
 	const char *json_path; // each run's name comes before its ".json"; NULL: files are dropped
 	uint32_t margin_ppm;
+	bool margin_given;
 	int signal_fd;
 	// How the client was called: the program's name and "lat" first.
 	int argc;

@@ -311,6 +311,8 @@ def wrong_options_are_refused_at_once():
             (["--rank", "1", "--ranks", "2"], 4, "nobody says where process 0 is"),
             (["--rank", "0", "--ranks", "2", "--rendezvous", "file:/nonexistent/x"], 4,
              "/nonexistent/x"),
+            (["--local", "2", "--margin", "1%"], 2, "--margin: is not of mesh"),
+            (["--hosts", "n[1-2]", "--rank", "0", "--ranks", "2"], 2, "--hosts: gives each"),
             (["--hosts", "node1"], 4, "at least 2"),
             (["--hosts", "node[1-"], 4, "--hosts")]:
         done = lab_ends.run("mesh", *arguments, **quiet)

@@ -86,6 +86,7 @@ def wrong_options_are_refused():
         assert done.returncode == 2 and said in done.stderr, (arguments, done)
     done = lab_ends.run("net", "--duration", "1ms", "--json", "/nonexistent/n")
     assert done.returncode == 4 and "/nonexistent/n" in done.stderr, done
+    assert done.stdout == "", done  # nothing was measured
 
 
 tap.run([(name.__name__.replace("_", " "), name) for name in [

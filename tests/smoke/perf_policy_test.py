@@ -68,10 +68,18 @@ def a_run_that_fails_is_the_last_one():
     assert "no device mlx9_9" in done.stderr, done
 
 
+def a_file_that_cannot_be_written_is_said_before_the_runs():
+    for option in ["--json", "--html"]:
+        done = lab_ends.run("policy", "--rates", "closed", *FEW, option, "/nonexistent/p")
+        assert done.returncode == 4 and done.stdout == "", done
+        assert done.stderr == "tocsin-perf: /nonexistent/p: No such file or directory\n", done
+
+
 def wrong_options_are_refused():
     for arguments, said in [(["--gap", "1us"], "no option of policy"), (["a", "b"], "no option"),
                             (["--rates", "0"], "--rates"), (["--rates", "1,,2"], "--rates"),
                             (["--rates", "1,1,1,1,1,1,1,1,1"], "at most 8"),
+                            (["--port", "5"], "--port: is a HOST's"),
                             (["--json"], "needs a value"), (["--op", "x"], "none of read"),
                             (["--size", "1TiB"], "--size"), (["--size", "8,64"], "takes one size"),
                             (["--size", "all"], "takes one size")]:
@@ -84,5 +92,6 @@ tap.run([(name.__name__.replace("_", " "), name) for name in [
     every_policy_is_a_row_that_its_run_gives,
     what_a_policy_cannot_is_a_row_without_figures,
     a_run_that_fails_is_the_last_one,
+    a_file_that_cannot_be_written_is_said_before_the_runs,
     wrong_options_are_refused,
 ]])
