@@ -11,6 +11,8 @@ import sys
 
 import cluster as clusters
 
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
 
 def hints(cluster):
     """What there is to do with it, in lines to be copied."""
@@ -36,12 +38,15 @@ def view(cluster):
 
 
 def interrupt(*_):
+    # Another one, as of Ctrl-C pressed twice, would break off the stop and leave files behind.
+    for number in STOPS:
+        signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
 def main(build, count):
-    signal.signal(signal.SIGTERM, interrupt)
-    signal.signal(signal.SIGHUP, interrupt)
+    for number in STOPS:
+        signal.signal(number, interrupt)
     with clusters.Cluster(build, count) as cluster:
         try:
             cluster.start()
@@ -49,8 +54,8 @@ def main(build, count):
         except (clusters.Timeout, KeyboardInterrupt) as failure:
             print(f"No ring: {failure!r}\n{cluster.logs()}", flush=True)
             return 1
-        print(hints(cluster), flush=True)
         try:
+            print(hints(cluster), flush=True)
             view(cluster)
         except (KeyboardInterrupt, EOFError):
             pass
