@@ -73,6 +73,8 @@ static int connection_settle(struct channel *channel) {
 	return err == 0 ? set_options(channel->fd) : err;
 }
 
+// As many may wait to be accepted as the system allows: all processes of a mesh come at once, and
+// whoever finds no room tries again after one second, two, four and so on.
 static int listen_on(const struct sock_addr *address, int *ret_fd) {
 	struct sockaddr_storage storage;
 	socklen_t length = sock_addr_to_sockaddr(address, &storage);
@@ -84,7 +86,7 @@ static int listen_on(const struct sock_addr *address, int *ret_fd) {
 	if (storage.ss_family == AF_INET6 &&
 	    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero)) != 0)
 		return neg_errno();
-	if (bind(fd, (struct sockaddr *)&storage, length) != 0 || listen(fd, 1) != 0)
+	if (bind(fd, (struct sockaddr *)&storage, length) != 0 || listen(fd, SOMAXCONN) != 0)
 		return neg_errno();
 	*ret_fd = scoped_take_fd(&fd);
 	return 0;

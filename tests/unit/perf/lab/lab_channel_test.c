@@ -12,6 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define MANY 64
+
 static void open_ends(struct channel ends[2]) {
 	int fds[2];
 
@@ -219,6 +221,22 @@ static void a_host_that_is_gone_is_asked_for(void **state) {
 	channel_listener_close(&listener);
 }
 
+// As the processes of a mesh do, while the lead still hears the first one.
+static void many_may_connect_before_one_is_accepted(void **state) {
+	struct channel_listener listener = listen_here();
+	struct lab_why why = {.text = ""};
+	static struct channel clients[MANY];
+
+	(void)state;
+	for (int n = 0; n < MANY; n++)
+		assert_int_equal(
+			channel_connect(&listener.address, -1, soon(), &clients[n], &why), 0
+		);
+	for (int n = 0; n < MANY; n++)
+		channel_close(&clients[n]);
+	channel_listener_close(&listener);
+}
+
 // As a scanner of ports does.
 static void whoever_resets_its_connection_is_passed_over(void **state) {
 	const struct linger at_once = {.l_onoff = 1};
@@ -248,6 +266,7 @@ int main(void) {
 		cmocka_unit_test(another_message_than_the_one_that_is_due_is_refused),
 		cmocka_unit_test(a_person_ends_what_a_channel_waits_for),
 		cmocka_unit_test(a_host_that_is_gone_is_asked_for),
+		cmocka_unit_test(many_may_connect_before_one_is_accepted),
 		cmocka_unit_test(whoever_resets_its_connection_is_passed_over),
 	};
 
