@@ -54,6 +54,12 @@ struct history_series {
 	struct history_quantile quantiles[HISTORY_QUANTILES];
 };
 
+struct json_t;
+
+// What has to be the same for two runs to be of one history: operation, loop, policy, devices and
+// hosts, as words.
+void history_key(const struct json_t *root, char text[static HISTORY_KEY_BYTES]);
+
 struct history_left_out {
 	char *path, *why;
 };

@@ -69,22 +69,25 @@ static const char *memory_of(const json_t *end) {
 	return memory[0] != '\0' ? memory : "host";
 }
 
-// What has to be the same for two runs to be of one history.
-static void key_of(const json_t *root, struct key *key) {
+void history_key(const json_t *root, char text[static HISTORY_KEY_BYTES]) {
 	const json_t *plan = json_object_get(root, "plan");
 	const json_t *environment = json_object_get(root, "environment");
 	const json_t *client = json_object_get(environment, "client");
 	const json_t *server = json_object_get(environment, "server");
+	struct key key = {.used = 0};
 
-	key->used = 0;
-	key_add(key, "%.20s", member_text(plan, "op"));
-	add_loop(plan, key);
+	key_add(&key, "%.20s", member_text(plan, "op"));
+	if (strcmp(member_text(plan, "command"), "bw") == 0)
+		key_add(&key, ", queue pairs %" PRId64 ", depth %" PRId64,
+			member_number(plan, "queue_pairs"), member_number(plan, "depth"));
+	add_loop(plan, &key);
 	if (strcmp(memory_of(client), "host") != 0 || strcmp(memory_of(server), "host") != 0)
-		key_add(key, ", memory %.16s to %.16s", memory_of(client), memory_of(server));
-	key_add(key, ", %.40s on %.40s to %.40s on %.40s", member_text(client, "device"),
+		key_add(&key, ", memory %.16s to %.16s", memory_of(client), memory_of(server));
+	key_add(&key, ", %.40s on %.40s to %.40s on %.40s", member_text(client, "device"),
 		member_text(client, "host"), member_text(server, "device"),
 		member_text(server, "host"));
-	lab_clean(key->text);
+	lab_clean(key.text);
+	memcpy(text, key.text, sizeof(key.text));
 }
 
 static double quantile_figure(const json_t *result, uint32_t place, const char *key) {
@@ -202,14 +205,14 @@ static int take_root(
 	struct lab_why *why
 ) {
 	const json_t *results = json_object_get(root, "results");
-	struct key key;
+	char key[HISTORY_KEY_BYTES];
 	int err = 0;
 
-	key_of(root, &key);
+	history_key(root, key);
 	for (size_t n = 0; n < json_array_size(results) && err == 0; n++) {
 		const json_t *result = json_array_get(results, n);
 		uint64_t size = (uint64_t)member_number(result, "size_bytes");
-		struct history_series *series = series_of(history, key.text, size);
+		struct history_series *series = series_of(history, key, size);
 
 		if (series == NULL)
 			return lab_fail(

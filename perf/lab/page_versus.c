@@ -274,6 +274,17 @@ static void put_files(const struct scene *scene) {
 	page_fold_end(scene->page);
 }
 
+static void put_plans(const struct scene *scene) {
+	const char *a = scene->result->plans[0], *b = scene->result->plans[1];
+
+	if (strcmp(a, b) == 0) {
+		page_say(scene->page, PAGE_PLAIN, "Both: %.460s.", a);
+		return;
+	}
+	page_say(scene->page, PAGE_PLAIN, "A: %.460s.", a);
+	page_say(scene->page, PAGE_PLAIN, "B: %.460s.", b);
+}
+
 static void put_all(const struct scene *scene) {
 	bool one_size = scene->values->size_count == 1;
 
@@ -283,6 +294,7 @@ static void put_all(const struct scene *scene) {
 		scene->versus->counts[0], PLURAL(scene->versus->counts[0]),
 		scene->versus->counts[1], scene->result->claims, PLURAL(scene->result->claims)
 	);
+	put_plans(scene);
 	if (scene->result->same_runs)
 		page_say(scene->page, PAGE_PLAIN, VERSUS_SAME_RUNS);
 	for (uint32_t n = 0; n < scene->result->row_count && one_size; n++)

@@ -132,6 +132,7 @@ int versus_judge(
 
 	memset(ret_result, 0, sizeof(*ret_result));
 	memcpy(ret_result->op, values->op, sizeof(ret_result->op));
+	memcpy(ret_result->plans, values->plans, sizeof(ret_result->plans));
 	ret_result->same_runs = values->same_runs;
 	for (uint32_t size = 0; size < values->size_count; size++) {
 		for (uint32_t n = 0; n < VERSUS_QUANTILES && err == 0; n++) {
@@ -173,10 +174,19 @@ static void print_row(
 	printf("\n");
 }
 
+static void print_plans(const struct versus_result *result) {
+	if (strcmp(result->plans[0], result->plans[1]) == 0) {
+		printf("both: %.94s\n\n", result->plans[0]);
+		return;
+	}
+	printf("A: %.96s\nB: %.96s\n\n", result->plans[0], result->plans[1]);
+}
+
 void versus_print(const struct versus *versus, const struct versus_result *result) {
-	printf("%s: A has %u run%s, B has %u; p adjusted by Holm's method over %u claim%s\n\n",
+	printf("%s: A has %u run%s, B has %u; p adjusted by Holm's method over %u claim%s\n",
 	       result->op, versus->counts[0], PLURAL(versus->counts[0]), versus->counts[1],
 	       result->claims, PLURAL(result->claims));
+	print_plans(result);
 	printf("%8s %-5s %9s %9s %22s %8s %6s\n", "size", "", "A us", "B us",
 	       "95 % interval of B - A", "shift", "p");
 	for (uint32_t n = 0; n < result->row_count; n++)

@@ -6,6 +6,7 @@
 // before it is used.
 #pragma once
 
+#include "history.h"
 #include "result.h"
 #include "why.h"
 
@@ -47,6 +48,7 @@ struct versus_row {
 
 struct versus_result {
 	char op[VERSUS_OP_BYTES];
+	char plans[2][HISTORY_KEY_BYTES]; // what the runs of each side have in common, as words
 	bool same_runs;
 	uint32_t row_count, claims;
 	uint32_t runs_least; // of each side, for these claims
@@ -58,6 +60,7 @@ struct versus_values {
 	uint32_t size_count;
 	uint64_t sizes[PLAN_SIZES_MAX];
 	char op[VERSUS_OP_BYTES];
+	char plans[2][HISTORY_KEY_BYTES];      // as in struct versus_result
 	uint64_t digests[2][VERSUS_FILES_MAX]; // of each run
 	bool same_runs;			       // both sides are of the same
 	double ns[PLAN_SIZES_MAX][VERSUS_QUANTILES][2][VERSUS_FILES_MAX];

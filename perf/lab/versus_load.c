@@ -114,6 +114,17 @@ static uint64_t digest_of(const json_t *root) {
 	return text != NULL ? XXH3_64bits(text, strlen(text)) : 0;
 }
 
+// What tells A from B, for a reader who has only the result.
+static void take_plan(const json_t *root, int side, uint32_t place, struct versus_values *values) {
+	char text[HISTORY_KEY_BYTES];
+
+	history_key(root, text);
+	if (place == 0)
+		memcpy(values->plans[side], text, sizeof(text));
+	else if (strcmp(values->plans[side], text) != 0)
+		snprintf(values->plans[side], HISTORY_KEY_BYTES, "runs of different plans");
+}
+
 static int take_file(
 	const struct versus *versus,
 	int side,
@@ -134,6 +145,7 @@ static int take_file(
 	}
 	if (side == 0 && place == 0)
 		values_begin(root, values);
+	take_plan(root, side, place, values);
 	values->digests[side][place] = digest_of(root);
 	err = take_results(root, side, place, versus->ops_may_differ, values, &inner);
 	json_decref(root);

@@ -235,6 +235,7 @@ def a_comparison_says_which_is_slower_and_shows_each_run():
     shown, colours = look(page)
     assert "no change within 2 %" in shown.text and "p50 of each run" in shown.text
     assert "A and B are the same runs" in shown.text
+    assert "Both: send, closed loop, policy spin" in shown.text
     assert_drawn(shown, colours, LIGHT, 3)
 
 

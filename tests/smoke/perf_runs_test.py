@@ -51,6 +51,8 @@ def contenders_take_turns_and_are_compared():
         policies = [files[name]["plan"]["policy"] for name in sorted(files)]
         assert policies == ["spin", "spin", "adaptive", "adaptive"], policies
         assert "undecided, needs" in done.stdout or "over 0 claims" in done.stdout, done.stdout
+        for side, policy in ("A", "spin"), ("B", "adaptive"):
+            assert f"\n{side}: send, closed loop, policy {policy}, " in done.stdout, done.stdout
         lab_ends.check_width(done.stdout)
 
 
