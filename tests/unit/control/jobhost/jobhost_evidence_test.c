@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is reported of a rank that runs or has ended, for how long, and past what nonsense.
+#include "control/jobhost/jobhost_child.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+
+static struct jobs_rank_report report_of(struct bed *bed, uint32_t rank) {
+	struct jobs_rank_report report;
+
+	for (uint32_t n = 0; jobhost_at(bed->host, n, &report) == 0; n++)
+		if (report.rank == rank)
+			return report;
+	fail_msg("no report of rank %u", rank);
+	return report;
+}
+
+static void the_evidence_of_who_was_killed_stays_and_is_bounded(void **state) {
+	struct bed *bed = *state;
+	struct jobs_rank_report report;
+
+	for (uint32_t n = 0; n < 6; n++) {
+		struct child child = child_start(bed, 2, 0);
+
+		child_do(&child, 'c');
+		child_do(&child, 'c');
+		child_end(bed, &child, SIGKILL);
+	}
+	report = report_of(bed, 2);
+	assert_int_equal(report.launched, 2);
+	assert_int_equal(report.launched_of[JOBS_ALL_REDUCE], 2);
+	assert_int_equal(report.signature_count, 2);
+	assert_int_equal(report.signatures[1].seq, 2);
+	assert_int_equal(report.signatures[1].count, 5);
+	assert_int_equal(report.process_state, JOBS_PROCESS_EXITED);
+	assert_int_equal(report.exit_cause, JOBS_EXIT_SIGNAL);
+	assert_int_equal(report.exit_value, SIGKILL);
+	assert_string_equal(report.job_id, "test:1");
+	assert_int_equal(jobhost_count(bed->host), bed->config.keep_max);
+	clock_advance(&bed->clock, bed->config.keep_ns);
+	settle(bed);
+	assert_int_equal(jobhost_count(bed->host), 0);
+}
+
+static void a_user_with_many_dead_leaves_others_their_evidence(void **state) {
+	struct bed *bed = *state;
+	struct jobs_rank_report report;
+	uint32_t of_other = 0;
+
+	if (geteuid() != 0)
+		skip();
+	for (uint32_t n = 0; n < 8; n++) {
+		struct child child = child_start(bed, 2, n < 2 ? 12345 : 0);
+
+		child_end(bed, &child, SIGKILL);
+	}
+	assert_int_equal(jobhost_count(bed->host), bed->config.keep_max);
+	for (uint32_t n = 0; jobhost_at(bed->host, n, &report) == 0; n++)
+		of_other += report.uid == 12345;
+	assert_int_equal(of_other, bed->config.keep_max / 2);
+}
+
+// What a hostile thread does to its page while the agent looks.
+struct vandal {
+	int page;
+	_Atomic uint64_t *words;
+	atomic_bool over;
+};
+
+static void *scribble(void *context) {
+	struct vandal *vandal = context;
+	uint64_t random = 88172645463325252u;
+
+	while (!atomic_load_explicit(&vandal->over, memory_order_acquire)) {
+		for (int n = 0; n < 5000; n++) {
+			random ^= random << 13;
+			random ^= random >> 7;
+			random ^= random << 17;
+			// Often the number of the communicator, so that rows count.
+			atomic_store_explicit(
+				&vandal->words[random % (JOB_PAGE_BYTES / 8)],
+				random % 3 == 0 ? 1 : random, memory_order_relaxed
+			);
+		}
+		(void)fallocate(
+			vandal->page, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			(off_t)(random % 70) * 4096, 8192
+		);
+	}
+	return NULL;
+}
+
+static bool is_whole(const struct jobs_rank_report *report) {
+	bool whole = report->completed <= report->started && report->started <= report->launched &&
+		     report->signature_count <= JOBS_SIGNATURES;
+
+	for (uint32_t n = 0; n < JOBS_KINDS; n++)
+		whole = whole && report->completed_of[n] <= report->started_of[n] &&
+			report->started_of[n] <= report->launched_of[n];
+	for (uint32_t n = 0; n < report->signature_count; n++)
+		whole = whole && report->signatures[n].kind < JOBS_KINDS;
+	return whole;
+}
+
+static void nonsense_and_holes_in_a_page_hurt_its_own_report_alone(void **state) {
+	struct bed *bed = *state;
+	int page = memory(JOB_PAGE_BYTES, SEALS), fd = raw_greet(bed, page);
+	struct job_register good = good_register(1);
+	struct vandal vandal = {.page = page};
+	struct member honest = member_open(bed, 0, 4);
+	pthread_t thread;
+
+	raw_send(fd, &good, sizeof(good), -1);
+	member_connect(bed, &honest);
+	tocsin_comm_launched(honest.comm, TOCSIN_BARRIER, 0, 0, -1);
+	vandal.words = mmap(NULL, JOB_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, page, 0);
+	assert_true(vandal.words != MAP_FAILED);
+	assert_int_equal(pthread_create(&thread, NULL, scribble, &vandal), 0);
+	for (int n = 0; n < 200; n++) {
+		struct jobs_rank_report report;
+
+		look_again(bed);
+		report = report_of(bed, 1);
+		assert_true(is_whole(&report));
+		assert_int_equal(report_of(bed, 0).launched, 1);
+	}
+	atomic_store_explicit(&vandal.over, true, memory_order_release);
+	pthread_join(thread, NULL);
+	munmap(vandal.words, JOB_PAGE_BYTES);
+	close(fd);
+	close(page);
+	member_close(bed, &honest);
+}
+
+static void waits_are_from_start_to_completion(void **state) {
+	struct bed *bed = *state;
+	struct member self = member_open(bed, 0, 4);
+	struct jobs_rank_report report;
+
+	member_connect(bed, &self);
+	for (int n = 0; n < 40; n++) {
+		tocsin_comm_launched(self.comm, TOCSIN_ALL_REDUCE, 1, 7, -1);
+		tocsin_comm_started(self.comm, TOCSIN_ALL_REDUCE);
+		if (n < 39)
+			tocsin_comm_completed(self.comm, TOCSIN_ALL_REDUCE);
+	}
+	look_again(bed);
+	report = report_of(bed, 0);
+	assert_int_equal(report.launched, 40);
+	assert_int_equal(report.started, 40);
+	assert_int_equal(report.completed, 39);
+	assert_int_equal(report.signature_count, JOBS_SIGNATURES);
+	assert_int_equal(report.signatures[JOBS_SIGNATURES - 1].seq, 40);
+	assert_true(report.signatures[JOBS_SIGNATURES - 1].waited_ns == JOBS_NOT_TAKEN);
+	assert_true(report.signatures[JOBS_SIGNATURES - 2].waited_ns < 10 * SECOND);
+	assert_int_equal(report.process_state, JOBS_PROCESS_RUNNING);
+	assert_int_equal(report.pid, getpid());
+	member_close(bed, &self);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			the_evidence_of_who_was_killed_stays_and_is_bounded, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			a_user_with_many_dead_leaves_others_their_evidence, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			nonsense_and_holes_in_a_page_hurt_its_own_report_alone, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			waits_are_from_start_to_completion, setup, teardown
+		),
+	};
+
+	return cmocka_run_group_tests_name("jobhost_evidence", tests, NULL, NULL);
+}
