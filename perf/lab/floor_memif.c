@@ -5,6 +5,7 @@
 #include "wire/wire_dpdk_port.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,8 @@
 
 #define FRAME_BYTES 64
 #define LINK_NS UINT64_C(3000000000)
+#define SETTLE_TURN_US 200
+#define SETTLE_TURNS 5000 // a second
 
 struct memif_pair {
 	struct dpdk_port ports[2];
@@ -72,11 +75,42 @@ int memif_pair_create(
 	return 0;
 }
 
+static void on_settled(void *ctx) {
+	atomic_store_explicit((atomic_bool *)ctx, true, memory_order_relaxed);
+}
+
+// EAL's interrupt thread hears of an end that was closed, and clears up the other one, which closed
+// meanwhile would be cleared up by two threads. What it is told to do later it does afterwards.
+static void peer_settle(const struct dpdk_port *port) {
+	atomic_bool settled = false;
+	struct rte_eth_link link = {.link_status = RTE_ETH_LINK_UP};
+
+	for (uint32_t turn = 0; turn < SETTLE_TURNS && link.link_status == RTE_ETH_LINK_UP;
+	     turn++) {
+		usleep(SETTLE_TURN_US);
+		if (rte_eth_link_get_nowait(port->id, &link) != 0)
+			return;
+	}
+	if (rte_eal_alarm_set(1, on_settled, &settled) != 0)
+		return;
+	for (uint32_t turn = 0; turn < SETTLE_TURNS; turn++) {
+		if (atomic_load_explicit(&settled, memory_order_relaxed))
+			return;
+		usleep(SETTLE_TURN_US);
+	}
+	(void)rte_eal_alarm_cancel(on_settled, &settled);
+}
+
 struct memif_pair *memif_pair_destroy(struct memif_pair *pair) {
+	bool both;
+
 	if (pair == NULL)
 		return NULL;
-	for (int end = 1; end >= 0; end--)
-		dpdk_port_close(&pair->ports[end]);
+	both = pair->ports[0].started && pair->ports[1].link;
+	dpdk_port_close(&pair->ports[1]);
+	if (both)
+		peer_settle(&pair->ports[0]);
+	dpdk_port_close(&pair->ports[0]);
 	free(pair);
 	return NULL;
 }

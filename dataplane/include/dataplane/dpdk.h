@@ -12,6 +12,7 @@
 #define RTE_USE_C11_MEM_MODEL
 #endif
 
+#include <rte_alarm.h>
 #include <rte_bus.h>
 #include <rte_cpuflags.h>
 #include <rte_dev.h>
