@@ -67,7 +67,7 @@ static int open_soft(
 	if (err != 0)
 		return lab_fail(why, err, "no software device: %s", strerrordesc_np(-err));
 	err = open_by(&verbs_calls_soft, config.name, settings, &inner, ret_device);
-	if (err != 0 && config.address_any)
+	if (err == -EADDRNOTAVAIL && config.address_any)
 		return lab_fail(
 			why, err,
 			"%.300s; two ends of one machine take addresses of 127.0.0.0/8, or what "

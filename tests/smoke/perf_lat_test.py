@@ -324,6 +324,18 @@ def a_device_that_is_not_there_is_told_on_both_ends():
     assert "no device mlx9_9" in done.stderr and "no device mlx9_9" in err, (done.stderr, err)
 
 
+def a_limit_of_open_files_is_told_as_what_it_is():
+    with Server() as server:
+        done = subprocess.run(
+            client_command(server), text=True, capture_output=True, check=False,
+            timeout=patience.HANG_SECONDS,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (5, 5)))
+        status, err = server.end()
+    assert (done.returncode, status) == (4, 4), (done, status)
+    assert "EMFILE" in done.stderr and "EMFILE" in err, (done.stderr, err)
+    assert "127.0.0.0/8" not in done.stderr, done.stderr
+
+
 def a_priority_that_is_not_permitted_is_told_on_both_ends():
     """Without CAP_SYS_NICE and without a limit for it, whoever runs the tests."""
     dropped = ["setpriv", "--bounding-set=-sys_nice"] if os.geteuid() == 0 else []
@@ -769,6 +781,7 @@ tap.run([(name.__name__.replace("_", " "), name) for name in [
     options_that_differ_are_told_on_both_ends,
     a_device_that_is_not_there_is_told_on_both_ends,
     another_release_is_told_on_both_ends,
+    a_limit_of_open_files_is_told_as_what_it_is,
     a_priority_that_is_not_permitted_is_told_on_both_ends,
     a_trace_that_cannot_be_played_is_told_before_any_server_is_asked,
     a_client_that_dies_is_told_by_the_server,
