@@ -444,6 +444,8 @@ int channel_receive(
 		return lab_fail(why, err, "the other end does not answer");
 	if (err == -EINTR)
 		return lab_fail(why, err, "interrupted");
+	if (err == -EBADMSG) // else it said so itself
+		return lab_fail(why, err, "the other end went away within a message");
 	if (err != 0)
 		return lab_fail(why, err, "the other end: %s", strerrordesc_np(-err));
 	return ret_message->kind == CHANNEL_ERROR ? told_error(ret_message, why) : 0;
