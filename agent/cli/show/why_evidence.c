@@ -44,7 +44,7 @@ static const char *reach_words(const char *reach) {
 	} rows[] = {
 		{"unknown", "was not tried"},
 		{"answers", "answers"},
-		{"accepts", "its kernel takes connections, its agent says nothing"},
+		{"accepts", "its kernel accepts connections, its agent is silent"},
 		{"refuses", "its host refuses: nobody listens there"},
 		{"none", "nothing comes back"},
 		{"loses", "answers, and much that is sent to it is sent again"},
