@@ -135,8 +135,31 @@ function scale(description, values, zero) {
 	return {time: false, distr: log ? 3 : 1, log: 10, range: () => between};
 }
 
+// Beside a point, where no label is yet: right and above of it, else another corner. The first one,
+// if all are taken.
+function putLabel(plot, text, left, top, taken) {
+	const context = plot.ctx, ratio = devicePixelRatio || 1, height = 12 * ratio;
+	context.font = height + "px system-ui, sans-serif";
+	const width = context.measureText(text).width, area = plot.bbox;
+	const boxes = [[7, -6], [7, 14], [-7, -6], [-7, 14]].map(([x, y]) => {
+		const begin = left + x * ratio - (x < 0 ? width : 0), base = top + y * ratio;
+		return {begin, end: begin + width, top: base - height, base};
+	}).filter((box) => box.begin >= area.left && box.end <= area.left + area.width &&
+		box.top >= area.top && box.base <= area.top + area.height);
+	const free = boxes.find((box) => taken.every((other) => box.end < other.begin ||
+		box.begin > other.end || box.base < other.top || box.top > other.base));
+	const box = free || boxes[0];
+	if (!box)
+		return;
+	taken.push(box);
+	context.fillStyle = colour("--text");
+	context.textAlign = "left";
+	context.textBaseline = "alphabetic";
+	context.fillText(text, box.begin, box.base);
+}
+
 // Lines, intervals and labels of points as they were given, whatever order x has.
-function strokeSeries(plot, series, place) {
+function strokeSeries(plot, series, place, taken) {
 	const context = plot.ctx, ratio = devicePixelRatio || 1, base = seriesColour(place);
 	const at = (n) => [plot.valToPos(series.x[n], "x", true), plot.valToPos(series.y[n], "y", true)];
 	context.save();
@@ -171,13 +194,7 @@ function strokeSeries(plot, series, place) {
 			context.stroke();
 		}
 		if (series.labels && series.labels[n] != null) {
-			context.fillStyle = colour("--text");
-			context.font = 12 * ratio + "px system-ui, sans-serif";
-			const room = plot.bbox.left + plot.bbox.width - left - 10 * ratio;
-			const ends = context.measureText(series.labels[n]).width > room;
-			context.textAlign = ends ? "right" : "left";
-			context.fillText(series.labels[n], left + (ends ? -7 : 7) * ratio,
-				top - 6 * ratio);
+			putLabel(plot, series.labels[n], left, top, taken);
 			context.fillStyle = base;
 		}
 	}
@@ -257,10 +274,13 @@ function tailShown(place) {
 
 function freeCurves(chart, width, scales, axes, draw) {
 	const [low, high] = ends(allOf(chart, ["x"]));
-	const hooks = {draw: [...draw, (plot) => chart.series.forEach((of, place) => {
-		if (plot.series[place + 1].show)
-			strokeSeries(plot, of, place);
-	})]};
+	const hooks = {draw: [...draw, (plot) => {
+		const taken = []; // by labels
+		chart.series.forEach((of, place) => {
+			if (plot.series[place + 1].show)
+				strokeSeries(plot, of, place, taken);
+		});
+	}]};
 	const series = [{label: chart.x.label}, ...chart.series.map((of, place) => ({
 		label: of.name, stroke: seriesColour(place), paths: () => null, points: {show: false}}))];
 	return [{width, height: 360, scales, axes, series, hooks, cursor: {show: false},
