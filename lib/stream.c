@@ -129,26 +129,3 @@ int stream_send_all(int fd, const void *data, size_t size, struct deadline deadl
 	}
 	return 0;
 }
-
-int stream_receive_all(int fd, void *buffer, size_t size, struct deadline deadline) {
-	char *at = buffer;
-	size_t left = size;
-	ssize_t n;
-	int err;
-
-	while (left > 0) {
-		n = stream_receive(fd, at, left);
-		if (n == 0)
-			return left == size ? -ENODATA : -EBADMSG;
-		if (n < 0 && n != -EAGAIN)
-			return (int)n;
-		if (n > 0) {
-			at += n;
-			left -= (size_t)n;
-		}
-		err = left > 0 ? stream_wait(fd, POLLIN, deadline) : 0;
-		if (err != 0)
-			return err;
-	}
-	return 0;
-}

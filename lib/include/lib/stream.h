@@ -5,7 +5,7 @@
 // - EINTR is never seen: a call that a signal interrupts goes on until it is done or its
 //   deadline has passed. An interrupted connect is not begun again but finished.
 // - SIGPIPE is never raised.
-// - The end of the stream is not an error: stream_receive() says 0, stream_receive_all() -ENODATA.
+// - The end of the stream is not an error: stream_receive() says 0.
 //   An error is never said to be the end; in particular a reset is -ECONNRESET, after all bytes
 //   that came before it have been received.
 // - Whether sending or receiving failed is told by which was called: sending says -EPIPE (this
@@ -49,10 +49,6 @@ ssize_t stream_receive(int fd, void *buffer, size_t size);
 
 // All or an error: -ETIMEDOUT, or what stream_send() says. How much was sent is not known then.
 int stream_send_all(int fd, const void *data, size_t size, struct deadline deadline);
-
-// All or an error: -ENODATA (the stream ended before the first byte), -EBADMSG (it ended within),
-// -ETIMEDOUT, or what stream_receive() says. The bytes that came are lost then.
-int stream_receive_all(int fd, void *buffer, size_t size, struct deadline deadline);
 
 // Waits for POLLIN or POLLOUT, and returns 0 for these as well as for an error or hang-up pending
 // on fd, which the next call will name; else -ETIMEDOUT, at once if the deadline has passed, or
