@@ -60,6 +60,8 @@ int result_from_json(const struct json_t *json, struct lab_why *why, struct lab_
 // A digest of each part of the root but "digests" itself, as an object; of "results" an array of
 // such objects. -ENOMEM.
 int digests_of_json(struct json_t *root, struct json_t **ret_json);
+// Before a file is written: makes whole numbers integers, and adds "digests". -ENOMEM.
+int json_seal(struct json_t *root);
 
 // What a file has against what it keeps gives, to the first difference, which is named. -EUCLEAN.
 int verify_compare(

@@ -57,7 +57,7 @@ static bool take_answers(const json_t *json, struct result_device *device) {
 
 	if (json_is_null(json))
 		return true;
-	if (!json_is_real(mean) || !(mean_ps >= 0 && mean_ps < (double)INT64_MAX))
+	if (!json_is_number(mean) || !(mean_ps >= 0 && mean_ps < (double)INT64_MAX))
 		return false;
 	device->answer_mean_ps = (uint64_t)(mean_ps + 0.5);
 	return number_get(json, "count", &device->answer_count) && device->answer_count > 0 &&

@@ -300,12 +300,12 @@ static int put_all(json_t *root, const struct lab_run *run) {
 }
 
 int run_to_json(const struct lab_run *run, json_t **ret_json) {
-	json_t *root = json_object(), *digests = NULL;
+	json_t *root = json_object();
 	int failed = put_all(root, run);
 
-	if (failed == 0 && digests_of_json(root, &digests) == 0)
-		failed = json_object_set_new(root, "digests", digests);
-	if (failed != 0 || digests == NULL) {
+	if (failed == 0)
+		failed = json_seal(root);
+	if (failed != 0) {
 		json_decref(root);
 		return -ENOMEM;
 	}

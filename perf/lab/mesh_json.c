@@ -189,12 +189,12 @@ static int put_all(json_t *root, const struct mesh *mesh, const struct mesh_summ
 int mesh_to_json(
 	const struct mesh *mesh, const struct mesh_summary *summary, struct json_t **ret_json
 ) {
-	json_t *root = json_object(), *digests = NULL;
+	json_t *root = json_object();
 	int failed = put_all(root, mesh, summary);
 
-	if (failed == 0 && digests_of_json(root, &digests) == 0)
-		failed = json_object_set_new(root, "digests", digests);
-	if (failed != 0 || digests == NULL) {
+	if (failed == 0)
+		failed = json_seal(root);
+	if (failed != 0) {
 		json_decref(root);
 		return -ENOMEM;
 	}

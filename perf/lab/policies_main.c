@@ -313,7 +313,7 @@ static int play_all(struct play *play, struct lab_why *why) {
 
 // All of it, as its file has it.
 static int make_json(const struct play *play, json_t **ret_root, struct lab_why *why) {
-	json_t *root = json_object(), *rows = json_array(), *digests = NULL;
+	json_t *root = json_object(), *rows = json_array();
 	char started[SHOW_BYTES];
 	int failed = 0;
 
@@ -326,9 +326,9 @@ static int make_json(const struct play *play, json_t **ret_root, struct lab_why 
 	failed |= json_object_set_new(root, "started", json_string(started));
 	failed |= json_object_set_new(root, "rows", rows);
 	failed |= json_object_set(root, "runs", play->runs);
-	if (failed == 0 && digests_of_json(root, &digests) == 0)
-		failed = json_object_set_new(root, "digests", digests);
-	if (failed == 0 && digests != NULL) {
+	if (failed == 0)
+		failed = json_seal(root);
+	if (failed == 0) {
 		*ret_root = root;
 		return 0;
 	}

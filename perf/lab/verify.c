@@ -74,6 +74,45 @@ int digests_of_json(json_t *root, json_t **ret_json) {
 	return 0;
 }
 
+// Other programs, as jq, write 1.0 as 1: what is whole is written so from the beginning, else the
+// digest of a file that was only laid out anew would differ. Beyond 2^53 reals have gaps.
+static json_t *settled_number(const json_t *json) {
+	double value = json_real_value(json);
+
+	return json_is_real(json) && fabs(value) < 0x1p53 && value == trunc(value)
+		       ? json_integer((json_int_t)value)
+		       : NULL;
+}
+
+// As deep as what we write, which is eight.
+// NOLINTNEXTLINE(misc-no-recursion)
+static int settle_numbers(json_t *json) {
+	json_t *value, *settled;
+	const char *key;
+	size_t n;
+	int failed = 0;
+
+	json_object_foreach(json, key, value) {
+		settled = settled_number(value);
+		failed |= settled != NULL ? json_object_set_new(json, key, settled)
+					  : settle_numbers(value);
+	}
+	json_array_foreach(json, n, value) {
+		settled = settled_number(value);
+		failed |= settled != NULL ? json_array_set_new(json, n, settled)
+					  : settle_numbers(value);
+	}
+	return failed;
+}
+
+int json_seal(json_t *root) {
+	json_t *digests;
+
+	if (settle_numbers(root) != 0 || digests_of_json(root, &digests) != 0)
+		return -ENOMEM;
+	return json_object_set_new(root, "digests", digests) == 0 ? 0 : -ENOMEM;
+}
+
 static void show_value(const json_t *json, char text[static TEXT_BYTES]) {
 	scoped_mem char *dumped = json_dumps(json, DUMPING);
 

@@ -238,6 +238,25 @@ static void one_changed_number_is_named(void **state) {
 	json_decref(root);
 }
 
+// As jq and all that is made of JavaScript write numbers.
+static void whole_numbers_are_written_without_a_point(void **state) {
+	json_t *root = tree_of(400, true);
+	char *text = json_dumps(root, JSON_REAL_PRECISION(17)), *point = text;
+	struct lab_why why;
+
+	(void)state;
+	assert_non_null(text);
+	while ((point = strstr(point, ".0")) != NULL) {
+		point += 2;
+		if (point[0] == ',' || point[0] == '}' || point[0] == ']')
+			fail_msg("%.40s", point - 20);
+	}
+	assert_non_null(strstr(text, "\"tau\": 1,"));
+	assert_int_equal(verify(root, &why), 0);
+	free(text);
+	json_decref(root);
+}
+
 static void rates_follow_from_windows(void **state) {
 	struct lab_run *run = make_run(1000, false);
 	struct lab_why why;
@@ -253,9 +272,9 @@ static void rates_follow_from_windows(void **state) {
 	release(run);
 	assert_int_equal(verify(root, &why), 0);
 	rates = json_object_get(json_array_get(json_object_get(root, "results"), 0), "rates");
-	mean = json_real_value(json_object_get(rates, "mean_per_s"));
+	mean = json_number_value(json_object_get(rates, "mean_per_s"));
 	assert_true(mean > 12499.9 && mean < 12500.1); // 1000 windows of 25 in 2 s
-	assert_true(json_real_value(json_object_get(rates, "peer_per_s")) == 2000);
+	assert_true(json_number_value(json_object_get(rates, "peer_per_s")) == 2000);
 	json_object_set_new(rates, "worst_per_s", json_real(1));
 	assert_int_equal(verify(root, &why), -EUCLEAN);
 	assert_non_null(strstr(why.text, "results[0].rates.worst_per_s is"));
@@ -695,6 +714,7 @@ int main(void) {
 		cmocka_unit_test(huge_counts_are_refused_or_taken_at_once),
 		cmocka_unit_test(a_file_as_it_was_written_is_verified),
 		cmocka_unit_test(one_changed_number_is_named),
+		cmocka_unit_test(whole_numbers_are_written_without_a_point),
 		cmocka_unit_test(rates_follow_from_windows),
 		cmocka_unit_test(the_parts_of_device_time_are_verified),
 		cmocka_unit_test(the_largest_file_is_bounded_and_is_verified),
