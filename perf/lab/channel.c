@@ -380,7 +380,7 @@ static int check_header(
 	uint32_t size = wire_get_u32(reader);
 
 	if (magic != CHANNEL_MAGIC)
-		return lab_fail(why, -EBADMSG, "the other end is no tocsin-perf");
+		return lab_fail(why, -ENOMSG, "the other end is no tocsin-perf");
 	*ret_other_version = version != CHANNEL_VERSION;
 	if (*ret_other_version && kind != CHANNEL_ERROR)
 		return lab_fail(

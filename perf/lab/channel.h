@@ -110,8 +110,9 @@ int channel_send(
 // second for the other end to close.
 void channel_send_error(struct channel *channel, const struct lab_why *why);
 
-// The next message. -EPROTO (another version), -EBADMSG (no frame of ours), -EREMOTEIO (the other
-// end's error, with its text), -ECONNRESET (it went away), -ETIMEDOUT, -EINTR.
+// The next message. -EPROTO (another version), -ENOMSG (not of tocsin-perf), -EBADMSG (no frame of
+// ours), -EREMOTEIO (the other end's error, with its text), -ECONNRESET (it went away), -ETIMEDOUT,
+// -EINTR.
 int channel_receive(
 	struct channel *channel,
 	struct deadline deadline,

@@ -36,7 +36,7 @@ static int hello_exchange(struct client *client, struct lab_why *why) {
 	int err = session_send_hello(&client->party.channel, &client->run->plan, why);
 
 	if (err == 0)
-		err = session_receive_hello(&client->party.channel, &hello, why);
+		err = session_receive_hello(&client->party.channel, session_soon(), &hello, why);
 	return err;
 }
 
@@ -392,7 +392,8 @@ static int play_all(struct client *client, struct lab_why *why) {
 	return err == 0 ? channel_send(&client->party.channel, CHANNEL_BYE, NULL, 0, why) : err;
 }
 
-// A server of several runs begins each anew: until it listens again nobody does.
+// A server that was begun in the same script may not listen yet, and one of several runs begins
+// each anew.
 static int reach_server(struct client *client, struct lab_why *why) {
 	bool again = client->run->plan.run > 1;
 	struct deadline deadline =
@@ -402,15 +403,15 @@ static int reach_server(struct client *client, struct lab_why *why) {
 	for (;;) {
 		struct lab_why refused = {.text = ""};
 		int err = channel_connect(
-			&client->session->address, signal_fd, deadline, &client->party.channel,
+			&client->session->address, signal_fd,
+			deadline_after(clock_monotonic_ns(), CONNECT_NS), &client->party.channel,
 			&refused
 		);
 
 		if (err == 0)
 			return 0;
 		channel_close(&client->party.channel);
-		if (err != -ECONNREFUSED || !again ||
-		    deadline_expired(deadline, clock_monotonic_ns()))
+		if (err != -ECONNREFUSED || deadline_expired(deadline, clock_monotonic_ns()))
 			return lab_fail(why, err, "%s", refused.text);
 		if (channel_pause(signal_fd, AGAIN_PAUSE_MS) != 0)
 			return lab_fail(why, -EINTR, "interrupted");

@@ -10,6 +10,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#define HELLO_NS UINT64_C(5000000000) // a client says it at once
+
 struct server {
 	struct lab_party party;
 	int signal_fd;
@@ -31,16 +33,17 @@ static void address_announce(const struct lab_session *session, const struct soc
 	fflush(stdout);
 }
 
-static int
-hello_answer(struct server *server, const struct lab_session *session, struct lab_why *why) {
-	struct lab_hello hello;
-	int err = session_receive_hello(&server->party.channel, &hello, why);
+static int hello_answer(
+	struct server *server,
+	const struct lab_session *session,
+	const struct lab_hello *hello,
+	struct lab_why *why
+) {
+	int err = plan_compare(&hello->plan, &session->plan, session->given, why);
 
-	if (err == 0)
-		err = plan_compare(&hello.plan, &session->plan, session->given, why);
 	if (err != 0)
 		return err;
-	server->party.plan = hello.plan;
+	server->party.plan = hello->plan;
 	return session_send_hello(&server->party.channel, &server->party.plan, why);
 }
 
@@ -234,19 +237,64 @@ static int sizes_serve(struct server *server, struct lab_why *why) {
 	return err == 1 ? 0 : err;
 }
 
+// Scanners of ports, and scripts that wait until this one is open, are no clients.
+static bool is_stranger(int err) {
+	return err == -ECONNRESET || err == -ETIMEDOUT || err == -ENOMSG;
+}
+
+static void stranger_pass(struct server *server, const struct lab_why *said) {
+	char text[SOCK_ADDR_TEXT_BYTES];
+
+	sock_addr_format(&server->party.channel.peer, text);
+	if (!server->quiet)
+		fprintf(stderr, "tocsin-perf: %s is no client, still waiting: %s\n", text,
+			said->text);
+	channel_send_error(&server->party.channel, said);
+	channel_close(&server->party.channel);
+}
+
+static int accept_client(
+	struct server *server,
+	const struct lab_session *session,
+	const struct channel_listener *listener,
+	struct lab_hello *ret_hello,
+	struct lab_why *why
+) {
+	struct channel *channel = &server->party.channel;
+	uint64_t now_ns = clock_monotonic_ns();
+	struct deadline deadline = session->patience_ns > 0
+					   ? deadline_after(now_ns, session->patience_ns)
+					   : deadline_never();
+
+	for (;;) {
+		struct lab_why said = {.text = ""};
+		int err = channel_accept(listener, session->signal_fd, deadline, channel, why);
+
+		if (err != 0)
+			return err;
+		err = session_receive_hello(
+			channel, deadline_after(clock_monotonic_ns(), HELLO_NS), ret_hello, &said
+		);
+		if (!is_stranger(err))
+			return err == 0 ? 0 : lab_fail(why, err, "%s", said.text);
+		stranger_pass(server, &said);
+	}
+}
+
 // The port is free again as soon as the client is there.
-static int
-await_client(const struct lab_session *session, struct channel *ret_channel, struct lab_why *why) {
+static int await_client(
+	struct server *server,
+	const struct lab_session *session,
+	struct lab_hello *ret_hello,
+	struct lab_why *why
+) {
 	struct channel_listener listener;
-	struct deadline deadline = deadline_never();
 	int err = channel_listen(&session->address, &listener, why);
 
 	if (err != 0)
 		return err;
 	address_announce(session, &listener.address);
-	if (session->patience_ns > 0)
-		deadline = deadline_after(clock_monotonic_ns(), session->patience_ns);
-	err = channel_accept(&listener, session->signal_fd, deadline, ret_channel, why);
+	err = accept_client(server, session, &listener, ret_hello, why);
 	channel_listener_close(&listener);
 	return err;
 }
@@ -257,10 +305,11 @@ int session_server(const struct lab_session *session, struct plan *ret_plan, str
 		.signal_fd = session->signal_fd,
 		.quiet = session->announce != NULL,
 	};
-	int err = await_client(session, &server.party.channel, why);
+	struct lab_hello hello;
+	int err = await_client(&server, session, &hello, why);
 
 	if (err == 0)
-		err = hello_answer(&server, session, why);
+		err = hello_answer(&server, session, &hello, why);
 	*ret_plan = server.party.plan;
 	if (err == 0)
 		err = session_connect(session, &server.party, why);

@@ -40,11 +40,14 @@ int session_send_hello(struct channel *channel, const struct plan *plan, struct 
 
 // Figures of two releases would be of two ways to measure.
 int session_receive_hello(
-	struct channel *channel, struct lab_hello *ret_hello, struct lab_why *why
+	struct channel *channel,
+	struct deadline deadline,
+	struct lab_hello *ret_hello,
+	struct lab_why *why
 ) {
 	struct channel_message message;
 	struct wire_reader reader;
-	int err = channel_expect(channel, CHANNEL_HELLO, session_soon(), &message, why);
+	int err = channel_expect(channel, CHANNEL_HELLO, deadline, &message, why);
 
 	if (err != 0)
 		return err;

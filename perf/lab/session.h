@@ -54,7 +54,8 @@ struct lab_session {
 // Returns 0, or -errno with the reason; *run has what there is by then, complete or not. It is
 // released by the caller either way.
 int session_client(const struct lab_session *session, struct lab_run *run, struct lab_why *why);
-// Serves one client, whose plan it hands over, also where it fails later.
+// Serves one client, whose plan it hands over, also where it fails later. Who connects and says
+// nothing of ours is told, and the client waited for.
 int session_server(const struct lab_session *session, struct plan *ret_plan, struct lab_why *why);
 
 // What both do.
@@ -65,8 +66,12 @@ struct lab_hello {
 };
 
 int session_send_hello(struct channel *channel, const struct plan *plan, struct lab_why *why);
+// Errors as channel_receive().
 int session_receive_hello(
-	struct channel *channel, struct lab_hello *ret_hello, struct lab_why *why
+	struct channel *channel,
+	struct deadline deadline,
+	struct lab_hello *ret_hello,
+	struct lab_why *why
 );
 // One end of a session that goes on.
 struct lab_party {

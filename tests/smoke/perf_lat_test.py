@@ -47,8 +47,8 @@ def soft(**environment):
 class Server:
     """A server that waits for its client; in a with."""
 
-    def __init__(self, *arguments, **environment):
-        self.port = free_port()
+    def __init__(self, *arguments, port=None, **environment):
+        self.port = port or free_port()
         self.process = subprocess.Popen(
             [PERF, "lat", *PATIENT, "--listen", "127.0.0.1", "--port", str(self.port),
              *arguments],
@@ -395,11 +395,34 @@ def another_release_is_told_on_both_ends():
              "the other end is tocsin-perf 99.9.9"),
             (frame(4, 1, b"x"), "plan is none"),
             (frame(4, 3, b""), "message 3 where 1 was due"),
-            (b"GET / HTTP/1.1\r\n\r\n", "is no tocsin-perf"),
             (frame(4, 1, b"")[:7], "the other end")]:
         kind, text, status, err = say_to_server(sent)
         assert (kind, status) == (0, 4), (sent, kind, status)
         assert said in text and said in err, (sent, text, err)
+
+
+def who_is_no_client_is_told_and_the_client_served():
+    """A script that waits for the port, a monitor, one that is silent."""
+    with Server() as server, socket.create_connection(("127.0.0.1", server.port)):
+        for sent in [b"", b"GET / HTTP/1.1\r\n\r\n"]:
+            with socket.create_connection(("127.0.0.1", server.port)) as one:
+                one.sendall(sent)
+        done = client(server, "--iterations", "300")
+        status, err = server.end()
+    assert (done.returncode, status) == (0, 0), (done, status, err)
+    assert err.count(" is no client, still waiting: the other end ") == 3, err
+    for said in ["does not answer", "went away", "is no tocsin-perf"]:
+        assert f"the other end {said}\n" in err, err
+
+
+def a_client_waits_for_a_server_that_begins_just_now():
+    port = free_port()
+    with subprocess.Popen([PERF, "lat", *PATIENT, "--port", str(port), "--iterations", "300",
+                           "127.0.0.1"], text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, env=soft()) as early:
+        with Server(port=port) as server:
+            _, err = early.communicate(timeout=patience.HANG_SECONDS)
+            assert (early.returncode, server.end()) == (0, (0, "")), err
 
 
 def begin_long_run(server, *arguments):
@@ -782,6 +805,8 @@ tap.run([(name.__name__.replace("_", " "), name) for name in [
     a_device_that_is_not_there_is_told_on_both_ends,
     another_release_is_told_on_both_ends,
     a_limit_of_open_files_is_told_as_what_it_is,
+    who_is_no_client_is_told_and_the_client_served,
+    a_client_waits_for_a_server_that_begins_just_now,
     a_priority_that_is_not_permitted_is_told_on_both_ends,
     a_trace_that_cannot_be_played_is_told_before_any_server_is_asked,
     a_client_that_dies_is_told_by_the_server,
