@@ -98,16 +98,30 @@ static int parse_seconds(const char *text, size_t length, uint64_t *ret_ns) {
 	return parse_duration_ns(with_unit, length + 1, 0, PLAN_DURATION_NS_MAX, NULL, ret_ns);
 }
 
+// Blanks around it, and what ends a line of Windows, are none of it.
+static const char *line_trim(const char *line, size_t *ret_length) {
+	size_t length;
+
+	line += strspn(line, " \t\r\n");
+	length = strcspn(line, "\n");
+	while (length > 0 && strchr(" \t\r", line[length - 1]) != NULL)
+		length--;
+	*ret_length = length;
+	return line;
+}
+
+// -EINVAL: no time; -ERANGE: an earlier one than the last.
 static int take_line(struct trace *trace, const char *line) {
-	size_t length = strcspn(line, "\n");
+	size_t length;
 	uint64_t at_ns;
 
+	line = line_trim(line, &length);
 	if (length == 0 || line[0] == '#')
 		return 0;
 	if (length >= LINE_BYTES || parse_seconds(line, length, &at_ns) != 0)
 		return -EINVAL;
 	if (trace->count > 0 && at_ns < trace->due_ns[trace->count - 1])
-		return -EINVAL;
+		return -ERANGE;
 	return arrival_append(trace, at_ns);
 }
 
@@ -123,11 +137,12 @@ static int read_trace(const char *path, struct lab_why *why, struct trace *trace
 		number++;
 		err = take_line(trace, line);
 	}
-	if (err == -EINVAL)
+	if (err == -EINVAL || err == -ERANGE)
 		return lab_fail(
-			why, err,
-			"%s line %u: no time in seconds, or an earlier one than the line before",
-			path, number
+			why, -EINVAL, "%s line %u: \"%.*s\" is %s", path, number,
+			(int)strcspn(line, "\r\n"), line,
+			err == -ERANGE ? "earlier than the line before"
+				       : "no time in seconds from the beginning, 0 to 3600"
 		);
 	if (err != 0)
 		return lab_fail(why, err, "%s: %s", path, strerrordesc_np(-err));

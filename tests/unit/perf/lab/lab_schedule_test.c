@@ -133,12 +133,29 @@ static void a_trace_gives_its_times(void **state) {
 	free(due_ns);
 }
 
+static void a_trace_of_other_programs_gives_its_times(void **state) {
+	struct lab_why why = {.text = ""};
+	uint64_t *due_ns, count;
+
+	(void)state;
+	assert_int_equal(
+		read_trace("# s\r\n 0.000025\t\r\n\r\n0.5 \r\n3600", &why, &due_ns, &count), 0
+	);
+	assert_int_equal(count, 3);
+	assert_int_equal(due_ns[0], 25000);
+	assert_int_equal(due_ns[1], 500000000);
+	assert_int_equal(due_ns[2], UINT64_C(3600000000000));
+	free(due_ns);
+}
+
 static void a_trace_that_is_none_is_refused_with_its_line(void **state) {
 	static const struct {
 		const char *text, *says;
 	} rows[] = {
 		{"", "has no arrival"},
-		{"1\n0.5\n", "line 2"},
+		{"1\n0.5\n", "line 2: \"0.5\" is earlier than the line before"},
+		{"1700000000.5\r\n", "\"1700000000.5\" is no time in seconds from the beginning"},
+		{"1e9\n", "line 1"},
 		{"1\nx\n", "line 2"},
 		{"-1\n", "line 1"},
 		{"1.0000000001\n", "line 1"},
@@ -187,6 +204,7 @@ int main(void) {
 		cmocka_unit_test(bursts_are_of_eight_at_the_mean_rate),
 		cmocka_unit_test(a_duration_makes_as_many_as_the_rate_says),
 		cmocka_unit_test(a_trace_gives_its_times),
+		cmocka_unit_test(a_trace_of_other_programs_gives_its_times),
 		cmocka_unit_test(a_trace_that_is_none_is_refused_with_its_line),
 		cmocka_unit_test(a_trace_that_is_not_there_is_said_so),
 		cmocka_unit_test(the_longest_pause_may_be_before_the_first_arrival),
