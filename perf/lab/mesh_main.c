@@ -213,7 +213,8 @@ int mesh_main(const struct options *options) {
 			       &options->mesh, options->runs.argc, options->runs.argv, &why
 		       ) == 0
 			       ? EXIT_DONE
-			       : why_print(&why);
+		       : why_print(&why) == EXIT_FAILED ? EXIT_USAGE
+							: EXIT_FAILED;
 	if (!options->mesh.agents && options->mesh.local == 0 &&
 	    mesh_find_rank(&options->mesh, &member, &why) != 0)
 		return why_print(&why) == EXIT_FAILED ? EXIT_USAGE : EXIT_FAILED;

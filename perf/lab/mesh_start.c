@@ -258,7 +258,14 @@ int mesh_find_place(
 	return 0;
 }
 
-// As a shell reads it back.
+static void put_quoted(char byte) {
+	if (byte == '\'')
+		printf("'\\''");
+	else
+		putchar(byte);
+}
+
+// As two shells read it back: the one here, and the one that ssh starts of what that one left.
 static void print_word(const char *word) {
 	if (word[0] != '\0' && strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 					    "0123456789-_=./,:+%@") == strlen(word)) {
@@ -266,18 +273,19 @@ static void print_word(const char *word) {
 		return;
 	}
 	printf(" '");
+	put_quoted('\'');
 	for (; *word != '\0'; word++) {
-		if (*word == '\'')
-			printf("'\\''");
-		else
-			putchar(*word);
+		for (const char *byte = *word == '\'' ? "'\\'" : ""; *byte != '\0'; byte++)
+			put_quoted(*byte);
+		put_quoted(*word);
 	}
+	put_quoted('\'');
 	putchar('\'');
 }
 
 // What only process 0 does is said to it alone.
 static void print_options(int argc, char *const *argv, bool first) {
-	static const char *const of_first[] = {"--json", "--csv", "--at-once"};
+	static const char *const of_first[] = {"--json", "--csv", "--html", "--svg", "--at-once"};
 
 	for (int n = 2; n < argc; n++) {
 		size_t length = strcspn(argv[n], "=");
@@ -316,8 +324,9 @@ int mesh_print_commands(
 	if (count < 2)
 		err = lab_fail(why, -EINVAL, "--hosts: a mesh has at least 2 processes");
 	for (uint32_t n = count; err == 0 && n-- > 0;) {
-		printf("ssh %s tocsin-perf mesh --rank %u --ranks %u", hostlist_name(list, n), n,
-		       count);
+		// In the background nothing may read the terminal.
+		printf("ssh %s%s tocsin-perf mesh --rank %u --ranks %u", n > 0 ? "-n " : "",
+		       hostlist_name(list, n), n, count);
 		if (options->rendezvous == NULL)
 			printf(" --rendezvous %s", hostlist_name(list, 0));
 		print_options(argc, argv, n == 0);

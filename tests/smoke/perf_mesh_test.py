@@ -258,16 +258,22 @@ def strangers_do_not_stop_a_mesh():
 
 
 def commands_for_ssh_are_printed():
-    done = lab_ends.run("mesh", "--hosts", "node[1-3]", "--op", "send", "--json", "a b.json")
+    """As the shell of the other machine has them: what this one's left, read once more."""
+    odd = "it's $HOME b.json"
+    done = lab_ends.run("mesh", "--hosts", "node[1-3]", "--op", "send", "--json", odd)
     assert done.returncode == 0, done
-    lines = [shlex.split(line) for line in done.stdout.splitlines()]
+    here = [shlex.split(line) for line in done.stdout.splitlines()]
+    assert [line[1] for line in here] == ["-n", "-n", "node1"], here
+    lines = [shlex.split(" ".join(word for word in line if word != "-n")) for line in here]
     assert [line[:4] for line in lines] == [["ssh", f"node{n}", "tocsin-perf", "mesh"]
                                             for n in (3, 2, 1)], lines
     assert [line[-1] == "&" for line in lines] == [True, True, False], lines
     assert all(line[4:10] == ["--rank", str(n), "--ranks", "3", "--rendezvous", "node1"]
                for line, n in zip(lines, (2, 1, 0))), lines
-    assert "a b.json" in lines[2] and "a b.json" not in lines[0], lines
+    assert odd in lines[2] and odd not in lines[0], lines
     assert all("--op" in line for line in lines), lines
+    done = lab_ends.run("mesh", "--hosts", "node1;reboot,node2")
+    assert done.returncode == 2 and done.stdout == "" and "node1;reboot" in done.stderr, done
 
 
 def the_picture_of_a_kept_mesh_is_that_of_the_run():
