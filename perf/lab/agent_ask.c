@@ -20,7 +20,13 @@
 #include <unistd.h>
 
 #define CONNECT_NS UINT64_C(3000000000)
-#define ANSWER_NS UINT64_C(60000000000) // of a question with all of its reads
+#define ANSWER_S 60u	    // of a question, besides its reads
+#define READS_A_SECOND 300u // of a path that is slow, but no fault
+// Another node has so long to answer if nobody says more. Its first read has then as long, too, in
+// place of 5 s: of few reads nothing is said.
+#define NODE_S 15u
+#define READS_SOON 2000u
+#define SECOND_NS UINT64_C(1000000000)
 #define ANSWER_BYTES_MAX ((size_t)16 << 20)
 #define QUESTION_BYTES 512
 #define READ_BYTES ((size_t)65536)
@@ -77,8 +83,7 @@ static int await_answer(const struct agent *agent, struct deadline deadline, str
 		return lab_fail(why, -EINTR, "interrupted");
 	if (count == 0)
 		return lab_fail(
-			why, -ETIMEDOUT, "the agent did not answer within %u s",
-			(uint32_t)(ANSWER_NS / UINT64_C(1000000000))
+			why, -ETIMEDOUT, "the agent did not answer within %u s", agent->patience_s
 		);
 	return 0;
 }
@@ -100,7 +105,8 @@ static int make_room(struct agent *agent, struct lab_why *why) {
 
 // One line, terminated in place; what comes behind it is of no question of ours.
 static int read_line(struct agent *agent, struct lab_why *why) {
-	struct deadline deadline = deadline_after(clock_monotonic_ns(), ANSWER_NS);
+	struct deadline deadline =
+		deadline_after(clock_monotonic_ns(), agent->patience_s * SECOND_NS);
 	char *end = NULL;
 	int err = 0;
 
@@ -134,6 +140,21 @@ static int send_line(const struct agent *agent, const char *line, struct lab_why
 	return err == 0 ? 0 : fail_broken(why, err);
 }
 
+// A line that is answered with a word.
+static int
+set_line(struct agent *agent, const char *line, const char *answer, struct lab_why *why) {
+	int err = send_line(agent, line, why);
+
+	if (err == 0)
+		err = read_line(agent, why);
+	if (err == 0 && strncmp(agent->data, answer, strlen(answer)) != 0)
+		err = lab_fail(
+			why, -EPROTO, "what answers on %s is no agent: it said %.80s", agent->path,
+			agent->data
+		);
+	return err;
+}
+
 // What says hello in another way is no agent.
 static int greet(struct agent *agent, struct lab_why *why) {
 	static const struct {
@@ -144,21 +165,18 @@ static int greet(struct agent *agent, struct lab_why *why) {
 	};
 	int err = 0;
 
-	for (size_t n = 0; n < sizeof(steps) / sizeof(steps[0]) && err == 0; n++) {
-		err = send_line(agent, steps[n].line, why);
-		if (err == 0)
-			err = read_line(agent, why);
-		if (err == 0 && strncmp(agent->data, steps[n].answer, strlen(steps[n].answer)) != 0)
-			err = lab_fail(
-				why, -EPROTO, "what answers on %s is no agent: it said %.80s",
-				agent->path, agent->data
-			);
-	}
+	for (size_t n = 0; n < sizeof(steps) / sizeof(steps[0]) && err == 0; n++)
+		err = set_line(agent, steps[n].line, steps[n].answer, why);
 	return err;
 }
 
 int agent_open(const char *path, int signal_fd, struct agent *ret_agent, struct lab_why *why) {
-	struct agent agent = {.fd = -1, .path = path, .signal_fd = signal_fd};
+	struct agent agent = {
+		.fd = -1,
+		.path = path,
+		.signal_fd = signal_fd,
+		.patience_s = ANSWER_S,
+	};
 	struct sockaddr_un address;
 	int err = find_path(path, &address, why);
 
@@ -302,12 +320,25 @@ ask_patiently(struct agent *agent, const char *question, json_t **ret_answer, st
 	}
 }
 
+// As long as so many reads may take.
+static int set_patience(struct agent *agent, const struct agent_reads *reads, struct lab_why *why) {
+	char line[QUESTION_BYTES];
+
+	agent->patience_s = ANSWER_S + reads->count / READS_A_SECOND;
+	if (reads->from == NULL || reads->count <= READS_SOON)
+		return 0;
+	snprintf(line, sizeof(line), "TIMEOUT %u\n", NODE_S + reads->count / READS_A_SECOND);
+	return set_line(agent, line, "OK", why);
+}
+
 int agent_read(struct agent *agent, struct agent_reads *reads, struct lab_why *why) {
 	struct lab_why said = {.text = ""};
 	char question[QUESTION_BYTES];
 	json_t *answer = NULL;
-	int err;
+	int err = set_patience(agent, reads, why);
 
+	if (err != 0)
+		return err;
 	snprintf(
 		question, sizeof(question), "%s%s%sPROBE %s %u %" PRIu64 " 0 times\n",
 		reads->from != NULL ? "NODE " : "", reads->from != NULL ? reads->from : "",

@@ -21,7 +21,8 @@ struct agent {
 	const char *path;
 	char *data;
 	size_t used, capacity;
-	int signal_fd; // readable when a person wants it to end; -1: never
+	int signal_fd;	     // readable when a person wants it to end; -1: never
+	uint32_t patience_s; // for an answer
 };
 
 // `path` NULL: $TOCSIN_SOCKET, else the agent of this user, else that of the system. -errno with

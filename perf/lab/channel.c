@@ -344,7 +344,8 @@ void channel_send_error(struct channel *channel, const struct lab_why *why) {
 		channel_linger(channel);
 }
 
-// As stream_receive_all(), but for a person.
+// All of it, or -ENODATA (the end came before the first byte), -EBADMSG (it came within),
+// -ETIMEDOUT, -EINTR.
 static int bytes_receive(
 	const struct channel *channel, uint8_t *bytes, size_t size, struct deadline deadline
 ) {

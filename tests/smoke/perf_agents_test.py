@@ -157,6 +157,35 @@ class Impostor:
         self.listener.close()
 
 
+def what_many_reads_of_another_node_may_take_is_said():
+    """As many as are allowed, of 1.5 ms each, take longer than an agent waits for another one."""
+    peers = [{"node": "n1", "state": "alive", "self": True}, {"node": "n2", "state": "alive"}]
+    replies = {"CLIENT": "SERVER PROTOCOL 2", "SET": "OK", "TIMEOUT": "OK",
+               "PEERS": json.dumps({"peers": peers})}
+    heard = []
+
+    def serve(listener):
+        while True:
+            one, _ = listener.accept()
+            with one, one.makefile("rw") as lines:
+                while line := lines.readline().strip():
+                    heard.append(line)
+                    lines.write(replies.get(line.split()[0], '{"error": "no"}') + "\n")
+                    lines.flush()
+
+    with tempfile.TemporaryDirectory() as directory, socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(f"{directory}/agent.sock")
+        listener.listen()
+        threading.Thread(target=serve, args=(listener,), daemon=True).start()
+        for count in ("1000", "10000"):
+            lab_ends.run("mesh", "--agents", "--agent", f"{directory}/agent.sock",
+                         "--iterations", count)
+    asked = [line for line in heard if "PROBE" in line or "TIMEOUT" in line]
+    assert asked == ["PROBE n2 1528 64 0 times", "NODE n2 PROBE n1 1528 64 0 times",
+                     "PROBE n2 10528 64 0 times", "TIMEOUT 50",
+                     "NODE n2 PROBE n1 10528 64 0 times"], asked
+
+
 def answer_of(last, took_ns=1000):
     """An answer to the first question, of 256 reads, with this for the last."""
     return json.dumps({"times_ns": [1000] * 255 + [last], "took_ns": took_ns}) + "\n"
@@ -230,6 +259,7 @@ with CLUSTER:
     tap.run([(name.__name__.replace("_", " "), name) for name in [
         questions_that_agents_do_not_answer_are_refused_at_once,
         agents_that_are_old_or_none_are_told_apart,
+        what_many_reads_of_another_node_may_take_is_said,
         an_agent_measures_and_its_samples_are_a_run,
         a_delay_of_the_path_is_in_each_sample,
         a_mesh_of_agents_has_the_delay_of_the_node_that_is_slow,
