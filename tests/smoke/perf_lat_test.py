@@ -28,6 +28,7 @@ SWEEP = "8,64,512,4KiB,32KiB,256KiB"
 ANSWERED = {"write", "send", "write-imm"}
 COLUMNS_MAX = 100
 WARMUP_SECONDS_MAX = 1.3  # a second for its samples, and looking at them
+BEGUN_SECONDS = 0.3
 # Two ends that spin may starve the threads of the device for long where others compute, too.
 PATIENT = ["--device", "soft", "--timeout", "20"]
 MAGIC = 0x46525054
@@ -425,16 +426,6 @@ def a_client_waits_for_a_server_that_begins_just_now():
             assert (early.returncode, server.end()) == (0, (0, "")), err
 
 
-def begin_long_run(server, *arguments):
-    """A client that has begun: its server says that it serves."""
-    process = subprocess.Popen(client_command(server, "--op", "send", "--duration", "1h",
-                                              *arguments),
-                               text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    line = server.process.stdout.readline()
-    assert line.startswith("Serves send"), line
-    return process
-
-
 def spun_seconds(process):
     """Of the thread that polls, on a processor: that of all which had most."""
     return max(int(schedstat.read_text(encoding="ascii").split()[0])
@@ -446,6 +437,18 @@ def wait_for_spinning(process, seconds):
     is."""
     before = spun_seconds(process)
     clusters.wait_until("a client that plays", lambda: spun_seconds(process) >= before + seconds)
+
+
+def begin_long_run(server, *arguments):
+    """A client that has begun: its server says that it serves, and then it has samples. One that
+    is interrupted before its first size has nothing to keep."""
+    process = subprocess.Popen(client_command(server, "--op", "send", "--duration", "1h",
+                                              *arguments),
+                               text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    line = server.process.stdout.readline()
+    assert line.startswith("Serves send"), line
+    wait_for_spinning(process, BEGUN_SECONDS)
+    return process
 
 
 def stall(process, seconds):
