@@ -14,6 +14,9 @@
 
 #define BURST 8
 #define LINE_BYTES 64
+#define DIGITS_ROOM UINT64_C(1000000000000000000) // below it there is room for one more
+#define EXPONENT_MAX 400			  // beyond all that a double has
+#define NS_DECIMALS 9
 
 // SplitMix64: one word of state, every seed as good as any other.
 static uint64_t random_draw(uint64_t *state) {
@@ -89,13 +92,68 @@ static int arrival_append(struct trace *trace, uint64_t at_ns) {
 	return 0;
 }
 
-// "1.5" is 1.5 s.
-static int parse_seconds(const char *text, size_t length, uint64_t *ret_ns) {
-	char with_unit[LINE_BYTES + 1];
+// A decimal number: digits times ten to the power of `tens`.
+struct decimal {
+	uint64_t digits;
+	int tens;
+};
 
-	memcpy(with_unit, text, length);
-	with_unit[length] = 's';
-	return parse_duration_ns(with_unit, length + 1, 0, PLAN_DURATION_NS_MAX, NULL, ret_ns);
+// What is behind the 18th digit is left out: it is less than a nanosecond of any arrival.
+static int take_digits(const char *text, size_t *at, struct decimal *number) {
+	bool point = false, any = false;
+
+	for (;; (*at)++) {
+		char letter = text[*at];
+
+		if (letter == '.' && !point) {
+			point = true;
+			continue;
+		}
+		if (letter < '0' || letter > '9')
+			return any ? 0 : -EINVAL;
+		any = true;
+		if (number->digits < DIGITS_ROOM) {
+			number->digits = 10 * number->digits + (uint64_t)(letter - '0');
+			number->tens -= point;
+		} else {
+			number->tens += !point;
+		}
+	}
+}
+
+// Behind "e", as "-05".
+static int take_exponent(const char *text, size_t length, int *ret_tens) {
+	bool minus = text[0] == '-';
+	size_t sign = minus || text[0] == '+';
+	uint64_t tens;
+	int err = parse_u64(text + sign, length - sign, 0, EXPONENT_MAX, NULL, &tens);
+
+	if (err == 0)
+		*ret_tens = minus ? -(int)tens : (int)tens;
+	return err;
+}
+
+// Seconds, as programs write them: 1.5, 0.123456789012345, 2.5e-05. Rounded down to nanoseconds.
+// strtod() would read the point as the locale has it.
+static int parse_seconds(const char *text, size_t length, uint64_t *ret_ns) {
+	struct decimal number = {.digits = 0};
+	size_t at = 0;
+	int tens = 0, err = take_digits(text, &at, &number);
+
+	if (err == 0 && at < length && (text[at] == 'e' || text[at] == 'E')) {
+		err = take_exponent(text + at + 1, length - at - 1, &tens);
+		at = length;
+	}
+	if (err != 0 || at != length)
+		return -EINVAL;
+	for (tens += number.tens + NS_DECIMALS; tens < 0 && number.digits > 0; tens++)
+		number.digits /= 10;
+	for (; tens > 0 && number.digits > 0 && number.digits <= PLAN_DURATION_NS_MAX; tens--)
+		number.digits *= 10;
+	if (number.digits > PLAN_DURATION_NS_MAX)
+		return -EINVAL;
+	*ret_ns = number.digits;
+	return 0;
 }
 
 // Blanks around it, and what ends a line of Windows, are none of it.

@@ -148,6 +148,36 @@ static void a_trace_of_other_programs_gives_its_times(void **state) {
 	free(due_ns);
 }
 
+static void times_are_read_as_programs_write_them(void **state) {
+	static const struct {
+		const char *text;
+		uint64_t ns;
+	} rows[] = {
+		{"2.5e-05", 25000},
+		{"2.5E-5", 25000},
+		{"1.2345678901234567e-05", 12345},
+		{"0.123456789012345", 123456789},
+		{"3.6e3", UINT64_C(3600000000000)},
+		{"3.6e+03", UINT64_C(3600000000000)},
+		{"1e-300", 0},
+		{"0e9", 0},
+		{"5.", UINT64_C(5000000000)},
+		{".5", 500000000},
+		{"000000000000000000000000012.0000000000000000000000009", UINT64_C(12000000000)},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct lab_why why = {.text = ""};
+		uint64_t *due_ns, count;
+
+		assert_int_equal(read_trace(rows[n].text, &why, &due_ns, &count), 0);
+		assert_int_equal(count, 1);
+		assert_int_equal(due_ns[0], rows[n].ns);
+		free(due_ns);
+	}
+}
+
 static void a_trace_that_is_none_is_refused_with_its_line(void **state) {
 	static const struct {
 		const char *text, *says;
@@ -156,9 +186,16 @@ static void a_trace_that_is_none_is_refused_with_its_line(void **state) {
 		{"1\n0.5\n", "line 2: \"0.5\" is earlier than the line before"},
 		{"1700000000.5\r\n", "\"1700000000.5\" is no time in seconds from the beginning"},
 		{"1e9\n", "line 1"},
+		{"1e\n", "line 1"},
+		{"1e-5x\n", "line 1"},
+		{"1e99999\n", "line 1"},
+		{"1.2.3\n", "line 1"},
+		{".\n", "line 1"},
+		{"e5\n", "line 1"},
+		{"3600.000000001\n", "line 1"},
+		{"nan\n", "line 1"},
 		{"1\nx\n", "line 2"},
 		{"-1\n", "line 1"},
-		{"1.0000000001\n", "line 1"},
 		{"0\n99999999999999\n", "line 2"},
 		{"0000000000000000000000000000000000000000000000000000000000000000000001\n",
 		 "line 1"},
@@ -205,6 +242,7 @@ int main(void) {
 		cmocka_unit_test(a_duration_makes_as_many_as_the_rate_says),
 		cmocka_unit_test(a_trace_gives_its_times),
 		cmocka_unit_test(a_trace_of_other_programs_gives_its_times),
+		cmocka_unit_test(times_are_read_as_programs_write_them),
 		cmocka_unit_test(a_trace_that_is_none_is_refused_with_its_line),
 		cmocka_unit_test(a_trace_that_is_not_there_is_said_so),
 		cmocka_unit_test(the_longest_pause_may_be_before_the_first_arrival),
