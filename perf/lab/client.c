@@ -7,12 +7,14 @@
 #include <lib/clock.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #define CONNECT_NS UINT64_C(5000000000)
-#define AGAIN_NS UINT64_C(20000000000) // for a server to begin anew
+#define SILENCE_MAX_NS UINT64_C(1000000000) // without a word, while nobody listens
+#define AGAIN_NS UINT64_C(20000000000)	    // for a server to begin anew
 #define AGAIN_PAUSE_MS 20
 #define WARMUP_NS UINT64_C(1000000000) // for the samples of a warm-up, at most
 #define WARMUP_QUICK (2 * WARMUP_SAMPLES_MIN)
@@ -395,9 +397,10 @@ static int play_all(struct client *client, struct lab_why *why) {
 // A server that was begun in the same script may not listen yet, and one of several runs begins
 // each anew.
 static int reach_server(struct client *client, struct lab_why *why) {
-	bool again = client->run->plan.run > 1;
-	struct deadline deadline =
-		deadline_after(clock_monotonic_ns(), again ? AGAIN_NS : CONNECT_NS);
+	bool again = client->run->plan.run > 1, told = again;
+	uint64_t now_ns = clock_monotonic_ns();
+	struct deadline deadline = deadline_after(now_ns, again ? AGAIN_NS : CONNECT_NS);
+	struct deadline silence = deadline_after(now_ns, SILENCE_MAX_NS);
 	int signal_fd = client->session->signal_fd;
 
 	for (;;) {
@@ -413,6 +416,10 @@ static int reach_server(struct client *client, struct lab_why *why) {
 		channel_close(&client->party.channel);
 		if (err != -ECONNREFUSED || deadline_expired(deadline, clock_monotonic_ns()))
 			return lab_fail(why, err, "%s", refused.text);
+		if (!told && deadline_expired(silence, clock_monotonic_ns())) {
+			fprintf(stderr, "tocsin-perf: nobody listens there yet, trying again\n");
+			told = true;
+		}
 		if (channel_pause(signal_fd, AGAIN_PAUSE_MS) != 0)
 			return lab_fail(why, -EINTR, "interrupted");
 	}

@@ -590,6 +590,7 @@ def nobody_who_listens_is_said_so():
     done = subprocess.run([PERF, "lat", "--port", str(free_port()), "127.0.0.1"], text=True,
                           capture_output=True, check=False, timeout=patience.HANG_SECONDS)
     assert done.returncode == 4 and "nobody listens" in done.stderr, done
+    assert "nobody listens there yet, trying again\n" in done.stderr, done
 
 
 def a_port_that_is_taken_is_said_so():
