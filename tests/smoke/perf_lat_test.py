@@ -19,6 +19,7 @@ import tempfile
 import time
 
 import cluster as clusters
+import lab_ends
 import patience
 import tap
 
@@ -28,7 +29,6 @@ SWEEP = "8,64,512,4KiB,32KiB,256KiB"
 ANSWERED = {"write", "send", "write-imm"}
 COLUMNS_MAX = 100
 WARMUP_SECONDS_MAX = 1.3  # a second for its samples, and looking at them
-BEGUN_SECONDS = 0.3
 # Two ends that spin may starve the threads of the device for long where others compute, too.
 PATIENT = ["--device", "soft", "--timeout", "20"]
 MAGIC = 0x46525054
@@ -426,19 +426,6 @@ def a_client_waits_for_a_server_that_begins_just_now():
             assert (early.returncode, server.end()) == (0, (0, "")), err
 
 
-def spun_seconds(process):
-    """Of the thread that polls, on a processor: that of all which had most."""
-    return max(int(schedstat.read_text(encoding="ascii").split()[0])
-               for schedstat in pathlib.Path(f"/proc/{process.pid}/task").glob("*/schedstat")) / 1e9
-
-
-def wait_for_spinning(process, seconds):
-    """A thread that has spun for so long has been at it at least as long, however busy the machine
-    is."""
-    before = spun_seconds(process)
-    clusters.wait_until("a client that plays", lambda: spun_seconds(process) >= before + seconds)
-
-
 def begin_long_run(server, *arguments):
     """A client that has begun: its server says that it serves, and then it has samples. One that
     is interrupted before its first size has nothing to keep."""
@@ -447,7 +434,7 @@ def begin_long_run(server, *arguments):
                                text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     line = server.process.stdout.readline()
     assert line.startswith("Serves send"), line
-    wait_for_spinning(process, BEGUN_SECONDS)
+    lab_ends.wait_for_samples(process)
     return process
 
 
@@ -465,9 +452,9 @@ def a_stall_is_the_largest_sample_and_told_with_its_cause():
     with tempfile.TemporaryDirectory() as directory, Server() as server:
         path = pathlib.Path(directory) / "r.json"
         process = begin_long_run(server, "--json", str(path))
-        wait_for_spinning(process, WARMUP_SECONDS_MAX)
+        lab_ends.wait_for_spinning(process, WARMUP_SECONDS_MAX)
         stall(process, 0.25)
-        wait_for_spinning(process, 0.2)  # the stalled sample has ended, and others after it
+        lab_ends.wait_for_spinning(process, 0.2)  # the stalled sample has ended, and others after it
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=patience.HANG_SECONDS)
         result = json.loads(path.read_text(encoding="utf-8"))["results"][0]

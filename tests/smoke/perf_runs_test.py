@@ -80,6 +80,7 @@ def an_interrupted_run_keeps_what_it_has():
             text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         line = server.process.stdout.readline()
         assert line.startswith("Serves send") and line.endswith("run 1 of 2.\n"), line
+        lab_ends.wait_for_samples(process)
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=patience.HANG_SECONDS)
         status, server_err = server.end()

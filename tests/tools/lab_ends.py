@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 
+import cluster as clusters
 import patience
 
 PERF = sys.argv[1]
@@ -70,6 +71,33 @@ def measure(command, *arguments, **environment):
         verified = run("verify", str(path))
         assert verified.returncode == 0, verified
         return done, json.loads(path.read_text())
+
+
+def processes_of(pid):
+    """It and what it started."""
+    yield pid
+    for children in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in children.read_text(encoding="ascii").split():
+            yield from processes_of(child)
+
+
+def spun_seconds(process):
+    """Of the thread that polls, on a processor: that of all which had most."""
+    return max(int(schedstat.read_text(encoding="ascii").split()[0])
+               for pid in processes_of(process.pid)
+               for schedstat in pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat")) / 1e9
+
+
+def wait_for_spinning(process, seconds):
+    """A thread that has spun for so long has been at it at least as long, however busy the machine
+    is."""
+    before = spun_seconds(process)
+    clusters.wait_until("a client that plays", lambda: spun_seconds(process) >= before + seconds)
+
+
+def wait_for_samples(process):
+    """Of a client whose server serves it: one that is interrupted before has nothing to keep."""
+    wait_for_spinning(process, 0.3)
 
 
 def check_width(text):
