@@ -224,7 +224,8 @@ static int run_measure(struct options *options) {
 	// A trace may be a pipe that nobody writes to: until it is read signals end this process.
 	if (!options->is_server && !several && client_prepare(options, &why) != 0)
 		return why_print(&why);
-	options->session.signal_fd = signals = open_signals();
+	signals = open_signals();
+	options->session.signal_fd = signals;
 	if (options->is_server)
 		return run_server(options);
 	status = several ? run_several(options) : run_client(options);

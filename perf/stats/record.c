@@ -288,9 +288,9 @@ uint32_t run_record_blocks(struct run_record *record, struct indicator_block *re
 
 		ret_blocks[n].samples = &record->raw[place * RECORD_BLOCK_SAMPLES];
 		ret_blocks[n].count = record->block_samples;
+		if (n + 1 == record->block_count) // may not be full yet
+			ret_blocks[n].count -= record->block_left;
 	}
-	if (record->block_left > 0)
-		ret_blocks[record->block_count - 1].count -= record->block_left;
 	return record->block_count;
 }
 

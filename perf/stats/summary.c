@@ -149,7 +149,7 @@ static void windows_count(
 static void windows_join(struct window_counts *counts) {
 	counts->count /= 2;
 	counts->samples *= 2;
-	for (uint32_t n = 0; n < counts->count; n++)
+	for (size_t n = 0; n < counts->count; n++)
 		counts->counts[n] = counts->counts[2 * n] + counts->counts[2 * n + 1];
 }
 

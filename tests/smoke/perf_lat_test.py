@@ -454,7 +454,8 @@ def a_stall_is_the_largest_sample_and_told_with_its_cause():
         process = begin_long_run(server, "--json", str(path))
         lab_ends.wait_for_spinning(process, WARMUP_SECONDS_MAX)
         stall(process, 0.25)
-        lab_ends.wait_for_spinning(process, 0.2)  # the stalled sample has ended, and others after it
+        # The stalled sample has ended, and others after it.
+        lab_ends.wait_for_spinning(process, 0.2)
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=patience.HANG_SECONDS)
         result = json.loads(path.read_text(encoding="utf-8"))["results"][0]
