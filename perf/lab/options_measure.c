@@ -151,13 +151,17 @@ static int check_via_agent(const struct option_words *words, struct options *opt
 // What it was told is compared with the client's plan when that is known; what can be in no plan is
 // wrong now.
 static int check_server(const struct option_words *words, const struct options *options) {
+	struct plan plan = options->session.plan;
 	struct lab_why why = {.text = ""};
 
 	if (words->of_client != NULL)
 		return option_fail(words->of_client, "is the client's, and there is no HOST");
 	if (check_arrivals(options) != 0)
 		return -EINVAL;
-	if (plan_check(&options->session.plan, &why) != 0)
+	// The client's operation, which is not known yet, may be one that carries bytes.
+	if ((options->session.given & PLAN_PART_OP) == 0)
+		plan.inline_bytes = PLAN_INLINE_USUAL;
+	if (plan_check(&plan, &why) != 0)
 		return option_fail(plan_command_name(options->session.plan.command), why.text);
 	return 0;
 }

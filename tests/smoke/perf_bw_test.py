@@ -112,6 +112,14 @@ def bytes_go_within_work_requests_as_asked():
         assert said[asked] in done.stdout, done.stdout
 
 
+def a_server_that_was_told_of_inline_alone_takes_the_clients_operation():
+    for given, status in [("0", 0), ("64", 4)]:
+        with lab_ends.Server("lat", "--inline", given) as server:
+            done = server.client("--op", "send", "--iterations", "100", "--inline", "0")
+            assert (done.returncode, server.end()[0]) == (status, status), done
+        assert status == 0 or "--inline differs" in done.stderr, done
+
+
 def more_than_a_device_carries_is_refused_by_both_ends():
     for command in ("lat", "bw"):
         with lab_ends.Server(command) as server:
@@ -181,6 +189,7 @@ tap.run([(name.__name__.replace("_", " "), name) for name in [
     other_programs_get_their_columns,
     runs_of_different_windows_are_compared_by_message,
     bytes_go_within_work_requests_as_asked,
+    a_server_that_was_told_of_inline_alone_takes_the_clients_operation,
     more_than_a_device_carries_is_refused_by_both_ends,
     ends_of_different_commands_say_so,
     what_is_not_of_bw_is_refused_at_once,
