@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`tocsin ifaces` on machines made for it.
 
-    ifaces_netns.py TOCSIN FACTS-TEST
+    ifaces_netns.py TOCSIN UNIT-NETIF
 """
 
 import subprocess
@@ -13,7 +13,7 @@ import tap
 from ifaces import answer, chosen, expect, expect_refusal, named, nccl, reasons, run
 from netns import ip, veth, wait_for
 
-FACTS_TEST = sys.argv[2]
+UNIT_NETIF = sys.argv[2]
 
 
 def nothing_there():
@@ -337,7 +337,8 @@ def same_order_as_getifaddrs():
     for number in (5, 1, 3):
         veth(f"eth{number}", f"10.0.{number}.1/24", f"fd00:{number}::1/64")
         ip(f"addr add 10.9.{number}.1/24 dev eth{number} label eth{number}:x")
-    done = subprocess.run([FACTS_TEST], capture_output=True, text=True, check=False)
+    done = subprocess.run([UNIT_NETIF, "--filter", "netif_facts"], capture_output=True, text=True,
+                          check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

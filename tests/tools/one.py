@@ -22,12 +22,17 @@ def fail(text):
 
 
 def find_test(kind, name):
-    """By NAME or SUITE/NAME: a unit and a fuzz target may have one name, and the unit is meant."""
-    tests = suites.read(kind)
-    for test in sorted(tests, key=lambda test: test.suite == "fuzz"):
+    """By NAME or SUITE/NAME, else by the name of a group of unit tests. A fuzz target may have the
+    name of a unit test; the unit test is meant."""
+    tests = sorted(suites.read(kind), key=lambda test: test.suite == "fuzz")
+    for test in tests:
+        if name in test.groups:
+            return test.narrowed(name)
+    for test in tests:
         if name in (test.name, f"{test.suite}/{test.name}"):
             return test
-    close = sorted(test.name for test in tests if name and name in test.name)
+    names = {word for test in tests for word in (test.name, *test.groups)}
+    close = sorted(word for word in names if name and name in word)
     hint = f"; there are: {' '.join(close)}" if close else ""
     return fail(f"'{name}' is no test of the {kind} build{hint}")
 

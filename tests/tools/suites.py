@@ -31,7 +31,7 @@ WAITING_SHARE = 0.25
 class Test:
     """One test program in one build, whose directory is root."""
 
-    def __init__(self, kind, entry, root=None, files=None):
+    def __init__(self, kind, entry, root=None, files=None, groups=None):
         self.kind = kind
         self.name = entry["name"]
         self.suites = [suite.split(":")[-1] for suite in entry["suite"]] or ["tests"]
@@ -45,6 +45,9 @@ class Test:
         # What has to be built for it, as ninja's targets.
         self.needs = sorted({file for target in entry["depends"]
                              for file in (files or {}).get(target, ())})
+        # A program of unit tests: its groups of tests, one for each NAME_test.c.
+        self.groups = sorted({group for target in entry["depends"]
+                              for group in (groups or {}).get(target, ())})
 
     @property
     def suite(self):
@@ -83,8 +86,17 @@ class Test:
         return is_wanted_in(self.kind, self.suites)
 
     def is_called(self, chosen):
-        """Whether it is the chosen test, or in the chosen suite; all are by the empty word."""
-        return not chosen or chosen == self.name or chosen in self.suites
+        """Whether it is the chosen test, has the chosen group, or is in the chosen suite; the
+        empty word chooses all."""
+        return (not chosen or chosen == self.name or chosen in self.suites or
+                chosen in self.groups)
+
+    def narrowed(self, chosen):
+        """The test; of a program of unit tests the chosen group alone."""
+        if chosen in self.groups and chosen != self.name:
+            self.command = [*self.command, "--filter", chosen]
+            self.name = chosen
+        return self
 
 
 def is_wanted_in(kind, of_test):
@@ -112,7 +124,17 @@ def read(kind, directory=None):
     """Every test of a build directory that is configured, whether it is wanted there or not."""
     directory = directory or DIRECTORIES[kind]
     root = pathlib.Path(directory).resolve()
+    targets = introspected(directory, "targets")
     files = {target["id"]: [str(pathlib.Path(file).relative_to(root))
                             for file in target["filename"]]
-             for target in introspected(directory, "targets")}
-    return [Test(kind, entry, root, files) for entry in introspected(directory, "tests")]
+             for target in targets}
+    groups = {target["id"]: groups_of(target) for target in targets
+              if target["name"].startswith("unit-")}
+    return [Test(kind, entry, root, files, groups) for entry in introspected(directory, "tests")]
+
+
+def groups_of(target):
+    """The names of the files NAME_test.c that a program of unit tests is made of."""
+    return [pathlib.Path(file).stem.removesuffix("_test")
+            for sources in target["target_sources"] for file in sources["sources"]
+            if file.endswith("_test.c")]

@@ -245,7 +245,7 @@ def chosen_of(tests, chosen):
     if chosen == "--failed":
         unpassed = Unpassed().read() or set()
         return [test for test in tests if test.title in unpassed]
-    return [test for test in tests if test.is_wanted() and test.is_called(chosen)]
+    return [test.narrowed(chosen) for test in tests if test.is_wanted() and test.is_called(chosen)]
 
 
 def kinds_of(chosen):
@@ -272,7 +272,8 @@ def list_by_suite(tests, columns=100):
     lines = []
     for suite in sorted({suite for test in tests for suite in test.suites}):
         line = f"  {suite}:"
-        for name in sorted(test.name for test in tests if suite in test.suites):
+        for name in sorted({name for test in tests if suite in test.suites
+                            for name in (test.name, *test.groups)}):
             if len(line) + 1 + len(name) > columns:
                 lines.append(line)
                 line = "   "

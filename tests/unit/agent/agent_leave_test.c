@@ -100,7 +100,7 @@ static void a_second_request_to_stop_ends_it_at_once(void **state) {
 	signals_stop(&agent);
 }
 
-int main(void) {
+UNIT_GROUP(agent_leave) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_same_signal_twice_within_a_moment_is_one),
 		cmocka_unit_test(a_second_request_to_stop_ends_it_at_once),

@@ -212,7 +212,7 @@ static void the_line_names_both_ranges_of_versions(void **state) {
 	);
 }
 
-int main(void) {
+UNIT_GROUP(agent_refusal) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_refusal_has_its_exit_status),
 		cmocka_unit_test(other_events_end_nothing),

@@ -136,7 +136,7 @@ static void cidr_contains_its_own_addresses_only(void **state) {
 	assert_false(cidr_contains(&all, &none));
 }
 
-int main(void) {
+UNIT_GROUP(cidr) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cidr_refuses_what_is_not_a_block),
 		cmocka_unit_test(cidr_error_says_what_is_allowed),

@@ -379,7 +379,7 @@ static void every_source_has_a_name(void **state) {
 	assert_string_equal(clock_source_name(CLOCK_SOURCE_FAKE), "fake");
 }
 
-int main(void) {
+UNIT_GROUP(clock) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(samples_that_give_no_rate_are_refused_and_leave_the_scale_alone),
 		cmocka_unit_test(the_error_of_a_scale_is_the_brackets_over_the_interval),

@@ -389,7 +389,7 @@ static void file_that_cannot_be_read_says_why(void **state) {
 	assert_string_equal(messages.text, "/: cannot be read: Is a directory\n");
 }
 
-int main(void) {
+UNIT_GROUP(config_error) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bad_value_is_quoted_with_what_is_allowed),
 		cmocka_unit_test(unknown_name_comes_with_the_nearest_one_or_all),

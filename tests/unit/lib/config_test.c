@@ -327,7 +327,7 @@ static void destroy_takes_null(void **state) {
 	assert_null(config_destroy(NULL));
 }
 
-int main(void) {
+UNIT_GROUP(config) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_type_is_read_from_the_file),
 		cmocka_unit_test(hostlist_and_processors_are_checked_and_kept_as_text),

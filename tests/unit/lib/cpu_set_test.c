@@ -192,7 +192,7 @@ static void allowed_set_is_the_affinity_of_the_thread(void **state) {
 	assert_int_equal(cpu_set_bind_thread(&before), 0);
 }
 
-int main(void) {
+UNIT_GROUP(cpu_set) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parse_refuses_what_is_not_a_set),
 		cmocka_unit_test(parse_error_says_what_is_allowed),

@@ -65,7 +65,7 @@ static void a_poll_timeout_rounds_up_and_stays_an_int(void **state) {
 	assert_int_equal(deadline_poll_timeout_ms(deadline_after(5, 5), 99), 0);
 }
 
-int main(void) {
+UNIT_GROUP(deadline) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_deadline_past_the_last_nanosecond_is_never),
 		cmocka_unit_test(never_does_not_expire_even_at_the_end_of_time),

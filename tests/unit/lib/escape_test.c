@@ -81,7 +81,7 @@ static void unit_never_outgrows_its_bound(void **state) {
 	}
 }
 
-int main(void) {
+UNIT_GROUP(escape) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(quote_of_each_kind_of_byte),
 		cmocka_unit_test(quote_that_does_not_fit_says_so_within_bounds),

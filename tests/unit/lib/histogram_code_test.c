@@ -297,7 +297,7 @@ static void json_of_an_unknown_deviation_is_null(void **state) {
 	histogram_destroy(histogram);
 }
 
-int main(void) {
+UNIT_GROUP(histogram_code) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_was_encoded_comes_back_and_encodes_the_same),
 		cmocka_unit_test(a_full_counter_encodes_and_comes_back),

@@ -334,7 +334,7 @@ static void recording_so_many_times_is_as_recording_as_often(void **state) {
 	histogram_destroy(often);
 }
 
-int main(void) {
+UNIT_GROUP(histogram) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(recording_so_many_times_is_as_recording_as_often),
 		cmocka_unit_test(a_shape_out_of_bounds_is_einval_and_leaves_the_output),

@@ -258,7 +258,7 @@ static void the_small_form_covers_an_hour_and_states_what_is_beyond(void **state
 	assert_int_equal(summary.over, 1);
 }
 
-int main(void) {
+UNIT_GROUP(histogram_whole) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(merging_equals_recording_in_one),
 		cmocka_unit_test(recording_many_at_once_equals_one_after_the_other),

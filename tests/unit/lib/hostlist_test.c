@@ -346,7 +346,7 @@ static void compress_and_expand_keep_a_hundred_thousand_names(void **state) {
 	hostlist_destroy(list);
 }
 
-int main(void) {
+UNIT_GROUP(hostlist) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(expand_refuses_what_is_not_a_list),
 		cmocka_unit_test(expand_error_quotes_the_item_at_fault),

@@ -373,7 +373,7 @@ static void threads_write_whole_lines_in_their_own_order(void **state) {
 
 #define LOG_TEST(function) cmocka_unit_test_setup_teardown(function, open_file, close_file)
 
-int main(void) {
+UNIT_GROUP(log) {
 	const struct CMUnitTest tests[] = {
 		LOG_TEST(line_is_time_level_event_and_fields),
 		LOG_TEST(errno_is_shown_by_name_whatever_its_sign),

@@ -72,7 +72,7 @@ static void neg_errno_never_reads_as_success(void **state) {
 	assert_int_equal(neg_errno(), -EIO);
 }
 
-int main(void) {
+UNIT_GROUP(must) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(must_names_expression_place_and_backtrace_then_aborts),
 		cmocka_unit_test(unwinder_is_loaded_before_it_is_needed),

@@ -430,7 +430,7 @@ static void error_sentence_that_does_not_fit_ends_in_dots(void **state) {
 	assert_string_equal(error.text + sizeof(error.text) - 5, "x...");
 }
 
-int main(void) {
+UNIT_GROUP(parse) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(number_refuses_what_is_not_one),
 		cmocka_unit_test(number_reads_decimal_and_hexadecimal),

@@ -96,7 +96,7 @@ static void holder_is_told_in_words(void **state) {
 	}
 }
 
-int main(void) {
+UNIT_GROUP(port_holder) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(holder_is_found_by_protocol_and_address),
 		cmocka_unit_test(tcp_port_is_held_by_who_listens),

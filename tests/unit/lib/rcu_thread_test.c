@@ -291,7 +291,7 @@ static void call_out_of_turn_stops_the_process(void **state) {
 	}
 }
 
-int main(void) {
+UNIT_GROUP(rcu_thread) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reader_that_sleeps_online_is_named_with_thread_and_time),
 		cmocka_unit_test(nobody_is_named_below_the_threshold_and_the_output_is_left_alone),

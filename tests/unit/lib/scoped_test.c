@@ -90,7 +90,7 @@ static void file_and_directory_are_closed_on_the_way_out(void **state) {
 	assert_false(is_open(dir_fd));
 }
 
-int main(void) {
+UNIT_GROUP(scoped) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(descriptor_is_closed_on_the_way_out),
 		cmocka_unit_test(descriptor_that_was_never_opened_is_left_alone),

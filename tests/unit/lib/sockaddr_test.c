@@ -525,7 +525,7 @@ static void resolve_says_why_a_name_gave_nothing(void **state) {
 	}
 }
 
-int main(void) {
+UNIT_GROUP(sockaddr) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parse_refuses_what_is_not_an_address_with_a_port),
 		cmocka_unit_test(parse_error_names_the_part_that_is_wrong),

@@ -132,7 +132,7 @@ static void no_order_is_slow(void **state) {
 	assert_in_range(compared, ROWS_MAX, 60 * ROWS_MAX);
 }
 
-int main(void) {
+UNIT_GROUP(sort) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_are_sorted_whatever_their_order_was),
 		cmocka_unit_test(no_order_is_slow),

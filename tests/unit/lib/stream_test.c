@@ -506,7 +506,7 @@ static void local_sockets_connect_at_once_or_say_why_not(void **state) {
 	);
 }
 
-int main(void) {
+UNIT_GROUP(stream) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(receive_tells_nothing_yet_from_the_end),
 		cmocka_unit_test(half_closed_stream_still_carries_the_answer),

@@ -59,7 +59,7 @@ static void list_too_long_is_cut_visibly(void **state) {
 	assert_string_equal(text + strlen(text) - 3, "...");
 }
 
-int main(void) {
+UNIT_GROUP(suggestion) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(typing_error_names_the_nearest_word),
 		cmocka_unit_test(word_near_nothing_gets_the_whole_list),

@@ -180,7 +180,7 @@ static void a_question_between_families_is_refused(void **state) {
 	close(fd);
 }
 
-int main(void) {
+UNIT_GROUP(tcp_owner) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_other_end_is_of_this_user),
 		cmocka_unit_test(a_socket_of_somebody_else_is_theirs),

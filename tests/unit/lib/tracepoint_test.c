@@ -17,7 +17,7 @@ static void arguments_of_a_tracepoint_that_is_none_are_not_evaluated(void **stat
 	assert_int_equal(count_call(), 1);
 }
 
-int main(void) {
+UNIT_GROUP(tracepoint) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(arguments_of_a_tracepoint_that_is_none_are_not_evaluated),
 	};

@@ -55,7 +55,7 @@ static void what_is_malformed_or_cut_is_none(void **state) {
 		assert_int_equal(utf8_character_size(rows[n].text, rows[n].size), 0);
 }
 
-int main(void) {
+UNIT_GROUP(utf8) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(character_is_sized_by_its_own_bytes),
 		cmocka_unit_test(what_is_malformed_or_cut_is_none),

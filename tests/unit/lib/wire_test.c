@@ -377,7 +377,7 @@ static void a_nested_message_past_the_end_has_failed_too(void **state) {
 	assert_int_equal(wire_reader_finish(&reader), -EBADMSG);
 }
 
-int main(void) {
+UNIT_GROUP(wire) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers_are_little_endian_and_come_back),
 		cmocka_unit_test(a_writer_that_overflowed_once_writes_nothing_more),

@@ -19,7 +19,7 @@ static void plan_made_as_the_worker_falls_asleep_is_carried_out(void **state) {
 	assert_true(result.blocks > 0);
 }
 
-int main(void) {
+UNIT_GROUP(worker_plans) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(plan_made_as_the_worker_falls_asleep_is_carried_out),
 	};

@@ -297,7 +297,7 @@ static void all_seeds_are_gone_and_those_who_remember_meet(void **state) {
 	world_destroy(world);
 }
 
-int main(void) {
+UNIT_GROUP(sim_effect) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_clone_starts_with_the_count_of_another),
 		cmocka_unit_test(a_clone_of_a_younger_one_is_told_its_own_count),

@@ -96,7 +96,7 @@ static void what_is_no_fault_is_refused_with_the_reason(void **state) {
 	}
 }
 
-int main(void) {
+UNIT_GROUP(sim_fault) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_fault_is_read_back_as_it_was_written),
 		cmocka_unit_test(a_list_is_read_in_its_order),

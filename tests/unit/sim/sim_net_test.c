@@ -473,7 +473,7 @@ static void the_same_seed_gives_the_same_digest(void **state) {
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-int main(void) {
+UNIT_GROUP(sim_net) {
 	const struct CMUnitTest tests[] = {
 		TEST(a_process_that_is_not_there_is_refused_at_once),
 		TEST(a_dark_host_is_silent_until_the_connect_times_out),

@@ -207,7 +207,7 @@ static void quantiles_are_near_and_never_above_the_largest(void **state) {
 	free(stats);
 }
 
-int main(void) {
+UNIT_GROUP(sim_queue) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(queue_without_events_gives_none, setup, teardown),
 		cmocka_unit_test_setup_teardown(

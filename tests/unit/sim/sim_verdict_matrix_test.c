@@ -65,7 +65,7 @@ static void each_that_is_not_reached_is_told_with_its_row(void **state) {
 	assert_string_equal(text, "1 healthy nodes would be drained");
 }
 
-int main(void) {
+UNIT_GROUP(sim_verdict_matrix) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(run_that_reaches_all_falls_short_of_nothing),
 		cmocka_unit_test(each_that_is_not_reached_is_told_with_its_row),

@@ -245,7 +245,7 @@ static void completions_of_a_destroyed_queue_pair_stay_only_if_told_to(void **st
 	}
 }
 
-int main(void) {
+UNIT_GROUP(fake_verbs_objects) {
 	static const struct CMUnitTest tests[] = {
 		CONNECTED(lost_device_says_eio_for_good_and_completes_nothing),
 		CONNECTED(descriptors_of_a_lost_device_are_in_error_for_good),

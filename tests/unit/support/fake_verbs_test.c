@@ -429,7 +429,7 @@ static void several_threads_may_call_when_it_is_shared(void **state) {
 		pthread_join(threads[n], NULL);
 }
 
-int main(void) {
+UNIT_GROUP(fake_verbs) {
 	static const struct CMUnitTest tests[] = {
 		CONNECTED(every_request_moves_real_bytes),
 		CONNECTED(a_queue_pair_may_be_its_own_peer),

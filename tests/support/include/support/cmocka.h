@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// cmocka asks for these before its own header; one place knows the order.
+// cmocka, and groups of unit tests. cmocka needs the headers below before its own.
 #pragma once
 
 #include <setjmp.h>
@@ -8,6 +8,27 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+
+// A group is one file with one cmocka group. Many groups make one program: unit_main.c.
+//
+// Embedded in the group's file, which defines it by UNIT_GROUP() alone.
+struct unit_group {
+	const char *name;
+	int (*run)(void); // number of failed tests
+	struct unit_group *next;
+};
+
+// Make the group known to main(). Called before main(), by constructors.
+void unit_group_add(struct unit_group *group);
+
+// Define the group of one file. The body returns the result of cmocka_run_group_tests_name().
+#define UNIT_GROUP(group)                                                                \
+	static int unit_run_##group(void);                                               \
+	__attribute__((constructor)) static void unit_add_##group(void) {                \
+		static struct unit_group self = {.name = #group, .run = unit_run_##group}; \
+		unit_group_add(&self);                                                   \
+	}                                                                                \
+	static int unit_run_##group(void)
 
 // A failed assertion leaves the test by longjmp(), which static analysis cannot see: it
 // would follow the failed call into the lines after it. Only the analyzer reads this.

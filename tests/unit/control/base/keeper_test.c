@@ -299,7 +299,7 @@ static void an_answer_may_ask_again(void **state) {
 	wait_dropped(4);
 }
 
-int main(void) {
+UNIT_GROUP(keeper) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			calls_are_made_in_order_and_their_results_passed_on, begin, end

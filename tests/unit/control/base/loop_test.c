@@ -530,7 +530,7 @@ static void what_was_longest_is_told_for_a_minute_and_not_for_three(void **state
 
 #define ON_A_LOOP(test) cmocka_unit_test_setup_teardown(test, make_loop, end_loop)
 
-int main(void) {
+UNIT_GROUP(loop) {
 	const struct CMUnitTest tests[] = {
 		ON_A_LOOP(source_is_called_in_each_turn_while_it_is_ready),
 		ON_A_LOOP(order_is_events_then_deferred_then_timers),

@@ -209,7 +209,7 @@ static void orphans_that_made_a_group_of_their_own_do_not_delay_the_answer(void 
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
-int main(void) {
+UNIT_GROUP(spawn_stuck) {
 	const struct CMUnitTest tests[] = {
 		TEST(one_that_is_not_ended_by_sigkill_is_told_with_its_pid),
 		TEST(a_child_that_is_left_behind_and_hangs_is_told_before_the_answer),

@@ -633,7 +633,7 @@ static void a_helper_that_was_never_used_can_be_ended(void **state) {
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
-int main(void) {
+UNIT_GROUP(spawn) {
 	const struct CMUnitTest tests[] = {
 		TEST(the_end_of_a_program_is_told),
 		TEST(a_program_that_is_not_there_is_not_started_and_says_why),

@@ -532,7 +532,7 @@ static void it_ends_while_everything_hangs(void **state) {
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
-int main(void) {
+UNIT_GROUP(checks_builtin) {
 	const struct CMUnitTest tests[] = {
 		TEST(a_machine_that_is_well_says_nothing),
 		TEST(a_worker_that_makes_no_turn_is_said_after_five_looks),

@@ -462,7 +462,7 @@ static void the_kernel_is_asked_what_an_interface_counts(void **state) {
 	assert_int_equal(count, 0);
 }
 
-int main(void) {
+UNIT_GROUP(checks_congestion) {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 		TEST(each_family_is_read_by_its_own_names),

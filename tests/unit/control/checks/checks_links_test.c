@@ -417,7 +417,7 @@ static void as_much_as_fits_is_named_and_the_rest_counted(void **state) {
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
-int main(void) {
+UNIT_GROUP(checks_links) {
 	const struct CMUnitTest tests[] = {
 		TEST(a_port_is_read_with_its_counters),
 		TEST(what_makes_no_sense_in_sysfs_is_as_nothing),

@@ -368,7 +368,7 @@ static void a_reload_that_changes_nothing_disturbs_no_run(void **state) {
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bed_begin, bed_end)
 
-int main(void) {
+UNIT_GROUP(checks_user) {
 	const struct CMUnitTest tests[] = {
 		TEST(what_has_not_run_yet_is_unknown_and_runs_soon),
 		TEST(levels_are_said_and_taken_back),

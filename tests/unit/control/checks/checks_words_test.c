@@ -229,7 +229,7 @@ static void a_rate_is_gigabits_a_second(void **state) {
 	}
 }
 
-int main(void) {
+UNIT_GROUP(checks_words) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_command_is_split_at_blanks_and_quotes_keep_them),
 		cmocka_unit_test(a_command_that_cannot_be_split_says_why),

@@ -140,7 +140,7 @@ static void before_there_are_any_there_are_none(void **state) {
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, bench_stop)
 
-int main(void) {
+UNIT_GROUP(client_checks) {
 	const struct CMUnitTest tests[] = {
 		TEST(a_row_tells_what_was_found_and_when_it_is_looked_at_again),
 		TEST(in_json_everything_is_there_and_what_is_not_utf8_is_escaped),

@@ -274,7 +274,7 @@ static void ranks_that_nobody_holds_are_told_in_steps(void **state) {
 	close(fd);
 }
 
-int main(void) {
+UNIT_GROUP(client_comms) {
 	const struct CMUnitTest tests[] = {
 		BENCH_TEST(the_one_that_waits_is_first_with_its_sentence),
 		BENCH_TEST(a_job_or_a_communicator_is_found_by_its_names),

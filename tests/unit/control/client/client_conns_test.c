@@ -170,7 +170,7 @@ static void question_is_forgotten_with_the_client_that_put_it(void **state) {
 	close(fd);
 }
 
-int main(void) {
+UNIT_GROUP(client_conns) {
 	const struct CMUnitTest tests[] = {
 		BENCH_TEST(transports_are_summed_up_and_what_is_not_told_is_unknown),
 		BENCH_TEST(cluster_without_rdma_or_connections_is_answered_too),

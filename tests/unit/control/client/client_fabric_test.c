@@ -616,7 +616,7 @@ static void other_nodes_may_ask_all_of_it(void **state) {
 	histogram_destroy(latency);
 }
 
-int main(void) {
+UNIT_GROUP(client_fabric) {
 	const struct CMUnitTest tests[] = {
 		FABRIC_TEST(node_without_devices_says_so),
 		FABRIC_TEST(memory_of_gpus_is_told_beside_devices_and_pairs),

@@ -292,7 +292,7 @@ static void health_never_says_more_than_the_overlay_knows(void **state) {
 	close(fd);
 }
 
-int main(void) {
+UNIT_GROUP(client_health) {
 	const struct CMUnitTest tests[] = {
 		BENCH_TEST(health_names_whom_the_roster_misses),
 		BENCH_TEST(part_that_waits_says_why_it_declares_nobody),

@@ -202,7 +202,7 @@ static void a_slow_monitor_is_told_how_many_events_it_missed(void **state) {
 	close(fd);
 }
 
-int main(void) {
+UNIT_GROUP(client_monitor) {
 	const struct CMUnitTest tests[] = {
 		BENCH_TEST(each_event_is_told_under_nccl_s_name_to_those_who_want_its_group),
 		BENCH_TEST(an_event_about_nobody_or_somebody_forgotten_is_told_without_a_process),

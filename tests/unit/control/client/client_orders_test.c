@@ -402,7 +402,7 @@ static void the_reason_of_a_report_is_told_whole_by_events_and_by_why(void **sta
 	close(fd);
 }
 
-int main(void) {
+UNIT_GROUP(client_orders) {
 	const struct CMUnitTest tests[] = {
 		BENCH_TEST(a_ping_tells_the_round_trip_or_who_refused),
 		BENCH_TEST(a_ping_whose_asker_goes_away_is_cancelled),

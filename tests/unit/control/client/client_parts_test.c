@@ -265,7 +265,7 @@ static void text_is_taken_from_the_front_and_its_memory_used_again(void **state)
 	text_fini(&text);
 }
 
-int main(void) {
+UNIT_GROUP(client_parts) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_line_is_read_against_the_table),
 		cmocka_unit_test(a_word_that_does_not_fit_is_none),

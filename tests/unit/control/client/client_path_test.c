@@ -339,7 +339,7 @@ static void path_is_cancelled_with_the_client_that_asked(void **state) {
 	close(fd);
 }
 
-int main(void) {
+UNIT_GROUP(client_path) {
 	const struct CMUnitTest tests[] = {
 		PATHS_TEST(path_is_told_from_both_ends),
 		PATHS_TEST(ways_that_flow_labels_choose_are_told_each_and_the_bad_one_is_named),

@@ -144,7 +144,7 @@ static void ports_congestion_is_told_beside_its_path(void **state) {
 	close(json);
 }
 
-int main(void) {
+UNIT_GROUP(client_paths_congestion) {
 	const struct CMUnitTest tests[] = {
 		PATHS_TEST(tables_mark_whose_port_is_congested_or_storms),
 		PATHS_TEST(ports_congestion_is_told_beside_its_path),

@@ -217,7 +217,7 @@ static void matrix_has_the_worst_of_each_pair_and_all_nodes(void **state) {
 	close(json);
 }
 
-int main(void) {
+UNIT_GROUP(client_paths) {
 	const struct CMUnitTest tests[] = {
 		PATHS_TEST(own_paths_are_listed_the_worst_first_and_the_rest_is_counted),
 		PATHS_TEST(agent_that_probes_nothing_says_why),

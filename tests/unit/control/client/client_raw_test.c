@@ -129,7 +129,7 @@ static void a_nul_ends_what_is_read_of_a_line(void **state) {
 	close(fd);
 }
 
-int main(void) {
+UNIT_GROUP(client_raw) {
 	const struct CMUnitTest tests[] = {
 		BENCH_TEST(each_line_is_answered_as_nccl_does_and_the_connection_stays),
 		BENCH_TEST(lines_of_one_packet_are_answered_in_order),

@@ -546,7 +546,7 @@ static void tcp_is_served_on_loopback_only(void **state) {
 	assert_string_equal(detail, "0.0.0.0:0: clients are served on loopback only");
 }
 
-int main(void) {
+UNIT_GROUP(client_server) {
 	const struct CMUnitTest tests[] = {
 		BENCH_TEST(what_was_asked_before_a_half_close_is_answered),
 		BENCH_TEST(a_report_is_delivered_to_a_client_that_half_closed_and_the_loop_rests),

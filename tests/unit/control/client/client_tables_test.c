@@ -459,7 +459,7 @@ static void columns_are_whole_where_no_terminal_is(void **state) {
 	close(fd);
 }
 
-int main(void) {
+UNIT_GROUP(client_tables) {
 	const struct CMUnitTest tests[] = {
 		BENCH_TEST(every_page_fits_and_ends_in_a_newline),
 		BENCH_TEST(every_answer_in_json_is_one_line),

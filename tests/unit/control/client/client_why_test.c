@@ -245,7 +245,7 @@ static void a_node_that_was_forgotten_is_told_from_one_that_never_was(void **sta
 	close(fd);
 }
 
-int main(void) {
+UNIT_GROUP(client_why) {
 	const struct CMUnitTest tests[] = {
 		BENCH_TEST(why_tells_the_story_of_a_killed_node),
 		BENCH_TEST(why_of_one_unreachable_tells_refusals_from_silence_and_what_ends_it),

@@ -230,7 +230,7 @@ static void switched_off_what_was_learnt_is_forgotten_also_over_a_restart(void *
 
 #define KEPT(name) cmocka_unit_test_setup_teardown(name, open_pair, close_pair)
 
-int main(void) {
+UNIT_GROUP(fabric_baselines) {
 	const struct CMUnitTest tests[] = {
 		KEPT(path_that_was_slow_before_a_restart_is_degraded_after_it),
 		KEPT(past_that_is_too_old_is_not_taken),

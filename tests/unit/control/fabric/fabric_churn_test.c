@@ -256,7 +256,7 @@ static int end(void **state) {
 	return 0;
 }
 
-int main(void) {
+UNIT_GROUP(fabric_churn) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			pairs_come_and_go_under_reads_of_real_workers, begin, end

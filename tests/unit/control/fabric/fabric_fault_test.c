@@ -367,7 +367,7 @@ static void pairs_come_and_go_under_reads_and_nothing_is_touched_that_is_gone(vo
 	assert_null(fake_verbs_broken());
 }
 
-int main(void) {
+UNIT_GROUP(fabric_fault) {
 	const struct CMUnitTest tests[] = {
 		BED_TEST(device_whose_driver_hangs_is_shown_as_stuck_and_costs_nobody_else),
 		BED_TEST(pair_whose_making_hangs_is_told_as_stuck_and_made_when_it_no_longer_does),

@@ -318,7 +318,7 @@ static int load(void **state) {
 
 #define GPU(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
-int main(void) {
+UNIT_GROUP(fabric_gpu) {
 	static const struct CMUnitTest tests[] = {
 		GPU(memory_of_a_gpu_is_read_beside_the_pulse_by_peers_and_its_own_device),
 		GPU(a_page_that_cannot_be_had_is_said_why_and_shown_once_it_can),

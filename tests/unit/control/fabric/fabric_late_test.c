@@ -207,7 +207,7 @@ static void without_memory_a_device_is_not_added_and_nothing_is_broken(void **st
 	bed_until(are_paired(0, 0));
 }
 
-int main(void) {
+UNIT_GROUP(fabric_late) {
 	const struct CMUnitTest tests[] = {
 		TWO(a_device_that_comes_late_is_a_rail_and_peers_learn_of_it),
 		TWO(an_agent_without_devices_measures_with_the_first_that_comes),

@@ -123,7 +123,7 @@ static void what_a_driver_does_not_take_back_behind_the_end_stays_known(void **s
 	}
 }
 
-int main(void) {
+UNIT_GROUP(fabric_left) {
 	const struct CMUnitTest tests[] = {
 		BED_TEST(every_call_of_a_keeper_may_be_the_last_and_nothing_is_lost),
 		BED_TEST(pairs_that_wait_to_be_destroyed_behind_a_call_that_hangs_stay_known),

@@ -509,7 +509,7 @@ static void pair_that_drained_meanwhile_is_not_cut_off_again(void **state) {
 	}
 }
 
-int main(void) {
+UNIT_GROUP(fabric_loss) {
 	const struct CMUnitTest tests[] = {
 		BED_TEST(lost_device_is_closed_and_taken_again_when_it_is_back),
 		BED_TEST(lost_device_is_closed_at_once_though_nothing_completes),

@@ -433,7 +433,7 @@ static void switched_on_later_whoever_listens_is_told(void **state) {
 	bed_until(bed_seen(0, 1) == OBSERVATION_GOOD);
 }
 
-int main(void) {
+UNIT_GROUP(fabric_observations) {
 	const struct CMUnitTest tests[] = {
 		PAIR(device_that_is_cut_off_is_silent_within_three_seconds),
 		THREE(port_whose_cable_is_dead_blames_nobody_else),

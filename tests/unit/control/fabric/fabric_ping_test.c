@@ -380,7 +380,7 @@ static void who_is_told_of_the_end_cannot_ask_again(void **state) {
 	assert_int_equal(ended, 1);
 }
 
-int main(void) {
+UNIT_GROUP(fabric_ping) {
 	const struct CMUnitTest tests[] = {
 		BED_TEST(ping_reads_the_peer_and_ourselves_and_says_how_long_it_took),
 		BED_TEST(ping_of_one_who_is_no_neighbour_has_a_pair_made),

@@ -499,7 +499,7 @@ static void a_worker_of_a_peer_that_hangs_is_told_until_it_goes_on(void **state)
 	assert_int_equal(told[1].hung[0] + told[1].cleared[0], 0);
 }
 
-int main(void) {
+UNIT_GROUP(fabric_probe) {
 	const struct CMUnitTest tests[] = {
 		PAIR(neighbour_is_read_steadily_and_told_as_good),
 		PAIR(a_worker_of_a_peer_that_hangs_is_told_until_it_goes_on),

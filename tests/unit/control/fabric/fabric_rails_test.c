@@ -307,7 +307,7 @@ static void rubbish_about_rails_is_counted_and_left(void **state) {
 	assert_int_equal(failed(0), 0);
 }
 
-int main(void) {
+UNIT_GROUP(fabric_rails) {
 	const struct CMUnitTest tests[] = {
 		TWO(each_rail_is_paired_with_the_one_that_belongs_to_it),
 		TWO(a_rail_without_a_common_fabric_says_so),

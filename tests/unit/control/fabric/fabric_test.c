@@ -654,7 +654,7 @@ static void queue_pair_that_cannot_be_destroyed_is_tried_again_now_and_then(void
 	bed.agents[0].fakes[0]->never_flushes = false;
 }
 
-int main(void) {
+UNIT_GROUP(fabric) {
 	const struct CMUnitTest tests[] = {
 		BED_TEST(neighbours_are_paired_and_each_device_with_itself),
 		BED_TEST(limited_members_get_no_pair_until_one_becomes_a_full_one),

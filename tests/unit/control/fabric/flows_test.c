@@ -97,7 +97,7 @@ static void before_a_label_is_used_nothing_is_noted(void **state) {
 	assert_int_equal(flows_look(&flows, seen), 0);
 }
 
-int main(void) {
+UNIT_GROUP(flows) {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup(name, begin)
 		TEST(the_one_that_loses_is_named),

@@ -198,7 +198,7 @@ static void another_page_is_unseen_and_only_that_of_the_same_gpu_keeps_its_times
 
 #define FRESH(name) cmocka_unit_test_setup(name, begin)
 
-int main(void) {
+UNIT_GROUP(gpu_path) {
 	static const struct CMUnitTest tests[] = {
 		FRESH(it_is_unseen_until_it_was_read_and_good_at_once),
 		FRESH(two_reads_in_a_row_that_fail_beside_a_good_pulse_are_the_gpus),

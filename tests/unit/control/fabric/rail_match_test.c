@@ -200,7 +200,7 @@ static void lists_are_the_same_if_all_facts_are(void **state) {
 	assert_false(rail_list_same(&own, &other));
 }
 
-int main(void) {
+UNIT_GROUP(rail_match) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rails_are_matched_by_subnet_then_by_order),
 		cmocka_unit_test(both_sides_come_to_the_same_pairs),

@@ -105,7 +105,7 @@ static void what_a_newer_version_adds_is_passed_over(void **state) {
 	assert_int_equal(read.rails[0].subnet.kind, DEVICE_SUBNET_UNKNOWN);
 }
 
-int main(void) {
+UNIT_GROUP(rail_message) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sixteen_rails_with_long_names_come_back),
 		cmocka_unit_test(what_is_cut_off_anywhere_is_refused),

@@ -153,7 +153,7 @@ static void what_drains_nobody_is_given_as_it_is(void **state) {
 		assert_int_equal(advise(VERDICT_AGENT_DOWN, advices[n], 0), advices[n]);
 }
 
-int main(void) {
+UNIT_GROUP(health_advice) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_the_engine_holds_back_is_not_given),
 		cmocka_unit_test(drain_later_waits_for_the_time_of_confirmation),

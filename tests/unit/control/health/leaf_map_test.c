@@ -98,7 +98,7 @@ static void file_that_cannot_be_read_is_an_error_that_names_it(void **state) {
 	assert_null(map);
 }
 
-int main(void) {
+UNIT_GROUP(leaf_map) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_node_is_at_the_leaf_of_its_line),
 		cmocka_unit_test(empty_file_names_no_leaf),

@@ -53,7 +53,7 @@ static void every_link_that_is_quiet_is_known_however_many_are(void **state) {
 	}
 }
 
-int main(void) {
+UNIT_GROUP(quiet_links) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_link_that_is_quiet_is_known_however_many_are),
 	};

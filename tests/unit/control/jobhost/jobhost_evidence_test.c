@@ -159,7 +159,7 @@ static void waits_are_from_start_to_completion(void **state) {
 	member_close(bed, &self);
 }
 
-int main(void) {
+UNIT_GROUP(jobhost_evidence) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			the_evidence_of_who_was_killed_stays_and_is_bounded, setup, teardown

@@ -231,7 +231,7 @@ static void who_connects_and_says_nothing_is_disconnected(void **state) {
 	close(fd);
 }
 
-int main(void) {
+UNIT_GROUP(jobhost_greeting) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			a_greeting_that_is_not_right_is_refused_with_its_reason, setup, teardown

@@ -465,7 +465,7 @@ static void who_has_ended_and_is_waited_for_is_greeted_no_more(void **state) {
 	settle(bed);
 }
 
-int main(void) {
+UNIT_GROUP(jobhost_hostile) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			an_empty_packet_leaves_no_descriptor_behind, setup, teardown

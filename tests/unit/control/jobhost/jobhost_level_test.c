@@ -176,7 +176,7 @@ static void orders_that_cannot_be_are_refused(void **state) {
 	assert_int_equal(jobhost_ask_level(bed->host, "default", MINUTE, ""), 0); // ends them
 }
 
-int main(void) {
+UNIT_GROUP(jobhost_level) {
 #define LEVEL_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		LEVEL_TEST(an_order_reaches_the_jobs_it_names_and_no_others),

@@ -287,7 +287,7 @@ static void a_question_under_way_ends_with_the_agent(void **state) {
 	play_end(&play);
 }
 
-int main(void) {
+UNIT_GROUP(jobhost_nccl) {
 #define NCCL_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		NCCL_TEST(a_rank_without_a_gpu_learns_it_from_nccl),

@@ -307,7 +307,7 @@ static void only_one_that_stands_is_asked_for_and_ever_more_seldom(void **state)
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
-int main(void) {
+UNIT_GROUP(jobhost_node) {
 	const struct CMUnitTest tests[] = {
 		TEST(a_roster_takes_one_row_for_each_node_of_a_regular_layout),
 		TEST(what_is_told_of_a_node_replaces_what_was_known_of_it),

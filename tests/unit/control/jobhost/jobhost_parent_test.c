@@ -124,7 +124,7 @@ static void who_is_no_parent_is_not_believed(void **state) {
 	member_close(bed, &self);
 }
 
-int main(void) {
+UNIT_GROUP(jobhost_parent) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_parent_says_how_its_child_ended, setup, teardown),
 		cmocka_unit_test_setup_teardown(

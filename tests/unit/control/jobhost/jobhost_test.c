@@ -240,7 +240,7 @@ static void another_users_communicator_of_the_same_key_is_another_one(void **sta
 	member_close(bed, &self);
 }
 
-int main(void) {
+UNIT_GROUP(jobhost) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			a_member_that_is_killed_is_told_to_who_survives, setup, teardown

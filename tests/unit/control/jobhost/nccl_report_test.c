@@ -186,7 +186,7 @@ static void texts_of_any_length_are_passed_over(void **state) {
 	}
 }
 
-int main(void) {
+UNIT_GROUP(nccl_report) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_report_names_its_ranks_whatever_pieces_it_comes_in),
 		cmocka_unit_test(a_report_that_lacks_commas_is_read),

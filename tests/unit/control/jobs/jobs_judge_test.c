@@ -556,7 +556,7 @@ static void waits_are_kept_to_an_eighth(void **state) {
 	assert_int_equal(jobs_wait_code(JOBS_NOT_TAKEN), JOBS_WAIT_NOT_TAKEN);
 }
 
-int main(void) {
+UNIT_GROUP(jobs_judge) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_pause_of_a_day_is_a_hang),
 		cmocka_unit_test(patience_is_as_long_as_what_is_known_asks_for),

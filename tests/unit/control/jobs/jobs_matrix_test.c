@@ -172,7 +172,7 @@ static void each_fault_is_named_as_far_as_its_level_allows(void **state) {
 	assert_int_equal(wrong, 0);
 }
 
-int main(void) {
+UNIT_GROUP(jobs_matrix) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_fault_is_named_as_far_as_its_level_allows),
 	};

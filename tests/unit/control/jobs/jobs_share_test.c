@@ -174,7 +174,7 @@ static void another_user_with_the_same_hashes_has_a_communicator_of_his_own(void
 	assert_memory_not_equal(&ids[0], &row.comm.id, sizeof(ids[0]));
 }
 
-int main(void) {
+UNIT_GROUP(jobs_share) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(
 			ranks_that_run_the_same_carry_no_signatures_of_their_own, set_up

@@ -395,7 +395,7 @@ static void communicators_are_listed_one_a_line(void **state) {
 	close(fd);
 }
 
-int main(void) {
+UNIT_GROUP(client_status) {
 	const struct CMUnitTest tests[] = {
 		BENCH_TEST(without_communicators_the_report_says_so),
 		BENCH_TEST(the_banner_comes_before_anybody_has_answered),

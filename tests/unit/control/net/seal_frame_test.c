@@ -150,7 +150,7 @@ static void a_stream_changes_its_key_after_16_mib_and_goes_on(void **state) {
 	pair_teardown(&pair);
 }
 
-int main(void) {
+UNIT_GROUP(seal_frame) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_is_sealed_or_opened_before_the_proof),
 		cmocka_unit_test(a_frame_that_comes_back_to_its_sender_is_refused),

@@ -524,7 +524,7 @@ static void a_file_that_would_not_be_loaded_is_not_rewritten(void **state) {
 
 #define in_place(test) cmocka_unit_test_setup_teardown(test, setup_place, teardown_place)
 
-int main(void) {
+UNIT_GROUP(seal_keys) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_or_two_keys_are_read_in_their_order),
 		cmocka_unit_test(a_wrong_text_is_refused_with_its_line_and_without_its_bytes),

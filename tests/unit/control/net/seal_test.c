@@ -382,7 +382,7 @@ static void a_holder_of_the_key_who_talks_nonsense_is_refused(void **state) {
 	pair_teardown(&pair);
 }
 
-int main(void) {
+UNIT_GROUP(seal) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			two_ends_with_the_key_prove_it_and_frames_of_any_size_pass_both_ways

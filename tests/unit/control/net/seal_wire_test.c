@@ -162,7 +162,7 @@ static void an_end_made_from_the_description_accepts_ours(void **state) {
 	seal_keys_put(keys);
 }
 
-int main(void) {
+UNIT_GROUP(seal_wire) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_end_made_from_the_description_connects_to_ours),
 		cmocka_unit_test(an_end_made_from_the_description_accepts_ours),

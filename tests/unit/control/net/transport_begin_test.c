@@ -475,7 +475,7 @@ static int ask_first(void **state) {
 
 #define IN_A_WORLD(test) cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)
 
-int main(void) {
+UNIT_GROUP(transport_begin) {
 	const struct CMUnitTest tests[] = {
 		IN_A_WORLD(connect_that_is_refused_says_so_later),
 		IN_A_WORLD(connect_that_is_refused_takes_no_descriptor_to_ask_about),

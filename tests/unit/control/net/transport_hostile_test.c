@@ -412,7 +412,7 @@ static void source_of_ipv6_is_its_64_bits_of_network(void **state) {
 
 #define IN_A_WORLD(test) cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)
 
-int main(void) {
+UNIT_GROUP(transport_hostile) {
 	const struct CMUnitTest tests[] = {
 		IN_A_WORLD(random_bytes_get_nothing_back_but_the_end),
 		IN_A_WORLD(proof_said_byte_by_byte_is_as_good),

@@ -497,7 +497,7 @@ static void transport_may_be_destroyed_from_inside_whatever_it_calls(void **stat
 
 #define IN_A_WORLD(test) cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)
 
-int main(void) {
+UNIT_GROUP(transport) {
 	const struct CMUnitTest tests[] = {
 		IN_A_WORLD(frames_of_every_size_arrive_whole_and_in_order_both_ways),
 		IN_A_WORLD(peer_is_known_by_its_address_and_bound_to_the_source),

@@ -95,7 +95,7 @@ static void many_events_of_one_kind_hold_back_none_of_another(void **state) {
 	assert_int_equal(count_of(" event=DEAD peer=n2 cause=gone"), 1);
 }
 
-int main(void) {
+UNIT_GROUP(event_log) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			many_events_of_one_kind_hold_back_none_of_another, open_log, close_log

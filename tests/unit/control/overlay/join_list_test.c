@@ -199,7 +199,7 @@ static void a_text_that_is_no_list_is_refused_by_its_item(void **state) {
 	}
 }
 
-int main(void) {
+UNIT_GROUP(join_list) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(items_of_every_kind_become_addresses_in_order_once),
 		cmocka_unit_test(what_cannot_be_used_is_counted_and_the_first_named),

@@ -252,7 +252,7 @@ static void digest_is_of_names_addresses_and_goodbyes_and_not_of_times_or_order(
 
 #define TEST(name) cmocka_unit_test_setup(name, begin)
 
-int main(void) {
+UNIT_GROUP(member_list) {
 	const struct CMUnitTest tests[] = {
 		TEST(what_was_written_reads_the_same),
 		TEST(the_longest_names_there_are_fit_into_the_file),

@@ -488,7 +488,7 @@ static void two_of_one_name_are_told_with_where_both_are(void **state) {
 	assert_string_equal(words, "");
 }
 
-int main(void) {
+UNIT_GROUP(mistakes) {
 #define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		CASE(two_live_ones_of_one_host_and_two_boots_are_told_with_what_to_set),

@@ -75,7 +75,7 @@ static void words_are_forgotten_after_so_many_that_are_newer(void **state) {
 	assert_string_equal(overlay_event_text(&overlay, OVERLAY_TEXTS + 1), text);
 }
 
-int main(void) {
+UNIT_GROUP(note) {
 #define CASE(test) cmocka_unit_test_setup(test, set_up)
 	const struct CMUnitTest tests[] = {
 		CASE(an_event_has_the_words_of_its_note),

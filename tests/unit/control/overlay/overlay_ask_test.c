@@ -173,7 +173,7 @@ static void at_the_end_who_is_told_may_forget_another_question(void **state) {
 	assert_false(stage.overlay.share.queued); // the overlay goes with this turn
 }
 
-int main(void) {
+UNIT_GROUP(overlay_ask) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			a_question_that_all_forgot_is_cancelled, stage_begin, stage_end

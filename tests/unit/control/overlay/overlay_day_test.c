@@ -260,7 +260,7 @@ static void a_day_of_events_takes_no_more_than_its_first_hour(void **state) {
 	assert_latest_is_kept();
 }
 
-int main(void) {
+UNIT_GROUP(overlay_day) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			a_day_of_events_takes_no_more_than_its_first_hour, agent_start, agent_stop

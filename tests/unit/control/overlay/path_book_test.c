@@ -234,7 +234,7 @@ static void what_was_learnt_too_long_ago_is_dropped(void **state) {
 
 #define TEST(name) cmocka_unit_test_setup(name, begin)
 
-int main(void) {
+UNIT_GROUP(path_book) {
 	const struct CMUnitTest tests[] = {
 		TEST(what_was_written_reads_the_same),
 		TEST(longest_lines_have_room),

@@ -573,7 +573,7 @@ static void no_more_than_a_few_are_tried_at_once(void **state) {
 	assert_int_equal(stage.answers, 1); // the others' askers hear from the end of the overlay
 }
 
-int main(void) {
+UNIT_GROUP(reach) {
 #define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		CASE(a_member_of_another_host_is_asked_where_there_is_one),

@@ -414,7 +414,7 @@ static void node_without_a_state_directory_keeps_nothing(void **state) {
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
-int main(void) {
+UNIT_GROUP(remember) {
 	const struct CMUnitTest tests[] = {
 		TEST(members_are_written_a_second_after_the_join_without_ourselves),
 		TEST(set_that_changes_all_the_time_is_written_once_a_minute),

@@ -96,7 +96,7 @@ static void directory_whose_disk_hung_at_the_end_is_let_go_of_when_it_answers(vo
 	assert_false(leaks_are_there());
 }
 
-int main(void) {
+UNIT_GROUP(state_hang) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			directory_whose_disk_hung_at_the_end_is_let_go_of_when_it_answers,

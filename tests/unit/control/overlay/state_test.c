@@ -618,7 +618,7 @@ static void events_that_are_written_as_they_come_do_not_touch_the_whole_queue(vo
 }
 #endif
 
-int main(void) {
+UNIT_GROUP(state) {
 #define CASE(test) cmocka_unit_test_setup_teardown(test, make_directory, remove_directory)
 	const struct CMUnitTest tests[] = {
 		CASE(the_words_of_an_event_survive_whatever_they_are),

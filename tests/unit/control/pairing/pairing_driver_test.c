@@ -345,7 +345,7 @@ static void a_thousand_pairs_opened_and_closed_leave_nothing(void **state) {
 	}
 }
 
-int main(void) {
+UNIT_GROUP(pairing_driver) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, two_nodes, fini)
 	const struct CMUnitTest tests[] = {
 		TEST(own_lack_of_memory_or_room_is_told_and_not_remembered),

@@ -384,7 +384,7 @@ static void a_refusal_for_a_reason_yet_to_come_ends_the_handshake(void **state) 
 	assert_string_equal(net_answer(waiter)->failure.text, "moonlight");
 }
 
-int main(void) {
+UNIT_GROUP(pairing_hostile) {
 	const struct CMUnitTest tests[] = {
 		LIAR_TEST(any_message_cut_off_anywhere_is_refused),
 		LIAR_TEST(a_message_comes_back_from_its_own_bytes),

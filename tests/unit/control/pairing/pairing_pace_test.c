@@ -512,7 +512,7 @@ static void unknown_peers_and_devices_are_told_at_once(void **state) {
 	assert_int_equal(pairing_want(net.nodes[A].pairing, net.now_ns, &nothing, true), -EINVAL);
 }
 
-int main(void) {
+UNIT_GROUP(pairing_pace) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, two_nodes, fini)
 	const struct CMUnitTest tests[] = {
 		TEST(a_failed_request_is_served_its_error_until_the_back_off_is_over),

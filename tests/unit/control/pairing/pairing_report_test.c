@@ -109,7 +109,7 @@ static void after_a_long_calm_failures_are_told_as_if_they_were_the_first(void *
 	assert_in_range(told[PAIRING_FAILED], before + 2, before + 4);
 }
 
-int main(void) {
+UNIT_GROUP(pairing_report) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, two_nodes, fini)
 	const struct CMUnitTest tests[] = {
 		TEST(a_pair_that_never_comes_up_is_told_after_pauses_that_grow),

@@ -188,7 +188,7 @@ static void pairs_converge_on_one_whatever_happened_before(void **state) {
 	seed--;
 }
 
-int main(void) {
+UNIT_GROUP(pairing_swarm) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			pairs_converge_on_one_whatever_happened_before, begin, say_seed

@@ -637,7 +637,7 @@ static void another_start_of_our_own_ends_all_pairs_and_makes_them_anew(void **s
 	assert_int_equal(net_view(B, back()).theirs.start, 2);
 }
 
-int main(void) {
+UNIT_GROUP(pairing) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, two_nodes, fini)
 	const struct CMUnitTest tests[] = {
 		TEST(a_request_makes_one_pair_at_each_end_with_two_messages_each),

@@ -187,7 +187,7 @@ static void our_own_device_does_not_offer_itself_to_itself(void **state) {
 	assert_int_equal(net_counters(NODE)->malformed, 1);
 }
 
-int main(void) {
+UNIT_GROUP(pairing_untimely) {
 	const struct CMUnitTest tests[] = {
 		LIAR_TEST(ready_from_who_has_another_pair_of_ours_in_mind_is_stale),
 		LIAR_TEST(a_ready_pair_is_not_ended_by_refusals_or_by_who_is_not_its_peer),

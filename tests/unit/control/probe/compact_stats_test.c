@@ -224,7 +224,7 @@ static void times_beyond_all_bounds_are_taken_for_the_longest(void **state) {
 
 #define STATS(name) cmocka_unit_test_setup_teardown(name, stats_make, stats_drop)
 
-int main(void) {
+UNIT_GROUP(compact_stats) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(costs_at_most_256_bytes),
 		STATS(knows_nothing_to_begin_with),

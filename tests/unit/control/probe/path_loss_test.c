@@ -371,7 +371,7 @@ static void write_that_was_lost_is_tried_again_as_a_write(void **state) {
 	assert_false(retry(&size, &is_write));
 }
 
-int main(void) {
+UNIT_GROUP(path_loss) {
 	const struct CMUnitTest tests[] = {
 		SCENE(loss_is_told_by_size),
 		SCENE(single_loss_is_no_pattern),

@@ -596,7 +596,7 @@ static void without_memory_there_is_no_path(void **state) {
 	assert_null(path);
 }
 
-int main(void) {
+UNIT_GROUP(path_memory) {
 	const struct CMUnitTest tests[] = {
 		SCENE(unknown_until_its_pulse_was_seen_to_advance),
 		SCENE(healthy_path_stays_good_and_learns_its_baseline),

@@ -169,7 +169,7 @@ static void another_start_of_the_peer_begins_anew(void **state) {
 	assert_int_equal(scene.kind, OBSERVATION_GOOD);
 }
 
-int main(void) {
+UNIT_GROUP(path_resend) {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, scene_drop)
 		TEST(path_that_loses_behind_the_device_is_lossy_and_well_again),

@@ -686,7 +686,7 @@ static void without_memory_nothing_is_left_half(void **state) {
 	probe_schedule_destroy(schedule);
 }
 
-int main(void) {
+UNIT_GROUP(probe_schedule) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_second_ever_holds_more_than_the_budget),
 		cmocka_unit_test(

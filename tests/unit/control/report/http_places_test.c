@@ -119,7 +119,7 @@ static void a_place_that_ended_is_free_for_another(void **state) {
 	assert_ptr_equal(begin(70, 80 * SECOND), of[3]);
 }
 
-int main(void) {
+UNIT_GROUP(http_places) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_asks_too_slowly_is_cut_once),
 		cmocka_unit_test(who_is_answered_has_longer_and_then_as_long_again_to_ask),

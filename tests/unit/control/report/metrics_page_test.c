@@ -283,7 +283,7 @@ static void node_that_never_came_has_a_row_while_there_is_room(void **state) {
 	peer_table_destroy(table);
 }
 
-int main(void) {
+UNIT_GROUP(metrics_page) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(page_of_a_thousand_lost_nodes_is_below_a_mebibyte),
 		cmocka_unit_test(path_tells_what_is_known_of_it),

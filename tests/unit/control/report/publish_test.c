@@ -183,7 +183,7 @@ static void peer_that_left_has_ended_until_it_starts_anew(void **state) {
 	scene_drop(&scene);
 }
 
-int main(void) {
+UNIT_GROUP(publish) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_that_the_core_knows_is_in_the_first_version),
 		cmocka_unit_test(nothing_is_published_while_nothing_changes),

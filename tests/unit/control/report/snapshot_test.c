@@ -59,7 +59,7 @@ static void reader_that_never_lets_go_stops_publishing_and_not_the_memory(void *
 	assert_null(snapshots_destroy(NULL));
 }
 
-int main(void) {
+UNIT_GROUP(snapshot) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(snapshot_held_stays_as_it_was_while_others_are_published),
 		cmocka_unit_test(reader_that_never_lets_go_stops_publishing_and_not_the_memory),

@@ -204,7 +204,7 @@ static void webhook_ends_while_its_program_runs_and_others_wait(void **state) {
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
-int main(void) {
+UNIT_GROUP(webhook) {
 	const struct CMUnitTest tests[] = {
 		TEST(change_is_json_on_standard_input),
 		TEST(changes_are_told_in_their_order),

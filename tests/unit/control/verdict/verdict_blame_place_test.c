@@ -246,7 +246,7 @@ static void a_topology_file_that_contradicts_what_is_seen_names_no_leaf(void **s
 	bed_destroy(bed);
 }
 
-int main(void) {
+UNIT_GROUP(verdict_blame_place) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_port_of_two_is_named),
 		cmocka_unit_test(one_port_of_eight_is_named_for_as_long_as_it_is_bad),

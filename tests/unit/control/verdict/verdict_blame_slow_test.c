@@ -222,7 +222,7 @@ static void who_began_to_look_late_excuses_nothing_before_a_window_has_passed(vo
 	}
 }
 
-int main(void) {
+UNIT_GROUP(verdict_blame_slow) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_without_a_past_excuses_a_slow_node_only_by_being_quick),
 		cmocka_unit_test(good_looks_excuse_a_lossy_node_only_of_what_passed),

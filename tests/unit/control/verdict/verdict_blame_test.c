@@ -233,7 +233,7 @@ static void what_the_dead_and_the_departed_said_no_longer_counts(void **state) {
 	bed_destroy(bed);
 }
 
-int main(void) {
+UNIT_GROUP(verdict_blame) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_path_that_is_bad_for_one_blames_no_node),
 		cmocka_unit_test(one_observer_of_many_is_not_enough),

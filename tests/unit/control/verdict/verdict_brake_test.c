@@ -240,7 +240,7 @@ static void one_that_stops_again_and_again_does_not_keep_what_is_old(void **stat
 	bed_destroy(bed);
 }
 
-int main(void) {
+UNIT_GROUP(verdict_brake) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_tenth_that_falls_at_once_is_declared),
 		cmocka_unit_test(a_third_that_falls_at_once_is_unknown_also_those_who_fell_first),

@@ -157,7 +157,7 @@ static void a_observation_that_cannot_be_told_keeps_no_other_back(void **state) 
 	net_destroy(net);
 }
 
-int main(void) {
+UNIT_GROUP(verdict_exchange_budget) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nobody_tells_more_than_its_budget),
 		cmocka_unit_test(the_more_is_heard_the_less_everybody_tells),

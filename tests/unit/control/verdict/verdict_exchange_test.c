@@ -311,7 +311,7 @@ static void without_memory_it_says_so_and_goes_on(void **state) {
 	net_destroy(net);
 }
 
-int main(void) {
+UNIT_GROUP(verdict_exchange) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_two_see_is_held_by_all),
 		cmocka_unit_test(good_paths_are_told_when_they_are_asked_for_only),

@@ -134,7 +134,7 @@ static void of_a_malformed_notice_what_came_before_is_taken(void **state) {
 	net_destroy(net);
 }
 
-int main(void) {
+UNIT_GROUP(verdict_exchange_words) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(words_are_repeated_until_they_are_taken_back),
 		cmocka_unit_test(a_word_that_was_taken_back_before_it_came_is_not_taken),

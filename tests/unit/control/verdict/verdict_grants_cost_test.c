@@ -127,7 +127,7 @@ static void each_is_known_so_long_after_it_came_last(void **state) {
 	finish(&scene);
 }
 
-int main(void) {
+UNIT_GROUP(verdict_grants_cost) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(thousands_that_come_together_cost_each_a_little),
 		cmocka_unit_test(each_is_known_so_long_after_it_came_last),

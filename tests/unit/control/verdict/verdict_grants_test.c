@@ -584,7 +584,7 @@ static void without_memory_nobody_is_granted(void **state) {
 	finish(&scene);
 }
 
-int main(void) {
+UNIT_GROUP(verdict_grants) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_that_is_bad_is_granted_once_its_verdict_is_ripe_and_told_to_all
 		),

@@ -326,7 +326,7 @@ static void one_observer_alone_calls_nobody_frozen_that_is_unreachable(void **st
 	}
 }
 
-int main(void) {
+UNIT_GROUP(verdict_heard) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(half_whose_kernels_accept_are_frozen_also_while_the_brake_holds),
 		cmocka_unit_test(half_whose_pulses_stand_are_frozen_also_where_only_that_is_seen),

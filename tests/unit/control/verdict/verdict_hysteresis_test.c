@@ -256,7 +256,7 @@ static void what_is_read_in_the_silence_is_believed_when_it_ends_in_death(void *
 	bed_destroy(bed);
 }
 
-int main(void) {
+UNIT_GROUP(verdict_hysteresis) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(worse_holds_at_once_and_better_when_it_has_settled),
 		cmocka_unit_test(silence_of_one_that_did_not_run_says_nothing_once_it_is_back),

@@ -314,7 +314,7 @@ static void the_order_in_which_evidence_comes_does_not_matter(void **state) {
 	}
 }
 
-int main(void) {
+UNIT_GROUP(verdict_kept) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(of_what_a_node_says_the_worst_is_told_until_it_is_taken_back),
 		cmocka_unit_test(more_words_than_are_kept_are_refused),

@@ -374,7 +374,7 @@ static void counts_that_cannot_be_break_nothing(void **state) {
 	assert_int_equal(scene.changes, 0);
 }
 
-int main(void) {
+UNIT_GROUP(verdict_loss_book) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(link_that_sends_much_again_stands_out_and_no_other),
 		cmocka_unit_test(it_is_told_after_two_looks_and_no_longer_when_it_is_over),

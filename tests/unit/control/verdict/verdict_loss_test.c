@@ -376,7 +376,7 @@ static void link_that_loses_is_a_bad_path(void **state) {
 	bed_destroy(bed);
 }
 
-int main(void) {
+UNIT_GROUP(verdict_loss) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(node_to_which_two_send_much_again_is_lossy_and_drains_nobody),
 		cmocka_unit_test(two_of_one_host_are_one_who_sends_again),

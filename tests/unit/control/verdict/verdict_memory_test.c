@@ -140,7 +140,7 @@ static void evidence_that_is_over_gives_its_memory_back(void **state) {
 	bed_destroy(bed);
 }
 
-int main(void) {
+UNIT_GROUP(verdict_memory) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_one_allocation_may_fail),
 		cmocka_unit_test(every_so_many_may_fail),

@@ -288,7 +288,7 @@ static void a_reason_is_a_word_and_the_evidence_one_line(void **state) {
 	assert_int_equal(statement_put(&notice.writer, &statement), -EINVAL);
 }
 
-int main(void) {
+UNIT_GROUP(verdict_observation) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_put_is_got),
 		cmocka_unit_test(what_is_not_sound_is_not_put),

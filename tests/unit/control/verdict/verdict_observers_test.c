@@ -172,7 +172,7 @@ static void whatever_comes_and_goes_the_lists_are_those_of_the_observations(void
 	bed_destroy(bed);
 }
 
-int main(void) {
+UNIT_GROUP(verdict_observers) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_judgement_costs_what_its_node_told_however_many_others_there_are
 		),

@@ -183,7 +183,7 @@ static void what_never_made_a_verdict_leaves_no_doubt_when_it_is_stale(void **st
 	bed_destroy(bed);
 }
 
-int main(void) {
+UNIT_GROUP(verdict_stale) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(evidence_that_is_not_repeated_leaves_unknown_never_healthy),
 		cmocka_unit_test(connections_refused_before_a_death_ended_say_nothing_after_it),

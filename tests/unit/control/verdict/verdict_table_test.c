@@ -477,7 +477,7 @@ static void maintenance_keeps_the_verdict_and_takes_the_alarm(void **state) {
 	bed_destroy(bed);
 }
 
-int main(void) {
+UNIT_GROUP(verdict_table) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_cell_of_the_tables_has_its_verdict_reason_and_advice),
 		cmocka_unit_test(no_combination_leads_out_of_the_rows_of_the_second_table),

@@ -218,7 +218,7 @@ static void in_maintenance_it_is_shown(void **state) {
 	bed_destroy(bed);
 }
 
-int main(void) {
+UNIT_GROUP(verdict_unstable) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_fourth_change_in_a_minute_makes_it_unstable_with_both_words),
 		cmocka_unit_test(what_swings_on_is_told_once_and_drains_nobody),

@@ -52,7 +52,7 @@ static void a_number_beyond_all_has_a_name_that_is_none_and_drains_nobody(void *
 	assert_string_equal(verdict_reach_name(VERDICT_REACH_COUNT), "?");
 }
 
-int main(void) {
+UNIT_GROUP(verdict_words) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_verdict_has_its_name_grade_and_advice),
 		cmocka_unit_test(a_number_beyond_all_has_a_name_that_is_none_and_drains_nobody),

@@ -102,7 +102,7 @@ static void what_is_assumed_or_not_known_is_said(void **state) {
 	}
 }
 
-int main(void) {
+UNIT_GROUP(device_choice_say) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_outcome_is_one_sentence),
 		cmocka_unit_test(each_device_has_its_reason),

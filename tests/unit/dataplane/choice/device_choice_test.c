@@ -305,7 +305,7 @@ static void a_target_that_is_not_there_is_an_error_that_names_what_is(void **sta
 	}
 }
 
-int main(void) {
+UNIT_GROUP(device_choice) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_gpu_gets_the_nics_of_its_switch_and_all_that_are_equal),
 		cmocka_unit_test(host_memory_gets_the_fastest_of_its_node),

@@ -108,7 +108,7 @@ static void those_that_wait_give_way_to_those_that_can_be_used(void **state) {
 	);
 }
 
-int main(void) {
+UNIT_GROUP(device_rails) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 	const struct CMUnitTest tests[] = {
 		TEST(every_device_is_one_in_natural_order),

@@ -103,7 +103,7 @@ static void a_byte_of_zero_does_not_end_a_target(void **state) {
 	assert_int_equal(device_target_parse("cpu:1\0", 6, NULL, &target), -EINVAL);
 }
 
-int main(void) {
+UNIT_GROUP(device_target) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_target_is_read_and_written_alike),
 		cmocka_unit_test(a_malformed_target_is_refused_with_its_value_and_what_is_allowed),

@@ -244,7 +244,7 @@ static void this_machine_has_a_node(void **state) {
 	topology_destroy(topology);
 }
 
-int main(void) {
+UNIT_GROUP(topology) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nearness_is_the_kind_of_bridge_in_common),
 		cmocka_unit_test(

@@ -295,7 +295,7 @@ static void the_way_on_ethernet_has_gids_traffic_class_and_a_flow_label_of_20_bi
 	assert_int_equal(attr.static_rate, 0);
 }
 
-int main(void) {
+UNIT_GROUP(device_endpoint) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_end_that_no_device_can_be_is_refused_with_what_is_wrong),
 		cmocka_unit_test(a_number_of_reads_that_is_huge_is_sound_and_left_to_the_smaller_end

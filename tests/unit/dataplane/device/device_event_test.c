@@ -178,7 +178,7 @@ static void events_come_in_order_and_a_device_that_is_gone_says_so(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
-int main(void) {
+UNIT_GROUP(device_event) {
 	const struct CMUnitTest tests[] = {
 		TEST(without_an_event_there_is_nothing_to_read_and_nothing_written),
 		TEST(an_event_of_a_port_has_its_number_also_of_a_port_not_in_use),

@@ -331,7 +331,7 @@ static void a_refresh_says_that_the_port_went_down_and_came_back(void **state) {
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, device_bed_make, device_bed_end)
 
-int main(void) {
+UNIT_GROUP(device_port) {
 	const struct CMUnitTest tests[] = {
 		TEST(a_port_that_is_not_active_is_awaited),
 		TEST(the_first_active_port_is_taken_unless_one_is_named),

@@ -51,7 +51,7 @@ static void what_is_unknown_is_the_same_as_nothing(void **state) {
 	assert_int_equal(device_subnet_of(&port).kind, DEVICE_SUBNET_UNKNOWN);
 }
 
-int main(void) {
+UNIT_GROUP(device_subnet) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(of_infiniband_it_is_the_prefix_of_the_gid),
 		cmocka_unit_test(of_ethernet_it_is_the_block_that_the_machine_has_the_address_in),

@@ -251,7 +251,7 @@ static void a_speed_that_libibverbs_cannot_say_is_the_kernels(void **state) {
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_root, remove_root)
 
-int main(void) {
+UNIT_GROUP(device_sysfs) {
 	const struct CMUnitTest tests[] = {
 		TEST(a_nic_has_its_pci_address_and_node),
 		TEST(a_device_of_software_is_answered_for_by_the_kernel),

@@ -342,7 +342,7 @@ static void a_guid_that_two_have_is_no_fact_of_either(void **state) {
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, device_bed_make, device_bed_end)
 
-int main(void) {
+UNIT_GROUP(device) {
 	const struct CMUnitTest tests[] = {
 		TEST(a_machine_without_devices_or_rdma_has_an_empty_list),
 		TEST(a_device_that_is_not_there_is_refused_with_those_that_are),

@@ -67,7 +67,7 @@ static void dpdk_object_that_is_null_gives_rte_errno_and_never_zero(void **state
 	assert_int_equal(dpdk_error_from_object(&object), 0);
 }
 
-int main(void) {
+UNIT_GROUP(foreign_error) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(verbs_object_that_is_null_gives_errno_and_never_zero),
 		cmocka_unit_test(verbs_code_is_read_in_all_three_dialects),

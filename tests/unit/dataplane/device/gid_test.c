@@ -154,7 +154,7 @@ static void of_a_ports_gids_the_widest_scope_is_taken_wherever_it_stands(void **
 	}
 }
 
-int main(void) {
+UNIT_GROUP(gid) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_gid_is_known_by_scope_family_and_form),
 		cmocka_unit_test(the_longest_address_has_room),

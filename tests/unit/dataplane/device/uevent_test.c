@@ -47,7 +47,7 @@ static void descriptor_without_messages_says_nothing(void **state) {
 	close(fd);
 }
 
-int main(void) {
+UNIT_GROUP(uevent) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(messages_of_rdma_devices_are_told_from_others),
 		cmocka_unit_test(descriptor_without_messages_says_nothing),

@@ -165,7 +165,7 @@ static void vector_is_chosen_by_where_its_interrupt_goes(void **state) {
 	}
 }
 
-int main(void) {
+UNIT_GROUP(vector) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(vector_is_chosen_by_where_its_interrupt_goes),
 	};

@@ -445,7 +445,7 @@ static void no_call_is_missing_and_the_kernel_or_a_nic_answers(void **state) {
 	assert_string_equal(calls->name, "system");
 }
 
-int main(void) {
+UNIT_GROUP(verbs_system) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_call_that_gives_no_object_gives_errno_and_leaves_its_output),
 		cmocka_unit_test(a_code_is_an_errno_in_every_dialect_and_never_an_old_one),

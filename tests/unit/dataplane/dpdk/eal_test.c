@@ -264,7 +264,7 @@ static void huge_pages_count_only_if_one_is_free(void **state) {
 	assert_false(exists(root));
 }
 
-int main(void) {
+UNIT_GROUP(eal) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(start_leaves_the_affinity_of_the_caller_alone),
 		cmocka_unit_test(it_starts_on_the_processors_that_are_allowed),

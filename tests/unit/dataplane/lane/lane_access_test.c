@@ -147,7 +147,7 @@ static void key_of_a_range_ends_with_the_range(void **state) {
 	scene_close(&scene);
 }
 
-int main(void) {
+UNIT_GROUP(lane_access) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(memory_that_peers_may_read_refuses_all_that_would_change_it),
 		cmocka_unit_test(memory_that_peers_may_write_alone_refuses_their_reads),

@@ -285,7 +285,7 @@ static void small_writes_of_host_memory_take_their_bytes_along(void **state) {
 	}
 }
 
-int main(void) {
+UNIT_GROUP(lane_batch) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(batch_is_checked_before_anything_is_posted),
 		cmocka_unit_test(atomics_are_refused_where_the_device_has_none),

@@ -272,7 +272,7 @@ static void operation_of_thousands_of_messages_arrives_whole(void **state) {
 	}
 }
 
-int main(void) {
+UNIT_GROUP(lane_bytes) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(write_into_a_longer_range_touches_nothing_behind_its_own_length),
 		cmocka_unit_test(pair_that_is_its_own_peer_writes_and_reads),

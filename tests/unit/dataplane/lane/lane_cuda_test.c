@@ -256,7 +256,7 @@ static void registration_stays_while_a_device_may_write_there(void **state) {
 	}
 }
 
-int main(void) {
+UNIT_GROUP(lane_cuda) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bytes_go_between_memory_of_all_kinds_untouched_by_the_processor),
 		cmocka_unit_test(bytes_arrive_by_whichever_way_the_memory_was_registered),

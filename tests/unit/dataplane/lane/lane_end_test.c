@@ -257,7 +257,7 @@ static void deadlines_pass_in_order(void **state) {
 	bed_close(&bed);
 }
 
-int main(void) {
+UNIT_GROUP(lane_end) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(deadline_of_what_waits_harms_nobody_else),
 		cmocka_unit_test(deadline_of_what_is_posted_drains_the_pair),

@@ -497,7 +497,7 @@ static void lane_without_place_says_so(void **state) {
 	bed_close(&bed);
 }
 
-int main(void) {
+UNIT_GROUP(lane_fail) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(batch_that_fails_in_part_says_so_for_each),
 		cmocka_unit_test(failure_is_told_when_all_that_was_posted_is_complete),

@@ -372,7 +372,7 @@ static void both_ends_of_more_than_four_gibibytes_arrive(void **state) {
 	bed_close(&bed);
 }
 
-int main(void) {
+UNIT_GROUP(lane_large) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(messages_of_a_large_operation_follow_each_other_to_its_last_byte),
 		cmocka_unit_test(message_that_the_device_has_no_memory_for_goes_where_it_was_to_go),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Random operations, failures, cancels and deadlines, beside a model of what must come of them:
 // each ends once, with an outcome that can be, its bytes where they belong, and its memory not
-// touched by a device afterwards. A seed that fails is printed; argv[1] and [2] are the first seed
-// and how many.
+// touched by a device afterwards. A seed that fails is printed. The environment variables MODEL_SEED
+// and MODEL_SEEDS are the first seed and the number of seeds.
 #include "dataplane/lane/lane_bed.h"
 
 #include <support/sanitized.h>
@@ -414,14 +414,17 @@ static int tell_seed(void **state) {
 	return 0;
 }
 
-int main(int argc, char **argv) {
+UNIT_GROUP(lane_model) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(every_operation_ends_once_and_truly, tell_seed),
 	};
 
-	if (argc > 1)
-		first_seed = strtoull(argv[1], NULL, 10);
-	if (argc > 2)
-		seeds = strtoull(argv[2], NULL, 10);
+	const char *first = getenv("MODEL_SEED");
+	const char *count = getenv("MODEL_SEEDS");
+
+	if (first != NULL)
+		first_seed = strtoull(first, NULL, 10);
+	if (count != NULL)
+		seeds = strtoull(count, NULL, 10);
 	return cmocka_run_group_tests_name("lane_model", tests, NULL, NULL);
 }

@@ -501,7 +501,7 @@ static void full_pairs_and_both_directions_fit_the_completion_queue(void **state
 	bed_close(&bed);
 }
 
-int main(void) {
+UNIT_GROUP(lane) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(write_moves_its_bytes_and_ends_once),
 		cmocka_unit_test(completions_are_armed_for_only_while_something_is_under_way),

@@ -342,7 +342,7 @@ static void thousand_operations_and_their_events_are_all_acknowledged(void **sta
 	finish(&bed, &pair, 1); // the fake hangs no destroy, but tells what was not acknowledged
 }
 
-int main(void) {
+UNIT_GROUP(lane_worker) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(operations_are_done_under_every_policy),
 		cmocka_unit_test(a_worker_whose_driver_hangs_in_a_poll_shows_no_life),

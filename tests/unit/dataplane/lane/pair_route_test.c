@@ -197,7 +197,7 @@ static void a_pair_carries_as_many_bytes_in_a_request_as_were_asked_for_or_none(
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, device_bed_make, device_bed_end)
 
-int main(void) {
+UNIT_GROUP(pair_route) {
 	const struct CMUnitTest tests[] = {
 		TEST(a_queue_pair_is_as_the_settings_and_the_smaller_end_want),
 		TEST(a_peer_behind_a_router_is_reached_by_gid_and_a_near_one_by_lid),

@@ -156,7 +156,7 @@ static void a_pair_that_fails_on_a_stamped_queue_drains(void **state) {
 	bed_close(&bed);
 }
 
-int main(void) {
+UNIT_GROUP(soft_lane) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_operation_does_what_it_says),
 		cmocka_unit_test(many_operations_on_many_pairs_end_once_each),

@@ -139,7 +139,7 @@ static void a_device_that_the_machine_lacks_is_refused_by_a_real_driver(void **s
 	assert_int_equal(block.length, 77);
 }
 
-int main(void) {
+UNIT_GROUP(cuda_real) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_real_gpu_is_here),
 		cmocka_unit_test(a_block_of_a_real_gpu_says_the_word_all_over),

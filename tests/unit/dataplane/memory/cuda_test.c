@@ -208,7 +208,7 @@ static void a_page_that_cannot_be_is_refused_in_words_and_leaves_nothing(void **
 	fake_cuda->reset();
 }
 
-int main(void) {
+UNIT_GROUP(cuda) {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_library_that_will_not_do_is_refused_with_what_it_lacks),
 		cmocka_unit_test(a_device_is_where_the_kernel_says_in_its_own_letters),

@@ -439,7 +439,7 @@ static void managed_and_host_memory_are_registered_by_address(void **state) {
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 #define LIMITED(test) cmocka_unit_test_setup_teardown(test, set_up_limited, tear_down)
 
-int main(void) {
+UNIT_GROUP(memory_device) {
 	static const struct CMUnitTest tests[] = {
 		WORLD(memory_is_told_apart_by_what_cuda_knows_of_it),
 		WORLD(views_of_one_allocation_share_its_registration),

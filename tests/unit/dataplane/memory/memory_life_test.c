@@ -231,7 +231,7 @@ static void views_are_held_and_given_back_by_any_thread(void **state) {
 
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
-int main(void) {
+UNIT_GROUP(memory_life) {
 	static const struct CMUnitTest tests[] = {
 		WORLD(a_region_lives_as_long_as_its_last_view),
 		WORLD(what_is_dead_is_never_used_again),

@@ -142,7 +142,7 @@ static void random_requests_find_what_a_search_finds(void **state) {
 	}
 }
 
-int main(void) {
+UNIT_GROUP(memory_swarm) {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_requests_find_what_a_search_finds),
 	};

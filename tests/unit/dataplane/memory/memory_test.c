@@ -290,7 +290,7 @@ static void registries_of_two_devices_know_nothing_of_each_other(void **state) {
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 #define LIMITED(test) cmocka_unit_test_setup_teardown(test, set_up_limited, tear_down)
 
-int main(void) {
+UNIT_GROUP(memory) {
 	static const struct CMUnitTest tests[] = {
 		WORLD(a_view_says_what_a_work_request_needs),
 		WORLD(own_views_on_the_same_pages_share_one_registration),

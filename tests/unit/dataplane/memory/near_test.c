@@ -193,7 +193,7 @@ static void sanitizer_sees_the_end_of_each_block(void **state) {
 }
 #endif
 
-int main(void) {
+UNIT_GROUP(near) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(memory_of_a_core_is_wished_for_on_its_node_until_it_is_freed),
 		cmocka_unit_test(without_a_node_it_is_plain_memory),

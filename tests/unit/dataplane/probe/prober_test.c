@@ -374,7 +374,7 @@ static void end_that_control_has_no_room_for_is_told_later(void **state) {
 
 #define BED_TEST(name) cmocka_unit_test_setup_teardown(name, bed_make, bed_drop)
 
-int main(void) {
+UNIT_GROUP(prober) {
 	const struct CMUnitTest tests[] = {
 		BED_TEST(run_reads_what_the_path_table_says_and_is_told_when_it_is_complete),
 		BED_TEST(first_operation_has_what_is_left_of_the_time_and_the_others_their_own),

@@ -144,7 +144,7 @@ static void glance_tells_nothing_of_what_no_agent_writes(void **state) {
 	}
 }
 
-int main(void) {
+UNIT_GROUP(pulse) {
 	const struct CMUnitTest tests[] = {
 		PAGE_TEST(page_that_never_beat_is_evidence_of_nothing),
 		PAGE_TEST(beats_of_control_are_counted_with_its_incarnation),

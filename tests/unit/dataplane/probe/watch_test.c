@@ -627,7 +627,7 @@ static void outcomes_that_nobody_asked_for_are_counted_as_lost(void **state) {
 
 #define BED(name) cmocka_unit_test_setup_teardown(name, bed_make, bed_drop)
 
-int main(void) {
+UNIT_GROUP(watch) {
 	const struct CMUnitTest tests[] = {
 		BED(probe_waits_for_its_time_and_says_when_that_is),
 		BED(eight_bytes_are_the_counter_alone),

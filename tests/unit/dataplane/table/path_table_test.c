@@ -137,7 +137,7 @@ static void row_that_cannot_be_is_refused(void **state) {
 
 #define TABLE_TEST(name) cmocka_unit_test_setup_teardown(name, table_make, table_drop)
 
-int main(void) {
+UNIT_GROUP(path_table) {
 	const struct CMUnitTest tests[] = {
 		TABLE_TEST(new_table_has_no_paths),
 		TABLE_TEST(path_is_seen_when_it_is_published_and_not_before),

@@ -270,7 +270,7 @@ static void reader_that_stalls_grace_periods_is_named_and_all_goes_on_after_it(v
 	sem_destroy(&stuck.release);
 }
 
-int main(void) {
+UNIT_GROUP(peer_table_stress) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fast_publisher_is_bounded_in_memory_and_no_reader_sees_a_torn_row),
 		cmocka_unit_test(reader_that_stalls_grace_periods_is_named_and_all_goes_on_after_it

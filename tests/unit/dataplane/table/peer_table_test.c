@@ -225,7 +225,7 @@ static void destroying_no_table_is_fine(void **state) {
 
 #define TABLE_TEST(test) cmocka_unit_test_setup_teardown(test, table_make, table_drop)
 
-int main(void) {
+UNIT_GROUP(peer_table) {
 	const struct CMUnitTest tests[] = {
 		TABLE_TEST(new_table_has_an_empty_version),
 		TABLE_TEST(change_is_seen_when_it_is_published_and_not_before),

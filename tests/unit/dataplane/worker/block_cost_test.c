@@ -60,7 +60,7 @@ static void sleeper_bound_to_a_processor_is_woken_from_another(void **state) {
 	}
 }
 
-int main(void) {
+UNIT_GROUP(block_cost) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sleeper_bound_to_a_processor_is_woken_from_another),
 	};

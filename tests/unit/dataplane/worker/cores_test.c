@@ -148,7 +148,7 @@ static void isolated_cores_are_what_the_kernel_says_or_none(void **state) {
 	}
 }
 
-int main(void) {
+UNIT_GROUP(cores) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			workers_take_near_cores_first_and_core_0_last_and_leave_isolated_ones

@@ -49,7 +49,7 @@ static void ring_that_comes_late_wakes_for_nothing_once(void **state) {
 	doorbell_fini(&bell);
 }
 
-int main(void) {
+UNIT_GROUP(doorbell) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bell_is_written_to_only_for_one_who_sleeps),
 		cmocka_unit_test(ring_that_comes_late_wakes_for_nothing_once),

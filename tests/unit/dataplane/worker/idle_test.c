@@ -582,7 +582,7 @@ static void what_is_due_soon_shares_the_wake(void **state) {
 	assert_false(idle_is_due(IDLE_NEVER, 100));
 }
 
-int main(void) {
+UNIT_GROUP(idle) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(adaptive_stays_within_the_ratio_on_every_trace),
 		cmocka_unit_test(its_own_books_agree_with_what_was_paid),

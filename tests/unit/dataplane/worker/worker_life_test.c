@@ -83,7 +83,7 @@ static void worker_that_hangs_in_a_step_shows_no_life_and_every_other_does(void 
 	}
 }
 
-int main(void) {
+UNIT_GROUP(worker_life) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(life_is_a_turn_or_a_sleep_that_is_not_over),
 		cmocka_unit_test(worker_that_hangs_in_a_step_shows_no_life_and_every_other_does),

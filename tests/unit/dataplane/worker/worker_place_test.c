@@ -111,7 +111,7 @@ static void memory_that_may_not_be_locked_is_told(void **state) {
 }
 #endif
 
-int main(void) {
+UNIT_GROUP(worker_place) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(worker_is_pinned_where_it_was_told_and_says_so),
 		cmocka_unit_test(processor_that_is_not_allowed_is_refused),

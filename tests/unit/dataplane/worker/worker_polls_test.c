@@ -337,7 +337,7 @@ static void polls_come_and_go_while_it_runs(void **state) {
 		close(sources[n].fd);
 }
 
-int main(void) {
+UNIT_GROUP(worker_polls) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(deadline_ends_a_wait_without_a_bell),
 		cmocka_unit_test(deadline_that_only_the_second_look_sees_ends_the_wait),

@@ -186,7 +186,7 @@ static void configuration_that_makes_no_sense_is_refused(void **state) {
 	assert_null(worker_destroy(NULL));
 }
 
-int main(void) {
+UNIT_GROUP(worker) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(request_comes_back_as_an_event_under_every_policy),
 		cmocka_unit_test(two_that_spin_on_one_processor_both_serve),

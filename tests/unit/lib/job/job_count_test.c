@@ -375,7 +375,7 @@ static void marks_take_what_they_may_hold(void **state) {
 	end(&f);
 }
 
-int main(void) {
+UNIT_GROUP(job_count) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_a_thread_counts_is_read_back_by_kind),
 		cmocka_unit_test(what_two_ranks_do_counts_in_its_kind_alone),

@@ -106,7 +106,7 @@ static void everything_gone_is_reported_link_by_link(void **state) {
 	expect(fixture_table(none), fixture_table(none), "");
 }
 
-int main(void) {
+UNIT_GROUP(netif_diff) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(equal_tables_have_no_difference),
 		cmocka_unit_test(the_kernels_order_is_no_difference),

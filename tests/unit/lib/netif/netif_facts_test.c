@@ -248,7 +248,7 @@ static void addresses_come_in_the_order_of_getifaddrs(void **state) {
 	freeifaddrs(all);
 }
 
-int main(void) {
+UNIT_GROUP(netif_facts) {
 #define IN_DIRECTORY(test) cmocka_unit_test_setup_teardown(test, make_directory, remove_directory)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_kind_of_the_rack_has_its_class_speed_and_master),

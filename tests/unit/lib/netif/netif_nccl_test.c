@@ -341,7 +341,7 @@ static void a_machine_without_addresses_yields_nothing(void **state) {
 	check_rows(fixture_table(empty), &row, 1);
 }
 
-int main(void) {
+UNIT_GROUP(netif_nccl) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_prefixes_in_kernel_order_with_one_address_each),
 		cmocka_unit_test(lists_without_a_name_match_everything_or_nothing),

@@ -402,7 +402,7 @@ static void the_kernel_tells_an_interface_by_its_name(void **state) {
 	assert_int_equal(index, 7);
 }
 
-int main(void) {
+UNIT_GROUP(netif_netlink) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_truncation_of_a_real_dump_is_refused_or_shorter),
 		cmocka_unit_test(a_real_dump_is_read_to_its_end),

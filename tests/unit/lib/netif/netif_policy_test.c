@@ -169,7 +169,7 @@ static void a_long_list_of_what_exists_says_how_many_more(void **state) {
 	netif_table_destroy(table);
 }
 
-int main(void) {
+UNIT_GROUP(netif_policy) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(settings_that_make_no_sense_are_refused),
 		cmocka_unit_test(families_are_accepted_in_either_case),

@@ -210,7 +210,7 @@ static void items_match_names_addresses_and_ways(void **state) {
 	netif_table_destroy(table);
 }
 
-int main(void) {
+UNIT_GROUP(netif_selector) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(malformed_lists_are_errors_that_quote_the_item),
 		cmocka_unit_test(long_values_are_cut_in_the_complaint),

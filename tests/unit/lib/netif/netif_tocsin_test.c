@@ -497,7 +497,7 @@ static void the_recorded_rack_is_understood(void **state) {
 		       rows[n].found);
 }
 
-int main(void) {
+UNIT_GROUP(netif_tocsin) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(links_and_addresses_that_cannot_carry_are_dropped_with_the_reason),
 		cmocka_unit_test(up_with_carrier_but_not_running_is_dropped),

@@ -153,7 +153,7 @@ static void the_kernel_lets_us_listen(void **state) {
 	assert_null(netif_watch_destroy(NULL));
 }
 
-int main(void) {
+UNIT_GROUP(netif_watch) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_is_due_while_nothing_moves),
 		cmocka_unit_test(an_event_is_due_when_it_has_been_quiet),

@@ -259,7 +259,7 @@ static void whoever_resets_its_connection_is_passed_over(void **state) {
 	channel_listener_close(&listener);
 }
 
-int main(void) {
+UNIT_GROUP(lab_channel) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(messages_arrive_as_they_were_sent),
 		cmocka_unit_test(what_is_no_message_is_refused_and_named),

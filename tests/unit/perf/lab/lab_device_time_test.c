@@ -207,7 +207,7 @@ static void an_answer_is_noted_once_when_nothing_waits(void **state) {
 	time_release(&time);
 }
 
-int main(void) {
+UNIT_GROUP(lab_device_time) {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stamps_are_translated_whatever_the_clock),
 		cmocka_unit_test(a_clock_that_does_not_run_as_it_says_is_found_off),

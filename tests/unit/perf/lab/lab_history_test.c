@@ -291,7 +291,7 @@ static void runs_of_other_ways_to_measure_are_other_histories(void **state) {
 	close_scene(&scene);
 }
 
-int main(void) {
+UNIT_GROUP(lab_history) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(runs_are_slower_since_the_day_they_are),
 		cmocka_unit_test(a_change_within_the_margin_does_not_matter),

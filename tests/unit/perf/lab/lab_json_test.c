@@ -708,7 +708,7 @@ static void huge_counts_are_refused_or_taken_at_once(void **state) {
 	json_decref(root);
 }
 
-int main(void) {
+UNIT_GROUP(lab_json) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_file_that_is_cut_anywhere_is_none),
 		cmocka_unit_test(huge_counts_are_refused_or_taken_at_once),

@@ -203,7 +203,7 @@ static void a_load_that_fails_ends_the_stretch_when_all_have_ended(void **state)
 	close_scene(scene);
 }
 
-int main(void) {
+UNIT_GROUP(lab_load) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_window_takes_what_its_messages_take),
 		cmocka_unit_test(a_load_both_ways_makes_the_server_send_until_it_is_stopped),

@@ -605,7 +605,7 @@ static void a_direction_may_take_as_long_as_its_samples(void **state) {
 	assert_true(mesh_direction_ns(&plan) > few_ns + UINT64_C(280000000000));
 }
 
-int main(void) {
+UNIT_GROUP(lab_mesh) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_pair_meets_once_in_rounds_of_disjoint_pairs),
 		cmocka_unit_test(what_stands_out_is_named_by_what_it_has_in_common),

@@ -138,7 +138,7 @@ static void what_weighs_most_is_said(void **state) {
 	}
 }
 
-int main(void) {
+UNIT_GROUP(lab_outlier) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_largest_are_kept_in_their_order),
 		cmocka_unit_test(what_happened_since_the_last_look_is_told_and_no_more),

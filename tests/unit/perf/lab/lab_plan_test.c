@@ -224,7 +224,7 @@ static void bytes_that_are_no_plan_are_refused(void **state) {
 	}
 }
 
-int main(void) {
+UNIT_GROUP(lab_plan) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(plans_that_contradict_themselves_are_refused),
 		cmocka_unit_test(the_default_is_sound),

@@ -294,7 +294,7 @@ static void a_player_that_is_stopped_ends_without_the_sample_under_way(void **st
 	close_scene(scene);
 }
 
-int main(void) {
+UNIT_GROUP(lab_player) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_the_device_takes_is_what_is_measured),
 		cmocka_unit_test(each_sample_is_that_of_its_own_operation),

@@ -233,7 +233,7 @@ static void the_longest_pause_may_be_before_the_first_arrival(void **state) {
 	assert_int_equal(schedule_pause_max_ns(NULL, 0), 0);
 }
 
-int main(void) {
+UNIT_GROUP(lab_schedule) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(constant_arrivals_are_as_far_apart_as_the_rate_says),
 		cmocka_unit_test(poisson_arrivals_have_exponential_distances),

@@ -219,7 +219,7 @@ static void an_interval_that_is_too_narrow_decides_nothing(void **state) {
 	}
 }
 
-int main(void) {
+UNIT_GROUP(lab_threshold) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_threshold_says_figure_side_and_time),
 		cmocka_unit_test(a_threshold_of_bandwidth_says_a_rate),

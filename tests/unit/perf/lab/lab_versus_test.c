@@ -281,7 +281,7 @@ static void a_file_that_was_changed_is_not_compared(void **state) {
 	close_scene(scene);
 }
 
-int main(void) {
+UNIT_GROUP(lab_versus) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(runs_that_are_slower_or_faster_are_called_so),
 		cmocka_unit_test(runs_alike_have_no_change_within_a_margin),

@@ -91,7 +91,7 @@ static void too_few_runs_are_not_judged(void **state) {
 	assert_int_equal(parts[1].first, 5);
 }
 
-int main(void) {
+UNIT_GROUP(stats_changes) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_level_that_changes_is_cut_where_it_does),
 		cmocka_unit_test(runs_that_do_not_change_are_seldom_cut),

@@ -105,7 +105,7 @@ static void many_runs_are_told_by_the_normal_law(void **state) {
 	assert_true(fabs(exact.low - normal.low) < 0.1 && fabs(exact.high - normal.high) < 0.1);
 }
 
-int main(void) {
+UNIT_GROUP(stats_compare) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(shift_and_probability_are_those_of_few_runs),
 		cmocka_unit_test(all_above_is_the_most_that_few_runs_can_say),

@@ -182,7 +182,7 @@ static void windows_with_all_on_one_side_tell_nothing(void **state) {
 	assert_true(indicator_of_windows(counts, 100, 64, 1, &error) == 0);
 }
 
-int main(void) {
+UNIT_GROUP(stats_indicator) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(shifted_bits_give_the_sum_of_the_definition),
 		cmocka_unit_test(tau_of_a_known_process_is_found),

@@ -123,7 +123,7 @@ static void normal_law_and_its_quantiles_agree(void **state) {
 		assert_true(fabs(normal_cdf(normal_quantile(n * 1e-3)) - n * 1e-3) < 1e-12);
 }
 
-int main(void) {
+UNIT_GROUP(stats_quantile) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(binomial_sums_are_those_of_scipy),
 		cmocka_unit_test(least_sizes_are_those_of_equal_tails),

@@ -353,7 +353,7 @@ static void a_thinned_record_is_restored_as_it_was(void **state) {
 	run_record_destroy(record);
 }
 
-int main(void) {
+UNIT_GROUP(stats_record) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(windows_are_pieces_that_follow_each_other),
 		cmocka_unit_test(reading_in_between_changes_nothing),

@@ -158,7 +158,7 @@ static void few_windows_are_not_judged(void **state) {
 	);
 }
 
-int main(void) {
+UNIT_GROUP(stats_segments) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(equal_values_share_a_rank),
 		cmocka_unit_test(tail_is_that_of_kolmogorov),

@@ -280,7 +280,7 @@ static void a_change_is_found_by_short_blocks(void **state) {
 	}
 }
 
-int main(void) {
+UNIT_GROUP(stats_summary) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(run_of_two_regimes_is_told_as_two),
 		cmocka_unit_test(short_runs_say_what_they_do_not_know),

@@ -76,7 +76,7 @@ static void tau_of_a_median_is_that_of_the_arc_sine_law(void **state) {
 	assert_true(fabs(autoregressive_tau(0.9, 0.5) / tau - 1) < 1e-6);
 }
 
-int main(void) {
+UNIT_GROUP(stats_truth) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(printed_intervals_hold_the_truth),
 		cmocka_unit_test(runs_that_change_are_told_as_two),

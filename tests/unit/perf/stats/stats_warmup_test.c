@@ -68,7 +68,7 @@ static void equal_samples_are_warm(void **state) {
 	assert_true(look.warm);
 }
 
-int main(void) {
+UNIT_GROUP(stats_warmup) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_run_that_is_settled_is_warm_as_often_as_the_level_says),
 		cmocka_unit_test(a_run_that_still_settles_is_not_warm),

@@ -315,7 +315,7 @@ static void a_reason_that_is_not_utf8_does_not_spoil_json(void **state) {
 	free(text);
 }
 
-int main(void) {
+UNIT_GROUP(devices_print) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_table_has_every_device_its_facts_and_what_was_chosen),
 		cmocka_unit_test(an_explanation_goes_step_by_step_and_then_device_by_device),

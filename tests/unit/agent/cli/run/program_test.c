@@ -98,7 +98,7 @@ static void a_file_of_nonsense_is_read_within_its_bounds(void **state) {
 	}
 }
 
-int main(void) {
+UNIT_GROUP(program) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_program_without_a_loader_is_linked_statically),
 		cmocka_unit_test(a_program_that_defines_mpi_has_it_inside),

@@ -101,7 +101,7 @@ static void page_of_any_document_is_printed_and_harms_nobody(void **state) {
 	}
 }
 
-int main(void) {
+UNIT_GROUP(older_pages) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(page_of_an_older_agent_s_answer_is_as_written),
 		cmocka_unit_test(page_of_any_document_is_printed_and_harms_nobody),

@@ -227,7 +227,7 @@ static void several_who_write_at_a_time_lose_no_row(void **state) {
 	drain_record_free(&record);
 }
 
-int main(void) {
+UNIT_GROUP(drain_record) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(file_that_is_not_there_holds_nothing, begin, end),
 		cmocka_unit_test_setup_teardown(

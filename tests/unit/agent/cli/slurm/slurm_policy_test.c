@@ -345,7 +345,7 @@ static void what_slurm_writes_behind_a_reason_is_told_from_what_a_person_does(vo
 		assert_int_equal(slurm_reason_grew(rows[n].reason, rows[n].before), rows[n].grew);
 }
 
-int main(void) {
+UNIT_GROUP(slurm_policy) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_reason_meets_each_advice_by_the_rules),
 		cmocka_unit_test(node_that_nobody_speaks_of_is_kept),

@@ -135,7 +135,7 @@ static void node_that_nobody_saw_powered_off_is_drained_at_once(void **state) {
 	assert_int_equal(drains_at(0, "IDLE+CLOUD", 3600), 1);
 }
 
-int main(void) {
+UNIT_GROUP(slurm_round) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			node_that_slurm_powered_on_has_a_minute_before_it_is_drained, set_up,

@@ -132,7 +132,7 @@ static void every_so_many_may_fail_and_all_recover_afterwards(void **state) {
 	}
 }
 
-int main(void) {
+UNIT_GROUP(ras_memory) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_one_allocation_may_fail),
 		cmocka_unit_test(every_so_many_may_fail_and_all_recover_afterwards),

@@ -73,7 +73,7 @@ static void times_of_a_profile_follow_each_other(void **state) {
 	}
 }
 
-int main(void) {
+UNIT_GROUP(ras_types) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_state_cause_and_event_has_a_name_of_its_own),
 		cmocka_unit_test(values_past_the_last_are_called_invalid),

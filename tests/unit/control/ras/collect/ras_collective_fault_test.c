@@ -344,7 +344,7 @@ static void a_census_ends_in_time_without_those_behind_a_silent_one(void **state
 	net_destroy(net);
 }
 
-int main(void) {
+UNIT_GROUP(ras_collective_fault) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_link_cut_or_delayed_at_any_message_never_keeps_a_collective),
 		cmocka_unit_test(many_cuts_and_silent_nodes_in_random_order_never_keep_it_either),

@@ -243,7 +243,7 @@ static void a_notice_that_is_malformed_forged_or_repeated_stops_here(void **stat
 	net_destroy(net);
 }
 
-int main(void) {
+UNIT_GROUP(ras_collective_hostile) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_cancel_counts_only_from_whom_asked),
 		cmocka_unit_test(a_replayed_request_is_answered_empty_and_asked_of_nobody),

@@ -502,7 +502,7 @@ static void names_exist_for_what_is_known_only(void **state) {
 	assert_null(ras_missing_name(RAS_MISSING_COUNT));
 }
 
-int main(void) {
+UNIT_GROUP(ras_collective) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_node_is_counted_once_on_every_topology_in_any_order),
 		cmocka_unit_test(a_flood_asks_each_link_once_and_chords_keep_it_shallow),

@@ -418,7 +418,7 @@ static void a_merge_without_memory_stays_as_it_was(void **state) {
 	ras_comms_destroy(comms);
 }
 
-int main(void) {
+UNIT_GROUP(ras_payload_merge) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(conns_are_summed_and_the_slowest_named),
 		cmocka_unit_test(sums_of_hostile_numbers_stop_at_the_largest),

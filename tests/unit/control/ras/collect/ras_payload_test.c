@@ -300,7 +300,7 @@ static void names_exist_for_what_is_known_only(void **state) {
 	assert_null(ras_transport_name(RAS_TRANSPORT_COUNT));
 }
 
-int main(void) {
+UNIT_GROUP(ras_payload) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_come_back_as_they_were_put),
 		cmocka_unit_test(a_row_that_does_not_fit_leaves_the_writer_as_it_was),

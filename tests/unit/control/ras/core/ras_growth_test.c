@@ -140,7 +140,7 @@ static void version_1_is_refused_with_its_reason_and_our_range(void **state) {
 	lone_destroy(lone);
 }
 
-int main(void) {
+UNIT_GROUP(ras_growth) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(refusal_for_an_unknown_reason_is_one_by_a_living_agent),
 		cmocka_unit_test(joiner_that_is_refused_for_an_unknown_reason_asks_on),

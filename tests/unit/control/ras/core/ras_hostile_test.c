@@ -564,7 +564,7 @@ static void table_with_our_last_possible_start_does_not_stop_a_joiner(void **sta
 	lone_destroy(lone);
 }
 
-int main(void) {
+UNIT_GROUP(ras_hostile) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frame_before_init_ends_the_connection),
 		cmocka_unit_test(second_init_ends_the_connection_and_the_link_is_opened_anew),

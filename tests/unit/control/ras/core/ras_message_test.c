@@ -657,7 +657,7 @@ static void every_type_has_a_name_and_nothing_else_has(void **state) {
 		assert_string_not_equal(message_type_name((uint8_t)type), "unknown");
 }
 
-int main(void) {
+UNIT_GROUP(ras_message) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_shorter_message_is_refused_and_leaves_the_output_alone),
 		cmocka_unit_test(clock_of_a_beat_is_appended_behind_all_that_older_peers_read),

@@ -217,7 +217,7 @@ static void memory_that_can_copy_is_asked_to(void **state) {
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
-int main(void) {
+UNIT_GROUP(ras_preload) {
 	const struct CMUnitTest tests[] = {
 		TEST(whoever_is_not_in_a_table_does_not_take_it),
 		TEST(without_memory_no_table_is_made_and_none_is_taken),

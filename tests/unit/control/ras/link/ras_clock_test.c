@@ -234,7 +234,7 @@ static void clocks_hours_apart_cost_no_life_and_are_seen_by_all_links(void **sta
 	world_destroy(world);
 }
 
-int main(void) {
+UNIT_GROUP(ras_clock) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(offset_of_a_peers_clock_is_the_median_of_what_it_tells),
 		cmocka_unit_test(clock_that_is_far_away_is_told_once_and_once_more_when_it_agrees),

@@ -657,7 +657,7 @@ static void link_is_asked_by_a_beat_that_asks_for_one(void **state) {
 	lone_destroy(lone);
 }
 
-int main(void) {
+UNIT_GROUP(ras_link) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			connection_that_ends_while_another_one_is_tried_is_not_tried_again_at_once

@@ -552,7 +552,7 @@ static void nccl_profile_has_one_ring_and_no_long_links(void **state) {
 	world_destroy(world);
 }
 
-int main(void) {
+UNIT_GROUP(ras_ring) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(levels_are_those_whose_links_are_not_neighbours),
 		cmocka_unit_test(distance_fits_within_its_window_and_not_beside_it),

@@ -332,7 +332,7 @@ static void who_was_taken_back_makes_no_majority_for_a_minute(void **state) {
 	world_destroy(world);
 }
 
-int main(void) {
+UNIT_GROUP(ras_brake) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(node_cut_off_from_all_others_declares_nobody_dead),
 		cmocka_unit_test(last_of_three_holds_both_others_as_unreachable),

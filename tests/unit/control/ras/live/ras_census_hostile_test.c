@@ -241,7 +241,7 @@ static void more_votes_than_nodes_are_none(void **state) {
 	lone_destroy(lone);
 }
 
-int main(void) {
+UNIT_GROUP(ras_census_hostile) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_a_count_says_of_us_costs_a_vote_only_if_it_is_known),
 		cmocka_unit_test(census_that_a_silent_link_held_up_serves_nobody),

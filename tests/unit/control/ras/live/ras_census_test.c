@@ -352,7 +352,7 @@ static void count_of_one_that_hears_nothing_is_no_brake_for_the_others(void **st
 	world_destroy(world);
 }
 
-int main(void) {
+UNIT_GROUP(ras_census) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_falls_silent_after_the_brakes_time_has_a_time_of_its_own),
 		cmocka_unit_test(count_that_serves_not_steers_only_those_without_a_vote),

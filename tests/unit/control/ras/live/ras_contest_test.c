@@ -235,7 +235,7 @@ static void lie_about_a_death_costs_the_subject_no_link(void **state) {
 	world_destroy(world);
 }
 
-int main(void) {
+UNIT_GROUP(ras_contest) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			death_that_one_alone_saw_of_a_newer_start_is_a_suspicion_of_that_start

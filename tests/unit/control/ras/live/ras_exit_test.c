@@ -180,7 +180,7 @@ static void exit_weighs_more_than_what_one_alone_declared(void **state) {
 	}
 }
 
-int main(void) {
+UNIT_GROUP(ras_exit) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			process_that_exits_in_a_part_that_waits_is_dead_by_the_word_of_its_host

@@ -476,7 +476,7 @@ static void silence_of_all_before_anybody_is_heard_again_is_held_against_nobody(
 	lone_destroy(lone);
 }
 
-int main(void) {
+UNIT_GROUP(ras_liveness) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(silence_of_all_before_anybody_is_heard_again_is_held_against_nobody
 		),

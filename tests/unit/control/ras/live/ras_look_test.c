@@ -432,7 +432,7 @@ static void silence_that_kills_begins_with_the_last_word_that_a_witness_heard(vo
 	}
 }
 
-int main(void) {
+UNIT_GROUP(ras_look) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(silence_that_kills_begins_with_the_last_word_that_a_witness_heard),
 		cmocka_unit_test(look_at_another_run_of_that_number_is_not_answered_by_the_one_heard

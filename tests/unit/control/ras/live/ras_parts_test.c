@@ -125,7 +125,7 @@ static void parts_that_shift_three_times_never_declare_each_other(void **state) 
 	}
 }
 
-int main(void) {
+UNIT_GROUP(ras_parts) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(of_abc_and_de_then_bc_and_ade_never_two_declare_each_other),
 		cmocka_unit_test(parts_that_shift_three_times_never_declare_each_other),

@@ -172,7 +172,7 @@ static void newer_start_that_is_first_told_as_dead_or_gone_has_none_of_the_turns
 	}
 }
 
-int main(void) {
+UNIT_GROUP(ras_turns) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(death_that_was_refuted_is_not_declared_by_the_same_two_within_30_s
 		),

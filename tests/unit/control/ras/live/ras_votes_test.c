@@ -512,7 +512,7 @@ static void late_one_has_its_own_vote_back_when_all_who_said_so_say_nothing(void
 	lone_destroy(lone);
 }
 
-int main(void) {
+UNIT_GROUP(ras_votes) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(opponent_stays_one_when_another_is_taken_back),
 		cmocka_unit_test(stranger_in_the_slot_of_one_without_a_vote_has_one),

@@ -122,7 +122,7 @@ static void no_address_and_one_that_leaves_change_nothing(void **state) {
 	lone_destroy(lone);
 }
 
-int main(void) {
+UNIT_GROUP(ras_address) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(another_address_is_told_by_a_new_start_over_new_connections),
 		cmocka_unit_test(with_the_address_of_before_only_the_connections_are_new),

@@ -611,7 +611,7 @@ static void ring_of_this_version_carries_an_item_to_all_once(void **state) {
 	world_destroy(world);
 }
 
-int main(void) {
+UNIT_GROUP(ras_foreign) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(item_of_an_unknown_state_passes_and_judges_nobody),
 		cmocka_unit_test(item_with_an_unknown_flag_passes_and_what_is_known_is_merged),

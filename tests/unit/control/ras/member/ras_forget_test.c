@@ -201,7 +201,7 @@ static void who_hears_an_order_tells_later_a_few_a_second_and_only_what_others_d
 	lone_destroy(lone);
 }
 
-int main(void) {
+UNIT_GROUP(ras_forget) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(last_of_three_forgets_the_others_when_it_is_told_to),
 		cmocka_unit_test(one_that_was_forgotten_as_unreachable_and_lives_comes_back),

@@ -548,7 +548,7 @@ static void seed_that_stops_half_way_is_replaced_by_the_next(void **state) {
 	lone_destroy(lone);
 }
 
-int main(void) {
+UNIT_GROUP(ras_join) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(wrong_cluster_and_version_are_refused_with_the_reason_on_both_sides
 		),

@@ -269,7 +269,7 @@ static void note_of_the_caller_is_told_and_kept_in_the_order_of_events(void **st
 	world_destroy(world);
 }
 
-int main(void) {
+UNIT_GROUP(ras_leave) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(second_leave_and_what_comes_after_it_change_nothing),
 		cmocka_unit_test(one_who_leaves_is_left_at_all_and_never_suspected),

@@ -581,7 +581,7 @@ static void ring_distance_is_the_shorter_way_round(void **state) {
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
-int main(void) {
+UNIT_GROUP(ras_peers) {
 	const struct CMUnitTest tests[] = {
 		TEST(record_of_another_peer_or_start_is_refused_whole),
 		TEST(without_memory_a_merge_changes_nothing),

@@ -328,7 +328,7 @@ static void without_memory_nothing_is_made_and_nothing_kept(void **state) {
 	heap_refill(&fixture->heap);
 }
 
-int main(void) {
+UNIT_GROUP(ras_record) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(facts_that_cannot_be_encoded_are_refused),
 		cmocka_unit_test(every_shorter_encoding_is_refused),

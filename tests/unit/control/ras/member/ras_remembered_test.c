@@ -347,7 +347,7 @@ static void one_whose_row_was_removed_is_looked_for_no_more(void **state) {
 	world_destroy(world);
 }
 
-int main(void) {
+UNIT_GROUP(ras_remembered) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_seed_that_restarts_joins_its_old_ring_through_a_member),
 		cmocka_unit_test(agent_whose_seeds_are_gone_for_good_joins_through_a_member),

@@ -184,7 +184,7 @@ static void seed_that_answers_by_another_address_is_asked_once(void **state) {
 	lone_destroy(lone);
 }
 
-int main(void) {
+UNIT_GROUP(ras_search) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_seed_that_left_and_came_back_alone_is_found_by_the_others),
 		cmocka_unit_test(only_seed_that_died_and_came_back_alone_is_found_by_the_others),

@@ -394,7 +394,7 @@ static void start_for_which_there_is_no_memory_ends_no_message(void **state) {
 	lone_destroy(lone);
 }
 
-int main(void) {
+UNIT_GROUP(ras_start) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(run_that_counts_like_one_before_it_takes_the_next_start),
 		cmocka_unit_test(run_that_is_held_for_dead_in_a_start_it_guessed_takes_the_next),

@@ -300,7 +300,7 @@ static void news_go_round_a_silent_link(void **state) {
 	lone_destroy(lone);
 }
 
-int main(void) {
+UNIT_GROUP(ras_sync) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tables_that_differ_in_anything_become_equal),
 		cmocka_unit_test(

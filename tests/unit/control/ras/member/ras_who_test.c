@@ -217,7 +217,7 @@ static void call_for_another_one_at_our_address_ends_no_link(void **state) {
 	}
 }
 
-int main(void) {
+UNIT_GROUP(ras_who) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(call_for_another_one_at_our_address_ends_no_link),
 		cmocka_unit_test(another_one_at_a_member_s_address_is_no_evidence_against_it),

@@ -215,7 +215,7 @@ static void flows_are_bounded_per_source_and_refused_beyond(void **state) {
 	net_destroy(net);
 }
 
-int main(void) {
+UNIT_GROUP(ras_relay_order) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(messages_of_a_flow_keep_their_order_whatever_is_lost),
 		cmocka_unit_test(order_holds_when_the_way_changes_between_two_messages),

@@ -412,7 +412,7 @@ static void an_unknown_kind_is_passed_on_and_counted_where_it_ends(void **state)
 	net_destroy(net);
 }
 
-int main(void) {
+UNIT_GROUP(ras_relay_packet) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_header_comes_back_as_it_was_written),
 		cmocka_unit_test(a_patch_changes_its_four_fields_and_no_other_byte),

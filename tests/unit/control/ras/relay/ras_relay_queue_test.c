@@ -335,7 +335,7 @@ static void under_random_faults_every_message_ends_once(void **state) {
 	net_destroy(net);
 }
 
-int main(void) {
+UNIT_GROUP(ras_relay_queue) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_flood_pushes_out_itself_and_no_other_source),
 		cmocka_unit_test(large_messages_get_no_more_of_a_link_than_small_ones),

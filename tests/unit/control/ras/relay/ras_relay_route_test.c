@@ -285,7 +285,7 @@ static void two_runs_take_the_same_way(void **state) {
 	assert_int_equal(frames[0], frames[1]);
 }
 
-int main(void) {
+UNIT_GROUP(ras_relay_route) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_faults_every_pair_is_reached_by_the_shortest_rule),
 		cmocka_unit_test(one_dead_node_stops_no_message_between_the_others),

@@ -516,7 +516,7 @@ static void what_was_remembered_is_given_back(void **state) {
 	net_destroy(net);
 }
 
-int main(void) {
+UNIT_GROUP(ras_relay) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(send_refuses_what_it_cannot_carry_and_leaves_the_id_alone),
 		cmocka_unit_test(too_many_on_their_way_are_refused_until_one_has_ended),

@@ -241,7 +241,7 @@ static void keepalives_do_not_wait_behind_transfers(void **state) {
 	bed_destroy();
 }
 
-int main(void) {
+UNIT_GROUP(ras_transfer_fault) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_the_relay_gives_up_is_sent_again),
 		cmocka_unit_test(control_messages_that_are_given_up_are_sent_again),

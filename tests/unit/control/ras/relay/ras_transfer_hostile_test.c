@@ -569,7 +569,7 @@ static void credits_and_ends_after_the_end_change_nothing(void **state) {
 	finish();
 }
 
-int main(void) {
+UNIT_GROUP(ras_transfer_hostile) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_cannot_be_read_is_refused_and_changes_nothing),
 		cmocka_unit_test(any_other_port_of_the_core_refuses_what_is_acknowledged),

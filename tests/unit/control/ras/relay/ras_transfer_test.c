@@ -391,7 +391,7 @@ static void want_of_memory_delays_and_loses_nothing(void **state) {
 	bed_destroy();
 }
 
-int main(void) {
+UNIT_GROUP(ras_transfer) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_sent_arrives_once_and_whole_whatever_its_size),
 		cmocka_unit_test(a_node_may_send_to_itself),

@@ -158,7 +158,7 @@ static void change_is_told_once(void **state) {
 	assert_false(engine_rule_look(&rule, &again));
 }
 
-int main(void) {
+UNIT_GROUP(soft_engine_rule) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(engine_stands_back_only_where_callers_take_the_frames),
 		cmocka_unit_test(wakes_in_vain_count_in_a_row),

@@ -286,7 +286,7 @@ static void stop_ends_it_wherever_it_sleeps(void **state) {
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, begin, end)
 
-int main(void) {
+UNIT_GROUP(soft_engine) {
 	const struct CMUnitTest tests[] = {
 		TEST(engine_is_named_after_its_device),
 		TEST(engine_takes_a_frame_that_nobody_polls_for),

@@ -299,7 +299,7 @@ static void no_cut_or_turned_frame_writes_a_byte(void **state) {
 	assert_int_equal(here->bytes[0], 0x77);
 }
 
-int main(void) {
+UNIT_GROUP(soft_nic_frame) {
 #define BED(test) cmocka_unit_test_setup_teardown(test, bed_make, bed_end)
 	const struct CMUnitTest tests[] = {
 		BED(each_reason_is_counted_by_itself),

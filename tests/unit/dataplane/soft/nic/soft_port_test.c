@@ -110,7 +110,7 @@ static void no_thread_watches_what_cannot_go(void **state) {
 	assert_int_equal(calls->close(context), 0);
 }
 
-int main(void) {
+UNIT_GROUP(soft_port) {
 #define BARE(test) cmocka_unit_test_setup_teardown(test, bed_make_bare, bed_end)
 	const struct CMUnitTest tests[] = {
 		BARE(every_context_is_told_of_a_change_once),

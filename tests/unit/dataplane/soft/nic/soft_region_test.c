@@ -207,7 +207,7 @@ static void a_word_at_the_end_is_never_seen_in_halves(void **state) {
 	assert_int_equal(watched.torn, 0);
 }
 
-int main(void) {
+UNIT_GROUP(soft_region) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(each_key_is_drawn_once_and_never_zero, make),
 		cmocka_unit_test_setup(a_range_is_reached_only_within_its_region, make),

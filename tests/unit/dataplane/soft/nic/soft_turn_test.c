@@ -180,7 +180,7 @@ static void a_turn_is_bounded_and_shared(void **state) {
 	assert_int_equal(verbs_calls_soft.destroy_qp(peer), 0);
 }
 
-int main(void) {
+UNIT_GROUP(soft_turn) {
 #define BED(test) cmocka_unit_test_setup_teardown(test, bed_make, bed_end)
 	const struct CMUnitTest tests[] = {
 		BED(an_acknowledgement_waits_one_turn_though_frames_keep_coming),

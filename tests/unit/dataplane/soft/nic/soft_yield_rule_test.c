@@ -94,7 +94,7 @@ static void who_found_something_after_others_ran_yields_again(void **state) {
 	assert_true(yield_rule_empty(&rule, now_ns + YIELD_AFTER_NS));
 }
 
-int main(void) {
+UNIT_GROUP(soft_yield_rule) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_poll_in_vain_yields_after_a_while_and_not_before),
 		cmocka_unit_test(yields_that_nobody_took_stay_as_frequent),

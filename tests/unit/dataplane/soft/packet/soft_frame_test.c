@@ -463,7 +463,7 @@ static void a_frame_over_the_largest_is_refused(void **state) {
 	}
 }
 
-int main(void) {
+UNIT_GROUP(soft_frame) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_captured_frame_is_right_as_its_sender_sealed_it),
 		cmocka_unit_test(a_captured_frame_is_right_by_its_id_where_a_socket_does_not_tell_it

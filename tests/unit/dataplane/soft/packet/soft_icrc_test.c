@@ -143,7 +143,7 @@ static void no_difference_is_a_change_of_nothing(void **state) {
 	assert_int_equal(bits, 0);
 }
 
-int main(void) {
+UNIT_GROUP(soft_icrc) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_check_values_of_the_definition_come_out),
 		cmocka_unit_test(every_length_agrees_with_the_slow_way),

@@ -271,7 +271,7 @@ static void rnr_timers_are_those_of_the_specification(void **state) {
 	assert_int_equal(packet_rnr_ns(12), 640000);
 }
 
-int main(void) {
+UNIT_GROUP(soft_packet) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_facts_of_every_opcode_are_those_of_the_specification),
 		cmocka_unit_test(the_other_opcodes_are_none_of_ours),

@@ -125,7 +125,7 @@ static void setbacks_are_made_good(void **state) {
 
 #define TEST(function) cmocka_unit_test_setup(function, begin)
 
-int main(void) {
+UNIT_GROUP(soft_ack_rule) {
 	const struct CMUnitTest tests[] = {
 		TEST(nothing_is_held_without_a_ping_pong),
 		TEST(a_ping_pong_has_one_for_several_requests),

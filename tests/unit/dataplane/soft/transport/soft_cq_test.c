@@ -411,7 +411,7 @@ static void sizes_that_are_not_offered_are_refused(void **state) {
 	assert_int_equal(calls->destroy_cq(cq), 0);
 }
 
-int main(void) {
+UNIT_GROUP(soft_cq) {
 #define BED(test) cmocka_unit_test_setup_teardown(test, bed_make, bed_end)
 	const struct CMUnitTest tests[] = {
 		BED(an_event_comes_for_the_first_completion_after_arming),

@@ -3,10 +3,10 @@
 // completion once, in order, with the right status; memory equal at the end; nothing left under
 // way; books that add up.
 //
-//	soft_model              SEEDS of them, from 1 on
-//	soft_model SEED [COUNT] those; each is one run, always the same
-//	soft_model SEED 1 STEPS that one, cut short: the first of its steps
-//	MODEL_TRACE=1           tells what is done
+//	MODEL_SEED   the first seed; without it SEEDS runs from seed 1 on
+//	MODEL_SEEDS  the number of seeds from MODEL_SEED on (default 1); a seed is always the same run
+//	MODEL_STEPS  the number of steps after which a run is cut short
+//	MODEL_TRACE  prints each step
 #include "dataplane/soft/transport/model.h"
 
 #include <stdarg.h>
@@ -262,17 +262,21 @@ static void pairs_make_progress_on_wires_that_lose_every_fifth_packet(void **sta
 	}
 }
 
-int main(int argc, char **argv) {
+UNIT_GROUP(soft_model) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_asked_for_happens_once_and_in_order_whatever_the_wire_does
 		),
 		cmocka_unit_test(pairs_make_progress_on_wires_that_lose_every_fifth_packet),
 	};
 
-	if (argc > 1) {
-		options.first = strtoull(argv[1], NULL, 0);
-		options.count = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
-		options.steps = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 0) : 0;
+	const char *first = getenv("MODEL_SEED");
+	const char *count = getenv("MODEL_SEEDS");
+	const char *steps = getenv("MODEL_STEPS");
+
+	if (first != NULL) {
+		options.first = strtoull(first, NULL, 0);
+		options.count = count != NULL ? strtoull(count, NULL, 0) : 1;
+		options.steps = steps != NULL ? (uint32_t)strtoul(steps, NULL, 0) : 0;
 	}
 	options.trace = getenv("MODEL_TRACE") != NULL;
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -564,7 +564,7 @@ static void a_region_that_is_gone_is_not_reached(void **state) {
 		calls->ack_async_event(&event);
 }
 
-int main(void) {
+UNIT_GROUP(soft_objects) {
 #define BARE(test) cmocka_unit_test_setup_teardown(test, bed_make_bare, bed_end)
 #define BED(test) cmocka_unit_test_setup_teardown(test, bed_make, bed_end)
 	const struct CMUnitTest tests[] = {

@@ -379,7 +379,7 @@ static void a_drained_send_queue_is_told_once(void **state) {
 	assert_int_equal(calls->get_async_event(end->context, &event), -EAGAIN);
 }
 
-int main(void) {
+UNIT_GROUP(soft_qp_modify) {
 #define BED(test) cmocka_unit_test_setup_teardown(test, bed_make, bed_end)
 	const struct CMUnitTest tests[] = {
 		BED(each_attribute_is_needed_allowed_or_refused),

@@ -101,7 +101,7 @@ static void pieces_are_counted_and_added_up_before_they_are_taken(void **state) 
 	}
 }
 
-int main(void) {
+UNIT_GROUP(soft_receive_queue) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_oldest_comes_out_first_over_every_wrap),
 		cmocka_unit_test(it_holds_at_least_what_was_asked_for),

@@ -196,7 +196,7 @@ static void whatever_comes_each_request_completes_once_in_order_and_in_bounds(vo
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bed_open, bed_close)
 
-int main(void) {
+UNIT_GROUP(soft_requester_hostile) {
 	const struct CMUnitTest tests[] = {
 		TEST(whatever_comes_each_request_completes_once_in_order_and_in_bounds),
 	};

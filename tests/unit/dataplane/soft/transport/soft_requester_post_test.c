@@ -263,7 +263,7 @@ static void success_without_a_signal_is_silent_unless_all_are_signalled(void **s
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bed_open, bed_close)
 
-int main(void) {
+UNIT_GROUP(soft_requester_post) {
 	const struct CMUnitTest tests[] = {
 		TEST(what_it_does_not_know_is_refused),
 		TEST(reads_and_atomics_are_refused_where_none_may_be_under_way),

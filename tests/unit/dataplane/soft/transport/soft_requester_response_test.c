@@ -457,7 +457,7 @@ static void after_a_reset_it_begins_anew(void **state) {
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bed_open, bed_close)
 
-int main(void) {
+UNIT_GROUP(soft_requester_response) {
 	const struct CMUnitTest tests[] = {
 		TEST(an_acknowledgement_is_of_all_up_to_it),
 		TEST(any_five_bits_acknowledge),

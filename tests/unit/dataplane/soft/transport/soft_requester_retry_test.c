@@ -603,7 +603,7 @@ static void losses_while_the_wire_is_full_are_made_good_later(void **state) {
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bed_open, bed_close)
 
-int main(void) {
+UNIT_GROUP(soft_requester_retry) {
 	const struct CMUnitTest tests[] = {
 		TEST(a_refusal_ends_the_request_with_its_status),
 		TEST(a_refusal_past_a_missing_answer_waits_for_that_answer),

@@ -510,7 +510,7 @@ static void sending_needs_no_right_to_write(void **state) {
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, bed_open, bed_close)
 
-int main(void) {
+UNIT_GROUP(soft_requester_send) {
 	const struct CMUnitTest tests[] = {
 		TEST(a_message_is_cut_at_the_mtu),
 		TEST(pieces_are_put_together_wherever_they_are_cut),

@@ -357,7 +357,7 @@ static void a_write_whose_region_goes_away_ends_there(void **state) {
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, bed_make, bed_end)
 
-int main(void) {
+UNIT_GROUP(soft_responder_check) {
 	const struct CMUnitTest tests[] = {
 		CASE(each_fault_is_told_by_its_own_nak_and_the_first_one_wins),
 		CASE(the_program_learns_of_each_fault_once),

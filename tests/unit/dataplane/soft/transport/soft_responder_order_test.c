@@ -329,7 +329,7 @@ static void a_reset_forgets_everything(void **state) {
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, bed_make, bed_end)
 
-int main(void) {
+UNIT_GROUP(soft_responder_order) {
 	const struct CMUnitTest tests[] = {
 		CASE(each_opcode_is_taken_only_where_it_may_follow),
 		CASE(what_no_request_is_is_dropped_and_counted),

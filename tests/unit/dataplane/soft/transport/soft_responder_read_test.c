@@ -462,7 +462,7 @@ static void an_atomic_needs_its_memory_aligned_as_well(void **state) {
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, bed_make, bed_end)
 
-int main(void) {
+UNIT_GROUP(soft_responder_read) {
 	const struct CMUnitTest tests[] = {
 		CASE(a_read_is_answered_by_as_many_packets_as_it_needs),
 		CASE(a_long_answer_leaves_in_parts_of_the_budget),

@@ -314,7 +314,7 @@ static void shared_pieces_are_of_the_pd_of_their_queue(void **state) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, bed_make, bed_end)
 #define SHARED(name) cmocka_unit_test_setup_teardown(name, bed_make_shared, bed_end)
 
-int main(void) {
+UNIT_GROUP(soft_responder_receive) {
 	const struct CMUnitTest tests[] = {
 		CASE(a_completion_says_what_came),
 		CASE(a_message_fills_the_pieces_one_after_the_other),

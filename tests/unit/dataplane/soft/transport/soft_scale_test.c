@@ -32,7 +32,7 @@ static void a_thousand_queue_pairs_take_64_mib_at_most(void **state) {
 	assert_in_range(taken, 1, BYTES_MAX);
 }
 
-int main(void) {
+UNIT_GROUP(soft_scale) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			a_thousand_queue_pairs_take_64_mib_at_most, bed_make, bed_end

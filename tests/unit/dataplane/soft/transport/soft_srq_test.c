@@ -123,7 +123,7 @@ static void the_limit_is_told_of_once_when_fewer_wait(void **state) {
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, bed_make_shared, bed_end)
 
-int main(void) {
+UNIT_GROUP(soft_srq) {
 	const struct CMUnitTest tests[] = {
 		CASE(a_queue_is_as_large_as_it_says),
 		CASE(only_the_limit_can_be_changed),

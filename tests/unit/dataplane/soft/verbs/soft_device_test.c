@@ -91,7 +91,7 @@ static void two_of_them_can_have_a_pair(void **state) {
 		device_put(devices[n]);
 }
 
-int main(void) {
+UNIT_GROUP(soft_device) {
 #define BARE(test) cmocka_unit_test_setup_teardown(test, bed_make_bare, bed_end)
 	const struct CMUnitTest tests[] = {
 		BARE(facts_are_asked_without_leaving_the_device_open),

@@ -198,7 +198,7 @@ static void a_queue_whose_context_was_buried_is_polled_in_vain(void **state) {
 	destroy(cq);
 }
 
-int main(void) {
+UNIT_GROUP(soft_extended) {
 #define BED(test) cmocka_unit_test_setup_teardown(test, bed_make, bed_end)
 	static const struct CMUnitTest tests[] = {
 		BED(each_completion_has_the_time_at_which_it_came_not_when_it_was_polled),

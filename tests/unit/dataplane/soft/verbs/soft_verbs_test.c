@@ -250,7 +250,7 @@ static void a_wrong_key_ends_both_queue_pairs(void **state) {
 	assert_ptr_equal(event.element.qp, there->qp);
 }
 
-int main(void) {
+UNIT_GROUP(soft_verbs) {
 #define BED(test) cmocka_unit_test_setup_teardown(test, bed_make, bed_end)
 	const struct CMUnitTest tests[] = {
 		BED(writes_of_any_length_arrive),

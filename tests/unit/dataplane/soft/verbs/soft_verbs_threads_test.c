@@ -304,7 +304,7 @@ static void a_thread_that_is_cancelled_while_it_opens_leaves_a_whole_device(void
 	assert_int_equal(calls->close(first), 0);
 }
 
-int main(void) {
+UNIT_GROUP(soft_verbs_threads) {
 #define BED(test) cmocka_unit_test_setup_teardown(test, make, end)
 	const struct CMUnitTest tests[] = {
 		BED(threads_share_a_completion_queue),

@@ -138,7 +138,7 @@ static void a_mistake_is_answered_with_item_value_and_what_is_allowed(void **sta
 	}
 }
 
-int main(void) {
+UNIT_GROUP(soft_faults_parse) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_fault_is_read_in_any_order),
 		cmocka_unit_test(packets_to_one_address_are_singled_out),

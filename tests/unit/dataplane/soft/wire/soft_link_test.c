@@ -299,7 +299,7 @@ static void the_table_is_bounded_and_tells_what_was_held(void **state) {
 	assert_null(held);
 }
 
-int main(void) {
+UNIT_GROUP(soft_link) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_arp_question_and_its_answer_are_understood),
 		cmocka_unit_test(a_question_is_as_the_rfc_has_it),

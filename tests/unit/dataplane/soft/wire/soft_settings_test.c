@@ -135,7 +135,7 @@ static void what_is_wrong_is_named_with_its_value_and_what_is_allowed(void **sta
 	}
 }
 
-int main(void) {
+UNIT_GROUP(soft_settings) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_a_word_there_is_one_device_on_an_address_that_is_free),
 		cmocka_unit_test(each_of_several_devices_has_its_address_and_all_have_the_faults),

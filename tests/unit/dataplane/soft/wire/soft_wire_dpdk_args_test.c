@@ -193,7 +193,7 @@ static void too_much_is_refused_and_not_cut(void **state) {
 	assert_int_equal(dpdk_args_parse(text, mtu_of_machine, &error, &args), -EINVAL);
 }
 
-int main(void) {
+UNIT_GROUP(soft_wire_dpdk_args) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_was_not_named_is_completed),
 		cmocka_unit_test(each_kind_is_known_by_its_name),

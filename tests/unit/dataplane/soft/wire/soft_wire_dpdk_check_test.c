@@ -150,7 +150,7 @@ static void lines_of_eal_are_explained(void **state) {
 	}
 }
 
-int main(void) {
+UNIT_GROUP(soft_wire_dpdk_check) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_without_a_driver_are_told_those_that_have_one),
 		cmocka_unit_test(lines_of_eal_are_explained),

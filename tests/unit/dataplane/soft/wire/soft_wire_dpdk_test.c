@@ -342,7 +342,7 @@ static void the_kernel_and_we_find_each_other(void **state) {
 	ended_well(child(meet_kernel, NULL));
 }
 
-int main(void) {
+UNIT_GROUP(soft_wire_dpdk) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(two_processes_talk_over_memif),
 		cmocka_unit_test(the_largest_frames_of_ip6_pass),

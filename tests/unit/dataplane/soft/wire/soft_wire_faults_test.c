@@ -461,7 +461,7 @@ static void faults_come_change_and_go_and_no_frame_is_forgotten(void **state) {
 	bed_destroy(bed);
 }
 
-int main(void) {
+UNIT_GROUP(soft_wire_faults) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_faults_there_is_no_wrapper),
 		cmocka_unit_test(a_wrapper_looks_like_what_it_wraps_but_never_trusts),

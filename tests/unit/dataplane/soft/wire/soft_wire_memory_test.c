@@ -205,7 +205,7 @@ static void the_doorbell_and_the_time_end_a_wait(void **state) {
 	wire_destroy(wire);
 }
 
-int main(void) {
+UNIT_GROUP(soft_wire_memory) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_frame_reaches_the_wire_of_its_address_unchanged),
 		cmocka_unit_test(frames_come_in_order_and_stay_until_the_next_receive),

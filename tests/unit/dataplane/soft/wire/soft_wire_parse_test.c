@@ -81,7 +81,7 @@ static void device_may_be_as_long_as_there_is_room(void **state) {
 	assert_int_equal(soft_wire_parse(text, sizeof(text), NULL, &kind, args), -EINVAL);
 }
 
-int main(void) {
+UNIT_GROUP(soft_wire_parse) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(wire_is_known_by_its_name),
 		cmocka_unit_test(what_is_no_wire_is_refused_with_why),

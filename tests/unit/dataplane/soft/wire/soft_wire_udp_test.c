@@ -539,7 +539,7 @@ static void wait_ends_with_a_frame_a_ring_or_the_time(void **state) {
 	wire_destroy(b);
 }
 
-int main(void) {
+UNIT_GROUP(soft_wire_udp) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frame_arrives_with_the_headers_that_it_was_sent_with),
 		cmocka_unit_test(frames_arrive_in_order_over_many_batches),
