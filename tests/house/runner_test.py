@@ -239,25 +239,29 @@ def times_are_remembered_for_the_next_run():
         assert runner.Times(path, elsewhere).seconds(made("a")) == 20.0
 
 
-# Suites of a test -> the kinds that run it.
+# Suites of a test -> the kinds that run it at level one, and at level two.
 WANTED = [
-    (["unit"], ["release", "asan"]),
-    (["unit", "threads"], ["release", "asan", "tsan"]),
-    (["fuzz"], ["release", "asan", "fuzz"]),
-    (["house"], ["release"]),
-    (["sim"], ["release"]),
-    (["sim", "sanitized"], ["release", "asan"]),
-    (["netns"], ["release", "asan"]),
-    (["gaps", "netns"], ["release"]),
-    (["unit", "slurm"], ["release", "asan"]),
-    (["smoke", "release-only"], ["release"]),
+    (["unit"], ["release", "asan"], ["release", "asan"]),
+    (["unit", "threads"], ["release", "asan"], ["release", "asan", "tsan"]),
+    (["fuzz"], ["release", "asan"], ["release", "asan", "fuzz"]),
+    (["house"], ["release"], ["release"]),
+    (["house", "long"], [], ["release"]),
+    (["sim"], ["release"], ["release"]),
+    (["sim", "sanitized"], ["release", "asan"], ["release", "asan"]),
+    (["netns"], ["release"], ["release"]),
+    (["agent", "sanitized-all"], ["release"], ["release", "asan"]),
+    (["unit", "slurm"], ["release", "asan"], ["release", "asan"]),
+    (["slurm"], [], ["release"]),
+    (["smoke", "release-only"], ["release"], ["release"]),
 ]
 
 
 def each_suite_runs_in_the_builds_where_it_can_break():
-    for of_test, kinds in WANTED:
-        got = [kind for kind in suites.DIRECTORIES if suites.is_wanted_in(kind, of_test)]
-        assert got == kinds, (of_test, got)
+    for of_test, *of_levels in WANTED:
+        for level, kinds in enumerate(of_levels, 1):
+            got = [kind for kind in suites.DIRECTORIES
+                   if suites.is_wanted_in(kind, of_test, level)]
+            assert got == kinds, (of_test, level, got)
 
 
 def tests_are_listed_by_suite_within_100_columns():
@@ -293,7 +297,7 @@ def session_of(script, *tests, broken=False, interrupted=False, whole=False):
     """(session, what it printed) of a run with this ninja."""
     said = io.StringIO()
     with Ninja(script), contextlib.redirect_stdout(said):
-        session = verb_test.Session({"release": list(tests)}, whole=whole)
+        session = verb_test.Session({"release": list(tests)}, "--all" if whole else "a")
         session.times.path = pathlib.Path("/proc/nowhere/times")
         if broken:
             session.step = lambda _: 1 / 0

@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What tests there are, by meson's own account, and which of them run in which build.
+"""What tests there are, by meson's own account, and which of them run at which level in which
+build. A test has suites; the first of them is the main one.
+
+    level 1   ./dev test: the release, and asan
+    level 2   ./dev test --all, and a test or suite by its name: all of level 1; main suites in
+              LEVEL_TWO and tests in the suite "long"; the builds tsan and fuzz
 
     release   every suite
-    asan      what bytes and lifetimes can break: units, programs, agents, hostile input, the
-              seeds of the fuzz targets, small simulations. Not what tests the tree, nor what
-              emulates or computes for long with objects that the others run too, nor agents that
-              wait for what the rules make of a fault (suite rules), nor what is in release-only
-    tsan      units that start threads
+    asan      what bytes and lifetimes can break: main suites in ASAN that are not in the suite
+              release-only, and tests in the suite sanitized; on level 2 those in sanitized-all
+    tsan      groups of unit tests that start threads
     fuzz      short libFuzzer runs from the seeds (release and asan only replay these)
+
+docs/internals/tests.md tells what each suite alone can find.
 """
 
 import json
@@ -15,9 +20,10 @@ import pathlib
 
 DIRECTORIES = {"release": "build", "asan": "build-asan", "tsan": "build-tsan",
                "fuzz": "build-fuzz"}
-# Of tests whose first suite is one of these, asan runs those that are in "sanitized" as well.
-ONLY_RELEASE = {"house", "soft-rxe", "vm", "slurm", "prometheus", "sim", "gaps", "rules",
-                "mpi", "python", "torch"}
+KINDS_OF_LEVEL = {1: {"release", "asan"}, 2: set(DIRECTORIES)}
+LEVEL_TWO = {"browser", "perf-truth", "prometheus", "slurm", "soft-rxe", "torch", "vm"}
+ASAN = {"checks", "comms", "dataplane", "fuzz", "hostile", "nccl-plugin", "net", "perf", "ras",
+        "smoke", "soft", "soft-model", "soft-programs", "unit", "verdict"}
 # What touches no network and no port: two builds of it run side by side as they are.
 NO_NETWORK = {"ras", "verdict", "sim", "fuzz", "rcu"}
 # On the machine's own network: Slurm resolves no name where loopback is the only address.
@@ -82,8 +88,8 @@ class Test:
         """Whether it takes ports, addresses or names that another build of it would take, too."""
         return not NO_NETWORK & set(self.suites)
 
-    def is_wanted(self):
-        return is_wanted_in(self.kind, self.suites)
+    def is_wanted(self, level):
+        return is_wanted_in(self.kind, self.suites, level)
 
     def is_called(self, chosen):
         """Whether it is the chosen test, has the chosen group, or is in the chosen suite; the
@@ -99,14 +105,23 @@ class Test:
         return self
 
 
-def is_wanted_in(kind, of_test):
-    """Whether a test of these suites runs in a kind of build."""
-    if kind == "release":
-        return of_test[0] != "threads"
+def level_of(of_test):
+    """The level from which on a test of these suites runs."""
+    return 2 if of_test[0] in LEVEL_TWO or "long" in of_test else 1
+
+
+def is_in_asan(of_test, level):
+    return ("sanitized" in of_test or level == 2 and "sanitized-all" in of_test or
+            of_test[0] in ASAN and not {"release-only", "sanitized-all"} & set(of_test))
+
+
+def is_wanted_in(kind, of_test, level):
+    """Whether a test of these suites runs at this level in a kind of build."""
+    if kind not in KINDS_OF_LEVEL[level] or level_of(of_test) > level:
+        return False
     if kind == "asan":
-        return "release-only" not in of_test and (
-            of_test[0] not in ONLY_RELEASE or "sanitized" in of_test)
-    return {"tsan": "threads", "fuzz": "fuzz"}[kind] in of_test
+        return is_in_asan(of_test, level)
+    return {"release": True, "tsan": "threads" in of_test, "fuzz": "fuzz" in of_test}[kind]
 
 
 def tool(name):

@@ -5,6 +5,8 @@
     swarm.py TOCSIN_SIM --turns TURNS SEED   for ./dev test: so many times all sizes
     swarm.py TOCSIN_SIM --commit TURNS TREE  the same with the commit of a work tree as the seed
 
+A run of TURNS ends early when its simulators have taken 60 s of a processor.
+
 Small clusters come first and most often: there is all of a mix in every node's neighbourhood. Seeds
 are drawn anew each time, and told; the same SEED draws the same. By the commit each one plays other
 mixes, and the same ones wherever it is tested; a tree without git takes seed 1. Exit status: 0 if
@@ -28,6 +30,7 @@ SIZES = [(["--nodes", str(nodes)], 40) for nodes in (2, 3, 4, 5, 6, 7, 8, 9, 12)
     (["--nodes", "200"], 2),
 ]
 SEED_MAX = 10**12
+PROCESSOR_SECONDS_MAX = 60  # of the simulators of a run of TURNS, on a slow machine
 
 
 def name_of(size):
@@ -64,10 +67,19 @@ class Until:
         return time.monotonic() < self.ends
 
 
+def simulated_seconds():
+    """Seconds of a processor that the simulators took which have ended."""
+    spent = os.times()
+    return spent.children_user + spent.children_system
+
+
 def turns(count):
     """Sizes and counts: so many times all of them, or as long as it is true."""
     while count:
         for size in SIZES:
+            if isinstance(count, int) and simulated_seconds() > PROCESSOR_SECONDS_MAX:
+                print(f"swarm: {PROCESSOR_SECONDS_MAX} s of a processor are used up")
+                return
             if count:
                 yield size
         if isinstance(count, int):

@@ -9,32 +9,45 @@ sanitizer_options() {
 	export TSAN_OPTIONS=second_deadlock_stack=1
 }
 
-# What guests boot from, made before the tests that need it: these may have a network namespace of
-# their own, where nothing can be downloaded.
-guests_can_boot() {
-	need vm "$@" && tests/vm/kit.sh >/dev/null
+# The groups of packages that a test, a suite, a group of unit tests or a level needs, besides
+# [build]. Level one is the empty word.
+test_packages() {
+	case $1 in
+	"") echo "test mpi" ;;
+	--all | --failed) echo "test test-all slurm fuzz vm soft-rxe browser mpi mpich torch" ;;
+	vm | guest | ports) echo "test vm" ;;
+	soft-rxe | soft_rxe) echo "test vm soft-rxe" ;;
+	browser | page_browser) echo "test browser" ;;
+	torch | torch_gloo) echo "test torch" ;;
+	mpi_openmpi) echo "test mpi" ;;
+	mpi | mpi_mpich) echo "test mpi mpich" ;;
+	slurm*) echo "test slurm" ;;
+	fuzz) echo "test fuzz" ;;
+	unit-*) ;;
+	*) find tests/unit -name "$1_test.c" | grep -q . || echo "test test-all" ;;
+	esac
+}
+
+# Installs the packages of a test. Tests skip whose packages cannot be had. A guest boots from a
+# kit, which is made here: tests have a network namespace of their own, without any download.
+test_setup() {
+	# shellcheck disable=SC2046 # a list of words
+	need build $(test_packages "$1") || say "test: trying to do without some packages"
+	for group in build $(test_packages "$1"); do
+		case $group in
+		build | test) need "$group" || return ;;
+		vm) { need vm && tests/vm/kit.sh >/dev/null; } ||
+			say "test: what needs the packages [vm] is skipped" ;;
+		*) need "$group" || say "test: what needs the packages [$group] is skipped" ;;
+		esac
+	done
 }
 
 verb_test() {
-	[ $# -le 1 ] || die "test takes one SUITE or NAME, or --failed"
+	[ $# -le 1 ] || die "test takes one SUITE or NAME, or --all, or --failed"
 	chosen=${1-}
 	[ $# -eq 0 ] || [ -n "$chosen" ] || die "test: '' is neither a suite nor a test"
-	need build test slurm fuzz
-	case $chosen in
-	vm | guest | ports) guests_can_boot || say "test: the suite vm will be skipped" ;;
-	"" | --failed | soft-rxe | soft_rxe)
-		guests_can_boot soft-rxe || say "test: vm and soft-rxe will be skipped"
-		;;
-	esac
-	case $chosen in
-	"" | --failed | browser | page_browser)
-		need browser || say "test: the suite browser will be skipped"
-		;;
-	esac
-	case $chosen in
-	torch | torch_gloo) need torch || say "test: the suite torch will be skipped" ;;
-	"" | --failed | mpi | mpi_programs) need mpi || say "test: the suite mpi will be skipped" ;;
-	esac
+	test_setup "$chosen"
 	configure release
 	kinds=$("$(tool python3)" tests/tools/verb_test.py kinds ${chosen:+"$chosen"})
 	for kind in $kinds; do
@@ -62,15 +75,7 @@ test_and_kind() {
 
 verb_try() {
 	test_and_kind try "$@"
-	need build test
-	case $name in
-	vm | guest | ports | soft_rxe)
-		guests_can_boot soft-rxe || say "try: $name will be skipped"
-		;;
-	torch_gloo) need torch || say "try: $name will be skipped" ;;
-	mpi_programs) need mpi || say "try: $name will be skipped" ;;
-	page_browser) need browser || say "try: $name will be skipped" ;;
-	esac
+	test_setup "$name"
 	configure "$kind"
 	sanitizer_options
 	exec "$(tool python3)" tests/tools/one.py try "$kind" "$name" </dev/null

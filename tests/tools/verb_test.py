@@ -5,9 +5,10 @@
     verb_test.py kinds [CHOSEN]   prints the kinds of build that the chosen tests run in
     verb_test.py run [CHOSEN]     builds what they need and runs them
 
-CHOSEN is a suite, a test, or --failed: what was to run and has not passed since. The release is
-built first; while the other kinds are built, its tests that mostly wait run already. The last line
-is N passed, N failed, N skipped.
+CHOSEN is a suite, a test, a group of unit tests, --all (level two: suites.py), or --failed: what was
+to run and has not passed since. Without it all tests of level one run. The release is built first;
+while the other kinds are built, its tests that mostly wait run already. The last line is N passed,
+N failed, N skipped.
 """
 
 import fcntl
@@ -114,9 +115,10 @@ class Progress:
 class Session:
     """One run of ./dev test."""
 
-    def __init__(self, plan, whole):
+    def __init__(self, plan, chosen):
         self.plan = plan    # kind -> its tests
-        self.whole = whole  # everything is wanted, so the whole release has to build
+        self.whole = chosen in ("", "--all")  # a level, not a test or a suite
+        self.builds_all = chosen == "--all"   # benchmarks, which no test needs, have to build too
         self.times = runner.Times()
         self.pool = runner.Pool(self.times)
         self.programs, self.missing = [], []
@@ -129,7 +131,7 @@ class Session:
 
     def begin_build(self, kind):
         targets = sorted({need for test in self.plan[kind] for need in test.needs})
-        self.build = Build(kind, [] if self.whole and kind == "release" else targets)
+        self.build = Build(kind, [] if self.builds_all and kind == "release" else targets)
 
     def end_build(self):
         build, self.build = self.build, None
@@ -245,7 +247,14 @@ def chosen_of(tests, chosen):
     if chosen == "--failed":
         unpassed = Unpassed().read() or set()
         return [test for test in tests if test.title in unpassed]
-    return [test.narrowed(chosen) for test in tests if test.is_wanted() and test.is_called(chosen)]
+    level, name = level_and_name(chosen)
+    return [test.narrowed(name) for test in tests
+            if test.is_wanted(level) and test.is_called(name)]
+
+
+def level_and_name(chosen):
+    """A test that is chosen by its name or suite runs in every build where it means something."""
+    return (1 if chosen == "" else 2), "" if chosen == "--all" else chosen
 
 
 def kinds_of(chosen):
@@ -258,13 +267,14 @@ def kinds_of(chosen):
         named = {title.split()[0] for title in unpassed}
         return [kind for kind in suites.DIRECTORIES if kind in named]
     tests = suites.read("release")
-    called = [test for test in tests if test.is_called(chosen)]
+    level, name = level_and_name(chosen)
+    called = [test for test in tests if test.is_called(name)]
     if not called:
         print(f"dev: test: '{chosen}' is neither a suite nor a test. There are, by suite:\n" +
               "\n".join(list_by_suite(tests)), file=sys.stderr)
         sys.exit(2)
     return [kind for kind in suites.DIRECTORIES
-            if any(suites.is_wanted_in(kind, test.suites) for test in called)]
+            if any(suites.is_wanted_in(kind, test.suites, level) for test in called)]
 
 
 def list_by_suite(tests, columns=100):
@@ -330,7 +340,7 @@ def run_locked(chosen):
         if not plan:
             print("test: all that ran has passed\n\n0 passed, 0 failed, 0 skipped")
             return 0
-    session = Session(plan, not chosen)
+    session = Session(plan, chosen)
     session.missing += missing
     if not session.pool.around:
         print("test: no network namespaces here: tests share ports, and some will skip")
@@ -343,7 +353,7 @@ def run_locked(chosen):
     print()
     print(f"in all {time.monotonic() - session.progress.started:.0f} s")
     tally.print_unstable(session.unstable())
-    return tally.close(session.programs, session.missing, chosen=bool(chosen))
+    return tally.close(session.programs, session.missing, chosen=not session.whole)
 
 
 def main(verb, chosen=""):

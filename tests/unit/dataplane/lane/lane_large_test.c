@@ -293,7 +293,8 @@ static uint8_t *vast_map(void) {
 		uint8_t *at = vast + n * PIECE;
 
 		assert_ptr_equal(
-			mmap(at, PIECE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, place),
+			mmap(at, PIECE, PROT_READ | PROT_WRITE,
+			     MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, place),
 			at
 		);
 	}
