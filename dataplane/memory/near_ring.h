@@ -1,12 +1,37 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rings of one producer and one consumer, in memory near the worker that is one of them.
+// Rings of one producer thread and one consumer thread, in memory near the worker that is one of
+// the two.
+//
+// A ring copies elements of one size. Behind the calls is DPDK's rte_ring (dataplane/dpdk). The four
+// calls below create and destroy are inline, since a worker makes them in each turn.
 #pragma once
 
-#include <dataplane/dpdk.h>
 #include <dataplane/near.h>
 
-// Of `count` elements, a power of two; one fewer fits. All of it is touched. NULL: no memory.
-struct rte_ring *
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct near_ring; // opaque
+
+// Create a ring of `count` elements, a power of two; count - 1 of them can be used. All of its
+// memory is touched. Returns NULL if there is no memory.
+struct near_ring *
 near_ring_create(struct near near, const char *name, uint32_t count, uint32_t element_bytes);
-// With what it was made with. NULL is fine.
-void near_ring_destroy(struct near near, struct rte_ring *ring, uint32_t element_bytes);
+// Free a ring. `near` and `element_bytes` are those of near_ring_create(). NULL is allowed.
+void near_ring_destroy(struct near near, struct near_ring *ring, uint32_t element_bytes);
+
+// Producer. Copy one element into the ring. Returns 0, or -ENOBUFS if the ring is full.
+static inline int
+near_ring_enqueue(struct near_ring *ring, const void *element, uint32_t element_bytes);
+// Producer. Return how many elements fit at least; the consumer may make room meanwhile.
+static inline uint32_t near_ring_free_count(const struct near_ring *ring);
+
+// Consumer. Move up to `max` elements out of the ring, the oldest first. Returns how many.
+static inline uint32_t near_ring_dequeue_burst(
+	struct near_ring *ring, void *ret_elements, uint32_t element_bytes, uint32_t max
+);
+// Consumer. Return whether the ring has an element.
+static inline bool near_ring_has_elements(const struct near_ring *ring);
+
+#include <near_ring_inline.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The life of a worker, and its sleep. Control owns the struct; the thread owns what worker_impl.h
 // says is its own.
-#include "memory/near_ring.h"
 #include "worker/worker_impl.h"
 
 #include <dataplane/block_cost.h>
@@ -29,11 +28,11 @@
 #define SLEEP_TURNS 4096	// what a sleep counts for
 #define COMPARE_AGAIN_NS 100000 // when something came between at each try
 
-static struct rte_ring *ring_create(struct near near, const char *name) {
+static struct near_ring *ring_create(struct near near, const char *name) {
 	return near_ring_create(near, name, WORKER_RING_RECORDS, sizeof(struct worker_record));
 }
 
-static void ring_destroy(struct near near, struct rte_ring *ring) {
+static void ring_destroy(struct near near, struct near_ring *ring) {
 	near_ring_destroy(near, ring, sizeof(struct worker_record));
 }
 
@@ -475,9 +474,7 @@ int worker_set_idle(struct worker *worker, const struct idle_config *idle) {
 }
 
 static uint32_t take_events(struct worker *worker, struct worker_record *records, uint32_t count) {
-	return rte_ring_sc_dequeue_burst_elem(
-		worker->events, records, sizeof(records[0]), count, NULL
-	);
+	return near_ring_dequeue_burst(worker->events, records, sizeof(records[0]), count);
 }
 
 uint32_t worker_take(struct worker *worker, struct worker_record *records, uint32_t count) {

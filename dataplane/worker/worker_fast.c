@@ -27,21 +27,13 @@ static __attribute__((noinline)) bool take_requests(struct worker *worker) {
 	struct worker_record records[REQUESTS_PER_TURN];
 	uint32_t count;
 
-	count = rte_ring_sc_dequeue_burst_elem(
-		worker->requests, records, sizeof(records[0]), REQUESTS_PER_TURN, NULL
+	count = near_ring_dequeue_burst(
+		worker->requests, records, sizeof(records[0]), REQUESTS_PER_TURN
 	);
 	for (uint32_t n = 0; n < count; n++)
 		record_serve(worker, &records[n]);
 	worker_count(worker, WORKER_REQUESTS, count);
 	return count > 0;
-}
-
-// Not rte_ring_empty(): it reads what the other side writes without any ordering. Acquire pairs
-// with the release by which DPDK publishes what was enqueued; the other end is the worker's own.
-static bool has_requests(const struct worker *worker) {
-	const struct rte_ring *ring = worker->requests;
-
-	return __atomic_load_n(&ring->prod.tail, __ATOMIC_ACQUIRE) != ring->cons.tail;
 }
 
 // It may have taken long: those after it are told the time as it is.
@@ -51,7 +43,7 @@ look_at_clock(struct worker *worker, struct idle_found *found) {
 }
 
 static inline bool poll_all(struct worker *worker, struct idle_found *found) {
-	bool progress = has_requests(worker) && take_requests(worker);
+	bool progress = near_ring_has_elements(worker->requests) && take_requests(worker);
 
 	for (uint32_t n = 0; n < worker->poll_count; n++) {
 		const struct worker_poll *poll = &worker->polls[n];
@@ -140,5 +132,5 @@ int worker_event(struct worker *worker, const struct worker_record *record) {
 }
 
 uint32_t worker_event_room(const struct worker *worker) {
-	return rte_ring_free_count(worker->events);
+	return near_ring_free_count(worker->events);
 }

@@ -2,8 +2,9 @@
 // What the cold and the hot half of a worker share.
 #pragma once
 
+#include "memory/near_ring.h"
+
 #include <dataplane/doorbell.h>
-#include <dataplane/dpdk.h>
 #include <dataplane/worker.h>
 
 #include <pthread.h>
@@ -40,9 +41,9 @@ enum worker_count {
 struct worker {
 	struct worker_config config; // from here on read only once it runs
 	char name[WORKER_NAME_MAX + 1];
-	struct near near;	   // where its own memory is wanted
-	struct rte_ring *requests; // control to worker
-	struct rte_ring *events;   // worker to control
+	struct near near;	    // where its own memory is wanted
+	struct near_ring *requests; // control to worker
+	struct near_ring *events;   // worker to control
 	int timer_fd;
 	pthread_t thread;
 	bool runs; // control only
@@ -79,9 +80,9 @@ static inline uint64_t worker_count(struct worker *worker, enum worker_count whi
 	return sum;
 }
 
-// From the ring's one producer. -ENOBUFS if it is full. DPDK only reads, and does not say so.
-static inline int worker_enqueue(struct rte_ring *ring, const struct worker_record *record) {
-	return rte_ring_sp_enqueue_elem(ring, (void *)record, sizeof(*record));
+// Called by the ring's producer. Returns 0, or -ENOBUFS if the ring is full.
+static inline int worker_enqueue(struct near_ring *ring, const struct worker_record *record) {
+	return near_ring_enqueue(ring, record, sizeof(*record));
 }
 
 // Hot: everything on the list and the requests, once. True if there was progress.
