@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Starting and stopping EAL. Global, as EAL itself is.
 #include "dpdk/eal_directory.h"
+#include "dpdk/eal_plugins.h"
 
 #include <dataplane/dpdk.h>
 #include <dataplane/eal.h>
@@ -39,6 +40,7 @@ struct start {
 	char lcores[LCORES_BYTES];
 	char *arguments[ARGUMENTS_MAX + 1];
 	int count;
+	bool drivers;
 	int err;
 };
 
@@ -134,6 +136,7 @@ static void *start_run(void *argument) {
 	struct start *start = argument;
 	uint64_t start_ns = clock_monotonic_ns();
 
+	eal_plugins_hide(!start->drivers);
 	start->err = dpdk_error_from_errno(rte_eal_init(start->count, start->arguments));
 	start->facts.start_ns = clock_monotonic_ns() - start_ns;
 	return NULL;
@@ -175,7 +178,7 @@ static int try_descriptors(void) {
 }
 
 int eal_start(const struct eal_config *config, struct eal_facts *ret_facts) {
-	struct start start = {.count = 0};
+	struct start start = {.drivers = config->drivers};
 	int expected = EAL_NEVER;
 	int err;
 

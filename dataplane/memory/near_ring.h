@@ -2,7 +2,8 @@
 // Rings of one producer thread and one consumer thread, in memory near the worker that is one of
 // the two.
 //
-// A ring copies elements of one size. Behind the calls is DPDK's rte_ring (dataplane/dpdk). The four
+// A ring copies elements of one size. The build picks what is behind the calls: DPDK's rte_ring
+// (dataplane/dpdk), or a ring of our own where DPDK is not built in (dataplane/dpdk_off). The four
 // calls below create and destroy are inline, since a worker makes them in each turn.
 #pragma once
 

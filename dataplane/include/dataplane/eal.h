@@ -34,7 +34,8 @@ struct eal_config {
 	// Inside programs that are not ours: no telemetry, and nothing stays in the file system,
 	// however the program ends.
 	bool bare;
-	bool pci; // devices of the PCI bus may be attached later; none is by itself
+	bool drivers; // ports may be attached later: a shared EAL loads its drivers
+	bool pci;     // devices of the PCI bus may be attached later; none is by itself
 };
 
 struct eal_facts {
@@ -46,7 +47,8 @@ struct eal_facts {
 
 // -EALREADY (it was started before in this process; a second time is impossible, even after
 // eal_stop()), -EAGAIN (no thread), -ENOMEM, -EMFILE and -ENFILE (too few descriptors for EAL,
-// which would end the process), or what EAL says: the log has why.
+// which would end the process), -EOPNOTSUPP (built without DPDK), or what EAL says: the log has
+// why.
 int eal_start(const struct eal_config *config, struct eal_facts *ret_facts);
 // Also removes the runtime directory, and only ours. Nothing happens if it does not run.
 void eal_stop(void);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // An ethdev of DPDK: EAL started if nobody did, the device attached, one queue each way, up.
 //
-// EAL and the drivers are linked into us; EAL starts with the first port, on a helper thread, and
-// stays until the process ends, since it cannot be started again. All calls are made with the lock
-// of the device whose port it is.
+// Drivers are linked in, or are plugins that EAL loads (dataplane/dpdk/meson.build). EAL starts
+// with the first port, on a helper thread, and stays until the process ends, since it cannot be
+// started again. All calls are made with the lock of the device whose port it is.
 #pragma once
 
 #include "nic/wire.h"
@@ -13,7 +13,7 @@
 
 #include <stdatomic.h>
 
-// What the build links: see dpdk_names in dataplane/meson.build.
+// Drivers that are linked statically; with shared DPDK, those of Debian's packages.
 #define DPDK_DRIVERS                                               \
 	"net_memif, net_af_packet, and for PCI addresses virtio, " \
 	"vmxnet3, e1000, igb, ixgbe, i40e, ice, iavf"

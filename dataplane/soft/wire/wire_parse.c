@@ -1,43 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reads the name of a wire and its address.
+#include "wire/wire_devargs.h"
+
 #include <dataplane/soft.h>
 
 #include <errno.h>
 #include <string.h>
 
-#define DPDK_PREFIX "dpdk:"
-
 static bool is_word(const char *text, size_t length, const char *word) {
 	return length == strlen(word) && memcmp(text, word, length) == 0;
-}
-
-// What a driver makes of its arguments is seen when the port is opened.
-static int read_devargs(
-	const char *text,
-	size_t length,
-	struct parse_error *error,
-	char ret_args[static SOFT_WIRE_ARGS_MAX + 1]
-) {
-	size_t prefix = strlen(DPDK_PREFIX);
-
-	if (length == prefix)
-		return parse_fail(
-			error, -EINVAL, text, length,
-			"names no port: dpdk:DEVARGS, as dpdk:net_af_packet0,iface=veth0"
-		);
-	if (length - prefix > SOFT_WIRE_ARGS_MAX)
-		return parse_fail(
-			error, -EINVAL, text, length, "is longer than %d bytes", SOFT_WIRE_ARGS_MAX
-		);
-	for (size_t n = prefix; n < length; n++) {
-		if ((unsigned char)text[n] <= ' ' || text[n] == '\x7f')
-			return parse_fail(
-				error, -EINVAL, text, length, "has a blank or a control character"
-			);
-	}
-	memcpy(ret_args, text + prefix, length - prefix);
-	ret_args[length - prefix] = '\0';
-	return 0;
 }
 
 int soft_wire_parse(
@@ -47,11 +18,11 @@ int soft_wire_parse(
 	enum soft_wire_kind *ret_kind,
 	char ret_args[static SOFT_WIRE_ARGS_MAX + 1]
 ) {
-	size_t prefix = strlen(DPDK_PREFIX);
+	size_t prefix = strlen(WIRE_DPDK_PREFIX);
 	int err;
 
-	if (length >= prefix && memcmp(text, DPDK_PREFIX, prefix) == 0) {
-		err = read_devargs(text, length, ret_error, ret_args);
+	if (length >= prefix && memcmp(text, WIRE_DPDK_PREFIX, prefix) == 0) {
+		err = wire_devargs_parse(text, length, ret_error, ret_args);
 		if (err == 0)
 			*ret_kind = SOFT_WIRE_DPDK;
 		return err;

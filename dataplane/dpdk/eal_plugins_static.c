@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A statically linked EAL loads no plugins.
+#include "dpdk/eal_plugins.h"
+
+void eal_plugins_hide(bool hide) {
+	(void)hide;
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The dpdk wire of a build without DPDK. wire_devargs_off.c refuses such a wire where its name is
+// read; these calls refuse it to programs that make a struct soft_config themselves.
+#include "nic/wire.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+int wire_dpdk_create(
+	const struct wire_config *config,
+	char ret_reason[static SOFT_HOLDER_MAX + 1],
+	struct soft_wire **ret_wire
+) {
+	(void)ret_wire;
+	return wire_dpdk_check(config, ret_reason);
+}
+
+int wire_dpdk_check(const struct wire_config *config, char ret_reason[static SOFT_HOLDER_MAX + 1]) {
+	snprintf(
+		ret_reason, SOFT_HOLDER_MAX + 1,
+		"the wire dpdk:%.40s needs DPDK, which this build lacks; use udp", config->args
+	);
+	return -EOPNOTSUPP;
+}
