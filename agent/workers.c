@@ -67,15 +67,15 @@ int eal_part_start(struct agent *agent) {
 
 	if (soft_device_needs_dpdk(agent->config)) {
 		config.memory_mib += WIRE_MIB;
-		config.drivers = true;
+		config.loads_drivers = true;
 		config.pci = true;
 	}
-	if (err == 0)
-		err = eal_start(&config, &facts);
-	if (err == -EOPNOTSUPP) {
+	if (err == 0 && !eal_is_built()) {
 		log_event(LOG_LEVEL_INFO, "eal_not_built", log_str("dpdk", "off"));
 		return 0;
 	}
+	if (err == 0)
+		err = eal_start(&config, &facts);
 	if (err != 0)
 		return err;
 	err = telemetry_start();

@@ -40,7 +40,7 @@ struct start {
 	char lcores[LCORES_BYTES];
 	char *arguments[ARGUMENTS_MAX + 1];
 	int count;
-	bool drivers;
+	bool loads_drivers;
 	int err;
 };
 
@@ -136,7 +136,7 @@ static void *start_run(void *argument) {
 	struct start *start = argument;
 	uint64_t start_ns = clock_monotonic_ns();
 
-	eal_plugins_hide(!start->drivers);
+	eal_plugins_set_hidden(!start->loads_drivers);
 	start->err = dpdk_error_from_errno(rte_eal_init(start->count, start->arguments));
 	start->facts.start_ns = clock_monotonic_ns() - start_ns;
 	return NULL;
@@ -178,7 +178,7 @@ static int try_descriptors(void) {
 }
 
 int eal_start(const struct eal_config *config, struct eal_facts *ret_facts) {
-	struct start start = {.drivers = config->drivers};
+	struct start start = {.loads_drivers = config->loads_drivers};
 	int expected = EAL_NEVER;
 	int err;
 
@@ -227,6 +227,10 @@ void eal_stop(void) {
 void eal_leave(void) {
 	if (eal_runs())
 		eal_directory_remove(rte_eal_get_runtime_dir());
+}
+
+bool eal_is_built(void) {
+	return true;
 }
 
 bool eal_runs(void) {

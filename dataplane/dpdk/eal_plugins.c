@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Keeps a shared EAL from loading drivers that nobody asked for.
+// Keeps a shared EAL from loading driver plugins that the process does not need.
 //
-// A shared EAL opens every object of its plugin directory when it starts, and has no option against
-// that. With all of Debian's drivers installed these are 189 objects: 55 ms of processor time and
-// 19 MiB for each agent. An agent without a dpdk wire needs none of them.
+// A shared EAL opens every object of its plugin directory when it starts; no option prevents that.
+// With all of Debian's drivers installed these are 189 objects: 55 ms of processor time and 19 MiB
+// for each agent. An agent without a dpdk wire needs none of these objects.
 //
-// EAL looks for plugins only if dlopen(librte_eal.so.*, RTLD_NOLOAD) finds its own library. The
-// dlopen() below is this program's, so EAL calls it too. It says no to that one question, on a
-// thread that hides plugins, and passes on every other call. In libtocsin-wire-dpdk.so the symbol
-// is local and EAL calls the C library's: a process that opens that module wants the drivers.
+// EAL loads plugins only if dlopen(librte_eal.so.*, RTLD_NOLOAD) succeeds. This file interposes
+// dlopen(). While plugins are hidden on the calling thread, that one call returns NULL; all other
+// calls are forwarded. libtocsin-wire-dpdk.so does not interpose dlopen(): a process that loads
+// that module needs the drivers.
 #include "dpdk/eal_plugins.h"
 
 #include <dlfcn.h>
@@ -19,8 +19,8 @@
 
 static _Thread_local bool plugins_hidden;
 
-void eal_plugins_hide(bool hide) {
-	plugins_hidden = hide;
+void eal_plugins_set_hidden(bool hidden) {
+	plugins_hidden = hidden;
 }
 
 __attribute__((visibility("default"))) void *dlopen(const char *file, int mode) {
@@ -29,7 +29,8 @@ __attribute__((visibility("default"))) void *dlopen(const char *file, int mode) 
 	if (plugins_hidden && file != NULL && (mode & RTLD_NOLOAD) != 0 &&
 	    strncmp(file, EAL_LIBRARY, strlen(EAL_LIBRARY)) == 0)
 		return NULL;
-	// A tail call when optimized: the C library then searches on behalf of the caller of this.
+	// glibc takes the search path from the return address. As a tail call, this keeps the
+	// return address of our caller.
 	next = (void *(*)(const char *, int))dlsym(RTLD_NEXT, "dlopen");
 	return next(file, mode);
 }

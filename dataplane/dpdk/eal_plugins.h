@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whether EAL loads its drivers, which are plugins where DPDK is linked as shared libraries.
+// Controls whether a shared EAL loads its driver plugins.
 #pragma once
 
 #include <stdbool.h>
 
-// Hide plugins from the rte_eal_init() of the calling thread, or show them again. Nothing happens
-// where drivers are linked in.
-void eal_plugins_hide(bool hide);
+// Hide the plugins from rte_eal_init() on the calling thread, or show them again. No effect if the
+// drivers are linked statically.
+void eal_plugins_set_hidden(bool hidden);

@@ -2,6 +2,6 @@
 // A statically linked EAL loads no plugins.
 #include "dpdk/eal_plugins.h"
 
-void eal_plugins_hide(bool hide) {
-	(void)hide;
+void eal_plugins_set_hidden(bool hidden) {
+	(void)hidden;
 }

@@ -25,7 +25,8 @@ static inline uint32_t near_ring_dequeue_burst(
 }
 
 // rte_ring_empty() would read the producer's index without any ordering. Acquire pairs with the
-// release by which DPDK publishes an element; the consumer's index is the caller's own.
+// release by which DPDK publishes an element. The caller is the consumer, so its own index needs no
+// ordering.
 static inline bool near_ring_has_elements(const struct near_ring *ring) {
 	uint32_t tail = __atomic_load_n(&ring->ring.prod.tail, __ATOMIC_ACQUIRE);
 

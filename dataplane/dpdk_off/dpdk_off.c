@@ -17,6 +17,10 @@ void eal_stop(void) {
 void eal_leave(void) {
 }
 
+bool eal_is_built(void) {
+	return false;
+}
+
 bool eal_runs(void) {
 	return false;
 }

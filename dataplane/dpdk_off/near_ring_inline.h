@@ -4,10 +4,12 @@
 // Two counters run freely and wrap at 2^32: elements enqueued so far, and elements dequeued so far.
 // Each has one writer, and lies on a cache line of its own. Guarantees:
 //
-//	A  A consumer that sees `enqueued` sees the elements before that count: the producer stores
-//	   it with release after the copy, the consumer loads it with acquire before its own.
-//	B  A producer that sees `dequeued` may reuse the slots before that count: the consumer
-//	   stores it with release after its copy, the producer loads it with acquire before its own.
+//	A  A consumer that sees `enqueued` sees the elements before that count. The producer copies
+//	   the element, then stores `enqueued` with release. The consumer loads `enqueued` with
+//	   acquire, then copies the element.
+//	B  A producer that sees `dequeued` may reuse the slots before that count. The consumer
+//	   copies the element, then stores `dequeued` with release. The producer loads `dequeued`
+//	   with acquire, then copies the next element.
 //	C  0 <= enqueued - dequeued <= mask, so a slot is never written while it is read.
 #pragma once
 
@@ -72,8 +74,10 @@ static inline uint32_t near_ring_dequeue_burst(
 }
 
 static inline bool near_ring_has_elements(const struct near_ring *ring) {
-	// Relaxed: the consumer reads its own counter, and the dequeue orders what follows.
+	// Relaxed: the consumer is the only writer.
 	uint32_t dequeued = atomic_load_explicit(&ring->dequeued, memory_order_relaxed);
 
+	// Relaxed: the result orders nothing. near_ring_dequeue_burst() loads `enqueued` with
+	// acquire.
 	return atomic_load_explicit(&ring->enqueued, memory_order_relaxed) != dequeued;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rings of one producer thread and one consumer thread, in memory near the worker that is one of
-// the two.
+// Rings with one producer thread and one consumer thread; one of them is a worker, and the memory
+// is on its NUMA node.
 //
-// A ring copies elements of one size. The build picks what is behind the calls: DPDK's rte_ring
-// (dataplane/dpdk), or a ring of our own where DPDK is not built in (dataplane/dpdk_off). The four
-// calls below create and destroy are inline, since a worker makes them in each turn.
+// A ring copies elements of one size. The build selects the implementation: DPDK's rte_ring
+// (dataplane/dpdk), or Tocsin's own ring in builds without DPDK (dataplane/dpdk_off). The four
+// calls after near_ring_destroy() are inline, because a worker makes them in every turn.
 #pragma once
 
 #include <dataplane/near.h>
@@ -25,10 +25,10 @@ void near_ring_destroy(struct near near, struct near_ring *ring, uint32_t elemen
 // Producer. Copy one element into the ring. Returns 0, or -ENOBUFS if the ring is full.
 static inline int
 near_ring_enqueue(struct near_ring *ring, const void *element, uint32_t element_bytes);
-// Producer. Return how many elements fit at least; the consumer may make room meanwhile.
+// Producer. Return a lower bound of the free slots; the consumer may free more meanwhile.
 static inline uint32_t near_ring_free_count(const struct near_ring *ring);
 
-// Consumer. Move up to `max` elements out of the ring, the oldest first. Returns how many.
+// Consumer. Move up to `max` elements out of the ring, the oldest first. Returns their number.
 static inline uint32_t near_ring_dequeue_burst(
 	struct near_ring *ring, void *ret_elements, uint32_t element_bytes, uint32_t max
 );

@@ -41,7 +41,7 @@ enum worker_count {
 struct worker {
 	struct worker_config config; // from here on read only once it runs
 	char name[WORKER_NAME_MAX + 1];
-	struct near near;	    // where its own memory is wanted
+	struct near near;	    // NUMA node of the worker's own memory
 	struct near_ring *requests; // control to worker
 	struct near_ring *events;   // worker to control
 	int timer_fd;

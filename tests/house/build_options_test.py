@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The builds of meson's options: the plain build installs the product, dpdk=off needs no DPDK.
+"""Builds with other options: the plain build installs the product, -Ddpdk=off needs no DPDK.
 
     build_options_test.py SOURCE-ROOT
 
@@ -34,10 +34,10 @@ wire = {WIRE}
 """
 
 
-def run(*words, **around):
-    """Runs a command; its standard output. A failure shows the end of what the command printed."""
+def run(*words, **options):
+    """Run a command and return its standard output. A failure shows the end of its output."""
     done = subprocess.run([str(word) for word in words], capture_output=True, text=True,
-                          check=False, **around)
+                          check=False, **options)
     assert done.returncode == 0, f"{words}: {done.returncode}\n{done.stdout[-3000:]}{done.stderr}"
     return done.stdout
 
@@ -48,7 +48,7 @@ def environment():
 
 
 def build(name, *options):
-    """Configures and builds into a directory of this name, once; the directory."""
+    """Configure and build in a directory of this name, once. Return the directory."""
     directory = PLACE / name
     if not directory.exists():
         run("meson", "setup", directory, ROOT, *options, env=environment())
@@ -56,12 +56,12 @@ def build(name, *options):
     return directory
 
 
-def plain():
+def build_plain():
     return build("plain")
 
 
-def off():
-    return build("off", "-Dtests=false", "-Dperf=false", "-Ddpdk=off")
+def build_without_dpdk():
+    return build("off", "-Djobs=false", "-Ddpdk=off")
 
 
 def dependencies(directory):
@@ -71,36 +71,39 @@ def dependencies(directory):
 
 
 def plain_build_needs_nothing_of_the_tests():
-    names = dependencies(plain())
+    names = dependencies(build_plain())
     assert "libibverbs" in names, names
     assert "cmocka" not in names, names
-    assert not (plain() / "tests").exists()
+    assert not (build_plain() / "tests").exists()
 
 
 def plain_build_installs_the_product():
     target = PLACE / "installed"
-    run("meson", "install", "--no-rebuild", "-C", plain(), env={**os.environ, "DESTDIR": target})
+    run("meson", "install", "--no-rebuild", "-C", build_plain(),
+        env={**os.environ, "DESTDIR": target})
     files = [str(path) for path in target.rglob("*") if path.is_file()]
     missing = [name for name in INSTALLED if not any(path.endswith(f"/{name}") for path in files)]
     assert not missing, f"{missing} of {files}"
 
 
 def build_without_dpdk_links_none_of_it():
-    names = dependencies(off())
+    names = dependencies(build_without_dpdk())
     assert "libdpdk" not in names, names
     for program in ("agent/tocsind", "agent/tocsin", "dataplane/soft/preload/libtocsin-verbs.so"):
-        assert "librte" not in run("ldd", off() / program), program
-    assert not re.search("include/dpdk|librte_|-lrte_", (off() / "build.ninja").read_text())
-    assert not list(off().rglob("libtocsin-wire-dpdk.so"))
+        assert "librte" not in run("ldd", build_without_dpdk() / program), program
+    rules = (build_without_dpdk() / "build.ninja").read_text()
+    assert not re.search("include/dpdk|librte_|-lrte_", rules)
+    assert not list(build_without_dpdk().rglob("libtocsin-wire-dpdk.so"))
 
 
-def agent_without_dpdk_tells_its_version():
-    assert re.fullmatch(r"tocsind \d+\.\d+\.\d+\n", run(off() / "agent/tocsind", "--version"))
+def agent_without_dpdk_prints_its_version():
+    printed = run(build_without_dpdk() / "agent/tocsind", "--version")
+    assert re.fullmatch(r"tocsind \d+\.\d+\.\d+\n", printed), printed
 
 
-def refused(*words):
-    """Runs a command that must fail; the one line that it printed on standard error."""
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True,
+def stderr_line_of_failed(*command):
+    """Run a command that must fail. Return the one line that it printed on standard error."""
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
                           check=False)
     assert done.returncode != 0 and done.stdout == "", done
     lines = done.stderr.splitlines()
@@ -112,13 +115,14 @@ def agent_without_dpdk_refuses_a_dpdk_wire_in_one_line():
     config = PLACE / "tocsin.conf"
     config.write_text(CONFIG, encoding="utf-8")
     for how in ("--check-config", "--foreground"):
-        line = refused(off() / "agent/tocsind", how, "--config", config)
+        line = stderr_line_of_failed(build_without_dpdk() / "agent/tocsind", how,
+                                     "--config", config)
         assert f"{config}:7: [device soft0] wire: {REFUSAL}" in line, line
 
 
 def soft_run_without_dpdk_refuses_a_dpdk_wire_in_one_line():
-    line = refused(off() / "agent/tocsin", "soft-run", "--wire", WIRE, "--address", "192.0.2.1",
-                   "--", "true")
+    line = stderr_line_of_failed(build_without_dpdk() / "agent/tocsin", "soft-run", "--wire", WIRE,
+                                 "--address", "192.0.2.1", "--", "true")
     assert line == f"tocsin soft-run: --wire: {REFUSAL}", line
 
 
@@ -130,7 +134,7 @@ if __name__ == "__main__":
             ("the plain build needs nothing of the tests", plain_build_needs_nothing_of_the_tests),
             ("the plain build installs the product", plain_build_installs_the_product),
             ("a build without DPDK links none of it", build_without_dpdk_links_none_of_it),
-            ("an agent without DPDK tells its version", agent_without_dpdk_tells_its_version),
+            ("an agent without DPDK prints its version", agent_without_dpdk_prints_its_version),
             ("an agent without DPDK refuses a dpdk wire in one line",
              agent_without_dpdk_refuses_a_dpdk_wire_in_one_line),
             ("soft-run without DPDK refuses a dpdk wire in one line",

@@ -214,7 +214,7 @@ def devices_that_this_machine_does_not_have_are_named(place):
             ({**dpdk, "device.soft0.wire": "dpdk:net_af_packet0"},
              ["[device soft0] wire", "iface=NAME"]),
             ({**dpdk, "device.soft0.wire": "dpdk:net_foo0"},
-             ["[device soft0] wire", "no driver takes net_foo0", "net_memif", "virtio"]),
+             ["[device soft0] wire", "no driver supports net_foo0", "net_memif", "virtio"]),
             ({**dpdk, "device.soft0.wire": "dpdk:ffff:1f:1f.7"},
              ["[device soft0] wire", "no PCI device ffff:1f:1f.7"]),
             ({**dpdk, "device.soft0.wire": "dpdk:net_memif0,gateway=192.0.2.1"},

@@ -264,7 +264,7 @@ void liveness_forget(struct ras *ras, uint32_t slot) {
 // Rounds.
 
 #ifdef RAS_BREAK_SECOND_OBSERVER
-// Wrong on purpose (only in tocsin-sim-broken): one is believed at once. The
+// Wrong on purpose (only in tocsin-sim-broken): one observer is enough to declare a peer dead. The
 // simulator's swarm has to find that.
 static uint32_t observers_needed(const struct ras *ras, uint32_t slot) {
 	(void)ras;

@@ -34,8 +34,8 @@ struct eal_config {
 	// Inside programs that are not ours: no telemetry, and nothing stays in the file system,
 	// however the program ends.
 	bool bare;
-	bool drivers; // ports may be attached later: a shared EAL loads its drivers
-	bool pci;     // devices of the PCI bus may be attached later; none is by itself
+	bool loads_drivers; // load the driver plugins of a shared EAL; needed to attach ports later
+	bool pci;	    // PCI devices may be attached later; none is attached automatically
 };
 
 struct eal_facts {
@@ -47,8 +47,8 @@ struct eal_facts {
 
 // -EALREADY (it was started before in this process; a second time is impossible, even after
 // eal_stop()), -EAGAIN (no thread), -ENOMEM, -EMFILE and -ENFILE (too few descriptors for EAL,
-// which would end the process), -EOPNOTSUPP (built without DPDK), or what EAL says: the log has
-// why.
+// which would end the process), -EOPNOTSUPP (built without DPDK), or the error of rte_eal_init();
+// the log has the reason.
 int eal_start(const struct eal_config *config, struct eal_facts *ret_facts);
 // Also removes the runtime directory, and only ours. Nothing happens if it does not run.
 void eal_stop(void);
@@ -56,6 +56,8 @@ void eal_stop(void);
 // ports: the runtime directory goes, the rest stays until the process ends.
 void eal_leave(void);
 bool eal_runs(void);
+// Return false in a build without DPDK (-Ddpdk=off), where eal_start() fails.
+bool eal_is_built(void);
 
 // The calling thread becomes one that EAL knows (its memory pools have a cache for it); it is not
 // pinned. 0, or -ENOMEM if there are as many as EAL can count.

@@ -4,8 +4,8 @@
 // When its peer ends, DPDK's driver unmaps the rings on EAL's interrupt thread and does not ask
 // whether a burst is under way just then: a poller that lost its processor in the middle of one
 // would die with its peer. The driver's call that unmaps is therefore wrapped where DPDK is linked
-// (dataplane/dpdk/meson.build), and waits for the lock that bursts are made with. Any thread; a call
-// of the driver that stops or closes the port must be made without it.
+// (dataplane/dpdk/meson.build), and waits for the lock that bursts are made with. Any thread. The
+// caller must not hold that lock when it stops or closes the port.
 #pragma once
 
 #include <stdint.h>

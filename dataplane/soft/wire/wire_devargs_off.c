@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Refuses dpdk wires in a build without DPDK, where the text is read: in a configuration, an option
-// or an environment.
+// Rejects dpdk wires in a build without DPDK, at the parser of the configuration file, the command
+// line and environment variables.
 #include "wire/wire_devargs.h"
 
 #include <errno.h>

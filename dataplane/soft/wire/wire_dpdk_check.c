@@ -84,7 +84,9 @@ const char *dpdk_port_hint(const char *said) {
 		 "whoever runs this may not open the group of its device"},
 		{"DMA remapping", "Cannot allocate memory",
 		 "RLIMIT_MEMLOCK is too low (ulimit -l, LimitMEMLOCK=)"},
-		{"failed to parse device", "", "its driver is not installed (librte-net-...)"},
+		{"failed to parse device", "",
+		 "no installed DPDK driver or bus accepts this device; install librte-net-... "
+		 "(PCI: also librte-bus-pci...)"},
 		{"failed to select IOMMU type", "",
 		 "vfio_iommu_type1 is not loaded, or interrupts are not remapped"},
 	};
@@ -98,8 +100,8 @@ const char *dpdk_port_hint(const char *said) {
 
 void dpdk_port_say_unknown(const char *name, char ret_reason[static SOFT_HOLDER_MAX + 1]) {
 	snprintf(
-		ret_reason, SOFT_HOLDER_MAX + 1, "no driver takes %.30s; known are " DPDK_DRIVERS,
-		name
+		ret_reason, SOFT_HOLDER_MAX + 1,
+		"no driver supports %.20s; supported drivers: " DPDK_DRIVERS, name
 	);
 }
 

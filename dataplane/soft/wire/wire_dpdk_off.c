@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The dpdk wire of a build without DPDK. wire_devargs_off.c refuses such a wire where its name is
-// read; these calls refuse it to programs that make a struct soft_config themselves.
+// The dpdk wire of a build without DPDK. wire_devargs_off.c rejects such a wire when its name is
+// parsed. The calls below reject such a wire for programs that fill a struct soft_config
+// themselves.
 #include "nic/wire.h"
 
 #include <errno.h>

@@ -90,7 +90,7 @@ static int start_eal_once(bool pci) {
 		.memory_mib = EAL_MIB,
 		.log = listen_to_eal,
 		.bare = true,
-		.drivers = true,
+		.loads_drivers = true,
 		.pci = pci,
 	};
 	struct eal_facts facts;

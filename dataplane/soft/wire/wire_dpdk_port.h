@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // An ethdev of DPDK: EAL started if nobody did, the device attached, one queue each way, up.
 //
-// Drivers are linked in, or are plugins that EAL loads (dataplane/dpdk/meson.build). EAL starts
-// with the first port, on a helper thread, and stays until the process ends, since it cannot be
-// started again. All calls are made with the lock of the device whose port it is.
+// Drivers are linked in, or are plugins that EAL loads (dataplane/dpdk/meson.build). The first port
+// starts EAL on a helper thread. EAL runs until the process ends, because it cannot be started
+// again. The caller of every function holds the lock of the device that owns the port.
 #pragma once
 
 #include "nic/wire.h"
@@ -13,7 +13,7 @@
 
 #include <stdatomic.h>
 
-// Drivers that are linked statically; with shared DPDK, those of Debian's packages.
+// Supported drivers, as text for error messages. Every build accepts only these.
 #define DPDK_DRIVERS                                               \
 	"net_memif, net_af_packet, and for PCI addresses virtio, " \
 	"vmxnet3, e1000, igb, ixgbe, i40e, ice, iavf"

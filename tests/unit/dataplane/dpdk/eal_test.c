@@ -75,6 +75,33 @@ static void start_leaves_the_affinity_of_the_caller_alone(void **state) {
 	in_child(keeps_affinity);
 }
 
+static bool process_maps(const char *text) {
+	char line[PATH_MAX + 128];
+	bool found = false;
+	FILE *maps = fopen("/proc/self/maps", "re");
+
+	CHECK(maps != NULL);
+	while (!found && fgets(line, sizeof(line), maps) != NULL)
+		found = strstr(line, text) != NULL;
+	fclose(maps);
+	return found;
+}
+
+static void starts_without_plugins(void) {
+	struct eal_config config = config_of();
+	struct eal_facts facts;
+
+	CHECK(eal_start(&config, &facts) == 0);
+	CHECK(!process_maps("/dpdk/pmds-"));
+	eal_stop();
+}
+
+// With shared DPDK each plugin of the distribution would cost memory in each agent.
+static void start_without_a_dpdk_wire_loads_no_driver_plugin(void **state) {
+	(void)state;
+	in_child(starts_without_plugins);
+}
+
 static void starts_where_it_may_run(void) {
 	struct eal_config config = config_of();
 	struct cpu_set allowed, last = {{0}};
@@ -267,6 +294,7 @@ static void huge_pages_count_only_if_one_is_free(void **state) {
 UNIT_GROUP(eal) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(start_leaves_the_affinity_of_the_caller_alone),
+		cmocka_unit_test(start_without_a_dpdk_wire_loads_no_driver_plugin),
 		cmocka_unit_test(it_starts_on_the_processors_that_are_allowed),
 		cmocka_unit_test(second_start_is_refused_also_after_a_stop),
 		cmocka_unit_test(telemetry_listens_and_its_directory_is_gone_at_the_end),

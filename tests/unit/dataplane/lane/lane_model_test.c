@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Random operations, failures, cancels and deadlines, beside a model of what must come of them:
 // each ends once, with an outcome that can be, its bytes where they belong, and its memory not
-// touched by a device afterwards. A seed that fails is printed. The environment variables MODEL_SEED
-// and MODEL_SEEDS are the first seed and the number of seeds.
+// touched by a device afterwards. A seed that fails is printed. The environment variables
+// MODEL_SEED and MODEL_SEEDS are the first seed and the number of seeds.
 #include "dataplane/lane/lane_bed.h"
 
 #include <support/sanitized.h>

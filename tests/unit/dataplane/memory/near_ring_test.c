@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The contract of near_ring.h, for whichever ring the include directories name.
+// Tests the contract of near_ring.h; built only with the ring of dataplane/dpdk_off.
 #include "memory/near_ring.h"
 
 #include <support/cmocka.h>
@@ -104,12 +104,12 @@ static void elements_pass_whole_between_two_threads(void **state) {
 	ring_destroy(ring);
 }
 
-int main(void) {
+UNIT_GROUP(near_ring) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_element_fewer_than_slots_fits),
 		cmocka_unit_test(elements_come_in_order_across_the_end_of_the_ring),
 		cmocka_unit_test(elements_pass_whole_between_two_threads),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests_name("near_ring", tests, NULL, NULL);
 }

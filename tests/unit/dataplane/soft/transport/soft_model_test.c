@@ -3,15 +3,15 @@
 // completion once, in order, with the right status; memory equal at the end; nothing left under
 // way; books that add up.
 //
-//	MODEL_SEED   the first seed; without it SEEDS runs from seed 1 on
-//	MODEL_SEEDS  the number of seeds from MODEL_SEED on (default 1); a seed is always the same run
+//	MODEL_SEED   the first seed; unset: SEEDS runs, the first with seed 1
+//	MODEL_SEEDS  the number of seeds from MODEL_SEED on (default 1); a seed repeats its run
 //	MODEL_STEPS  the number of steps after which a run is cut short
 //	MODEL_TRACE  prints each step
 #include "dataplane/soft/transport/model.h"
 
 #include <stdarg.h>
 
-#define SEEDS 500 // some 10 s of a processor, with a sanitizer too; level two plays 1,500 more
+#define SEEDS 500 // about 10 s of CPU time, also with a sanitizer; level two runs 1,500 more
 #define WORLDS 50
 
 static struct {

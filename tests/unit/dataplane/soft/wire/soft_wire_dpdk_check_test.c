@@ -44,7 +44,7 @@ static void names_without_a_driver_are_told_those_that_have_one(void **state) {
 		if (rows[n].err == 0)
 			assert_string_equal(reason, "");
 		else
-			assert_non_null(strstr(reason, "known are " DPDK_DRIVERS));
+			assert_non_null(strstr(reason, "supported drivers: " DPDK_DRIVERS));
 	}
 }
 
@@ -136,7 +136,7 @@ static void lines_of_eal_are_explained(void **state) {
 		{"EAL: Cannot set up DMA remapping, error 12 (Cannot allocate memory)",
 		 "RLIMIT_MEMLOCK"},
 		{"EAL: 0000:01:00.0 failed to select IOMMU type", "interrupts"},
-		{"EAL: failed to parse device \"net_af_packet0\"", "driver is not installed"},
+		{"EAL: failed to parse device \"net_af_packet0\"", "no installed DPDK driver"},
 		{"EAL: Cannot open /dev/vfio/9: No such file or directory", NULL},
 		{"", NULL},
 	};

@@ -325,7 +325,7 @@ static void open_unnamed(const void *argument) {
 		snprintf(args, sizeof(args), "net_ring0,nodeaction=tocsin%d:0:CREATE", n);
 		// Not that a device of this name is there already.
 		CHECK(wire_dpdk_create(&config, reason, &wire) == -ENODEV);
-		CHECK(strstr(reason, "no driver takes net_ring0") != NULL);
+		CHECK(strstr(reason, "no driver supports net_ring0") != NULL);
 	}
 	wire_destroy(open_wire("net_ring0", ip4.server));
 }
