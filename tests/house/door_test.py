@@ -243,8 +243,11 @@ def an_old_build_directory_is_brought_up_to_date():
     with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
         directory = pathlib.Path(name)
         (directory / "build.ninja").touch()
-        assert sourced(directory, "configure release").returncode == 0
-        assert (directory / "calls").read_text(encoding="utf-8") == f"-C {name} build.ninja\n"
+        for calls in (f"configure {name} -Dwerror=true -Dtests=true\n", ""):
+            assert sourced(directory, "configure release").returncode == 0
+            wanted = f"{calls}-C {name} build.ninja\n"
+            assert (directory / "calls").read_text(encoding="utf-8") == wanted
+            (directory / "calls").unlink()
 
 
 def a_build_with_nothing_to_do_is_silent():

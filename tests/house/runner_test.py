@@ -239,7 +239,7 @@ def times_are_remembered_for_the_next_run():
         assert runner.Times(path, elsewhere).seconds(made("a")) == 20.0
 
 
-# Suites of a test -> the kinds that run it at level one, and at level two.
+# Suites of a test -> the kinds of build that run it at level one, and at level two.
 WANTED = [
     (["unit"], ["release", "asan"], ["release", "asan"]),
     (["unit", "threads"], ["release", "asan"], ["release", "asan", "tsan"]),

@@ -115,14 +115,14 @@ def unit_list_said(table, *tests):
             lint.ROOT = before
 
 
-def lint_wants_one_row_for_each_unit_test_by_name():
-    table = "\t'a': ['unit', 'lib'],\n\t'b': ['unit', 'x', {'y': z}],\n\t'x_c': ['unit', 'x'],\n"
-    assert unit_list_said(table, "a_test.c", "x/b_test.c", "x/y/x_c_test.c", "x/bed.c") == []
-    for test in ("c_test.c", "x/c_test.c", "x/y/d_test.c", "lib_test.c"):
+def lint_wants_a_program_for_each_unit_test():
+    table = ("\t'lib': {'groups': {'lib': 'a b ' +\n\t\t'x_c'}},\n"
+             "\t'd': ['lib', 'unit', lib_dep],\n")
+    assert unit_list_said(table, "a_test.c", "x/b_test.c", "x/y/x_c_test.c", "d_test.c",
+                          "x/bed.c") == []
+    for test in ("c_test.c", "x/c_test.c", "x/y/e_test.c", "lib_dep_test.c"):
         said = unit_list_said(table, test)
         assert len(said) == 1 and pathlib.Path(test).name in said[0], said
-    said = unit_list_said("\t'b': ['unit', 'lib'],\n\t'a': ['unit', 'lib'],\n")
-    assert len(said) == 1 and "a belongs before b" in said[0], said
 
 
 if __name__ == "__main__":
@@ -140,5 +140,5 @@ if __name__ == "__main__":
         ("fuzz ends its targets with itself", fuzz_ends_its_targets_with_itself),
         ("lint wants commits of area, verb and reason", lint_wants_commits_of_area_verb_and_reason),
         ("lint wants one row for each unit test, by name",
-         lint_wants_one_row_for_each_unit_test_by_name),
+         lint_wants_a_program_for_each_unit_test),
     ])

@@ -47,7 +47,7 @@ class Mpi:
 
 OPEN_MPI = Mpi("openmpi", ["mpirun.openmpi"])
 MPICH = Mpi("mpich", ["mpiexec.hydra", "-iface", "lo", "-hosts", "127.0.0.1"])
-# The libraries that this run of the test is about; the command line names them.
+# The MPI libraries under test, as named on the command line.
 CHOSEN = [mpi for mpi in (OPEN_MPI, MPICH) if mpi.name in sys.argv[4:]]
 
 

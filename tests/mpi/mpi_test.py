@@ -155,7 +155,7 @@ def corners_are_equal():
     programs()
     corners = ("threads", "children", "busy", "many", "mistakes", "groups", "abort")
     for mpi in CHOSEN:
-        names = corners if mpi is OPEN_MPI else ("busy", "groups")  # MPICH's ranks spin
+        names = corners if mpi is OPEN_MPI else ("busy", "groups")  # MPICH's ranks busy-poll
         program = mpi.compile(here["directory"], "corners.c", "-lpthread")
         for corner in names:
             words = mpi.words(RANKS, program, corner)
@@ -178,7 +178,7 @@ def odd_programs_are_equal():
                                  (OPEN_MPI, "afterwards", None), (MPICH, "afterwards", None),
                                  (OPEN_MPI, "two", "two libraries of MPI are loaded"),
                                  (MPICH, "two", "two libraries of MPI are loaded")):
-        # The corner "two" needs both libraries: the run for MPICH has them.
+        # The corner "two" needs both libraries, which only the run for MPICH has.
         if (MPICH if corner == "two" else mpi) not in CHOSEN:
             continue
         program = mpi.compile(here["directory"], "corners.c", "-lpthread", "-ldl")
@@ -453,7 +453,7 @@ def main():
             cluster.Cluster(BUILD, 1) as agents:
         here["directory"], here["cluster"] = pathlib.Path(name), agents
         agents.start()
-        # MPICH alone has a static library; mpi4py is Debian's for Open MPI.
+        # Only MPICH has a static library. Debian builds mpi4py for Open MPI.
         own = {"openmpi": (symbols_are_old, python_is_followed), "mpich": (mpi_inside_is_said,)}
         tap.run([(test.__doc__.split("\n")[0], test) for test in (
             c_counts_once, fortran_counts_once, f08_counts_once,

@@ -19,9 +19,9 @@ build_dir() {
 	esac
 }
 
-# A plain build (README) has neither tests nor -Werror: these two are for developers.
+# A plain build (README) has neither tests nor -Werror. Builds of ./dev have both.
 build_options() {
-	echo "--werror -Dtests=true"
+	echo "-Dwerror=true -Dtests=true"
 	case $1 in
 	release | clang) ;;
 	# Sanitizers find as much at -O1. -g1 keeps functions and lines, which reports need.
@@ -36,8 +36,8 @@ build_compiler() {
 	fuzz | clang) compiler=clang-14 ;;
 	*) compiler=gcc ;;
 	esac
-	# In depend mode a miss costs 13 % of a compilation, instead of 43 %: ccache preprocesses
-	# nothing and takes the headers from the compiler's -MD file.
+	# In depend mode a cache miss costs 13 % of a compilation instead of 43 %: ccache does not
+	# preprocess, and reads the list of headers from the compiler's -MD file.
 	if command -v ccache >/dev/null 2>&1; then
 		compiler="ccache $compiler"
 	fi
@@ -54,29 +54,37 @@ build_needs() {
 # Read by ccache: see build_compiler.
 export CCACHE_DEPEND=1
 
-# Makes the build directory of a kind ready for ninja, and brings an old one up to date: the
-# list of tests and the compile database are read from it. meson speaks only if it fails.
+# Runs a command of meson or ninja on a build directory. Its output is shown only if it fails.
+run_quietly() {
+	log=$1/configure.txt
+	shift
+	"$@" >"$log" 2>&1 </dev/null && return
+	tail -n 20 "$log" >&2
+	return 1
+}
+
+# Makes the build directory of a kind ready for ninja: the list of tests and the compile database
+# are read from it. A directory with other options, of an older tree or made by a user, gets ours.
 configure() {
 	kind=$1
 	dir=$(build_dir "$kind")
+	options=$(build_options "$kind" | xargs)
 	build_needs "$kind"
-	if [ -f "$dir/build.ninja" ]; then
-		set -- "$(tool ninja)" -C "$dir" build.ninja
-	else
-		say "configure: $dir"
-		mkdir -p "$dir"
-		# shellcheck disable=SC2046
-		set -- env CC="$(build_compiler "$kind")" "$(tool meson)" setup "$dir" \
-			$(build_options "$kind")
-	fi
+	[ -f "$dir/build.ninja" ] || say "configure: $dir"
+	mkdir -p "$dir"
 	if [ ! -w "$dir" ]; then
 		say "build: $(id -un) may not write in $PWD/$dir: a clone of your own is needed"
 		return 1
 	fi
-	if ! "$@" >"$dir/configure.txt" 2>&1 </dev/null; then
-		tail -n 20 "$dir/configure.txt" >&2
-		return 1
+	# shellcheck disable=SC2086 # a list of words
+	if [ ! -f "$dir/build.ninja" ]; then
+		run_quietly "$dir" env CC="$(build_compiler "$kind")" "$(tool meson)" setup "$dir" \
+			$options || return
+	elif [ "$options" != "$(cat "$dir/dev-options" 2>/dev/null)" ]; then
+		run_quietly "$dir" "$(tool meson)" configure "$dir" $options || return
 	fi
+	printf '%s\n' "$options" >"$dir/dev-options"
+	run_quietly "$dir" "$(tool ninja)" -C "$dir" build.ninja
 }
 
 # Builds everything of a kind, or only the named targets of it. Silent if all is there:

@@ -22,12 +22,13 @@ def fail(text):
 
 
 def find_test(kind, name):
-    """By NAME or SUITE/NAME, else by the name of a group of unit tests. A fuzz target may have the
-    name of a unit test; the unit test is meant."""
+    """Find a group of unit tests, else a test, by NAME or SUITE/NAME. If a fuzz target has the same
+    name, the unit test is returned."""
     tests = sorted(suites.read(kind), key=lambda test: test.suite == "fuzz")
     for test in tests:
-        if name in test.groups:
-            return test.narrowed(name)
+        suite, _, group = name.rpartition("/")
+        if group in test.groups and suite in ("", *test.suites):
+            return test.narrowed_to(group)
     for test in tests:
         if name in (test.name, f"{test.suite}/{test.name}"):
             return test

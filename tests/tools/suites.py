@@ -1,31 +1,34 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What tests there are, by meson's own account, and which of them run at which level in which
-build. A test has suites; the first of them is the main one.
+"""The list of tests, read from meson, and the selection of tests by level and by build.
 
-    level 1   ./dev test: the release, and asan
-    level 2   ./dev test --all, and a test or suite by its name: all of level 1; main suites in
-              LEVEL_TWO and tests in the suite "long"; the builds tsan and fuzz
+A test has suites; the first one is its main suite.
 
-    release   every suite
-    asan      what bytes and lifetimes can break: main suites in ASAN that are not in the suite
-              release-only, and tests in the suite sanitized; on level 2 those in sanitized-all
+    level 1   ./dev test: the builds release and asan
+    level 2   ./dev test --all, or a test or suite by its name: all tests of level 1, the main
+              suites in LEVEL_TWO_SUITES, tests in the suite "long", the builds tsan and fuzz
+
+    release   tests of every suite
+    asan      main suites in ASAN_SUITES, where memory errors are likely, and tests in the suite
+              "sanitized". The suite "release-only" keeps a test out. The suite "sanitized-all"
+              keeps a test out of asan at level 1, and adds the test at level 2
     tsan      groups of unit tests that start threads
-    fuzz      short libFuzzer runs from the seeds (release and asan only replay these)
+    fuzz      short libFuzzer runs from the seeds (release and asan only replay the seeds)
 
-docs/internals/tests.md tells what each suite alone can find.
+docs/internals/tests.md lists the faults that each suite alone can find.
 """
 
+import copy
 import json
 import pathlib
 
 DIRECTORIES = {"release": "build", "asan": "build-asan", "tsan": "build-tsan",
                "fuzz": "build-fuzz"}
 KINDS_OF_LEVEL = {1: {"release", "asan"}, 2: set(DIRECTORIES)}
-LEVEL_TWO = {"browser", "perf-truth", "prometheus", "slurm", "soft-rxe", "torch", "vm"}
-ASAN = {"checks", "comms", "dataplane", "fuzz", "hostile", "nccl-plugin", "net", "perf", "ras",
-        "smoke", "soft", "soft-model", "soft-programs", "unit", "verdict"}
+LEVEL_TWO_SUITES = {"browser", "perf-truth", "prometheus", "slurm", "soft-rxe", "torch", "vm"}
+ASAN_SUITES = {"checks", "comms", "dataplane", "fuzz", "hostile", "nccl-plugin", "net", "perf",
+               "ras", "smoke", "soft", "soft-model", "soft-programs", "unit", "verdict"}
 # What touches no network and no port: two builds of it run side by side as they are.
-NO_NETWORK = {"ras", "verdict", "sim", "fuzz", "rcu"}
+NO_NETWORK = {"ras", "sim", "fuzz"}
 # On the machine's own network: Slurm resolves no name where loopback is the only address.
 SHARED_NETWORK = {"slurm"}
 # How much of a processor a test takes while it runs, before that was ever measured.
@@ -51,9 +54,11 @@ class Test:
         # What has to be built for it, as ninja's targets.
         self.needs = sorted({file for target in entry["depends"]
                              for file in (files or {}).get(target, ())})
-        # A program of unit tests: its groups of tests, one for each NAME_test.c.
+        # Names of the groups of a unit test program, one per NAME_test.c; empty for other tests,
+        # which may depend on such a program, too.
         self.groups = sorted({group for target in entry["depends"]
-                              for group in (groups or {}).get(target, ())})
+                              for group in (groups or {}).get(target, ())
+                              if self.name.startswith("unit-")})
 
     @property
     def suite(self):
@@ -92,36 +97,41 @@ class Test:
         return is_wanted_in(self.kind, self.suites, level)
 
     def is_called(self, chosen):
-        """Whether it is the chosen test, has the chosen group, or is in the chosen suite; the
-        empty word chooses all."""
+        """Whether CHOSEN names this test, one of its groups or one of its suites; the empty word
+        chooses every test."""
         return (not chosen or chosen == self.name or chosen in self.suites or
                 chosen in self.groups)
 
-    def narrowed(self, chosen):
-        """The test; of a program of unit tests the chosen group alone."""
-        if chosen in self.groups and chosen != self.name:
-            self.command = [*self.command, "--filter", chosen]
-            self.name = chosen
-        return self
+    def narrowed_to(self, group):
+        """A copy of the test that runs this group of unit tests only. A test without such a group
+        is returned unchanged."""
+        if group not in self.groups or group == self.name:
+            return self
+        narrowed = copy.copy(self)
+        narrowed.command = [*self.command, "--filter", group]
+        return narrowed
 
 
-def level_of(of_test):
-    """The level from which on a test of these suites runs."""
-    return 2 if of_test[0] in LEVEL_TWO or "long" in of_test else 1
+def lowest_level(suites_of_test):
+    """The lowest level that runs a test of these suites."""
+    return 2 if suites_of_test[0] in LEVEL_TWO_SUITES or "long" in suites_of_test else 1
 
 
-def is_in_asan(of_test, level):
-    return ("sanitized" in of_test or level == 2 and "sanitized-all" in of_test or
-            of_test[0] in ASAN and not {"release-only", "sanitized-all"} & set(of_test))
+def runs_in_asan(suites_of_test, level):
+    return ("sanitized" in suites_of_test or
+            level == 2 and "sanitized-all" in suites_of_test or
+            suites_of_test[0] in ASAN_SUITES and
+            not {"release-only", "sanitized-all"} & set(suites_of_test))
 
 
-def is_wanted_in(kind, of_test, level):
+def is_wanted_in(kind, suites_of_test, level):
     """Whether a test of these suites runs at this level in a kind of build."""
-    if kind not in KINDS_OF_LEVEL[level] or level_of(of_test) > level:
+    if kind not in KINDS_OF_LEVEL[level] or lowest_level(suites_of_test) > level:
         return False
     if kind == "asan":
-        return is_in_asan(of_test, level)
-    return {"release": True, "tsan": "threads" in of_test, "fuzz": "fuzz" in of_test}[kind]
+        return runs_in_asan(suites_of_test, level)
+    return {"release": True, "tsan": "threads" in suites_of_test,
+            "fuzz": "fuzz" in suites_of_test}[kind]
 
 
 def tool(name):
@@ -149,7 +159,7 @@ def read(kind, directory=None):
 
 
 def groups_of(target):
-    """The names of the files NAME_test.c that a program of unit tests is made of."""
+    """The names NAME of the sources NAME_test.c of a unit test program."""
     return [pathlib.Path(file).stem.removesuffix("_test")
-            for sources in target["target_sources"] for file in sources["sources"]
+            for sources in target["target_sources"] for file in sources.get("sources", ())
             if file.endswith("_test.c")]

@@ -5,7 +5,7 @@
     swarm.py TOCSIN_SIM --turns TURNS SEED   for ./dev test: so many times all sizes
     swarm.py TOCSIN_SIM --commit TURNS TREE  the same with the commit of a work tree as the seed
 
-A run of TURNS ends early when its simulators have taken 60 s of a processor.
+A run with --turns or --commit ends early when its simulators have used 60 s of CPU time.
 
 Small clusters come first and most often: there is all of a mix in every node's neighbourhood. Seeds
 are drawn anew each time, and told; the same SEED draws the same. By the commit each one plays other
@@ -30,7 +30,8 @@ SIZES = [(["--nodes", str(nodes)], 40) for nodes in (2, 3, 4, 5, 6, 7, 8, 9, 12)
     (["--nodes", "200"], 2),
 ]
 SEED_MAX = 10**12
-PROCESSOR_SECONDS_MAX = 60  # of the simulators of a run of TURNS, on a slow machine
+# CPU seconds of all simulators in one --turns or --commit run; then the run ends early.
+CPU_SECONDS_MAX = 60
 
 
 def name_of(size):
@@ -67,8 +68,8 @@ class Until:
         return time.monotonic() < self.ends
 
 
-def simulated_seconds():
-    """Seconds of a processor that the simulators took which have ended."""
+def simulator_cpu_seconds():
+    """CPU seconds of all simulators that have ended."""
     spent = os.times()
     return spent.children_user + spent.children_system
 
@@ -77,8 +78,9 @@ def turns(count):
     """Sizes and counts: so many times all of them, or as long as it is true."""
     while count:
         for size in SIZES:
-            if isinstance(count, int) and simulated_seconds() > PROCESSOR_SECONDS_MAX:
-                print(f"swarm: {PROCESSOR_SECONDS_MAX} s of a processor are used up")
+            if isinstance(count, int) and simulator_cpu_seconds() > CPU_SECONDS_MAX:
+                print(f"swarm: stopped after {CPU_SECONDS_MAX} s of CPU time; "
+                      "remaining sizes not run")
                 return
             if count:
                 yield size

@@ -18,7 +18,7 @@ REASON_COLUMNS_MAX = 240
 SLOWEST = 10
 PLACE = re.compile(r' *File "(.*)", line (\d+), in (.*)')  # of a traceback
 VERDICT = re.compile(r"\w+Sanitizer: |runtime error: |must\(|Assertion ")
-BROKEN = re.compile(r"\w+Sanitizer: |runtime error: |must\(")
+BROKEN = re.compile(r"\w+Sanitizer: |runtime error: |must\(|not ok .* ended with signal ")
 TAP_LINE = re.compile(
     r"^(not )?ok\b *(\d*) *-? *(.*?) *(?:# *((?i:skip)\S*|(?i:todo)) *(.*))?$")
 TAP_PLAN = re.compile(r"^1\.\.(\d+)(?: *# *skip\S* *(.*))?$", re.IGNORECASE)

@@ -9,36 +9,46 @@ sanitizer_options() {
 	export TSAN_OPTIONS=second_deadlock_stack=1
 }
 
-# The groups of packages that a test, a suite, a group of unit tests or a level needs, besides
-# [build]. Level one is the empty word.
+# Prints the package groups that a test, a suite, a unit test group or a level needs, besides
+# [build]. The empty word means level one.
 test_packages() {
-	case $1 in
+	case ${1##*/} in # SUITE/NAME stands for NAME
 	"") echo "test mpi" ;;
-	--all | --failed) echo "test test-all slurm fuzz vm soft-rxe browser mpi mpich torch" ;;
+	--all) echo "test test-all slurm fuzz vm soft-rxe browser mpi mpich torch" ;;
+	--failed) echo "test" ;;
 	vm | guest | ports) echo "test vm" ;;
 	soft-rxe | soft_rxe) echo "test vm soft-rxe" ;;
 	browser | page_browser) echo "test browser" ;;
 	torch | torch_gloo) echo "test torch" ;;
 	mpi_openmpi) echo "test mpi" ;;
 	mpi | mpi_mpich) echo "test mpi mpich" ;;
-	slurm*) echo "test slurm" ;;
+	slurm | slurm_mesh) echo "test slurm" ;;
 	fuzz) echo "test fuzz" ;;
-	unit-*) ;;
-	*) find tests/unit -name "$1_test.c" | grep -q . || echo "test test-all" ;;
+	prometheus* | stats_scipy | perf) echo "test test-all" ;;
+	unit-*) echo "run" ;;
+	*)
+		if find tests/unit -name "${1##*/}_test.c" | grep -q .; then
+			echo "run"
+		else
+			echo "test"
+		fi
+		;;
 	esac
 }
 
-# Installs the packages of a test. Tests skip whose packages cannot be had. A guest boots from a
-# kit, which is made here: tests have a network namespace of their own, without any download.
+# Installs the packages of a test. A test whose packages cannot be installed is skipped. The guest
+# kit is built here, because tests in a network namespace cannot download.
 test_setup() {
 	# shellcheck disable=SC2046 # a list of words
-	need build $(test_packages "$1") || say "test: trying to do without some packages"
+	need build $(test_packages "$1") ||
+		say "test: some packages could not be installed; continuing without them"
 	for group in build $(test_packages "$1"); do
 		case $group in
-		build | test) need "$group" || return ;;
+		build | run | test) need "$group" || return ;;
 		vm) { need vm && tests/vm/kit.sh >/dev/null; } ||
-			say "test: what needs the packages [vm] is skipped" ;;
-		*) need "$group" || say "test: what needs the packages [$group] is skipped" ;;
+			say "test: tests that need the packages [vm] are skipped" ;;
+		*) need "$group" ||
+			say "test: tests that need the packages [$group] are skipped" ;;
 		esac
 	done
 }

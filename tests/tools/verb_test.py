@@ -5,10 +5,10 @@
     verb_test.py kinds [CHOSEN]   prints the kinds of build that the chosen tests run in
     verb_test.py run [CHOSEN]     builds what they need and runs them
 
-CHOSEN is a suite, a test, a group of unit tests, --all (level two: suites.py), or --failed: what was
-to run and has not passed since. Without it all tests of level one run. The release is built first;
-while the other kinds are built, its tests that mostly wait run already. The last line is N passed,
-N failed, N skipped.
+CHOSEN is a suite, a test, a group of unit tests, --all (level two: suites.py), or --failed (tests
+of earlier runs that have not passed since). Without CHOSEN all tests of level one run. The release
+is built first. While the other kinds are built, release tests that mostly wait run already. The
+last line is N passed, N failed, N skipped.
 """
 
 import fcntl
@@ -118,7 +118,7 @@ class Session:
     def __init__(self, plan, chosen):
         self.plan = plan    # kind -> its tests
         self.whole = chosen in ("", "--all")  # a level, not a test or a suite
-        self.builds_all = chosen == "--all"   # benchmarks, which no test needs, have to build too
+        self.builds_all = chosen == "--all"   # also benchmarks, which no test needs
         self.times = runner.Times()
         self.pool = runner.Pool(self.times)
         self.programs, self.missing = [], []
@@ -248,12 +248,12 @@ def chosen_of(tests, chosen):
         unpassed = Unpassed().read() or set()
         return [test for test in tests if test.title in unpassed]
     level, name = level_and_name(chosen)
-    return [test.narrowed(name) for test in tests
+    return [test.narrowed_to(name) for test in tests
             if test.is_wanted(level) and test.is_called(name)]
 
 
 def level_and_name(chosen):
-    """A test that is chosen by its name or suite runs in every build where it means something."""
+    """The level, and the name of a test, group or suite ("" for all). A name runs at level two."""
     return (1 if chosen == "" else 2), "" if chosen == "--all" else chosen
 
 

@@ -9,25 +9,25 @@
 
 #include <cmocka.h>
 
-// A group is one file with one cmocka group. Many groups make one program: unit_main.c.
+// A group is one file NAME_test.c with one cmocka group. A program has many groups: unit_main.c.
 //
-// Embedded in the group's file, which defines it by UNIT_GROUP() alone.
+// Defined by UNIT_GROUP() only, in the group's file.
 struct unit_group {
 	const char *name;
 	int (*run)(void); // number of failed tests
 	struct unit_group *next;
 };
 
-// Make the group known to main(). Called before main(), by constructors.
+// Register the group for main(). Called before main(), by constructors.
 void unit_group_add(struct unit_group *group);
 
 // Define the group of one file. The body returns the result of cmocka_run_group_tests_name().
-#define UNIT_GROUP(group)                                                                \
-	static int unit_run_##group(void);                                               \
-	__attribute__((constructor)) static void unit_add_##group(void) {                \
+#define UNIT_GROUP(group)                                                                  \
+	static int unit_run_##group(void);                                                 \
+	__attribute__((constructor)) static void unit_add_##group(void) {                  \
 		static struct unit_group self = {.name = #group, .run = unit_run_##group}; \
-		unit_group_add(&self);                                                   \
-	}                                                                                \
+		unit_group_add(&self);                                                     \
+	}                                                                                  \
 	static int unit_run_##group(void)
 
 // A failed assertion leaves the test by longjmp(), which static analysis cannot see: it
