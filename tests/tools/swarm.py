@@ -5,7 +5,8 @@
     swarm.py TOCSIN_SIM --turns TURNS SEED   for ./dev test: so many times all sizes
     swarm.py TOCSIN_SIM --commit TURNS TREE  the same with the commit of a work tree as the seed
 
-A run with --turns or --commit ends early when its simulators have used 60 s of CPU time.
+A run with --turns or --commit begins no further turn when its simulators have used 60 s of CPU time.
+The first turn always plays all sizes.
 
 Small clusters come first and most often: there is all of a mix in every node's neighbourhood. Seeds
 are drawn anew each time, and told; the same SEED draws the same. By the commit each one plays other
@@ -30,7 +31,7 @@ SIZES = [(["--nodes", str(nodes)], 40) for nodes in (2, 3, 4, 5, 6, 7, 8, 9, 12)
     (["--nodes", "200"], 2),
 ]
 SEED_MAX = 10**12
-# CPU seconds of all simulators in one --turns or --commit run; then the run ends early.
+# CPU seconds of all simulators in one --turns or --commit run, after which no turn begins.
 CPU_SECONDS_MAX = 60
 
 
@@ -77,11 +78,10 @@ def simulator_cpu_seconds():
 def turns(count):
     """Sizes and counts: so many times all of them, or as long as it is true."""
     while count:
+        if isinstance(count, int) and simulator_cpu_seconds() > CPU_SECONDS_MAX:
+            print(f"swarm: {CPU_SECONDS_MAX} s of CPU time are used; {count} turns are not played")
+            return
         for size in SIZES:
-            if isinstance(count, int) and simulator_cpu_seconds() > CPU_SECONDS_MAX:
-                print(f"swarm: stopped after {CPU_SECONDS_MAX} s of CPU time; "
-                      "remaining sizes not run")
-                return
             if count:
                 yield size
         if isinstance(count, int):
