@@ -328,12 +328,14 @@ def what_failed_beside_others_runs_once_more_alone_and_is_told_as_unstable():
         once = f"mkdir {name}/$0 2>/dev/null && exit 1; {well}"
         crash = f"mkdir {name}/crash 2>/dev/null && kill -SEGV $$; {well}"
         broken = f"mkdir {name}/broken 2>/dev/null && echo AddressSanitizer: x && exit 1; {well}"
+        group = (f"mkdir {name}/group 2>/dev/null && echo 1..1 && "
+                 f"echo not ok 1 - g ended with signal 11 after 0 of 1 tests && exit 1; {well}")
         session, said = session_of(
             "", made("a"), made("b", once.replace("$0", "b")), made("c", "exit 1"),
-            made("d", crash), made("e", broken), whole=True)
+            made("d", crash), made("e", broken), made("f", group), whole=True)
         assert [program.name for program in session.unstable()] == ["b"], session.unstable()
         failed = {program.name for program in session.programs if program.failed}
-        assert failed == {"c", "d", "e"}, failed
+        assert failed == {"c", "d", "e", "f"}, failed
         assert "FAILED beside others: release unit/b" in said, said
         # More of them are no accident.
         session, _ = session_of("", *(made(f"m{n}", once.replace("$0", f"m{n}"))
@@ -368,6 +370,21 @@ def what_has_not_passed_is_remembered_until_it_does():
         assert unpassed.read() is None
 
 
+def a_group_that_was_chosen_is_remembered_apart_from_its_program():
+    program = made("unit-lib")
+    program.groups = ["cidr", "wire"]
+    group = program.narrowed_to("cidr")
+    assert (group.title, group.command[-2:]) == ("release unit/unit-lib:cidr", ["--filter", "cidr"])
+    assert program.title == "release unit/unit-lib" and "--filter" not in program.command
+    read = verb_test.Unpassed.read
+    try:
+        for titles in ({group.title}, {program.title}, {group.title, program.title}):
+            verb_test.Unpassed.read = lambda _, titles=titles: titles
+            assert {test.title for test in verb_test.chosen_of([program], "--failed")} == titles
+    finally:
+        verb_test.Unpassed.read = read
+
+
 if __name__ == "__main__":
     tap.run([(function.__name__.replace("_", " "), function) for function in (
         a_record_holds_what_was_said_and_how_it_ended,
@@ -393,4 +410,5 @@ if __name__ == "__main__":
         a_run_that_breaks_is_told_and_counted,
         an_interrupted_run_ends_its_tests_and_counts_as_failed,
         what_has_not_passed_is_remembered_until_it_does,
+        a_group_that_was_chosen_is_remembered_apart_from_its_program,
     )])

@@ -103,12 +103,13 @@ class Test:
                 chosen in self.groups)
 
     def narrowed_to(self, group):
-        """A copy of the test that runs this group of unit tests only. A test without such a group
-        is returned unchanged."""
-        if group not in self.groups or group == self.name:
+        """A copy of the test that runs this group of unit tests only, with a title of its own. A
+        test without such a group is returned unchanged."""
+        if group not in self.groups:
             return self
         narrowed = copy.copy(self)
         narrowed.command = [*self.command, "--filter", group]
+        narrowed.name = f"{self.name}:{group}"
         return narrowed
 
 

@@ -246,7 +246,9 @@ class Unpassed:
 def chosen_of(tests, chosen):
     if chosen == "--failed":
         unpassed = Unpassed().read() or set()
-        return [test for test in tests if test.title in unpassed]
+        # A program whose group was chosen by name is remembered by program and group.
+        return [one for test in tests for one in (test, *map(test.narrowed_to, test.groups))
+                if one.title in unpassed]
     level, name = level_and_name(chosen)
     return [test.narrowed_to(name) for test in tests
             if test.is_wanted(level) and test.is_called(name)]
