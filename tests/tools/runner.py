@@ -13,6 +13,7 @@ import pathlib
 import random
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -50,12 +51,22 @@ cd "$here" && ip link set lo up && exec "$@"
 
 
 def isolation():
-    """What to put before a command for a network namespace of its own; nothing if none is had."""
+    """The words to put before a command for a network namespace of its own. Empty if none can be
+    made; the reason is printed."""
     if os.geteuid() != 0:
+        print("test: network namespaces need root: tests share ports, and some skip",
+              file=sys.stderr)
         return []
     done = subprocess.run([*ISOLATE, "true"], stdin=subprocess.DEVNULL, capture_output=True,
-                          check=False)
-    return ISOLATE if done.returncode == 0 else []
+                          text=True, check=False)
+    if done.returncode == 0:
+        return ISOLATE
+    print(f"test: no network namespaces ({done.stderr.strip()}): tests share ports; some skip, and "
+          "those that mount fail", file=sys.stderr)
+    if "propagation" in done.stderr:
+        print("test: this is a chroot without a mount of its own: mount --bind ROOT ROOT outside, "
+              "then chroot ROOT", file=sys.stderr)
+    return []
 
 
 def command_of(test, around):

@@ -344,8 +344,6 @@ def run_locked(chosen):
             return 0
     session = Session(plan, chosen)
     session.missing += missing
-    if not session.pool.around:
-        print("test: no network namespaces here: tests share ports, and some will skip")
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, session.count_signal)
     Unpassed().begin(session.tests.values())
