@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Builds with other options: the plain build installs the product, -Ddpdk=off needs no DPDK.
+"""Two builds without tests: the plain build installs the product, a build with -Ddpdk=off links no
+DPDK.
 
     build_options_test.py SOURCE-ROOT
 

@@ -17,7 +17,7 @@ import tap
 
 
 def probe(*arguments):
-    """Exit status and TAP lines without remarks."""
+    """Run the probe. Return its exit status and its TAP lines without diagnostics."""
     with tempfile.TemporaryFile(mode="w+", encoding="utf-8") as output:
         program = subprocess.Popen([sys.argv[1], *arguments], stdin=subprocess.DEVNULL,
                                    stdout=output, stderr=subprocess.DEVNULL,
@@ -30,7 +30,7 @@ def probe(*arguments):
         return status, re.findall(r"^(?:not ok|ok|1\.\.).*$", output.read(), re.MULTILINE)
 
 
-def all_groups_run_and_their_tests_are_numbered_through():
+def all_groups_run_and_test_numbers_continue():
     assert probe() == (1, [
         "ok 1 - group_exits: it_passes",
         "not ok 2 - group_exits ended with exit status 0 after 1 of 3 tests",
@@ -62,8 +62,8 @@ def groups_are_listed_by_name():
 
 if __name__ == "__main__":
     tap.run([
-        ("all groups run and their tests are numbered through",
-         all_groups_run_and_their_tests_are_numbered_through),
+        ("all groups run and test numbers continue",
+         all_groups_run_and_test_numbers_continue),
         ("a pattern chooses groups", a_pattern_chooses_groups),
         ("wrong words are refused", wrong_words_are_refused),
         ("groups are listed by name", groups_are_listed_by_name),

@@ -66,7 +66,7 @@ static void tap_forward_line(struct tap *tap, const char *group) {
 	rest = tap->line + (bad ? 7 : 3);
 	rest += strspn(rest, "0123456789");
 	if (strncmp(rest, " # SKIP", 7) == 0)
-		bad = false; // cmocka says "not ok" of a skipped test
+		bad = false; // cmocka prints "not ok" for a skipped test
 	if (strncmp(rest, " - ", 3) == 0)
 		printf("%s %u - %s: %s\n", bad ? "not ok" : "ok", ++tap->count, group, rest + 3);
 	else
@@ -100,8 +100,9 @@ static void tap_check_exit_status(struct tap *tap, const char *group, int status
 	tap->failed++;
 }
 
-// Forward the output of a group until its process has ended and its output is read. Processes
-// that the group left behind may hold the pipe for ever.
+// Forward the output of a group until end of file, or until its process has ended and the pipe is
+// empty. Processes that the group left behind may keep the pipe open, so end of file may never
+// come. Returns 0 or a negative errno.
 static int forward_output(struct tap *tap, const char *group, int output, int process) {
 	struct pollfd fds[] = {{.fd = output, .events = POLLIN}, {.fd = process, .events = POLLIN}};
 	char bytes[4096];
@@ -164,8 +165,8 @@ static int run_all(const char *filter) {
 		int err = is_chosen(group, filter) ? run_group_in_child(&tap, group) : 0;
 
 		if (err != 0) {
-			fprintf(stderr, "%s: cannot be run: %s\n", group->name,
-				strerrorname_np(-err));
+			fprintf(stderr, "group %s: cannot start it or read its output: %s\n",
+				group->name, strerrorname_np(-err));
 			return CANNOT_RUN;
 		}
 	}
@@ -184,7 +185,7 @@ static int usage(const char *program) {
 int main(int argc, char **argv) {
 	const char *filter = NULL;
 	const struct unit_group *only = NULL;
-	unsigned int chosen = 0;
+	unsigned int chosen_count = 0;
 
 	if (argc == 2 && strcmp(argv[1], "--list") == 0) {
 		for (only = groups; only != NULL; only = only->next)
@@ -198,14 +199,14 @@ int main(int argc, char **argv) {
 	for (const struct unit_group *group = groups; group != NULL; group = group->next) {
 		if (is_chosen(group, filter)) {
 			only = group;
-			chosen++;
+			chosen_count++;
 		}
 	}
-	if (chosen == 0) {
+	if (chosen_count == 0) {
 		fprintf(stderr, "%s: no group matches '%s'; --list prints all groups\n", argv[0],
 			filter);
 		return 2;
 	}
 	setenv("CMOCKA_MESSAGE_OUTPUT", "TAP", 0);
-	return chosen == 1 ? only->run() : run_all(filter);
+	return chosen_count == 1 ? only->run() : run_all(filter);
 }

@@ -11,7 +11,7 @@ A test has suites; the first one is its main suite.
     asan      main suites in ASAN_SUITES, where memory errors are likely, and tests in the suite
               "sanitized". The suite "release-only" keeps a test out. The suite "sanitized-all"
               keeps a test out of asan at level 1, and adds the test at level 2
-    tsan      groups of unit tests that start threads
+    tsan      groups of unit tests that start threads, and the NCCL plugin
     fuzz      short libFuzzer runs from the seeds (release and asan only replay the seeds)
 
 docs/internals/tests.md lists the faults that each suite alone can find.
@@ -25,7 +25,7 @@ DIRECTORIES = {"release": "build", "asan": "build-asan", "tsan": "build-tsan",
                "fuzz": "build-fuzz"}
 KINDS_OF_LEVEL = {1: {"release", "asan"}, 2: set(DIRECTORIES)}
 LEVEL_TWO_SUITES = {"browser", "perf-truth", "prometheus", "slurm", "soft-rxe", "torch", "vm"}
-ASAN_SUITES = {"checks", "comms", "dataplane", "fuzz", "hostile", "nccl-plugin", "net", "perf",
+ASAN_SUITES = {"comms", "dataplane", "fuzz", "hostile", "nccl-plugin", "net", "perf",
                "ras", "smoke", "soft", "soft-model", "soft-programs", "unit", "verdict"}
 # What touches no network and no port: two builds of it run side by side as they are.
 NO_NETWORK = {"ras", "sim", "fuzz"}

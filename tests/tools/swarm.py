@@ -5,8 +5,8 @@
     swarm.py TOCSIN_SIM --turns TURNS SEED   for ./dev test: so many times all sizes
     swarm.py TOCSIN_SIM --commit TURNS TREE  the same with the commit of a work tree as the seed
 
-A run with --turns or --commit begins no further turn when its simulators have used 60 s of CPU time.
-The first turn always plays all sizes.
+A run with --turns or --commit begins no further turn when its simulators have used 60 s of CPU
+time. The first turn always plays all sizes.
 
 Small clusters come first and most often: there is all of a mix in every node's neighbourhood. Seeds
 are drawn anew each time, and told; the same SEED draws the same. By the commit each one plays other

@@ -38,7 +38,7 @@ test_packages() {
 
 # Installs the packages of a test. A test whose packages cannot be installed is skipped. The guest
 # kit is built here, because tests in a network namespace cannot download.
-test_setup() {
+install_test_packages() {
 	# shellcheck disable=SC2046 # a list of words
 	need build $(test_packages "$1") ||
 		say "test: some packages could not be installed; continuing without them"
@@ -46,9 +46,9 @@ test_setup() {
 		case $group in
 		build | run | test) need "$group" || return ;;
 		vm) { need vm && tests/vm/kit.sh >/dev/null; } ||
-			say "test: tests that need the packages [vm] are skipped" ;;
+			say "test: no guest kit: tests that need a guest are skipped" ;;
 		*) need "$group" ||
-			say "test: tests that need the packages [$group] are skipped" ;;
+			say "test: cannot install [$group]; its tests are skipped" ;;
 		esac
 	done
 }
@@ -57,7 +57,7 @@ verb_test() {
 	[ $# -le 1 ] || die "test takes one SUITE or NAME, or --all, or --failed"
 	chosen=${1-}
 	[ $# -eq 0 ] || [ -n "$chosen" ] || die "test: '' is neither a suite nor a test"
-	test_setup "$chosen"
+	install_test_packages "$chosen"
 	configure release
 	kinds=$("$(tool python3)" tests/tools/verb_test.py kinds ${chosen:+"$chosen"})
 	for kind in $kinds; do
@@ -85,7 +85,7 @@ test_and_kind() {
 
 verb_try() {
 	test_and_kind try "$@"
-	test_setup "$name"
+	install_test_packages "$name"
 	configure "$kind"
 	sanitizer_options
 	exec "$(tool python3)" tests/tools/one.py try "$kind" "$name" </dev/null

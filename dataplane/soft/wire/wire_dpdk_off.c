@@ -19,7 +19,9 @@ int wire_dpdk_create(
 int wire_dpdk_check(const struct wire_config *config, char ret_reason[static SOFT_HOLDER_MAX + 1]) {
 	snprintf(
 		ret_reason, SOFT_HOLDER_MAX + 1,
-		"the wire dpdk:%.40s needs DPDK, which this build lacks; use udp", config->args
+		"the wire dpdk:%.30s needs DPDK, which this build lacks; use udp, or build with "
+		"-Ddpdk=shared",
+		config->args
 	);
 	return -EOPNOTSUPP;
 }

@@ -9,9 +9,8 @@
 
 #include <cmocka.h>
 
-// A group is one file NAME_test.c with one cmocka group. A program has many groups: unit_main.c.
-//
-// Defined by UNIT_GROUP() only, in the group's file.
+// A unit test group: the tests of one NAME_test.c. A program links one or more groups; unit_main.c
+// runs them. Only UNIT_GROUP() creates this struct.
 struct unit_group {
 	const char *name;
 	int (*run)(void); // number of failed tests

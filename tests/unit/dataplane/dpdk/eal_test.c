@@ -75,7 +75,7 @@ static void start_leaves_the_affinity_of_the_caller_alone(void **state) {
 	in_child(keeps_affinity);
 }
 
-static bool process_maps(const char *text) {
+static bool process_has_mapping(const char *text) {
 	char line[PATH_MAX + 128];
 	bool found = false;
 	FILE *maps = fopen("/proc/self/maps", "re");
@@ -92,7 +92,7 @@ static void starts_without_plugins(void) {
 	struct eal_facts facts;
 
 	CHECK(eal_start(&config, &facts) == 0);
-	CHECK(!process_maps("/dpdk/pmds-"));
+	CHECK(!process_has_mapping("/dpdk/pmds-"));
 	eal_stop();
 }
 
