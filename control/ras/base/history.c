@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The latest events, in a ring.
+// Ring buffer of the latest events.
 #include "base/history.h"
 
 #include "base/memory.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// COMMS: communicators with the ranks of one node, and the ranks it misses.
+// COMMS: communicators with the ranks of one node, and their missing ranks.
 //
-// A row is one communicator as one agent knows it. What its ranks have in common stands once, in
-// its head: the job, and the signatures of the last operations. A rank that ran others carries its
-// own. A rank of eight on a node takes some 50 bytes; ras/payload.h has the rules that all rows
-// keep.
+// A row is one communicator as one agent knows it. The head of the row holds what its ranks have in
+// common: the job, and the signatures of the latest operations. A rank that ran other operations
+// carries its own list. One rank takes about 50 bytes in a row of eight. ras/payload.h has the
+// rules for all rows.
 #pragma once
 
 #include <ras/collective.h>
@@ -15,24 +15,24 @@ struct wire_writer;
 
 #define RAS_COMM_OPS 5 // Broadcast, Reduce, AllGather, ReduceScatter, AllReduce
 #define RAS_COMM_SIZE_MAX (1u << 20)
-#define RAS_COMM_JOB_BYTES 64	// with its end
-#define RAS_COMM_SIGNATURES 16	// different ones in a row
-#define RAS_COMM_RECENT 16	// operations of a rank whose signatures are told
-#define RAS_COMM_WAITS 8	// completed operations of a rank whose waits are told
-#define RAS_COMM_ROOT_NONE (-1) // of an operation without a root
+#define RAS_COMM_JOB_BYTES 64	// with the terminating zero
+#define RAS_COMM_SIGNATURES 16	// different signatures in a row
+#define RAS_COMM_RECENT 16	// latest operations of a rank with a known signature
+#define RAS_COMM_WAITS 8	// latest completed operations of a rank with a known wait
+#define RAS_COMM_ROOT_NONE (-1) // for an operation without a root
 
 #define RAS_RANK_FINALIZE 0x01
 #define RAS_RANK_DESTROY 0x02
 #define RAS_RANK_ABORT 0x04
-#define RAS_RANK_EXITED 0x08 // its process is gone
-#define RAS_RANK_BLOCKS 0x10 // its thread waits inside an operation until that is completed
+#define RAS_RANK_EXITED 0x08 // the process has ended
+#define RAS_RANK_BLOCKS 0x10 // its thread waits inside an operation until the operation completes
 #define RAS_RANK_DETACHED 0x20
 
-#define RAS_RANK_KNOWS_STARTED 0x01 // what it tells beside launched
+#define RAS_RANK_KNOWS_STARTED 0x01 // counters that the rank reports in addition to `launched`
 #define RAS_RANK_KNOWS_COMPLETED 0x02
 #define RAS_RANK_KNOWS_SIGNATURES 0x04
 #define RAS_RANK_KNOWS_PROCESS 0x08
-#define RAS_RANK_KNOWS_GPU_OF_NCCL 0x10 // its devices, by NCCL's RAS and not by itself
+#define RAS_RANK_KNOWS_GPU_OF_NCCL 0x10 // device numbers reported by NCCL's RAS instead of the rank
 
 struct ras_comm_signature {
 	uint64_t count;
@@ -41,7 +41,8 @@ struct ras_comm_signature {
 	uint8_t datatype;
 };
 
-// Operations from `first` on, each an index into the signatures of the row.
+// Signatures of consecutive operations, the first having number `first`. Each index points into the
+// signatures of the row.
 struct ras_comm_recent {
 	uint64_t first;
 	uint8_t count; // at most RAS_COMM_RECENT
@@ -51,14 +52,14 @@ struct ras_comm_recent {
 struct ras_comm_rank {
 	uint32_t rank;
 	uint32_t pid;
-	uint64_t launched, started, completed;	// collective operations of this rank in it
-	uint64_t ops[RAS_COMM_OPS];		// launched, by kind
-	uint64_t pair_launched, pair_completed; // send, receive and one-sided ones
-	uint32_t idle_ms;   // since one of its counters moved; UINT32_MAX: never seen to move
-	uint32_t worked_ms; // processor time of its process in the last 10 s
-	uint32_t exited_ms; // how long ago its process ended
+	uint64_t launched, started, completed;	// collective operations of this rank
+	uint64_t ops[RAS_COMM_OPS];		// launched operations, by kind
+	uint64_t pair_launched, pair_completed; // send, receive and one-sided operations
+	uint32_t idle_ms;			// since a counter advanced; UINT32_MAX: never
+	uint32_t worked_ms;			// CPU time of its process in the last 10 s
+	uint32_t exited_ms;			// time since its process ended
 	int32_t exit_value;
-	uint8_t exit_cause; // numbers of <jobs/report.h>, as of the next
+	uint8_t exit_cause; // exit_cause, process_state: numbers of <jobs/report.h>
 	uint8_t process_state;
 	uint8_t init_state; // 0 ok, 7 in progress, else an error
 	uint8_t async_error;
@@ -67,29 +68,30 @@ struct ras_comm_rank {
 	int16_t cuda_device; // -1 unknown
 	int16_t nvml_device;
 	uint8_t wait_count;
-	uint8_t waits[RAS_COMM_WAITS]; // codes of <jobs/wait.h>, of the last completed ones
-	struct ras_comm_recent recent; // no count: as in the head of the row
+	uint8_t waits[RAS_COMM_WAITS]; // codes of <jobs/wait.h>, latest completed operations
+	struct ras_comm_recent recent; // count 0: as in the head of the row
 };
 
-// A rank that is not of the reporting node, as the communicator's set-up named it.
+// A rank that runs on another node than the reporting one, as named when the communicator was set
+// up.
 struct ras_comm_missing {
 	uint32_t rank;
 	uint32_t pid;	     // 0 unknown
 	uint64_t node;	     // id of the agent on its host, 0 unknown
-	uint8_t family;	     // of its address: 4, 6, or 0 unknown
-	uint8_t address[16]; // network order, IPv4 in the first four, rest zero
+	uint8_t family;	     // of the address: 4, 6, or 0 unknown
+	uint8_t address[16]; // network order; IPv4 uses the first four bytes, the rest is zero
 	int16_t cuda_device;
 	int16_t nvml_device;
 };
 
 struct ras_comm {
 	struct ras_comm_id id;
-	uint32_t size;		      // ranks it should have
-	uint32_t config;	      // digest of its configuration, 0 unknown
+	uint32_t size;		      // expected number of ranks
+	uint32_t config;	      // digest of the configuration, 0 unknown
 	char job[RAS_COMM_JOB_BYTES]; // UTF-8, "" unknown
 	uint8_t signature_count;
 	struct ras_comm_signature signatures[RAS_COMM_SIGNATURES];
-	struct ras_comm_recent recent; // of ranks that carry none of their own
+	struct ras_comm_recent recent; // for ranks that carry none of their own
 	uint32_t rank_count, missing_count;
 	const struct ras_comm_rank *ranks;
 	const struct ras_comm_missing *missing;
@@ -97,13 +99,14 @@ struct ras_comm {
 
 int ras_comm_id_compare(const struct ras_comm_id *a, const struct ras_comm_id *b);
 
-// A communicator may be split over rows and parts: each carries id and size.
+// Write one row. A communicator may be split over rows and parts; each row carries id and size.
+// Returns 0 or -EMSGSIZE.
 int ras_comm_put(struct wire_writer *writer, const struct ras_comm *comm);
 
-// The head of the next communicator, its ranks and then its missing ranks to be got next.
-// 0, -EBADMSG, -EMSGSIZE or -EILSEQ, or -ENODATA at the end.
+// Read the head of the next communicator; read its ranks and then its missing ranks afterwards.
+// Returns 0, -EBADMSG, -EMSGSIZE, -EILSEQ, or -ENODATA at the end.
 int ras_comm_get(struct wire_reader *reader, struct ras_comm *ret_head);
-// In the order of the row; `before` is the one got before it, zeroed for the first.
+// Read the next rank, in the order of the row. `before` is the previous rank, zeroed for the first.
 int ras_comm_get_rank(
 	struct wire_reader *reader,
 	const struct ras_comm *head,
@@ -121,7 +124,7 @@ struct ras_merged_rank {
 	uint32_t comm_size;
 	uint32_t config;
 	uint64_t node;
-	uint32_t signatures; // private: where those of its row begin
+	uint32_t signatures; // private: index of the first signature of its row
 	struct ras_comm_rank rank;
 };
 
@@ -131,7 +134,8 @@ struct ras_merged_missing {
 	struct ras_comm_missing missing;
 };
 
-// One communicator after the merge. Two sizes under one id are two communicators, both marked.
+// One communicator after the merge. If two sizes share one id, they are two communicators, both
+// marked as a collision.
 struct ras_merged_comm {
 	struct ras_comm_id id;
 	uint32_t size;
@@ -139,13 +143,13 @@ struct ras_merged_comm {
 	bool jobs_differ; // its ranks name different jobs
 	const char *job;  // "" unknown
 	uint32_t rank_count, missing_count;
-	const struct ras_merged_rank *ranks;	     // by rank
-	const struct ras_merged_missing *missing;    // by rank, none of them in `ranks`
+	const struct ras_merged_rank *ranks;	     // sorted by rank
+	const struct ras_merged_missing *missing;    // by rank, without those in `ranks`
 	const struct ras_comm_signature *signatures; // private
 };
 
-// Of the operation `seq` of one of its ranks; NULL: it is not told. What a row's head tells may be
-// ahead of one of its ranks.
+// Return the signature of operation `seq` of one rank, or NULL if it is unknown. The head of a row
+// may be ahead of one of its ranks, so `seq` is checked against `launched`.
 static inline const struct ras_comm_signature *ras_comm_signature_of(
 	const struct ras_merged_comm *comm, const struct ras_merged_rank *rank, uint64_t seq
 ) {
@@ -159,11 +163,12 @@ static inline const struct ras_comm_signature *ras_comm_signature_of(
 
 int ras_comms_create(const struct ras_memory *memory, struct ras_comms **ret_comms); // -ENOMEM
 struct ras_comms *ras_comms_destroy(struct ras_comms *comms);
-// -EBADMSG, -EMSGSIZE, -EILSEQ, -ENOMEM, -ENOSPC (RAS_MERGE_BYTES_MAX): the part is left out whole.
+// Add a part. Returns 0, -EBADMSG, -EMSGSIZE, -EILSEQ, -ENOMEM or -ENOSPC (RAS_MERGE_BYTES_MAX); on
+// failure the whole part is ignored.
 int ras_comms_add(struct ras_comms *comms, const struct ras_collected_part *part);
-// Settles what was added; more may be added and settled again. Returns the communicators, by
-// id and size; valid until the next add.
+// Complete the merge of the added parts. More parts may be added later, followed by another call.
+// Returns the number of communicators, sorted by id and size; valid until the next add.
 uint32_t ras_comms_settle(struct ras_comms *comms);
-// The same again, after it was settled.
+// Return the same number again, after ras_comms_settle().
 uint32_t ras_comms_count(const struct ras_comms *comms);
 void ras_comms_at(const struct ras_comms *comms, uint32_t n, struct ras_merged_comm *ret_comm);

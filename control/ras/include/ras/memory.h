@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where the core's memory comes from. The core allocates nowhere else.
+// Memory source of the core. The core allocates from nowhere else.
 #pragma once
 
 #include <stddef.h>
 
 struct ras_memory {
-	// Zero-filled, aligned for any object; NULL if there is none.
+	// Return zero-filled memory, aligned for any object, or NULL.
 	void *(*allocate)(void *ctx, size_t size);
-	// `size` is what was asked for; memory may be NULL.
+	// Release memory; `size` is what was asked for. `memory` may be NULL.
 	void (*release)(void *ctx, void *memory, size_t size);
-	// May be NULL. A block that begins as a copy of `model`, which was allocated here, and
-	// which nobody changes until it is released: the two may share pages until then. NULL if
-	// there is no memory.
+	// May be NULL. Return a block that begins as a copy of `model`, a block allocated here. The
+	// model does not change until it is released, so the copy may share its pages until then.
+	// Returns NULL without memory.
 	void *(*copy)(void *ctx, const void *model, size_t size);
 	void *ctx;
 };

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The RAS overlay of one node as a state machine.
 //
-// Inputs: the time, connections that opened, spoke or ended, local requests, evidence from
-// elsewhere. Outputs, through struct ras_ops: connections to open and close, frames to send,
-// the next wake-up, events. There is no socket, clock, thread or allocator inside: the agent
-// wires it to epoll, the simulator wires thousands to a virtual network, and a run is
-// repeated exactly by its inputs and its seed.
+// Inputs: the time, connections that opened, delivered a frame or ended, local requests, and
+// evidence from other parts of the agent. Outputs, through struct ras_ops: connections to open and
+// close, frames to send, the next wake-up, events. There is no socket, clock, thread or allocator
+// inside. The agent connects the core to epoll; the simulator connects thousands of cores to a
+// virtual network. The same inputs and seed repeat a run exactly.
 //
-// Rules for the caller: one thread per instance; `now_ns` never goes back; what lies waiting
-// on the connections is fed before ras_tick() is called, so that a node that was itself
-// stopped hears its peers before it judges them; an operation called from inside the core
-// never calls back into it.
+// Rules for the caller:
+// - Use one thread per instance.
+// - Never let `now_ns` go back.
+// - Feed everything that is pending on the connections before calling ras_tick(). A node that was
+//   stopped itself thereby hears its peers before it judges them.
+// - Never call the core from inside one of its operations.
 #pragma once
 
 #include <lib/sockaddr.h>
@@ -23,8 +25,8 @@
 struct ras;
 
 enum ras_close {
-	RAS_CLOSE_SOFT, // send what is queued, half-close, read to the end within a bound, close
-	RAS_CLOSE_HARD, // now
+	RAS_CLOSE_SOFT, // send what is queued, half-close, read to the end, then close
+	RAS_CLOSE_HARD, // close at once
 };
 
 struct ras_relay_delivery;
@@ -37,59 +39,64 @@ struct ras_transfer_end;
 struct wire_writer;
 
 struct ras_ops {
-	// Connects; answered by ras_conn_opened() or ras_conn_ended(), never from inside.
+	// Connect. Report the outcome by ras_conn_opened() or ras_conn_ended(), but not from inside
+	// this call.
 	void (*open)(void *ctx, uint32_t conn, const struct sock_addr *to);
-	// Takes a copy of the frame. -EAGAIN: nothing was taken, ras_conn_writable() will follow.
+	// Copy and send the frame. Returns 0, or -EAGAIN if nothing was accepted;
+	// ras_conn_writable() must follow then.
 	int (*send)(void *ctx, uint32_t conn, const void *frame, size_t size);
-	// The core forgets the handle: no input may name it afterwards.
+	// Close the connection. The core forgets the handle, so no later input may use it.
 	void (*close)(void *ctx, uint32_t conn, enum ras_close how);
-	// Replaces the wake-up asked for before; RAS_NEVER for none.
+	// Set the next wake-up, replacing the previous one; RAS_NEVER for none.
 	void (*wake)(void *ctx, uint64_t at_ns);
 	void (*event)(void *ctx, const struct ras_event *event);
 
-	// Relay (ras/relay.h). A message for a local port: 0 takes it, -EAGAIN when its consumer
-	// is full, -ENOENT when there is none.
+	// Relay (ras/relay.h). Deliver a message to a local port. Returns 0 if the consumer took
+	// it, -EAGAIN if the consumer is full, -ENOENT if the port has none.
 	int (*deliver)(void *ctx, const struct ras_relay_delivery *delivery);
-	// How a message that was sent with a wish to know ended.
+	// Report how a message ended that was sent with RAS_RELAY_REPORT.
 	void (*report)(void *ctx, const struct ras_relay_report *report);
 
-	// Collectives (ras/collective.h). Writes a part of this node's share into the writer, at
-	// most RAS_COLLECT_PART_BYTES_MAX; true if there is another part to be asked for.
+	// Collectives (ras/collective.h). Write one part of this node's share, at most
+	// RAS_COLLECT_PART_BYTES_MAX bytes. Returns true if another part follows.
 	bool (*contribute
 	)(void *ctx, const struct ras_contribution *wanted, struct wire_writer *writer);
 	void (*collected)(void *ctx, const struct ras_collective_result *result);
-	// A notice of another node's, once. The payload is gone after the call.
+	// Receive a notice of another node, once per notice. The payload is valid during the call
+	// only.
 	void (*notice)(void *ctx, uint64_t origin, uint32_t kind, const void *payload, size_t size);
 
-	// Transfers (ras/transfer.h); each may be NULL. Bytes to send, from an offset on.
+	// Transfers (ras/transfer.h); each may be NULL. Read bytes to send, starting at an offset.
 	int (*transfer_read)(void *ctx, struct ras_transfer_read *read);
-	// A segment for a consumer here: 0 takes it, -EAGAIN when it is full; NULL: none here.
+	// Pass a segment to a local consumer. Returns 0 if it was taken, -EAGAIN if the consumer is
+	// full. NULL: there is no consumer here.
 	int (*transfer_take)(void *ctx, const struct ras_transfer_segment *segment);
 	void (*transfer_ended)(void *ctx, const struct ras_transfer_end *end);
 
-	// How ras_who() ended; NULL: nobody asks. NONE: the peer itself answered, and proved the
-	// key. CONFLICT: another one did, `found`. Anything else: how there was no answer.
+	// Receive the result of ras_who(); NULL if the caller never asks. Cause NONE: the peer
+	// itself answered and proved the key. CONFLICT: agent `found` answered instead. Any other
+	// cause: why there was no answer.
 	void (*who)(void *ctx, uint32_t conn, enum ras_cause cause, uint64_t found);
 };
 
-// What this build speaks: two adjacent builds have one in common.
+// Protocol versions of this build. Two adjacent builds have one version in common.
 extern const struct ras_versions ras_versions_built;
 
 struct ras_config {
 	const struct ras_profile *profile;
-	const char *cluster;	       // name; agents of another one are refused
-	struct ras_peer_info self;     // start 0: not known, learnt at join
-	const struct sock_addr *seeds; // join through any of these; copied
-	uint32_t seed_count;	       // 0: a ring of one
-	uint64_t random_seed;	       // for jitter; no other randomness exists
-	uint32_t history_events;       // kept to be asked for
-	uint32_t conns_max;	       // open at once, either direction
-	uint16_t version_min;	       // of the protocol; 0: what this build speaks
+	const char *cluster;	       // name; agents of another cluster are refused
+	struct ras_peer_info self;     // start 0: unknown, learnt at the join
+	const struct sock_addr *seeds; // join addresses; copied
+	uint32_t seed_count;	       // 0: this agent forms a ring of its own
+	uint64_t random_seed;	       // seed for jitter; the core has no other randomness
+	uint32_t history_events;       // events kept for ras_history()
+	uint32_t conns_max;	       // connections open at once, both directions
+	uint16_t version_min;	       // protocol; 0: as built
 	uint16_t version_max;
 };
 
-// Copies the configuration; interner, memory and ops must outlive the instance.
-// -EINVAL (name, host or address missing), -ENOMEM.
+// Create an instance. The configuration is copied; interner, memory and ops must outlive the
+// instance. Returns 0, -EINVAL (name, host or address missing) or -ENOMEM.
 int ras_create(
 	const struct ras_config *config,
 	const struct ras_memory *memory,
@@ -100,12 +107,12 @@ int ras_create(
 );
 struct ras *ras_destroy(struct ras *ras);
 
-// These peers are known from the start, as after a join, and no join is done. For simulations
-// that begin with a standing ring, and for a table kept over a restart. Before ras_start().
+// Fill the table with known peers, as after a join; no join follows. For simulations that begin
+// with a complete ring, and for a table kept over a restart. Call it before ras_start().
 int ras_preload(struct ras *ras, struct ras_record *const *records, uint32_t count);
 
-// The same for many instances of one interner: the table is made once and copied. It may be
-// destroyed as soon as the last copy is made. -ENOMEM.
+// Do the same for many instances of one interner: the table is built once and copied. It may be
+// destroyed once the last copy is made. Returns 0 or -ENOMEM.
 struct ras_table;
 int ras_table_create(
 	const struct ras_memory *memory,
@@ -115,146 +122,156 @@ int ras_table_create(
 	struct ras_table **ret_table
 );
 struct ras_table *ras_table_destroy(struct ras_table *table);
-// -ENOENT if our own record is none of the table's, -ENOMEM.
+// Returns 0, -ENOENT if the table does not hold this agent's own record, or -ENOMEM.
 int ras_preload_table(struct ras *ras, const struct ras_table *table);
 
-// For whoever runs thousands of instances, which no cache holds: brings near what the next frame
-// of a connection, or the next tick, will touch. A step follows pointers that the step before it
-// brought, so some time should pass between them. Nothing changes.
+// Prefetch what the next frame of a connection, or the next tick, will touch. For callers that run
+// thousands of instances, which exceed every cache. Each step follows pointers that the previous
+// step fetched, so some time should pass between steps. Nothing changes.
 #define RAS_FETCH_STEPS 4
 void ras_fetch_frame(const struct ras *ras, uint32_t handle, uint32_t step);
 void ras_fetch_tick(const struct ras *ras, uint32_t step);
 
-// Joins through these addresses from now on, instead of those of before: a list that was read
-// anew, a name that resolves to another address. Any time. -EINVAL (more than RAS_SEEDS_MAX) or
-// -ENOMEM, and those of before stay.
+// Replace the join addresses, for example after a list was read again or a name resolved to another
+// address. May be called any time. Returns 0, -EINVAL (more than RAS_SEEDS_MAX) or -ENOMEM; on
+// failure the old addresses stay.
 int ras_seeds(struct ras *ras, const struct sock_addr *seeds, uint32_t count);
 
-// There are seeds, but their addresses are not known yet: until ras_seeds() tells them, who knows
-// nobody else does not take itself for one without seeds.
+// Announce that seeds are configured whose addresses are not resolved yet. Until ras_set_seeds()
+// supplies them, this agent does not act as one without seeds.
 void ras_seeds_unknown(struct ras *ras);
-// Members of an earlier run, at most RAS_REMEMBERED_MAX: asked beside the seeds, but nobody's
-// refusal there ends a start (JOIN_DROPPED, not JOIN_REFUSED). Who has no seeds founds a ring at
-// once only if it remembers nobody. Any time; they replace those of before. -EINVAL or -ENOMEM.
+// Set the addresses of members of an earlier run, at most RAS_REMEMBERED_MAX. They are asked beside
+// the seeds, but a refusal there does not end the start (event JOIN_DROPPED, not JOIN_REFUSED). An
+// agent without seeds founds a ring at once only if it remembers no member. May be called any time;
+// replaces the previous addresses. Returns 0, -EINVAL or -ENOMEM.
 int ras_remembered(struct ras *ras, const struct sock_addr *addresses, uint32_t count);
-// One of them is remembered no more.
+// Forget one remembered address.
 void ras_remembered_drop(struct ras *ras, const struct sock_addr *address);
-// Those of them that were neither dropped nor found in the table.
+// Return the number of remembered addresses that were neither dropped nor found in the table.
 uint32_t ras_remembered_count(const struct ras *ras);
 
-// Begins to join. To be called once, before any other input.
+// Begin to join. Call it once, before any other input.
 void ras_start(struct ras *ras, uint64_t now_ns);
-// Announces that we leave; links close softly. ras_gone() turns true when nothing is open.
+// Announce the departure of this agent and close its links softly. ras_is_shut_down() turns true
+// when no connection is open any more.
 void ras_leave(struct ras *ras, uint64_t now_ns);
 bool ras_gone(const struct ras *ras);
 
-// Connections. Handles of accepted ones are made here, of opened ones by the core.
-// -EMFILE if there are as many as allowed: the caller closes it.
+// Connections. The core makes the handles of both accepted and opened connections. Returns 0, or
+// -EMFILE if conns_max are open; the caller then closes the new one.
 int ras_conn_accepted(
 	struct ras *ras, uint64_t now_ns, const struct sock_addr *from, uint32_t *ret_conn
 );
-// Connected, and the key proven where there is one.
+// Report that a connection is open, and the key proven where there is one.
 void ras_conn_opened(struct ras *ras, uint64_t now_ns, uint32_t conn);
 void ras_conn_frame(
 	struct ras *ras, uint64_t now_ns, uint32_t conn, const void *frame, size_t size
 );
 void ras_conn_writable(struct ras *ras, uint64_t now_ns, uint32_t conn);
-// Failed to open or came to an end, everything it carried having been fed before. EXITED instead of
-// REFUSED only if the address is one of this machine's own, and its kernel knows of nobody who
-// listens there: then no firewall, on the way or here, made that up.
+// Report that a connection failed to open or ended. Feed everything it carried before. Use EXITED
+// instead of REFUSED only if the address belongs to this machine and its kernel knows of no
+// listener there. Then no firewall can have made up the refusal.
 void ras_conn_ended(struct ras *ras, uint64_t now_ns, uint32_t conn, enum ras_cause cause);
 
-// We are to be spoken with at another address from now on: a new start of ours tells it, and all
-// connections end, for they are from the old one. With the address that we tell already only they
-// end. 0; -EAGAIN (leaving), -ENOMEM, -EINVAL, -ENOSPC, and nothing has changed.
+// Change the address that this agent advertises. The agent takes a new start number, and all
+// connections end, since they use the old address. If the address is unchanged, only the
+// connections end. Returns 0, -EAGAIN (leaving), -ENOMEM, -EINVAL or -ENOSPC; on failure nothing
+// has changed.
 int ras_readdress(struct ras *ras, uint64_t now_ns, const struct sock_addr *address);
-// The machine has our address again, which it had lost: whom we missed meanwhile we could not hear.
+// Report that this machine has its lost address back. Silences measured in between are discarded,
+// since no peer could be heard.
 void ras_address_back(struct ras *ras, uint64_t now_ns);
 
-// Asks the agent at the address that a peer tells who it is; ops.who is told, once, unless we leave
-// first. No link comes of it. -ENOENT, -EAGAIN (leaving), -EMFILE.
+// Ask the agent at the address that a peer advertises for its identity. ops.who receives the result
+// once, unless this agent leaves first. No link results. Returns 0, -ENOENT, -EAGAIN (leaving) or
+// -EMFILE.
 int ras_who(struct ras *ras, uint64_t now_ns, uint64_t peer, uint32_t *ret_conn);
 
-// Where another one answered than the peer that tells this address: a mistake in the configuration
-// of one of them. Kept until the peer answers there itself, tells another address, starts anew, is
-// no member any more, or for ten minutes.
+// A stranger: another agent that answered at the address which a peer advertises. One of the two is
+// misconfigured. The finding is kept for ten minutes. It ends earlier when the peer answers there
+// itself, advertises another address, starts anew or is no member any more.
 struct ras_stranger {
-	uint64_t peer, found; // ids; who was found may be unknown here
+	uint64_t peer, found; // ids; `found` may be unknown to this agent
 	struct sock_addr address;
-	uint64_t start;	  // of the peer, when another one was found there
-	uint64_t seen_ns; // private
+	uint64_t start;	  // start number of the peer when the stranger answered
+	uint64_t seen_ns; // private to the core
 };
 
-// The n-th; -ESTALE: it holds no more; -ENOENT past the last.
+// Return finding n. Returns 0, -ESTALE if it no longer holds, or -ENOENT past the last.
 int ras_stranger_at(const struct ras *ras, uint32_t n, struct ras_stranger *ret_stranger);
-// Whether another one answers at the address that this peer tells, or told before it died or left:
-// what the host there does says nothing of the peer.
+// Return true if a stranger answers at the address that this peer advertises, or advertised before
+// it died or left. Then that host's behaviour says nothing about the peer.
 bool ras_is_stranger_at(const struct ras *ras, uint64_t peer);
 
-// What an errno of connect, send or receive means here: evidence, retry or our own fault.
+// Return what an errno of connect, send or receive means: evidence, a reason to retry, or a local
+// failure.
 enum ras_cause ras_cause_of_errno(int error);
 
 void ras_tick(struct ras *ras, uint64_t now_ns);
 
-// What the wall clock shows, in ns since 1970, at this time; 0: it is not known any more. To be
-// told every minute or so, and at once when it was set: beats carry it, and a peer whose
-// clock is more than a second away is an event. Nothing in the core is timed by it.
+// Set the wall clock: ns since 1970 at `now_ns`, or 0 if it is no longer known. Call it about every
+// minute, and at once after the clock was set. Beats carry the value; a peer whose clock differs by
+// more than a second causes an event. The core times nothing by it.
 void ras_wall_clock(struct ras *ras, uint64_t now_ns, uint64_t wall_ns);
 
-// Evidence from elsewhere: the data plane, local checks, people and jobs.
+// Evidence from outside the overlay: the data plane, local checks, people and jobs.
 enum ras_evidence_source {
-	RAS_SOURCE_DATA_PLANE, // part of our own observation
+	RAS_SOURCE_DATA_PLANE, // counts as this agent's own observation
 	RAS_SOURCE_CHECK,
-	RAS_SOURCE_REPORT, // raises suspicion, is never an observer
+	RAS_SOURCE_REPORT, // raises a suspicion, never counts as an observer
 };
 
 struct ras_evidence {
 	enum ras_evidence_source source;
 	uint64_t observer; // id of the agent that saw it
 	uint64_t subject;
-	bool alive;	 // a proof of life, else of its absence
-	uint64_t age_ns; // since it was seen
+	bool alive;	 // true: proof of life; false: evidence of a failure
+	uint64_t age_ns; // time since it was observed
 };
 
-// -ENOENT if the subject is not known, -ESTALE if the evidence is older than what we hold: the last
-// word of the subject, or, of a life, the doubt about it.
+// Feed evidence. Returns 0, or -ENOENT if the subject is unknown. Returns -ESTALE if the evidence
+// is older than the last message of the subject. A proof of life is also stale if it is older than
+// the suspicion.
 int ras_evidence(struct ras *ras, uint64_t now_ns, const struct ras_evidence *evidence);
 
-// Puts an event that is no matter of the protocol among the others: its kind (one of the caller's
-// own), cause, peer, observers and value; the core adds the rest. -ENOENT: the peer is not known.
+// Add an event that does not come from the protocol. The caller sets its kind (one of the caller's
+// own), cause, peer, observers and value; the core adds the rest. Returns 0, or -ENOENT if the peer
+// is unknown.
 int ras_note(struct ras *ras, uint64_t now_ns, const struct ras_event *note);
 
-// Maintenance and forgetting are known to everybody; -ENOENT, for forget also -EBUSY if the
-// peer is neither dead, left nor unreachable here. An unreachable one, which the brake holds, is
-// forgotten by all who do not reach it either; if it lives after all it comes back by itself.
+// Switch maintenance of a peer, or forget a peer; both are announced to all agents. Returns 0 or
+// -ENOENT. ras_forget() also returns -EBUSY unless the peer is dead, left or unreachable here. An
+// unreachable peer, which the brake holds, is also forgotten by all agents that do not reach it. If
+// it is alive after all, it comes back by itself.
 int ras_maint(struct ras *ras, uint64_t now_ns, uint64_t peer, bool on);
 int ras_forget(struct ras *ras, uint64_t now_ns, uint64_t peer);
-// The same of all whom anybody in reach holds unreachable; returns how many that were here. Those
-// whom only others hold so follow within some seconds.
+// Forget all peers that any reachable agent holds unreachable. Returns the number of those that
+// were unreachable here. Peers that only other agents hold unreachable follow within some seconds.
 uint32_t ras_forget_unreachable(struct ras *ras, uint64_t now_ns);
 
-// The view. Agents that applied the same changes show the same digest.
+// Summary of the view. Agents that applied the same changes show the same digest.
 struct ras_view {
 	uint64_t number; // grows with each change
 	uint64_t digest;
-	uint32_t alive; // we included; suspect and unreachable count as alive
+	uint32_t alive; // includes this agent, suspect and unreachable peers
 	uint32_t suspect;
 	uint32_t unreachable;
 	uint32_t dead;
 	uint32_t left;
-	uint32_t slots_max; // all slots in use are below
+	uint32_t slots_max; // all used slots are below
 	bool joined;
 	bool brake;
-	// No more than half of the members that have a vote can be reached (who was declared dead
-	// and came back has none for a while): no time lets the brake go. It ends when
-	// they are back, or when a person says ras_forget_unreachable().
+	// This agent is on a minority side: at most half of the members with a vote are reachable.
+	// A member that was declared dead and came back has no vote for a while. No timeout
+	// releases the brake in this case. It ends when the others are back, or by
+	// ras_forget_unreachable().
 	bool waits;
-	uint32_t reached, reached_of; // by the latest count, while it waits
-	uint32_t silent;	      // whom the latest count did not reach, while the brake is on
-	// After JOIN_REFUSED: where the other holder of the name lives, or who refused for another
-	// reason. No family while nobody has.
+	uint32_t reached, reached_of; // latest census, while `waits`
+	uint32_t silent;	      // not reached by the latest census, while `brake`
+	// After JOIN_REFUSED: address of the other holder of the name, or of the agent that refused
+	// for another reason. Family NONE before that.
 	struct sock_addr refused_by;
-	struct ras_versions versions; // that we speak
+	struct ras_versions versions; // versions that this agent speaks
 };
 
 void ras_view(const struct ras *ras, struct ras_view *ret_view);
@@ -264,8 +281,8 @@ struct ras_peer {
 	uint32_t slot;
 	uint64_t incarnation;
 	enum ras_state state;
-	enum ras_cause cause; // of suspect, dead, left
-	bool sole;	      // declared by its only possible observer
+	enum ras_cause cause; // for suspect, dead and left
+	bool sole;	      // declared dead by its only possible observer
 	bool maint;
 	uint64_t since_ns;
 	uint32_t observer_count;
@@ -274,7 +291,7 @@ struct ras_peer {
 
 uint64_t ras_self_id(const struct ras *ras);
 uint64_t ras_self_incarnation(const struct ras *ras);
-// -ENOENT if the slot is empty or the id not known.
+// Returns 0, or -ENOENT if the slot is empty or the id unknown.
 int ras_peer_at(const struct ras *ras, uint32_t slot, struct ras_peer *ret_peer);
 int ras_peer_find(const struct ras *ras, uint64_t id, struct ras_peer *ret_peer);
 
@@ -283,31 +300,32 @@ struct ras_link_info {
 	bool ready;
 	bool delayed;
 	bool outgoing;
-	uint16_t version; // of the protocol, 0 while it is not ready
-	uint32_t mine;	  // RAS_USE_* bits, what we use it for
-	uint32_t theirs;  // and the other side
+	uint16_t version; // protocol version, 0 while the link is not ready
+	uint32_t mine;	  // RAS_USE_* bits of this agent
+	uint32_t theirs;  // RAS_USE_* bits of the peer
 	uint64_t silent_ns;
-	uint64_t quiet_ns;   // the same, less what it promised to be silent for beyond a beat
-	uint64_t rtt_min_ns; // of beats, RAS_NEVER if none came back
+	uint64_t quiet_ns;   // silent_ns minus the pause that the peer promised beyond one beat
+	uint64_t rtt_min_ns; // round trip of beats, RAS_NEVER if none came back
 	uint64_t rtt_mean_ns;
 	uint64_t rtt_max_ns;
-	// The peer's wall clock less ours, to half a round trip: the median of the last few told,
-	// RAS_OFFSET_UNKNOWN if it or we tell none. No decision of the core rests on it.
+	// Wall clock of the peer minus our own, accurate to half a round trip. Median of the latest
+	// samples; RAS_OFFSET_UNKNOWN if either side sends none. The core bases no decision on it.
 	int64_t wall_offset_ns;
 	uint64_t sent_bytes, sent_frames, received_bytes, received_frames;
-	uint64_t age_ns; // in which they were
+	uint64_t age_ns; // time over which the four counters ran
 	uint32_t reconnects;
 	uint32_t queued_bytes;
 };
 
-// The n-th link, in no order; -ENOENT past the last.
+// Return link n, in no particular order. Returns 0, or -ENOENT past the last.
 int ras_link_at(const struct ras *ras, uint32_t n, struct ras_link_info *ret_info);
-// Sends a beat on the link of that peer, out of turn, which asks for one at once: segments both
-// ways for whoever counts what of them is lost. -ENOENT: it has no link that is ready.
+// Send an extra beat on the link of a peer and ask for an answer at once. This puts segments on the
+// wire in both directions, for callers that count lost segments. Returns 0, or -ENOENT if the peer
+// has no ready link.
 int ras_link_ask(struct ras *ras, uint64_t now_ns, uint64_t peer);
 
-// Copies up to `count` events from sequence `from` on; returns how many. *ret_oldest is the
-// first one still kept.
+// Copy up to `count` events, starting at sequence `from`. Returns the number copied; *ret_oldest is
+// the first event still kept.
 uint32_t ras_history(
 	const struct ras *ras,
 	uint64_t from,
@@ -316,29 +334,29 @@ uint32_t ras_history(
 	uint64_t *ret_oldest
 );
 
-// Everything the core drops, refuses or repeats, by name.
+// Counters of everything that the core drops, refuses or repeats.
 struct ras_counters {
 	uint64_t frames_sent, bytes_sent, frames_received, bytes_received;
-	uint64_t frames_malformed;  // the connection was closed for it
-	uint64_t frames_unknown;    // of a newer version: skipped
-	uint64_t frames_unexpected; // well-formed, but not now or not from there
+	uint64_t frames_malformed;  // the connection was closed because of them
+	uint64_t frames_unknown;    // types of a newer version: skipped
+	uint64_t frames_unexpected; // well-formed, but not allowed at this time or from this peer
 	uint64_t queue_dropped;
 	uint64_t conns_refused, inits_refused;
-	uint64_t versions_refused; // on either side
+	uint64_t versions_refused; // refused by either side
 	uint64_t joins_served, joins_redirected;
 	uint64_t syncs, news_sent, news_received, news_fresh;
-	uint64_t news_foreign;	       // partly of a newer version: kept and passed on
-	uint64_t news_foreign_dropped; // not kept, for want of room
+	uint64_t news_foreign;	       // partly of a newer version: kept and forwarded
+	uint64_t news_foreign_dropped; // discarded for lack of room
 	uint64_t suspicions, suspicions_cleared, deaths_declared;
-	uint64_t long_links_opened, ring_links_opened; // and accepted by the other side
+	uint64_t long_links_opened, ring_links_opened; // opened by this agent, accepted by the peer
 	uint64_t links_retired, links_shed;
 	uint64_t own_pauses, own_paused_ns;
 	uint64_t memory_failures;
-	uint64_t news_hops_max; // counted to 255: a ring without long links may need more
+	uint64_t news_hops_max; // counted up to 255; a ring without long links may need more
 };
 
 const struct ras_counters *ras_counters(const struct ras *ras);
-// Bytes allocated for this instance, the shared records apart.
+// Return the bytes allocated for this instance, without the shared records.
 size_t ras_memory_used(const struct ras *ras);
-// Of these, what the events that are kept take.
+// Return the bytes of the kept events, a part of ras_memory_used().
 size_t ras_history_bytes(const struct ras *ras);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is known of one start of one agent: immutable, counted, and shared by all who hold it.
+// A record: the facts of one start of one agent. Immutable, reference-counted, and shared by all
+// its users.
 //
-// A record is its canonical encoding; the same facts have the same bytes, so that two agents
-// agree on a digest. An interner keeps one copy of equal records: an agent has one of its own,
-// a simulation of thousands of agents shares one.
+// A record is its canonical encoding: equal facts have equal bytes, so two agents agree on a
+// digest. An interner keeps one copy of equal records. An agent has its own interner; a simulation
+// of thousands of agents shares one.
 #pragma once
 
 #include <lib/sockaddr.h>
@@ -28,12 +29,12 @@ struct ras_device {
 	enum ras_link_layer link_layer;
 };
 
-// The facts in the clear. The first address is where the overlay is spoken.
+// The decoded facts of a record. The overlay uses the first address.
 struct ras_peer_info {
 	char name[RAS_NAME_MAX + 1];
-	char host[RAS_NAME_MAX + 1]; // failure domain: agents of one host and boot fall together
-	uint8_t boot_id[16];	     // all 0: not known
-	uint64_t start;		     // of the agent, the upper part of its incarnation
+	char host[RAS_NAME_MAX + 1]; // failure domain: agents of one host and boot fail together
+	uint8_t boot_id[16];	     // all 0: unknown
+	uint64_t start;		     // start number, the upper part of the incarnation
 	uint32_t pid;
 	char version[RAS_VERSION_MAX + 1];
 	uint32_t address_count;
@@ -43,43 +44,44 @@ struct ras_peer_info {
 };
 
 struct ras_record {
-	uint64_t id;	 // of the name
-	uint64_t digest; // of the encoding
-	uint64_t order;	 // first bytes of the host, big-endian: settles most comparisons
-	// The failure domain: machines booted from one image may share their host's name, so it is
-	// the name with the boot, where that is known.
+	uint64_t id;	 // hash of the name
+	uint64_t digest; // hash of the encoding
+	uint64_t order;	 // first bytes of the host, big-endian: decides most comparisons
+	// Failure domain: hash of the host name and, where known, the boot. The name alone is not
+	// enough, since machines booted from one image may share it.
 	uint64_t host_id;
 	uint64_t host_name_id;
 	uint64_t start;
-	uint64_t run;	     // of boot, process and start: two runs may count alike
-	uint32_t references; // owned by the interner
+	uint64_t run;	     // hash of boot, process and start: two runs may have the same start
+	uint32_t references; // count, owned by the interner
 	uint32_t size;
-	const char *name; // into the encoding, not terminated
+	const char *name; // points into the encoding, not terminated
 	const char *host;
 	uint8_t name_length;
 	uint8_t host_length;
-	struct sock_addr address; // addresses[0], what a link connects to
-	struct ras_record *next;  // in the interner's bucket
+	struct sock_addr address; // addresses[0], the address that links connect to
+	struct ras_record *next;  // next in the bucket of the interner
 	uint8_t encoding[];
 };
 
-// The key of every table: 64 bits of the name. Two names with one id are told apart by the
-// record and refused as a conflict.
+// Return the key of every table: 64 bits of a hash of the name. Two names with one id are
+// distinguished by the record and refused as a conflict.
 uint64_t ras_id(const char *name, size_t length);
 
-// Ring order: by host, then by name. <0, 0, >0.
+// Compare in ring order: by host, then by name. Returns <0, 0 or >0.
 int ras_record_compare(const struct ras_record *a, const struct ras_record *b);
 
 struct ras_memory;
 struct ras_interner;
 
-// All records of an interner must have been released when it is destroyed.
+// Create or destroy an interner. All its records must have been released before it is destroyed.
 int ras_interner_create(const struct ras_memory *memory, struct ras_interner **ret_interner);
 struct ras_interner *ras_interner_destroy(struct ras_interner *interner);
 size_t ras_interner_count(const struct ras_interner *interner);
 
-// Takes a reference on the record with this encoding, made if it is new. The bytes come from
-// outside: -EBADMSG, -EMSGSIZE, -EILSEQ if they are no record, -ENOMEM.
+// Return a reference on the record with this encoding; a new record is created if needed. The bytes
+// come from outside. Returns 0, -ENOMEM, or -EBADMSG, -EMSGSIZE, -EILSEQ if they are no valid
+// record.
 int ras_record_intern(
 	struct ras_interner *interner,
 	const void *encoding,
@@ -87,7 +89,7 @@ int ras_record_intern(
 	struct ras_record **ret_record
 );
 
-// The same from facts in the clear; -EINVAL if they cannot be encoded (no name, no address).
+// Do the same from decoded facts. Returns -EINVAL if they cannot be encoded (no name, no address).
 int ras_record_from_info(
 	struct ras_interner *interner,
 	const struct ras_peer_info *info,
@@ -97,5 +99,5 @@ int ras_record_from_info(
 struct ras_record *ras_record_get(struct ras_record *record);
 void ras_record_put(struct ras_interner *interner, struct ras_record *record);
 
-// The facts in the clear again.
+// Decode a record.
 void ras_record_info(const struct ras_record *record, struct ras_peer_info *ret_info);

@@ -1,28 +1,30 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Words that the whole protocol core shares: identities, states, reasons and limits.
+// Identities, states, causes and limits that the whole protocol core shares.
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define RAS_NAME_MAX 63	      // bytes of a node or host name, without the terminator
-#define RAS_FRAME_MAX 65536   // bytes of one message, its type byte included
-#define RAS_PEERS_MAX 100000  // table entries, dead and left included
-#define RAS_OBSERVERS_MAX 2   // named with a death
-#define RAS_SEEDS_MAX 1024    // addresses to join through
-#define RAS_REMEMBERED_MAX 32 // of members of an earlier run
+#define RAS_NAME_MAX 63	      // bytes of a node or host name, without the terminating zero
+#define RAS_FRAME_MAX 65536   // bytes of one message, including its type byte
+#define RAS_PEERS_MAX 100000  // table entries, including dead peers and peers that left
+#define RAS_OBSERVERS_MAX 2   // observers named with a death
+#define RAS_SEEDS_MAX 1024    // join addresses
+#define RAS_REMEMBERED_MAX 32 // addresses of members of an earlier run
 
 #define RAS_NS_PER_MS UINT64_C(1000000)
 #define RAS_NS_PER_SEC UINT64_C(1000000000)
 #define RAS_NEVER UINT64_MAX
-#define RAS_OFFSET_UNKNOWN INT64_MIN // between two wall clocks
+#define RAS_OFFSET_UNKNOWN INT64_MIN // the offset between two wall clocks is unknown
 
-// A peer's dense place in the table; never moves while the peer is known.
+// A slot is the dense index of a peer in the peer table. The index of a peer never changes while
+// the peer is known. RAS_NO_SLOT stands for no peer.
 #define RAS_NO_SLOT UINT32_MAX
 
-// Incarnation: how often the agent was started, then how often this run refuted a suspicion.
-// No clock is involved, so a clock step cannot revive or kill anybody.
+// Incarnation: the start number of the agent (how often it was started), then the number of
+// suspicions that this run refuted. No clock is involved, so a clock step can neither revive nor
+// kill a peer.
 #define RAS_REFUTATION_BITS 16
 #define RAS_REFUTATIONS_MAX ((UINT64_C(1) << RAS_REFUTATION_BITS) - 1)
 #define RAS_START_MAX (UINT64_MAX >> RAS_REFUTATION_BITS)
@@ -35,12 +37,12 @@ static inline uint64_t ras_incarnation_start(uint64_t incarnation) {
 	return incarnation >> RAS_REFUTATION_BITS;
 }
 
-// Of the protocol: the oldest and the newest that an agent speaks.
+// Protocol versions: the oldest and the newest that an agent speaks.
 struct ras_versions {
 	uint16_t min, max;
 };
 
-// As the value of an event.
+// Pack both versions into the value of an event.
 static inline uint64_t ras_versions_pack(struct ras_versions versions) {
 	return (uint64_t)versions.min << 16 | versions.max;
 }
@@ -49,73 +51,73 @@ static inline struct ras_versions ras_versions_unpack(uint64_t value) {
 	return (struct ras_versions){.min = (uint16_t)(value >> 16), .max = (uint16_t)value};
 }
 
-// What an agent thinks of a peer. Alive, dead and left travel between agents and are merged;
-// suspect and unreachable are this observer's own and never leave it as facts.
+// State of a peer as one agent sees it. Alive, dead and left are sent between agents and merged.
+// Suspect and unreachable are local to one observer and are never sent.
 enum ras_state {
 	RAS_UNKNOWN,	 // on the roster, never seen
 	RAS_ALIVE,	 //
-	RAS_SUSPECT,	 // evidence against it is being confirmed
-	RAS_UNREACHABLE, // silent, but so is too much else: the brake holds the verdict
+	RAS_SUSPECT,	 // evidence against the peer is being confirmed
+	RAS_UNREACHABLE, // silent, but the brake holds the death back
 	RAS_DEAD,	 //
-	RAS_LEFT,	 // said goodbye
+	RAS_LEFT,	 // announced its departure
 };
 
-// Why a peer is suspected, dead, or a link went down. A newer version may know others, of a death
-// or a refusal: the number is kept and passed on, its name is "unknown".
+// Reason why a peer is suspected or dead, or why a link went down. A newer version may send other
+// numbers for a death or a refusal. Such a number is kept and forwarded; its name is "unknown".
 enum ras_cause {
 	RAS_CAUSE_NONE,
-	RAS_CAUSE_SILENT,      // nothing heard for the profile's time
-	RAS_CAUSE_GONE,	       // its host answers, the process does not exist
-	RAS_CAUSE_RESET,       // the connection was reset or ended without LEAVE
+	RAS_CAUSE_SILENT,      // no message for the time set in the profile
+	RAS_CAUSE_GONE,	       // the host answers, but the process does not exist
+	RAS_CAUSE_RESET,       // the connection was reset, or ended without LEAVE
 	RAS_CAUSE_REFUSED,     // a connect was refused
-	RAS_CAUSE_UNREACHABLE, // no route to it
-	RAS_CAUSE_TIMEOUT,     // connect or handshake did not end in time
-	RAS_CAUSE_STUCK,       // what is queued for it does not move
-	RAS_CAUSE_PROOF,       // it could not prove the key
+	RAS_CAUSE_UNREACHABLE, // no route to the peer
+	RAS_CAUSE_TIMEOUT,     // connect or handshake exceeded its time limit
+	RAS_CAUSE_STUCK,       // the send queue does not advance
+	RAS_CAUSE_PROOF,       // the peer could not prove the cluster key
 	RAS_CAUSE_VERSION,     // no protocol version in common
-	RAS_CAUSE_CLUSTER,     // it belongs to another cluster
+	RAS_CAUSE_CLUSTER,     // the peer belongs to another cluster
 	RAS_CAUSE_CONFLICT,    // another live agent holds the name
-	RAS_CAUSE_DUPLICATE,   // the other connection of the pair was kept
+	RAS_CAUSE_DUPLICATE,   // the other connection of the same pair was kept
 	RAS_CAUSE_DEGREE,      // the other side has all the links it wants
-	RAS_CAUSE_IDLE,	       // nobody needs the link any more
-	RAS_CAUSE_LEAVE,       // announced
+	RAS_CAUSE_IDLE,	       // neither side needs the link any more
+	RAS_CAUSE_LEAVE,       // the peer announced its departure
 	RAS_CAUSE_DEATH,       // the peer was declared dead
-	RAS_CAUSE_REPORT,      // a person, job or the data plane said so
-	RAS_CAUSE_OWN_FAULT,   // our side could not (descriptors, memory, address gone)
-	RAS_CAUSE_PROTOCOL,    // it sent what no agent sends
-	RAS_CAUSE_RESTART,     // it came back as a new incarnation
-	RAS_CAUSE_REFUTED,     // it or another observer proved it alive
-	RAS_CAUSE_BUSY,	       // it serves as many joins as it can
-	// Of a connect: refused by our own machine, at whose address nobody listens. Of a death: an
-	// agent of the same host saw that, twice.
+	RAS_CAUSE_REPORT,      // a person, a job or the data plane reported the peer
+	RAS_CAUSE_OWN_FAULT,   // local failure: descriptors, memory, or own address lost
+	RAS_CAUSE_PROTOCOL,    // the peer sent a message that no agent sends
+	RAS_CAUSE_RESTART,     // the peer came back as a new incarnation
+	RAS_CAUSE_REFUTED,     // the peer or another observer proved that it lives
+	RAS_CAUSE_BUSY,	       // the peer serves as many joins as it can
+	// For a connect: refused by this machine itself, whose kernel has no listener at the
+	// address. For a death: an agent on the same host saw such a refusal twice.
 	RAS_CAUSE_EXITED,
 	RAS_CAUSE_COUNT,
 };
 
-// Of a death: nothing says that the process ended. The peer may be cut off from the overlay alone,
-// and its memory be read all the same.
+// Return true if the cause of a death is silence only, so nothing proves that the process ended.
+// Such a peer may be cut off from the overlay while RDMA reads of its memory still succeed.
 static inline bool ras_cause_is_silence(enum ras_cause cause) {
 	return cause == RAS_CAUSE_SILENT || cause == RAS_CAUSE_UNREACHABLE ||
 	       cause == RAS_CAUSE_TIMEOUT || cause == RAS_CAUSE_STUCK || cause == RAS_CAUSE_REPORT;
 }
 
-// Its process is gone, and its host is not.
+// Return true if the process is gone but its host still answers.
 static inline bool ras_cause_is_gone(enum ras_cause cause) {
 	return cause == RAS_CAUSE_GONE || cause == RAS_CAUSE_EXITED;
 }
 
-// What a link is used for; exchanged in INIT and BEAT so that either side knows when the
-// other still wants it.
+// Uses of a link. INIT and BEAT carry these bits, so each side knows whether the other still needs
+// the link.
 #define RAS_USE_NEXT 0x0001
 #define RAS_USE_PREV 0x0002
 #define RAS_USE_FALLBACK_NEXT 0x0004
 #define RAS_USE_FALLBACK_PREV 0x0008
-#define RAS_USE_CHECK 0x0010u		  // looked at on somebody's behalf, or rediscovered
-#define RAS_USE_LEVEL(k) (0x0100u << (k)) // long ring of level k, opened by the user's side
+#define RAS_USE_CHECK 0x0010u		  // look for another observer, or search for a lost peer
+#define RAS_USE_LEVEL(k) (0x0100u << (k)) // long ring of level k, opened by the side that uses it
 #define RAS_USE_RING (RAS_USE_NEXT | RAS_USE_PREV | RAS_USE_FALLBACK_NEXT | RAS_USE_FALLBACK_PREV)
 #define RAS_USE_LONG 0xffffff00u
 #define RAS_LEVELS_MAX 20
 
-// Stable names for logs, JSON and tests.
+// Return stable names for logs, JSON and tests.
 const char *ras_state_name(enum ras_state state);
 const char *ras_cause_name(enum ras_cause cause);
