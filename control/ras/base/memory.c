@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copies and growing arrays, whose failure is an error and no end.
+// Copies and growing arrays of an instance. An allocation failure is returned, never fatal.
 #include "base/memory.h"
 
 #include <errno.h>
 #include <string.h>
 
 #define GROW_MIN 8
-// Up to so many elements an array grows by half, beyond by an eighth: the tables of ten thousand
-// peers are most of an instance, and should not be a third empty.
+// Small arrays grow by half, larger ones by an eighth. The tables of ten thousand peers are most of
+// an instance and should not be a third empty.
 #define GROW_HALF_MAX 1024
 
 void *memory_copy(struct memory *memory, const void *model, size_t size) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The instance's memory, counted.
+// Memory of one instance, with a count of its bytes.
 #pragma once
 
 #include <lib/must.h>
@@ -24,10 +24,10 @@ static inline void *memory_allocate(struct memory *memory, size_t size) {
 	return taken;
 }
 
-// A copy of an array that changes no more; NULL without memory.
+// Return a copy of an array that changes no more, or NULL without memory.
 void *memory_copy(struct memory *memory, const void *model, size_t size);
 
-// `size` is what was asked for. NULL is nothing to do.
+// Release memory; `size` is what was asked for. NULL is ignored.
 static inline void memory_release(struct memory *memory, void *taken, size_t size) {
 	if (taken == NULL)
 		return;
@@ -36,7 +36,8 @@ static inline void memory_release(struct memory *memory, void *taken, size_t siz
 	memory->source.release(memory->source.ctx, taken, size);
 }
 
-// Grows an array by a part of itself or more, old contents kept. -ENOMEM leaves it as it was.
+// Grow an array to at least `needed` elements, keeping its contents. Returns 0, or -ENOMEM with the
+// array unchanged.
 int memory_grow(
 	struct memory *memory,
 	void **array,
@@ -44,7 +45,7 @@ int memory_grow(
 	uint32_t needed,
 	size_t element_bytes
 );
-// The same for an array that never holds more than `most` elements, which take no more room.
+// Do the same for an array of at most `most` elements, without allocating more room than that.
 int memory_grow_within(
 	struct memory *memory,
 	void **array,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The named sets of timers and bounds: fast and nccl.
+// The named profiles of timers and limits: fast and nccl.
 #include <ras/profile.h>
 
 #include <string.h>
@@ -8,11 +8,11 @@
 #define SEC *RAS_NS_PER_SEC
 #define HOUR *(3600 * RAS_NS_PER_SEC)
 
-// Death by silence: suspected at 3 s, a last round of looks 2 s before 8.7 s. A pause of 6 s
-// with the stream of the first words after it stalled for 2 s more is survived even if only
-// one observer in all sees a proof of life.
-// Death by absence: two refused connects 300 ms apart, seen by two agents. The 300 ms are for
-// an agent behind a firewall that rejects what it should accept: it reconnects in that time.
+// Death by silence: suspected after 3 s of silence, declared at 8.7 s after a last round of looks
+// that begins 2 s earlier. An agent survives a pause of 6 s, even if its first messages after the
+// pause are delayed by another 2 s and only one observer sees a proof of life.
+// Death by absence: two refused connects 300 ms apart, seen by two agents. The 300 ms are for an
+// agent behind a firewall that rejects what it should accept: it reconnects in that time.
 const struct ras_profile ras_profile_fast = {
 	.name = "fast",
 	.beat_ns = 1 SEC,
@@ -54,8 +54,8 @@ const struct ras_profile ras_profile_fast = {
 	.brake_percent = 20,
 };
 
-// The times and the topology of NCCL 2.30.7's RAS network, to stand beside `fast`: one ring,
-// one observer, no evidence but silence.
+// The timers and the topology of the RAS network of NCCL 2.30.7, for comparison with `fast`: one
+// ring, one observer, no evidence but silence.
 const struct ras_profile ras_profile_nccl = {
 	.name = "nccl",
 	.beat_ns = 1 SEC,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The names of states, causes and events.
+// Names of states, causes and events; meaning of errno values.
 #include <ras/event.h>
 #include <ras/ras.h>
 #include <ras/types.h>
@@ -80,8 +80,8 @@ const char *ras_event_name(enum ras_event_kind kind) {
 	return (unsigned)kind < RAS_EVENT_KIND_COUNT ? event_names[kind] : "INVALID";
 }
 
-// Refused and reset are evidence about the process, unreachable and timed out about the way,
-// and what is our own fault is evidence of nothing.
+// Refused and reset are evidence about the process. Unreachable and timed out are evidence about
+// the route. A local failure is no evidence.
 static const struct {
 	int error;
 	enum ras_cause cause;
@@ -114,5 +114,5 @@ enum ras_cause ras_cause_of_errno(int error) {
 		if (errno_causes[n].error == error)
 			return errno_causes[n].cause;
 	}
-	return error == 0 ? RAS_CAUSE_RESET : RAS_CAUSE_OWN_FAULT; // 0: an end without LEAVE
+	return error == 0 ? RAS_CAUSE_RESET : RAS_CAUSE_OWN_FAULT; // 0: end of stream without LEAVE
 }

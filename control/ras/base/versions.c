@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The versions of the protocol that this build speaks, and nothing else: a program that links this
-// file compiled with other numbers is an older or newer agent (tests/smoke/meson.build).
+// The protocol versions of this build. This file holds nothing else, so that tests can link it with
+// other numbers to build an older or newer agent (tests/smoke/meson.build).
 #include <ras/ras.h>
 
 #ifndef RAS_PROTOCOL_MIN
