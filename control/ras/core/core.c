@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The protocol core's entry points, its time, its own record, and its events.
+// Entry points of the protocol core: its time, its own record and its events.
 #include "core/core.h"
 
 #include <xxhash.h>
@@ -7,9 +7,9 @@
 #include <errno.h>
 #include <string.h>
 
-#define PAUSE_MIN_NS (500 * RAS_NS_PER_MS) // later than this past the wake-up: we were stopped
+#define PAUSE_MIN_NS (500 * RAS_NS_PER_MS) // longer past the wake-up: this agent was stopped
 #define EXPIRE_GAP_NS (60 * RAS_NS_PER_SEC)
-#define STEP_GAP_NS (10 * RAS_NS_PER_SEC) // between steps past an earlier run of ours
+#define STEP_GAP_NS (10 * RAS_NS_PER_SEC) // between two new starts that pass an earlier run
 
 // Time.
 
@@ -21,19 +21,19 @@ void ras_enter(struct ras *ras, uint64_t now_ns) {
 	since_ns = now_ns - ras->now_ns;
 	if (ras->started && now_ns > ras->wake_ns)
 		paused_ns = now_ns - ras->wake_ns;
-	// A wake-up may be asked for that has passed: what was before the last input is no pause.
+	// The requested wake-up may lie before the last input. Time before that input is no pause.
 	if (paused_ns > since_ns)
 		paused_ns = since_ns;
 	if (paused_ns > PAUSE_MIN_NS) {
-		// What we did not see because we did not look is no evidence against anybody.
+		// Silence while this agent did not run is no evidence against a peer.
 		since_ns -= paused_ns;
 		ras->counters.own_pauses++;
 		ras->counters.own_paused_ns += paused_ns;
 		ras->wake_ns = now_ns;
 		ras->now_ns = now_ns;
 		ras->observed_ns += since_ns;
-		// What waits to be read was stamped while we stood still: it would seem late by
-		// that much. No clock is compared until we are told ours again.
+		// Pending frames were stamped during the pause, so their clocks would seem late. No
+		// wall clock is compared until the caller sets the own one again.
 		ras->wall = (struct wall_clock){0};
 		ras->resumed_ns = ras->observed_ns;
 		if (paused_ns >= ras->profile->suspect_ns)
@@ -208,7 +208,7 @@ struct ras *ras_destroy(struct ras *ras) {
 void ras_start(struct ras *ras, uint64_t now_ns) {
 	must(!ras->started);
 	ras->now_ns = now_ns;
-	// Observed time starts late enough that no time before the start is negative.
+	// Observed time begins at one hour, so that no earlier time is negative.
 	ras->observed_ns = 3600 * RAS_NS_PER_SEC;
 	ras->started = true;
 	ras->links.beat_due_ns = ras->observed_ns + ras_random(ras) % ras->profile->beat_ns;
@@ -245,16 +245,17 @@ static int self_replace(struct ras *ras, const struct ras_peer_info *info) {
 	return err;
 }
 
-// Takes a start number over into our own record.
+// Take over a start number into the own record.
 static void self_restart(struct ras *ras, uint64_t start) {
 	struct ras_peer_info info;
 
-	// One past the largest was told by somebody who lies: our own is as good.
+	// A number above the maximum comes from a faulty or lying agent: keep the own one.
 	if (start <= ras_incarnation_start(ras_self(ras)->incarnation) || start > RAS_START_MAX)
 		return;
 	ras_record_info(ras_self(ras)->record, &info);
 	info.start = start;
-	// Of memory: others will tell us that ours is old, and we refute.
+	// An allocation failure is harmless here: others report the old start number, and this
+	// agent refutes.
 	(void)self_replace(ras, &info);
 }
 
@@ -307,8 +308,8 @@ bool ras_earlier_run(struct ras *ras, uint64_t start) {
 	if (!ras->joined || ras->leaving || start >= RAS_START_MAX ||
 	    start < ras_incarnation_start(before))
 		return false;
-	// What takes a step each time that we do is no earlier run: it lives, and was cloned. Each
-	// step is news to all.
+	// An agent that follows every new start is no earlier run but a live clone. Each new start
+	// is news for all members, so their rate is limited.
 	if (ras->observed_ns < ras->next_step_ns) {
 		if (!ras->step_put_off)
 			ras_conflict(ras, ras->self_slot, ras_incarnation(start, 0), NULL);
@@ -337,8 +338,8 @@ bool ras_gone(const struct ras *ras) {
 void ras_tick(struct ras *ras, uint64_t now_ns) {
 	ras_enter(ras, now_ns);
 	ras->wake_ns = RAS_NEVER;
-	ras->wake_asked_ns = RAS_NEVER; // it may have been this one, which is spent
-	conns_tick(ras);		// a goodbye may still wait for its connection
+	ras->wake_asked_ns = RAS_NEVER; // the wake-up may be this tick, which is used up
+	conns_tick(ras);		// a LEAVE may still wait for its connection
 	if (!ras->leaving) {
 		links_tick(ras);
 		ring_tick(ras);
@@ -351,9 +352,9 @@ void ras_tick(struct ras *ras, uint64_t now_ns) {
 		transfer_tick(ras);
 		forget_tick(ras);
 		expire_tick(ras);
-		news_tick(ras); // last: it sends what the others found
+		news_tick(ras); // last: sends what the parts above found
 	}
-	collective_tick(ras); // what was asked before we left is answered, too
+	collective_tick(ras); // collectives begun before the leave are still answered
 	ras_exit(ras);
 }
 
@@ -391,7 +392,7 @@ void ras_emit(
 
 	if (slot != RAS_NO_SLOT) {
 		name_peer(ras, slot, &event);
-		if (kind == RAS_EVENT_DEAD) // who saw it is of the death alone
+		if (kind == RAS_EVENT_DEAD) // observers belong to deaths only
 			event.observer_count = peers_observers(&ras->peers, slot, event.observers);
 	}
 	event_tell(ras, &event);
@@ -504,11 +505,11 @@ void ras_refute(struct ras *ras, uint64_t incarnation) {
 	if (incarnation < self->incarnation || ras->leaving || !ras->joined)
 		return;
 	if (ras_incarnation_start(incarnation) > ras_incarnation_start(self->incarnation)) {
-		// Somebody else carries our name on, or a start of ours that we do not know of.
+		// Another agent carries this name, or an unknown start of this agent exists.
 		ras_conflict(ras, ras->self_slot, incarnation, NULL);
 		return;
 	}
-	// When the refutations are used up the next number is a start of its own.
+	// The refutations are used up, so the next incarnation is a new start.
 	if ((incarnation & RAS_REFUTATIONS_MAX) == RAS_REFUTATIONS_MAX)
 		self_restart(ras, ras_incarnation_start(incarnation) + 1);
 	else

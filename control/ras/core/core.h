@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One instance: its parts, and what the parts may ask of each other.
+// One instance of the protocol core, and the functions that its parts offer each other.
 //
-// Each part has a file. A part changes another one only through that part's functions; the
-// order in which a death is applied (route round, purge, drop, change, publish, tell) is in
-// core.c and nowhere else.
+// Each part has a file. A part changes another part only through that part's functions. A death is
+// applied in a fixed order: route round, purge, drop, change, publish, report. Only
+// member/membership.c implements this order.
 #pragma once
 
 #include "base/history.h"
@@ -34,32 +34,32 @@
 
 #include <ras/ras.h>
 
-// The latest order to forget all who are unreachable.
+// Latest order to forget all unreachable peers.
 struct forget_order {
-	uint64_t at_ns;	    // observed time
-	uint64_t waited_ns; // the latest that came while our part was maybe the smaller one
-	uint64_t due_ns;    // if it is pending
-	bool pending;	    // we have not told yet whom we hold so
+	uint64_t at_ns;	    // observed time of its arrival
+	uint64_t waited_ns; // arrival of the latest order while this side might be the minority
+	uint64_t due_ns;    // next announcement, if pending
+	bool pending;	    // own unreachable peers are not announced yet
 };
 
 struct ras {
-	// Time. `now` is the caller's; `observed` leaves out the time in which we ourselves were
-	// stopped, so that nobody is judged by it.
+	// Time. `now` is the time of the caller. `observed` leaves out the time in which this agent
+	// itself was stopped, so that it judges no peer by its own pause.
 	uint64_t now_ns;
 	uint64_t observed_ns;
-	uint64_t resumed_ns;	// observed time at the end of the latest pause of ours,
-	uint64_t awake_ns;	// and of the latest one as long as a silence that is suspected
-	uint64_t wake_ns;	// needed, by the caller's time
-	uint64_t wake_asked_ns; // asked for
+	uint64_t resumed_ns;	// observed time at the end of this agent's latest pause
+	uint64_t awake_ns;	// the same for the latest pause of at least suspect_ns
+	uint64_t wake_ns;	// next wake-up needed, caller's time
+	uint64_t wake_asked_ns; // wake-up requested from the caller
 
-	// What every input looks at comes first: thousands of instances fit in no cache.
+	// Fields that every input reads come first: thousands of instances exceed every cache.
 	uint32_t self_slot;
 	bool started, preloaded, joined, leaving, left;
-	bool step_put_off;  // and that was told
-	bool uncounted;	    // we were held for dead, and count for no majority yet
-	bool late;	    // nor, as long as we have not met all, since we joined beside a gap
-	bool start_guessed; // nobody told us our start, and nothing kept it: it may be of before
-	bool start_told;    // others told us: they may not know of every run before
+	bool step_put_off;  // a restart was deferred, and the conflict reported
+	bool uncounted;	    // this agent was held for dead and has no vote yet
+	bool late;	    // joined in a possible partition: no vote until it met all members
+	bool start_guessed; // the start number is a guess: an earlier run may have used it
+	bool start_told;    // a seed gave the start number; it may not know all earlier runs
 	struct relay *relay;
 	struct collective *collective;
 	struct conns conns;
@@ -78,11 +78,11 @@ struct ras {
 	struct wall_clock wall;
 
 	uint64_t self_id;
-	uint64_t deaths_told; // our own, in every incarnation below this one
+	uint64_t deaths_told; // DECLARED_DEAD was emitted for own incarnations below this one
 	uint64_t joined_ns;
-	uint64_t other_version_ns; // no OTHER_VERSION before
-	uint64_t next_step_ns;	   // past an earlier run of ours, not before
-	uint64_t expire_ns;	   // next look for tombstones that are old enough
+	uint64_t other_version_ns; // no event OTHER_VERSION before this
+	uint64_t next_step_ns;	   // no further new start number before this
+	uint64_t expire_ns;	   // next search for expired tombstones
 
 	struct ras_counters counters;
 	struct peers peers;
@@ -102,7 +102,8 @@ struct ras {
 	struct transfers *transfers;
 	struct history history;
 
-	// A frame is built here; nothing keeps a pointer into it while it sends or calls out.
+	// Buffer to build one frame. No pointer into it may be kept across a send or a call of an
+	// operation.
 	uint8_t *scratch; // RAS_FRAME_MAX bytes
 };
 
@@ -114,16 +115,16 @@ static inline struct peer_entry *ras_self(const struct ras *ras) {
 	return ras_entry(ras, ras->self_slot);
 }
 
-// splitmix64 of the instance's seed: jitter only.
+// Return the next number of splitmix64, seeded per instance. For jitter only.
 uint64_t ras_random(struct ras *ras);
-// `base` less up to a quarter of it.
+// Return `base_ns` minus a random part of up to a quarter.
 uint64_t ras_jitter(struct ras *ras, uint64_t base_ns);
 
-// Every input opens with this: it takes the time over and notices a pause of our own.
+// Begin an input: set the time and detect a pause of this agent. Every input calls this first.
 void ras_enter(struct ras *ras, uint64_t now_ns);
-// And closes with this: asks for the next wake-up if it changed.
+// End an input: request the next wake-up if it changed. Every input calls this last.
 void ras_exit(struct ras *ras);
-// A part needs the clock no later than this, in observed time.
+// Request a tick no later than this observed time.
 void ras_wake_at(struct ras *ras, uint64_t at_ns);
 
 void ras_emit(
@@ -133,9 +134,9 @@ void ras_emit(
 	enum ras_cause cause,
 	uint64_t value
 );
-// Another holder of the peer's name, at an address that may be unknown: NULL.
+// Emit CONFLICT: another agent holds the name of the peer. `other` is its address, NULL if unknown.
 void ras_conflict(struct ras *ras, uint32_t slot, uint64_t value, const struct sock_addr *other);
-// As ras_emit(), of whoever lives at that address.
+// Do the same as ras_emit() for the agent at an address.
 void ras_emit_at(
 	struct ras *ras,
 	enum ras_event_kind kind,
@@ -143,11 +144,12 @@ void ras_emit_at(
 	enum ras_cause cause,
 	uint64_t value
 );
-// Another one answers where a peer should.
+// Emit ADDRESS_OTHER: another agent answers at the address of a peer.
 void ras_address_of_another(struct ras *ras, const struct ras_stranger *stranger);
-// Ours is another one now.
+// Emit ADDRESS_CHANGED: this agent advertises another address.
 void ras_own_address(struct ras *ras);
-// As ras_emit(), of one who may have no slot; NULL if it did not say who it is.
+// Do the same as ras_emit() for an agent that may have no slot. `record` is NULL if its identity is
+// unknown.
 void ras_emit_of(
 	struct ras *ras,
 	enum ras_event_kind kind,
@@ -156,39 +158,41 @@ void ras_emit_of(
 	uint64_t value
 );
 
-// Merges news and does all that follows from them: links, legs, events, forwarding. `from` is
-// the link they came by, NULL if they are our own. False: the record is missing.
+// Merge news and apply all consequences: links, legs, events, forwarding. `from` is the link the
+// news arrived on, NULL for own news. Returns false if the record is missing.
 bool membership_apply(struct ras *ras, const struct peer_news *news, struct link *from);
 
-// The same of what others tell: a death may weigh too little here, or be contested.
+// Do the same for news reported by others. A death may have too few witnesses here, or be
+// contested; then it is not merged.
 bool membership_apply_told(struct ras *ras, const struct peer_news *news, struct link *from);
 
-// An earlier run of ours, that we know nothing of, had this start or one below it: takes the next
-// one and tells. False if there is nothing to do, for ours is higher already, or if the last such
-// step is less than 10 s ago: who speaks of it comes again.
+// Take a start number above `start`, which an earlier run of this agent used, and announce it.
+// Returns false if the own start number is higher already. Also returns false within 10 s of the
+// last such step; whoever knows the earlier run will report it again.
 bool ras_earlier_run(struct ras *ras, uint64_t start);
 
-// We are a member from now on, in this start if it is higher than ours.
+// Become a member, with this start number if it is higher than the own one.
 void ras_become_member(struct ras *ras, uint64_t start);
 
-// Our record with this address, as a new start. -ENOMEM, -EINVAL (no address), -ENOSPC (no start
-// is left), and it stays.
+// Restart with a new start number and this address in the own record. Returns 0, -ENOMEM, -EINVAL
+// (no address) or -ENOSPC (no start number left); on failure the record is unchanged.
 int ras_self_renew(struct ras *ras, const struct sock_addr *address);
 
-// Removes tombstones that have been kept long enough.
+// Remove tombstones that have been kept long enough.
 void expire_tick(struct ras *ras);
 
-// We are suspected, or held for dead, in this incarnation or an older one: takes a higher one
-// and tells. Nothing to do if ours is higher already.
+// Refute a suspicion or death of this agent in an incarnation: take a higher one and announce it.
+// No effect if the own incarnation is higher already.
 void ras_refute(struct ras *ras, uint64_t incarnation);
-// The same for those who hold us for dead or gone. It is an event, once for each incarnation of
-// this start, also if we refuted it before we heard of it: a suspect is told, too.
+// Handle news that others hold this agent for dead or gone: refute it and emit DECLARED_DEAD. The
+// event is emitted once per incarnation of this start. It is also emitted if the refutation
+// preceded the news, since a suspect is notified too.
 void ras_declared_dead(struct ras *ras, uint64_t incarnation, enum ras_cause cause);
 
-// Removes the tombstone if it is not of a newer incarnation; true if there was one.
+// Remove a tombstone unless it is of a newer incarnation. Returns true if one was removed.
 bool ras_forget_apply(struct ras *ras, uint64_t id, uint64_t incarnation);
-// Another one's order to forget whom we hold unreachable: done and told within the next seconds, at
-// a random time, but for those whom others told by then. Else each of thousands of members would
-// tell at once of the same ones.
+// Handle the order of another agent to forget all unreachable peers. This agent does so, and
+// announces it, at a random time in the next seconds. It skips peers that others announced by then.
+// Without the delay thousands of members would announce the same peers at once.
 void ras_forget_ordered(struct ras *ras);
 void forget_tick(struct ras *ras);

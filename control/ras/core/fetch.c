@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an input will touch, brought near before it comes; see ras_fetch_frame(). Nothing here
-// changes anything, and nothing but time depends on it.
+// Prefetch of what the next input will touch, see ras_prefetch_frame(). Nothing here changes state;
+// only timing depends on it.
 #include "core/core.h"
 
 #define LINE_BYTES 64
@@ -10,7 +10,7 @@ static void cache_fetch(const void *object, size_t size) {
 		__builtin_prefetch((const char *)object + at);
 }
 
-// Of the instance itself, what every input reads or counts.
+// Prefetch the fields of the instance that every input reads or counts.
 static void fetch_instance(const struct ras *ras) {
 	cache_fetch(ras, offsetof(struct ras, ops));
 	__builtin_prefetch(&ras->counters);

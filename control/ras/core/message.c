@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Encodes and decodes the messages of links: INIT, BEAT, UPDATE and the tables.
+// Encoding and decoding of the messages on links: INIT, BEAT, UPDATE and the tables.
 #include "core/message.h"
 
 #include <errno.h>
@@ -24,7 +24,8 @@ const char *message_type_name(uint8_t type) {
 	return type < MESSAGE_TYPE_COUNT && type_names[type] != NULL ? type_names[type] : "unknown";
 }
 
-// Family, address and port; a scope is an index of the sender's own machine and stays there.
+// Encode family, address and port. The scope is not sent, since it is an interface index of the
+// sender's machine.
 void message_sock_addr_encode(const struct sock_addr *address, struct wire_writer *writer) {
 	wire_put_u8(writer, address->family);
 	wire_put_bytes(writer, address->address, address->family == SOCK_ADDR_V4 ? 4 : 16);
@@ -56,14 +57,15 @@ static const void *record_decode(struct wire_reader *reader, size_t *ret_size) {
 	return record;
 }
 
-// How the other side holds us: what we do not know it to mean is no reason to refute anything.
+// Decode the state in which the other side holds this agent. An unknown value is no reason to
+// refute anything.
 static uint8_t held_decode(struct wire_reader *reader) {
 	uint8_t state = wire_get_u8(reader);
 
 	return state <= RAS_LEFT ? state : RAS_UNKNOWN;
 }
 
-// What a peer is suspected of stays with the observer.
+// Return true if a state is sent to peers. Suspicions stay with the observer.
 static bool state_travels(uint8_t state) {
 	return state == RAS_ALIVE || state == RAS_DEAD || state == RAS_LEFT;
 }
@@ -97,7 +99,7 @@ int message_init_decode(struct wire_reader *reader, struct message_init *ret_ini
 	init.digest = wire_get_u64(reader);
 	init.your_state = held_decode(reader);
 	init.your_incarnation = wire_get_u64(reader);
-	if (wire_reader_left(reader) > 0) // an agent of before does not say
+	if (wire_reader_left(reader) > 0) // older agents end the message here
 		init.sought = wire_get_u64(reader);
 	if (init.version_min > init.version_max)
 		wire_reader_fail(reader, -EBADMSG);
@@ -190,9 +192,10 @@ int message_beat_decode(struct wire_reader *reader, struct message_beat *ret_bea
 	return 0;
 }
 
-// One piece of news: flags, state, hops, id, incarnation, maintenance, then what flags announce.
+// One item of news: flags, state, hops, id, incarnation, maintenance, then the fields that the
+// flags announce.
 #define NEWS_RECORD 0x01
-#define NEWS_DEATH 0x02 // cause, observers, u32 reached of u32: with a death, and nothing else
+#define NEWS_DEATH 0x02 // only for deaths: cause, observers, u32 reached, u32 of
 #define NEWS_KNOWN (NEWS_RECORD | NEWS_DEATH)
 #define NEWS_BYTES_MIN 23
 #define NEWS_HOPS_AT 2
@@ -251,7 +254,7 @@ static void news_death_decode(struct wire_reader *reader, struct peer_news *news
 		wire_reader_fail(reader, -EBADMSG);
 }
 
-// What follows the head, of a state that we know.
+// Decode the fields after the head of an item whose state is known.
 static void
 news_body_decode(struct wire_reader *body, uint8_t flags, struct message_news *decoded) {
 	struct peer_news *news = &decoded->news;
@@ -262,7 +265,7 @@ news_body_decode(struct wire_reader *body, uint8_t flags, struct message_news *d
 		news_death_decode(body, news);
 	if ((flags & NEWS_RECORD) != 0)
 		decoded->record = record_decode(body, &decoded->record_size);
-	// The fields of flags that we do not know follow those of the flags that we know.
+	// Fields of unknown flags follow those of the known flags.
 	decoded->foreign = (flags & ~NEWS_KNOWN) != 0 || news->cause >= RAS_CAUSE_COUNT ||
 			   wire_reader_left(body) > 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tables that are there from the start: given as records, or made once for many instances.
+// Tables known from the start: given as records, or built once for many instances.
 #include "core/core.h"
 
 #include <errno.h>
@@ -9,7 +9,8 @@ struct ras_table {
 	struct peers peers;
 };
 
-// Alive in its start, and seen: if it is missing it may be held for gone.
+// Add a member: alive in its start, and marked as seen. A seen peer that does not answer may be
+// held for gone.
 static int member_add(struct peers *peers, struct ras_record *record) {
 	struct peer_news news = {
 		.id = record->id,
@@ -30,7 +31,8 @@ int ras_preload(struct ras *ras, struct ras_record *const *records, uint32_t cou
 	int err = peers_reserve(&ras->peers, count + 1);
 
 	must(!ras->started);
-	// We ourselves stand in the ring before the others come, so that sorted ones stay sorted.
+	// Sort this agent into the ring before the others are added, so that sorted records stay
+	// sorted.
 	peers_ring_count(&ras->peers);
 	for (uint32_t n = 0; n < count && err == 0; n++) {
 		if (records[n]->id != ras->self_id)

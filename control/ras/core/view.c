@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What can be asked of an instance.
+// Read access to an instance: view, peers, links, history and counters.
 #include "core/core.h"
 
 #include <errno.h>
@@ -9,9 +9,9 @@ void ras_view(const struct ras *ras, struct ras_view *ret_view) {
 	const struct census_word *word = &ras->liveness.census.word;
 	const uint32_t *counts = ras->peers.state_counts;
 	bool missed = counts[RAS_SUSPECT] + counts[RAS_UNREACHABLE] > 0;
-	// The count is of before: when all are heard again nobody is waited for.
+	// The census is older than the states: once all members are heard again, none is missed.
 	bool waits = ras->liveness.brake && missed && brake_waits(ras);
-	// One who joined a moment ago may be reached and not be in the table yet.
+	// A new member may have been reached before it is in the table.
 	uint32_t reached = word->reached < word->members ? word->reached : word->members;
 
 	*ret_view = (struct ras_view){
