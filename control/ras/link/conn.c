@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sessions: the table of connections, what they may carry in which stage, and how they end.
+// Sessions: the table of connections, the messages allowed in each stage, and how connections end.
 #include "link/conn.h"
 
 #include "core/core.h"
@@ -18,7 +18,7 @@ void conns_fini(struct ras *ras) {
 	*conns = (struct conns){0};
 }
 
-// A seed has a thousand of them for some seconds, and a dozen for the rest of its life.
+// Memory is returned at once: a seed has a thousand connections for some seconds and a dozen later.
 void conns_reap(struct ras *ras) {
 	struct conns *conns = &ras->conns;
 
@@ -52,7 +52,7 @@ struct conn *conn_find(const struct ras *ras, uint32_t handle) {
 	return conn != NULL && conn->handle == handle && conn->stage != CONN_FREE ? conn : NULL;
 }
 
-// A free place of the table; CONNS_MAX without memory.
+// Return a free index of the table, or CONNS_MAX without memory.
 static uint32_t place_take(struct ras *ras) {
 	struct conns *conns = &ras->conns;
 
@@ -83,7 +83,8 @@ static struct conn *conn_take(struct ras *ras) {
 	conn = memory_allocate(&ras->memory, sizeof(*conn));
 	if (conn == NULL)
 		return NULL;
-	// A handle of a place's last user must not reach the next one; none is 0.
+	// A new generation keeps late inputs for the last user of the index from the new one. No
+	// handle is 0.
 	conns->generation += 1u << CONN_INDEX_BITS;
 	if (conns->generation == 0)
 		conns->generation = 1u << CONN_INDEX_BITS;
@@ -271,7 +272,7 @@ void ras_conn_opened(struct ras *ras, uint64_t now_ns, uint32_t handle) {
 }
 
 void ras_conn_ended(struct ras *ras, uint64_t now_ns, uint32_t handle, enum ras_cause cause) {
-	// Only a link's peer is of a host that we know.
+	// Only for the peer of a link is the host known, which EXITED requires.
 	enum ras_cause plain = cause == RAS_CAUSE_EXITED ? RAS_CAUSE_REFUSED : cause;
 	struct conn *conn;
 
@@ -306,7 +307,7 @@ void ras_conn_writable(struct ras *ras, uint64_t now_ns, uint32_t handle) {
 	ras_exit(ras);
 }
 
-// What a link may carry once it is ready.
+// Handle a frame of a ready link.
 static int frame_dispatch(struct ras *ras, struct link *link, const uint8_t *frame, size_t size) {
 	struct message_beat beat;
 	struct wire_reader reader;
@@ -342,7 +343,7 @@ static int frame_dispatch(struct ras *ras, struct link *link, const uint8_t *fra
 		ras->counters.frames_unexpected++;
 		return -EPROTO;
 	default:
-		ras->counters.frames_unknown++; // of a newer minor version
+		ras->counters.frames_unknown++; // from a newer minor version
 		return 0;
 	}
 }
@@ -364,7 +365,7 @@ static int frame_received(struct ras *ras, struct conn *conn, const uint8_t *fra
 		return join_frame(ras, conn, frame, size);
 	case CONN_READY:
 		if (ras->leaving)
-			return 0; // it waits for our goodbye to go out, and for nothing else
+			return 0; // only our LEAVE is still to be sent
 		conn->link->received_frames++;
 		conn->link->received_bytes += size;
 		link_heard(ras, conn->link);
@@ -388,7 +389,7 @@ void ras_conn_frame(
 		ras->counters.bytes_received += size;
 		if (frame_received(ras, conn, frame, size) != 0) {
 			ras->counters.frames_malformed++;
-			// It may have been closed while it was handled.
+			// Handling the frame may have closed the connection.
 			if (conn->handle == handle && conn->stage != CONN_FREE)
 				conn_failed(ras, conn, RAS_CLOSE_HARD, RAS_CAUSE_PROTOCOL);
 		}
@@ -414,7 +415,7 @@ void conns_tick(struct ras *ras) {
 		else if (conn->deadline_ns < next)
 			next = conn->deadline_ns;
 	}
-	// A failure may have begun something with a deadline of its own.
+	// A failure may have started a stage with an earlier deadline.
 	if (next < ras->conns.deadline_ns)
 		ras->conns.deadline_ns = next;
 	ras_wake_at(ras, ras->conns.deadline_ns);

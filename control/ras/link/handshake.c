@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who is let in: an INIT judged and answered, and the answer to ours. Two agents may connect to
-// each other at once; both keep the connection that the lower in ring order opened. One
-// exception: an INIT that comes on top of a connection that is ready and not brand new is from
-// a peer that has lost it, whatever we still believe.
+// Admission: an INIT is judged and answered, and the answer to our own INIT is handled. Two agents
+// may connect to each other at once; both keep the connection that the agent lower in ring order
+// opened. One exception: an INIT may arrive while a connection is ready and not brand new. Then the
+// peer has lost that connection, and the new one is kept.
 #include "core/core.h"
 #include "link/conn.h"
 
 #include <errno.h>
 
-#define CROSSING_NS RAS_NS_PER_SEC // connects younger than this may have crossed
+#define CROSSING_NS RAS_NS_PER_SEC // younger connects may have crossed
 #define OTHER_VERSION_GAP_NS (10 * RAS_NS_PER_SEC)
 
 static uint16_t version_common(const struct ras *ras, const struct message_init *init) {
@@ -19,7 +19,8 @@ static uint16_t version_common(const struct ras *ras, const struct message_init 
 	return highest >= lowest ? highest : 0;
 }
 
-// They try again and again, and there may be many of them: now and then one is an event.
+// Emit OTHER_VERSION, at most every 10 s. Agents of another version retry for ever, and there may
+// be many.
 static void
 other_version(struct ras *ras, const void *encoding, size_t size, struct ras_versions theirs) {
 	struct ras_record *record = NULL;
@@ -27,7 +28,8 @@ other_version(struct ras *ras, const void *encoding, size_t size, struct ras_ver
 	if (ras->other_version_ns > ras->observed_ns)
 		return;
 	ras->other_version_ns = ras->observed_ns + OTHER_VERSION_GAP_NS;
-	// What another version appended to a record is not read; another record is nobody's.
+	// Bytes that a newer version appended to a record are ignored. An unreadable record
+	// identifies no agent.
 	if (ras_record_intern(ras->interner, encoding, size, &record) != 0)
 		record = NULL;
 	ras_emit_of(
@@ -55,11 +57,12 @@ void conn_refuse(struct ras *ras, struct conn *conn, struct message_init_ack *ac
 	conn_close(ras, conn, RAS_CLOSE_SOFT);
 }
 
-// A peer that came with INIT: its slot, or RAS_NO_SLOT with the reason to refuse it.
+// Result for a peer that sent INIT: its slot, or RAS_NO_SLOT with the cause of the refusal.
 struct admission {
 	uint32_t slot;
 	enum ras_cause cause;
-	// As we held it until then: it may have refuted its death before it heard of it.
+	// State of the peer before this INIT. The peer may have refuted its death before it heard
+	// of it.
 	uint8_t held_state;
 	uint64_t held_incarnation;
 };
@@ -72,7 +75,8 @@ static void init_refuse(struct ras *ras, struct conn *conn, enum ras_cause cause
 	conn_refuse(ras, conn, &ack);
 }
 
-// Its word has changed the table already: nobody else can tell it how it was held.
+// Refuse a peer whose INIT has already changed the table. The refusal carries the state held
+// before, which no other agent can report any more.
 static void refuse_admitted(
 	struct ras *ras, struct conn *conn, enum ras_cause cause, const struct admission *admission
 ) {
@@ -85,9 +89,10 @@ static void refuse_admitted(
 	conn_refuse(ras, conn, &ack);
 }
 
-// With the address of the one whom we hold for the owner of its name. At its own address that
-// is itself, in a run it does not remember: it goes on past that one's start. So it does if nobody
-// is left to own the name.
+// Refuse a second holder of a name. The refusal carries the address of the known holder, and a
+// start number above the holder's. If the caller lives at that address itself, the holder is an
+// earlier run of the caller. The caller then takes the higher start number. If the known holder is
+// no member any more, or unreachable, the caller's own address is sent for the same effect.
 static void refuse_rival(struct ras *ras, struct conn *conn, const struct message_init *init) {
 	struct message_init_ack ack;
 	struct ras_record *record;
@@ -111,7 +116,8 @@ static void refuse_rival(struct ras *ras, struct conn *conn, const struct messag
 	conn_refuse(ras, conn, &ack);
 }
 
-// Which of two connections with one peer stays. True: the one that just sent INIT.
+// Decide which of two connections with one peer is kept. Returns true for the one that just sent
+// INIT.
 static bool init_wins(struct ras *ras, const struct link *link) {
 	const struct ras_record *self = ras_self(ras)->record;
 	bool we_are_lower = ras_record_compare(self, ras_entry(ras, link->slot)->record) < 0;
@@ -137,7 +143,8 @@ static void ack_send(struct ras *ras, struct conn *conn, const struct admission 
 	conn_send(ras, conn, ras->scratch, wire_writer_used(&writer));
 }
 
-// The peer as INIT describes it may be new, a newer start, dead here, or not who it says.
+// Admit the sender of a handshake message: it may be new, a newer start, dead here, or not who it
+// claims to be.
 static struct admission
 peer_admit(struct ras *ras, const void *encoding, size_t size, uint64_t incarnation) {
 	struct admission admission = {
@@ -159,7 +166,7 @@ peer_admit(struct ras *ras, const void *encoding, size_t size, uint64_t incarnat
 		admission.cause = RAS_CAUSE_CONFLICT;
 	} else if (slot != RAS_NO_SLOT && ras_entry(ras, slot)->record != record &&
 		   record->start <= ras_entry(ras, slot)->record->start) {
-		// An old start that woke up late, or two that count alike.
+		// An old start that woke up late, or two runs with the same start number.
 		ras_conflict(ras, slot, record->start, &record->address);
 		admission.cause = RAS_CAUSE_CONFLICT;
 	} else {
@@ -175,13 +182,14 @@ peer_admit(struct ras *ras, const void *encoding, size_t size, uint64_t incarnat
 	return admission;
 }
 
-// Did we ever speak with it, in this run of ours and of its?
+// Return true if the peer ever spoke to this agent, in the current runs of both.
 static bool is_met(const struct ras *ras, const struct link *link) {
 	return (ras_entry(ras, link->slot)->flags & PEER_SEEN) != 0;
 }
 
-// How the other side holds us, or did. One whom we never met may speak of a run before ours, whose
-// start is the same if those who let us join knew of none.
+// Handle the state in which the other side holds, or held, this agent. A peer never met before may
+// mean an earlier run of this agent. That run may have the same start number if the seeds at the
+// join did not know it.
 static void held_heard(struct ras *ras, bool met, uint8_t state, uint64_t incarnation) {
 	if (state != RAS_DEAD && state != RAS_LEFT)
 		return;
@@ -210,7 +218,7 @@ static void init_accept(
 	held_heard(ras, met, init->your_state, init->your_incarnation);
 }
 
-// Only members ask for a link: it may be that nobody whom we know of is left.
+// Join through the caller. Only members ask for a link, while all agents known here may be gone.
 static void init_invites(struct ras *ras, const struct message_init *init) {
 	struct ras_record *record;
 
@@ -239,8 +247,8 @@ static void init_judge(struct ras *ras, struct conn *conn, const struct message_
 		init_refuse(ras, conn, admission.cause);
 		return;
 	}
-	// It looks for another one at our address. A link with us is not what it called for, nor is
-	// one that it has already to be ended by that.
+	// The caller looks for another peer at our address. It did not ask for a link with this
+	// agent, and an existing link between the two stays.
 	if (init->sought != 0 && init->sought != ras->self_id) {
 		refuse_admitted(ras, conn, RAS_CAUSE_IDLE, &admission);
 		return;
@@ -290,7 +298,7 @@ int conn_init_received(struct ras *ras, struct conn *conn, struct wire_reader *r
 	return 0;
 }
 
-// We called a peer at an address that is ours by now.
+// Return true if this agent answered itself: a peer's address belongs to this agent by now.
 static bool is_own_answer(struct ras *ras, const struct message_init_ack *ack) {
 	struct ras_record *record;
 	bool own;
@@ -302,7 +310,7 @@ static bool is_own_answer(struct ras *ras, const struct message_init_ack *ack) {
 	return own;
 }
 
-// Our name is another holder's there, or that of an earlier run of ours.
+// Handle a refusal because the name has another holder, or an earlier run of this agent as holder.
 static void conflict_heard(struct ras *ras, const struct message_init_ack *ack) {
 	if (ack->redirect_count == 0 || is_own_answer(ras, ack))
 		return;
@@ -312,8 +320,8 @@ static void conflict_heard(struct ras *ras, const struct message_init_ack *ack) 
 		ras_earlier_run(ras, ack->your_start - 1);
 }
 
-// Somebody else lives at the address of the one we look for. That says nothing of a death: one of
-// them may tell a wrong address and live. It is as if nobody had answered.
+// Return true if another agent answered than the peer of the link. This is no evidence of a death:
+// one of the two may advertise a wrong address and be alive. It is treated like no answer.
 static bool
 another_answers(struct ras *ras, const struct conn *conn, const struct message_init_ack *ack) {
 	uint64_t sought = conn->link->peer;
@@ -321,21 +329,23 @@ another_answers(struct ras *ras, const struct conn *conn, const struct message_i
 
 	if (found == 0 || found == sought) {
 		stranger_gone(ras, sought, &conn->address);
-		return false; // what we cannot read is no evidence
+		return false; // an unreadable record is no evidence
 	}
 	stranger_found(ras, sought, &conn->address, found);
 	return true;
 }
 
-// Whoever answered is a member with us, or holds us for one.
+// Handle an INIT_ACK with refusal NONE or IDLE. Its sender is a member, or takes this agent for
+// one, so its record is merged.
 static void
 answer_accepted(struct ras *ras, struct conn *conn, const struct message_init_ack *ack, bool met) {
 	struct link *link = conn->link;
 	uint32_t slot = peer_admit(ras, ack->record, ack->record_size, ack->incarnation).slot;
 
-	// A newer start than the one we looked for: with the old one its link went, and this
-	// connection with it. It saw us end it, and whom it calls now may be behind a firewall that
-	// lets out only: we call at once, for this way is open.
+	// The answer came from a newer start than the one called. Merging it dropped the old
+	// start's link and this connection. The peer saw the connection end, and its own call to us
+	// may fail at a firewall that only lets connects out. Call again at once, since this
+	// direction is open.
 	if (conn->link != link) {
 		if (slot != RAS_NO_SLOT && slot != ras->self_slot)
 			link_want(ras, slot, RAS_USE_CHECK);
@@ -367,7 +377,7 @@ int conn_ack_received(struct ras *ras, struct conn *conn, struct wire_reader *re
 	}
 	if (ack.refusal == RAS_CAUSE_NONE &&
 	    (ack.version < ras->versions.min || ack.version > ras->versions.max))
-		return -EPROTO; // it accepts what we did not offer
+		return -EPROTO; // it accepts a version that was not offered
 	if (conn->join) {
 		conn_stage(ras, conn, CONN_JOIN_READY, ras->profile->init_ns);
 		join_ack(ras, conn, &ack);

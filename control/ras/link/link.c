@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One link to a peer: connect, keep, retire, and what goes wrong with it.
+// One link to a peer: connect, keep, retire, and handle failures.
 #include "link/link.h"
 
 #include "core/core.h"
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#define FRESH_MEMBER_NS RAS_NS_PER_SEC // so long others may not have heard of us
+#define FRESH_MEMBER_NS RAS_NS_PER_SEC // time after the join until other members know this agent
 #define BACKOFF_DOUBLINGS_MAX 5
 #define FALLBACK_USES (RAS_USE_FALLBACK_NEXT | RAS_USE_FALLBACK_PREV)
 
@@ -81,7 +81,7 @@ uint32_t links_degree(const struct ras *ras) {
 	return degree;
 }
 
-// One that no other link has, as long as there are no more than 64.
+// Return a mask bit that no other link has, while there are at most 64 links.
 static uint8_t bit_choose(const struct links *links) {
 	uint64_t taken = 0;
 
@@ -129,7 +129,7 @@ static struct link *link_add(struct ras *ras, uint32_t slot) {
 
 static void link_connect(struct ras *ras, struct link *link) {
 	if (link->pending != NULL)
-		link->retry_ns = RAS_NEVER; // its end tells when the next one is due
+		link->retry_ns = RAS_NEVER; // the end of that connection sets the next retry
 	if (link->current != NULL || link->pending != NULL || ras->leaving)
 		return;
 	link->retry_ns = RAS_NEVER;
@@ -140,9 +140,10 @@ static void link_connect(struct ras *ras, struct link *link) {
 	}
 }
 
-// The lower in ring order opens; the higher waits, then does it itself, for a firewall may let
-// pass one direction only. What one side alone wants (long links, fallbacks, looks) it opens
-// itself, and so does a new member whom the others have not heard of.
+// Return true if this side is to connect. The agent lower in ring order connects. The higher one
+// waits first, since a firewall may allow one direction only. A use that only one side has (long
+// links, fallbacks, looks) is connected by that side. A new member also connects, since the others
+// do not know it yet.
 static bool connect_is_ours(struct ras *ras, const struct link *link, uint32_t uses) {
 	const struct ras_record *self = ras_self(ras)->record;
 
@@ -160,19 +161,21 @@ struct link *link_want(struct ras *ras, uint32_t slot, uint32_t uses) {
 	must(slot != ras->self_slot);
 	if (link == NULL)
 		link = link_add(ras, slot);
-	// A look needs a connection that is up, not one of its own: the use would stay for ever.
+	// A look needs a ready connection but no use of its own, which would never be removed
+	// again.
 	if (link != NULL && link->current != NULL)
 		uses &= ~(uint32_t)RAS_USE_CHECK;
 	if (link == NULL || uses == 0)
 		return link;
 	added = uses & ~link->mine;
 	if ((link->mine | link->theirs) == 0) {
-		// Nobody promised anything on an idle link: the wait for a word begins now.
+		// The peer promised nothing on an idle link, so the wait for a message begins now.
 		link->heard_ns = ras->observed_ns;
 		link->unheard = true;
 		link->period_ns = LONG_BEATS_PER_TICK * ras->profile->beat_ns;
 	}
-	// It is dialled at once, and floods wait for it: no more time than one that was up.
+	// A fallback is connected at once, and floods wait for it. It gets no more time than an
+	// established link.
 	if ((uses & FALLBACK_USES) != 0 && link->connects == 0)
 		link->period_ns = ras->profile->beat_ns;
 	link->mine |= uses;
@@ -180,7 +183,8 @@ struct link *link_want(struct ras *ras, uint32_t slot, uint32_t uses) {
 	if (added == 0)
 		return link;
 	if (link->current != NULL) {
-		link_beat(ras, link, true); // the other side should know, and promise its beats
+		// The other side learns of the use, and promises its own beats.
+		link_beat(ras, link, true);
 	} else if (link->pending == NULL) {
 		uint64_t wait = connect_is_ours(ras, link, uses) ? 0 : ras->profile->higher_wait_ns;
 		uint64_t due = ras->observed_ns + wait;
@@ -260,7 +264,8 @@ void link_flush(struct ras *ras, struct link *link) {
 		if (frame->next == NULL)
 			link->queue_tail = NULL;
 		else
-			frame->next->queued_ns = ras->observed_ns; // the head's age is what counts
+			// Only the age of the head is checked.
+			frame->next->queued_ns = ras->observed_ns;
 		link->queue_bytes -= frame->size;
 		memory_release(&ras->memory, frame, sizeof(*frame) + frame->size);
 	}
@@ -273,7 +278,8 @@ void link_flush(struct ras *ras, struct link *link) {
 void link_heard(struct ras *ras, struct link *link) {
 	uint64_t silent_ns = ras->observed_ns - link->heard_ns;
 
-	// Whoever heard nobody at all was deaf, or cut off: that silence says nothing of them.
+	// If no link was heard at all, this agent was deaf or cut off: the silence is no evidence
+	// against peers.
 	if (ras->observed_ns - ras->links.heard_ns >= ras->profile->suspect_ns)
 		liveness_was_deaf(ras);
 	ras->links.heard_ns = ras->observed_ns;
@@ -320,7 +326,8 @@ void link_ready(struct ras *ras, struct link *link, struct conn *conn, uint32_t 
 	}
 	link->heard_sequence = 0;
 	link->sent_sequence = 0;
-	link->period_ns = LONG_BEATS_PER_TICK * ras->profile->beat_ns; // until it promises better
+	// Valid until the peer promises another period.
+	link->period_ns = LONG_BEATS_PER_TICK * ras->profile->beat_ns;
 	link->mine &= ~(uint32_t)RAS_USE_CHECK;
 	link->beat_tick = ras->links.beats + 1 + (uint32_t)(ras_random(ras) % LONG_BEATS_PER_TICK);
 	link_heard(ras, link);
@@ -331,12 +338,12 @@ void link_ready(struct ras *ras, struct link *link, struct conn *conn, uint32_t 
 	link_beat(ras, link, false);
 	foreign_tell(ras, link);
 	if (link->queue_head != NULL)
-		link->queue_head->queued_ns = ras->observed_ns; // it waited for a connection
+		link->queue_head->queued_ns = ras->observed_ns; // it had to wait for a connection
 	link_flush(ras, link);
 }
 
-// Between connects: at once after a loss, then the retry time, doubling while the peer refuses
-// to speak; ring neighbours are tried at a steady pace.
+// Return the delay before the next connect. It doubles while the peer refuses a link; ring
+// neighbours are tried at a steady rate.
 static uint64_t retry_wait(struct ras *ras, const struct link *link) {
 	uint64_t wait = ras->profile->retry_ns;
 	uint32_t doublings = link->retries;
@@ -355,7 +362,7 @@ static void connect_refused(struct ras *ras, struct link *link, bool by_own_mach
 	uint64_t recheck_ns = ras->profile->gone_recheck_ns;
 
 	if ((ras_entry(ras, link->slot)->flags & PEER_SEEN) == 0)
-		return; // whoever was never here cannot be gone
+		return; // a peer that was never heard cannot be gone
 	link->exited = by_own_machine && (link->refused_ns == RAS_NEVER || link->exited) &&
 		       is_of_our_machine(ras, link->slot);
 	if (link->refused_ns == RAS_NEVER) {
@@ -371,7 +378,7 @@ static void connect_refused(struct ras *ras, struct link *link, bool by_own_mach
 	}
 }
 
-// Whoever refuses with a reason is alive.
+// Handle a refusal with a reason: the peer is alive.
 static void refusal_heard(struct ras *ras, struct link *link) {
 	link->mine &= ~(uint32_t)RAS_USE_CHECK;
 	link_heard(ras, link);
@@ -381,30 +388,31 @@ static void refusal_heard(struct ras *ras, struct link *link) {
 static void connect_failed(struct ras *ras, struct link *link, enum ras_cause cause) {
 	link->pending = NULL;
 	if (link->current != NULL)
-		return; // it was to take the place of one that stands
+		return; // a replacement failed; the current connection stays
 	link->retry_ns = ras->observed_ns + retry_wait(ras, link);
 	link->retries++;
 	if ((cause == RAS_CAUSE_REFUSED || cause == RAS_CAUSE_EXITED) && ras->profile->evidence)
 		connect_refused(ras, link, cause == RAS_CAUSE_EXITED);
-	// A reason that only a newer version knows is one, too.
+	// An unknown reason of a newer version also proves life.
 	if (cause == RAS_CAUSE_DEGREE || cause == RAS_CAUSE_DUPLICATE || cause == RAS_CAUSE_BUSY ||
 	    cause >= RAS_CAUSE_COUNT)
 		refusal_heard(ras, link);
 	if (cause == RAS_CAUSE_DEGREE)
 		ring_refused(ras, link);
-	// After the other connection of a crossing pair was kept there is nothing to retry soon.
+	// After the other of two crossing connections was kept, no early retry is needed.
 	if (cause == RAS_CAUSE_DUPLICATE)
 		link->retry_ns = ras->observed_ns + ras->profile->retry_ns;
 	if (link->mine == 0)
-		link->retry_ns = RAS_NEVER; // it was refused, and is needed for nothing now
+		link->retry_ns = RAS_NEVER; // refused and no longer needed
 	ras_wake_at(ras, link->retry_ns);
-	// Of those who left or died every member tries one after the other.
+	// Peers that left or died are tried by all members in turn (search.c), so no link is kept.
 	if (!peer_is_member(ras_entry(ras, link->slot)) && link->current == NULL)
 		link_drop(ras, link, RAS_CLOSE_HARD, cause);
 }
 
 static void link_lost(struct ras *ras, struct link *link, enum ras_cause cause) {
-	// The end of what neither side needed is its retirement by the other, and no evidence.
+	// If neither side needed the connection, its end is a retirement by the peer and no
+	// evidence.
 	if (cause == RAS_CAUSE_RESET && (link->mine | link->theirs) == 0 &&
 	    link->queue_head == NULL)
 		cause = RAS_CAUSE_IDLE;
@@ -419,10 +427,11 @@ static void link_lost(struct ras *ras, struct link *link, enum ras_cause cause) 
 		return;
 	if (cause == RAS_CAUSE_IDLE || ras->leaving ||
 	    !peer_is_member(ras_entry(ras, link->slot))) {
-		// A dead peer that had connected itself was heard by that; there is no more to see.
+		// If a dead peer connected itself, it was heard by that. Its link has no further
+		// use.
 		link_drop(ras, link, RAS_CLOSE_HARD, cause);
 	} else if (cause == RAS_CAUSE_RESET || cause == RAS_CAUSE_SILENT) {
-		// Both sides look at once: who is refused now has the first word of evidence.
+		// Both sides connect at once: a refusal now is the first evidence of an end.
 		link->mine |= RAS_USE_CHECK;
 		link->idle_ns = RAS_NEVER;
 		link_connect(ras, link);
@@ -480,10 +489,10 @@ static void link_leave(struct ras *ras, struct link *link) {
 	if (link->pending != NULL)
 		conn_close(ras, link->pending, RAS_CLOSE_SOFT);
 	link->pending = NULL;
-	// Of a name that another holder carries on nothing is said.
+	// Send no LEAVE if this agent gave its name to another holder.
 	if (link->current != NULL && !ras->join.rival.gave_way)
 		news_of_self_to(ras, link);
-	// What could not be queued for want of memory is told by the others.
+	// A LEAVE that was not queued for lack of memory is spread by the other peers.
 	if (link->current == NULL || link->queue_head == NULL)
 		link_drop(ras, link, RAS_CLOSE_SOFT, RAS_CAUSE_LEAVE);
 	else
@@ -511,7 +520,7 @@ void links_redial(struct ras *ras) {
 }
 
 static void link_tick(struct ras *ras, struct link *link) {
-	// What waits for a connection that nobody will open does not keep the link either.
+	// Frames waiting for a connection that will never open do not keep the link either.
 	if (link->idle_ns != RAS_NEVER && (link->queue_head == NULL || link->current == NULL)) {
 		uint64_t due = link->idle_ns + ras->profile->idle_ns;
 
@@ -524,7 +533,7 @@ static void link_tick(struct ras *ras, struct link *link) {
 		ras_wake_at(ras, due);
 	}
 	if (link->mine == 0)
-		link->retry_ns = RAS_NEVER; // what it was to be tried again for is gone
+		link->retry_ns = RAS_NEVER; // its reason for a retry has gone
 	if (link->retry_ns <= ras->observed_ns)
 		link_connect(ras, link);
 	ras_wake_at(ras, link->retry_ns);
@@ -534,7 +543,7 @@ static void link_tick(struct ras *ras, struct link *link) {
 }
 
 void links_tick(struct ras *ras) {
-	uint32_t count = ras->links.count; // what is added meanwhile has its turn next time
+	uint32_t count = ras->links.count; // links added meanwhile follow in the next tick
 
 	beats_tick(ras);
 	for (uint32_t n = 0; n < count; n++) {

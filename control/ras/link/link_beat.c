@@ -33,7 +33,7 @@ static void beat_send(struct ras *ras, struct link *link, uint32_t period, bool 
 
 	wire_writer_init(&writer, frame, sizeof(frame));
 	message_beat_encode(&beat, &writer);
-	// A beat that would have to wait says nothing any more when it arrives.
+	// A beat that had to wait in a queue would carry outdated values, so it is not queued.
 	if (link_takes(ras, link) &&
 	    conn_send(ras, link->current, frame, wire_writer_used(&writer)) == 0)
 		link->sent_sequence_ns = ras->observed_ns;
@@ -42,7 +42,7 @@ static void beat_send(struct ras *ras, struct link *link, uint32_t period, bool 
 void link_beat(struct ras *ras, struct link *link, bool ping) {
 	int32_t due = (int32_t)(link->beat_tick - ras->links.beats);
 
-	// Out of turn: it promises no more than the next one in turn will keep.
+	// An extra beat promises no more than the next regular one will keep.
 	if (link->current != NULL)
 		beat_send(ras, link, link_is_ring(link) || due < 1 ? 1 : (uint32_t)due, ping);
 }
@@ -72,7 +72,7 @@ void link_beat_heard(struct ras *ras, struct link *link, const struct message_be
 	uint64_t since_ns = ras->observed_ns - link->sent_sequence_ns;
 	uint64_t travel_ns = RAS_NEVER;
 
-	// A round trip on one clock; the time it lay at the peer is the peer's to tell.
+	// Round trip on our own clock, minus the time at the peer, which the peer reports.
 	if (beat->echo == link->sent_sequence && beat->echo != 0 && since_ns >= delay_ns) {
 		travel_ns = since_ns - delay_ns;
 		rtt_add(&link->rtt, travel_ns);
@@ -83,11 +83,12 @@ void link_beat_heard(struct ras *ras, struct link *link, const struct message_be
 	if (beat->period > 0)
 		link->period_ns = beat->period * ras->profile->beat_ns;
 	if (beat->uses != link->theirs) {
-		// What we promised while it was a ring link or looked is kept, whatever it is now.
+		// Promises made to a ring link or a look are kept after the uses changed: beat in
+		// the next tick.
 		link->beat_tick = ras->links.beats + 1;
 		link->theirs = beat->uses;
 		link_idle_check(ras, link);
-		links_degree_check(ras); // what was idle is in use again, and nobody asked
+		links_degree_check(ras); // an idle link may be in use again without a request
 	}
 	sync_heard(ras, link, beat->digest);
 	if ((beat->flags & MESSAGE_BEAT_PING) != 0)
@@ -119,7 +120,7 @@ void beats_tick(struct ras *ras) {
 
 		if (!link->used || link->current == NULL || (link->mine | link->theirs) == 0)
 			continue;
-		// A promise is kept even if the turns have become longer since.
+		// A promise is kept even if the long links have taken longer turns since.
 		if (!link_is_ring(link) && (int32_t)(links->beats - link->beat_tick) < 0)
 			continue;
 		promised = link_is_ring(link) ? 1 : period;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Beats: what tells a peer that we live, and what it learns with them. Links of the ring beat in
-// every tick, long ones in turns; each beat says by when the next one comes.
+// Beats: keep-alives that prove life and carry digest, uses and wall clock. Ring links beat in
+// every tick, long links in turns. Each beat promises when the next one comes.
 #pragma once
 
-#define LONG_BEATS_PER_TICK 6 // long links take turns: this many beat in one tick
+#define LONG_BEATS_PER_TICK 6 // number of long links that beat in one tick
 
 struct ras;
 
-// Sends the beats that are due, and wakes when the next ones are.
+// Send the beats that are due, and request a wake-up for the next ones.
 void beats_tick(struct ras *ras);

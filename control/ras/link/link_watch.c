@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Judges the silence of a link.
+// Judgement of silent links.
 #include "link/link_watch.h"
 
 #include "core/core.h"
@@ -8,7 +8,8 @@ uint64_t link_silence_ns(const struct ras *ras, const struct link *link) {
 	uint64_t silent_ns = ras->observed_ns - link->heard_ns;
 	uint64_t promised_ns = link->period_ns - ras->profile->beat_ns;
 
-	// What it promised to be silent for anyway, beyond the beat every threshold allows for.
+	// Subtract the silence that the peer promised beyond one beat; each threshold includes one
+	// beat.
 	return silent_ns > promised_ns ? silent_ns - promised_ns : 0;
 }
 
@@ -17,9 +18,10 @@ bool link_speaks(const struct ras *ras, const struct link *link) {
 	       link_silence_ns(ras, link) < ras->profile->suspect_ns;
 }
 
-// If our machine stood still, what the peer sent meanwhile is sent again later and later: of a
-// pause of 14 s the rest may come 7 s after it. Another connection tells sooner, once for each
-// pause; the one there is stays until that one is up, for a firewall may let none but it pass.
+// Try a second connection after a pause of this machine. TCP retransmits what the peer sent
+// meanwhile at growing intervals: after a pause of 14 s the rest may arrive 7 s late. Done once per
+// pause. The current connection stays until the new one is ready, since a firewall may block new
+// ones.
 static void link_renew(struct ras *ras, struct link *link) {
 	const struct conn *current = link->current;
 
@@ -36,7 +38,7 @@ void link_silence_judge(struct ras *ras, struct link *link) {
 	uint64_t silent_ns = link_silence_ns(ras, link);
 	uint64_t left_ns;
 
-	// Mostly it spoke in time: that is settled before anybody's entry is looked at.
+	// Most peers spoke in time: decide that before any entry is read.
 	if (silent_ns < profile->delayed_ns) {
 		ras_wake_at(ras, ras->observed_ns + profile->suspect_ns - silent_ns);
 		return;
@@ -56,7 +58,8 @@ void link_silence_judge(struct ras *ras, struct link *link) {
 	    ras->observed_ns - link->current->ready_ns >= profile->silent_close_ns) {
 		struct conn *conn = link->current;
 
-		// It may be half-open: only a new connection tells. The clock goes on.
+		// The connection may be half-open, which only a new one shows. The silence
+		// continues to count.
 		conn_close(ras, conn, RAS_CLOSE_HARD);
 		link_conn_ended(ras, link, conn, RAS_CAUSE_SILENT);
 	}

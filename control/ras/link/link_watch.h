@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the silence of a link means: it is delayed, its connection is replaced, its peer suspected.
+// Consequences of a silent link: it is delayed, its connection is replaced, its peer is suspected.
 #pragma once
 
 struct link;
 struct ras;
 
-// Judges a link that is in use by how long its peer has been silent.
+// Judge a used link by the silence of its peer.
 void link_silence_judge(struct ras *ras, struct link *link);
-// A queue whose head has waited too long: the connection is ended, what waits goes over the next.
+// End a connection whose oldest queued frame has waited too long. Its frames go over the next
+// connection.
 void link_stuck_check(struct ras *ras, struct link *link);

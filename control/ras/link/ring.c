@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-#define REBUILD_NS (20 * RAS_NS_PER_MS) // changes are gathered this long
+#define REBUILD_NS (20 * RAS_NS_PER_MS) // changes are collected for this time
 
 static const uint32_t primary_use[] = {
 	[RING_NEXT] = RAS_USE_NEXT,
@@ -45,7 +45,7 @@ void ring_changed(struct ras *ras) {
 	ras_wake_at(ras, ras->ring.rebuild_ns);
 }
 
-// Without memory for a link: it is tried again, not at the pace of changes.
+// Schedule another rebuild after a lack of memory, more slowly than for a change of members.
 static void rebuild_later(struct ras *ras) {
 	uint64_t due_ns = ras->observed_ns + ras->profile->relink_ns;
 
@@ -60,7 +60,6 @@ static uint32_t position_step(uint32_t position, uint32_t count, enum ring_direc
 	return position > 0 ? position - 1 : count - 1;
 }
 
-// Steps from us to the position, going in the direction.
 uint32_t
 ring_steps(uint32_t self, uint32_t position, uint32_t count, enum ring_direction direction) {
 	uint32_t ahead = position >= self ? position - self : position + count - self;
@@ -102,8 +101,8 @@ static bool side_is_good(const struct ras *ras, const struct ring_side *side) {
 	return false;
 }
 
-// All members of the failed one's host are passed over at once, lest each costs its own time;
-// unless it is our host, or one of them is known to be well.
+// Return true if the other members on a failed member's host are skipped too. Otherwise each of
+// them would cost its own delay. Not if it is the own host, or if one of them is known to be well.
 static bool host_is_skipped(struct ras *ras, const struct ras_record *failed) {
 	if (failed->host_id == ras_self(ras)->record->host_id)
 		return false;
@@ -123,7 +122,7 @@ static bool link_is_delayed(const struct ras *ras, uint32_t slot) {
 	return link != NULL && link->delayed;
 }
 
-// The next member beyond `last` that may serve; RAS_NO_SLOT if the way leads back to us.
+// Return the next suitable member beyond `last`, or RAS_NO_SLOT if the search reached this agent.
 static uint32_t
 fallback_candidate(struct ras *ras, enum ring_direction direction, uint32_t last, bool skip_host) {
 	struct peers *peers = &ras->peers;
@@ -146,7 +145,8 @@ fallback_candidate(struct ras *ras, enum ring_direction direction, uint32_t last
 	return RAS_NO_SLOT;
 }
 
-// A peer that already uses us and lies nearer than the candidate serves as well, for nothing.
+// Return a peer closer than the candidate that already uses a link to this agent. Such a peer
+// serves as fallback without a new link.
 static uint32_t
 external_nearer(struct ras *ras, enum ring_direction direction, uint32_t last, uint32_t candidate) {
 	struct peers *peers = &ras->peers;
@@ -249,7 +249,7 @@ static void side_set(struct ras *ras, enum ring_direction direction, uint32_t pr
 		ring_delayed(ras, link);
 }
 
-// A fallback that is a member no more, or not beyond the primary, is none.
+// Remove fallbacks that are no members any more, or that became the primary.
 static void fallbacks_prune(struct ras *ras, enum ring_direction direction) {
 	struct ring_side *side = &ras->ring.sides[direction];
 	uint32_t kept = 0;
@@ -265,7 +265,7 @@ static void fallbacks_prune(struct ras *ras, enum ring_direction direction) {
 	side->fallback_count = kept;
 }
 
-// A side whose last link is silent and that could not be given the next.
+// Try again to add a fallback on a side whose last link is silent.
 static void side_mend(struct ras *ras, enum ring_direction direction) {
 	const struct ring_side *side = &ras->ring.sides[direction];
 	uint32_t last = side->fallback_count > 0 ? side->fallbacks[side->fallback_count - 1]
@@ -317,7 +317,7 @@ void ring_exclude(struct ras *ras, uint32_t slot) {
 		side->primary = RAS_NO_SLOT;
 		if (kept == 0)
 			continue;
-		// The first fallback closes the ring until the rebuild has the last word.
+		// The first fallback closes the ring until the next rebuild.
 		side->primary = side->fallbacks[0];
 		side->fallback_count--;
 		for (uint32_t n = 0; n < side->fallback_count; n++)

@@ -4,10 +4,10 @@
 
 #include "core/core.h"
 
-#define CANDIDATES_MAX 16 // looked at for one long link
-#define RESTS 5		  // of relink_ns, once all of a window have refused
+#define CANDIDATES_MAX 16 // candidates tried for one long link
+#define RESTS 5		  // times relink_ns, after all candidates of a window refused
 #define NEAR_LEVELS (RAS_USE_LEVEL(1) | RAS_USE_LEVEL(2))
-#define NEAR_PLACES 2 // kept for them: their windows have two and four candidates
+#define NEAR_PLACES 2 // reserved for levels 1 and 2, whose windows have two and four candidates
 
 uint32_t ring_levels(uint32_t members) {
 	uint32_t levels = members >= 4 ? 1 : 0;
@@ -48,8 +48,9 @@ static bool level_has(const struct ring *ring, uint32_t slot) {
 	return slot == ring->sides[RING_NEXT].primary || slot == ring->sides[RING_PREV].primary;
 }
 
-// Where the search in the window begins: in its middle; but where the last link has grown, or
-// shrunk, out of it, at the other end, for the ring is likely to go on as it did.
+// Return the distance at which the search in the window begins: its middle. If the last link moved
+// out of the window, return the end opposite to that movement, since the ring is likely to keep
+// changing that way.
 static uint32_t level_aim(struct ras *ras, uint32_t level, uint32_t self) {
 	uint32_t slot = ras->ring.levels[level].slot;
 	uint32_t nominal = 1u << level;
@@ -62,8 +63,8 @@ static uint32_t level_aim(struct ras *ras, uint32_t level, uint32_t self) {
 	return distance > nominal ? (7 * nominal + 9) / 10 : 3 * nominal / 2;
 }
 
-// There, then 1 more, 1 less, 2 more, … as those before were refused. Where all the window
-// refuses the level rests for a while: places become free as others move.
+// Return the next candidate: the start of the search, then 1 more, 1 less, 2 more and so on. If the
+// whole window refused, the level rests for a while, since places become free as others move.
 static uint32_t level_candidate(struct ras *ras, uint32_t level) {
 	struct ring_level *place = &ras->ring.levels[level];
 	uint32_t count = peers_ring_count(&ras->peers);
@@ -98,7 +99,7 @@ static bool level_fits(struct ras *ras, uint32_t level, uint32_t self) {
 	       ring_distance_fits(distance_ahead(ras, self, slot), level);
 }
 
-// Gives the level a link, or a replacement for one that does not fit any more.
+// Give the level a link, or a replacement for a link that no longer fits.
 static bool level_fill(struct ras *ras, uint32_t level) {
 	struct ring_level *place = &ras->ring.levels[level];
 	uint32_t slot = level_candidate(ras, level);
@@ -109,13 +110,13 @@ static bool level_fill(struct ras *ras, uint32_t level) {
 		place->slot = slot;
 	else
 		place->replacement = slot;
-	replacement_check(ras, level); // it may be up already, for another use
+	replacement_check(ras, level); // the replacement may be ready already, for another use
 	return true;
 }
 
-// The highest level comes to one member after the other while the ring doubles: by the number
-// alone the join that makes 1,024 of 1,023 would have them all open one, and each restart in a
-// ring of that size once more.
+// Return the number of levels of this agent. The highest level comes to one member after another
+// while the ring doubles. By the member count alone, one join that makes 1,024 of 1,023 would make
+// all members open a link at once. In a ring of that size each restart would repeat this.
 static uint32_t own_levels(const struct ras *ras, uint32_t count) {
 	uint32_t levels = ring_levels(count);
 	uint64_t share = ras->self_id & 0xffff;
@@ -139,8 +140,8 @@ static void levels_fit(struct ras *ras) {
 	ring->level_count = levels;
 }
 
-// Links in use, without those of replacements under way: these take the place of one that is
-// counted, and nobody should lose a link for that moment.
+// Return the number of links in use, without replacements in progress. A replacement takes the
+// place of a counted link, and no member should lose a link for that moment.
 static uint32_t degree_settled(const struct ras *ras) {
 	const struct ring *ring = &ras->ring;
 	uint32_t degree = links_degree(ras);
@@ -155,7 +156,7 @@ static uint32_t degree_settled(const struct ras *ras) {
 	return degree;
 }
 
-// Places that only levels 1 and 2 of others may take.
+// Return the number of places that only levels 1 and 2 of other members may take.
 static uint32_t near_places(const struct ras *ras) {
 	uint32_t places = NEAR_PLACES;
 
@@ -173,7 +174,7 @@ bool ring_accepts(struct ras *ras, const struct link *link, uint32_t uses) {
 	if ((uses & RAS_USE_LONG) == 0 || (uses & RAS_USE_RING) != 0)
 		return true;
 	if (link != NULL && link->mine != 0)
-		return true; // we want it ourselves
+		return true; // this agent wants the link itself
 	for (uint32_t level = 1; level <= ras->ring.level_count; level++)
 		reserved += ras->ring.levels[level].slot == RAS_NO_SLOT;
 	if ((uses & NEAR_LEVELS) == 0)
@@ -181,20 +182,20 @@ bool ring_accepts(struct ras *ras, const struct link *link, uint32_t uses) {
 	return degree_settled(ras) + reserved < links_degree_max(peers_ring_count(&ras->peers));
 }
 
-// How soon a link of another's level has to move anyway: its distance in parts of 2^level. The
-// near ones come last, for they have few places to move to.
+// Return how soon another member has to move its link anyway: the distance in parts of 2^level.
+// Links of levels 1 and 2 come last, since they have few places to move to.
 static uint64_t shed_rank(struct ras *ras, const struct link *link, uint32_t self) {
 	uint32_t level = 31 - (uint32_t)__builtin_clz(link->theirs / RAS_USE_LEVEL(0));
 	uint32_t distance = peers_ring_count(&ras->peers) - distance_ahead(ras, self, link->slot);
 
 	if (level > RAS_LEVELS_MAX)
-		level = RAS_LEVELS_MAX; // the other side may say what no ring has
+		level = RAS_LEVELS_MAX; // the other side may report a level that no ring has
 	if ((link->theirs & NEAR_LEVELS) != 0)
 		return 1;
 	return 1 + ((uint64_t)distance << (RAS_LEVELS_MAX - level));
 }
 
-// The link that costs least, of those that only their other side wants.
+// Choose the least costly link among those that only their other side wants.
 static struct link *shed_choose(struct ras *ras) {
 	uint32_t self = ring_self_position(ras);
 	struct link *chosen = NULL;
@@ -217,8 +218,8 @@ static struct link *shed_choose(struct ras *ras) {
 	return chosen;
 }
 
-// More links than allowed, as after a change of ring neighbours: the others find other places.
-// True if some had to stay.
+// Drop links above the maximum, for example after a change of ring neighbours. The other sides find
+// other places. Returns true if some links had to stay.
 static bool degree_shed(struct ras *ras) {
 	uint32_t allowed = links_degree_max(peers_ring_count(&ras->peers));
 	struct link *link;
@@ -235,8 +236,8 @@ static bool degree_shed(struct ras *ras) {
 	return false;
 }
 
-// At most one long link a second is opened, except by a member that has none yet. True if
-// every level has what fits it: then there is nothing to do until the members change.
+// Open at most one long link per second; a new member opens all at once. Returns true if every
+// level fits: then nothing is to do until the members change.
 static bool levels_tick(struct ras *ras) {
 	struct ring *ring = &ras->ring;
 	bool fresh = ras->observed_ns - ras->joined_ns < ras->profile->relink_ns;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The long rings: level k >= 1 joins i and i + 2^k.
+// The long rings: level k >= 1 links member i to member i + 2^k.
 //
-// Each member opens the links ahead and accepts those from behind, so a node has about
-// 2·log2 N links and no pair of failures cuts the overlay. A long link stays while its distance
-// is within [0.6, 1.6]·2^k: by exact position one join among ten thousand would move thousands.
-// Long rings have no fallbacks: level 0 closes the circle, and the other levels lead round one
-// that is missing.
+// Each member opens the links ahead and accepts those from behind, so a node has about 2·log2 N
+// links. No pair of failures cuts the overlay. A long link stays while its distance is within [0.6,
+// 1.6]·2^k. With exact positions, one join among ten thousand would move thousands of links. Long
+// rings have no fallbacks: level 0 closes the circle, and the other levels lead around a missing
+// member.
 //
-// The longest level spans a quarter to a half of the ring and comes to the members one by one,
-// so that their own links and as many from behind leave two to four places of the 2·ceil(log2 N)
-// free: whoever looks for a place finds one, and nobody is made to move for it. Above the bound
-// (a new ring neighbour, a smaller ring) a member is back within relink_ns, but for links it
-// cannot do without.
+// The longest level spans a quarter to a half of the ring and comes to the members one by one.
+// Their own links and as many from behind then leave two to four places of the 2·ceil(log2 N) free.
+// A member that looks for a place finds one, and no other member has to move. A member above the
+// maximum (new ring neighbour, smaller ring) is back within relink_ns. Links it cannot do without
+// are the exception.
 #pragma once
 
 #include <ras/types.h>
@@ -20,29 +20,31 @@ struct link;
 struct ras;
 
 struct ring_level {
-	uint32_t slot;	      // RAS_NO_SLOT while there is none
-	uint32_t replacement; // comes up before `slot` goes
-	uint32_t tries;	      // candidates refused so far
-	uint64_t rest_ns;     // none is tried before this; observed time
+	uint32_t slot;	      // RAS_NO_SLOT if there is none
+	uint32_t replacement; // becomes ready before `slot` is dropped
+	uint32_t tries;	      // candidates that refused so far
+	uint64_t rest_ns;     // no candidate is tried before this; observed time
 };
 
-// The members changed; `fresh`: we are one since this moment, and open all levels at once.
+// Adapt the levels after the members changed. `fresh`: this agent just joined and opens all levels
+// at once.
 void longs_rebuild(struct ras *ras, bool fresh);
-// A peer is about to leave the table.
+// Remove a peer that is about to leave the table.
 void longs_exclude(struct ras *ras, uint32_t slot);
-// Some link is good again: a replacement that is up takes its place.
+// Activate ready replacements after a link became good again.
 void longs_recovered(struct ras *ras);
 void longs_tick(struct ras *ras);
 
-// The peer of a link has all the links it wants.
+// Handle the refusal of a peer that has all the links it wants.
 void ring_refused(struct ras *ras, struct link *link);
-// The long rings want a look soon.
+// Schedule a check of the long rings.
 void ring_relink(struct ras *ras);
-// May a peer open a link for these uses? Not if it is a long one and we have as many links as
-// allowed, those counted that we have yet to open ourselves. `link` is the one we have, or NULL.
+// Return true if a peer may open a link for these uses. False only for a long link while all places
+// are taken. Places for own links that are yet to be opened count as taken. `link` is the existing
+// link, or NULL.
 bool ring_accepts(struct ras *ras, const struct link *link, uint32_t uses);
 
-// Levels of the long rings among so many members; some of these have one less.
+// Return the levels of the long rings for this member count; some members have one less.
 uint32_t ring_levels(uint32_t members);
-// Is this distance ahead right for level k?
+// Return true if a distance ahead is right for the level.
 bool ring_distance_fits(uint32_t distance, uint32_t level);

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Compares the wall clocks of members by their beats.
+// Comparison of the wall clocks of members, carried by their beats.
 #include "link/wall_clock.h"
 
 #include "core/core.h"
 
 #include <string.h>
 
-#define KEEP_NS (120 * RAS_NS_PER_SEC) // told longer ago than this it may have been set since
+#define KEEP_NS (120 * RAS_NS_PER_SEC) // the clock may have been set later
 #define APART_NS ((int64_t)RAS_NS_PER_SEC)
 #define AGREES_NS ((int64_t)RAS_NS_PER_SEC / 2)
-#define TRAVEL_MAX_NS AGREES_NS // a round trip of more tells too little of the way here
-#define JUDGED_MIN 3		// samples: fewer may all have been late
+#define TRAVEL_MAX_NS AGREES_NS // a longer round trip says too little about the one-way time
+#define JUDGED_MIN 3		// minimum of samples; fewer may all have been late
 #define STAMP_EVERY 8
-#define OFFSET_MAX (INT64_C(1) << 61) // some 73 years: more is no clock at all
+#define OFFSET_MAX (INT64_C(1) << 61) // about 73 years; a larger value is no valid clock
 
 static uint64_t wall_now(const struct ras *ras) {
 	const struct wall_clock *wall = &ras->wall;
@@ -32,7 +32,7 @@ static int64_t offset_clamp(int64_t offset_ns) {
 	return offset_ns < -OFFSET_MAX ? -OFFSET_MAX : offset_ns;
 }
 
-// `a` less `b`, whatever a stranger says they are.
+// Return a - b, limited to OFFSET_MAX: both values may come from a faulty peer.
 static int64_t time_difference(uint64_t a, uint64_t b) {
 	uint64_t distance = a >= b ? a - b : b - a;
 	int64_t size = distance > (uint64_t)OFFSET_MAX ? OFFSET_MAX : (int64_t)distance;
@@ -91,7 +91,7 @@ void wall_heard(struct ras *ras, struct link *link, uint64_t wall_ns, uint64_t t
 		offset_clamp(time_difference(wall_ns, own_ns) + time_difference(way_ns, 0));
 	offset->count++;
 	if (offset->count == 2 * WALL_SAMPLES)
-		offset->count = WALL_SAMPLES; // the place is what counts
+		offset->count = WALL_SAMPLES; // only the index modulo WALL_SAMPLES matters
 	offset_judge(ras, link);
 }
 
@@ -101,7 +101,7 @@ void ras_wall_clock(struct ras *ras, uint64_t now_ns, uint64_t wall_ns) {
 	ras_enter(ras, now_ns);
 	before_ns = wall_now(ras);
 	ras->wall = (struct wall_clock){.told_ns = ras->now_ns, .wall_ns = wall_ns};
-	// Ours was set: all others are further away, or nearer, by that much.
+	// Our own clock was set, so the offset of each peer changes by the same amount.
 	for (uint32_t n = 0; n < ras->links.count; n++) {
 		struct link *link = ras->links.table[n];
 

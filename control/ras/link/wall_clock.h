@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the wall clocks of peers show beside ours: a finding for people, never a time.
+// Comparison of the peers' wall clocks with our own: a finding for people, no protocol timer
+// depends on it.
 //
-// The caller tells us the wall clock now and then; in between it goes on with the time that
-// every input brings. Some beats carry it. What arrives is compared after half a round trip,
-// and the median of the last few is a link's offset, so that a stalled stream moves nothing. Only
-// what echoes our latest beat, and soon, is compared: the rest may be as old as the stream is long.
+// The caller sets the wall clock now and then; in between it advances with the time of the inputs.
+// Some beats carry it. A received value is corrected by half a round trip. The median of the latest
+// samples is a link's offset, so one delayed stream changes nothing. Only values that echo our
+// latest beat within half a second count. Others may be as old as the stream's backlog.
 #pragma once
 
 #include <ras/types.h>
@@ -15,21 +16,22 @@ struct ras;
 #define WALL_SAMPLES 5
 
 struct wall_clock {
-	uint64_t told_ns; // by the caller's monotonic time
-	uint64_t wall_ns; // what it was then; 0: never told
+	uint64_t told_ns; // caller's monotonic time at which it was set
+	uint64_t wall_ns; // wall clock at that time, ns since 1970; 0: never set
 };
 
-// Of one link: the peer's clock less ours.
+// Offset of one link: the peer's clock minus our own.
 struct wall_offset {
-	int64_t samples[WALL_SAMPLES]; // a ring
-	uint32_t count;		       // ever
-	bool apart;		       // told as an event
+	int64_t samples[WALL_SAMPLES]; // ring buffer, ns
+	uint32_t count;		       // number of samples so far
+	bool apart;		       // CLOCK_OFFSET was emitted
 };
 
-// What the next beat carries, 0 for nothing: the first few, then one in eight.
+// Return the wall clock for the next beat, or 0 to send none. The first few beats carry it, then
+// one in eight.
 uint64_t wall_stamp(const struct ras *ras, uint32_t sequence);
-// A beat carried this, which came back to our latest one in `travel_ns`; RAS_NEVER: it answers an
-// older one, as all do that waited while we stood still.
+// Handle the wall clock in a beat. `travel_ns` is the round trip if the beat echoes our latest one.
+// It is RAS_NEVER if the beat answers an older one, as beats do that waited during a pause.
 void wall_heard(struct ras *ras, struct link *link, uint64_t wall_ns, uint64_t travel_ns);
-// The median, or RAS_OFFSET_UNKNOWN.
+// Return the median in ns, or RAS_OFFSET_UNKNOWN.
 int64_t wall_median(const struct wall_offset *offset);
