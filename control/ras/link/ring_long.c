@@ -49,8 +49,8 @@ static bool level_has(const struct ring *ring, uint32_t slot) {
 }
 
 // Return the distance at which the search in the window begins: its middle. If the last link moved
-// out of the window, return the end opposite to that movement, since the ring is likely to keep
-// changing that way.
+// out of the window, return the end opposite to that movement. The ring is likely to keep changing
+// that way.
 static uint32_t level_aim(struct ras *ras, uint32_t level, uint32_t self) {
 	uint32_t slot = ras->ring.levels[level].slot;
 	uint32_t nominal = 1u << level;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The list that goes with a count: who hears these, who is asked for no vote, who is not counted.
+// The list sent with a census: whom it asks about, who has no vote, and who is not counted.
 #include "live/census_list.h"
 
 #include "core/core.h"
@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-// Keeps the list in the order in which it is sent: it rises. False if it was there, or is full.
+// Insert an entry in ascending order, the order in which the list is sent. Returns false if the
+// entry exists or the list is full.
 static bool list_add(struct census_list *list, uint32_t most, struct ras_comm_id entry) {
 	uint32_t at = 0;
 	int order = 1;
@@ -39,8 +40,9 @@ static void suspects_add(struct ras *ras, struct census_list *list, bool agreed)
 	}
 }
 
-// Those whose death waits for this count, then members that refuse us, then others whom we suspect,
-// as long as they may be declared: by us, or, if we have no vote, by those who are asked.
+// Add the subjects: peers about which the census asks who hears them. Most urgent first: suspects
+// whose death waits for this census, members that refuse this agent, other suspects. The last only
+// if their death may be declared, by this agent or by the members asked.
 static void subjects_add(struct ras *ras, struct census_list *list) {
 	suspects_add(ras, list, true);
 	for (uint32_t n = 0; n < ras->links.count; n++) {
@@ -68,9 +70,10 @@ static uint32_t uncounted_one(const struct ras *ras, struct census_list *list, u
 	       (entry->flags & (PEER_TAKEN_BACK | PEER_OPPOSES)) == PEER_TAKEN_BACK;
 }
 
-// Members who count for no majority here; how many of them do not either if they are missed. Not
-// all of them know that of themselves: one that founded a ring, which then became one with ours,
-// was never told. The bound is one of memory: beyond it they count as they think.
+// Add the members without a vote. Returns how many of them do not count when missed either, as they
+// are no opponents. Some do not know it themselves: a member that founded a ring which later merged
+// with ours was never told. If the list is full, the remaining members report their vote as they
+// know it.
 static uint32_t uncounted_add(const struct ras *ras, struct census_list *list) {
 	const struct liveness *liveness = &ras->liveness;
 	bool anywhere = liveness->taken_count > COLLECT_CENSUS_MAX;
@@ -82,9 +85,9 @@ static uint32_t uncounted_add(const struct ras *ras, struct census_list *list) {
 	return count;
 }
 
-// Who was declared dead here, or left, may be asked all the same by one of those who are back: it
-// does not know of its death yet, or joined again beside a gap. It would be counted in place of one
-// who is missed.
+// Add former members that are dead or left here. A readmitted member may pass the census on to
+// them: they may not know of their death, or joined again in a partition. If counted, they would
+// hide a missed member in the sum.
 static void ended_add(struct ras *ras, struct census_list *list, enum ras_state state) {
 	uint32_t more = ras->peers.state_counts[state];
 
@@ -111,7 +114,7 @@ static enum collect_census_word word_of(const struct collect_request *request, u
 		struct ras_comm_id entry = collect_skip_at(request, middle);
 		enum collect_census_word word = collect_census_word(&entry);
 
-		// Who is asked about may be named again, with what it is.
+		// A subject may be listed a second time, with its vote.
 		if (entry.hash == id && word != COLLECT_CENSUS_HEARS)
 			return word;
 		if (entry.hash < id || entry.hash == id)
@@ -126,8 +129,8 @@ static bool has_vote_in(const struct collect_request *request, uint64_t id) {
 	return word_of(request, id) == COLLECT_CENSUS_UNKNOWN;
 }
 
-// Those without a vote are listed before those who ended: a full list that names one of the latter
-// has all of the former.
+// Return true if no member without a vote was left out of the list. They are added before the
+// former members, so a full list that names a former member names all of them.
 static bool has_room_for_voteless(const struct collect_request *request) {
 	for (uint32_t n = 0; n < request->skip_count; n++) {
 		struct ras_comm_id entry = collect_skip_at(request, n);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The list that goes with a count of the reachable.
+// The list sent with a census of the reachable members.
 #pragma once
 
 #include "live/liveness.h"
@@ -9,13 +9,15 @@ struct census_list {
 	uint32_t count;
 };
 
-// Of a count of ours that begins now: who hears those who refuse us or are suspected, who has no
-// vote, who is not to be counted.
+// Build the list for our own census that begins now. It asks who hears the peers that refuse this
+// agent or are suspected. It also names the members without a vote and those that are not to be
+// counted.
 void census_list_ask(struct ras *ras, struct census_list *ret_list);
-// A count of another one that begins is of use to those with a vote: its origin has one, too, and
-// it asks nobody for a vote who has none here. Else it may be of an old view: it lets those vote
-// who were declared dead and do not know it yet, or who joined beside a gap, and knows of none of
-// those who joined meanwhile as opponents.
+// Return true if members with a vote may use a census of another origin. The origin must have a
+// vote, and must ask no member for a vote that has none here. Otherwise the census may rest on an
+// old view. Such a view gives votes to dead members that do not know of their death, and to members
+// that joined in a partition. It also misses recently joined members as opponents.
 bool census_list_serves_us(const struct ras *ras, const struct collect_request *request);
-// It names all who have no vote where it comes from, and not this one.
+// Return true if the list names all members without a vote at its origin, and `id` is not among
+// them.
 bool census_list_lets_vote(const struct collect_request *request, uint64_t id);

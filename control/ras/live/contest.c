@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Deaths told by others of whom we hear: the subject is asked to refute each.
+// Contested deaths: others report the death of a peer that this agent hears. The peer is asked to
+// refute it.
 #include "live/contest.h"
 
 #include "core/core.h"
 #include "live/liveness_witness.h"
 
-// A round trip through two stalls of two seconds, and through a host far away.
+// Time for a round trip through two stalls of two seconds each, to a distant host.
 #define CONTEST_NS (5 * RAS_NS_PER_SEC)
 
 void contests_fini(struct ras *ras) {
@@ -39,7 +40,8 @@ static void subject_tell(struct ras *ras, struct link *link, const struct peer_n
 	link_send(ras, link, ras->scratch, wire_writer_used(&writer));
 }
 
-// Without memory the death is taken over, and refuted a little later.
+// Begin a contest. Returns false without memory; the death is then merged, and refuted a little
+// later.
 static bool contest_begin(struct ras *ras, struct link *link, const struct peer_news *news) {
 	struct contests *contests = &ras->contests;
 	struct contest *contest = contest_find(ras, news->id);
@@ -67,8 +69,8 @@ static bool contest_begin(struct ras *ras, struct link *link, const struct peer_
 	return true;
 }
 
-// A death that too few saw: a suspicion of the start that it is of, which may be one that we have
-// not heard of. True if its record has to be asked for first.
+// Turn a death with too few witnesses into a suspicion of the same start, which may be unknown
+// here. Returns true if its record must be requested first.
 static bool suspicion_begin(struct ras *ras, uint32_t slot, const struct peer_news *news) {
 	const struct peer_entry *entry = ras_entry(ras, slot);
 	struct peer_news alive = *news;
@@ -83,7 +85,7 @@ static bool suspicion_begin(struct ras *ras, uint32_t slot, const struct peer_ne
 		membership_apply(ras, &alive, NULL);
 		entry = ras_entry(ras, slot);
 	}
-	// It may have refuted a death that we never heard of.
+	// The peer may have refuted a death that never reached this agent.
 	if (peer_is_member(entry) && news->incarnation >= entry->incarnation)
 		liveness_told(ras, slot, news);
 	return false;
@@ -93,7 +95,7 @@ bool contest_pass(struct ras *ras, uint32_t slot, const struct peer_news *news) 
 	struct peer_entry *entry = slot != RAS_NO_SLOT ? ras_entry(ras, slot) : NULL;
 	struct link *link;
 
-	// Whoever takes a table over believes it, and shows it as it is.
+	// A joiner takes over the table of a seed as it is.
 	if (!ras->joined)
 		return true;
 	if (witnesses_told(ras, news) < witnesses_needed(ras, slot))

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Deaths that others tell of: whether they weigh enough here, and whether the subject lives.
+// Deaths reported by other agents: whether they have enough witnesses, and whether the subject
+// lives.
 //
-// A death is taken over if as many saw it as our own verdict would need; one that fewer saw is a
-// suspicion, whichever way it came. And whoever hears the subject on a good link does not take
-// its death over: it tells the subject, which refutes with a higher incarnation if it hears that,
-// and passes the refutation on to those who believed the death. What was on its way before proves
-// nothing, so a word of the subject is not enough: if no refutation is there in time, or the link
-// turns silent, the death is taken over as it was told.
+// A death is merged if it has as many witnesses as a death declared here would need. With fewer
+// witnesses it becomes a suspicion, whichever way it arrived. If this agent hears the subject on a
+// good link, the death is contested: the subject is notified. A living subject refutes with a
+// higher incarnation, and the refutation is passed on to the agents that believed the death.
+// Messages that were already in flight prove nothing, so an ordinary message of the subject is not
+// enough. If no refutation arrives in time, or the link turns silent, the death is merged as
+// reported.
 #pragma once
 
 #include "member/peers.h"
@@ -19,7 +21,7 @@ struct ras;
 #define CONTESTS_MAX 256
 
 struct contest {
-	struct peer_news news; // without a record
+	struct peer_news news; // the reported death, without a record
 	uint64_t due_ns;
 };
 
@@ -31,10 +33,11 @@ struct contests {
 void contests_fini(struct ras *ras);
 void contests_tick(struct ras *ras);
 
-// Of news of a death by others: true if it may be taken over now. Else it was taken for a
-// suspicion, or its subject was asked.
+// Judge a death reported by others. Returns true if it may be merged now. Otherwise it became a
+// suspicion, or its subject was asked to refute.
 bool contest_pass(struct ras *ras, uint32_t slot, const struct peer_news *news);
-// The peer lives in this incarnation: true if that refutes a death that was contested here.
+// End the contest of a peer that lives in this incarnation. Returns true if that refutes a death
+// that was contested here.
 bool contest_won(struct ras *ras, uint32_t slot);
-// The peer is no member any more, or another start.
+// Drop the contest of a peer that is no member any more, or another start.
 void contest_forget(struct ras *ras, uint32_t slot);

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Suspicions: how evidence against a peer becomes a verdict.
+// Suspicions: how evidence against a peer leads to its death.
 //
-//	silence 3 s ── suspect, round of looks ── 6.7 s last round ── 8.7 s dead, or held
-//	refused twice ── suspect, round of looks ── first other that is refused twice too: dead
-//	proof of life, from anybody, at any time ── alive
+//	silence 3 s ── suspect, round of looks ── 6.7 s last round ── 8.7 s dead, or held back
+//	refused twice ── suspect, round of looks ── a second observer is refused twice: dead
+//	proof of life, by any agent, at any time ── alive
 //
-// Looks and answers are in liveness_look.c, the brake in liveness_brake.c.
+// Looks and their answers are in liveness_look.c, the brake in liveness_brake.c.
 #include "live/liveness.h"
 
 #include "core/core.h"
 #include "live/liveness_witness.h"
 
-#define GONE_HOLD_NS (500 * RAS_NS_PER_MS)  // ring neighbours speak first of who is gone
-#define CROWD 4				    // among so few everybody speaks at once
-#define COUNT_SPARE_NS (2 * RAS_NS_PER_SEC) // older than its round a count may be
-#define HELD_LOOK_NS (60 * RAS_NS_PER_SEC)  // at one whom the brake holds, if nothing changes
+#define GONE_HOLD_NS (500 * RAS_NS_PER_MS)  // head start of the ring neighbours of a gone peer
+#define CROWD 4				    // up to so many members, all act at once
+#define COUNT_SPARE_NS (2 * RAS_NS_PER_SEC) // a census may be this much older than its round
+#define HELD_LOOK_NS (60 * RAS_NS_PER_SEC)  // interval of looks at a peer held back by the brake
 
 void liveness_fini(struct ras *ras) {
 	struct liveness *liveness = &ras->liveness;
@@ -45,8 +45,8 @@ static bool is_ring_neighbour(const struct ras *ras, uint32_t slot) {
 	       slot == ras->ring.sides[RING_PREV].primary;
 }
 
-// Who saw it go by a reset are many, and all at once; two are enough, so those beside it in
-// the ring begin and the rest follow only if nothing came of it.
+// Return when the first round begins. Many members see a reset at the same time, but two are
+// enough. The ring neighbours of the peer begin; the others follow only if that had no result.
 static uint64_t first_round(struct ras *ras, uint32_t slot, enum ras_cause cause) {
 	if (cause != RAS_CAUSE_GONE || is_ring_neighbour(ras, slot) ||
 	    peers_ring_count(&ras->peers) <= CROWD)
@@ -76,7 +76,7 @@ static void peer_suspect(struct ras *ras, uint32_t slot, enum ras_cause cause, u
 		    &ras->memory, (void **)&liveness->suspicions, &liveness->suspicion_capacity,
 		    liveness->suspicion_count + 1, sizeof(*liveness->suspicions)
 	    ) != 0)
-		return; // the evidence stays; it is brought again
+		return; // the evidence stays and is reported again
 	liveness->suspicions[liveness->suspicion_count++] = (struct suspicion){
 		.slot = slot,
 		.incarnation = ras_entry(ras, slot)->incarnation,
@@ -95,7 +95,8 @@ static void peer_suspect(struct ras *ras, uint32_t slot, enum ras_cause cause, u
 	look_tell(ras, slot);
 }
 
-// Whoever was proven alive by another observer was not silent until then, but our way was bad.
+// If another observer heard the peer later than we did, start its silence at that time: only our
+// own link failed.
 void liveness_silent(struct ras *ras, struct link *link) {
 	uint64_t silent_ns = ras->observed_ns - link_silence_ns(ras, link);
 
@@ -107,8 +108,8 @@ void liveness_silent(struct ras *ras, struct link *link) {
 
 void liveness_gone(struct ras *ras, struct link *link) {
 	look_gone(ras, link->slot);
-	// Whoever had no connection has lost none: a firewall may refuse newcomers and let those
-	// be who are connected. He may bear witness, but does not accuse.
+	// Without a former connection no connection was lost: a firewall may reject new connections
+	// and allow existing ones. Such an agent may be a witness, but raises no suspicion.
 	if (link->connects > 0)
 		peer_suspect(ras, link->slot, RAS_CAUSE_GONE, link->refused_ns);
 }
@@ -118,12 +119,12 @@ void liveness_reported(struct ras *ras, uint32_t slot, uint64_t age_ns) {
 	struct link *link = link_find(ras, slot);
 
 	if (link != NULL && !link->unheard && link->heard_ns > since)
-		return; // heard after what is reported was seen
-	// Somebody's word raises the suspicion; the time that kills is of our own looking.
+		return; // heard after the reported observation
+	// A report raises the suspicion. The silence that leads to death begins with our own looks.
 	peer_suspect(ras, slot, RAS_CAUSE_REPORT, ras->observed_ns);
 }
 
-// Of thousands who hear of it some look.
+// Only some of the thousands that receive the question act on it.
 void liveness_passed_on(struct ras *ras, uint64_t subject) {
 	uint32_t slot = peers_find(&ras->peers, subject);
 
@@ -139,7 +140,7 @@ void liveness_told(struct ras *ras, uint32_t slot, const struct peer_news *news)
 	suspicion = suspicion_find(ras, slot);
 	if (suspicion == NULL)
 		return;
-	// Whom we hold it is looked at once a minute only.
+	// A peer that is held back is looked at only once a minute: look now.
 	if (suspicion->told.id == 0 && !suspicion->open) {
 		suspicion->due_ns = ras->observed_ns;
 		ras_wake_at(ras, suspicion->due_ns);
@@ -155,7 +156,7 @@ void liveness_weak_evidence(struct ras *ras, uint32_t slot) {
 		link_check(ras, link);
 }
 
-// A proof by another observer excuses our own silence for a while: it is our way that is bad.
+// A proof by another observer excuses the peer's silence for a while: only our own link failed.
 static void link_excuse(struct ras *ras, uint32_t slot) {
 	struct link *link = link_find(ras, slot);
 
@@ -175,12 +176,12 @@ void liveness_proof(struct ras *ras, uint32_t slot, uint64_t observer) {
 	enum ras_state was = entry->state;
 
 	if (!peer_is_member(entry))
-		return; // it has to refute its death itself, and will, being told of it
+		return; // a dead peer is notified and must refute its death itself
 	if (observer == 0)
 		entry->flags |= PEER_SEEN;
 	else
 		link_excuse(ras, slot);
-	// First, for what is sent below may change the list.
+	// Remove the suspicion first, since the messages sent below may change the list.
 	if (suspicion != NULL)
 		suspicion_remove(ras, suspicion);
 	look_alive(ras, slot);
@@ -188,7 +189,7 @@ void liveness_proof(struct ras *ras, uint32_t slot, uint64_t observer) {
 		return;
 	ras->counters.suspicions_cleared++;
 	if (was == RAS_UNREACHABLE)
-		brake_count(ras, brake_count_is_fresh_since(ras)); // more may be back
+		brake_count(ras, brake_count_is_fresh_since(ras)); // others may be back too
 	peers_set_local(&ras->peers, slot, RAS_ALIVE, RAS_CAUSE_REFUTED, ras->observed_ns);
 	ras_emit(
 		ras, was == RAS_SUSPECT ? RAS_EVENT_REFUTED : RAS_EVENT_ALIVE, slot,
@@ -239,7 +240,8 @@ void liveness_begin_anew(struct ras *ras) {
 	}
 }
 
-// Only a member's word counts; and the slot may be another's before the round is over.
+// Drop the answer of an observer that is no member any more. Its slot may be reused before the
+// round ends.
 static void word_forget(struct suspicion *suspicion, uint32_t slot) {
 	for (uint32_t n = 0; n < suspicion->asked_count; n++) {
 		if (suspicion->asked[n] != slot)
@@ -247,7 +249,7 @@ static void word_forget(struct suspicion *suspicion, uint32_t slot) {
 		suspicion->asked_count--;
 		suspicion->asked[n] = suspicion->asked[suspicion->asked_count];
 		suspicion->observations[n] = suspicion->observations[suspicion->asked_count];
-		return; // nobody is asked twice
+		return; // each observer is asked once
 	}
 }
 
@@ -261,11 +263,11 @@ void liveness_forget(struct ras *ras, uint32_t slot) {
 	look_forget(ras, slot);
 }
 
-// Rounds.
+// Rounds of looks.
 
 #ifdef RAS_BREAK_SECOND_OBSERVER
-// Wrong on purpose (only in tocsin-sim-broken): one observer is enough to declare a peer dead. The
-// simulator's swarm has to find that.
+// Deliberately wrong, only in tocsin-sim-broken: one observer is enough to declare a peer dead. The
+// simulator's swarm has to detect this.
 static uint32_t observers_needed(const struct ras *ras, uint32_t slot) {
 	(void)ras;
 	(void)slot;
@@ -337,9 +339,10 @@ static void death_hold(struct ras *ras, uint32_t slot, enum ras_cause cause) {
 	ras_emit(ras, RAS_EVENT_UNREACHABLE, slot, cause, 0);
 }
 
-// Who declared it, in a view of two or as the last host of one, was free to; we, who see the same
-// in a part that waits for ever, take that over as it is. Held here and dead there it would be two
-// views. A larger part needs no such word: it may declare by itself after a time.
+// Adopt a reported death if this minority side would otherwise hold it back for ever. The reporter
+// was allowed to declare it: in a view of two, or with two witnesses. Without adoption the peer
+// would be dead there and unreachable here. A majority side needs no report: it may declare the
+// death itself after a time. Returns true if the death was adopted.
 static bool is_taken_as_told(struct ras *ras, const struct suspicion *suspicion) {
 	struct peer_news told = suspicion->told;
 	uint32_t slot = suspicion->slot;
@@ -347,15 +350,16 @@ static bool is_taken_as_told(struct ras *ras, const struct suspicion *suspicion)
 	if (told.id == 0 || (told.observer_count < 2 && told.of > 2) || !brake_waits(ras) ||
 	    told.incarnation < ras_entry(ras, slot)->incarnation)
 		return false;
-	membership_apply(ras, &told, NULL); // with the membership the suspicion goes
+	membership_apply(ras, &told, NULL); // this also removes the suspicion
 	if (peer_is_member(ras_entry(ras, slot)))
 		return false;
 	ras_entry(ras, slot)->flags |= PEER_DECLARED;
 	return true;
 }
 
-// What the brake says to a death that is agreed on, if it is by a count of that time or later; and
-// whether we declared it a moment ago and were wrong. True if it may be declared.
+// Return true if a confirmed death may be declared, by a census that began at `since_ns` or later.
+// False if this agent declared the same death recently and was wrong, or if the brake holds it
+// back.
 static bool
 is_free(struct ras *ras, struct suspicion *suspicion, enum ras_cause cause, uint64_t since_ns) {
 	uint32_t slot;
@@ -367,7 +371,7 @@ is_free(struct ras *ras, struct suspicion *suspicion, enum ras_cause cause, uint
 	slot = suspicion->slot;
 	switch (brake_word(ras, suspicion->silent_ns, since_ns)) {
 	case BRAKE_UNKNOWN:
-		suspicion->open = true; // what was seen holds until the count is there
+		suspicion->open = true; // the answers stay valid until the census ends
 		suspicion->agreed = true;
 		return false;
 	case BRAKE_HELD:
@@ -380,9 +384,10 @@ is_free(struct ras *ras, struct suspicion *suspicion, enum ras_cause cause, uint
 	return true;
 }
 
-// It is of our host, whose kernel twice knew of nobody who listens: it has exited, unless it closed
-// its listener. Then somebody hears it, so all have to be asked, also where the brake holds: no gap
-// is between it and us, and nobody who is on the other side of one can be declared like this.
+// Return true if the peer ran on this host and its kernel twice had no listener for it. The process
+// has exited, unless it only closed its listener. In that case another member hears it, so all are
+// asked, even while the brake holds. No partition lies between the peer and this agent, so no peer
+// beyond a partition can be declared dead this way.
 static bool exit_is_seen(const struct ras *ras, const struct suspicion *suspicion) {
 	const struct link *link = link_find(ras, suspicion->slot);
 
@@ -409,8 +414,8 @@ static void decide_exited(struct ras *ras, struct suspicion *suspicion) {
 	}
 }
 
-// Whoever joined since the count began was not asked, and may hear the subject. Once only: where
-// somebody joins all the time deaths would wait for ever.
+// Return true if a member joined after the census began: it was not asked, and may hear the
+// subject. Repeated only once. With a constant flow of joins, deaths would otherwise wait for ever.
 static bool is_to_recount(const struct ras *ras, struct suspicion *suspicion) {
 	uint64_t from_ns = ras->liveness.census.word.from_ns;
 
@@ -420,9 +425,9 @@ static bool is_to_recount(const struct ras *ras, struct suspicion *suspicion) {
 	return true;
 }
 
-// A death that two agree on, and that the brake does not hold: does anybody hear the subject?
-// Others may have asked about others: then a count of ours does. The two may both have lost it in a
-// gap that is over, and not have heard it since.
+// Declare a death that enough observers confirm and the brake allows, unless a member hears the
+// subject. The census of another origin may have asked about other subjects; then our own census
+// asks. Both observers may have lost the subject in a past partition and not have heard it since.
 static void suspicion_settle(
 	struct ras *ras, struct suspicion *suspicion, enum ras_cause cause, uint32_t other
 ) {
@@ -463,15 +468,15 @@ static void decide_silent(struct ras *ras, struct suspicion *suspicion) {
 	uint32_t seen = witnesses_count(ras, suspicion, RAS_CAUSE_SILENT, &other);
 	uint64_t since_ns = ras->observed_ns - ras->profile->confirm_ns - COUNT_SPARE_NS;
 
-	// What is counted as a look begins serves at its end.
+	// A census made at the beginning of a look is still fresh at its end.
 	if (ras->observed_ns < dead_at(ras, suspicion) ||
 	    own_observation(ras, suspicion) == OBSERVATION_NONE ||
 	    !is_free(ras, suspicion, RAS_CAUSE_SILENT, since_ns))
 		return;
 	if (seen >= observers_needed(ras, suspicion->slot))
 		suspicion_settle(ras, suspicion, RAS_CAUSE_SILENT, other);
-	// Nobody is left who could be asked. As a mere suspect it would keep its name from whoever
-	// starts anew at another address, and that would be for good.
+	// No observer is left to ask. A mere suspect would block its name for a new start at
+	// another address for ever, so hold the peer as unreachable.
 	else if (suspicion->asked_count == 0)
 		death_hold(ras, suspicion->slot, RAS_CAUSE_SILENT);
 }
@@ -491,7 +496,7 @@ static void round_open(struct ras *ras, struct suspicion *suspicion) {
 		link->watched = true;
 		link_check(ras, link);
 	}
-	// In the round at whose end silence may kill, it is asked how the rest of the view is.
+	// Silence may lead to death at the end of this round: begin a census of the view.
 	if (suspicion->due_ns >= dead_at(ras, suspicion))
 		brake_count(ras, brake_count_is_fresh_since(ras));
 	if (ras->profile->observers > 1)
@@ -501,7 +506,7 @@ static void round_open(struct ras *ras, struct suspicion *suspicion) {
 	suspicion->rounds++;
 }
 
-// When the next round begins: the last one so that it ends as the time that kills is up.
+// Return when the next round begins. The last round ends when death by silence is due.
 static uint64_t next_round(struct ras *ras, const struct suspicion *suspicion) {
 	uint64_t last = dead_at(ras, suspicion) - ras->profile->confirm_ns;
 	enum ras_cause cause = own_observation(ras, suspicion) == OBSERVATION_GONE
@@ -524,7 +529,7 @@ static uint64_t next_round(struct ras *ras, const struct suspicion *suspicion) {
 	return last;
 }
 
-// True if the suspicion is no more.
+// Take the next step of a suspicion. Returns true if the suspicion has ended.
 static bool suspicion_step(struct ras *ras, uint32_t slot) {
 	struct suspicion *suspicion = suspicion_find(ras, slot);
 	enum ras_state state;
@@ -548,7 +553,7 @@ static bool suspicion_step(struct ras *ras, uint32_t slot) {
 	state = ras_entry(ras, slot)->state;
 	if (state != RAS_UNREACHABLE && !suspicion->open &&
 	    ras->observed_ns - suspicion->started_ns > ras->profile->suspicion_max_ns) {
-		// Too few could look: begin anew, with what is then to be seen.
+		// Too few observers could look: begin again with new evidence.
 		peers_set_local(&ras->peers, slot, RAS_ALIVE, RAS_CAUSE_NONE, ras->observed_ns);
 		ras_emit(ras, RAS_EVENT_ALIVE, slot, RAS_CAUSE_TIMEOUT, 0);
 		suspicion_remove(ras, suspicion);
@@ -569,11 +574,11 @@ void liveness_all_reached(struct ras *ras, const struct census_word *word) {
 		uint32_t count = ras->liveness.suspicion_count;
 		uint64_t id = ras_entry(ras, suspicion->slot)->record->id;
 
-		// Strangers are counted, too, so it may be one of them who makes up for it.
+		// Non-members are counted too, so one of them may compensate for this member.
 		if (suspicion->silent_ns < word->from_ns &&
 		    brake_hears(ras, id) != BRAKE_HEARS_NOBODY)
 			liveness_proof(ras, suspicion->slot, word->origin);
-		// With the proof the suspicion goes, and another takes its place.
+		// The proof removes the suspicion; the last one takes its index.
 		n += ras->liveness.suspicion_count == count;
 	}
 }
@@ -600,8 +605,8 @@ void liveness_released(struct ras *ras) {
 	}
 }
 
-// A witness heard it after us: our way was bad already when it spoke last, and the time that kills
-// begins then. Of one that fell silent to all at once none did.
+// Start the silence later if a witness heard the peer after we did. Our own link had failed before
+// the peer's last message. If the peer fell silent to all at once, no witness heard it later.
 static void silence_began(struct ras *ras, struct suspicion *suspicion, uint32_t heard_ms) {
 	uint64_t ago_ns = (uint64_t)heard_ms * RAS_NS_PER_MS;
 
@@ -638,7 +643,7 @@ void liveness_observation(
 	}
 	if (suspicion->cause != RAS_CAUSE_GONE)
 		return;
-	// Enough saw it gone; whoever was asked as well has a moment to say that it lives.
+	// Enough observers saw the peer gone. The others have a short time left to prove it alive.
 	if (!waiting)
 		suspicion->due_ns = ras->observed_ns;
 	else if (gone_is_seen(ras, suspicion, &other) && veto_ns < suspicion->due_ns)
@@ -653,7 +658,7 @@ void liveness_tick(struct ras *ras) {
 		struct suspicion *suspicion = &liveness->suspicions[n];
 
 		if (suspicion->due_ns <= ras->observed_ns && suspicion_step(ras, suspicion->slot))
-			continue; // another has taken its place
+			continue; // the last suspicion has taken its index
 		ras_wake_at(ras, liveness->suspicions[n].due_ns);
 		n++;
 	}

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who is alive: evidence, suspicion, confirmation by others, the brake.
+// Liveness of peers: evidence, suspicion, confirmation by others, the brake.
 //
-// Nobody is declared dead on one agent's word as long as another one can look. An observer
-// that has evidence asks others; each of them looks for itself, now, and answers with what it
-// saw: a proof of life vetoes at once, refused connects of two observers kill at once, silence
-// kills only after the profile's time and a last round of looks at its end.
+// No peer is declared dead by one agent alone while another agent can look. A look is a check, made
+// now, whether the peer answers on the observer's own link. An observer with evidence asks others
+// to look, and each answers what it saw. A proof of life vetoes at once. Refused connects of two
+// observers lead to death at once. Silence leads to death only after the time of the profile, with
+// a last round of looks at its end.
 #pragma once
 
 #include "collect/collect_message.h"
@@ -20,17 +21,18 @@ struct wire_reader;
 #define LIVENESS_ASKED_MAX 3
 #define LIVENESS_SUSPICIONS_MAX 1024
 #define LIVENESS_LOOKS_MAX 1024
-#define CENSUS_COUNTERS 2 // who have to agree
-// Where anybody is missed they are counted more often than this.
+#define CENSUS_COUNTERS 2 // number of origins that must agree
+// Age after which a census is too old to use. While a member is missed, censuses are made more
+// often.
 #define CENSUS_OLD_NS (40 * RAS_NS_PER_SEC)
 
-// What an observer saw when it looked.
+// Result of one look.
 enum observation {
 	OBSERVATION_NONE, // no answer yet
 	OBSERVATION_ALIVE,
 	OBSERVATION_SILENT,
 	OBSERVATION_GONE,
-	OBSERVATION_UNABLE, // it could not look
+	OBSERVATION_UNABLE, // the observer could not look
 	OBSERVATION_COUNT,
 };
 
@@ -39,48 +41,48 @@ struct suspicion {
 	uint64_t incarnation;
 	enum ras_cause cause;
 	uint64_t started_ns;
-	uint64_t silent_ns; // since when, as far as we can tell
+	uint64_t silent_ns; // start of the silence, as far as known
 	uint64_t due_ns;    // next step
-	uint32_t round;	    // token of the looks asked for
-	bool open;	    // a round is under way; `due_ns` is its end
-	bool agreed;	    // enough saw it; it waits for a count
-	bool recounted;	    // once more, since somebody had joined
+	uint32_t round;	    // token of the latest round of looks
+	bool open;	    // a round is in progress; `due_ns` is its end
+	bool agreed;	    // enough witnesses; the death waits for a census
+	bool recounted;	    // the census was repeated once because a member had joined
 	uint32_t asked_count;
 	uint32_t asked[LIVENESS_ASKED_MAX];
 	enum observation observations[LIVENESS_ASKED_MAX];
-	uint32_t rounds;       // so far: others are asked in the next one
-	struct peer_news told; // the death that one alone declared, if that was heard; id 0 if not
+	uint32_t rounds;       // rounds so far; each round asks other observers
+	struct peer_news told; // reported death with too few witnesses; id 0 if none
 };
 
-// A look at a peer for somebody else: another observer, or a newcomer that claims its name.
+// A look at a peer on behalf of another observer, or of a newcomer that claims the peer's name.
 struct look {
 	uint32_t slot;
-	uint32_t asker; // slot, RAS_NO_SLOT for a claim
+	uint32_t asker; // slot, RAS_NO_SLOT for a name claim
 	uint32_t round;
-	uint32_t claim; // handle of the newcomer's connection
+	uint32_t claim; // connection handle of the newcomer
 	uint64_t deadline_ns;
 };
 
-// What somebody found who counted.
+// Result of one census.
 struct census_result {
-	uint32_t reached; // members that can be reached, the one who counted included
-	uint32_t members; // of its view
-	// Of either, those who count for a majority: not who was taken back a moment ago.
+	uint32_t reached; // reachable members, including the origin
+	uint32_t members; // members of the origin's view
+	// Members with a vote: those reached, and all. A member that was just readmitted has none.
 	uint32_t voters, electorate;
 	uint32_t subject_count;
-	const uint64_t *subjects; // whom it asked about,
-	uint8_t heard;		  // and which of them are heard by somebody, a bit each
+	const uint64_t *subjects; // peers that the census asked about
+	uint8_t heard;		  // bit n: a reached member hears subjects[n]
 };
 
-// The same, kept.
+// A kept result of a census.
 struct census_word {
 	uint64_t origin;
 	uint32_t reached, members, voters, electorate;
 	uint32_t subject_count;
 	uint64_t subjects[COLLECT_SUBJECTS_MAX];
 	uint8_t heard;
-	uint64_t from_ns; // when the count began
-	uint64_t at_ns;	  // when we had it; 0: there is none
+	uint64_t from_ns; // start of the census
+	uint64_t at_ns;	  // arrival of the result; 0: there is none
 };
 
 static inline uint32_t census_silent(const struct census_word *word) {
@@ -92,33 +94,33 @@ struct census_start {
 	uint64_t at_ns;
 };
 
-// What the latest census found: ours, or one that two others agree on.
+// State of the censuses. A result is valid if it is our own, or if two other origins agree on it.
 struct census {
-	struct census_word word; // that we go by
-	struct census_word told; // the latest by one other alone
-	// Who without a vote missed somebody last, and when two came to that last.
+	struct census_word word; // the valid result, used for decisions
+	struct census_word told; // latest result of another origin, not confirmed yet
+	// Latest origin without a vote that missed a member, and when two such origins agreed.
 	struct census_start missing;
 	uint64_t missing_ns;
 	uint32_t ours;	// members of our own view at the time of `word`
-	uint32_t ended; // of them, since: dead, left or forgotten
-	// The latest two that began, of different members, and the latest one of ours.
+	uint32_t ended; // members that ended since: dead, left or forgotten
+	// Latest two censuses begun by other origins, and the start of our own latest one.
 	struct census_start starts[CENSUS_COUNTERS];
 	uint64_t own_ns;
-	uint32_t own_members;	// as it began
-	uint32_t own_uncounted; // of them, whom it asked for no vote
-	uint64_t wanted_ns;	// since when we wait for a count, 0 if we do not
-	uint64_t due_ns;	// ours begins then
+	uint32_t own_members;	// members of our view at its start
+	uint32_t own_uncounted; // members that it asked for no vote
+	uint64_t wanted_ns;	// since when a census is needed, 0 if none is
+	uint64_t due_ns;	// start of our next census, if `due`
 	bool due;
 };
 
-// Who joined, or started anew.
+// Latest joins, including restarts of members.
 #define VOTE_JOINS_MAX 32
 
 struct vote_join {
 	uint64_t id;
 	uint64_t at_ns;
-	bool beside;  // a gap, as far as is known
-	bool weighed; // it is late already, or was known to all before
+	bool beside;  // joined in a possible partition, as far as known
+	bool weighed; // late already, or known to all members before
 };
 
 struct liveness {
@@ -126,62 +128,65 @@ struct liveness {
 	uint32_t suspicion_count, suspicion_capacity;
 	struct look *looks;
 	uint32_t look_count, look_capacity;
-	uint32_t round; // last token given out
+	uint32_t round; // latest token of a round of looks
 	struct census census;
-	uint64_t joined_ns; // when somebody joined last, as this node saw it; 0: nobody
+	uint64_t joined_ns; // latest join seen by this agent; 0: none
 	bool brake;
-	bool taken_back;			// somebody, or we
-	struct vote_join joins[VOTE_JOINS_MAX]; // the latest, in a ring
+	bool taken_back;			// a member, or this agent, has no vote
+	struct vote_join joins[VOTE_JOINS_MAX]; // ring buffer of the latest joins
 	uint32_t join_count;
-	// Where they stand; more than that: anywhere. A slot may be another's by now, without
-	// the flag.
+	// Slots of the members without a vote. If there are more than fit, all slots must be
+	// searched. A slot may have been reused; its entry then lacks the flag.
 	uint32_t taken_slots[COLLECT_CENSUS_MAX];
 	uint32_t taken_count;
-	uint32_t late_tellers; // who told us that we are late, and did not take it back
-	bool missed_again;     // such a one is, if it is not reached: it votes later
-	uint64_t whole_ns; // since when nobody is suspected or unreachable; RAS_NEVER: somebody is
+	uint32_t late_tellers; // members that hold this agent for a late joiner
+	bool missed_again;     // members without a vote are opponents when missed; they vote later
+	uint64_t whole_ns;     // since when no member is missed; RAS_NEVER: some member is
 	uint64_t brake_began_ns;
-	uint64_t brake_ns;	 // since when it is on and we are with the larger part
-	uint64_t brake_free_ns;	 // released by time: until then it is not on again
-	uint64_t brake_freed_ns; // for those who fell silent before this
-	uint32_t calm;		 // counts in a row that found no more silent than may be
+	uint64_t brake_ns;	 // since when the brake is on with this agent on the majority side
+	uint64_t brake_free_ns;	 // released by time: the brake stays off until then
+	uint64_t brake_freed_ns; // the release applies to silences that began before this
+	uint32_t calm;		 // consecutive censuses within the limit of the brake
 };
 
 void liveness_fini(struct ras *ras);
 void liveness_tick(struct ras *ras);
 
-// Evidence against a link's peer.
+// Evidence against the peer of a link.
 void liveness_silent(struct ras *ras, struct link *link);
 void liveness_gone(struct ras *ras, struct link *link);
-// It was refused for the first time: should it be gone, all are counted by then.
+// Begin a census at the first refused connect, so that it is complete when the peer proves gone.
 void liveness_refused(struct ras *ras, struct link *link);
-// One alone declared it dead.
+// Handle a reported death that has too few witnesses here.
 void liveness_told(struct ras *ras, uint32_t slot, const struct peer_news *news);
 void liveness_reported(struct ras *ras, uint32_t slot, uint64_t age_ns);
-// One without a vote counts, and asks who hears it: it may declare nobody, and maybe none of those
-// who may has a link to it. Not heard here it is looked at, if we have a vote.
+// Handle a subject that a member without a vote suspects, and that this agent does not hear. That
+// member may not declare a death, and members with a vote may have no link to the subject. If this
+// agent has a vote, it may suspect the subject itself.
 void liveness_passed_on(struct ras *ras, uint64_t subject);
-// An expired leg, a lost message: worth a look, no more.
+// Check a peer after an expired leg or a lost message; that is no reason for a suspicion.
 void liveness_weak_evidence(struct ras *ras, uint32_t slot);
-// Proof of life, from the peer itself.
+// Handle a proof of life. `observer` is the id of the agent that saw it, 0 for a message on our own
+// link.
 void liveness_proof(struct ras *ras, uint32_t slot, uint64_t observer);
-// A count reached all members: who was silent before it began is alive.
+// End the suspicions that began before a census which reached all members.
 void liveness_all_reached(struct ras *ras, const struct census_word *word);
-// A count is at hand: those who waited for one are judged.
+// Judge the suspicions that waited for a census.
 void liveness_counted(struct ras *ras);
-// Those whom the brake held may be judged again: looks at them anew, soon.
+// Schedule new looks at the peers that the brake held back.
 void liveness_released(struct ras *ras);
-// Nobody was heard until now: the silence of each begins now.
+// Restart all silences: until now this agent heard no peer at all.
 void liveness_was_deaf(struct ras *ras);
-// After a pause of our own: what others saw and counted is from before it.
+// Discard looks and censuses from before a pause of this agent.
 void liveness_resume(struct ras *ras);
-// We were held for dead and spoken to by nobody: that silence is no evidence against anybody.
+// Drop all suspicions and restart all silences: peers held this agent for dead, or could not
+// reach it, so their silence is no evidence.
 void liveness_begin_anew(struct ras *ras);
-// The peer is out of the table's members, or newly in.
+// Forget a peer that is no member any more, or that joined again.
 void liveness_forget(struct ras *ras, uint32_t slot);
 
-// A newcomer claims a live peer's name: it is answered through join_claimed().
+// Look at a live peer whose name a newcomer claims. join_claimed() receives the answer.
 void liveness_claim(struct ras *ras, uint32_t slot, struct conn *conn);
 
-// Questions and answers about a peer, brought by the relay.
+// Handle a message about a look, received over the relay.
 void liveness_message(struct ras *ras, uint64_t source, struct wire_reader *reader);

@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Counts the reachable members, and holds deaths back when too many are missed.
+// A census of the reachable members; the brake holds deaths back when too many are missed.
 #include "live/liveness_brake.h"
 
 #include "core/core.h"
 
 #include <string.h>
 
-// Several observers come to need a count at the same moment: the first one's serves all.
+// Several observers need a census at the same moment. The random delay lets the first one serve
+// all.
 #define CENSUS_SPREAD_NS (RAS_NS_PER_SEC / 4)
-#define CENSUS_NS (RAS_NS_PER_SEC + RAS_NS_PER_SEC / 5) // of counting, whoever stays silent
-#define CENSUS_FRESH_NS RAS_NS_PER_SEC			// of two counts the higher one is believed
-#define RECOUNT_NS (5 * RAS_NS_PER_SEC)			// while the brake is on
-#define RECOUNT_WAITING_NS (20 * RAS_NS_PER_SEC)	// and where no time lets it go
+#define CENSUS_NS (RAS_NS_PER_SEC + RAS_NS_PER_SEC / 5) // duration of a census
+#define CENSUS_FRESH_NS RAS_NS_PER_SEC			// a lower result is ignored for this time
+#define RECOUNT_NS (5 * RAS_NS_PER_SEC)			// interval while the brake is on
+#define RECOUNT_WAITING_NS (20 * RAS_NS_PER_SEC)	// later, on a minority side
 #define CALM_COUNTS 2
 
 static bool brake_is_off(const struct ras *ras) {
 	return ras->profile->brake_peers == UINT32_MAX;
 }
 
-// Others may begin one after the other and tell of none: then we count ourselves.
+// Return true if a census was requested two durations ago. Other origins may begin censuses and
+// never announce a result; then this agent runs its own.
 static bool census_is_overdue(const struct ras *ras) {
 	const struct census *census = &ras->liveness.census;
 
@@ -29,7 +31,7 @@ static bool is_running(const struct ras *ras, uint64_t at_ns, uint64_t since_ns)
 	return at_ns >= since_ns && at_ns != 0 && ras->observed_ns - at_ns < CENSUS_NS;
 }
 
-// Ours, or so many of others that they can agree.
+// Return true if our own census is running, or enough others that can agree.
 static bool enough_are_running(const struct ras *ras, uint64_t since_ns) {
 	const struct census *census = &ras->liveness.census;
 	uint32_t running = 0;
@@ -69,7 +71,7 @@ void brake_census_seen(struct ras *ras, uint64_t origin, bool serves) {
 	struct census *census = &ras->liveness.census;
 	struct census_start *start = start_of(census, origin);
 
-	// To those without a vote no count makes a difference.
+	// A member without a vote may rely on any census, since no census lets it declare a death.
 	if (census_is_overdue(ras) || !(serves || votes_has_none(ras)))
 		return;
 	for (uint32_t n = 0; start == NULL && n < CENSUS_COUNTERS; n++) {
@@ -91,7 +93,8 @@ void brake_resume(struct ras *ras) {
 	memset(census->starts, 0, sizeof(census->starts));
 }
 
-// Of those who fell before they were counted: they are members no more.
+// Return the number of peers that died within brake_window_ns before the census began. They are
+// members no more, so the census does not include them.
 static uint32_t fallen_count(const struct ras *ras, const struct census_word *word) {
 	uint32_t count = 0;
 
@@ -106,17 +109,17 @@ static uint32_t fallen_count(const struct ras *ras, const struct census_word *wo
 	return count;
 }
 
-// No more than half of a view of more than two is left: another part may be as large, and declare
-// us. Of two neither part is larger: there a death is declared, and shown to be by one alone. Two
-// are counted by members: of four, two of whom were taken back, neither of these may declare. Nor
-// do those who do not count decide between two halves: either may have some whom the other does
-// not know of.
+// Return true if at most half of a view of more than two is left. The other side may then be as
+// large, and declare the members of this one dead. In a view of two neither side is larger, so a
+// death is declared and marked as sole. The exception counts members, not votes: in a view of four
+// with two voters, neither voter may declare alone. Members without a vote do not decide a tie
+// either, since each side may have some that the other does not know.
 static bool word_is_of_minority(const struct census_word *word) {
 	return word->members > 2 && 2 * (uint64_t)word->voters <= word->electorate;
 }
 
-// Whoever was declared dead does not know the newest view, and who counts in it: it does not go by
-// its own count.
+// Return true if this side is a minority. A member that was declared dead may hold an old view, so
+// it must not act on its own census. A census that reached all members is an exception.
 static bool is_minority(const struct ras *ras) {
 	const struct census_word *word = &ras->liveness.census.word;
 
@@ -124,9 +127,9 @@ static bool is_minority(const struct ras *ras) {
 	       (votes_has_none(ras) && word->members > 2 && word->reached < word->members);
 }
 
-// More than a host and a fifth of the view within some seconds, or so much that we are not with the
-// larger part. Whether it is silent or refuses makes no difference: behind one firewall all who
-// look are one witness.
+// Return true if too many members are missed or recently died: more than the larger of brake_peers
+// and brake_percent of the view, or so many that this side is a minority. Silent and refusing
+// members count the same, since all observers behind one firewall are one witness.
 static bool word_is_of_too_much(const struct ras *ras, const struct census_word *word) {
 	const struct ras_profile *profile = ras->profile;
 	uint64_t fallen = fallen_count(ras, word);
@@ -185,7 +188,7 @@ static void census_counted(struct ras *ras, const struct census_word *word) {
 	bool more = word->reached > census->word.reached;
 	uint32_t silent_before = census_silent(&census->word);
 
-	// It asked somebody for a vote who has none: another one does.
+	// This census asked a member for a vote that it has no more: repeat it.
 	if (census_silent(word) > 0 && votes_withdraw_late(ras)) {
 		census->due = false;
 		census->told.at_ns = 0;
@@ -205,22 +208,22 @@ static void census_counted(struct ras *ras, const struct census_word *word) {
 	liveness_counted(ras);
 	if (votes_weigh_late(ras))
 		brake_count(ras, ras->observed_ns);
-	// What was silent when the brake let go is declared, or back. What follows is new.
+	// All members that were silent at the release are dead or back, so the release ends.
 	if (!too_much_is_silent(ras)) {
 		if (ras->observed_ns < liveness->brake_free_ns)
-			liveness_released(ras); // nobody has a time of its own to wait for
+			liveness_released(ras); // their individual times no longer apply
 		liveness->brake_free_ns = 0;
 	}
 	if (!liveness->brake)
 		return;
-	// More that fell silent are another matter, whose time begins now.
+	// More missed members are a new failure, whose hold time begins now.
 	if (is_minority(ras) || census_silent(&census->word) > silent_before)
 		liveness->brake_ns = ras->observed_ns;
 	liveness->calm = too_much_is_silent(ras) ? 0 : liveness->calm + 1;
 	if (liveness->calm >= CALM_COUNTS)
 		brake_set(ras, false);
 	else if (more)
-		liveness_released(ras); // some are back
+		liveness_released(ras); // some members are back
 }
 
 static uint32_t good_links(const struct ras *ras) {
@@ -239,7 +242,8 @@ static uint32_t subject_find(const struct census_word *word, uint64_t subject) {
 	return n;
 }
 
-// Of one subject both are believed that it is heard, and either that it is not.
+// Merge the subjects of two results. A subject counts as heard if both results say so, and as not
+// heard if either does.
 static void subjects_join(struct census_word *word, const struct census_word *other) {
 	struct census_word joined = *word;
 
@@ -264,7 +268,7 @@ static void subjects_join(struct census_word *word, const struct census_word *ot
 	*word = joined;
 }
 
-// Two counts of different members come to the same.
+// Return true if the results of two origins lead to the same decisions.
 static bool words_agree(
 	const struct ras *ras, const struct census_word *word, const struct census_word *other
 ) {
@@ -278,8 +282,8 @@ static bool result_is_plausible(const struct census_result *result) {
 	       result->voters <= result->reached && result->voters <= result->electorate;
 }
 
-// Those without a vote may see a gap that nobody with one does: then the view is not whole. Two of
-// them have to say so, as one may lie.
+// Note a result of a member without a vote. It may see a partition that no member with a vote sees,
+// so the view is not whole. Two such members must report it, since one may lie.
 static void
 told_without_vote(struct ras *ras, uint64_t origin, const struct census_result *result) {
 	struct census *census = &ras->liveness.census;
@@ -292,7 +296,8 @@ told_without_vote(struct ras *ras, uint64_t origin, const struct census_result *
 	census->missing = (struct census_start){.origin = origin, .at_ns = ras->observed_ns};
 }
 
-// Of two counts of a moment the higher one is nearer to the truth.
+// Handle a result announced by another origin. It becomes valid if it agrees with the previous one
+// of a different origin. The higher result of the two is used, since it is closer to the truth.
 void brake_counted(struct ras *ras, uint64_t origin, const struct census_result *result) {
 	struct census *census = &ras->liveness.census;
 	struct census_start *start = start_of(census, origin);
@@ -306,8 +311,8 @@ void brake_counted(struct ras *ras, uint64_t origin, const struct census_result 
 	}
 	if (start == NULL)
 		return;
-	// Who reached fewer than we have beside us does not hear, or is cut off: its count is of
-	// itself. And what is read after a pause of ours may be of before it.
+	// If an origin reached no more members than we have links, it is deaf or cut off and
+	// counted only itself. A result read soon after our own pause may be older than the pause.
 	if (result->reached <= good_links(ras) || start->at_ns < ras->resumed_ns + CENSUS_NS) {
 		*start = (struct census_start){0};
 		return;
@@ -335,11 +340,11 @@ void brake_counted(struct ras *ras, uint64_t origin, const struct census_result 
 void brake_counted_here(struct ras *ras, uint64_t from_ns, struct census_result *result) {
 	struct census_word word;
 
-	// A later one of ours has begun, whose list and members are known; or we paused since.
+	// A later own census has replaced this one, or this agent paused since.
 	if (from_ns != ras->liveness.census.own_ns)
 		return;
 	result->members = peers_ring_count(&ras->peers);
-	// Who left meanwhile may have been counted before.
+	// Members that left during the census may have been reached before.
 	if (result->members < ras->liveness.census.own_members)
 		result->members = ras->liveness.census.own_members;
 	result->electorate = votes_electorate(ras, result);
@@ -348,8 +353,8 @@ void brake_counted_here(struct ras *ras, uint64_t from_ns, struct census_result 
 	census_counted(ras, &word);
 }
 
-// Of what the brake let go by time, with the larger part. Who fell silent later has a time of its
-// own.
+// Return true if the brake was released by time, on a majority side, and the silence began before
+// the release. A later silence has a hold time of its own.
 static bool is_let_go(const struct ras *ras, uint64_t silent_ns) {
 	const struct liveness *liveness = &ras->liveness;
 
@@ -373,7 +378,7 @@ enum brake_word brake_word(struct ras *ras, uint64_t silent_ns, uint64_t since_n
 	if (is_let_go(ras, silent_ns))
 		return ras->observed_ns - silent_ns < ras->profile->brake_hold_ns ? BRAKE_HELD
 										  : BRAKE_FREE;
-	// It counted those as silent, perhaps, who are known to be dead now.
+	// The census may have missed members that are known dead by now: repeat it.
 	if (peers_ring_count(&ras->peers) < liveness->census.ours) {
 		brake_count(ras, ras->observed_ns);
 		return BRAKE_UNKNOWN;
@@ -396,7 +401,8 @@ enum brake_hears brake_hears(const struct ras *ras, uint64_t subject) {
 		return BRAKE_HEARS_NOBODY;
 	if (n < word->subject_count)
 		return (word->heard >> n & 1) != 0 ? BRAKE_HEARS_IT : BRAKE_HEARS_NOBODY;
-	// Of so many it cannot be asked: a host fell, and took them with it.
+	// With more missed members than subjects, a census cannot ask about all. Such a failure is
+	// taken as a fallen host with all its members.
 	return census_silent(word) > COLLECT_SUBJECTS_MAX ? BRAKE_HEARS_NOBODY
 							  : BRAKE_HEARS_UNASKED;
 }
@@ -433,8 +439,8 @@ static void census_tick(struct ras *ras) {
 	}
 }
 
-// Long enough with the larger part: what is still silent may be declared. In a part that may be
-// the smaller one that time never begins.
+// Release the brake after enough time on the majority side: deaths of members still silent may then
+// be declared. On a possible minority side this time never begins.
 void brake_tick(struct ras *ras) {
 	struct liveness *liveness = &ras->liveness;
 	bool waits = is_minority(ras);
@@ -446,7 +452,7 @@ void brake_tick(struct ras *ras) {
 		recount_ns = RECOUNT_WAITING_NS;
 	if (liveness->brake && !waits && counted_ago_ns < RECOUNT_NS &&
 	    ras->observed_ns - liveness->brake_ns >= ras->profile->brake_hold_ns) {
-		// If all are back meanwhile there is nothing to let go.
+		// If all members are back, there is nothing to release.
 		if (too_much_is_silent(ras))
 			liveness->brake_free_ns = ras->observed_ns + ras->profile->brake_hold_ns;
 		liveness->brake_freed_ns = liveness->brake_ns + ras->profile->brake_window_ns;

@@ -1,52 +1,56 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The brake: if too much falls silent at once, it is the network or we, not the peers.
+// The brake: if too many members fall silent at once, the network or this agent has failed, not the
+// members.
 //
-// Nobody sees the whole view from its own links, and a sample is wrong too often: among many
-// observers the one that is wrong declares. So members are counted: before a death
-// an observer asks over all good links, each one asked asks on, and the numbers are summed on
-// the way back (a collective of its own kind). Whoever counts tells all, and the counts of two
-// serve all who need one at that time, so its cost does not grow with the number of observers. What
-// one other alone tells is believed by nobody: its count may be a lie, or of one that is cut off.
+// No agent sees the whole view from its own links, and a sample is wrong too often. Among many
+// observers, the one with a wrong sample would declare the death. So before a death an observer
+// runs a census: it asks over all good links, and each asked member asks further. The numbers are
+// summed on the way back (a collective of its own kind). Each origin announces its result. The
+// results of two origins serve all members that need one at that time. The cost therefore does not
+// grow with the number of observers. The result of one other origin alone is not believed: it may
+// be a lie, or come from an agent that is cut off.
 #pragma once
 
 #include "live/liveness.h"
 
 enum brake_word {
-	BRAKE_FREE,    // a death by silence may be declared
-	BRAKE_HELD,    // it may not
-	BRAKE_UNKNOWN, // no count is fresh enough; one is on its way
+	BRAKE_FREE,    // the death may be declared
+	BRAKE_HELD,    // the death may not be declared
+	BRAKE_UNKNOWN, // no result is recent enough; a census was requested
 };
 
 void brake_tick(struct ras *ras);
-// After a pause of our own: what was counted is from before it.
+// Discard the results from before a pause of this agent.
 void brake_resume(struct ras *ras);
-// Sees to it that a count that began at that time or later is at hand within CENSUS_NS or so.
+// Request a census that begins at `since_ns` or later. Its result is available after about
+// CENSUS_NS.
 void brake_count(struct ras *ras, uint64_t since_ns);
-// One that began at this time is fresh enough for what is just to be looked at.
+// Return the earliest start of a census that is fresh enough for a look that begins now.
 uint64_t brake_count_is_fresh_since(const struct ras *ras);
-// Of one that fell silent, or was first refused, at `silent_ns`: by a count that began at
-// `since_ns` or later.
+// Decide on a death, by a census that began at `since_ns` or later. `silent_ns` is when the peer
+// fell silent or was first refused.
 enum brake_word brake_word(struct ras *ras, uint64_t silent_ns, uint64_t since_ns);
 enum brake_hears {
-	BRAKE_HEARS_NOBODY,  // it is gone
-	BRAKE_HEARS_IT,	     // somebody does: it is alive, and refuses those who look
-	BRAKE_HEARS_UNASKED, // it was not asked about
+	BRAKE_HEARS_NOBODY,  // no member hears the peer
+	BRAKE_HEARS_IT,	     // a member hears the peer: it lives and refuses only some
+	BRAKE_HEARS_UNASKED, // the census did not ask about the peer
 };
 
-// Of one that refuses us or is silent, by the latest count.
+// Return whether the latest census found a member that hears the subject.
 enum brake_hears brake_hears(const struct ras *ras, uint64_t subject);
 
-// The same, by a count that began at that time or later and asked about it; UNASKED: there is none
-// yet, and one is on its way.
+// Do the same by a census that began at `since_ns` or later and asked about the subject. If there
+// is none, return NOT_ASKED and request a census.
 enum brake_hears brake_hears_since(struct ras *ras, uint64_t subject, uint64_t since_ns);
 
-// Ours is a part of no more than half of a view, by a count that is not old: nobody is declared by
-// time here.
+// Return true if this side holds at most half of the view, by a recent census. Such a side never
+// declares a death by timeout.
 bool brake_waits(const struct ras *ras);
-// A census of that member's came by: with another one's ours is not needed now. Who has a vote does
-// not go by one that does not serve, see census_list_serves_us().
+// Note that another origin began a census; with two of them no own census is needed. `serves`: the
+// result of census_list_is_usable(). Members with a vote ignore a census that is not usable.
 void brake_census_seen(struct ras *ras, uint64_t origin, bool serves);
-// Our own census that began then is over; the others are told, with the members of our view.
+// Apply the result of our own census that began at `from_ns`, and announce it with the size of our
+// view.
 void brake_counted_here(struct ras *ras, uint64_t from_ns, struct census_result *result);
-// That member tells that it counted so many of the members of its view.
+// Handle the result announced by another origin.
 void brake_counted(struct ras *ras, uint64_t origin, const struct census_result *result);

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Looks of other observers at a suspect: who is asked, and what each answers.
+// Looks of other observers at a suspect: choice of the observers, and their answers.
 #include "live/liveness_look.h"
 
 #include "core/core.h"
 
 #include <errno.h>
 
-// Of RELAY_PORT_CONFIRM: u8 kind, u64 subject, u64 its incarnation, u64 its run, u32 round, then
-// for ANSWER: u8 observation, u32 ms since the subject spoke to the one who answers (an agent of
-// before does not say).
+// Messages on RELAY_PORT_CONFIRM: u8 kind, u64 subject, u64 incarnation and u64 run of the subject,
+// u32 round. LOOK_ANSWER adds u8 observation and u32 ms since the subject spoke to the observer.
+// Older agents do not send that time.
 enum look_message {
-	LOOK_ASK = 1, // look at the subject
-	LOOK_ANSWER,  // this is what I saw
-	LOOK_TELL,    // you, the subject, are suspected
+	LOOK_ASK = 1, // request to look at the subject
+	LOOK_ANSWER,  // result of the look
+	LOOK_TELL,    // notifies the subject that it is suspected
 };
 
 #define LOOK_BYTES_MAX 64
-// The answer has to arrive before the asker's round ends.
+// The answer has to arrive before the round of the asker ends.
 #define LOOK_NS(profile) ((profile)->confirm_ns / 4 * 3)
 
 static void message_begin(
@@ -49,9 +49,10 @@ void look_tell(struct ras *ras, uint32_t slot) {
 	message_send(ras, slot, &writer);
 }
 
-// What a newcomer hears of its claim. A silence of one look is less than what kills: a holder that
-// is only slow keeps its name, and the newcomer asks others until the holder has answered one of
-// them, or is held for dead or unreachable.
+// Return the cause to refuse a newcomer that claims a name, by what the look at the holder found.
+// NONE grants the name. One silent look is less than a death, so a slow holder keeps its name. The
+// newcomer asks other members until the holder answered one of them, or is held for dead or
+// unreachable.
 static enum ras_cause
 claim_refusal(const struct ras *ras, uint32_t slot, enum observation observation) {
 	switch (observation) {
@@ -68,8 +69,9 @@ claim_refusal(const struct ras *ras, uint32_t slot, enum observation observation
 	}
 }
 
-// Whoever had no connection has lost none: a firewall may refuse newcomers and let those be who are
-// connected, whose peer only stands still. So he saw a silence, and no end.
+// Return the observation to send. Without a former connection no connection was lost: a firewall
+// may refuse new connections and keep existing ones, whose peer is only stopped. So *gone* is
+// reported as silence.
 static enum observation
 observation_told(const struct ras *ras, uint32_t slot, enum observation observation) {
 	const struct link *link = link_find(ras, slot);
@@ -79,7 +81,7 @@ observation_told(const struct ras *ras, uint32_t slot, enum observation observat
 		       : observation;
 }
 
-// Since it spoke to us, on a link of ours; LOOK_NEVER_MS: it never did.
+// Return the ms since the peer spoke to this agent on a link, or LOOK_NEVER_MS.
 static uint32_t heard_ago_ms(const struct ras *ras, uint32_t slot) {
 	const struct link *link = link_find(ras, slot);
 	uint64_t ago_ms;
@@ -110,7 +112,7 @@ static void look_answer(struct ras *ras, const struct look *look, enum observati
 	message_send(ras, look->asker, &writer);
 }
 
-// Ends the looks at a peer with what was seen.
+// End all looks at a peer with one observation.
 static void looks_answer(struct ras *ras, uint32_t slot, enum observation observation) {
 	struct liveness *liveness = &ras->liveness;
 
@@ -160,14 +162,16 @@ static bool look_add(struct ras *ras, const struct look *look) {
 	return true;
 }
 
-// A profile that asks nobody has no time for looks; a name is not given away without one.
+// Return the duration of a look. Profiles without observers have no time for looks, but a name
+// claim always needs one.
 static uint64_t look_ns(const struct ras_profile *profile, uint32_t asker) {
 	uint64_t limit_ns = LOOK_NS(profile);
 
 	return asker == RAS_NO_SLOT && limit_ns < LOOK_PING_NS ? LOOK_PING_NS : limit_ns;
 }
 
-// What was seen a while ago is no look: the process may have been started since.
+// Return true if the peer is gone by a recent look. Older findings are cleared, since the process
+// may have been started since.
 static bool gone_is_fresh(struct ras *ras, struct link *link) {
 	if (link->gone && ras->observed_ns - link->gone_ns > LOOK_PING_NS) {
 		link->gone = false;
@@ -185,7 +189,7 @@ static void look_begin(struct ras *ras, struct look look) {
 	} else if (link == NULL || !look_add(ras, &look)) {
 		look_answer(ras, &look, OBSERVATION_UNABLE);
 	} else {
-		link->watched = true; // only what it says from now on is a proof
+		link->watched = true; // only later messages prove life
 		link_check(ras, link);
 	}
 }
@@ -208,7 +212,7 @@ void looks_tick(struct ras *ras) {
 		}
 		liveness->looks[n] = liveness->looks[--liveness->look_count];
 		link = link_find(ras, look.slot);
-		// Where nothing was under way nothing was seen.
+		// Without any connection attempt nothing was observed.
 		if (link == NULL ||
 		    (link->current == NULL && link->pending == NULL && link->retries == 0))
 			look_answer(ras, &look, OBSERVATION_UNABLE);
@@ -217,7 +221,8 @@ void looks_tick(struct ras *ras) {
 	}
 }
 
-// Who is asked: those with links to the suspect by position, near ones of each ring first.
+// Choice of observers: members that have links to the suspect by their position, the closest of
+// each ring first.
 
 static bool host_is_among(const struct ras *ras, const struct suspicion *suspicion, uint32_t slot) {
 	uint64_t host = ras_entry(ras, slot)->record->host_id;
@@ -257,7 +262,7 @@ observer_choose(struct ras *ras, struct suspicion *suspicion, uint32_t place, bo
 	uint32_t position = peers_ring_position(peers, suspect);
 	uint32_t steps = 2 * (ring_levels(count) + 1);
 
-	// ±1, ±2, ±4 …; a later round begins further out. Then whoever is next to it.
+	// Distances ±1, ±2, ±4 …; later rounds begin further away. Then members in ring order.
 	for (uint32_t n = 0; n < steps + count && suspicion->asked_count < place; n++) {
 		uint32_t turn = (n + suspicion->rounds) % (n < steps ? steps : count + steps);
 		uint32_t distance = n < steps ? 1u << (turn / 2) : (n - steps) + 1;
@@ -286,11 +291,12 @@ void look_ask(struct ras *ras, struct suspicion *suspicion) {
 	}
 }
 
-// What others say.
+// Answers of other observers.
 
-// Dead or gone here already: that news is on its way to the asker. What one alone has seen, or two
-// of one host, is no death to a ring of more; but it was seen by each of them. And of those who
-// each declared it, two are named with it everywhere: the others saw it, too.
+// Answer for a peer that is dead here already; that news is on its way to the asker. A death seen
+// by one observer, or by two on one host, is too weak for a larger ring. Yet each observer of it is
+// a witness, and answers what it saw. Only two observers are named with a death; PEER_DECLARED
+// marks that this agent saw it too.
 static void answer_of_dead(struct ras *ras, const struct look *look) {
 	const struct peer_entry *entry = ras_entry(ras, look->slot);
 	bool gone = ras_cause_is_gone(entry->cause);
@@ -302,8 +308,8 @@ static void answer_of_dead(struct ras *ras, const struct look *look) {
 		look_answer(ras, look, gone ? OBSERVATION_GONE : OBSERVATION_SILENT);
 }
 
-// Of two that count alike: an agent that lost its state is asked about by those who know the run
-// before. Who is heard here is not the one that is meant.
+// Return true if the asker means another run with the same start number, of an agent that lost its
+// state. A proof of life of the current run says nothing about the earlier one.
 static bool is_of_other_run(const struct peer_entry *entry, uint64_t incarnation, uint64_t run) {
 	return ras_incarnation_start(incarnation) == ras_incarnation_start(entry->incarnation) &&
 	       run != entry->record->run;
@@ -352,7 +358,7 @@ void liveness_message(struct ras *ras, uint64_t source, struct wire_reader *read
 		);
 		break;
 	case LOOK_ANSWER:
-		// A word about an older start says nothing about this one.
+		// An answer about an older start says nothing about this one.
 		if (ras_incarnation_start(incarnation) ==
 			    ras_incarnation_start(ras_entry(ras, slot)->incarnation) &&
 		    run == ras_entry(ras, slot)->record->run)

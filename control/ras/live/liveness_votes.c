@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who counts for a majority, and who does not yet.
+// Which members have a vote, and which have none yet.
 #include "live/liveness_votes.h"
 
 #include "core/core.h"
 
-// More than a gap may last unnoticed.
+// Longer than a partition may stay unnoticed.
 #define GAP_UNNOTICED_NS (15 * RAS_NS_PER_SEC)
 
-// And more than two agents differ in when they saw the view become whole: a count that missed
-// somebody holds it off where it was heard, until it is old.
+// Longer than two agents differ in the time since which the view is whole. A census that missed a
+// member delays that time where it was received, until the census is too old.
 #define VOTE_LATER_NS (GAP_UNNOTICED_NS + CENSUS_OLD_NS)
 
-// So many members meet each other. In rings of more than twice VOTE_JOINS_MAX those who joined late
-// are fewer than half; of those between some stay late.
+// In rings up to this size a new member meets all members. In rings of more than twice
+// VOTE_JOINS_MAX, the late members are fewer than half. In rings between the two sizes some stay
+// late.
 #define MEET_MAX 64
-#define MEET_NS (10 * RAS_NS_PER_SEC) // after our join
+#define MEET_NS (10 * RAS_NS_PER_SEC) // after the own join
 
-// Who was declared dead and came back is of no view that a majority agreed on: were it counted at
-// once, two parts that it belongs to in turn could declare each other. Whoever was reached counts
-// as it says itself, or as we asked it to; of those missed we know best who does not. Who was
-// reached and does not count is more than those of our list, perhaps: then one more counts as
-// missed.
+// Compute the electorate. A member that came back after its death belongs to no view that a
+// majority agreed on. With a vote at once, two sides to which it belongs in turn could declare each
+// other dead. Reached members report their vote, or vote as our list asks. Of the missed members,
+// our own list tells which have no vote. More reached members may lack a vote than our list names.
+// Then more of the missed ones are counted: the safe side.
 uint32_t votes_electorate(const struct ras *ras, const struct census_result *result) {
 	uint32_t missed = result->members > result->reached ? result->members - result->reached : 0;
 	uint32_t told = result->voters + (votes_has_none(ras) ? 1 : 0);
@@ -35,8 +36,8 @@ static bool is_old(const struct ras *ras, uint64_t at_ns) {
 	return at_ns == 0 || ras->observed_ns - at_ns >= CENSUS_OLD_NS;
 }
 
-// Nobody is missed here, nor by the latest count, which may be of others who see more: but for
-// those who are no members any more since it was made. An old count says nothing.
+// Return true if no member is missed here, or by the latest census of an origin that may see more.
+// Members that ended since that census do not matter. An old census says nothing.
 static bool is_whole(const struct ras *ras) {
 	const struct census *census = &ras->liveness.census;
 	const uint32_t *counts = ras->peers.state_counts;
@@ -46,8 +47,8 @@ static bool is_whole(const struct ras *ras) {
 	       is_old(ras, census->missing_ns);
 }
 
-// An opponent stays one when another is taken back later: those beyond a gap may have given it its
-// vote by then.
+// Turn all members without a vote into opponents. They remain opponents when another vote is
+// withdrawn later: members beyond a partition may already have given them their votes.
 static void oppose_voteless(struct ras *ras) {
 	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++) {
 		struct peer_entry *entry = ras_entry(ras, slot);
@@ -57,9 +58,10 @@ static void oppose_voteless(struct ras *ras) {
 	}
 }
 
-// They are missed again after a time in which the view was whole, and vote only later: a gap may be
-// there before either side notices, the later one by so much. In between they are in nobody's
-// favour; else those beyond a gap might have given themselves their votes, and we had not yet.
+// Restore votes in two steps after the view became whole. After brake_hold_ns members without a
+// vote count as opponents when missed. Their own votes return VOTE_LATER_NS later, since one side
+// may notice a partition that much later than the other. In between they favour no side. Otherwise
+// members beyond a partition could have their votes already, while they have none here.
 void votes_tick(struct ras *ras) {
 	struct liveness *liveness = &ras->liveness;
 	uint64_t whole_ns;
@@ -125,8 +127,9 @@ bool votes_lacks_one(const struct ras *ras, uint32_t slot) {
 	       (entry->flags & PEER_VOTELESS) != 0;
 }
 
-// Of two rings that became one each holds the members of the other for newcomers. Those of the
-// larger one do not believe it.
+// Return true if a member without a vote belongs to a smaller ring that merged with ours. Each of
+// two merged rings holds the members of the other for newcomers. The members of the larger ring do
+// not believe it.
 static bool is_newcomer_here(const struct ras *ras, uint64_t id) {
 	const struct liveness *liveness = &ras->liveness;
 	const uint32_t *counts = ras->peers.state_counts;
@@ -181,7 +184,8 @@ static bool ring_is_small(const struct ras *ras) {
 	       MEET_MAX;
 }
 
-// Who spoke to us on a link held us for a member by then.
+// Return true if every member spoke to this agent on a link. Each of them then held this agent for
+// a member.
 static bool all_are_met(const struct ras *ras) {
 	if (!ring_is_small(ras))
 		return false;
@@ -223,7 +227,7 @@ bool votes_joiner_has_one(const struct ras *ras, uint32_t slot) {
 	bool is_gap = liveness->brake || census_silent(&liveness->census.word) > 1 ||
 		      counts[RAS_SUSPECT] + counts[RAS_UNREACHABLE] > 1;
 
-	// A restart gives back no vote that was withdrawn.
+	// A restart does not restore a withdrawn vote.
 	if (slot != RAS_NO_SLOT && (ras_entry(ras, slot)->flags & PEER_VOTELESS) != 0)
 		return false;
 
@@ -235,7 +239,7 @@ static void join_keep(struct ras *ras, uint32_t slot, bool beside, bool weighed)
 	struct liveness *liveness = &ras->liveness;
 
 	if (!ras->joined)
-		return; // we do, and this is whom we met
+		return; // this agent is the joiner; the others were members before
 	liveness->joins[liveness->join_count++ % VOTE_JOINS_MAX] = (struct vote_join){
 		.id = ras_entry(ras, slot)->record->id,
 		.at_ns = ras->observed_ns,
@@ -253,7 +257,7 @@ void votes_joined_beside(struct ras *ras, uint32_t slot, bool taken_back) {
 	join_keep(ras, slot, true, true);
 }
 
-// Its latest join, NULL if that is not known.
+// Return the latest join of a member, or NULL if it is unknown.
 static const struct vote_join *join_of(const struct ras *ras, uint64_t id) {
 	const struct vote_join *found = NULL;
 
@@ -272,8 +276,9 @@ static uint64_t joined_at(const struct ras *ras, uint64_t id) {
 	return join != NULL && !join->weighed ? join->at_ns : RAS_NEVER;
 }
 
-// One that never spoke on its link was there when it joined. That is no bound of use if it was long
-// ago: others heard it since, and all who joined after it would be late.
+// Return the time of the last message of a link's peer. If the peer never spoke on the link, its
+// join stands for a message. A join long ago is no useful limit: others heard the peer since, and
+// all later joiners would be late.
 static uint64_t last_word(const struct ras *ras, const struct link *link) {
 	uint64_t at_ns;
 
@@ -284,7 +289,8 @@ static uint64_t last_word(const struct ras *ras, const struct link *link) {
 										 : RAS_NEVER;
 }
 
-// The earliest last word of those members who are missed, as far as known; RAS_NEVER: of none.
+// Return the earliest time of a last message among the missed members, as far as known; RAS_NEVER
+// if there is none.
 static uint64_t missed_since(const struct ras *ras) {
 	uint64_t since_ns = RAS_NEVER;
 
@@ -322,7 +328,8 @@ bool votes_withdraw_late(struct ras *ras) {
 	return any;
 }
 
-// Then all who are reached hold our view: each of them has neighbours that do.
+// Return true if all neighbours have our view. Then all reached members have it, since each has
+// neighbours that agree with it.
 static bool neighbours_agree(const struct ras *ras) {
 	for (uint32_t n = 0; n < ras->links.count; n++) {
 		const struct link *link = ras->links.table[n];
@@ -334,7 +341,8 @@ static bool neighbours_agree(const struct ras *ras) {
 	return true;
 }
 
-// Whoever joined before this is known to it. With its own join it was told of all members.
+// Return the time up to which a member knows all joins. At its own join it received the whole
+// table.
 static uint64_t informed_until(const struct ras *ras, uint32_t slot) {
 	const struct vote_join *join = join_of(ras, ras_entry(ras, slot)->record->id);
 	const struct link *link = link_find(ras, slot);
@@ -345,7 +353,7 @@ static uint64_t informed_until(const struct ras *ras, uint32_t slot) {
 
 struct missed {
 	uint32_t count;
-	uint64_t informed_until_ns; // of the one that knows least; RAS_NEVER if nobody is missed
+	uint64_t informed_until_ns; // of the member that knows least; RAS_NEVER if none is missed
 };
 
 static void missed_add(const struct ras *ras, struct missed *missed, uint32_t slot) {
@@ -403,7 +411,7 @@ bool votes_weigh_late(struct ras *ras) {
 		return false;
 	missed = missed_here(ras);
 	if (census_silent(&ras->liveness.census.word) > missed.count)
-		return false; // others miss somebody, too
+		return false; // other members miss someone as well
 	for (uint32_t n = 0; n < VOTE_JOINS_MAX; n++) {
 		const struct vote_join *join = &ras->liveness.joins[n];
 		uint32_t slot = join->id != 0 ? peers_find(&ras->peers, join->id) : RAS_NO_SLOT;

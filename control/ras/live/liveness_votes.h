@@ -1,54 +1,64 @@
-// SPDX-License-Identifier: BSD-3-Clause
-// Who has a vote in a count of the reachable. Two parts may each hold more than half of the view
-// that they know: one that was declared dead by one of them, or joined one beside a gap, is a
-// member to one and not to the other. So such a one has none, until nobody was missed for a while.
+// SPDX-License-Identifier: BSD-3-Clause Votes: which members count for a majority in a census. In a
+// partition both sides may hold more than half of the view that each knows. An agent that one side
+// declared dead, or that joined one side, is a member on one side only. Such a member has no vote
+// until no member was missed for some time.
+//
+// An opponent is a missed member without a vote that counts against this side all the same: the
+// other side may let it vote. A late member is one that joined in a possible partition. See
+// "The brake" in docs/internals/membership.md.
 #pragma once
 
 #include "live/liveness.h"
 
-// The votes of a count are of use to those with a vote if its origin, as far as is known here, has
-// one, too.
+// Return true if the origin of a census has a vote, as far as known here.
 bool votes_are_of_voter(const struct ras *ras, uint64_t origin);
-// Of how many the votes of this count are: `members`, `reached` and `voters` are known.
+// Return the electorate of a census whose `members`, `reached` and `voters` are known.
 uint32_t votes_electorate(const struct ras *ras, const struct census_result *result);
-// They have one again after a time in which the view was whole.
+// Give all members their vote again after the view was whole for some time.
 void votes_tick(struct ras *ras);
 
-// Whether a start of it that joins now has one; RAS_NO_SLOT is a stranger. Where the view is not
-// whole only who is a member still, and as long as no more than one is missed: beside a gap one who
-// joins on either side, or comes back there after the other one declared it dead, would make a
-// majority of both.
+// Return true if a peer that joins now gets a vote; RAS_NO_SLOT is a stranger. While the view is
+// not whole and more than one member is missed, no peer gets one. While one is missed, only a peer
+// that is still a member gets one. Without this rule, a peer that joins one side of a partition
+// could give both sides a majority. So could a peer that returns to one side after the other
+// declared it dead.
 bool votes_joiner_has_one(const struct ras *ras, uint32_t slot);
-// One joined who has none. Whether it does in another part we do not know: it may have joined there
-// before anybody noticed a gap. So it votes for nobody here, and is an opponent where it is missed;
-// but for one whose vote was taken before it started anew.
+// Note a join without a vote. The peer may have joined another side before the partition was
+// noticed, and have a vote there. So it has no vote here, and is an opponent where it is missed. A
+// peer whose vote was withdrawn before its restart is no opponent.
 void votes_joined_beside(struct ras *ras, uint32_t slot, bool taken_back);
-// One joined, or a member started anew, and has one.
+// Note a join, or the restart of a member, with a vote.
 void votes_joined(struct ras *ras, uint32_t slot, bool was_member);
-// More than one is missed: who joined after the last word of any of them may have joined beside a
-// gap that nobody had noticed, and does not vote either, if it is reached. One that is missed
-// itself may be of the other part, and a member there: it still counts as an opponent. Whoever is
-// reached may know better, see votes_told_late(). True if that took a vote from somebody.
+// Withdraw votes after members were missed. A peer that joined after the last message of a missed
+// member may have joined in an unnoticed partition. It has no vote then if it is reached. If it is
+// missed itself, it remains an opponent: it may be a member on the other side. A reached peer may
+// know better, see votes_reported_late(). Returns true if a vote was withdrawn.
 bool votes_withdraw_late(struct ras *ras);
-// A count is at hand: those who are late are weighed anew, by who is missed now. Who joined before
-// the last word of each of them in which it had our view is known to all who might be beyond a gap,
-// if all who are reached have our view, too. True if that gave a vote to somebody.
+// Reconsider the late members after a census, by the members missed now. A late member regains its
+// vote if it joined before the last message with which each missed member had our view. All members
+// beyond a partition then know the late one. All reached members must have our view too. Returns
+// true if a member got its vote back.
 bool votes_weigh_late(struct ras *ras);
-// It was held for dead and is back, or we are; or we joined, and have none yet.
+// Withdraw the vote of a member that came back after its death, or of this agent. Also used if this
+// agent joined without a vote.
 void votes_withdraw(struct ras *ras, uint32_t slot);
-// Another one says that we have none. It is believed if we are new: who founded a ring beside a gap
-// is not told by those whose ring becomes one with it. Later it may be a lie; and of one who has
-// none itself here, with fewer than half of the members, it is the view of the ring that came.
+// Handle a report that this agent has no vote. It is believed while this agent is new. An agent
+// that founded a ring in a partition learns it in no other way when the rings merge. Later the
+// report may be a lie. A report is ignored if its origin has no vote here, as less than half of the
+// members: that is the view of a merged smaller ring.
 void votes_told_none(struct ras *ras, uint64_t origin);
-// Another one says that we joined late, as its view of this digest is. True if we count all the
-// same: we have met all members of that view since we joined, so whoever is beyond a gap knows us
-// and counts us as an opponent. Else it is believed as votes_told_none() is, until we have.
+// Handle a report that this agent joined late, from a view with this digest. Returns true if this
+// agent has a vote all the same: it met all members of that view since its join. Then every member
+// beyond a partition knows it and counts it as an opponent. Otherwise the report is believed as in
+// votes_reported_voteless(), until all members are met.
 bool votes_told_late(struct ras *ras, uint64_t origin, uint64_t view_digest);
-// A count of another one says nothing of us: if it held us for late before, it does not any more.
+// Handle a census of another origin. If its list grants this agent a vote, that origin no longer
+// holds it for a late member.
 void votes_told_nothing(struct ras *ras, uint64_t origin, const struct collect_request *request);
-// We count for no majority yet.
+// Return true if this agent has no vote yet.
 bool votes_has_none(const struct ras *ras);
-// Nor does this member.
+// Return true if the member has no vote yet.
 bool votes_lacks_one(const struct ras *ras, uint32_t slot);
-// A new member of a small ring calls each whom it has not met, so that it is late for nobody.
+// Connect a new agent in a small ring to all members it has not met. No member then holds it for
+// late.
 void votes_meet(struct ras *ras);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How many independent witnesses a death has, and needs.
+// Number of independent witnesses that a death has and needs.
 #include "live/liveness_witness.h"
 
 #include "core/core.h"
 
-// min(observers, agents able to look), the subject left out and we included. Whom we suspect,
-// too, is able: if nobody answers us it is we who are cut off, and hold our verdict.
+// Return min(observers, agents able to look), without the subject and including this agent.
+// Suspects count as able: if no agent answers, this agent is cut off and must hold the death back.
 uint32_t witnesses_needed(const struct ras *ras, uint32_t slot) {
 	const uint32_t *counts = ras->peers.state_counts;
 	uint32_t able = counts[RAS_ALIVE] + counts[RAS_SUSPECT] + counts[RAS_UNREACHABLE];
@@ -39,7 +39,8 @@ bool is_of_our_machine(const struct ras *ras, uint32_t slot) {
 	return are_of_one_machine(ras_entry(ras, slot)->record, ras_self(ras)->record);
 }
 
-// Somebody outside the host can look, for we hear it: of whom we only know, nobody may be left.
+// Return true if an agent outside the host can look, because this agent hears it. Agents only known
+// from the table may all be gone.
 static bool another_host_is_able(const struct ras *ras, uint32_t subject, uint64_t host) {
 	if (host_of(ras, ras->self_slot) != host)
 		return true;
@@ -105,7 +106,7 @@ uint32_t witnesses_told(const struct ras *ras, const struct peer_news *news) {
 	if (news->observer_count < 2)
 		return news->observer_count;
 	second = peers_find(&ras->peers, news->observers[1]);
-	// Of a stranger we know no host.
+	// The host of a stranger is unknown.
 	if (first == RAS_NO_SLOT || second == RAS_NO_SLOT ||
 	    host_of(ras, first) != host_of(ras, second) ||
 	    !another_host_is_able(ras, subject, host_of(ras, first)))

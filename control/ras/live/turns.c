@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Members that are dead and back in turn: who may declare them again, and when that is told.
+// Members that are dead and back in turn: which observers may declare them again, and when flapping
+// is reported.
 #include "live/turns.h"
 
 #include "core/core.h"
@@ -70,7 +71,7 @@ static struct turn *turn_add(struct ras *ras) {
 	return &turns->list[turns->count++];
 }
 
-// Those of the last ten minutes; the others are left out of the list.
+// Return the number of turns in the last ten minutes, and remove older ones from the list.
 static uint32_t turns_recent(const struct ras *ras, struct turn *turn) {
 	uint32_t old = 0;
 
@@ -121,7 +122,7 @@ void turns_forget(struct ras *ras, uint32_t slot) {
 		*turn = ras->turns.list[--ras->turns.count];
 }
 
-// Of one whose death may have made room for others'.
+// Return the limit for a peer whose former death may have been discarded.
 static uint64_t
 crowded_until(const struct ras *ras, uint32_t slot, enum ras_cause cause, uint64_t observer) {
 	const struct turns_crowded *crowded = &ras->turns.crowded;
@@ -155,7 +156,7 @@ turns_barred_until(const struct ras *ras, uint32_t slot, enum ras_cause cause, u
 	return 0;
 }
 
-// Of those that come with each turn.
+// Return true for the kinds of events that each turn causes.
 static bool is_of_turns(enum ras_event_kind kind) {
 	return kind == RAS_EVENT_ALIVE || kind == RAS_EVENT_SUSPECT || kind == RAS_EVENT_REFUTED ||
 	       kind == RAS_EVENT_UNREACHABLE || kind == RAS_EVENT_DEAD ||

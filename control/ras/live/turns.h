@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Turns: peers that were held for dead and came back in the same start.
+// Turns: peers that were held for dead and came back in the same start. One such return is a turn.
 //
-// Who declared such a death, or bore witness to it, takes no part in another one of that start by
-// the same cause for the profile's again_ns: what it sees was wrong a moment ago, and others may
-// look. That a process ended is another matter than that it was silent for a while. One that turns
-// more than three times in ten minutes flaps: that is one state, and told once a minute; what
-// happens to it meanwhile is followed by whoever keeps a table, and shown to nobody.
+// An observer that declared or witnessed such a death takes part in no further death of that start
+// and cause for again_ns. Its view was wrong recently, and others may look. The end of a process
+// and a silence are separate causes. A peer with more than three turns in ten minutes flaps: one
+// state, reported once a minute. The events of a flapping peer are quiet: callers that keep tables
+// receive them, but they are not shown.
 #pragma once
 
 #include <ras/types.h>
@@ -17,30 +17,31 @@ struct peer_entry;
 struct ras;
 struct ras_event;
 
-#define TURNS_PEERS_MAX 64 // what came back longest ago makes room, see `crowded`
-#define TURNS_MAX 3	   // in TURNS_SPAN_NS; more are one state
-#define TURNS_KEPT 16	   // of one peer
+#define TURNS_PEERS_MAX 64 // the peer whose latest turn is oldest makes room, see `crowded`
+#define TURNS_MAX 3	   // within TURNS_SPAN_NS; more are the state FLAPPING
+#define TURNS_KEPT 16	   // times kept for one peer
 
 struct turn_death {
-	uint64_t refuted_ns; // 0: there was none
+	uint64_t refuted_ns; // 0: there was no death
 	uint8_t observer_count;
 	uint64_t observers[RAS_OBSERVERS_MAX];
-	bool ours; // we declared it, and others may be named
+	bool ours; // declared by this agent, even if others are named
 };
 
 struct turn {
 	uint64_t id;
-	uint64_t at_ns[TURNS_KEPT]; // the latest ones, in the order of time
+	uint64_t at_ns[TURNS_KEPT]; // latest turns, ascending
 	uint32_t count;
 	bool flaps;
-	uint64_t told_ns;		// that it flaps
-	struct turn_death silent, gone; // the latest of either
+	uint64_t told_ns;		// when FLAPPING was emitted last
+	struct turn_death silent, gone; // latest death by silence, and by the end of the process
 };
 
-// More came back than are kept, as when a large gap ends. Of one that made room it is known no more
-// who declared it: until these times we take no part in any death of one that ever came back.
+// Limits after more peers came back than are kept, for example when a large partition ends. The
+// observers of a discarded death are unknown. Until these times this agent takes no part in the
+// death of any peer that ever came back.
 struct turns_crowded {
-	uint64_t silent_until_ns, gone_until_ns; // 0: never
+	uint64_t silent_until_ns, gone_until_ns; // 0: no limit
 };
 
 struct turns {
@@ -52,13 +53,14 @@ struct turns {
 void turns_fini(struct ras *ras);
 void turns_tick(struct ras *ras);
 
-// One held for dead is back in the same start; `dead` is its entry as it was before, but for the
-// record. Without memory nothing is kept, and the next death is as the first.
+// Note that a peer held for dead is back in the same start. `dead` is its former entry, except for
+// the record. Without memory nothing is kept, and the next death is treated as the first.
 void turns_back(struct ras *ras, uint32_t slot, const struct peer_entry *dead);
-// It is another start, or gone from the table.
+// Forget a peer that is another start, or gone from the table.
 void turns_forget(struct ras *ras, uint32_t slot);
-// The observer takes no part in a death of the peer by that cause before this time; 0 if it may.
+// Return the time until which an observer takes no part in a death of the peer by this cause; 0 if
+// it may.
 uint64_t
 turns_barred_until(const struct ras *ras, uint32_t slot, enum ras_cause cause, uint64_t observer);
-// The event is one of too many of its peer.
+// Return true if the event belongs to a flapping peer.
 bool turns_are_quiet(const struct ras *ras, const struct ras_event *event);
