@@ -8,9 +8,10 @@
 #define SEC *RAS_NS_PER_SEC
 #define HOUR *(3600 * RAS_NS_PER_SEC)
 
-// Death by silence: suspected after 3 s of silence, declared at 8.7 s after a last round of looks
-// that begins 2 s earlier. An agent survives a pause of 6 s, even if its first messages after the
-// pause are delayed by another 2 s and only one observer sees a proof of life.
+// Death by silence: suspected after 3 s, declared after 8.7 s; a last round of looks begins 2 s
+// earlier. An agent survives a pause of 6 s, even if only one observer sees a proof of life. Its
+// first messages may be delayed by another 2 s.
+//
 // Death by absence: two refused connects 300 ms apart, seen by two agents. The 300 ms are for an
 // agent behind a firewall that rejects what it should accept: it reconnects in that time.
 const struct ras_profile ras_profile_fast = {

@@ -44,7 +44,7 @@ struct forget_order {
 
 struct ras {
 	// Time. `now` is the time of the caller. `observed` leaves out the time in which this agent
-	// itself was stopped, so that it judges no peer by its own pause.
+	// was stopped: it judges no peer by its own pause.
 	uint64_t now_ns;
 	uint64_t observed_ns;
 	uint64_t resumed_ns;	// observed time at the end of this agent's latest pause

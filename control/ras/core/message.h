@@ -3,10 +3,9 @@
 //
 // A message is at most RAS_FRAME_MAX bytes. Every decoder checks each length and count before use,
 // allocates nothing and leaves its output untouched on failure. A newer version may append fields
-// to a message, or to each item of a message that is a sequence of items. A decoder stops after the
-// fields it knows. Only PULL cannot grow. docs/internals/membership.md lists what else may be new.
-// hostile_messages.md beside the tests describes what happens to a message that is well-formed but
-// wrong.
+// to a message, or to each item of a sequence. A decoder stops after the fields it knows. Only PULL
+// cannot grow. docs/internals/membership.md lists what else may be new. hostile_messages.md beside
+// the tests describes what happens to a message that is well-formed but wrong.
 #pragma once
 
 #include "member/peers.h"

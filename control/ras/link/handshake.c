@@ -92,7 +92,7 @@ static void refuse_admitted(
 // Refuse a second holder of a name. The refusal carries the address of the known holder, and a
 // start number above the holder's. If the caller lives at that address itself, the holder is an
 // earlier run of the caller. The caller then takes the higher start number. If the known holder is
-// no member any more, or unreachable, the caller's own address is sent for the same effect.
+// no member or unreachable, the caller's own address is sent for the same effect.
 static void refuse_rival(struct ras *ras, struct conn *conn, const struct message_init *init) {
 	struct message_init_ack ack;
 	struct ras_record *record;
@@ -343,9 +343,8 @@ answer_accepted(struct ras *ras, struct conn *conn, const struct message_init_ac
 	uint32_t slot = peer_admit(ras, ack->record, ack->record_size, ack->incarnation).slot;
 
 	// The answer came from a newer start than the one called. Merging it dropped the old
-	// start's link and this connection. The peer saw the connection end, and its own call to us
-	// may fail at a firewall that only lets connects out. Call again at once, since this
-	// direction is open.
+	// start's link and this connection. The peer's own call may fail at a firewall that only
+	// lets connects out. Call again at once, since this direction is open.
 	if (conn->link != link) {
 		if (slot != RAS_NO_SLOT && slot != ras->self_slot)
 			link_want(ras, slot, RAS_USE_CHECK);

@@ -2,8 +2,8 @@
 // A link is the relation to one peer; it outlives its connections.
 //
 // A link holds the send queue, the evidence clocks and the uses of each side. At most one
-// connection is the current one. Another may be in its handshake until both sides have agreed, by
-// the same rule, which of the two stays (handshake.c).
+// connection is the current one. Another may be in its handshake until both sides agree by the same
+// rule which one stays (handshake.c).
 //
 // All times are observed time, which leaves out the pauses of this agent.
 #pragma once
@@ -33,7 +33,7 @@ struct link_rtt {
 	uint32_t count;
 };
 
-// Fields are in the order of use. A clock tick reads the first cache line of all links, a message
+// Fields are in the order of use. A clock tick reads the first cache line of all links. A message
 // reads the first two lines of one link.
 struct link {
 	uint32_t beat_tick;    // tick by which our next beat is promised
@@ -128,8 +128,9 @@ static inline bool link_is_good(const struct link *link) {
 	return link->used && link->current != NULL && !link->delayed;
 }
 
-// Return true if the peer was heard on this link as recently as it promised. A connection that was
-// unused may lead to a host that has failed since. Until the first message it does not prove life.
+// Return true if the link is good and its peer's silence is shorter than suspect_ns. A connection
+// that was unused may lead to a host that has failed since. Until the first message it does not
+// prove life.
 bool link_speaks(const struct ras *ras, const struct link *link);
 
 // Return true if a frame can be sent at once, with no frame queued before it. The relay checks this

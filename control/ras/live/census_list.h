@@ -15,8 +15,8 @@ struct census_list {
 void census_list_ask(struct ras *ras, struct census_list *ret_list);
 // Return true if members with a vote may use a census of another origin. The origin must have a
 // vote, and must ask no member for a vote that has none here. Otherwise the census may rest on an
-// old view. Such a view gives votes to dead members that do not know of their death, and to members
-// that joined in a partition. It also misses recently joined members as opponents.
+// old view. Such a view gives votes to dead members that do not know their death, and to joiners in
+// a partition. It also misses recently joined members as opponents.
 bool census_list_serves_us(const struct ras *ras, const struct collect_request *request);
 // Return true if the list names all members without a vote at its origin, and `id` is not among
 // them.

@@ -5,10 +5,9 @@
 // A death is merged if it has as many witnesses as a death declared here would need. With fewer
 // witnesses it becomes a suspicion, whichever way it arrived. If this agent hears the subject on a
 // good link, the death is contested: the subject is notified. A living subject refutes with a
-// higher incarnation, and the refutation is passed on to the agents that believed the death.
-// Messages that were already in flight prove nothing, so an ordinary message of the subject is not
-// enough. If no refutation arrives in time, or the link turns silent, the death is merged as
-// reported.
+// higher incarnation. The refutation is passed on to the agents that believed the death. Messages
+// that were already in flight prove nothing, so an ordinary message of the subject is not enough.
+// If no refutation arrives in time, or the link turns silent, the death is merged as reported.
 #pragma once
 
 #include "member/peers.h"

@@ -386,8 +386,8 @@ is_free(struct ras *ras, struct suspicion *suspicion, enum ras_cause cause, uint
 
 // Return true if the peer ran on this host and its kernel twice had no listener for it. The process
 // has exited, unless it only closed its listener. In that case another member hears it, so all are
-// asked, even while the brake holds. No partition lies between the peer and this agent, so no peer
-// beyond a partition can be declared dead this way.
+// asked, even while the brake holds. No partition lies between the peer and this agent, so no
+// member of another side can be declared dead this way.
 static bool exit_is_seen(const struct ras *ras, const struct suspicion *suspicion) {
 	const struct link *link = link_find(ras, suspicion->slot);
 
@@ -475,8 +475,8 @@ static void decide_silent(struct ras *ras, struct suspicion *suspicion) {
 		return;
 	if (seen >= observers_needed(ras, suspicion->slot))
 		suspicion_settle(ras, suspicion, RAS_CAUSE_SILENT, other);
-	// No observer is left to ask. A mere suspect would block its name for a new start at
-	// another address for ever, so hold the peer as unreachable.
+	// No observer is left to ask. Hold the peer as unreachable: a mere suspect would block its
+	// name for a new start at another address for ever.
 	else if (suspicion->asked_count == 0)
 		death_hold(ras, suspicion->slot, RAS_CAUSE_SILENT);
 }

@@ -112,8 +112,8 @@ static uint32_t fallen_count(const struct ras *ras, const struct census_word *wo
 // Return true if at most half of a view of more than two is left. The other side may then be as
 // large, and declare the members of this one dead. In a view of two neither side is larger, so a
 // death is declared and marked as sole. The exception counts members, not votes: in a view of four
-// with two voters, neither voter may declare alone. Members without a vote do not decide a tie
-// either, since each side may have some that the other does not know.
+// with two voters, neither voter may declare alone. Members without a vote do not decide a tie:
+// each side may have some that the other does not know.
 static bool word_is_of_minority(const struct census_word *word) {
 	return word->members > 2 && 2 * (uint64_t)word->voters <= word->electorate;
 }
@@ -311,8 +311,8 @@ void brake_counted(struct ras *ras, uint64_t origin, const struct census_result 
 	}
 	if (start == NULL)
 		return;
-	// If an origin reached no more members than we have links, it is deaf or cut off and
-	// counted only itself. A result read soon after our own pause may be older than the pause.
+	// An origin that reached no more members than our links is deaf or cut off, and counted
+	// only itself. A result read soon after our own pause may be older than the pause.
 	if (result->reached <= good_links(ras) || start->at_ns < ras->resumed_ns + CENSUS_NS) {
 		*start = (struct census_start){0};
 		return;

@@ -35,9 +35,9 @@ void votes_joined(struct ras *ras, uint32_t slot, bool was_member);
 // know better, see votes_reported_late(). Returns true if a vote was withdrawn.
 bool votes_withdraw_late(struct ras *ras);
 // Reconsider the late members after a census, by the members missed now. A late member regains its
-// vote if it joined before the last message with which each missed member had our view. All members
-// beyond a partition then know the late one. All reached members must have our view too. Returns
-// true if a member got its vote back.
+// vote if each missed member had our view after that member's join. All members beyond a partition
+// then know the late one. All reached members must have our view too. Returns true if a member got
+// its vote back.
 bool votes_weigh_late(struct ras *ras);
 // Withdraw the vote of a member that came back after its death, or of this agent. Also used if this
 // agent joined without a vote.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Turns: peers that were held for dead and came back in the same start. One such return is a turn.
 //
-// An observer that declared or witnessed such a death takes part in no further death of that start
-// and cause for again_ns. Its view was wrong recently, and others may look. The end of a process
-// and a silence are separate causes. A peer with more than three turns in ten minutes flaps: one
-// state, reported once a minute. The events of a flapping peer are quiet: callers that keep tables
-// receive them, but they are not shown.
+// An observer that declared or witnessed such a death was wrong recently. For again_ns it takes
+// part in no further death of that start and cause, and others may look. The end of a process and a
+// silence are separate causes. A peer with more than three turns in ten minutes flaps: one state,
+// reported once a minute. The events of a flapping peer are quiet: callers that keep tables receive
+// them, but they are not shown.
 #pragma once
 
 #include <ras/types.h>

@@ -106,10 +106,10 @@ bool ras_collected_next(
 	struct ras_collected_part *ret_part
 );
 
-// Ask all members. ras_ops.collected answers once, never from inside this call, at the latest after
-// the timeout and the grace time of the profile. A timeout of 0 selects the default of the profile;
-// RAS_COLLECT_TIMEOUT_MAX_NS is the maximum. Returns 0, -EINVAL (kind), -EAGAIN (not started or
-// leaving), -EBUSY (too many are running) or -ENOMEM.
+// Ask all members. ras_ops.collected answers once, never from inside this call. The answer comes at
+// the latest after the timeout and the grace time of the profile. A timeout of 0 selects the
+// default of the profile; RAS_COLLECT_TIMEOUT_MAX_NS is the maximum. Returns 0, -EINVAL (kind),
+// -EAGAIN (not started or leaving), -EBUSY (too many are running) or -ENOMEM.
 int ras_collect(
 	struct ras *ras, uint64_t now_ns, uint32_t kind, uint64_t timeout_ns, uint64_t *ret_id
 );

@@ -164,13 +164,15 @@ int ras_conn_accepted(
 );
 // Report that a connection is open, and the key proven where there is one.
 void ras_conn_opened(struct ras *ras, uint64_t now_ns, uint32_t conn);
+// Feed one frame that arrived on a connection.
 void ras_conn_frame(
 	struct ras *ras, uint64_t now_ns, uint32_t conn, const void *frame, size_t size
 );
+// Report that a connection accepts frames again after -EAGAIN.
 void ras_conn_writable(struct ras *ras, uint64_t now_ns, uint32_t conn);
 // Report that a connection failed to open or ended. Feed everything it carried before. Use EXITED
-// instead of REFUSED only if the address belongs to this machine and its kernel knows of no
-// listener there. Then no firewall can have made up the refusal.
+// instead of REFUSED only if the address is of this machine and its kernel has no listener there.
+// Then no firewall can have made up the refusal.
 void ras_conn_ended(struct ras *ras, uint64_t now_ns, uint32_t conn, enum ras_cause cause);
 
 // Change the address that this agent advertises. The agent takes a new start number, and all
@@ -197,7 +199,7 @@ struct ras_stranger {
 	uint64_t seen_ns; // private to the core
 };
 
-// Return finding n. Returns 0, -ESTALE if it no longer holds, or -ENOENT past the last.
+// Copy finding n. Returns 0, -ESTALE if it no longer holds, or -ENOENT past the last.
 int ras_stranger_at(const struct ras *ras, uint32_t n, struct ras_stranger *ret_stranger);
 // Return true if a stranger answers at the address that this peer advertises, or advertised before
 // it died or left. Then that host's behaviour says nothing about the peer.
@@ -207,6 +209,7 @@ bool ras_is_stranger_at(const struct ras *ras, uint64_t peer);
 // failure.
 enum ras_cause ras_cause_of_errno(int error);
 
+// Run the timers that are due. Call it at the time that ops.wake requested.
 void ras_tick(struct ras *ras, uint64_t now_ns);
 
 // Set the wall clock: ns since 1970 at `now_ns`, or 0 if it is no longer known. Call it about every
@@ -317,7 +320,7 @@ struct ras_link_info {
 	uint32_t queued_bytes;
 };
 
-// Return link n, in no particular order. Returns 0, or -ENOENT past the last.
+// Copy the state of link n, in no particular order. Returns 0, or -ENOENT past the last.
 int ras_link_at(const struct ras *ras, uint32_t n, struct ras_link_info *ret_info);
 // Send an extra beat on the link of a peer and ask for an answer at once. This puts segments on the
 // wire in both directions, for callers that count lost segments. Returns 0, or -ENOENT if the peer
