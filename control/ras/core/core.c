@@ -249,7 +249,7 @@ static int self_replace(struct ras *ras, const struct ras_peer_info *info) {
 static void self_restart(struct ras *ras, uint64_t start) {
 	struct ras_peer_info info;
 
-	// A number above the maximum comes from a faulty or lying agent: keep the own one.
+	// A start above the maximum comes from a faulty or lying agent: keep the own one.
 	if (start <= ras_incarnation_start(ras_self(ras)->incarnation) || start > RAS_START_MAX)
 		return;
 	ras_record_info(ras_self(ras)->record, &info);

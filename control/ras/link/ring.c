@@ -145,8 +145,8 @@ fallback_candidate(struct ras *ras, enum ring_direction direction, uint32_t last
 	return RAS_NO_SLOT;
 }
 
-// Return a peer closer than the candidate that already uses a link to this agent. Such a peer
-// serves as fallback without a new link.
+// Return the candidate, or a closer peer beyond `last` that already uses a link to this agent. Such
+// a peer serves as fallback without a new link.
 static uint32_t
 external_nearer(struct ras *ras, enum ring_direction direction, uint32_t last, uint32_t candidate) {
 	struct peers *peers = &ras->peers;
