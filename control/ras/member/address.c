@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Our own address, when the machine's change under us. A record is of one start and never changes,
-// so another address is a new start: everybody takes it over as that of an agent that was started
-// again, and what was on its way to the old one is given up by the same rules.
+// Changes the address of this agent, when the addresses of the machine change. A record belongs to
+// one start and never changes, so a new address needs a new start. All members treat this like a
+// restart of the agent, and give up what was on its way to the old start.
 #include "core/core.h"
 
 #include <errno.h>
 
-// What was spoken from the old address ends with it. All that there are now: those that are opened
-// for them are from the new one.
+// End all connections that use the old address. Connections that are opened meanwhile to replace
+// them use the new address and stay open.
 static void conns_end(struct ras *ras) {
 	uint32_t count = ras->conns.count;
 
@@ -20,7 +20,7 @@ static void conns_end(struct ras *ras) {
 	for (uint32_t n = 0; n < count; n++) {
 		struct conn *conn = ras->conns.table[n];
 
-		// As one that nothing came by any more: no evidence against the other side.
+		// The cause SILENT is no evidence against the peer.
 		if (conn != NULL && conn->stage != CONN_FREE && conn->outlived)
 			conn_failed(ras, conn, RAS_CLOSE_HARD, RAS_CAUSE_SILENT);
 	}
@@ -36,7 +36,7 @@ int ras_readdress(struct ras *ras, uint64_t now_ns, const struct sock_addr *addr
 	else if (!sock_addr_equal(&before->address, address))
 		err = ras_self_renew(ras, address);
 	if (err == 0 && ras->started) {
-		liveness_begin_anew(ras); // whom we did not hear we could not hear
+		liveness_begin_anew(ras); // the silence of peers may be our own fault
 		conns_end(ras);
 		links_redial(ras);
 		news_of_self(ras);

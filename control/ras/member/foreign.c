@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Keeps and forwards items of later versions, byte for byte.
+// Stores and forwards items of newer versions, byte for byte.
 #include "member/foreign.h"
 
 #include "core/core.h"
@@ -15,7 +15,7 @@ void foreign_fini(struct foreign *foreign, struct memory *memory) {
 	*foreign = (struct foreign){0};
 }
 
-// Where the id is, or would be.
+// Return the index of the item with this id, or the index at which it would be inserted.
 static uint32_t place_of(const struct foreign *foreign, uint64_t id) {
 	uint32_t low = 0;
 	uint32_t high = foreign->count;
@@ -61,7 +61,7 @@ static bool has_row(const struct ras *ras, const struct foreign_item *item) {
 	return peers_find(&ras->peers, item->id) != RAS_NO_SLOT;
 }
 
-// The table holds what we know of it, or more.
+// Return true if the table agrees with the known part of the item, or knows something newer.
 static bool item_is_held(const struct ras *ras, const struct foreign_item *item) {
 	uint32_t slot = peers_find(&ras->peers, item->id);
 	const struct peer_entry *entry;
@@ -76,7 +76,7 @@ static bool item_is_held(const struct ras *ras, const struct foreign_item *item)
 	return (peer_is_member(entry) ? RAS_ALIVE : entry->state) >= item->state;
 }
 
-// Of a start that is past, or an end that was refuted.
+// Return true if the item is about an older start, or about a death or leaving that was refuted.
 static bool item_is_past(const struct ras *ras, const struct foreign_item *item) {
 	uint32_t slot = peers_find(&ras->peers, item->id);
 	const struct peer_entry *entry;
@@ -90,12 +90,13 @@ static bool item_is_past(const struct ras *ras, const struct foreign_item *item)
 	       item->incarnation < entry->incarnation;
 }
 
-// Of a peer that is not in the table, or that the table knows less of.
+// Return true if the peer is not in the table, or the table does not agree with the item yet.
 static bool item_is_loose(const struct ras *ras, const struct foreign_item *item) {
 	return !item_is_held(ras, item) || !has_row(ras, item);
 }
 
-// In the order by which one is kept: <0 it is below what came, 0 the same.
+// Compare a stored item with a received one. Returns <0 if the received item replaces it, 0 if
+// both are the same.
 static int item_order(const struct foreign_item *item, const struct message_news *heard) {
 	uint64_t incarnation = heard->news.incarnation;
 
@@ -143,8 +144,9 @@ static bool room_is_for(const struct ras *ras, const struct foreign_item *fresh)
 	       (item != NULL || foreign->count < FOREIGN_ITEMS_MAX);
 }
 
-// Strangers make room for members, and not for each other: what made room may come again by
-// another way, and would go round for ever.
+// Make room by removing items of peers that the table does not know, oldest first. Only an item of
+// a known peer may do so. If two unknown peers evicted each other, both items could arrive again
+// on other links and circulate for ever.
 static bool room_make(struct ras *ras, const struct foreign_item *fresh) {
 	bool may_evict = has_row(ras, fresh);
 
@@ -161,7 +163,7 @@ static bool room_make(struct ras *ras, const struct foreign_item *fresh) {
 	return true;
 }
 
-// Takes the place of what is kept of the same peer, if anything is. False without room.
+// Store an item in place of an older one of the same peer. Returns false if there is no room.
 static bool item_keep(struct ras *ras, const struct foreign_item *fresh, const void *bytes) {
 	struct foreign *foreign = &ras->foreign;
 	struct foreign_item *item;
@@ -197,7 +199,7 @@ void foreign_heard(struct ras *ras, const struct link *from, const struct messag
 		.told = from != NULL ? link_bit(from) : 0,
 		.size = (uint16_t)heard->item_size,
 		.state = heard->news.state,
-		.pending = ras->joined, // else every session begins later
+		.pending = ras->joined, // a joiner has no sessions yet: foreign_tell() sends later
 	};
 	struct foreign_item *item = item_find(&ras->foreign, fresh.id);
 
@@ -205,8 +207,8 @@ void foreign_heard(struct ras *ras, const struct link *from, const struct messag
 		item_remove(ras, item);
 		item = NULL;
 	}
-	// 0 stands for nobody. Of a stranger's death nothing need be known; one who lives is told
-	// of when its record was pulled.
+	// Id 0 means "no peer". The death of an unknown peer needs no item. An item about a living
+	// unknown peer is stored, and forwarded once its record was pulled.
 	if (fresh.id == 0 || item_is_past(ras, &fresh) ||
 	    (state_is_known(&fresh) && fresh.state != RAS_ALIVE &&
 	     peers_find(&ras->peers, fresh.id) == RAS_NO_SLOT))
@@ -225,7 +227,7 @@ void foreign_heard(struct ras *ras, const struct link *from, const struct messag
 		news_due(ras);
 }
 
-// Telling.
+// Sending.
 
 static bool item_put(const struct foreign_item *item, struct wire_writer *writer) {
 	if (wire_writer_used(writer) + MESSAGE_ITEM_LENGTH_BYTES + item->size > RAS_FRAME_MAX)
@@ -261,7 +263,7 @@ static void pending_tell(struct ras *ras, struct link *link) {
 		link_send(ras, link, ras->scratch, wire_writer_used(&writer));
 }
 
-// A link that is delayed hears of it all the same: no comparison of tables would repair that.
+// Delayed links receive the items, too: no comparison of tables would deliver them later.
 void foreign_flush(struct ras *ras) {
 	struct foreign *foreign = &ras->foreign;
 
@@ -277,7 +279,7 @@ void foreign_flush(struct ras *ras) {
 		if (!item->pending)
 			continue;
 		if (!item_is_held(ras, item)) {
-			item->told = 0; // that may be another link's bit until it is told
+			item->told = 0; // link bits may be reassigned until the item is sent
 			continue;
 		}
 		item->pending = false;
@@ -295,7 +297,8 @@ bool foreign_frame(struct ras *ras, uint64_t *last, struct wire_writer *writer) 
 	for (; place < foreign->count; place++) {
 		const struct foreign_item *item = &foreign->items[place];
 
-		// Of a stranger it is told once: else those who forgot it learn it anew for ever.
+		// Items of unknown peers are sent once only. Otherwise agents that dropped such an
+		// item would receive it again for ever.
 		if (item_is_past(ras, item) || !item_is_held(ras, item) || !has_row(ras, item))
 			continue;
 		if (!item_put(item, writer))

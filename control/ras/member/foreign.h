@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Items of UPDATE in which something is of a newer version: kept and passed on, byte for byte.
+// Foreign items: items of UPDATE in which a part is unknown to this version of the protocol. They
+// are stored and forwarded byte for byte, because agents behind us may know the unknown part.
 //
-// What is known of such an item is merged as of any other (news.h); here the whole of it is kept,
-// for agents behind us may know the rest. Of each peer one is kept: that with the higher
-// incarnation, of equal ones the greater by its bytes, so that all agents keep the same. It goes
-// once to each link but those that it came by; then, while the table has its peer, to every link
-// whose session begins, and to whoever takes our table. Nobody is judged by it, and no digest
-// covers it.
+// The known part of a foreign item is merged like any other update (news.h). This module keeps the
+// whole item. The store holds one item of each peer: the item with the highest incarnation, and of
+// equal incarnations the one with the greatest bytes. So all agents keep the same item.
 //
-// An item whose state we know is told only while our table holds what it says: a death that is
-// contested here, or weighs too little, reaches nobody by this way, and one who lives is told of
-// when its record is there. An item is forgotten with its peer, with that start of it, and if it
-// was refuted; one that the table knows nothing of, after an hour, or, the oldest first, as soon as
-// one of a peer in the table needs its room. Where there is no room for one more it is neither kept
-// nor passed on: it stops here rather than going round for ever.
+// An item is sent once to each link, except the links that it came by. Later, as long as the table
+// knows the peer of the item, the item is sent on every new session and to every joiner. No peer is
+// judged by a foreign item, and no digest covers it.
+//
+// An item of a known state is forwarded only while our table agrees with that state. So a death
+// that is contested here, or has too little weight, is not forwarded this way. An item about a
+// living peer is forwarded once its record has arrived.
+//
+// An item is dropped when its peer is removed, when a newer start is known, or when its death is
+// refuted. An item about a peer that the table does not know is dropped after one hour. It is
+// dropped earlier, oldest first, if an item of a known peer needs the room. An item that finds no
+// room is neither stored nor forwarded. Otherwise it could circulate for ever.
 #pragma once
 
 #include <stdbool.h>
@@ -27,39 +31,39 @@ struct ras;
 struct wire_writer;
 
 #define FOREIGN_ITEMS_MAX 1024
-#define FOREIGN_BYTES_MAX (256u << 10) // of all
-#define FOREIGN_ITEM_BYTES_MAX 4096    // of one
+#define FOREIGN_BYTES_MAX (256u << 10) // bytes of all items
+#define FOREIGN_ITEM_BYTES_MAX 4096    // bytes of one item
 
 struct foreign_item {
 	uint64_t id;
 	uint64_t incarnation;
-	uint64_t since_ns; // observed time
-	uint64_t told;	   // while it is pending: links whose peer knows, as in news.h
-	uint8_t *bytes;	   // without the length
+	uint64_t since_ns; // observed time of arrival
+	uint64_t told;	   // if pending: mask of links whose peer has the item, as in news.h
+	uint8_t *bytes;	   // owned; without the length field
 	uint16_t size;
-	uint8_t state; // maybe none of ours
-	bool pending;  // the links that are up have not heard of it yet
+	uint8_t state; // may be a state of a newer version
+	bool pending;  // not yet sent to the links that are up
 };
 
 struct foreign {
 	struct foreign_item *items; // sorted by id
 	uint32_t count, capacity;
-	uint32_t pending; // of them
-	size_t bytes;
+	uint32_t pending; // number of pending items
+	size_t bytes;	  // sum of the item sizes
 };
 
 void foreign_fini(struct foreign *foreign, struct memory *memory);
 
-// An item came, and what is known of it was merged. `from` is NULL while we take a seed's table.
+// Store a received item whose known part was merged. `from` is NULL for the table of a seed.
 void foreign_heard(struct ras *ras, const struct link *from, const struct message_news *heard);
-// Passes on what is pending: of the batch of news.
+// Send the pending items to all links, together with a batch of news.
 void foreign_flush(struct ras *ras);
-// A session begins: all that is kept.
+// Send all stored items of known peers on a link whose session begins.
 void foreign_tell(struct ras *ras, struct link *link);
-// Writes an UPDATE of those whose ids follow *last, as many as find room, and moves *last to the
-// last of them; false if there are none.
+// Write an UPDATE with stored items whose id is above *last, as many as fit. *last becomes the id
+// of the last item written. Returns false if there are none.
 bool foreign_frame(struct ras *ras, uint64_t *last, struct wire_writer *writer);
 
-// The peer was removed from the table.
+// Drop the item of a peer that is removed from the table.
 void foreign_forget(struct ras *ras, uint64_t id);
 void foreign_expire(struct ras *ras);

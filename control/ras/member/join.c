@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Joining by seeds and remembered members, founding a ring, and looking for lost ones.
+// Joins through seeds and remembered addresses, founds rings, and serves joiners.
 #include "member/join.h"
 
 #include "core/core.h"
@@ -7,9 +7,9 @@
 #include <errno.h>
 #include <string.h>
 
-#define ASK_GAP_NS (250 * RAS_NS_PER_MS) // a seed that is slow to answer delays nobody
-#define ROUND_GAP_NS RAS_NS_PER_SEC	 // between rounds through all seeds, with jitter
-#define ROUNDS_PER_EVENT 15		 // that nobody answers is said again so often
+#define ASK_GAP_NS (250 * RAS_NS_PER_MS) // between two asks; none waits for an answer
+#define ROUND_GAP_NS RAS_NS_PER_SEC	 // between rounds through all addresses, with jitter
+#define ROUNDS_PER_EVENT 15		 // rounds between two JOIN_WAITING events
 
 bool join_is_self(const struct ras *ras, const struct sock_addr *seed) {
 	return sock_addr_equal(seed, &ras_self(ras)->record->address);
@@ -62,12 +62,11 @@ int ras_seeds(struct ras *ras, const struct sock_addr *seeds, uint32_t count) {
 	join_fini(ras);
 	join->seeds = copy;
 	join->seed_count = count;
-	// A round under way goes on with the new ones; whether we are the first of them to found a
-	// ring is found out anew.
+	// The current round continues with the new seeds.
 	join->seed_next = 0;
 	join->is_seed = false;
 	if (join->seeds_unknown)
-		join->rounds = 0; // that were without them
+		join->rounds = 0; // earlier rounds could not ask the seeds
 	join->seeds_unknown = false;
 	for (uint32_t n = 0; n < count; n++)
 		join->is_seed = join->is_seed || join_is_self(ras, &copy[n].address);
@@ -89,7 +88,7 @@ bool join_is_configured(const struct ras *ras, const struct sock_addr *address) 
 	return false;
 }
 
-// Somebody else than ourselves was configured.
+// Return true if a seed other than ourselves is configured.
 static bool has_seeds(const struct ras *ras) {
 	const struct join *join = &ras->join;
 
@@ -114,7 +113,7 @@ static void join_reset(struct ras *ras) {
 	ras_wake_at(ras, join->ask_ns);
 }
 
-// Founds or completes: we are a member from now on.
+// End the join, after founding a ring or receiving a table: this agent is a member from now on.
 static void join_done(struct ras *ras) {
 	struct join *join = &ras->join;
 
@@ -175,7 +174,8 @@ static bool seed_next(struct ras *ras, struct sock_addr *ret_address) {
 	return false;
 }
 
-// Who remembers members should not wait for a long list of seeds that are gone, nor the other way.
+// Return the next address of the round. Seeds and remembered addresses take turns, so that neither
+// list waits behind the dead addresses of the other one.
 static bool address_next(struct ras *ras, struct sock_addr *ret_address) {
 	struct join *join = &ras->join;
 
@@ -189,10 +189,12 @@ static bool address_next(struct ras *ras, struct sock_addr *ret_address) {
 	return remembered_next(ras, ret_address) || seed_next(ras, ret_address);
 }
 
-// All were asked and none is a member. The first seed by address founds the ring; it knows that it
-// is the first when no seed before it answered. If no seed comes, those who meet need none: the
-// first of them founds it. Who has no seed is one itself, but for those whom it remembers: it looks
-// for them first, and founds none beside a ring in which another has its name.
+// Return true if this agent founds the ring now. All addresses were asked and no member answered.
+//
+// The seed with the lowest address founds the ring: no seed with a lower address answered it. After
+// JOIN_ALONE_NS without a founding seed, the lowest address of the agents that met founds it. An
+// agent without seeds first looks for the members that it remembers. It founds no ring if a
+// remembered member refused it because another agent holds its name.
 static bool join_founds(const struct ras *ras) {
 	const struct join *join = &ras->join;
 
@@ -243,9 +245,12 @@ static void ask_next(struct ras *ras) {
 		round_ended(ras);
 }
 
-// The ring's own: a member is there, or one that calls itself by another address. Who left or died
-// may be back there, knowing nobody. So may a member that is silent at another address, which its
-// links try in vain: it is at the seed's, if somebody mended its configuration.
+// Return true if the peer in this slot is a member reached at the seed's address. Either it
+// advertises this address, or it answered here before and is alive.
+//
+// A dead or left peer does not count: it may be back at this address without a ring. Neither does a
+// silent member that advertises another address: its corrected configuration may have moved it to
+// the seed's address.
 static bool slot_is_seed(const struct ras *ras, uint32_t slot, const struct join_seed *seed) {
 	const struct peer_entry *entry = ras_entry(ras, slot);
 
@@ -272,7 +277,7 @@ void join_came(struct ras *ras, uint32_t slot) {
 	}
 }
 
-// Once for each list of seeds, or table from the start: from then on join_came() tells.
+// Fill the slot hints for a new list of seeds or a preloaded table. join_came() updates them later.
 void join_place_seeds(struct ras *ras) {
 	if (ras->join.seed_count == 0)
 		return;
@@ -326,14 +331,14 @@ void join_tick(struct ras *ras) {
 	struct join *join = &ras->join;
 
 	if (ras->joined || join->ask_ns == RAS_NEVER || ras->leaving || join->source != NULL)
-		return; // while a table comes in nobody else is asked, unless its connection ends
+		return; // while a table arrives, no other address is asked
 	if (join->ask_ns <= ras->observed_ns)
 		ask_next(ras);
 	if (!ras->joined)
 		ras_wake_at(ras, join->ask_ns);
 }
 
-// The seed's answers.
+// Answers of seeds.
 
 static void ask_close(struct ras *ras, struct conn *conn) {
 	ask_forget(&ras->join, conn);
@@ -344,7 +349,8 @@ static void ask_close(struct ras *ras, struct conn *conn) {
 	}
 }
 
-// Another one that is no member either; if it is before us by address the founding is its matter.
+// Note an agent that answered and has no ring either. If its address is lower than ours, it may
+// found the ring instead of us.
 static void met_waiting(struct ras *ras, const struct sock_addr *address) {
 	struct join *join = &ras->join;
 
@@ -357,7 +363,7 @@ static void met_waiting(struct ras *ras, const struct sock_addr *address) {
 			join->lower_seed || sock_addr_equal(&join->seeds[n].address, address);
 }
 
-// A seed at another address of our own.
+// Note that a seed's address is another address of our own machine: we answered ourselves.
 static void met_self(struct ras *ras, const struct sock_addr *address) {
 	struct join *join = &ras->join;
 
@@ -369,7 +375,8 @@ static void met_self(struct ras *ras, const struct sock_addr *address) {
 	}
 }
 
-// Who answered at a seed's address: if it is one of ours there is nothing to take.
+// Note the agent that answered at a seed's address. Returns true if it is a member of our ring, so
+// that its table is not needed.
 static bool met_member(struct ras *ras, struct conn *conn, const struct message_init_ack *ack) {
 	struct join *join = &ras->join;
 	struct ras_record *record;
@@ -386,12 +393,12 @@ static bool met_member(struct ras *ras, struct conn *conn, const struct message_
 			join->seeds[n].peer = record->id;
 	}
 	if (ours)
-		remembered_drop(ras, &conn->address); // also if it calls itself by another one
+		remembered_drop(ras, &conn->address); // even if it advertises another address
 	ras_record_put(ras->interner, record);
 	return ours;
 }
 
-// For good, as long as nothing changes here or there.
+// Handle a refusal that no retry can change: another cluster, no common version, or a taken name.
 static void
 refused_for_good(struct ras *ras, const struct conn *conn, const struct message_init_ack *ack) {
 	struct join *join = &ras->join;
@@ -438,7 +445,7 @@ static void join_refused(struct ras *ras, struct conn *conn, const struct messag
 void join_ack(struct ras *ras, struct conn *conn, const struct message_init_ack *ack) {
 	struct join *join = &ras->join;
 	bool another_was_faster = join->source != NULL && join->source != conn;
-	struct sock_addr address = conn->address; // it may be closed below
+	struct sock_addr address = conn->address; // the connection may be closed below
 
 	if (ack->refusal != RAS_CAUSE_NONE) {
 		join_refused(ras, conn, ack);
@@ -465,7 +472,7 @@ int join_frame(struct ras *ras, struct conn *conn, const void *frame, size_t siz
 		return news_take(ras, NULL, &reader);
 	if (type != MESSAGE_BEAT)
 		return -EPROTO;
-	// The table is complete.
+	// A BEAT marks the end of the table.
 	if (ras->joined)
 		ask_close(ras, conn);
 	else
@@ -481,7 +488,7 @@ void join_ended(struct ras *ras, struct conn *conn, enum ras_cause cause) {
 	if (!conn->outgoing)
 		return;
 	ask_forget(join, conn);
-	// Whatever it was, the next one is asked.
+	// A wrong key drops a remembered address. After any cause the next address is asked.
 	if (cause == RAS_CAUSE_PROOF)
 		remembered_refused(ras, &conn->address, cause, 0);
 	if (!ras->joined) {
@@ -490,7 +497,7 @@ void join_ended(struct ras *ras, struct conn *conn, enum ras_cause cause) {
 	}
 }
 
-// Serving.
+// Serving joiners.
 
 static void joiner_redirect(struct ras *ras, struct conn *conn) {
 	struct message_init_ack ack;
@@ -509,7 +516,7 @@ static void joiner_redirect(struct ras *ras, struct conn *conn) {
 	conn_refuse(ras, conn, &ack);
 }
 
-// The joiner's next start: past every one that is known of its name.
+// Return a start number for the joiner above all starts that are known of its name.
 static uint64_t start_for(struct ras *ras, const struct ras_record *record) {
 	uint32_t slot = peers_find(&ras->peers, record->id);
 	uint64_t known = 0;
@@ -541,8 +548,8 @@ static void serve_accept(struct ras *ras, struct conn *conn, const struct ras_re
 	join_writable(ras, conn);
 }
 
-// Ourselves at another address; one that looks for us who are no member, or is none either; or one
-// too many.
+// Refuse a caller that cannot be served: it is this agent itself, we are not a member, or as many
+// joins as allowed are being served. A member that calls us while we have no ring invites us.
 static void serve_none(
 	struct ras *ras,
 	struct conn *conn,
@@ -564,7 +571,7 @@ static void serve_none(
 		ras->join.met = true;
 }
 
-// One who lives under the same name is asked first; see liveness_claim().
+// If another address holds the joiner's name, its holder is checked first: see liveness_claim().
 void join_serve(struct ras *ras, struct conn *conn, const struct message_init *init) {
 	struct ras_record *record;
 	uint32_t slot;
@@ -582,7 +589,8 @@ void join_serve(struct ras *ras, struct conn *conn, const struct message_init *i
 		return;
 	}
 	slot = peers_find(&ras->peers, record->id);
-	// An agent that comes back at its own address has replaced itself: two cannot listen there.
+	// A joiner at the address of the holder is the holder restarted: two agents cannot listen
+	// at one address.
 	if (slot == ras->self_slot)
 		join_claimed(ras, conn, slot, RAS_CAUSE_CONFLICT);
 	else if (slot != RAS_NO_SLOT && peer_is_member(ras_entry(ras, slot)) &&
@@ -598,14 +606,14 @@ void join_claimed(struct ras *ras, struct conn *conn, uint32_t slot, enum ras_ca
 	struct message_init_ack ack;
 
 	if (refusal != RAS_CAUSE_CONFLICT) {
-		// A name is not given away unseen, nor past the number of joins served at once.
+		// The joiner gets the name only if the holder was checked and joins_max allows it.
 		if (refusal == RAS_CAUSE_BUSY || ras->join.serving >= ras->profile->joins_max)
 			joiner_redirect(ras, conn);
 		else
 			serve_accept(ras, conn, ras_entry(ras, slot)->record);
 		return;
 	}
-	other.port = 0; // of the connection: nobody listens there
+	other.port = 0; // the port of the connection, on which no agent listens
 	ras_conflict(ras, slot, 0, &other);
 	conn_ack_fill(ras, &ack);
 	ack.refusal = RAS_CAUSE_CONFLICT;
@@ -613,8 +621,8 @@ void join_claimed(struct ras *ras, struct conn *conn, uint32_t slot, enum ras_ca
 	conn_refuse(ras, conn, &ack);
 }
 
-// As many frames as the connection takes now; the rest when it is writable again. The last is
-// a beat: the table is complete.
+// Sends the table in UPDATE frames, then the foreign items, then a BEAT that marks the end. Stops
+// when the connection is blocked and continues when it is writable again.
 void join_writable(struct ras *ras, struct conn *conn) {
 	struct message_beat end = {.digest = peers_digest(&ras->peers), .period = 1};
 	struct wire_writer writer;

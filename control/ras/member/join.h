@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Becoming a member, and making others members.
+// Joining a ring, founding a ring, and serving joiners.
 //
-// A joiner asks several seeds at short intervals; the first that accepts sends its table, and
-// the joiner then links itself into the ring, by which the others hear of it. A seed serves a
-// few joins at once and points the rest to other members. If no seed is a member yet, the seed
-// that comes first by address founds the ring; if no seed comes for half a minute, the first of
-// those who meet, or, alone, who has no seed and only remembers others (remembered.h). Seeds that
-// could not see each other then may have founded two: members look for every seed that is none of
-// their ring (search.h) and take the table of the other; links and comparisons of tables do the
-// rest. A member that calls one without a ring invites it.
+// A joiner asks several seeds at short intervals. The first seed that accepts sends its table. The
+// joiner then links itself into the ring, and the other members hear of it over these links. A
+// member serves a few joins at once and redirects further joiners to other members.
 //
-// Two such rings may each have a holder of one name. No clock says which was earlier, so what
-// decides is the order in which tables merge: the higher start stays, of equal starts the record
-// with the higher digest, and every member ends up with that one without asking. A holder that
-// is refused as the other one, or hears of one above it, calls at that one's address. If there
-// lives another holder of its name that stands above it, it gives way (JOIN_REFUSED, and no
-// farewell in a name that is no longer its own). Nobody gives way to hearsay, to a record at its
-// own address, or to one who does not answer.
+// If no seed is a member yet, the seed with the lowest address founds the ring. If no seed founds
+// one for JOIN_ALONE_NS, the joiner with the lowest address among those that met does. An agent
+// without seeds that only remembers other addresses (remembered.h) founds a ring alone after that
+// time. Seeds that could not reach each other may have founded two rings. So members look for each
+// seed outside their ring (search.h) and take its table. Links and comparisons of tables then join
+// the two rings. A member that calls an agent without a ring invites that agent.
+//
+// Two such rings may each have a holder of the same name. No clock tells which one was earlier, so
+// the merge order decides: the higher start wins, of equal starts the higher record digest. All
+// members come to the same result without asking. A holder that is refused because of another
+// holder, or hears of one above itself, calls the address of that other holder. If a holder above
+// it answers there, the caller gives way: it emits JOIN_REFUSED and sends no LEAVE, since the name
+// is no longer its own. No agent gives way to a mere report, to a record with its own address, or
+// to an address that does not answer.
 #pragma once
 
 #include "member/rival.h"
@@ -31,39 +33,41 @@ struct ras;
 struct ras_record;
 struct wire_reader;
 
-// At once: one that does not answer holds its place for three seconds and delays nobody.
+// Join connections at once. An address that does not answer holds one for three seconds only.
 #define JOIN_ASKS_MAX 12
-#define JOIN_ALONE_NS (30 * RAS_NS_PER_SEC) // without a member: those who met found a ring
+#define JOIN_ALONE_NS (30 * RAS_NS_PER_SEC) // time to find a member before joiners found a ring
 
 struct join_seed {
 	struct sock_addr address;
-	uint32_t slot; // of the peer that came last with this address, see join_came(); or another
-	uint64_t peer; // who answered there, by whatever address it calls itself; 0 if nobody did
+	uint32_t
+		slot; // hint: peer that advertised this address last, see join_came(); may be stale
+	uint64_t peer; // id of the member that answered here, 0 for none; it may advertise another
+		       // address
 };
 
 struct join {
 	struct join_seed *seeds;
 	uint32_t seed_count;
 	uint32_t seed_next;
-	bool seeds_unknown;	 // there are some, whose addresses are looked up
-	bool remembered_is_next; // seeds and remembered ones take turns
+	bool seeds_unknown;	 // seeds are configured, but their names are not resolved yet
+	bool remembered_is_next; // seeds and remembered addresses take turns
 	struct sock_addr redirects[8];
 	uint32_t redirect_count;
 	struct conn *asks[JOIN_ASKS_MAX];
-	struct conn *source; // whose table we are taking
-	uint64_t started_ns;
-	uint64_t ask_ns; // next one, RAS_NEVER while none is due
-	uint32_t rounds; // through all seeds, without one that accepts
+	struct conn *source; // connection over which the table arrives, or NULL
+	uint64_t started_ns; // observed time
+	uint64_t ask_ns;     // observed time of the next ask, RAS_NEVER if none is due
+	uint32_t rounds;     // completed rounds through all addresses in which nobody accepted
 	struct rival rival;
 	struct sock_addr refused_by; // as in struct ras_view
-	// Of the round under way: who answered, and is no member either.
-	bool met;	  // anybody
-	bool lower;	  // one before us by address
-	bool lower_seed;  // which is a seed, and may yet found the ring
-	bool is_seed;	  // we are one
-	uint64_t start;	  // given by the one whose table we take
-	bool uncounted;	  // who gave it says that we count for no majority yet
-	uint32_t serving; // joins of others
+	// Agents that answered in the current round and have no ring either.
+	bool met;	  // at least one such agent
+	bool lower;	  // one of them has a lower address than we
+	bool lower_seed;  // one with a lower address is a seed, and may yet found the ring
+	bool is_seed;	  // our own address is a seed
+	uint64_t start;	  // start number that the source of the table gave us
+	bool uncounted;	  // the source of the table says that we have no vote yet
+	uint32_t serving; // joins of other agents that we serve now
 };
 
 int join_init(struct ras *ras, const struct sock_addr *seeds, uint32_t count);
@@ -71,27 +75,30 @@ void join_fini(struct ras *ras);
 void join_begin(struct ras *ras);
 void join_tick(struct ras *ras);
 
-// Of the joiner.
+// Joiner side: process the answer of a seed, and the frames of its table.
 void join_ack(struct ras *ras, struct conn *conn, const struct message_init_ack *ack);
 int join_frame(struct ras *ras, struct conn *conn, const void *frame, size_t size);
-// Of the seed.
+// Seed side: answer the INIT of a joiner.
 void join_serve(struct ras *ras, struct conn *conn, const struct message_init *init);
-// The holder of the name it wants was looked at: CONFLICT if it lives, BUSY if nobody could
-// look, NONE if it is gone and the name is free.
+// Answer a joiner whose name another agent holds, once that holder was checked. `refusal` is
+// CONFLICT if the holder lives, BUSY if no observer could check, NONE if the name is free.
 void join_claimed(struct ras *ras, struct conn *conn, uint32_t slot, enum ras_cause refusal);
+// Send more of the table to a joiner, as much as the connection takes.
 void join_writable(struct ras *ras, struct conn *conn);
-// A member called us, who are none: we join through it.
+// Join through a member that called us, if we are not a member.
 void join_invited(struct ras *ras, const struct sock_addr *address);
-// Whether the address is one of ours.
+// Return true if the address is our own.
 bool join_is_self(const struct ras *ras, const struct sock_addr *address);
-// Whether the address is one of the seeds.
+// Return true if the address is one of the seeds.
 bool join_is_configured(const struct ras *ras, const struct sock_addr *address);
-// Calls there, unless that is under way, or as many calls as there may be.
+// Connect to the address to join, or to take another ring's table. Does nothing if a connection
+// to it is open, or JOIN_ASKS_MAX are.
 void join_ask(struct ras *ras, const struct sock_addr *address);
-// The peer is new in the table, or has another record: who looks for a seed then need not walk it.
+// Note the slot of a peer that is new or has a new record at the seed with its address. So the
+// search for a seed need not walk the table.
 void join_came(struct ras *ras, uint32_t slot);
 void join_place_seeds(struct ras *ras);
-// Calls at a seed, if it is none of our ring.
+// Connect to a seed, unless it is known to belong to our ring.
 void join_look_for(struct ras *ras, uint32_t seed);
-// Of both.
+// Both sides: a join connection ended.
 void join_ended(struct ras *ras, struct conn *conn, enum ras_cause cause);

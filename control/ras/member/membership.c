@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What follows from a change of the table, in one order: route round, purge legs, drop the
-// link, change the table, spread the news, tell. Nothing looks anybody up in a table that is
-// half changed.
+// Applies updates to the peer table and performs all consequences in one fixed order: route around
+// the peer, purge collectives and relay, drop the link, change the table, flood the update, emit
+// the event. So no module ever sees a table that is half changed.
 #include "core/core.h"
 
 #define EXPIRE_GAP_NS (60 * RAS_NS_PER_SEC)
-// Of an order to forget whom each holds unreachable. Those who hold the same one do not tell of it
-// at once: most hear of it from the first of them.
-#define ORDER_MEMBER_NS (20 * RAS_NS_PER_MS) // for each member of the view
-#define ORDER_SPREAD_NS (10 * RAS_NS_PER_SEC)
-#define ORDER_GAP_NS RAS_NS_PER_SEC
-#define ORDER_TOLD_MAX 16		     // in each gap
-#define ORDER_TAKEN_NS (20 * RAS_NS_PER_SEC) // all have told by then
+// An order makes each member forget the peers that it holds unreachable. Members that hold the same
+// peer announce it at random times, so that most of them hear of it from the first one.
+#define ORDER_MEMBER_NS (20 * RAS_NS_PER_MS)  // spread of the random times, for each member
+#define ORDER_SPREAD_NS (10 * RAS_NS_PER_SEC) // upper bound of the spread
+#define ORDER_GAP_NS RAS_NS_PER_SEC	      // between two batches of ORDER_TOLD_MAX peers
+#define ORDER_TOLD_MAX 16
+#define ORDER_TAKEN_NS (20 * RAS_NS_PER_SEC) // time in which all members announce their peers
 
-// Everything that leans on a peer that is about to be no member, or not this one, any more.
+// Release everything that uses a peer whose membership, or whose start, is about to end.
 static void peer_detach(struct ras *ras, uint32_t slot, enum ras_cause cause) {
 	struct link *link = link_find(ras, slot);
 
@@ -21,7 +21,7 @@ static void peer_detach(struct ras *ras, uint32_t slot, enum ras_cause cause) {
 	if (link != NULL) {
 		collective_link_lost(ras, link);
 		relay_link_lost(ras, link);
-		// One who leaves reads to the end; whoever is dead or replaced does not.
+		// A leaving peer still reads what is queued. A dead or replaced one does not.
 		link_drop(
 			ras, link, cause == RAS_CAUSE_LEAVE ? RAS_CLOSE_SOFT : RAS_CLOSE_HARD, cause
 		);
@@ -33,20 +33,21 @@ static void peer_detach(struct ras *ras, uint32_t slot, enum ras_cause cause) {
 	contest_forget(ras, slot);
 }
 
-// True if the news end the membership, or the start, that the table holds.
+// Return true if the update ends the membership or the start that the table holds.
 static bool news_end(const struct ras *ras, uint32_t slot, const struct peer_news *news) {
 	const struct peer_entry *entry = ras_entry(ras, slot);
 
 	if (!peer_is_member(entry) || news->incarnation < entry->incarnation ||
 	    peers_check(news) != 0 || peers_conflict(&ras->peers, slot, news))
-		return false; // nothing of it will be merged
+		return false; // the merge will ignore the update
 	if (ras_incarnation_start(news->incarnation) != ras_incarnation_start(entry->incarnation))
-		return news->record != NULL; // else nothing is merged before it is pulled
+		return news->record != NULL; // without it, the merge waits until it was pulled
 	return news->state != RAS_ALIVE;
 }
 
-// Another run that counts alike, having lost its state: it will take another start once it is told
-// so. An address may change within a run.
+// Return true if the update is about another run of the agent with the same start number. That run
+// has lost its stored state, and takes a new start once a peer reports the duplicate to it. A
+// change of address alone is no new run.
 static bool is_other_run(const struct ras *ras, uint32_t slot, const struct peer_news *news) {
 	const struct ras_record *held = ras_entry(ras, slot)->record;
 
@@ -65,7 +66,8 @@ static enum ras_cause end_cause(const struct peer_news *news) {
 	}
 }
 
-// It is no member any more, or another start: what is on its way to or from it.
+// End relayed messages and transfers to and from a peer that is no member any more, or started
+// anew.
 static void peer_changed(struct ras *ras, uint32_t slot) {
 	relay_peer_changed(ras, slot);
 	transfer_peer_changed(ras, slot);
@@ -103,8 +105,8 @@ static void peer_ended(struct ras *ras, uint32_t slot, struct link *from, bool k
 	);
 }
 
-// It spoke for itself, by whatever way: the neighbourhood is told, no one else, unless a death of
-// it is about.
+// Handle a refutation by the peer itself. Each refutation reaches the neighbours of the peer. It is
+// forwarded to other members only if a death of the peer was contested here.
 static void peer_refuted(struct ras *ras, uint32_t slot, struct link *from) {
 	const struct ras_record *record = ras_entry(ras, slot)->record;
 
@@ -153,7 +155,7 @@ static void change_follow(
 		ras->counters.news_hops_max = ras_entry(ras, slot)->hops;
 }
 
-// Maintenance is what others decide for us as well.
+// Apply the maintenance switch to ourselves: any member may set it.
 static void maint_of_self(struct ras *ras, uint32_t maint) {
 	struct peer_news news;
 	enum peers_change change;
@@ -171,7 +173,7 @@ void ras_declared_dead(struct ras *ras, uint64_t incarnation, enum ras_cause cau
 	uint64_t before = ras_self(ras)->incarnation;
 	const struct peer_entry *self;
 
-	// A start that was only guessed may have been that of an earlier run, which did die.
+	// If our start number was only guessed, an earlier run may have used it and have died.
 	if (ras->start_guessed && incarnation >= before &&
 	    ras_earlier_run(ras, ras_incarnation_start(incarnation)))
 		return;
@@ -179,7 +181,7 @@ void ras_declared_dead(struct ras *ras, uint64_t incarnation, enum ras_cause cau
 	self = ras_self(ras);
 	if (ras_incarnation_start(incarnation) != ras_incarnation_start(before) ||
 	    incarnation >= self->incarnation || incarnation < ras->deaths_told)
-		return; // of another start, not refuted, or told already
+		return; // the death of another start, a death not refuted, or one already announced
 	ras->deaths_told = incarnation + 1;
 	ras_emit(ras, RAS_EVENT_DECLARED_DEAD, ras->self_slot, cause, self->incarnation);
 	liveness_begin_anew(ras);
@@ -190,7 +192,8 @@ static const struct sock_addr *address_of(const struct peer_news *news) {
 	return news->record != NULL ? &news->record->address : NULL;
 }
 
-// A record of our name that is another holder's and stands above ours. True if it was one.
+// Handle a record with our name that another holder owns and that is above ours, see rival.h.
+// Returns true if the update had such a record.
 static bool claim_heard(struct ras *ras, const struct peer_news *news) {
 	if (!ras->joined || news->record == NULL || !rival_is_above(ras, news->record))
 		return false;
@@ -199,7 +202,8 @@ static bool claim_heard(struct ras *ras, const struct peer_news *news) {
 	return true;
 }
 
-// At our own address: a start of ours that we do not know of.
+// Return true if the update names a start of our own that we do not know of. Its record has our own
+// address: claim_heard() has handled all others.
 static bool is_unknown_start(const struct ras *ras, const struct peer_news *news) {
 	const struct peer_entry *self = ras_self(ras);
 
@@ -207,7 +211,8 @@ static bool is_unknown_start(const struct ras *ras, const struct peer_news *news
 	       news->record != self->record;
 }
 
-// Two runs that count alike, since the first one is forgotten here: its facts are not ours.
+// Return true if the update is about an earlier run of this agent with the same start number. That
+// run's record differs from ours. This run has lost the state of the earlier one.
 static bool is_earlier_run(const struct ras *ras, const struct peer_news *news) {
 	const struct ras_record *own = ras_self(ras)->record;
 
@@ -229,9 +234,9 @@ static void apply_to_self(struct ras *ras, const struct peer_news *news) {
 	if (news->state != RAS_ALIVE && ras->joined) {
 		ras_declared_dead(ras, news->incarnation, news->cause);
 	} else if (news->incarnation < self->incarnation) {
-		return; // of the past
+		return; // an older incarnation
 	} else if (news->state != RAS_ALIVE) {
-		// Of an earlier run of ours, met in the table that we take.
+		// The table that we receive as a joiner holds an earlier run of ours as dead.
 		ras->join.start = ras_incarnation_start(news->incarnation) + 1;
 	} else if (is_unknown_start(ras, news)) {
 		ras_conflict(ras, ras->self_slot, news->incarnation, address_of(news));
@@ -245,7 +250,7 @@ bool membership_apply_told(struct ras *ras, const struct peer_news *news, struct
 	return membership_apply(ras, news, from);
 }
 
-// What was merged may be of another start, or take a death back.
+// Update the turns of the peer, if the merge changed its start or revoked its death.
 static void turns_follow(struct ras *ras, uint32_t slot, const struct peer_entry *before) {
 	const struct peer_entry *entry = ras_entry(ras, slot);
 
@@ -274,17 +279,17 @@ bool membership_apply(struct ras *ras, const struct peer_news *news, struct link
 		before = *ras_entry(ras, slot);
 	err = peers_merge(&ras->peers, news, ras->observed_ns, &change, &slot);
 	if (err == -EBADMSG)
-		ras->counters.frames_unexpected++; // a record that is not what it came with
+		ras->counters.frames_unexpected++; // the record does not match the update
 	if (err != 0) {
-		ring_changed(ras); // it may have been routed round already
-		return true;	   // of memory: the comparison of tables brings it again
+		ring_changed(ras); // peer_detach() may have taken the peer out of the ring
+		return true;	   // after -ENOMEM the comparison of tables delivers it again
 	}
 	if (slot != RAS_NO_SLOT && ras_entry(ras, slot)->record != before.record)
 		join_came(ras, slot);
 	if (known)
 		turns_follow(ras, slot, &before);
 	if (replaced)
-		relay_peer_changed(ras, slot); // what was on its way was for one of the two
+		relay_peer_changed(ras, slot); // messages under way were meant for one run only
 	if (change == PEERS_JOINED)
 		ras->liveness.joined_ns = ras->observed_ns;
 	if (change == PEERS_JOINED && !counts)
@@ -311,7 +316,7 @@ int ras_maint(struct ras *ras, uint64_t now_ns, uint64_t peer, bool on) {
 		peers_news(&ras->peers, slot, &news);
 		if ((news.maint & 1) != on)
 			news.maint++;
-		// Merged past membership_apply(), which takes no news of ourselves.
+		// membership_apply() would not apply an update about ourselves.
 		err = peers_merge(&ras->peers, &news, ras->observed_ns, &change, &slot);
 		if (err == 0)
 			change_follow(ras, slot, NULL, change, true);
@@ -322,7 +327,7 @@ int ras_maint(struct ras *ras, uint64_t now_ns, uint64_t peer, bool on) {
 
 static void tombstone_remove(struct ras *ras, uint32_t slot, bool expired) {
 	foreign_forget(ras, ras_entry(ras, slot)->record->id);
-	// Nor is it remembered: who is gone for good would be called at for days.
+	// Its address is forgotten, too. Else members would call a removed peer for days.
 	remembered_drop(ras, &ras_entry(ras, slot)->record->address);
 	peer_detach(ras, slot, RAS_CAUSE_IDLE);
 	turns_forget(ras, slot);
@@ -331,19 +336,21 @@ static void tombstone_remove(struct ras *ras, uint32_t slot, bool expired) {
 	peers_remove(&ras->peers, slot);
 }
 
-// Whom the brake holds may be forgotten, too: it takes a person to tell that it is really gone.
+// Return true if an operator may remove the peer. Unreachable members are included: only a person
+// can tell that a peer held by the brake is really gone.
 static bool is_forgettable(const struct peer_entry *entry) {
 	return !peer_is_member(entry) || entry->state == RAS_UNREACHABLE;
 }
 
-// With the first that an order takes, what is left may be the larger part: the rest of it counts
-// all the same.
+// Return true if an order came recently, while our partition side waited. After the first removals
+// the rest of the side may be a majority. The order still applies to the remaining peers.
 static bool order_is_about(const struct ras *ras) {
 	return ras->observed_ns - ras->order.waited_ns < ORDER_TAKEN_NS;
 }
 
-// One whom another holds unreachable: so do we, as good as, if ours is a part that waits and we do
-// not hear it. Whoever does hear it keeps it, and tells the others of it again.
+// Return true if a peer that another member forgot can be removed here, although we do not hold it
+// unreachable. Our partition side must wait (or have waited at the order), and we must not hear the
+// peer. An agent that hears the peer keeps it, and later announces it to the others again.
 static bool is_missed(const struct ras *ras, uint32_t slot) {
 	const struct link *link = link_find(ras, slot);
 
@@ -361,17 +368,18 @@ bool ras_forget_apply(struct ras *ras, uint64_t id, uint64_t incarnation) {
 	member = peer_is_member(ras_entry(ras, slot));
 	if (member) {
 		peer_detach(ras, slot, RAS_CAUSE_REPORT);
-		peers_set_left(&ras->peers, slot, ras->observed_ns); // told to nobody
+		peers_set_left(&ras->peers, slot, ras->observed_ns); // not flooded
 	}
 	tombstone_remove(ras, slot, false);
 	if (member) {
 		ring_changed(ras);
-		brake_count(ras, ras->observed_ns); // fewer are missed now
+		brake_count(ras, ras->observed_ns); // fewer members are missing now
 	}
 	return true;
 }
 
-// Those who were held so when the order came: it says nothing of who fell silent since.
+// Forget up to `most` peers that were unreachable when the order came, and announce each. The order
+// does not apply to peers that fell silent later. Returns the number of removed peers.
 static uint32_t unreachable_forget(struct ras *ras, uint32_t most) {
 	uint32_t count = 0;
 
@@ -451,9 +459,9 @@ int ras_forget(struct ras *ras, uint64_t now_ns, uint64_t peer) {
 	return err;
 }
 
-// Evidence is of before the peer was heard from last; or it is of a life that was seen before the
-// peer was doubted, which says nothing against the doubt: one that froze may have been read a
-// little after its last word.
+// Return true if the evidence is older than the last message of the peer. Evidence of life is also
+// outdated if it is older than the suspicion. A frozen peer may have been read by RDMA shortly
+// after its last message, so this does not refute the suspicion.
 static bool is_outdated(const struct ras *ras, uint32_t slot, const struct ras_evidence *evidence) {
 	const struct peer_entry *entry = ras_entry(ras, slot);
 	bool doubted = entry->state == RAS_SUSPECT || entry->state == RAS_UNREACHABLE;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What changed of members, on its way to the neighbours.
+// Queues, batches and floods updates about peers, and processes received ones.
 #include "member/news.h"
 
 #include "core/core.h"
@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
-#define PULLS_MAX 1024 // asked for at once; the comparison of tables finds the rest
-#define ITEMS_KEPT 64  // a larger array, as of a storm of joins, is given back
+#define PULLS_MAX 1024 // records pulled at once; the comparison of tables finds the rest
+#define ITEMS_KEPT 64  // a larger array, left by a storm of joins, is freed
 
 static void items_release(struct ras *ras) {
 	struct news *news = &ras->news;
@@ -41,7 +41,7 @@ void news_add(struct ras *ras, uint32_t slot, const struct link *from, bool reco
 		    &ras->memory, (void **)&news->items, &news->capacity, news->count + 1,
 		    sizeof(*news->items)
 	    ) != 0)
-		return; // the comparison of tables brings it later
+		return; // the comparison of tables delivers the update later
 	news->items[news->count++] = (struct news_item){
 		.slot = slot,
 		.record = record,
@@ -78,7 +78,7 @@ static void flush_to(struct ras *ras, struct link *link) {
 		if ((item->told & link_bit(link)) != 0 ||
 		    ras_entry(ras, item->slot)->record == NULL)
 			continue;
-		// Its own record it knows best; what others decided about it, it has to hear.
+		// A peer knows its own record. It still has to hear what others decided about it.
 		if (item->slot == link->slot && item->record)
 			continue;
 		peers_news(&ras->peers, item->slot, &news);
@@ -102,7 +102,7 @@ static void news_flush(struct ras *ras) {
 	for (uint32_t n = 0; n < ras->news.count; n++)
 		ras_entry(ras, ras->news.items[n].slot)->pending = 0;
 	ras->news.count = 0;
-	foreign_flush(ras); // behind what was merged of it
+	foreign_flush(ras); // after the known parts of the same items
 	if (ras->news.capacity > ITEMS_KEPT)
 		items_release(ras);
 }
@@ -136,14 +136,14 @@ void news_of_self(struct ras *ras) {
 	}
 }
 
-// Most of what a flood brings was brought by another link already: told apart before anything
-// is decoded.
+// Return true if the table has this update already. Most updates of a flood have arrived on another
+// link before, so this is checked before the record is decoded.
 static bool news_is_known(struct ras *ras, const struct peer_news *news, const struct link *link) {
 	uint32_t slot = peers_find(&ras->peers, news->id);
 	const struct peer_entry *entry;
 
 	if (slot == RAS_NO_SLOT || slot == ras->self_slot)
-		return false; // of us, it may be an earlier run's: its record tells
+		return false; // an update about us may be about an earlier run: check its record
 	entry = ras_entry(ras, slot);
 	if (news->maint > entry->maint || news->incarnation > entry->incarnation)
 		return false;
@@ -152,14 +152,14 @@ static bool news_is_known(struct ras *ras, const struct peer_news *news, const s
 	     (news->state == RAS_DEAD && peers_weight_of(news->cause, news->observer_count) >
 						 peers_weight_of(entry->cause, entry->weight))))
 		return false;
-	// Who tells us need not be told, if we have not done so yet.
+	// The sender knows the update, so a queued copy need not be sent to it.
 	if (entry->pending != 0 && link != NULL && news->incarnation == entry->incarnation)
 		ras->news.items[entry->pending - 1].told |= link_bit(link);
 	return true;
 }
 
-// Two runs that count alike differ in their facts only, and what a comparison of tables brings of
-// them is nothing else.
+// Return true if the update has no record, or the record that we hold. Two runs with the same start
+// number differ in their records only, and a comparison of tables delivers just such a record.
 static bool record_is_known(const struct ras *ras, const struct message_news *told) {
 	uint32_t slot = peers_find(&ras->peers, told->news.id);
 	const struct ras_record *held = ras_entry(ras, slot)->record;
@@ -170,8 +170,8 @@ static bool record_is_known(const struct ras *ras, const struct message_news *to
 		memcmp(told->record, held->encoding, held->size) == 0);
 }
 
-// It believes a death that was refuted since, and may have no other way to hear of that soon:
-// refutations stay in the neighbourhood.
+// Tell the sender that the death it reported was refuted since. Refutations go to the neighbours of
+// the peer only, so the sender might not hear of it soon.
 static void refuted_tell(struct ras *ras, const struct peer_news *told, struct link *link) {
 	uint32_t slot = peers_find(&ras->peers, told->id);
 	const struct peer_entry *entry = ras_entry(ras, slot);
@@ -197,7 +197,7 @@ struct pulls {
 	uint64_t ids[PULLS_MAX];
 };
 
-// What we know of one item. Negative if it is malformed.
+// Apply one item of an UPDATE. Returns 0, or a negative error if the item is malformed.
 static int
 item_take(struct ras *ras, struct link *link, struct message_news *item, struct pulls *pulls) {
 	struct ras_record *record = NULL;
@@ -205,7 +205,7 @@ item_take(struct ras *ras, struct link *link, struct message_news *item, struct 
 
 	ras->counters.news_received++;
 	if (item->state_foreign)
-		return 0; // nobody is judged by it
+		return 0; // an unknown state judges no peer
 	if (news_is_known(ras, &item->news, link) && record_is_known(ras, item)) {
 		refuted_tell(ras, &item->news, link);
 		return 0;
@@ -213,7 +213,7 @@ item_take(struct ras *ras, struct link *link, struct message_news *item, struct 
 	if (item->record != NULL) {
 		err = ras_record_intern(ras->interner, item->record, item->record_size, &record);
 		if (err == -ENOMEM)
-			return 0; // counted there; the comparison of tables brings it later
+			return 0; // the comparison of tables delivers the update later
 		if (err != 0)
 			return err;
 	}
@@ -229,7 +229,7 @@ int news_take(struct ras *ras, struct link *link, struct wire_reader *reader) {
 	struct message_news decoded;
 	int err;
 
-	pulls.count = 0; // the rest is large, and not read before it is written
+	pulls.count = 0; // the ids are left uninitialised: the array is large
 	while ((err = message_news_decode(reader, &decoded)) == 0) {
 		err = item_take(ras, link, &decoded, &pulls);
 		if (err != 0)
@@ -237,7 +237,7 @@ int news_take(struct ras *ras, struct link *link, struct wire_reader *reader) {
 		if (decoded.foreign)
 			foreign_heard(ras, link, &decoded);
 		if (link != NULL && !link->used)
-			return 0; // it said goodbye, or somebody declared it dead
+			return 0; // an item ended the sender's membership and dropped the link
 	}
 	if (pulls.count > 0 && link != NULL)
 		sync_want(ras, link, pulls.ids, pulls.count);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Spreading what changed: each change goes once over every good link but those it came by.
+// Flooding of updates: each change goes once over every good link, except the links it came by.
 //
-// A change is forwarded because it changed our table, so the table itself is the memory of what
-// was seen: by (subject, incarnation, state) nothing is forwarded twice.
+// An update is forwarded only if it changed our table. So the table itself prevents duplicates:
+// the same (peer, incarnation, state) is never forwarded twice.
 #pragma once
 
 #include <ras/types.h>
@@ -14,26 +14,27 @@ struct wire_reader;
 
 struct news_item {
 	uint32_t slot;
-	bool record;   // the receivers may not have it
-	uint64_t told; // links whose peer knows: it told us, by their bits
+	bool record;   // send the record, too: the receivers may not have it
+	uint64_t told; // mask of link bits: links whose peer sent us this update
 };
 
 struct news {
 	struct news_item *items;
 	uint32_t count, capacity;
-	uint64_t flush_ns;   // RAS_NEVER if nothing waits; observed time
-	uint64_t flushed_ns; // last time
+	uint64_t flush_ns;   // observed time of the next flush, RAS_NEVER if nothing is queued
+	uint64_t flushed_ns; // observed time of the last flush
 };
 
 void news_fini(struct ras *ras);
+// Queue an update about the peer in this slot for all good links except `from`.
 void news_add(struct ras *ras, uint32_t slot, const struct link *from, bool record);
 void news_tick(struct ras *ras);
-// Something waits to be told: at once after a quiet time, else with what is gathered.
+// Schedule a flush: at once if the last one was long enough ago, else as one batch later.
 void news_due(struct ras *ras);
-// Tells every ready link about ourselves, now and past the batch.
+// Send an update about ourselves on every ready link at once, ahead of the batch.
 void news_of_self(struct ras *ras);
 void news_of_self_to(struct ras *ras, struct link *link);
 
-// Takes an UPDATE. `link` is NULL while we take the table of a seed. Negative if it is malformed;
-// what came before the fault has been applied.
+// Process a received UPDATE. `link` is NULL for the table of a seed. Returns 0, or a negative error
+// if the message is malformed; the items before the fault have been applied.
 int news_take(struct ras *ras, struct link *link, struct wire_reader *reader);

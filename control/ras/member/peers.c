@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The table of peers: a lattice by incarnation, state and weight, with digests and ring order.
+// The peer table: merge of updates, digests, ring order and slots.
 #include "member/peers.h"
 
 #include <lib/must.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define INDEX_MIN 16
-#define FRESH_KEPT 64 // a larger array, as of a whole table, is given back
+#define FRESH_KEPT 64 // places; a larger array, left by a whole table, is freed
 
 void peers_init(struct peers *peers, struct memory *memory, struct ras_interner *interner) {
 	*peers = (struct peers){
@@ -53,7 +53,7 @@ int peers_copy(struct peers *to, const struct peers *from, struct memory *memory
 	return -ENOMEM;
 }
 
-// The index: ids are hashes already, so their low bits serve as they are.
+// The index. Ids are hashes, so their low bits can be used unchanged.
 
 static uint32_t index_home(const struct peers *peers, uint64_t id) {
 	return (uint32_t)id & (peers->index_capacity - 1);
@@ -86,7 +86,7 @@ static void index_put(struct peers *peers, uint64_t id, uint32_t slot) {
 	peers->index[place] = (struct index_place){.tag = (uint32_t)(id >> 32), .slot = slot + 1};
 }
 
-// Removes without a tombstone: what follows in the run moves up if its home allows.
+// Remove an id and close the hole: later places of the run move up as far as their home allows.
 static void index_remove(struct peers *peers, uint64_t id, uint32_t slot) {
 	uint32_t mask = peers->index_capacity - 1;
 	uint32_t hole = index_home(peers, id);
@@ -201,7 +201,7 @@ static bool fresh_is_sorted(const struct peers *peers) {
 	return true;
 }
 
-// A heap sort: in place, no worst case to provoke from outside.
+// Heap sort works in place and has no worst case that a peer could provoke.
 static void fresh_sort(struct peers *peers) {
 	uint32_t count = peers->fresh_count;
 
@@ -216,7 +216,7 @@ static void fresh_sort(struct peers *peers) {
 	}
 }
 
-// Room for `fresh` in the ring was reserved when it was added.
+// Merge the fresh members into the ring. Adding them has reserved the room.
 static void ring_settle(struct peers *peers) {
 	uint32_t old = peers->ring_count;
 	uint32_t fresh = peers->fresh_count;
@@ -403,7 +403,7 @@ static int order_of(uint64_t held, uint64_t told) {
 	return (told > held) - (told < held);
 }
 
-// Of two deaths in one incarnation, >0 if that of the news is the higher one.
+// Compare two deaths of one incarnation. Returns >0 if the death in the update is the higher one.
 static int death_order(const struct peer_entry *entry, const struct peer_news *news) {
 	int order = order_of(
 		peers_weight_of(entry->cause, entry->weight),
@@ -423,8 +423,8 @@ static int death_order(const struct peer_entry *entry, const struct peer_news *n
 	return order;
 }
 
-// The order of the lattice. That of the records is beside it: news may come without one, so that
-// the two must not depend on each other.
+// Order of lives in the lattice. Records have an order of their own, because an update may come
+// without a record.
 static bool news_is_newer(const struct peer_entry *entry, const struct peer_news *news) {
 	if (news->incarnation != entry->incarnation)
 		return news->incarnation > entry->incarnation;
@@ -433,7 +433,8 @@ static bool news_is_newer(const struct peer_entry *entry, const struct peer_news
 	return news->state == RAS_DEAD && death_order(entry, news) > 0;
 }
 
-// What of the news is to be taken into an entry of the same start; false: nothing.
+// Reduce an update to the parts that are newer than the entry (same start). Returns false if
+// nothing is left.
 static bool news_select(const struct peer_entry *entry, struct peer_news *news) {
 	bool newer = news_is_newer(entry, news);
 	bool better = news->record != NULL && news->record->digest > entry->record->digest;
@@ -478,7 +479,7 @@ record_replace(struct peers *peers, struct peer_entry *entry, struct ras_record 
 	ras_record_put(peers->interner, old);
 }
 
-// Takes the entry out of ring and digest, changes it, and puts it back where it then belongs.
+// Remove the entry from ring and digest, change it, and insert it at its new place.
 static void
 entry_update(struct peers *peers, uint32_t slot, const struct peer_news *news, uint64_t now_ns) {
 	struct peer_entry *entry = &peers->entries[slot];
@@ -487,7 +488,7 @@ entry_update(struct peers *peers, uint32_t slot, const struct peer_news *news, u
 	bool keep_place = peer_is_member(entry) && news->state == RAS_ALIVE &&
 			  (news->record == NULL || news->record == entry->record);
 
-	// A refutation alone moves nothing: the digest covers the start only.
+	// A refutation alone changes neither ring nor digest: the digest covers the start only.
 	if (keep_place && same_start) {
 		entry->incarnation = news->incarnation;
 		return;
@@ -500,7 +501,7 @@ entry_update(struct peers *peers, uint32_t slot, const struct peer_news *news, u
 		entry->flags = 0;
 		entry->revived = 0;
 		if (news->state == RAS_ALIVE)
-			entry->since_ns = now_ns; // another start, also of one that was alive
+			entry->since_ns = now_ns; // a new start, even if the old one was alive
 	} else if (!peer_is_member(entry) && news->state == RAS_ALIVE) {
 		entry->revived = (uint32_t)(entry->incarnation & RAS_REFUTATIONS_MAX) + 1;
 	}
@@ -572,7 +573,7 @@ static int entry_merge(
 		if (newer || peer_is_member(entry))
 			entry_update(peers, slot, &taken, now_ns);
 		else
-			record_replace(peers, entry, taken.record); // of one dead or gone
+			record_replace(peers, entry, taken.record); // record of a tombstone
 	}
 	if (news->maint > entry->maint) {
 		maint_update(peers, entry, news->maint);
@@ -600,7 +601,7 @@ int peers_merge(
 	if (slot != RAS_NO_SLOT) {
 		err = entry_merge(peers, slot, news, now_ns, ret_change);
 	} else if (news->record == NULL) {
-		// Of the death of a stranger nothing needs to be known.
+		// The death of an unknown peer needs no entry.
 		*ret_change = news->state == RAS_ALIVE ? PEERS_NEEDED : PEERS_SAME;
 	} else {
 		err = entry_insert(peers, news, now_ns, &slot);

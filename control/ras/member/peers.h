@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The peer table: who is known, in which incarnation and state, and in which ring order.
+// The peer table: all known peers with their incarnation, their state and their ring order.
 //
-// A slot is a peer's place for life. The merge of two tables is a join in a lattice, so it does
-// not matter in which order, how often or on which way news arrive: all tables that have seen the
-// same news are equal. News of one peer are ordered by
+// A peer keeps its slot until it is removed. An update is one piece of news about one peer. The
+// merge of two tables is a join in a lattice: the order of the updates, their number and their way
+// do not matter. All tables that received the same updates are equal. An update has three parts,
+// each with a total order and each merged by itself:
 //
-//	incarnation, alive < dead < left, and of two deaths the weight: how many witnesses saw it,
-//	how many of how many their part reached, cause, who they were (a process that its own
-//	machine says has exited weighs as two witnesses);
+//	1. The life of the peer: incarnation, then alive < dead < left. Two deaths of one
+//	   incarnation are ordered by weight: number of witnesses, members that their
+//	   partition side reached, size of their view, cause, ids of the witnesses. A process
+//	   exit that the host of the process saw counts as two witnesses.
+//	2. The record of one start, by its digest.
+//	3. The maintenance switch, by its version number.
 //
-// beside that, of one start, by the digest of the record, and by the number of the maintenance
-// switch. Each of the three is a total order and is merged by itself.
-//
-// The digest covers alive peers only, and of an incarnation only the start: (id, start, record
-// digest, maintenance). Dead and left ones are kept for different times by different agents,
-// and refutations stay in the neighbourhood; a peer that is dead here and alive there still
-// makes the digests differ, which is what a comparison is for.
+// A member is a peer that is alive, suspect or unreachable. A tombstone is the entry of a dead or
+// left peer. The digest of the table covers members only, as (id, start, record digest,
+// maintenance). Tombstones are left out, because agents keep them for different times. Refutations
+// are left out, because only the neighbours of a peer learn of them. A peer that is dead in one
+// table and alive in another still makes the two digests differ.
 #pragma once
 
 #include "base/memory.h"
@@ -25,45 +27,46 @@
 
 #include <assert.h>
 
-#define PEERS_RANGES 64 // of the digest, by the top bits of the id
+#define PEERS_RANGES 64 // partial sums of the digest, selected by the top bits of the id
 
-// What one agent tells another about a third.
+// An update: what one agent reports to another agent about a third one.
 struct peer_news {
 	uint64_t id;
 	uint64_t incarnation;
-	struct ras_record *record; // NULL if the receiver has it; else borrowed
+	struct ras_record *record; // borrowed; NULL if the receiver has the record
 	uint32_t maint;		   // version of the maintenance switch, odd is on
 	uint8_t state;		   // alive, dead or left
-	uint8_t cause;
-	uint8_t hops;
-	// Of a death: how many saw it and declared it together, and who.
+	uint8_t cause;		   // enum ras_cause of a death
+	uint8_t hops;		   // links that the update has crossed, at most 255
+	// The observers that declared a death together.
 	uint8_t observer_count;
 	uint64_t observers[RAS_OBSERVERS_MAX];
-	uint32_t reached, of; // members that their part reached, of so many; 0 if nobody counted
+	uint32_t reached, of; // census of the observers: reached members, all members; 0 for none
 };
 
 struct peer_entry {
 	struct ras_record *record; // NULL: the slot is free
 	uint64_t incarnation;
-	uint64_t since_ns;		       // in this state
-	uint64_t observers[RAS_OBSERVERS_MAX]; // of a death, as in struct peer_news
+	uint64_t since_ns;		       // observed time at which the peer entered its state
+	uint64_t observers[RAS_OBSERVERS_MAX]; // these three describe a death: struct peer_news
 	uint32_t reached, of;
 	uint32_t maint;
 	uint8_t state; // enum ras_state
 	uint8_t cause;
 	uint8_t flags; // PEER_*
 	uint8_t hops;
-	uint32_t pending; // its item among the news to be told, + 1; 0 for none
-	// It was no member in this start before, with so many refutations (16 bits), + 1; 0 for
-	// never. It may have refuted that before it heard of it, and nobody else would tell it.
+	uint32_t pending; // index of the queued item in struct news, + 1; 0 for none
+	// Refutation number (16 bits) of the latest death or leaving in this start, + 1; 0 if there
+	// was none. The peer may have refuted its death by chance, without having heard of it. Its
+	// links report this number to the peer, since no other agent would.
 	uint32_t revived : 24;
 	uint32_t weight : 8; // observers of a death
 };
 
-// Most of the memory of an instance, and one line of the cache.
+// Entries take most of the memory of an instance. Each fills one cache line.
 static_assert(sizeof(struct peer_entry) == 64, "an entry grew");
 
-// So much a process that exited weighs: as two that saw it gone.
+// Weight of a process exit that was seen on the host itself: as much as two witnesses.
 #define PEERS_WEIGHT_EXITED 2
 
 static inline uint8_t peers_weight_of(uint8_t cause, uint8_t observer_count) {
@@ -71,24 +74,25 @@ static inline uint8_t peers_weight_of(uint8_t cause, uint8_t observer_count) {
 							       : observer_count;
 }
 
-#define PEER_SEEN 0x01		// spoke to us at least once in this start
-#define PEER_LISTED 0x02	// by the peer with whom tables are being compared
-#define PEER_TAKEN_BACK 0x04	// it was held for dead: it has no vote yet
-#define PEER_DECLARED 0x08	// dead by what we saw, too: others may be named with its death
-#define PEER_LATE 0x10		// joined beside a gap: no vote if reached and not all met, else one
-#define PEER_OPPOSES 0x20	// has no vote yet, but is an opponent if it is missed
-#define PEER_HOLDS_US_LATE 0x40 // told us so, and nothing else since
+// The vote flags are explained in docs/internals/membership.md, section "Votes".
+#define PEER_SEEN 0x01		// the peer spoke to us at least once in this start
+#define PEER_LISTED 0x02	// listed by the agent with which tables are being compared
+#define PEER_TAKEN_BACK 0x04	// was declared dead and came back: has no vote yet
+#define PEER_DECLARED 0x08	// we saw this death, too, even if others are named with it
+#define PEER_LATE 0x10		// may have joined beside a partition: has no vote yet
+#define PEER_OPPOSES 0x20	// has no vote, but counts as an opponent if a census misses it
+#define PEER_HOLDS_US_LATE 0x40 // the latest census of this peer named us as a late joiner
 #define PEER_VOTELESS (PEER_TAKEN_BACK | PEER_LATE)
 
 struct ring_place {
-	uint64_t order; // copied from the record: most comparisons end here, without a miss
+	uint64_t order; // copy of record->order, so that most comparisons need no cache miss
 	uint32_t slot;
 };
 
-// The upper half of the id stands beside the slot: a look-up that meets a stranger on its way
-// does not have to go to that one's record.
+// One place of the hash index. The tag lets a look-up skip other peers without reading their
+// records.
 struct index_place {
-	uint32_t tag;
+	uint32_t tag;  // upper half of the id
 	uint32_t slot; // + 1, 0 for empty
 };
 
@@ -101,45 +105,46 @@ struct peers {
 	uint32_t free_slot;	   // head of the free list, linked through `maint`
 	struct index_place *index; // open addressing by id
 	uint32_t index_capacity;
-	struct ring_place *ring; // members in ring order; alive, suspect and unreachable ones
+	struct ring_place *ring; // members in ring order
 	uint32_t ring_count, ring_capacity;
 	struct ring_place *fresh; // members not yet sorted in: one sort serves a whole table
 	uint32_t fresh_count, fresh_capacity;
-	uint64_t view_number;
-	uint64_t ring_number; // grows whenever a position may have changed
-	uint32_t state_counts[RAS_LEFT + 1];
-	uint64_t ranges[PEERS_RANGES]; // sums of contributions
+	uint64_t view_number;		     // grows with each change of the table
+	uint64_t ring_number;		     // grows whenever a ring position may have changed
+	uint32_t state_counts[RAS_LEFT + 1]; // peers by enum ras_state
+	uint64_t ranges[PEERS_RANGES];	     // partial sums of the digest
 };
 
-// What a merge did.
+// Result of one merge.
 enum peers_change {
-	PEERS_SAME,	// known, or older than what we hold
-	PEERS_NEEDED,	// newer, but the record is missing: ask for it
-	PEERS_CONFLICT, // another name with this id
-	PEERS_JOINED,	// new, or a newer start
-	PEERS_REJOINED, // was dead or left, is alive in the same start
-	PEERS_REFUTED,	// alive with a higher incarnation
+	PEERS_SAME,	// the update is known, or older than the entry
+	PEERS_NEEDED,	// the update is newer, but its record is missing: pull the record
+	PEERS_CONFLICT, // another name with the same id
+	PEERS_JOINED,	// new peer, or newer start of a known peer
+	PEERS_REJOINED, // a dead or left peer is alive in the same start
+	PEERS_REFUTED,	// a member is alive with a higher incarnation
 	PEERS_DEAD,
-	PEERS_HEAVIER, // dead as before, and more saw it
+	PEERS_HEAVIER, // a dead peer is still dead, with more witnesses
 	PEERS_LEFT,
 	PEERS_MAINT,
-	PEERS_RECORD, // the same incarnation with other facts
+	PEERS_RECORD, // same incarnation with another record
 };
 
 void peers_init(struct peers *peers, struct memory *memory, struct ras_interner *interner);
 void peers_fini(struct peers *peers);
 
-// Makes `to` a table of its own, equal to one that changes no more. -ENOMEM, and there is none.
+// Copy a table with all members sorted in. Returns 0, or -ENOMEM with `to` empty.
 int peers_copy(struct peers *to, const struct peers *from, struct memory *memory);
 
-// Makes room for so many in all, at once. -ENOMEM.
+// Reserve memory for `count` peers in all. Returns 0 or -ENOMEM.
 int peers_reserve(struct peers *peers, uint32_t count);
 
-// RAS_NO_SLOT if the id is not known.
+// Return the slot of the peer, or RAS_NO_SLOT if the id is unknown.
 uint32_t peers_find(const struct peers *peers, uint64_t id);
 
-// Merges one piece of news; *ret_slot is the peer's, RAS_NO_SLOT if it is not known after all.
-// -ENOMEM, -ENOSPC (RAS_PEERS_MAX), -EBADMSG (the record is another peer's or start's).
+// Merge one update. *ret_slot is the slot of the peer, or RAS_NO_SLOT if the table still does not
+// know the peer. Returns 0, -ENOMEM, -ENOSPC (RAS_PEERS_MAX) or -EBADMSG (record of another peer
+// or of another start).
 int peers_merge(
 	struct peers *peers,
 	const struct peer_news *news,
@@ -148,15 +153,15 @@ int peers_merge(
 	uint32_t *ret_slot
 );
 
-// -EBADMSG if the record that the news bring is another peer's or another start's.
+// Return -EBADMSG if the update carries the record of another peer or of another start, else 0.
 int peers_check(const struct peer_news *news);
-// True if another peer of the same id is known.
+// Return true if the slot holds a peer of another name with the same id.
 bool peers_conflict(const struct peers *peers, uint32_t slot, const struct peer_news *news);
 
-// A member ends as one who left: here only, before it is removed.
+// Mark a member as left in this table only. The caller removes the entry next.
 void peers_set_left(struct peers *peers, uint32_t slot, uint64_t now_ns);
 
-// This observer's own view of a live peer: alive, suspect or unreachable.
+// Set the own opinion of this agent about a member: alive, suspect or unreachable.
 void peers_set_local(
 	struct peers *peers,
 	uint32_t slot,
@@ -164,15 +169,15 @@ void peers_set_local(
 	enum ras_cause cause,
 	uint64_t now_ns
 );
-// Removes a dead or left one; its slot may be used again.
+// Remove a tombstone. Its slot may be reused.
 void peers_remove(struct peers *peers, uint32_t slot);
 
-// Those of its observers whom we know; returns how many.
+// Return the ids of those observers of a death that the table knows, and their number.
 uint8_t peers_observers(
 	const struct peers *peers, uint32_t slot, uint64_t ret_ids[static RAS_OBSERVERS_MAX]
 );
 
-// What we would tell another agent of this peer.
+// Fill an update about this peer for another agent.
 void peers_news(const struct peers *peers, uint32_t slot, struct peer_news *ret_news);
 
 static inline uint64_t peers_digest(const struct peers *peers) {
@@ -191,7 +196,8 @@ static inline bool peer_is_member(const struct peer_entry *entry) {
 	return entry->state >= RAS_ALIVE && entry->state <= RAS_UNREACHABLE;
 }
 
-// What the peer itself is told of how we hold it, or did last when it was no member.
+// Return the state to report to the peer itself in a handshake, and the incarnation of that state.
+// A member that was dead or left earlier in this start is reported as dead, see `revived`.
 static inline enum ras_state peer_held(const struct peer_entry *entry, uint64_t *ret_incarnation) {
 	if (!peer_is_member(entry) || entry->revived == 0) {
 		*ret_incarnation = entry->incarnation;
@@ -207,15 +213,17 @@ static inline struct peer_entry *peers_entry(const struct peers *peers, uint32_t
 	return &peers->entries[slot];
 }
 
-// The ring. Members are numbered 0 … count-1 in ring order. Sorts in what is fresh; the
-// positions hold until the next merge.
+// The ring. Members have the positions 0 to count-1 in ring order.
+//
+// Sort the fresh members in and return the number of members. Positions are valid until the next
+// merge.
 uint32_t peers_ring_count(struct peers *peers);
-// Where the member is, or would be if it is none now.
+// Return the ring position of a member, or the position that the peer would have as a member.
 uint32_t peers_ring_position(struct peers *peers, const struct ras_record *record);
 static inline uint32_t peers_ring_at(const struct peers *peers, uint32_t position) {
 	return peers->ring[position].slot;
 }
-// Steps from one position to another, the shorter way round.
+// Return the number of steps between two ring positions, the shorter way round.
 static inline uint32_t ring_distance(uint32_t from, uint32_t to, uint32_t count) {
 	uint32_t ahead = to >= from ? to - from : to + count - from;
 

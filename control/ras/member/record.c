@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a member tells of itself, interned and ordered.
+// Encodes, decodes, interns and orders records: the facts that a member publishes about itself.
 #include "base/memory.h"
 #include "core/message.h"
 
@@ -23,7 +23,7 @@ struct ras_interner {
 uint64_t ras_id(const char *name, size_t length) {
 	uint64_t id = XXH3_64bits(name, length);
 
-	return id != 0 ? id : 1; // 0 stands for nobody
+	return id != 0 ? id : 1; // id 0 means "no peer"
 }
 
 static int text_compare(const char *a, size_t a_length, const char *b, size_t b_length) {
@@ -87,7 +87,7 @@ static struct ras_record **bucket_of(struct ras_interner *interner, uint64_t dig
 	return &interner->buckets[digest & (interner->bucket_count - 1)];
 }
 
-// Doubles the table; without memory it stays as it is, only slower.
+// Double the table. Without memory the table keeps its size and gets slower.
 static void interner_grow(struct ras_interner *interner) {
 	size_t old_count = interner->bucket_count;
 	struct ras_record **old = interner->buckets;
@@ -151,7 +151,7 @@ static void device_decode(struct wire_reader *reader, struct ras_device *ret_dev
 
 	wire_get_string(reader, ret_device->name, sizeof(ret_device->name));
 	layer = wire_get_u8(reader);
-	// A layer of a newer version is none that we could use.
+	// A link layer of a newer version is unusable for us.
 	ret_device->link_layer = layer <= RAS_LINK_LAYER_SOFT ? layer : RAS_LINK_LAYER_NONE;
 }
 
@@ -181,7 +181,7 @@ static int info_decode(const void *encoding, size_t size, struct ras_peer_info *
 	ret_info->device_count = wire_get_count_u16(&reader, RAS_DEVICES_MAX, 3);
 	for (uint32_t n = 0; n < ret_info->device_count; n++)
 		device_decode(&reader, &ret_info->devices[n]);
-	// What a newer version appended is kept in the encoding and passed on, unread.
+	// Fields that a newer version appended stay in the encoding and are forwarded unread.
 	return wire_reader_error(&reader);
 }
 
@@ -193,7 +193,8 @@ static uint64_t order_of(const char *host, size_t length) {
 	return order;
 }
 
-// What makes a run of an agent; its addresses may change under way.
+// Return a hash that identifies one run of an agent. Addresses are left out, since they may change
+// within a run.
 static uint64_t run_of(const struct ras_peer_info *info) {
 	uint8_t bytes[sizeof(info->boot_id) + sizeof(uint64_t) + sizeof(uint32_t)];
 	struct wire_writer writer;
@@ -214,7 +215,7 @@ static uint64_t host_id_of(uint64_t host_name_id, const uint8_t boot_id[static 1
 }
 
 static void record_fill(struct ras_record *record, const struct ras_peer_info *info) {
-	// Where the two names lie follows from the layout: format, u16 length, name, u16, host.
+	// The offsets follow from the layout: u8 format, u16 length, name, u16 length, host.
 	record->name = (const char *)record->encoding + 3;
 	record->name_length = (uint8_t)strlen(info->name);
 	record->host = record->name + record->name_length + 2;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Addresses of an earlier run that are asked beside the seeds.
+// Keeps the remembered addresses of an earlier run.
 #include "member/remembered.h"
 
 #include "core/core.h"
@@ -49,7 +49,7 @@ uint32_t ras_remembered_count(const struct ras *ras) {
 }
 
 static void address_drop(struct remembered *remembered, uint32_t n) {
-	// In the order of the round: none is left out of it.
+	// Keep the order, so that the current round skips no address.
 	memmove(&remembered->addresses[n], &remembered->addresses[n + 1],
 		(remembered->count - n - 1) * sizeof(*remembered->addresses));
 	remembered->count--;
@@ -86,7 +86,7 @@ bool remembered_refused(
 ) {
 	struct remembered *remembered = &ras->remembered;
 	uint32_t n = address_find(remembered, address);
-	struct sock_addr dropped = *address; // which may be in what is dropped
+	struct sock_addr dropped = *address; // `address` may point into the array
 
 	if (n == remembered->count || join_is_configured(ras, address))
 		return false;

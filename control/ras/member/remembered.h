@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Addresses of members of an earlier run: asked beside the seeds until we are a member.
+// Remembered addresses: members of an earlier run, asked beside the seeds at start.
 //
-// What stood there once may be anybody's today, so nothing that is heard there ends a start: an
-// address that refuses us is dropped, with one event. It is no seed either: who has none, and
-// remembers others, founds a ring only after looking for them for as long as others wait for their
-// seeds. A member goes on to look for those only that its table has no row of (search.h): who is in
-// the table, lost or not, is known.
+// Another agent may use such an address today. So no answer from it stops this agent: an address
+// that refuses us is dropped, with one JOIN_DROPPED event. A remembered address is no seed either.
+// An agent that has only remembered addresses asks them for JOIN_ALONE_NS before it founds a ring.
+// After the join, the search (search.h) goes on for addresses that no entry of the table has.
 #pragma once
 
 #include <lib/sockaddr.h>
@@ -17,20 +16,21 @@
 struct ras;
 
 struct remembered {
-	struct sock_addr *addresses; // of `capacity`; NULL: none
+	struct sock_addr *addresses; // array of `capacity`, NULL if empty
 	uint32_t count, capacity;
-	uint32_t next;	 // of the round under way
-	bool name_taken; // one of them said that another live agent holds our name
+	uint32_t next;	 // index of the next address in the current round
+	bool name_taken; // a remembered member refused us: a living agent holds our name
 };
 
 void remembered_fini(struct ras *ras);
-// The next one to be asked that is no seed nor our own; false: the round is through.
+// Return the next address to ask that is neither a seed nor our own. False at the end of a round.
 bool remembered_next(struct ras *ras, struct sock_addr *ret_address);
-// What was heard there ends no start: true if the address is only remembered; then it is dropped.
+// Drop an address that refused us, if it is remembered and no seed. Returns true in that case: the
+// refusal must not stop this agent.
 bool remembered_refused(
 	struct ras *ras, const struct sock_addr *address, enum ras_cause cause, uint64_t value
 );
-// We live there ourselves, or know who does.
+// Drop an address that is our own, or whose agent is known.
 void remembered_drop(struct ras *ras, const struct sock_addr *address);
-// Calls there, if the table has no row of that address; else it is dropped.
+// Connect to address `n`; if an entry of the table has that address, drop it instead.
 void remembered_look_for(struct ras *ras, uint32_t n);

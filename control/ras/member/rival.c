@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two holders of one name: which of them stays.
+// Decides which of two agents with one name keeps it.
 #include "member/rival.h"
 
 #include "core/core.h"
@@ -9,7 +9,7 @@
 bool rival_is_above(const struct ras *ras, const struct ras_record *record) {
 	const struct ras_record *own = ras_self(ras)->record;
 
-	// Two cannot listen at one address: that is ourselves, before or after.
+	// Two agents cannot listen at one address: this is another run of ourselves.
 	if (record->id != ras->self_id || sock_addr_equal(&record->address, &own->address))
 		return false;
 	return record->start != own->start ? record->start > own->start
@@ -28,7 +28,7 @@ void rival_call(struct ras *ras, const struct sock_addr *address, uint64_t start
 	join_ask(ras, address);
 }
 
-// The one who refuses us speaks for itself, or points to the holder.
+// Handle a CONFLICT refusal. The refusing agent is the other holder, or names its address.
 static void holder_refused(
 	struct ras *ras, const struct ras_record *record, const struct message_init_ack *ack
 ) {

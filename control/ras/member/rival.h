@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two holders of one name: another one whose ring meets ours, or an earlier run of ours that those
-// whom we meet still hold for the one that lives.
+// Rivals: two holders of one name. A rival is an agent of another ring that met ours, or an earlier
+// run of this agent that other members still believe alive.
 #pragma once
 
 #include <lib/sockaddr.h>
@@ -13,19 +13,19 @@ struct ras;
 struct ras_record;
 
 struct rival {
-	struct sock_addr address; // where it is said to live
-	uint64_t start;		  // above its own, 0 if that was not told
-	uint64_t next_ns;	  // none is called before this; observed time
-	bool gave_way;		  // we did
+	struct sock_addr address; // reported address of the rival
+	uint64_t start;		  // a start above that of the rival, 0 if unknown
+	uint64_t next_ns;	  // observed time before which no rival is called
+	bool gave_way;		  // this agent gave its name up
 };
 
-// True if a record of our name is another holder's, and stands above ours.
+// Return true if the record has our name, another holder, and a higher start or digest than ours.
 bool rival_is_above(const struct ras *ras, const struct ras_record *record);
-// Another holder of our name is said to live there: is called, if we are a member. A start that is
-// above its own is taken if somebody else answers there: then it is a run of ours, of before the
-// addresses changed.
+// Call the reported address of a rival, if we are a member. If another agent answers there, the
+// rival was an earlier run of this agent at an old address. We then take `start`, if it is higher
+// than our own.
 void rival_call(struct ras *ras, const struct sock_addr *address, uint64_t start);
-// What was answered at an address that we called.
+// Process the answer from an address that we called.
 void rival_answered(
 	struct ras *ras, const struct sock_addr *address, const struct message_init_ack *ack
 );

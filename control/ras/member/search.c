@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tries members that left or died, and seeds, one after the other.
+// Tries lost members, seeds outside the ring, and remembered addresses, one after the other.
 #include "member/search.h"
 
 #include "core/core.h"
 
-#define TRIES_PER_SECOND 2 // of one address, by all members together
+#define TRIES_PER_SECOND 2 // for each address, by all members together
 
 static uint32_t targets_count(const struct ras *ras) {
 	return peers_tombstones(&ras->peers) + ras->join.seed_count + ras->remembered.count;
@@ -17,8 +17,8 @@ static uint64_t interval_of(struct ras *ras, uint32_t targets) {
 	return interval_ns > ras->profile->search_ns ? interval_ns : ras->profile->search_ns;
 }
 
-// What remains of a wait keeps its share of the interval: if all began anew with each death, the
-// members of a large ring would knock at one door at the same moment.
+// Set the interval between two tries and scale the rest of the current wait with it. If all members
+// restarted their wait at each death, they would all try the same address at the same moment.
 static void interval_set(struct ras *ras, uint64_t interval_ns) {
 	struct search *search = &ras->search;
 	uint64_t now_ns = ras->observed_ns;
@@ -61,7 +61,7 @@ static void try_next(struct ras *ras, uint32_t targets) {
 	uint32_t lost = peers_tombstones(&ras->peers);
 	uint32_t slot;
 
-	// In the same place all members would knock at the same doors.
+	// A random first target, so that not all members try the same addresses together.
 	if (search->targets != targets)
 		search->turn = (uint32_t)(ras_random(ras) % targets);
 	search->targets = targets;

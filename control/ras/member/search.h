@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Looking for who is lost: all who left or died, every seed that is none of our ring, and whom we
-// remember of an earlier run but our table does not know.
+// Search for lost agents: dead and left peers, seeds outside our ring, and remembered addresses
+// that the table does not know.
 //
-// Two parts of a cluster find each other again only if somebody calls: an agent that came back
-// while its seeds were down, halves that held each other for dead. Each address is tried about
-// twice a second by all members together, and no member tries more than its profile allows.
+// Two sides of a partition that declared each other dead find each other only if one of them calls.
+// The same holds for an agent that came back while its seeds were down. All members together try
+// each address about twice a second. One member tries at most once in profile->search_ns.
 #pragma once
 
 #include <stdint.h>
@@ -12,10 +12,10 @@
 struct ras;
 
 struct search {
-	uint64_t due_ns;      // next try; observed time
-	uint64_t interval_ns; // between two tries of ours, 0 while there is nobody to look for
-	uint32_t turn;	      // over those who are lost, then the seeds, then the remembered
-	uint32_t targets;     // so many there were
+	uint64_t due_ns;      // observed time of the next try
+	uint64_t interval_ns; // between two tries of this agent, 0 without targets
+	uint32_t turn;	      // index of the target: lost peers, then seeds, then remembered
+	uint32_t targets;     // number of targets at the latest try
 };
 
 void search_tick(struct ras *ras);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Compares tables of two members by digests, and sends what differs.
+// Compares the tables of two members by digests and exchanges the differences.
 #include "member/sync.h"
 
 #include "core/core.h"
@@ -7,11 +7,12 @@
 #include <errno.h>
 
 #define BUSY_NS RAS_NS_PER_SEC
-// Mostly news are on their way, and what changes is let come to rest. But one that has much to
-// learn may hear something new each second, for minutes.
-#define RESTLESS_TIMES 8 // sync_ns
+// A comparison normally waits until both digests were unchanged for sync_ns, since updates may be
+// on their way. An agent that has much to learn may see new digests for minutes. So a comparison
+// also starts after RESTLESS_TIMES * sync_ns of difference.
+#define RESTLESS_TIMES 8
 
-// Starts a comparison now.
+// Send our digests, which starts a comparison.
 static void sync_start(struct ras *ras, struct link *link) {
 	uint8_t frame[1 + PEERS_RANGES * sizeof(uint64_t)];
 	struct wire_writer writer;
@@ -101,7 +102,7 @@ int sync_digests(struct ras *ras, struct link *link, struct wire_reader *reader)
 	}
 	if (!wire_reader_ok(reader))
 		return wire_reader_error(reader);
-	// Ours would be of no use to it while it is being asked by others as well.
+	// At most one brief is sent on a link in each half sync_gap_ns.
 	if (mask != 0 && ras->observed_ns - link->briefed_ns >= ras->profile->sync_gap_ns / 2) {
 		link->briefed_ns = ras->observed_ns;
 		brief_send(ras, link, mask);
@@ -109,7 +110,7 @@ int sync_digests(struct ras *ras, struct link *link, struct wire_reader *reader)
 	return 0;
 }
 
-// Sends what the peer lacks or holds older, in as few frames as may be.
+// Collects updates that the peer lacks or holds in an older state, in as few frames as possible.
 struct reply {
 	struct ras *ras;
 	struct link *link;
@@ -138,7 +139,8 @@ static void reply_add(struct reply *reply, uint32_t slot) {
 	message_news_encode(&news, &reply->writer);
 }
 
-// In the order of lives: <0 the brief is older than ours, 0 the same, >0 newer.
+// Compare the life in a brief with our entry. Returns <0 if the brief is older, 0 if equal, >0 if
+// newer.
 static int life_order(const struct peer_entry *entry, const struct message_brief *brief) {
 	enum ras_state state = peer_is_member(entry) ? RAS_ALIVE : (enum ras_state)entry->state;
 
@@ -156,8 +158,8 @@ static bool is_same_start(const struct peer_entry *entry, const struct message_b
 	       ras_incarnation_start(entry->incarnation);
 }
 
-// Life, record and maintenance are merged each by itself, so each side may know something newer:
-// one that told its life only would keep its record for ever.
+// Life, record and maintenance switch are merged separately, so each side may have a newer part of
+// the same peer. Both predicates below can be true for one entry.
 static bool brief_is_newer(const struct peer_entry *entry, const struct message_brief *brief) {
 	return life_order(entry, brief) > 0 || brief->maint > entry->maint ||
 	       (is_same_start(entry, brief) && brief->record_digest > entry->record->digest);
@@ -175,7 +177,7 @@ struct pulls {
 	uint64_t ids[PULLS_MAX];
 };
 
-// Takes over what needs no record; false if the record has to be pulled.
+// Apply the parts of a brief that need no record. Returns false if the record has to be pulled.
 static bool brief_apply(struct ras *ras, struct link *link, const struct message_brief *brief) {
 	struct peer_news news = {
 		.id = brief->id,
@@ -188,15 +190,16 @@ static bool brief_apply(struct ras *ras, struct link *link, const struct message
 	if (brief->id == ras->self_id)
 		return membership_apply(ras, &news, link);
 	if (slot == RAS_NO_SLOT)
-		return brief->state != RAS_ALIVE; // of a stranger's death nothing need be known
+		return brief->state != RAS_ALIVE; // the death of an unknown peer is ignored
 	if (brief->state == RAS_DEAD)
-		return false; // who saw it is not in a brief, and decides what it is worth
+		return false; // the witnesses decide its weight, and are not in a brief
 	if (ras_entry(ras, slot)->record->digest != brief->record_digest)
 		return false;
 	return membership_apply(ras, &news, link);
 }
 
-// What is newer there. Applying may send frames of its own, so replies wait for their turn.
+// Apply one brief that is newer than our entry. This may send other frames from the scratch buffer,
+// so replies are built in a second pass.
 static void brief_take(
 	struct ras *ras, struct link *link, struct pulls *pulls, const struct message_brief *brief
 ) {
@@ -210,7 +213,7 @@ static void brief_take(
 		pulls->ids[pulls->count++] = brief->id;
 }
 
-// What is older there.
+// Add our update to the reply if the brief is older than our entry.
 static void brief_answer(struct reply *reply, const struct message_brief *brief) {
 	struct ras *ras = reply->ras;
 	uint32_t slot = peers_find(&ras->peers, brief->id);
@@ -219,12 +222,12 @@ static void brief_answer(struct reply *reply, const struct message_brief *brief)
 		return;
 	ras_entry(ras, slot)->flags |= PEER_LISTED;
 	if (message_state_is_foreign(brief->state))
-		return; // whether that is older than ours we do not know
+		return; // an unknown state cannot be compared
 	if (brief_is_older(ras_entry(ras, slot), brief))
 		reply_add(reply, slot);
 }
 
-// Members that the peer, having listed all of a range, did not list.
+// Send the members that the peer did not list, once it has listed whole ranges.
 static void unlisted_send(struct reply *reply, uint64_t mask) {
 	struct ras *ras = reply->ras;
 
@@ -259,7 +262,7 @@ int sync_brief(struct ras *ras, struct link *link, struct wire_reader *reader) {
 	while ((err = message_brief_decode(reader, head.entry_bytes, &brief)) == 0 && link->used)
 		brief_take(ras, link, &pulls, &brief);
 	if (!link->used)
-		return 0; // it said goodbye, or we declared it dead
+		return 0; // a brief ended the sender's membership and dropped the link
 	if (err != -ENODATA)
 		return err;
 	if ((head.flags & MESSAGE_BRIEF_FIRST) != 0)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Comparing tables with a peer whose digest stays different from ours.
+// Comparison of tables with a peer whose digest stays different from ours.
 //
-// DIGESTS carries our digest per range; the peer lists, in BRIEF, what it holds in the ranges
-// that differ; we send it what it lacks, take what is newer, and PULL the records we miss. Only
-// what differs travels. Digests that still change belong to news on their way and start nothing.
+// DIGESTS carries our digest per range. The peer answers with BRIEF: its entries in the ranges that
+// differ, without records. We send the updates that the peer lacks, apply what is newer, and PULL
+// the records that we miss. Only differing ranges are exchanged. A comparison starts only after the
+// two digests were unchanged for a while: until then, updates are probably still on their way.
 #pragma once
 
 #include <stdint.h>
@@ -13,15 +14,15 @@ struct ras;
 struct wire_reader;
 
 struct sync {
-	uint64_t busy_ns; // one comparison at a time: none before this; observed time
+	uint64_t busy_ns; // observed time before which this agent starts no other comparison
 };
 
-// A digest was heard on the link.
+// Note a digest received on the link. Starts a comparison if it has differed for long enough.
 void sync_heard(struct ras *ras, struct link *link, uint64_t digest);
 
 int sync_digests(struct ras *ras, struct link *link, struct wire_reader *reader);
 int sync_brief(struct ras *ras, struct link *link, struct wire_reader *reader);
 int sync_pull(struct ras *ras, struct link *link, struct wire_reader *reader);
 
-// Asks for the records of these.
+// Send a PULL for the records of these peers.
 void sync_want(struct ras *ras, struct link *link, const uint64_t *ids, uint32_t count);

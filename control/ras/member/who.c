@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Asks who answers at a member's address.
+// Identifies the agent that answers at a member's address.
 #include "member/who.h"
 
 #include "core/core.h"
 
 #include <errno.h>
 
-// Who looks for a member tries at least once in this time; after it a finding is of the past.
+// Lifetime of a finding. A member that is searched for is tried at least once in this time.
 #define STRANGER_KEEP_NS (600 * RAS_NS_PER_SEC)
 
 static struct ras_stranger *
@@ -77,8 +77,8 @@ uint64_t stranger_of(struct ras *ras, const struct message_init_ack *ack) {
 	return id;
 }
 
-// What the peer tells now is what counts: a new start of it is another agent, to be looked for
-// anew.
+// Return the entry of the peer of a finding, or NULL if the finding is outdated: it expired, or the
+// peer has a new start or another address.
 static const struct peer_entry *
 stranger_peer(const struct ras *ras, const struct ras_stranger *stranger) {
 	uint32_t slot = peers_find(&ras->peers, stranger->peer);
@@ -98,7 +98,7 @@ int ras_stranger_at(const struct ras *ras, uint32_t n, struct ras_stranger *ret_
 	if (n >= ras->strangers.count)
 		return -ENOENT;
 	entry = stranger_peer(ras, &ras->strangers.list[n]);
-	// Of who is no member nobody asks for an address.
+	// The address of a peer that is no member is of no interest.
 	if (entry == NULL || !peer_is_member(entry))
 		return -ESTALE;
 	*ret_stranger = ras->strangers.list[n];
@@ -143,7 +143,7 @@ void who_serve(struct ras *ras, struct conn *conn) {
 	struct wire_writer writer;
 
 	conn_ack_fill(ras, &ack);
-	ack.refusal = RAS_CAUSE_IDLE; // it asked for no link
+	ack.refusal = RAS_CAUSE_IDLE; // the caller wants no link
 	wire_writer_init(&writer, ras->scratch, RAS_FRAME_MAX);
 	must(message_init_ack_encode(&ack, &writer) == 0);
 	conn_send(ras, conn, ras->scratch, wire_writer_used(&writer));

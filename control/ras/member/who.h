@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who answers at the address that a member tells: asked of the agent there, who has to prove the
-// key and to say its name. A connection alone is no proof, and whoever else answers is evidence of
-// a mistake in somebody's configuration, not of a death.
+// Identity check of an advertised address. The agent there must prove the key and state its name; a
+// connection alone proves nothing. A stranger is another agent that answers there. A stranger is
+// evidence of a wrong configuration, not of a death.
 #pragma once
 
 #include <ras/ras.h>
@@ -18,17 +18,17 @@ struct strangers {
 	uint32_t count;
 };
 
-// Another one answered where we look for this peer. An event when that is new.
+// Store that agent `found` answered at the address of `peer`. Emits an event if that is new.
 void stranger_found(
 	struct ras *ras, uint64_t peer, const struct sock_addr *address, uint64_t found
 );
-// The peer itself answered there.
+// Drop a finding, because the peer itself answered at the address.
 void stranger_gone(struct ras *ras, uint64_t peer, const struct sock_addr *address);
-// Who sent this answer; 0 if that cannot be read.
+// Return the id of the sender of this answer, 0 if its record is malformed.
 uint64_t stranger_of(struct ras *ras, const struct message_init_ack *ack);
 
-// Somebody asks who we are: says so, and closes.
+// Answer a caller that asks for our identity, and close the connection.
 void who_serve(struct ras *ras, struct conn *conn);
-// The answer to our question, or the end of its connection without one.
+// Process the answer to our own question, or the end of its connection without an answer.
 void who_answered(struct ras *ras, struct conn *conn, const struct message_init_ack *ack);
 void who_ended(struct ras *ras, struct conn *conn, enum ras_cause cause);
