@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The result of a collective: answers in chunks, and who is missing.
+// The result of a collective: stores answers in chunks and lists the missing members.
 #include "collect/collected.h"
 
 #include "core/core.h"
@@ -17,7 +17,7 @@ struct kept_part {
 };
 
 static size_t part_bytes(size_t size) {
-	// Heads of parts stay aligned.
+	// Rounded up, so that each struct kept_part is aligned.
 	return sizeof(struct kept_part) + (size + 7) / 8 * 8;
 }
 
@@ -33,12 +33,12 @@ static void members_snapshot(const struct ras *ras, struct ras_collected *collec
 		if (answer->member)
 			collected->result.member_count++;
 		else if (entry->state != RAS_DEAD)
-			answer->id = 0; // who left is not missed
+			answer->id = 0; // a peer that left is not reported as missing
 	}
 }
 
 struct ras_collected *collected_create(struct ras *ras, uint32_t kind, uint64_t id) {
-	// Who is counted in a census is not kept.
+	// A census stores numbers only.
 	uint32_t slot_count = kind == COLLECT_KIND_CENSUS ? 0 : ras->peers.entry_count;
 	struct ras_collected *collected;
 
@@ -179,8 +179,8 @@ void collected_lost(
 		collected->result.legs_lost++;
 		break;
 	}
-	// Of several who asked it, the one with the most to say: the order of the words arriving
-	// must not matter.
+	// Several nodes may have asked this peer. The highest reason wins, so that the order of
+	// arrival does not matter.
 	if (known != NULL && (!known->lost || why > known->why)) {
 		known->lost = true;
 		known->why = (uint8_t)why;
@@ -213,7 +213,7 @@ static enum ras_missing reason_of(
 ) {
 	uint32_t slot = peers_find(&ras->peers, answer->id);
 
-	// Forgotten meanwhile, as dead or as one who left; or by a person, as unreachable.
+	// The peer was removed meanwhile: as a tombstone, or by an operator as unreachable.
 	if (slot == RAS_NO_SLOT)
 		return answer->member ? RAS_MISSING_LEFT : RAS_MISSING_DEAD;
 	switch ((enum ras_state)ras_entry(ras, slot)->state) {
@@ -274,7 +274,7 @@ bool ras_collected_next(
 		cursor->at = 0;
 	}
 	if (chunk == NULL) {
-		// Stays at the end.
+		// Keep the cursor at the end for further calls.
 		cursor->chunk = collected->last;
 		cursor->at = collected->last != NULL ? collected->last->used : 0;
 		return false;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a root has gathered: who answered, with what, and who did not.
+// Collected answers at the root of a collective, and the members that did not answer.
 //
-// Each member of the view is counted by its slot at the start; a node that is not in that view
-// is a stranger, and so is another one that came to use the slot. The parts of a node come over
-// one path in order, so that a part that is not the next one was sent twice.
+// Each member of the view is tracked by its slot at the start. Answers of other nodes are surplus,
+// also of a node that took over a slot later. The parts of a node arrive over one path in order. So
+// a part with an unexpected number was sent twice.
 #pragma once
 
 #include "collect/collect_message.h"
@@ -13,13 +13,13 @@
 struct ras;
 
 struct collected_answer {
-	uint64_t id; // 0: the slot was free
+	uint64_t id; // 0: no peer to wait for in this slot
 	uint64_t incarnation;
-	uint16_t parts; // so far
-	bool member;	// at the start
+	uint16_t parts; // parts received so far
+	bool member;	// was a member at the start
 	bool complete;
-	bool lost; // a leg to it was given up
-	uint8_t why;
+	bool lost;   // a leg to this node was given up
+	uint8_t why; // enum collect_why of that leg
 };
 
 struct collected_chunk {
@@ -30,14 +30,14 @@ struct collected_chunk {
 
 struct ras_collected {
 	struct collected_answer *answers; // by slot
-	struct ras_missing_peer *missing; // as many
+	struct ras_missing_peer *missing; // slot_count places
 	uint32_t slot_count;
 	struct collected_chunk *first, *last;
 	size_t kept_bytes;
 	struct ras_collective_result result;
 };
 
-// Takes the view of now. NULL without memory.
+// Create a collection for the members of the current view. Returns NULL without memory.
 struct ras_collected *collected_create(struct ras *ras, uint32_t kind, uint64_t id);
 void collected_destroy(struct ras *ras, struct ras_collected *collected);
 
@@ -47,5 +47,5 @@ void collected_add(
 void collected_lost(
 	struct ras *ras, struct ras_collected *collected, uint64_t peer, enum collect_why why
 );
-// Names who is missing; the result then is complete but for how it ended.
+// List the missing members. The caller fills by_deadline and elapsed_ns of the result.
 struct ras_collective_result *collected_finish(struct ras *ras, struct ras_collected *collected);

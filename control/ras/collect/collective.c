@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Questions to all members: begins them, answers them, ends them.
+// Starts, serves and ends collectives.
 #include "collect/collective.h"
 
 #include "collect/gather.h"
 #include "core/core.h"
 
-#define HELD_UP_NS RAS_NS_PER_SEC		  // what a silent link held up comes in that time
-#define CENSUS_BUDGET_MAX_NS (2 * RAS_NS_PER_SEC) // more than anybody counts for
+#define HELD_UP_NS RAS_NS_PER_SEC // after a silence, delayed frames arrive within this time
+#define CENSUS_BUDGET_MAX_NS (2 * RAS_NS_PER_SEC) // longer than any honest census runs
 
-// One more of this kind may run: the counting of members does not wait for questions of users.
+// Return true if one more collective of this kind may run. Censuses have a limit of their own, so
+// that they never wait for collectives of users.
 static bool kind_has_room(const struct ras *ras, uint32_t kind) {
 	const struct gather *gather;
 	bool census = kind == COLLECT_KIND_CENSUS;
@@ -97,8 +98,8 @@ static void gather_finish(struct ras *ras, struct gather *gather) {
 	}
 }
 
-// Ends whatever waits for nobody any more. The only place that frees; a link that acts while
-// it is sent to may come here again, hence from the start after each.
+// Finish and free all gathers that wait for no leg. No other function frees one. Sending may call
+// this function again through the link, so the walk restarts after each.
 static void gathers_settle(struct ras *ras) {
 	struct gather *gather = ras->collective->running;
 
@@ -114,7 +115,7 @@ static void gathers_settle(struct ras *ras) {
 	}
 }
 
-// The legs are told, too: they need not go on for nobody.
+// Give up a gather and cancel its legs, since no node waits for the answer.
 static void gather_abandon(struct ras *ras, struct gather *gather) {
 	gather->abandoned = true;
 	gather->holds++;
@@ -122,7 +123,7 @@ static void gather_abandon(struct ras *ras, struct gather *gather) {
 	gather->holds--;
 }
 
-// Asks with what there is of the request. NULL without memory.
+// Start a collective as its root. Returns NULL without memory.
 static struct gather *root_begin(
 	struct ras *ras, struct collect_request *request, uint64_t budget_ns, uint64_t grace_ns
 ) {
@@ -136,7 +137,7 @@ static struct gather *root_begin(
 		return NULL;
 	gather->deadline_ns += grace_ns;
 	gather_serve(ras, gather, request);
-	// Even if nobody is to be waited for, the result comes with the next tick.
+	// Without any leg the result is reported by the next tick, not inside this call.
 	gather->holds--;
 	return gather;
 }
@@ -201,7 +202,7 @@ int ras_collect_cancel(struct ras *ras, uint64_t now_ns, uint64_t id) {
 	return 0;
 }
 
-// An answer that ends the leg at once: empty if we were asked before, else naming ourselves.
+// Send a final answer at once: empty for a repeated request, or with a LOST item for ourselves.
 static void answer_at_once(
 	struct ras *ras, struct link *link, const struct collect_request *request, bool refused
 ) {
@@ -236,9 +237,9 @@ request_serve(struct ras *ras, struct link *link, const struct collect_request *
 	gathers_settle(ras);
 }
 
-// What a link brings as it speaks again was held up with it: a census of before, which would be
-// taken for one of now, and be handed on as such. One of now comes by another link, or is made
-// again.
+// Return true if frames on this link may have been held up by a silence that has just ended. A
+// census among them is old, but would be taken and forwarded as a new one. So it is ignored. A new
+// census arrives over another link, or is repeated.
 static bool is_held_up(const struct ras *ras, const struct link *link) {
 	return link->resumed_ns != 0 && ras->observed_ns - link->resumed_ns < HELD_UP_NS;
 }
@@ -254,7 +255,7 @@ int collective_request(struct ras *ras, struct link *link, struct wire_reader *r
 		return err;
 	if (request.budget_ns > RAS_COLLECT_TIMEOUT_MAX_NS)
 		request.budget_ns = RAS_COLLECT_TIMEOUT_MAX_NS;
-	// Only so many censuses run at a time; with long ones a liar would keep all others out.
+	// A malicious member could block all CENSUSES_MAX places with long censuses.
 	if (request.kind == COLLECT_KIND_CENSUS && request.budget_ns > CENSUS_BUDGET_MAX_NS)
 		request.budget_ns = CENSUS_BUDGET_MAX_NS;
 	is_old = request.kind == COLLECT_KIND_CENSUS && is_held_up(ras, link);
@@ -317,7 +318,7 @@ int collective_cancelled(struct ras *ras, struct link *link, struct wire_reader 
 	if (err != 0)
 		return err;
 	gather = gather_find(ras, origin, id);
-	// It may have been answered while the word was on its way.
+	// The answer may have crossed the cancel message.
 	if (gather == NULL)
 		return 0;
 	if (gather->collected != NULL || gather->parent != link->peer) {
@@ -353,7 +354,7 @@ void collective_peer_gone(struct ras *ras, uint32_t slot) {
 	purge_peer(ras, ras_entry(ras, slot)->record->id, true);
 }
 
-// The leg had its time, unless part of that time we ourselves were stopped.
+// Return true if a timeout is evidence against the peer: this agent was not paused meanwhile.
 static bool expiry_is_evidence(const struct ras *ras, const struct gather *gather) {
 	return ras->observed_ns - gather->started_observed_ns >= gather->budget_ns;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A node's own share of a collective.
+// The own share of a node in a collective.
 //
-// The core knows its links, so the first rows of CONNS are its own; all the rest comes from
-// ras_ops.contribute, part by part. What a part of COMMS lists as missing is remembered for the
-// nodes below, so that a list of thousands of ranks is not sent by each of them again.
+// The first rows of CONNS are the links, which the core knows itself. Everything else comes from
+// ras_ops.contribute, part by part. If a part of COMMS lists missing ranks of a communicator, the
+// nodes below are asked to skip them. Otherwise each node could send the same thousands of ranks.
 #include "collect/gather.h"
 #include "core/core.h"
 
@@ -13,7 +13,7 @@ struct share {
 	struct ras *ras;
 	struct gather *gather;
 	struct gather_skip *skip;
-	uint32_t part; // next
+	uint32_t part; // number of the next part
 };
 
 int gather_skip_init(
@@ -39,7 +39,7 @@ void gather_skip_fini(struct ras *ras, struct gather_skip *skip) {
 	memory_release(&ras->memory, skip->ids, skip->capacity * sizeof(*skip->ids));
 }
 
-// Without room or memory it is left out: then its missing ranks are sent twice, no harm done.
+// Add a communicator. Without room or memory it is left out, and its missing ranks are sent twice.
 static void skip_add(struct ras *ras, struct gather_skip *skip, const struct ras_comm_id *id) {
 	uint32_t low = 0;
 	uint32_t high = skip->count;
@@ -105,7 +105,8 @@ static void share_part(struct share *share, struct wire_writer *writer, bool las
 	gather_answer(ras, share->gather, &answer);
 }
 
-// A part is written into the common scratch, so what waits is sent up before, not between.
+// Prepare the writer of the next part. The part is written into the scratch buffer, which sending
+// may use, so pending items are sent first.
 static void share_writer(struct share *share, struct wire_writer *ret_writer) {
 	if (share->part > 0 && share->gather->pending_used > 0)
 		gather_flush(share->ras, share->gather, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Notices to all members: passed on once, told apart by origin and number.
+// Originates, forwards and delivers notices, and detects duplicates by origin and id.
 #include "collect/flood.h"
 
 #include "collect/collect_message.h"
@@ -10,9 +10,9 @@
 #define FLOOD_FORGET_BYTES 16
 #define FLOOD_CENSUS_BYTES 17
 #define FLOOD_CENSUS_BYTES_MAX (FLOOD_CENSUS_BYTES + COLLECT_SUBJECTS_MAX * 8)
-// The start counter is the upper half of an id.
+// The start number is the upper half of an id.
 #define FLOOD_START_SHIFT 32
-// An origin may have been restarted this often without our having heard of it yet.
+// An origin may have restarted so many times before we hear of it.
 #define FLOOD_STARTS_AHEAD 16
 
 void flood_fini(struct flood *flood, struct memory *memory) {
@@ -27,7 +27,7 @@ static uint64_t first_id(uint64_t incarnation) {
 uint64_t flood_next_id(struct ras *ras) {
 	uint64_t first = first_id(ras_self(ras)->incarnation);
 
-	// Our start number may be learnt late, when we join: ids grow all the same.
+	// An agent may learn its start number at its join. The ids must grow even then.
 	if (ras->flood.last_id < first)
 		ras->flood.last_id = first;
 	return ++ras->flood.last_id;
@@ -40,14 +40,14 @@ bool flood_plausible(const struct ras *ras, uint64_t origin, uint64_t id) {
 	if (origin == ras->self_id)
 		return id <= ras->flood.last_id;
 	slot = peers_find(&ras->peers, origin);
-	// News of a fresh member may be slower than its first broadcast.
+	// The first notice of a new member may arrive before the update about it.
 	if (slot == RAS_NO_SLOT)
 		return true;
 	start = ras_incarnation_start(ras_entry(ras, slot)->incarnation);
 	return id >> FLOOD_START_SHIFT <= start + FLOOD_STARTS_AHEAD;
 }
 
-// Where the origin is in the table, or would be.
+// Return the index of the origin, or the index at which it would be inserted.
 static uint32_t origin_place(const struct flood *flood, uint64_t origin) {
 	uint32_t low = 0;
 	uint32_t high = flood->count;
@@ -125,7 +125,7 @@ bool flood_first(struct ras *ras, uint64_t origin, uint64_t id) {
 	return window_first(&flood->origins[place], id);
 }
 
-// Over every good link but the one it came by.
+// Send the notice over every good link except `from`.
 static void
 notice_send(struct ras *ras, const struct link *from, const struct collect_notice *notice) {
 	uint8_t frame[FLOOD_FRAME_MAX];
@@ -143,7 +143,7 @@ notice_send(struct ras *ras, const struct link *from, const struct collect_notic
 	}
 }
 
-// -EBADMSG if it is one of the core's and too short. More is of a newer version, and not read.
+// Return -EBADMSG if a notice of the core is too short. Bytes of newer versions are not read.
 static int notice_check(const struct collect_notice *notice) {
 	if (notice->kind == FLOOD_NOTICE_FORGET && notice->size < FLOOD_FORGET_BYTES)
 		return -EBADMSG;
@@ -189,7 +189,7 @@ static void notice_deliver(struct ras *ras, const struct collect_notice *notice)
 	} else if (notice->kind == FLOOD_NOTICE_FORGET_UNREACHABLE) {
 		ras_forget_ordered(ras);
 	}
-	// Another kind of the core's is of a newer version: handed on, not understood.
+	// Unknown kinds below RAS_NOTICE_OWN_MIN come from newer versions: only forwarded.
 }
 
 int flood_notice(struct ras *ras, struct link *link, const void *frame, size_t size) {
@@ -215,7 +215,7 @@ int flood_notice(struct ras *ras, struct link *link, const void *frame, size_t s
 		return 0;
 	}
 	counters->notices_delivered++;
-	// Handed on first: what it does here may change the links.
+	// Forward first: the delivery may change the links.
 	if (notice.hops < UINT16_MAX) {
 		notice.hops++;
 		notice_send(ras, link, &notice);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Broadcasts, and how a node knows what it has seen.
+// Notices (broadcasts to all members), and duplicate detection for notices and collectives.
 //
-// Every broadcast and collective is named by (origin, id). An origin's ids grow, over restarts
-// too: the start counter is their upper half. Floods by different ways overtake each other, so
-// "seen" is not "below the highest" but a window of the last 64 ids per origin, as a receiver
-// of sequenced packets keeps it; anything older than the window is a replay.
+// Every notice and collective is named by (origin, id). The ids of an origin grow, also over
+// restarts: the start number is their upper half. Floods over different ways overtake each other,
+// so a lower id is not always a duplicate. Like a receiver of sequenced packets, a node keeps a
+// window of the last 64 ids per origin. An id below the window is treated as a replay.
 #pragma once
 
 #include <ras/types.h>
@@ -15,44 +15,49 @@ struct census_result;
 struct ras;
 
 #define FLOOD_WINDOW 64
-#define FLOOD_ORIGINS_MAX 1024 // then the one unheard of for longest makes room
+#define FLOOD_ORIGINS_MAX 1024 // if full, the least recently used origin is evicted
 
+// Kinds of notices of the core itself, with their payload.
 enum flood_notice_kind {
-	FLOOD_NOTICE_FORGET = 1,	 // u64 id, u64 incarnation: remove its tombstone
-	FLOOD_NOTICE_CENSUS,		 // u32 reached, u32 members of the view: liveness_brake.c
-	FLOOD_NOTICE_FORGET_UNREACHABLE, // nothing: FORGETs follow, of whom each holds so
+	// u64 id, u64 incarnation: remove this peer, see ras_forget_apply().
+	FLOOD_NOTICE_FORGET = 1,
+	// Result of a census, see flood_census().
+	FLOOD_NOTICE_CENSUS,
+	// No payload: an order to forget all unreachable peers. Each member sends FORGET notices.
+	FLOOD_NOTICE_FORGET_UNREACHABLE,
 };
 
 struct flood_origin {
 	uint64_t origin;
 	uint64_t highest;
-	uint64_t window; // bit n: highest - n was seen
-	uint64_t used;	 // by the clock of `flood`
+	uint64_t window; // bit n is set if id `highest - n` was seen
+	uint64_t used;	 // value of flood.clock at the last use
 };
 
 struct flood {
 	struct flood_origin *origins; // sorted by origin
 	uint32_t count, capacity;
-	uint64_t clock;	    // counts look-ups
-	uint64_t last_id;   // of our own
-	uint64_t delivered; // that ops.notice was told last
+	uint64_t clock;	    // number of look-ups so far
+	uint64_t last_id;   // latest id of our own
+	uint64_t delivered; // id of the latest notice passed to ops.notice
 };
 
 void flood_fini(struct flood *flood, struct memory *memory);
 
-// A new id of our own, marked as seen by its being ours.
+// Return a new id for a notice or collective of our own.
 uint64_t flood_next_id(struct ras *ras);
-// True the first time. Without memory a broadcast counts as seen: it stops here rather than
-// going round for ever.
+// Record the id. Returns true the first time. Returns false without memory, too: an unrecorded
+// flood would circulate for ever.
 bool flood_first(struct ras *ras, uint64_t origin, uint64_t id);
-// False if the id claims a start of the origin that nobody can know of yet.
+// Return false if the id is forged: it names an own id that was never used, or a start of the
+// origin too far ahead of the known one.
 bool flood_plausible(const struct ras *ras, uint64_t origin, uint64_t id);
 
-// A NOTICE frame, the type byte included. 0 or the decoder's error, as in collective.h.
+// Process a NOTICE frame, including its type byte. Returns 0 or an error as in collective.h.
 int flood_notice(struct ras *ras, struct link *link, const void *frame, size_t size);
-// Tells everybody to remove the tombstone; ours is the caller's to remove.
+// Order all other members to remove this peer. The caller removes its own entry.
 void flood_forget(struct ras *ras, uint64_t id, uint64_t incarnation);
-// Tells everybody to forget whom they hold unreachable, and to tell that unless others did.
+// Order all other members to forget their unreachable peers and to announce each of them.
 void flood_forget_unreachable(struct ras *ras);
-// Tells everybody else what a census found.
+// Send the result of our own census to all other members.
 void flood_census(struct ras *ras, const struct census_result *result);

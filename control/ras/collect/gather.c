@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One member's part in a collective: whom it asks, what it passes up.
+// The steps of a collective at one node: asks neighbours and forwards answers to the parent.
 #include "collect/gather.h"
 
 #include "core/core.h"
@@ -82,7 +82,7 @@ struct link *gather_link(const struct ras *ras, uint32_t slot, uint64_t peer) {
 	return link;
 }
 
-// The whole answer of a census.
+// Send the final answer of a census to the parent.
 static void count_send(struct ras *ras, struct gather *gather, struct link *link) {
 	uint8_t frame[COLLECTED_HEADER_BYTES + COLLECT_ITEM_HEADER_BYTES + COLLECT_COUNT_BYTES];
 	struct wire_writer writer;
@@ -130,7 +130,7 @@ static bool pending_grow(struct ras *ras, struct gather *gather, uint32_t capaci
 	return true;
 }
 
-// Room for an item, what is before it sent up if need be. False without memory.
+// Reserve room for an item. Sends the pending frame first if it is full. False without memory.
 static bool pending_reserve(struct ras *ras, struct gather *gather, size_t size) {
 	uint32_t capacity = gather->pending_capacity;
 	uint32_t used;
@@ -170,7 +170,7 @@ gather_lost(struct ras *ras, struct gather *gather, uint64_t peer, enum collect_
 	struct wire_writer writer;
 
 	if (gather_is_census(gather))
-		return; // who is not counted is not reached, for whatever reason
+		return; // a census reports no reasons: a missing member is simply not counted
 	if (gather->collected != NULL) {
 		collected_lost(ras, gather->collected, peer, why);
 		return;
@@ -266,7 +266,7 @@ void gather_cancel_legs(struct ras *ras, struct gather *gather) {
 	}
 }
 
-// How many hops a flood may need: a ring without long links is a chain to its far side.
+// Return the number of hops that a flood may need. Without long rings it is half of the ring.
 static uint32_t flood_depth(const struct ras *ras) {
 	const uint32_t *counts = ras->peers.state_counts;
 	uint32_t members = counts[RAS_ALIVE] + counts[RAS_SUSPECT] + counts[RAS_UNREACHABLE];
@@ -279,8 +279,8 @@ static uint32_t flood_depth(const struct ras *ras) {
 	return depth;
 }
 
-// A leg is given less than we have: the difference is for its answer to travel. At the end of
-// the longest way about six tenths of what the root gave are left.
+// Return the budget of a leg. It is smaller than ours, so that its answer has time to travel. On
+// the longest way about six tenths of the root's budget are left.
 static uint64_t leg_budget_ns(const struct ras *ras, uint64_t budget_ns) {
 	uint64_t margin_ns = budget_ns / (UINT64_C(2) * flood_depth(ras)) + 1;
 
@@ -302,7 +302,7 @@ static void gather_forward(
 		return;
 	size = COLLECT_REQUEST_BYTES_MAX -
 	       (RAS_COLLECT_SKIP_MAX - skip->count) * sizeof(struct ras_comm_id);
-	// Not the common scratch: what a link does when it sends may use that.
+	// Not the scratch buffer: sending on a link may use it.
 	frame = memory_allocate(&ras->memory, size);
 	if (frame == NULL)
 		return;
@@ -324,7 +324,7 @@ static void gather_forward(
 	memory_release(&ras->memory, frame, size);
 }
 
-// Is the one who is asked about in a census here, or heard on a link of ours?
+// Return true if the subject of a census is ourselves or speaks on a link of ours.
 static bool census_hears(const struct ras *ras, uint64_t subject) {
 	uint32_t slot = peers_find(&ras->peers, subject);
 	const struct link *link = slot != RAS_NO_SLOT ? link_find(ras, slot) : NULL;
@@ -332,12 +332,13 @@ static bool census_hears(const struct ras *ras, uint64_t subject) {
 	return subject == ras->self_id || (link != NULL && link_speaks(ras, link));
 }
 
-// Who is asked about, and whether we are one whom the origin does not count. What a newer version
-// says of a node is passed over.
+// Process the entries of a census: set `heard` for its subjects, and withdraw our own count or vote
+// if an entry says so. Entries of newer versions are ignored. Subjects of an origin without a vote
+// are passed to liveness_passed_on(), since that origin can declare no deaths itself.
 static void
 census_hear(struct ras *ras, struct gather *gather, const struct collect_request *request) {
 	bool is_ours = gather->origin == ras->self_id;
-	bool has_vote = true; // its origin
+	bool has_vote = true; // the origin has one
 
 	votes_told_nothing(ras, gather->origin, request);
 	for (uint32_t n = 0; n < request->skip_count; n++) {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The rows of communicators on the wire. payload_comms_merge.c puts them together.
+// Encodes and decodes communicator rows. payload_comms_merge.c merges them.
 //
 //	row     3 × u64 id, u32 size, u32 config, string job, u8 count, signatures,
-//	        recent, u32 ranks, u32 missing, the ranks, the missing ones
+//	        recent, u32 ranks, u32 missing, the ranks, the missing ranks
 //	signature  u8 kind, u8 datatype, varint root + 1, varint count
-//	recent  u8 count; if any: varint first, an index of four bits each
-//	rank    u8 length of what follows, varints of rank and pid (as the difference to the
-//	        one before, its sign in bit 0), u16 what is told, u8 flags, u8 knows,
-//	        u8 process state, varints launched, launched - started, started - completed,
-//	        idle_ms, then what is told, in the order of its bits
+//	recent  u8 count; if not 0: varint first, an index of four bits each
+//	rank    u8 length of the rest, varints of rank and pid (difference to the rank before,
+//	        sign in bit 0), u16 TOLD_* mask, u8 flags, u8 knows, u8 process state,
+//	        varints launched, launched - started, started - completed, idle_ms, then the
+//	        optional fields in the order of their TOLD_* bits
 //
-// A newer version may append to a rank.
+// A newer version may append fields to a rank.
 #include "collect/payload_rows.h"
 
 #include <lib/wire.h>
@@ -20,7 +20,7 @@
 #define RANK_BYTES_MIN 12
 #define MISSING_BYTES_MIN (2 + 8 + 1 + 4)
 
-// What a rank tells beside what all tell.
+// Optional fields of a rank.
 #define TOLD_WORKED 0x0001u  // varint worked_ms
 #define TOLD_ERRORS 0x0002u  // u8 init_state, u8 async_error
 #define TOLD_DEVICES 0x0004u // varints of cuda_device + 1, nvml_device + 1
@@ -28,8 +28,8 @@
 #define TOLD_PAIR 0x0010u    // varints pair_launched, pair_launched - pair_completed
 #define TOLD_WAITS 0x0020u   // u8 count, bytes
 #define TOLD_RECENT 0x0040u  // recent
-#define TOLD_ONE_OP 0x0080u  // of the operations below one was launched, as often as all
-#define TOLD_OPS 0x0100u     // the first of RAS_COMM_OPS bits: varint launched
+#define TOLD_ONE_OP 0x0080u  // all launches had one kind: its bit is below, without a varint
+#define TOLD_OPS 0x0100u     // first of RAS_COMM_OPS bits, one for each kind: varint launched
 #define TOLD_ALL (TOLD_OPS - 1 + ((1u << RAS_COMM_OPS) - 1) * TOLD_OPS)
 
 int ras_comm_id_compare(const struct ras_comm_id *a, const struct ras_comm_id *b) {
@@ -67,7 +67,7 @@ static void put_recent(struct wire_writer *writer, const struct ras_comm_recent 
 		);
 }
 
-// The bit of the one operation that all launches were of; 0 if there is none.
+// Return the mask for a rank whose launches all had one kind of operation, else 0.
 static uint32_t only_op(const struct ras_comm_rank *rank) {
 	for (uint32_t n = 0; n < RAS_COMM_OPS; n++) {
 		if (rank->ops[n] != 0)
@@ -129,7 +129,7 @@ static void put_told(struct wire_writer *writer, uint32_t told, const struct ras
 	put_ops(writer, told, rank);
 }
 
-// The sign in bit 0, so that small differences are short whichever way they go.
+// Encode a difference with its sign in bit 0, so that small differences of either sign are short.
 static uint64_t step_code(uint32_t value, uint32_t before) {
 	return value >= before ? (uint64_t)(value - before) << 1
 			       : (uint64_t)(before - value) << 1 | 1;
@@ -160,7 +160,7 @@ static void put_rank(
 	wire_put_varint(&rest, rank->started - rank->completed);
 	wire_put_varint(&rest, rank->idle_ms);
 	put_told(&rest, told, rank);
-	must(wire_writer_finish(&rest, &used) == 0); // all of it at its longest is shorter
+	must(wire_writer_finish(&rest, &used) == 0); // the longest possible rank fits
 	wire_put_u8(writer, (uint8_t)used);
 	wire_put_bytes(writer, row, used);
 }
@@ -281,7 +281,7 @@ int ras_comm_get(struct wire_reader *reader, struct ras_comm *ret_head) {
 	head.config = wire_get_u32(reader);
 	(void)wire_get_string(reader, head.job, sizeof(head.job));
 	get_signatures(reader, &head);
-	// The missing count stands before the ranks, so only the larger of the two bounds it.
+	// Both counts precede the ranks, so each is checked against all remaining bytes.
 	head.rank_count = wire_get_count_u32(reader, head.size, RANK_BYTES_MIN);
 	head.missing_count =
 		wire_get_count_u32(reader, head.size - head.rank_count, MISSING_BYTES_MIN);
@@ -339,7 +339,7 @@ static void get_told(
 	if ((told & TOLD_RECENT) != 0)
 		get_recent(reader, head->signature_count, &rank->recent);
 	get_ops(reader, told, rank);
-	// A difference that is larger than what it is taken from wraps around.
+	// An invalid difference has wrapped around.
 	if (rank->pair_completed > rank->pair_launched)
 		wire_reader_fail(reader, -EBADMSG);
 }
@@ -378,7 +378,7 @@ int ras_comm_get_rank(
 		wire_reader_fail(&row, -EBADMSG);
 	rank.idle_ms = get_u32(&row);
 	get_told(&row, head, told & TOLD_ALL, &rank);
-	// What a newer version tells behind it is left unread.
+	// Fields appended by a newer version are left unread.
 	if (!wire_reader_ok(&row))
 		wire_reader_fail(reader, wire_reader_error(&row));
 	if (!wire_reader_ok(reader))

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Communicators of all nodes put together.
+// Merges the communicators of all nodes.
 //
-// Three tables, each sorted by (id, size): the communicators seen, their ranks, and the ranks
-// somebody missed. Settling folds each table and drops the missing ranks that have arrived, so
-// that what stays missing is what no node has. Signatures stay where they came; ranks say where.
+// Three tables are sorted by (id, size): communicators, ranks, and missing ranks. Settling removes
+// duplicates from each table. It also drops each missing rank that another node has reported, so
+// only ranks that no node has stay missing. Signatures stay unsorted; each rank has the index of
+// the first signature of its row.
 #include "collect/payload_rows.h"
 
 #include <lib/must.h>
@@ -14,7 +15,7 @@
 struct comm_row {
 	struct ras_comm_id id;
 	uint32_t size;
-	bool collision; // another size goes by the same id
+	bool collision; // a communicator of another size has the same id
 	bool jobs_differ;
 	char job[RAS_COMM_JOB_BYTES];
 	uint32_t rank_from, rank_count;
@@ -46,7 +47,8 @@ static int comm_same(const void *a, const void *b) {
 	return compare_comm(&left->id, left->size, &right->id, right->size);
 }
 
-// Of several rows of one communicator the last by its job's name comes first: "" is the least.
+// Order communicators. Rows of one communicator are in descending order of the job name, so that ""
+// is last.
 static int comm_compare(const void *a, const void *b) {
 	const struct comm_row *left = a;
 	const struct comm_row *right = b;
@@ -65,8 +67,9 @@ static int rank_same(const void *a, const void *b) {
 	return order != 0 ? order : payload_compare_u64(left->rank.rank, right->rank.rank);
 }
 
-// Of two holders of one rank one that lives stays, since agents tell for a while of those that have
-// ended; then the smaller node id, whichever came first.
+// Order ranks. If two nodes report one rank, a living process comes before an exited one, because
+// agents report exited processes for a while. Then the lower node id comes first. The remaining
+// fields make the order total.
 static int rank_compare(const void *a, const void *b) {
 	const struct ras_merged_rank *left = a;
 	const struct ras_merged_rank *right = b;
@@ -109,7 +112,7 @@ static int missing_same(const void *a, const void *b) {
 	return order != 0 ? order : payload_compare_u64(left->missing.rank, right->missing.rank);
 }
 
-// An entry that knows more comes first: agent, then address, then process.
+// Order missing ranks. Of one rank the entry with more facts comes first: agent, address, process.
 static int missing_compare(const void *a, const void *b) {
 	const struct ras_comm_missing *left = &((const struct ras_merged_missing *)a)->missing;
 	const struct ras_comm_missing *right = &((const struct ras_merged_missing *)b)->missing;
@@ -247,7 +250,7 @@ static struct comm_row *comm_at(const struct ras_comms *comms, uint32_t n) {
 	return payload_rows_at(&comms->comms, n);
 }
 
-// A missing rank that has arrived is missing no more. Both tables are in the same order.
+// Drop missing ranks that a node has reported. Both tables are in the same order.
 static void drop_arrived(struct ras_comms *comms) {
 	uint32_t rank = 0;
 	uint32_t kept = 0;
@@ -273,7 +276,7 @@ static void drop_arrived(struct ras_comms *comms) {
 	comms->missing.count = kept;
 }
 
-// How many rows from `from` on belong to the communicator.
+// Return the number of rows, starting with row `from`, that belong to the communicator.
 static uint32_t run_length(
 	const struct payload_rows *rows,
 	uint32_t from,
@@ -303,7 +306,7 @@ static bool names_another(const struct comm_row *row, const struct comm_row *fir
 	return row->job[0] != '\0' && strcmp(first->job, row->job) != 0;
 }
 
-// Before rows of one communicator become one: whether they name different jobs.
+// Set jobs_differ on the first row of each communicator whose rows name different jobs.
 static void mark_jobs(struct ras_comms *comms) {
 	struct comm_row *first = NULL;
 

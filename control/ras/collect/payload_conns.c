@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The answer that tells of connections, and the sum over all members.
+// Rows of connections: encoding, decoding, and sums over all members.
 #include "collect/payload_rows.h"
 
 #include <lib/wire.h>
@@ -31,7 +31,7 @@ int ras_conn_put(struct wire_writer *writer, const struct ras_conn_row *row) {
 	wire_put_varint(writer, row->sent_bytes);
 	wire_put_varint(writer, row->received_bytes);
 	wire_put_varint(writer, row->errors);
-	// Unknown is coded as 0 and a count as one more.
+	// RAS_RETRANSMITS_UNKNOWN is encoded as 0, a count n as n + 1.
 	wire_put_varint(writer, row->retransmits + 1);
 	if (wire_writer_finish(writer, &used) == 0)
 		return 0;
@@ -74,13 +74,14 @@ int ras_conn_get(struct wire_reader *reader, struct ras_conn_row *ret_row) {
 	return 0;
 }
 
-// Counters come from outside: a sum that leaves 64 bits stays at the largest number.
+// Add without overflow: the values come from outside, so a sum stops at UINT64_MAX.
 static void add_capped(uint64_t *sum, uint64_t value) {
 	if (__builtin_add_overflow(*sum, value, sum))
 		*sum = UINT64_MAX;
 }
 
-// Worse is larger. Every field takes part, so that no two different rows are equal.
+// Compare two rows; the worse one is larger. All fields take part, so different rows are never
+// equal.
 static int worst_badness(const struct ras_conn_worst *a, const struct ras_conn_worst *b) {
 	const struct ras_conn_row *left = &a->row;
 	const struct ras_conn_row *right = &b->row;
@@ -91,7 +92,7 @@ static int worst_badness(const struct ras_conn_worst *a, const struct ras_conn_w
 		{left->samples, right->samples},
 		{left->errors, right->errors},
 		{left->retransmits, right->retransmits},
-		{right->transport, left->transport}, // the names come in rising order
+		{right->transport, left->transport}, // lower numbers count as worse
 		{b->node, a->node},
 		{right->peer, left->peer},
 		{left->sent_bytes, right->sent_bytes},
@@ -132,7 +133,7 @@ static void times_add(struct ras_conn_sums *sums, const struct ras_conn_row *row
 	if (row->max_ns > sums->max_ns)
 		sums->max_ns = row->max_ns;
 	sums->samples += row->samples;
-	// A row adds less than 2^96 and a root holds less than 2^24 rows.
+	// The sum cannot overflow: a row adds less than 2^96, and a root holds less than 2^24 rows.
 	sum += (wide)row->mean_ns * row->samples;
 	sums->sum_high = (uint64_t)(sum >> 64);
 	sums->sum_low = (uint64_t)sum;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The answer that tells of paths, and the table over all members.
+// Rows of paths: encoding, decoding, and the merged table of all members.
 #include "collect/payload_rows.h"
 
 #include <lib/wire.h>
@@ -132,7 +132,7 @@ static int path_same(const void *a, const void *b) {
 	return order;
 }
 
-// Of one path the summary of more probes comes first; the other fields only settle ties.
+// Order paths. Of one path the row with more probes comes first; the other fields break ties.
 static int path_compare(const void *a, const void *b) {
 	const struct ras_path_row *left = &((const struct ras_merged_path *)a)->row;
 	const struct ras_path_row *right = &((const struct ras_merged_path *)b)->row;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rows that answers are merged into, in order and without doubles.
+// Growing table of merged rows, sorted and without duplicates.
 #include "collect/payload_rows.h"
 
 #include <lib/sort.h>

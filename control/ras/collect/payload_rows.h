@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A table that grows by rows and is then settled: sorted, and of rows with one key the first
-// kept. The merge of whatever order of parts is the same, since only the set of rows counts.
+// A table that grows by rows and is then settled: sorted, and reduced to the first row of each key.
+// The result depends on the set of rows only, not on the order in which they arrived.
 #pragma once
 
 #include <ras/memory.h>
@@ -19,10 +19,10 @@ void payload_rows_init(
 	struct payload_rows *rows, const struct ras_memory *memory, size_t row_bytes
 );
 void payload_rows_fini(struct payload_rows *rows);
-// -ENOMEM, or -ENOSPC past RAS_MERGE_BYTES_MAX.
+// Return 0, -ENOMEM, or -ENOSPC beyond RAS_MERGE_BYTES_MAX.
 int payload_rows_add(struct payload_rows *rows, const void *row);
-// `compare` orders the rows totally; of a run for which `same` says 0 only the first stays.
-// Returns how many were removed.
+// Sort the rows by `compare`, a total order, and keep only the first of rows for which `same`
+// returns 0. Returns the number of removed rows.
 uint32_t payload_rows_settle(
 	struct payload_rows *rows,
 	int (*compare)(const void *a, const void *b),
