@@ -6,9 +6,9 @@
 // whole item. The store holds one item of each peer: the item with the highest incarnation, and of
 // equal incarnations the one with the greatest bytes. So all agents keep the same item.
 //
-// An item is sent once to each link, except the links that it came by. Later, as long as the table
-// knows the peer of the item, the item is sent on every new session and to every joiner. No peer is
-// judged by a foreign item, and no digest covers it.
+// An item is sent once to each link, except the links that it came by. While the table knows the
+// peer of the item, every new session and every joiner gets the item, too. No peer is judged by a
+// foreign item, and no digest covers it.
 //
 // An item of a known state is forwarded only while our table agrees with that state. So a death
 // that is contested here, or has too little weight, is not forwarded this way. An item about a

@@ -17,8 +17,8 @@
 // members come to the same result without asking. A holder that is refused because of another
 // holder, or hears of one above itself, calls the address of that other holder. If a holder above
 // it answers there, the caller gives way: it emits JOIN_REFUSED and sends no LEAVE, since the name
-// is no longer its own. No agent gives way to a mere report, to a record with its own address, or
-// to an address that does not answer.
+// is no longer its own. A mere report, a record with its own address, or an address that does not
+// answer is no reason to give way.
 #pragma once
 
 #include "member/rival.h"

@@ -6,7 +6,7 @@
 
 #define EXPIRE_GAP_NS (60 * RAS_NS_PER_SEC)
 // An order makes each member forget the peers that it holds unreachable. Members that hold the same
-// peer announce it at random times, so that most of them hear of it from the first one.
+// peer announce it at random times. So most of them hear of it from the first one.
 #define ORDER_MEMBER_NS (20 * RAS_NS_PER_MS)  // spread of the random times, for each member
 #define ORDER_SPREAD_NS (10 * RAS_NS_PER_SEC) // upper bound of the spread
 #define ORDER_GAP_NS RAS_NS_PER_SEC	      // between two batches of ORDER_TOLD_MAX peers

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rivals: two holders of one name. A rival is an agent of another ring that met ours, or an earlier
-// run of this agent that other members still believe alive.
+// Rivals: other holders of our name. A rival is an agent of another ring that met ours. Or it is an
+// earlier run of this agent that other members still believe alive.
 #pragma once
 
 #include <lib/sockaddr.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The relay's entry: takes items, routes them, reports how each ended.
+// Entry points of the relay: dispatches, forwards, answers and refuses messages.
 #include "relay/relay.h"
 
 #include "relay/relay_state.h"
 
-#define ANSWER_LIFE_US 10000000u // of an ACK or NAK
+#define ANSWER_LIFE_US 10000000u // life of an ACK or NAK
 
 static const char *const class_names[RAS_RELAY_CLASS_COUNT] = {
 	[RAS_RELAY_CONTROL] = "control",
@@ -77,7 +77,7 @@ void relay_reclaim_later(struct ras *ras) {
 	relay_due(relay, relay->reclaim_ns);
 }
 
-// Ends
+// Ends of messages
 
 static uint64_t slot_id(const struct ras *ras, uint32_t slot) {
 	if (slot == RAS_NO_SLOT || ras_entry(ras, slot)->record == NULL)
@@ -160,7 +160,7 @@ void relay_answer(
 
 // On the way
 
-// `header` is the packet's with the life that is left; `frame` is ours to patch.
+// Send a packet over the link. `header` has the remaining life; `frame` is a private copy.
 static void packet_depart(
 	struct ras *ras, struct link *link, uint8_t *frame, struct relay_header header, bool detour
 ) {
@@ -215,7 +215,7 @@ enum ras_relay_reason relay_dispatch(
 	return RAS_RELAY_REASON_NONE;
 }
 
-// What is left of the life of a message that waited; 0 if nothing.
+// Return the remaining life of a queued message, 0 if it has expired.
 static uint32_t life_left_us(const struct ras *ras, const struct relay_item *item) {
 	if (item->expires_ns <= ras->now_ns)
 		return 0;
@@ -246,8 +246,7 @@ void relay_link_good(struct ras *ras, struct link *link) {
 	}
 }
 
-// Looks for another way for a message that waited. Its buffer is given back first, so that it
-// does not stand in its own way.
+// Route a queued message again. Its buffer is released first, so that a full pool cannot stop it.
 static void
 item_reroute(struct ras *ras, struct relay_item *item, const uint32_t *avoid, uint32_t count) {
 	uint8_t frame[RELAY_PACKET_BYTES_MAX];
@@ -370,7 +369,7 @@ int relay_message(struct ras *ras, struct link *link, const uint8_t *frame, size
 	err = relay_header_decode(frame, size, &header);
 	if (err < 0)
 		return err;
-	// Each hop counts itself before it sends, and the first one is the source.
+	// Each hop increments `hops` before it sends. So a packet with 1 comes from its source.
 	if (header.hops == 0 || (header.hops == 1 && header.source != link->peer))
 		return -EBADMSG;
 
@@ -421,7 +420,7 @@ void relay_tick(struct ras *ras) {
 }
 
 uint64_t relay_next_ns(const struct ras *ras) {
-	// Whoever leaves ticks no more; what is still on its way goes unreported.
+	// A leaving agent does not tick any more, and reports no ends.
 	return ras->leaving ? RAS_NEVER : ras->relay->due_ns;
 }
 

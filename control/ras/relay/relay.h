@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Routing of messages over the links: what the rest of the core calls.
+// Relay: messages to any agent over several links. This is its interface for the rest of the core.
 //
-// A message goes to the good link whose peer is nearest to the destination in the ring, ties to
-// the lowest id. Each hop leads nearer, but for one detour, and none goes straight back: so every
-// route ends, and the hop limit is only a net for tables that disagree. Nodes between keep
-// nothing of a message; they copy it once, patch its fixed header and pass it on.
+// A node forwards a message over the good link whose peer is nearest to the destination in the
+// ring. Ties go to the lowest id. Each hop must lead nearer, except for one detour, and no hop goes
+// straight back. So every route ends. The hop limit only protects against tables that disagree. A
+// transit node keeps no state of a message: it copies the frame, patches the fixed header and
+// forwards the message.
 #pragma once
 
 #include "core/message.h"
@@ -13,18 +14,18 @@
 
 struct link;
 
-// Ports of the core's own, below RAS_RELAY_PORT_MIN.
+// Ports of the core itself, below RAS_RELAY_PORT_MIN.
 enum relay_port {
-	RELAY_PORT_CONFIRM = 1, // do you see this peer, and the answer; sent once
-	RELAY_PORT_TRANSFER,	// segments and credits; as users' messages
+	RELAY_PORT_CONFIRM = 1, // question whether a peer is seen, and its answer; sent once
+	RELAY_PORT_TRANSFER,	// segments and credits; acknowledged like messages of users
 };
 
 int relay_create(struct ras *ras); // -ENOMEM
 void relay_destroy(struct ras *ras);
 
-// To a peer's current start, once: no retry, no report, no order. A link that restarts may
-// bring it twice. What has no route or no room is counted and gone. At most
-// RAS_RELAY_CONTROL_BYTES_MAX bytes, or of the class.
+// Send a message once to the current start of a peer: no retry, no report, no order. A link that
+// reconnects may deliver it twice. A message without a route or without room is counted and
+// dropped. `size` is limited by the class.
 void relay_send_internal(
 	struct ras *ras,
 	uint32_t slot,
@@ -34,46 +35,46 @@ void relay_send_internal(
 	size_t size
 );
 
-// As ras_relay_send() from inside the core, to one of its own ports: acknowledged, tried again,
-// ordered if asked for. Its end is told to ras_relay_report().
+// Send a message of the core to one of its own ports. Like ras_relay_send() it is acknowledged,
+// retried, and ordered if requested. Its end is reported to ras_relay_report().
 int relay_send_own(
 	struct ras *ras, const struct ras_relay_message *message, uint64_t *ret_message_id
 );
-// As ras_relay_cancel(); nothing if it has ended.
+// Cancel a message, as ras_relay_cancel(). Does nothing if the message has ended.
 void relay_take_back(struct ras *ras, uint64_t message_id);
 
-// Where messages that are acknowledged end, and what became of our own: with the core or with
-// its user, by their port; in core.c.
+// Deliver an acknowledged message, and report the end of an own one. core.c passes both to a module
+// of the core or to the user, by the port.
 int ras_relay_deliver(struct ras *ras, const struct ras_relay_delivery *delivery);
 void ras_relay_report(struct ras *ras, uint32_t port, const struct ras_relay_report *report);
 
-// Where a message that is sent once ends; in core.c. A reader left with an error is counted as
-// UNDECODABLE.
+// Deliver a message that was sent once (core.c). If the reader ends with an error, the message is
+// counted as UNDECODABLE.
 void ras_relay_internal(
 	struct ras *ras, uint64_t source, uint32_t port, struct wire_reader *reader
 );
 
-// A whole MESSAGE_RELAY frame, its type byte included. -EBADMSG: no agent sends this, and the
-// connection it came by is to be closed.
+// Process a whole MESSAGE_RELAY frame, including its type byte. Returns 0, or -EBADMSG if no agent
+// sends such a frame: then the caller closes the connection.
 int relay_message(struct ras *ras, struct link *link, const uint8_t *frame, size_t size);
 
-// The link takes frames (again): what waits for it goes, until it takes no more.
+// Send queued messages over a link that takes frames again, as many as it takes.
 void relay_link_good(struct ras *ras, struct link *link);
-// The link is about to be closed, or is delayed from now on, link_is_good() being false for it:
-// what waits for it goes another way.
+// Reroute the messages queued for a link that is about to be closed, or is delayed from now on.
+// link_is_good() must be false for the link already.
 void relay_link_lost(struct ras *ras, struct link *link);
-// The peer died, left or started again: what was for it ends at once. Not for refutations.
+// End all messages to a peer that died, left or started again. Not to be called for refutations.
 void relay_peer_changed(struct ras *ras, uint32_t slot);
-// Ours is another start: what was sent in the earlier one may have been delivered, and would pass
-// for another message now. It ends as expired.
+// End our sent messages as expired, because our own start has changed. They may have been
+// delivered, and a retry would be taken for a new message.
 void relay_self_restarted(struct ras *ras);
 
 void relay_tick(struct ras *ras);
-// When relay_tick() has something to do, or RAS_NEVER.
+// Return when relay_tick() has work, or RAS_NEVER.
 uint64_t relay_next_ns(const struct ras *ras);
-// Brings near what that reads.
+// Prefetch the memory that relay_next_ns() reads.
 void relay_fetch(const struct ras *ras);
 
-// How far a message may travel in a ring of so many: the longest way by the rules, with room for
-// the detour and for tables that differ a little.
+// Return the hop limit in a ring of `members`: the longest regular way, plus room for the detour
+// and for slightly different tables.
 uint32_t relay_hops_max(uint32_t members, bool long_rings);

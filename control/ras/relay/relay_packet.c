@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Encodes and decodes the header of a relayed item.
+// Encodes and decodes the header of a relayed message.
 #include "relay/relay_packet.h"
 
 #include "core/message.h"
 
-// Where the fields that change lie.
+// Offsets of the fields that change on the way.
 enum {
 	OFFSET_DETOURS = 6,
 	OFFSET_HOPS = 8,
@@ -80,7 +80,7 @@ static void header_read(struct wire_reader *reader, struct relay_header *header)
 	header->payload_size = wire_get_u16(reader);
 }
 
-// What each kind promises beyond the fields that all share.
+// Check the rules of each kind for the fields of the header.
 static bool header_kind_valid(const struct relay_header *header) {
 	bool ordered = (header->flags & RELAY_FLAG_ORDERED) != 0;
 
@@ -88,7 +88,7 @@ static bool header_kind_valid(const struct relay_header *header) {
 	case 0:
 		return false;
 	case RELAY_DATA:
-		// Only what is for the core's own ports may be sent once.
+		// Only messages to ports of the core may be sent once.
 		if (header->sequence == 0 && header->port >= RAS_RELAY_PORT_MIN)
 			return false;
 		if (header->reason != 0 || header->about != 0)
@@ -123,7 +123,7 @@ int relay_header_decode(const uint8_t *frame, size_t size, struct relay_header *
 		return -EBADMSG;
 	if (header.source == 0 || header.destination == 0 || header.detours > RELAY_DETOURS_MAX)
 		return -EBADMSG;
-	// What one sends to itself takes no link: whoever says so answers for another.
+	// A message to oneself never uses a link, so such a header is forged.
 	if (header.source == header.destination || !header_kind_valid(&header))
 		return -EBADMSG;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Buffers for messages that wait for a link: per class, and those of transit apart from our own,
-// so that neither a flood of one class nor of others leaves us without.
+// Buffers for messages that wait for a link. Each class has one pool for transit and one for own
+// messages. So neither a flood of one class nor a flood of transit uses up all buffers.
 #include "relay/relay_state.h"
 
 static const uint32_t pool_items[RAS_RELAY_CLASS_COUNT][RELAY_ORIGIN_COUNT] = {
@@ -63,7 +63,7 @@ void relay_item_release(struct relay_item *item) {
 	pool->free = item;
 }
 
-// Closes those that have not been used since; true if none is open any more.
+// Free the buffers of pools that were not used since `since_ns`. Returns true if none has buffers.
 static bool close_idle(struct ras *ras, uint64_t since_ns) {
 	bool all = true;
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What waits for a link.
+// Queues of messages that wait for a link.
 //
-// A link that takes frames never sees this file. Behind one that does not, each class waits
-// apart, and in a class each source: deficit round robin, a frame of the largest size a turn, so
-// that who sends much and who sends large gets no more than the others. Buffers come from a pool
-// per class, those of transit apart from our own. When they are used up the source that holds
-// most of them loses its newest, so that a flood pushes out itself.
+// A link that takes frames needs no queue. For a blocked link each class is queued separately, and
+// within a class each source. The sources are served by deficit round robin with a quantum of one
+// largest frame. So a source with many or large messages gets no more than the others.
+//
+// Buffers come from one pool per class and origin (relay_pool.c). When a pool is used up, the
+// source with the longest backlog loses its newest message. So a flood drops its own messages.
 #include "relay/relay_state.h"
 
-// Of every so many frames one is of the lowest class that waits.
+// One of so many frames is taken from the lowest waiting class.
 #define QUEUE_SHARE 8
 
 static uint32_t class_quantum(uint32_t rank) {
@@ -59,7 +60,7 @@ static bool lane_is_empty(const struct relay_lane *lane) {
 	return true;
 }
 
-// Moves the last lane into the place of an empty one.
+// Remove an empty lane and move the last lane into its place.
 static void lane_drop_if_empty(struct relay *relay, struct relay_lane *lane) {
 	if (lane_is_empty(lane))
 		*lane = relay->queue.lanes[--relay->queue.lane_count];
@@ -87,7 +88,7 @@ static struct relay_backlog *backlog_find(
 	return NULL;
 }
 
-// Last in the round. A pool has as many backlogs as items, so one is always free.
+// Open a backlog at the end of the round. A pool has as many backlogs as items, so one is free.
 static struct relay_backlog *
 backlog_open(struct relay_lane *lane, struct relay_pool *pool, uint32_t rank, uint64_t source) {
 	struct relay_backlog *backlog = pool->free_backlogs;
@@ -130,7 +131,7 @@ backlog_append(struct relay_lane *lane, struct relay_backlog *backlog, struct re
 	lane->count[item->header.class]++;
 }
 
-// Takes the item after `before` out, the first one for NULL.
+// Remove the item after `before`, or the first one if `before` is NULL.
 static struct relay_item *
 backlog_take(struct relay_lane *lane, struct relay_backlog *backlog, struct relay_item *before) {
 	struct relay_item *item = before != NULL ? before->next : backlog->head;
@@ -154,7 +155,7 @@ struct victim {
 	struct relay_backlog *backlog;
 };
 
-// The backlog of this pool that holds most, in all lanes or in one.
+// Return the longest backlog of this pool, in all lanes or only in one.
 static struct victim longest_backlog(
 	const struct relay_queue *queue,
 	const struct relay_lane *only,
@@ -179,8 +180,8 @@ static struct victim longest_backlog(
 	return longest;
 }
 
-// Takes the newest item of the longest backlog out if that has more than `mine` by two or
-// more, so that two equal ones do not push out each other in turn.
+// Remove the newest item of the longest backlog, if that is longer than `mine` by two or more.
+// Otherwise two equal backlogs would drop each other's messages in turn.
 static struct relay_item *make_room(
 	struct relay_queue *queue,
 	const struct relay_lane *only,
@@ -212,7 +213,7 @@ static void item_fill(
 	memcpy(item->frame, packet->frame, relay_packet_bytes(&packet->header));
 }
 
-// A buffer for a packet of this source, or NULL. *ret_lost is the packet that made room for it.
+// Return a buffer for the packet, or NULL. *ret_lost is set if another message was dropped for it.
 static struct relay_item *take_item(
 	struct relay_queue *queue,
 	const struct relay_lane *lane,
@@ -222,7 +223,7 @@ static struct relay_item *take_item(
 ) {
 	uint32_t rank = packet->header.class;
 	const struct relay_backlog *mine = backlog_find(lane, pool, rank, packet->header.source);
-	// One link gets half of the buffers of transit: another one may come to a halt as well.
+	// One link gets at most half of the transit buffers, since other links may block, too.
 	bool lane_full = packet->from != RAS_NO_SLOT &&
 			 lane->count[rank] >= relay_pool_items(rank, RELAY_TRANSIT) / 2;
 	struct relay_item *item;
@@ -238,7 +239,7 @@ static struct relay_item *take_item(
 		relay_item_release(item);
 	}
 	item = pool->free;
-	must(item != NULL); // one was there, or has just been given back
+	must(item != NULL); // a buffer was free, or has just been released
 	pool->free = item->next;
 	pool->used++;
 	return item;
@@ -273,8 +274,8 @@ int relay_queue_put(struct ras *ras, const struct relay_packet *packet, bool det
 	backlog_append(lane, backlog, item);
 	relay->counters.queued++;
 	relay_due(relay, item->expires_ns);
-	// Last, since the NAK may want a place in the queue too; no deeper than that, as it is our
-	// own and can push out only what is our own, which is told without a message.
+	// Refuse the lost packet last, because its NAK may be queued, too. This recursion ends: the
+	// NAK is an own message and displaces only own messages, which are refused without a NAK.
 	if (lost.header.kind != 0)
 		relay_refuse(ras, &lost, RAS_RELAY_QUEUE_FULL);
 	return 0;
@@ -282,7 +283,7 @@ int relay_queue_put(struct ras *ras, const struct relay_packet *packet, bool det
 
 // Turns
 
-// The highest class that waits; one time in QUEUE_SHARE the lowest.
+// Return the highest waiting class, or once in QUEUE_SHARE frames the lowest one.
 static uint32_t class_turn(struct relay_lane *lane) {
 	bool lowest = ++lane->served % QUEUE_SHARE == 0;
 	uint32_t chosen = RAS_RELAY_CLASS_COUNT;
@@ -327,7 +328,7 @@ static bool item_matches(const struct relay_item *item, const struct relay_match
 	return item->expires_ns <= match->expired_ns;
 }
 
-// Moves what matches from the lane's class to the end of the chain; gives back the new end.
+// Move matching items of one class to the end of the chain. Returns the new end.
 static struct relay_item **extract_class(
 	struct relay_lane *lane,
 	uint32_t rank,
@@ -337,7 +338,7 @@ static struct relay_item **extract_class(
 	struct relay_backlog *backlog = lane->last[rank];
 	uint32_t left = lane->count[rank];
 
-	// Every backlog holds at least one item, so this sees them all before it ends.
+	// Every backlog holds at least one item, so the loop visits all backlogs.
 	for (backlog = backlog != NULL ? backlog->next : NULL; left > 0;) {
 		struct relay_backlog *next;
 		struct relay_item *before = NULL;
@@ -369,7 +370,7 @@ struct relay_item *relay_queue_extract(struct ras *ras, const struct relay_match
 	struct relay_item *chain = NULL;
 	struct relay_item **end = &chain;
 
-	// Backwards: a lane that is dropped is replaced by the last one, which has been seen.
+	// Backwards: a removed lane is replaced by the last one, which was visited already.
 	for (uint32_t n = queue->lane_count; n-- > 0;) {
 		struct relay_lane *lane = &queue->lanes[n];
 
@@ -384,7 +385,8 @@ struct relay_item *relay_queue_extract(struct ras *ras, const struct relay_match
 
 // Figures
 
-// When the first item of the lane's class expires; the other two are added to.
+// Return when the first item of the class expires. Updates the oldest queuing time and adds to the
+// bytes.
 static uint64_t lane_class_figures(
 	const struct relay_lane *lane, uint32_t rank, uint64_t *ret_oldest_ns, uint32_t *ret_bytes
 ) {

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages that end here: once each, in order where asked for, to a consumer that has room.
+// Receives messages for this node and delivers each once, in order if requested.
 //
-// An ordered message names the one of its flow that must go first, unless its source knows that
-// one to be answered; until then it waits here, and its next try says if the earlier one was given
-// up meanwhile. A message whose port has no consumer waits too, for a short while. Neither has
-// been acknowledged, so nothing is lost if they are refused in the end. What passes through
-// this node on the way to another never comes here, and never waits for a consumer.
+// An ordered message names its predecessor: the message of its flow that must be delivered first.
+// It names none if its source knows that all earlier messages were answered. Until the predecessor
+// is decided, the ordered message is held here. Its next try tells whether the source has given up
+// the earlier message. A message whose port has no consumer is held for a short time, too. Held
+// messages are not acknowledged, so a later refusal loses nothing. Transit messages never come here
+// and never wait for a consumer.
 #include "relay/relay_state.h"
 
 static size_t held_bytes(const struct relay_header *header) {
 	return sizeof(struct relay_held) + header->payload_size;
 }
 
-// Takes it out of the list, whose link to it is `at`.
+// Remove and free the held message to which *at points.
 static void held_release(struct ras *ras, struct relay_held **at) {
 	struct relay_held *held = *at;
 
@@ -27,7 +28,7 @@ void relay_held_fini(struct ras *ras) {
 		held_release(ras, &ras->relay->held);
 }
 
-// What waited here of an older start of the source is gone.
+// Drop the held messages of an older start of the source.
 static void relay_held_forget(struct ras *ras, uint64_t source) {
 	struct relay_held **at = &ras->relay->held;
 
@@ -48,7 +49,7 @@ static struct relay_held *held_find(const struct relay *relay, const struct rela
 	return held;
 }
 
-// Keeps a copy until its life or the time given is over. False: there is no room.
+// Hold a copy until its life or `wait_ns` is over. Returns false without room or memory.
 static bool held_add(
 	struct ras *ras,
 	const struct relay_packet *packet,
@@ -108,8 +109,9 @@ packet_delivered(struct ras *ras, struct relay_source *source, const struct rela
 	relay_answer(ras, packet, RELAY_ACK, RAS_RELAY_REASON_NONE);
 }
 
-// 0 when it is decided, for good or bad; -EBUSY: an earlier one of its flow has to come first;
-// -ENOENT, -EAGAIN: from the consumer; -ENOBUFS: no room for another flow.
+// Try to deliver a message. Returns 0 if it was delivered or refused for good. Returns -EBUSY if an
+// earlier message of its flow must come first, or -ENOBUFS without room for its flow. -ENOENT and
+// -EAGAIN come from the consumer.
 static int packet_offer(
 	struct ras *ras,
 	struct relay_source *source,
@@ -155,21 +157,21 @@ static int packet_offer(
 	return 0;
 }
 
-// Offers a held message again; true when it is decided.
+// Try to deliver a held message. Returns true if it was delivered or refused for good.
 static bool held_offer(struct ras *ras, struct relay_held *held) {
 	struct relay_packet packet = relay_packet_make(&held->header, NULL, RAS_NO_SLOT);
 	struct relay_source *source = relay_source_find(ras->relay, held->header.source);
 	uint64_t early_ns = ras->now_ns + RELAY_EARLY_NS;
 	int err;
 
-	must(source != NULL); // kept longer than any message of its
+	must(source != NULL); // a source is kept longer than its held messages
 	err = packet_offer(ras, source, &packet, held->payload);
 	if (err == 0)
 		return true;
 	if (err == -EBUSY || held->reason == RAS_RELAY_NO_CONSUMER ||
 	    held->reason == RAS_RELAY_QUEUE_FULL)
 		return false;
-	// Its turn has come, and its consumer is not ready: from now on it waits for that.
+	// The earlier messages of its flow are decided. From now on it waits for its consumer.
 	held->reason = err == -ENOENT ? RAS_RELAY_NO_CONSUMER : RAS_RELAY_QUEUE_FULL;
 	if (early_ns < held->until_ns)
 		held->until_ns = early_ns;
@@ -181,8 +183,8 @@ static bool waits_for_consumer(const struct relay_held *held) {
 	return held->reason == RAS_RELAY_NO_CONSUMER || held->reason == RAS_RELAY_QUEUE_FULL;
 }
 
-// Offers what waits for its turn, and what waits for the consumer of this port, until a round
-// brings nothing new. No port is 0.
+// Try to deliver messages that wait for their turn, or for the consumer of this port, until a round
+// delivers nothing. Port 0 stands for no port.
 static void held_pump(struct ras *ras, uint32_t port) {
 	bool moved = true;
 
@@ -227,7 +229,7 @@ void relay_held_tick(struct ras *ras) {
 		source = relay_source_find(ras->relay, held->header.source);
 		must(source != NULL);
 		held_release(ras, at);
-		// The source may come back to a full consumer, not to one that does not exist.
+		// The source may retry if the consumer is full, but not if there is none.
 		if (reason == RAS_RELAY_QUEUE_FULL)
 			relay_refuse(ras, &packet, reason);
 		else
@@ -263,7 +265,7 @@ static void receive_internal(struct ras *ras, const struct relay_packet *packet)
 		relay_count(ras, packet, RAS_RELAY_UNDECODABLE);
 }
 
-// Of a start that is not heard of yet, or of the very run that is known.
+// Return true if the sender is the run that our table holds, or a newer start of it.
 static bool is_of_known_run(const struct peer_entry *entry, const struct relay_header *header) {
 	uint64_t start = ras_incarnation_start(header->source_incarnation);
 
@@ -272,7 +274,8 @@ static bool is_of_known_run(const struct peer_entry *entry, const struct relay_h
 	return entry->record->run == header->source_run;
 }
 
-// The sender's entry, with the window of the start the message is from. NULL: refused.
+// Return the entry of the sender, reset for a new start if needed. Returns NULL if the message was
+// refused.
 static struct relay_source *source_of(struct ras *ras, const struct relay_packet *packet) {
 	const struct relay_header *header = &packet->header;
 	uint64_t start = ras_incarnation_start(header->source_incarnation);
@@ -290,8 +293,9 @@ static struct relay_source *source_of(struct ras *ras, const struct relay_packet
 		relay_refuse(ras, packet, RAS_RELAY_QUEUE_FULL);
 		return NULL;
 	}
-	// Of two runs of one number the one that the table has is the one that lives; of a stranger
-	// the first, or the window would begin anew with each word of the other.
+	// Two runs may use one start number. The run in the table is the living one. If the table
+	// does not know the peer, only its first run is accepted. Otherwise the messages of both
+	// runs would reset the window in turn.
 	if (start < source->start ||
 	    (start == source->start && slot == RAS_NO_SLOT && header->source_run != source->run)) {
 		relay_refuse(ras, packet, RAS_RELAY_WRONG_INCARNATION);
@@ -304,7 +308,7 @@ static struct relay_source *source_of(struct ras *ras, const struct relay_packet
 	return source;
 }
 
-// The next try of a message that waits here: its source may have given up the earlier one.
+// Process a retry of a held message. Its source may have given up the earlier message of its flow.
 static void
 held_again(struct ras *ras, struct relay_held *held, const struct relay_packet *packet) {
 	relay_count(ras, packet, RAS_RELAY_DUPLICATE);

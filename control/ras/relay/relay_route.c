@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The next hop: nearest in the ring, and nearer than we are, but for one detour.
+// Chooses the next hop: the neighbour nearest to the destination in the ring.
 //
-// Why it ends: every hop lowers the ring distance or spends the detour, which is not given back.
-// Why not straight back: else the detour of a node whose only near neighbour is dead would be
-// its own predecessor. A list of nodes visited would add nothing to these two rules.
+// The next hop must be nearer than this node, except for one detour. So every route ends: each hop
+// lowers the ring distance or spends the detour. A packet is not sent straight back to its last
+// hop. Otherwise a node whose only near neighbour is dead would detour to its predecessor. A list
+// of visited nodes would add nothing to these two rules.
 #include "relay/relay_state.h"
 
 static uint32_t ceil_log2(uint32_t value) {
@@ -26,7 +27,8 @@ static bool slot_avoided(uint32_t slot, const uint32_t *avoid, uint32_t avoid_co
 	return false;
 }
 
-// Every hop asks this of every link: looked up once per change of the ring.
+// Return the ring position of the link's peer. Each routing asks this for every link, so the
+// position is cached until the ring changes.
 static uint32_t link_position(struct ras *ras, struct link *link) {
 	if (link->position_ring != ras->peers.ring_number) {
 		link->position_ring = ras->peers.ring_number;
@@ -36,7 +38,7 @@ static uint32_t link_position(struct ras *ras, struct link *link) {
 	return link->position;
 }
 
-// No way on: is that so, or do we and the source see different rings?
+// Return the reason for a missing route: STALE_VIEW if the source has another table than we.
 static enum ras_relay_reason no_route(const struct ras *ras, const struct relay_header *header) {
 	return header->view == peers_digest(&ras->peers) ? RAS_RELAY_NO_ROUTE
 							 : RAS_RELAY_STALE_VIEW;

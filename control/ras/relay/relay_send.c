@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Our own messages, from acceptance to their end.
+// Own messages, from their acceptance to their end.
 //
-// A message stays here until it is answered, refused by every try, or out of life. A refusal
-// that another way may avoid is followed by the next try at once, by a first hop not used
-// before; one that only time can help, and silence, by a try after a back-off. Refusals only
-// mark the message: it is sent again or ended by the tick, so that no report and no list
-// change happens in the middle of something else.
+// A message is pending until it is answered, all its tries were refused, or its life is over. After
+// a refusal that another way may avoid, the next try follows at once over an unused first hop.
+// After silence, or a refusal that only time can cure, the next try follows after a back-off. A
+// refusal only marks the message. The tick sends it again or ends it, so that reports and list
+// changes never happen inside other work.
 #include "relay/relay_state.h"
 
 static_assert(RELAY_TRIES_MAX <= 8, "a bit of `refused` per try");
@@ -41,7 +41,7 @@ static void pending_wake(struct ras *ras, struct relay_pending *pending, uint64_
 	relay_due(ras->relay, at_ns);
 }
 
-// Ends
+// Ends of messages
 
 static bool all_tries_refused(const struct relay_pending *pending) {
 	return pending->tries > 0 && pending->refused == (1u << pending->tries) - 1;
@@ -98,14 +98,14 @@ static bool is_routing(enum ras_relay_reason reason) {
 	       reason == RAS_RELAY_HOPS || reason == RAS_RELAY_DESTINATION_DOWN;
 }
 
-// Only the destination says these, and it will say the same again.
+// Return true for reasons that only the destination gives, and would give again.
 static bool is_final(enum ras_relay_reason reason) {
 	return reason == RAS_RELAY_WRONG_INCARNATION || reason == RAS_RELAY_NO_CONSUMER ||
 	       reason == RAS_RELAY_UNDECODABLE || reason == RAS_RELAY_LATE;
 }
 
-// Somebody on the way knew no way on, and another try may find one. Tables that differ need the
-// time of the back-off to become one.
+// Return true if the next try may succeed at once over another first hop: a transit node had no
+// route. After STALE_VIEW the back-off is needed, since the tables have to become equal first.
 static bool may_go_another_way(
 	const struct ras *ras, const struct relay_pending *pending, enum ras_relay_reason reason
 ) {
@@ -126,9 +126,9 @@ static void pending_refused(
 	pending->refuser = answer->source == ras->self_id ? 0 : answer->source;
 	pending->refused_hops = answer->behind;
 	if (answer->source == answer->about)
-		pending->hop_count = 0; // it got there: the way is good
-	// Of a run that the destination does not know any more an earlier try may have been
-	// delivered: that is refused before it looks whether it had it.
+		pending->hop_count = 0; // the message reached its destination: the way is good
+	// After our own restart the destination refuses our old run before it checks for
+	// duplicates. So WRONG_INCARNATION does not prove that no earlier try was delivered.
 	if (is_final(reason) &&
 	    (reason != RAS_RELAY_WRONG_INCARNATION || all_tries_refused(pending))) {
 		pending->certain = true;
@@ -187,7 +187,7 @@ void relay_self_restarted(struct ras *ras) {
 
 // Tries
 
-// How far back the latest one is of its flow that is still on its way, 0 for none.
+// Return the distance to the latest pending message before this one in its flow, 0 for none.
 static uint16_t flow_behind(const struct ras *ras, const struct relay_pending *pending) {
 	const struct relay_header *header = &pending->header;
 	uint64_t before = 0;
@@ -225,7 +225,7 @@ pending_dispatch(struct ras *ras, struct relay_pending *pending, struct relay_pa
 
 	reason = relay_dispatch(ras, packet, pending->hops, pending->hop_count);
 	if (is_routing(reason) && pending->hop_count > 0) {
-		// All ways were tried: the first one may be good again.
+		// All first hops were tried, so start again with the best one.
 		pending->hop_count = 0;
 		reason = relay_dispatch(ras, packet, NULL, 0);
 	}
@@ -253,7 +253,7 @@ static void pending_transmit(struct ras *ras, struct relay_pending *pending) {
 		ras->relay->counters.retransmitted++;
 	pending_schedule(ras, pending);
 	if (header->destination == ras->self_id)
-		relay_receive(ras, &packet); // may end it at once
+		relay_receive(ras, &packet); // may end the message at once
 	else
 		pending_dispatch(ras, pending, &packet);
 }
@@ -280,7 +280,8 @@ static struct relay_pending *pending_due(const struct ras *ras) {
 void relay_pending_tick(struct ras *ras) {
 	struct relay_pending *pending;
 
-	// From the start each time, since one may end others. Each round ends one or spends a try.
+	// Search from the start each time, since the end of one message may end others. The loop
+	// ends, because each round ends a message or uses up a try.
 	while ((pending = pending_due(ras)) != NULL) {
 		if (pending->over)
 			pending_end(ras, pending, outcome_of(pending), pending->refused_hops);
@@ -316,7 +317,8 @@ static int message_check(const struct ras_relay_message *message) {
 	return 0;
 }
 
-// Room all in all, and in the destination's window: what is on its way must not fall out of it.
+// Return true if another message fits. There is a limit for all pending messages. Besides, no
+// pending message may fall out of the duplicate window of the destination.
 static bool has_room(const struct ras *ras, const struct relay_source *source) {
 	const struct relay_pending *pending;
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whom we exchange messages with.
+// Table of the peers with which this node exchanges messages.
 //
-// Per peer: the sequence we have reached towards it, and a window over the sequences that came
-// from its current start, so that none is delivered twice. An entry is kept until no copy of its
-// newest message can be on its way any more, and only then makes room for another; so the table
-// forgets nothing that it still needs, and refuses new sources when it is full of such.
+// An entry has the latest sequence sent to the peer. It also has a window over the sequences that
+// came from the peer's current start, so that no message is delivered twice. An entry is kept until
+// no copy of its newest message can be on the way any more. A table full of such entries refuses
+// new peers.
 //
-// A flow remembers the latest sequence delivered in order, as long as its source is remembered.
+// A flow stores the latest sequence that was delivered in order. It lives as long as its entry.
 #include "relay/relay_state.h"
 
 static struct relay_source **bucket_of(const struct relay *relay, uint64_t id) {
@@ -20,7 +20,7 @@ static void source_release(struct ras *ras, struct relay_source *source) {
 	memory_release(&ras->memory, source, sizeof(*source));
 }
 
-// Releases what need not be kept at this time.
+// Release the entries that are not needed any more at this time.
 static void release_before(struct ras *ras, uint64_t now_ns) {
 	struct relay *relay = ras->relay;
 
@@ -86,7 +86,7 @@ static struct relay_source *source_make(struct ras *ras, uint64_t id) {
 	if (source == NULL)
 		return NULL;
 	source->id = id;
-	// Above whatever it may have seen from us before it was forgotten here.
+	// Above all sequences that the peer may have seen from us before we released its entry.
 	source->sent = relay->last_sequence;
 	source->next = *bucket_of(relay, id);
 	*bucket_of(relay, id) = source;
@@ -142,7 +142,7 @@ void relay_source_decide(struct relay_source *source, uint64_t sequence, bool re
 	if (sequence > source->highest) {
 		uint64_t moved = sequence - source->highest;
 
-		// The places of those that come into the window are still of those that left it.
+		// Sequences that enter the window reuse the bits of those that leave it.
 		for (uint64_t n = 0; n < moved && n < RELAY_WINDOW; n++) {
 			source->decided[window_word(sequence - n)] &= ~window_bit(sequence - n);
 			source->refused[window_word(sequence - n)] &= ~window_bit(sequence - n);

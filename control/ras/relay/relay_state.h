@@ -1,68 +1,68 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the files of the relay share with each other and with nobody else.
+// Private state of the relay, shared by its files only.
 //
-//	relay_packet	the header
-//	relay_route	which link is next
+//	relay_packet	header: encoding and decoding
+//	relay_route	choice of the next link
 //	relay_pool	buffers
-//	relay_queue	what waits for a link: classes, and fairness between sources
+//	relay_queue	messages that wait for a link: classes, fairness between sources
 //	relay_send	own messages: tries, answers, reports
-//	relay_source	who sent what here: the window against duplicates, the flows
-//	relay_receive	delivery, order, what waits for a consumer
-//	relay		the core's hooks, refusals, counters
+//	relay_source	per peer: window against duplicates, flows
+//	relay_receive	delivery, order, messages that wait for a consumer
+//	relay		hooks for the core, refusals, counters
 //
-// An instance that relays nothing holds struct relay alone; all else is allocated when it is
-// first needed, is bounded by the limits below, and is given back when it has been idle.
+// An instance that relays nothing holds only struct relay. All other memory is allocated at its
+// first use, bounded by the limits below, and freed when it has been idle.
 #pragma once
 
 #include "core/core.h"
 #include "relay/relay_packet.h"
 
 #define RELAY_LIFE_DEFAULT_NS (10 * RAS_NS_PER_SEC)
-#define RELAY_TRIES_MAX 8	  // whatever the profile says
-#define RELAY_WINDOW 256	  // sequences of one source that are told apart
-#define RELAY_SOURCES_MAX 4096	  // senders and destinations remembered
-#define RELAY_FLOWS_MAX 4096	  // ordered flows that end here, all in all
-#define RELAY_SOURCE_FLOWS_MAX 64 // and of one source
-#define RELAY_HELD_MAX 64	  // messages that wait for a consumer or their turn
+#define RELAY_TRIES_MAX 8	  // upper bound for profile->relay_tries
+#define RELAY_WINDOW 256	  // latest sequences of one source, tracked against duplicates
+#define RELAY_SOURCES_MAX 4096	  // remembered senders and destinations
+#define RELAY_FLOWS_MAX 4096	  // ordered flows that end here, of all sources
+#define RELAY_SOURCE_FLOWS_MAX 64 // ordered flows that end here, of one source
+#define RELAY_HELD_MAX 64	  // held messages: they wait for a consumer or their turn
 #define RELAY_HELD_BYTES_MAX (256u << 10)
-#define RELAY_HELD_SOURCE_MAX 16	    // of one source among them
-#define RELAY_EARLY_NS (2 * RAS_NS_PER_SEC) // a port may stay without a consumer
-// A copy may outlive its life: in the stream of one that stands still, until that is closed, it
-// takes as long as the profile `nccl` needs to declare a death, and what is behind it some seconds
-// more.
+#define RELAY_HELD_SOURCE_MAX 16	    // held messages of one source
+#define RELAY_EARLY_NS (2 * RAS_NS_PER_SEC) // time that a message waits for a missing consumer
+// A copy of a message may arrive after its life: it may be stuck in the stream of a peer that
+// stands still, until that stream is closed. This takes up to the time in which the profile `nccl`
+// declares a death, plus some seconds for the frames behind it.
 #define RELAY_KEEP_SLACK_NS (90 * RAS_NS_PER_SEC)
-#define RELAY_IDLE_NS (30 * RAS_NS_PER_SEC) // between looks at what can be given back
+#define RELAY_IDLE_NS (30 * RAS_NS_PER_SEC) // between two searches for idle memory
 #define RELAY_SOURCE_BUCKETS 256
 
-// A message in a buffer of a pool, waiting for a link.
+// A message that waits for a link, in a buffer of a pool.
 struct relay_item {
 	struct relay_item *next;
 	struct relay_pool *pool;
 	uint64_t queued_ns;
 	uint64_t expires_ns;
-	uint32_t from; // the neighbour it came by, RAS_NO_SLOT for our own
-	bool detour;   // going this way spends it
+	uint32_t from; // slot of the neighbour that sent it, RAS_NO_SLOT for our own
+	bool detour;   // this hop spends the detour
 	struct relay_header header;
 	uint8_t frame[];
 };
 
-// What one source has waiting for one link, in one class.
+// Messages of one source that wait for one link, in one class.
 struct relay_backlog {
-	struct relay_backlog *next; // round robin; in the pool's free list else
+	struct relay_backlog *next; // ring of the round robin, or free list of the pool
 	struct relay_pool *pool;
 	uint64_t source;
 	struct relay_item *head, *tail;
 	uint32_t count;
-	uint32_t deficit; // bytes it may still send in its turn
+	uint32_t deficit; // bytes that the source may still send in its turn
 };
 
-// Buffers of one class, for transit or for our own messages, made at once when first needed.
+// Buffers of one class for transit or for own messages, allocated together at their first use.
 struct relay_pool {
 	uint8_t *slab;
 	struct relay_item *free;
 	struct relay_backlog *free_backlogs;
 	uint32_t used;
-	uint64_t used_ns; // last time one was taken
+	uint64_t used_ns; // time of the last allocation from this pool
 };
 
 enum relay_origin {
@@ -71,10 +71,10 @@ enum relay_origin {
 	RELAY_ORIGIN_COUNT,
 };
 
-// What waits for one link. `last[class]->next` has the turn.
+// All messages that wait for one link. `last[class]->next` has the turn.
 struct relay_lane {
 	uint32_t slot;
-	uint32_t served; // frames, to give the lower classes their share
+	uint32_t served; // frames sent; every QUEUE_SHARE-th is of the lowest waiting class
 	struct relay_backlog *last[RAS_RELAY_CLASS_COUNT];
 	uint32_t count[RAS_RELAY_CLASS_COUNT];
 };
@@ -85,56 +85,57 @@ struct relay_queue {
 	uint32_t lane_count, lane_capacity;
 };
 
-// A message of ours that has not been answered yet.
+// An own message that has not been answered yet.
 struct relay_pending {
 	struct relay_pending *next;
 	uint64_t message_id;
-	uint64_t first_ns;
-	uint64_t retry_ns;
+	uint64_t first_ns; // first try
+	uint64_t retry_ns; // next action of the tick
 	uint64_t deadline_ns;
 	bool report;
-	bool over;    // no further try: to be ended with `reason`
+	bool over;    // no further try: the tick ends it with `reason`
 	bool certain; // the destination itself refused it for good
 	uint8_t tries;
-	uint8_t refused; // bit per try
-	uint8_t reason;	 // of the last refusal
+	uint8_t refused; // mask of refused tries
+	uint8_t reason;	 // enum ras_relay_reason of the last refusal
 	uint64_t refuser;
 	uint32_t refused_hops;
-	uint32_t hop_count; // first hops that were tried
-	uint32_t hops[RELAY_TRIES_MAX];
+	uint32_t hop_count;		// number of entries in `hops`
+	uint32_t hops[RELAY_TRIES_MAX]; // slots of the first hops tried so far
 	struct relay_header header;
 	uint8_t frame[]; // header and payload
 };
 
-// A flow that ends here.
+// An ordered flow that ends here.
 struct relay_flow {
 	uint32_t flow;
 	uint32_t port;
 	uint64_t delivered; // latest sequence
 };
 
-// A peer that sends to us, or that we send to.
+// A peer that sends to us, or to which we send.
 struct relay_source {
-	struct relay_source *next; // in its bucket
+	struct relay_source *next; // next in the bucket
 	uint64_t id;
-	uint64_t sent; // latest sequence to it
-	uint64_t keep_ns;
+	uint64_t sent;	  // latest sequence that we sent to the peer
+	uint64_t keep_ns; // time until which the entry is needed
 
-	// What came from it, in this start.
+	// Received messages of the current start of the peer. A sequence is decided once its
+	// message was delivered or refused for good.
 	uint64_t start;
-	uint64_t run;			     // of its record in that start
-	uint64_t highest;		     // sequence that was decided
+	uint64_t run;			     // run of the peer's record in that start
+	uint64_t highest;		     // highest decided sequence
 	uint64_t decided[RELAY_WINDOW / 64]; // bit sequence % RELAY_WINDOW
-	uint64_t refused[RELAY_WINDOW / 64]; // of the decided ones
+	uint64_t refused[RELAY_WINDOW / 64]; // refused ones among the decided
 	struct relay_flow *flows;
 	uint32_t flow_count, flow_capacity;
 };
 
-// A message that waits here for its consumer or for an earlier one of its flow.
+// A received message that waits for its consumer or for an earlier message of its flow.
 struct relay_held {
 	struct relay_held *next;
 	uint64_t until_ns;
-	uint8_t reason; // to refuse it for when the time is over
+	uint8_t reason; // enum ras_relay_reason of its refusal at until_ns
 	struct relay_header header;
 	uint8_t payload[];
 };
@@ -152,26 +153,26 @@ struct relay {
 
 	struct relay_bucket *buckets;
 	uint32_t source_count, flow_count;
-	uint64_t last_sequence; // highest one given to any destination
+	uint64_t last_sequence; // highest sequence used for any destination
 
 	struct relay_held *held; // in order of arrival
 	uint32_t held_count;
 	size_t held_bytes;
 
-	uint64_t due_ns;     // nothing happens by time before; may be too early, never too late
-	uint64_t reclaim_ns; // next look at what can be given back, RAS_NEVER if there is nothing
+	uint64_t due_ns;     // next time for relay_tick(); may be too early, never too late
+	uint64_t reclaim_ns; // next search for idle memory, RAS_NEVER if nothing is allocated
 
 	struct ras_relay_counters counters;
 	struct ras_relay_incident incidents[RAS_RELAY_REASON_COUNT];
 };
 
-// A message in hand: its header decoded, its bytes where they lie.
+// A message that is being processed, with its decoded header.
 struct relay_packet {
 	struct relay_header header;
-	const uint8_t *frame;
-	uint32_t from; // the neighbour it came by, RAS_NO_SLOT for our own
-	uint32_t hop;  // set by relay_dispatch(): the neighbour it went to, or should have
-	uint32_t back; // the first hop of an answer to a retry, RAS_NO_SLOT for any
+	const uint8_t *frame; // borrowed
+	uint32_t from;	      // slot of the neighbour that sent it, RAS_NO_SLOT for our own
+	uint32_t hop;	      // set by relay_dispatch(): slot of the chosen next hop
+	uint32_t back;	      // preferred first hop for an answer to a retry, RAS_NO_SLOT for any
 };
 
 static inline struct relay_packet
@@ -196,17 +197,18 @@ static inline void relay_due(struct relay *relay, uint64_t at_ns) {
 
 // relay.c
 
-// Something was allocated that is given back when it has been idle.
+// Schedule the next search for idle memory, after an allocation.
 void relay_reclaim_later(struct ras *ras);
-// A message ended here for a reason: counts it, and tells its source if that wants to know.
+// Drop a message: count the reason, and send a NAK to its source if it expects an answer.
 void relay_refuse(struct ras *ras, const struct relay_packet *packet, enum ras_relay_reason reason);
 void relay_count(struct ras *ras, const struct relay_packet *packet, enum ras_relay_reason reason);
-// Sends it to the next hop now, or queues it. NONE, or why not; then nothing was kept or counted.
+// Send the packet to its next hop, or queue it. Returns NONE, or a reason: then the packet was
+// neither kept nor counted.
 enum ras_relay_reason relay_dispatch(
 	struct ras *ras, struct relay_packet *packet, const uint32_t *avoid, uint32_t avoid_count
 );
-// Answers a message. The answer to a retry leaves by the link that brought it: the way that
-// was chosen before may be why there is a retry.
+// Send an ACK or NAK. The answer to a retry prefers the link over which the retry came: the way of
+// an earlier answer may have failed.
 void relay_answer(
 	struct ras *ras,
 	const struct relay_packet *about,
@@ -216,7 +218,8 @@ void relay_answer(
 
 // relay_route.c
 
-// NONE and a link, or the reason why there is none. `avoid` are slots not to go by.
+// Choose the next link. Returns NONE, or the reason why there is no link. The slots in `avoid` are
+// not used.
 enum ras_relay_reason relay_route(
 	struct ras *ras,
 	const struct relay_packet *packet,
@@ -229,12 +232,12 @@ enum ras_relay_reason relay_route(
 // relay_pool.c
 
 uint32_t relay_pool_items(uint32_t rank, enum relay_origin origin);
-// Makes the buffers unless it has them. -ENOMEM.
+// Allocate the buffers of a pool, unless it has them. Returns 0 or -ENOMEM.
 int relay_pool_open(
 	struct ras *ras, struct relay_pool *pool, uint32_t rank, enum relay_origin origin
 );
 void relay_item_release(struct relay_item *item);
-// Gives back what has been idle; true if that is all.
+// Free the buffers of idle pools. Returns true if no pool has buffers any more.
 bool relay_pools_reclaim(struct ras *ras);
 void relay_pools_fini(struct ras *ras);
 
@@ -242,20 +245,21 @@ void relay_pools_fini(struct ras *ras);
 
 void relay_queue_fini(struct ras *ras);
 bool relay_queue_waits(const struct relay *relay, uint32_t slot);
-// Copies the packet into the lane of its hop. If the buffers are used up, the newest message
-// of the source that has most of them makes room, or the packet is the one: -ENOBUFS.
+// Copy the packet into the lane of its hop. If the pool is used up, the newest message of the
+// source with the longest backlog is dropped. Returns 0, or -ENOBUFS if the packet itself is the
+// one to drop.
 int relay_queue_put(struct ras *ras, const struct relay_packet *packet, bool detour);
-// The next one for the link by class and turn, out of the queue; NULL if none waits.
+// Remove and return the next message for the link, by class and turn; NULL if none waits.
 struct relay_item *relay_queue_next(struct ras *ras, uint32_t slot);
 
-// Which ones to take out of turn; a field that is not set matches all.
+// Filter for relay_queue_extract(). An item must match all three fields.
 struct relay_match {
-	uint32_t slot;	      // RAS_NO_SLOT for all
-	uint64_t destination; // 0 for all
-	uint64_t expired_ns;  // RAS_NEVER for all
+	uint32_t slot;	      // link that the item waits for, RAS_NO_SLOT for any
+	uint64_t destination; // 0 for any
+	uint64_t expired_ns;  // items that expire at this time or before, RAS_NEVER for any
 };
 
-// A chain through `next`, each to be given back.
+// Remove all matching items. Returns a chain through `next`; the caller releases each item.
 struct relay_item *relay_queue_extract(struct ras *ras, const struct relay_match *match);
 uint64_t relay_queue_due_ns(const struct relay *relay);
 void relay_queue_stats(const struct ras *ras, struct ras_relay_stats *stats);
@@ -263,7 +267,7 @@ void relay_queue_stats(const struct ras *ras, struct ras_relay_stats *stats);
 // relay_send.c
 
 void relay_pending_fini(struct ras *ras);
-// An ACK or NAK for one of ours, or a refusal of our own node.
+// Process an ACK or NAK for an own message, or a refusal by this node itself.
 void relay_answered(
 	struct ras *ras, const struct relay_header *answer, enum ras_relay_reason reason
 );
@@ -276,20 +280,21 @@ uint64_t relay_pending_due_ns(const struct relay *relay);
 enum relay_seen {
 	RELAY_FRESH,
 	RELAY_DELIVERED,
-	RELAY_REFUSED, // or so old that it cannot be told
+	RELAY_REFUSED, // refused, or older than the window
 };
 
 void relay_sources_fini(struct ras *ras);
 struct relay_source *relay_source_find(const struct relay *relay, uint64_t id);
-// Finds or makes, and keeps it that long; NULL if there is no room or memory.
+// Find or create the entry of a peer, and keep it until `keep_ns`. Returns NULL without room or
+// memory.
 struct relay_source *relay_source_want(struct ras *ras, uint64_t id, uint64_t keep_ns);
-// A newer start of it has an empty window.
+// Reset the window and the flows for a new start of the peer.
 void relay_source_restart(
 	struct ras *ras, struct relay_source *source, uint64_t start, uint64_t run
 );
 enum relay_seen relay_source_seen(const struct relay_source *source, uint64_t sequence);
 void relay_source_decide(struct relay_source *source, uint64_t sequence, bool refused);
-// The flow, made if there is room; NULL else.
+// Find or create a flow. Returns NULL without room or memory.
 struct relay_flow *
 relay_source_flow(struct ras *ras, struct relay_source *source, uint32_t flow, uint32_t port);
 void relay_sources_reclaim(struct ras *ras);
@@ -297,7 +302,7 @@ void relay_sources_reclaim(struct ras *ras);
 // relay_receive.c
 
 void relay_held_fini(struct ras *ras);
-// A message for us, well-formed.
+// Process a well-formed DATA message for this node.
 void relay_receive(struct ras *ras, const struct relay_packet *packet);
 void relay_held_tick(struct ras *ras);
 uint64_t relay_held_due_ns(const struct relay *relay);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Transfers of up to 16 MiB: their list, turns and ends.
+// Keeps the list of transfers, schedules their turns, exchanges control messages, and ends them.
 #include "relay/transfer.h"
 
 #include "relay/transfer_state.h"
@@ -14,7 +14,7 @@ int transfer_create(struct ras *ras) {
 	return 0;
 }
 
-// Nothing of it is on its way or in a buffer afterwards.
+// Cancel the segments in flight, or free the buffer.
 static void transfer_clean(struct ras *ras, struct transfer *transfer) {
 	if (transfer->cleaned)
 		return;
@@ -74,7 +74,7 @@ int transfer_make(struct ras *ras, bool incoming, uint64_t peer, struct transfer
 	return 0;
 }
 
-// Who sends it must be the peer, in the start it is with.
+// Find the transfer of a message. Its sender must be the peer of the transfer, in the same start.
 static struct transfer *find_from(
 	const struct ras *ras,
 	bool incoming,
@@ -91,7 +91,7 @@ static struct transfer *find_from(
 	return transfer;
 }
 
-// Ends
+// Ends of transfers
 
 void transfer_over(
 	struct ras *ras,
@@ -141,7 +141,7 @@ static void end_tell(struct ras *ras, struct transfer *transfer) {
 	if (transfer->told)
 		return;
 	transfer->told = true;
-	// The last acknowledgements may still be on their way.
+	// The consumer took everything, even if the last relay acknowledgements have not arrived.
 	if (!transfer->incoming && end.outcome == RAS_TRANSFER_DONE)
 		end.bytes = transfer->out.ahead;
 	ras->ops.transfer_ended(ras->ops_ctx, &end);
@@ -186,7 +186,7 @@ bool transfer_may_pass(enum ras_relay_reason reason) {
 	return reason != RAS_RELAY_UNDECODABLE && reason != RAS_RELAY_NO_CONSUMER;
 }
 
-// What became of the peer that the relay knows no more, or that it would send to another start of.
+// End a transfer whose peer the relay does not know any more, or that has a new start.
 static void peer_is_gone(struct ras *ras, struct transfer *transfer) {
 	uint32_t slot = peers_find(&ras->peers, transfer->peer);
 
@@ -257,7 +257,7 @@ control_message(const struct ras *ras, const struct transfer *transfer) {
 	return message;
 }
 
-// What it says, or said, has been answered or overtaken by the end.
+// Return true if the control message in flight is obsolete: it was answered, or the transfer ended.
 static bool control_is_past(const struct transfer *transfer) {
 	if (transfer->over)
 		return !transfer->control_final;
@@ -309,7 +309,7 @@ int transfer_deliver(struct ras *ras, const struct ras_relay_delivery *delivery)
 	if (!to_receiver)
 		transfer_out_message(ras, transfer, &message);
 	else if (transfer->over)
-		transfer->owed = false; // both ended it
+		transfer->owed = false; // both sides ended it
 	else
 		transfer_over_by_peer(ras, transfer, &message);
 	transfer_due(ras, ras->now_ns);
@@ -345,7 +345,7 @@ void transfer_report(struct ras *ras, const struct ras_relay_report *report) {
 
 // Time
 
-// Everything of one transfer but its next segment.
+// Do all due work of one transfer, except sending its next segment.
 static void transfer_turn(struct ras *ras, struct transfer *transfer) {
 	if (ras->now_ns >= transfer->deadline_ns) {
 		transfer_over(ras, transfer, RAS_TRANSFER_EXPIRED, RAS_TRANSFER_REASON_NONE, false);
@@ -365,7 +365,7 @@ static void transfer_turn(struct ras *ras, struct transfer *transfer) {
 		transfer_free(ras, transfer);
 }
 
-// Behind all others, since it had its turn.
+// Move a transfer that had its turn to the end of the list.
 static void to_the_end(struct transfers *transfers, struct transfer *transfer) {
 	struct transfer **at = &transfers->first;
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Transfers: what the rest of the core calls.
+// Transfers: long answers in segments over the relay. This is their interface for the core.
 //
-// A START announces a transfer and offers nothing; its answer is the first CREDIT, and no byte is
-// sent before. So a START may be repeated at will: one that comes late makes a transfer that
-// nothing follows, and no consumer hears of it. DATA goes in one ordered flow behind it. CREDIT
-// says how far the sender may go, END and CANCEL how it ended; each is repeated until the
-// relay reports it delivered, or the deadline has passed.
+// START announces a transfer and carries no data. The receiver answers with the first CREDIT, and
+// no byte is sent before. So START may be repeated freely: a late copy creates a transfer without
+// data, which no consumer sees. DATA follows in one ordered flow. CREDIT grants the sender an upper
+// offset. END and CANCEL tell the outcome. Each control message is repeated until the relay reports
+// its delivery or the deadline has passed.
 #pragma once
 
 #include <ras/relay.h>
@@ -14,15 +14,15 @@
 int transfer_create(struct ras *ras); // -ENOMEM
 void transfer_destroy(struct ras *ras);
 
-// A message for RELAY_PORT_TRANSFER; answers as ops.deliver.
+// Process a message to RELAY_PORT_TRANSFER. Returns the same values as ops.deliver.
 int transfer_deliver(struct ras *ras, const struct ras_relay_delivery *delivery);
-// How one that was sent there ended.
+// Process the report about a message that we sent to RELAY_PORT_TRANSFER.
 void transfer_report(struct ras *ras, const struct ras_relay_report *report);
-// The peer died, left, started again or is about to be forgotten.
+// End the transfers of a peer that died, left, started again or is about to be removed.
 void transfer_peer_changed(struct ras *ras, uint32_t slot);
-// We leave: everything ends now.
+// End all transfers at once, because this agent leaves.
 void transfer_leave(struct ras *ras);
 
 void transfer_tick(struct ras *ras);
-// When transfer_tick() has something to do, or RAS_NEVER.
+// Return when transfer_tick() has work, or RAS_NEVER.
 uint64_t transfer_next_ns(const struct ras *ras);

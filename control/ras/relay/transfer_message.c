@@ -72,7 +72,8 @@ static void read_data(struct wire_reader *reader, struct transfer_message *messa
 		wire_reader_fail(reader, -EBADMSG);
 }
 
-// Only what one side can know and the other cannot is told as an end.
+// Decode an outcome. END and CANCEL carry only outcomes that the receiver of the message cannot
+// find out itself.
 static void read_outcome(struct wire_reader *reader, struct transfer_message *message) {
 	uint8_t outcome = wire_get_u8(reader);
 	uint8_t reason = wire_get_u8(reader);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the two ends of a transfer say to each other: payloads of relayed messages.
+// Messages between the two ends of a transfer: payloads of relayed messages.
 #pragma once
 
 #include <lib/wire.h>
@@ -11,14 +11,14 @@
 enum transfer_type {
 	TRANSFER_START = 1,
 	TRANSFER_DATA,
-	TRANSFER_CANCEL, // from who sends
+	TRANSFER_CANCEL, // START, DATA and CANCEL come from the sender
 	TRANSFER_CREDIT,
-	TRANSFER_END, // from who receives
+	TRANSFER_END, // CREDIT and END come from the receiver
 };
 
 struct transfer_message {
 	enum transfer_type type;
-	uint64_t id; // the sender's, in its start
+	uint64_t id; // given by the sender, unique in its start
 
 	// START
 	uint32_t port;
@@ -29,19 +29,19 @@ struct transfer_message {
 	// DATA
 	uint32_t offset;
 	bool last;
-	const uint8_t *bytes; // where they lie
+	const uint8_t *bytes; // borrowed
 	uint32_t count;
 
 	// CREDIT, END
-	uint32_t received; // everything before this offset
-	uint32_t limit;	   // CREDIT: nothing at or beyond this offset
+	uint32_t received; // all bytes before this offset were received
+	uint32_t limit;	   // CREDIT: only bytes before this offset may be sent
 
 	// CANCEL, END
 	enum ras_transfer_outcome outcome;
 	enum ras_transfer_reason reason;
 };
 
-// Returns the size of the payload, at most TRANSFER_MESSAGE_BYTES_MAX.
+// Return the size of the payload, at most TRANSFER_MESSAGE_BYTES_MAX.
 size_t transfer_message_encode(const struct transfer_message *message, uint8_t *payload);
-// -EBADMSG: no agent sends this.
+// Return 0, or -EBADMSG if no agent sends such a message.
 int transfer_message_decode(const void *payload, size_t size, struct transfer_message *ret_message);

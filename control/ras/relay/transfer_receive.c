@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The side that receives: what is next in order goes to the consumer where it lies; what a full
-// consumer did not take waits in one buffer of the size of the window, which the credit cannot
-// overrun. Everything else is counted and left.
+// Receiving side of a transfer. The next bytes in order are offered to the consumer in place. Bytes
+// that a full consumer did not take wait in one buffer of the window size, which the granted credit
+// cannot overrun. All other segments are counted and dropped.
 #include "relay/transfer_state.h"
 
 uint32_t transfer_in_limit(const struct transfer *transfer) {
@@ -29,12 +29,12 @@ start_again(struct ras *ras, struct transfer *transfer, const struct transfer_me
 		counters->lies++;
 		transfer_over(ras, transfer, RAS_TRANSFER_BROKEN, RAS_TRANSFER_REASON_NONE, true);
 	}
-	// Its answer may be what was lost.
+	// Our answer to the first START may have been lost, so send it again.
 	transfer->control_due = !transfer->over || transfer->owed;
 	transfer_due(ras, ras->now_ns);
 }
 
-// Only a start that our table holds can be answered.
+// Return true if the sender's start is the one in our table: only that start can be answered.
 static bool can_be_answered(const struct ras *ras, const struct ras_relay_delivery *delivery) {
 	uint32_t slot = peers_find(&ras->peers, delivery->source);
 	const struct peer_entry *entry = slot != RAS_NO_SLOT ? ras_entry(ras, slot) : NULL;
@@ -54,7 +54,7 @@ int transfer_in_start(
 		start_again(ras, transfer, message);
 		return 0;
 	}
-	// The relay of the sender tries again, and then the sender itself.
+	// After -EAGAIN the relay of the sender retries, and then the sender itself.
 	if (!can_be_answered(ras, delivery) ||
 	    transfer_make(ras, true, delivery->source, &transfer) < 0) {
 		ras->transfers->counters.busy++;
@@ -74,7 +74,7 @@ int transfer_in_start(
 	return 0;
 }
 
-// To the consumer
+// Delivery to the consumer
 
 static void consumer_refused(struct ras *ras, struct transfer *transfer, int err) {
 	enum ras_transfer_reason reason = RAS_TRANSFER_DECLINED;
@@ -88,7 +88,7 @@ static void consumer_refused(struct ras *ras, struct transfer *transfer, int err
 	transfer_over(ras, transfer, RAS_TRANSFER_REFUSED, reason, true);
 }
 
-// Offers the next `count` bytes; false if they were not taken.
+// Offer the next `count` bytes to the consumer. Returns false if it did not take them.
 static bool
 bytes_offer(struct ras *ras, struct transfer *transfer, const void *bytes, uint32_t count) {
 	struct transfer_in *in = &transfer->in;
@@ -140,7 +140,7 @@ void transfer_in_pump(struct ras *ras, struct transfer *transfer) {
 
 		if (count > RAS_TRANSFER_SEGMENT_BYTES_MAX)
 			count = RAS_TRANSFER_SEGMENT_BYTES_MAX;
-		// Nothing but the end may wait without a buffer.
+		// Only an empty last segment may wait without a buffer.
 		if (!bytes_offer(
 			    ras, transfer, count > 0 ? in->buffer + in->buffer_from : NULL, count
 		    ))
@@ -151,9 +151,9 @@ void transfer_in_pump(struct ras *ras, struct transfer *transfer) {
 		transfer_in_release(ras, transfer);
 }
 
-// From the sender
+// Segments of the sender
 
-// Appends what the consumer did not take. False: there is no memory.
+// Append bytes that the consumer did not take to the buffer. Returns false without memory.
 static bool
 bytes_keep(struct ras *ras, struct transfer *transfer, const uint8_t *bytes, uint32_t count) {
 	struct transfer_in *in = &transfer->in;
@@ -178,7 +178,8 @@ bytes_keep(struct ras *ras, struct transfer *transfer, const uint8_t *bytes, uin
 	return true;
 }
 
-// 0, or -EAGAIN: there is no memory, and the relay of the sender tries again.
+// Offer or buffer the next segment. Returns 0, or -EAGAIN without memory: the sender's relay
+// retries.
 static int segment_append(
 	struct ras *ras, struct transfer *transfer, const uint8_t *bytes, uint32_t count, bool last
 ) {
@@ -198,7 +199,7 @@ static int segment_append(
 	return 0;
 }
 
-// Sizes that contradict what was said before.
+// Return true if the segment contradicts the announced size or an earlier end.
 static bool is_lie(const struct transfer *transfer, const struct transfer_message *message) {
 	const struct transfer_in *in = &transfer->in;
 	uint64_t end = (uint64_t)message->offset + message->count;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What users ask for: transfers to be sent, cancelled and gone on with, names and figures.
+// Requests of users: starts, cancels and resumes transfers; names and counters.
 #include "relay/transfer_state.h"
 
 static const char *const outcome_names[RAS_TRANSFER_OUTCOME_COUNT] = {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The side that sends: reads segment by segment, as far as the credit goes.
+// Sending side of a transfer: reads segment by segment, as far as the credit goes.
 //
-// The relay keeps a segment until it was delivered. When it gives one up, everything from there
-// on is taken back and read again, for the receiver takes nothing out of order.
+// The relay keeps a segment until it was delivered. If the relay gives one up, all segments from
+// there on are cancelled and read again. The receiver takes no segment out of order.
 #include "relay/transfer_state.h"
 
 static uint32_t uint_least(uint32_t a, uint64_t b) {
@@ -45,7 +45,8 @@ bool transfer_out_can_send(const struct ras *ras, const struct transfer *transfe
 	       ras->transfers->on_way < TRANSFER_ON_WAY_MAX;
 }
 
-// Asks the source for the next segment. 0, or -errno with the transfer waiting or over.
+// Read the next segment from the source. Returns 0, or -errno: the transfer then waits or has
+// ended.
 static int read_segment(
 	struct ras *ras, struct transfer *transfer, struct transfer_message *data, void *bytes
 ) {
@@ -105,7 +106,7 @@ void transfer_out_send(struct ras *ras, struct transfer *transfer) {
 		return;
 	sent->size = data.count;
 	if (transfer_post(ras, transfer, &data, &sent->message_id) < 0)
-		return; // waits, or is over
+		return; // transfer_post() made the transfer wait or ended it
 	out->sent_count++;
 	out->next += data.count;
 	out->read_all = data.last;
@@ -117,7 +118,7 @@ void transfer_out_send(struct ras *ras, struct transfer *transfer) {
 	ras->transfers->counters.bytes_sent += data.count;
 }
 
-// What the other side says
+// Messages of the receiver
 
 static void credit_received(
 	struct ras *ras, struct transfer *transfer, const struct transfer_message *message
@@ -130,7 +131,7 @@ static void credit_received(
 		return;
 	}
 	if (out->granted && message->limit < out->limit)
-		return; // an older one
+		return; // an older credit
 	out->granted = true;
 	out->limit = message->limit;
 	transfer_due(ras, ras->now_ns);
@@ -147,12 +148,13 @@ void transfer_out_message(
 	else if (message->type == TRANSFER_CREDIT)
 		credit_received(ras, transfer, message);
 	else if (done && (!out->whole || message->received != out->ahead))
-		ras->transfers->counters.lies++; // it cannot have what was not sent
+		ras->transfers->counters
+			.lies++; // the receiver cannot have bytes that were not sent
 	else
 		transfer_over_by_peer(ras, transfer, message);
 }
 
-// What the relay says
+// Reports of the relay
 
 static void
 segment_delivered(struct ras *ras, struct transfer_out *out, struct transfer_sent *sent) {
