@@ -4,13 +4,13 @@
 //	NOTICE          u64 origin, u64 id, u32 kind, u16 hops, u16 size, payload
 //	COLLECT         u64 origin, u64 id, u16 kind, u64 budget_ns, u16 hops,
 //	                u16 count, count × 24 bytes in ascending order. COMMS: communicators to
-//	                skip. Census: u64 node, u64 enum collect_census_word, u64 view digest of
+//	                skip. Census: u64 node, u64 enum collect_census_kind, u64 view digest of
 //	                the origin if the word is LATE, else 0
 //	COLLECTED       u64 origin, u64 id, u8 flags, items to the end:
 //	                u8 type, u32 size, then by type
 //	  ANSWER          u64 node, u64 incarnation, u64 view digest, u16 hops, u16 part,
 //	                  u8 flags, payload to the item's end
-//	  LOST            u64 peer, u8 enum collect_why
+//	  LOST            u64 peer, u8 enum collect_lost_reason
 //	  COUNT           census only: u32 members reached over this leg, u32 of them with a
 //	                  vote, u8 mask of the subjects that a member there hears
 //	COLLECT_CANCEL  u64 origin, u64 id

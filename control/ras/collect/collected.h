@@ -19,7 +19,7 @@ struct collected_answer {
 	bool member;	// was a member at the start
 	bool complete;
 	bool lost;   // a leg to this node was given up
-	uint8_t why; // enum collect_why of that leg
+	uint8_t why; // enum collect_lost_reason of that leg
 };
 
 struct collected_chunk {

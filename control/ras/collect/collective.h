@@ -26,8 +26,8 @@ struct collective; // all collectives of an instance
 int collective_create(struct ras *ras); // -ENOMEM
 void collective_destroy(struct ras *ras);
 
-// Start a census, which counts the reachable members. brake_counted_here() gets the result within
-// `timeout_ns`. It gets none if there is no memory, or CENSUSES_MAX are running.
+// Start a census, which counts the reachable members. brake_own_census_done() gets the result
+// within `timeout_ns`. It gets none if there is no memory, or CENSUSES_MAX are running.
 void collective_census(
 	struct ras *ras, uint64_t timeout_ns, const struct ras_comm_id *entries, uint32_t count
 );

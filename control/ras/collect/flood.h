@@ -21,7 +21,7 @@ struct ras;
 enum flood_notice_kind {
 	// u64 id, u64 incarnation: remove this peer, see ras_forget_apply().
 	FLOOD_NOTICE_FORGET = 1,
-	// Result of a census, see flood_census().
+	// Result of a census, see flood_send_census().
 	FLOOD_NOTICE_CENSUS,
 	// No payload: an order to forget all unreachable peers. Each member sends FORGET notices.
 	FLOOD_NOTICE_FORGET_UNREACHABLE,

@@ -334,7 +334,7 @@ static bool census_hears(const struct ras *ras, uint64_t subject) {
 
 // Process the entries of a census: set `heard` for its subjects, and withdraw our own count or vote
 // if an entry says so. Entries of newer versions are ignored. Subjects of an origin without a vote
-// are passed to liveness_passed_on(), since that origin can declare no deaths itself.
+// are passed to liveness_suspicion_delegated(), since that origin can declare no deaths itself.
 static void
 census_hear(struct ras *ras, struct gather *gather, const struct collect_request *request) {
 	bool is_ours = gather->origin == ras->self_id;

@@ -199,7 +199,8 @@ void foreign_heard(struct ras *ras, const struct link *from, const struct messag
 		.told = from != NULL ? link_bit(from) : 0,
 		.size = (uint16_t)heard->item_size,
 		.state = heard->news.state,
-		.pending = ras->joined, // a joiner has no sessions yet: foreign_tell() sends later
+		.pending =
+			ras->joined, // a joiner has no sessions yet: foreign_send_all() sends later
 	};
 	struct foreign_item *item = item_find(&ras->foreign, fresh.id);
 

@@ -277,7 +277,8 @@ void join_came(struct ras *ras, uint32_t slot) {
 	}
 }
 
-// Fill the slot hints for a new list of seeds or a preloaded table. join_came() updates them later.
+// Fill the slot hints for a new list of seeds or a preloaded table. join_note_seed_slot() updates
+// them later.
 void join_place_seeds(struct ras *ras) {
 	if (ras->join.seed_count == 0)
 		return;
@@ -571,7 +572,8 @@ static void serve_none(
 		ras->join.met = true;
 }
 
-// If another address holds the joiner's name, its holder is checked first: see liveness_claim().
+// If another address holds the joiner's name, its holder is checked first: see
+// liveness_check_name_claim().
 void join_serve(struct ras *ras, struct conn *conn, const struct message_init *init) {
 	struct ras_record *record;
 	uint32_t slot;

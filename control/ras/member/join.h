@@ -39,10 +39,10 @@ struct wire_reader;
 
 struct join_seed {
 	struct sock_addr address;
-	uint32_t
-		slot; // hint: peer that advertised this address last, see join_came(); may be stale
-	uint64_t peer; // id of the member that answered here, 0 for none; it may advertise another
-		       // address
+	// Hint: slot of the peer that advertised this address last. It may be stale.
+	uint32_t slot;
+	// Id of the member that answered here, 0 for none. It may advertise another address.
+	uint64_t peer;
 };
 
 struct join {

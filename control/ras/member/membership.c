@@ -9,7 +9,7 @@
 // peer announce it at random times. So most of them hear of it from the first one.
 #define ORDER_MEMBER_NS (20 * RAS_NS_PER_MS)  // spread of the random times, for each member
 #define ORDER_SPREAD_NS (10 * RAS_NS_PER_SEC) // upper bound of the spread
-#define ORDER_GAP_NS RAS_NS_PER_SEC	      // between two batches of ORDER_TOLD_MAX peers
+#define ORDER_GAP_NS RAS_NS_PER_SEC	      // between two batches of ORDER_BATCH_MAX peers
 #define ORDER_TOLD_MAX 16
 #define ORDER_TAKEN_NS (20 * RAS_NS_PER_SEC) // time in which all members announce their peers
 
@@ -203,7 +203,7 @@ static bool claim_heard(struct ras *ras, const struct peer_news *news) {
 }
 
 // Return true if the update names a start of our own that we do not know of. Its record has our own
-// address: claim_heard() has handled all others.
+// address: self_handle_rival() has handled all others.
 static bool is_unknown_start(const struct ras *ras, const struct peer_news *news) {
 	const struct peer_entry *self = ras_self(ras);
 

@@ -9,7 +9,7 @@
 #define BUSY_NS RAS_NS_PER_SEC
 // A comparison normally waits until both digests were unchanged for sync_ns, since updates may be
 // on their way. An agent that has much to learn may see new digests for minutes. So a comparison
-// also starts after RESTLESS_TIMES * sync_ns of difference.
+// also starts after UNSETTLED_SYNC_FACTOR * sync_ns of difference.
 #define RESTLESS_TIMES 8
 
 // Send our digests, which starts a comparison.

@@ -283,7 +283,7 @@ int relay_queue_put(struct ras *ras, const struct relay_packet *packet, bool det
 
 // Turns
 
-// Return the highest waiting class, or once in QUEUE_SHARE frames the lowest one.
+// Return the highest waiting class, or once in LOWEST_CLASS_SHARE frames the lowest one.
 static uint32_t class_turn(struct relay_lane *lane) {
 	bool lowest = ++lane->served % QUEUE_SHARE == 0;
 	uint32_t chosen = RAS_RELAY_CLASS_COUNT;

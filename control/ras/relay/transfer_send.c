@@ -106,7 +106,7 @@ void transfer_out_send(struct ras *ras, struct transfer *transfer) {
 		return;
 	sent->size = data.count;
 	if (transfer_post(ras, transfer, &data, &sent->message_id) < 0)
-		return; // transfer_post() made the transfer wait or ended it
+		return; // transfer_send_message() made the transfer wait or ended it
 	out->sent_count++;
 	out->next += data.count;
 	out->read_all = data.last;
