@@ -28,7 +28,7 @@
 #define TOLD_PAIR 0x0010u    // varints pair_launched, pair_launched - pair_completed
 #define TOLD_WAITS 0x0020u   // u8 count, bytes
 #define TOLD_RECENT 0x0040u  // recent
-#define TOLD_ONE_OP 0x0080u  // all launches had one kind: its bit is below, without a varint
+#define TOLD_ONE_OP 0x0080u  // all launches had one kind: its TOLD_OPS bit has no varint
 #define TOLD_OPS 0x0100u     // first of RAS_COMM_OPS bits, one for each kind: varint launched
 #define TOLD_ALL (TOLD_OPS - 1 + ((1u << RAS_COMM_OPS) - 1) * TOLD_OPS)
 

@@ -217,7 +217,7 @@ static int add_comm(struct ras_comms *comms, uint64_t node, struct wire_reader *
 		return err;
 	row.id = head.id;
 	row.size = head.size;
-	memcpy(row.job, head.job, strlen(head.job)); // the rest is zero, so that rows compare
+	memcpy(row.job, head.job, strlen(head.job)); // zero-padded for memcmp()
 	err = payload_rows_add(&comms->comms, &row);
 	if (err == 0)
 		err = add_ranks(comms, node, &head, reader);

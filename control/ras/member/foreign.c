@@ -317,7 +317,7 @@ void foreign_tell(struct ras *ras, struct link *link) {
 		link_send(ras, link, ras->scratch, wire_writer_used(&writer));
 }
 
-// Forgetting.
+// Removal and expiry.
 
 void foreign_forget(struct ras *ras, uint64_t id) {
 	struct foreign_item *item = item_find(&ras->foreign, id);

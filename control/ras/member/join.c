@@ -144,7 +144,7 @@ void join_begin(struct ras *ras) {
 		join_done(ras);
 }
 
-// Asking.
+// Asking seeds and remembered addresses.
 
 static bool ask_is_open(const struct join *join) {
 	for (uint32_t n = 0; n < JOIN_ASKS_MAX; n++) {
@@ -659,5 +659,5 @@ void join_writable(struct ras *ras, struct conn *conn) {
 	wire_writer_init(&writer, ras->scratch, RAS_FRAME_MAX);
 	message_beat_encode(&end, &writer);
 	if (conn_send(ras, conn, ras->scratch, wire_writer_used(&writer)) == 0)
-		conn->next_slot = RAS_NO_SLOT; // the joiner closes
+		conn->next_slot = RAS_NO_SLOT; // the joiner closes the connection
 }

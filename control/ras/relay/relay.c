@@ -158,7 +158,7 @@ void relay_answer(
 	}
 }
 
-// On the way
+// Dispatch and forwarding
 
 // Send a packet over the link. `header` has the remaining life; `frame` is a private copy.
 static void packet_depart(
@@ -384,7 +384,7 @@ int relay_message(struct ras *ras, struct link *link, const uint8_t *frame, size
 	return 0;
 }
 
-// Time
+// Ticks
 
 static void buffers_reclaim(struct ras *ras) {
 	struct relay *relay = ras->relay;
@@ -428,7 +428,7 @@ void relay_fetch(const struct ras *ras) {
 	__builtin_prefetch(&ras->relay->due_ns);
 }
 
-// Figures
+// Counters
 
 const struct ras_relay_counters *ras_relay_counters(const struct ras *ras) {
 	return &ras->relay->counters;

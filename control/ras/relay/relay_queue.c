@@ -148,7 +148,7 @@ backlog_take(struct relay_lane *lane, struct relay_backlog *backlog, struct rela
 	return item;
 }
 
-// Room
+// Eviction
 
 struct victim {
 	struct relay_lane *lane;
@@ -281,7 +281,7 @@ int relay_queue_put(struct ras *ras, const struct relay_packet *packet, bool det
 	return 0;
 }
 
-// Turns
+// Service order
 
 // Return the highest waiting class, or once in LOWEST_CLASS_SHARE frames the lowest one.
 static uint32_t class_turn(struct relay_lane *lane) {
@@ -383,7 +383,7 @@ struct relay_item *relay_queue_extract(struct ras *ras, const struct relay_match
 	return chain;
 }
 
-// Figures
+// Statistics
 
 // Return when the first item of the class expires. Updates the oldest queuing time and adds to the
 // bytes.

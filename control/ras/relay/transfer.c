@@ -4,7 +4,7 @@
 
 #include "relay/transfer_state.h"
 
-// The list
+// List of transfers
 
 int transfer_create(struct ras *ras) {
 	ras->transfers = memory_allocate(&ras->memory, sizeof(*ras->transfers));
@@ -343,7 +343,7 @@ void transfer_report(struct ras *ras, const struct ras_relay_report *report) {
 	}
 }
 
-// Time
+// Ticks
 
 // Do all due work of one transfer, except sending its next segment.
 static void transfer_turn(struct ras *ras, struct transfer *transfer) {

@@ -103,7 +103,7 @@ int ras_transfer_ready(struct ras *ras, uint64_t now_ns, uint64_t id) {
 	return 0;
 }
 
-// Figures
+// Counters
 
 const struct ras_transfer_counters *ras_transfer_counters(const struct ras *ras) {
 	return &ras->transfers->counters;
