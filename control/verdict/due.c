@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whose turn it is to be judged again: a heap, so that a wake costs what is due, however many
-// subjects there are.
+// Queue of judgements: a binary heap by time, so that the cost of a wake-up depends on the due
+// subjects only.
 #include "inside.h"
 
 static void due_put(struct verdict_engine *engine, uint32_t at, struct subject *subject) {

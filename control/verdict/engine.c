@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The engine's life and its inputs. Each ends in the judgement of those it concerns; what only
-// time changes is judged by verdict_tick().
+// Life and inputs of the engine. Each input judges the subjects it concerns; verdict_tick() judges
+// those that only time changes.
 #include "inside.h"
 
 #include <lib/must.h>
@@ -12,8 +12,8 @@
 #define STALE_NS (30 * SEC)
 #define BRAKE_NODES 8
 #define BRAKE_PERMILLE 200
-#define TURNS_MAX 4 // of the brake by one input
-#define SWEEP 16    // subjects that are looked at once a second beside those that are due
+#define TURNS_MAX 4 // brake changes handled per input
+#define SWEEP 16    // subjects checked for idleness per second
 
 int verdict_engine_create(
 	const struct verdict_config *config,
@@ -74,8 +74,8 @@ static uint64_t engine_first(const struct verdict_engine *engine) {
 	return engine->due_count > 0 ? engine->due[0]->next_ns : RAS_NEVER;
 }
 
-// What a judgement of one changed for all. The count of the brake may turn it again, which ends:
-// it only turns when the count passes its limit.
+// Judge all subjects after the brake changed. This may change the brake again, but ends, since the
+// brake changes only when its count passes the limit.
 static void engine_turn(struct verdict_engine *engine, uint64_t now_ns) {
 	for (uint32_t n = 0; engine->turned && n < TURNS_MAX; n++) {
 		engine->turned = false;
@@ -91,7 +91,7 @@ static void engine_judge(struct verdict_engine *engine, struct subject *subject,
 	engine_turn(engine, now_ns);
 }
 
-// A node that tells of several bad ones may be what is bad about them.
+// An observer that reports several bad nodes may be the fault itself.
 static void engine_judge_teller(struct verdict_engine *engine, uint64_t observer, uint64_t now_ns) {
 	uint32_t row = members_find(&engine->members, observer);
 
@@ -100,8 +100,9 @@ static void engine_judge_teller(struct verdict_engine *engine, uint64_t observer
 		engine_judge(engine, engine->members.rows[row].subject, now_ns);
 }
 
-// Whether its word counts has changed, and so for all of whom it told something. What is judged may
-// lose what it told, and the index its rows: another one takes such a place, which was judged.
+// Judge all subjects of an observer whose credibility changed. A judgement may drop observations
+// and move rows of the index. A row that moves to index `n` came from behind it, so it was judged
+// already.
 static void engine_judge_told(struct verdict_engine *engine, uint32_t observer, uint64_t now_ns) {
 	const struct observer_index *told = engine->members.rows[observer].told;
 
@@ -131,7 +132,7 @@ peer_is_same(const struct verdict_engine *engine, uint32_t row, const struct ver
 				: !verdict_reach_is_unanswered(peer->reach));
 }
 
-// One of which there is nothing to say needs no memory beyond its row.
+// A member without evidence needs no memory beyond its row.
 static bool peer_needs_subject(const struct verdict_peer *peer) {
 	return peer->state == RAS_SUSPECT || peer->state == RAS_UNREACHABLE ||
 	       peer->state == RAS_DEAD ||
@@ -153,7 +154,8 @@ static void peer_apply(
 			subject->back_ns = now_ns;
 			subject_is_back(engine, subject);
 		}
-		// Our own state never changes: that we were held for dead shows by what refuted it.
+		// This agent's own state never changes. A higher incarnation shows that it refuted
+		// its death.
 		if (peer->state == RAS_ALIVE &&
 		    (row->state == RAS_DEAD ||
 		     (row->id == engine->config.self && peer->incarnation > row->incarnation)))
@@ -162,7 +164,7 @@ static void peer_apply(
 			subject_clear(engine, subject);
 		if (restarted || row->state != peer->state)
 			subject->state_ns = now_ns;
-		// That it is healthy says nothing of before it began.
+		// Healthy counts from the restart on.
 		if (restarted && subject->held.verdict <= VERDICT_HEALTHY)
 			subject->held.since_ns = now_ns;
 		if (restarted || subject->reach != peer->reach)
@@ -215,7 +217,7 @@ int verdict_peer(struct verdict_engine *engine, uint64_t now_ns, const struct ve
 	return 0;
 }
 
-// What it told of others goes with it.
+// Drop all observations of an observer that is forgotten.
 static void forget_told(struct verdict_engine *engine, uint32_t observer, uint64_t now_ns) {
 	const struct member_row *row = &engine->members.rows[observer];
 
@@ -264,7 +266,7 @@ static bool is_of_silence(const struct observation *observation) {
 	}
 }
 
-// Of another start than the one we know, or too old to count.
+// The observation belongs to an earlier start of the node, or is too old.
 static bool observation_is_old(
 	const struct verdict_engine *engine,
 	const struct member_row *row,
@@ -272,8 +274,8 @@ static bool observation_is_old(
 ) {
 	uint64_t start = ras_incarnation_start(observation->incarnation);
 
-	// Of us before we refuted our death: who was cut off, or stood still, hears late what was
-	// said then, and what is still so is told again.
+	// The observation was made before this agent refuted its own death. An agent that was cut
+	// off or paused receives it late. If it still holds, it will be repeated.
 	if (row->id == engine->config.self && is_of_silence(observation) &&
 	    observation->incarnation < row->incarnation)
 		return true;
@@ -293,7 +295,7 @@ static void observation_judge(
 	engine_judge_teller(engine, observation->observer, now_ns);
 	if (observation_is_bad(observation->kind))
 		return;
-	// It is seen well: those who do not see it may be to blame themselves.
+	// The subject is read well, so its observers with bad reads may be at fault.
 	for (uint32_t n = 0; n < subject->observation_count; n++) {
 		if (observation_is_bad(subject->observations[n].observation.kind))
 			engine_judge_teller(
@@ -376,8 +378,8 @@ bool verdict_brakes(const struct verdict_engine *engine) {
 	return engine->braking;
 }
 
-// One that waits for nothing may have become idle by what others were told: a few are looked at
-// once a second.
+// A subject without a scheduled judgement may become idle through inputs about others. Check a few
+// per second.
 static void engine_sweep(struct verdict_engine *engine, uint64_t now_ns) {
 	if (now_ns < engine->swept_ns + SEC)
 		return;
@@ -391,12 +393,12 @@ static void engine_sweep(struct verdict_engine *engine, uint64_t now_ns) {
 		if (subject->next_ns != RAS_NEVER || !subject_is_idle(engine, subject))
 			continue;
 		subject_remove(engine, subject);
-		engine->swept--; // another one took its place
+		engine->swept--; // the last subject took this index
 	}
 }
 
 void verdict_tick(struct verdict_engine *engine, uint64_t now_ns) {
-	engine->next_ns = RAS_NEVER; // what was asked for has come
+	engine->next_ns = RAS_NEVER; // the requested wake-up has arrived
 	engine->ticks++;
 	while (engine->due_count > 0 && engine->due[0]->next_ns <= now_ns &&
 	       engine->due[0]->ticked != engine->ticks) {

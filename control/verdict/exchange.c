@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// When what was seen is told to others.
+// Decides when own observations are published.
 //
-// A path of ours is told when it turns bad or its evidence changes, and while it is bad again and
-// again; when it clears, a few times, since a notice may be lost; when it is good and others say
-// its end is bad, once for each time they begin to. Before it speaks an agent waits for a moment,
-// so that those who wait longer hear that enough has been said.
+// An own path is published when it turns bad or its evidence changes, and repeatedly while it is
+// bad. After it clears it is published a few times, since a notice may be lost. A good path is
+// published once each time others start to report its end bad. Before each report the agent waits
+// for a random moment. If enough others report meanwhile, it stays silent.
 #include "exchange_parts.h"
 
 #include <lib/must.h>
 
 #include <errno.h>
 
-// NOLINTNEXTLINE(readability-function-size): what any instance takes, and its seed
+// NOLINTNEXTLINE(readability-function-size): usual parameters of an instance, and its seed
 int observation_exchange_create(
 	struct verdict_engine *engine,
 	uint64_t self,
@@ -56,7 +56,7 @@ observation_exchange_counters(const struct observation_exchange *exchange) {
 	return &exchange->counters;
 }
 
-// splitmix64
+// splitmix64 generator.
 uint64_t exchange_draw(struct observation_exchange *exchange, uint64_t below) {
 	uint64_t z = exchange->random += UINT64_C(0x9e3779b97f4a7c15);
 
@@ -82,7 +82,8 @@ int observation_exchange_own(
 
 	must(observation->observer == exchange->self);
 	err = verdict_observation(exchange->engine, now_ns, observation);
-	// As many others, and fresher: ours may still be what somebody else lacks.
+	// -ENOSPC: the engine has as many fresher observations of others. Another agent may lack
+	// ours.
 	if (err != 0 && err != -ENOSPC)
 		return err;
 	if (path == NULL) {

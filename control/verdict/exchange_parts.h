@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the parts of the exchange share: exchange.c has its life and inputs, the others one matter
-// each.
+// Internals shared by the parts of the exchange: exchange.c has its life and inputs, each other
+// file one topic.
 #pragma once
 
 #include "triangulate.h"
@@ -8,24 +8,24 @@
 #include <lib/wire.h>
 #include <ras/collective.h>
 
-#define WAIT_NS (100 * MS) // at most, before anything is told
-#define KEEP_NS (30 * SEC) // of a good path nobody asks for
-#define CLEARS 1	   // more times that the end of something bad is told
+#define WAIT_NS (100 * MS) // upper bound of the random wait before a report
+#define KEEP_NS (30 * SEC) // lifetime of a good path that nobody asks about
+#define CLEARS 1	   // extra reports of the end of a fault
 
 struct own_path {
 	struct observation observation;
 	uint64_t seen_ns;
-	uint64_t due_ns;  // to be told, RAS_NEVER: not
-	uint64_t told_ns; // the last time, 0: never
+	uint64_t due_ns;  // next report, RAS_NEVER: none
+	uint64_t told_ns; // last report, 0: none
 	uint64_t told_seen_ns;
 	enum observation_kind told_kind;
 	enum verdict_reach told_reach;
-	bool again; // it was told as it is more than once
+	bool again; // the last report was a repetition
 	uint8_t clears;
-	bool quiet; // enough others said it: it waits until that is old
+	bool quiet; // suppressed: enough others reported it recently
 	enum observation_kind quiet_kind;
 	enum verdict_reach quiet_reach;
-	uint32_t next; // of its bucket, plus one
+	uint32_t next; // next path of the bucket, plus one
 };
 
 struct own_words {
@@ -43,16 +43,16 @@ struct observation_exchange {
 	void *ops_ctx;
 	struct own_path *paths;
 	uint32_t path_count, path_capacity;
-	uint32_t *buckets; // by subject: path + 1
+	uint32_t *buckets; // hash table by subject: index of a path + 1
 	uint32_t bucket_count;
 	struct own_words words[VERDICT_STATEMENTS_MAX];
 	uint32_t word_count;
-	uint32_t turn;	  // the path that had to wait for the budget goes first
-	uint64_t next_ns; // asked for
-	// The budget: what this and the last second brought.
+	uint32_t turn;	  // index of the path to report first, since the budget held it back
+	uint64_t next_ns; // requested wake-up
+	// Rate limit, by the reports received in this second and the one before.
 	uint64_t window_ns;
 	uint32_t heard_now, heard_before;
-	uint64_t credit; // thousandths of a observation
+	uint64_t credit; // thousandths of a report
 	uint64_t credit_ns;
 	struct observation_exchange_counters counters;
 };
@@ -63,48 +63,50 @@ void exchange_wake(struct observation_exchange *exchange, uint64_t at_ns);
 // own_paths.c: the paths that this agent reads, by subject.
 struct own_path *
 own_path_find(struct observation_exchange *exchange, const struct observation *observation);
-// -ENOMEM.
+// Add a path. Returns 0 or -ENOMEM.
 int own_path_add(
 	struct observation_exchange *exchange,
 	const struct observation *observation,
 	struct own_path **ret_path
 );
-// The first of a chain by `next` that holds all to the subject, and others; plus one, 0: none.
+// Return the first path of the subject's bucket plus one; 0: none. The bucket may contain other
+// subjects.
 uint32_t own_paths_of(const struct observation_exchange *exchange, uint64_t subject);
-// Good paths that nobody asks for, and what has not been looked at for long.
+// Drop good paths that nobody asks about, and paths not read for long.
 void own_paths_forget(struct observation_exchange *exchange, uint64_t now_ns);
 
-// exchange_plan.c: whether a path is to be told, and when.
+// exchange_plan.c: whether a path must be reported, and when.
 bool observation_speaks_against(const struct observation *observation);
 bool own_path_told_against(const struct own_path *path);
-// Whether so many others say that the end of this good path is bad that its node would be blamed,
-// or that node says it of so many itself, and ours has not answered that: what it told was seen
-// before they began, or will soon be too old where it was heard.
+// Return whether others need this good read. Either enough others report the subject bad to blame
+// it, or the subject itself reports enough others. False if a report of ours already answers that
+// and is not about to expire.
 bool own_path_is_asked(
 	const struct observation_exchange *exchange, const struct own_path *path, uint64_t now_ns
 );
-// When it is to be told next.
+// Schedule the next report of a path.
 void own_path_plan(struct observation_exchange *exchange, struct own_path *path, uint64_t now_ns);
-// Others have told that of a path: ours to its ends may have to be told now.
+// Schedule own paths to both ends of another agent's observation, since they may be an answer to
+// it.
 void own_paths_plan(
 	struct observation_exchange *exchange,
 	const struct observation *observation,
 	uint64_t now_ns
 );
-// Enough others said it, and nothing that we said contradicts it.
+// Return whether enough others reported the same, and nothing in our last report contradicts it.
 bool own_path_is_said(
 	const struct observation_exchange *exchange, const struct own_path *path, uint64_t now_ns
 );
 
-// exchange_tell.c: what is due goes into one notice, within the budget.
+// exchange_tell.c: put due reports into one notice, within the budget.
 struct notice {
 	uint8_t bytes[RAS_NOTICE_BYTES_MAX];
 	struct wire_writer writer;
 	bool full;
-	bool waits; // some path does, for the budget or for room
+	bool waits; // some path waits for the budget or for room
 };
 void exchange_budget_window(struct observation_exchange *exchange, uint64_t now_ns);
 void exchange_tell(struct observation_exchange *exchange, uint64_t now_ns);
 
-// own_words.c: what this agent says of itself.
+// own_words.c: statements of this agent about itself.
 void own_words_tell(struct observation_exchange *exchange, uint64_t now_ns, struct notice *notice);

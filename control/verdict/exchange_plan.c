@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whether what this agent sees of a path is to be told, and when: by what it told before, and by
-// what others say of the same node.
+// Decides whether an own path must be published, and when, by its last report and by others'
+// reports on the same node.
 #include "exchange_parts.h"
 
 #include <string.h>
 
-#define OUTLIVED_NS (2 * SEC)	   // then a pulse that advances unanswered is told again
-#define ANSWER_AGAIN_NS (15 * SEC) // an answer that is about to be stale where it was heard
+// Delay after which a pulse that outlives the overlay is reported again.
+#define OUTLIVED_NS (2 * SEC)
+// Delay after which an answer is repeated, before it expires at other agents.
+#define ANSWER_AGAIN_NS (15 * SEC)
 
 bool observation_speaks_against(const struct observation *observation) {
 	return observation_is_bad(observation->kind) || observation->reach > VERDICT_REACH_ANSWERS;
@@ -69,14 +71,14 @@ bool own_path_is_asked(
 	       now_ns >= path->told_ns + ANSWER_AGAIN_NS;
 }
 
-// Others have found that it is we who are cut off: what we do not read is nobody's fault.
+// Return whether others found that this agent is cut off: its failed reads then blame nobody.
 static bool is_to_blame(const struct observation_exchange *exchange) {
 	const struct subject *self = subject_of(exchange, exchange->self);
 
 	return self != NULL && self->held.verdict == VERDICT_FABRIC_DOWN;
 }
 
-// How many others have said the same since.
+// Return how many other observers reported the same since then.
 static uint32_t said_by_others(
 	const struct observation_exchange *exchange,
 	const struct observation *observation,
@@ -97,8 +99,8 @@ static uint32_t said_by_others(
 	return count;
 }
 
-// A pulse that advances while the overlay is not answered proves something only if it goes on: it
-// was told once, and nobody knows yet.
+// A pulse that advances while the overlay is unanswered proves something only if it continues. True
+// until that was reported twice.
 static bool path_may_outlive(const struct own_path *path) {
 	bool advances = path->observation.kind == OBSERVATION_GOOD ||
 			path->observation.kind == OBSERVATION_DEGRADED ||
@@ -137,7 +139,7 @@ void own_path_plan(struct observation_exchange *exchange, struct own_path *path,
 	exchange_wake(exchange, path->due_ns);
 }
 
-// All of our paths to the subject: others have said something of it.
+// Schedule all own paths to a subject that others reported on.
 static void paths_to(struct observation_exchange *exchange, uint64_t subject, uint64_t now_ns) {
 	for (uint32_t at = own_paths_of(exchange, subject); at != 0;
 	     at = exchange->paths[at - 1].next) {
@@ -146,7 +148,7 @@ static void paths_to(struct observation_exchange *exchange, uint64_t subject, ui
 	}
 }
 
-// Who says that others are bad may be what is bad about them.
+// A node that reports others bad may be at fault itself.
 void own_paths_plan(
 	struct observation_exchange *exchange,
 	const struct observation *observation,
@@ -168,7 +170,8 @@ bool own_path_is_said(
 
 	if (against && is_to_blame(exchange))
 		return true;
-	// What others saw when it was told first is not what it is told again for.
+	// A repetition must show that the pulse still advances, so earlier reports of others do not
+	// count.
 	if (path_may_outlive(path) && own_path_told_against(path) &&
 	    since_ns < path->told_ns + OUTLIVES_NS)
 		since_ns = path->told_ns + OUTLIVES_NS;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is due is told in one notice, within a budget.
+// Puts due reports into one notice, within a rate limit.
 #include "exchange_parts.h"
 
 #include <errno.h>
 
 #define BUDGET_WINDOW_NS SEC
-#define HEARD_PER_SLOWDOWN 16 // so many more heard in a second slow us by as much again
+#define HEARD_PER_SLOWDOWN 16 // as many reports heard in a second halve the own rate
 
 void exchange_budget_window(struct observation_exchange *exchange, uint64_t now_ns) {
 	if (now_ns < exchange->window_ns + BUDGET_WINDOW_NS)
@@ -16,7 +16,7 @@ void exchange_budget_window(struct observation_exchange *exchange, uint64_t now_
 	exchange->window_ns = now_ns;
 }
 
-// One from the budget, which is the smaller the more everybody has to hear.
+// Take one report from the budget. The rate falls as the number of received reports grows.
 static bool budget_take(struct observation_exchange *exchange, uint64_t now_ns) {
 	uint64_t heard = exchange->heard_now > exchange->heard_before ? exchange->heard_now
 								      : exchange->heard_before;
@@ -30,7 +30,7 @@ static bool budget_take(struct observation_exchange *exchange, uint64_t now_ns) 
 		exchange->credit_ns = now_ns - 60 * SEC;
 		passed_ns = 60 * SEC;
 	}
-	// Paths may be due each microsecond: time that was not worth a thousandth yet is kept.
+	// Paths may become due every microsecond. Time too short to earn a thousandth is kept.
 	earned = rate * passed_ns / SEC;
 	exchange->credit += earned;
 	exchange->credit_ns += earned * SEC / rate;
@@ -85,7 +85,7 @@ static void path_due(
 	int err;
 
 	path->due_ns = RAS_NEVER;
-	// What it was to be told for is over, or too old.
+	// The reason for this report is gone, or the observation is too old.
 	if (!against && !own_path_told_against(path) && path->clears == 0 &&
 	    !own_path_is_asked(exchange, path, now_ns))
 		return;
@@ -113,7 +113,8 @@ static void path_due(
 		path_told(exchange, path, now_ns, repeated);
 		return;
 	}
-	// No reader would take it, ever; others wait behind what does not fit only.
+	// -EINVAL: no reader would ever accept it. Other errors mean that it does not fit, so it
+	// waits with the rest.
 	if (err == -EINVAL)
 		return;
 	notice->full = true;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who grants, and what may be granted.
+// Choice of the granter, and the decision on each drain.
 #include "grants_inside.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define LOOK_NS SEC	   // while a drain is wanted
-#define SOON_NS (50 * MS)  // several changes come together
-#define BACK_NS (15 * SEC) // whose doubt is over for less may fall silent again, with others
+#define LOOK_NS SEC	  // interval of checks while a drain is wanted
+#define SOON_NS (50 * MS) // delay that collects several changes
+// A node whose doubt ended more recently may fall silent again, with others.
+#define BACK_NS (15 * SEC)
 
 const char *grant_words(enum grant grant) {
 	static const char *const words[GRANT_COUNT] = {
@@ -73,7 +74,7 @@ const struct grants_counters *grants_counters(const struct grants *grants) {
 	return &grants->counters;
 }
 
-// The granter.
+// Choice of the granter.
 
 void grants_expect(struct grants *grants, uint32_t nodes, bool alone) {
 	grants->service->is_old |= grants->expected != nodes;
@@ -81,7 +82,7 @@ void grants_expect(struct grants *grants, uint32_t nodes, bool alone) {
 	grants->alone = alone;
 }
 
-// Where it is, or would be.
+// Return the index of the id, or the index where it belongs.
 static uint32_t young_place(const struct grants *grants, uint64_t id) {
 	uint32_t low = 0, high = grants->young_count;
 
@@ -100,7 +101,7 @@ static bool young_is_at(const struct grants *grants, uint32_t at, uint64_t id) {
 	return at < grants->young_count && grants->young[at].id == id;
 }
 
-// Once in a while: thousands may come together.
+// Drop members that are no longer young, at most once per LOOK_NS: thousands may join together.
 static void young_sweep(struct grants *grants, uint64_t now_ns) {
 	uint32_t kept = 0;
 
@@ -114,7 +115,7 @@ static void young_sweep(struct grants *grants, uint64_t now_ns) {
 	grants->young_count = kept;
 }
 
-// -ENOMEM.
+// Returns 0 or -ENOMEM.
 static int young_add(struct grants *grants, uint64_t now_ns, uint64_t id) {
 	uint32_t at = young_place(grants, id);
 	int err;
@@ -187,26 +188,26 @@ bool grants_are_ours(const struct grants *grants, uint64_t now_ns) {
 	return true;
 }
 
-// What may be granted.
+// Decision on each drain.
 
 static bool is_out_by_state(uint8_t state) {
 	return state == RAS_DEAD || state == RAS_UNREACHABLE;
 }
 
-// Since when it is silent, to the overlay or on the fabric; RAS_NEVER: it is not.
+// Return since when the node is silent on the overlay or the fabric; RAS_NEVER: it is not.
 static uint64_t silent_since(const struct grants *grants, const struct subject *subject) {
 	uint8_t state = subject_peer(grants->engine, subject)->state;
 
-	// A process that is gone is no silence of its node.
+	// Only the process is gone; the node is not silent.
 	if (subject->held.verdict == VERDICT_AGENT_DOWN)
 		return RAS_NEVER;
-	// Of one that was so when we came we know nothing older.
+	// A node that was silent before this agent joined has no doubt_ns.
 	if (state == RAS_SUSPECT || is_out_by_state(state))
 		return subject->doubt_ns != 0 ? subject->doubt_ns : subject->state_ns;
 	return subject->silent ? subject->silent_ns : RAS_NEVER;
 }
 
-// The same of one that others may be about to lose again: whose doubt was over a moment ago.
+// The same, but a node whose doubt ended a moment ago still counts, since it may fall again.
 static uint64_t
 silent_lately(const struct grants *grants, uint64_t now_ns, const struct subject *other) {
 	bool is_back = subject_peer(grants->engine, other)->state == RAS_ALIVE &&
@@ -216,8 +217,9 @@ silent_lately(const struct grants *grants, uint64_t now_ns, const struct subject
 								    : silent_since(grants, other);
 }
 
-// Whether two who are no part of the question do not read it. Of a node that is cut off from the
-// fabric the others are unread by that one alone; of a fabric that fell apart most are by several.
+// Return whether two observers other than `but_for` fail to read the node. If one node is cut off,
+// only that node fails to read the others. If the fabric is partitioned, most nodes are unread by
+// several.
 static bool is_unread_by_others(
 	const struct verdict_engine *engine, const struct subject *subject, uint64_t but_for
 ) {
@@ -245,8 +247,8 @@ static bool says_so_itself(const struct subject *subject) {
 	return false;
 }
 
-// Whether more than so many are not read by several, itself included: the fabric fell apart, and
-// who has all its observers on the other side looks as if it were cut off.
+// Return whether more than `most` nodes, this one included, are unread by several observers. The
+// fabric is then partitioned. A node whose observers are all on the other side only looks cut off.
 static bool
 fell_apart(const struct verdict_engine *engine, const struct subject *subject, uint32_t most) {
 	uint64_t id = subject_peer(engine, subject)->id;
@@ -262,7 +264,8 @@ fell_apart(const struct verdict_engine *engine, const struct subject *subject, u
 	return unread > most;
 }
 
-// Whether more than so many fell silent at about the same time, itself included, not long ago.
+// Return whether more than `most` nodes, this one included, fell silent at about the same time,
+// less than GRANTS_INTERVAL_NS ago.
 static bool fell_together(
 	const struct grants *grants, uint64_t now_ns, const struct subject *subject, uint32_t most
 ) {
@@ -283,7 +286,7 @@ static bool fell_together(
 	return together > most;
 }
 
-// Where nobody is granted, nor is a grant that was given good for anything.
+// Return a reason that blocks all drains, even those already granted; else GRANT_GIVEN.
 static enum grant refusal_of_all(const struct grants *grants, uint64_t now_ns) {
 	const struct service *service;
 
@@ -303,7 +306,7 @@ grant_refusal(const struct grants *grants, uint64_t now_ns, const struct member_
 
 	if (of_all != GRANT_GIVEN)
 		return of_all;
-	// Of one that is out by itself nothing more is taken away.
+	// A dead or unreachable node is already counted as out of service.
 	if (!is_out_by_state(member->state) &&
 	    service->out + 1 > grants_share(service->nodes, grants->config.out_percent))
 		return GRANT_OUT;
@@ -318,7 +321,7 @@ grant_refusal(const struct grants *grants, uint64_t now_ns, const struct member_
 	return grants_granter(grants, now_ns) != 0 ? GRANT_AWAITED : GRANT_NOBODY;
 }
 
-// A cluster of one has nobody to count with: what it says of itself is enough.
+// In a cluster of one no other member can agree, so its own verdict suffices.
 static bool is_alone(const struct grants *grants, uint64_t id) {
 	const uint32_t *of = grants->engine->members.of_state;
 
@@ -340,9 +343,9 @@ enum grant grants_of(const struct grants *grants, uint64_t now_ns, uint64_t id) 
 	return grant_refusal(grants, now_ns, &grants->engine->members.rows[row]);
 }
 
-// To grant.
+// Granting.
 
-// Of a node that is to be drained. False if it has to wait.
+// Grant a drain or extend its grant. Returns false if the node has to wait.
 static bool grant_give(struct grants *grants, uint64_t now_ns, uint32_t row) {
 	const struct member_row *member = &grants->engine->members.rows[row];
 	struct granted *granted = grants_find(grants, member->id);
@@ -395,7 +398,8 @@ void grants_tick(struct grants *grants, uint64_t now_ns) {
 	grants->next_ns = RAS_NEVER;
 	grants_expire(grants, now_ns);
 	if (!grants_are_ours(grants, now_ns)) {
-		// Whoever it is may go, and then it may be us; so it may when we are known.
+		// The granter may leave, and this agent may become the granter. While this agent is
+		// young, check more often.
 		grants_wake(
 			grants,
 			now_ns + (is_young(grants, now_ns, grants->config.self) ? LOOK_NS

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the parts of the grants share.
+// Internals shared by the parts of the grants.
 #pragma once
 
 #include "inside.h"
@@ -9,23 +9,23 @@
 struct granted {
 	uint64_t id, start;
 	uint64_t first_ns, until_ns;
-	uint64_t told_ns; // by anybody
+	uint64_t told_ns; // last notice about it, by any member
 };
 
-// Alive for less than GRANTS_KNOWN_NS.
+// Member that has been alive for less than GRANTS_MEMBER_MIN_AGE_NS.
 struct young {
 	uint64_t id, since_ns;
 };
 
-// How the cluster is, by our table.
+// State of the cluster by this agent's table.
 struct service {
 	uint32_t nodes, alive;
-	uint32_t out;	  // dead, unreachable, or granted and not healthy again
-	uint32_t granted; // in the last interval
-	// Of when this is: asked about thousands of nodes in one turn it is counted once.
+	uint32_t out;	  // nodes dead, unreachable, or granted and not healthy again
+	uint32_t granted; // granted in the last interval
+	// Key of the cached counts: thousands of nodes may ask in one turn of the loop.
 	uint64_t now_ns, changes;
 	uint32_t of_state[RAS_LEFT + 1];
-	bool is_old; // grants came or went
+	bool is_old; // a grant was added or removed
 };
 
 struct grants {
@@ -34,31 +34,31 @@ struct grants {
 	struct ras_memory memory;
 	struct grants_ops ops;
 	void *ops_ctx;
-	struct granted *rows; // by id
+	struct granted *rows; // sorted by id
 	uint32_t count, capacity;
-	struct young *young; // by id
+	struct young *young; // sorted by id
 	uint32_t young_count, young_capacity;
-	uint64_t young_swept_ns; // those who are known by now were dropped then
+	uint64_t young_swept_ns; // when old entries were last dropped
 	struct service *service;
 	uint32_t expected;
 	bool alone;
-	uint64_t next_ns; // asked for
-	bool joiner;	  // somebody came who may not know the grants
+	uint64_t next_ns; // requested wake-up
+	bool joiner;	  // a member joined that may not know the grants
 	struct grants_counters counters;
 };
 
-// grants_table.c: what is known of grants.
+// grants_table.c: the table of grants.
 
 void grants_wake(struct grants *grants, uint64_t at_ns);
 struct granted *grants_find(const struct grants *grants, uint64_t id);
-// -ENOSPC, -ENOMEM.
+// Add a row. Returns 0, -ENOSPC or -ENOMEM.
 int grants_add(struct grants *grants, uint64_t id, struct granted **ret_row);
-// The share of so many nodes, one at least.
+// Return this share of the nodes, at least one.
 uint32_t grants_share(uint32_t nodes, uint32_t percent);
 const struct service *grants_service(const struct grants *grants, uint64_t now_ns);
-// It lets its node be drained: of the start that the node has now.
+// Return whether the grant is in force, for the current start of its node.
 bool grants_hold(const struct grants *grants, const struct granted *row, uint64_t now_ns);
-// Drops what does not count any more, and whose node is healthy again.
+// Drop grants that no longer count and whose node is healthy again.
 void grants_expire(struct grants *grants, uint64_t now_ns);
-// To all: those that are due, or each.
+// Publish grants to all members: each one if `all` is set, else those due.
 void grants_tell(struct grants *grants, uint64_t now_ns, bool all);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The grants that are known, and how members tell each other.
+// Table of known grants, and their exchange between members.
 //
-// Message: u8 format, u8 0, u16 count, count x (u64 node, u64 start, u32 s since it was granted,
-// u32 s that it lasts).
+// Message: u8 format, u8 0, u16 count, count x (u64 node, u64 start, u32 seconds since it was
+// granted, u32 seconds that it remains valid).
 #include "grants_inside.h"
 
 #include <lib/wire.h>
@@ -14,7 +14,7 @@
 #define FORMAT 1
 #define HEADER_BYTES 4
 #define ENTRY_BYTES 24
-#define A_THIRD 33 // percent; of three one, of six two
+#define A_THIRD 33 // per cent, taken as exactly one third: of three nodes one, of six two
 #define ENTRIES_PER_NOTICE ((RAS_NOTICE_BYTES_MAX - HEADER_BYTES) / ENTRY_BYTES)
 
 void grants_wake(struct grants *grants, uint64_t at_ns) {
@@ -24,7 +24,7 @@ void grants_wake(struct grants *grants, uint64_t at_ns) {
 		grants->next_ns = at_ns;
 }
 
-// Where the id is, or would be.
+// Return the index of the id, or the index where it belongs.
 static uint32_t place_of(const struct grants *grants, uint64_t id) {
 	uint32_t low = 0, high = grants->count;
 
@@ -67,12 +67,13 @@ int grants_add(struct grants *grants, uint64_t id, struct granted **ret_row) {
 	return 0;
 }
 
-// Of the last interval.
+// Return whether the grant counts for the rate limit.
 static bool grants_counts(const struct granted *row, uint64_t now_ns) {
 	return now_ns < row->first_ns + GRANTS_INTERVAL_NS;
 }
 
-// Whether feeds take it back, or have: of one that is gone nothing is drained any more.
+// Return whether the node is healthy, so that feeds undrain it. An unknown node counts as healthy:
+// it has nothing to undrain.
 static bool is_well(const struct grants *grants, uint64_t id) {
 	uint32_t row = members_find(&grants->engine->members, id);
 	struct verdict_view view;
@@ -98,7 +99,7 @@ void grants_expire(struct grants *grants, uint64_t now_ns) {
 	grants->counters.kept = kept;
 }
 
-// One that is out of service though nobody drained it: its agent is not only gone.
+// Return whether the node is out of service without a drain. If only its agent is gone, it is not.
 static bool is_out_by_itself(const struct grants *grants, uint32_t row) {
 	const struct member_row *member = &grants->engine->members.rows[row];
 
@@ -195,7 +196,7 @@ void grants_tell(struct grants *grants, uint64_t now_ns, bool all) {
 		row->told_ns = now_ns;
 		grants_wake(grants, now_ns + GRANTS_TELL_NS);
 		wire_put_u64(&writer, row->id);
-		// Of one whose agent was restarted since only that it counts.
+		// After a restart of the agent the grant is kept for the new start.
 		wire_put_u64(&writer, grants_start_of(grants, row->id));
 		wire_put_u32(&writer, seconds_between(row->first_ns, now_ns));
 		wire_put_u32(
@@ -212,7 +213,8 @@ void grants_tell(struct grants *grants, uint64_t now_ns, bool all) {
 	entries_send(grants, entries, count);
 }
 
-// Whether others have granted so much more than may be that somebody lies: lately, or in all.
+// Return whether others granted so much beyond the limits that a member must be lying: in the last
+// interval, or in total.
 static bool is_too_much(const struct grants *grants, uint64_t now_ns) {
 	const struct service *service = grants_service(grants, now_ns);
 	uint32_t most = 2 * grants_share(service->nodes, grants->config.rate_percent);
@@ -268,8 +270,8 @@ int grants_heard(struct grants *grants, uint64_t now_ns, const void *bytes, size
 		uint64_t id = wire_get_u64(&reader), start = wire_get_u64(&reader);
 		uint32_t ago_s = wire_get_u32(&reader), left_s = wire_get_u32(&reader);
 
-		// Of a stranger nothing is kept, or made-up names would fill the table; nor of
-		// another start than ours: it is told again.
+		// Skip unknown nodes: made-up ids would fill the table. Skip other starts than the
+		// known one: the grant is repeated later.
 		if (members_find(&grants->engine->members, id) != MEMBERS_NONE &&
 		    start == grants_start_of(grants, id))
 			entry_take(grants, now_ns, id, ago_s, left_s);

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whether we hear the others at this moment. Whoever hears few may be what is cut off; and one of
-// several that fall silent at once may be the first of half of all.
+// Which nodes this agent hears now. An agent that hears few may be cut off itself. A node that
+// falls silent with several others may be the first of half of the cluster.
 #include "inside.h"
 
-#define HEAR_AGAIN_NS (250 * MS) // a link that is quiet is heard again, or its peer is suspected
-#define FADE_MANY 3		 // a third of the view, and two at least, wait for each other,
-#define FADE_WAIT_NS (2 * SEC)	 // so long after the last of them
+#define HEAR_AGAIN_NS (250 * MS) // by then a quiet link is heard again, or its peer is suspected
+// Many: this fraction of the view (a third), and at least two.
+#define FADE_MANY 3
+// Many silent nodes wait for each other this long after the last sign.
+#define FADE_WAIT_NS (2 * SEC)
 
-// A sign against one: the overlay misses it, or it was found silent and is about to be missed.
+// A member is missing if the overlay misses it, or if it was found silent and is about to be
+// missed.
 void fade_note(
 	struct verdict_engine *engine, struct subject *subject, bool silent, uint64_t now_ns
 ) {
@@ -41,7 +44,7 @@ bool many_fade(const struct verdict_engine *engine, struct subject *subject, uin
 	return true;
 }
 
-// Those of whom there is such a sign, the subject included.
+// Count the members with such a sign, the subject included.
 static uint32_t count_signs(
 	const struct verdict_engine *engine, const struct subject *subject, uint32_t quiet_links
 ) {
@@ -51,7 +54,8 @@ static uint32_t count_signs(
 	return brake_missed(engine) + (fading > quiet_links ? fading : quiet_links);
 }
 
-// What it is called already was found before the others fell silent: they take nothing of it back.
+// The node was judged down before the others fell silent, so their silence does not cast doubt on
+// it.
 static bool is_named_down(const struct subject *subject) {
 	enum verdict word = subject->held.verdict;
 
@@ -84,7 +88,8 @@ void hear_links(
 	many = are_many(signs, view);
 	ret_heard->alone = !many || now_ns >= newest_ns + FADE_WAIT_NS;
 	ret_heard->most = ret_heard->alone && view > 2 * signs;
-	// While the brake holds nothing is named by it, and all are judged when it lets go.
+	// While the brake is on, no verdict depends on this. All subjects are judged again when it
+	// ends.
 	if (engine->braking)
 		return;
 	if (!ret_heard->alone)

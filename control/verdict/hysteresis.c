@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From what the evidence says now to what is held: the brake, hysteresis, history.
+// Hysteresis: turns the current finding into the held verdict. Also the brake and the history.
 #include "judge_parts.h"
 #include "unstable.h"
 
@@ -9,9 +9,10 @@
 #define SETTLE_WINDOWS_NS (3 * SEC)
 #define SETTLE_OVERLAY_NS (3 * SEC)
 #define SETTLE_COUNTED_NS SEC
-#define TOLD_HOLDS_NS (8 * SEC) // a word on paths: the others who read it have found by then
-#define BRAKE_AGAIN_NS SEC	// how many are missed has no input of its own
-#define LIGHT_PERMILLE 200	// of what is sent again: from there on a loss is heavy
+// Path verdicts: other observers of the same path report within this time.
+#define TOLD_HOLDS_NS (8 * SEC)
+#define BRAKE_AGAIN_NS SEC // the number of missed nodes changes without an input
+#define LIGHT_PERMILLE 200 // retransmitted share from which a loss is heavy
 
 static bool is_well(enum verdict verdict) {
 	return verdict == VERDICT_NONE || verdict == VERDICT_HEALTHY;
@@ -38,7 +39,7 @@ uint32_t brake_missed(const struct verdict_engine *engine) {
 	return of_state[RAS_SUSPECT] + of_state[RAS_UNREACHABLE] + dead;
 }
 
-// How many may fall silent at once without that being one event.
+// Return how many nodes may fall silent together before the brake acts.
 static uint32_t brake_limit(const struct verdict_engine *engine) {
 	uint64_t view = (uint64_t)engine->members.of_state[RAS_ALIVE] + brake_missed(engine);
 	uint64_t share = view * engine->config.brake_permille / 1000;
@@ -74,14 +75,15 @@ void brake_again(struct verdict_engine *engine) {
 		engine->subjects[n]->braked = braking && engine->subjects[n]->counted;
 }
 
-// Keeps the count of those that fell silent at about the same time, however long that lasts.
+// Update the count of nodes that fell silent at about the same time, for as long as they stay
+// silent.
 static void
 brake_count(struct verdict_engine *engine, struct subject *subject, bool silent, uint64_t now_ns) {
 	bool counted = silent;
 
 	if (silent && !subject->silent)
 		subject->silent_ns = now_ns;
-	// One that was judged before is none of a new event.
+	// A node that was judged silent earlier does not belong to a new event.
 	if (silent && !subject->braked && now_ns >= subject->silent_ns + BRAKE_WINDOW_NS)
 		counted = false;
 	if (counted && !subject->braked)
@@ -94,7 +96,8 @@ brake_count(struct verdict_engine *engine, struct subject *subject, bool silent,
 	brake_again(engine);
 }
 
-// Nothing speaks against it now, but only because nobody has repeated what did.
+// The node is well only because its bad evidence was not repeated: make it unknown until that is
+// forgotten.
 static void stale_apply(
 	struct verdict_engine *engine,
 	struct subject *subject,
@@ -110,7 +113,7 @@ static void stale_apply(
 		return;
 	}
 	hold_until(subject, forget_ns);
-	// What others still say against it is known.
+	// A finding that other evidence supports stays.
 	if (is_well(finding->verdict))
 		find_unknown(finding, "EvidenceStale");
 }
@@ -120,7 +123,7 @@ static void doubt_ourselves(struct finding *finding, const char *reason) {
 	finding->own_doubt = true;
 }
 
-// Most of our links lose, or others have found that packets to us are lost.
+// Return whether most links of this agent lose, or others found that packets to it are lost.
 static bool we_lose(const struct verdict_engine *engine, struct subject *subject, uint64_t now_ns) {
 	uint32_t row = members_find(&engine->members, engine->config.self);
 	const struct subject *self = row != MEMBERS_NONE ? engine->members.rows[row].subject : NULL;
@@ -133,7 +136,7 @@ static bool we_lose(const struct verdict_engine *engine, struct subject *subject
 	return true;
 }
 
-// That our own port is down we know, however many others are silent.
+// This agent knows the state of its own port, however many others are silent.
 static bool is_own_word_of_self(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
@@ -142,24 +145,25 @@ static bool is_own_word_of_self(
 	return finding->own_words && subject_peer(engine, subject)->id == engine->config.self;
 }
 
-// It was found so before the brake began, which holds for lack of votes: it is suspected until it
-// is dead or unreachable, and for as long as it is gone with who has no link to it.
+// Return whether the node was judged down before a brake that is on for lack of votes. The node
+// stays suspected until it is declared dead or unreachable. An agent without a link to the node
+// sees it suspected for as long as it is down.
 static bool is_named_already(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
 	const struct finding *finding
 ) {
-	enum verdict named = subject->swings.word; // the last that was no doubt
+	enum verdict named = subject->swings.word; // last verdict other than unknown
 
 	return finding->state == RAS_SUSPECT && finding->verdict == named &&
 	       (named == VERDICT_NODE_DOWN || named == VERDICT_MGMT_NET_DOWN) &&
 	       brake_one_of_few(engine);
 }
 
-// An agent that came back a moment ago has no vote, and its own overlay brakes for the first that
-// it misses: that is no reason not to say what is wrong with one that the others declared dead, or
-// that is alive and not read. Where most are missed it is, for those who fell first were declared
-// before the others fell.
+// Return whether the verdict holds despite the brake. An agent that just returned has no vote, so
+// its own overlay brakes at the first missing node. This must not hide a node that others declared
+// dead, or an alive node that cannot be read. If most nodes are missing, the brake applies: the
+// first ones were declared dead before the others fell.
 static bool is_told_despite(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
@@ -183,7 +187,8 @@ static bool is_brake_free(
 	       is_told_despite(engine, subject, finding);
 }
 
-// Of our own: who was stopped, or is cut off, knows nothing.
+// Replace the finding by unknown if this agent itself is in doubt: paused, cut off, braked or
+// lossy.
 static void self_apply(
 	const struct verdict_engine *engine,
 	struct subject *subject,
@@ -209,7 +214,7 @@ static void self_apply(
 	}
 }
 
-// What was shown, as it was, into the ring; without memory it is not remembered.
+// Append the verdict shown until now to the history ring. Without memory it is not recorded.
 static void past_add(struct verdict_engine *engine, struct subject *subject, uint64_t now_ns) {
 	struct verdict_past *past;
 	struct verdict_view view;
@@ -271,7 +276,8 @@ tell_changed(struct verdict_engine *engine, struct subject *subject, enum verdic
 	engine->ops.changed(engine->ops_ctx, &change);
 }
 
-// What was told was a warning, and may be acted on now: it is ripe, dead, or has a second observer.
+// Return whether the advice rose above a warning: the verdict has held long enough, the node is
+// dead, or a second observer agrees.
 static bool is_raised(const struct subject *subject, bool was_ripe) {
 	enum verdict_advice advice = judge_advice(&subject->held, false);
 
@@ -301,12 +307,12 @@ static void hysteresis_change(
 	tell_changed(engine, subject, before);
 }
 
-// A suspicion that was refuted leaves nothing that would have to settle.
+// A refuted suspicion needs no settling time.
 static bool was_suspected(const struct held *held) {
 	return held->verdict == VERDICT_UNKNOWN && strcmp(held->reason, "Suspected") == 0;
 }
 
-// What was held before its evidence became better.
+// Return the verdict that was held before the evidence improved.
 static enum verdict word_before_settling(const struct subject *subject) {
 	const struct held *held = &subject->held;
 
@@ -315,11 +321,11 @@ static enum verdict word_before_settling(const struct subject *subject) {
 	return held->verdict;
 }
 
-// What is judged over windows has settled by these. The overlay takes its own word back only once
-// it heard the node again, and says it anew no sooner than after seconds of silence. That packets
-// are lost no more is known from so many that passed, at half of those who lost some: it waits only
-// for what others find. A light loss passes by chance at half of them now and then, while others
-// are about to find it again.
+// Return how long an improvement must last. Path verdicts are judged over windows, which have
+// settled by SETTLE_WINDOWS_NS. The overlay withdraws a doubt only after it heard the node, and
+// doubts again only after seconds of silence. A heavy packet loss ends when many packets passed at
+// half of its observers, so only their reports are awaited. A light loss may seem to end by chance
+// at half of them, while others are about to find it again: it waits in full.
 static uint64_t settle_ns_of(const struct verdict_engine *engine, const struct subject *subject) {
 	const struct held *held = &subject->held;
 	uint64_t settle_ns = engine->config.settle_ns;
@@ -335,9 +341,9 @@ static uint64_t settle_ns_of(const struct verdict_engine *engine, const struct s
 	return settle_ns;
 }
 
-// When what is better is believed. The first two or three who find a path slow or lossy may have a
-// good moment while the others are about to find it: taken back and told again, with the end of
-// the fault, would be four changes.
+// Return when an improvement is accepted. The first observers of a slow or lossy path may have a
+// good moment while others are about to find it. Without TOLD_HOLDS_NS one fault would cause four
+// changes.
 static uint64_t settled_at_ns(const struct verdict_engine *engine, const struct subject *subject) {
 	uint64_t settled_ns = subject->better_ns + settle_ns_of(engine, subject);
 	uint64_t held_ns = subject->held.told_ns + TOLD_HOLDS_NS;
@@ -345,8 +351,8 @@ static uint64_t settled_at_ns(const struct verdict_engine *engine, const struct 
 	return is_of_paths(subject->held.verdict) && held_ns > settled_ns ? held_ns : settled_ns;
 }
 
-// The evidence is better than what is held. What does not go with the state any more is unknown
-// until it has settled; so is what was unknown.
+// Handle evidence that is better than the held verdict. A held verdict that no longer fits the peer
+// state becomes unknown until the evidence has settled. An unknown one stays unknown.
 static void hysteresis_better(
 	struct verdict_engine *engine,
 	struct subject *subject,
@@ -373,8 +379,8 @@ static void hysteresis_better(
 		hysteresis_change(engine, subject, &settling, now_ns);
 }
 
-// Bad in another way, of a node that the overlay doubts more than before: nothing became better
-// that would have to settle.
+// The badness changed its form while the overlay's doubt grew: nothing improved that would have to
+// settle.
 static bool is_named_anew(const struct held *held, const struct finding *finding) {
 	return finding->verdict > VERDICT_UNKNOWN && finding->state > held->state;
 }
@@ -396,17 +402,17 @@ static void hysteresis_finding(
 		hysteresis_change(engine, subject, finding, now_ns);
 		return;
 	}
-	// It was better in between, not long enough to be believed, and is bad again: a scheduler
-	// that waits for a confirmation begins to wait anew.
+	// The evidence improved for a moment and is bad again. Restart the time held, so that a
+	// scheduler's confirmation time restarts.
 	if (subject->better_ns != RAS_NEVER)
 		subject->held.since_ns = now_ns;
 	subject->better_ns = RAS_NEVER;
 	held_fill(&subject->held, finding);
 }
 
-// A node that falls may be the first of many: nobody is drained before the brake has seen that.
-// What is held only until the better has settled ripens no further, and nothing while it is one of
-// too many.
+// Mark the verdict as ripe for action. A falling node may be the first of many, so no node is
+// drained before the brake had time to see that. A verdict that only waits for better evidence to
+// settle does not ripen. A braked one does not either.
 static void hysteresis_ripen(
 	struct verdict_engine *engine,
 	struct subject *subject,
@@ -425,7 +431,7 @@ static void hysteresis_ripen(
 		tell_changed(engine, subject, subject->held.verdict);
 }
 
-// What it says now is what counts again.
+// End the flapping state once it is over; the held verdict is shown again.
 static void
 hysteresis_settled(struct verdict_engine *engine, struct subject *subject, uint64_t now_ns) {
 	if (!unstable_is_over(subject, now_ns))
@@ -442,8 +448,8 @@ void hysteresis_apply(struct verdict_engine *engine, struct subject *subject, ui
 
 	subject->next_ns = RAS_NEVER;
 	stale = subject_expire(engine, subject, now_ns);
-	// Observations that it is not held by say nothing when they are gone: one observer who did
-	// not reach it, beside a check that failed.
+	// Observations are irrelevant if the verdict comes from the node's own statement. For
+	// example, one observer did not reach a node whose check failed.
 	if (subject->held.own_words)
 		stale &= STALE_WORDS;
 	if (stale != 0 && !is_well(subject->held.verdict)) {
@@ -454,7 +460,8 @@ void hysteresis_apply(struct verdict_engine *engine, struct subject *subject, ui
 	judge(engine, subject, now_ns, &finding);
 	engine->counts.walked += finding.walked;
 	brake_count(engine, subject, finding.by_silence, now_ns);
-	fade_note(engine, subject, finding.is_fading, now_ns); // of a dead one by that count
+	// After brake_count(): a dead node fades only if counted.
+	fade_note(engine, subject, finding.is_fading, now_ns);
 	stale_apply(engine, subject, now_ns, &finding);
 	self_apply(engine, subject, now_ns, &finding);
 	hysteresis_finding(engine, subject, &finding, now_ns);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the parts of the engine share. One thread; all memory is of the caller's allocator.
+// Internals shared by the parts of the verdict engine. Single-threaded; all memory comes from the
+// caller's allocator.
 #pragma once
 
 #include "members.h"
@@ -11,45 +12,46 @@
 #define MS RAS_NS_PER_MS
 #define SEC RAS_NS_PER_SEC
 
-// Two who see badly do not suffice at once: those who see well are asked by that, and get so long.
+// Wait after two bad observations, so that observers with good reads can answer.
 #define GATHER_NS (400 * MS)
-// And so long if all of them are seen badly themselves: then they are what is bad, or everything
-// is.
+// Longer wait, if all observers of the badness are seen badly themselves. Then either they are at
+// fault or the whole fabric is.
 #define GATHER_DOUBT_NS (2 * SEC)
-// A read that was answered so long before others turned silent speaks against them nevertheless:
-// who turned silent had missed for a second by then. And what is judged over windows takes longer.
+// Validity of a good read against a later silence: a silent observer has missed reads for a second
+// by then. Degraded and lossy are judged over windows, which take longer.
 #define COVER_NS (750 * MS)
 #define COVER_WINDOWS_NS (10 * SEC)
-// A pulse that was seen to advance so long after the overlay went unanswered has outlived it.
+// A pulse that advanced for so long after the overlay got no answer outlives the overlay.
 #define OUTLIVES_NS (1500 * MS)
-// The pulse of one that was stopped goes on before its beats are heard: one that is cut off from
-// the overlay alone is read for longer.
+// A paused agent's pulse advances before its beats arrive. A node that only lost its overlay is
+// read for longer than this.
 #define WOKEN_NS (2 * SEC)
-// The overlay takes thrice as long at least to hold a silent one for dead.
+// Reads this long before a death count for it: the overlay needs at least three times as long to
+// declare a silent node dead.
 #define LAST_READ_NS (2 * SEC)
-// An agent that the overlay still holds alive so long after its pulse fell silent is alive.
+// An agent that the overlay holds alive this long after its pulse fell silent is alive.
 #define ALIVE_PROOF_NS (12 * SEC)
-// A node that loses packets is silent to some now and then, who then cannot tell that it loses: so
-// long after it was lossy and still read by some, silence is of its losses.
+// A lossy node is sometimes silent to observers, which then cannot see the loss. For this long
+// after it was lossy but still read, silence is attributed to loss.
 #define LEAKY_NS (15 * SEC)
-// Silence of so many that it began within this is one event.
+// Nodes that fall silent within this window count as one event.
 #define BRAKE_WINDOW_NS (60 * SEC)
-// Nobody repeated what was bad for so many times `stale`: it is not bad any more.
+// Bad evidence that nobody repeated for this many times `stale_ns` is forgotten.
 #define STALE_FORGET_TIMES 10
-// By how many times `stale` pauses of our own keep evidence fresh at most.
+// Own pauses keep evidence fresh for at most this many times `stale_ns`.
 #define PAUSES_STALE_TIMES 3
 
 struct evidence {
 	struct observation observation;
-	uint32_t observer; // its row, MEMBERS_NONE: it is no member
-	uint64_t seen_ns;  // the latest look that said so
-	uint64_t since_ns; // the first one of its kind
-	uint64_t first_ns; // the first of all that are kept
-	uint64_t mute_ns;  // the first since which the overlay of the same observer is not answered
+	uint32_t observer; // row of the observer, MEMBERS_NONE: no member
+	uint64_t seen_ns;  // latest read of this kind
+	uint64_t since_ns; // first read of this kind
+	uint64_t first_ns; // first read of the path that is kept
+	uint64_t mute_ns;  // since when this observer's overlay link is unanswered
 };
 
-// One that was taken back is kept as healthy for as long as it would have stood: a link that loses
-// packets may hold up for seconds what was told before.
+// Statement of a node. A withdrawn statement is kept as healthy until it expires, since a lossy
+// link may deliver an older notice seconds later.
 struct said {
 	struct statement statement;
 	uint64_t said_ns;
@@ -59,29 +61,31 @@ static inline bool said_stands(const struct said *said) {
 	return said->statement.verdict != VERDICT_HEALTHY;
 }
 
-// What the evidence says now, before hysteresis. Plain values: it is made anew each time.
+// Result of one judgement, before hysteresis. Rebuilt for each judgement.
 struct finding {
 	enum verdict verdict;
 	const char *reason;
-	enum ras_state
-		state; // that goes with it: alive agents that others cannot talk to are suspect
+	// Matching peer state. An alive agent that observers cannot reach is suspect.
+	enum ras_state state;
 	bool both_planes;
-	bool sole;	  // one agent alone holds it for dead
-	bool by_silence;  // counted by the brake
-	bool is_fading;	  // what two find of it is silence, also if that is not told yet
-	bool own_words;	  // a statement of its own: no observer is needed
-	bool own_doubt;	  // unknown, for a reason of ours: it says nothing of the node
-	bool brake_free;  // not only silence stands behind it: the brake does not hide it
-	uint32_t bad;	  // observers
-	uint32_t eyes;	  // the same, those of one host once
-	uint32_t good;	  // who read a pulse that advances
-	uint32_t lookers; // all who could look
-	uint32_t overlay; // observers of the overlay
+	bool sole;	 // one agent alone declared it dead
+	bool by_silence; // the brake counts it
+	bool is_fading;	 // two observers find it silent, even if the verdict waits
+	bool own_words;	 // from its own statement, which needs no observer
+	bool own_doubt;	 // unknown for a reason of this agent, which proves nothing about the node
+	// More than silence supports it, so the brake does not hide it.
+	bool brake_free;
+	uint32_t bad;	  // observers with bad reads
+	uint32_t eyes;	  // the same, one per host
+	uint32_t good;	  // observers that read an advancing pulse
+	uint32_t lookers; // all observers that can read it
+	uint32_t overlay; // overlay observers of its silence
 	uint64_t observers[VERDICT_OBSERVERS_MAX];
 	uint32_t observer_count;
 	uint64_t looked_ns;
-	uint32_t walked;		   // subjects that were looked at beside it
-	const struct observation *example; // for figures; valid while the evidence is unchanged
+	uint32_t walked; // subjects visited for this judgement
+	// Source of figures; valid while the evidence is unchanged.
+	const struct observation *example;
 	const struct statement *statement;
 };
 
@@ -90,44 +94,45 @@ struct held {
 	enum verdict_confidence confidence;
 	enum ras_state state;
 	bool both_planes;
-	bool sole;	// one agent alone holds it for dead
-	bool drainable; // more than one observer stands behind it
-	bool own_words; // by a statement of its own
-	bool ripe;	// it has held for long enough to see whether others fall as well
+	bool sole;	// one agent alone declared it dead
+	bool drainable; // more than one observer supports it
+	bool own_words; // from its own statement
+	bool ripe;	// held long enough to see whether more nodes fall
 	uint64_t since_ns;
-	uint64_t told_ns; // when it became this word
+	uint64_t told_ns; // when the verdict became this one
 	uint64_t looked_ns;
-	uint32_t lost_permille; // of packets or probes, at most so far
+	uint32_t lost_permille; // largest loss of packets or probes so far
 	uint32_t observer_count;
 	uint64_t observers[VERDICT_OBSERVERS_MAX];
 	char reason[VERDICT_REASON_MAX + 1];
 	char evidence[VERDICT_EVIDENCE_MAX + 1];
 };
 
-// unstable.c: how often its word changed of late.
-#define SWINGS_MAX 4 // changes within a minute that make it unstable
+// unstable.c: recent changes of the verdict.
+#define SWINGS_MAX 4 // changes within a minute that make a node unstable
 struct swings {
-	uint64_t at_ns[SWINGS_MAX]; // a ring of the last ones
+	uint64_t at_ns[SWINGS_MAX]; // ring of the latest changes
 	uint32_t count;
-	enum verdict word;   // the last that was no doubt
-	enum verdict before; // the one before that
-	bool own_doubt;	     // what came after `word` was a doubt of our own
+	enum verdict word;   // last verdict other than unknown
+	enum verdict before; // the verdict before `word`
+	// This agent's own doubt came after `word`.
+	bool own_doubt;
 	bool unstable;
 	uint64_t since_ns;
 	char evidence[VERDICT_EVIDENCE_MAX + 1];
 };
 
-// What there is to say of one peer. Made when there is something, gone when there is not.
+// State of one member. Exists only while there is evidence or history.
 struct subject {
-	uint32_t peer;	// its row
-	uint32_t place; // among the engine's subjects
+	uint32_t peer;	// row of the member
+	uint32_t place; // index in engine->subjects
 
-	// Of the overlay.
-	enum verdict_reach reach; // of our own
-	uint64_t reach_ns;	  // since when
-	uint64_t state_ns;	  // since when it is in its state
-	uint64_t doubt_ns;	  // since when the overlay doubted it the last time
-	uint64_t back_ns;	  // until when it did
+	// From the overlay.
+	enum verdict_reach reach; // by this agent's own link
+	uint64_t reach_ns;	  // time of the last change of `reach`
+	uint64_t state_ns;	  // time of the last change of state
+	uint64_t doubt_ns;	  // when the overlay last began to doubt it
+	uint64_t back_ns;	  // when the overlay last found it alive again
 	uint32_t observer_count;
 	uint64_t observers[RAS_OBSERVERS_MAX];
 
@@ -135,29 +140,32 @@ struct subject {
 	uint32_t observation_count, observation_capacity;
 	struct said *said;
 	uint32_t said_count, said_capacity;
-	uint32_t tells_bad; // observations that it told of others, and that are bad
+	uint32_t tells_bad; // bad observations that this node reports about others
 	uint32_t tells[OBSERVATION_KIND_COUNT]; // the same by kind
-	uint32_t tells_blind; // of the silent ones, with an own port that reads nobody either
+	// Silent ones among them whose device reads nothing at all.
+	uint32_t tells_blind;
 
 	struct held held;
 	struct swings swings;
-	uint8_t told_advice;	   // the last that was told of what is held, without maintenance
-	uint64_t better_ns;	   // since when the evidence is better than what is held, RAS_NEVER
-	uint8_t blame;		   // enum fabric of what is being gathered
-	uint64_t blame_ns;	   // since when
-	uint64_t leaky_ns;	   // several lost packets to it last, and some of it was read; 0
-	uint64_t stale_ns;	   // what was bad was not repeated since, RAS_NEVER
-	uint8_t stale;		   // STALE_: of which kinds that was
-	bool missed;		   // heard.c: there is a sign of its silence,
-	bool fading;		   // before the overlay doubts it
+	// Enum verdict_advice last reported, without maintenance.
+	uint8_t told_advice;
+	uint64_t better_ns; // since when the evidence is better than `held`, or RAS_NEVER
+	uint8_t blame;	    // enum fabric for which evidence is being gathered
+	uint64_t blame_ns;  // since when
+	// When several observers last lost packets to it while some still read it; 0: never.
+	uint64_t leaky_ns;
+	uint64_t stale_ns;	   // since when its bad evidence is stale, or RAS_NEVER
+	uint8_t stale;		   // STALE_ flags: kinds of the stale evidence
+	bool missed;		   // heard.c: the overlay misses it, or is about to
+	bool fading;		   // found silent, but the overlay does not doubt it yet
 	bool silent;		   // bad by silence
-	bool counted;		   // by the brake
-	bool braked;		   //
+	bool counted;		   // counted by the brake
+	bool braked;		   // held by the brake
 	uint64_t silent_ns;	   // since when it is silent
-	uint64_t next_ns;	   // to be judged again
-	uint32_t due_place;	   // in the heap, plus one; 0: it waits for nothing
-	uint64_t ticked;	   // the tick that judged it last
-	struct verdict_past *past; // a ring of VERDICT_HISTORY_MAX
+	uint64_t next_ns;	   // next judgement
+	uint32_t due_place;	   // index in the heap, plus one; 0: not queued
+	uint64_t ticked;	   // number of the tick that last judged it
+	struct verdict_past *past; // ring of VERDICT_HISTORY_MAX
 	uint32_t past_count, past_next;
 };
 
@@ -171,18 +179,18 @@ struct verdict_engine {
 	uint32_t subject_count, subject_capacity;
 	struct verdict_self self;
 	uint32_t silent_recent; // subjects that the brake counts
-	uint32_t fading;	// subjects that are
-	uint64_t faded_ns;	// when the last of those that are missed was
+	uint32_t fading;	// subjects with `fading` set
+	uint64_t faded_ns;	// when a member was last found missing
 	bool braking;
-	bool turned;		    // the brake did: all are to be judged anew
+	bool turned;		    // the brake changed: all subjects must be judged anew
 	uint32_t told_by_strangers; // observations whose observer is no member
-	struct subject **due;	    // a heap by next_ns; room for all
+	struct subject **due;	    // heap by next_ns, with room for all subjects
 	uint32_t due_count, due_capacity;
 	uint64_t ticks;
-	uint32_t swept;		      // from there on idle subjects are looked for,
-	uint64_t swept_ns;	      // the last time then
-	uint64_t next_ns;	      // asked for
-	struct verdict_counts counts; // of inputs and changes
+	uint32_t swept;		      // next index of the sweep for idle subjects
+	uint64_t swept_ns;	      // when the last sweep ran
+	uint64_t next_ns;	      // requested wake-up
+	struct verdict_counts counts; // counters of inputs and changes
 };
 
 static inline const struct member_row *
@@ -190,34 +198,35 @@ subject_peer(const struct verdict_engine *engine, const struct subject *subject)
 	return &engine->members.rows[subject->peer];
 }
 
-// due.c: when each is to be judged again; to be called when its next_ns has changed.
+// due.c: the queue of judgements. Call due_set() after each change of next_ns.
 void due_set(struct verdict_engine *engine, struct subject *subject);
 void due_remove(struct verdict_engine *engine, struct subject *subject);
 
-// subject.c: the evidence itself.
+// subject.c: the evidence of one subject.
 
-// The subject of a peer, made if need be. -ENOMEM.
+// Return the subject of a member, created if needed. Returns 0 or -ENOMEM.
 int subject_make(struct verdict_engine *engine, uint32_t peer, struct subject **ret_subject);
 void subject_remove(struct verdict_engine *engine, struct subject *subject);
-// Drops what is stale; of which kinds something bad was.
+// Drop stale evidence. Returns the kinds that contained something bad.
 #define STALE_OBSERVATIONS 0x1
 #define STALE_WORDS 0x2
 uint8_t subject_expire(struct verdict_engine *engine, struct subject *subject, uint64_t now_ns);
-// What went stale of these kinds has been said anew, or taken back.
+// Clear the stale mark of these kinds, since they were repeated or withdrawn.
 void subject_refresh(struct subject *subject, uint8_t kinds);
-// When the next of it will be stale, RAS_NEVER.
+// Return when the next evidence becomes stale, or RAS_NEVER.
 uint64_t subject_stale_ns(const struct verdict_engine *engine, const struct subject *subject);
 void subject_clear(struct verdict_engine *engine, struct subject *subject);
-// It is back: what was seen of it while it did not run says nothing of now.
+// Drop what was seen while the node did not run, now that it is alive again.
 void subject_is_back(struct verdict_engine *engine, struct subject *subject);
-// The same after a death, that of ourselves in others' eyes included.
+// Drop the explanation of a death that was refuted, this agent's own death included.
 void subject_outlived_death(struct verdict_engine *engine, struct subject *subject);
 bool subject_told_by(const struct subject *subject, uint64_t observer);
-// Drops what this observer told of it.
+// Drop all observations that this observer made of the subject.
 void subject_untell(struct verdict_engine *engine, struct subject *subject, uint64_t observer);
-// Nothing is left that is worth its memory.
+// Return whether nothing is left that is worth its memory.
 bool subject_is_idle(const struct verdict_engine *engine, const struct subject *subject);
-// 0, also if it was not kept because it is known; -ESTALE, -ENOSPC, -ENOMEM.
+// Add or update an observation or a statement. Returns 0, also if a repetition was not stored.
+// -ESTALE: a newer one is known. -ENOSPC: the table is full. -ENOMEM: out of memory.
 int subject_add_observation(
 	struct verdict_engine *engine,
 	struct subject *subject,
@@ -234,58 +243,61 @@ static inline bool observation_is_bad(enum observation_kind kind) {
 	return kind == OBSERVATION_STANDING || kind == OBSERVATION_DEGRADED ||
 	       kind == OBSERVATION_LOSSY || kind == OBSERVATION_SILENT;
 }
-// Whether a good look says nothing of a loss from so many bytes on: such did not pass there either,
-// or were not tried.
+// Return whether a good read proves nothing about loss from `bytes` on: such sizes failed there
+// too, or were not tried.
 static inline bool observation_is_mute_about(
 	const struct observation *look, enum observation_kind kind, uint32_t bytes
 ) {
 	return kind == OBSERVATION_LOSSY && look->lost_bytes != 0 && look->lost_bytes <= bytes;
 }
 
-// observer_index.c: of whom each observer told something.
+// observer_index.c: the subjects of each observer.
 
-// Room for so many more subjects of an observer's row, MEMBERS_NONE too. -ENOMEM, and all is as it
-// was.
+// Reserve room for `more` subjects in an observer's list; MEMBERS_NONE is allowed. Returns 0, or
+// -ENOMEM with nothing changed.
 int observer_index_room(struct verdict_engine *engine, uint32_t observer, uint32_t more);
-// A observation of this observer is about to be one of the subject's; there is room.
+// Record that an observation of this observer is about to be added to the subject. Room must be
+// reserved.
 void observer_index_add(
 	struct verdict_engine *engine, const struct subject *subject, uint64_t observer
 );
-// One has been taken from it.
+// Record that an observation of this observer was removed from the subject.
 void observer_index_drop(
 	struct verdict_engine *engine, const struct subject *subject, uint64_t observer
 );
-// What a new member told before it was one. -ENOMEM, and all is as it was.
+// Index the observations that a new member made before it was one. Returns 0, or -ENOMEM with
+// nothing changed.
 int observer_index_adopt(struct verdict_engine *engine, uint32_t observer);
 
-// triangulate.c and its parts: what the observers together say of the data plane of one node.
+// triangulate.c and its parts: combined view of all observers on the data plane of one node.
 enum fabric {
-	FABRIC_UNSEEN,	 // nobody looks
-	FABRIC_READABLE, // somebody reads it well, and nothing of it is to blame
+	FABRIC_UNSEEN,	 // no observer reads it
+	FABRIC_READABLE, // some observer reads it well, and nothing is to blame
 	FABRIC_SLOW,
 	FABRIC_LOSSY,
 	FABRIC_PORT,	 // one of its ports is silent, another is read
-	FABRIC_PEERS,	 // it reads nobody, and those it does not read are read by others
-	FABRIC_STANDING, // read, and its counter stands
+	FABRIC_PEERS,	 // it reads no peer, while others read these peers
+	FABRIC_STANDING, // read, but its counter does not advance
 	FABRIC_SILENT,
 };
 
 struct fabric_look {
 	enum fabric fabric;
-	uint32_t bad;	  // distinct observers to whom it is so
-	uint32_t eyes;	  // those of one host once, if there is more than one host
+	uint32_t bad;	  // distinct observers of the badness
+	uint32_t eyes;	  // the same, one per host if there are several hosts
 	uint32_t lookers; // distinct observers in all
 	uint64_t observers[VERDICT_OBSERVERS_MAX];
 	uint32_t observer_count;
-	bool in_process;	    // nobody but the agent itself answers there
-	bool alone;		    // nobody else accuses it
-	enum observation_kind kind; // else of these observations, of this port, NULL: of all
+	bool in_process; // only the agent itself responds there
+	bool alone;	 // based on its own reads alone
+	// Kind of the observations counted, and their port; NULL: all ports.
+	enum observation_kind kind;
 	const char *port;
-	uint64_t bad_ns;    // since when
-	uint64_t good_ns;   // the latest that advanced, 0: none
-	uint32_t good;	    // who saw that after `good_after_ns`
-	uint64_t newest_ns; // the latest of all
-	uint32_t walked;    // other subjects that were looked at for that
+	uint64_t bad_ns;    // since when it is bad
+	uint64_t good_ns;   // latest read with an advance, 0: none
+	uint32_t good;	    // observers of an advance after `good_after_ns`
+	uint64_t newest_ns; // latest observation of all
+	uint32_t walked;    // other subjects visited for it
 	const struct observation *example;
 };
 
@@ -295,24 +307,24 @@ void triangulate(
 	uint64_t good_after_ns,
 	struct fabric_look *ret_look
 );
-// Whether without observers that are seen badly themselves there are too few. Dear: each of them is
-// looked at as well.
+// Return whether too few observers remain without those that are badly seen themselves. Expensive:
+// each observer is triangulated as well.
 bool triangulate_is_doubtful(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
 	const struct fabric_look *look
 );
-// The same of one that loses packets, where the silence that a few tell is of its losses.
+// Triangulate a lossy node, where the silence that few observers report is attributed to loss.
 void triangulate_lossy(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
 	uint64_t good_after_ns,
 	struct fabric_look *ret_look
 );
-// Whether this observation counts at all: its observer can look, and nothing of its own explains
-// it.
+// Return whether an observation may be used: its observer is able to read, and no fault of its own
+// explains it.
 bool triangulate_counts(const struct verdict_engine *engine, const struct evidence *evidence);
-// Who is to blame for one bad path, and the name of what it is.
+// Attribute one bad path, and name what is to blame.
 enum path_blame triangulate_path(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
@@ -320,36 +332,37 @@ enum path_blame triangulate_path(
 	uint64_t *ret_node,
 	const char **ret_what
 );
-// Of how many that nobody blames this node says that they are silent, and since when of the last.
+// Return how many otherwise unsuspected nodes this one reports silent, and since when the latest.
 uint32_t
 triangulate_accused(const struct verdict_engine *engine, uint64_t observer, uint64_t *ret_since_ns);
-// How many observers are needed for blame, if there are so many.
+// Return how many observers must agree before a node is blamed.
 uint32_t triangulate_need(const struct verdict_engine *engine, const struct subject *subject);
 
-// judge.c: the table of the design.
+// judge.c: the decision table from evidence to a finding.
 void judge(
 	const struct verdict_engine *engine,
 	struct subject *subject,
 	uint64_t now_ns,
 	struct finding *ret_finding
 );
-// Whether a verdict goes with a state: the second table of the design.
+// Return whether a verdict is possible in a peer state.
 bool judge_goes_with(enum verdict verdict, enum ras_state state);
 enum verdict_advice judge_advice(const struct held *held, bool maint);
 
 // heard.c
 struct heard {
-	bool peer;  // its link, if we have one, is not quiet
-	bool alone; // it is not one of many who fall silent at this moment
-	bool most;  // it is not, and of the others most are heard
-	bool named; // it was named before: it waits for nobody
-	bool now;   // its agent was heard since its pulse fell silent
+	bool peer;  // this agent's own link to the node is not quiet, or there is none
+	bool alone; // the node is not one of many that fall silent now
+	bool most;  // `alone`, and most other nodes are heard
+	bool named; // the node was already judged down before, so nothing is waited for
+	bool now;   // its agent was heard after its pulse fell silent
 };
-// It has just been judged; `silent`: two find it so, or one that nobody answers there.
+// Update the fading state after a judgement. `silent`: two observers find it silent, or its host
+// answers nobody.
 void fade_note(
 	struct verdict_engine *engine, struct subject *subject, bool silent, uint64_t now_ns
 );
-// The subject is judged again when that may have changed.
+// Find out which nodes this agent hears. Schedules a new judgement for when that may change.
 void hear_links(
 	const struct verdict_engine *engine,
 	struct subject *subject,
@@ -357,24 +370,27 @@ void hear_links(
 	struct heard *ret_heard
 );
 
-// Many others fell silent a moment ago; it is judged again when that is over.
+// Return whether many other nodes fell silent a moment ago. Schedules a new judgement for when that
+// is over.
 bool many_fade(const struct verdict_engine *engine, struct subject *subject, uint64_t now_ns);
 
-// hysteresis.c: hysteresis, the brake, history.
+// hysteresis.c: hysteresis, brake, history.
 void hysteresis_apply(struct verdict_engine *engine, struct subject *subject, uint64_t now_ns);
-// The brake turned, or we were paused: everybody is judged anew.
+// Judge all subjects anew, since the brake changed or this agent was paused.
 void hysteresis_apply_all(struct verdict_engine *engine, uint64_t now_ns);
-// How many the overlay does not hear. The dead are remembered for days: of them those were there a
-// moment ago that are among the silent.
+// Return how many nodes the overlay misses. Dead ones stay known for days, so only recently silent
+// ones among them count.
 uint32_t brake_missed(const struct verdict_engine *engine);
-// Most are heard, and as few are missed as make no brake: that one holds is for lack of votes.
+// Return whether most nodes are heard and too few are missed for a brake. If the brake is on, it is
+// for lack of votes.
 bool brake_few_missed(const struct verdict_engine *engine);
-// Not a third is missed, or nobody else: of three agents two may know that, and have no votes. Also
-// by the count of all: who has few links across a split misses few of the other part itself.
+// Return whether less than a third of the view is missed, or only one node. With three agents, two
+// can know that but have no majority. The cluster-wide census counts, too: an agent with few links
+// across a partition misses few nodes itself.
 bool brake_one_of_few(const struct verdict_engine *engine);
-// Something that the brake depends on changed.
+// Recompute the brake after a change of its inputs.
 void brake_again(struct verdict_engine *engine);
-// Judge it no later than that.
+// Schedule a judgement at this time at the latest.
 static inline void hold_until(struct subject *subject, uint64_t at_ns) {
 	if (at_ns < subject->next_ns)
 		subject->next_ns = at_ns;
@@ -382,7 +398,7 @@ static inline void hold_until(struct subject *subject, uint64_t at_ns) {
 
 // verdict_text.c: reasons and sentences.
 void story_tell(const struct finding *finding, struct held *held);
-const char *verdict_text_meaning(const char *reason); // "" of one that is none
+const char *verdict_text_meaning(const char *reason); // "" if the reason is unknown
 
 // look.c
 void look_view(const struct verdict_engine *engine, uint32_t peer, struct verdict_view *ret_view);

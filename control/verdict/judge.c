@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The tables of the design, row by row: what overlay and data plane say of one node, together.
+// Decision tables: combine the evidence of overlay and data plane into one finding per node.
 #include "judge_parts.h"
 
 #include <string.h>
 
 #define LIKELY_OBSERVERS \
-	4 // as many as are told (OBSERVATION_ENOUGH), or more than half of who looked
+	4 // as many as report (OBSERVATION_ENOUGH), or more than half of the observers
 
-// What the observers of the data plane have to say for it.
 void finding_observers(struct finding *finding, const struct fabric_look *look) {
 	finding->bad = look->bad;
 	finding->eyes = look->eyes;
@@ -21,7 +20,7 @@ void finding_observers(struct finding *finding, const struct fabric_look *look) 
 		finding->looked_ns = look->newest_ns;
 }
 
-// The overlay was refused twice, and nobody has said since that it lives.
+// The overlay's connections were refused, and no observer has reached the agent since.
 static bool is_refused(
 	const struct verdict_engine *engine,
 	struct subject *subject,
@@ -39,14 +38,14 @@ static bool is_refused(
 	return false;
 }
 
-// What loses many packets is silent to some for a moment.
+// A lossy node is silent to some observers for a moment.
 static bool is_said_by_few(uint32_t bad, uint32_t lookers) {
 	return bad < LIKELY_OBSERVERS && 2 * bad <= lookers;
 }
 
-// Overlay, pulse and kernel are silent to two: named before the overlay has decided, as likely, and
-// nobody acts on it. So long as most are heard: who is in the smaller part of a split, or in
-// neither, is not told which part is down.
+// Overlay, pulse and kernel are silent to two observers. The overlay has not decided yet, so the
+// verdict is only likely and nobody acts on it. Most other nodes must be heard: an agent in the
+// smaller side of a partition cannot tell which side is down.
 bool judge_is_likely_down(
 	const struct finding *finding, const struct votes *votes, const struct heard *heard
 ) {
@@ -57,8 +56,8 @@ bool judge_is_likely_down(
 	       votes->of[VERDICT_REACH_ACCEPTS] == 0 && heard->most;
 }
 
-// Somebody heard its agent after its pulse had fallen silent. Who read it well until then, and does
-// not look now, heard it before.
+// Return whether an observer heard the agent after its pulse fell silent. An observer that read it
+// well before and does not read now heard it earlier.
 static bool is_heard_since(
 	const struct verdict_engine *engine, const struct subject *subject, uint64_t bad_ns
 ) {
@@ -75,7 +74,8 @@ static bool is_heard_since(
 	return false;
 }
 
-// Its pulse is not to be read. What was heard of it before our link fell quiet says nothing of now.
+// The pulse cannot be read. What this agent heard before its own link fell quiet proves nothing
+// about now.
 static void judge_unread(
 	const struct subject *subject,
 	uint64_t now_ns,
@@ -98,7 +98,7 @@ static void judge_unread(
 	}
 }
 
-// Others, or we ourselves, cannot talk to it.
+// Judge a node that other agents, or this agent, cannot reach over the overlay.
 static void judge_suspect(
 	struct subject *subject,
 	uint64_t now_ns,
@@ -109,7 +109,8 @@ static void judge_suspect(
 ) {
 	uint64_t woken_ns = subject->blame_ns + WOKEN_NS;
 	bool woken = look->good > 0 && now_ns < woken_ns;
-	// Whoever hears few has lost the network itself, unless kernels still answer it.
+	// An agent that hears few others has lost the network itself, unless kernels still answer
+	// it.
 	bool cut_off = !heard->most && (look->good > 0 || votes->of[VERDICT_REACH_ACCEPTS] == 0);
 	bool says = !woken && !cut_off;
 
@@ -126,9 +127,8 @@ static void judge_suspect(
 	}
 }
 
-// What has stood for WOKEN_NS waits for nothing: GATHER_DOUBT_NS is no less.
-
-// What there is against it must have stood for a moment: who sees well is being heard.
+// Return the fabric state of the evidence once it lasted for its wait, else FABRIC_UNSEEN.
+// Observers with good reads answer meanwhile. No wait is longer than GATHER_DOUBT_NS.
 static enum fabric evidence_stands(
 	const struct verdict_engine *engine,
 	struct subject *subject,
@@ -205,7 +205,7 @@ static void judge_seen(
 		finding->state = RAS_SUSPECT;
 		finding_by_silence(finding, VERDICT_AGENT_FROZEN, "PulseStands");
 	} else if (is_refused(engine, subject, now_ns, &votes) && look.good == 0) {
-		// Many at once may be refused by a firewall of our own.
+		// Own links may report many refusals at once if a local firewall refuses them.
 		finding_by_silence(finding, VERDICT_AGENT_DOWN, "AgentGone");
 		finding->overlay = votes.of[VERDICT_REACH_REFUSES];
 	} else if (losses_explain_silence(subject, fabric, finding->state, now_ns) || leaky) {
@@ -247,7 +247,7 @@ static void judge_words(
 	if (worst == NULL || worst->statement.verdict < finding->verdict)
 		return;
 	finding_set(finding, worst->statement.verdict, worst->statement.reason);
-	// A port that is down may be one of many, of a switch that restarts.
+	// A port that is down may be one of many behind a switch that restarts.
 	finding->by_silence = worst->statement.verdict == VERDICT_FABRIC_DOWN;
 	finding->own_words = true;
 	finding->both_planes = false;
@@ -283,7 +283,7 @@ void judge(
 		return;
 	default:
 		judge_seen(engine, subject, now_ns, ret_finding);
-		// One that reads nobody is silent as those are whom nobody reads.
+		// A node that reads no peer counts as silent, like a node that no peer reads.
 		if (ret_finding->verdict <= VERDICT_HEALTHY)
 			ret_finding->by_silence = subject->tells_blind > 1;
 		judge_words(engine, subject, ret_finding);

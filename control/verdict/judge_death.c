@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is said of a node that the overlay holds for dead, or would if the brake let it.
+// Findings about a node that the overlay declared dead, or would declare dead without the brake.
 #include "judge_parts.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@ static void find_overlay(struct finding *finding, const struct subject *subject)
 		finding->looked_ns = subject->state_ns;
 }
 
-// The overlay holds it for dead, and not because connections are refused.
+// Judge a node whose death was declared for silence and not for refused connections.
 static void judge_silent_death(
 	const struct fabric_look *look, const struct votes *votes, struct finding *finding
 ) {
@@ -64,8 +64,8 @@ static const struct evidence *newest_of(
 	return newest;
 }
 
-// Of a dead one a single observer is enough where two of the overlay stand behind it already. Who
-// reads a page that stands outweighs who reads nothing, unless that came later.
+// One data-plane observer suffices for a dead node: two overlay observers already support the
+// death. A read of a standing counter outweighs a failed read, unless the failure came later.
 static void look_at_death(
 	const struct verdict_engine *engine, const struct subject *subject, struct fabric_look *look
 ) {
@@ -90,14 +90,15 @@ static void look_at_death(
 	look->fabric = found == standing ? FABRIC_STANDING : FABRIC_SILENT;
 }
 
-// The overlay takes far longer to hold a silent one for dead, so what was read a moment ago was
-// read in its silence, and the next read need not be waited for.
+// Return the start of the reads that count for a death. The overlay takes far longer to declare a
+// silent node dead, so reads shortly before fall into its silence.
 static uint64_t read_at_death_ns(const struct subject *subject) {
 	return subject->state_ns > LAST_READ_NS ? subject->state_ns - LAST_READ_NS : 0;
 }
 
-// One agent alone says so, and may be the one that is cut off. What its host or its NIC do answer
-// is no silence of that agent's own making: that is told, and nobody acts by it.
+// Lower a finding that a single agent supports, since that agent may be cut off itself. If the
+// node's host or NIC answers, the silence is not that agent's own, so the verdict stays. Nobody
+// acts on it.
 static void judge_sole(struct finding *finding) {
 	finding->sole = true;
 	if (finding->verdict != VERDICT_NODE_DOWN && finding->verdict != VERDICT_UNKNOWN)
@@ -111,8 +112,8 @@ static bool is_read(const struct fabric_look *look) {
 	return look->good > 0 && look->fabric != FABRIC_STANDING;
 }
 
-// One that loses packets and is read by some is held for dead by what of its beats is lost: neither
-// its agent nor its network is gone.
+// A lossy node that some observers still read was declared dead for its lost beats. Its agent and
+// its network are still there.
 void judge_dead(
 	const struct verdict_engine *engine, const struct subject *subject, struct finding *finding
 ) {
@@ -134,9 +135,9 @@ void judge_dead(
 		judge_sole(finding);
 }
 
-// Its kernel answers two, or its NIC does; of one that was found so before, one that still finds
-// it, unless that is the only agent that is left. Where a gap has just closed a connection is
-// accepted a moment before the agent answers on it.
+// Return whether the node's kernel or NIC answers two observers while its agent is silent. If the
+// node was already found frozen, one observer is enough, unless it is the only agent left. After a
+// partition heals, a kernel accepts connections a moment before the agent answers on them.
 static bool is_frozen(
 	const struct verdict_engine *engine,
 	struct subject *subject,
@@ -163,16 +164,16 @@ static bool is_frozen(
 	return false;
 }
 
-// The brake holds its death. That is of silence: that its kernel answers, or its NIC, says which of
-// them stands still, however many others do. What else it was called before is still so where most
-// are heard and few others are missed.
+// Judge a node whose death the brake holds back. The brake only doubts silence: an answer from its
+// kernel or NIC proves that the node is frozen, however many others are. An earlier verdict is kept
+// if most nodes are heard and few are missed.
 void judge_unreachable(
 	const struct verdict_engine *engine,
 	struct subject *subject,
 	uint64_t now_ns,
 	struct finding *finding
 ) {
-	enum verdict named = subject->swings.word; // the last that was no doubt
+	enum verdict named = subject->swings.word; // last verdict other than unknown
 	struct fabric_look look;
 	struct votes votes;
 	struct heard heard;

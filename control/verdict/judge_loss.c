@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is said of a node that loses packets, and what of its silence is of that.
+// Findings about a node that loses packets, and silence that loss explains.
 #include "judge_parts.h"
 #include "triangulate.h"
 
 #include <string.h>
 
-// It has to send much again that it sends there, or it loses reads of one that the overlay does not
-// hear: of one that is alive those are judged for themselves.
+// The observer retransmits much to the node, or loses reads of a node that the overlay does not
+// hear. Lost reads of an alive node are judged separately.
 static bool loses_packets(const struct observation *observation, enum ras_state state) {
 	return observation->reach == VERDICT_REACH_LOSES ||
 	       (state != RAS_ALIVE && observation->kind == OBSERVATION_LOSSY);
 }
 
-// Those who lose packets, each once.
+// Observers that lose packets to or from the node, each once.
 struct losers {
 	uint32_t hosts[VERDICT_SUBJECT_OBSERVATIONS_MAX];
 	uint64_t ids[VERDICT_SUBJECT_OBSERVATIONS_MAX];
 	uint32_t bad, eyes;
-	uint32_t good; // who lost some, and no longer
+	uint32_t good; // observers that lost packets before and no longer do
 	const struct observation *example;
 };
 
@@ -41,9 +41,9 @@ static void losers_add(
 		losers->hosts[losers->eyes++] = observer->host;
 }
 
-// Two who send it much again, on different hosts if there is a choice: packets to it are lost, or
-// from it; unless half of those who did do no longer. Whose links all lose says nothing
-// (<verdict/loss.h>), so of a bad path only its ends do.
+// Two observers retransmit much to the node, on different hosts if possible: packets to or from it
+// are lost. False if half of those observers have recovered. An agent whose links all lose reports
+// no loss (<verdict/loss.h>), so only the ends of a bad path report it.
 static bool is_losing(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
@@ -89,7 +89,6 @@ bool losses_are_told(const struct verdict_engine *engine, const struct subject *
 	return false;
 }
 
-// It is suspected for what its losses keep from being heard.
 bool losses_hide_suspect(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
@@ -119,7 +118,6 @@ bool losses_find(
 	return true;
 }
 
-// By what most of those say who lose reads of it.
 const char *losses_reason(const struct verdict_engine *engine, const struct subject *subject) {
 	uint32_t lossy = 0, of_any_size = 0;
 
@@ -135,7 +133,7 @@ const char *losses_reason(const struct verdict_engine *engine, const struct subj
 	return 2 * of_any_size > lossy ? "ReadsLost" : "LargeLost";
 }
 
-// What is sent to one that is about to fall silent is sent again, too.
+// Segments to a node that is about to fall silent are retransmitted, too.
 bool losses_find_alone(
 	const struct verdict_engine *engine,
 	struct subject *subject,
@@ -152,7 +150,6 @@ bool losses_find_alone(
 	return true;
 }
 
-// Whether it loses packets and is read by some nevertheless.
 void losses_note_leaky(
 	const struct verdict_engine *engine,
 	struct subject *subject,
@@ -170,8 +167,8 @@ bool losses_are_recent(const struct subject *subject, uint64_t now_ns) {
 	return subject->leaky_ns != 0 && now_ns < subject->leaky_ns + LEAKY_NS;
 }
 
-// Its silence, to whomever, is of what it loses: that its host accepts connections on which nothing
-// is said neither.
+// Attribute silence to recent loss: failed reads, and connections that are accepted but stay
+// silent.
 bool losses_explain_silence(
 	struct subject *subject, enum fabric fabric, enum ras_state state, uint64_t now_ns
 ) {
@@ -183,7 +180,7 @@ bool losses_explain_silence(
 	return true;
 }
 
-// What is heard of it now and then is what gets through: neither its network nor its agent is gone.
+// Beats that arrive now and then are those that got through: network and agent are still there.
 void losses_judge_suspect(
 	const struct verdict_engine *engine, const struct subject *subject, struct finding *finding
 ) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the parts of a judgement share: judge.c has the tables, the others one matter each.
+// Internals shared by the parts of a judgement: judge.c has the tables, each other file one topic.
 #pragma once
 
 #include "inside.h"
@@ -15,11 +15,11 @@ finding_by_silence(struct finding *finding, enum verdict verdict, const char *re
 	finding->by_silence = true;
 }
 
-// What the observers of the data plane have to say for it.
+// Copy the observers of the data plane into the finding.
 void finding_observers(struct finding *finding, const struct fabric_look *look);
 
 // votes.c
-// How many observers say how its host takes the overlay's connections.
+// Number of observers per state of the overlay connections to a node.
 struct votes {
 	uint32_t of[VERDICT_REACH_COUNT];
 	uint32_t against; // accepts, refuses or none
@@ -32,7 +32,7 @@ void votes_take(
 
 // judge.c
 
-// Overlay, pulse and kernel are silent to two.
+// Return whether overlay, pulse and kernel are silent to two observers.
 bool judge_is_likely_down(
 	const struct finding *finding, const struct votes *votes, const struct heard *heard
 );
@@ -50,38 +50,38 @@ void judge_unreachable(
 
 // judge_loss.c
 
-// Whether two find that packets to it, or from it, are lost; that is told of it then. `state`: of
-// one that is not alive reads that are lost count as well.
+// Set the finding to path-lossy if two observers lose packets to or from the node. Lost reads count
+// as well if `state` is not alive. Returns whether it was set.
 bool losses_find(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
 	enum ras_state state,
 	struct finding *finding
 );
-// The same where nothing else speaks against it, and not while many are about to fall silent.
+// The same, but not while many nodes are about to fall silent. Called where nothing else is wrong.
 bool losses_find_alone(
 	const struct verdict_engine *engine,
 	struct subject *subject,
 	uint64_t now_ns,
 	struct finding *finding
 );
-// Whether anybody who is not bad itself tells of some.
+// Return whether an observer that is not bad itself reports loss.
 bool losses_are_told(const struct verdict_engine *engine, const struct subject *subject);
-// By what most of those say who lose reads of it.
+// Return the reason that most observers of lost reads support.
 const char *losses_reason(const struct verdict_engine *engine, const struct subject *subject);
-// Notes whether it loses packets and is read by some nevertheless.
+// Record that the node loses packets while some observers still read it.
 void losses_note_leaky(
 	const struct verdict_engine *engine,
 	struct subject *subject,
 	const struct fabric_look *look,
 	uint64_t now_ns
 );
-// Whether that was so a moment ago: then what is silent at it is of the packets that it loses.
+// Return whether that was recorded a moment ago: then silence is attributed to loss.
 bool losses_are_recent(const struct subject *subject, uint64_t now_ns);
 bool losses_explain_silence(
 	struct subject *subject, enum fabric fabric, enum ras_state state, uint64_t now_ns
 );
-// It is suspected for what its losses keep from being heard.
+// Return whether lost packets explain the suspicion.
 bool losses_hide_suspect(
 	const struct verdict_engine *engine,
 	const struct subject *subject,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What can be asked: views, evidence, history, paths, counts.
+// Queries: views, evidence, history, paths, counts.
 #include "inside.h"
 #include "unstable.h"
 
 #include <errno.h>
 #include <string.h>
 
-// Of a peer of which there is nothing to say but what its state says.
+// Fill the view of a member without evidence, by its state alone.
 static void look_bare(
 	const struct verdict_engine *engine, const struct member_row *row, struct verdict_view *view
 ) {
@@ -35,7 +35,7 @@ void look_view(const struct verdict_engine *engine, uint32_t peer, struct verdic
 	memset(ret_view, 0, sizeof(*ret_view));
 	ret_view->subject = row->id;
 	ret_view->maint = row->maint;
-	// One whose only evidence is that all is well was perhaps never judged.
+	// A subject whose evidence is all good may never have been judged.
 	if (row->subject == NULL || row->subject->held.reason[0] == '\0') {
 		look_bare(engine, row, ret_view);
 		return;
@@ -99,7 +99,7 @@ static const struct subject *look_subject(const struct verdict_engine *engine, u
 	return row != MEMBERS_NONE ? engine->members.rows[row].subject : NULL;
 }
 
-// The place of the n-th newest: few, so that counting is enough.
+// Return the index of the n-th newest observation. The table is small, so counting is fast enough.
 static uint32_t evidence_newest(const struct subject *subject, uint32_t n) {
 	for (uint32_t at = 0; at < subject->observation_count; at++) {
 		uint32_t before = 0;

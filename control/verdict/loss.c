@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which node loses packets, from the losses of all paths. Pure.
+// Packet loss of this agent's links, by the share of retransmitted segments. Pure.
 #include <verdict/loss.h>
 
 #include <string.h>
@@ -20,7 +20,7 @@ static struct loss_link *loss_link_find(struct loss_book *book, uint64_t peer) {
 	return &book->links[book->count++];
 }
 
-// Counts what was sent since the last segment that had to be sent again.
+// Count segments sent since the last retransmission.
 static void note_clean(struct loss_link *link, const struct loss_count *count) {
 	if (count->again != link->clean_from.again || count->sent < link->clean_from.sent)
 		link->clean_from = *count;
@@ -31,7 +31,7 @@ static uint16_t at_most_u16(uint64_t value) {
 	return value < UINT16_MAX ? (uint16_t)value : UINT16_MAX;
 }
 
-// What was sent since the last look.
+// Return segments sent and retransmitted since the last round.
 static void since_last(
 	const struct loss_link *link,
 	const struct loss_count *count,
@@ -43,15 +43,16 @@ static void since_last(
 	bool is_one = last->connections <= 1 && count->connections <= 1;
 
 	*ret_sent = *ret_again = 0;
-	// Of the first look nothing is known but where it begins.
+	// The first round only sets the starting point.
 	if (link->looks == 0)
 		return;
 	if (!fell) {
 		*ret_sent = count->sent - last->sent;
 		*ret_again = count->again - last->again;
 	} else if (is_one && last->sent <= count->sent + UINT32_MAX / 2) {
-		// Another connection, made since: all of it is new. Of several that were open what
-		// is left may be of long ago; and a count of 32 bits began anew.
+		// There is one new connection, so all its segments are new. With several
+		// connections the remaining one may be old. A large drop means that a 32-bit
+		// counter wrapped.
 		*ret_sent = count->sent;
 		*ret_again = count->again;
 	}
@@ -76,8 +77,8 @@ void loss_add(struct loss_book *book, uint64_t peer, const struct loss_count *co
 	note_clean(link, count);
 }
 
-// Of few that were lost, chance may have been half: less the square root of their count. What was
-// sent before the first of them says nothing of a loss that had not begun.
+// Return the loss rate that is certain: few losses may be half chance, so subtract the square root
+// of their number. Rounds before the first loss are skipped.
 static uint32_t certain_permille(const struct loss_link *link) {
 	uint32_t looks = link->looks < LOSS_LOOKS ? link->looks : LOSS_LOOKS;
 	uint32_t sent = 0, again = 0, root = 1;
@@ -97,13 +98,14 @@ static uint32_t certain_permille(const struct loss_link *link) {
 	return sent > 0 && again > root ? (uint32_t)((uint64_t)(again - root) * 1000 / sent) : 0;
 }
 
-// Of a loss of so much, by how many thousandths each that passes speaks for its end: by those of
-// -ln(1 - p), which is more than p where p is large.
+// Return the weight of one passed segment as evidence that a loss ended, in thousandths: the first
+// terms of -ln(1 - p). The weight exceeds p where p is large.
 static uint64_t passing_permille(uint64_t permille) {
 	return permille + permille * permille / 2000 + permille * permille * permille / 3000000;
 }
 
-// So much has passed since that by chance it would not have in one of four hundred.
+// Return whether a continuing loss would have let so many segments pass by chance only once in four
+// hundred cases.
 static bool has_passed_enough(const struct loss_link *link) {
 	return link->clean * passing_permille(link->lost_permille) >= LOSS_CLEAN;
 }
@@ -114,7 +116,7 @@ static void link_forget(struct loss_link *link) {
 	link->permille = 0;
 }
 
-// Then what was lost before is forgotten.
+// Update the certain loss rate. If the loss is over, forget what was lost and return true.
 static bool is_over(struct loss_link *link) {
 	if (link->again[(link->looks - 1) % LOSS_LOOKS] > 0)
 		link->lost_permille = certain_permille(link);
@@ -124,7 +126,7 @@ static bool is_over(struct loss_link *link) {
 	return true;
 }
 
-// What was sent again over the last looks; 0 if that was less than so many.
+// Return the retransmitted share over the last rounds; 0 if fewer than again_min segments.
 static uint32_t permille_of(const struct loss_link *link, uint32_t looks, uint32_t again_min) {
 	uint32_t sent = 0, again = 0;
 
@@ -137,9 +139,9 @@ static uint32_t permille_of(const struct loss_link *link, uint32_t looks, uint32
 	return sent >= LOSS_SENT_MIN && again >= again_min ? again * 1000 / sent : 0;
 }
 
-// Whether nothing was sent again on the others, over several times as many segments: an idle link
-// has a segment in two seconds, of which two that were sent again stand out among hundreds that
-// were not.
+// Return whether the other links retransmitted nothing, over several times as many segments. An
+// idle link sends a segment in two seconds, so two retransmissions stand out against hundreds of
+// segments without any.
 static bool others_lose_nothing(const struct loss_book *book, const struct loss_link *link) {
 	uint32_t sent = 0, own = 0;
 
@@ -158,14 +160,14 @@ static bool others_lose_nothing(const struct loss_book *book, const struct loss_
 	return sent >= LOSS_OTHERS_TIMES * own;
 }
 
-// Whether it loses by itself; a few looks are one figure.
+// Return whether the link is lossy on its own figures. The last 40, 20 and 10 rounds are judged.
 static bool loses_by_itself(const struct loss_book *book, struct loss_link *link) {
 	uint32_t again_min = LOSS_AGAIN_MIN;
 
 	link->permille = permille_of(link, LOSS_LOOKS, 0);
 	if (is_over(link))
 		return false;
-	// One that loses is asked for answers, and carries more than the others for that.
+	// A lossy link is asked for answers, so it carries more than the others.
 	if (link->loses || (link->permille >= LOSS_PERMILLE / 2 && others_lose_nothing(book, link)))
 		again_min = LOSS_AGAIN_ALONE;
 	for (uint32_t looks = LOSS_LOOKS; looks >= LOSS_LOOKS / 4; looks /= 2) {
@@ -192,7 +194,8 @@ static void links_drop(struct loss_book *book, loss_fn *changed, void *ctx) {
 	book->count = kept;
 }
 
-// Others do not lose half as much: who begins to lose on all of its links notices one first.
+// Return whether most other links lose less than half as much. An agent that begins to lose on all
+// links notices one of them first.
 static bool stands_out(const struct loss_book *book, const struct loss_link *link) {
 	uint32_t alike = 0;
 
@@ -201,8 +204,8 @@ static bool stands_out(const struct loss_book *book, const struct loss_link *lin
 	return 2 * alike < book->count || (book->count == 2 && alike == 1);
 }
 
-// Of two links that one of them loses may be of either end: each accuses the other, and the one
-// that is bad loses on both of its own.
+// Return whether the fault is with this agent. With two links, one lossy link may be the fault of
+// either end: each accuses the other. The faulty agent loses on both of its links.
 static bool is_ours(const struct loss_book *book, uint32_t losing) {
 	return book->count == 2 ? losing == 2 : losing > 0 && 2 * losing >= book->count;
 }
@@ -215,7 +218,7 @@ void loss_end(struct loss_book *book, loss_fn *changed, void *ctx) {
 	for (uint32_t n = 0; n < book->count; n++) {
 		lose[n] = book->links[n].seen ? loses_by_itself(book, &book->links[n])
 					      : book->links[n].loses;
-		// Of two agents either may be the one that is cut off.
+		// With only one link, either end may be the one that is cut off.
 		losing += lose[n] || (book->links[n].unanswered && book->count > 1);
 	}
 	book->ourselves = is_ours(book, losing);
@@ -229,7 +232,7 @@ void loss_end(struct loss_book *book, loss_fn *changed, void *ctx) {
 	}
 }
 
-// Something was sent again lately: whether it loses shows soon if it carries more.
+// A recent retransmission makes the link doubtful. More traffic soon shows whether it is lossy.
 static bool is_in_doubt(const struct loss_link *link) {
 	for (uint32_t n = 1; n <= LOSS_DOUBT_LOOKS && n <= link->looks; n++) {
 		if (link->again[(link->looks - n) % LOSS_LOOKS] > 0)
@@ -250,7 +253,7 @@ bool loss_next(const struct loss_book *book, uint32_t *cursor, uint64_t *ret_pee
 	return false;
 }
 
-// Its look was missed since nothing had come back, and is made up for.
+// Make up for a round that was missed while the link was unanswered.
 static void
 look_late(struct loss_book *book, struct loss_link *link, const struct loss_count *count) {
 	loss_add(book, link->peer, count);

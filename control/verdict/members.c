@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The engine's table of members, found by id, name or host.
+// The engine's table of members, indexed by id, with shared names of hosts and leaves.
 #include "members.h"
 
 #include <lib/must.h>
@@ -47,7 +47,8 @@ static uint32_t hash_text(const char *text) {
 	return hash_id(hash);
 }
 
-// An index is open addressing over rows + 1, at most half full, with the gaps closed on removal.
+// Indexes use open addressing over rows + 1, are at most half full, and close holes on removal.
+// Returns 1 with a larger empty index, 0 if the index is large enough, or -ENOMEM.
 
 static int index_make(
 	const struct ras_memory *memory,
@@ -83,7 +84,7 @@ static void index_release(const struct ras_memory *memory, uint32_t *index, uint
 		memory->release(memory->ctx, index, (mask + 1) * sizeof(*index));
 }
 
-// Closes the gap at `at`; `hash_of` gives the hash of a row.
+// Close the hole at `at`; `hash_of` returns the hash of a row.
 static void index_close(
 	uint32_t *index,
 	uint32_t mask,
@@ -100,7 +101,7 @@ static void index_close(
 		if (index[next] == 0)
 			break;
 		home = hash_of(of, index[next] - 1) & mask;
-		// Stays if its home lies cyclically behind the gap.
+		// An entry stays if its home slot lies cyclically after the hole.
 		if (((next - home) & mask) < ((next - at) & mask))
 			continue;
 		index[at] = index[next];
@@ -143,7 +144,7 @@ static int names_index_room(struct names *names, const struct ras_memory *memory
 	return 0;
 }
 
-// One more user of the name, NAMES_NONE for "".
+// Add a user to a name, creating the name if needed; NAMES_NONE for "". Returns 0 or -ENOMEM.
 static int names_use(
 	struct names *names, const struct ras_memory *memory, const char *text, uint32_t *ret_name
 ) {
@@ -229,7 +230,7 @@ static uint32_t peer_hash(const void *of, uint32_t row) {
 	return hash_id(((const struct members *)of)->rows[row].id);
 }
 
-// Where in the index it is, or where it would be.
+// Return the slot of an id in the index, or the free slot where it belongs.
 static uint32_t members_at(const struct members *members, uint64_t id) {
 	uint32_t at = hash_id(id) & members->index_mask;
 
@@ -291,7 +292,7 @@ int members_add(struct members *members, uint64_t id, uint32_t *ret_row) {
 	return 0;
 }
 
-// Who may be able to look: suspect and unreachable ones are not dead yet.
+// Return whether a member in this state may be able to observe. A suspect member is not dead yet.
 static bool state_is_able(uint8_t state) {
 	return state == RAS_ALIVE || state == RAS_SUSPECT;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The overlay's members as the engine needs them: 48 bytes each, and what there is to say of one
-// only where there is something (struct subject).
+// The engine's table of overlay members: 48 bytes each. Evidence lives in struct subject, which
+// exists only where needed.
 #pragma once
 
 #include <ras/memory.h>
@@ -14,7 +14,7 @@
 
 struct subject;
 
-// Of whom one told something: rows, each once.
+// Subjects of one observer: rows, each once.
 struct observer_index {
 	uint32_t count, capacity;
 	uint32_t rows[];
@@ -28,29 +28,29 @@ struct observer_index *
 observer_index_destroy(const struct ras_memory *memory, struct observer_index *list);
 
 struct member_row {
-	uint64_t id; // 0: free
+	uint64_t id; // 0: free row
 	uint64_t incarnation;
-	struct subject *subject;     // NULL: alive or left, and nothing was said against it
-	struct observer_index *told; // NULL: of nobody
-	uint32_t host, leaf;	     // of the names
+	struct subject *subject;     // NULL: alive or left, without evidence
+	struct observer_index *told; // subjects of its observations; NULL: none
+	uint32_t host, leaf;	     // indexes into the names
 	uint8_t state;		     // enum ras_state
 	uint8_t cause;		     // enum ras_cause
 	bool sole;
 	bool maint;
 };
 
-// Names that several peers share, each once.
+// Name shared by several members.
 struct name_row {
-	char *text; // NULL: free
+	char *text; // NULL: free row
 	uint32_t size;
 	uint32_t users;
-	uint32_t alive; // of these, for hosts
+	uint32_t alive; // users that can observe, for hosts
 };
 
 struct names {
 	struct name_row *rows;
 	uint32_t count, capacity;
-	uint32_t *index; // by hash: row + 1
+	uint32_t *index; // hash table of row + 1
 	uint32_t index_mask;
 	uint32_t used;
 };
@@ -58,33 +58,34 @@ struct names {
 struct members {
 	const struct ras_memory *memory;
 	struct member_row *rows;
-	uint32_t count, capacity; // rows in use or free below `count`
+	uint32_t count, capacity; // number of rows, free ones included
 	uint32_t free;		  // first free row, chained by `host`
 	uint32_t used;
-	uint32_t *index; // by id: row + 1
+	uint32_t *index; // hash table of row + 1, by id
 	uint32_t index_mask;
 	uint32_t of_state[RAS_LEFT + 1];
 	struct names hosts, leaves;
-	uint32_t hosts_alive; // with an alive peer on them
+	uint32_t hosts_alive; // hosts with at least one member that can observe
 };
 
 void members_init(struct members *members, const struct ras_memory *memory);
 void members_fini(struct members *members);
 
-// MEMBERS_NONE if there is none.
+// Return the row of a member, or MEMBERS_NONE.
 uint32_t members_find(const struct members *members, uint64_t id);
-// A row of that id in state RAS_UNKNOWN, new or not. -ENOMEM.
+// Return the row of this id, created in state RAS_UNKNOWN if needed. Returns 0 or -ENOMEM.
 int members_add(struct members *members, uint64_t id, uint32_t *ret_row);
-// -ENOMEM, and the row is as it was.
+// Set host and leaf of a member. Returns 0, or -ENOMEM with the row unchanged.
 int members_place(struct members *members, uint32_t row, const char *host, const char *leaf);
 void members_set_state(struct members *members, uint32_t row, enum ras_state state);
-// Its subject is gone already, and all that it told.
+// Remove a member. Its subject and its observations must be gone.
 void members_remove(struct members *members, uint32_t row);
 
-// "" if it is none.
+// Return the name, "" for NAMES_NONE.
 const char *member_name(const struct names *names, uint32_t name);
 
-// Grows an array to hold `needed` elements, by doubling. -ENOMEM leaves it as it was.
+// Grow an array to at least `needed` elements, by doubling. Returns 0, or -ENOMEM with the array
+// unchanged.
 int array_grow(
 	const struct ras_memory *memory,
 	void **array,

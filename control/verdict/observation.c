@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Evidence on the wire: a kind, the size of what follows, and that. What is read came from
-// outside: nothing is taken that this build would not itself say.
+// Wire format of evidence. Each item has a kind, a size and a body. Input is untrusted, so only
+// items that this build would send are accepted.
 #include <lib/wire.h>
 #include <verdict/observation.h>
 
@@ -40,8 +40,8 @@ const char *verdict_reach_name(enum verdict_reach reach) {
 	return (unsigned)reach < VERDICT_REACH_COUNT ? reach_names[reach] : "?";
 }
 
-// What a node may say of itself: healthy, check-warning, unknown, check-failed, device-stuck,
-// fabric-down.
+// Verdicts that a node may report about itself: healthy, check-warning, unknown, check-failed,
+// device-stuck, fabric-down.
 static bool statement_may_say(enum verdict verdict) {
 	switch (verdict) {
 	case VERDICT_HEALTHY:
@@ -56,7 +56,7 @@ static bool statement_may_say(enum verdict verdict) {
 	}
 }
 
-// One line of text that a terminal or a log may see.
+// Return whether the text is one line without control characters, safe for terminals and logs.
 static bool text_is_plain(const char *text, size_t size_max) {
 	size_t length = strnlen(text, size_max);
 
@@ -67,7 +67,7 @@ static bool text_is_plain(const char *text, size_t size_max) {
 	return length < size_max && wire_utf8_valid(text, length);
 }
 
-// CamelCase and nothing else: schedulers quote it.
+// Return whether the reason is plain CamelCase, since schedulers quote it.
 static bool reason_is_plain(const char *reason) {
 	size_t length = strnlen(reason, VERDICT_REASON_MAX + 1);
 
@@ -99,7 +99,7 @@ static bool statement_text_is_sound(const struct statement *statement) {
 	       text_is_plain(statement->evidence, sizeof(statement->evidence));
 }
 
-// The end of one item: its size into its slot, or the writer back as it was.
+// Finish an item: write its size, or restore the writer if the item does not fit.
 static int item_end(struct wire_writer *writer, const struct wire_writer *before, size_t mark) {
 	size_t used;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Of whom each observer told something: the rows of those subjects, in any order, each once. So an
-// observer is judged by what it told without a look at everybody.
+// Index from each observer to the subjects of its observations: rows in any order, each once. So an
+// observer can be judged by its observations without a visit to every subject.
 //
-// A observation whose observer is no member (yet) is in no list: such are counted, and looked for
-// when somebody becomes a member.
+// Observations whose observer is no member are in no list. They are only counted, and searched when
+// a member joins.
 #include "inside.h"
 
 #include <lib/must.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The paths that this agent reads, by subject.
+// Paths that this agent reads, in a hash table by subject.
 #include "exchange_parts.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What this agent says of itself, to others.
+// Statements of this agent about itself, and their publication.
 #include "exchange_parts.h"
 
 #include <lib/must.h>
@@ -39,7 +39,7 @@ int observation_exchange_say(
 	return 0;
 }
 
-// Words stand until they are taken back: here they never become stale.
+// Publish a statement. It holds until it is withdrawn, so the own engine always gets it with age 0.
 static void words_due(
 	struct observation_exchange *exchange,
 	struct own_words *words,

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The evidence of one subject: what is kept, what replaces what, and when it is too old.
+// Evidence of one subject: storage, replacement and expiry.
 #include "inside.h"
 
 #include <errno.h>
 #include <string.h>
 
-// The pulse of one that stops is found silent before the overlay doubts it, by no more than this.
+// The pulse of an agent that stops falls silent at most this long before the overlay doubts the
+// agent.
 #define DOUBT_NS (3 * SEC)
 
 int subject_make(struct verdict_engine *engine, uint32_t peer, struct subject **ret_subject) {
@@ -50,7 +51,7 @@ static bool observation_is_blind(const struct observation *observation) {
 	return observation->kind == OBSERVATION_SILENT && !observation->own_good;
 }
 
-// A observation that goes is no longer told by its observer.
+// Uncount a dropped observation at its observer.
 static void observation_untell(struct verdict_engine *engine, const struct evidence *evidence) {
 	struct subject *teller;
 
@@ -99,14 +100,14 @@ static bool is_silence(enum observation_kind kind) {
 	return kind == OBSERVATION_SILENT || kind == OBSERVATION_STANDING;
 }
 
-// A word about its connections alone.
+// The observation concerns the overlay connections alone.
 static bool is_refused(const struct observation *observation) {
 	return observation->kind == OBSERVATION_NO_PAIR &&
 	       verdict_reach_is_unanswered(observation->reach);
 }
 
-// A death takes with it what explained it: nobody went on looking at the dead, so nobody will take
-// that back. Whoever looks now says so within seconds if it is still so.
+// The evidence that explained a death ends with it. Nobody reads a dead node, so nobody would
+// withdraw that evidence. If it still holds, observers report it again within seconds.
 void subject_outlived_death(struct verdict_engine *engine, struct subject *subject) {
 	for (uint32_t n = subject->observation_count; n-- > 0;) {
 		const struct observation *observation = &subject->observations[n].observation;
@@ -121,7 +122,7 @@ void subject_is_back(struct verdict_engine *engine, struct subject *subject) {
 	for (uint32_t n = subject->observation_count; n-- > 0;) {
 		const struct evidence *evidence = &subject->observations[n];
 
-		// What turned bad long before has another reason.
+		// Badness that began long before the doubt has another cause.
 		if (is_refused(&evidence->observation) ||
 		    (is_silence(evidence->observation.kind) &&
 		     evidence->since_ns + DOUBT_NS >= subject->doubt_ns))
@@ -154,8 +155,9 @@ void subject_remove(struct verdict_engine *engine, struct subject *subject) {
 	memory->release(memory->ctx, subject, sizeof(*subject));
 }
 
-// While we were stopped nobody could reach us: that time does not make evidence older. But of one
-// that stops again and again nothing would ever grow old.
+// Return the time from which evidence ages. While this agent was paused, nobody could reach it, so
+// the pause does not age evidence. The limit keeps evidence from staying fresh for ever when pauses
+// repeat.
 static uint64_t fresh_since(const struct verdict_engine *engine, uint64_t at_ns) {
 	uint64_t latest_ns = at_ns + PAUSES_STALE_TIMES * engine->config.stale_ns;
 	uint64_t paused_ns = engine->self.paused_until_ns;
@@ -169,8 +171,8 @@ static bool is_stale(const struct verdict_engine *engine, uint64_t at_ns, uint64
 	return fresh_since(engine, at_ns) + engine->config.stale_ns <= now_ns;
 }
 
-// A death stands by itself, and nobody goes on looking: what was seen when it came explains it for
-// as long as it lasts. That a pulse advances is another matter: it may end any time.
+// Return whether evidence explains a death, and so lasts as long as the death. Nobody reads a dead
+// node, so nothing replaces it. An advancing pulse is excluded, since it may stop at any time.
 static bool observation_stands(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
@@ -189,7 +191,7 @@ void subject_refresh(struct subject *subject, uint8_t kinds) {
 		subject->stale_ns = RAS_NEVER;
 }
 
-// Whether it has been read well since then, by whomever: that took back what is too old now.
+// Return whether the subject was read well after `seen_ns`, which withdraws older bad evidence.
 static bool is_taken_back(const struct subject *subject, uint64_t seen_ns) {
 	for (uint32_t n = 0; n < subject->observation_count; n++) {
 		const struct evidence *evidence = &subject->observations[n];
@@ -267,8 +269,9 @@ static uint32_t subject_observations_by(const struct subject *subject, uint64_t 
 	return count;
 }
 
-// Of all that are kept, which gives way to one more of this observer: the oldest of who told most,
-// so that nobody's many paths push another's out. -ENOSPC: all are fresher, and of as few.
+// Drop one observation to make room: the oldest one of the observer with most entries. So an
+// observer with many paths cannot displace others. Returns -ENOSPC if all are fresher and their
+// observers have no more entries.
 static int observation_give_way(
 	struct verdict_engine *engine, struct subject *subject, const struct evidence *one
 ) {
@@ -293,14 +296,15 @@ static int observation_give_way(
 	return 0;
 }
 
-// Something later of the same path is held. What a lossy link held up for seconds came without the
-// time that took, and so looks newer than what its observer told afterwards by another way.
+// Return whether a newer observation of the same path is stored. A lossy link delays a notice
+// without changing its recorded age. Such a notice looks newer than what its observer published
+// later on another route, so the number decides.
 static bool is_outdated(const struct evidence *held, const struct evidence *one) {
 	return held->seen_ns > one->seen_ns ||
 	       (one->observation.number != 0 && one->observation.number < held->observation.number);
 }
 
-// The place for it: that of the same path, a new one, or that of one that gives way.
+// Find the entry for an observation: that of the same path, a new one, or that of a dropped one.
 static int observation_place(
 	struct verdict_engine *engine,
 	struct subject *subject,
@@ -344,7 +348,7 @@ int subject_add_observation(
 	if (is_silence(observation->kind) && seen_ns < subject->back_ns)
 		return -ESTALE;
 
-	// Before anything is changed, since it may fail.
+	// This may fail, so it comes before any change.
 	if (observation_is_bad(observation->kind) && observer != MEMBERS_NONE) {
 		err = subject_make(engine, observer, &teller);
 		if (err != 0)
@@ -380,7 +384,7 @@ int subject_add_observation(
 	return 0;
 }
 
-// Of the same reason. NULL: there is none.
+// Return the statement with this reason, or NULL.
 static struct said *said_find(const struct subject *subject, const char *reason) {
 	for (uint32_t n = 0; n < subject->said_count; n++) {
 		struct said *said = &subject->said[n];
@@ -391,7 +395,8 @@ static struct said *said_find(const struct subject *subject, const char *reason)
 	return NULL;
 }
 
-// A place for one more, that of one that was taken back if there is no other. -ENOSPC, -ENOMEM.
+// Return room for one more statement; a withdrawn one is replaced if the table is full. Returns 0,
+// -ENOSPC or -ENOMEM.
 static int
 said_make(struct verdict_engine *engine, struct subject *subject, struct said **ret_said) {
 	int err;
@@ -427,7 +432,7 @@ int subject_add_statement(
 	    (said->said_ns > said_ns ||
 	     (statement->number != 0 && statement->number < said->statement.number)))
 		return -ESTALE;
-	// Nothing of our own comes late.
+	// Own statements never arrive late, so a withdrawn one needs no record.
 	if (statement->verdict == VERDICT_HEALTHY && statement->number == 0) {
 		if (said != NULL)
 			*said = subject->said[--subject->said_count];

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How many see a node badly, how many well, and whether that is enough for blame.
+// Counts the observers with bad and good reads of a node, and decides whether they suffice for
+// blame.
 //
-// A port of a node is bad when as many observers as are needed see it badly, on different hosts if
-// there is a choice, and nobody sees it well: a good look excuses it if it is not older than the
-// bad ones by more than it takes to turn bad. Who shares the subject's host reads it without the
-// fabric, which excuses nothing.
+// A port is bad when enough observers read it badly, on different hosts if possible, and no
+// observer reads it well. A good read excuses the port unless it is older than the bad ones by more
+// than the time to turn bad. An observer on the subject's own host reads it without the fabric,
+// which excuses nothing.
 #include "tally.h"
 
 #include <string.h>
@@ -87,9 +88,9 @@ void tally_take(
 	}
 }
 
-// When so many had turned bad that it could be blamed, and more than half of them. A few who came
-// later, since the overlay gave them a link there, make what was seen well in between no older:
-// each of those who see well would have to say it again at once.
+// Return when enough observers for blame had turned bad, and more than half of all bad ones. Later
+// observers, with a new overlay link to the node, must not make earlier good reads look outdated.
+// Otherwise each observer with good reads would have to answer again at once.
 static uint64_t tally_turned_ns(const struct tally *tally, uint32_t need) {
 	uint32_t most = tally->bad_count / 2 + 1;
 	uint32_t wanted = most > need ? most : need;
@@ -108,9 +109,9 @@ static uint64_t tally_turned_ns(const struct tally *tally, uint32_t need) {
 	return tally->bad_since_ns;
 }
 
-// Whether a good look at what is judged over windows says anything. One that began to look when all
-// that was known, since the overlay gave it a link there, calls good what its windows do not show
-// yet; those who looked before have been asked by then.
+// Return whether a good read counts against badness that is judged over windows. An observer with a
+// new overlay link began to read after the badness was known. Its windows do not show the badness
+// yet, so it calls the path good. Earlier observers have answered by then.
 static bool good_counts(const struct tally *tally, uint32_t n, uint64_t turned_ns) {
 	bool came_late = tally->good_first[n] > turned_ns + COVER_WINDOWS_NS;
 
@@ -131,14 +132,14 @@ bool tally_blames(
 
 	if (tally->bad_count < need)
 		return false;
-	// Two agents of one host are one pair of eyes, if there are three hosts to choose from.
+	// Two agents on one host count as one observer, if there are three hosts to choose from.
 	if (need > 1 && tally->host_count < 2 && engine->members.hosts_alive > 2)
 		return false;
 	if (kind == OBSERVATION_SILENT || kind == OBSERVATION_STANDING)
 		return tally->good_ns == 0 ||
 		       tally->good_ns + COVER_NS < tally_turned_ns(tally, need);
-	// What is judged over windows not all see at once, and one that is new has no past to judge
-	// it by: two thirds are enough.
+	// Degraded and lossy are judged over windows, so observers do not notice at the same time.
+	// A new path has no baseline yet. Two thirds of the observers are enough.
 	turned_ns = tally_turned_ns(tally, need);
 	for (uint32_t n = 0; n < tally->good_count; n++)
 		good += good_counts(tally, n, turned_ns);

@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What several observers say of one node, counted.
+// Count of bad and good observers of one node.
 #pragma once
 
 #include "triangulate.h"
 
-// What one subject's observations say of one of its ports, or of all.
+// Observations of one subject, over one of its ports or all.
 struct tally {
 	uint64_t bad[VERDICT_SUBJECT_OBSERVATIONS_MAX];
-	uint64_t bad_since[VERDICT_SUBJECT_OBSERVATIONS_MAX]; // when each turned bad
+	uint64_t bad_since[VERDICT_SUBJECT_OBSERVATIONS_MAX]; // when each bad observer turned bad
 	uint32_t bad_hosts[VERDICT_SUBJECT_OBSERVATIONS_MAX];
 	uint32_t bad_count, host_count;
-	uint64_t bad_since_ns; // the latest that turned bad
+	uint64_t bad_since_ns; // when the last of them turned bad
 	uint64_t good[VERDICT_SUBJECT_OBSERVATIONS_MAX];
-	uint64_t good_at[VERDICT_SUBJECT_OBSERVATIONS_MAX];    // when each was
-	uint64_t good_first[VERDICT_SUBJECT_OBSERVATIONS_MAX]; // and when it looked first
+	uint64_t good_at[VERDICT_SUBJECT_OBSERVATIONS_MAX];    // latest good read of each observer
+	uint64_t good_first[VERDICT_SUBJECT_OBSERVATIONS_MAX]; // first read of each observer
 	uint32_t good_count;
-	uint64_t good_ns; // the latest that was good
+	uint64_t good_ns; // latest good read of all
 	uint64_t newest_ns;
-	bool in_process; // all bad ones
+	bool in_process; // all bad reads were answered by the agent process
 	const struct evidence *example;
 };
 
-// Of all ports if `port` is NULL: the page is the same behind each of them.
+// Count the observations of one kind. `port` NULL: all ports, since the same pulse is behind each
+// of them.
 void tally_take(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
@@ -29,7 +30,7 @@ void tally_take(
 	const char *port,
 	struct tally *ret_tally
 );
-// Whether it is enough to blame the subject.
+// Return whether the tally is enough to blame the subject.
 bool tally_blames(
 	const struct verdict_engine *engine,
 	const struct subject *subject,

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who is to blame for what is seen of a node: one of its ports, all of it, or nobody.
+// Triangulation: decides whether one port of a node, the whole node, or nothing is to blame for bad
+// reads.
 //
-// tally.c blames it by what others see of it, triangulate_outward.c by what it sees of others.
+// tally.c blames a node by others' reads of it, triangulate_outward.c by its own reads of others.
 #include "tally.h"
 
 #include <string.h>
 
-// The first port of each name, by its first observation.
+// Return whether this is the first observation of its port.
 static bool is_first_of_port(const struct subject *subject, uint32_t at) {
 	for (uint32_t n = 0; n < at; n++) {
 		if (strcmp(subject->observations[n].observation.peer_device,
@@ -16,7 +17,7 @@ static bool is_first_of_port(const struct subject *subject, uint32_t at) {
 	return true;
 }
 
-// Somebody who does not share its host reads a port other than this.
+// Return whether an observer on another host reads a port other than this one.
 static bool other_port_is_read(
 	const struct verdict_engine *engine, const struct subject *subject, const char *port
 ) {
@@ -34,7 +35,7 @@ static bool other_port_is_read(
 	return false;
 }
 
-// Others see this observer badly, and nobody sees it well.
+// Return whether others read this observer badly, and no observer reads it well.
 static bool is_badly_seen(const struct verdict_engine *engine, uint64_t observer) {
 	const struct member_row *row = triangulate_row(engine, observer);
 
@@ -191,7 +192,7 @@ static void look_heard(
 		return;
 }
 
-// The worst that holds.
+// Find the worst fabric state that the evidence supports.
 void triangulate(
 	const struct verdict_engine *engine,
 	const struct subject *subject,

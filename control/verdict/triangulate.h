@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What blames nodes and what blames paths have in common.
+// Helpers shared by the blame of nodes and the blame of paths.
 #pragma once
 
 #include "inside.h"
 
-// Its observer; NULL: that is no member.
+// Return the observer's row; NULL: no member.
 static inline const struct member_row *
 triangulate_observer(const struct verdict_engine *engine, const struct evidence *evidence) {
 	return evidence->observer != MEMBERS_NONE ? &engine->members.rows[evidence->observer]
 						  : NULL;
 }
 
-// Of one id. NULL: nobody knows it.
+// Return the row of an id; NULL: unknown.
 static inline const struct member_row *
 triangulate_row(const struct verdict_engine *engine, uint64_t id) {
 	uint32_t row = members_find(&engine->members, id);
@@ -23,26 +23,27 @@ static inline bool observation_is_of_windows(enum observation_kind kind) {
 	return kind == OBSERVATION_DEGRADED || kind == OBSERVATION_LOSSY;
 }
 
-// It is held to lose packets, or to be slow: what its own paths lose or how slow they are says
-// nothing of those at their other ends, and of what it reads it may have read little for seconds.
+// Return whether the member is held lossy or slow. Its own bad reads then prove nothing about the
+// other ends, and it may read little for seconds.
 static inline bool triangulate_is_hampered(const struct member_row *row) {
 	return row != NULL && row->subject != NULL &&
 	       (row->subject->held.verdict == VERDICT_PATH_LOSSY ||
 		row->subject->held.verdict == VERDICT_PATH_DEGRADED);
 }
 
-// What it says of its own port explains what it does not see. `subject` may be NULL.
+// Return whether the node reports its own port bad, which explains its failed reads. `subject` may
+// be NULL.
 bool triangulate_own_port_is_bad(const struct subject *subject);
 
-// Who shares the host reads it without the fabric.
+// Return whether the observer runs on `host`: it reads agents there without the fabric.
 bool triangulate_shares_host(
 	const struct verdict_engine *engine, const struct evidence *evidence, uint32_t host
 );
 
-// Whether a good look at this port excuses one of the kind.
+// Return whether a read of kind `look` disproves badness of `kind`.
 bool triangulate_excuses(enum observation_kind look, enum observation_kind kind);
 
-// The same by one who does not share `host`, the subject's.
+// The same, but false for an observer on `host`, the subject's.
 bool triangulate_excuses_from(
 	const struct verdict_engine *engine,
 	const struct evidence *look,
@@ -50,7 +51,7 @@ bool triangulate_excuses_from(
 	uint32_t host
 );
 
-// Whether this look speaks against blaming the subject for badness of this kind.
+// Return whether this read contradicts blaming the subject for badness of `kind`.
 bool triangulate_speaks_against(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
@@ -58,14 +59,14 @@ bool triangulate_speaks_against(
 	enum observation_kind kind
 );
 
-// Whether the observer's own fault, or the path between, explains what it says of the subject.
+// Return whether the observer's own fault, or the path between, explains its observation.
 bool triangulate_is_explained(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
 	const struct evidence *evidence
 );
 
-// Of all ports if `port` is NULL.
+// Return whether a port is to blame. `port` NULL: all ports together.
 bool triangulate_blames_port(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
@@ -73,7 +74,8 @@ bool triangulate_blames_port(
 	const char *port
 );
 
-// Its own bad paths end at nodes that others see well, and nobody sees it well. Fills `look` if so.
+// Return whether the node is bad by its own reads: its bad paths end at nodes that others read
+// well, and no observer reads it well. Fills `look` if so.
 bool triangulate_outward(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
@@ -82,7 +84,7 @@ bool triangulate_outward(
 	struct fabric_look *look
 );
 
-// What a node's own ports have to do with a bad path of theirs. `subject` may be NULL.
+// Return how far a node's own ports explain a bad path of theirs. `subject` may be NULL.
 enum path_blame triangulate_end(
 	const struct verdict_engine *engine,
 	const struct subject *subject,

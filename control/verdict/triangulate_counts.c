@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whose evidence counts, and for what: who can look at all, what excuses what, and what is
-// explained by something other than the node that is judged.
+// Rules of evidence: which observations may be used, which reads disprove which badness, and what
+// is explained by a fault other than the subject's.
 #include "triangulate.h"
 
 #include <verdict/path_memory.h>
@@ -29,12 +29,12 @@ bool triangulate_counts(const struct verdict_engine *engine, const struct eviden
 	const struct member_row *observer;
 
 	if (observation->observer == engine->config.self) {
-		// What we did not hear while we were stopped ourselves was not silence.
+		// Silence while this agent was paused proves nothing.
 		if (observation_is_bad(observation->kind) &&
 		    evidence->seen_ns < engine->self.paused_until_ns)
 			return false;
-		// And if it is we who are cut off, what we do not read is nobody's fault; nor do we
-		// tell it, so that nobody could contradict.
+		// If this agent is the one that is cut off, its failed reads blame nobody. Peers
+		// cannot contradict them either, since this agent does not publish them.
 		if (observation->kind == OBSERVATION_SILENT &&
 		    is_held_to_blame(engine, observation->observer))
 			return false;
@@ -88,8 +88,8 @@ bool triangulate_excuses_from(
 	       !triangulate_shares_host(engine, look, host);
 }
 
-// One without a past calls whatever it reads good. It speaks against slowness only if it reads the
-// subject as fast as those did who call it slow now, and against loss only of what passed.
+// A path without a baseline calls every read good. It disproves slowness only if it reads the
+// subject faster than the slow paths do. It disproves loss only for the sizes that passed.
 static bool knows_no_better(const struct observation *look, const struct observation *bad) {
 	if (bad->kind == OBSERVATION_DEGRADED)
 		return look->baseline_ns == 0 && bad->baseline_ns != 0 &&
@@ -111,8 +111,8 @@ can_say(const struct subject *subject, const struct observation *look, enum obse
 	return true;
 }
 
-// Whether the observer's own fault is enough to explain it: who loses is slow, who is slow loses.
-// Of two nodes each is the only one who sees the other.
+// Return whether the observer's own fault explains its observation: a lossy observer seems slow, a
+// slow one lossy. False with two nodes, since each is the only observer of the other.
 static bool is_of_its_own(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
@@ -123,9 +123,9 @@ static bool is_of_its_own(
 	       triangulate_is_hampered(triangulate_observer(engine, evidence));
 }
 
-// The subject finds that observer slow in turn, and none of the others that it reads: the path
-// between them is slow. Were it slow itself all that it reads would be as slow, and it would tell
-// of none of them (path_like_ns()).
+// Return whether only the path between the two is slow: the subject finds this observer slow in
+// turn, but no other node. If the subject itself were slow, all its reads would be slow, and it
+// would report none (path_expected_ns()).
 static bool is_slow_between(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
@@ -147,7 +147,8 @@ static bool is_slow_between(
 	return false;
 }
 
-// One that loses reads finds that a counter has advanced since the last that it got, long ago.
+// A lossy observer sees that the counter advanced since its previous answered read, which may be
+// long ago.
 static bool comes_late(
 	const struct verdict_engine *engine, const struct evidence *look, enum observation_kind kind
 ) {

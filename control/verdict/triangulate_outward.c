@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whether a node's own bad paths say that it is bad itself: it does not read others, whom others
-// read, and nobody reads it.
+// Blame by a node's own reads: it cannot read peers that others read, and no observer reads it.
 #include "tally.h"
 
-// Whether others read the subject while this observer does not: since it turned bad, and not only
-// after its latest word, for both may have been mended since.
+// Return whether others read the subject while this observer does not. Only reads from the first to
+// the latest bad one count, since both nodes may have been repaired later.
 static bool read_by_others(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
@@ -30,12 +29,12 @@ static bool read_by_others(
 	return false;
 }
 
-// What one node tells of the others, of one kind.
+// Summary of one node's reads of the others, for one kind of badness.
 struct outward {
 	uint32_t bad_elsewhere_good;
 	uint64_t bad_since_ns;
-	// The largest that passes somewhere and the largest from which on something is lost; where
-	// that is not what is bad, all passes and nothing is lost.
+	// Lossy: largest size that passed somewhere, and largest smallest-lost size. Other kinds: a
+	// good read sets `passes` to the maximum, and `lost` stays 0.
 	uint32_t passes, lost;
 	const struct evidence *example;
 };
@@ -86,7 +85,7 @@ static void outward_add(
 ) {
 	bool counted = false;
 
-	// The other end explains it.
+	// The other end itself is lossy or slow.
 	if (observation_is_of_windows(kind) && triangulate_is_hampered(subject_peer(engine, other)))
 		return;
 	for (uint32_t n = 0; n < other->observation_count; n++) {
@@ -108,7 +107,7 @@ static void outward_add(
 	}
 }
 
-// The n-th of those of whom this one told something.
+// Return the n-th subject of this observer.
 static bool told_nth(
 	const struct verdict_engine *engine,
 	uint32_t row,
@@ -137,7 +136,7 @@ bool triangulate_outward(
 
 	if (subject->tells[kind] < 2)
 		return false;
-	// Most read somebody well, and nobody needs to know who else reads those that they do not.
+	// Most nodes read some peer well. Then it does not matter who else reads the other peers.
 	for (uint32_t n = 0; told_nth(engine, subject->peer, n, &other); n++) {
 		outward_weigh(engine, other, kind, self, &outward);
 		look->walked++;

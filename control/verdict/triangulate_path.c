@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a bad path has in common with others: a port, a node, a host, a leaf, or nothing.
+// Finds what a bad path shares with other bad paths: a port, a node, a host, a leaf, or nothing.
 #include "triangulate.h"
 
-// Whether all of a host's agents that anybody looks at are to blame, and there are two.
+// Return whether all observed agents of a host are to blame, and there are at least two.
 static bool
 host_is_bad(const struct verdict_engine *engine, uint32_t host, enum observation_kind kind) {
 	uint32_t bad = 0;
@@ -35,7 +35,8 @@ host_is_bad(const struct verdict_engine *engine, uint32_t host, enum observation
 	return bad > 1;
 }
 
-// Whether whatever crosses the border of a leaf is bad, at two nodes of it or more.
+// Return whether all paths that cross the border of a leaf are bad, at two nodes of the leaf or
+// more.
 static bool
 leaf_is_bad(const struct verdict_engine *engine, uint32_t leaf, const struct observation *bad) {
 	uint64_t nodes[2] = {0, 0};
@@ -71,7 +72,7 @@ leaf_is_bad(const struct verdict_engine *engine, uint32_t leaf, const struct obs
 	return count > 1;
 }
 
-// Of a link that sends much again: an end of it that is held to lose packets, or has no other word.
+// Blame a link with many retransmissions on an end whose verdict is not healthy.
 static enum path_blame
 blame_for_losses(const struct member_row *const ends[2], uint64_t *ret_node) {
 	for (uint32_t n = 0; n < 2; n++) {
@@ -99,7 +100,7 @@ enum path_blame triangulate_path(
 
 	*ret_node = 0;
 	*ret_what = "";
-	// What it says itself of its own port needs nobody else.
+	// The observer's own statement about its port needs no other evidence.
 	if (near != NULL &&
 	    (!evidence->observation.own_good || triangulate_own_port_is_bad(near->subject))) {
 		*ret_node = near->id;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A verdict that changes too often is one state: whoever acts on each word of it does harm.
+// Flapping verdicts are shown as one state, since acting on each change does harm.
 //
-// The words go on below it, with their hysteresis; what is shown and told is `unstable` until one
-// of them has stood for a minute.
+// The verdict itself continues with its hysteresis. The shown and published state is `unstable`
+// until one verdict has lasted for a minute.
 #include "unstable.h"
 
 #include <stdio.h>
@@ -24,8 +24,9 @@ static void unstable_tell(struct subject *subject) {
 	);
 }
 
-// A doubt is no word of its own: the word that comes after it is compared with the one before it,
-// and one that is acted on and comes back has changed twice, unless the doubt was only ours.
+// Unknown is not counted as a change: the next verdict is compared with the one before it. A
+// verdict above path-lossy that returns after an unknown counts as a change, unless the unknown was
+// this agent's own doubt.
 void unstable_note(struct subject *subject, bool own_doubt, uint64_t now_ns) {
 	struct swings *swings = &subject->swings;
 	enum verdict word = subject->held.verdict;
@@ -51,7 +52,7 @@ void unstable_note(struct subject *subject, bool own_doubt, uint64_t now_ns) {
 		unstable_tell(subject);
 }
 
-// Death is the overlay's own word, and has a rule of its own against turns.
+// A death comes from the overlay, which has its own protection against flapping.
 bool unstable_is_over(struct subject *subject, uint64_t now_ns) {
 	const struct swings *swings = &subject->swings;
 	bool dead = subject->held.state == RAS_DEAD && subject->held.verdict == VERDICT_NODE_DOWN;

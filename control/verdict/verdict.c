@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The verdicts: names, grades and advice.
+// Verdict names, grades and advice.
 #include <verdict/verdict.h>
 
 #include <string.h>
 
-// One row for each verdict: the second table of the design, at its most.
+// One row per verdict, with its most severe advice.
 static const struct verdict_row {
 	const char *name;
 	enum verdict_grade grade;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reasons, and the evidence in one sentence with its figures.
+// Reasons, and evidence in one sentence with figures.
 #include "verdict_text.h"
 
 #include "inside.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// Stable: schedulers and alerts match the names.
+// The names are stable, since schedulers and alerts match them.
 const struct verdict_text_reason verdict_text_reasons[] = {
 	{"None", "healthy", "Nothing speaks against it."},
 	{"PulseSlow", "path-degraded",
@@ -86,7 +86,7 @@ struct sentence {
 
 #define RAIL_BYTES 40
 
-// Which of its rails, by what was seen worst; "" if that was seen over none.
+// Name the rail of the worst observation; "" if it belongs to none.
 static const char *rail_words(const struct finding *finding, char ret_words[static RAIL_BYTES]) {
 	const struct observation *example = finding->example;
 	bool known = example != NULL && example->peer_device[0] != '\0';
@@ -135,7 +135,7 @@ static void tell_peers(const struct finding *finding, struct sentence *ret_sente
 	);
 }
 
-// Of one that is suspected nobody has said yet who they are.
+// A suspected node has no list of overlay observers yet.
 static const char *overlay_words(const struct finding *finding, char ret_words[static 48]) {
 	if (finding->state == RAS_DEAD)
 		snprintf(ret_words, 48, "silent on the overlay (%u observers)", finding->overlay);
@@ -231,11 +231,11 @@ static void tell_losing(const struct finding *finding, struct sentence *ret_sent
 	);
 }
 
-// Those whose sentence has figures; of the others the meaning is the sentence.
+// Reasons whose sentence has figures; the others use their meaning as the sentence.
 static const struct story_figures {
 	const char *reason;
 	void (*tell)(const struct finding *finding, struct sentence *ret_sentence);
-	bool example; // needs one
+	bool example; // needs finding->example
 } figures[] = {
 	{"PulseUnread", tell_unread, false},	{"PortUnread", tell_port, true},
 	{"PeersUnread", tell_peers, true},	{"NodeSilent", tell_node, false},
@@ -273,7 +273,7 @@ void story_tell(const struct finding *finding, struct held *held) {
 		    (!figures[n].example || finding->example != NULL))
 			figures[n].tell(finding, &sentence);
 	}
-	// In the same line as what it says: whoever reads it asks why nothing is done about it.
+	// Added to the same line, since readers would ask why nothing is done about the node.
 	if (finding->sole && finding->verdict != VERDICT_UNKNOWN && sentence.text[0] != '\0') {
 		memcpy(text, sentence.text, sizeof(text));
 		snprintf(

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The reasons there are, and what each means: docs/verdicts.md has the same table
-// (tests/house/verdicts_test.py compares them).
+// Reasons of verdicts and their meanings. docs/verdicts.md has the same table;
+// tests/house/verdicts_test.py compares the two.
 #pragma once
 
 #include <stdint.h>
 
 struct verdict_text_reason {
 	const char *name;
-	const char *verdict; // that it comes with
+	const char *verdict; // the verdict that it belongs to
 	const char *meaning; // one sentence
 };
 

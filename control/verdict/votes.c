@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a host takes the overlay's connections, by the votes of all who tried.
+// State of the overlay connections to a node, by the votes of all agents that tried.
 #include "judge_parts.h"
 
 #include <string.h>
 
-// The same observer may have several paths: its best word counts.
+// An observer may have several paths to the node; only its newest report counts.
 static bool observer_outvoted(const struct subject *subject, uint32_t at) {
 	const struct observation *observation = &subject->observations[at].observation;
 
@@ -22,7 +22,7 @@ static bool observer_outvoted(const struct subject *subject, uint32_t at) {
 	return false;
 }
 
-// When somebody last found it not to answer.
+// Return when an observer last found the node's overlay unanswered.
 static uint64_t
 votes_against_ns(const struct verdict_engine *engine, const struct subject *subject) {
 	uint64_t newest_ns = 0;
@@ -53,10 +53,10 @@ void votes_take(
 		if (reach == VERDICT_REACH_UNKNOWN || !triangulate_counts(engine, evidence) ||
 		    observer_outvoted(subject, n))
 			continue;
-		// What is lost on the way was answered in the end.
+		// A lossy link is answered in the end.
 		if (reach == VERDICT_REACH_LOSES)
 			reach = VERDICT_REACH_ANSWERS;
-		// It answered before others found that it does not.
+		// Ignore an answer that is older than the reports that the node does not answer.
 		if (reach == VERDICT_REACH_ANSWERS &&
 		    evidence->seen_ns + COVER_NS < ret_votes->newest_ns)
 			continue;
@@ -70,7 +70,8 @@ void votes_take(
 	ret_votes->against = ret_votes->of[VERDICT_REACH_ACCEPTS] +
 			     ret_votes->of[VERDICT_REACH_REFUSES] +
 			     ret_votes->of[VERDICT_REACH_NONE];
-	// One whose own link is bad is outvoted, and so is one whose beat was under way.
+	// The majority wins over an observer whose own link is bad, and over a beat that was still
+	// under way.
 	if (ret_votes->against > ret_votes->of[VERDICT_REACH_ANSWERS])
 		ret_votes->of[VERDICT_REACH_ANSWERS] = 0;
 }

@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From evidence of several observers to one verdict per node, and to paths that are to blame.
+// Verdict engine: turns the evidence of several observers into one verdict per node, and names bad
+// paths.
 //
-// Pure, as the protocol core: no socket, clock, thread or allocator of its own. The agent feeds it
-// from the overlay and the fabric, the simulator feeds thousands; same inputs, same verdicts.
+// The engine is pure, like the protocol core: no socket, clock, thread or allocator of its own. The
+// agent feeds it from overlay and fabric, the simulator feeds thousands. The same inputs give the
+// same verdicts.
 //
-// A path fault is not a node fault. A path is bad when one end says so; a node is to blame when
-// two observers with good own ports see it badly and nobody sees it well (or all who can look do,
-// where only one can), or when its own bad paths end at nodes that others see well. What remains is
-// the path's own. Two who see badly do not suffice at once: for 0.4 s those who see well are heard.
+// A path fault is not a node fault. A path is bad when one end reports it. A node is blamed when
+// two observers with good own ports read it badly and no observer reads it well. One observer is
+// enough if only one can read the node. A node is also blamed when its own bad paths end at nodes
+// that other observers read well. All other bad paths stay path faults. Before two bad reports
+// suffice, observers with good reads get 0.4 s to answer.
 //
-// What the overlay does is known by its states, and by what each observer's own link says beside
-// what it reads: agents that enough observers find mute are judged as suspect ones. Of a dead one
-// what was seen when it died explains it for as long as it is dead.
+// The overlay contributes its peer states, and each observer's own link state in its observations.
+// A node that enough observers find mute is judged like a suspected one. Evidence seen at the death
+// of a node explains the death for as long as it lasts.
 //
-// Hysteresis: a verdict for the worse holds from the moment its evidence suffices; one for the
-// better once its evidence has been better for `settle_ns`. Evidence older than `stale_ns` counts
-// no more, and a verdict that rested on nothing else becomes unknown, never healthy.
+// Hysteresis: a worse verdict holds as soon as its evidence suffices. A better one holds once its
+// evidence has lasted `settle_ns`. Evidence older than `stale_ns` expires. A verdict without any
+// other evidence then becomes unknown, never healthy.
 #pragma once
 
 #include <ras/memory.h>
@@ -24,44 +27,49 @@
 
 struct verdict_engine;
 
-// Kept of one subject: of each path the newest. Five observers of a node with eight ports have 40.
-// Beyond it those give way who told most, the oldest first.
+// Observations kept per subject: the newest of each path. Five observers of a node with eight ports
+// have 40 paths. When the table is full, the observer with most entries loses its oldest one.
 #define VERDICT_SUBJECT_OBSERVATIONS_MAX 64
-#define VERDICT_STATEMENTS_MAX 16 // kept of one subject
-#define VERDICT_HISTORY_MAX 8	  // changes kept of one subject
+#define VERDICT_STATEMENTS_MAX 16 // statements kept per subject
+#define VERDICT_HISTORY_MAX 8	  // past verdicts kept per subject
 
 struct verdict_config {
 	uint64_t self;
-	uint64_t settle_ns;	 // 0: 5 s
-	uint64_t stale_ns;	 // 0: 30 s
-	uint32_t brake_nodes;	 // fabric-, node-, mgmt-net-down, agent-frozen of more nodes than
-	uint32_t brake_permille; // this, and this share of the view, at once are unknown; 0: 8, 200
+	uint64_t settle_ns; // time that an improvement must last; 0: 5 s
+	uint64_t stale_ns;  // age at which evidence expires; 0: 30 s
+	// The brake acts when more nodes than this count and this share of the view turn bad
+	// together. Only fabric-, node-, mgmt-net-down and agent-frozen count. The verdicts of
+	// these nodes then become unknown. 0: 8 nodes, 200 per mille.
+	uint32_t brake_nodes;
+	uint32_t brake_permille;
 };
 
-// Told when a verdict changes, and when its advice is no longer held back, since it has held for
-// `settle_ns`, is of a dead node, or has a second observer: then `before` is the same. From inside
-// an input; must not call back into the engine.
+// Change of a verdict, or of its advice alone: then `before` equals the current verdict. Advice
+// rises when the verdict has held for `settle_ns`, has a second observer, or its node is dead. The
+// engine calls `changed` from inside an input; the callback must not call the engine.
 struct verdict_change {
 	enum verdict before;
 	const struct verdict_view *now;
 };
 
-// What our own links say at this moment.
-#define VERDICT_QUIET_NS (1250 * RAS_NS_PER_MS) // an agent that lives is heard each second
+// State of this agent's own overlay links now.
+#define VERDICT_QUIET_NS (1250 * RAS_NS_PER_MS) // a live agent sends at least once a second
 struct verdict_links {
-	uint32_t quiet;	    // links that said nothing for so long, of peers that the overlay
-	bool peer_is_quiet; // holds for alive; and whether that of the peer asked for is one
+	// Links silent for VERDICT_QUIET_NS whose peer the overlay holds alive.
+	uint32_t quiet;
+	// Whether the link to the requested peer is one of them.
+	bool peer_is_quiet;
 };
 
 struct verdict_ops {
 	void (*changed)(void *ctx, const struct verdict_change *change);
-	// When verdict_tick() is to be called; RAS_NEVER: not before the next input.
+	// Request a verdict_tick() at this time; RAS_NEVER: none is needed before the next input.
 	void (*wake)(void *ctx, uint64_t at_ns);
-	// From inside an input, as the others. NULL: no link is ever quiet.
+	// Return the state of the links; called from inside an input. NULL: no link is ever quiet.
 	void (*links)(void *ctx, uint64_t peer, struct verdict_links *ret_links);
 };
 
-// -ENOMEM.
+// Create an engine. Returns 0 or -ENOMEM.
 int verdict_engine_create(
 	const struct verdict_config *config,
 	const struct ras_memory *memory,
@@ -71,8 +79,8 @@ int verdict_engine_create(
 );
 struct verdict_engine *verdict_engine_destroy(struct verdict_engine *engine);
 
-// A peer as the overlay has it now, the agent itself included; the same again changes nothing.
-// -ENOMEM, and nothing has changed.
+// Pass the overlay's current record of a member, this agent included. An unchanged record has no
+// effect. Returns 0, or -ENOMEM with nothing changed.
 struct verdict_peer {
 	uint64_t id;
 	uint64_t incarnation;
@@ -83,15 +91,18 @@ struct verdict_peer {
 	enum verdict_reach reach;
 	uint32_t observer_count;
 	uint64_t observers[RAS_OBSERVERS_MAX];
-	const char *host; // of the record; peers of one host share what they show. "": not known
-	const char *leaf; // of the topology file; "": not known
+	// Host name from the member's record, "" if unknown; peers of one host share one fault
+	// domain.
+	const char *host;
+	const char *leaf; // leaf switch from the topology file, "" if unknown
 };
 
 int verdict_peer(struct verdict_engine *engine, uint64_t now_ns, const struct verdict_peer *peer);
 void verdict_forget(struct verdict_engine *engine, uint64_t now_ns, uint64_t id);
 
-// Own or another's. -ENOENT: the subject is no peer; -ESTALE: of a past incarnation, or older than
-// what is held; -ENOSPC: as many observers as are kept, all fresher; -ENOMEM.
+// Add an observation of this agent or of another one. Returns 0, or -ENOENT if the subject is no
+// member. -ESTALE: the observation belongs to an earlier incarnation, or is older than the stored
+// one. -ENOSPC: the table is full of fresher observations. -ENOMEM: out of memory.
 int verdict_observation(
 	struct verdict_engine *engine, uint64_t now_ns, const struct observation *observation
 );
@@ -99,22 +110,25 @@ int verdict_statement(
 	struct verdict_engine *engine, uint64_t now_ns, const struct statement *statement
 );
 
-// Of this agent: it was paused for so long, it is (no) member, the overlay's brake holds.
+// Facts that this agent knows about itself.
 struct verdict_self {
 	bool joined;
 	bool brake;
-	uint32_t silent; // whom all together do not reach, by the count behind the brake
-	bool loses;	 // most of its links lose packets: what it does not hear is no silence
-	uint64_t paused_until_ns; // evidence seen before it is not judged by silence after it
+	// Members that no link of any agent reaches, by the census behind the brake.
+	uint32_t silent;
+	// Most links of this agent lose packets, so that silence at them proves nothing.
+	bool loses;
+	// End of this agent's last pause; it may have missed earlier evidence.
+	uint64_t paused_until_ns;
 };
 void verdict_self(struct verdict_engine *engine, uint64_t now_ns, const struct verdict_self *self);
 
 void verdict_tick(struct verdict_engine *engine, uint64_t now_ns);
 
-// To look at. -ENOENT.
+// Return the current verdict of one node. Returns 0, or -ENOENT if the node is unknown.
 int verdict_of(const struct verdict_engine *engine, uint64_t id, struct verdict_view *ret_view);
-// Those that are neither healthy nor none, worst first is not promised. The cursor begins at 0;
-// false past the last.
+// Iterate over the verdicts other than healthy and none, in no particular order. The cursor begins
+// at 0; false past the last.
 bool verdict_next(
 	const struct verdict_engine *engine, uint32_t *cursor, struct verdict_view *ret_view
 );
@@ -125,15 +139,15 @@ struct verdict_counts {
 	uint64_t changes;
 	uint64_t observations, observations_stale, observations_unknown, observations_dropped,
 		statements;
-	uint64_t walked; // others that were looked at to judge who told of them
-	bool brake;	 // too many at once: drains are held
+	uint64_t walked; // observations read to judge their own observers
+	bool brake;	 // too many nodes turned bad together: drains are withheld
 };
-// Of a look at every peer.
+// Count the verdicts. The call visits every member.
 void verdict_counts(const struct verdict_engine *engine, struct verdict_counts *ret_counts);
-// The `brake` of the counts alone, which costs nothing.
+// Return the `brake` field of struct verdict_counts without a visit to every member.
 bool verdict_brakes(const struct verdict_engine *engine);
 
-// The evidence of one subject, newest first of each observer; for `why`.
+// Iterate over the observations of one subject, newest first; for `tocsin why`.
 bool verdict_observation_next(
 	const struct verdict_engine *engine,
 	uint64_t subject,
@@ -161,34 +175,38 @@ bool verdict_past_next(
 	struct verdict_past *ret_past
 );
 
-// Paths that are bad by themselves: no node is blamed for them. What several share is named.
+// Cause of a bad path. Paths that no node explains are compared: what several bad paths share is
+// named.
 enum path_blame {
 	PATH_BLAME_PATH,
-	PATH_BLAME_NODE, // of `node`: its own verdict says so
+	PATH_BLAME_NODE, // `node`, whose own verdict says so
 	PATH_BLAME_PORT, // one device of `node`
 	PATH_BLAME_HOST, // several agents of one host
-	PATH_BLAME_LEAF, // of the topology file
+	PATH_BLAME_LEAF, // a leaf switch of the topology file
 };
 
 struct verdict_path_view {
 	struct observation observation;
 	uint64_t seen_ns;
-	uint64_t since_ns; // the first observation of this kind on this path
+	uint64_t since_ns; // first observation of this kind on this path
 	enum path_blame blame;
-	uint64_t node;	  // blamed, 0 if none
-	const char *what; // port, host or leaf in words
+	uint64_t node;	  // blamed node, 0 if none
+	const char *what; // name of the port, host or leaf
 };
 bool verdict_path_next(
 	const struct verdict_engine *engine, uint32_t *cursor, struct verdict_path_view *ret_view
 );
 
-// When what was seen is told to others. Pure, too: the agent sends what it is handed.
+// Exchange of observations: decides when this agent publishes what it sees. Pure: the caller sends
+// the bytes.
 //
-// Own observations that turn bad, change or clear are told after a short random wait, and again
-// each OBSERVATION_REPEAT_NS while they are bad; a observation of ours that is good is told when so
-// many others say that the same subject is bad that it would be blamed. What OBSERVATION_ENOUGH
-// others said already is not said again, nor what we do not read by those who hold us to blame for
-// it; nobody tells more than OBSERVATION_BUDGET a second, and all together less, the more is heard.
+// A path is published after a short random wait when it turns bad, changes or clears. While it is
+// bad, it is repeated every OBSERVATION_REPEAT_NS. A good path is published when so many others
+// call its end bad that they could blame it.
+//
+// The exchange suppresses a report that OBSERVATION_ENOUGH others made already. It also suppresses
+// failed reads while others blame this agent for them. An agent publishes at most
+// OBSERVATION_BUDGET reports a second, and fewer while it receives many.
 #define OBSERVATION_REPEAT_NS (10 * RAS_NS_PER_SEC)
 #define OBSERVATION_ENOUGH 4
 #define OBSERVATION_BUDGET 8
@@ -196,7 +214,7 @@ bool verdict_path_next(
 struct observation_exchange;
 
 struct observation_exchange_ops {
-	// To be flooded (ras_notice); at most RAS_NOTICE_BYTES_MAX.
+	// Flood these bytes (ras_notice); at most RAS_NOTICE_BYTES_MAX.
 	void (*tell)(void *ctx, const void *bytes, size_t size);
 	void (*wake)(void *ctx, uint64_t at_ns);
 };
@@ -211,22 +229,21 @@ int observation_exchange_create(
 	struct observation_exchange **ret_exchange
 );
 struct observation_exchange *observation_exchange_destroy(struct observation_exchange *exchange);
-// What this agent sees now of a path: handed to the engine, and told when it has to be. To be
-// called after each look, also if nothing changed: who is asked answers with its last look.
+// Pass this agent's current observation of a path to the engine, and publish it if needed. Call it
+// after each read, even if nothing changed: answers to others use the last read.
 int observation_exchange_own(
 	struct observation_exchange *exchange,
 	uint64_t now_ns,
 	const struct observation *observation
 );
-// The subject was forgotten: nothing that was seen of it is told again. When it comes back, it is
-// to be seen anew.
+// Drop all observations of a subject that left. A subject that returns must be observed anew.
 void observation_exchange_forget(struct observation_exchange *exchange, uint64_t subject);
 int observation_exchange_say(
 	struct observation_exchange *exchange, uint64_t now_ns, const struct statement *statement
 );
-// A notice that came, with its number (ras_notice_number()). An observation in another's name than
-// `origin`'s is counted and dropped. -EBADMSG: it is malformed; what was before the bad part has
-// been taken.
+// Take a received notice; `number` is that of ras_notice_number(). Counts and drops observations
+// whose observer is not `origin`. Returns 0, or -EBADMSG if malformed: items before the bad one
+// have been taken.
 int observation_exchange_heard(
 	struct observation_exchange *exchange,
 	uint64_t now_ns,

@@ -1,77 +1,80 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who may be drained: one count for the whole cluster, so that no number of controllers, node
-// checks and feeds together take more out of service than the cluster can spare.
+// Grants: a cluster-wide limit on drains. However many controllers, node checks and feeds there
+// are, together they drain no more nodes than the cluster can spare.
 //
-// Each agent holds a verdict on every node, and all come to the same, so nobody has to ask: one
-// member, the granter, looks at its own verdicts and grants drains, which are flooded, and told
-// again for as long as the verdict holds. A drain that nobody granted is a warning, and says why.
+// Every agent reaches the same verdicts, so agents need not ask each other. One member, the
+// granter, grants drains by its own verdicts. Grants are flooded, and repeated while the verdict
+// holds. A drain without a grant is a warning that names the reason.
 //
-// The granter is the member of the lowest id that has been alive for GRANTS_KNOWN_NS and is not
-// critical itself. Each works that out from its own table, and acts if it is the one: while two
-// tables differ, two may grant, and each counts what it hears of the other's. Whoever takes over
-// has heard all grants, since they are told anew when somebody joins and each GRANTS_TELL_NS.
+// The granter is the member with the lowest id that has been alive for GRANTS_MEMBER_MIN_AGE_NS and
+// is not critical itself. Each agent finds the granter in its own table. While two tables differ,
+// two members may grant, and each counts the other's grants. A new granter knows all grants: they
+// are repeated when a member joins and every GRANTS_REPEAT_NS.
 //
-// More that fall silent within a minute than may be drained in ten are one event, of what they
-// share: none of them is drained for it before it has lasted for ten minutes. So are more that
-// several do not read, although others do: the fabric fell apart, and a node whose observers are
-// all on the other side is not bad.
+// If more nodes fall silent within a minute than may be drained in ten, they count as one event.
+// None of them is drained for it during the first ten minutes. The same holds when more nodes than
+// that are unread by several observers but read by others. Then the fabric is partitioned, and a
+// node whose observers are on the other side is not bad.
 //
-// A grant is of one run of a node (its start), not of one verdict, and never makes a verdict: what
-// a liar grants drains nobody whom the agent that is asked finds well, and it can make others count
-// no more than twice the rate. It ends soon after the verdict that it was for; the node counts as
-// out of service until it is healthy, whatever became of its grant.
+// A grant belongs to one run of a node (its start), not to one verdict, and never creates a
+// verdict. A false grant cannot drain a node that the queried agent finds healthy. It can make
+// other agents count at most twice the rate. A grant ends soon after its verdict. The node counts
+// as out of service until it is healthy, even without a grant.
 //
-// Pure, as the engine: no socket, clock, thread or allocator of its own. One thread.
+// The module is pure, like the engine: no socket, clock, thread or allocator of its own.
+// Single-threaded.
 #pragma once
 
 #include <ras/memory.h>
 #include <verdict/engine.h>
 
-#define GRANTS_INTERVAL_NS (600 * RAS_NS_PER_SEC) // in which so many are granted at most
-#define GRANTS_LAST_NS (90 * RAS_NS_PER_SEC)	  // if it is not told again
+#define GRANTS_INTERVAL_NS (600 * RAS_NS_PER_SEC) // window of the rate limit
+#define GRANTS_LAST_NS (90 * RAS_NS_PER_SEC)	  // lifetime of a grant that is not repeated
 #define GRANTS_TELL_NS (30 * RAS_NS_PER_SEC)
 #define GRANTS_KNOWN_NS (10 * RAS_NS_PER_SEC)
 #define GRANTS_MAX 4096
 
-// Why a drain is not granted, as it looks from here.
+// Answer to a request for a drain, from this agent's view.
 enum grant {
 	GRANT_GIVEN,
-	GRANT_NOT_MEMBER, // this agent is none
-	GRANT_BRAKE,	  // too many fell silent at once, or lost their ports
-	GRANT_MINORITY,	  // no more than half of the nodes are alive
-	GRANT_TOGETHER,	  // more fell silent with it than may be drained, not ten minutes ago
-	GRANT_RATE,	  // as many as may be were granted in the last ten minutes
-	GRANT_OUT,	  // as many as may be are out of service
-	GRANT_BETTER,	  // the evidence is better already than the verdict that still holds
-	GRANT_FULL,	  // GRANTS_MAX are kept
-	GRANT_NOBODY,	  // no member is fit to grant
-	GRANT_AWAITED,	  // nothing of that: the granter has not said so yet
+	GRANT_NOT_MEMBER, // this agent is no member
+	GRANT_BRAKE,	  // too many nodes fell silent or lost their ports at once
+	GRANT_MINORITY,	  // at most half of the nodes are alive
+	GRANT_TOGETHER,	  // fell silent with too many others, less than ten minutes ago
+	GRANT_RATE,	  // the limit of grants in ten minutes is reached
+	GRANT_OUT,	  // the limit of nodes out of service is reached
+	GRANT_BETTER,	  // the evidence has improved, the verdict still waits to settle
+	GRANT_FULL,	  // GRANTS_MAX grants are kept
+	GRANT_NOBODY,	  // no member may grant
+	GRANT_AWAITED,	  // the granter has not answered yet
 	GRANT_COUNT,
 };
 
-// A sentence, or half of one.
+// Return a sentence, or a part of one, that explains the answer.
 const char *grant_words(enum grant grant);
 
 struct grants;
 
 struct grants_config {
 	uint64_t self;
-	uint32_t rate_percent; // of the nodes in GRANTS_INTERVAL_NS, one at least
-	uint32_t out_percent;  // of the nodes out of service at a time, one at least; 33: a third
+	uint32_t rate_percent; // per cent of the nodes per GRANTS_INTERVAL_NS, at least one
+	uint32_t out_percent;  // per cent of the nodes out of service, at least one; 33: a third
 };
 
 struct grants_ops {
-	// To be flooded (ras_notice); at most RAS_NOTICE_BYTES_MAX.
+	// Flood these bytes (ras_notice); at most RAS_NOTICE_BYTES_MAX.
 	void (*tell)(void *ctx, const void *bytes, size_t size);
-	// When grants_tick() is to be called. False if that cannot be had: it is asked for again.
+	// Request a grants_tick() at this time. Returns false if that failed; the table asks again.
 	bool (*wake)(void *ctx, uint64_t at_ns);
-	// A drain is granted from now on, by whomever. Must not call back.
+	// A drain of `id` is granted from now on, by any granter. The callback must not call the
+	// table.
 	void (*given)(void *ctx, uint64_t id);
-	// Whether this verdict asks for a drain now: what the caller confirms first is confirmed.
+	// Return whether this verdict requests a drain now, after the caller's own confirmation
+	// time.
 	bool (*wants)(void *ctx, uint64_t now_ns, const struct verdict_view *view);
 };
 
-// The engine outlives it. -ENOMEM.
+// Create a table of grants. The engine must outlive the table. Returns 0 or -ENOMEM.
 int grants_create(
 	const struct verdict_engine *engine,
 	const struct grants_config *config,
@@ -82,24 +85,24 @@ int grants_create(
 );
 struct grants *grants_destroy(struct grants *grants);
 
-// How many nodes the cluster is to have, 0 if nobody says; and whether this agent is alone although
-// it knows of others. A part of them is no cluster.
+// Set the expected number of nodes, 0 if unknown. `alone`: this agent knows of other members but
+// reaches none. An agent on one side of a partition must not take its side for the cluster.
 void grants_expect(struct grants *grants, uint32_t nodes, bool alone);
-// Somebody is alive since now, ourselves as well. Best effort without memory: it is no granter
-// before its time, or is one too early.
+// Record that a member, or this agent, is alive since now. Best effort: without memory the member
+// may act as granter too early.
 void grants_alive(struct grants *grants, uint64_t now_ns, uint64_t id);
-// A verdict changed, or the state of a member: look soon.
+// Check for drains soon, since a verdict or the state of a member changed.
 void grants_look_soon(struct grants *grants, uint64_t now_ns);
 void grants_tick(struct grants *grants, uint64_t now_ns);
-// A notice of a member's. -EBADMSG: it is malformed, and nothing was taken; one of a newer format
-// is counted and left.
+// Take a notice of another member. Returns 0, or -EBADMSG if malformed, with nothing taken. A
+// notice of a newer format is counted and skipped.
 int grants_heard(struct grants *grants, uint64_t now_ns, const void *bytes, size_t size);
 
-// Of a node that is to be drained: whether it may be.
+// Return whether a node that needs a drain may be drained now.
 enum grant grants_of(const struct grants *grants, uint64_t now_ns, uint64_t id);
-// Who grants, as it looks from here; 0: nobody, or this agent is no member.
+// Return the granter by this agent's table; 0: there is none, or this agent is no member.
 uint64_t grants_granter(const struct grants *grants, uint64_t now_ns);
-// Whether this agent grants now.
+// Return whether this agent is the granter now.
 bool grants_are_ours(const struct grants *grants, uint64_t now_ns);
 
 struct grants_counters {

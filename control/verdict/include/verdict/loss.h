@@ -1,74 +1,77 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which of the links of this agent lose packets, by what their kernel had to send again.
+// Packet loss of this agent's overlay links, measured by the kernel's TCP retransmissions.
 //
-// Pure. Fed with the counts of each link, as they are at present; says which lose more than the
-// others do: at most half of them lose half as much. Who loses on most of its links is what is bad
-// about them: it blames nobody, and what it does not hear is no silence. A loss is over as soon as
-// so much arrived at the first try that it would have shown. An idle link carries a segment a
-// second, so one that loses, or has lost something lately, is asked for an answer four times a
-// second: what is no chance shows within seconds of the first loss, a heavy loss that ends is over
-// within seconds, and a light one within half a minute. With one link alone there is nothing to
-// compare with, so nothing is said.
+// Pure. Each round takes the current counters of each link and reports links that lose more than
+// the others. At most half of the other links may lose half as much. If most links lose, the fault
+// is with this agent: then it blames no peer, and silence at its links proves nothing.
+//
+// A loss ends when so many segments passed at the first try that a continuing loss would have
+// shown. An idle link carries one segment a second. A link that loses, or did lately, is therefore
+// asked for an answer four times a second. Loss then shows within seconds. A heavy loss ends within
+// seconds, a light one within half a minute. A single link has nothing to compare with, so it is
+// never reported.
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define LOSS_LINKS_MAX 256			// beyond it links are not looked at
-#define LOSS_LOOK_NS (2 * UINT64_C(1000000000)) // between two looks
-#define LOSS_ASK_NS (UINT64_C(1000000000) / 4)	// between two answers that are asked for
-#define LOSS_DOUBT_LOOKS 5			// after the last that was sent again they are
-#define LOSS_LOOKS 40				// are kept; all, half and a quarter are judged
-#define LOSS_UNSEEN 10				// looks, and a link that is gone is forgotten
-#define LOSS_SENT_MIN 5				// segments, before anything is said
-#define LOSS_AGAIN_MIN 3			// of these, sent again
-#define LOSS_AGAIN_ALONE 2			// or so, if none was on the others, and
-#define LOSS_OTHERS_TIMES 5			// these sent so many times as much
-#define LOSS_PERMILLE 50			// from there on it loses, until it is half as many,
-#define LOSS_CLEAN 6000				// or so many thousandths would have been since
+#define LOSS_LINKS_MAX 256			// further links are ignored
+#define LOSS_LOOK_NS (2 * UINT64_C(1000000000)) // interval of the rounds
+#define LOSS_ASK_NS (UINT64_C(1000000000) / 4)	// interval of requests for an answer
+#define LOSS_DOUBT_LOOKS 5  // rounds for which a link counts as doubtful after a retransmission
+#define LOSS_LOOKS 40	    // rounds kept; the last 40, 20 and 10 are judged
+#define LOSS_UNSEEN 10	    // rounds after which a link that is gone is forgotten
+#define LOSS_SENT_MIN 5	    // segments that must have been sent before a link is judged
+#define LOSS_AGAIN_MIN 3    // retransmitted segments that make a link lossy
+#define LOSS_AGAIN_ALONE 2  // the same where the other links retransmitted nothing
+#define LOSS_OTHERS_TIMES 5 // and sent at least this many times as many segments
+#define LOSS_PERMILLE 50    // a link is lossy from here on, until it loses half as much
+#define LOSS_CLEAN 6000	    // loss ends once this many expected losses (x 1000) did not occur
 
-// Of the connections that are open between us and a peer, since each was made.
+// Counters of all open connections to one peer, since each was opened.
 struct loss_count {
 	uint32_t connections;
-	uint64_t sent, again; // segments
-	bool unanswered;      // nothing has come back since something was sent again
+	uint64_t sent, again; // segments, and retransmitted segments
+	bool unanswered;      // nothing came back since the last retransmission
 };
 
 struct loss_link {
 	uint64_t peer;
 	struct loss_count last;
-	uint16_t sent[LOSS_LOOKS], again[LOSS_LOOKS]; // at most so many as they hold
+	uint16_t sent[LOSS_LOOKS], again[LOSS_LOOKS]; // segments per round, saturated at UINT16_MAX
 	uint32_t looks;
-	uint32_t unseen;	// looks since it was there: it may be broken by what it loses
-	uint32_t permille;	// sent again, over the looks that are kept
-	uint32_t lost_permille; // what is certain of it, when some was last
-	uint64_t clean;		// sent since the last that was sent again, counted from these
+	uint32_t unseen;   // rounds since the link was last open; loss itself may have closed it
+	uint32_t permille; // retransmitted share over the rounds kept
+	uint32_t lost_permille; // loss rate that is certain, at the last retransmission
+	uint64_t clean;		// segments sent since the last retransmission, by `clean_from`
 	struct loss_count clean_from;
 	bool loses;
-	bool seen, unanswered; // in the latest look
+	bool seen, unanswered; // in the latest round
 };
 
 struct loss_book {
 	struct loss_link links[LOSS_LINKS_MAX];
 	uint32_t count;
-	bool ourselves; // most of our links lose
+	bool ourselves; // most links of this agent lose packets
 };
 
-// A look: begin, all links as they are, end. A count that is less than before is of another
-// connection, made since, if there is one and was one; where there are or were more, one of them
-// is gone, and the look says nothing. A link that loses and is gone, or is silent and so not added,
-// loses for a while. One that is unanswered is as it was, since what is sent to a dead host is sent
-// again, too; but where most are so it is we who lose.
+// Sample all links in one round: loss_begin(), loss_add() for each link, loss_end().
+//
+// A counter below its previous value belongs to a new connection, if there was and is only one.
+// Otherwise one of several connections closed, and the round says nothing about the link. A lossy
+// link that is gone or was not added stays lossy for some rounds. An unanswered link keeps its
+// state, since a dead host causes retransmissions, too. If most links are unanswered, this agent is
+// the one that loses.
 void loss_begin(struct loss_book *book);
 void loss_add(struct loss_book *book, uint64_t peer, const struct loss_count *count);
-// Calls `changed` for each link that loses, and once for each that does no longer.
+// End the round. Calls `changed` for each lossy link, and once for a link that recovered.
 typedef void loss_fn(void *ctx, uint64_t peer, bool loses, uint32_t permille);
 void loss_end(struct loss_book *book, loss_fn *changed, void *ctx);
-// The links to ask for answers, one after the other: those that lose or are unanswered, and those
-// to which something was sent again within LOSS_DOUBT_LOOKS. cursor begins at 0.
+// Iterate over the links to request answers on: lossy and unanswered ones, and those with a
+// retransmission in the last LOSS_DOUBT_ROUNDS rounds. The cursor begins at 0.
 bool loss_next(const struct loss_book *book, uint32_t *cursor, uint64_t *ret_peer);
-// Between two looks, of a link that is asked for answers, as it is then: calls `changed` if it
-// loses no longer, or is answered and turns out to lose.
+// Update a link between two rounds with its current counters. Calls `changed` if the link
+// recovered, or if it is answered again and turns out lossy.
 void loss_between(
 	struct loss_book *book,
 	uint64_t peer,
@@ -76,5 +79,5 @@ void loss_between(
 	loss_fn *changed,
 	void *ctx
 );
-// What its link loses, as it was told last; 0: nothing, or there is none.
+// Return the loss rate of the link as last reported; 0: it does not lose, or is unknown.
 uint32_t loss_of(const struct loss_book *book, uint64_t peer);

@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is remembered of one path, and what it is judged by: its own past, and its like.
+// History of one path, and its judgement against its own baseline and against comparable paths.
 //
-// Pure. Fed with the outcome of single probes; tells a observation. A path to a neighbour keeps a
-// mergeable histogram; one that is only looked at in turn keeps at most 256 bytes.
+// Pure. The input is the outcome of single probes, the output one observation. A path to a
+// neighbour keeps a mergeable histogram. A path that is only visited in turn keeps at most 256
+// bytes.
 //
-// Latency is judged by windows of the small size: each is over when it has lasted long enough and
-// holds enough, so a path that is probed seldom has longer ones. The baseline is the median of the
-// medians of the last PATH_PAST_WINDOWS windows, which only windows of a good path enter, and it
-// rises by no more than a tenth in an hour: neither a fault nor a slow ramp teaches it. A path is
-// degraded when the median of the last windows is above `ratio` x its baseline, and above its
-// baseline + 6 MAD, and above `ratio` x what its like would have it be (path_like_ns()), and
-// the quickest quarter above `ratio` x its baseline, too, `windows` times in a row: a machine that
-// is slow as a whole blames no path, nor does one that is slow now and then. So it is when the last
-// PATH_SLOW_READS reads in a row, over PATH_SLOW_NS, all were beyond `ratio` x its baseline and
-// their median is slow as that of a window: it is read more often meanwhile. It is no more when as
-// many windows in a row are not, or the last PATH_QUICK_READS reads in a row: of what was slow for
-// windows three of four reads were.
+// Latency is judged by windows of the small size. A window ends when it is long enough and holds
+// enough samples, so rarely probed paths have longer windows. The baseline is the median of the
+// medians of the last PATH_PAST_WINDOWS good windows. It rises by at most a tenth per hour, so that
+// neither a fault nor a slow ramp becomes normal.
 //
-// What was learnt may be carried over a restart (path_memory_learnt(), path_memory_begin()), and is
-// then judged and moved as if there had been none. A baseline that no good window has confirmed for
-// PATH_LEARNT_MAX_NS is forgotten, wherever it was learnt: a path that is slow for good, since it
-// is another way now, is not degraded for ever.
+// A window is slow if its median exceeds `ratio` x baseline, baseline + 6 MAD, and `ratio` x
+// path_expected_ns(). Its quickest quarter must exceed `ratio` x baseline, too. A path is degraded
+// after `windows` slow windows in a row. So neither a machine that is slow as a whole nor a path
+// that is slow now and then is blamed. A path is also degraded when its last PATH_SLOW_READS reads
+// over PATH_SLOW_NS all exceed `ratio` x baseline. Their median must be as slow as that of a slow
+// window. It is read more often meanwhile. It recovers after as many windows that are not slow, or
+// after PATH_QUICK_READS quick reads in a row.
 //
-// Loss is judged by size: of the outcomes of the last lossy_window_ns, at least the last four.
-// silent_reads of any size unanswered in a row are silence, until the next answer to a read, and no
-// loss if nothing was lost before: an outage that is over leaves nothing behind.
+// A baseline may be saved over a restart (path_memory_get_learnt(), path_memory_restore()), and
+// then continues as before. A baseline that no good window has confirmed for PATH_LEARNT_MAX_NS is
+// dropped. A path that changed for good is thus not degraded for ever.
 //
-// Writes have counts and times of their own. They count as loss as reads do, since they carry what
-// is large the other way; latency, silence and the counter are judged by reads alone.
+// Loss is judged per size, by the outcomes of the last lossy_window_ns, at least the last four. If
+// silent_reads reads of any size in a row are unanswered, the path is silent until the next
+// answered read. An outage without earlier loss leaves no loss behind.
 //
-// Of a pulse that is read the counter is looked at: it stands if it is the same in reads that lie
-// standing_ns apart, all answered. A page that is torn, of another or impossible (its counter goes
-// back) is evidence of nothing: the path is no worse for it, and not seen to be good by it.
+// Writes have their own counts and times. They count as loss like reads, since they carry large
+// data the other way. Latency, silence and the counter are judged by reads alone.
+//
+// The pulse counter stands if reads that are standing_ns apart, all answered, show the same value.
+// A torn page, another node's page, or a counter that runs backwards proves nothing. The path is
+// then neither worse nor proven good.
 #pragma once
 
 #include <lib/histogram.h>
@@ -39,48 +39,49 @@
 #include <ras/payload.h>
 #include <verdict/observation.h>
 
-// From so much of what is usual on: one and a half times is noise, twice is not, and neither is at
-// the border.
+// A ratio of 1.5 occurs by noise and 2 does not. The threshold lies between, so that neither falls
+// on it.
 #define PATH_RATIO_PERMILLE 1750
 #define PATH_SIZES 4	     // 8 B, 1 KiB, the path's MTU, 64 KiB
-#define PATH_PAST_WINDOWS 64 // that the baseline is made of
-#define PATH_QUICK_READS 4   // below the border in a row, and a path is slow no more
-#define PATH_DOUBT_READS 2   // beyond it in a row, and it is read more often
-#define PATH_SLOW_READS 8    // beyond it in a row, over at least PATH_SLOW_NS: slow at once
+#define PATH_PAST_WINDOWS 64 // windows that form the baseline
+#define PATH_QUICK_READS 4   // quick reads in a row that end a degradation
+#define PATH_DOUBT_READS 2   // slow reads in a row, after which the path is read more often
+#define PATH_SLOW_READS 8    // slow reads in a row over at least PATH_SLOW_NS: degraded at once
 #define PATH_SLOW_NS (4 * RAS_NS_PER_SEC)
-#define PATH_LEARN_WINDOWS 4 // before there is one
+#define PATH_LEARN_WINDOWS 4 // windows before there is a baseline
 #define PATH_LEARNT_MAX_NS (7 * UINT64_C(86400) * RAS_NS_PER_SEC)
 #define PATH_LATENCY_MAX_NS (UINT64_C(1) << 48)
-// Nothing has been read for so long: the path is unknown again, unless it is silent.
+// Time without a read after which the path is unknown again, unless it is silent.
 #define PATH_STALE_NS (10 * RAS_NS_PER_SEC)
 
 struct path_memory_config {
-	uint64_t window_ns;	  // 0: 5 s
-	uint32_t samples_min;	  // in a window for it to be judged; 0: 4
-	uint32_t ratio_permille;  // 0: PATH_RATIO_PERMILLE
-	uint32_t windows;	  // 0: 2
-	uint32_t silent_reads;	  // unanswered in a row: silent; 0: 2
-	uint64_t standing_ns;	  // the counter unchanged over reads so far apart; 0: 1.5 s
-	uint32_t lossy_permille;  // lost of a size, over lossy_window_ns; 0: 20
+	uint64_t window_ns;	 // 0: 5 s
+	uint32_t samples_min;	 // samples that a window needs to be judged; 0: 4
+	uint32_t ratio_permille; // 0: PATH_RATIO_PERMILLE
+	uint32_t windows;	 // slow windows in a row that mean degraded; 0: 2
+	uint32_t silent_reads;	 // unanswered reads in a row that mean silent; 0: 2
+	// Span of reads with an unchanged counter that means standing; 0: 1.5 s.
+	uint64_t standing_ns;
+	uint32_t lossy_permille;  // loss of one size over lossy_window_ns that means lossy; 0: 20
 	uint64_t lossy_window_ns; // 0: 10 s
 };
 
 struct path_probe {
-	uint64_t at_ns; // when it was begun
-	uint32_t size;	// place in the sizes
+	uint64_t at_ns; // start of the probe
+	uint32_t size;	// index into probe_bytes
 	bool answered;
-	bool is_read;	     // else a write
-	uint64_t latency_ns; // if answered
-	// Of a read of the pulse that was answered; beats 0: it was none, or torn. The small size
-	// reads nothing but the counter: incarnation 0, and taken for a pulse's only once the whole
-	// head was seen.
+	bool is_read;	     // false: a write
+	uint64_t latency_ns; // valid if answered
+	// Pulse that an answered read returned; beats 0: no pulse, or a torn one. A read of the
+	// small size returns only the counter, with incarnation 0. It counts as a pulse only after
+	// a read of the whole head.
 	uint64_t incarnation, beats;
 };
 
-struct path_memory;   // of a neighbour
-struct compact_stats; // of one that is looked at in turn; at most 256 bytes
+struct path_memory;   // of a path to a neighbour
+struct compact_stats; // of a path that is only visited; at most 256 bytes
 
-// -ENOMEM.
+// Create the memory of one path. Returns 0 or -ENOMEM.
 int path_memory_create(
 	const struct path_memory_config *config,
 	const struct ras_memory *memory,
@@ -88,124 +89,129 @@ int path_memory_create(
 );
 struct path_memory *path_memory_destroy(struct path_memory *memory);
 void path_memory_add(struct path_memory *memory, const struct path_probe *probe);
-// We were stopped ourselves until then: what was begun before counts for nothing.
+// This agent was paused until then: ignore probes that began earlier.
 void path_memory_paused(struct path_memory *memory, uint64_t until_ns);
-// The way broke with a read or write that was not answered, and there has been none since: as good
-// as another such read.
+// The connection broke while a read or write was unanswered, and no probe has followed. It counts
+// as one more unanswered read.
 void path_memory_cut_off(struct path_memory *memory);
-// Another start of the peer, or another way to it: loss and counter begin anew, the past stays.
+// The peer restarted, or the path leads over a new pair. Loss and counter start anew; the baseline
+// stays.
 void path_memory_reopened(struct path_memory *memory, uint64_t now_ns);
 
-// What good windows have taught.
+// Baseline learnt from good windows.
 struct path_learnt {
 	uint64_t baseline_ns, baseline_mad_ns;
-	uint32_t windows; // that it is made of, at most PATH_PAST_WINDOWS
-	uint64_t age_ns;  // since the last of them
+	uint32_t windows; // windows that it is made of, at most PATH_PAST_WINDOWS
+	uint64_t age_ns;  // age of the newest of these windows
 };
-// False: there is no baseline.
+// Return the baseline. Returns false if there is none.
 bool path_memory_learnt(
 	const struct path_memory *memory, uint64_t now_ns, struct path_learnt *ret_learnt
 );
-// A path without a baseline begins with this one. False: it has one, or this is none, or too old.
+// Set a saved baseline on a path that has none. Returns false if the path has one, or the saved one
+// is empty or too old.
 bool path_memory_begin(
 	struct path_memory *memory, uint64_t now_ns, const struct path_learnt *learnt
 );
 
-// Who answers is hardware, and so are we: what is lost is sent again by the device after timeout_ns
-// (of the queue pair), and the probe is answered late. Then lossy is judged by a second mode of the
-// answers as well (path_resend.c). 0: it is not.
-// Of that timeout: what comes later may have been sent again, since adaptive retransmission does
-// not wait for all of it.
+// Enable detection of retransmissions between two hardware devices. A device repeats a lost request
+// after timeout_ns of the queue pair, so the probe is answered late instead of lost. Late answers
+// then count as loss (path_resend.c). 0: disable.
+//
+// Adaptive retransmission may be earlier, so an answer later than this fraction of the timeout
+// counts as late.
 #define PATH_RESEND_EARLY_SHARE 4
 void path_memory_resends(struct path_memory *memory, uint64_t timeout_ns);
-// To be told before each judgement: how many per mille of its device's reads of itself were
-// so late (path_memory_late()), which is what our own machine makes, and how often the port
-// has sent again by its own counters.
+// Set the state of the local device before each judgement. own_permille: late share of the device's
+// reads of itself (path_memory_late_permille()), which the own machine causes. resent_total:
+// retransmissions by the port's counters, or PATH_RESENT_UNKNOWN.
 #define PATH_RESENT_UNKNOWN UINT64_MAX
 void path_memory_beside(
 	struct path_memory *memory, uint64_t now_ns, uint32_t own_permille, uint64_t resent_total
 );
 uint32_t path_memory_late(const struct path_memory *memory, uint64_t now_ns);
 
-// like_ns: what the path would show if it were as its like are at present, see path_like_ns(); 0:
-// there are none. OBSERVATION_NO_PAIR: nothing is known (yet, or any more).
+// Judge the path. like_ns: latency that comparable paths suggest, see path_expected_ns(); 0: there
+// are none. Returns OBSERVATION_NO_PAIR while nothing is known.
 enum observation_kind
 path_memory_judge(struct path_memory *memory, uint64_t now_ns, uint64_t like_ns);
 
-// Of a lossy path, what of the sizes that it lost was not tried for longest, and not for a second:
-// sizes that are rare would else tell for minutes of a loss that is over. Of one that is not, a
-// large one that was lost just now. False: none.
+// Choose an extra probe. On a lossy path: the lost size that was untried for longest, and for
+// PATH_RETRY_NS at least. Rare sizes would otherwise report a past loss for minutes. On another
+// path: a large size that was just lost. Returns false if none is needed.
 #define PATH_RETRY_NS RAS_NS_PER_SEC
 struct path_retry {
-	uint32_t size; // place in the sizes
+	uint32_t size; // index into probe_bytes
 	bool is_write;
 };
 bool path_memory_retry(
 	const struct path_memory *memory, uint64_t now_ns, struct path_retry *ret_retry
 );
 
-// Whether its last reads were not as it is judged, and more of them would tell.
+// Return whether the last reads contradict the judgement, so that more reads would decide it.
 bool path_memory_doubts(const struct path_memory *memory);
 
-// When a read that finds the counter as it was would decide that it stands; RAS_NEVER: it moved
-// when it was read last, or stands already.
+// Return when a read with an unchanged counter would prove that the counter stands. RAS_NEVER: the
+// last read saw an advance, or the path is standing already.
 uint64_t path_memory_confirm_at(const struct path_memory *memory);
 
 struct path_summary {
-	uint64_t count, lost;				       // since the path began
-	uint64_t size_lost[PATH_SIZES], size_sent[PATH_SIZES]; // of reads; of a brief of both
+	uint64_t count, lost; // since the path began
+	// Reads; in a brief, reads and writes.
+	uint64_t size_lost[PATH_SIZES], size_sent[PATH_SIZES];
 	uint64_t write_lost[PATH_SIZES], write_sent[PATH_SIZES];
-	// Of the small size's last answers; 0: none. The median is that of the last window.
+	// Latency of the last answers of the small size; 0: none. The median is that of the last
+	// window.
 	uint64_t min_ns, median_ns, mad_ns, p99_ns;
-	uint64_t lately_ns;		       // the median of the last few; 0: not so many
+	uint64_t lately_ns;		       // median of the last few answers; 0: too few
 	uint64_t baseline_ns, baseline_mad_ns; // 0: not learnt yet
 	uint64_t last_answer_ns;	       // RAS_NEVER: none
 	uint64_t last_probe_ns;		       // RAS_NEVER: none
-	uint64_t advanced_ns;		       // the counter last did; RAS_NEVER: was not seen to
+	uint64_t advanced_ns;		       // last advance of the counter; RAS_NEVER: none seen
 	enum observation_kind kind;	       // of the last judgement
 	uint64_t since_ns;
-	// Silent: when the first of the reads that are not answered was begun. Standing: when the
-	// counter was first read as it is. Else as above.
+	// Silent: start of the first unanswered read. Standing: first read of the current counter
+	// value. Otherwise equal to since_ns.
 	uint64_t turned_ns;
-	uint32_t lost_permille;	   // of the sizes that are lost, lately
-	uint32_t lost_bytes_place; // the smallest of them; PATH_SIZES: none
-	// The smallest size that did not pass when it was tried last, or was not tried since the
-	// path began; of a brief: in the last visit. PATH_SIZES: all did.
+	uint32_t lost_permille;	   // recent loss of the sizes that are lost
+	uint32_t lost_bytes_place; // index of the smallest lost size; PATH_SIZES: none
+	// Index of the smallest size whose last try failed, or that was never tried. In a brief:
+	// during the last visit. PATH_SIZES: all passed.
 	uint32_t unproven_place;
 };
 void path_memory_summary(const struct path_memory *memory, struct path_summary *ret_summary);
 
-// When what it says was seen, at now_ns at the latest. A page that was read again with the same
-// counter is not good yet, so what is good is as old as the last advance. So is what is slow or
-// lossy, but never older than the judgement: that may come of a read that brought no advance, and
-// must not be taken for as old as the good look before it.
+// Return when the reported state was seen, at most now_ns. Good is as old as the last advance of
+// the counter, since a repeated value proves nothing yet. Degraded and lossy are the same, but
+// never older than their judgement: a read without an advance may have caused it, and they must not
+// look older than the good state before.
 uint64_t path_summary_seen_ns(const struct path_summary *summary, uint64_t now_ns);
 
-// What the last answers of each size took, at most 128 of each; `answers` 0: the times are 0.
+// Latency of the last answers of one size, at most 128. With `answers` 0 all times are 0.
 struct path_size_times {
 	uint32_t answers;
 	uint64_t min_ns, median_ns, p99_ns;
 };
 void path_memory_times(
 	const struct path_memory *memory,
-	bool writes, // else reads
+	bool writes, // false: reads
 	struct path_size_times ret_times[static PATH_SIZES]
 );
-// This node's row of PATHS, but for who it is and the devices. now_ns for its age.
+// Fill this node's row of PATHS, except its id and devices. now_ns is needed for the age.
 void path_summary_row(
 	const struct path_summary *summary, uint64_t now_ns, struct ras_path_row *ret_row
 );
 const struct histogram *path_memory_histogram(const struct path_memory *memory);
 
-// What path `self` of these would show if it were slowed down as the others are: its baseline times
-// the median of their last medians, or of their last few reads if those are slower, by their
-// baselines. 0: nobody knows, no other has learnt one.
-#define PATH_LIKE_MAX 256 // others beyond are not looked at
+// Return the latency that path `self` would show if it were slowed like the other paths: its
+// baseline times the median ratio of the others' latency to their baselines. Their last few reads
+// are used if slower than the last window. Returns 0 if no other path has a baseline.
+#define PATH_LIKE_MAX 256 // further paths are ignored
 uint64_t path_like_ns(const struct path_summary *paths, uint32_t count, uint32_t self);
 
 size_t compact_stats_bytes(void);
 void compact_stats_init(struct compact_stats *brief);
 void compact_stats_add(struct compact_stats *brief, const struct path_probe *probe);
-// It is probed over another pair from now on: what a loss took with the pair before says no more.
+// The path uses a new pair from now on: earlier losses do not concern it.
 void compact_stats_opened(struct compact_stats *brief);
 void compact_stats_summary(const struct compact_stats *brief, struct path_summary *ret_summary);
