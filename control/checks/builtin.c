@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The checks that are built in, by name and reason.
+// Names and reasons of the built-in checks.
 #include "checks/builtin.h"
 
 #include <lib/fields.h>
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// The second is what schedulers and alerts see: it never changes.
+// Schedulers and alerts match `reason`, so it never changes.
 static const struct {
 	const char *name, *reason;
 } names[BUILTIN_CHECK_COUNT] = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The agent's own checks, by name.
+// The agent's built-in checks.
 #pragma once
 
 #include <control/checks.h>
@@ -10,16 +10,16 @@
 struct check;
 
 enum builtin_check {
-	BUILTIN_LINKS,	  // of RDMA devices: whether they are up
-	BUILTIN_RATES,	  // and as fast as they should be
-	BUILTIN_ERRORS,	  // and without too many of them
-	BUILTIN_PAUSES,	  // whether they hold the fabric back all the time
-	BUILTIN_DRIVERS,  // whether calls into drivers come back
-	BUILTIN_PORTS,	  // of devices that the agent measures with: whether they can be used
-	BUILTIN_WORKERS,  // whether its polling threads go on
-	BUILTIN_MEMORY,	  // the agent's own
-	BUILTIN_PRESSURE, // the machine's memory
-	BUILTIN_DISK,	  // the state directory's
+	BUILTIN_LINKS,	  // link state of RDMA devices
+	BUILTIN_RATES,	  // link speed of RDMA devices
+	BUILTIN_ERRORS,	  // error counters of RDMA devices
+	BUILTIN_PAUSES,	  // whether ports send pauses all the time
+	BUILTIN_DRIVERS,  // whether calls into drivers return
+	BUILTIN_PORTS,	  // whether the devices that the agent measures with are usable
+	BUILTIN_WORKERS,  // whether the agent's polling threads make progress
+	BUILTIN_MEMORY,	  // memory of the agent
+	BUILTIN_PRESSURE, // memory pressure of the machine
+	BUILTIN_DISK,	  // free space of the state directory
 	BUILTIN_CHECK_COUNT,
 };
 static_assert(BUILTIN_CHECK_COUNT == CHECKS_BUILTIN_COUNT, "a place for each");
@@ -31,17 +31,17 @@ struct check_level_words {
 	char evidence[VERDICT_EVIDENCE_MAX + 1];
 };
 
-// machine.c. proc: "/proc". What cannot be read is unknown.
+// machine.c. `proc` is "/proc". The level is unknown if a file cannot be read.
 void builtin_judge_memory(
 	const char *proc, uint64_t max_bytes, struct check_level_words *ret_words
 );
 void builtin_judge_pressure(const char *proc, struct check_level_words *ret_words);
 
-// What a keeper found of a file system.
+// State of a file system, as a keeper read it.
 struct builtin_disk {
-	int err; // of statfs(): -errno
+	int err; // -errno of statvfs(), or 0
 	bool read_only;
-	uint64_t free_bytes, free_files, files; // for us
+	uint64_t free_bytes, free_files, files; // available to unprivileged users
 };
 void builtin_read_disk(const char *directory, struct builtin_disk *ret_disk);
 void builtin_judge_disk(
@@ -51,13 +51,13 @@ void builtin_judge_disk(
 	struct check_level_words *ret_words
 );
 
-// builtin_run.c: when they look, and where.
+// builtin_run.c: schedules the checks.
 struct builtin_checks;
 
 int builtin_create(struct checks *checks, struct builtin_checks **ret_own);
 struct builtin_checks *builtin_destroy(struct builtin_checks *builtin);
 int builtin_set(struct builtin_checks *builtin, const struct checks_builtin_settings *settings);
-uint32_t builtin_count(const struct builtin_checks *builtin); // that are not off
+uint32_t builtin_count(const struct builtin_checks *builtin); // checks that are not off
 const struct check *builtin_at(const struct builtin_checks *builtin, uint32_t n);
 uint32_t
 builtin_congestion(const struct builtin_checks *builtin, const struct congestion_port **ret_ports);

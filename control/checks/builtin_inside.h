@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the parts that run the agent's own checks share.
+// Internals shared by the parts that run the built-in checks.
 #pragma once
 
 #include "checks/checks_inside.h"
@@ -9,14 +9,14 @@
 #include <control/fabric.h>
 #include <control/keeper.h>
 
-// The keeper that reads sysfs, device after device, and what it has read.
+// Keeper that reads sysfs, one device after the other, and its results.
 struct builtin_links {
 	struct builtin_checks *builtin;
 	struct keeper *keeper;
 	struct keeper_request request;
 	struct link_device_list list;
-	uint32_t next; // of the list: under way, or to be read
-	bool reading;  // the list is there
+	uint32_t next; // index in `list` of the device being read, or read next
+	bool reading;  // `list` is filled
 	struct link_port ports[LINK_PORTS_MAX];
 	uint32_t count;
 	struct link_book book;
@@ -26,23 +26,25 @@ struct builtin_links {
 	uint64_t began_ns;
 };
 
-#define BUILTIN_LINK_LOOKS 2 // in a row, of what may be down for a moment
+// Bad or good reads in a row before a change, for states that last a moment.
+#define BUILTIN_LINK_LOOKS 2
 
 struct builtin_checks {
 	struct checks *checks;
 	struct checks_builtin_settings settings;
 	struct check all[BUILTIN_CHECK_COUNT];
-	struct loop_timer look; // at each interval
+	struct loop_timer look; // runs all checks once per interval
 	struct loop_timer watch;
 	uint64_t next_ns;
 	struct builtin_links links;
 	struct keeper *disk;
 	struct keeper_request disk_request;
 	uint64_t disk_began_ns;
-	uint64_t down_ns[FABRIC_DEVICES_MAX]; // when each device of the fabric was first seen so
+	// When each device of the fabric was first seen down, 0: it is up.
+	uint64_t down_ns[FABRIC_DEVICES_MAX];
 	struct worker_life lives[CHECKS_WORKERS_MAX];
-	uint32_t link_looks; // that are to come soon: a device is back
-	bool book_known;     // as it was on the disk; before, links are not looked at
+	uint32_t link_looks; // extra link reads to do soon, since a device came back
+	bool book_known;     // the link book was read from disk; links are not read before
 	uint64_t saved_ns;
 };
 
@@ -54,19 +56,20 @@ void builtin_result(
 	uint64_t took_ns
 );
 
-// One more thing that is wrong, in evidence of VERDICT_EVIDENCE_MAX + 1 bytes: two are named.
+// Append a fault to evidence of VERDICT_EVIDENCE_MAX + 1 bytes. Only the first two faults are
+// named.
 void builtin_add(char *evidence, uint32_t *count, const char *text);
 
-// builtin_ports.c: said at once, and then once an interval, when it is due.
+// builtin_ports.c: called each second. Reports a change of level at once, and else when `due`.
 void builtin_look_at_ports(struct builtin_checks *builtin, bool due);
 
-// builtin_workers.c: each second, and told as ports are.
+// builtin_workers.c: called each second; reports like builtin_check_ports().
 void builtin_look_at_workers(struct builtin_checks *builtin, bool due);
 
 // builtin_links.c
 int builtin_links_start(struct builtin_links *links, struct builtin_checks *builtin);
 void builtin_links_stop(struct builtin_links *links);
-// A look begins, unless the one before still goes on.
+// Start reading all links, unless an earlier read still runs.
 void builtin_links_look(struct builtin_links *links);
-// What hangs, in words; false: nothing does.
+// Describe a hanging call; returns false if none hangs.
 bool builtin_links_hang(const struct builtin_links *links, char *text, size_t size);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Looks at links: a keeper reads the list of devices, then one device after the other, so that of
-// one that hangs it is known which.
+// Reads links in a keeper: first the list of devices, then one device after the other. So a hanging
+// device is known by name.
 #include "checks/builtin_inside.h"
 
 #include <lib/container.h>
@@ -13,10 +13,10 @@
 
 #define SYSFS "/sys/class/infiniband"
 
-// The keeper's, which may outlive us.
+// Owned by the keeper, and may outlive the checks.
 struct call {
 	char root[256];
-	char device[CHECKS_NAME_MAX]; // "": the list
+	char device[CHECKS_NAME_MAX]; // "": read the list
 	struct link_device_list list;
 	struct link_port ports[LINK_DEVICE_PORTS_MAX];
 	uint32_t count;
@@ -67,7 +67,7 @@ static void links_run(struct builtin_links *links, const char *device) {
 	struct call *arg = calloc(1, sizeof(*arg));
 
 	if (arg == NULL)
-		return; // the next look may find memory
+		return; // the next read may find memory
 	snprintf(arg->root, sizeof(arg->root), "%s", config->sysfs != NULL ? config->sysfs : SYSFS);
 	snprintf(arg->device, sizeof(arg->device), "%s", device);
 	arg->ethtool = config->ethtool != NULL ? config->ethtool : congestion_ethtool;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whether the devices that the agent measures with can be used. It is they that jobs use: without
-// them the node has no fabric, and says so before anybody else can.
+// Check of the devices that the agent measures with. Jobs use the same devices: without them the
+// node has no fabric. The node itself knows this first.
 #include "checks/builtin_inside.h"
 
 #include <stdio.h>
 
-// Somebody who moves a cable, or a port that trains anew, is through by then.
+// A cable that is being moved, or a link that trains again, is up by then.
 #define PORT_DOWN_NS UINT64_C(1000000000)
 
-// One that hangs is the drivers' check's, and one that was never open was never there.
+// A hanging device belongs to the drivers check. A device that never opened is not missed.
 static bool is_down(const struct fabric_device_view *view) {
 	return view->opened > 0 && view->state != FABRIC_DEVICE_UP &&
 	       view->state != FABRIC_DEVICE_STUCK && view->reason[0] != '\0';
@@ -47,7 +47,7 @@ void builtin_look_at_ports(struct builtin_checks *builtin, bool due) {
 
 	if (!due && level == builtin->all[BUILTIN_PORTS].level)
 		return;
-	// What was held against its link need not wait for two intervals.
+	// Links judged down before need not wait for two intervals.
 	if (level == CHECK_OK && builtin->all[BUILTIN_PORTS].level == CHECK_CRITICAL)
 		builtin->link_looks = BUILTIN_LINK_LOOKS;
 	builtin_result(

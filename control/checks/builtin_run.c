@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// When the agent's own checks look. /proc is read here, since nothing there waits for long; sysfs
-// and disks by keepers.
+// Schedule of the built-in checks. /proc is read directly, since it does not block for long.
+// Keepers read sysfs and the disk.
 #include "checks/builtin_inside.h"
 #include "overlay/state_file.h"
 
@@ -59,13 +59,13 @@ static void look_at_machine(struct builtin_checks *builtin) {
 	);
 }
 
-// The disk. The call is the keeper's, which may outlive us.
+// Disk check. The call belongs to the keeper and may outlive the checks.
 
 struct disk_call {
 	char *directory;
-	char *write; // the book, NULL: it is read if `read`
+	char *write; // link book to write; NULL: read it if `read` is set
 	bool read;
-	char *found; // what was read, NULL: none
+	char *found; // link book that was read; NULL: none
 	struct builtin_disk disk;
 };
 
@@ -171,7 +171,7 @@ static void disk_hangs(struct builtin_checks *builtin, uint64_t now_ns) {
 		builtin->checks->config.state_directory, gone
 	);
 	builtin_result(builtin, BUILTIN_DISK, CHECK_UNKNOWN, evidence, gone_ns);
-	if (!builtin->book_known) // then without what was before
+	if (!builtin->book_known) // continue without an earlier link book
 		know_book(builtin, "");
 }
 
@@ -190,7 +190,7 @@ static void look_at_disk(struct builtin_checks *builtin) {
 		reading_drop(call.arg);
 }
 
-// Drivers: calls of the fabric's keepers, and of ours.
+// Drivers: hanging calls of the fabric's keepers and of the sysfs keeper.
 
 void builtin_add(char *evidence, uint32_t *count, const char *text) {
 	size_t used = strlen(evidence);
@@ -227,7 +227,7 @@ static uint32_t hanging_drivers(const struct builtin_checks *builtin, char *evid
 	return count;
 }
 
-// Said at once, and then once an interval.
+// Reports a change of level at once, and else when `due`.
 static void look_at_drivers(struct builtin_checks *builtin, bool due) {
 	char evidence[VERDICT_EVIDENCE_MAX + 1];
 	uint32_t count = hanging_drivers(builtin, evidence);
@@ -246,7 +246,7 @@ static void set_look(struct builtin_checks *builtin, uint64_t now_ns) {
 	builtin->next_ns = now_ns + builtin->settings.interval_ns - spread_ns / 2 +
 			   checks_random(builtin->checks, spread_ns);
 	if (loop_timer_set(builtin->checks->config.loop, &builtin->look, builtin->next_ns) != 0)
-		builtin->next_ns = UINT64_MAX; // the watch sets it again
+		builtin->next_ns = UINT64_MAX; // watch_expired() sets it again
 }
 
 static void checks_expired(struct loop_timer *timer, uint64_t now_ns) {

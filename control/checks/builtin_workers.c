@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whether the agent's polling threads go on. One that hangs in a step measures nothing and says
-// nothing; that it sleeps until something is due is no finding.
+// Check of the agent's polling threads. A thread that hangs within a turn measures nothing and
+// reports nothing. A thread that sleeps until it is due is sound.
 #include "checks/builtin_inside.h"
 
 #include <stdio.h>
 
-#define SILENT_LOOKS 5 // of a second each
+#define SILENT_LOOKS 5 // seconds without progress
 
-// It goes on, slower perhaps: a fact, no finding.
+// The worker still runs, only on other cores, so this is mentioned but does not raise the level.
 static void tell_moved(char *evidence, uint32_t *count, const struct checks_worker *worker) {
 	char wanted[24], allowed[24], text[VERDICT_EVIDENCE_MAX + 1];
 
@@ -22,7 +22,7 @@ static void tell_moved(char *evidence, uint32_t *count, const struct checks_work
 	builtin_add(evidence, count, text);
 }
 
-// The watch looks; what an interval tells is what it saw last.
+// Only the watch each second reads progress; reports between use its last result.
 static uint32_t
 look_at_all(struct builtin_checks *builtin, bool looks, char *evidence, uint32_t *ret_named) {
 	const struct checks_config *config = &builtin->checks->config;

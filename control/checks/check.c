@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One named check: its levels, its debounced result, and what is told of it.
+// One check: its level after confirmation, and its statements.
 #include "checks/check.h"
 
 #include <lib/log.h>
@@ -26,7 +26,7 @@ void check_init(struct check *check, struct check_reporter *reporter, const char
 	snprintf(check->name, sizeof(check->name), "%s", name);
 }
 
-// Whole characters only.
+// Copy text up to VERDICT_EVIDENCE_MAX bytes, in whole characters.
 static void copy_text(const char *text, char copy[static VERDICT_EVIDENCE_MAX + 1]) {
 	size_t size = strlen(text), used = 0, width;
 
@@ -56,7 +56,7 @@ static void take_back_unknown(struct check *check) {
 
 void check_say_unknown(struct check *check, const char *evidence) {
 	if (check->stuck)
-		return; // which says more
+		return; // a hanging program is the more precise report
 	check->unknown = true;
 	check_state(check, VERDICT_UNKNOWN, check->reasons.unknown, evidence);
 }
@@ -101,7 +101,7 @@ void check_retract(struct check *check) {
 
 const char *check_reason(const struct check *check) {
 	if (check->told == CHECK_CRITICAL)
-		return check->reasons.bad; // it weighs more than what is not known
+		return check->reasons.bad; // a critical result outweighs an unknown one
 	if (check->stuck)
 		return check->reasons.stuck;
 	if (check->unknown)
@@ -109,7 +109,8 @@ const char *check_reason(const struct check *check) {
 	return check->told == CHECK_WARNING ? check->reasons.bad : "";
 }
 
-// What is to be said after a run that came to a level; an unknown one breaks every row.
+// Return the level to state after a run with this level. The caller resets all counts after an
+// unknown run.
 static enum check_level level_decide(struct check *check, enum check_level level) {
 	check->warnings = level >= CHECK_WARNING ? check->warnings + 1 : 0;
 	check->criticals = level >= CHECK_CRITICAL ? check->criticals + 1 : 0;
@@ -149,7 +150,7 @@ void check_result(struct check *check, const struct check_result *result) {
 	copy_text(result->evidence, check->evidence);
 	if (result->level == CHECK_UNKNOWN) {
 		check->warnings = check->criticals = check->betters = 0;
-		if (check->stuck) // what hung has ended
+		if (check->stuck) // the hanging program ended
 			take_back_unknown(check);
 		if (!was_unknown)
 			log_event(
@@ -160,7 +161,7 @@ void check_result(struct check *check, const struct check_result *result) {
 		return;
 	}
 	check->told = level_decide(check, result->level);
-	// First what is bad, then that it is known: else it would look well between.
+	// First state the level, then withdraw unknown: otherwise the node would look well between.
 	if (check->told != before) {
 		check->betters = 0;
 		log_change(check, before);

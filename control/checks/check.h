@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One check: from results to what is said of it. Pure, but for say().
+// One check: derives statements from results. Pure, except for the `say` callback.
 #pragma once
 
 #include <control/checks.h>
 
 #define CHECK_ROWS_MAX \
-	(2 * (CHECKS_USER_MAX + CHECKS_BUILTIN_COUNT)) // of each its level, and unknown
+	(2 * (CHECKS_USER_MAX + CHECKS_BUILTIN_COUNT)) // per check: its level, and whether unknown
 
 struct check_row {
 	struct statement statement;
 	bool told;
 };
 
-// What stands of all checks; check_reporter.c.
+// Statements of all checks; check_reporter.c.
 struct check_reporter {
 	void (*say)(void *ctx, const struct statement *statement);
 	void *ctx;
@@ -22,14 +22,15 @@ struct check_reporter {
 	uint32_t count, told_count;
 };
 
-// Tells it, unless as many stand as may be told and all of them weigh as much.
+// Add, replace or withdraw a statement. It is published unless CHECKS_TOLD_MAX statements of at
+// least its severity are.
 void check_reporter_say(struct check_reporter *reporter, const struct statement *statement);
 
 struct check {
 	struct check_reporter *reporter;
 	char name[CHECKS_NAME_MAX + 1];
 	struct check_reasons reasons;
-	enum verdict failed; // what critical is said as
+	enum verdict failed; // verdict of a critical level
 	uint32_t confirm, clear;
 
 	bool ran;
@@ -38,34 +39,37 @@ struct check {
 	uint64_t at_ns, took_ns;
 	uint64_t counts[CHECK_LEVEL_COUNT];
 
-	enum check_level told;	 // never CHECK_UNKNOWN
-	bool unknown, stuck;	 // said beside it; at most one of them
-	uint32_t warnings;	 // runs in a row that were warning or worse
-	uint32_t criticals;	 // runs in a row that were critical
-	uint32_t betters;	 // runs in a row that were better than told
-	enum check_level better; // the worst of these
+	enum check_level told; // level last stated, never CHECK_UNKNOWN
+	// Stated in addition; at most one of the two.
+	bool unknown, stuck;
+	uint32_t warnings;	 // consecutive runs of warning or worse
+	uint32_t criticals;	 // consecutive runs of critical
+	uint32_t betters;	 // consecutive runs better than the level stated
+	enum check_level better; // worst level of these runs
 };
 
 struct check_result {
 	enum check_level level;
-	const char *evidence; // one line, UTF-8; cut
+	const char *evidence; // one line of UTF-8, truncated if too long
 	uint64_t at_ns, took_ns;
 };
 
-// Known by name as yet, with its reasons set by the caller or by check_reasons_of(). Says nothing.
+// Initialise a check. The caller sets its reasons, with check_reasons_of() or directly. States
+// nothing.
 void check_init(struct check *check, struct check_reporter *reporter, const char *name);
 void check_result(struct check *check, const struct check_result *result);
-// It has not run yet, or cannot be asked.
+// State that the check is unknown: it has not run yet, or its program cannot run.
 void check_say_unknown(struct check *check, const char *evidence);
-// What runs hangs.
+// State that the check's program hangs.
 void check_say_stuck(struct check *check, const struct spawn_stuck *stuck);
-// Everything said is taken back.
+// Withdraw all statements of the check.
 void check_retract(struct check *check);
-// Of what is said that weighs most; "" if nothing is.
+// Return the reason of the most severe statement, "" if there is none.
 const char *check_reason(const struct check *check);
 
-// The first line of what a program wrote that is not blank: escaped, cut to 80 characters and to
-// what evidence holds. With Nagios' convention, up to a "|". False if there is none.
+// Copy the first line of a program's output that is not blank. The line is escaped and cut to 80
+// characters and to the size of evidence. With CHECK_NAGIOS it ends before a "|". Returns false if
+// there is none.
 bool check_first_line(
 	const char *bytes,
 	size_t size,
@@ -73,7 +77,7 @@ bool check_first_line(
 	char line[static VERDICT_EVIDENCE_MAX + 1]
 );
 
-// From an end of a program to a level and what is to be told of it.
+// Return the level and the evidence for a program that ended.
 enum check_level check_judge(
 	const struct spawn_result *result,
 	enum check_convention convention,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the checks say together. Who listens keeps few statements of one node, and refuses more: so
-// of all that stand only those that weigh most are told, and a failure never waits behind what is
-// not known.
+// Selects which statements of all checks are published. Receivers keep few statements per node and
+// refuse more, so only the most severe ones are published. A failure thus never waits behind an
+// unknown check.
 #include "checks/check.h"
 
 #include <lib/must.h>
@@ -49,7 +49,7 @@ static struct check_row *lightest_told(struct check_reporter *reporter) {
 	return found;
 }
 
-// Ends: each turn tells one more, or a heavier one for a lighter one.
+// The loop ends: each turn publishes one more statement, or replaces one by a more severe one.
 static void rows_balance(struct check_reporter *reporter) {
 	struct check_row *untold, *told;
 

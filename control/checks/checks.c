@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The checks of this node together.
+// All checks of this node.
 #include "checks/checks_inside.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-// xorshift64*: only spreads runs in time.
+// xorshift64* generator; only spreads runs over time.
 uint64_t checks_random(struct checks *checks, uint64_t range) {
 	checks->random ^= checks->random >> 12;
 	checks->random ^= checks->random << 25;
@@ -61,7 +61,7 @@ static void drop_others(struct checks *checks) {
 	checks->user_count = kept;
 }
 
-// Those that go, go first: there is room for the rest then.
+// Remove old checks first, so that new ones find room.
 int checks_set_user(struct checks *checks, const struct check_settings *settings, uint32_t count) {
 	int err = 0;
 

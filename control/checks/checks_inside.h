@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the parts of the checks share.
+// Internals shared by the parts of the checks.
 #pragma once
 
 #include "checks/builtin.h"
@@ -10,12 +10,12 @@ struct user_check {
 	struct checks *checks;
 	struct spawn_request request;
 	struct loop_timer timer;
-	struct check_settings settings; // its strings are its own
+	struct check_settings settings; // owns its strings
 	char *words[SPAWN_ARGUMENTS_MAX + 1];
-	char *split; // that the words are in
+	char *split; // storage of `words`
 	uint64_t started_ns, next_ns;
-	struct spawn_stuck what; // while the check is stuck
-	bool keep;		 // among the new ones
+	struct spawn_stuck what; // valid while the check is stuck
+	bool keep;		 // part of the new configuration
 };
 
 struct checks {
@@ -23,24 +23,25 @@ struct checks {
 	struct check_reporter reporter;
 	struct user_check *user[CHECKS_USER_MAX];
 	uint32_t user_count;
-	struct builtin_checks *builtin; // NULL: they do not look
+	struct builtin_checks *builtin; // NULL: built-in checks do not run
 	uint64_t random;
-	struct checks_counters counters; // of what is not counted by a check
+	struct checks_counters counters; // counters that no single check owns
 };
 
 // user.c
-// Its first run is a short while from now, and it says that it is unknown. -ENOMEM.
+// Create a check of the user. It states unknown until its first run shortly after. Returns 0 or
+// -ENOMEM.
 int user_check_create(
 	struct checks *checks, const struct check_settings *settings, struct user_check **ret_user
 );
-// Without a word: check_retract() before, if it should be taken back.
+// Free a check without withdrawing its statements. Call check_retract() first if needed.
 struct user_check *user_check_destroy(struct user_check *user);
-// New settings for the same name. -ENOMEM: as before.
+// Apply new settings under the same name. Returns 0, or -ENOMEM with the old ones kept.
 int user_check_change(struct user_check *user, const struct check_settings *settings);
 void user_check_look(const struct user_check *user, struct check_view *ret_view);
 
 // checks.c
-// From 0 to below `range`.
+// Return a random number below `range`.
 uint64_t checks_random(struct checks *checks, uint64_t range);
-// What all kinds of checks show.
+// Fill the part of the view that all kinds of checks share.
 void checks_look(const struct check *check, struct check_view *ret_view);

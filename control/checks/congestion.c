@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Names of counters, rates of two looks, and pauses that go on and on. Pure; names and numbers are
-// a driver's. docs/hardware.md says where each name is from.
+// Names of congestion counters, rates between two reads, and pause storms. Pure; names and values
+// come from drivers. docs/hardware.md documents the origin of each name.
 #include "checks/congestion.h"
 
 #include <lib/must.h>
@@ -10,9 +10,9 @@
 #include <string.h>
 
 #define NS_PER_S UINT64_C(1000000000)
-#define STORM_PERMILLE 500 // of the time
+#define STORM_PERMILLE 500 // share of the time that makes a storm
 #define STORM_HOLD_NS (60 * NS_PER_S)
-#define RATE_MAX (UINT64_C(1) << 53) // milli a second: more is no port's
+#define RATE_MAX (UINT64_C(1) << 53) // thousandths a second; no port counts faster
 
 static const char *const names[CONGESTION_KIND_COUNT] = {
 	[CONGESTION_ECN_MARKED] = "ecn_marked",
@@ -32,7 +32,7 @@ const char *congestion_name(enum congestion_kind kind) {
 	return names[kind];
 }
 
-// "mlx5_0" is its first port, "mlx5_0:2" its second.
+// `device` is "mlx5_0" for the first port, "mlx5_0:2" for the second.
 bool congestion_is_of(const struct congestion_port *port, const char *device) {
 	size_t length = strcspn(device, ":");
 
@@ -44,12 +44,12 @@ bool congestion_is_of(const struct congestion_port *port, const char *device) {
 }
 
 struct name {
-	const char *text; // '#': one digit, the priority
+	const char *text; // '#' matches one digit, the priority
 	enum congestion_kind kind;
 };
 
 static const struct name hw_names[] = {
-	// mlx5; the first four bnxt_re of the vendor, too
+	// mlx5; the first four also the vendor's bnxt_re
 	{"np_ecn_marked_roce_packets", CONGESTION_ECN_MARKED},
 	{"np_cnp_sent", CONGESTION_CNP_SENT},
 	{"rp_cnp_handled", CONGESTION_CNP_HANDLED},
@@ -123,8 +123,8 @@ const char *congestion_hw_name(uint32_t n) {
 	return n < HW_NAMES ? hw_names[n].text : NULL;
 }
 
-// The lane: the digit where there is one, else the last. -1: another name. mlx5e has one that ends
-// in a blank.
+// Return the lane: the digit in place of '#', or the last lane without one; -1: no match. Trailing
+// blanks are ignored, since mlx5e has such a name.
 static int pattern_match(const char *pattern, const char *name) {
 	int lane = CONGESTION_LANES - 1;
 
@@ -175,9 +175,9 @@ void congestion_take_ethtool(struct congestion_read *read, const char *name, uin
 	}
 }
 
-// From two looks.
+// Comparison of two reads.
 
-// One that is less than before was reset or wrapped, which q counters of mlx5 do at 32 bits.
+// A counter below its previous value was reset or wrapped. Queue counters of mlx5 wrap at 32 bits.
 static uint64_t
 rate_of(const struct congestion_read *before,
 	const struct congestion_read *read,
@@ -254,7 +254,7 @@ static bool has_stormed(const struct congestion_port *port) {
 	return rate != CONGESTION_UNKNOWN && rate > 0;
 }
 
-// Whether it counts in the level of its port.
+// Return whether the kind counts for the congestion level of its port.
 static bool is_of_congestion(uint32_t kind) {
 	return kind != CONGESTION_OUT_OF_SEQUENCE && kind != CONGESTION_RETRANSMITS;
 }
@@ -340,7 +340,7 @@ port_find(const struct congestion_book *book, const struct congestion_read *read
 	return n;
 }
 
-// A port that is not in this look has no past in the next one.
+// A port missing from this read has no previous values in the next one.
 void congestion_judge(
 	struct congestion_book *book,
 	const struct congestion_read *reads,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads counters of congestion: hw_counters in sysfs, and what the port's network interface counts,
-// by the ethtool ioctl, since no other interface tells pauses by priority. Run by a keeper: the
-// kernel asks the device's firmware, and may wait for it.
+// Reads congestion counters: hw_counters in sysfs, and statistics of the port's network interface.
+// The latter need the ethtool ioctl, since only it has pauses per priority. Runs in a keeper, since
+// the kernel may wait for the device's firmware.
 #include "checks/congestion.h"
 
 #include <lib/error.h>
@@ -24,9 +24,9 @@
 
 #define LINE_BYTES 64
 #define STATS_MAX 8192
-#define NETDEVS_TRIED 4 // of the GID table: entries without an interface cannot be read
+#define NETDEVS_TRIED 4 // entries of the GID table; those without an interface cannot be read
 
-// False: there is none.
+// Returns false if the file is missing or empty.
 static bool read_line(const char *path, char line[static LINE_BYTES]) {
 	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t got = fd < 0 ? -1 : read(fd, line, LINE_BYTES - 1);
@@ -51,7 +51,7 @@ static void read_hw(const char *path, struct congestion_read *read) {
 	}
 }
 
-// An InfiniBand port has none.
+// An InfiniBand port has no network interface.
 static bool find_netdev(const char *path, char netdev[static IF_NAMESIZE]) {
 	char file[PATH_MAX], line[LINE_BYTES];
 
@@ -88,14 +88,14 @@ void congestion_look(
 		read_hw(path, &reads[count]);
 		if (find_netdev(path, netdev))
 			ethtool(netdev, statistic_take,
-				&reads[count]); // one that counts nothing is as none
+				&reads[count]); // an interface without counters is ignored
 		count++;
 	}
 	*ret_count = count;
 }
 
-// Kernels before 6.19 write as many values as there are by then, whatever was asked for
-// (ethtool_get_stats(), ethtool_get_strings()). There is room for as many again.
+// Kernels before 6.19 write all current values, whatever size was requested (ethtool_get_stats(),
+// ethtool_get_strings()). The buffers have room for twice as many.
 struct table {
 	struct ethtool_gstrings *names;
 	struct ethtool_stats *values;
@@ -142,7 +142,7 @@ static int read_table(int fd, const char *netdev, uint32_t count, struct table *
 	err = ethtool_ask(fd, netdev, table->names);
 	if (err == 0)
 		err = ethtool_ask(fd, netdev, table->values);
-	// Another number by now: names and values may not belong together.
+	// The number of counters changed between the calls, so names and values may not match.
 	if (err == 0 && (table->names->len != count || table->values->n_stats != count))
 		err = -EAGAIN;
 	return err;
@@ -154,8 +154,8 @@ int congestion_ethtool(
 	scoped_fd int fd = -1;
 	struct table table = {NULL, NULL};
 	uint32_t index, count;
-	// A device is seen in each network namespace, its interface in one. Asked for one that is
-	// not here, the ioctl starts modprobe twice, and waits for it.
+	// A device is visible in every network namespace, its interface in only one. For an unknown
+	// interface the ioctl would start modprobe twice and wait for it.
 	int err = netif_netlink_index(netdev, &index);
 
 	if (err != 0)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is remembered of links, as a file: lines of words. Pure.
+// Link book: the history of links as a file with lines of words. Pure.
 //
-//	boot ID
-//	port DEVICE NUMBER GUID BEST_MBPS WAS_UP UP LOOKED_NS
-//	counter DEVICE NUMBER NAME VALUE MILLI
+//     boot ID
+//     port DEVICE NUMBER GUID BEST_MBPS WAS_UP UP LOOKED_NS
+//     counter DEVICE NUMBER NAME VALUE MILLI
 //
-// A device's name has no blank: the kernel takes names for files, its drivers' for themselves.
+// Device names contain no blanks, since the kernel uses them as file names.
 #include "checks/links.h"
 
 #include <lib/fields.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From looks at links to what is wrong with them. Pure.
+// Judges reads of links. Pure.
 //
-// Errors of the last hour are a bucket that leaks: what is counted goes in, and in an hour as much
-// goes out as may be counted in one. So a few at a time never add up, and what was bad is forgotten
-// once it is over. What was counted before the first look of a boot says nothing of today.
+// Errors of the last hour are a leaky bucket: each error adds to it, and per hour it loses as many
+// errors as are allowed. Rare errors never add up, and past errors are forgotten. Errors counted
+// before the first read of a boot are ignored.
 #include "checks/links.h"
 
 #include <lib/must.h>
@@ -17,7 +17,7 @@
 #define ACTIVE_DEFER 5
 #define HOUR_S 3600
 #define NS_PER_S UINT64_C(1000000000)
-#define MILLI_MAX (UINT64_C(1000000) * 1000) // of a bucket: more says no more
+#define MILLI_MAX (UINT64_C(1000000) * 1000) // upper bound of a bucket
 
 __attribute__((format(printf, 3, 4))) static void
 finding_add(struct link_finding *finding, enum check_level level, const char *format, ...) {
@@ -31,7 +31,7 @@ finding_add(struct link_finding *finding, enum check_level level, const char *fo
 	va_end(arguments);
 	if (level > finding->level)
 		finding->level = level;
-	// Room is left for how many more there are.
+	// Leave room for the number of further faults.
 	if (used > 0 && used + strlen(text) + 20 > VERDICT_EVIDENCE_MAX)
 		finding->more++;
 	else
@@ -79,12 +79,12 @@ static void begin_anew(struct link_past *past, const struct link_port *port) {
 	memset(past->counters, 0xff, sizeof(past->counters));
 }
 
-// NULL: there is no room, and nothing is remembered of it.
+// Return the history of a port, created if needed; NULL: the book is full.
 static struct link_past *open_page(struct link_book *book, const struct link_port *port) {
 	struct link_past *past = port_entry_find(book, port->device, port->number);
 
 	if (past != NULL) {
-		if (past->guid != port->guid) // other hardware under the same name
+		if (past->guid != port->guid) // different hardware under the same name
 			begin_anew(past, port);
 		return past;
 	}
@@ -116,7 +116,7 @@ static void count_errors(
 		uint64_t before = past->counters[n], now = port->counters[n], milli;
 
 		bucket_leak(past, n, gone_ns, &milli);
-		// One that is less than before was reset; what it shows may be old.
+		// A counter below its previous value was reset, and its value may be old.
 		if (before != UINT64_MAX && now != UINT64_MAX && now > before)
 			milli +=
 				now - before > MILLI_MAX / 1000 ? MILLI_MAX : (now - before) * 1000;
@@ -150,7 +150,7 @@ static void judge_errors(const struct link_past *past, struct link_finding *find
 		);
 }
 
-// What says nothing against the port, and may say why a path is bad.
+// Mention counters that do not speak against the port itself but may explain a bad path.
 static void tell_symptoms(const struct link_past *past, struct link_finding *finding) {
 	for (uint32_t n = 0; n < link_counter_count; n++) {
 		uint64_t counted = (past->milli[n] + 999) / 1000;
@@ -187,7 +187,7 @@ static void judge_rate(
 		);
 }
 
-// A port that this agent measures with, or that somebody expects something of.
+// Return whether this agent measures with the port, or the configuration names it.
 static bool is_meant(const struct checks_device *device, uint8_t number) {
 	return device != NULL && (device->port == 0 || device->port == number);
 }
@@ -200,7 +200,7 @@ static bool has_another_up(const struct link_port *ports, uint32_t count, const 
 	return false;
 }
 
-// A port that nobody plugged anything into is no finding, unless it was meant to be up.
+// An unplugged port is no fault unless it is meant to be up.
 static void judge_down(
 	const struct link_past *past,
 	const struct link_port *ports,
@@ -227,8 +227,8 @@ static void judge_down(
 		);
 }
 
-// Of a device that is not there any more only what we measure with is missed: others may have been
-// given to a container.
+// Report a missing port only if this agent measures with it. Other devices may have moved to a
+// container.
 static void judge_gone(
 	struct link_book *book,
 	const struct checks_builtin_settings *settings,
@@ -259,7 +259,7 @@ static bool is_known(const struct link_book *book, const char *device) {
 	return false;
 }
 
-// What somebody expects something of, and nobody ever saw.
+// Report devices with an expected rate that were never seen.
 static void judge_missing(
 	const struct link_book *book,
 	const struct checks_builtin_settings *settings,
@@ -273,7 +273,7 @@ static void judge_missing(
 	}
 }
 
-// Before what else there is to say.
+// Put the number of ports that are up before the other text.
 static void tell_ports(struct link_finding *finding, uint32_t up, uint32_t count) {
 	struct link_finding told = {.level = finding->level, .more = finding->more};
 

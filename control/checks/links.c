@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads sysfs. Run by a keeper: the kernel asks the device for its counters, and may wait for it.
+// Reads the state of links from sysfs. Runs in a keeper, since the kernel may wait for the device's
+// counters.
 #include "checks/links.h"
 
 #include <lib/fields.h>
@@ -15,9 +16,9 @@
 
 #define LINE_BYTES 64
 
-// The limits are those of the examples of InfiniBand's tools (10, and 100 for what congestion
-// makes, too), for an hour. Counters that a busy network without faults moves, as
-// out_of_sequence does, are not here.
+// Limits per hour, after the examples of the InfiniBand tools: 10, and 100 for counters that
+// congestion also raises. Counters that a sound busy network raises, such as out_of_sequence, are
+// not listed.
 const struct link_counter link_counters[] = {
 	{"counters", "symbol_error", 10, 1000},
 	{"counters", "link_error_recovery", 10, 1000},
@@ -29,7 +30,7 @@ const struct link_counter link_counters[] = {
 	{"counters", "port_rcv_constraint_errors", 100, 500},
 	{"counters", "port_xmit_constraint_errors", 100, 500},
 	{"hw_counters", "rx_icrc_encapsulated", 10, 1000},
-	// Symptoms of paths, of peers that are gone, and of our own probes to them.
+	// Symptoms of bad paths, lost peers, and this agent's own probes to lost peers.
 	{"hw_counters", "packet_seq_err", 100, 0},
 	{"hw_counters", "local_ack_timeout_err", 100, 0},
 };
@@ -41,7 +42,7 @@ void link_list(const char *root, struct link_device_list *ret_list) {
 	struct link_device_list list = {.count = 0};
 	struct dirent *entry;
 
-	// NOLINTNEXTLINE(concurrency-mt-unsafe): of a stream of its own
+	// NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is local
 	while (directory != NULL && list.count < LINK_DEVICES_MAX && (entry = readdir(directory))) {
 		if (entry->d_name[0] == '.' || strlen(entry->d_name) >= CHECKS_NAME_MAX)
 			continue;
@@ -62,7 +63,7 @@ static bool read_line(const char *path, char line[static LINE_BYTES]) {
 	return line[0] != '\0';
 }
 
-// "4: ACTIVE"; 0 if it is none.
+// Parse "4: ACTIVE". Returns the number, or 0.
 static uint8_t read_state(const char *path, char *name, size_t size) {
 	char line[LINE_BYTES];
 	uint64_t number;
@@ -78,7 +79,7 @@ static uint8_t read_state(const char *path, char *name, size_t size) {
 	return (uint8_t)number;
 }
 
-// "100 Gb/sec (4X EDR)", "2.5 Gb/sec (1X SDR)"
+// Parse "100 Gb/sec (4X EDR)" or "2.5 Gb/sec (1X SDR)".
 static uint32_t read_rate(const char *path) {
 	char line[LINE_BYTES];
 	const char *at = line, *word;
@@ -91,7 +92,7 @@ static uint32_t read_rate(const char *path) {
 	return mbps;
 }
 
-// "5054:00ff:fe12:3456"
+// Parse "5054:00ff:fe12:3456".
 static uint64_t read_guid(const char *path) {
 	static const char hex[] = "0123456789abcdef";
 	char line[LINE_BYTES];

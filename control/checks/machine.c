@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The agent's memory, the machine's, and the disk below the state directory.
+// Checks of the agent's memory, the machine's memory pressure, and the file system of the state
+// directory.
 #include "checks/builtin.h"
 
 #include <lib/error.h>
@@ -17,7 +18,8 @@
 #define PATH_BYTES 256
 #define TEXT_BYTES 512
 #define PAGES_MAX (UINT64_C(1) << 50)
-#define PRESSURE_MAX 10000 // thousandths of a per cent of a minute in which all waits for memory
+// Thousandths of a per cent of a minute in which all tasks waited for memory.
+#define PRESSURE_MAX 10000
 #define AVERAGE "\nfull "
 #define MINUTE "avg60="
 
@@ -76,14 +78,14 @@ void builtin_judge_pressure(const char *proc, struct check_level_words *ret_word
 	size_t size;
 	int err = read_text(proc, "pressure/memory", text);
 
-	if (err != 0) { // a kernel without it, or where it was turned off
+	if (err != 0) { // the kernel has no pressure information, or it is disabled
 		machine_say(ret_words, CHECK_OK, "this kernel does not tell");
 		return;
 	}
 	full = strstr(text, AVERAGE);
 	if (full != NULL)
 		full += strlen(AVERAGE);
-	// The ten seconds come first, the minute behind them.
+	// avg10 precedes avg60.
 	if (full == NULL || !field_next(&full, &word, &size) || !field_next(&full, &word, &size) ||
 	    size <= strlen(MINUTE) || memcmp(word, MINUTE, strlen(MINUTE)) != 0 ||
 	    !fixed_parse(word + strlen(MINUTE), size - strlen(MINUTE), &share)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One check of the user: when it runs, and what came of it. Owned by the checks.
+// One user-defined check: its schedule and results. Owned by struct checks.
 #include "checks/checks_inside.h"
 
 #include <lib/container.h>
@@ -9,18 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OUTPUT_BYTES_MAX 4096 // of a line of 80 characters, and blank ones before it
-#define JITTER 10	      // runs come up to a tenth of the interval early or late, half each
+#define OUTPUT_BYTES_MAX 4096 // one line of 80 characters, with blank lines before it
+#define JITTER 10	      // runs vary by a tenth of the interval, half of it to either side
 
 static void run_at(struct user_check *user, uint64_t at_ns) {
 	user->next_ns = at_ns;
-	// Without memory for a timer it does not run again before a reload: that is then seen by
-	// its age. There is room for it after the first time.
+	// The first set of a timer may lack memory; later ones reuse its slot. Without a timer the
+	// check does not run before a reload, and its age shows that.
 	if (loop_timer_set(user->checks->config.loop, &user->timer, at_ns) != 0)
 		user->next_ns = UINT64_MAX;
 }
 
-// Of many nodes, and of many checks, not all at once.
+// Spread the first runs of many nodes and checks.
 static void run_soon(struct user_check *user) {
 	uint64_t interval_ns = user->settings.interval_ns;
 	uint64_t within_ns = interval_ns < CHECKS_FIRST_NS ? interval_ns : CHECKS_FIRST_NS;
@@ -106,7 +106,7 @@ static void settings_fini(struct check_settings *settings) {
 	free((char *)settings->user);
 }
 
-// The command's syntax was checked by who read it.
+// Precondition: the configuration reader validated the command's syntax.
 static int settings_set(struct user_check *user, const struct check_settings *settings) {
 	struct check_settings copy = *settings;
 	char *split = strdup(settings->command);
@@ -176,7 +176,8 @@ static bool is_same_run(const struct check_settings *a, const struct check_setti
 	       a->convention == b->convention && a->timeout_ns == b->timeout_ns;
 }
 
-// What hangs is not started a second time, so its request stays, whatever is to run later.
+// A hanging program is not started a second time, so its request stays whatever the new settings
+// are.
 int user_check_change(struct user_check *user, const struct check_settings *settings) {
 	bool same_run = is_same_run(&user->settings, settings);
 	bool same = same_run && user->settings.interval_ns == settings->interval_ns;

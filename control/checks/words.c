@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The words of checks: their commands, what their programs say, and what they are called. Pure;
-// all of it is from outside.
+// Text handling of checks: commands, program output, reasons. Pure; all input is untrusted.
 #include "checks/builtin.h"
 #include "checks/check.h"
 
@@ -16,14 +15,14 @@
 #define LINE_CHARACTERS 80
 #define BLANKS " \t\r\f\v"
 
-// Whether a backslash before it keeps a byte.
+// Return whether a backslash escapes the next byte.
 static bool backslash_escapes(char quote, char next) {
 	if (quote == '"')
 		return next == '"' || next == '\\';
 	return quote == '\0' && next != '\0';
 }
 
-// Takes one word at *from to *to, which may be the same bytes. False: a quote has no end.
+// Copy one word from *from to *to; the two may overlap. Returns false if a quote is not closed.
 static bool take_word(const char **from, char **to) {
 	const char *at = *from;
 	char *out = *to;
@@ -62,7 +61,7 @@ int check_command_split(
 			*ret_why = "has a quote without its end";
 			return -EINVAL;
 		}
-		at += strspn(at, BLANKS); // before the end of the word is written over it
+		at += strspn(at, BLANKS); // skip blanks before the terminator overwrites them
 		*out++ = '\0';
 	}
 	words[count] = NULL;
@@ -76,7 +75,7 @@ static char letter_upper(char c) {
 	return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
 }
 
-// False: nothing of the name is left.
+// Returns false if no character of the name could be used.
 static bool add_camel(const char *name, const char *prefix, char *reason, size_t size) {
 	size_t before = (size_t)snprintf(reason, size, "%s", prefix), used = before;
 	bool begins = true;
@@ -123,7 +122,7 @@ bool check_reasons_are_own(const struct check_reasons *reasons) {
 	return false;
 }
 
-// The first line that is not blank, without what may be dropped of it.
+// Return the first line that is not blank, trimmed, without performance data in Nagios' convention.
 static const char *
 find_line(const char *bytes, size_t size, enum check_convention convention, size_t *ret_size) {
 	while (size > 0) {
@@ -151,7 +150,7 @@ find_line(const char *bytes, size_t size, enum check_convention convention, size
 	return NULL;
 }
 
-// Quotes are good text here, and a tab is a blank; the rest is as in an error.
+// Quotes are kept, a tab becomes a blank, and the rest is escaped as in log messages.
 static void next_unit(const char *text, size_t size, struct escape_unit *ret_unit) {
 	escape_next(text, size, ret_unit);
 	if (text[0] != '"' && text[0] != '\t')
@@ -174,7 +173,7 @@ bool check_first_line(
 		return false;
 	for (size_t at = 0; at < length; at += unit.taken_bytes) {
 		next_unit(text + at, length - at, &unit);
-		// A character that was left as it is counts as one, whatever it takes.
+		// An unchanged character counts as one, whatever its size in bytes.
 		characters += unit.text_size == unit.taken_bytes ? 1 : unit.text_size;
 		if (characters > LINE_CHARACTERS || used + unit.text_size > VERDICT_EVIDENCE_MAX)
 			break;
@@ -193,7 +192,8 @@ static enum check_level level_of(int status, enum check_convention convention) {
 	return status == 1 ? CHECK_WARNING : status == 2 ? CHECK_CRITICAL : CHECK_UNKNOWN;
 }
 
-// What it said, on either stream; of a status that means nothing also that.
+// Use the program's first line, from stdout or stderr. Add the exit status if the convention does
+// not define it.
 static void say_exit(
 	const struct spawn_result *result,
 	enum check_convention convention,
