@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Turns a member's state and a verdict into one finding with grade and reason.
+// Turns a member's state and verdict into one finding with grade and reason.
 #include <control/finding.h>
 #include <control/health.h>
 #include <control/overlay.h>
@@ -39,7 +39,7 @@ bool finding_is_agent_only(enum ras_cause cause) {
 	return ras_cause_is_gone(cause) || cause == RAS_CAUSE_REFUSED;
 }
 
-// What the overlay alone can tell.
+// Return the finding of the overlay alone.
 static struct finding finding_of_peer(const struct ras_peer *peer) {
 	struct finding finding = {
 		.grade = FINDING_UNKNOWN,
@@ -101,11 +101,12 @@ static enum finding_grade grade_of(const struct ras_peer *peer, enum verdict ver
 	enum finding_grade grade = grades[verdict_grade_of(verdict)];
 
 	if (peer->state == RAS_DEAD && peer->sole)
-		return FINDING_UNKNOWN; // of one agent's word nobody is alarmed, nor acts
-	// Whoever does not answer any more is to be looked at, whatever may be done to its node.
+		// A single agent's report causes no alarm and no action.
+		return FINDING_UNKNOWN;
+	// A dead agent needs attention, even if its verdict is only a warning.
 	if (peer->state == RAS_DEAD && grade == FINDING_WARNING)
 		return FINDING_CRITICAL;
-	// It is being looked into, and will be over in seconds.
+	// A suspicion is resolved within seconds.
 	if (peer->state == RAS_SUSPECT && grade == FINDING_UNKNOWN)
 		return FINDING_WARNING;
 	return grade;
@@ -178,7 +179,7 @@ sum_add(struct finding_sum *sum, bool is_so, enum finding_grade grade, const cha
 	sum->reason = reason;
 }
 
-// Of a peer: what alerts and schedulers are given when all are asked about.
+// Return the reason for a query about all nodes. Alerts and schedulers match it.
 static const char *reason_of(const struct ras_peer *peer, const struct finding *finding) {
 	switch (peer->state) {
 	case RAS_DEAD:
@@ -200,7 +201,7 @@ add_peer(const struct health *health, const struct ras_peer *peer, struct findin
 	sum_add(sum, finding.grade != FINDING_OK, finding.grade, reason_of(peer, &finding));
 }
 
-// Only where the counts say that there is something to be found: tables are long.
+// Walk the table only if the counts show a node that is not alive, since tables are long.
 static void add_peers(
 	const struct ras *ras,
 	const struct health *health,
@@ -217,7 +218,7 @@ static void add_peers(
 	}
 }
 
-// Those whose agents answer, and with whom something is wrong nevertheless.
+// Add nodes whose agents answer but whose verdict is not healthy.
 static void
 add_living(const struct ras *ras, const struct health *health, struct finding_sum *sum) {
 	struct verdict_view view;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who may be drained (<verdict/grants.h>), wired to the overlay's notices and to the loop.
+// Connects grants (<verdict/grants.h>) to the overlay's notices and to the loop.
 #include "health/health_inside.h"
 
 #include <lib/container.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The store's life, and what follows from a change of a verdict.
+// Life of the store, and the consequences of a changed verdict.
 #include "health/health_inside.h"
 
 #include <lib/container.h>
@@ -30,7 +30,7 @@ static void memory_put(void *ctx, void *memory, size_t size) {
 	free(memory);
 }
 
-// What the engine asks for.
+// Requests of the engine.
 
 static void set_timer(struct health *health, struct loop_timer *timer, uint64_t at_ns) {
 	if (at_ns == RAS_NEVER)
@@ -45,8 +45,8 @@ static void op_wake(void *ctx, uint64_t at_ns) {
 	set_timer(health, &health->engine_due, at_ns);
 }
 
-// The engine and perhaps the core are on the stack: it is told at the end of the turn. Of more
-// changes than fit, the newest are kept: they say how things are.
+// Queue a change until the end of the turn, since the engine, and maybe the core, are on the stack.
+// If the queue is full, the oldest change is dropped: the newest ones show the current state.
 static void change_keep(struct health *health, const struct verdict_change *change) {
 	struct health_change *kept;
 
@@ -95,7 +95,7 @@ static void engine_due(struct loop_timer *timer, uint64_t now_ns) {
 	verdict_tick(health->engine, now_ns);
 }
 
-// To people and to listeners.
+// Reports to the event log and to listeners.
 
 static void change_note(struct health *health, const struct health_change *change) {
 	char sentence[STATE_TEXT_BYTES];
@@ -131,7 +131,8 @@ static bool is_quiet(enum verdict verdict) {
 	return verdict <= VERDICT_HEALTHY || verdict == VERDICT_UNKNOWN;
 }
 
-// Whether something was told of it since it was last healthy: then that it is again has to be.
+// Return whether a fault was reported since the node was last healthy. Then its recovery must be
+// reported.
 static bool was_told(const struct health *health, uint64_t subject) {
 	uint64_t healthy_ns = 0, told_ns = 0;
 	struct verdict_past past;
@@ -146,10 +147,11 @@ static bool was_told(const struct health *health, uint64_t subject) {
 	return told_ns > healthy_ns;
 }
 
-// Joining is no news of its own, and a suspicion has an event already: most of them end in nothing.
+// Return whether the change is worth an event. A join is not. A suspicion has an event of the
+// overlay, and usually comes to nothing.
 static bool is_news(const struct health *health, const struct health_change *change) {
 	if (change->now == change->before)
-		return false; // only its advice has changed
+		return false; // only the advice changed
 	if (!is_quiet(change->before) || !is_quiet(change->now))
 		return true;
 	return change->now == VERDICT_HEALTHY && was_told(health, change->subject);
@@ -175,7 +177,7 @@ static void changes_tell(struct loop_job *job) {
 	}
 }
 
-// Life.
+// Life of the store.
 
 static int make_engine(struct health *health) {
 	const struct verdict_config config = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Private to this directory: the store of verdicts wired to the overlay.
+// Internals of the verdict store, which connects the verdict engine to the overlay.
 #pragma once
 
 #include "health/leaf_map.h"
@@ -7,11 +7,12 @@
 #include <control/health.h>
 #include <verdict/loss.h>
 
-#define HEALTH_CHANGES 256    // waiting to be told; beyond it the oldest are told by number only
-#define HEALTH_QUIET_LINKS 64 // of those that are quiet; the ring has 28 links at 10,000 nodes
-#define HEALTH_DIRTY 512      // peers that changed in one turn; beyond it all are looked at
+// Changes waiting for listeners; of further ones only the number is reported.
+#define HEALTH_CHANGES 256
+#define HEALTH_QUIET_LINKS 64 // quiet links listed by peer; at 10,000 nodes the ring has 28 links
+#define HEALTH_DIRTY 512      // peers that changed in one turn; with more, all peers are refreshed
 
-// A change that was seen inside an input, where nothing may be called back.
+// Change recorded inside an engine input, where no listener may be called.
 struct health_change {
 	uint64_t subject;
 	enum verdict before, now;
@@ -20,13 +21,13 @@ struct health_change {
 	char evidence[VERDICT_EVIDENCE_MAX + 1];
 };
 
-// Links that say nothing at this moment, looked at once in a turn of the loop: the engine asks for
-// each subject that is silent, and there may be a thousand.
+// Links that are quiet now, collected once per turn of the loop. The engine asks for each silent
+// subject, and there may be a thousand.
 struct quiet_links {
 	bool known;
-	uint64_t at_ns; // the turn
-	uint32_t alive; // of peers that the overlay holds for alive
-	uint32_t count; // of all; the first of them:
+	uint64_t at_ns; // time of the turn
+	uint32_t alive; // quiet links whose peer the overlay holds alive
+	uint32_t count; // all quiet links; `peers` has the first of them
 	uint64_t peers[HEALTH_QUIET_LINKS];
 };
 
@@ -34,24 +35,24 @@ struct health {
 	struct loop *loop;
 	struct overlay *overlay;
 	struct ras_memory memory;
-	size_t memory_used; // bytes asked of it
+	size_t memory_used; // bytes allocated through `memory`
 	struct verdict_engine *engine;
 	struct observation_exchange *exchange;
 	struct grants *grants;
 	struct loss_book *losses;
-	uint64_t losses_look_ns; // the next look at all links
-	struct leaf_map *leaves; // NULL: none
+	uint64_t losses_look_ns; // next round over all links
+	struct leaf_map *leaves; // NULL: no topology file
 	struct quiet_links quiet;
 	uint64_t confirm_ns;
 	struct overlay_listener listener;
 	struct health_listener *listeners;
 
 	struct loop_timer engine_due, exchange_due, grants_due, losses_due;
-	struct loop_timer look; // at those who are not alive, while there are any
+	struct loop_timer look; // refreshes peers that are not alive, while there are any
 	struct loop_job refresh, tell, send;
 	uint64_t paused_until_ns;
-	bool brake_told;	// to the engine
-	bool address_is_shared; // with another machine, as was told
+	bool brake_told;	// brake state last passed to the engine
+	bool address_is_shared; // AddressShared is currently stated
 
 	uint64_t dirty[HEALTH_DIRTY];
 	uint32_t dirty_count;
@@ -61,21 +62,21 @@ struct health {
 	uint32_t change_first, change_count;
 	uint64_t changes_lost;
 
-	struct health_notice *notices; // to be flooded when the core is not on the stack
+	struct health_notice *notices; // queue of notices, flooded once the core is off the stack
 	struct health_notice **notice_last;
 	uint32_t notice_count;
 };
 
-// quiet_links.c: the answer to the engine.
+// quiet_links.c: the engine's query for quiet links.
 void health_links(void *ctx, uint64_t peer, struct verdict_links *ret_links);
 
 // losses.c
-// Tells again that packets to a peer are lost; false: none are, as far as this node knows.
+// Publish the loss of packets to a peer again. Returns false if this node knows of none.
 bool health_losses_tell(struct health *health, const struct ras_peer *peer);
 int health_losses_start(struct health *health);
 void health_losses_stop(struct health *health);
 
-// peers.c: from the overlay's table into the engine.
+// peers.c: passes the overlay's members to the engine.
 void health_self_changed(struct health *health);
 void health_peers_start(struct health *health);
 void health_peers_stop(struct health *health);
@@ -83,18 +84,18 @@ void health_peers_stop(struct health *health);
 // grants.c
 int health_grants_start(struct health *health, const struct health_config *config);
 void health_grants_stop(struct health *health);
-// Somebody's state or verdict is another one.
+// Check for drains soon, since the state or verdict of a node changed.
 void health_grants_look(struct health *health);
 
-// view.c: whether it asks for a drain now, be it granted or not.
+// view.c: return whether the verdict requests a drain now, granted or not.
 bool health_wants_drain(const struct health *health, const struct verdict_view *view);
 
-// health.c: the verdict is what it was, and what may be done is not.
+// health.c: notify listeners that the advice changed although the verdict did not.
 void health_tell_again(struct health *health, uint64_t subject);
 
-// notices.c: a notice of either kind, when the core is not on the stack.
+// notices.c: queue a notice of any kind until the core is off the stack.
 void health_tell(struct health *health, uint32_t kind, const void *bytes, size_t size);
 
-// notices.c: observations and statements, to others and from them.
+// notices.c: observations and statements, sent and received.
 int health_notices_start(struct health *health, uint64_t random_seed);
 void health_notices_stop(struct health *health);

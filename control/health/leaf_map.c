@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which leaf switch each node is at, from a file that an operator keeps:
+// Leaf switch of each node, from a file that the operator maintains:
 //
-//	leaf1: node[001-032]
-//	leaf2: node[033-064],login1
+//     leaf1: node[001-032]
+//     leaf2: node[033-064],login1
 //
-// Blame is put by it, never a node's health: a file that contradicts reality makes wrong words,
-// not wrong drains. It is read once, at the start.
+// The map only attributes blame and never changes a verdict. A wrong file causes wrong texts, not
+// wrong drains. It is read once, at start.
 #include "health/leaf_map.h"
 
 #include <lib/error.h>
@@ -63,7 +63,8 @@ static int map_grow(struct leaf_map *map) {
 	return 0;
 }
 
-// A node at two leaves is one too many: which of them would be blamed?
+// Return a node that another leaf already has, or NULL. Blame could not be attributed to two
+// leaves.
 static const char *find_twice(const struct leaf_map *map, const struct hostlist *nodes) {
 	for (uint32_t n = 0; n < hostlist_count(nodes); n++) {
 		const char *name = hostlist_name(nodes, n);

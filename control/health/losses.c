@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Packets that are lost on the way to others, by what the kernel sends again on the overlay's
-// connections: the one count of loss that every host has, whatever its fabric is.
+// Packet loss towards peers, by retransmissions on the overlay's TCP connections. Every host has
+// this count, whatever its fabric is.
 #include "health/health_inside.h"
 
 #include <control/transport.h>
@@ -22,7 +22,7 @@ static void loss_tell(void *ctx, uint64_t peer, bool loses, uint32_t permille) {
 		.lost_permille = permille,
 	};
 
-	// Of one that is in doubt its connections say more: peers.c tells it.
+	// For a peer in doubt, peers.c publishes its connection state, which is more precise.
 	if (ras_peer_find(ras, peer, &found) != 0 || found.state != RAS_ALIVE)
 		return;
 	observation.incarnation = found.incarnation;
@@ -37,7 +37,8 @@ bool health_losses_tell(struct health *health, const struct ras_peer *peer) {
 	return permille > 0;
 }
 
-// Of one that is not alive it counts only that what is sent there is not answered.
+// Read the counters of the link to a peer. Returns false if they prove nothing: for a peer that is
+// not alive, only unanswered data counts.
 static bool sent_to(const struct health *health, uint64_t id, struct loss_count *ret_count) {
 	struct transport_sent sent;
 	struct ras_peer peer;
@@ -66,7 +67,7 @@ static void look_at_links(struct health *health) {
 	}
 }
 
-// Of those that are asked for answers; whether there are any.
+// Recheck the links that are asked for answers. Returns whether there are any.
 static bool look_between(struct health *health) {
 	struct loss_count count;
 	uint32_t cursor = 0;
@@ -77,7 +78,7 @@ static bool look_between(struct health *health) {
 		any = true;
 		if (sent_to(health, peer, &count))
 			loss_between(health->losses, peer, &count, loss_tell, health);
-		// One without a link is looked at later.
+		// A peer without a link is checked in a later round.
 		(void)overlay_link_ask(health->overlay, peer);
 	}
 	return any;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Observations and statements: from this node into the engine and to others, and from others.
+// Observations and statements: from this node to the engine and to peers, and from peers.
 //
-// A notice comes while the core is on the stack, so what it makes us say waits for a job.
+// A notice arrives while the core is on the stack, so replies are queued for a job.
 #include "health/health_inside.h"
 
 #include <lib/container.h>
@@ -33,7 +33,7 @@ static struct health_notice *notice_take(struct health *health) {
 	return notice;
 }
 
-// Best effort: bad observations and grants are told again anyway.
+// Queue a notice. Best effort: bad observations and grants are repeated anyway.
 void health_tell(struct health *health, uint32_t kind, const void *bytes, size_t size) {
 	struct health_notice *notice;
 
@@ -125,7 +125,7 @@ void health_hung(struct health *health, uint64_t peer, uint32_t hung, uint32_t w
 			"%u of %u polling threads of it make no turn, as its pulse page says", hung,
 			workers
 		);
-	// Of one that is no member any more nothing is kept; without memory it is told again.
+	// Errors are ignored: a former member needs no statement, and after -ENOMEM it is repeated.
 	(void)verdict_statement(health->engine, loop_now_ns(health->loop), &statement);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the overlay knows of peers, handed to the engine: after each event about one, and once a
-// second while somebody is not alive, since how a host takes connections has no event.
+// Passes the overlay's members to the engine: after each event, and once a second while a member is
+// not alive. The latter is needed since the state of a host's connections has no event.
 #include "health/health_inside.h"
 
 #include <lib/container.h>
@@ -14,13 +14,13 @@
 
 #define LOOK_NS RAS_NS_PER_SEC
 #define HOST_BYTES (RAS_NAME_MAX + 16)
-#define PAUSE_GRACE_NS (2 * RAS_NS_PER_SEC) // after a pause of our own, for others to be heard
+#define PAUSE_GRACE_NS (2 * RAS_NS_PER_SEC) // after an own pause, until peers are heard again
 
 static bool is_in_doubt(enum ras_state state) {
 	return state == RAS_SUSPECT || state == RAS_DEAD || state == RAS_UNREACHABLE;
 }
 
-// What this node saw with its own connections, for all others.
+// Publish what this node's own connections to the peer show.
 static void tell_tcp_reach(
 	struct health *health,
 	const struct ras_peer *peer,
@@ -40,7 +40,7 @@ static void tell_tcp_reach(
 		health_observation(health, &observation);
 }
 
-// Whether we told that its connections are not answered, and have not taken it back.
+// Return whether this node reported the peer's connections unanswered and has not withdrawn that.
 static bool was_told(const struct health *health, uint64_t peer) {
 	uint64_t self = ras_self_id(overlay_ras(health->overlay));
 	struct observation observation;
@@ -54,8 +54,8 @@ static bool was_told(const struct health *health, uint64_t peer) {
 	return false;
 }
 
-// It lives again, which we may not have seen by a connection of our own. That takes back nothing
-// of what it loses.
+// Withdraw that report, since the peer is alive; this node may have no own connection that shows
+// it. The loss of packets stays reported.
 static void take_back(struct health *health, const struct ras_peer *peer) {
 	const struct observation observation = {
 		.observer = ras_self_id(overlay_ras(health->overlay)),
@@ -69,7 +69,7 @@ static void take_back(struct health *health, const struct ras_peer *peer) {
 		health_observation(health, &observation);
 }
 
-// Machines that share one identity are told apart by their boot.
+// Name the host. Machines that share one identity are distinguished by their boot.
 static void host_name(
 	const struct health *health, const struct ras_record *record, char host[static HOST_BYTES]
 ) {
@@ -110,7 +110,7 @@ static void hand_over(struct health *health, const struct ras_peer *peer) {
 		overlay_tcp_reach(health->overlay, record->id, &tcp_reach);
 		told.reach = tcp_reach.reach;
 	}
-	// Asked first: what was told of its death ends for the engine with that.
+	// Ask before the input: it ends the engine's record of that report.
 	must_take_back = peer->state == RAS_ALIVE && was_told(health, record->id);
 	if (verdict_peer(health->engine, loop_now_ns(health->loop), &told) != 0)
 		log_event(LOG_LEVEL_ERROR, "verdict_lost", log_errno("error", ENOMEM));
@@ -129,8 +129,8 @@ static void look_again(struct health *health, bool wanted) {
 		log_event(LOG_LEVEL_ERROR, "timer_failed", log_errno("error", ENOMEM));
 }
 
-// While a peer is in doubt more becomes known of it without an event, and while the brake is on how
-// many are missed.
+// Return whether periodic refreshes are needed. The connections of a peer in doubt change without
+// an event. While the brake is on, so does the number of missed members.
 static bool is_to_look(const struct health *health) {
 	struct ras_view view;
 
@@ -187,9 +187,9 @@ static void hand_over_dirty(struct health *health) {
 	health->dirty_count = 0;
 }
 
-// A brake that begins is told after the peers, since whom it keeps from being dead is unreachable
-// by then, and one that ends before them: between the two, what was named before would be taken
-// back and told again.
+// A brake that starts is passed after the peers: the members that it holds back are then
+// unreachable already. A brake that ends is passed before them. Otherwise verdicts would be
+// withdrawn and repeated in between.
 static void peers_refresh(struct loop_job *job) {
 	struct health *health = container_of(job, struct health, refresh);
 	struct ras_view view;
@@ -213,7 +213,7 @@ static void peer_mark(struct health *health, uint64_t peer) {
 		health->dirty[health->dirty_count++] = peer;
 }
 
-// Of links there is nothing to be handed over, and there are many.
+// Link events change nothing here, and there are many.
 static bool is_of_peer(enum ras_event_kind kind) {
 	switch (kind) {
 	case RAS_EVENT_JOINED:
@@ -240,12 +240,13 @@ static bool is_of_self(enum ras_event_kind kind) {
 	       kind == RAS_EVENT_JOIN_DONE;
 }
 
-// A start that may have heard no grant yet.
+// A member that just started may not know the grants.
 static bool is_arrival(enum ras_event_kind kind) {
 	return kind == RAS_EVENT_JOINED || kind == RAS_EVENT_REJOINED;
 }
 
-// What we told of it would be told again, and nobody takes it back: that it was told is forgotten.
+// Forget a peer and this node's observations of it. The exchange would otherwise repeat them, and
+// nothing would withdraw them.
 static void peer_forget(struct health *health, uint64_t peer) {
 	verdict_forget(health->engine, loop_now_ns(health->loop), peer);
 	if (health->exchange != NULL)
@@ -258,9 +259,10 @@ static void on_event(struct overlay_listener *listener, const struct ras_event *
 	if (event->kind == RAS_EVENT_PAUSED)
 		health->paused_until_ns = event->at_ns + PAUSE_GRACE_NS;
 	if (event->kind == RAS_EVENT_HOST_SHARED)
-		health->all_dirty = true; // all of that name
+		health->all_dirty = true; // all peers with this host name
 	if (event->kind == RAS_EVENT_JOIN_DONE)
-		health->all_dirty = true; // a table came at once, without an event for each
+		// The whole table arrived at once, without an event per member.
+		health->all_dirty = true;
 	if (is_arrival(event->kind))
 		grants_alive(health->grants, loop_now_ns(health->loop), event->peer);
 	if (event->kind == RAS_EVENT_JOIN_DONE)
@@ -268,7 +270,7 @@ static void on_event(struct overlay_listener *listener, const struct ras_event *
 			health->grants, loop_now_ns(health->loop),
 			ras_self_id(overlay_ras(health->overlay))
 		);
-	// At once, since nobody would know of it later if there were more than can be marked.
+	// Handle it at once: if too many peers changed, forgotten ones could not be found later.
 	if (event->kind == RAS_EVENT_FORGOTTEN)
 		peer_forget(health, event->peer);
 	else if (is_of_peer(event->kind))
@@ -277,7 +279,8 @@ static void on_event(struct overlay_listener *listener, const struct ras_event *
 		loop_defer(health->loop, &health->refresh);
 }
 
-// An operator asks any node, and only this machine knows its addresses.
+// State that this machine shares an address. An operator may ask any node, but only this machine
+// knows its addresses.
 static void on_addresses(struct overlay_listener *listener) {
 	struct health *health = container_of(listener, struct health, listener);
 	struct statement statement = {
@@ -295,7 +298,7 @@ static void on_addresses(struct overlay_listener *listener) {
 		);
 	else
 		statement.verdict = VERDICT_HEALTHY;
-	// Long names of others may be cut within a character.
+	// Long names may have been cut within a character.
 	for (size_t length = strlen(statement.evidence);
 	     !wire_utf8_valid(statement.evidence, length);)
 		statement.evidence[--length] = '\0';
@@ -319,7 +322,7 @@ void health_peers_start(struct health *health) {
 	health->listener.event = on_event;
 	health->listener.addresses = on_addresses;
 	overlay_listen(health->overlay, &health->listener);
-	// At once: what this node says of itself has to find it there.
+	// Refresh at once: statements of this node need its own entry in the engine.
 	health->all_dirty = true;
 	peers_refresh(&health->refresh);
 }

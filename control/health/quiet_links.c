@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which of this agent's links say nothing at this moment.
+// Finds this agent's links that are quiet now.
 #include "health/health_inside.h"
 
 static bool link_is_quiet(const struct ras_link_info *link) {
@@ -29,7 +29,7 @@ static bool quiet_has(const struct ras *ras, const struct quiet_links *quiet, ui
 		if (quiet->peers[n] == peer)
 			return true;
 	}
-	// Those beyond have no place, and are looked for.
+	// Links beyond the list are looked up in the overlay.
 	for (uint32_t n = 0; quiet->count > HEALTH_QUIET_LINKS && ras_link_at(ras, n, &link) == 0;
 	     n++) {
 		if (link.peer == peer)

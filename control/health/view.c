@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What may be known of the store without anything of the overlay: who only looks links no more.
+// Queries of the store that need nothing of the overlay, so that read-only programs need not link
+// it.
 #include "health/health_inside.h"
 
 size_t health_memory_used(const struct health *health) {
@@ -10,15 +11,15 @@ const struct verdict_engine *health_engine(const struct health *health) {
 	return health->engine;
 }
 
-// The granter has confirmed what it grants, by its own clock and its own first look: ours may be a
-// moment later, and nobody would look again.
+// The granter confirmed the drain by its own clock and its own first observation. This agent's
+// clock may run a moment behind, and nothing would trigger another check.
 #define CONFIRM_SLACK_NS (5 * RAS_NS_PER_SEC)
 
 bool health_wants_drain(const struct health *health, const struct verdict_view *view) {
 	uint64_t now_ns = loop_now_ns(health->loop);
 	uint64_t held_ns = now_ns > view->since_ns ? now_ns - view->since_ns : 0;
 
-	// The engine's own holds back what state, maintenance and too few observers do not allow.
+	// The engine's advice already considers state, maintenance and the number of observers.
 	if (view->advice == VERDICT_ADVICE_DRAIN)
 		return true;
 	if (view->advice != VERDICT_ADVICE_DRAIN_LATER)
