@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A path that is looked at in turn, once in the time of a whole round.
+// Statistics of a path that is only visited, once per round.
 #include "path_inside.h"
 
 #include <lib/must.h>
@@ -7,29 +7,29 @@
 #include <assert.h>
 #include <string.h>
 
-#define BUCKETS 42 // octaves: 1 ns to 73 minutes
+#define BUCKETS 42 // powers of two: 1 ns to 73 minutes
 #define STATS_RECENT 16
 #define SILENT_READS 2
-#define VISIT_NS (5 * RAS_NS_PER_SEC) // reads that lie further apart are of two visits
+#define VISIT_NS (5 * RAS_NS_PER_SEC) // reads further apart belong to two visits
 #define PERMILLE_99 990
 
 struct compact_stats {
 	uint64_t last_answer_ns, last_probe_ns; // RAS_NEVER: none
-	uint64_t since_ns;			// of the kind
-	// What the reads of one visit told of the counter.
-	uint64_t incarnation, beats; // 0: no head was seen yet
-	uint64_t read_ns;	     // the last sound read
-	uint64_t advanced_ns;	     // it was seen to advance, RAS_NEVER: never
+	uint64_t since_ns;			// since when the kind is this one
+	// Pulse counter during one visit.
+	uint64_t incarnation, beats; // incarnation 0: no head read yet
+	uint64_t read_ns;	     // last sound read
+	uint64_t advanced_ns;	     // last advance seen, RAS_NEVER: none
 	uint32_t sent[PATH_SIZES], lost[PATH_SIZES];
-	uint32_t recent[STATS_RECENT]; // of the small size, at most 4.2 s
+	uint32_t recent[STATS_RECENT]; // ns, of the small size, saturated at 4.2 s
 	uint32_t min_ns;
-	uint32_t recent_count;	   // more than there are places, once it is full
-	uint16_t buckets[BUCKETS]; // of the small size; all are halved when one is full
-	uint8_t unanswered;	   // reads in a row, at most SILENT_READS
+	uint32_t recent_count;	   // exceeds the size of the ring once it is full
+	uint16_t buckets[BUCKETS]; // small size; all are halved when one is full
+	uint8_t unanswered;	   // consecutive reads, at most SILENT_READS
 	uint8_t kind;
-	uint8_t passed; // a bit for each size of this visit of which the last one was answered
-	// Since the last answer: a larger one was lost over this pair, and what is lost after it
-	// may be lost with the pair; and a small read was lost that was not.
+	uint8_t passed; // bit per size whose last probe in this visit was answered
+	// Since the last answer. broken: a larger probe was lost, so later probes may be lost with
+	// the pair. small_lost: a small read was lost while the pair was not broken.
 	bool broken, small_lost;
 };
 static_assert(sizeof(struct compact_stats) <= 256, "ten thousand of them are 2.5 MB");
@@ -62,7 +62,7 @@ static void note_latency(struct compact_stats *stats, uint64_t latency_ns) {
 	if (stats->recent_count == 0 || value < stats->min_ns)
 		stats->min_ns = value;
 	stats->recent[stats->recent_count % STATS_RECENT] = value;
-	// Stays full, and the place goes on.
+	// The ring stays full while its position advances.
 	stats->recent_count++;
 	if (stats->recent_count == 2 * STATS_RECENT)
 		stats->recent_count = STATS_RECENT;
@@ -74,8 +74,8 @@ static void set_kind(struct compact_stats *stats, enum observation_kind kind, ui
 	stats->kind = (uint8_t)kind;
 }
 
-// Whether the counter went on between two reads of this visit. A head alone proves nothing: one of
-// an agent that stands looks the same.
+// Return whether the counter advanced between two reads of this visit. One read proves nothing: a
+// paused agent's page looks the same.
 static bool note_pulse(struct compact_stats *stats, const struct path_probe *probe) {
 	uint64_t incarnation = probe->incarnation;
 	bool same, advances;
@@ -110,8 +110,8 @@ static void note_passed(struct compact_stats *stats, const struct path_probe *pr
 		stats->passed &= (uint8_t)~bit;
 }
 
-// A path that loses what is large alone is not silent: that takes a small read that was lost by
-// itself.
+// A path that loses only large probes is not silent. Silence needs a small read that was lost on a
+// sound pair.
 static void note_lost(struct compact_stats *stats, const struct path_probe *probe) {
 	stats->lost[probe->size] += stats->lost[probe->size] < UINT32_MAX;
 	if (probe->size > 0)
@@ -146,14 +146,14 @@ void compact_stats_add(struct compact_stats *stats, const struct path_probe *pro
 	stats->small_lost = false;
 	if (probe->size == 0)
 		note_latency(stats, probe->latency_ns);
-	// Too seldom to see a counter stand; that one advanced in the visit before is of the past.
+	// Visits are too rare to see a counter stand. An advance in an earlier visit is outdated.
 	if (note_pulse(stats, probe))
 		set_kind(stats, OBSERVATION_GOOD, probe->at_ns);
 	else if (stats->kind == OBSERVATION_SILENT || !was_seen_to_advance(stats, probe->at_ns))
 		set_kind(stats, OBSERVATION_NO_PAIR, probe->at_ns);
 }
 
-// The middle of the bucket in which it lies.
+// Return the middle of the percentile's bucket.
 static uint64_t stats_percentile(const struct compact_stats *stats, uint32_t permille) {
 	uint64_t total = 0, below = 0, rank;
 
@@ -180,7 +180,7 @@ static void add_times(const struct compact_stats *stats, struct path_summary *su
 	summary->min_ns = stats->min_ns;
 	summary->median_ns = path_median(sorted, count);
 	summary->p99_ns = stats_percentile(stats, PERMILLE_99);
-	// A bucket is wide.
+	// A bucket is wide, so its middle may lie below the median.
 	if (summary->p99_ns < summary->median_ns)
 		summary->p99_ns = summary->median_ns;
 	summary->mad_ns = path_mad(sorted, count, summary->median_ns);

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Judging a path by what is remembered of it.
+// Judges a path by its history.
 #include "path_inside.h"
 
 #include <string.h>
 
 #define MAD_TIMES 6
-#define MAD_FLOOR_SHARE 16 // a baseline that never moved is still only known to a 16th
-#define CREEP_SHARE 10	   // the baseline rises by at most a tenth in
+#define MAD_FLOOR_SHARE 16 // assumed spread of a baseline that never varied: a sixteenth
+#define CREEP_SHARE 10	   // the baseline rises by at most this fraction per CREEP_NS
 #define CREEP_NS (3600 * RAS_NS_PER_SEC)
-#define LOST_MIN 2	   // of all sizes from one on: one that is lost is no pattern
-#define LOST_CLEAN_TIMES 3 // e^-3
-#define OUTCOMES_LEAST 4   // of a size that is probed seldom, the last so many count
+#define LOST_MIN 2	   // losses over all sizes from one on; a single loss is no pattern
+#define LOST_CLEAN_TIMES 3 // e^-3: chance of one in twenty
+#define OUTCOMES_LEAST 4   // for a rarely probed size, the last outcomes count at any age
 
-// Numbers.
+// Arithmetic.
 
 void path_sort(uint64_t *values, uint32_t count) {
 	for (uint32_t n = 1; n < count; n++) {
@@ -40,7 +40,7 @@ static uint32_t min_u32(uint32_t a, uint32_t b) {
 	return a < b ? a : b;
 }
 
-// Latencies are below 2^48, ratios below 2^16.
+// Cannot overflow: latencies are below 2^48, ratios below 2^16.
 static uint64_t times_permille(uint64_t value, uint32_t permille) {
 	return value / 1000 * permille + value % 1000 * permille / 1000;
 }
@@ -62,7 +62,7 @@ static void summarize_recent(struct path_memory *memory) {
 	memory->mad_ns = path_mad(sorted, count, path_median(sorted, count));
 }
 
-// A good window enters the past, and the baseline follows: down at once, up slowly.
+// Add a good window and update the baseline: downwards at once, upwards slowly.
 static void baseline_learn(struct path_memory *memory, uint64_t median_ns, uint64_t now_ns) {
 	uint32_t count;
 	uint64_t sorted[PATH_PAST_WINDOWS];
@@ -82,7 +82,7 @@ static void baseline_learn(struct path_memory *memory, uint64_t median_ns, uint6
 		most_ns = memory->baseline_ns + (uint64_t
 						)((double)memory->baseline_ns / CREEP_SHARE *
 						  ((double)elapsed_ns / (double)CREEP_NS));
-		// Less than a nanosecond is kept for the next time.
+		// Postpone a rise below one nanosecond.
 		if (wish_ns > memory->baseline_ns && most_ns == memory->baseline_ns)
 			return;
 		wish_ns = wish_ns < most_ns ? wish_ns : most_ns;
@@ -105,14 +105,15 @@ static bool is_slow(const struct path_memory *memory, uint64_t median_ns, uint64
 	       (like_ns == 0 || median_ns > times_permille(like_ns, ratio));
 }
 
-// Whether even the quickest quarter of a window came later than usual. What makes a path slow meets
-// all that goes over it; a peer's or our own machine without a processor to spare, some of it.
+// Return whether even the quickest quarter of the window is slow. A slow path delays every probe. A
+// machine short of processor time delays only some.
 static bool is_late(const struct path_memory *memory, const uint64_t *sorted, uint32_t count) {
 	return sorted[(count - 1) / 4] >
 	       times_permille(memory->baseline_ns, memory->config.ratio_permille);
 }
 
-// Slow by its own past, whatever its like do: not to be learnt from.
+// Slow against its own baseline, even if comparable paths are as slow. Such a window must not enter
+// the baseline.
 static bool is_unlike_its_past(const struct path_memory *memory, uint64_t median_ns) {
 	return is_slow(memory, median_ns, 0);
 }
@@ -169,19 +170,19 @@ uint64_t path_lately_ns(const struct path_memory *memory) {
 	return median_of_last(memory, PATH_QUICK_READS);
 }
 
-// So many in a row, over so long: not waited for until windows have passed either.
+// So many slow reads in a row over so long a time need not wait for slow windows.
 static bool is_slow_at_once(const struct path_memory *memory, uint64_t like_ns) {
 	return !memory->degraded && memory->slow_run >= PATH_SLOW_READS &&
 	       elapsed_since(memory->slow_run_ns, memory->last_answer_ns) >= PATH_SLOW_NS &&
 	       is_slow(memory, median_of_last(memory, PATH_SLOW_READS), like_ns);
 }
 
-// A slow one that has been read quickly just now may be well again.
+// A degraded path that was just read quickly may have recovered.
 bool path_memory_doubts(const struct path_memory *memory) {
 	return memory->degraded ? memory->slow_run == 0 : memory->slow_run >= PATH_DOUBT_READS;
 }
 
-// What made it slow is over: not waited for until windows have passed.
+// Quick reads in a row end the degradation before any window closes.
 static bool is_quick_again(const struct path_memory *memory) {
 	uint64_t most_ns = path_border_ns(memory);
 
@@ -219,7 +220,7 @@ static void add_lately(
 	}
 }
 
-// Reads carry what is large towards us, writes the other way.
+// Reads carry large data towards this agent, writes the other way.
 static struct lately
 size_failed_lately(const struct path_memory *memory, uint32_t size, uint64_t now_ns) {
 	struct lately lately = {0};
@@ -229,7 +230,7 @@ size_failed_lately(const struct path_memory *memory, uint32_t size, uint64_t now
 	return lately;
 }
 
-// When the last of it was begun, RAS_NEVER: there was none; and whether it was answered.
+// Return when the last probe began, RAS_NEVER if there was none, and whether it was answered.
 static uint64_t last_of(const struct size_past *past, bool *ret_answered) {
 	uint32_t place = (past->count - 1) % OUTCOMES;
 
@@ -237,7 +238,7 @@ static uint64_t last_of(const struct size_past *past, bool *ret_answered) {
 	return past->count > 0 ? past->at_ns[place] : RAS_NEVER;
 }
 
-// Whether it passed when it was tried last.
+// Return whether the last probe of this size was answered.
 static bool size_passes(const struct path_memory *memory, uint32_t size) {
 	bool read, written;
 	uint64_t read_ns = last_of(&memory->sizes[size], &read);
@@ -248,12 +249,12 @@ static bool size_passes(const struct path_memory *memory, uint32_t size) {
 	return read_ns > written_ns ? read : written;
 }
 
-// What came of the last ones of the sizes from `place` on that lose: how many were lost of so many
-// that were sent until the last loss, and how many have passed since.
+// Outcomes of the lossy sizes from one size on: probes and losses up to the last loss, and probes
+// that passed since.
 struct since_loss {
-	uint64_t lost_ns; // the last
+	uint64_t lost_ns; // the last loss
 	uint32_t sent, lost, passed;
-	bool all_pass; // each of these sizes has
+	bool all_pass; // each of these sizes passed since
 };
 
 static void since_loss_add(const struct size_past *past, struct since_loss *since) {
@@ -290,7 +291,8 @@ static void last_loss(const struct size_past *past, uint64_t *lost_ns) {
 	}
 }
 
-// So much of what was lost has passed since that by chance it would not have in one of twenty.
+// Return whether a continuing loss would have let so many probes pass by chance only once in twenty
+// cases.
 static bool loss_is_over(const struct path_memory *memory, uint32_t place) {
 	struct since_loss since = {.all_pass = true};
 
@@ -306,7 +308,7 @@ static bool loss_is_over(const struct path_memory *memory, uint32_t place) {
 	       since.passed * since.lost >= LOST_CLEAN_TIMES * since.sent;
 }
 
-// The smallest size that is lost, and how much is lost of it and of all that are larger.
+// Find the smallest lossy size, and the loss over it and all larger sizes.
 static bool find_loss(struct path_memory *memory, uint64_t now_ns) {
 	struct lately from_here = {0};
 
@@ -330,13 +332,13 @@ static bool find_loss(struct path_memory *memory, uint64_t now_ns) {
 		return false;
 	if (!loss_is_over(memory, memory->lost_place))
 		return true;
-	// Of a size that is read once in a minute what was lost is among the last few for long: one
-	// more that is lost, since something else is amiss, would make it lossy again.
+	// A rare size keeps old losses among its last outcomes for minutes. Without this mark, one
+	// unrelated loss would make the path lossy again.
 	memory->loss_over_ns = now_ns;
 	return false;
 }
 
-// Whether one of the last few was lost, of those that count however old they are.
+// Return whether one of the last OUTCOMES_LEAST probes was lost.
 static bool lost_one(const struct size_past *past) {
 	uint32_t held = min_u32(past->count, OUTCOMES_LEAST);
 
@@ -347,8 +349,9 @@ static bool lost_one(const struct size_past *past) {
 	return false;
 }
 
-// Of one that is called lossy all that it lost lately, else what it lost just now: the others who
-// read it will find within seconds, too, and no word is taken back for their looks of before.
+// Return whether this size needs an extra probe. Lossy path: each size with a recent loss. Good or
+// degraded path: a large size whose last probe was lost. Other observers notice the loss within
+// seconds, too. An early report avoids changes caused by their older good reads.
 static bool is_retried(const struct path_memory *memory, const struct size_past *past, bool small) {
 	bool answered;
 
@@ -385,20 +388,20 @@ bool path_memory_retry(
 	return longest_ns > 0;
 }
 
-// All of it.
+// The whole path.
 
 static bool is_stale(const struct path_memory *memory, uint64_t now_ns) {
 	uint64_t seen_ns = memory->pulse.seen_ns;
 
 	if (seen_ns == RAS_NEVER)
 		return true;
-	// While we were stopped ourselves nothing grew old.
+	// A pause of this agent does not age reads.
 	if (seen_ns < memory->paused_until_ns)
 		seen_ns = memory->paused_until_ns;
 	return elapsed_since(seen_ns, now_ns) > PATH_STALE_NS;
 }
 
-// Also of one that never advanced: it was read so far apart.
+// True also for a counter that never advanced: its reads are standing_ns apart.
 static bool pulse_stands(const struct path_memory *memory) {
 	const struct pulse_past *pulse = &memory->pulse;
 
@@ -431,7 +434,7 @@ static enum observation_kind find_kind(struct path_memory *memory, uint64_t now_
 	if (loses)
 		return OBSERVATION_LOSSY;
 	if (resent_permille > 0) {
-		memory->lost_place = 0; // of any size
+		memory->lost_place = 0; // index 0: all sizes
 		memory->lost_permille = resent_permille;
 		return OBSERVATION_LOSSY;
 	}
@@ -460,13 +463,13 @@ path_memory_judge(struct path_memory *memory, uint64_t now_ns, uint64_t like_ns)
 	return kind;
 }
 
-// What slows all of them at once has not closed their windows yet.
+// Return the slower value: a common slowdown has not closed the windows of all paths yet.
 static uint64_t slower_ns(const struct path_summary *path) {
 	return path->lately_ns > path->median_ns ? path->lately_ns : path->median_ns;
 }
 
 uint64_t path_like_ns(const struct path_summary *paths, uint32_t count, uint32_t self) {
-	uint64_t ratios[PATH_LIKE_MAX]; // permille
+	uint64_t ratios[PATH_LIKE_MAX]; // per mille
 	uint64_t own_ns = paths[self].baseline_ns;
 	uint32_t found = 0;
 
@@ -478,7 +481,8 @@ uint64_t path_like_ns(const struct path_summary *paths, uint32_t count, uint32_t
 	if (found == 0 || own_ns == 0)
 		return 0;
 	path_sort(ratios, found);
-	// At least its own past: that others are quicker than theirs makes nobody slow.
+	// Never less than the own baseline: a path is not slow because others are quicker than
+	// usual.
 	if (path_median(ratios, found) <= 1000)
 		return own_ns;
 	return (uint64_t)((double)own_ns * (double)path_median(ratios, found) / 1000);

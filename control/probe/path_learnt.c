@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a path has learnt, carried over a restart, and when it is worth nothing any more.
+// Saved baseline of a path: export, import and expiry.
 #include "path_inside.h"
 
 static uint64_t age_ns(const struct path_memory *memory, uint64_t now_ns) {
@@ -40,8 +40,9 @@ static bool is_sound(const struct path_learnt *learnt) {
 	       learnt->age_ns <= PATH_LEARNT_MAX_NS;
 }
 
-// As many windows as there were, whose median and MAD are what they were: one of three above the
-// baseline, one below, one there. So new ones move it as much as they would have.
+// Fill the window history so that median and MAD equal the saved ones: of three windows one lies
+// above the baseline, one below, one on it. New windows then move the baseline as before the
+// restart.
 static void fill_past(struct path_memory *memory, const struct path_learnt *learnt) {
 	uint64_t middle_ns = learnt->baseline_ns, off_ns = learnt->baseline_mad_ns;
 	const uint64_t medians[3] = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is told of a path to who asks.
+// Queries of a path's history.
 #include "path_inside.h"
 
 static void times_of(const struct size_past *past, struct path_size_times *ret_times) {

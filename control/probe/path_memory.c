@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Taking in what probes brought.
+// Records the outcomes of probes.
 #include "path_inside.h"
 
 #include <lib/must.h>
@@ -98,14 +98,15 @@ static void note_pulse(struct pulse_past *pulse, const struct path_probe *probe)
 	if (probe->beats == 0)
 		return;
 	if (probe->incarnation != 0 && probe->incarnation != pulse->incarnation) {
-		// A refutation is the same agent and counts on; a start begins at 1.
+		// A refutation changes the incarnation but keeps the counter; a restart begins at
+		// 1.
 		if (pulse->incarnation == 0 || probe->beats < pulse->beats) {
 			begin_pulse(pulse, probe);
 			return;
 		}
 		pulse->incarnation = probe->incarnation;
 	}
-	// Without a head nobody knows what was read; and no counter goes back.
+	// Without a head the page is unidentified, and a counter never decreases.
 	if (pulse->incarnation == 0 || probe->beats < pulse->beats)
 		return;
 	pulse->seen_ns = probe->at_ns;
@@ -116,7 +117,7 @@ static void note_pulse(struct pulse_past *pulse, const struct path_probe *probe)
 	pulse->advances = true;
 }
 
-// What was lost in that time is taken out of the ring: the rest moves up.
+// Remove losses within [from_ns, until_ns) from the ring, and close up the rest.
 static void forget_lost(struct size_past *past, uint64_t from_ns, uint64_t until_ns) {
 	uint32_t held = past->count < OUTCOMES ? past->count : OUTCOMES;
 	struct size_past kept = {.sent = past->sent, .lost = past->lost};
@@ -144,8 +145,9 @@ static bool lost_before(const struct size_past *past, uint64_t from_ns, uint64_t
 	return false;
 }
 
-// An outage was told as such, and says nothing of what the path loses while it carries some; but
-// what lost something now and then before is lossy, and was silent for that.
+// Called with the first answer after a silence. The losses of an outage are removed: the outage was
+// reported as silence and says nothing about the path's loss rate. They stay if the path already
+// lost probes before: then loss caused the silence.
 static void end_silence(struct path_memory *memory, uint64_t until_ns) {
 	uint64_t window_ns = memory->config.lossy_window_ns;
 	uint64_t begin_ns = memory->last_answer_ns;
@@ -165,14 +167,15 @@ static void end_silence(struct path_memory *memory, uint64_t until_ns) {
 	}
 }
 
-// A size that the path is known to lose says nothing of its silence: small ones may well pass.
+// Return whether the path is known to lose this size. Such a loss is no sign of silence, since
+// small probes may pass.
 static bool is_expected(const struct path_memory *memory, uint32_t size) {
 	return memory->kind == OBSERVATION_LOSSY && memory->lost_place > 0 &&
 	       size >= memory->lost_place;
 }
 
-// What is lost of a size that is known to be breaks the pair after a while, and what is on its way
-// then is lost with it.
+// Repeated loss of a known lossy size breaks the pair after a while. Probes in flight are then lost
+// with it.
 #define BREAKS_NS RAS_NS_PER_SEC
 
 static bool is_excused(struct path_memory *memory, const struct path_probe *probe) {
@@ -227,7 +230,7 @@ static void add_read(struct path_memory *memory, const struct path_probe *probe)
 			memory->unanswered_ns = probe->at_ns;
 		memory->unanswered++;
 		if (is_excused(memory, probe) && !is_expected(memory, probe->size))
-			return; // it went with the pair, and says nothing of its own size
+			return; // lost with the pair, so it proves nothing about its own size
 		memory->unexpected += !is_expected(memory, probe->size);
 	}
 	note_outcome(size, probe);
@@ -267,7 +270,7 @@ void path_memory_paused(struct path_memory *memory, uint64_t until_ns) {
 	memory->unanswered = memory->unexpected = 0;
 	memory->write_unanswered = memory->write_unexpected = false;
 	drop_window(memory);
-	// The counter may have stood or not while nobody looked.
+	// Nobody read the counter during the pause, so its standing time restarts.
 	memory->pulse.since_ns = until_ns;
 }
 

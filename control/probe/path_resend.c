@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Losses that a device hides: it sends again what was lost, and the probe is answered late. Pure.
+// Detects loss that a device hides by retransmission: the lost probe is answered late. Pure.
 //
-// Answers of such a path have two modes: the usual one, and one of those that waited for the queue
-// pair's timeout, which a device keeps, so most of them are alike, with next to nothing in
-// between. A slow path has one mode, and a busy machine a tail that fills what is between and
-// beyond. Who waits for a processor of his own waits in reads of himself, too: those are the least
-// that has to be exceeded. Where the port counts what it sends again, and ever counted something,
-// it has to have counted.
+// Answer times of such a path have two modes: the usual one, and the queue pair's timeout. The
+// device keeps that timeout, so most late answers are alike, with almost nothing in between. A slow
+// path has one mode. A busy machine has a tail that fills the range in between and beyond. An agent
+// short of processor time also sees late reads of its own device, so the path must exceed these. If
+// the port counts retransmissions and ever counted one, it must have counted some now.
 #include "path_inside.h"
 
 #define RESEND_WINDOW_NS (120 * RAS_NS_PER_SEC)
-#define RESEND_LEAST 5	      // late ones: a few may meet by chance
-#define RESEND_LATEST 5	      // timeouts: devices take up to four; what is later is of a tail
-#define RESEND_TAIL_SHARE 32  // of the timeout: what is later, and not of that mode, is of a tail
-#define RESEND_TAIL_TIMES 6   // as many are of the mode as there are of the tail
-#define RESEND_ALIKE_TENTHS 6 // of the late ones are of the mode: the rest were lost twice
-#define RESEND_OWN_TIMES 4    // what reads of oneself show, which are fewer, beside that
-#define RESEND_CLEAN_TIMES 3  // e^-3
+#define RESEND_LEAST 5	     // late answers; fewer may occur by chance
+#define RESEND_LATEST 5	     // timeouts: devices wait up to four; later answers are tail
+#define RESEND_TAIL_SHARE 32 // fraction of the timeout: later answers outside the mode are tail
+#define RESEND_TAIL_TIMES 6  // the mode must outnumber the tail by this factor
+// Tenths of the late answers that must be alike; the rest were lost twice.
+#define RESEND_ALIKE_TENTHS 6
+#define RESEND_OWN_TIMES 4   // weight of the own device's late reads, which are fewer
+#define RESEND_CLEAN_TIMES 3 // e^-3: chance of one in twenty
 #define RESEND_CLEAN_LEAST 4
 
 struct answers {
 	uint64_t late_ns[2 * PATH_SIZES * OUTCOMES];
-	uint32_t all, late, tail; // what is neither, is usual
-	uint32_t since, clean;	  // the first late one, and behind the last
+	uint32_t all, late, tail; // answers of each class; the rest are usual
+	uint32_t since, clean;	  // answers from the first late one on, and after the last one
 	uint64_t first_ns, last_ns;
 };
 
@@ -88,8 +88,8 @@ resend_look(const struct path_memory *memory, uint64_t now_ns, struct answers *a
 	answers->clean = answered_from(memory, answers->last_ns + 1);
 }
 
-// The late ones are most of them within an eighth of their median, and what came sooner or beyond
-// is little against that.
+// Return whether most late answers lie within an eighth of their median, and the tail is small
+// against them.
 static bool are_alike(struct answers *answers) {
 	uint32_t alike = 0, tail = answers->tail;
 	uint64_t median_ns, least_ns;
@@ -111,18 +111,18 @@ static uint32_t slow_permille(const struct answers *answers) {
 	return answers->all > 0 ? (uint32_t)((uint64_t)answers->late * 1000 / answers->all) : 0;
 }
 
-// How many our own machine would have made so late.
+// Return the number of late answers that the own machine would have caused.
 static uint32_t own_share(const struct path_memory *memory, const struct answers *answers) {
 	return (uint32_t)(((uint64_t)answers->all * memory->own_permille + 999) / 1000);
 }
 
 static bool has_two_modes(const struct path_memory *memory, struct answers *answers) {
-	// Without a past, or as slow as that by it, nobody knows what the first mode is.
+	// The first mode is unknown without a baseline, or if the baseline is that slow itself.
 	return memory->baseline_ns != 0 &&
 	       memory->baseline_ns < memory->timeout_ns / RESEND_TAIL_SHARE &&
 	       answers->late >= RESEND_LEAST + RESEND_OWN_TIMES * own_share(memory, answers) &&
 	       slow_permille(answers) >= memory->config.lossy_permille &&
-	       2 * answers->late <= answers->since && // else it is slow by now
+	       2 * answers->late <= answers->since && // otherwise the path is slow by now
 	       are_alike(answers);
 }
 
@@ -138,7 +138,7 @@ static bool is_over(const struct answers *answers) {
 		(uint64_t)answers->clean * answers->late >= (uint64_t)RESEND_CLEAN_TIMES * before);
 }
 
-// Mostly there is none, and nothing to be looked through.
+// Usually there is no late answer, which avoids the search.
 static bool any_late(const struct path_memory *memory, uint64_t now_ns) {
 	return memory->late_at_ns != 0 && memory->late_at_ns + RESEND_WINDOW_NS >= now_ns;
 }
@@ -184,7 +184,8 @@ void path_memory_beside(
 	struct path_memory *memory, uint64_t now_ns, uint32_t own_permille, uint64_t resent_total
 ) {
 	memory->own_permille = own_permille;
-	// The first number is of before, and one that is less of a counter that began anew.
+	// The first value predates this history, and a smaller value belongs to a counter that was
+	// reset.
 	if (resent_total > memory->resent_total && memory->resent_known)
 		memory->resent_ns = now_ns;
 	memory->resent_known = resent_total != PATH_RESENT_UNKNOWN;

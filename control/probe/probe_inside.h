@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Private to this directory: what a schedule of probes is made of.
+// Internals of the probe schedule.
 #pragma once
 
 #include <verdict/probe_schedule.h>
@@ -8,7 +8,7 @@
 #define PROBE_NEIGHBOURS_SHARE_PERMILLE 700
 #define PROBE_ROTATION_LEAST_PERMILLE 100
 #define PROBE_WRITE_PATTERN 4
-#define PROBE_GPU_SIZES 2 // the smallest ones
+#define PROBE_GPU_SIZES 2 // the smallest sizes
 
 struct probe_cost {
 	uint64_t packets, bytes;
@@ -19,14 +19,14 @@ struct probe_spent {
 	struct probe_cost cost;
 };
 
-// What was spent within the last second, in a ring.
+// Ring of the costs within the last second.
 struct probe_purse {
 	struct probe_spent *spent;
 	uint32_t max, oldest, held;
 	struct probe_cost budget, last;
 };
 
-// What comes before the next read.
+// Extra probe before the next read.
 enum probe_between {
 	PROBE_BETWEEN_NOTHING,
 	PROBE_BETWEEN_WRITE,
@@ -37,19 +37,19 @@ struct probe_path {
 	bool used, visit;
 	bool loses;
 	uint32_t mtu;
-	uint32_t count;	      // planned in turn
-	uint32_t large_count; // when the last large one was
+	uint32_t count;	      // planned reads, or probes of a visit
+	uint32_t large_count; // value of `count` at the last large probe
 	uint64_t large_ns;
 	uint64_t next_ns;
 	bool writes, gpu;
 	enum probe_between between;
-	bool large_write; // the next large one is a write
+	bool large_write; // the next large probe is a write
 	uint32_t write_count;
 	uint32_t gpu_count;
-	uint64_t read_ns; // the next read, while something comes before it
+	uint64_t read_ns; // time of the next read, while an extra probe precedes it
 };
 
-// In the order of this schedule: by a hash of it.
+// Visit target at its hashed position in this schedule's order.
 struct probe_place {
 	uint64_t order;
 	struct probe_target target;
@@ -62,26 +62,27 @@ struct probe_schedule {
 	struct probe_path paths[PROBE_PATHS_MAX];
 	uint32_t neighbour_count, visit_count;
 	struct probe_purse planned, urgent;
-	uint64_t planned_ns;  // nothing is planned before it any more
-	uint64_t large_at_ns; // the next large one, at the earliest
-	uint32_t large_count; // so far
+	uint64_t planned_ns;  // nothing is planned before this time any more
+	uint64_t large_at_ns; // earliest time of the next large probe
+	uint32_t large_count; // large probes so far
 	// Rotation.
 	struct probe_place *places;
 	uint32_t place_count, place_max;
-	bool begun;	     // there is a last place
-	uint64_t last_order; // of the last one that was visited
+	bool begun;	     // `last_order` is valid
+	uint64_t last_order; // of the last visited target
 	uint64_t visit_at_ns, round_begin_ns;
-	// What follows from paths and targets.
+	// Derived from paths and targets.
 	uint64_t interval_ns, visit_ns, round_ns;
 	struct probe_schedule_counters counters;
 };
 
 uint32_t probe_size_bytes(uint32_t size, uint32_t mtu);
 struct probe_cost probe_cost(uint32_t bytes, uint32_t mtu);
-// How long so much takes at that share of the budget, by packets or bytes, whichever is longer.
+// Return how long a share of the budget needs for this cost, in packets or bytes, whichever is
+// longer.
 uint64_t probe_share_ns(
 	const struct probe_schedule *schedule, struct probe_cost cost, uint32_t share_permille
 );
-// The times anew, when paths or targets have changed.
+// Recompute the intervals after a change of paths or targets.
 void probe_settle(struct probe_schedule *schedule);
 void probe_targets_fini(struct probe_schedule *schedule);

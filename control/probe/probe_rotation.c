@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whose turn it is among those that are no neighbours, and how long all of them take.
+// Rotation of visits over the targets that are no neighbours, and the intervals.
 #include "probe_inside.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define BASE_MTU 1024 // where no path says another: that most fabrics have at least
+#define BASE_MTU 1024 // default without a path; most fabrics have at least this MTU
 #define PLACES_LEAST 64
 
-// Times.
+// Intervals.
 
 static uint64_t time_larger(uint64_t a, uint64_t b) {
 	return a > b ? a : b;
 }
 
-// Rounded up: no share is exceeded by what was cut off.
+// Rounded up, so that no share is exceeded.
 static uint64_t take_ns(uint64_t cost, uint64_t budget, uint32_t share_permille) {
 	uint64_t share = budget * share_permille;
 
@@ -30,7 +30,8 @@ uint64_t probe_share_ns(
 	);
 }
 
-// So many of each size but the large one, which has its own share.
+// Return the cost of `times` probes of each size. The large size is excluded, since it has its own
+// share.
 static struct probe_cost cost_of(const uint32_t *times, uint32_t mtu) {
 	struct probe_cost sum = {0};
 
@@ -49,8 +50,8 @@ add_share(struct probe_cost *sum, struct probe_cost more, uint64_t times, uint64
 	sum->bytes += (times * more.bytes + parts - 1) / parts;
 }
 
-// Of ten reads of a neighbour seven are of 8 bytes, one or two of each other; and the writes and
-// reads of GPU memory that come with them, rounded up.
+// Return the cost of ten reads of a neighbour: seven of 8 bytes, one of 1 KiB, two of the MTU. The
+// accompanying writes and GPU reads are added, rounded up.
 static struct probe_cost ten_probes(const struct probe_path *path) {
 	static const uint32_t reads[] = {7, 1, 2}, writes[] = {2, 1, 1}, of_gpu[] = {1, 1, 0};
 	const uint64_t parts = (uint64_t)PROBE_WRITE_EACH * PROBE_WRITE_PATTERN;
@@ -146,7 +147,7 @@ void probe_targets_fini(struct probe_schedule *schedule) {
 	free_places(schedule);
 }
 
-// Bits of the peer and of this schedule well mixed (splitmix64).
+// Return the hashed position of a target in this schedule (splitmix64).
 static uint64_t order_of(const struct probe_target *target, uint64_t seed) {
 	uint64_t mixed = target->peer ^ seed ^ ((uint64_t)target->device << 56);
 
@@ -156,7 +157,7 @@ static uint64_t order_of(const struct probe_target *target, uint64_t seed) {
 	return mixed ^ (mixed >> 31);
 }
 
-// Heap sort: qsort() may allocate.
+// Heap sort, since qsort() may allocate memory.
 static void places_sift(struct probe_place *places, uint32_t from, uint32_t count) {
 	struct probe_place moved = places[from];
 	uint32_t place = from;
@@ -213,7 +214,8 @@ int probe_schedule_targets(
 	return 0;
 }
 
-// The first one past the last that was visited; 0 past the end.
+// Return the index after the last visited target, place_count after the end, 0 before the first
+// visit.
 static uint32_t next_place(const struct probe_schedule *schedule) {
 	uint32_t low = 0, high = schedule->place_count;
 
@@ -257,7 +259,7 @@ bool probe_schedule_visit(
 	schedule->begun = true;
 	schedule->last_order = schedule->places[place].order;
 	schedule->counters.visits++;
-	// From when it was due, so that what a timer is late does not add up.
+	// Continue from the due time, so that delays of the timer do not add up.
 	schedule->visit_at_ns += schedule->visit_ns;
 	if (schedule->visit_at_ns <= now_ns)
 		schedule->visit_at_ns = now_ns + schedule->visit_ns;

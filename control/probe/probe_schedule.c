@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plans which path is probed next, at which size, within a budget.
+// Plans the next probe of each path and its size, within a budget.
 #include "probe_inside.h"
 
 #include <lib/must.h>
@@ -7,18 +7,18 @@
 #include <errno.h>
 #include <string.h>
 
-#define PROBE_PACKETS_LEAST 2 // of any
-#define LARGE 3		      // place of the largest size
-#define LARGE_EACH 5	      // of a path's probes at most every fifth
+#define PROBE_PACKETS_LEAST 2 // packets of the cheapest probe
+#define LARGE 3		      // index of the largest size
+#define LARGE_EACH 5	      // at most every fifth probe of a path is large
 #define PATTERN 5
 
 const uint32_t probe_bytes[PATH_SIZES] = {8, 1024, 0, 65536};
 
-// The first tells who is there: only the larger ones read the whole head of a pulse.
+// The first probe identifies the peer: only sizes above 8 bytes read the whole head of a pulse.
 static const uint32_t patterns[2][PATTERN] = {{1, 0, 0, 2, 0}, {0, 0, 2, 0, 0}};
 static const uint32_t visit_pattern[PROBE_VISIT_PROBES] = {1, 0, 2, 0, 3};
 static const uint32_t write_pattern[PROBE_WRITE_PATTERN] = {0, 1, 0, 2};
-#define VISIT_WRITE 2 // in its pattern: large packets go the other way, too
+#define VISIT_WRITE 2 // index in visit_pattern that is a write: large packets go the other way, too
 
 uint32_t probe_size_bytes(uint32_t size, uint32_t mtu) {
 	return probe_bytes[size] != 0 ? probe_bytes[size] : mtu;
@@ -37,7 +37,7 @@ static uint64_t random_draw(struct probe_schedule *schedule) {
 	return schedule->random;
 }
 
-// The budget.
+// Budget.
 
 static int
 purse_init(struct probe_purse *purse, const struct ras_memory *memory, struct probe_cost budget) {
@@ -62,7 +62,8 @@ static bool can_ever_hold(const struct probe_purse *purse, struct probe_cost cos
 	return cost.packets <= purse->budget.packets && cost.bytes <= purse->budget.bytes;
 }
 
-// When there is room for so much, at at_ns or later: by then enough of the last second is over.
+// Return the earliest time from at_ns on at which the budget allows this cost. Drops entries that
+// are a second old by then.
 static uint64_t
 when_there_is_room(struct probe_purse *purse, uint64_t at_ns, struct probe_cost cost) {
 	while (purse->held > 0) {
@@ -88,7 +89,7 @@ static void purse_spend(struct probe_purse *purse, uint64_t at_ns, struct probe_
 	purse->last.bytes += cost.bytes;
 }
 
-// What large probes may take, saved up to one of them.
+// Return whether the share of large probes allows one now; unused share is limited to one probe.
 static bool
 may_be_large(const struct probe_schedule *schedule, uint64_t at_ns, struct probe_cost cost) {
 	return at_ns >= schedule->large_at_ns && can_ever_hold(&schedule->planned, cost);
@@ -98,8 +99,8 @@ static void spend_large(struct probe_schedule *schedule, uint64_t at_ns, struct 
 	schedule->large_at_ns = at_ns + probe_share_ns(schedule, cost, PROBE_LARGE_SHARE_PERMILLE);
 }
 
-// The path that had to wait longest for a large one goes first; three times of four the one of
-// those that lose something, so that it is soon known when they do not any more.
+// Return whether this path has waited longest for a large probe. In three of four turns lossy paths
+// come first, so that their recovery is seen soon.
 static bool
 is_first_for_large(const struct probe_schedule *schedule, const struct probe_path *path) {
 	bool losers_first = schedule->large_count % 4 != 3;
@@ -131,7 +132,7 @@ void probe_schedule_add(
 ) {
 	must(path < PROBE_PATHS_MAX && !schedule->paths[path].used);
 	must(mtu > 0);
-	// The first one soon: somebody waits to know whether it is good.
+	// Probe a new path soon, since its first result is awaited.
 	schedule->paths[path] = (struct probe_path){
 		.used = true,
 		.visit = visit,
@@ -212,7 +213,8 @@ choose_size(struct probe_schedule *schedule, struct probe_path *path, uint64_t a
 		size = visit_pattern[path->count % PROBE_VISIT_PROBES];
 		return size != LARGE || may_be_large(schedule, at_ns, large) ? size : 0;
 	}
-	// Where there are writes every other large one is, and waits for a write's turn.
+	// On a path with writes every second large probe is a write, planned in the turn of a
+	// write.
 	if (!(path->writes && path->large_write) && is_turn_of_large(schedule, path, at_ns))
 		return LARGE;
 	return patterns[path->count / PATTERN % 2][path->count % PATTERN];
@@ -248,7 +250,7 @@ static struct probe_path *first_due(struct probe_schedule *schedule, uint32_t *r
 	return first;
 }
 
-// An eighth to either side: agents that started together drift apart.
+// Jitter by an eighth to either side, so that agents that started together drift apart.
 static uint64_t time_jittered(struct probe_schedule *schedule, uint64_t ns) {
 	return ns - ns / 8 + random_draw(schedule) % (ns / 4 + 1);
 }
@@ -274,13 +276,14 @@ static void go_on(struct probe_schedule *schedule, struct probe_path *path, uint
 		path->next_ns = at_ns + time_jittered(schedule, PROBE_VISIT_GAP_NS);
 		return;
 	}
-	// From when it was due, so that short delays do not add up; a turn that is past is skipped.
+	// Continue from the due time, so that short delays do not add up. A turn in the past is
+	// skipped.
 	path->next_ns = due_ns + time_jittered(schedule, schedule->interval_ns);
 	if (path->next_ns <= at_ns) {
 		schedule->counters.skipped++;
 		path->next_ns = at_ns + time_jittered(schedule, schedule->interval_ns);
 	}
-	// Between two reads, which come when they would without it.
+	// An extra probe is planned between two reads and does not delay them.
 	path->between = next_between(path);
 	if (path->between != PROBE_BETWEEN_NOTHING) {
 		path->read_ns = path->next_ns;
@@ -337,7 +340,7 @@ uint32_t probe_schedule_plan(
 
 		if (path == NULL)
 			break;
-		// While nobody planned nothing was missed.
+		// Without a call of the planner no turn was missed.
 		if (path->next_ns < from_ns)
 			path->next_ns = from_ns;
 		wish_ns = path->next_ns > due.at_ns ? path->next_ns : due.at_ns;
@@ -381,7 +384,7 @@ bool probe_schedule_urgent(
 	};
 	struct probe_cost cost = probe_cost(due.bytes, mtu);
 
-	// A time that lies before the last one would open a second that is over.
+	// The time must not be before the last entry, which would reopen an expired second.
 	if (when_there_is_room(&schedule->urgent, now_ns, (struct probe_cost){0}) > now_ns ||
 	    !has_room(&schedule->urgent, cost)) {
 		schedule->counters.urgent_refused++;
@@ -396,7 +399,7 @@ bool probe_schedule_urgent(
 
 // Life.
 
-// A tenth, and room for one of 1 KiB at least.
+// Return the reserve for urgent probes: a tenth, but at least one probe of 1 KiB.
 static struct probe_cost least_kept(struct probe_cost budget) {
 	struct probe_cost kept = {budget.packets / 10, budget.bytes / 10};
 
@@ -466,7 +469,8 @@ int probe_schedule_configure(
 		return err;
 	if (schedule->planned_ns < now_ns)
 		schedule->planned_ns = now_ns;
-	// What the old budget allowed is not looked at: the new one is taken for spent.
+	// The old budget's entries are not converted; the new budget counts as spent for one
+	// second.
 	purse_spend(&planned, schedule->planned_ns, planned.budget);
 	purse_spend(&urgent, now_ns, urgent.budget);
 	purse_fini(&schedule->planned, &schedule->memory);
