@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two threads: the control thread, which owns the keeper, and the keeper's own. What they share is
-// in `struct shared`, behind its mutex; whoever lets go last frees it.
+// Keeper: a thread for calls that may hang. The control thread owns the keeper. Shared state is in
+// `struct shared`, behind its mutex; the last user frees it.
 //
-// A job is of one side at a time: of the thread from its queue until it is done, else of the loop.
-// Its place in the loop's own list, and who asked for it, only the loop touches.
+// A job belongs to one thread at a time: to the keeper's thread from enqueueing until it is done,
+// else to the loop. Only the loop uses `asked_next`, `keeper` and `request`.
 #include <control/keeper.h>
 #include <lib/container.h>
 #include <lib/error.h>
@@ -18,10 +18,10 @@
 #include <unistd.h>
 
 struct keeper_job {
-	struct keeper_job *next; // in one of the lists of `struct shared`
+	struct keeper_job *next; // link in a list of `struct shared`
 	struct keeper_call call;
 	int result;
-	// The loop's.
+	// Owned by the loop.
 	struct keeper_job *asked_next;
 	struct keeper *keeper;
 	struct keeper_request *request; // NULL: cancelled
@@ -47,12 +47,12 @@ struct keeper {
 	struct keeper_ops ops;
 	struct shared *shared;
 	pthread_t thread;
-	struct keeper_job *asked; // under way, in the order asked
+	struct keeper_job *asked; // all unfinished jobs, in order of request
 	uint32_t pending;
-	uint64_t since_ns; // when the first of them came to be the first
+	uint64_t since_ns; // when the first job became the first
 	bool stuck;
 	struct keeper_counters counters;
-	struct keeper_counters *totals, unshared; // the second where there are none to share
+	struct keeper_counters *totals, unshared; // `unshared` is used without shared totals
 	char name[KEEPER_NAME_BYTES];
 };
 
@@ -120,7 +120,7 @@ static void shared_put(struct shared *shared) {
 	free(shared);
 }
 
-// The keeper's thread.
+// Keeper's thread.
 
 static void *keeper_main(void *argument) {
 	struct shared *shared = argument;
@@ -141,14 +141,14 @@ static void *keeper_main(void *argument) {
 		shared->busy = false;
 		list_add(&shared->done, job);
 		if (write(shared->event_fd, &one, sizeof(one)) < 0)
-			must(errno == EAGAIN); // it is readable already
+			must(errno == EAGAIN); // the event descriptor is readable already
 	}
 	pthread_mutex_unlock(&shared->mutex);
 	shared_put(shared);
 	return NULL;
 }
 
-// The loop's side.
+// Control thread.
 
 static void count_longest(struct keeper *keeper, uint64_t took_ns) {
 	if (took_ns > keeper->counters.longest_ns)
@@ -157,9 +157,9 @@ static void count_longest(struct keeper *keeper, uint64_t took_ns) {
 		keeper->totals->longest_ns = took_ns;
 }
 
-// The first of those asked for is the one under way, for answers come in order. It is timed from
-// when the loop knew it to be the first, so an agent that was stopped itself blames nobody:
-// answers are heard before timers expire.
+// Restart the timer for the first unfinished job, which is the running one, since jobs run in
+// order. The time starts when the loop learns this. So a pause of the agent is not taken for a
+// hang: answers are handled before timers.
 static void first_changed(struct keeper *keeper) {
 	const struct keeper_job *first = keeper->asked;
 	uint64_t limit_ns =
@@ -230,9 +230,9 @@ static int thread_start(struct keeper *keeper) {
 	sigset_t all, before;
 	int err;
 
-	sigfillset(&all); // signals are the loop's
+	sigfillset(&all); // the loop handles signals
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	keeper->shared->references++; // before there is another thread
+	keeper->shared->references++; // before the other thread exists
 	err = pthread_create(&keeper->thread, NULL, keeper_main, keeper->shared);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (err != 0) {
@@ -312,7 +312,7 @@ struct keeper *keeper_destroy(struct keeper *keeper) {
 	busy = keeper->shared->busy;
 	pthread_cond_signal(&keeper->shared->wanted);
 	pthread_mutex_unlock(&keeper->shared->mutex);
-	if (busy) // for as long as it takes: left behind
+	if (busy) // a hanging thread is left behind and frees its state later
 		pthread_detach(keeper->thread);
 	else
 		pthread_join(keeper->thread, NULL);

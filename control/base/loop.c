@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The event loop. Run by the control thread, which owns all of it; sources, timers and jobs
-// belong to their owners and are only pointed to.
+// Event loop of the control thread. The control thread owns the loop. Sources, timers and jobs
+// belong to their owners.
 //
-// The overlay's sources are in one epoll, with a second one for those of clients nested in it:
-// one wait serves both, and how many clients are served in a turn is how many are taken out of
-// theirs. The kernel takes them in turn, so none is forgotten.
+// Sources of the overlay are in one epoll. The epoll of client sources is nested in it, so that one
+// wait serves both. The number of clients per turn is limited by the number of events fetched. The
+// kernel rotates ready sources, so no client starves.
 //
-// An event carries slot and generation of its source, not its address: a source that is removed
-// empties its slot, and the events that were fetched for it before lead nowhere, even if another
-// source was given the slot meanwhile.
+// An event carries slot and generation of its source instead of an address. Removing a source
+// changes the generation of its slot. Events fetched earlier are then ignored, even if another
+// source reuses the slot.
 #include <control/loop.h>
 #include <lib/error.h>
 #include <lib/must.h>
@@ -22,14 +22,14 @@
 #define NS_PER_SEC UINT64_C(1000000000)
 #define NO_SLOT UINT32_MAX
 
-// Of no slot, for there are never so many.
+// No slot has these values, since there are never so many.
 #define DATA_TIMER UINT64_MAX
 #define DATA_CLIENTS (UINT64_MAX - 1)
 #define SOURCES_MAX (UINT32_MAX / 2)
 
 struct slot {
 	struct loop_source *source; // NULL: free
-	uint32_t generation;	    // changes with each removal
+	uint32_t generation;	    // incremented with each removal
 	uint32_t next_free;
 };
 
@@ -44,32 +44,32 @@ struct longest {
 
 struct loop {
 	const struct clock *clock;
-	int epolls[LOOP_RANK_COUNT]; // that of the clients is one of the overlay's events
+	int epolls[LOOP_RANK_COUNT]; // the clients' epoll is an event source of the overlay's
 	int timer_fd;
-	uint64_t armed_ns; // what the timerfd waits for; UINT64_MAX: nothing
+	uint64_t armed_ns; // expiry of timer_fd; UINT64_MAX: none
 	uint64_t now_ns;
 	bool stopped;
 
 	struct slot *slots;
 	uint32_t slot_count;
 	uint32_t first_free;
-	// Room for every source of the overlay, so that one wait fetches all that are ready.
+	// Room for all sources of the overlay, so that one wait returns every ready source.
 	struct epoll_event *events;
 	uint32_t event_capacity;
 	uint32_t overlay_count;
 
-	struct loop_timer **heap; // from 1; the earliest first
+	struct loop_timer **heap; // from index 1; the earliest on top
 	uint32_t timer_count;
 	uint32_t heap_capacity;
 
 	struct job_list jobs;
 	struct job_list running;
 	struct loop_counters counters;
-	uint64_t window_ns; // when this one began; `longest` is what it found
+	uint64_t window_ns; // start of the window that `longest` covers
 	struct longest longest;
 };
 
-// For one more source of the overlay, the clients' epoll and the timer, and for a turn's clients.
+// Reserve room for one more overlay source, the clients' epoll, the timer, and a turn's clients.
 static int grow_events(struct loop *loop) {
 	uint32_t wanted = loop->overlay_count + 3;
 	struct epoll_event *events;
@@ -116,7 +116,7 @@ int loop_create(const struct clock *clock, struct loop **ret_loop) {
 	if (err != 0)
 		goto fail;
 	loop->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	// By edge: it is never read, setting it anew makes it quiet.
+	// Edge-triggered: the descriptor is never read; setting the timer again resets it.
 	err = add_own(loop, loop->timer_fd, DATA_TIMER, EPOLLIN | EPOLLET);
 	if (err != 0)
 		goto fail;
@@ -210,7 +210,7 @@ void loop_remove(struct loop_source *source) {
 	if (loop == NULL)
 		return;
 	result = epoll_ctl(loop->epolls[source->rank], EPOLL_CTL_DEL, source->fd, NULL);
-	must(result == 0); // else it was closed before, and events may still come
+	must(result == 0); // else its descriptor was closed before, and events may still arrive
 	slot = &loop->slots[source->slot];
 	slot->source = NULL;
 	slot->generation++;
@@ -225,7 +225,7 @@ static void heap_put(struct loop *loop, uint32_t place, struct loop_timer *timer
 	timer->place = place;
 }
 
-// The timer belongs at this place or nearer to the top.
+// Move a timer from this index towards the top.
 static void heap_rise(struct loop *loop, uint32_t place, struct loop_timer *timer) {
 	while (place > 1 && loop->heap[place / 2]->at_ns > timer->at_ns) {
 		heap_put(loop, place, loop->heap[place / 2]);
@@ -234,7 +234,7 @@ static void heap_rise(struct loop *loop, uint32_t place, struct loop_timer *time
 	heap_put(loop, place, timer);
 }
 
-// Or further from it.
+// Move a timer from this index away from the top.
 static void heap_sink(struct loop *loop, uint32_t place, struct loop_timer *timer) {
 	uint32_t child;
 
@@ -351,7 +351,7 @@ static uint64_t next_timer_ns(const struct loop *loop) {
 	return loop->timer_count > 0 ? loop->heap[1]->at_ns : UINT64_MAX;
 }
 
-// So that the wait ends with the first timer.
+// Arm the timerfd, so that the wait ends with the first timer.
 static int timer_arm(struct loop *loop) {
 	uint64_t at_ns = next_timer_ns(loop);
 	struct itimerspec spec = {0};
@@ -383,7 +383,7 @@ static void event_serve(struct loop *loop, const struct epoll_event *event) {
 
 	if (source == NULL || loop->slots[slot].generation != event->data.u64 >> 32)
 		return;
-	// Another handler of this turn may have changed what it waits for.
+	// An earlier handler in this turn may have changed the awaited events.
 	events = event->events & (source->events | EPOLLERR | EPOLLHUP);
 	if (events == 0)
 		return;
@@ -391,7 +391,7 @@ static void event_serve(struct loop *loop, const struct epoll_event *event) {
 	source->ready(source, events);
 }
 
-// Handlers may add sources and so move the events: they are copied, one at a time.
+// Handlers may add sources and thereby move the array, so each event is copied.
 static bool serve_overlay(struct loop *loop, int count) {
 	bool clients = false;
 	struct epoll_event event;
@@ -437,7 +437,8 @@ static void raise_to(uint64_t *longest_ns, uint64_t ns) {
 		*longest_ns = ns;
 }
 
-// No more than were set when it began, so that one that always sets itself to now ends.
+// Run at most as many timers as were set at the start. A timer that always sets itself to now would
+// otherwise never end.
 static void run_timers(struct loop *loop) {
 	struct loop_timer *timer;
 
@@ -452,7 +453,7 @@ static void run_timers(struct loop *loop) {
 	}
 }
 
-// A window that ended is told until the next one ends.
+// The result of a finished window is shown until the next one ends.
 static void count_turn(struct loop *loop) {
 	uint64_t took_ns = loop_clock_ns(loop) - loop->now_ns;
 
@@ -474,7 +475,7 @@ int loop_turn(struct loop *loop, int timeout_ms) {
 	int err = 0;
 	int count;
 
-	// A timer that has come needs no timerfd to end the wait.
+	// A timer that has expired needs no timerfd.
 	if (loop->jobs.first != NULL || next_timer_ns(loop) <= loop_clock_ns(loop))
 		timeout_ms = 0;
 	else

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The agent's side of the spawn helper. Run by the control thread, which owns the jobs; a request
-// belongs to who made it, and a job outlives it when it is cancelled.
+// Agent's side of the spawn helper. The control thread owns the jobs. A request belongs to its
+// caller; a cancelled job outlives its request.
 #include "base/spawn_inside.h"
 
 #include <lib/container.h>
@@ -24,11 +24,11 @@
 struct spawn_job {
 	struct spawn_job *next;
 	struct spawn *spawn;
-	struct spawn_request *request; // NULL: nobody waits any more
+	struct spawn_request *request; // NULL: cancelled
 	bool sent;
-	bool stuck; // told; it counts as running no more
+	bool stuck; // reported as hanging; no longer counted as running
 	size_t size;
-	struct spawn_order_head head; // input and strings follow
+	struct spawn_order_head head; // followed by input and strings
 };
 
 static_assert(
@@ -41,7 +41,7 @@ struct spawn {
 	struct loop_source source;
 	struct spawn_helper helper;
 	bool alive;
-	struct spawn_job *first; // in the order asked
+	struct spawn_job *first; // in order of request
 	uint32_t pending, running;
 	uint64_t next_id;
 	struct spawn_counters counters;
@@ -90,8 +90,8 @@ int spawn_fork(struct spawn_helper *ret_helper) {
 	return 0;
 }
 
-// It ends when it reads the end of our stream; one that does not within its time is killed, and
-// by the death of their parent so are the programs.
+// End the helper. It exits when its stream is closed. After END_WAIT_MS it is killed, and its
+// programs die with their parent.
 void spawn_helper_end(struct spawn_helper *helper) {
 	struct pollfd gone = {.fd = helper->fd, .events = 0};
 
@@ -116,7 +116,8 @@ static void unlink_job(struct spawn *spawn, struct spawn_job *job) {
 		spawn->running--;
 }
 
-// Answers whoever waits. The job is gone before, so that the callee may do as it likes.
+// End a job and notify its request. The job is freed before, so the callee may start or cancel
+// requests.
 static void end_job(struct spawn *spawn, struct spawn_job *job, const struct spawn_result *result) {
 	struct spawn_request *request = job->request;
 
@@ -128,7 +129,8 @@ static void end_job(struct spawn *spawn, struct spawn_job *job, const struct spa
 	request->ended(request, result);
 }
 
-// Sends what may run. Why the helper takes nothing is told when its end is read.
+// Send the jobs that may run. A send error is handled later, when reading the helper's end of
+// stream.
 static void requests_send(struct spawn *spawn) {
 	struct spawn_job *job = spawn->first;
 
@@ -140,7 +142,7 @@ static void requests_send(struct spawn *spawn) {
 		job->sent = true;
 		spawn->running++;
 	}
-	// A full socket is the only reason for which one that may run still waits.
+	// A job that may run only waits if the socket is full.
 	loop_want(
 		&spawn->source,
 		EPOLLIN | (job != NULL && spawn->running < SPAWN_RUNNING_MAX ? EPOLLOUT : 0)
@@ -211,7 +213,7 @@ static void answer_take(struct spawn *spawn, size_t size) {
 	end_job(spawn, job, &result);
 }
 
-// One answer in a turn: it is up to 64 KiB.
+// Read one answer per turn, since it may have 64 KiB.
 static void helper_ready(struct loop_source *source, uint32_t events) {
 	struct spawn *spawn = container_of(source, struct spawn, source);
 	ssize_t got;
@@ -267,7 +269,7 @@ struct spawn *spawn_destroy(struct spawn *spawn) {
 	return NULL;
 }
 
-// How many bytes argv takes with its NULs.
+// Return the size of argv with its NULs.
 static int argv_measure(const char *const *argv, size_t *ret_bytes) {
 	size_t bytes = 0;
 	size_t count = 0;
@@ -309,7 +311,7 @@ static int make_job(const struct spawn_program *program, struct spawn_job **ret_
 	at = (char *)(job + 1);
 	if (program->input != NULL)
 		at = mempcpy(at, program->input, program->input_bytes);
-	for (size_t n = 0; program->argv[n] != NULL; n++) // argv_measure() has added them up
+	for (size_t n = 0; program->argv[n] != NULL; n++) // argv_measure() checked the sizes
 		at = mempcpy(at, program->argv[n], strlen(program->argv[n]) + 1);
 	*ret_job = job;
 	return 0;
@@ -351,8 +353,8 @@ int spawn_run(
 	return 0;
 }
 
-// One that runs keeps its place until the helper has said that it is over. An order that the
-// helper does not take is one it will not need: then the deadline ends the program.
+// A running job keeps its entry until the helper reports its end. If the helper does not take the
+// order, the deadline ends the program.
 void spawn_cancel(struct spawn_request *request) {
 	struct spawn_job *job = request->job;
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The spawn helper: a process of one thread, which owns all of this and whose memory is its own.
+// Spawn helper: a single-threaded process with its own memory.
 //
-// It trusts the agent, which is the same program, and nothing that it runs. It never waits but in
-// poll(): an answer that the agent does not take stays in its slot, of which there are as many as
-// the agent may have under way, while the deadlines of the others are kept.
+// The helper trusts the agent, which is the same binary, but no program that it runs. It blocks
+// only in poll(). An answer that the agent does not read stays in its slot, and other deadlines are
+// still kept. There are as many slots as the agent may have requests.
 //
-// It is the reaper of whatever its programs leave behind, so it sees when a group has gone.
+// The helper is the subreaper of its programs' descendants, so it sees when a process group is
+// gone.
 #include "base/spawn_inside.h"
 
 #include <lib/deadline.h>
@@ -27,7 +28,7 @@
 
 #define NEVER UINT64_MAX
 #define READ_BYTES 4096
-#define READS_MAX 16 // of one stream in a turn
+#define READS_MAX 16 // reads of one stream per turn
 #define FIRST_FREE_FD 3
 #define PROGRAMS_MAX SPAWN_PENDING_MAX
 
@@ -39,15 +40,16 @@ struct stream {
 };
 
 struct program {
-	bool used, left, ended, timed_out; // left: the process itself has ended, its group not yet
+	bool used, left, ended, timed_out; // left: the process ended, its group not yet
 	bool stuck, stuck_told;
 	uint64_t id;
-	pid_t pid; // of the group too, whose number is its own while a process is left in it
+	pid_t pid; // also of the group; the number stays reserved while the group has a process
 	uint64_t started_ns;
-	uint64_t term_ns, kill_ns; // NEVER: not any more
-	uint64_t gone_ns;	   // when what was killed should be gone; NEVER: not killed
+	uint64_t term_ns, kill_ns; // NEVER: not set
+	// Deadline for killed processes to disappear; NEVER: not killed.
+	uint64_t gone_ns;
 	struct stream streams[2];
-	int failure_fd; // -errno of exec(), or closed by it
+	int failure_fd; // receives -errno of exec(), or end of file if exec() succeeds
 	struct spawn_answer_head answer;
 };
 
@@ -78,8 +80,8 @@ static void program_clear(struct program *program) {
 	*program = (struct program){0};
 }
 
-// The agent and its programs share what a service manager allows them, and the agent is held back
-// from being killed for it: a program that takes all memory must be the one that goes.
+// Make the program the first victim of the OOM killer. Programs share the agent's memory limit, and
+// the agent's own oom_score_adj protects it.
 static void die_first(void) {
 	static const char most[] = "1000";
 	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -90,18 +92,18 @@ static void die_first(void) {
 	close(fd);
 }
 
-// What the new process is made of. Ends of pipes are above FIRST_FREE_FD.
+// Parameters of a new process. Pipe ends are above FIRST_FREE_FD.
 struct birth {
 	const struct spawn_order_head *head;
 	char *const *argv;
-	int input;   // -1: the helper's, which is /dev/null
-	int ends[2]; // standard output and error
+	int input;   // -1: the helper's own, which is /dev/null
+	int ends[2]; // standard output and standard error
 	int failure;
 	pid_t helper;
 };
 
-// In the new process, of one thread as the helper is. A change of user takes the death signal
-// away, so that comes behind it.
+// Runs in the new single-threaded process. A change of user resets the death signal, so that is set
+// afterwards.
 static _Noreturn void program_exec(const struct birth *birth) {
 	const struct spawn_order_head *head = birth->head;
 	sigset_t none;
@@ -130,7 +132,8 @@ static _Noreturn void program_exec(const struct birth *birth) {
 	_exit(127);
 }
 
-// All ends are above FIRST_FREE_FD, so that none is in the way of dup2() in the new process.
+// Create a pipe whose write end is above FIRST_FREE_FD, so that dup2() in the new process does not
+// overwrite it.
 static int make_pipe(int *ret_read, int *ret_write) {
 	int ends[2];
 	int high;
@@ -177,7 +180,8 @@ static int program_fork(
 		err = program->pid < 0 ? neg_errno() : 0;
 	}
 	if (err == 0)
-		setpgid(program->pid, program->pid); // whoever is first; a signal must find it
+		// Both processes do it, since a signal must find the group.
+		setpgid(program->pid, program->pid);
 	close_fd(&birth.input);
 	close_fd(&birth.ends[0]);
 	close_fd(&birth.ends[1]);
@@ -191,7 +195,7 @@ static void program_fail(struct program *program, int err) {
 	program->answer.status = err;
 }
 
-// Strings that end within the record, for so the agent's side made it.
+// Split strings that end within the record, as the agent's side built it.
 static void argv_split(char *text, size_t size, char **argv) {
 	size_t count = 0;
 
@@ -256,7 +260,8 @@ static void stream_read(struct stream *stream) {
 		kept = (size_t)got;
 		if (kept > stream->max - stream->used) {
 			kept = stream->max - stream->used;
-			stream->cut = true; // the rest is read and dropped: it must not block
+			// The rest is read and dropped, so that the program does not block.
+			stream->cut = true;
 		}
 		memcpy(stream->bytes + stream->used, bytes, kept);
 		stream->used += (uint32_t)kept;
@@ -270,8 +275,8 @@ static void program_kill(struct program *program) {
 		program->gone_ns = now_ns() + SPAWN_STUCK_NS;
 }
 
-// Its process has ended but is not reaped yet, so the number of the group is still its own. What
-// it leaves behind was made ours when it ended.
+// Handle the end of a program. Its process is not reaped yet, so the group's number is still
+// reserved. Its descendants were reparented to this helper.
 static void program_end(struct program *program, const siginfo_t *info) {
 	int err;
 
@@ -356,7 +361,7 @@ static void keep_deadlines(struct helper *helper) {
 	}
 }
 
-// What hangs, said once; false: the agent takes no more now.
+// Report a hanging program once. Returns false if the agent accepts no more now.
 static bool stuck_send(const struct helper *helper, const struct program *program) {
 	struct spawn_answer_head head = {
 		.id = program->id,
@@ -372,7 +377,7 @@ static bool stuck_send(const struct helper *helper, const struct program *progra
 	       (errno != EAGAIN && errno != ENOBUFS && errno != EINTR);
 }
 
-// False: the agent takes no more now.
+// Send the answer. Returns false if the agent accepts no more now.
 static bool answer_send(const struct helper *helper, struct program *program) {
 	struct iovec parts[3] = {{&program->answer, sizeof(program->answer)}};
 	struct msghdr message = {.msg_iov = parts, .msg_iovlen = 3};
@@ -387,7 +392,7 @@ static bool answer_send(const struct helper *helper, struct program *program) {
 	       (errno != EAGAIN && errno != ENOBUFS && errno != EINTR);
 }
 
-// Returns whether an answer is left that the agent does not take.
+// Send all answers. Returns whether one is left that the agent does not accept now.
 static bool answer_all(struct helper *helper) {
 	bool left = false;
 
@@ -490,7 +495,7 @@ static void helper_turn(struct helper *helper) {
 		take_orders(helper);
 }
 
-// The agent's terminal and service manager speak to the agent; this process ends with it.
+// Signals of terminal and service manager are meant for the agent; the helper ends with the agent.
 static int prepare_signals(void) {
 	static const int ignored[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP};
 	sigset_t set;
@@ -503,7 +508,7 @@ static int prepare_signals(void) {
 	return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
-// A program of ours must not speak to the service manager in the agent's name.
+// Programs must not notify the service manager in the agent's name.
 static void prepare_environment(void) {
 	static const char *const names[] = {
 		"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID",

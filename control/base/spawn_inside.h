@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the agent and its spawn helper say to each other: records, one a message, between two
-// processes of one program.
+// Messages between the agent and its spawn helper. Each message is one record. Both processes run
+// the same binary.
 #pragma once
 
 #include <control/spawn.h>
 
 enum spawn_order {
-	SPAWN_ORDER_RUN,    // the input follows, then argv: strings, each with its NUL
-	SPAWN_ORDER_CANCEL, // no answer will be read
+	SPAWN_ORDER_RUN,    // followed by the input, then argv as NUL-terminated strings
+	SPAWN_ORDER_CANCEL, // the answer is ignored
 };
 
 struct spawn_order_head {
@@ -16,15 +16,15 @@ struct spawn_order_head {
 	uint32_t order;
 	uint32_t output_max;
 	uint32_t input_bytes;
-	bool has_input;			 // be it empty
-	char user[SPAWN_USER_BYTES_MAX]; // empty: the agent's own
+	bool has_input;			 // true even if the input is empty
+	char user[SPAWN_USER_BYTES_MAX]; // empty: the agent's own user
 };
 
-// In place of an end: the program hangs; a struct spawn_stuck follows, and another answer if it
+// End value of a hanging program. A struct spawn_stuck follows, and a second answer if the program
 // ends.
 #define SPAWN_END_STUCK UINT32_MAX
 
-// The bytes of both streams follow.
+// Followed by the bytes of both streams.
 struct spawn_answer_head {
 	uint64_t id;
 	uint64_t took_ns;
@@ -40,14 +40,14 @@ struct spawn_answer_head {
 #define SPAWN_ANSWER_BYTES_MAX \
 	(sizeof(struct spawn_answer_head) + 2 * (size_t)SPAWN_OUTPUT_BYTES_MAX)
 
-// The helper's life: serves fd until the other end is closed, and ends the process.
+// Run the helper: serve `fd` until the other end is closed, then exit the process.
 _Noreturn void spawn_helper_main(int fd);
 
-// In a new process, between fork() and exec(): becomes that user. -errno, or SPAWN_NO_USER.
+// Change to that user, between fork() and exec(). Returns 0, -errno or SPAWN_NO_USER.
 int spawn_become_user(const char *name);
-// A descriptor to read the bytes from, from their beginning. -errno.
+// Return a descriptor that reads these bytes from their start. Returns 0 or -errno.
 int spawn_input_open(const void *bytes, size_t size, int *ret_fd);
 
-// Which process of a group is still there, one that hangs before others. Reads /proc: nothing
-// there waits for the process.
+// Describe a remaining process of a group, preferably one in uninterruptible sleep. Reads /proc,
+// which does not wait for the process.
 void spawn_stuck_look(pid_t group, struct spawn_stuck *ret_stuck);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a program gets before it begins: its user, and its standard input. In the helper, which has
-// one thread.
+// Sets up a program before exec(): its user and its standard input. Runs in the single-threaded
+// helper or its child.
 #include "base/spawn_inside.h"
 
 #include <lib/error.h>
@@ -24,8 +24,8 @@ static int set_environment(const struct passwd *user) {
 	return 0;
 }
 
-// By the errno that was left: several say that a name is unknown. What else it says is of a
-// directory that did not answer, which knows the name perhaps.
+// Map the errno of getpwnam(): several values mean that the name is unknown. Other values mean that
+// the user directory failed, which may know the name.
 static int why_no_user(int errnum) {
 	bool unknown = errnum == 0 || errnum == ENOENT || errnum == ESRCH || errnum == EBADF ||
 		       errnum == EPERM;
@@ -42,15 +42,16 @@ int spawn_become_user(const char *name) {
 		return why_no_user(errno);
 	if (user->pw_uid == geteuid() && user->pw_uid == getuid())
 		return 0;
-	// Whom the helper could not end is not started.
+	// Refuse to start a program that the helper could not kill.
 	if (prctl(PR_CAPBSET_READ, CAP_KILL) != 1)
 		return -EPERM;
 	if (initgroups(user->pw_name, user->pw_gid) != 0 ||
 	    setresgid(user->pw_gid, user->pw_gid, user->pw_gid) != 0 ||
 	    setresuid(user->pw_uid, user->pw_uid, user->pw_uid) != 0)
 		return neg_errno();
-	// The kernel takes them from who was root alone: an agent that is not may have been given
-	// what this took, and its programs would have it from there on.
+	// The kernel clears ambient capabilities only on a change from root. An agent of another
+	// user may hold some for this change, such as CAP_SETUID. Its programs must not inherit
+	// them.
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0)
 		return neg_errno();
 	return set_environment(user);
@@ -58,7 +59,8 @@ int spawn_become_user(const char *name) {
 
 // NOLINTEND(concurrency-mt-unsafe)
 
-// A file in memory, not a pipe: it takes all at once, whatever the program reads of it.
+// A file in memory instead of a pipe: one write stores all bytes, even if the program never reads
+// them.
 int spawn_input_open(const void *bytes, size_t size, int *ret_fd) {
 	scoped_fd int fd = memfd_create("tocsin-input", MFD_CLOEXEC);
 

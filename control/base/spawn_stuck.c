@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What hangs, by /proc. Run in the spawn helper, once for each program that hangs.
+// Describes a hanging program by /proc. Runs in the spawn helper, once per hanging program.
 //
-// stat and wchan are told from what the kernel keeps of a process, under spinning locks only: they
-// do not wait for one that waits. (cmdline, environ and maps do.)
+// The kernel produces stat and wchan under spin locks only, so reading them does not wait for a
+// hanging process. cmdline, environ and maps do wait.
 #include "base/spawn_inside.h"
 
 #include <lib/parse.h>
@@ -18,7 +18,7 @@
 #define PATH_BYTES 64
 #define STAT_BYTES 512
 
-// As it stands, with a NUL behind it; false if there is none.
+// Read a file of /proc/PID and append a NUL. Returns false if it cannot be read.
 static bool read_small(int pid, const char *name, char *text, size_t size) {
 	char path[PATH_BYTES];
 	scoped_fd int fd = -1;
@@ -33,7 +33,7 @@ static bool read_small(int pid, const char *name, char *text, size_t size) {
 	return true;
 }
 
-// " S 12 34 ...": the state, its parent's number and that of its group.
+// Parse " S 12 34 ...": state, parent and group.
 static bool read_state(const char *text, char *ret_state, int *ret_group) {
 	uint64_t group;
 	size_t size;
@@ -50,7 +50,7 @@ static bool read_state(const char *text, char *ret_state, int *ret_group) {
 	return true;
 }
 
-// "PID (COMM) STATE PPID PGRP ...", where COMM may hold anything, brackets too.
+// Parse "PID (COMM) STATE PPID PGRP ...". COMM may contain anything, even brackets.
 static bool read_stat(int pid, struct spawn_stuck *ret_stuck, int *ret_group) {
 	struct spawn_stuck stuck = {.pid = pid};
 	char text[STAT_BYTES];
@@ -84,7 +84,7 @@ void spawn_stuck_look(pid_t group, struct spawn_stuck *ret_stuck) {
 	struct dirent *entry;
 	int pid, its_group;
 
-	// NOLINTNEXTLINE(concurrency-mt-unsafe): of a stream of its own
+	// NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is local
 	while (proc != NULL && found.state != 'D' && (entry = readdir(proc)) != NULL) {
 		if (read_pid(entry->d_name, &pid) && read_stat(pid, &one, &its_group) &&
 		    its_group == group && (found.state == '?' || one.state == 'D'))
