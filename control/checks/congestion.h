@@ -34,8 +34,8 @@ typedef int congestion_ethtool_fn(
 );
 congestion_ethtool_fn congestion_ethtool;
 
-// congestion_read.c: read the ports of one device below `root`, as for link_read(). May block in
-// the driver.
+// congestion_read.c: read the ports of one device below `root`, as for link_read_device(). May
+// block in the driver.
 void congestion_look(
 	const char *root,
 	const char *device,

@@ -6,7 +6,7 @@
 
 #define MAD_TIMES 6
 #define MAD_FLOOR_SHARE 16 // assumed spread of a baseline that never varied: a sixteenth
-#define CREEP_SHARE 10	   // the baseline rises by at most this fraction per CREEP_NS
+#define CREEP_SHARE 10	   // the baseline rises by at most this fraction per BASELINE_RISE_NS
 #define CREEP_NS (3600 * RAS_NS_PER_SEC)
 #define LOST_MIN 2	   // losses over all sizes from one on; a single loss is no pattern
 #define LOST_CLEAN_TIMES 3 // e^-3: chance of one in twenty

@@ -101,7 +101,8 @@ static bool young_is_at(const struct grants *grants, uint32_t at, uint64_t id) {
 	return at < grants->young_count && grants->young[at].id == id;
 }
 
-// Drop members that are no longer young, at most once per LOOK_NS: thousands may join together.
+// Drop members that are no longer young, at most once per CHECK_INTERVAL_NS: thousands may join
+// together.
 static void young_sweep(struct grants *grants, uint64_t now_ns) {
 	uint32_t kept = 0;
 

@@ -342,8 +342,8 @@ static uint64_t settle_ns_of(const struct verdict_engine *engine, const struct s
 }
 
 // Return when an improvement is accepted. The first observers of a slow or lossy path may have a
-// good moment while others are about to find it. Without TOLD_HOLDS_NS one fault would cause four
-// changes.
+// good moment while others are about to find it. Without PATH_VERDICT_MIN_NS one fault would cause
+// four changes.
 static uint64_t settled_at_ns(const struct verdict_engine *engine, const struct subject *subject) {
 	uint64_t settled_ns = subject->better_ns + settle_ns_of(engine, subject);
 	uint64_t held_ns = subject->held.told_ns + TOLD_HOLDS_NS;
@@ -460,7 +460,7 @@ void hysteresis_apply(struct verdict_engine *engine, struct subject *subject, ui
 	judge(engine, subject, now_ns, &finding);
 	engine->counts.walked += finding.walked;
 	brake_count(engine, subject, finding.by_silence, now_ns);
-	// After brake_count(): a dead node fades only if counted.
+	// After brake_update_subject(): a dead node fades only if counted.
 	fade_note(engine, subject, finding.is_fading, now_ns);
 	stale_apply(engine, subject, now_ns, &finding);
 	self_apply(engine, subject, now_ns, &finding);

@@ -198,7 +198,7 @@ subject_peer(const struct verdict_engine *engine, const struct subject *subject)
 	return &engine->members.rows[subject->peer];
 }
 
-// due.c: the queue of judgements. Call due_set() after each change of next_ns.
+// due.c: the queue of judgements. Call due_queue_update() after each change of next_ns.
 void due_set(struct verdict_engine *engine, struct subject *subject);
 void due_remove(struct verdict_engine *engine, struct subject *subject);
 

@@ -128,7 +128,7 @@ static void judge_suspect(
 }
 
 // Return the fabric state of the evidence once it lasted for its wait, else FABRIC_UNSEEN.
-// Observers with good reads answer meanwhile. No wait is longer than GATHER_DOUBT_NS.
+// Observers with good reads answer meanwhile. No wait is longer than ANSWER_WAIT_DOUBTFUL_NS.
 static enum fabric evidence_stands(
 	const struct verdict_engine *engine,
 	struct subject *subject,

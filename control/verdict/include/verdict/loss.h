@@ -55,7 +55,8 @@ struct loss_book {
 	bool ourselves; // most links of this agent lose packets
 };
 
-// Sample all links in one round: loss_begin(), loss_add() for each link, loss_end().
+// Sample all links in one round: loss_round_begin(), loss_round_add() for each link,
+// loss_round_end().
 //
 // A counter below its previous value belongs to a new connection, if there was and is only one.
 // Otherwise one of several connections closed, and the round says nothing about the link. A lossy
