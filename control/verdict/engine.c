@@ -91,7 +91,7 @@ static void engine_judge(struct verdict_engine *engine, struct subject *subject,
 	engine_turn(engine, now_ns);
 }
 
-// An observer that reports several bad nodes may be the fault itself.
+// Judge an observer that reports several bad nodes: it may be the fault itself.
 static void engine_judge_teller(struct verdict_engine *engine, uint64_t observer, uint64_t now_ns) {
 	uint32_t row = members_find(&engine->members, observer);
 
@@ -132,7 +132,7 @@ peer_is_same(const struct verdict_engine *engine, uint32_t row, const struct ver
 				: !verdict_reach_is_unanswered(peer->reach));
 }
 
-// A member without evidence needs no memory beyond its row.
+// Return whether the member needs a subject. Without evidence it needs no memory beyond its row.
 static bool peer_needs_subject(const struct verdict_peer *peer) {
 	return peer->state == RAS_SUSPECT || peer->state == RAS_UNREACHABLE ||
 	       peer->state == RAS_DEAD ||
@@ -266,7 +266,7 @@ static bool is_of_silence(const struct observation *observation) {
 	}
 }
 
-// The observation belongs to an earlier start of the node, or is too old.
+// Return whether the observation belongs to an earlier start of the node, or is too old.
 static bool observation_is_old(
 	const struct verdict_engine *engine,
 	const struct member_row *row,

@@ -116,7 +116,7 @@ static void young_sweep(struct grants *grants, uint64_t now_ns) {
 	grants->young_count = kept;
 }
 
-// Returns 0 or -ENOMEM.
+// Add a young member. Returns 0 or -ENOMEM.
 static int young_add(struct grants *grants, uint64_t now_ns, uint64_t id) {
 	uint32_t at = young_place(grants, id);
 	int err;

@@ -72,8 +72,8 @@ static bool grants_counts(const struct granted *row, uint64_t now_ns) {
 	return now_ns < row->first_ns + GRANTS_INTERVAL_NS;
 }
 
-// Return whether the node is healthy, so that feeds undrain it. An unknown node counts as healthy:
-// it has nothing to undrain.
+// Return whether the node is healthy and not in maintenance, so that feeds undrain it. An unknown
+// node counts as healthy: it has nothing to undrain.
 static bool is_well(const struct grants *grants, uint64_t id) {
 	uint32_t row = members_find(&grants->engine->members, id);
 	struct verdict_view view;
@@ -196,7 +196,8 @@ void grants_tell(struct grants *grants, uint64_t now_ns, bool all) {
 		row->told_ns = now_ns;
 		grants_wake(grants, now_ns + GRANTS_TELL_NS);
 		wire_put_u64(&writer, row->id);
-		// After a restart of the agent the grant is kept for the new start.
+		// If the agent restarted, the entry has its new start and no remaining time: the
+		// grant only counts for the limits.
 		wire_put_u64(&writer, grants_start_of(grants, row->id));
 		wire_put_u32(&writer, seconds_between(row->first_ns, now_ns));
 		wire_put_u32(

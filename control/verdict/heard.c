@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which nodes this agent hears now. An agent that hears few may be cut off itself. A node that
-// falls silent with several others may be the first of half of the cluster.
+// Tracks which nodes this agent hears now. An agent that hears few may be cut off itself. A node
+// that falls silent with several others may be the first of half of the cluster.
 #include "inside.h"
 
 #define HEAR_AGAIN_NS (250 * MS) // by then a quiet link is heard again, or its peer is suspected
@@ -9,8 +9,8 @@
 // Many silent nodes wait for each other this long after the last sign.
 #define FADE_WAIT_NS (2 * SEC)
 
-// A member is missing if the overlay misses it, or if it was found silent and is about to be
-// missed.
+// Update whether the node is missing: the overlay misses it, or it was found silent and is about to
+// be missed.
 void fade_note(
 	struct verdict_engine *engine, struct subject *subject, bool silent, uint64_t now_ns
 ) {
@@ -54,8 +54,8 @@ static uint32_t count_signs(
 	return brake_missed(engine) + (fading > quiet_links ? fading : quiet_links);
 }
 
-// The node was judged down before the others fell silent, so their silence does not cast doubt on
-// it.
+// Return whether the node was judged down before the others fell silent: their silence then casts
+// no doubt on it.
 static bool is_named_down(const struct subject *subject) {
 	enum verdict word = subject->held.verdict;
 

@@ -136,7 +136,8 @@ static bool we_lose(const struct verdict_engine *engine, struct subject *subject
 	return true;
 }
 
-// This agent knows the state of its own port, however many others are silent.
+// Return whether the finding is a statement of this agent about itself. The agent knows its own
+// port, however many others are silent.
 static bool is_own_word_of_self(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
@@ -307,7 +308,7 @@ static void hysteresis_change(
 	tell_changed(engine, subject, before);
 }
 
-// A refuted suspicion needs no settling time.
+// Return whether the held verdict is only a suspicion. A refuted suspicion needs no settling time.
 static bool was_suspected(const struct held *held) {
 	return held->verdict == VERDICT_UNKNOWN && strcmp(held->reason, "Suspected") == 0;
 }
@@ -379,8 +380,8 @@ static void hysteresis_better(
 		hysteresis_change(engine, subject, &settling, now_ns);
 }
 
-// The badness changed its form while the overlay's doubt grew: nothing improved that would have to
-// settle.
+// Return whether the fault changed its form while the overlay's doubt grew. Then nothing improved
+// that would have to settle.
 static bool is_named_anew(const struct held *held, const struct finding *finding) {
 	return finding->verdict > VERDICT_UNKNOWN && finding->state > held->state;
 }

@@ -14,7 +14,7 @@
 
 // Wait after two bad observations, so that observers with good reads can answer.
 #define GATHER_NS (400 * MS)
-// Longer wait, if all observers of the badness are seen badly themselves. Then either they are at
+// Longer wait, if all observers with bad reads are badly seen themselves. Then either they are at
 // fault or the whole fabric is.
 #define GATHER_DOUBT_NS (2 * SEC)
 // Validity of a good read against a later silence: a silent observer has missed reads for a second
@@ -46,7 +46,7 @@ struct evidence {
 	uint32_t observer; // row of the observer, MEMBERS_NONE: no member
 	uint64_t seen_ns;  // latest read of this kind
 	uint64_t since_ns; // first read of this kind
-	uint64_t first_ns; // first read of the path that is kept
+	uint64_t first_ns; // first read over this path
 	uint64_t mute_ns;  // since when this observer's overlay link is unanswered
 };
 
@@ -78,7 +78,7 @@ struct finding {
 	uint32_t bad;	  // observers with bad reads
 	uint32_t eyes;	  // the same, one per host
 	uint32_t good;	  // observers that read an advancing pulse
-	uint32_t lookers; // all observers that can read it
+	uint32_t lookers; // observers that read it or tried to
 	uint32_t overlay; // overlay observers of its silence
 	uint64_t observers[VERDICT_OBSERVERS_MAX];
 	uint32_t observer_count;
@@ -147,7 +147,7 @@ struct subject {
 
 	struct held held;
 	struct swings swings;
-	// Enum verdict_advice last reported, without maintenance.
+	// Last reported advice (enum verdict_advice), without maintenance.
 	uint8_t told_advice;
 	uint64_t better_ns; // since when the evidence is better than `held`, or RAS_NEVER
 	uint8_t blame;	    // enum fabric for which evidence is being gathered
@@ -207,9 +207,10 @@ void due_remove(struct verdict_engine *engine, struct subject *subject);
 // Return the subject of a member, created if needed. Returns 0 or -ENOMEM.
 int subject_make(struct verdict_engine *engine, uint32_t peer, struct subject **ret_subject);
 void subject_remove(struct verdict_engine *engine, struct subject *subject);
-// Drop stale evidence. Returns the kinds that contained something bad.
+// Kinds of evidence.
 #define STALE_OBSERVATIONS 0x1
 #define STALE_WORDS 0x2
+// Drop stale evidence. Returns the kinds that contained something bad.
 uint8_t subject_expire(struct verdict_engine *engine, struct subject *subject, uint64_t now_ns);
 // Clear the stale mark of these kinds, since they were repeated or withdrawn.
 void subject_refresh(struct subject *subject, uint8_t kinds);
@@ -283,7 +284,7 @@ enum fabric {
 
 struct fabric_look {
 	enum fabric fabric;
-	uint32_t bad;	  // distinct observers of the badness
+	uint32_t bad;	  // distinct observers that report this state
 	uint32_t eyes;	  // the same, one per host if there are several hosts
 	uint32_t lookers; // distinct observers in all
 	uint64_t observers[VERDICT_OBSERVERS_MAX];
@@ -357,8 +358,8 @@ struct heard {
 	bool named; // the node was already judged down before, so nothing is waited for
 	bool now;   // its agent was heard after its pulse fell silent
 };
-// Update the fading state after a judgement. `silent`: two observers find it silent, or its host
-// answers nobody.
+// Update the fading state after a judgement. `silent`: two observers cannot read it, or two get no
+// answer from its host.
 void fade_note(
 	struct verdict_engine *engine, struct subject *subject, bool silent, uint64_t now_ns
 );

@@ -20,7 +20,7 @@ void finding_observers(struct finding *finding, const struct fabric_look *look) 
 		finding->looked_ns = look->newest_ns;
 }
 
-// The overlay's connections were refused, and no observer has reached the agent since.
+// Return whether connections to the agent are refused, and no observer has reached it since.
 static bool is_refused(
 	const struct verdict_engine *engine,
 	struct subject *subject,
@@ -38,14 +38,14 @@ static bool is_refused(
 	return false;
 }
 
-// A lossy node is silent to some observers for a moment.
+// Return whether only few observers report the fault. A lossy node is silent to some for a moment.
 static bool is_said_by_few(uint32_t bad, uint32_t lookers) {
 	return bad < LIKELY_OBSERVERS && 2 * bad <= lookers;
 }
 
-// Overlay, pulse and kernel are silent to two observers. The overlay has not decided yet, so the
-// verdict is only likely and nobody acts on it. Most other nodes must be heard: an agent in the
-// smaller side of a partition cannot tell which side is down.
+// Return whether overlay, pulse and kernel are silent to two observers, before the overlay has
+// decided. The verdict is only likely then, and nobody acts on it. Most other nodes must be heard:
+// an agent in the smaller side of a partition cannot know which side is down.
 bool judge_is_likely_down(
 	const struct finding *finding, const struct votes *votes, const struct heard *heard
 ) {
@@ -74,8 +74,8 @@ static bool is_heard_since(
 	return false;
 }
 
-// The pulse cannot be read. What this agent heard before its own link fell quiet proves nothing
-// about now.
+// Judge a node whose pulse cannot be read. Beats heard before this agent's own link fell quiet
+// prove nothing now.
 static void judge_unread(
 	const struct subject *subject,
 	uint64_t now_ns,
@@ -109,8 +109,8 @@ static void judge_suspect(
 ) {
 	uint64_t woken_ns = subject->blame_ns + WOKEN_NS;
 	bool woken = look->good > 0 && now_ns < woken_ns;
-	// An agent that hears few others has lost the network itself, unless kernels still answer
-	// it.
+	// An agent that hears few others has lost the network itself, unless their kernels still
+	// answer.
 	bool cut_off = !heard->most && (look->good > 0 || votes->of[VERDICT_REACH_ACCEPTS] == 0);
 	bool says = !woken && !cut_off;
 
@@ -205,7 +205,7 @@ static void judge_seen(
 		finding->state = RAS_SUSPECT;
 		finding_by_silence(finding, VERDICT_AGENT_FROZEN, "PulseStands");
 	} else if (is_refused(engine, subject, now_ns, &votes) && look.good == 0) {
-		// Own links may report many refusals at once if a local firewall refuses them.
+		// Counted as silence, since a local firewall may refuse many connections at once.
 		finding_by_silence(finding, VERDICT_AGENT_DOWN, "AgentGone");
 		finding->overlay = votes.of[VERDICT_REACH_REFUSES];
 	} else if (losses_explain_silence(subject, fabric, finding->state, now_ns) || leaky) {

@@ -112,8 +112,8 @@ static bool is_read(const struct fabric_look *look) {
 	return look->good > 0 && look->fabric != FABRIC_STANDING;
 }
 
-// A lossy node that some observers still read was declared dead for its lost beats. Its agent and
-// its network are still there.
+// Judge a dead node. A lossy node that some observers still read was declared dead for its lost
+// beats: its agent and its network are still there.
 void judge_dead(
 	const struct verdict_engine *engine, const struct subject *subject, struct finding *finding
 ) {

@@ -5,8 +5,9 @@
 
 #include <string.h>
 
-// The observer retransmits much to the node, or loses reads of a node that the overlay does not
-// hear. Lost reads of an alive node are judged separately.
+// Return whether the observation shows loss: the observer retransmits much to the node, or loses
+// reads of a node that the overlay does not hear. Lost reads of an alive node are judged
+// separately.
 static bool loses_packets(const struct observation *observation, enum ras_state state) {
 	return observation->reach == VERDICT_REACH_LOSES ||
 	       (state != RAS_ALIVE && observation->kind == OBSERVATION_LOSSY);
@@ -41,9 +42,9 @@ static void losers_add(
 		losers->hosts[losers->eyes++] = observer->host;
 }
 
-// Two observers retransmit much to the node, on different hosts if possible: packets to or from it
-// are lost. False if half of those observers have recovered. An agent whose links all lose reports
-// no loss (<verdict/loss.h>), so only the ends of a bad path report it.
+// Return whether two observers retransmit much to the node, on different hosts if possible: packets
+// to or from it are lost. False if half of those observers have recovered. An agent whose links all
+// lose reports no loss (<verdict/loss.h>), so only the ends of a bad path report it.
 static bool is_losing(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
@@ -133,7 +134,7 @@ const char *losses_reason(const struct verdict_engine *engine, const struct subj
 	return 2 * of_any_size > lossy ? "ReadsLost" : "LargeLost";
 }
 
-// Segments to a node that is about to fall silent are retransmitted, too.
+// Not set while many nodes are about to fall silent: segments to such nodes are retransmitted, too.
 bool losses_find_alone(
 	const struct verdict_engine *engine,
 	struct subject *subject,
@@ -167,8 +168,8 @@ bool losses_are_recent(const struct subject *subject, uint64_t now_ns) {
 	return subject->leaky_ns != 0 && now_ns < subject->leaky_ns + LEAKY_NS;
 }
 
-// Attribute silence to recent loss: failed reads, and connections that are accepted but stay
-// silent.
+// Return whether recent loss explains the silence: failed reads, and connections that are accepted
+// but stay silent.
 bool losses_explain_silence(
 	struct subject *subject, enum fabric fabric, enum ras_state state, uint64_t now_ns
 ) {
@@ -180,7 +181,8 @@ bool losses_explain_silence(
 	return true;
 }
 
-// Beats that arrive now and then are those that got through: network and agent are still there.
+// Judge a suspected node whose silence is attributed to loss. The beats that still arrive prove
+// that its network and agent are there.
 void losses_judge_suspect(
 	const struct verdict_engine *engine, const struct subject *subject, struct finding *finding
 ) {

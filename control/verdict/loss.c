@@ -50,9 +50,9 @@ static void since_last(
 		*ret_sent = count->sent - last->sent;
 		*ret_again = count->again - last->again;
 	} else if (is_one && last->sent <= count->sent + UINT32_MAX / 2) {
-		// There is one new connection, so all its segments are new. With several
-		// connections the remaining one may be old. A large drop means that a 32-bit
-		// counter wrapped.
+		// The counters fell: the connection is new, so all its segments are new. With
+		// several connections the remaining one may be old. A large drop means that a
+		// 32-bit counter wrapped.
 		*ret_sent = count->sent;
 		*ret_again = count->again;
 	}

@@ -100,7 +100,7 @@ static bool is_silence(enum observation_kind kind) {
 	return kind == OBSERVATION_SILENT || kind == OBSERVATION_STANDING;
 }
 
-// The observation concerns the overlay connections alone.
+// Return whether the observation concerns the overlay connections alone.
 static bool is_refused(const struct observation *observation) {
 	return observation->kind == OBSERVATION_NO_PAIR &&
 	       verdict_reach_is_unanswered(observation->reach);
@@ -122,7 +122,7 @@ void subject_is_back(struct verdict_engine *engine, struct subject *subject) {
 	for (uint32_t n = subject->observation_count; n-- > 0;) {
 		const struct evidence *evidence = &subject->observations[n];
 
-		// Badness that began long before the doubt has another cause.
+		// Bad reads that began long before the doubt have another cause.
 		if (is_refused(&evidence->observation) ||
 		    (is_silence(evidence->observation.kind) &&
 		     evidence->since_ns + DOUBT_NS >= subject->doubt_ns))

@@ -109,9 +109,9 @@ static uint64_t tally_turned_ns(const struct tally *tally, uint32_t need) {
 	return tally->bad_since_ns;
 }
 
-// Return whether a good read counts against badness that is judged over windows. An observer with a
-// new overlay link began to read after the badness was known. Its windows do not show the badness
-// yet, so it calls the path good. Earlier observers have answered by then.
+// Return whether a good read counts against bad reads that are judged over windows. An observer
+// with a new overlay link began to read after the fault was known. Its windows do not show the
+// fault yet, so it calls the path good. Earlier observers have answered by then.
 static bool good_counts(const struct tally *tally, uint32_t n, uint64_t turned_ns) {
 	bool came_late = tally->good_first[n] > turned_ns + COVER_WINDOWS_NS;
 

@@ -40,7 +40,7 @@ bool triangulate_shares_host(
 	const struct verdict_engine *engine, const struct evidence *evidence, uint32_t host
 );
 
-// Return whether a read of kind `look` disproves badness of `kind`.
+// Return whether a read of kind `look` disproves a bad read of kind `kind`.
 bool triangulate_excuses(enum observation_kind look, enum observation_kind kind);
 
 // The same, but false for an observer on `host`, the subject's.
@@ -51,7 +51,7 @@ bool triangulate_excuses_from(
 	uint32_t host
 );
 
-// Return whether this read contradicts blaming the subject for badness of `kind`.
+// Return whether this read contradicts blame for bad reads of kind `kind`.
 bool triangulate_speaks_against(
 	const struct verdict_engine *engine,
 	const struct subject *subject,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rules of evidence: which observations may be used, which reads disprove which badness, and what
-// is explained by a fault other than the subject's.
+// Rules of evidence: which observations may be used, which good reads disprove which bad ones, and
+// what a fault other than the subject's explains.
 #include "triangulate.h"
 
 #include <verdict/path_memory.h>
@@ -88,8 +88,9 @@ bool triangulate_excuses_from(
 	       !triangulate_shares_host(engine, look, host);
 }
 
-// A path without a baseline calls every read good. It disproves slowness only if it reads the
-// subject faster than the slow paths do. It disproves loss only for the sizes that passed.
+// Return whether a good read does not disprove the bad one. A path without a baseline calls every
+// read good. It disproves slowness only if it is as fast as the slow paths were before. A good read
+// disproves loss only for the sizes that passed.
 static bool knows_no_better(const struct observation *look, const struct observation *bad) {
 	if (bad->kind == OBSERVATION_DEGRADED)
 		return look->baseline_ns == 0 && bad->baseline_ns != 0 &&
@@ -147,8 +148,8 @@ static bool is_slow_between(
 	return false;
 }
 
-// A lossy observer sees that the counter advanced since its previous answered read, which may be
-// long ago.
+// Return whether the good read is outdated. A lossy observer sees that the counter advanced since
+// its previous answered read, which may be long ago.
 static bool comes_late(
 	const struct verdict_engine *engine, const struct evidence *look, enum observation_kind kind
 ) {

@@ -29,12 +29,12 @@ static bool read_by_others(
 	return false;
 }
 
-// Summary of one node's reads of the others, for one kind of badness.
+// Summary of one node's reads of the others, for one kind of bad read.
 struct outward {
 	uint32_t bad_elsewhere_good;
 	uint64_t bad_since_ns;
-	// Lossy: largest size that passed somewhere, and largest smallest-lost size. Other kinds: a
-	// good read sets `passes` to the maximum, and `lost` stays 0.
+	// Lossy: largest size that passed somewhere, and the largest of the smallest lost sizes.
+	// Other kinds: a good read sets `passes` to the maximum, and `lost` stays 0.
 	uint32_t passes, lost;
 	const struct evidence *example;
 };

@@ -135,7 +135,7 @@ static void tell_peers(const struct finding *finding, struct sentence *ret_sente
 	);
 }
 
-// A suspected node has no list of overlay observers yet.
+// Describe the silence on the overlay. A suspected node has no list of overlay observers yet.
 static const char *overlay_words(const struct finding *finding, char ret_words[static 48]) {
 	if (finding->state == RAS_DEAD)
 		snprintf(ret_words, 48, "silent on the overlay (%u observers)", finding->overlay);

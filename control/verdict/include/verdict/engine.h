@@ -37,9 +37,9 @@ struct verdict_config {
 	uint64_t self;
 	uint64_t settle_ns; // time that an improvement must last; 0: 5 s
 	uint64_t stale_ns;  // age at which evidence expires; 0: 30 s
-	// The brake acts when more nodes than this count and this share of the view turn bad
-	// together. Only fabric-, node-, mgmt-net-down and agent-frozen count. The verdicts of
-	// these nodes then become unknown. 0: 8 nodes, 200 per mille.
+	// The brake counts nodes that are bad by silence. It acts when they are more than this
+	// count and more than this share of the view. Their verdicts then become unknown, except
+	// agent-frozen. 0: 8 nodes, 200 per mille.
 	uint32_t brake_nodes;
 	uint32_t brake_permille;
 };
@@ -52,8 +52,8 @@ struct verdict_change {
 	const struct verdict_view *now;
 };
 
-// State of this agent's own overlay links now.
 #define VERDICT_QUIET_NS (1250 * RAS_NS_PER_MS) // a live agent sends at least once a second
+// State of this agent's own overlay links now.
 struct verdict_links {
 	// Links silent for VERDICT_QUIET_NS whose peer the overlay holds alive.
 	uint32_t quiet;
@@ -114,11 +114,12 @@ int verdict_statement(
 struct verdict_self {
 	bool joined;
 	bool brake;
-	// Members that no link of any agent reaches, by the census behind the brake.
+	// Members that the latest census did not reach, while the overlay's brake is on; else 0.
 	uint32_t silent;
 	// Most links of this agent lose packets, so that silence at them proves nothing.
 	bool loses;
-	// End of this agent's last pause; it may have missed earlier evidence.
+	// End of this agent's last pause, with some grace. Its own bad reads before that time do
+	// not count.
 	uint64_t paused_until_ns;
 };
 void verdict_self(struct verdict_engine *engine, uint64_t now_ns, const struct verdict_self *self);
@@ -139,7 +140,7 @@ struct verdict_counts {
 	uint64_t changes;
 	uint64_t observations, observations_stale, observations_unknown, observations_dropped,
 		statements;
-	uint64_t walked; // observations read to judge their own observers
+	uint64_t walked; // subjects visited to judge observers by their own reads
 	bool brake;	 // too many nodes turned bad together: drains are withheld
 };
 // Count the verdicts. The call visits every member.

@@ -11,10 +11,10 @@
 // two members may grant, and each counts the other's grants. A new granter knows all grants: they
 // are repeated when a member joins and every GRANTS_REPEAT_NS.
 //
-// If more nodes fall silent within a minute than may be drained in ten, they count as one event.
-// None of them is drained for it during the first ten minutes. The same holds when more nodes than
-// that are unread by several observers but read by others. Then the fabric is partitioned, and a
-// node whose observers are on the other side is not bad.
+// If more nodes fall silent within a minute than may be drained in ten minutes, they count as one
+// event. None of them is drained for it during the first ten minutes. The same holds when more
+// nodes than that are unread by several observers but read by others. Then the fabric is
+// partitioned, and a node whose observers are on the other side is not bad.
 //
 // A grant belongs to one run of a node (its start), not to one verdict, and never creates a
 // verdict. A false grant cannot drain a node that the queried agent finds healthy. It can make
@@ -98,7 +98,7 @@ void grants_tick(struct grants *grants, uint64_t now_ns);
 // notice of a newer format is counted and skipped.
 int grants_heard(struct grants *grants, uint64_t now_ns, const void *bytes, size_t size);
 
-// Return whether a node that needs a drain may be drained now.
+// Return GRANT_GIVEN if a node that needs a drain may be drained now, else the reason why not.
 enum grant grants_of(const struct grants *grants, uint64_t now_ns, uint64_t id);
 // Return the granter by this agent's table; 0: there is none, or this agent is no member.
 uint64_t grants_granter(const struct grants *grants, uint64_t now_ns);

@@ -43,7 +43,7 @@ struct loss_link {
 	uint32_t unseen;   // rounds since the link was last open; loss itself may have closed it
 	uint32_t permille; // retransmitted share over the rounds kept
 	uint32_t lost_permille; // loss rate that is certain, at the last retransmission
-	uint64_t clean;		// segments sent since the last retransmission, by `clean_from`
+	uint64_t clean; // segments sent since the last retransmission, counted from `clean_from`
 	struct loss_count clean_from;
 	bool loses;
 	bool seen, unanswered; // in the latest round

@@ -16,7 +16,7 @@ enum observation_kind {
 	OBSERVATION_GOOD,     // read, and its counter advances
 	OBSERVATION_STANDING, // read, but its counter does not advance
 	OBSERVATION_DEGRADED, // slow against its own baseline and against comparable paths
-	OBSERVATION_LOSSY,    // loses large sizes
+	OBSERVATION_LOSSY,    // loses probes of large sizes, or of all sizes
 	OBSERVATION_SILENT,   // not read
 	OBSERVATION_NO_PAIR,  // no pair could be made, which proves nothing else
 	OBSERVATION_KIND_COUNT,

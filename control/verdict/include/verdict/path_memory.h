@@ -114,13 +114,12 @@ bool path_memory_begin(
 	struct path_memory *memory, uint64_t now_ns, const struct path_learnt *learnt
 );
 
+// An answer is late from timeout / PATH_RESEND_EARLY_SHARE on, since adaptive retransmission does
+// not wait for the whole timeout.
+#define PATH_RESEND_EARLY_SHARE 4
 // Enable detection of retransmissions between two hardware devices. A device repeats a lost request
 // after timeout_ns of the queue pair, so the probe is answered late instead of lost. Late answers
 // then count as loss (path_resend.c). 0: disable.
-//
-// Adaptive retransmission may be earlier, so an answer later than this fraction of the timeout
-// counts as late.
-#define PATH_RESEND_EARLY_SHARE 4
 void path_memory_resends(struct path_memory *memory, uint64_t timeout_ns);
 // Set the state of the local device before each judgement. own_permille: late share of the device's
 // reads of itself (path_memory_late_permille()), which the own machine causes. resent_total:
@@ -157,7 +156,7 @@ uint64_t path_memory_confirm_at(const struct path_memory *memory);
 
 struct path_summary {
 	uint64_t count, lost; // since the path began
-	// Reads; in a brief, reads and writes.
+	// Reads; in compact_stats reads and writes.
 	uint64_t size_lost[PATH_SIZES], size_sent[PATH_SIZES];
 	uint64_t write_lost[PATH_SIZES], write_sent[PATH_SIZES];
 	// Latency of the last answers of the small size; 0: none. The median is that of the last
@@ -175,8 +174,8 @@ struct path_summary {
 	uint64_t turned_ns;
 	uint32_t lost_permille;	   // recent loss of the sizes that are lost
 	uint32_t lost_bytes_place; // index of the smallest lost size; PATH_SIZES: none
-	// Index of the smallest size whose last try failed, or that was never tried. In a brief:
-	// during the last visit. PATH_SIZES: all passed.
+	// Index of the smallest size whose last try failed, or that was never tried. In
+	// compact_stats: during the last visit. PATH_SIZES: all passed.
 	uint32_t unproven_place;
 };
 void path_memory_summary(const struct path_memory *memory, struct path_summary *ret_summary);
@@ -203,10 +202,10 @@ void path_summary_row(
 );
 const struct histogram *path_memory_histogram(const struct path_memory *memory);
 
+#define PATH_LIKE_MAX 256 // further paths are ignored
 // Return the latency that path `self` would show if it were slowed like the other paths: its
 // baseline times the median ratio of the others' latency to their baselines. Their last few reads
 // are used if slower than the last window. Returns 0 if no other path has a baseline.
-#define PATH_LIKE_MAX 256 // further paths are ignored
 uint64_t path_like_ns(const struct path_summary *paths, uint32_t count, uint32_t self);
 
 size_t compact_stats_bytes(void);

@@ -21,9 +21,9 @@ enum verdict {
 	VERDICT_HEALTHY,       // nothing speaks against the node
 	VERDICT_CHECK_WARNING, // a local check warns
 	VERDICT_PATH_DEGRADED, // slow against its own baseline and against comparable paths
-	VERDICT_PATH_LOSSY,    // loses large sizes only
+	VERDICT_PATH_LOSSY,    // loses large probes, probes of any size, or packets
 	VERDICT_UNSTABLE,      // changed more than three times in a minute
-	VERDICT_UNKNOWN,       // stale evidence, a pause of the own agent, or the brake
+	VERDICT_UNKNOWN,       // undecided, for example stale evidence, an own pause or the brake
 	VERDICT_MGMT_NET_DOWN, // the overlay does not reach it, its pulse advances
 	VERDICT_AGENT_DOWN,    // its host answers, its process is gone
 	VERDICT_AGENT_FROZEN,  // its host answers, its process does not
