@@ -49,7 +49,7 @@ struct keeper {
 	pthread_t thread;
 	struct keeper_job *asked; // all unfinished jobs, in order of request
 	uint32_t pending;
-	uint64_t since_ns; // when the first job became the first
+	uint64_t since_ns; // when the first job of `asked` became the first
 	bool stuck;
 	struct keeper_counters counters;
 	struct keeper_counters *totals, unshared; // `unshared` is used without shared totals

@@ -102,8 +102,8 @@ struct birth {
 	pid_t helper;
 };
 
-// Runs in the new single-threaded process. A change of user resets the death signal, so that is set
-// afterwards.
+// Prepare and execute the program. Runs in the new single-threaded process. A change of user resets
+// the death signal, so that is set afterwards.
 static _Noreturn void program_exec(const struct birth *birth) {
 	const struct spawn_order_head *head = birth->head;
 	sigset_t none;

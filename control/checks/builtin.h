@@ -19,7 +19,7 @@ enum builtin_check {
 	BUILTIN_WORKERS,  // whether the agent's polling threads make progress
 	BUILTIN_MEMORY,	  // memory of the agent
 	BUILTIN_PRESSURE, // memory pressure of the machine
-	BUILTIN_DISK,	  // free space of the state directory
+	BUILTIN_DISK,	  // file system of the state directory
 	BUILTIN_CHECK_COUNT,
 };
 static_assert(BUILTIN_CHECK_COUNT == CHECKS_BUILTIN_COUNT, "a place for each");
@@ -41,7 +41,7 @@ void builtin_judge_pressure(const char *proc, struct check_level_words *ret_word
 struct builtin_disk {
 	int err; // -errno of statvfs(), or 0
 	bool read_only;
-	uint64_t free_bytes, free_files, files; // available to unprivileged users
+	uint64_t free_bytes, free_files, files; // free: for unprivileged users; files: all
 };
 void builtin_read_disk(const char *directory, struct builtin_disk *ret_disk);
 void builtin_judge_disk(

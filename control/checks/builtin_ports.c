@@ -8,7 +8,8 @@
 // A cable that is being moved, or a link that trains again, is up by then.
 #define PORT_DOWN_NS UINT64_C(1000000000)
 
-// A hanging device belongs to the drivers check. A device that never opened is not missed.
+// Return whether the device is down. A hanging device belongs to the drivers check. A device that
+// never opened is not missed.
 static bool is_down(const struct fabric_device_view *view) {
 	return view->opened > 0 && view->state != FABRIC_DEVICE_UP &&
 	       view->state != FABRIC_DEVICE_STUCK && view->reason[0] != '\0';
@@ -47,7 +48,7 @@ void builtin_look_at_ports(struct builtin_checks *builtin, bool due) {
 
 	if (!due && level == builtin->all[BUILTIN_PORTS].level)
 		return;
-	// Links judged down before need not wait for two intervals.
+	// Read the links soon, so that a link judged down before need not wait for two intervals.
 	if (level == CHECK_OK && builtin->all[BUILTIN_PORTS].level == CHECK_CRITICAL)
 		builtin->link_looks = BUILTIN_LINK_LOOKS;
 	builtin_result(

@@ -7,7 +7,8 @@
 
 #define SILENT_LOOKS 5 // seconds without progress
 
-// The worker still runs, only on other cores, so this is mentioned but does not raise the level.
+// Mention a worker that runs on other cores than it was pinned to. It still runs, so the level
+// stays.
 static void tell_moved(char *evidence, uint32_t *count, const struct checks_worker *worker) {
 	char wanted[24], allowed[24], text[VERDICT_EVIDENCE_MAX + 1];
 
@@ -22,7 +23,8 @@ static void tell_moved(char *evidence, uint32_t *count, const struct checks_work
 	builtin_add(evidence, count, text);
 }
 
-// Only the watch each second reads progress; reports between use its last result.
+// Describe all stuck workers. `looks`: read their progress first, which only the watch each second
+// does.
 static uint32_t
 look_at_all(struct builtin_checks *builtin, bool looks, char *evidence, uint32_t *ret_named) {
 	const struct checks_config *config = &builtin->checks->config;

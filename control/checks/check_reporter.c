@@ -49,7 +49,8 @@ static struct check_row *lightest_told(struct check_reporter *reporter) {
 	return found;
 }
 
-// The loop ends: each turn publishes one more statement, or replaces one by a more severe one.
+// Publish the most severe statements. The loop ends: each turn publishes one more statement, or
+// replaces one by a more severe one.
 static void rows_balance(struct check_reporter *reporter) {
 	struct check_row *untold, *told;
 

@@ -32,7 +32,7 @@ const char *congestion_name(enum congestion_kind kind) {
 	return names[kind];
 }
 
-// `device` is "mlx5_0" for the first port, "mlx5_0:2" for the second.
+// Return whether `device` names the port: "mlx5_0" is its first port, "mlx5_0:2" its second.
 bool congestion_is_of(const struct congestion_port *port, const char *device) {
 	size_t length = strcspn(device, ":");
 

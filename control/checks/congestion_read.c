@@ -26,7 +26,7 @@
 #define STATS_MAX 8192
 #define NETDEVS_TRIED 4 // entries of the GID table; those without an interface cannot be read
 
-// Returns false if the file is missing or empty.
+// Read the first line of a file. Returns false if it is missing or empty.
 static bool read_line(const char *path, char line[static LINE_BYTES]) {
 	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t got = fd < 0 ? -1 : read(fd, line, LINE_BYTES - 1);
@@ -51,7 +51,7 @@ static void read_hw(const char *path, struct congestion_read *read) {
 	}
 }
 
-// An InfiniBand port has no network interface.
+// Find the network interface of a port. Returns false if there is none, as for InfiniBand.
 static bool find_netdev(const char *path, char netdev[static IF_NAMESIZE]) {
 	char file[PATH_MAX], line[LINE_BYTES];
 

@@ -200,7 +200,7 @@ static bool has_another_up(const struct link_port *ports, uint32_t count, const 
 	return false;
 }
 
-// An unplugged port is no fault unless it is meant to be up.
+// Judge a port that is down. An unplugged port is no fault unless it is meant to be up.
 static void judge_down(
 	const struct link_past *past,
 	const struct link_port *ports,

@@ -79,7 +79,7 @@ static uint8_t read_state(const char *path, char *name, size_t size) {
 	return (uint8_t)number;
 }
 
-// Parse "100 Gb/sec (4X EDR)" or "2.5 Gb/sec (1X SDR)".
+// Parse "100 Gb/sec (4X EDR)" or "2.5 Gb/sec (1X SDR)". Returns Mb/s, or 0.
 static uint32_t read_rate(const char *path) {
 	char line[LINE_BYTES];
 	const char *at = line, *word;
@@ -92,7 +92,7 @@ static uint32_t read_rate(const char *path) {
 	return mbps;
 }
 
-// Parse "5054:00ff:fe12:3456".
+// Parse "5054:00ff:fe12:3456". Returns the GUID, or 0.
 static uint64_t read_guid(const char *path) {
 	static const char hex[] = "0123456789abcdef";
 	char line[LINE_BYTES];

@@ -75,7 +75,8 @@ static char letter_upper(char c) {
 	return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
 }
 
-// Returns false if no character of the name could be used.
+// Append the name in CamelCase to the prefix. Returns false if no character of the name could be
+// used.
 static bool add_camel(const char *name, const char *prefix, char *reason, size_t size) {
 	size_t before = (size_t)snprintf(reason, size, "%s", prefix), used = before;
 	bool begins = true;
@@ -150,7 +151,8 @@ find_line(const char *bytes, size_t size, enum check_convention convention, size
 	return NULL;
 }
 
-// Quotes are kept, a tab becomes a blank, and the rest is escaped as in log messages.
+// Escape one unit of program output. Quotes are kept, a tab becomes a blank, the rest is escaped as
+// in log messages.
 static void next_unit(const char *text, size_t size, struct escape_unit *ret_unit) {
 	escape_next(text, size, ret_unit);
 	if (text[0] != '"' && text[0] != '\t')

@@ -54,8 +54,8 @@ static bool was_told(const struct health *health, uint64_t peer) {
 	return false;
 }
 
-// Withdraw that report, since the peer is alive; this node may have no own connection that shows
-// it. The loss of packets stays reported.
+// Withdraw the report that the peer's connections are unanswered, since the peer is alive. This
+// node may have no connection of its own that shows it. The loss of packets stays reported.
 static void take_back(struct health *health, const struct ras_peer *peer) {
 	const struct observation observation = {
 		.observer = ras_self_id(overlay_ras(health->overlay)),
@@ -213,7 +213,7 @@ static void peer_mark(struct health *health, uint64_t peer) {
 		health->dirty[health->dirty_count++] = peer;
 }
 
-// Link events change nothing here, and there are many.
+// Return whether the event concerns a peer. Link events change nothing here, and there are many.
 static bool is_of_peer(enum ras_event_kind kind) {
 	switch (kind) {
 	case RAS_EVENT_JOINED:
@@ -240,7 +240,7 @@ static bool is_of_self(enum ras_event_kind kind) {
 	       kind == RAS_EVENT_JOIN_DONE;
 }
 
-// A member that just started may not know the grants.
+// Return whether a member just started. Such a member may not know the grants.
 static bool is_arrival(enum ras_event_kind kind) {
 	return kind == RAS_EVENT_JOINED || kind == RAS_EVENT_REJOINED;
 }

@@ -86,7 +86,8 @@ void path_note_late(struct path_memory *memory, const struct path_probe *probe);
 // no such pattern.
 uint32_t path_resends(struct path_memory *memory, uint64_t now_ns);
 
-// Return whether the baseline is older than PATH_LEARNT_MAX_NS.
+// Return whether no good window confirmed the baseline for PATH_LEARNT_MAX_NS; false without a
+// baseline.
 bool path_is_outdated(const struct path_memory *memory, uint64_t now_ns);
 void path_forget_learnt(struct path_memory *memory);
 // Return the latency above which a read is slow.

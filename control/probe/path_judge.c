@@ -112,8 +112,8 @@ static bool is_late(const struct path_memory *memory, const uint64_t *sorted, ui
 	       times_permille(memory->baseline_ns, memory->config.ratio_permille);
 }
 
-// Slow against its own baseline, even if comparable paths are as slow. Such a window must not enter
-// the baseline.
+// Return whether the window is slow against its own baseline, even if comparable paths are as slow.
+// Such a window must not enter the baseline.
 static bool is_unlike_its_past(const struct path_memory *memory, uint64_t median_ns) {
 	return is_slow(memory, median_ns, 0);
 }
@@ -170,7 +170,7 @@ uint64_t path_lately_ns(const struct path_memory *memory) {
 	return median_of_last(memory, PATH_QUICK_READS);
 }
 
-// So many slow reads in a row over so long a time need not wait for slow windows.
+// Return whether slow reads in a row make the path degraded at once, before any window closes.
 static bool is_slow_at_once(const struct path_memory *memory, uint64_t like_ns) {
 	return !memory->degraded && memory->slow_run >= PATH_SLOW_READS &&
 	       elapsed_since(memory->slow_run_ns, memory->last_answer_ns) >= PATH_SLOW_NS &&
@@ -182,7 +182,7 @@ bool path_memory_doubts(const struct path_memory *memory) {
 	return memory->degraded ? memory->slow_run == 0 : memory->slow_run >= PATH_DOUBT_READS;
 }
 
-// Quick reads in a row end the degradation before any window closes.
+// Return whether quick reads in a row end the degradation before any window closes.
 static bool is_quick_again(const struct path_memory *memory) {
 	uint64_t most_ns = path_border_ns(memory);
 
@@ -388,7 +388,7 @@ bool path_memory_retry(
 	return longest_ns > 0;
 }
 
-// The whole path.
+// Judgement of the whole path.
 
 static bool is_stale(const struct path_memory *memory, uint64_t now_ns) {
 	uint64_t seen_ns = memory->pulse.seen_ns;

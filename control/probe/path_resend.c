@@ -9,13 +9,13 @@
 #include "path_inside.h"
 
 #define RESEND_WINDOW_NS (120 * RAS_NS_PER_SEC)
-#define RESEND_LEAST 5	     // late answers; fewer may occur by chance
+#define RESEND_LEAST 5	     // least number of late answers; fewer may occur by chance
 #define RESEND_LATEST 5	     // timeouts: devices wait up to four; later answers are tail
-#define RESEND_TAIL_SHARE 32 // fraction of the timeout: later answers outside the mode are tail
+#define RESEND_TAIL_SHARE 32 // later than timeout / this, but outside the mode, is tail
 #define RESEND_TAIL_TIMES 6  // the mode must outnumber the tail by this factor
 // Tenths of the late answers that must be alike; the rest were lost twice.
 #define RESEND_ALIKE_TENTHS 6
-#define RESEND_OWN_TIMES 4   // weight of the own device's late reads, which are fewer
+#define RESEND_OWN_TIMES 4   // factor on the own device's late share, since its reads are fewer
 #define RESEND_CLEAN_TIMES 3 // e^-3: chance of one in twenty
 #define RESEND_CLEAN_LEAST 4
 
