@@ -202,7 +202,7 @@ static uint64_t silent_since(const struct grants *grants, const struct subject *
 	// Only the process is gone; the node is not silent.
 	if (subject->held.verdict == VERDICT_AGENT_DOWN)
 		return RAS_NEVER;
-	// A node that was silent before this agent joined has no doubt_ns.
+	// A node that was silent before this agent joined has no doubt_began_ns.
 	if (state == RAS_SUSPECT || is_out_by_state(state))
 		return subject->doubt_ns != 0 ? subject->doubt_ns : subject->state_ns;
 	return subject->silent ? subject->silent_ns : RAS_NEVER;
