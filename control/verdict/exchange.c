@@ -82,8 +82,8 @@ int observation_exchange_own(
 
 	must(observation->observer == exchange->self);
 	err = verdict_observation(exchange->engine, now_ns, observation);
-	// -ENOSPC: the engine has as many fresher observations of others. Another agent may lack
-	// ours.
+	// -ENOSPC: the engine has as many fresher observations of others. Another agent may still
+	// lack this one.
 	if (err != 0 && err != -ENOSPC)
 		return err;
 	if (path == NULL) {

@@ -79,21 +79,22 @@ void own_paths_forget(struct observation_exchange *exchange, uint64_t now_ns);
 bool observation_speaks_against(const struct observation *observation);
 bool own_path_told_against(const struct own_path *path);
 // Return whether others need this good read. Either enough others report the subject bad to blame
-// it, or the subject itself reports enough others. False if a report of ours already answers that
-// and is not about to expire.
+// the subject, or the subject itself reports enough others. False if a report of this agent already
+// answers that and is not about to expire.
 bool own_path_is_asked(
 	const struct observation_exchange *exchange, const struct own_path *path, uint64_t now_ns
 );
 // Schedule the next report of a path.
 void own_path_plan(struct observation_exchange *exchange, struct own_path *path, uint64_t now_ns);
-// Schedule own paths to both ends of another agent's observation, since they may be an answer to
-// it.
+// Schedule own paths to both ends of another agent's observation, since their reads may answer the
+// observation.
 void own_paths_plan(
 	struct observation_exchange *exchange,
 	const struct observation *observation,
 	uint64_t now_ns
 );
-// Return whether enough others reported the same, and nothing in our last report contradicts it.
+// Return whether enough others reported the same, and nothing in this agent's last report
+// contradicts it.
 bool own_path_is_said(
 	const struct observation_exchange *exchange, const struct own_path *path, uint64_t now_ns
 );

@@ -195,7 +195,7 @@ static bool is_out_by_state(uint8_t state) {
 	return state == RAS_DEAD || state == RAS_UNREACHABLE;
 }
 
-// Return since when the node is silent on the overlay or the fabric; RAS_NEVER: it is not.
+// Return the start of the node's silence on the overlay or the fabric; RAS_NEVER: it is not silent.
 static uint64_t silent_since(const struct grants *grants, const struct subject *subject) {
 	uint8_t state = subject_peer(grants->engine, subject)->state;
 

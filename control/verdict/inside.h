@@ -68,17 +68,17 @@ struct finding {
 	// Matching peer state. An alive agent that observers cannot reach is suspect.
 	enum ras_state state;
 	bool both_planes;
-	bool sole;	 // one agent alone declared it dead
-	bool by_silence; // the brake counts it
-	bool is_fading;	 // two observers find it silent, even if the verdict waits
+	bool sole;	 // one agent alone declared the node dead
+	bool by_silence; // counted by the brake
+	bool is_fading;	 // two observers find the node silent, even if the verdict waits
 	bool own_words;	 // from its own statement, which needs no observer
 	bool own_doubt;	 // unknown for a reason of this agent, which proves nothing about the node
-	// More than silence supports it, so the brake does not hide it.
+	// The finding has more than silence behind it, so the brake does not hide it.
 	bool brake_free;
 	uint32_t bad;	  // observers with bad reads
 	uint32_t eyes;	  // the same, one per host
 	uint32_t good;	  // observers that read an advancing pulse
-	uint32_t lookers; // observers that read it or tried to
+	uint32_t lookers; // observers that read the node or tried to
 	uint32_t overlay; // overlay observers of its silence
 	uint64_t observers[VERDICT_OBSERVERS_MAX];
 	uint32_t observer_count;
@@ -94,8 +94,8 @@ struct held {
 	enum verdict_confidence confidence;
 	enum ras_state state;
 	bool both_planes;
-	bool sole;	// one agent alone declared it dead
-	bool drainable; // more than one observer supports it
+	bool sole;	// one agent alone declared the node dead
+	bool drainable; // more than one observer supports the verdict
 	bool own_words; // from its own statement
 	bool ripe;	// held long enough to see whether more nodes fall
 	uint64_t since_ns;
@@ -131,8 +131,8 @@ struct subject {
 	enum verdict_reach reach; // by this agent's own link
 	uint64_t reach_ns;	  // time of the last change of `reach`
 	uint64_t state_ns;	  // time of the last change of state
-	uint64_t doubt_ns;	  // when the overlay last began to doubt it
-	uint64_t back_ns;	  // when the overlay last found it alive again
+	uint64_t doubt_ns;	  // when the overlay last began to doubt the node
+	uint64_t back_ns;	  // when the overlay last found the node alive again
 	uint32_t observer_count;
 	uint64_t observers[RAS_OBSERVERS_MAX];
 
@@ -142,7 +142,7 @@ struct subject {
 	uint32_t said_count, said_capacity;
 	uint32_t tells_bad; // bad observations that this node reports about others
 	uint32_t tells[OBSERVATION_KIND_COUNT]; // the same by kind
-	// Silent ones among them whose device reads nothing at all.
+	// Silent ones among the bad ones, whose own device reads nothing at all.
 	uint32_t tells_blind;
 
 	struct held held;
@@ -152,16 +152,16 @@ struct subject {
 	uint64_t better_ns; // since when the evidence is better than `held`, or RAS_NEVER
 	uint8_t blame;	    // enum fabric for which evidence is being gathered
 	uint64_t blame_ns;  // since when
-	// When several observers last lost packets to it while some still read it; 0: never.
+	// When several observers last lost packets to the node while some still read it; 0: never.
 	uint64_t leaky_ns;
 	uint64_t stale_ns;	   // since when its bad evidence is stale, or RAS_NEVER
 	uint8_t stale;		   // STALE_ flags: kinds of the stale evidence
-	bool missed;		   // heard.c: the overlay misses it, or is about to
-	bool fading;		   // found silent, but the overlay does not doubt it yet
+	bool missed;		   // heard.c: the overlay misses the node, or is about to
+	bool fading;		   // found silent, but not doubted by the overlay yet
 	bool silent;		   // bad by silence
 	bool counted;		   // counted by the brake
 	bool braked;		   // held by the brake
-	uint64_t silent_ns;	   // since when it is silent
+	uint64_t silent_ns;	   // start of the silence
 	uint64_t next_ns;	   // next judgement
 	uint32_t due_place;	   // index in the heap, plus one; 0: not queued
 	uint64_t ticked;	   // number of the tick that last judged it
@@ -217,7 +217,7 @@ void subject_refresh(struct subject *subject, uint8_t kinds);
 // Return when the next evidence becomes stale, or RAS_NEVER.
 uint64_t subject_stale_ns(const struct verdict_engine *engine, const struct subject *subject);
 void subject_clear(struct verdict_engine *engine, struct subject *subject);
-// Drop what was seen while the node did not run, now that it is alive again.
+// Drop what was seen while the node did not run. Called when the node is alive again.
 void subject_is_back(struct verdict_engine *engine, struct subject *subject);
 // Drop the explanation of a death that was refuted, this agent's own death included.
 void subject_outlived_death(struct verdict_engine *engine, struct subject *subject);
@@ -272,12 +272,12 @@ int observer_index_adopt(struct verdict_engine *engine, uint32_t observer);
 
 // triangulate.c and its parts: combined view of all observers on the data plane of one node.
 enum fabric {
-	FABRIC_UNSEEN,	 // no observer reads it
-	FABRIC_READABLE, // some observer reads it well, and nothing is to blame
+	FABRIC_UNSEEN,	 // no observer reads the node
+	FABRIC_READABLE, // some observer reads the node well, and nothing is to blame
 	FABRIC_SLOW,
 	FABRIC_LOSSY,
 	FABRIC_PORT,	 // one of its ports is silent, another is read
-	FABRIC_PEERS,	 // it reads no peer, while others read these peers
+	FABRIC_PEERS,	 // the node reads no peer, while others read these peers
 	FABRIC_STANDING, // read, but its counter does not advance
 	FABRIC_SILENT,
 };
@@ -294,11 +294,11 @@ struct fabric_look {
 	// Kind of the observations counted, and their port; NULL: all ports.
 	enum observation_kind kind;
 	const char *port;
-	uint64_t bad_ns;    // since when it is bad
+	uint64_t bad_ns;    // since when the state is bad
 	uint64_t good_ns;   // latest read with an advance, 0: none
 	uint32_t good;	    // observers of an advance after `good_after_ns`
 	uint64_t newest_ns; // latest observation of all
-	uint32_t walked;    // other subjects visited for it
+	uint32_t walked;    // other subjects visited to find the state
 	const struct observation *example;
 };
 

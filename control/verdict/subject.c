@@ -348,7 +348,7 @@ int subject_add_observation(
 	if (is_silence(observation->kind) && seen_ns < subject->back_ns)
 		return -ESTALE;
 
-	// This may fail, so it comes before any change.
+	// Creating the observer's subject may fail, so it comes before any change.
 	if (observation_is_bad(observation->kind) && observer != MEMBERS_NONE) {
 		err = subject_make(engine, observer, &teller);
 		if (err != 0)

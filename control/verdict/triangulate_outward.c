@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Blame by a node's own reads: it cannot read peers that others read, and no observer reads it.
+// Blame by a node's own reads: the node cannot read peers that others read, and no observer reads
+// the node.
 #include "tally.h"
 
 // Return whether others read the subject while this observer does not. Only reads from the first to

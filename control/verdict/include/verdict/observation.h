@@ -13,9 +13,9 @@ struct wire_reader;
 struct wire_writer;
 
 enum observation_kind {
-	OBSERVATION_GOOD,     // read, and its counter advances
-	OBSERVATION_STANDING, // read, but its counter does not advance
-	OBSERVATION_DEGRADED, // slow against its own baseline and against comparable paths
+	OBSERVATION_GOOD,     // read, and the pulse counter advances
+	OBSERVATION_STANDING, // read, but the pulse counter does not advance
+	OBSERVATION_DEGRADED, // slow against the own baseline and against comparable paths
 	OBSERVATION_LOSSY,    // loses probes of large sizes, or of all sizes
 	OBSERVATION_SILENT,   // not read
 	OBSERVATION_NO_PAIR,  // no pair could be made, which proves nothing else
@@ -38,7 +38,7 @@ enum observation_responder {
 enum verdict_reach {
 	VERDICT_REACH_UNKNOWN, // no link between the two, or no result yet
 	VERDICT_REACH_ANSWERS, // beats arrived after the reads turned bad
-	VERDICT_REACH_ACCEPTS, // connects or acknowledges but sends nothing: its kernel lives
+	VERDICT_REACH_ACCEPTS, // connects or acknowledges but sends nothing: the kernel lives
 	VERDICT_REACH_REFUSES, // the host answers, but no process listens
 	VERDICT_REACH_NONE,    // no answer at all
 	VERDICT_REACH_LOSES,   // answers, but many segments must be retransmitted

@@ -20,17 +20,17 @@ enum verdict {
 	VERDICT_NONE,	       // the node left; there is no verdict on it
 	VERDICT_HEALTHY,       // nothing speaks against the node
 	VERDICT_CHECK_WARNING, // a local check warns
-	VERDICT_PATH_DEGRADED, // slow against its own baseline and against comparable paths
+	VERDICT_PATH_DEGRADED, // slow against the own baseline and against comparable paths
 	VERDICT_PATH_LOSSY,    // loses large probes, probes of any size, or packets
 	VERDICT_UNSTABLE,      // changed more than three times in a minute
 	VERDICT_UNKNOWN,       // undecided, for example stale evidence, an own pause or the brake
-	VERDICT_MGMT_NET_DOWN, // the overlay does not reach it, its pulse advances
-	VERDICT_AGENT_DOWN,    // its host answers, its process is gone
-	VERDICT_AGENT_FROZEN,  // its host answers, its process does not
+	VERDICT_MGMT_NET_DOWN, // unreachable on the overlay, but the pulse advances
+	VERDICT_AGENT_DOWN,    // the host answers, the agent's process is gone
+	VERDICT_AGENT_FROZEN,  // the host answers, the agent's process does not
 	VERDICT_CHECK_FAILED,  // a local check reports critical
 	VERDICT_DEVICE_STUCK,  // a call into a driver of the node hangs
-	VERDICT_FABRIC_DOWN,   // the overlay reaches it, its pulse cannot be read
-	VERDICT_NODE_DOWN,     // neither plane reaches it
+	VERDICT_FABRIC_DOWN,   // reachable on the overlay, but the pulse cannot be read
+	VERDICT_NODE_DOWN,     // unreachable on overlay and data plane
 	VERDICT_COUNT,
 };
 
