@@ -26,7 +26,7 @@
 #define LOSS_AGAIN_ALONE 2  // the same where the other links retransmitted nothing
 #define LOSS_OTHERS_TIMES 5 // and sent at least this many times as many segments
 #define LOSS_PERMILLE 50    // a link is lossy from here on, until it loses half as much
-#define LOSS_CLEAN 6000	    // loss ends once this many expected losses (x 1000) did not occur
+#define LOSS_CLEAN 6000	    // loss ends once so many expected losses (x 1000) did not occur
 
 // Counters of all open connections to one peer, since each was opened.
 struct loss_count {
