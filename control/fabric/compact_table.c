@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is kept of paths between their visits: an open-addressed table by peer and devices.
+// Statistics of visited paths, kept between visits: an open-addressing hash table by peer and
+// devices.
 #include "fabric/probing.h"
 
 #include <stdio.h>
@@ -9,7 +10,7 @@
 #define LEAST 64
 #define MIX UINT64_C(0x9e3779b97f4a7c15)
 
-// The entry of a key, or the empty one where it would be.
+// Return the entry of a key, or the empty entry where it would be stored.
 static struct stats_entry *entry_of(
 	const struct compact_table *compact_table,
 	uint64_t peer,
@@ -28,7 +29,7 @@ static struct stats_entry *entry_of(
 	}
 }
 
-// Into a table of that size, without those that are empty.
+// Rehash the occupied entries into a table of the given size.
 static bool move_to(struct compact_table *compact_table, uint32_t max) {
 	struct compact_table larger = {.max = max, .count = compact_table->count};
 
@@ -50,7 +51,7 @@ struct compact_stats *
 compact_table_take(struct compact_table *compact_table, const struct pairing_key *key) {
 	struct stats_entry *entry;
 
-	// At most half full.
+	// Keep the table at most half full.
 	if (2 * (compact_table->count + 1) > compact_table->max &&
 	    !move_to(compact_table, compact_table->max != 0 ? 2 * compact_table->max : LEAST))
 		return NULL;
@@ -78,7 +79,7 @@ void compact_table_visited(
 		entry_of(compact_table, key->peer, key->device, key->peer_device);
 
 	if (entry->peer == 0)
-		return; // its peer was forgotten meanwhile
+		return; // the peer was removed from the table meanwhile
 	if (!entry->visited || entry->kind != kind)
 		entry->since_ns = now_ns;
 	entry->visited = true;
@@ -101,7 +102,7 @@ void compact_table_sweep(
 	}
 	if (compact_table->count == before)
 		return;
-	// Holes would end searches early: the rest finds its places anew.
+	// Removed entries would end a search early, so the remaining ones are inserted again.
 	for (uint32_t n = 0; n < compact_table->max; n++) {
 		if (compact_table->entries[n].stats == NULL)
 			memset(&compact_table->entries[n], 0, sizeof(compact_table->entries[n]));

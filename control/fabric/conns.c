@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// This node's pairs in the collective CONNS: one row each, beside the core's own of TCP links.
+// Rows of this node's pairs in the collective CONNS. The core adds the rows of TCP links.
 #include "fabric/inside.h"
 
 #include <ras/payload.h>
@@ -15,7 +15,7 @@ static enum ras_transport transport_of(const struct nic *nic) {
 							  : RAS_TRANSPORT_ROCE;
 }
 
-// Of all that were made for its key: the first error ends a pair, and what was counted on it.
+// Count the failures of all pairs of this key. A pair and its counters end with its first error.
 static uint32_t times_broken(const struct fabric_pair *fabric_pair) {
 	const struct pairing *pairing = fabric_pair->fabric->pairing;
 	const struct pairing_key *key = pairing_key_of(pairing, fabric_pair->generation);
@@ -32,7 +32,7 @@ static void pair_row(const struct fabric_pair *fabric_pair, struct ras_conn_row 
 		.peer = fabric_pair->peer,
 		.transport = transport_of(fabric_pair->nic),
 		.errors = times_broken(fabric_pair),
-		.retransmits = RAS_RETRANSMITS_UNKNOWN, // the device's own business
+		.retransmits = RAS_RETRANSMITS_UNKNOWN, // known to the device only
 	};
 
 	pair_counters(fabric_pair->pair, &counters);
@@ -44,7 +44,8 @@ static void pair_row(const struct fabric_pair *fabric_pair, struct ras_conn_row 
 		row.min_ns = summary.min;
 		row.max_ns = summary.max;
 		row.mean_ns = (uint64_t)summary.mean;
-		// The mean is of times as the buckets have them, no time of 0 among them.
+		// The mean is computed from histogram buckets, so it may lie outside of min and
+		// max.
 		if (row.mean_ns < row.min_ns)
 			row.mean_ns = row.min_ns;
 		if (row.mean_ns > row.max_ns)
@@ -53,7 +54,8 @@ static void pair_row(const struct fabric_pair *fabric_pair, struct ras_conn_row 
 	*ret_row = row;
 }
 
-// A part has those from the n-th on, for the list does not change between parts of one answer.
+// Write the rows of one part. The list does not change between the parts of one answer, so each
+// part begins at a fixed row.
 bool fabric_contribute(
 	void *ctx, const struct ras_contribution *wanted, struct wire_writer *writer
 ) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The whole: what it is made of, the relay's messages, records of workers, and the end of it.
+// Lifecycle of the fabric, messages of the relay, records of workers, and views.
 #include "fabric/inside.h"
 #include "fabric/probing.h"
 
@@ -25,7 +25,7 @@ static void on_message(
 ) {
 	struct fabric *fabric = container_of(port, struct fabric, port);
 
-	// What cannot be read is counted there.
+	// pairing_receive() counts malformed messages.
 	(void)pairing_receive(
 		fabric->pairing, loop_clock_ns(fabric->loop), node,
 		ras_incarnation_start(incarnation), bytes, size
@@ -47,13 +47,13 @@ on_undelivered(struct overlay_port *port, uint32_t tag, const struct ras_relay_r
 static void on_wake(struct loop_timer *timer, uint64_t now_ns) {
 	struct fabric *fabric = container_of(timer, struct fabric, wake);
 
-	// now_ns is of the beginning of the turn, in which the pairing may have heard later times.
+	// now_ns is the start of the loop turn. The pairing may have seen a later time since.
 	(void)now_ns;
 	pairing_tick(fabric->pairing, loop_clock_ns(fabric->loop));
 	fabric_look_stopped(fabric);
 }
 
-// Nothing but a turn of this loop makes it go on, so a peer that reads it sees whether it turns.
+// Only turns of this loop update the pulse, so a peer that reads it sees whether the loop turns.
 static void on_beat(struct loop_timer *timer, uint64_t now_ns) {
 	struct fabric *fabric = container_of(timer, struct fabric, beat);
 
@@ -74,7 +74,7 @@ void fabric_begin_beating(struct fabric *fabric) {
 
 // Workers.
 
-// Both are pointers that we gave to the worker ourselves.
+// Convert a word of a record back into the pointer that the fabric put there.
 static void *word_pointer(uint64_t word) {
 	return (void *)(uintptr_t)word; // NOLINT(performance-no-int-to-ptr)
 }
@@ -87,8 +87,8 @@ static struct nic *nic_of(struct fabric *fabric, const struct lane *lane) {
 	return NULL;
 }
 
-// A lane whose completion queue cannot be polled takes no pair any more: another is made with the
-// device, when that can be opened again.
+// Lose the device if its completion queue cannot be polled: the lane takes no pairs any more.
+// Opening the device again creates another lane.
 static void look_at_lane(struct nic *nic) {
 	struct lane_counters counters;
 
@@ -103,7 +103,7 @@ static void on_pair_event(struct fabric *fabric, const struct worker_record *rec
 	struct fabric_pair *fabric_pair = fabric_pair_of(fabric, word_pointer(record->words[1]));
 	struct nic *nic;
 
-	must(fabric_pair != NULL); // it is in a lane, so it is held
+	must(fabric_pair != NULL); // a pair in a lane is in the list
 	nic = fabric_pair->nic;
 	if (record->kind == LANE_EVENT_FAILED)
 		fabric_pair_failed(
@@ -128,7 +128,7 @@ bool fabric_worker_event(
 	case LANE_EVENT_ATTACHED:
 	case LANE_EVENT_DETACHED:
 		nic = nic_of(fabric, word_pointer(record->words[0]));
-		must(nic != NULL); // closed only when it is detached
+		must(nic != NULL); // a device is closed only when it is detached
 		if (record->kind == LANE_EVENT_ATTACHED)
 			nic_attached(nic, (int)(int64_t)record->words[1]);
 		else
@@ -175,7 +175,7 @@ void fabric_look_stopped(struct fabric *fabric) {
 
 	if (!fabric->stopping || fabric->stopped == NULL)
 		return;
-	// Each by itself: one whose driver hangs must not keep the others open.
+	// Close each device independently, so that a hanging driver does not keep the others open.
 	for (uint32_t n = 0; n < fabric->nic_count; n++) {
 		nic_close(&fabric->nics[n]);
 		closed = closed && nic_is_closed(&fabric->nics[n]);
@@ -223,7 +223,7 @@ struct fabric *fabric_destroy(struct fabric *fabric) {
 
 	if (fabric == NULL)
 		return NULL;
-	fabric->stopping = true; // those who are told now get nothing more
+	fabric->stopping = true; // no new requests from here on
 	neighbours_stop(fabric);
 	rails_stop(fabric);
 	paths_stop(fabric);
@@ -243,7 +243,7 @@ struct fabric *fabric_destroy(struct fabric *fabric) {
 		closed = closed && nic_is_closed(&fabric->nics[n]);
 		fabric_nic_fini(&fabric->nics[n]);
 	}
-	// In this order: what a device still shows stays.
+	// Free the pages after the devices, because a device may still expose one.
 	if (gpus_fini(fabric) && closed)
 		fabric_free(fabric);
 	else
@@ -259,7 +259,7 @@ static int fabric_begin(struct fabric *fabric) {
 	fabric->start = ras_incarnation_start(ras_self_incarnation(ras));
 	config = (struct pairing_config){
 		.self = ras_self_id(ras),
-		.start = fabric->start != 0 ? fabric->start : 1, // until it is learnt, at the join
+		.start = fabric->start != 0 ? fabric->start : 1, // until the join assigns it
 		.random_seed = fabric->config.random_seed,
 	};
 	err = pairing_create(&config, &fabric->ops, &fabric->pairing);
@@ -330,7 +330,7 @@ int fabric_create(
 	return 0;
 }
 
-// To look at.
+// Views.
 
 uint32_t fabric_device_count(const struct fabric *fabric) {
 	uint32_t count = 0;
@@ -355,7 +355,7 @@ void fabric_device_at(
 	nic_view(nth_shown(fabric, n), ret_view);
 }
 
-// Behind the pairs come those that there cannot be.
+// Cursor of own rails without a counterpart, which follow the pairs.
 #define MISSING_CURSOR UINT32_C(0x80000000)
 
 static bool
@@ -420,7 +420,7 @@ static void count_own(const struct fabric *fabric, struct fabric_counters *ret_c
 	*ret_counters = counters;
 }
 
-// Adds two structs that consist of 64-bit numbers.
+// Add two structs that consist of 64-bit numbers.
 static void add_numbers(void *sum, const void *more, size_t size) {
 	uint64_t *to = sum;
 	const uint64_t *from = more;
@@ -467,14 +467,14 @@ const struct fabric_calls fabric_calls = {
 	.path_row = fabric_path_row,
 };
 
-// Whether devices are still there, looked at when somebody says that some came or went.
+// Check whether open devices are still listed, after a report that devices came or went.
 static void ended_looking(struct keeper_request *request, void *arg, int result) {
 	struct nic *nic = container_of(request, struct nic, looking);
 	const struct nic_work *work = arg;
 
 	if (work->guid == 0)
-		nic->guid = 0; // another one has it by now
-	// What cannot be asked now is asked again with the next word of a device.
+		nic->guid = 0; // several devices have this GUID, so it identifies none
+	// If the check itself failed, the next report of a device change repeats it.
 	if (result == -ENODEV && nic->open && !nic->lost)
 		nic_lose(nic, "it was removed");
 }

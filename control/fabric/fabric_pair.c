@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Pairs between the pairing, which decides, the keeper, which makes and destroys, and the lane,
-// which uses them. The pairing is never called from inside its own operations: answers come from
-// keepers, workers and deferred jobs.
+// Pairs between the pairing (decides), the keeper (creates and destroys them) and the lane (uses
+// them). Pairing operations never call back into the pairing: answers come from keepers, workers
+// and deferred jobs.
 #include "fabric/inside.h"
 
 #include <lib/container.h>
@@ -15,11 +15,11 @@
 #define CAUSE_BYTES 192
 #define CUT_AGAIN_NS RAS_NS_PER_SEC
 
-// What a call into the driver needs and brings. The keeper's until it has ended.
+// Arguments and results of a driver call. The keeper owns them until the call has ended.
 struct fabric_pair_work {
 	struct pair_config config;
 	struct pair *pair;
-	bool made; // by this work, and nobody took it yet
+	bool made; // created by this call, and not taken over yet
 	struct device_endpoint endpoint;
 	struct device_endpoint theirs;
 	uint32_t flow_label;
@@ -34,7 +34,8 @@ struct fabric_pair *fabric_pair_find(const struct fabric *fabric, uint32_t gener
 	return fabric_pair;
 }
 
-// One that is being destroyed may be gone already, and its place be another's.
+// Find a pair in the list. Skip pairs that are being destroyed: their memory may be freed and
+// reused.
 struct fabric_pair *fabric_pair_of(const struct fabric *fabric, const struct pair *pair) {
 	struct fabric_pair *fabric_pair = fabric->fabric_pairs;
 
@@ -98,7 +99,7 @@ static int work_destroy(void *arg) {
 	return pair_destroy(((struct fabric_pair_work *)arg)->pair);
 }
 
-// A pair that nobody waited for goes here, on the keeper.
+// Free the work on the keeper, and destroy a pair that nobody took over.
 static void work_drop(void *arg) {
 	struct fabric_pair_work *work = arg;
 
@@ -107,7 +108,7 @@ static void work_drop(void *arg) {
 	free(work);
 }
 
-// Hands a call to the keeper of the pair's device. *ret_work may still be filled in.
+// Run a call on the keeper of the pair's device, with a copy of *filled.
 static int fabric_pair_call(
 	struct fabric_pair *fabric_pair,
 	int (*call)(void *),
@@ -246,14 +247,14 @@ static int op_drain(void *ctx, uint32_t generation, const struct pairing_failure
 	return 0;
 }
 
-// Nobody has to hear of it: what follows is told by the lane.
+// Ignore the result, because the lane reports what follows.
 static void ended_quietly(struct keeper_request *request, void *arg, int result) {
 	(void)request;
 	(void)arg;
 	(void)result;
 }
 
-// Nothing else can be done with it than to try again.
+// Log that the queue pair could not be destroyed, and try again later.
 static void fabric_pair_held(struct fabric_pair *fabric_pair, int err) {
 	struct loop *loop = fabric_pair->fabric->loop;
 
@@ -286,7 +287,7 @@ static void ended_cutting(struct keeper_request *request, void *arg, int result)
 
 	(void)arg;
 	if (fabric_pair->stage != FABRIC_PAIR_DRAINING)
-		return; // the lane found it drained meanwhile, and it may be destroyed already
+		return; // the lane drained it meanwhile, and it may be destroyed already
 	if (result == 0)
 		post_gone(fabric_pair);
 	else
@@ -316,19 +317,20 @@ void fabric_pair_failed(struct fabric_pair *fabric_pair, int err, enum ibv_wc_st
 	fabric_pair->stage = FABRIC_PAIR_DRAINING;
 	fabric_pair->broken = true;
 	fabric_pair->fail.ended = ended_quietly;
-	// If the keeper has no room the lane finds it stuck, and it is cut off.
+	// If the keeper has no room, the lane later reports the pair as stuck, and it is cut off.
 	if (fabric_pair->nic->lost)
 		fabric_pair_stuck(fabric_pair);
 	else
 		(void)fabric_pair_call(fabric_pair, work_fail, &fabric_pair->fail, &work);
 	if (told)
-		return; // the pairing asked for it
+		return; // the pairing itself requested the drain
 	op_cause_format(&cause, text, sizeof(text));
 	pairing_broken(fabric->pairing, now_of(fabric), fabric_pair->generation, err, text);
 }
 
-// The lane may find out that a pair is stuck that is being cut off already. One that drained since
-// is destroyed: a call that came behind that in the keeper would find no pair.
+// Destroy the queue pair of a pair that does not drain. The lane may report a pair that is already
+// being cut off. A pair that has drained since may be gone before the keeper runs the call, so it
+// is skipped.
 void fabric_pair_stuck(struct fabric_pair *fabric_pair) {
 	struct fabric_pair_work work = {0};
 	int err;
@@ -349,7 +351,7 @@ void fabric_pair_drained(struct fabric_pair *fabric_pair) {
 	loop_defer(fabric_pair->fabric->loop, &fabric_pair->fabric->look_fabric_pairs);
 }
 
-// True if it called the pairing, which may change the list of pairs.
+// Returns true if it called the pairing, which may change the list of pairs.
 static bool fabric_pair_settle(struct fabric_pair *fabric_pair, uint64_t version) {
 	struct fabric *fabric = fabric_pair->fabric;
 	char text[CAUSE_BYTES];
@@ -371,7 +373,7 @@ static bool fabric_pair_settle(struct fabric_pair *fabric_pair, uint64_t version
 	}
 	if (fabric_pair->stage != FABRIC_PAIR_OUT || !fabric_pair->drained)
 		return false;
-	fabric_pair->drained = false; // once
+	fabric_pair->drained = false; // reported only once
 	op_cause_format(pair_cause(fabric_pair->pair), text, sizeof(text));
 	pairing_drained(
 		fabric->pairing, now_of(fabric), fabric_pair->generation,
@@ -418,7 +420,7 @@ static int op_destroy(void *ctx, uint32_t generation) {
 	return err;
 }
 
-// The rest of what the pairing asks for.
+// The remaining pairing operations.
 
 static int
 op_send(void *ctx, uint64_t peer, uint64_t start, const void *bytes, size_t size, uint32_t tag) {
@@ -432,7 +434,7 @@ op_send(void *ctx, uint64_t peer, uint64_t start, const void *bytes, size_t size
 	};
 	int err;
 
-	(void)start; // the relay takes it to the start that our table holds, or nobody
+	(void)start; // the relay sends it to the start counter in its own table, or drops it
 	err = overlay_port_send(&fabric->port, &message);
 	if (err != 0)
 		fabric->counters.messages_lost++;
@@ -460,7 +462,7 @@ static int op_check(
 	const struct fabric *fabric = ctx;
 	const struct nic *nic = &fabric->nics[device];
 
-	// Of one that is closed nothing is known: what it can reach is seen when it is connected.
+	// A closed device has no facts. Whether it reaches the peer shows when it connects.
 	if (!nic->open)
 		return 0;
 	return device_endpoint_check(&nic->parts.facts, theirs, ret_reason);
@@ -512,7 +514,7 @@ const struct pairing_ops fabric_pairing_ops = {
 	.changed = op_changed,
 };
 
-// What is left now is left behind with its device: pairs in a lane are not touched.
+// Remaining pairs are left behind with their devices. Pairs in a lane are not touched.
 void fabric_pairs_fini(struct fabric *fabric) {
 	while (fabric->fabric_pairs != NULL) {
 		struct fabric_pair *fabric_pair = fabric->fabric_pairs;

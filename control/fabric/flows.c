@@ -4,11 +4,11 @@
 
 #include <string.h>
 
-#define JUDGED_PROBES 30   // of a label, before it is held against others
-#define BAD_PERMILLE 20	   // lost or late, at least
-#define BAD_LEAST 3	   // of these
-#define BAD_TIMES 3	   // as much as of the others together
-#define SLOW_PERMILLE 1750 // of the quickest label's median
+#define JUDGED_PROBES 30   // probes of a label before it is compared with others
+#define BAD_PERMILLE 20	   // least share of lost and late probes
+#define BAD_LEAST 3	   // least number of lost and late probes
+#define BAD_TIMES 3	   // least ratio to the loss of all other labels
+#define SLOW_PERMILLE 1750 // share of the fastest other label's median
 #define MEDIAN 500000
 #define P99 990000
 
@@ -40,7 +40,7 @@ void flows_note(struct flows *flows, bool answered, bool late, bool small, uint6
 		histogram_log2_record(&flows->all[flows->current].small, latency_ns);
 }
 
-// Against all others together, which have to have been seen as well.
+// Compare a label with all others together. Both sides need enough probes.
 static bool is_lossy(const struct fabric_flow *flows, uint32_t count, uint32_t self) {
 	uint64_t amiss = flows[self].lost + flows[self].late, probes = flows[self].probes;
 	uint64_t other_amiss = 0, other_probes = 0;

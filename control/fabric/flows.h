@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the flow labels of one path brought, each by itself: on Ethernet a label chooses one of the
-// equal ways through the fabric (ECMP), and one of them may be bad while the others are well. Pure.
+// Statistics of each flow label of one path. On Ethernet a label selects one of the equal-cost
+// routes through the fabric (ECMP). One route may be bad while the others are good. Pure.
 #pragma once
 
 #include <control/fabric.h>
@@ -11,14 +11,15 @@ struct flows {
 		uint32_t label; // 20 bits
 		bool used;
 		uint64_t probes, lost, late;
-		struct histogram_log2 small; // times of the smallest size
+		struct histogram_log2 small; // latencies of the smallest size
 	} all[PAIRING_FLOWS];
 	uint32_t current;
 };
 
-// The pair has this label from now on: one of before, or the place of the least probed.
+// Make `label` the current label. A new label takes the entry with the fewest probes.
 void flows_use(struct flows *flows, uint32_t label);
-// small: its time is entered. late: it was lost, and sent again by the device.
+// Record one probe. small: its latency is recorded. late: it was lost, and the device sent it
+// again.
 void flows_note(struct flows *flows, bool answered, bool late, bool small, uint64_t latency_ns);
-// Those that were probed; how many.
+// List the used labels and compare them with each other. Returns their number.
 uint32_t flows_look(const struct flows *flows, struct fabric_flow ret_flows[static PAIRING_FLOWS]);

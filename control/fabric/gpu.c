@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Pages in the memory of GPUs, for devices to show to peers: made on a keeper of each GPU, which
-// may hang as long as it likes, and given back when no device shows them any more.
+// Pages in GPU memory that devices expose to peers. Each GPU has a keeper of its own, which may
+// hang without harm to others. A page is freed when no device exposes it any more.
 #include "fabric/inside.h"
 
 #include <lib/container.h>
@@ -12,14 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A driver that is loaded later, or memory that others have now.
+// A driver may be loaded later, and other users may release GPU memory.
 #define RETRY_NS (30 * RAS_NS_PER_SEC)
-// Waking a GPU up, and libcuda from a cold disk.
+// The call may have to wake up a GPU and read libcuda from a cold disk.
 #define MAKE_STUCK_NS (30 * RAS_NS_PER_SEC)
 
 struct gpu_work {
 	struct gpu_page_config config;
-	struct gpu_page *page; // made or to be destroyed; NULL: somebody else's
+	struct gpu_page *page; // created, or to be destroyed; NULL: owned by others
 	char reason[CUDA_REASON_MAX + 1];
 };
 
@@ -36,7 +36,7 @@ static int work_destroy(void *arg) {
 	return 0;
 }
 
-// Destroys what was made for nobody any more: on a keeper that was left behind.
+// Free the work on a keeper that was left behind, and a page that nobody took over.
 static void work_drop(void *arg) {
 	struct gpu_work *work = arg;
 
@@ -64,7 +64,8 @@ static int show_call(
 	return err;
 }
 
-// What no other memory holds by chance, nor what a GPU that fell off its bus is read as: ones.
+// Return a word that no other memory holds by chance. All ones is excluded: a GPU that fell off its
+// bus reads as ones.
 static uint64_t word_of(const struct fabric *fabric, uint32_t ordinal) {
 	uint64_t mixed = fabric->config.random_seed + ordinal;
 
@@ -100,7 +101,7 @@ static void ended_making(struct keeper_request *request, void *arg, int result) 
 		show->reason[0] = '\0';
 	}
 	if (show->fabric->stopping) {
-		fabric_look_stopped(show->fabric); // it is given back on the keeper, too
+		fabric_look_stopped(show->fabric); // the keeper frees the page, too
 		return;
 	}
 	if (result == 0) {
@@ -197,7 +198,7 @@ struct pairing_gpu gpu_told(const struct nic *nic) {
 	};
 }
 
-// Devices, which show the page once both are there.
+// Devices, which register the page when both exist.
 
 static void tell_gpu(const struct nic *nic) {
 	struct fabric_gpu_view view = gpu_view(nic);
@@ -233,7 +234,7 @@ static void ended_offering(struct keeper_request *request, void *arg, int result
 	nic->gpu_reason[0] = '\0';
 	tell_gpu(nic);
 	nic_announce(nic);
-	// Peers are told of it by the handshake alone.
+	// Peers learn of the page only from a handshake.
 	pairing_device_renew(nic->fabric->pairing, loop_clock_ns(nic->fabric->loop), nic->number);
 }
 
@@ -264,7 +265,7 @@ static bool is_gone(struct gpu_show *show) {
 		return show->making.job == NULL && show->dropping.job == NULL;
 	show->dropping.ended = ended_dropping;
 	if (show_call(show, work_destroy, &show->dropping, &work) == 0)
-		show->page = NULL; // the call's
+		show->page = NULL; // owned by the call
 	return false;
 }
 
@@ -291,7 +292,7 @@ bool gpus_fini(struct fabric *fabric) {
 	return gone;
 }
 
-// To look at.
+// Views.
 
 struct fabric_gpu_view gpu_view(const struct nic *nic) {
 	const struct gpu_show *show = nic->gpu;

@@ -7,16 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FAILS 2	 // in a row, before it is bad
-#define RIGHTS 3 // in a row, before it is good again
-// A read that the GPU holds up holds up those behind it until the pair is made anew; if the pulse
-// is not read by then either, it is the path.
+#define FAILS 2	 // consecutive failures until the page is bad
+#define RIGHTS 3 // consecutive correct reads until it is good again
+// A read that the GPU delays also delays the reads behind it until the pair is replaced. If the
+// pulse is not read within this time either, the path is to blame.
 #define DOUBT_NS (5 * RAS_NS_PER_SEC)
 #define PAUSE_NS (5 * RAS_NS_PER_SEC)
 #define PAUSE_MAX_NS (300 * RAS_NS_PER_SEC)
-#define SLOW_TIMES 2 // what is usual, and what the pulse shows
+#define SLOW_TIMES 2 // multiple of the baseline, corrected by the slowdown of pulse reads
 #define SLOW_WINDOWS 2
-#define USUAL_GROWS_NS (3600 * RAS_NS_PER_SEC) // in which it may by a tenth
+#define USUAL_GROWS_NS (3600 * RAS_NS_PER_SEC) // the baseline rises by at most a tenth in this time
 #define MEDIAN 500000
 #define P99 990000
 
@@ -97,7 +97,7 @@ bool gpu_path_note(
 		return false;
 	}
 	if (read != GPU_READ_RIGHT) {
-		// It is not known yet whose fault that was.
+		// It is not known yet whether the GPU or the path is to blame.
 		gpu->doubt = read;
 		gpu->doubted = true;
 		gpu->doubted_ns = now_ns;
@@ -122,7 +122,7 @@ void gpu_path_host(struct gpu_path *gpu, uint64_t now_ns, bool answered) {
 		read_failed(gpu, now_ns, gpu->doubt);
 		return;
 	}
-	// Neither was read: the path's.
+	// The pulse was not read either, so the path is to blame.
 	gpu->doubted = false;
 	gpu->next_ns = now_ns + PAUSE_NS;
 }

@@ -1,49 +1,50 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What reads of a peer's page in GPU memory brought, beside those of its pulse over the same pair:
-// the same cable and the same devices, and then PCIe to the GPU. So what the pulse's reads show too
-// is the path's, and only the rest is the GPU's. Pure.
+// Statistics of reads of a peer's page in GPU memory, beside reads of its pulse over the same pair.
+// Both use the same cable and devices; reads of the GPU page also cross PCIe to the GPU. A fault
+// that pulse reads show as well belongs to the path, and only the rest belongs to the GPU. Pure.
 #pragma once
 
 #include <control/fabric.h>
 #include <lib/histogram.h>
 
-#define GPU_PATH_WINDOW 12 // reads of the smallest size between two judgements of their time
+#define GPU_PATH_WINDOW 12 // latencies of the smallest size in one judgement
 
 enum gpu_read {
 	GPU_READ_RIGHT,
-	GPU_READ_WRONG,	  // something else came than its word
-	GPU_READ_SILENT,  // nothing came
-	GPU_READ_REFUSED, // the peer's device said that it cannot, which ends the pair
+	GPU_READ_WRONG,	  // the page held something other than its word
+	GPU_READ_SILENT,  // no answer
+	GPU_READ_REFUSED, // the peer's device rejected the read, which ends the pair
 };
 
 struct gpu_path {
 	uint32_t ordinal;
-	uint64_t word; // of the page; another one is another page
+	uint64_t word; // content of the page; another word means another page
 	enum fabric_gpu_seen seen;
 	uint64_t since_ns;
 	uint64_t probes, silent, refused, wrong;
 	struct histogram_log2 small;
-	enum gpu_read doubt; // of the last read, if it may have been the path's
-	bool doubted;	     // until the pulse is read once more, on another pair perhaps
+	enum gpu_read doubt; // result of the last failed read, if the path may be to blame
+	bool doubted;	     // undecided until a pulse is read again, perhaps over another pair
 	uint64_t doubted_ns;
-	uint32_t fails, rights; // in a row
-	uint64_t next_ns;	// not before it
+	uint32_t fails, rights; // consecutive failed and correct reads
+	uint64_t next_ns;	// earliest time of the next read
 	uint64_t window[GPU_PATH_WINDOW];
 	uint32_t held;
-	uint64_t median_ns, usual_ns, usual_at_ns; // of the last window; the least of all
-	uint32_t slow_windows;			   // in a row
+	uint64_t median_ns, usual_ns, usual_at_ns; // last window; baseline; time of its last update
+	uint32_t slow_windows;			   // consecutive slow windows
 };
 
-// The peer shows this page from now on: times stay those of the same GPU.
+// Set the page that the peer exposes from now on. Latencies are kept if the GPU is the same.
 void gpu_path_shown(struct gpu_path *gpu, uint64_t now_ns, uint32_t ordinal, uint64_t word);
-// small: of the smallest size, whose time counts. True: a window of times is full.
+// Record one read. small: it has the smallest size, and its latency counts. Returns true when a
+// window of latencies is full; then call gpu_path_judge().
 bool gpu_path_note(
 	struct gpu_path *gpu, uint64_t now_ns, enum gpu_read read, bool small, uint64_t latency_ns
 );
-// The pulse was read over the same path, or was not.
+// Record whether a pulse read over the same path was answered. This settles an undecided read.
 void gpu_path_host(struct gpu_path *gpu, uint64_t now_ns, bool answered);
-// Judges a full window. host_permille: how long the pulse's reads take now, of what is usual.
+// Judge a full window. host_permille: latency of pulse reads now, in per mille of their baseline.
 void gpu_path_judge(struct gpu_path *gpu, uint64_t now_ns, uint64_t host_permille);
-// Whether it may be read now: who cannot be read is tried again after pauses that grow.
+// Return whether the page may be read now. An unreadable page is tried again after growing pauses.
 bool gpu_path_is_due(const struct gpu_path *gpu, uint64_t now_ns);
 void gpu_path_look(const struct gpu_path *gpu, struct fabric_gpu_path *ret_look);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Devices that come after the start: added as rails, and the software device that stood in for them
-// taken out of use.
+// Devices that appear after the start: they become rails, and the software device that was their
+// fallback is retired.
 //
-// A place is never used again: pairs, paths and what was learnt of them go by it.
+// An index in fabric->nics is never used again, because pairs, paths and baselines refer to it.
 #include "fabric/inside.h"
 #include "fabric/probing.h"
 
@@ -19,7 +19,8 @@ static bool is_known(const struct fabric *fabric, const char *name, uint64_t gui
 
 		if (strcmp(nic->config.name, name) == 0 || strcmp(nic->open_name, name) == 0)
 			return true;
-		// The same device by another name, unless it is another port of it.
+		// The GUID is known: this is the same device under another name, unless it is
+		// another port.
 		if (guid != 0 && nic->guid == guid &&
 		    (port == 0 || nic->config.settings.port == 0 ||
 		     nic->config.settings.port == port))
@@ -50,12 +51,12 @@ int fabric_add_device(
 		return -ENOSPC;
 	err = fabric->config.device_count == 0 ? nic_begin(fabric) : 0;
 	if (err == 0)
-		fabric->config.device_count++; // it has begun, whatever comes of this one
+		fabric->config.device_count++; // probing has started, even if this device fails
 	if (err == 0)
 		err = fabric_nic_init(fabric, nic, fabric->nic_count, device);
 	if (err != 0)
 		return err;
-	nic->config.may_never_come = true; // told when it is open
+	nic->config.may_never_come = true; // announced when it is open
 	fabric->config.pair_max = pair_max;
 	fabric->nic_count++;
 	nic_open(nic);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The words for states of a device, and for what is seen of GPU memory.
+// Names of the states of devices and of GPU memory.
 #include <control/fabric.h>
 #include <lib/must.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which pairs are wanted: each device's with itself, and one with every neighbour on every ring.
-// And what the overlay says of peers, passed on to the pairing.
+// Decides which pairs are wanted: each device with itself, and one pair with every neighbour on
+// every ring. Passes the overlay's events about peers on to the pairing.
 //
-// Which rail of a neighbour belongs to which of ours is said in rails.c.
+// rails.c decides which rail of a neighbour belongs to which own rail.
 #include "fabric/inside.h"
 
 #include <lib/container.h>
@@ -15,7 +15,8 @@
 #define WANT_NS RAS_NS_PER_SEC
 #define WANTED_MAX 512
 
-// The core tells of events in the middle of its own work: passed on at the end of the turn.
+// An event about a peer. The core reports it in the middle of its own work, so it is queued until
+// the end of the loop turn.
 struct news {
 	struct news *next;
 	uint64_t peer;
@@ -70,8 +71,9 @@ static void add_peer(struct fabric *fabric, struct wanted *wanted, uint64_t id) 
 	rails_neighbour(fabric, peer.record);
 }
 
-// A peer that the overlay holds for dead by silence may be cut off from the overlay alone: a pair
-// that was there goes on as long as reads of its pulse are answered, and then none is made.
+// Return whether the ready pair of a dead peer should stay. A peer that was declared dead for
+// silence may be cut off from the overlay only. Its pair stays as long as reads of its pulse are
+// answered, but no new pair is made.
 static bool is_read_still(const struct fabric *fabric, const struct pairing_view *view) {
 	struct ras_peer peer;
 
@@ -105,7 +107,8 @@ static void wanted_collect(struct fabric *fabric, struct wanted *wanted) {
 	}
 }
 
-// Learnt at the join, and another one once we were held for dead.
+// Update our own start counter. The join assigns it, and a new one follows after we were declared
+// dead. Returns whether it is known.
 static bool knows_start(struct fabric *fabric) {
 	uint64_t start = ras_incarnation_start(ras_self_incarnation(overlay_ras(fabric->overlay)));
 
@@ -123,14 +126,14 @@ static void neighbours_update(struct fabric *fabric) {
 
 	if (wanted == NULL || !knows_start(fabric)) {
 		free(wanted);
-		return; // the next look is soon
+		return; // the next pass is soon
 	}
 	wanted_collect(fabric, wanted);
 	while (pairing_next(fabric->pairing, &cursor, &view)) {
 		if (view.wanted && !is_wanted(wanted, &view.key) && !is_read_still(fabric, &view))
 			(void)pairing_want(fabric->pairing, now_ns, &view.key, false);
 	}
-	// Said again it changes nothing. Without memory: with the next look.
+	// Wanting a pair again changes nothing. If memory is short, the next pass tries again.
 	for (uint32_t n = 0; n < wanted->count; n++)
 		(void)pairing_want(fabric->pairing, now_ns, &wanted->keys[n], true);
 	free(wanted);
@@ -146,8 +149,8 @@ static void neighbours_expired(struct loop_timer *timer, uint64_t now_ns) {
 
 // Events.
 
-// Of a process that ended nothing is left to be read; and where nothing is read nobody would notice
-// that a pair has ended.
+// Translate the cause of a death for the pairing. A process that ended has no pulse to read.
+// Without probing, nobody would notice that a pair has ended, so silence counts as death then.
 static enum pairing_peer_state death_by(const struct fabric *fabric, enum ras_cause cause) {
 	return fabric->config.probe.on && ras_cause_is_silence(cause) ? PAIRING_PEER_IS_SILENT
 								      : PAIRING_PEER_HAS_DIED;
@@ -169,7 +172,7 @@ static bool state_of(
 	case RAS_EVENT_DEAD:
 		*ret_state = death_by(fabric, event->cause);
 		return true;
-	case RAS_EVENT_FORGOTTEN: // of the dead only, and nobody asks for it any more
+	case RAS_EVENT_FORGOTTEN: // only the dead are forgotten, and nobody asks for them
 		*ret_state = PAIRING_PEER_HAS_DIED;
 		return true;
 	case RAS_EVENT_LEFT:
@@ -205,8 +208,8 @@ static void on_event(struct overlay_listener *listener, const struct ras_event *
 	fabric->news_last = &news->next;
 }
 
-// Instead of news for which there was no memory, or that mean something else from now on: what the
-// overlay says of all who have pairs.
+// Report the overlay's state of all paired peers. This replaces events that were lost for lack of
+// memory, or whose meaning has changed.
 static void tell_all(struct fabric *fabric) {
 	struct pairing_view view;
 	struct ras_peer peer;

@@ -16,7 +16,7 @@
 
 #define RETRY_NS RAS_NS_PER_SEC
 #define RETRY_MAX_NS (30 * RAS_NS_PER_SEC)
-#define RETRY_PORT_NS (5 * RAS_NS_PER_SEC) // of a port that was down for AWAITED_NS
+#define RETRY_PORT_NS (5 * RAS_NS_PER_SEC) // for a port that has been down for AWAITED_NS
 #define AWAITED_NS (300 * RAS_NS_PER_SEC)
 #define EVENTS_PER_TURN 16
 
@@ -56,7 +56,7 @@ static void set_retry(struct nic *nic, uint64_t after_ns) {
 	must(loop_timer_set(loop, &nic->retry, loop_now_ns(loop) + after_ns) == 0);
 }
 
-// Several rails may be ports of one device.
+// Collect the GUIDs of other own devices. Rails with different ports may share one device.
 static void add_others(struct nic_work *work) {
 	const struct nic *nic = work->nic;
 	const struct fabric *fabric = nic->fabric;
@@ -90,7 +90,7 @@ int nic_run(
 	work->nic = nic;
 	if (parts != NULL)
 		work->parts = *parts;
-	work->taken = parts != NULL; // not its own to close when it is dropped
+	work->taken = parts != NULL; // the nic keeps its parts when the work is dropped
 	work->config = nic->config;
 	work->guid = nic->guid;
 	memcpy(work->open_name, nic->open_name, sizeof(work->open_name));
@@ -137,7 +137,7 @@ static void request_post(struct nic *nic, enum lane_request kind) {
 	fabric_post(nic->fabric, nic->worker, &record);
 }
 
-// What the device says.
+// State of the device.
 
 void nic_announce(struct nic *nic) {
 	struct fabric *fabric = nic->fabric;
@@ -166,7 +166,7 @@ void nic_announce(struct nic *nic) {
 	must(nic->number == nic->place);
 }
 
-// Once, however often it is opened.
+// Warn only once per device, however often it is opened.
 static void say_if_eventless(struct nic *nic) {
 	struct lane_facts facts;
 
@@ -197,7 +197,7 @@ static void tell_pairing(struct nic *nic) {
 
 static void nic_refresh(struct nic *nic);
 
-// Else a port that was not looked at would be taken for what it was until something happens.
+// Read the port again later. Otherwise a stale state would stay until the next event of the device.
 static void refresh_later(struct nic *nic) {
 	nic->refresh_again = true;
 	set_retry(nic, RETRY_NS);
@@ -225,7 +225,8 @@ static void ended_refreshing(struct keeper_request *request, void *arg, int resu
 		nic_refresh(nic);
 }
 
-// One at a time; what happens meanwhile is looked at after it.
+// Read the device's facts. Only one read runs at a time; a request during a read is served after
+// it.
 static void nic_refresh(struct nic *nic) {
 	nic->refresh_again = nic->refreshing.job != NULL;
 	if (nic->refresh_again)
@@ -240,7 +241,8 @@ void nic_lose(struct nic *nic, const char *why) {
 		return;
 	nic->lost = true;
 	nic->lost_ns = now_of(nic);
-	// Nothing more is to be learnt, and of a device that was removed it is readable for ever.
+	// No further events are needed, and the event descriptor of a removed device stays readable
+	// for ever.
 	loop_remove(&nic->events);
 	set_state(nic, FABRIC_DEVICE_CLOSING, why);
 	device_lose(nic->parts.device);
@@ -316,12 +318,14 @@ static void on_events(struct loop_source *source, uint32_t events) {
 
 // Opening.
 
-// A device that is reset is back soon; whoever told of it may not be heard everywhere.
+// Return whether the device was lost lately. A reset device is back soon, and its return may not be
+// announced here.
 static bool is_awaited(const struct nic *nic) {
 	return nic->lost_ns != 0 && now_of(nic) - nic->lost_ns < AWAITED_NS;
 }
 
-// Nothing tells of a port of a device that is not open, and opening asks the driver for much.
+// Return the delay before the next attempt. Nothing announces a port of a closed device, and
+// opening a device costs its driver much work.
 static uint64_t retry_after(const struct nic *nic, int err) {
 	if (is_awaited(nic))
 		return RETRY_NS;
@@ -330,7 +334,7 @@ static uint64_t retry_after(const struct nic *nic, int err) {
 	return nic->retry_ns;
 }
 
-// What the driver did not take back while it was opened goes the way of a device that failed.
+// If the driver kept some parts of a failed open, treat the device like one that failed later.
 static void open_failed(struct nic *nic, struct nic_work *work, int err) {
 	struct fabric *fabric = nic->fabric;
 
@@ -350,7 +354,8 @@ static void open_failed(struct nic *nic, struct nic_work *work, int err) {
 	fabric_look_stopped(fabric);
 }
 
-// Names change, and so does what has them: it is known again by its GUID.
+// Remember GUID and name. Names may change or pass to another device, so the GUID identifies a
+// device.
 static void note_identity(struct nic *nic) {
 	const struct device_facts *facts = &nic->parts.facts;
 
@@ -426,7 +431,7 @@ void nic_attached(struct nic *nic, int err) {
 	} else if (err != 0) {
 		nic_lose(nic, "its worker has too much to poll");
 	} else {
-		// For DPDK's own tools; without room there it is not shown.
+		// Show the lane in DPDK's telemetry. If there is no room, it is not shown.
 		(void)telemetry_add_lane(nic->config.name, nic->parts.lane);
 		tell_pairing(nic);
 		nic_offer_gpu(nic);
@@ -441,7 +446,7 @@ static void ended_closing(struct keeper_request *request, void *arg, int result)
 	struct nic_work *work = arg;
 
 	if (result != 0) {
-		nic->parts = work->parts; // as much of it as there still is
+		nic->parts = work->parts; // the parts that still exist
 		log_event(
 			LOG_LEVEL_ERROR, "rdma_device_held", log_str("device", nic->config.name),
 			log_errno("error", result)
@@ -474,7 +479,7 @@ void nic_close(struct nic *nic) {
 		return;
 	if (nic->attached) {
 		nic->attached = false;
-		nic->attaching = true; // until the worker has let go
+		nic->attaching = true; // until the worker has released the lane
 		request_post(nic, LANE_REQUEST_DETACH);
 		return;
 	}
@@ -483,7 +488,7 @@ void nic_close(struct nic *nic) {
 
 void nic_detached(struct nic *nic, int err) {
 	nic->attaching = false;
-	nic->attached = err != 0; // it has pairs, of which we will hear
+	nic->attached = err != 0; // the lane still has pairs, whose end will be reported
 	nic_close(nic);
 }
 
@@ -551,7 +556,8 @@ int fabric_nic_init(
 	return err;
 }
 
-// With the loop ended: what could not be closed is left to the driver, and the fabric behind.
+// Must be called after the loop has ended. A device that could not be closed is left to its driver,
+// and the fabric is left behind.
 void fabric_nic_fini(struct nic *nic) {
 	struct fabric *fabric = nic->fabric;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is made of a device before pairs can be, all of it on the device's keeper.
+// Resources of a device that pairs need. The device's keeper creates and destroys them.
 #include "fabric/inside.h"
 
 #include <errno.h>
@@ -43,12 +43,12 @@ static int register_pages(struct nic_work *work) {
 	return err;
 }
 
-// Everything that is there, in the order in which it must go. The lane has no pairs.
+// Destroy all existing parts in the required order. The lane must have no pairs.
 static int take_apart(struct nic_parts *parts) {
 	int err = lane_destroy(parts->lane);
 
 	if (err != 0)
-		return err; // it may still be reached: what it stands on stays too
+		return err; // the device may still use the lane, so the parts below it stay
 	parts->lane = NULL;
 	if (parts->pulse.region != NULL)
 		memory_view_put(&parts->pulse);
@@ -62,13 +62,13 @@ static int take_apart(struct nic_parts *parts) {
 	parts->gpu.region = NULL;
 	parts->registry = memory_registry_destroy(parts->registry);
 	if (parts->registry != NULL)
-		return -EBUSY; // a view that a worker still holds, or the driver does not let go
+		return -EBUSY; // a worker still holds a view, or the driver refused
 	parts->device = device_put(parts->device);
 	return 0;
 }
 
-// Of a device whose events nobody else reads, as while it is opened or closed: what it has to say
-// tells whether it is lost, and then all of it may go.
+// Read the pending events of a device that is being opened or closed, when nobody else reads them.
+// Returns whether the device failed for good; then all its parts may be freed.
 static bool is_lost(struct device *device) {
 	struct device_event event;
 	int err;
@@ -91,12 +91,12 @@ static int take_apart_or_lose(struct nic_parts *parts) {
 	return take_apart(parts);
 }
 
-// What the driver called the device when it was chosen; a rail of a further port has another name.
+// Return the driver's name at configuration time. A rail of a further port has another name.
 static const char *driver_name(const struct nic_work *work) {
 	return work->config.device[0] != '\0' ? work->config.device : work->config.name;
 }
 
-// By its GUID, or by the name under which it was open last.
+// Find the device's current name by its GUID, or by its name at the last open.
 static int device_name_find(struct nic_work *work, char ret_name[static DEVICE_NAME_MAX + 1]) {
 	const char *name = work->open_name[0] != '\0' ? work->open_name : driver_name(work);
 
@@ -115,8 +115,8 @@ static bool is_anothers(const struct nic_work *work, const char *name) {
 	return false;
 }
 
-// What the device is called now. What was never open goes by its name, and so does what replaced
-// it, unless that is a device of ours which was given the name since.
+// Find the device's current name. A device that was never open is found by its name. So is a
+// replacement, unless another own device has that name now.
 static int find_name(struct nic_work *work, char ret_name[static DEVICE_NAME_MAX + 1]) {
 	if (device_name_find(work, ret_name) == 0)
 		return 0;
@@ -180,7 +180,7 @@ int nic_work_refresh(void *arg) {
 	return device_refresh(work->parts.device, &work->parts.facts);
 }
 
-// The page outlives all that is made of it here, and asks no libcuda of this thread.
+// Register the GPU page. The page outlives the registration, and this thread needs no libcuda.
 int nic_work_offer_gpu(void *arg) {
 	struct nic_work *work = arg;
 	const struct gpu_page_facts *facts = gpu_page_facts(work->gpu);
@@ -195,8 +195,8 @@ int nic_work_offer_gpu(void *arg) {
 	);
 }
 
-// A device that was opened for nobody is closed again, or left behind with the fabric: then nobody
-// else looks at the nic any more.
+// Free the work, and close a device that was opened for nobody. If closing fails, the nic gets the
+// parts back: it was left behind with its fabric, so nobody else uses it.
 void nic_work_drop(void *arg) {
 	struct nic_work *work = arg;
 

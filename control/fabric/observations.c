@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From what is remembered of paths to what is told of them: observations, and evidence for the
+// Turns the statistics of paths into observations for the verdict, and into evidence for the
 // overlay.
 #include "fabric/probing.h"
 
@@ -8,12 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
-// A peer that was heard within this answers, whatever was tried beside it.
+// A peer that was heard on its overlay link within this time answers, whatever else was tried.
 #define QUIET_NS (3 * RAS_NS_PER_SEC)
-// After a read that broke its pair was begun, without another pair.
+// From the start of a read that broke its pair until the path is silent, if there is no new pair.
 #define CUT_NS (1200 * RAS_NS_PER_MS)
-// A read of a device that lives in its agent waits for a processor as the agent does: one that was
-// stopped after a beat may not have come to the read that was begun before the beat.
+// A software device answers reads only while its agent's process runs. An agent that was stopped
+// just after a heartbeat may not have served a read that began before the heartbeat.
 #define UNDER_WAY_NS (400 * RAS_NS_PER_MS)
 
 enum observation_responder observations_responder(enum device_responder responder) {
@@ -30,7 +30,7 @@ static uint32_t clamp_u32(uint64_t value) {
 	return value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
 }
 
-// A name may be longer than evidence carries it.
+// Copy a device name. Evidence carries a limited length.
 static void put_name(char ret_name[static VERDICT_DEVICE_MAX + 1], const char *name) {
 	snprintf(ret_name, VERDICT_DEVICE_MAX + 1, "%.*s", VERDICT_DEVICE_MAX, name);
 }
@@ -39,7 +39,8 @@ static bool is_read(enum observation_kind kind) {
 	return kind != OBSERVATION_SILENT && kind != OBSERVATION_NO_PAIR;
 }
 
-// Whether it was looked at as a neighbour, and the overlay says that it lives on another host.
+// Return whether reads of this neighbour test our own port: an earlier observation had a pair, and
+// the overlay says that the peer is alive on another host.
 static bool should_be_read(const struct probed_path *probed_path) {
 	const struct ras *ras = overlay_ras(probed_path->probing->fabric->overlay);
 	struct ras_peer self, peer;
@@ -50,9 +51,10 @@ static bool should_be_read(const struct probed_path *probed_path) {
 	       peer.record->host_id != self.record->host_id;
 }
 
-// Whether our own port is known to work: else what it does not read says nothing. It reads itself,
-// and one on another host: what it sends to itself a NIC loops inside, whatever its cable does. If
-// there is but one other, that one says nothing of us.
+// Return whether our own port is known to work; otherwise unanswered reads say nothing about a
+// peer. The device must read itself, and one peer on another host, because a NIC may loop reads of
+// itself inside, whatever the state of its cable. A single peer says nothing about us, so with
+// fewer than two peers reading itself is enough.
 static bool observations_port_is_good(const struct probing *probing, uint32_t device) {
 	uint32_t others = 0, others_read = 0;
 	bool self_read = false;
@@ -74,7 +76,8 @@ static bool observations_port_is_good(const struct probing *probing, uint32_t de
 	return self_read && (others < 2 || others_read > 0);
 }
 
-// A path that is new, or is visited, has perhaps not been read largely: a good look says so.
+// Return the smallest size in bytes that a lossy path loses, or that a good path has not carried
+// yet (a new or visited path). Returns 0 if there is none, or if all sizes are lost.
 static uint32_t
 lost_bytes(const struct probed_path *probed_path, const struct path_summary *summary) {
 	bool lossy = summary->kind == OBSERVATION_LOSSY;
@@ -85,7 +88,7 @@ lost_bytes(const struct probed_path *probed_path, const struct path_summary *sum
 	return probe_bytes[place] != 0 ? probe_bytes[place] : probed_path->mtu;
 }
 
-// When the counter of one that is read last went on.
+// Return when the pulse counter advanced last; now_ns if the summary does not tell.
 static uint64_t went_on_ns(const struct path_summary *summary, uint64_t now_ns) {
 	bool advances = summary->kind == OBSERVATION_GOOD ||
 			summary->kind == OBSERVATION_DEGRADED || summary->kind == OBSERVATION_LOSSY;
@@ -93,7 +96,7 @@ static uint64_t went_on_ns(const struct path_summary *summary, uint64_t now_ns) 
 	return advances && summary->advanced_ns < now_ns ? summary->advanced_ns : now_ns;
 }
 
-// What was found at its door, if that was after the reads turned bad.
+// Return how the peer's host accepts connections, if that was found after the reads turned bad.
 static enum verdict_reach reach_since(
 	const struct probed_path *probed_path,
 	const struct path_summary *summary,
@@ -107,8 +110,9 @@ static enum verdict_reach reach_since(
 	return found->at_ns >= from_ns ? found->reach : VERDICT_REACH_UNKNOWN;
 }
 
-// How its host takes the overlay's connections, not older than the read beside it: beats from
-// before the reads turned bad say nothing of now, and a refusal from before a good read neither.
+// Return how the peer's host accepts overlay connections, but not if that is older than the read
+// beside it. Heartbeats from before the reads turned bad say nothing about now, and neither does a
+// refusal from before a good read.
 static enum verdict_reach reach_of(
 	const struct probed_path *probed_path, const struct path_summary *summary, uint64_t now_ns
 ) {
@@ -120,7 +124,8 @@ static enum verdict_reach reach_of(
 		return reach_since(probed_path, summary, &found);
 	if (found.quiet_ns < QUIET_NS)
 		return VERDICT_REACH_ANSWERS;
-	// The counter went on after it was found: one that was killed was read well a moment ago.
+	// Use the result only if the counter advanced after it. An agent that was killed now was
+	// read well a moment ago.
 	fresh = now_ns < found.at_ns + QUIET_NS && found.since_ns <= went_on_ns(summary, now_ns);
 	return fresh ? found.reach : VERDICT_REACH_UNKNOWN;
 }
@@ -165,9 +170,9 @@ static void hand_out(struct probing *probing, const struct observation *observat
 	fabric->observation(fabric->observation_ctx, observation);
 }
 
-// The overlay hears what it cannot see by itself: of one whose NIC answers and whose pulse stands.
-// That a pulse goes on is no proof of life to it: of a node that its own network does not reach the
-// verdict tells that it lives, and suspicions that come and go would leave none to stand on.
+// Give the overlay evidence that it cannot find itself: the peer's NIC answers, but its pulse is
+// stalled. An advancing pulse is not given as proof of life. For a node whose own network is cut
+// off, the verdict reports that it lives; proof of life would only clear each suspicion again.
 static void give_evidence(
 	struct probing *probing, const struct observation *observation, const struct ras_peer *peer
 ) {
@@ -181,7 +186,7 @@ static void give_evidence(
 			overlay_evidence(overlay, observation->subject, false, age_ns) == 0;
 }
 
-// Times that are not known are left out: 0 would be read as one.
+// Leave out unknown times, because 0 would be read as a measured time.
 static void log_observation(const struct observation *observation, const struct ras_peer *peer) {
 	bool bad =
 		observation->kind != OBSERVATION_GOOD && observation->kind != OBSERVATION_NO_PAIR;
@@ -236,15 +241,15 @@ summary_tell(struct probed_path *probed_path, const struct path_summary *summary
 	hand_out(probing, &observation);
 }
 
-// Paths of one device are alike, that to itself among them: what slows our own reads of ourselves
-// as much is nobody else's.
+// Return whether this is a steadily probed path of the device. The path of the device to itself is
+// compared with the others: slowness that reads of ourselves show, too, is no peer's fault.
 static bool is_of(const struct probed_path *probed_path, uint32_t device) {
 	return probed_path->stage != PROBED_PATH_FREE && !probed_path->visit &&
 	       probed_path->key.device == device;
 }
 
-// A pair breaks with the first read that its device gave up, and with an agent that does not answer
-// no other is made: what has to be known within three seconds does not wait for a second read.
+// A pair breaks with the first read that its device gives up. An agent that does not answer makes
+// no new pair. Its silence must be known within three seconds, so a second read is not awaited.
 uint64_t observations_cut_at(const struct probed_path *probed_path) {
 	struct path_summary summary;
 
@@ -267,7 +272,7 @@ static uint64_t resent_of(const struct probing *probing, uint32_t device) {
 		       : PATH_RESENT_UNKNOWN;
 }
 
-// What reads of the device itself show, our own machine makes.
+// Return the share of late reads of the device itself, per mille. Our own machine causes these.
 static uint32_t own_late(const struct probing *probing, uint32_t device, uint64_t now_ns) {
 	for (uint32_t n = 0; n < probing->probed_paths_used; n++) {
 		if (is_of(&probing->probed_paths[n], device) && probing->probed_paths[n].self)
@@ -295,7 +300,7 @@ static void judge_device(struct probing *probing, uint32_t device, uint64_t now_
 			continue;
 		place++;
 		if (probed_path->self)
-			continue; // it was judged before the others
+			continue; // already judged, before all others
 		notice_cut(probed_path, now_ns);
 		path_memory_beside(probed_path->memory, now_ns, late, resent);
 		(void)path_memory_judge(

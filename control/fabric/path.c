@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which paths workers know: shown when a pair is in its lane, hidden before it is taken out.
+// Publishes paths to workers: a path appears when its pair enters the lane, and is withdrawn before
+// the pair leaves.
 #include "fabric/inside.h"
 #include "fabric/probing.h"
 
@@ -12,7 +13,7 @@
 
 #define PUBLISH_AGAIN_NS (5 * RAS_NS_PER_MS)
 
-// The control thread is a registered reader and offline but for this.
+// The control thread is a registered RCU reader. It is online only during this call.
 static int table_publish(struct fabric *fabric, uint64_t *ret_version) {
 	int err;
 
@@ -38,7 +39,7 @@ static bool is_going(const struct fabric_pair *fabric_pair) {
 	       fabric_pair->stage == FABRIC_PAIR_DRAINING || fabric_pair->stage == FABRIC_PAIR_OUT;
 }
 
-// What could not be taken away for want of memory.
+// Clear the paths that could not be cleared earlier for lack of memory.
 static int clear_going(struct fabric *fabric) {
 	for (struct fabric_pair *fabric_pair = fabric->fabric_pairs; fabric_pair != NULL;
 	     fabric_pair = fabric_pair->next) {
@@ -52,7 +53,8 @@ static int clear_going(struct fabric *fabric) {
 	return 0;
 }
 
-// All changes so far, or later if there is no memory or readers hold too many versions.
+// Publish all changes so far. Without memory, or if readers hold too many versions, try again
+// later.
 static void publish_all(struct fabric *fabric) {
 	uint64_t version;
 
@@ -65,7 +67,7 @@ static void publish_all(struct fabric *fabric) {
 		if (is_going(fabric_pair) && fabric_pair->version == UINT64_MAX)
 			fabric_pair->version = version;
 	}
-	// The pairing may be waiting for us to return, so what follows comes later.
+	// The caller may be the pairing, so the pairs are advanced in a deferred job.
 	loop_defer(fabric->loop, &fabric->look_fabric_pairs);
 }
 
@@ -95,7 +97,7 @@ static uint32_t free_slot(const struct fabric *fabric) {
 	return slot;
 }
 
-// Of a peer that is not known: no slot.
+// Return the peer's slot, or RAS_NO_SLOT if the peer is unknown.
 static uint32_t peer_slot(const struct fabric *fabric, uint64_t id) {
 	struct ras_peer peer;
 

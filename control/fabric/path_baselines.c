@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What was learnt of paths, kept when their probed paths go: for neighbours that come back, and in
-// the state directory for the next start. Written by its thread; here only text is made, each few
-// minutes.
+// Keeps the learnt baselines of paths when their probed paths end: for neighbours that come back,
+// and in the state directory for the next start. The state's own thread writes the file; this file
+// only formats the text, every few minutes.
 #include "fabric/probing.h"
 
 #include <control/state.h>
@@ -13,7 +13,7 @@
 
 #define KEEP_S (PATH_LEARNT_MAX_NS / RAS_NS_PER_SEC)
 
-// A clock of before 1970 tells no ages.
+// Return UNIX time in seconds; 0 if the clock is before 1970, which gives no ages.
 static uint64_t unix_s(const struct probing *probing, uint64_t now_ns) {
 	int64_t realtime_ns = overlay_realtime_ns(probing->fabric->overlay, now_ns);
 
@@ -47,7 +47,8 @@ void path_baselines_read(struct probing *probing) {
 	);
 }
 
-// The clock may have been set back meanwhile: then it is taken for new, and grows old from now on.
+// Start with a stored baseline, if the path is like the one it was learnt on. If the clock was set
+// back since, the baseline counts as new and ages from now on.
 static bool probed_path_begin(
 	const struct probed_path *probed_path, const struct path_past *past, uint64_t now_ns
 ) {
@@ -110,11 +111,11 @@ static void probed_path_note(struct probed_path *probed_path, uint64_t now_ns) {
 		probing->fabric->nics[probed_path->key.device].config.name
 	);
 	snprintf(past.peer_device, sizeof(past.peer_device), "%s", probed_path->key.peer_device);
-	(void)path_book_put(&probing->path_baselines, &past); // no word: not kept
+	(void)path_book_put(&probing->path_baselines, &past); // fails for an unusable name
 }
 
 void path_baselines_note(struct probed_path *probed_path) {
-	// Switched off, what was learnt is to be forgotten.
+	// If probing is disabled, the baselines are to be forgotten.
 	if (probed_path->probing->fabric->config.probe.on)
 		probed_path_note(probed_path, loop_clock_ns(probed_path->probing->fabric->loop));
 }
@@ -134,7 +135,7 @@ void path_baselines_save(struct probing *probing, uint64_t now_ns) {
 		return;
 	text = malloc(PATH_BOOK_BYTES);
 	if (text == NULL)
-		return; // the next time there may be memory
+		return; // the next save may find memory
 	path_book_format(&probing->path_baselines, ras_self_id(overlay_ras(fabric->overlay)), text);
 	state_keep(fabric->config.state, STATE_PATHS, text);
 }

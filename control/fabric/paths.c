@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Paths to look at: views for clients, this node's rows of the collective PATHS, and numbers.
+// Views of paths: for clients, for this node's rows of the collective PATHS, and for counters.
 #include "fabric/probing.h"
 
 #include <ras/payload.h>
@@ -8,7 +8,8 @@
 
 #define ROWS_PER_PART 128
 
-// Nobody goes on reading one that is dead or has left: that it was read well says nothing of now.
+// Drop a good state if the peer is dead or has left. Nobody reads its pulse any more, so the state
+// is outdated.
 static void forget_good(const struct fabric *fabric, struct fabric_path_view *view) {
 	struct path_summary *summary = &view->summary;
 	struct ras_peer peer;
@@ -81,7 +82,8 @@ bool fabric_path_next(
 
 	if (probing == NULL || !fabric->config.probe.on)
 		return false;
-	// Places of probed paths, then those of briefs: both are where they are between two looks.
+	// Return the probed paths by index, then the visited paths. Neither moves between two
+	// passes.
 	while (*cursor < PROBE_PATHS_MAX) {
 		if (view_of_probed_path(fabric, &probing->probed_paths[(*cursor)++], ret_view))
 			return true;
@@ -112,7 +114,8 @@ void fabric_path_row(
 	copy_name(ret_row->peer_device, view->peer_device);
 }
 
-// A part has those from the n-th on, for the tables do not change between parts of one answer.
+// Write the rows of one part. The tables do not change between the parts of one answer, so each
+// part begins at a fixed row.
 bool probing_contribute(
 	void *ctx, const struct ras_contribution *wanted, struct wire_writer *writer
 ) {

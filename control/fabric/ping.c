@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A ping over RDMA: a pair that is there or is made, then a run of the prober of its worker.
+// Ping over RDMA: uses a ready pair or makes one, then runs reads on the prober of its worker.
 //
-// A ping that is cancelled while a worker has its run is freed when the run comes back.
+// A ping that is cancelled during its run is freed when the worker returns the run.
 #include "fabric/inside.h"
 
 #include <lib/container.h>
@@ -20,7 +20,7 @@ struct fabric_ping {
 	void *ctx;
 	struct pairing_key key;
 	struct pairing_waiter waiter;
-	struct loop_job begin; // the pair was there at once
+	struct loop_job begin; // deferred until the pairing has returned
 	struct pairing_answer answer;
 	uint64_t begun_ns, paired_ns;
 	uint32_t worker;
@@ -67,7 +67,7 @@ static void end_unpaired(struct fabric_ping *ping, int err) {
 	ping_end(ping, &result);
 }
 
-// It was there when it was asked for, and failed before it was used.
+// The pair was ready when it was requested, but failed before the run began.
 static void end_gone(struct fabric_ping *ping) {
 	struct pairing_view view;
 
@@ -82,7 +82,7 @@ static void end_gone(struct fabric_ping *ping) {
 	end_unpaired(ping, -ENETDOWN);
 }
 
-// The pair is ready: its path is in the table already.
+// Start the run. The pair is ready, so its path is already in the table.
 static void begin_run(struct fabric_ping *ping) {
 	struct fabric *fabric = ping->fabric;
 	const struct fabric_pair *fabric_pair = fabric_pair_find(fabric, ping->answer.generation);
@@ -118,7 +118,7 @@ static void ping_begin(struct loop_job *job) {
 		end_unpaired(ping, -ENETDOWN);
 }
 
-// From inside the pairing.
+// Called from inside the pairing, so the run starts from a deferred job.
 static void on_answer(struct pairing_waiter *waiter, const struct pairing_answer *answer) {
 	struct fabric_ping *ping = container_of(waiter, struct fabric_ping, waiter);
 
@@ -147,7 +147,7 @@ void fabric_run_ended(struct fabric *fabric, struct probe_run *run) {
 	ping_end(ping, &result);
 }
 
-// Which pair: one that is ready is taken before one that would have to be made.
+// Find a ready pair that fits the request. It is preferred to a pair that must be made.
 static bool find_ready(
 	const struct fabric *fabric,
 	const struct fabric_ping_request *request,
@@ -187,8 +187,8 @@ static const struct nic *own_device(const struct fabric *fabric, const char *nam
 	return found;
 }
 
-// The rail of theirs that belongs to an own one, of those that are up and asked for; false: none is
-// known to.
+// Find the peer's rail that belongs to an own rail which is up and fits the request. Returns false
+// if none is known.
 static bool choose_rail(
 	const struct fabric *fabric,
 	const struct fabric_ping_request *request,
@@ -252,7 +252,7 @@ static int request_check(
 	return ret_peer->state == RAS_DEAD || ret_peer->state == RAS_LEFT ? -EHOSTDOWN : 0;
 }
 
-// Written to once, so that no read waits for a page of it.
+// Write to the memory once, so that no read has to wait for a page fault.
 static int reserve_times(struct probe_run *run, uint32_t count) {
 	size_t size = count * sizeof(*run->times_ns);
 
@@ -330,7 +330,7 @@ void fabric_ping_cancel(struct fabric_ping *ping) {
 	};
 
 	if (ping->ended == NULL)
-		return; // was cancelled before, or is just being told
+		return; // already cancelled, or its callback is running
 	ping->ended = NULL;
 	if (ping->runs) {
 		record.words[0] = (uintptr_t)fabric->config.probers[ping->worker];
@@ -342,7 +342,8 @@ void fabric_ping_cancel(struct fabric_ping *ping) {
 	ping_free(ping);
 }
 
-// With the workers ended: who waits is told, for nobody else will.
+// Must be called after the workers have ended. Waiting pings are answered here, because nobody else
+// will answer them.
 void fabric_pings_fini(struct fabric *fabric) {
 	while (fabric->pings != NULL) {
 		struct fabric_ping *ping = fabric->pings;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Requests to workers. What finds a worker's ring full waits here, in order, and is tried again.
+// Requests to workers. If a worker's ring is full, its requests wait here in order and are tried
+// again.
 #include "fabric/inside.h"
 
 #include <lib/container.h>
@@ -15,7 +16,7 @@ static void set_timer(struct fabric *fabric) {
 	     ) == 0);
 }
 
-// True if it was taken.
+// Returns true if the ring took the record.
 static bool try_post(struct fabric *fabric, uint32_t worker, const struct worker_record *record) {
 	return worker_post(fabric->config.workers[worker], record) == 0;
 }
@@ -40,12 +41,12 @@ static void post_again(struct loop_timer *timer, uint64_t now_ns) {
 void fabric_post(struct fabric *fabric, uint32_t worker, const struct worker_record *record) {
 	struct waiting_record *waiting;
 
-	// Behind what waits already: a worker hears things in the order in which they were said.
+	// Queue behind waiting records, because a worker must receive its requests in order.
 	if (fabric->waiting == NULL && try_post(fabric, worker, record))
 		return;
 	fabric->counters.records_waited++;
 	waiting = malloc(sizeof(*waiting));
-	must(waiting != NULL); // a pair that its worker is never told of could never be destroyed
+	must(waiting != NULL); // without this request a pair could never be destroyed
 	*waiting = (struct waiting_record){.worker = worker, .record = *record};
 	*fabric->waiting_last = waiting;
 	fabric->waiting_last = &waiting->next;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One path that is probed: its watch follows the pair, its memory takes what the watch brings.
+// One probed path: its watch follows the pair, and its statistics take the outcomes of the watch.
 #include "fabric/probing.h"
 
 #include <lib/log.h>
@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Twice it and what the second handshake takes have to fit into three seconds.
+// Two timeouts and the time of a second handshake must fit into three seconds.
 #define TIMEOUT_UNIT_NS UINT64_C(4096)
 #define TIMEOUT_NS (700 * RAS_NS_PER_MS)
-// Of six in ten that are small a window wants four.
+// About six of ten reads have the smallest size; a window needs four of them.
 #define WINDOW_NS (5 * RAS_NS_PER_SEC)
 
 static bool same_key(const struct pairing_key *a, const struct pairing_key *b) {
@@ -37,7 +37,8 @@ static uint32_t free_place(const struct probing *probing) {
 	return place;
 }
 
-// A neighbour's, or a bare one that a visit completes; NULL: no room or memory, tried again.
+// Create the path of a neighbour, or a bare path that a visit completes. Returns NULL without a
+// free index or memory; the caller tries again.
 struct probed_path *probed_path_make(struct probing *probing, const struct pairing_key *key) {
 	const struct path_memory_config config = {.window_ns = WINDOW_NS};
 	uint64_t self = ras_self_id(overlay_ras(probing->fabric->overlay));
@@ -56,7 +57,7 @@ struct probed_path *probed_path_make(struct probing *probing, const struct pairi
 		.key = *key,
 		.memory = memory,
 		.told = {.kind = OBSERVATION_NO_PAIR},
-		// Whoever has no pair yet is given some time to get one.
+		// Give a peer without a pair some time to get one.
 		.told_ns = loop_now_ns(probing->fabric->loop),
 	};
 	if (place >= probing->probed_paths_used)
@@ -114,7 +115,7 @@ probed_path_post(const struct probed_path *probed_path, const struct worker_reco
 	fabric_post(fabric, fabric->nics[probed_path->key.device].worker, record);
 }
 
-// At once, to know who is there now, or whether what was lost was lost by itself.
+// Send one probe at once, to learn who answers now or to confirm a loss.
 static void probe_now(struct probed_path *probed_path, uint32_t size, bool write) {
 	struct worker_record record = record_of(probed_path, PROBER_REQUEST_NOW);
 	struct probe_due due;
@@ -153,18 +154,19 @@ takes_writes(const struct probed_path *probed_path, const struct fabric_pair *fa
 	       !probed_path->refused;
 }
 
-// How long a queue pair waits before it sends again what was lost. Only hardware keeps that time:
-// where a processor has a hand in it, a late answer is its own.
+// Return how long a queue pair waits before it sends a lost packet again; 0 if it is not known.
+// Only hardware keeps this time: where a processor takes part, a late answer may be its fault.
 static uint64_t resend_ns(const struct fabric_pair *fabric_pair) {
 	uint8_t timeout = fabric_pair->nic->config.settings.timeout;
 
 	if (fabric_pair->nic->parts.facts.responder != DEVICE_RESPONDER_HARDWARE ||
 	    fabric_pair->theirs.responder != DEVICE_RESPONDER_HARDWARE || timeout == 0)
-		return 0; // 0: never
+		return 0; // timeout 0: it waits for ever
 	return TIMEOUT_UNIT_NS << timeout;
 }
 
-// Elsewhere the label chooses no way. Where there is no memory nothing is told by label.
+// Set the flow label of the pair. Only on Ethernet does it select a route. Without memory there are
+// no statistics by label.
 static void use_flow(struct probed_path *probed_path, const struct fabric_pair *fabric_pair) {
 	if (probed_path->visit || probed_path->self ||
 	    fabric_pair->nic->parts.facts.port.link != DEVICE_LINK_ETHERNET)
@@ -175,7 +177,7 @@ static void use_flow(struct probed_path *probed_path, const struct fabric_pair *
 		flows_use(probed_path->flows, fabric_pair->flow_label);
 }
 
-// Where there is no memory for what is seen of it, it is not read.
+// Set the GPU page of the pair. Without memory for its statistics, the page is not read.
 static void use_gpu(struct probed_path *probed_path, const struct fabric_pair *fabric_pair) {
 	const struct pairing_gpu *shown = &fabric_pair->theirs.gpu;
 
@@ -237,7 +239,7 @@ static void take_facts(struct probed_path *probed_path, const struct fabric_pair
 	path_baselines_take(probed_path);
 }
 
-// A part of the scratch memory, by the reference of the whole.
+// Return a part of the scratch memory. The part uses the reference of the whole.
 static struct memory_view scratch_part(const struct nic *nic, uint64_t offset, uint64_t length) {
 	struct memory_view view = nic->parts.scratch;
 
@@ -275,8 +277,8 @@ probed_path_watch(struct probed_path *probed_path, const struct fabric_pair *fab
 	if (probed_path->stats != NULL)
 		compact_stats_opened(probed_path->stats);
 	probed_path_post(probed_path, &record);
-	// Of a visit the small one is first: what is lost behind a larger one says nothing of
-	// silence.
+	// In a visit the smallest size comes first, because a probe that is lost behind a larger
+	// one does not prove silence.
 	probe_now(probed_path, probed_path->lost_last || probed_path->visit ? 0 : 1, false);
 }
 
@@ -308,7 +310,7 @@ void probed_path_follow(struct probed_path *probed_path, uint32_t generation) {
 	if (probed_path->stage == PROBED_PATH_WATCHED && probed_path->generation != generation)
 		probed_path_unwatch(probed_path);
 	if (probed_path->stage != PROBED_PATH_BARE || probed_path->going)
-		return; // it is watched, or will be when the watch has come back
+		return; // already watched, or watched once its watch is back
 	fabric_pair = fabric_pair_find(probed_path->probing->fabric, generation);
 	if (fabric_pair == NULL || fabric_pair->stage != FABRIC_PAIR_IN_LANE ||
 	    fabric_pair->path == PATH_NONE || fabric_pair->theirs.pulse.layout != PULSE_LAYOUT)
@@ -350,7 +352,8 @@ void probed_path_given_back(struct probed_path *probed_path) {
 
 // Outcomes.
 
-// What it offered is not what it has: each write would cost the pair.
+// Stop writes to a peer that refuses them although it offered them. Each refused write would break
+// the pair.
 static void stop_writing(struct probed_path *probed_path) {
 	probed_path->refused = true;
 	probed_path->probing->counters.writes_refused++;
@@ -358,7 +361,8 @@ static void stop_writing(struct probed_path *probed_path) {
 		probe_schedule_writes(probed_path->probing->schedule, probed_path->place, false);
 }
 
-// Its own agent says so, too, if it still can. Told again with each read, as long as it is so.
+// Report hung workers as the peer's page shows them. The peer's own agent reports them too, if it
+// can. The report is repeated with each read while workers hang.
 static void look_at_workers(struct probed_path *probed_path, const struct watch_outcome *outcome) {
 	struct fabric *fabric = probed_path->probing->fabric;
 	bool tells = outcome->hung != 0 || probed_path->hung != 0;
@@ -381,7 +385,7 @@ static enum gpu_read gpu_read_of(const struct watch_outcome *outcome) {
 	return outcome->wrong ? GPU_READ_WRONG : GPU_READ_RIGHT;
 }
 
-// How long reads of the pulse take now, of what is usual.
+// Return the latency of pulse reads now, in per mille of their baseline.
 static uint64_t host_permille(const struct probed_path *probed_path) {
 	struct path_summary summary;
 
@@ -411,7 +415,7 @@ static void tell_gpu(const struct probed_path *probed_path) {
 	);
 }
 
-// Of a read that ended with its pair, by no fault of its own, nothing is learnt.
+// Ignore a read that only ended together with its pair.
 static void gpu_outcome(struct probed_path *probed_path, const struct watch_outcome *outcome) {
 	uint64_t now_ns = loop_clock_ns(probed_path->probing->fabric->loop);
 	struct gpu_path *gpu = probed_path->gpu;
@@ -429,7 +433,7 @@ static void gpu_outcome(struct probed_path *probed_path, const struct watch_outc
 	if (gpu->seen != before)
 		tell_gpu(probed_path);
 	probed_path_look_at_gpu(probed_path);
-	// Whose fault it was the pulse tells.
+	// A read of the pulse decides whether the path or the GPU is to blame.
 	if (outcome->result == WATCH_LOST && probed_path->stage == PROBED_PATH_WATCHED)
 		probe_now(probed_path, 0, false);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Standing probes as a whole: planned once a second and handed to the workers; what they brought is
-// taken, judged and told in the same turn, or at once when a probe was not answered.
+// Standing probes: planned once a second and handed to the workers. Their outcomes are consumed,
+// judged and reported in the same turn, or at once when a probe was not answered.
 #include "fabric/probing.h"
 
 #include <lib/container.h>
@@ -10,9 +10,9 @@
 #include <stdlib.h>
 
 #define FRAME_NS RAS_NS_PER_SEC
-// Planned beyond the next turn, so that a turn that is late leaves no gap.
+// Plan beyond the next turn, so that a late turn does not interrupt probing.
 #define AHEAD_NS (RAS_NS_PER_SEC / 4)
-// A turn that is so late was not held up by work: we were stopped.
+// A turn this late was not delayed by work: the process was stopped.
 #define PAUSE_NS (RAS_NS_PER_SEC / 2)
 #define PLAN_MAX 1024
 #define OUTCOMES_PER_STEP 64
@@ -32,7 +32,8 @@ const struct ras_memory probing_memory = {.allocate = probing_allocate, .release
 
 // Outcomes.
 
-// Before anything is judged: what was begun before says nothing of others.
+// Must run before anything is judged: probes from before a pause of our own say nothing about
+// peers.
 static void notice_pause(struct probing *probing, uint64_t now_ns) {
 	if (now_ns <= probing->tick_due_ns + PAUSE_NS)
 		return;
@@ -73,7 +74,7 @@ count_outcome(struct fabric_probe_counters *counters, const struct watch_outcome
 	}
 }
 
-// Apart from those of pulses: what a GPU does says nothing of its node.
+// Count GPU reads apart from pulse reads, because a GPU's state says nothing about its node.
 static void
 count_gpu_outcome(struct fabric_probe_counters *counters, const struct watch_outcome *outcome) {
 	if (outcome->result == WATCH_NO_PATH) {
@@ -97,12 +98,12 @@ static void take_outcome(struct probing *probing, const struct watch_outcome *ou
 		count_gpu_outcome(&probing->counters, outcome);
 	else
 		count_outcome(&probing->counters, outcome);
-	// A place is not given away before what its last watch brought was taken.
+	// An index is reused only after the outcomes of its last watch were consumed.
 	if (probed_path->stage != PROBED_PATH_FREE)
 		probed_path_outcome(probed_path, outcome);
 }
 
-// What workers have brought since.
+// Consume the outcomes that the workers queued.
 static void probing_drain(struct probing *probing) {
 	const struct fabric_config *config = &probing->fabric->config;
 	struct watch_outcome outcomes[OUTCOMES_PER_STEP];
@@ -162,7 +163,7 @@ static void probes_plan(struct probing *probing, uint64_t now_ns) {
 	} while (count == PLAN_MAX);
 }
 
-// Counters that may stand are read once more as soon as that can tell.
+// Counters that may be stalled are read again as soon as a read can decide.
 
 static void on_confirm(struct loop_timer *timer, uint64_t now_ns) {
 	struct probing *probing = container_of(timer, struct probing, confirm);
@@ -194,7 +195,7 @@ static void confirm_later(struct probing *probing) {
 	must(loop_timer_set(probing->fabric->loop, &probing->confirm, first_ns) == 0);
 }
 
-// Which pairs.
+// Probed pairs.
 
 static void look_at_wanted(struct probing *probing) {
 	struct fabric *fabric = probing->fabric;
@@ -207,7 +208,7 @@ static void look_at_wanted(struct probing *probing) {
 		if (!view.wanted)
 			continue;
 		probed_path = probed_path_find(probing, &view.key);
-		// A visit's is left to end; it is one of a neighbour's then.
+		// A visit is left to end. The next pass makes its path a neighbour's path.
 		if (probed_path == NULL)
 			probed_path = probed_path_make(probing, &view.key);
 		if (probed_path == NULL || probed_path->visit || probed_path->going)
@@ -218,7 +219,7 @@ static void look_at_wanted(struct probing *probing) {
 	}
 }
 
-// No neighbour any more. What is remembered of one that is down is worth keeping: it comes back.
+// The peer is no neighbour any more. If it is down, keep the statistics, because it may come back.
 static void probed_path_leave(struct probed_path *probed_path) {
 	const struct overlay *overlay = probed_path->probing->fabric->overlay;
 	struct ras_peer peer;
@@ -234,7 +235,7 @@ static void probing_turn(struct probing *probing) {
 	uint64_t now_ns = loop_clock_ns(probing->fabric->loop);
 
 	if (!probing->fabric->config.probe.on)
-		return; // all probed paths are going
+		return; // all probed paths are being freed
 	for (uint32_t n = 0; n < probing->probed_paths_used; n++)
 		probing->probed_paths[n].seen = false;
 	look_at_wanted(probing);
@@ -312,7 +313,7 @@ static void given_back(struct probing *probing, struct probed_path *probed_path)
 	struct fabric *fabric = probing->fabric;
 	struct nic *nic = &fabric->nics[probed_path->key.device];
 
-	// Its place may be another's after this.
+	// The index may be reused after this.
 	probing_drain(probing);
 	probed_path_given_back(probed_path);
 	if (nic->lost || fabric->stopping)
@@ -447,7 +448,7 @@ void probing_destroy(struct fabric *fabric) {
 	if (probing == NULL)
 		return;
 	overlay_contributor(fabric->overlay, RAS_COLLECT_PATHS, NULL, NULL);
-	// Of an end that was cut short some watches have not come back.
+	// After a forced end some watches have not come back.
 	for (uint32_t n = 0; n < probing->probed_paths_used; n++)
 		probed_path_release(&probing->probed_paths[n]);
 	compact_table_free(&probing->compact_table);

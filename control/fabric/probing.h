@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Private to this directory: standing probes of paths, what is remembered of them, and what is
-// told.
+// Private to this directory: standing probes of paths, their statistics, and the observations made
+// from them.
 //
-// A probed path is a path that is probed now: a pair of a device with itself, of a neighbour, or of
-// a visit. Its watch is the worker's from PROBER_REQUEST_WATCH to PROBER_EVENT_UNWATCHED, and
-// follows the pair: another generation is another watch. Of those that are visited briefs stay.
+// A probed path is a path that is being probed: of a device with itself, to a neighbour, or to a
+// visited peer. The worker owns its watch from PROBER_REQUEST_WATCH to PROBER_EVENT_UNWATCHED. The
+// watch follows the pair: another generation gets another watch. Visited paths keep compact
+// statistics only.
 #pragma once
 
 #include "fabric/flows.h"
@@ -21,59 +22,60 @@
 
 enum probed_path_stage {
 	PROBED_PATH_FREE,
-	PROBED_PATH_BARE,    // no watch: there is no pair, or it is being asked for
+	PROBED_PATH_BARE,    // no watch: there is no pair, or one was requested
 	PROBED_PATH_WATCHED, //
-	PROBED_PATH_LEAVING, // the worker was asked to give its watch back
+	PROBED_PATH_LEAVING, // the worker was asked to return the watch
 };
 
 struct probed_path {
 	struct probing *probing;
 	enum probed_path_stage stage;
 	bool visit, self;
-	bool seen;	// still wanted, in the look that goes on
-	bool going;	// free as soon as the worker has given its watch back
-	bool scheduled; // it has a place in the schedule
-	bool lost_last; // so the next one is urgent
-	bool refused;	// its device did not take a write, so there are none to this start
-	uint32_t place; // of the probed path, its watch and its path in the schedule
+	bool seen;	// still wanted, in the current pass
+	bool going;	// to be freed as soon as the worker returns the watch
+	bool scheduled; // it is in the probe schedule
+	bool lost_last; // the last probe was lost, so the next one is urgent
+	bool refused;	// the peer refused a write: no writes until its agent restarts
+	uint32_t place; // index of the probed path, its watch and its schedule entry
 	struct pairing_key key;
-	// Of the last pair that was watched.
+	// Facts of the last watched pair.
 	uint32_t generation;
-	uint64_t start; // of the peer's agent
+	uint64_t start; // start counter of the peer's agent
 	uint32_t mtu, flow_label, speed_mbps;
 	enum device_responder responder;
-	struct flows *flows;  // NULL: of a visit, or without memory
-	struct gpu_path *gpu; // NULL: the peer shows no memory of a GPU, or as above
-	uint64_t late_ns;     // answers from then on were sent again; 0: none is
-	bool known;	      // there was a pair, the above is of it
-	bool shares;	      // it uses the interface of the overlay, at either end
+	struct flows *flows;  // NULL: visited path, or no memory
+	struct gpu_path *gpu; // NULL: the peer exposes no GPU page, or as for flows
+	uint64_t late_ns;     // latency from which on an answer counts as resent; 0: none does
+	bool known;	      // there was a pair, so the facts above are valid
+	bool shares;	      // either end uses the interface of the overlay
 	struct watch watch;
-	struct path_memory *memory;  // NULL: of a visit
-	struct compact_stats *stats; // NULL: not of a visit
-	uint64_t retried_ns;	     // what it lost was tried again
-	bool begun;		     // with what was learnt before, if there was anything
+	struct path_memory *memory;  // NULL: visited path
+	struct compact_stats *stats; // NULL: not a visited path
+	uint64_t retried_ns;	     // time of the last retry of a lost size
+	bool begun;		     // a stored baseline was looked up
 	// Visits.
 	struct pairing_waiter waiter;
 	struct pairing_answer answer;
 	bool waits, answered;
-	bool probed; // it was, whatever came of it
+	bool probed; // at least one probe was answered or lost
 	uint32_t tries, outcomes;
 	uint64_t until_ns;
-	// Since when it is known. What was seen before says nothing of the peer as it is now.
+	// Incarnation of the peer, and since when it is known. Older statistics say nothing about
+	// the present agent.
 	uint64_t incarnation, incarnation_ns;
-	uint32_t hung; // workers of the peer, a bit each, as its page was read last
-	// What was told last.
+	uint32_t hung; // bit mask of the peer's hung workers, as of the last read of its page
+	// Last reported observation.
 	struct observation told;
 	uint64_t told_ns;
 };
 
-// A visited path, kept between visits.
+// Statistics of a visited path, kept between visits.
 struct stats_entry {
-	uint64_t peer; // 0: none
+	uint64_t peer; // 0: empty entry
 	uint32_t device;
 	char peer_device[DEVICE_NAME_MAX + 1];
 	struct compact_stats *stats;
-	// How it was seen at the end of the last visit: in the middle of one nobody can tell.
+	// State at the end of the last visit. A visit under way gives no state yet.
 	bool visited;
 	enum observation_kind kind;
 	uint64_t since_ns;
@@ -88,32 +90,32 @@ struct probing {
 	struct fabric *fabric;
 	struct probe_schedule *schedule;
 	struct probed_path probed_paths[PROBE_PATHS_MAX];
-	uint32_t probed_paths_used; // all that are used are in places below
+	uint32_t probed_paths_used; // all used paths have a lower index
 	struct compact_table compact_table;
 	struct path_book
-		path_baselines; // what was learnt of paths, those of now as of the last save
+		path_baselines; // learnt baselines; those of current paths as of the last save
 	uint64_t path_baselines_save_ns;
 	struct loop_timer tick, visit;
-	struct loop_timer confirm; // a counter that may stand is to be read once more
+	struct loop_timer confirm; // reads counters again that may be stalled
 	struct loop_job look;
 	uint64_t tick_due_ns;
-	// Of the view that the targets were taken from.
+	// View that the visit targets were taken from, and when to take them again.
 	uint64_t view_number, targets_ns;
 	struct fabric_probe_counters counters;
-	struct path_summary summaries[PROBE_PATHS_MAX]; // for the judgement
+	struct path_summary summaries[PROBE_PATHS_MAX]; // scratch space for the judgement
 };
 
 extern const struct ras_memory probing_memory;
 
 // probing.c
 int probing_create(struct fabric *fabric);
-// No more probes; watches come back.
+// Stop probing. The workers return the watches.
 void probing_stop(struct fabric *fabric);
-// Workers do not run any more.
+// Free everything. The workers must have ended.
 void probing_destroy(struct fabric *fabric);
-// Changes of pairs are looked at before the turn ends.
+// Schedule a pass over the pairs before the loop turn ends.
 void probing_look(struct fabric *fabric);
-// The pair's path is being taken away.
+// Return the watches of a pair whose path is being withdrawn.
 void probing_fabric_pair_gone(struct fabric *fabric, const struct fabric_pair *fabric_pair);
 bool probing_holds(const struct fabric *fabric, const struct nic *nic);
 bool probing_worker_event(struct fabric *fabric, const struct worker_record *record);
@@ -121,61 +123,61 @@ bool probing_worker_event(struct fabric *fabric, const struct worker_record *rec
 // probed_path.c
 struct probed_path *probed_path_make(struct probing *probing, const struct pairing_key *key);
 struct probed_path *probed_path_find(struct probing *probing, const struct pairing_key *key);
-// Follows the pair of this generation, if it is in its lane.
+// Follow the pair of this generation, if it is in its lane.
 void probed_path_follow(struct probed_path *probed_path, uint32_t generation);
 void probed_path_unwatch(struct probed_path *probed_path);
-// One more probe at once.
+// Send one more probe at once.
 void probed_path_confirm(struct probed_path *probed_path);
-// What it lost is tried again, each second, until it is lost no more.
+// Try a lost size again. Must be called each second.
 void probed_path_retry(struct probed_path *probed_path, uint64_t now_ns);
-// Unwatched, and out of the schedule.
+// Stop watching the path and remove it from the schedule.
 void probed_path_rest(struct probed_path *probed_path);
-// Unwatched and freed, at once or when the worker lets go.
+// Stop watching the path and free it, at once or when the worker returns the watch.
 void probed_path_drop(struct probed_path *probed_path);
 void probed_path_given_back(struct probed_path *probed_path);
-// What is known of it is forgotten: of an end that was cut short, whose watches never come back.
+// Free the path's statistics. After a forced end some watches never come back.
 void probed_path_release(struct probed_path *probed_path);
-// Whether the peer's GPU memory is read now; each second, and after its outcomes.
+// Decide whether the peer's GPU page is read now. Called each second and after each outcome.
 void probed_path_look_at_gpu(struct probed_path *probed_path);
 void probed_path_outcome(struct probed_path *probed_path, const struct watch_outcome *outcome);
 
-// visit.c: rotation.
+// visit.c: visits, in turn, of peers that are no neighbours.
 void visits_start(struct probing *probing);
 void visits_stop(struct probing *probing);
-// Nobody is to be visited any more.
+// Remove all visit targets.
 void visits_off(struct probing *probing);
-// Whom to rotate over, when the view or the neighbours have changed.
+// Update the visit targets when the view or the neighbours have changed.
 void visits_targets(struct probing *probing, uint64_t now_ns);
-// In a look, and each second.
+// Advance the visits under way. Called in each pass.
 void visits_look(struct probing *probing, uint64_t now_ns);
 
 // compact_table.c
-// Made if there is none; NULL without memory.
+// Return the statistics of a key and create them if needed. Returns NULL without memory.
 struct compact_stats *
 compact_table_take(struct compact_table *compact_table, const struct pairing_key *key);
-// A visit of it has ended.
+// Store the result of an ended visit.
 void compact_table_visited(
 	struct compact_table *compact_table,
 	const struct pairing_key *key,
 	enum observation_kind kind,
 	uint64_t now_ns
 );
-// Those of whom `keep` says no.
+// Remove the entries of peers that `keep` rejects.
 void compact_table_sweep(
 	struct compact_table *compact_table, bool (*keep)(void *ctx, uint64_t peer), void *ctx
 );
 void compact_table_free(struct compact_table *compact_table);
 
-// path_baselines.c: what was learnt of paths, over restarts and changes of neighbours.
-// The file of an earlier run, if there is one.
+// path_baselines.c: learnt baselines of paths, kept over restarts and changes of neighbours.
+// Read the file of an earlier run, if there is one.
 void path_baselines_read(struct probing *probing);
-// A probed path that knows its pair begins with what was learnt on one like it; once.
+// Restore the baseline learnt on a like path. Once per probed path, when its pair is known.
 void path_baselines_take(struct probed_path *probed_path);
-// Of a probed path that goes.
+// Store the baseline of a probed path that ends.
 void path_baselines_note(struct probed_path *probed_path);
-// All of them, handed to the state directory.
+// Store all baselines and hand them to the state directory.
 void path_baselines_save(struct probing *probing, uint64_t now_ns);
-// Each second.
+// Save the baselines if that is due. Called each second.
 void path_baselines_look(struct probing *probing, uint64_t now_ns);
 void path_baselines_forget(struct probing *probing, uint64_t now_ns);
 
@@ -183,10 +185,11 @@ void path_baselines_forget(struct probing *probing, uint64_t now_ns);
 enum observation_responder observations_responder(enum device_responder responder);
 void observations_judge(struct probing *probing, uint64_t now_ns);
 void observations_visited(struct probed_path *probed_path, uint64_t now_ns);
-// When a read that was not answered will be silence, if there is no pair by then; or RAS_NEVER.
+// Return when an unanswered read counts as silence, unless there is a new pair by then; or
+// RAS_NEVER.
 uint64_t observations_cut_at(const struct probed_path *probed_path);
 
-// paths.c: an overlay_contribute_fn.
+// paths.c: implements overlay_contribute_fn.
 bool probing_contribute(
 	void *ctx, const struct ras_contribution *wanted, struct wire_writer *writer
 );

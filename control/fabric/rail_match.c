@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-// A choice of rails: a bit for each place.
+// A set of rails, one bit per index.
 typedef uint32_t rail_set;
 
 static bool set_has(rail_set set, uint32_t place) {
@@ -45,14 +45,14 @@ static uint32_t count_of(rail_set set) {
 	return (uint32_t)__builtin_popcount(set);
 }
 
-// The nth of a set that is not empty, and again from the first one on.
+// Return the nth rail of a non-empty set, counting around.
 static uint32_t nth_of(rail_set set, uint32_t nth) {
 	for (nth %= count_of(set); nth > 0; nth--)
 		set &= set - 1;
 	return (uint32_t)__builtin_ctz(set);
 }
 
-// Of those before it: how many there are.
+// Return how many rails of the set lie before this index.
 static uint32_t place_in(rail_set set, uint32_t place) {
 	return count_of(set & (((rail_set)1 << place) - 1));
 }
@@ -89,8 +89,8 @@ static rail_set places_unmatched(const struct rail_list *own, const uint32_t *pl
 	return set;
 }
 
-// Of theirs those that take back one of ours which takes them: where there are more of a subnet
-// there than here, the first.
+// Return the peer's rails that match back an own rail which matches them. If the peer has more
+// rails in a subnet than we have, only its first ones do.
 static rail_set first_choices(const struct rail_list *own, const struct rail_list *theirs) {
 	rail_set set = 0;
 
@@ -104,7 +104,7 @@ static rail_set first_choices(const struct rail_list *own, const struct rail_lis
 	return set;
 }
 
-// Of one kind of link, those that no subnet has brought together.
+// Rails of one link type that no subnet has matched.
 struct rest {
 	rail_set here, here_unknown;
 	rail_set there, there_unknown;
@@ -118,7 +118,8 @@ static void take_pair(struct rest *left, uint32_t own, uint32_t theirs, uint32_t
 	left->there_unknown &= ~((rail_set)1 << theirs);
 }
 
-// Two that are known to be in different subnets are no pair.
+// Match rails of the same name. Two rails with known subnets are no pair, because their subnets
+// differ.
 static void pair_names(
 	const struct rail_list *own,
 	const struct rail_list *theirs,
@@ -135,7 +136,7 @@ static void pair_names(
 	}
 }
 
-// One of each as long as there are such on both sides.
+// Match one by one while both sides have rails left: known with unknown subnets, then unknown ones.
 static void pair_known_with_unknown(struct rest *left, uint32_t *places) {
 	rail_set here_known, there_known;
 
@@ -149,8 +150,8 @@ static void pair_known_with_unknown(struct rest *left, uint32_t *places) {
 		);
 }
 
-// Each step does the same with both sides exchanged, and what is left over on one side is shared
-// out among those of the other that are paired: so both come to the same pairs.
+// Match the remaining rails. Each step is symmetric. Rails left over on one side share the matched
+// rails of the other side. So both sides get the same pairs.
 static void match_rest(
 	const struct rail_list *own,
 	const struct rail_list *theirs,
@@ -166,13 +167,13 @@ static void match_rest(
 	rest.here_unknown = rest.here & ~known_in(own, rest.here);
 	rest.there_unknown = rest.there & ~known_in(theirs, rest.there);
 	if ((all & taken) == 0 && rest.here_unknown == 0 && rest.there_unknown == 0) {
-		by_order(rest.here, rest.there, places); // through routers, if at all
+		by_order(rest.here, rest.there, places); // reachable through routers, if at all
 		return;
 	}
 	left = rest;
 	pair_names(own, theirs, &left, places);
 	pair_known_with_unknown(&left, places);
-	// One that is known to be elsewhere can only share one that may be anywhere.
+	// A rail with a known subnet can only share a rail with an unknown subnet.
 	by_order(left.here & ~left.here_unknown, rest.there_unknown, places);
 	by_order(
 		left.here_unknown, rest.there != 0 ? rest.there : all & first_choices(own, theirs),

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which rail of a peer belongs to which of ours. Pure.
+// Matches the rails of a peer with our own rails. Pure.
 //
 // A rail is a port of a device. Two rails are on one network if they are in the same subnet: the
-// prefix of InfiniBand, or the IP block of a RoCE port. Of several in one subnet the first here is
-// that of the first there, and so on; where there are fewer there, they are taken again from the
-// first on. A rail whose subnet is not known may be on any network: it goes with one of theirs that
-// no subnet has claimed, by name, then by order, those first whose subnet is known. Two nodes that
-// have no subnet in common can only be reached through routers: then all are matched by order. What
-// is left has no common fabric.
+// prefix of InfiniBand, or the IP block of a RoCE port. Rails of one subnet are matched in order,
+// the first with the first. If the peer has fewer rails there, its rails are used again from the
+// first on.
 //
-// Both sides do this with the same two lists, and come to the same pairs: the rail that one takes
-// takes back that one, or another one that takes it too.
+// A rail with an unknown subnet may be on any network. It is matched with a rail of the peer that
+// no subnet has claimed: by name, then by order, known subnets first. Two nodes without a common
+// subnet reach each other only through routers, so all their rails are matched by order. The
+// remaining rails have no common fabric.
+//
+// Both sides match the same two lists and get the same pairs: the rail that ours is matched with is
+// matched back with ours, or with another own rail that is matched with it.
 #pragma once
 
 #include <dataplane/device.h>
@@ -29,16 +31,16 @@ struct rail_list {
 	struct rail rails[RAILS_MAX];
 };
 
-// For each own rail the place of theirs, or RAIL_NONE.
+// Match each own rail. ret_places[n] is the index of the peer's rail, or RAIL_NONE.
 void rail_match(
 	const struct rail_list *own,
 	const struct rail_list *theirs,
 	uint32_t ret_places[static RAILS_MAX]
 );
-// The nth other rail of theirs, besides the one it is matched with, that is in the subnet of this
-// own one; RAIL_NONE: there are not so many.
+// Return the nth rail of the peer, beside the matched one, that is in the subnet of own rail
+// `rail`. Returns RAIL_NONE if there are fewer.
 uint32_t rail_across(
 	const struct rail_list *own, const struct rail_list *theirs, uint32_t rail, uint32_t nth
 );
-// The same facts, in the same order.
+// Return whether both lists have the same facts in the same order.
 bool rail_list_same(const struct rail_list *a, const struct rail_list *b);

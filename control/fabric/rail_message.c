@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Encodes and decodes the message that tells a node's rails.
+// Encodes and decodes the message that announces a node's rails.
 #include "fabric/rail_message.h"
 
 #include <lib/must.h>
@@ -10,8 +10,8 @@
 
 #define VERSION 1
 #define FLAG_ASKS 0x01
-#define TOLD_MAX 256	  // rails of one message, of whatever version
-#define RAIL_BYTES_MIN 21 // without a name
+#define TOLD_MAX 256	  // rails of one message, in any version
+#define RAIL_BYTES_MIN 21 // without the name
 #define BITS_MAX 128
 
 static void put_rail(struct wire_writer *writer, const struct rail *rail) {
@@ -40,7 +40,8 @@ size_t rail_message_encode(
 	return wire_writer_used(&writer);
 }
 
-// As the kernel names devices; what a shell and a table show as it is.
+// Read a device name of printable characters without spaces, as the kernel names devices. Shells
+// and tables show such names unchanged.
 static void get_name(struct wire_reader *reader, char name[static DEVICE_NAME_MAX + 1]) {
 	size_t length = wire_get_string(reader, name, DEVICE_NAME_MAX + 1);
 
@@ -52,7 +53,7 @@ static void get_name(struct wire_reader *reader, char name[static DEVICE_NAME_MA
 		wire_reader_fail(reader, -EBADMSG);
 }
 
-// Two that are the same have the same bytes: there are none past the bits.
+// Return whether no bit is set past the prefix, so that equal subnets have equal bytes.
 static bool is_canonical(const struct device_subnet *subnet) {
 	for (uint32_t bit = subnet->bits; bit < BITS_MAX; bit++) {
 		if ((subnet->bytes[bit / 8] >> (7 - bit % 8) & 1) != 0)

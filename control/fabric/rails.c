@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rails of this node and of its peers: asked for, told, remembered and matched.
+// Rails of this node and of its peers: requests, announcements, memory and matching.
 #include "fabric/rails.h"
 
 #include "fabric/inside.h"
@@ -12,12 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-// An agent that knows nothing of rails never answers; and own drivers may take their time.
+// How long peers and own devices may take. An agent of an old version never answers, and own
+// drivers may be slow.
 #define WAIT_NS (3 * RAS_NS_PER_SEC)
 #define ASK_NS RAS_NS_PER_SEC
 #define ASK_MAX_NS (64 * RAS_NS_PER_SEC)
-#define SAY_GAP_NS (100 * RAS_NS_PER_MS) // whoever asks more often is answered by the next look
-#define NAMED_MAX 4			 // in an event
+#define SAY_GAP_NS (100 * RAS_NS_PER_MS) // a peer that asks more often is answered in the next pass
+#define NAMED_MAX 4			 // rails in the text of an event
 #define LIFE_NS (5 * RAS_NS_PER_SEC)
 
 static uint64_t now_of(const struct fabric *fabric) {
@@ -34,7 +35,7 @@ static bool same_names(const struct rail_list *a, const struct rail_list *b) {
 	return true;
 }
 
-// An event for whoever asks what became of a node's devices.
+// Add an event, for people who ask what happened to a node's devices.
 static void note_change(const struct fabric *fabric, uint64_t node, const struct rail_list *list) {
 	char text[NAMED_MAX * (DEVICE_NAME_MAX + 2) + 48] = "no RDMA device any more";
 	size_t used = 0;
@@ -51,7 +52,7 @@ static void note_change(const struct fabric *fabric, uint64_t node, const struct
 
 // Our own.
 
-// All devices have had their say, or had the time for it.
+// Return whether each own device was tried once, or had enough time.
 static bool is_settled(const struct fabric *fabric) {
 	for (uint32_t n = 0; n < fabric->nic_count; n++) {
 		if (!fabric->nics[n].tried && now_of(fabric) < fabric->rails.begun_ns + WAIT_NS)
@@ -60,7 +61,8 @@ static bool is_settled(const struct fabric *fabric) {
 	return true;
 }
 
-// What was known of a port that is down or closed holds: it comes back to where it was.
+// Update the facts of a rail. A port that is down or closed keeps its last facts, because it comes
+// back to the same network.
 static void take_facts(struct nic *nic) {
 	const struct device_port *port = &nic->parts.facts.port;
 
@@ -105,7 +107,8 @@ void rails_own_changed(struct fabric *fabric) {
 	neighbours_look_soon(fabric);
 }
 
-// A record tells the names that an agent began with.
+// Compare a list with the device names in a record. A record has the names that an agent started
+// with.
 static bool is_as_record(const struct rail_list *list, const struct ras_record *record) {
 	struct ras_peer_info info;
 
@@ -119,7 +122,7 @@ static bool is_as_record(const struct rail_list *list, const struct ras_record *
 	return true;
 }
 
-// Others cannot know from our record what we have now.
+// Return whether our record is outdated, so that peers cannot learn our rails from it.
 static bool has_moved(const struct fabric *fabric) {
 	struct ras_peer self;
 	const struct ras *ras = overlay_ras(fabric->overlay);
@@ -163,7 +166,7 @@ static struct rail_peer *rail_peer_take(struct fabric *fabric, uint64_t id) {
 			forget_oldest(rails);
 		peer = calloc(1, sizeof(*peer));
 		if (peer == NULL)
-			return NULL; // the next look is soon
+			return NULL; // the next pass tries again
 		peer->id = id;
 		peer->next = rails->peers;
 		rails->peers = peer;
@@ -212,21 +215,22 @@ static void rails_answer(struct fabric *fabric, struct rail_peer *peer) {
 		peer->owed = true;
 }
 
-// Those that they have told, as of this start or the one before; NULL: nobody said anything.
+// Return the rails that the peer announced in this start or the one before; NULL if none are known.
+// Asks the peer if needed.
 static const struct rail_list *
 list_of(struct fabric *fabric, struct rail_peer *peer, const struct ras_record *record) {
 	if (peer->start < record->start || peer->doubted)
 		rails_ask(fabric, peer);
 	if (peer->start == 0)
 		return NULL;
-	// Of an earlier start it is taken for the same until that is too long ago.
+	// Rails of an earlier start stay valid until the peer has not answered for WAIT_NS.
 	return peer->start >= record->start || peer->first_ns == 0 ||
 			       now_of(fabric) < peer->first_ns + WAIT_NS
 		       ? &peer->list
 		       : NULL;
 }
 
-// As agents choose that know nothing of rails.
+// Choose a device by name, else by index, as agents do that know no rail messages.
 static void by_record(const struct ras_peer_info *info, const struct nic *nic, char *ret_name) {
 	const char *name = info->devices[nic->place % info->device_count].name;
 
@@ -303,7 +307,8 @@ bool rails_across(
 
 // Messages.
 
-// Of what we knew of it: told, or the record alone. Its first word after a start is no change.
+// Return whether the device names differ from the peer's last list, or from its record if there is
+// no list. The first list after a start is no change.
 static bool has_other_names(
 	const struct rail_peer *peer, const struct rail_list *list, const struct ras_record *record
 ) {
@@ -357,14 +362,14 @@ static void on_message(
 	if (peer == NULL)
 		return;
 	if (peer->start != ras_incarnation_start(incarnation))
-		peer->told = 0; // another run of it, which knows nothing of us
+		peer->told = 0; // another run of the agent, which does not know our rails
 	peer->start = peer->told_start = ras_incarnation_start(incarnation);
 	rails_heard(fabric, peer, &list, known.record);
 	if (asks)
 		rails_answer(fabric, peer);
 }
 
-// It is told again, or asked, when its pause is over.
+// Announce again, or ask again, after the current pause.
 static void
 on_undelivered(struct overlay_port *port, uint32_t tag, const struct ras_relay_report *report) {
 	struct rails *rails = container_of(port, struct rails, port);
@@ -375,7 +380,7 @@ on_undelivered(struct overlay_port *port, uint32_t tag, const struct ras_relay_r
 		peer->told = 0;
 }
 
-// Looks.
+// Passes.
 
 void rails_look(struct fabric *fabric) {
 	fabric->rails.moved = has_moved(fabric);
@@ -386,8 +391,8 @@ void rails_look(struct fabric *fabric) {
 	}
 }
 
-// Who has told us of its rails wants to know of a change of ours, and so does whoever knows our
-// record alone when that is not true any more.
+// Return whether our rails must be sent to a peer. A peer that announced its rails must learn of
+// changes of ours. So must a peer that knows our record only, once the record is outdated.
 static bool is_to_be_told(struct fabric *fabric, struct rail_peer *peer, uint64_t start) {
 	if (peer->told_start != start) {
 		peer->told_start = start;

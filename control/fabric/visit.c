@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rotation: those that are no neighbours are visited in turn. A visit asks for a pair, probes it a
-// few times, and once more over a new pair if nothing came back; what was seen goes into a brief.
+// Rotation: peers that are no neighbours are visited in turn. A visit asks for a pair and probes it
+// a few times. If nothing came back, it tries once more over a new pair. The results are kept as
+// compact statistics.
 #include "fabric/probing.h"
 
 #include <lib/container.h>
@@ -9,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAIR_NS (5 * RAS_NS_PER_SEC) // in which there has to be a pair
+#define PAIR_NS (5 * RAS_NS_PER_SEC) // time limit for getting a pair
 #define VISIT_NS (15 * RAS_NS_PER_SEC)
 #define TRIES_MAX 2
-#define ACROSS_EACH 8 // visits, then one is of a rail beside the one that belongs to ours
-#define TARGETS_NS (5 * RAS_NS_PER_SEC) // between two looks at the whole view
+#define ACROSS_EACH 8 // of so many visits, one goes to another rail of the same subnet
+#define TARGETS_NS (5 * RAS_NS_PER_SEC) // between two scans of the whole view
 
 static uint64_t now_of(const struct probing *probing) {
 	return loop_clock_ns(probing->fabric->loop);
@@ -32,7 +33,7 @@ static bool is_wanted(const struct fabric *fabric, uint64_t peer, uint32_t devic
 	return false;
 }
 
-// What a visit under way writes to is kept, whatever becomes of its peer meanwhile.
+// Keep the statistics of known peers, and those that a visit under way writes to.
 static bool is_kept(void *ctx, uint64_t peer) {
 	const struct probing *probing = ctx;
 	struct ras_peer found;
@@ -47,8 +48,8 @@ static bool is_kept(void *ctx, uint64_t peer) {
 	return ras_peer_find(overlay_ras(probing->fabric->overlay), peer, &found) == 0;
 }
 
-// Rails that belong to each other are probed steadily, or in turn; those beside them in the same
-// subnet once in a while.
+// Return whether the peer has another rail in the same subnet. Rails that belong together are
+// probed steadily or in turn, other rails of the subnet only once in a while.
 static bool has_across(const struct fabric *fabric, const struct probe_target *target) {
 	char name[DEVICE_NAME_MAX + 1];
 	struct ras_peer peer;
@@ -77,7 +78,7 @@ static uint32_t collect_targets(const struct fabric *fabric, struct probe_target
 	return count;
 }
 
-// Neighbours are few, so they are taken out afterwards.
+// Neighbours are few, so they are removed afterwards.
 static uint32_t
 without_neighbours(const struct fabric *fabric, struct probe_target *targets, uint32_t count) {
 	struct pairing_view view;
@@ -119,7 +120,7 @@ void visits_targets(struct probing *probing, uint64_t now_ns) {
 	ras_view(overlay_ras(fabric->overlay), &view);
 	targets = calloc((size_t)view.slots_max * fabric->nic_count + 1, sizeof(*targets));
 	if (targets == NULL)
-		return; // the next look is soon
+		return; // the next pass is soon
 	count = collect_targets(fabric, targets);
 	count = without_neighbours(fabric, targets, count);
 	(void)probe_schedule_targets(probing->schedule, targets, count); // without memory likewise
@@ -132,7 +133,7 @@ void visits_targets(struct probing *probing, uint64_t now_ns) {
 
 // One visit.
 
-// From inside the pairing.
+// Called from inside the pairing, so the next pass handles the answer.
 static void on_answer(struct pairing_waiter *waiter, const struct pairing_answer *answer) {
 	struct probed_path *probed_path = container_of(waiter, struct probed_path, waiter);
 
@@ -235,7 +236,7 @@ static void visit_end(struct probed_path *probed_path, uint64_t now_ns) {
 	probed_path_drop(probed_path);
 }
 
-// The peer may have others than we know.
+// Return whether a device was missing. The peer may have other devices than we know.
 static bool is_of_device(enum pairing_reason reason) {
 	return reason == PAIRING_NO_DEVICE || reason == PAIRING_DEVICE_GONE;
 }
@@ -255,7 +256,7 @@ static void look_at(struct probed_path *probed_path, uint64_t now_ns) {
 		if (probed_path->stage == PROBED_PATH_BARE)
 			visit_end(probed_path, now_ns);
 	} else if (probed_path->stage == PROBED_PATH_BARE) {
-		// Its pair failed: with what was lost the first time nobody can tell why.
+		// The pair failed. The loss in the first try does not tell why, so try a new pair.
 		if (probed_path->lost_last && probed_path->tries < TRIES_MAX)
 			ask_for_pair(probed_path);
 		else
