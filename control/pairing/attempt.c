@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One generation of a key: made, connected, given to a lane, taken back, destroyed.
+// One generation of a key: created, connected, given to a lane, drained and destroyed.
 #include "pairing/pairing_inside.h"
 
 #include <stdlib.h>
 
-// After a lane or keeper refused to take a request, and after a queue pair could not be destroyed.
+// Delays before a rejected request or a failed destruction is repeated.
 #define AGAIN_NS (100 * PAIRING_NS_PER_MS)
 #define DESTROY_AGAIN_NS PAIRING_NS_PER_SEC
 #define RESEND_GROWTH 2
@@ -16,7 +16,8 @@ static void cold_asked(struct pairing *pairing, struct attempt *attempt, enum co
 	attempt->cold_ns = pairing->now_ns;
 }
 
-// False: nobody had asked for that, and nothing follows.
+// Match an answer with its request. Returns false if there is no such request; the answer is
+// ignored.
 static bool cold_answered(
 	struct pairing *pairing,
 	uint32_t generation,
@@ -71,7 +72,7 @@ static void attempt_stuck(struct pairing *pairing, struct attempt *attempt) {
 	}
 }
 
-// Failure of a call that makes something of our own.
+// Translate the error of an own call that makes something.
 static enum pairing_reason reason_of(int err) {
 	switch (err) {
 	case -ENOMEM:
@@ -116,7 +117,7 @@ static uint32_t next_generation(struct pairing *pairing) {
 	return pairing->generation;
 }
 
-// FNV-1a: any spread will do.
+// FNV-1a. Any spread will do.
 static uint64_t hash_mix(uint64_t hash, const void *data, size_t size) {
 	const uint8_t *bytes = data;
 
@@ -209,7 +210,8 @@ static void become_ready(struct pairing *pairing, struct attempt *attempt) {
 	attempt->in_lane = true;
 	entry->ready_ns = pairing->now_ns;
 	entry->used_ns = pairing->now_ns;
-	// An eighth to either side: neighbours of a start together are not renewed together.
+	// Vary by an eighth both ways, so that pairs that started together are not renewed
+	// together.
 	entry->lasts_ns = pairing->config.renew_ns - pairing->config.renew_ns / 8 +
 			  pairing_random(pairing) % (pairing->config.renew_ns / 4 + 1);
 	entry->took_ns = pairing->now_ns - entry->begun_ns;
@@ -267,7 +269,7 @@ static void attempt_drop(struct attempt *attempt) {
 	free(attempt);
 }
 
-// One step of a retired one, or none. May free it.
+// Do the next step of a retired attempt, if it can be done now. May free the attempt.
 static void attempt_take_down(struct pairing *pairing, struct attempt *attempt) {
 	uint32_t generation = attempt->own.generation;
 	enum cold_call cold = attempt->in_lane ? COLD_DRAIN : COLD_DESTROY;
@@ -352,7 +354,7 @@ static void attempt_retire(
 	if (attempt->in_lane && pairing->now_ns - entry->ready_ns >= pairing->config.proved_ns)
 		entry->tries = 0;
 	entry->broken += failure->reason == PAIRING_BROKEN;
-	// Of one that nobody else heard of, another may be tried at once.
+	// The peer never heard of this attempt, so the next one may begin at once.
 	if (!attempt->announced && !attempt->bound)
 		entry->begun_ns = PAIRING_NEVER;
 	attempt->failure = *failure;
@@ -397,7 +399,7 @@ void pairing_broken(
 	if (attempt == NULL || !attempt->in_lane) {
 		pairing->counters.late++;
 	} else if (attempt->cold == COLD_NONE) {
-		// The lane drains it by itself.
+		// The lane drains a broken pair by itself.
 		cold_asked(pairing, attempt, COLD_DRAIN);
 		pairing_failure_set(
 			&failure, PAIRING_BROKEN, err, "%s", text != NULL ? text : "it failed"

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Keys and the peers they name: found, made, forgotten, shown.
+// Keys and their peers: lookup, creation, removal and views.
 #include "pairing/pairing_inside.h"
 
 #include <lib/tracepoint.h>
 
 #include <stdlib.h>
 
-// What is known of a key is kept longer than a message may be on its way (the relay's maximum), so
-// that a late one is known for what it is.
+// An entry is kept longer than a message can be under way (the relay's maximum), so that a late
+// message is recognized.
 #define FORGET_NS (60 * PAIRING_NS_PER_SEC)
-// What time does not mend is not tried again before.
+// A failure that time does not mend is kept this long, and not tried again before.
 #define FORGET_NEWS_NS (600 * PAIRING_NS_PER_SEC)
 
 // Peers
@@ -22,7 +22,7 @@ struct peer *peer_find(const struct pairing *pairing, uint64_t id) {
 	return peer;
 }
 
-// One that is wanted is waited for, even if nobody has heard of it.
+// Find or create a peer. For a wanted pair, an unknown peer is created as dead and waited for.
 static int peer_get(struct pairing *pairing, uint64_t id, bool wanted, struct peer **ret_peer) {
 	struct peer *peer = peer_find(pairing, id);
 	uint64_t start = pairing->config.start;
@@ -110,7 +110,7 @@ void entries_forget(struct pairing *pairing) {
 	}
 }
 
-// Drops the oldest of which nothing is held, of one peer or of all (NULL). False: there is none.
+// Remove the oldest idle entry, of one peer or of all (NULL). Returns false if there is none.
 static bool forget_oldest(struct pairing *pairing, const struct peer *peer) {
 	struct entry **oldest = NULL;
 
@@ -149,7 +149,7 @@ int entry_get(
 	err = peer_get(pairing, key->peer, wanted, &peer);
 	if (err < 0)
 		return err;
-	peer->entries++; // so that it stays while others are forgotten
+	peer->entries++; // keeps the peer while other entries are removed
 	err = has_place(pairing, peer) || wanted ? 0 : -ENOSPC;
 	entry = err == 0 ? calloc(1, sizeof(*entry)) : NULL;
 	if (entry == NULL) {
@@ -211,7 +211,7 @@ void entry_update(struct pairing *pairing, struct entry *entry) {
 		entry->report_pause.untold = 0;
 }
 
-// To look at
+// Views
 
 static uint64_t next_try_ns(const struct pairing *pairing, const struct entry *entry) {
 	if (entry->wanted || entry->waiters != NULL || entry->offered)

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The handshake: what is said to peers, and what follows from what they say.
+// The handshake: messages to peers, and reactions to their messages.
 //
-// Either side makes a queue pair of its own and says so (INFO). Who hears of the other's connects
-// to it and says that too (READY); who is connected and has heard READY is ready. A queue pair is
-// bound to one of the peer's, from the moment it is connected for good; in each message the sender
-// names the peer's to which its own is bound. So
+// Each side creates a queue pair and announces it (INFO). A side that receives INFO connects its
+// own queue pair to the announced one, and says so (READY). A side that is connected and has
+// received READY is ready. From its connection on, a queue pair is bound to one queue pair of the
+// peer for good. In each message the sender names the queue pair of the peer that its own is bound
+// to. So
 //
-//   - both may begin at once: each hears of the other's, and two are made, not four;
-//   - a newer one of the peer's means that the one before is gone: ours gives way too, and if the
-//     newer is not yet bound, it is answered with a new one of ours;
-//   - one that is bound to what we do not have can never work: the peer is told (STALE), and that
-//     is final, since what is bound stays so and no generation comes twice;
-//   - whatever is older than what was heard of the same key is late, and left.
+//   - both sides may begin at once: two queue pairs are made, not four;
+//   - a newer queue pair of the peer means that the one before is gone. Ours is given up, too. If
+//     the newer one is not bound yet, it is answered with a new one of ours;
+//   - a queue pair that is bound to one we do not have can never work: the peer is told (STALE).
+//     That is final, because bindings do not change and no generation is used twice;
+//   - a message that is older than the newest known generation of its key is late, and ignored.
 #include "pairing/pairing_inside.h"
 #include "pairing/pairing_message.h"
 
-// To answer each copy of a message at once would double what a flood costs.
+// Answering each copy of a message at once would double the cost of a flood.
 #define SAY_GAP_NS (10 * PAIRING_NS_PER_MS)
 
-// Saying
+// Sending
 
 static void send_message(
 	struct pairing *pairing,
@@ -122,13 +123,14 @@ static void refuse_message(
 	refuse(pairing, peer, message->your_device, message->device, &message->end, failure);
 }
 
-// Hearing
+// Receiving
 
 static bool is_same(const struct pairing_end *a, const struct pairing_end *b) {
 	return a->start == b->start && a->generation == b->generation;
 }
 
-// Generations are counted round: of two, the one that lies less than half the way ahead.
+// Return whether the end is older than the newest known one. Generations wrap around: the newer of
+// two is less than half the range ahead.
 static bool is_older(const struct entry *entry, const struct pairing_end *end) {
 	if (end->start != entry->heard_start)
 		return end->start < entry->heard_start;
@@ -158,7 +160,7 @@ take_offer(struct pairing *pairing, struct entry *entry, const struct pairing_en
 	entry->offer_until_ns = pairing->now_ns + pairing->config.handshake_ns;
 }
 
-// Theirs is bound to one of ours that can not be bound to it.
+// Reject an end that is bound to a queue pair of ours which cannot be bound to it.
 static void
 tell_stale(struct pairing *pairing, struct entry *entry, const struct pairing_message *message) {
 	struct pairing_failure stale;
@@ -166,7 +168,7 @@ tell_stale(struct pairing *pairing, struct entry *entry, const struct pairing_me
 	pairing->counters.stale++;
 	pairing_failure_set(&stale, PAIRING_STALE, 0, "the pair that was answered is gone");
 	refuse_message(pairing, entry->key.peer, message, &stale);
-	// And that they have it means that they do not have the one ours is bound to.
+	// The message also shows that the peer lost the queue pair that ours is bound to.
 	if (entry->current != NULL && entry->current->connect_asked)
 		entry_replace(pairing, entry);
 }
@@ -189,7 +191,7 @@ static void hear_again(
 		if (knows_us)
 			return;
 	}
-	// They miss what we said last.
+	// The peer missed our last message.
 	if (attempt->announced && pairing->now_ns >= attempt->said_ns + SAY_GAP_NS)
 		attempt_say(pairing, attempt);
 }
@@ -231,7 +233,7 @@ static enum pairing_reason reason_of_check(int err) {
 	}
 }
 
-// Whether the key can have a pair with this end at all.
+// Return whether the key can have a pair with this end at all.
 static bool may_meet(
 	struct pairing *pairing,
 	const struct pairing_key *key,
@@ -268,7 +270,8 @@ static void message_reject(
 		attempt_fail(pairing, entry, failure);
 }
 
-// -EBADMSG: from ourselves, of one device to itself.
+// Find the key of a message. Returns 0, -ENODEV (no such own device), or -EBADMSG (a message from
+// ourselves, from a device to itself).
 static int
 key_of(struct pairing *pairing,
        uint64_t source,
@@ -333,7 +336,7 @@ hear_refuse(struct pairing *pairing, uint64_t source, const struct pairing_messa
 	struct attempt *attempt = attempt_find(pairing, message->your_generation);
 	struct entry *entry = attempt != NULL ? attempt->entry : NULL;
 
-	// A pair that is ready was not refused: this is about an earlier copy of what we said.
+	// A ready pair was not refused: this answers an earlier copy of our message.
 	if (entry == NULL || entry->current != attempt || entry->key.peer != source ||
 	    strcmp(entry->key.peer_device, message->device) != 0 ||
 	    (attempt->in_lane && message->failure.reason != PAIRING_STALE)) {
@@ -367,7 +370,7 @@ hear_close(struct pairing *pairing, uint64_t source, const struct pairing_messag
 	return 0;
 }
 
-// True if it comes from the peer as it is now.
+// Return whether the message comes from the current start of the peer.
 static bool is_current(struct pairing *pairing, uint64_t source, uint64_t source_start) {
 	struct peer *peer = peer_find(pairing, source);
 
@@ -375,7 +378,7 @@ static bool is_current(struct pairing *pairing, uint64_t source, uint64_t source
 		return source_start == pairing->config.start;
 	if (peer == NULL)
 		return true;
-	if (source_start > peer->start) // its news is still on the way
+	if (source_start > peer->start) // the overlay's event is still under way
 		peer_restarted(pairing, peer, source_start);
 	return source_start == peer->start && peer->state == PAIRING_PEER_IS_ALIVE;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What becomes of own devices, of peers, and of ourselves.
+// Events about own devices, about peers, and about our own start.
 #include "pairing/pairing_inside.h"
 
 #include <stdio.h>
@@ -78,7 +78,7 @@ void pairing_device_renew(struct pairing *pairing, uint64_t now_ns, uint32_t dev
 // Peers
 
 enum which {
-	WHICH_OTHER_START, // those with another start of it or, not knowing of whom, none
+	WHICH_OTHER_START, // attempts bound to another start of the peer; unbound attempts stay
 	WHICH_UNREADY,
 	WHICH_ALL,
 };
@@ -138,7 +138,8 @@ void pairing_peer(
 ) {
 	struct peer *peer = peer_find(pairing, id);
 
-	// News of an older start are no news; ourselves we know better.
+	// Ignore events of an older start. The pairing knows its own node better than the overlay
+	// does.
 	if (peer == NULL || start < peer->start || id == pairing->config.self)
 		return;
 	pairing_enter(pairing, now_ns);
@@ -165,7 +166,7 @@ void pairing_restart(struct pairing *pairing, uint64_t now_ns, uint64_t start) {
 		return;
 	pairing_enter(pairing, now_ns);
 	pairing_failure_set(&stale, PAIRING_STALE, 0, "we have another start now");
-	// Said while the old start is still ours.
+	// The peers get messages that still carry the old start.
 	for (struct entry *entry = pairing->entries; entry != NULL; entry = entry->next) {
 		if (entry->current != NULL)
 			attempt_fail(pairing, entry, &stale);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// When a handshake may begin: back-off of one key, a gap for one key and one peer, a rate for all,
-// and room.
+// Decides when a handshake may begin: backoff of a key, minimum interval of a key and of a peer, a
+// rate limit for all handshakes, and room.
 //
-// The rate is a bucket of as many handshakes as begin in a second, kept as the time at which the
-// next one would be due if they came at exactly that rate.
+// The rate limit is a token bucket with a burst of one second. It is stored as the time at which
+// the next handshake would be due if they came at exactly that rate.
 #include "pairing/pairing_inside.h"
 
 #define RATE_BURST_NS PAIRING_NS_PER_SEC
@@ -17,12 +17,12 @@ static void rate_take(struct pairing *pairing) {
 			   PAIRING_NS_PER_SEC / pairing->config.rate;
 }
 
-// Doubled from try to try. Jitter is added, so that the first one is no shorter than it should be,
-// and the maximum lowered by it, so that the last ones are no longer.
+// Return the backoff, which doubles with each try. Jitter is added, so that the first backoff is
+// not too short. The maximum is lowered by the jitter, so that the last ones are not too long.
 static uint64_t backoff_ns(struct pairing *pairing, const struct entry *entry) {
 	const struct pairing_config *config = &pairing->config;
 	uint64_t max_ns = entry->wanted ? config->backoff_wanted_ns : config->backoff_max_ns;
-	// What timed out has been quiet long enough: the peer may be back since the last message.
+	// A timeout was a long wait already: the peer may be back since the last message.
 	bool waited = entry->wanted && entry->failure.reason == PAIRING_TIMED_OUT;
 	uint64_t delay_ns = config->backoff_ns;
 
@@ -128,7 +128,7 @@ bool pace_room(struct pairing *pairing, struct entry *entry) {
 			live++;
 	}
 	pairing_failure_set(&failure, PAIRING_IDLE, 0, "its place was needed for another pair");
-	for (; live >= max; live--) { // more, if some are not wanted any more
+	for (; live >= max; live--) { // more than one, if some became unwanted
 		unused = longest_unused(pairing, kind);
 		if (unused == NULL)
 			return false;

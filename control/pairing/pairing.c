@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Life and time of a pairing.
+// Lifecycle and timers of a pairing.
 #include "pairing/pairing_inside.h"
 
 #include <stdlib.h>
@@ -116,7 +116,7 @@ void pairing_enter(struct pairing *pairing, uint64_t now_ns) {
 	pairing->now_ns = pairing_later(pairing->now_ns, now_ns);
 }
 
-// When a pair that nobody keeps up has been unused for too long.
+// Return when a pair that neither side wants has been unused for too long.
 static uint64_t idle_ns(const struct pairing *pairing, const struct entry *entry) {
 	const struct attempt *attempt = entry->current;
 
@@ -125,8 +125,9 @@ static uint64_t idle_ns(const struct pairing *pairing, const struct entry *entry
 	return entry->used_ns + pairing->config.idle_ns;
 }
 
-// When a pair has had one way through the fabric for long enough. Of two who want it the lower
-// begins. Not while its peer is silent: what still works is evidence, and would not come back.
+// Return when a pair is renewed, so that it takes another route through the fabric. If both sides
+// want it, the side with the lower id renews it. A pair with a silent peer is not renewed: it is
+// evidence that the peer lives, and could not be made again.
 static uint64_t renew_ns(const struct pairing *pairing, const struct entry *entry) {
 	const struct attempt *attempt = entry->current;
 
@@ -157,7 +158,7 @@ static void attempts_tick(struct pairing *pairing, struct entry *entry) {
 	}
 }
 
-// Those who wait for a pair that cannot be made at present are told so, and peers too.
+// Fail the waiters, and the offer of a peer, if no pair can be made at present.
 static void give_up(struct pairing *pairing, struct entry *entry) {
 	struct pairing_failure why;
 
@@ -237,7 +238,7 @@ void pairing_leave(struct pairing *pairing) {
 	pairing->counters.pending = 0;
 	pairing->counters.ready = 0;
 	pairing->counters.retired = 0;
-	// What one entry did may have changed another: only now all stands.
+	// One entry may have changed another, so states are updated only after all have run.
 	for (struct entry *entry = pairing->entries; entry != NULL; entry = entry->next) {
 		entry_update(pairing, entry);
 		count_present(pairing, entry);
@@ -253,6 +254,6 @@ void pairing_leave(struct pairing *pairing) {
 
 void pairing_tick(struct pairing *pairing, uint64_t now_ns) {
 	pairing_enter(pairing, now_ns);
-	pairing->wake_ns = PAIRING_NEVER; // it is spent
+	pairing->wake_ns = PAIRING_NEVER; // the timer has fired
 	pairing_leave(pairing);
 }

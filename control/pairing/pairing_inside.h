@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Pairing from the inside: keys, what is made for them, peers and devices.
+// Internals of the pairing: keys, the pairs made for them, peers and devices.
 //
-// An entry is what is known of a key. An attempt is one generation of it: a queue pair from the
-// call that makes it to the one that destroys it. An entry has one that is current, pending or
-// ready; when that ends it is retired, and goes its own way down: it waits for the call that is
-// under way, is drained if a lane has it, then destroyed. So no answer of a driver, however late,
-// finds an attempt that is not there, and none can touch the one that came after it.
+// An entry is the state of one key. An attempt is one generation of the key: a queue pair from the
+// call that creates it to the call that destroys it. An entry has at most one current attempt,
+// which is pending or ready. An attempt that ends is retired: it waits for the call under way, is
+// drained if a lane has it, then destroyed. So a late answer of a driver finds its own attempt, and
+// never touches a newer one.
 //
-// Each public function sets the time and acts (pairing_enter), then has everything looked at that
+// Each public function sets the time and acts (pairing_enter), then runs everything that the time
+// or the act made due (pairing_leave). No callback calls back in between.
 // time or the act may have made due (pairing_leave). Nothing calls back in between.
 #pragma once
 
@@ -19,7 +20,7 @@
 
 struct pairing_message;
 
-// What was asked of a keeper or a lane and is not answered.
+// Request to a keeper or a lane that is not answered yet.
 enum cold_call {
 	COLD_NONE,
 	COLD_CREATE,
@@ -29,32 +30,32 @@ enum cold_call {
 };
 
 struct attempt {
-	struct attempt *next; // retired ones of the entry
+	struct attempt *next; // next retired attempt of the entry
 	struct entry *entry;
 	enum cold_call cold;
-	uint64_t cold_ns;  // since when
-	uint64_t again_ns; // when what was refused is asked for again
+	uint64_t cold_ns;  // start of the call
+	uint64_t again_ns; // when a rejected request is repeated
 	bool stuck;
-	bool exists; // there is a queue pair
+	bool exists; // the queue pair exists
 	bool in_lane;
-	bool announced; // the peer was told of it
-	bool bound;	// `theirs` is known; from connect_asked on for good
+	bool announced; // a message about it was sent to the peer
+	bool bound;	// `theirs` is known; fixed once connect_asked is set
 	bool connect_asked, connected;
 	bool peer_ready;
 	uint32_t psn;
 	uint64_t deadline_ns;
 	uint64_t resend_ns, resend_gap_ns;
-	uint64_t said_ns; // the last message about it
+	uint64_t said_ns; // time of the last message about it
 	struct pairing_end own, theirs;
-	struct pairing_failure failure; // once retired
+	struct pairing_failure failure; // set when retired
 };
 
-// What was told of a key.
+// State that limits how often changes of a key are reported.
 struct report_pause {
-	uint64_t next_ns, pause_ns; // when a reason is told again; 0: nothing was told
-	uint32_t reasons;	    // told since the pause began, one bit for each
-	uint32_t untold;	    // failures, since then
-	enum pairing_state last;    // of absent, ready and failed
+	uint64_t next_ns, pause_ns; // end and length of the pause; 0: nothing was reported
+	uint32_t reasons;	    // reported since the pause began, one bit each
+	uint32_t untold;	    // failures since the last report
+	enum pairing_state last;    // last reported state of absent, ready and failed
 };
 
 struct entry {
@@ -65,26 +66,26 @@ struct entry {
 	struct attempt *retired;
 	uint32_t retired_count;
 	bool wanted;
-	bool tombstone; // `failure` is served until next_try_ns
-	bool deferred;	// waits for the rate, and was counted
+	bool tombstone; // requests get `failure` until next_try_ns
+	bool deferred;	// it waits for the rate limit, and was counted
 
-	bool offered; // the peer has begun, and is not answered yet
+	bool offered; // the peer has begun a handshake, and is not answered yet
 	uint64_t offer_until_ns;
 	struct pairing_end offer;
-	// The newest of the peer's that was heard of, and whether it was said to be gone.
+	// Newest generation of the peer that was heard of, and whether the peer closed it.
 	uint64_t heard_start;
 	uint32_t heard_generation;
 	bool heard_gone;
 
 	enum pairing_state state;
 	uint64_t since_ns;
-	uint32_t generation; // the last one
+	uint32_t generation; // last own generation
 	uint32_t tries, broken;
 	uint64_t next_try_ns;
-	uint64_t begun_ns; // PAIRING_NEVER: never
+	uint64_t begun_ns; // start of the last handshake; PAIRING_NEVER: none
 	uint64_t ready_ns, took_ns, used_ns;
-	uint32_t flow;	   // place of its next flow label
-	uint64_t lasts_ns; // from ready on, before it is made anew
+	uint32_t flow;	   // index of its next flow label
+	uint64_t lasts_ns; // time from ready until it is renewed
 	struct pairing_failure failure;
 	struct report_pause report_pause;
 	struct pairing_waiter *waiters;
@@ -93,10 +94,10 @@ struct entry {
 struct peer {
 	struct peer *next;
 	uint64_t id;
-	uint64_t start; // 0: not known
+	uint64_t start; // start counter; 0: unknown
 	enum pairing_peer_state state;
-	bool fault;	   // the last thing that happened with it went wrong
-	uint64_t begun_ns; // PAIRING_NEVER: never
+	bool fault;	   // its last handshake or pair failed, so new handshakes are slowed down
+	uint64_t begun_ns; // start of the last handshake; PAIRING_NEVER: none
 	uint32_t entries;
 };
 
@@ -104,14 +105,14 @@ struct own_device {
 	struct pairing_device facts;
 	enum pairing_device_state state;
 	char text[PAIRING_TEXT_MAX + 1]; // why it is not active
-	uint32_t stuck;			 // attempts on it
+	uint32_t stuck;			 // attempts with a stuck call
 };
 
 struct pairing {
 	struct pairing_config config;
 	struct pairing_ops ops;
 	uint64_t now_ns;
-	uint64_t wake_ns; // asked for
+	uint64_t wake_ns; // last time given to ops.wake
 	uint64_t random;
 	uint64_t rate_ns; // when the next handshake is due at the configured rate
 	uint32_t generation;
@@ -121,7 +122,7 @@ struct pairing {
 	struct entry *entries, **entries_end;
 	uint32_t entry_count;
 	struct peer *peers;
-	// A request under way, whose answer is returned and not called.
+	// A request under way, whose answer is returned instead of passed to its callback.
 	struct pairing_waiter *asking;
 	struct pairing_answer *asked;
 	struct pairing_counters counters;
@@ -134,15 +135,15 @@ uint64_t pairing_random(struct pairing *pairing);
 
 // reason.c
 enum reason_flags {
-	REASON_TOMBSTONE = 0x01,     // served until the next try
-	REASON_FAULT = 0x02,	     // of the peer or the way to it: slows down all that is for it
-	REASON_NEWS_ONLY = 0x04,     // time does not mend it
-	REASON_KEEPS_WAITERS = 0x08, // the next try may be at once
-	REASON_SILENT = 0x10,	     // the peer knows, or cannot be told
+	REASON_TOMBSTONE = 0x01, // requests get this failure until the next try
+	REASON_FAULT = 0x02,	 // the peer or its network failed: slows down all its handshakes
+	REASON_NEWS_ONLY = 0x04, // only news mends it, time does not
+	REASON_KEEPS_WAITERS = 0x08, // waiters stay, because the next try may be at once
+	REASON_SILENT = 0x10,	     // no message to the peer: it knows, or is unreachable
 };
 uint32_t pairing_reason_flags(const struct pairing_failure *failure);
 int pairing_reason_err(enum pairing_reason reason);
-// err 0: what fits the reason.
+// Set the failure. err 0: use the default error of the reason.
 __attribute__((format(printf, 4, 5))) void pairing_failure_set(
 	struct pairing_failure *failure,
 	enum pairing_reason reason,
@@ -156,14 +157,15 @@ static inline uint64_t pairing_later(uint64_t a, uint64_t b) {
 	return a > b ? a : b;
 }
 struct entry *entry_find(const struct pairing *pairing, const struct pairing_key *key);
-// *ret_entry is found or made. -ENOSPC, -ENOMEM, -EHOSTDOWN, -ENOENT (no such peer).
+// Find or create the entry of a key. Returns 0, -ENOSPC, -ENOMEM, -EHOSTDOWN, or -ENOENT (no such
+// peer).
 int entry_get(
 	struct pairing *pairing,
 	const struct pairing_key *key,
 	bool wanted,
 	struct entry **ret_entry
 );
-// Drops those of which nothing is left to know.
+// Remove entries without any state worth keeping.
 void entries_forget(struct pairing *pairing);
 uint64_t entry_forget_ns(const struct entry *entry);
 void entry_update(struct pairing *pairing, struct entry *entry);
@@ -173,14 +175,14 @@ struct attempt *attempt_find(const struct pairing *pairing, uint32_t generation)
 
 // attempt.c
 static inline bool pairing_generation_valid(uint32_t generation) {
-	return (generation & 0xffffff) != 0; // so much a lane looks at
+	return (generation & 0xffffff) != 0; // a lane uses 24 bits
 }
 void attempt_begin(struct pairing *pairing, struct entry *entry);
-// Ends the current one, and what the entry was up to.
+// End the current attempt, if there is one, and refuse a waiting offer.
 void attempt_fail(
 	struct pairing *pairing, struct entry *entry, const struct pairing_failure *failure
 );
-// Connects or hands over, whatever is due.
+// Connect the attempt or hand it to its lane, if that is due.
 void attempt_go_on(struct pairing *pairing, struct attempt *attempt);
 void attempt_tick(struct pairing *pairing, struct attempt *attempt);
 uint64_t attempt_next_ns(const struct pairing *pairing, const struct attempt *attempt);
@@ -200,7 +202,7 @@ void refuse(
 	const struct pairing_failure *failure
 );
 
-// report_pause.c: whether ops.changed is called.
+// report_pause.c: decides whether ops.changed is called.
 bool report_is_due(
 	struct report_pause *report_pause,
 	uint64_t now_ns,
@@ -210,18 +212,20 @@ bool report_is_due(
 
 // pace.c
 void pace_failed(struct pairing *pairing, struct entry *entry);
-// When a handshake is wished for, and when it may begin; PAIRING_NEVER: not by time alone.
+// Return when the entry wants a handshake, and when the limits allow one. PAIRING_NEVER: time alone
+// does not help.
 uint64_t pace_wish_ns(const struct pairing *pairing, const struct entry *entry);
 uint64_t pace_due_ns(const struct pairing *pairing, const struct entry *entry);
 void pace_begun(struct pairing *pairing, struct entry *entry);
 void pace_news(struct pairing *pairing, struct entry *entry);
-// Room for one more of its kind, made by closing another if need be.
+// Make room for one more pair of the entry's kind, by closing an unused pair if needed. Returns
+// false if there is no room.
 bool pace_room(struct pairing *pairing, struct entry *entry);
 
 // request.c
-// Why none of the key can be made at present; REASON_NONE if one can.
+// Return why no pair of the key can be made at present; REASON_NONE if one can.
 enum pairing_reason entry_obstacle(const struct pairing *pairing, const struct entry *entry);
-// In words, if there is one.
+// Describe the obstacle in words. There must be one.
 void entry_obstacle_describe(
 	const struct pairing *pairing,
 	const struct entry *entry,

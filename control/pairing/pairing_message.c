@@ -12,7 +12,7 @@
 #define END_WANTED 0x02
 #define END_FLAGS (END_SHARES_OVERLAY | END_WANTED)
 
-#define VERSION_WRITE_SINK 2 // the first with one
+#define VERSION_WRITE_SINK 2 // first version with a write sink
 #define VERSION_PKEY 3
 #define VERSION_GPU 4
 
@@ -20,14 +20,14 @@
 
 #define BITS_24 UINT32_C(0xffffff)
 #define FLOW_LABEL_MAX UINT32_C(0xfffff)
-#define QUEUE_NUMBER_MIN 2 // 0 and 1 are the port's own
+#define QUEUE_NUMBER_MIN 2 // 0 and 1 belong to the port itself
 
 // Writing
 
 static void put_text(struct wire_writer *writer, const char *text) {
 	size_t length = strlen(text);
 
-	// A reason may come from a driver, and may be cut in the middle of a character.
+	// A reason from a driver may be cut in the middle of a character.
 	while (length > 0 && !wire_utf8_valid(text, length))
 		length--;
 	wire_put_string(writer, text, length);
@@ -106,7 +106,7 @@ size_t pairing_message_encode(
 
 // Reading
 
-// Device names are the kernel's: what a shell and a table show as it is.
+// Device names come from the kernel. Only names that shells and tables show unchanged are accepted.
 static void get_name(struct wire_reader *reader, char name[static DEVICE_NAME_MAX + 1]) {
 	size_t length = wire_get_string(reader, name, DEVICE_NAME_MAX + 1);
 
@@ -140,7 +140,7 @@ static void get_head(struct wire_reader *reader, struct pairing_message *message
 		wire_reader_fail(reader, -EBADMSG);
 }
 
-// What each type promises beyond what all have.
+// Check the rules of the message type, beyond those of all types.
 static bool head_is_sound(const struct pairing_message *message) {
 	bool has_pair = pairing_generation_valid(message->end.generation);
 	uint8_t flags = message->type == PAIRING_READY_SENT ? PAIRING_FLAG_SEEN : 0;
@@ -166,7 +166,8 @@ static void get_failure(struct wire_reader *reader, struct pairing_failure *fail
 	uint8_t reason = wire_get_u8(reader);
 
 	wire_get_string(reader, failure->text, sizeof(failure->text));
-	// One of a newer version, or one that only the sender's own callers are told.
+	// The reason may be unknown here (newer version), or meant only for the sender's own
+	// callers.
 	if (reason == PAIRING_REASON_NONE || reason >= PAIRING_REASON_COUNT ||
 	    reason == PAIRING_DEADLINE || reason == PAIRING_CANCELLED)
 		reason = PAIRING_CLOSED;
@@ -229,7 +230,7 @@ static bool mtu_exists(uint16_t mtu) {
 	return mtu == 256 || mtu == 512 || mtu == 1024 || mtu == 2048 || mtu == 4096;
 }
 
-// What is impossible, NULL if all is well; *ret_value is the number that came.
+// Return the name of the first impossible value, or NULL. *ret_value is the received number.
 static const char *
 end_fault(const struct pairing_end *end, const struct raw_end *raw, uint64_t *ret_value) {
 	static const union ibv_gid none;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What two agents say to each other about one pair.
+// Messages between two agents about one pair.
 //
 //	all      version u8, least version u8, type u8, flags u8,
 //	         start u64, generation u32 (0: none), your start u64, your generation u32 (0: none),
@@ -8,14 +8,14 @@
 //	         flow label u32, traffic class u8, responder u8, flags u8,
 //	         pulse: address u64, key u32, layout u16,
 //	         since version 2 write sink: address u64, key u32, length u32,
-//	         since version 3 P_Key u16 (0: not told),
+//	         since version 3 P_Key u16 (0: unknown),
 //	         since version 4 GPU memory: address u64, word u64, key u32, length u32, ordinal u16
-//	READY    the same: our end takes what you send
-//	REFUSE   reason u8, text (string): there is no pair for yours
-//	CLOSE    the same: ours is gone
+//	READY    the same: the sender's end is connected and can receive
+//	REFUSE   reason u8, text (string): no pair for the receiver's end
+//	CLOSE    the same: the sender's end is gone
 //
-// Every message says all that its sender knows, so that any one may be lost or repeated. What all
-// have in common, REFUSE and CLOSE never change; a newer version adds at the end of INFO and READY.
+// Every message says all that its sender knows, so any message may be lost or repeated. The common
+// part, REFUSE and CLOSE never change. A newer version adds fields at the end of INFO and READY.
 #pragma once
 
 #include <control/pairing.h>
@@ -25,13 +25,13 @@
 
 enum pairing_message_type {
 	PAIRING_INFO = 1,
-	PAIRING_READY_SENT, // READY: a name of its own, for a state has that one
+	PAIRING_READY_SENT, // message READY; PAIRING_READY is a state
 	PAIRING_REFUSE,
 	PAIRING_CLOSE,
 	PAIRING_MESSAGE_TYPE_END,
 };
 
-#define PAIRING_FLAG_SEEN 0x01 // of READY: yours came, no answer is wanted
+#define PAIRING_FLAG_SEEN 0x01 // in READY: the peer's READY was received, no answer needed
 
 struct pairing_message {
 	uint8_t version;
@@ -40,16 +40,17 @@ struct pairing_message {
 	uint8_t flags;
 	uint64_t your_start;
 	uint32_t your_generation;
-	char device[DEVICE_NAME_MAX + 1]; // the sender's
+	char device[DEVICE_NAME_MAX + 1]; // name of the sender's device
 	char your_device[DEVICE_NAME_MAX + 1];
-	struct pairing_end end; // of REFUSE and CLOSE start and generation alone
+	struct pairing_end end; // in REFUSE and CLOSE only start and generation
 	struct pairing_failure failure;
 };
 
-// Returns the size of what is in `bytes`. version and version_least are ours.
+// Encode a message. version and version_least must be ours. Returns its size in bytes.
 size_t pairing_message_encode(
 	const struct pairing_message *message, uint8_t bytes[static PAIRING_MESSAGE_BYTES_MAX]
 );
-// 0, or -EBADMSG: no agent sends this. -EPROTO and -EINVAL: its head is sound, and *ret_message
-// holds it, but nothing can come of it; the failure says why (NO_COMMON_VERSION, MALFORMED).
+// Decode a message. Returns 0, or -EBADMSG if no agent sends such a message. -EPROTO and -EINVAL:
+// the head is valid and in *ret_message, but the rest is unusable. The failure says why
+// (NO_COMMON_VERSION, MALFORMED).
 int pairing_message_decode(const void *bytes, size_t size, struct pairing_message *ret_message);

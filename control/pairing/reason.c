@@ -66,7 +66,8 @@ uint32_t pairing_reason_flags(const struct pairing_failure *failure) {
 
 	if (!failure->by_peer)
 		return flags;
-	// What is wrong at the peer we are not told the end of; and it has said so itself.
+	// A failure at the peer ends without notice to us, so it is retried. The peer reported it
+	// itself.
 	switch (failure->reason) {
 	case PAIRING_NO_DEVICE:
 	case PAIRING_NO_ROOM:

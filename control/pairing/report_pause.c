@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which changes of a key are told: not each failure of a pair that fails again and again, whether
-// it never comes up or breaks as soon as it is used.
+// Decides which changes of a key are reported. Not every failure is, if a pair fails again and
+// again because it never comes up, or breaks as soon as it is used.
 //
-// A failure is told when its reason is new, then again after pauses that grow, with the number of
-// those left out. That the pair is ready is told if the last that was told is a failure. So what
+// A failure is reported when its reason is new, then again after growing pauses, with the number of
+// failures left out. Readiness is reported if the last report was a failure. So the last report
+// about a wanted pair is wrong for one pause at most.
 // was told last of a pair that is wanted is wrong for a pause at most.
 #include "pairing/pairing_inside.h"
 
@@ -53,7 +54,7 @@ bool report_is_due(
 			return false;
 		break;
 	case PAIRING_ABSENT:
-		// What never came about has not gone.
+		// A pair that was never ready cannot have gone.
 		if (report_pause->last != PAIRING_READY)
 			return false;
 		break;

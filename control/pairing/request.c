@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who wants pairs: for ever, or once and then waits.
+// Requests for pairs: wanted for ever, or awaited once.
 #include "pairing/pairing_inside.h"
 
 static bool key_is_valid(const struct pairing *pairing, const struct pairing_key *key) {
@@ -131,7 +131,7 @@ static void refuse_entry(struct pairing_failure *ret_failure, int err) {
 	}
 }
 
-// True: answered at once, as the entry stands.
+// Answer at once if the entry's state allows it. Returns false if the waiter has to wait.
 static bool
 answer_now(struct pairing *pairing, struct entry *entry, struct pairing_answer *ret_answer) {
 	*ret_answer = (struct pairing_answer){0};
@@ -152,7 +152,7 @@ answer_now(struct pairing *pairing, struct entry *entry, struct pairing_answer *
 	return true;
 }
 
-// False: the waiter is among those of the entry.
+// Returns false if the waiter was added to those of the entry.
 static bool entry_request(
 	struct pairing *pairing,
 	const struct pairing_key *key,
@@ -247,7 +247,7 @@ int pairing_want(
 		entry->wanted = wanted;
 		if (wanted && entry->next_try_ns != PAIRING_NEVER && entry->next_try_ns > soon_ns)
 			entry->next_try_ns = soon_ns;
-		// The peer keeps what we keep.
+		// The peer keeps a pair that we want, so it must know.
 		if (entry->current != NULL && entry->current->in_lane &&
 		    !entry_is_self(pairing, entry))
 			attempt_say(pairing, entry->current);
