@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Questions to everybody: one of a kind at a time, its answer merged once and shared.
+// Questions to all nodes: one of each kind at a time. Its answer is merged once and shared.
 #include "overlay/inside.h"
 
 #include <lib/container.h>
@@ -21,7 +21,8 @@ void overlay_answer_put(struct overlay_answer *answer) {
 	free(answer);
 }
 
-// Who asks anew from inside its answer may be given this one too, or replace it as the recent one.
+// Give the answer to all waiters. A waiter that asks again from its callback may get the same
+// answer, or may replace it as the recent one.
 static void answer_all(struct overlay_ask *ask, struct overlay_answer *answer) {
 	struct overlay_question *question;
 
@@ -35,7 +36,7 @@ static void answer_all(struct overlay_ask *ask, struct overlay_answer *answer) {
 	overlay_answer_put(answer);
 }
 
-// One part of one node; what cannot be read is left out and counted.
+// Add one part of one node. The caller leaves out and counts a part that cannot be read.
 static int add_part(struct overlay_answer *answer, const struct ras_collected_part *part) {
 	switch (answer->kind) {
 	case RAS_COLLECT_CONNS:
@@ -99,8 +100,8 @@ static int answer_merge(
 	return err;
 }
 
-// Asked from inside the core, which must not be called back into: those who waited are told at
-// the end of the turn.
+// Called from inside the core, which must not be called back. So waiters get the answer at the end
+// of the turn.
 void overlay_collected(struct overlay *overlay, const struct ras_collective_result *result) {
 	struct overlay_answer *answer;
 	struct overlay_ask *ask;
@@ -112,7 +113,7 @@ void overlay_collected(struct overlay *overlay, const struct ras_collective_resu
 	ask->running = false;
 	answer = calloc(1, sizeof(*answer));
 	if (answer == NULL) {
-		// Those who wait are told by the share job that nothing came.
+		// The share job reports the lack of an answer to the waiters.
 		log_event(LOG_LEVEL_ERROR, "answer_lost", log_errno("error", ENOMEM));
 		loop_defer(overlay->loop, &overlay->share);
 		return;
@@ -126,8 +127,8 @@ void overlay_collected(struct overlay *overlay, const struct ras_collective_resu
 	loop_defer(overlay->loop, &overlay->share);
 }
 
-// What nobody waits for any more ends in all agents. Not as the last one goes: that may be inside
-// the core.
+// End a collective in all agents when nobody waits for it any more. The share job does this,
+// because the last waiter may have left from inside the core.
 static void ask_cancel(struct overlay *overlay, struct overlay_ask *ask) {
 	ask->running = false;
 	(void)ras_collect_cancel(overlay->ras, overlay_clock_ns(overlay), ask->id);
@@ -221,12 +222,14 @@ void overlay_ask_fini(struct overlay *overlay) {
 	for (uint32_t kind = 0; kind < RAS_COLLECT_KIND_END; kind++) {
 		struct overlay_answer cancelled = {.references = 1, .err = -ECANCELED};
 
-		// Of automatic storage: nobody may keep a reference on what says that nothing came.
+		// This answer is on the stack. No callback may keep a reference to an answer that
+		// reports an error.
 		answer_all(&overlay->asks[kind], &cancelled);
 		must(cancelled.references == 1);
 		overlay_answer_put(overlay->asks[kind].recent);
 		overlay->asks[kind].recent = NULL;
 	}
-	// Last: who is told here may forget another question, which asks for a turn of it.
+	// Must come last: a callback above may forget another question, which schedules the job
+	// again.
 	loop_undefer(overlay->loop, &overlay->share);
 }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Questions to one node. A question is one relay message: tag, life, line. Its answer is a
-// transfer under that tag: a status of four bytes (0, or an errno of the node asked), then the
-// text.
+// Questions to one node. A question is one relay message: tag, lifetime, line. Its answer is a
+// transfer with that tag: a status of four bytes (0, or an errno of the other node), then the text.
 //
-// The core calls us while it is at work, and must not be called back then: who ends a call is told
-// by the job `finish`, and a question that arrived is handed to the server by it.
+// The core must not be called back while it calls this file. So the job `finish` reports the end of
+// calls and passes new questions to the server.
 #include "overlay/inside.h"
 
 #include <lib/container.h>
@@ -19,9 +18,9 @@
 #define QUESTION_BYTES_MAX RAS_RELAY_CONTROL_BYTES_MAX
 static_assert(QUESTION_BYTES_MAX <= OVERLAY_LINE_BYTES, "a line fits where it is kept");
 #define STATUS_BYTES 4
-#define GRACE_NS RAS_NS_PER_SEC // the answer may be on its way when the other side's time is over
+#define GRACE_NS RAS_NS_PER_SEC // the answer may be under way when the other node's time is over
 #define SERVED_MAX 16		// at once
-#define SERVED_BYTES_MAX (32u << 20) // of answers, all together
+#define SERVED_BYTES_MAX (32u << 20) // limit of all answers together
 #define ANSWER_BYTES_MAX (RAS_TRANSFER_BYTES_MAX - STATUS_BYTES)
 #define GROW_BYTES 16384
 
@@ -36,7 +35,7 @@ static void call_unlink(struct overlay_call *call) {
 		*at = call->next;
 }
 
-// Its end is told at the end of the turn.
+// End the call. Its callback runs at the end of the turn.
 static void call_end(struct overlay_call *call, int err) {
 	if (call->over)
 		return;
@@ -87,7 +86,7 @@ int overlay_call_start(
 	uint64_t now_ns = overlay_clock_ns(overlay);
 	int err;
 
-	// The answer lives no longer, and the other side refuses a question that wants more.
+	// An answer lives no longer, and the other node rejects a question with a longer time.
 	if (timeout_ns > RAS_TRANSFER_LIFE_MAX_NS)
 		timeout_ns = RAS_TRANSFER_LIFE_MAX_NS;
 	call->overlay = overlay;
@@ -165,7 +164,7 @@ static struct overlay_call *call_find(struct overlay *overlay, uint64_t node, ui
 	return NULL;
 }
 
-// How many bytes of the segment are of the status, which comes first.
+// Store the status, which comes first. Returns how many bytes of the segment belong to it.
 static size_t take_status(struct overlay_call *call, const struct ras_transfer_segment *segment) {
 	const uint8_t *bytes = segment->bytes;
 	size_t taken = 0;
@@ -187,7 +186,7 @@ int overlay_call_take(struct overlay *overlay, const struct ras_transfer_segment
 	int err;
 
 	if (call == NULL)
-		return -ECANCELED; // nobody waits for it any more
+		return -ECANCELED; // the caller does not wait any more
 	call->transfer = segment->id;
 	skip = take_status(call, segment);
 	if (segment->size == skip)
@@ -311,7 +310,7 @@ int overlay_served_write(struct overlay_served *served, const void *data, size_t
 	return 0;
 }
 
-// As many transfers as may be: it waits until one of them has ended.
+// Send the answer. If there are too many transfers, it waits until one of them has ended.
 static void served_send(struct overlay_served *served) {
 	struct overlay *overlay = served->overlay;
 	struct ras_transfer_request request = {
@@ -372,7 +371,7 @@ void overlay_call_ended(struct overlay *overlay, const struct ras_transfer_end *
 		served = served_find(overlay, end->id);
 		if (served != NULL)
 			served_free(served);
-		loop_defer(overlay->loop, &overlay->finish); // another may be sent
+		loop_defer(overlay->loop, &overlay->finish); // room for a waiting answer
 		return;
 	}
 	call = call_find(overlay, end->peer, end->tag);
@@ -382,7 +381,7 @@ void overlay_call_ended(struct overlay *overlay, const struct ras_transfer_end *
 	call_end(call, error_of_end(call, end));
 }
 
-// The end of a turn: calls that are over, questions that came, answers that waited.
+// End of a turn: ended calls, new questions, waiting answers.
 
 static struct overlay_call *first_over(const struct overlay *overlay) {
 	struct overlay_call *call = overlay->calls;
@@ -405,7 +404,7 @@ static void send_waiting(struct overlay *overlay) {
 
 	for (served = overlay->served; served != NULL; served = served->next)
 		served->due = served->complete && served->transfer == 0;
-	// From the start each time: one that cannot be sent at all is gone.
+	// Begin anew after each send, which may have freed the answer.
 	do {
 		served = overlay->served;
 		while (served != NULL && !served->due)

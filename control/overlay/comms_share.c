@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The ranks here as rows of COMMS. The first part takes all reports, the parts after it go on.
+// Ranks of this node as rows of COMMS. The first part collects all reports, and later parts
+// continue.
 #include <control/comms_share.h>
 #include <control/overlay.h>
 
@@ -34,7 +35,7 @@ static int compare_reports(const void *a, const void *b) {
 	return jobs_report_compare(*left, *right);
 }
 
-// Without memory nothing is told: others see that these ranks are held by nobody.
+// Without memory no ranks are reported: other nodes see that no agent holds these ranks.
 static void take_reports(struct comms_share *share) {
 	uint32_t count = share->source.count(share->source.ctx);
 
@@ -53,7 +54,7 @@ static void take_reports(struct comms_share *share) {
 		if (share->source.at(share->source.ctx, n, report) != 0 || report->size == 0 ||
 		    report->size > RAS_COMM_SIZE_MAX || report->rank >= report->size)
 			continue;
-		// What has ended is read no more, but it grows older.
+		// An ended rank is not sampled any more, but the time since its exit must go on.
 		if (report->exited_ns != 0)
 			report->sampled_ns = overlay_now_ns(share->overlay);
 		share->order[share->count++] = report;
@@ -74,7 +75,7 @@ contribute_ranks(void *ctx, const struct ras_contribution *wanted, struct wire_w
 
 		jobs_row_make(share->order + share->next, length, &share->row);
 		if (ras_comm_put(writer, &share->row.comm) != 0)
-			return any; // a row fits into an empty part, whatever is in it
+			return any; // an empty part has room for any row
 		any = true;
 		share->next += length;
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What happens in the overlay, as lines of the log: news of peers always, of links when debugging;
-// for who traces the agent, of links always.
+// Logs the events of the overlay: events of peers always, events of links at debug level. A
+// tracepoint shows every link event.
 #include "overlay/inside.h"
 
 #include <lib/log.h>
@@ -88,7 +88,7 @@ observer_names(const struct overlay *overlay, const struct ras_event *event, cha
 	}
 }
 
-// The versions of the protocol that it and that we speak.
+// Format the protocol versions of the peer and of this node.
 static void version_ranges(
 	const struct overlay *overlay,
 	const struct ras_event *event,
@@ -103,7 +103,7 @@ static void version_ranges(
 	show_range(view.versions.min, view.versions.max, ours_text);
 }
 
-// Of those about which an operator asks where that is.
+// Find the peer's address, for events after which an operator asks for it.
 static bool find_address(
 	const struct overlay *overlay,
 	const struct ras_event *event,
@@ -119,7 +119,7 @@ static bool find_address(
 	return true;
 }
 
-// Of a verdict that is none, or a good one, nobody has to be warned: what was before it was told.
+// A verdict that is absent, good or unknown needs no warning: the bad one before it was logged.
 static enum log_level level_of(const struct ras_event *event) {
 	if (event->kind == RAS_EVENT_VERDICT &&
 	    (event->value <= VERDICT_HEALTHY || event->value == VERDICT_UNKNOWN))
@@ -127,7 +127,7 @@ static enum log_level level_of(const struct ras_event *event) {
 	return log_rows[event->kind].level;
 }
 
-// Keys that say nothing are left out: a line is read by people first.
+// Leave out keys without a value, because people read these lines first.
 void overlay_log_event(const struct overlay *overlay, const struct ras_event *event) {
 	const struct log_row *log_row = &log_rows[event->kind];
 	const char *text = overlay_note_text(overlay, event);
@@ -135,7 +135,7 @@ void overlay_log_event(const struct overlay *overlay, const struct ras_event *ev
 	char observers[OBSERVERS_BYTES];
 	char address[SOCK_ADDR_TEXT_BYTES], other[SOCK_ADDR_TEXT_BYTES];
 	char after[PARSE_TEXT_BYTES], theirs[SHOW_BYTES], ours[SHOW_BYTES];
-	// One account for each kind: a hundred that join must not hold back the one that dies.
+	// Each kind has its own rate limit: a hundred joins must not suppress one death.
 	static struct log_site sites[RAS_EVENT_KIND_COUNT];
 	size_t used = 0;
 

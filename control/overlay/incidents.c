@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the relay dropped or refused, as a line now and then: the latest of each reason, and how
-// many there were since the last line.
+// Logs what the relay dropped or rejected, one line per reason every 10 s at most: the latest
+// message, and the number since the last line.
 #include "overlay/inside.h"
 
 #include <lib/container.h>
@@ -10,7 +10,7 @@
 
 #define LOOK_NS (10 * RAS_NS_PER_SEC)
 
-// Messages that end for these reasons are the relay at work.
+// Messages that end for these reasons are normal work of the relay.
 static bool is_expected(enum ras_relay_reason reason) {
 	return reason == RAS_RELAY_REASON_NONE || reason == RAS_RELAY_DUPLICATE ||
 	       reason == RAS_RELAY_LATE;

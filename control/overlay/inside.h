@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Private to this directory: what this node's overlay is made of.
+// Private to this directory: the structures of this node's overlay.
 #pragma once
 
 #include <control/loop.h>
@@ -9,14 +9,13 @@
 #include <control/transport.h>
 #include <ras/transfer.h>
 
-// Relay ports of the agent's own.
+// Relay ports that the agent itself uses.
 #define OVERLAY_PORT_PING RAS_RELAY_PORT_MIN
-#define OVERLAY_PORT_QUESTION (RAS_RELAY_PORT_MIN + 1) // a line for the client protocol
-#define OVERLAY_PORT_ANSWER (RAS_RELAY_PORT_MIN + 2)   // of transfers
+#define OVERLAY_PORT_QUESTION (RAS_RELAY_PORT_MIN + 1) // question: a line of the client protocol
+#define OVERLAY_PORT_ANSWER (RAS_RELAY_PORT_MIN + 2)   // transfers with the answer
 #define OVERLAY_LINE_BYTES 2048
 
-// The collective of one kind that is on its way, who waits for it, and the answer while it is
-// fresh.
+// Collective of one kind: the one under way, its waiters, and the last answer while it is fresh.
 struct overlay_ask {
 	bool running;
 	uint64_t id;
@@ -29,47 +28,47 @@ struct overlay_contributor {
 	void *ctx;
 };
 
-// A question of another node, and as much of our answer as there is.
+// A question of another node, and our answer as far as it is complete.
 struct overlay_served {
 	struct overlay *overlay;
 	struct overlay_served *next;
 	uint64_t source;
 	uint64_t tag;
 	uint64_t life_ns;
-	uint64_t transfer; // 0 until the answer is on its way
-	bool begun;	   // the server was given it
+	uint64_t transfer; // 0 until the answer is being sent
+	bool begun;	   // the question was passed to the server
 	bool complete;
-	bool due; // to be sent now
+	bool due; // to be sent in this turn
 	uint8_t *bytes;
 	size_t used, capacity;
 	size_t line_size;
 	char line[OVERLAY_LINE_BYTES + 1];
 };
 
-#define OVERLAY_REACH_ASKED 2	// in one round
-#define OVERLAY_REACH_TRIES 8	// for others, at once
-#define OVERLAY_REACH_ASKERS 64 // remembered; who asked longest ago makes room
+#define OVERLAY_REACH_ASKED 2	// members asked in one round
+#define OVERLAY_REACH_TRIES 8	// tries for other nodes at once
+#define OVERLAY_REACH_ASKERS 64 // askers that are remembered; the oldest makes room
 #define OVERLAY_REACH_ANSWER_BYTES 256
-#define OVERLAY_REACH_WORDS_BYTES 160 // they and an address are the words of an event
+#define OVERLAY_REACH_WORDS_BYTES 160 // words that fit, with an address, into an event
 
-// Our question to others, one at a time.
+// Our question to other members. Only one is under way.
 struct overlay_reach_ask {
 	struct loop_timer due;
 	struct overlay_call call;
 	bool asking;
-	bool alone; // nobody was there to be asked
-	bool lost;  // the machine has the address no more: that is known without asking
+	bool alone; // there was no member to ask
+	bool lost;  // the machine lost the address, so no member is asked
 	uint64_t pause_ns;
 	uint64_t asked[OVERLAY_REACH_ASKED];
-	uint64_t failed[OVERLAY_REACH_ASKED]; // of these, those who did not reach us
-	enum ras_cause cause;		      // of the first of them
+	uint64_t failed[OVERLAY_REACH_ASKED]; // members of `asked` that did not reach us
+	enum ras_cause cause;		      // cause of the first failure
 	uint32_t asked_count, failed_count;
 	char answer[OVERLAY_REACH_ANSWER_BYTES];
 	size_t answer_size;
 	char words[OVERLAY_REACH_WORDS_BYTES];
 };
 
-// What we try for another node.
+// A connection try that another node asked for.
 struct overlay_reach_try {
 	struct overlay *overlay;
 	struct overlay_served *served; // NULL: not in use
@@ -78,12 +77,12 @@ struct overlay_reach_try {
 	struct loop_timer deadline;
 	struct loop_job done;
 	enum ras_cause cause;	      // how it ended
-	char found[RAS_NAME_MAX + 1]; // who answered instead, "" if that is not known
+	char found[RAS_NAME_MAX + 1]; // name of the agent that answered instead; "": unknown
 };
 
 struct overlay_reach_asker {
 	uint64_t id;
-	uint64_t again_ns; // not before
+	uint64_t again_ns; // earliest time of its next question
 };
 
 struct overlay_text {
@@ -91,16 +90,16 @@ struct overlay_text {
 	char text[STATE_TEXT_BYTES];
 };
 
-// Of an address that was connected to from here.
+// Last result of connections to one address.
 struct overlay_tcp_found {
 	struct sock_addr to; // NONE: not in use
-	uint32_t conn;	     // under way, if it is
+	uint32_t conn;	     // valid if under_way
 	bool under_way;
 	struct overlay_tcp_reach last;
 };
-#define OVERLAY_TCP_FOUND_MAX 256 // a later one may take the place of an earlier one
+#define OVERLAY_TCP_FOUND_MAX 256 // a newer address may replace an older one
 
-// So many live agents of one host identity, each of another boot; two of them.
+// Live agents with one host identity, but of different boots: their number, and two of them.
 struct overlay_clones {
 	uint64_t host_name_id;
 	uint64_t ids[2];
@@ -108,33 +107,34 @@ struct overlay_clones {
 };
 #define OVERLAY_CLONES 4
 
-// An IP address that this machine has and a peer on another one tells.
+// An IP address of this machine that a peer on another machine announces.
 struct overlay_shared_address {
 	uint64_t peer;
 	struct sock_addr address; // without a port
 };
-#define OVERLAY_SHARED_ADDRESSES 16   // told at once
-#define OVERLAY_MISTAKES_STRANGERS 64 // more than the core keeps
+#define OVERLAY_SHARED_ADDRESSES 16   // limit of addresses
+#define OVERLAY_MISTAKES_STRANGERS 64 // limit of strangers; the core keeps fewer
 
 struct overlay_notice_consumer {
 	uint32_t kind;
-	overlay_notice_fn *fn; // NULL: nobody
+	overlay_notice_fn *fn; // NULL: free entry
 	void *ctx;
 };
 #define OVERLAY_NOTICE_CONSUMERS 4
 
-// Whom this node remembers over a restart.
+// Members that this node remembers over a restart.
 struct overlay_remember {
 	struct member_list list;
-	char *cluster; // that it is of
+	char *cluster; // cluster that the list belongs to
 	char node[RAS_NAME_MAX + 1];
 	struct loop_timer due;
 	uint64_t started_ns;
-	uint64_t due_ns;	       // 0: not set
-	uint64_t looked_ns;	       // 0: not in this run
-	uint64_t written_ns;	       // 0: not in this run
-	uint64_t written_digest;       // of what is on the disk
-	struct sock_addr name_held_at; // who told that another agent has our name; NONE: nobody
+	uint64_t due_ns;	 // 0: no timer is set
+	uint64_t looked_ns;	 // time of the last pass; 0: none in this run
+	uint64_t written_ns;	 // time of the last write; 0: none in this run
+	uint64_t written_digest; // digest of the list on the disk
+	// member that reported another agent with our name; NONE: none
+	struct sock_addr name_held_at;
 };
 
 struct overlay {
@@ -146,34 +146,34 @@ struct overlay {
 	struct state *state; // NULL: none
 	bool started;
 	struct loop_timer wake;
-	// Tells the core what time of day it is.
+	// Gives the core the time of day.
 	struct loop_timer wall;
-	struct loop_job keep_start; // what the join taught us
+	struct loop_job keep_start; // stores the start counter that the join assigned
 	struct loop_timer incidents;
 	uint64_t incidents_told[RAS_RELAY_REASON_COUNT];
 	struct overlay_listener *listeners;
-	const char *text;			  // of the note that is being told; NULL: none
-	enum ras_event_kind text_kind;		  // that it is of
-	struct overlay_text texts[OVERLAY_TEXTS]; // a ring
+	const char *text;	       // text of the note that is being reported; NULL: none
+	enum ras_event_kind text_kind; // event kind of that note
+	struct overlay_text texts[OVERLAY_TEXTS]; // ring buffer
 	uint32_t text_next;
 	char own_mistakes[OVERLAY_OWN_COUNT][STATE_TEXT_BYTES];
-	char join_names[STATE_TEXT_BYTES]; // what is wrong with those to join through
+	char join_names[STATE_TEXT_BYTES]; // why the configured join addresses cannot be used
 
 	struct overlay_reach reach;
 	struct overlay_reach_ask reach_ask;
 	struct overlay_reach_try reach_tries[OVERLAY_REACH_TRIES];
 	struct overlay_reach_asker reach_askers[OVERLAY_REACH_ASKERS];
-	struct hostlist *roster; // NULL: nobody in particular is expected
+	struct hostlist *roster; // NULL: no nodes are expected
 	struct overlay_remember remember;
 
 	struct overlay_clones clones[OVERLAY_CLONES];
 	uint32_t clones_count;
-	uint64_t beside_first; // a live member that the roster does not have, the first by name
-	uint32_t beside_count; // of them
+	uint64_t beside_first; // live member beside the roster, the first by name; 0: none
+	uint32_t beside_count; // number of live members beside the roster
 	bool clones_due;
 	struct loop_timer clones_look;
 
-	struct sock_addr *own_addresses; // of this machine, without ports, in order
+	struct sock_addr *own_addresses; // sorted addresses of this machine, without ports
 	size_t own_address_count;
 	struct overlay_shared_address shared_addresses[OVERLAY_SHARED_ADDRESSES];
 	uint32_t shared_address_count;
@@ -185,7 +185,7 @@ struct overlay {
 
 	struct overlay_ask asks[RAS_COLLECT_KIND_END];
 	struct overlay_contributor contributors[RAS_COLLECT_KIND_END];
-	struct loop_job share; // hands recent answers to those who asked just now
+	struct loop_job share; // passes recent answers to new questions
 	struct overlay_ping *pings;
 	struct overlay_port *ports;
 
@@ -196,7 +196,7 @@ struct overlay {
 	size_t served_bytes;
 	overlay_serve_fn *serve;
 	void *serve_ctx;
-	struct loop_job finish; // tells who waits, and serves what came
+	struct loop_job finish; // reports ended calls, and serves new questions
 
 	void (*left)(void *ctx);
 	void *left_ctx;
@@ -205,7 +205,7 @@ struct overlay {
 	uint64_t leave_by_ns;
 };
 
-// The clock of every input to the core: it moves within a turn, and never back.
+// Return the time for an input to the core. It advances within a loop turn, and never goes back.
 uint64_t overlay_clock_ns(struct overlay *overlay);
 
 // ask.c
@@ -225,7 +225,7 @@ int overlay_port_deliver(struct overlay *overlay, const struct ras_relay_deliver
 bool overlay_port_report(struct overlay *overlay, const struct ras_relay_report *report);
 void overlay_port_fini(struct overlay *overlay);
 
-// call.c: what the core's operations on these ports and transfers come to.
+// call.c: handlers of the core's operations on these ports and transfers.
 bool overlay_call_report(struct overlay *overlay, const struct ras_relay_report *report);
 int overlay_call_deliver(struct overlay *overlay, const struct ras_relay_delivery *delivery);
 int overlay_call_read(struct overlay *overlay, struct ras_transfer_read *read);
@@ -234,44 +234,45 @@ void overlay_call_ended(struct overlay *overlay, const struct ras_transfer_end *
 void overlay_call_init(struct overlay *overlay);
 void overlay_call_fini(struct overlay *overlay);
 
-// note.c: events of the agent's own, told in words as well. 0 or -ENOENT, as ras_note().
+// note.c: add an event of the agent itself, with a text. Returns 0 or -ENOENT, as ras_note().
 int overlay_note(struct overlay *overlay, const struct ras_event *note, const char *text);
-// What is said of the event that is being told; NULL: nothing.
+// Return the text of the event that is being reported; NULL if it has none.
 const char *overlay_note_text(const struct overlay *overlay, const struct ras_event *event);
-// The event that is being told is remembered with its text, if it has one.
+// Store the text of the event that is being reported, if it has one.
 void overlay_note_keep(struct overlay *overlay, const struct ras_event *event);
 
-// reach.c: asks. The events tell when.
+// reach.c: asks members whether they reach us. Events start the questions.
 void overlay_reach_event(struct overlay *overlay, const struct ras_event *event);
 void overlay_reach_stop(struct overlay *overlay);
-// The address may be reached again, or is another one: asks soon.
+// Ask soon: the address may be reachable again, or is a new one.
 void overlay_reach_again(struct overlay *overlay);
-const char *overlay_reach_word(enum ras_cause cause); // NONE: reached
-// reach_try.c: tries for others. True: the question was this one, and will be answered.
+const char *overlay_reach_word(enum ras_cause cause); // RAS_CAUSE_NONE: reached
+// reach_try.c: tries for other nodes. Returns true if the question asked for a try; it gets its
+// answer.
 #define OVERLAY_REACH_LINE "REACH"
 bool overlay_reach_serve(struct overlay *overlay, struct overlay_served *served);
 void overlay_reach_serve_stop(struct overlay *overlay);
-// As ras_ops.who, for one of its tries.
+// Handle ras_ops.who for one of the tries.
 void overlay_reach_who(
 	struct overlay *overlay, uint32_t conn, enum ras_cause cause, uint64_t found
 );
 
-// tcp_reach.c: what connections that we begin come to.
+// tcp_reach.c: results of the connections that this node opens.
 void overlay_tcp_reach_begin(struct overlay *overlay, uint32_t conn, const struct sock_addr *to);
 void overlay_tcp_reach_opened(struct overlay *overlay, uint32_t conn);
 void overlay_tcp_reach_ended(struct overlay *overlay, uint32_t conn, enum ras_cause cause);
 void overlay_tcp_reach_kernel(struct overlay *overlay, const struct sock_addr *to, bool answered);
 
-// mistakes.c: the events tell when to look.
+// mistakes.c: schedule a pass if the event may change its result.
 void overlay_mistakes_event(struct overlay *overlay, const struct ras_event *event);
-// They are looked for in a moment.
+// Schedule a pass over all kinds of mistakes.
 void overlay_mistakes_again(struct overlay *overlay);
 void overlay_mistakes_stop(struct overlay *overlay);
-// "another agent" where it is not known.
+// Write the name of a node, or "another agent" if the node is unknown.
 void overlay_name_of(
 	const struct overlay *overlay, uint64_t id, char name[static RAS_NAME_MAX + 1]
 );
-// Where another one is, of an event; without a port where nobody is known to listen on one.
+// Write the other address of an event. The port is left out if no agent is known to listen there.
 static inline void
 overlay_other_words(const struct ras_event *event, char ret_words[static SOCK_ADDR_TEXT_BYTES]) {
 	if (event->other.port != 0)
@@ -280,7 +281,7 @@ overlay_other_words(const struct ras_event *event, char ret_words[static SOCK_AD
 		sock_addr_format_host(&event->other, ret_words);
 }
 
-// Of a CONFLICT: where the two are; "" where only one is known.
+// Describe the two addresses of a CONFLICT event; "" if only one is known.
 void overlay_conflict_words(
 	const struct overlay *overlay,
 	const struct ras_event *event,
@@ -304,21 +305,21 @@ void overlay_roster_fini(struct overlay *overlay);
 // remember.c
 int overlay_remember_start(struct overlay *overlay, const char *cluster, const char *node);
 void overlay_remember_event(struct overlay *overlay, const struct ras_event *event);
-// Before this node leaves: the others are members until then.
+// Must be called before this node leaves, while the others are still members.
 void overlay_remember_end(struct overlay *overlay);
 void overlay_remember_fini(struct overlay *overlay);
-// Of one that is alone.
+// Describe a node that is alone.
 void overlay_alone_words(const struct overlay *overlay, char ret_words[static STATE_TEXT_BYTES]);
-// Of a JOIN_DROPPED, before it is taken notice of.
+// Describe a JOIN_DROPPED event. Must be called before overlay_remember_event() handles it.
 void overlay_dropped_words(
 	const struct overlay *overlay,
 	const struct ras_event *event,
 	char ret_words[static STATE_TEXT_BYTES]
 );
 
-// event_log.c: one line of the log about an event.
+// event_log.c: write one log line about an event.
 void overlay_log_event(const struct overlay *overlay, const struct ras_event *event);
 
-// incidents.c: what the relay refused, in the log.
+// incidents.c: log the messages that the relay rejected.
 void overlay_incidents_start(struct overlay *overlay);
 void overlay_incidents_stop(struct overlay *overlay);

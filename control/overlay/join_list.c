@@ -23,7 +23,7 @@
 #define FILE_LINES_MAX 10000
 #define ERROR_BYTES (PARSE_ERROR_BYTES + 64)
 
-// What one pass found.
+// Result of one pass.
 struct pass {
 	struct sock_addr seeds[RAS_SEEDS_MAX];
 	uint32_t count;
@@ -31,16 +31,16 @@ struct pass {
 	char error[ERROR_BYTES];
 };
 
-// Shared by the loop's side and the thread; whoever lets go last frees it, since the resolver may
-// be stuck for longer than an agent takes to end.
+// State shared by the loop and the thread. The last user frees it, because the resolver may hang
+// for longer than an agent takes to end.
 struct shared {
 	pthread_mutex_t mutex;
 	pthread_cond_t wanted;
 	uint32_t references;
-	bool again, stop, done; // done: `pass` is the loop's to read
+	bool again, stop, done; // done: the loop may read `pass`
 	int eventfd;
 	struct pass pass;
-	struct pass making; // the thread's own
+	struct pass making; // used by the thread only
 	char *text;
 	uint16_t default_port;
 	enum sock_addr_family prefer;
@@ -50,7 +50,7 @@ struct join_list {
 	struct loop_source source;
 	struct shared *shared;
 	struct join_list_ops ops;
-	struct pass taken; // what the ops are shown
+	struct pass taken; // copy for the callback
 };
 
 static void shared_put(struct shared *shared) {
@@ -84,7 +84,7 @@ static void pass_resolve(struct pass *pass, const struct shared *shared, const c
 	struct sock_addr addr;
 
 	if (pass->count == RAS_SEEDS_MAX)
-		return; // enough to find a ring through
+		return; // enough addresses to find a ring
 	if (sock_addr_resolve(
 		    text, strlen(text), shared->default_port, shared->prefer, &error, &addr
 	    ) == 0)
@@ -93,14 +93,14 @@ static void pass_resolve(struct pass *pass, const struct shared *shared, const c
 		pass_fail(pass, "", error.text);
 }
 
-// Brackets that hold digits and ranges are a hostlist's; those of an IPv6 address hold a colon.
+// Return whether the brackets belong to a hostlist. Those of an IPv6 address come first.
 static bool is_hostlist(const char *text) {
 	const char *open = strchr(text, '[');
 
 	return open != NULL && open != text;
 }
 
-// node[01-16]:28030 is node01:28030, node02:28030 and so on.
+// Resolve a hostlist: node[01-16]:28030 is node01:28030, node02:28030 and so on.
 static void pass_hostlist(struct pass *pass, const struct shared *shared, const char *text) {
 	const char *colon = strrchr(text, ':');
 	size_t length = colon != NULL ? (size_t)(colon - text) : strlen(text);
@@ -130,8 +130,8 @@ static void pass_name(struct pass *pass, const struct shared *shared, const char
 		pass_resolve(pass, shared, text);
 }
 
-// The next item, without the blanks around it: up to a comma outside of brackets. False at the
-// end; *text moves on. An item may be empty.
+// Find the next item, up to a comma outside of brackets, without the blanks around it. *text moves
+// on. Returns false at the end. An item may be empty.
 static bool item_next(const char **text, const char **ret_item, size_t *ret_length) {
 	const char *at = *text;
 	int depth = 0;
@@ -261,7 +261,7 @@ static int resolver_start(struct shared *shared) {
 	pthread_t thread;
 	int err;
 
-	sigfillset(&all); // signals are the loop's
+	sigfillset(&all); // the loop's thread handles signals
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	shared->references++;
 	err = pthread_create(&thread, NULL, resolver_main, shared);
@@ -344,7 +344,7 @@ static int check_item(const char *item, size_t length, struct parse_error *error
 	if (length == 0)
 		return parse_fail(error, -EINVAL, item, length, "is an empty item");
 	if (item[0] == '/')
-		return 0; // a file may come later
+		return 0; // the file may be created later
 	if (memchr(item, '[', length) != NULL && item[0] != '[') {
 		colon = memrchr(item, ':', length);
 		err = hostlist_expand(
@@ -355,7 +355,7 @@ static int check_item(const char *item, size_t length, struct parse_error *error
 			hostlist_destroy(hosts);
 		return err;
 	}
-	// A name cannot be judged without asking, an address can.
+	// A name can only be checked by the resolver, but an address can be checked here.
 	if (item[0] == '[' || strspn(item, "0123456789.:") >= length)
 		return sock_addr_parse(item, length, 0, error, &addr);
 	return 0;
@@ -371,7 +371,7 @@ int join_list_check(const char *text, size_t length, struct parse_error *error) 
 	if (copy == NULL)
 		return parse_fail(error, -ENOMEM, text, length, "is more than memory holds");
 	if (strlen(copy) == 0)
-		return 0; // nobody to join
+		return 0; // no address to join through
 	while (err == 0 && item_next(&rest, &item, &item_length))
 		err = check_item(item, item_length, error);
 	return err;

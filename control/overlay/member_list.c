@@ -37,8 +37,8 @@ static uint64_t told_s(const struct member *member, uint64_t now_s) {
 	return member->proven_s <= now_s ? member->proven_s : 0;
 }
 
-// Who makes room; the count if nobody does. A time that is later than the newcomer's was told by a
-// clock that was wrong, and says nothing.
+// Return the member that makes room; the count if there is none. A time later than the newcomer's
+// came from a wrong clock, and counts as long ago.
 static uint32_t victim_for(const struct member_list *list, const struct member *member) {
 	uint32_t oldest = list->count;
 	uint64_t oldest_s = member->proven_s;
@@ -59,7 +59,7 @@ static uint32_t victim_for(const struct member_list *list, const struct member *
 bool member_list_put(struct member_list *list, const struct member *member) {
 	uint32_t place;
 
-	// Whoever had the address before does not live there any more.
+	// Remove the member that had the name or the address before.
 	for (uint32_t n = list->count; n-- > 0;) {
 		if (strcmp(list->members[n].name, member->name) == 0 ||
 		    sock_addr_equal(&list->members[n].address, &member->address))
@@ -100,7 +100,7 @@ bool member_list_is_full(const struct member_list *list, uint64_t now_s) {
 uint64_t member_list_digest(const struct member_list *list) {
 	uint64_t digest = list->count;
 
-	// A sum: the order says nothing.
+	// The digest is a sum, because the order does not matter.
 	for (uint32_t n = 0; n < list->count; n++) {
 		const struct member *member = &list->members[n];
 

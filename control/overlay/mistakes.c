@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Mistakes in the configuration of nodes that show only beside others: an address that another one
-// answers at, one host identity on several machines (booted from one image, whose machine id they
-// share), an address that two machines have (shared_addresses.c), and members that the roster does
-// not have. All are told with those who are in it, since
-// either may be the one to be set right.
+// Mistakes in the configuration of nodes that show only beside other nodes: an address where
+// another agent answers, one host identity on several machines (booted from one image, with its
+// machine id), an address that two machines have (shared_addresses.c), and members that the roster
+// lacks. A message names all nodes involved, because any of them may be the wrong one.
 #include "overlay/inside.h"
 
 #include <lib/container.h>
@@ -13,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// After a change. A host that was booted anew is two until the agents of before are held for dead.
+// Delay of a pass after a change. A host that was booted anew counts twice until its old agents are
+// declared dead.
 #define LOOK_NS (15 * RAS_NS_PER_SEC)
 
 void overlay_name_of(
@@ -86,7 +86,7 @@ static int claims_compare(const void *a, const void *b) {
 	return (left->peer > right->peer) - (left->peer < right->peer);
 }
 
-// Those of one host name: one for each boot counts.
+// Count the boots with one host name, and record the host if there are several.
 static void judge_host(struct overlay *overlay, const struct claim *claims, uint32_t count) {
 	struct overlay_clones clones = {
 		.host_name_id = claims[0].host_name_id, .ids = {claims[0].peer}, .count = 1};
@@ -109,7 +109,7 @@ static uint32_t claims_collect(const struct overlay *overlay, struct claim *clai
 	for (uint32_t slot = 0; slot < room; slot++) {
 		if (ras_peer_at(overlay->ras, slot, &peer) != 0 || peer.state != RAS_ALIVE ||
 		    peer.record->host_id == peer.record->host_name_id)
-			continue; // where no boot is known nothing is told
+			continue; // the boot is unknown, so it cannot be compared
 		claims[count++] = (struct claim
 		){peer.record->host_name_id, peer.record->host_id, peer.record->id};
 	}
@@ -174,7 +174,7 @@ static void beside_words(const struct overlay *overlay, char ret_words[static ST
 	);
 }
 
-// The same two, and no more of them than then.
+// Return whether the same two agents were reported before, and their number has not grown.
 static bool
 was_told(const struct overlay_clones *before, uint32_t count, const struct overlay_clones *clones) {
 	for (uint32_t n = 0; n < count; n++) {
@@ -198,7 +198,7 @@ static void mistakes_look(struct overlay *overlay) {
 	claims = calloc(view.slots_max, sizeof(*claims));
 	roster_look(overlay, view.slots_max);
 	if (claims == NULL)
-		return; // the next change asks again
+		return; // the next change tries again
 	count = claims_collect(overlay, claims, view.slots_max);
 	qsort(claims, count, sizeof(*claims), claims_compare);
 	overlay->clones_count = 0;
@@ -303,7 +303,7 @@ bool overlay_mistake_next(
 		beside_words(overlay, ret_words);
 		return true;
 	}
-	if (place == 0) { // nobody: that place is passed over
+	if (place == 0) { // no member beside the roster: skip this place
 		place++;
 		(*cursor)++;
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an event says in words. The core numbers and keeps the events themselves; their words, which
-// few have, stand in a ring beside it.
+// Texts of events. The core numbers and keeps the events. Few events have a text; those are kept in
+// a ring buffer beside the core.
 #include "overlay/inside.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@ int overlay_note(struct overlay *overlay, const struct ras_event *note, const ch
 	return err;
 }
 
-// The core may have to tell of something else first, such as that we were stopped.
+// Compare the kind, because the core may report another event first, such as a pause of our own.
 const char *overlay_note_text(const struct overlay *overlay, const struct ras_event *event) {
 	return overlay->text != NULL && event->kind == overlay->text_kind ? overlay->text : NULL;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Notices of the agent's own, which the core carries to everybody.
+// Notices of the agent itself, which the core delivers to all members.
 #include "overlay/inside.h"
 
 #include <lib/must.h>
@@ -19,7 +19,7 @@ void overlay_notice_consumer(
 		*consumer = (struct overlay_notice_consumer){kind, fn, ctx};
 		return;
 	}
-	must(free != NULL); // as many kinds as the agent has
+	must(free != NULL); // one entry for each kind that the agent has
 	*free = (struct overlay_notice_consumer){kind, fn, ctx};
 }
 

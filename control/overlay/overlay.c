@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Runs the protocol core on the loop: its calls to sockets, clocks, disk and other parts.
+// Runs the protocol core on the loop: connects it to sockets, clocks, disk and other parts of the
+// agent.
 #include "overlay/inside.h"
 
 #include <lib/container.h>
@@ -17,10 +18,10 @@
 #include <time.h>
 
 #define HISTORY_EVENTS 4096
-#define PROVING_MAX 1024 // strangers on their way to prove the key
+#define PROVING_MAX 1024 // connections that have not proven the key yet
 #define PROVING_PER_SOURCE 64
 #define ACCEPTS_PER_SOURCE_PER_S 256
-#define WALL_CLOCK_NS (10 * RAS_NS_PER_SEC) // a clock that is set is seen by then
+#define WALL_CLOCK_NS (10 * RAS_NS_PER_SEC) // a changed clock is noticed within this time
 
 static void *memory_get(void *ctx, size_t size) {
 	(void)ctx;
@@ -37,7 +38,7 @@ uint64_t overlay_clock_ns(struct overlay *overlay) {
 	return loop_clock_ns(overlay->loop);
 }
 
-// What the core asks for.
+// Operations of the core.
 
 static void op_open(void *ctx, uint32_t conn, const struct sock_addr *to) {
 	struct overlay *overlay = ctx;
@@ -50,7 +51,7 @@ static int op_send(void *ctx, uint32_t conn, const void *frame, size_t size) {
 	struct overlay *overlay = ctx;
 	int err = transport_send(overlay->transport, conn, frame, size);
 
-	// An end that the core has not been told of yet looks like a full queue until it is.
+	// Until the core learns that the connection ended, the end looks like a full queue.
 	return err == 0 ? 0 : -EAGAIN;
 }
 
@@ -69,13 +70,13 @@ static void op_wake(void *ctx, uint64_t at_ns) {
 		log_event(LOG_LEVEL_ERROR, "timer_failed", log_errno("error", ENOMEM));
 }
 
-// Ours may be another one than was kept.
+// Return whether our start counter may have changed with this event.
 static bool is_new_start(enum ras_event_kind kind) {
 	return kind == RAS_EVENT_JOIN_DONE || kind == RAS_EVENT_DECLARED_DEAD ||
 	       kind == RAS_EVENT_ADDRESS_CHANGED;
 }
 
-// Of those whose figures are for machines.
+// Describe the events whose numbers are for machines only.
 static void words_of(
 	const struct overlay *overlay,
 	const struct ras_event *event,
@@ -127,7 +128,7 @@ static void op_event(void *ctx, const struct ras_event *event) {
 	overlay->text = outer;
 }
 
-// The core may be in the middle of a change when it tells us: its own number is asked for later.
+// The core may report an event in the middle of a change, so a job reads the start counter later.
 static void keep_start(struct loop_job *job) {
 	struct overlay *overlay = container_of(job, struct overlay, keep_start);
 	uint64_t start = ras_incarnation_start(ras_self_incarnation(overlay->ras));
@@ -141,7 +142,7 @@ static int op_deliver(void *ctx, const struct ras_relay_delivery *delivery) {
 
 	switch (delivery->port) {
 	case OVERLAY_PORT_PING:
-		return 0; // everybody answers an echo, by taking it
+		return 0; // accepting the message is the answer to an echo
 	case OVERLAY_PORT_QUESTION:
 		return overlay_call_deliver(overlay, delivery);
 	default:
@@ -192,7 +193,7 @@ static void op_notice(void *ctx, uint64_t origin, uint32_t kind, const void *pay
 		consumer->fn(consumer->ctx, origin, payload, size);
 		return;
 	}
-	// A newer version's: nothing here has a use for it.
+	// The notice belongs to a newer version. It has no consumer here.
 	log_event(
 		LOG_LEVEL_DEBUG, "notice_ignored", log_u64("kind", kind), log_u64("origin", origin),
 		log_u64("bytes", size)
@@ -220,13 +221,13 @@ static const struct ras_ops core_ops = {
 	.who = op_who,
 };
 
-// What the sockets tell.
+// Events of the sockets.
 
 static int on_accepted(void *ctx, const struct sock_addr *from, uint32_t *ret_conn) {
 	struct overlay *overlay = ctx;
 
 	if (!overlay->started)
-		return -EMFILE; // not to be joined through before we know with whom
+		return -EMFILE; // nobody joins through us before our own join begins
 	return ras_conn_accepted(overlay->ras, overlay_clock_ns(overlay), from, ret_conn);
 }
 
@@ -271,7 +272,7 @@ static const struct transport_ops socket_ops = {
 
 // Life.
 
-// The core compares wall clocks with its peers'; it has none itself.
+// Give the core the time of day, which it compares with its peers. The core has no clock itself.
 static void tell_wall_clock(struct loop_timer *timer, uint64_t now_ns) {
 	struct overlay *overlay = container_of(timer, struct overlay, wall);
 	uint64_t clock_ns = overlay_clock_ns(overlay);
@@ -297,8 +298,8 @@ open_transport(struct overlay *overlay, const struct overlay_config *config, cha
 		.listen = config->listen,
 		.source = config->listen,
 		.interface = config->interface,
-		// Together less than the core waits for both, so that it is told which took too
-		// long.
+		// Both together are shorter than the core's limit, so it learns which of them took
+		// too long.
 		.connect_ns = profile->connect_ns * 9 / 20,
 		.proof_ns = profile->connect_ns * 9 / 20,
 		.stuck_ns = profile->stuck_ns,
@@ -408,8 +409,8 @@ struct overlay *overlay_destroy(struct overlay *overlay) {
 	return NULL;
 }
 
-// Scopes are numbers of this machine's and no part of what agents tell each other. The one that
-// is ours comes back where a link-local address is dialled; with it we would not know ourselves.
+// Remove scope ids, which are local to this machine and not part of announced addresses. A dialled
+// link-local address gets ours; with it we would not recognize our own address.
 static int set_seeds(struct overlay *overlay, const struct sock_addr *seeds, uint32_t count) {
 	struct sock_addr plain[RAS_SEEDS_MAX];
 
@@ -452,10 +453,10 @@ static void leave_ended(struct loop_timer *timer, uint64_t now_ns) {
 	overlay->left(overlay->left_ctx);
 }
 
-// Looks again soon whether everything has been said.
+// Check again soon whether everything was delivered.
 static void leave_look(struct loop_timer *timer, uint64_t now_ns) {
 	struct overlay *overlay = container_of(timer, struct overlay, leave_end);
-	// Who never began to join has nobody to say goodbye to.
+	// A node that never began to join has nobody to say goodbye to.
 	bool gone = !overlay->started || ras_gone(overlay->ras);
 	uint32_t closing = transport_closing(overlay->transport);
 
@@ -476,7 +477,7 @@ static void leave_look(struct loop_timer *timer, uint64_t now_ns) {
 void overlay_leave(struct overlay *overlay, void (*done)(void *ctx), void *ctx) {
 	uint64_t now_ns;
 
-	overlay_reach_stop(overlay); // is an input to the core itself, so time is taken behind it
+	overlay_reach_stop(overlay); // calls the core, so the time is read after it
 	now_ns = overlay_clock_ns(overlay);
 	overlay->left = done;
 	overlay->left_ctx = ctx;
@@ -501,7 +502,7 @@ int overlay_readdress(
 	int err;
 
 	ret_detail[0] = '\0';
-	// It listens there already if only the telling failed the last time.
+	// The overlay listens there already if only the announcement failed last time.
 	if (!sock_addr_equal(&now, listen)) {
 		err = transport_rebind(overlay->transport, listen, interface, ret_detail);
 		if (err != 0)
@@ -527,7 +528,7 @@ void overlay_use_keys(struct overlay *overlay, const struct seal_keys *keys) {
 	transport_rekey(overlay->transport, keys);
 }
 
-// Questions about the present, and wishes.
+// State and requests.
 
 const struct ras *overlay_ras(const struct overlay *overlay) {
 	return overlay->ras;

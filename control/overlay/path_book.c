@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What was last known of each path, kept over a restart.
+// Learnt baselines of paths, kept over a restart.
 #include <control/path_book.h>
 #include <lib/fields.h>
 #include <lib/must.h>
@@ -33,7 +33,7 @@ const struct path_past *path_book_find(
 	return NULL;
 }
 
-// A peer tells us how its device is called: whatever that is, it is one word or none.
+// Check that a name is one word. Peers choose the names of their devices.
 static bool is_word(const char *name) {
 	for (const char *at = name; *at != '\0'; at++) {
 		if ((unsigned char)*at <= ' ' || *at == 0x7f)
@@ -76,7 +76,7 @@ void path_book_drop(struct path_book *book, uint64_t before_s) {
 
 // Writing.
 
-// Every line has its room: see PATH_BOOK_BYTES.
+// PATH_BOOK_BYTES has room for every line.
 __attribute__((format(printf, 3, 4))) static size_t
 line_put(char *text, size_t used, const char *format, ...) {
 	size_t room = PATH_BOOK_BYTES - used;
@@ -159,7 +159,8 @@ static bool read_past(const char *at, struct path_past *ret_past) {
 	return past.baseline_ns > 0 && past.windows >= PATH_LEARN_WINDOWS;
 }
 
-// The line `end`, which is the last one: NULL if there is none, or it is not of what stands before.
+// Find the line `end`, which is the last one. Returns NULL if it is missing or does not match the
+// text before it.
 static const char *find_end(const char *text, uint64_t *ret_count) {
 	size_t size = strlen(text);
 	const char *end = text + size;
@@ -178,7 +179,7 @@ static const char *find_end(const char *text, uint64_t *ret_count) {
 	return end;
 }
 
-// NULL, or what stands against the first line.
+// Check the first line. Returns NULL, or the objection.
 static const char *read_head(const char *at, uint64_t observer) {
 	uint64_t version, found;
 
@@ -196,7 +197,7 @@ read_baselines(struct path_book *book, const char *at, const char *end, uint64_t
 	for (; at < end; at = strchr(at, '\n') + 1) {
 		struct path_past past;
 
-		// A path that stands there twice makes the count wrong.
+		// A path that occurs twice makes the count wrong.
 		if (!read_past(at, &past) || book->count == PATH_BOOK_PATHS_MAX ||
 		    !path_book_put(book, &past))
 			return "a path in it cannot be";

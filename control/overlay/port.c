@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ports of the relay for the agent's other parts. The core may not be called back from its own
-// calls, so what it brings is copied, and handed over at the end of the turn.
+// Relay ports for other parts of the agent. The core must not be called back from its own calls, so
+// messages are copied and delivered at the end of the turn.
 #include "overlay/inside.h"
 
 #include <lib/container.h>
@@ -10,19 +10,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A message, or the news that one was not delivered.
+// A received message, or a report that a sent message was not delivered.
 struct overlay_port_item {
 	struct overlay_port_item *next;
 	bool undelivered;
-	struct ras_relay_report report; // of one that was not delivered
+	struct ras_relay_report report; // if undelivered
 	uint32_t tag;
-	uint64_t node; // of a message
+	uint64_t node; // sender of a received message
 	uint64_t incarnation;
 	size_t size;
 	uint8_t bytes[];
 };
 
-// At most RAS_RELAY_PENDING_MAX of all ports, since the core takes no more.
+// A sent message without a report. The core takes at most RAS_RELAY_PENDING_MAX of all ports.
 struct overlay_port_sent {
 	struct overlay_port_sent *next;
 	uint64_t message_id;
@@ -57,7 +57,7 @@ static struct overlay_port_item *queue_take(struct overlay_port *port) {
 	return item;
 }
 
-// Those of this turn; the port may be closed by what it is told.
+// Deliver the items that are queued now. A callback may close the port.
 static void hand_over(struct loop_job *job) {
 	struct overlay_port *port = container_of(job, struct overlay_port, hand_over);
 	uint32_t count = port->waiting;
@@ -66,7 +66,7 @@ static void hand_over(struct loop_job *job) {
 		struct overlay_port_item *item = queue_take(port);
 
 		if (item == NULL)
-			return; // closed meanwhile, and opened again
+			return; // the port was closed and opened again
 		if (item->undelivered)
 			port->undelivered(port, item->tag, &item->report);
 		else
@@ -122,7 +122,7 @@ bool overlay_port_report(struct overlay *overlay, const struct ras_relay_report 
 		return false;
 	if (report->outcome == RAS_RELAY_OUTCOME_DELIVERED)
 		return true;
-	// Without memory nobody is told, as when the message is lost at its destination.
+	// Without memory the sender gets no report, as if the message were lost at its destination.
 	item = calloc(1, sizeof(*item));
 	if (item == NULL)
 		return true;

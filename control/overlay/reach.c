@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whether the address that we tell others leads to us. A wrong `advertise`, a firewall or an
-// address translation lets an agent join, for it connects itself, and shows much later, when
-// somebody else has to connect to it. So others are asked to do that at once. That a connection
-// opens proves nothing: another agent may listen there.
+// Checks whether our announced address leads to us. With a wrong `advertise`, a firewall or an
+// address translation an agent can still join, because it opens that connection itself. The fault
+// shows much later, when another agent must connect to it. So other members are asked to connect at
+// once. An open connection proves nothing, because another agent may listen there.
 //
-// A round asks one member, and a second one if the first does not reach us; members on other hosts
-// first. While nobody did, rounds go on with growing pauses: the way may open later.
+// A round asks one member, and a second one if the first does not reach us. Members on other hosts
+// come first. Until a member has reached us, rounds repeat after growing pauses, because the way
+// may open later.
 #include "overlay/inside.h"
 
 #include <lib/container.h>
@@ -18,12 +19,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FIRST_NS (2 * RAS_NS_PER_SEC) // after joining: the table of who is asked knows us by then
+#define FIRST_NS (2 * RAS_NS_PER_SEC) // after joining: the members that are asked know us by then
 #define PAUSE_FIRST_NS (5 * RAS_NS_PER_SEC)
 #define PAUSE_MAX_NS (300 * RAS_NS_PER_SEC)
-#define CALL_NS (6 * RAS_NS_PER_SEC) // the other side takes at most 3 s to find out
+#define CALL_NS (6 * RAS_NS_PER_SEC) // the other node takes at most 3 s
 
-// What the other side says, and what it means here.
+// Words of the other node's answer, and their meaning here.
 static const struct {
 	const char *word;
 	enum ras_cause cause; // NONE: reached
@@ -46,7 +47,7 @@ const char *overlay_reach_word(enum ras_cause cause) {
 	case RAS_CAUSE_RESET:
 		return "refused";
 	case RAS_CAUSE_TIMEOUT:
-	case RAS_CAUSE_SILENT: // connected, and nothing was said
+	case RAS_CAUSE_SILENT: // connected, but nothing was received
 		return "timeout";
 	case RAS_CAUSE_PROOF:
 	case RAS_CAUSE_PROTOCOL:
@@ -57,7 +58,7 @@ const char *overlay_reach_word(enum ras_cause cause) {
 	case RAS_CAUSE_UNREACHABLE:
 		return "unreachable";
 	default:
-		return "busy"; // our own fault says nothing of the asker
+		return "busy"; // our own fault says nothing about the asker
 	}
 }
 
@@ -81,7 +82,7 @@ static struct sock_addr told_address(const struct overlay *overlay) {
 	return address;
 }
 
-// A round's end.
+// End of a round.
 
 static void round_note(struct overlay *overlay, enum ras_event_kind kind, const char *words) {
 	const struct overlay_reach_ask *ask = &overlay->reach_ask;
@@ -126,7 +127,7 @@ static void round_over(struct overlay *overlay) {
 							   : PAUSE_MAX_NS;
 	due_in(overlay, ask->pause_ns);
 	if (ask->failed_count == 0)
-		return; // nobody could tell
+		return; // no member could tell
 	overlay->reach.state = OVERLAY_REACH_UNPROVEN;
 	sock_addr_format(&address, text);
 	snprintf(
@@ -137,7 +138,7 @@ static void round_over(struct overlay *overlay) {
 		round_note(overlay, RAS_EVENT_ADDRESS_UNPROVEN, overlay->reach.words);
 }
 
-// Whom to ask.
+// Choice of a member.
 
 static bool was_asked(const struct overlay_reach_ask *ask, uint64_t id) {
 	for (uint32_t n = 0; n < ask->asked_count; n++) {
@@ -147,7 +148,8 @@ static bool was_asked(const struct overlay_reach_ask *ask, uint64_t id) {
 	return false;
 }
 
-// Any member from a place by chance on; one on our own host only if there is no other. 0: nobody.
+// Choose a random member that was not asked yet; one on our own host only if there is no other.
+// Returns 0 if there is none.
 static uint64_t prover_choose(const struct overlay *overlay) {
 	struct ras_peer self, peer;
 	uint64_t on_our_host = 0;
@@ -185,8 +187,8 @@ static int take_piece(struct overlay_call *call, const void *data, size_t size) 
 	return 0;
 }
 
-// "refused 10.0.0.2 10.0.0.1:28030", or "other 10.0.0.2 10.0.0.1:28030 n7", from another node, so
-// it may be anything. False: it says nothing of the address that we tell.
+// Parse "refused 10.0.0.2 10.0.0.1:28030", or "other 10.0.0.2 10.0.0.1:28030 n7". Another node
+// sends this, so it may be anything. Returns false if it is not about our announced address.
 static bool read_answer(
 	const struct overlay *overlay,
 	size_t *ret_outcome,
@@ -216,20 +218,20 @@ static bool read_answer(
 	*ret_found = word[length] != '\0' ? word + length + 1 : "";
 	tried.scope_id = 0;
 	if (!sock_addr_equal(&tried, &own))
-		return false; // it knows another start of ours
+		return false; // the other node knows another start of ours
 	sock_addr_format_host(&source, from);
 	*ret_outcome = n;
 	return true;
 }
 
-// Another node's word, so it may be no text.
+// Check a name that another node sent, which may be no valid text.
 static bool is_name(const char *text) {
 	size_t length = strlen(text);
 
 	return length > 0 && length <= RAS_NAME_MAX && wire_utf8_valid(text, length);
 }
 
-// "n2 from 10.0.0.2 was refused", "n2 from 10.0.0.2 found n7", behind what another one said.
+// Append "n2 from 10.0.0.2 was refused" or "n2 from 10.0.0.2 found n7" to the words.
 static void
 add_words(struct overlay *overlay, size_t outcome, const char *from, const char *found) {
 	struct overlay_reach_ask *ask = &overlay->reach_ask;
@@ -264,7 +266,7 @@ static void prover_answered(struct overlay_call *call, int err) {
 	size_t outcome;
 
 	ask->asking = false;
-	// That the overlay ends is never told here: overlay_reach_stop() comes first.
+	// The end of the overlay never comes here, because overlay_reach_stop() runs first.
 	if (err != 0 || !read_answer(overlay, &outcome, from, &found)) {
 		counters->unanswered++;
 	} else if (outcomes[outcome].cause == RAS_CAUSE_NONE) {
@@ -291,7 +293,7 @@ static void ask_next(struct overlay *overlay) {
 
 		ask->alone = id == 0 && ask->asked_count == 0;
 		if (ask->alone)
-			return; // until somebody joins
+			return; // until a member joins
 		if (id == 0)
 			break;
 		ask->asked[ask->asked_count++] = id;
@@ -322,7 +324,7 @@ static void reach_due(struct loop_timer *timer, uint64_t now_ns) {
 	ask_next(overlay);
 }
 
-// There is somebody to ask who was not there, or was not alive, when we were alone.
+// Return whether the event may bring a member to ask, after there was none.
 static bool may_be_asked_now(enum ras_event_kind kind) {
 	return kind == RAS_EVENT_JOINED || kind == RAS_EVENT_REJOINED ||
 	       kind == RAS_EVENT_REFUTED || kind == RAS_EVENT_ALIVE;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// "Do you reach me?", asked by another node: we connect to its address, and whoever answers there
-// has to prove the key and to say who it is. The address is the one of its record as our own table
-// has it, never one from the message, so nobody can make us knock at doors of their choice. A few
-// at once, each asker at times, and not for long.
+// Serves the question "Do you reach me?" of another node: connects to its address, where the agent
+// must prove the key and tell its identity. The address comes from the node's record in our own
+// table, never from the message, so nobody can direct our connections. The number of tries, the
+// rate of each asker and the duration of a try are limited.
 //
-// The answer is a line: what came of it, from where we tried, what address that was, and, if
-// another one answered there, who.
+// The answer is one line: the result, the address that we connected from, the address that we tried
+// and, if another agent answered there, its name.
 #include "overlay/inside.h"
 
 #include <lib/container.h>
@@ -17,7 +17,7 @@
 #define TRY_NS (3 * RAS_NS_PER_SEC)
 #define ASKER_GAP_NS RAS_NS_PER_SEC
 
-// Outside the core: an answer is an input to it.
+// Must run outside of the core, because the answer is an input to the core.
 static void try_end(struct overlay_reach_try *try) {
 	char line[OVERLAY_REACH_ANSWER_BYTES], from[SOCK_ADDR_TEXT_BYTES], to[SOCK_ADDR_TEXT_BYTES];
 	struct overlay_served *served = try->served;
@@ -26,7 +26,7 @@ static void try_end(struct overlay_reach_try *try) {
 	loop_timer_cancel(try->overlay->loop, &try->deadline);
 	loop_undefer(try->overlay->loop, &try->done);
 	try->overlay->reach.counters.tries_failed += try->cause != RAS_CAUSE_NONE;
-	try->from.scope_id = 0; // a number of this machine's
+	try->from.scope_id = 0; // scope ids are local to this machine
 	sock_addr_format_host(&try->from, from);
 	sock_addr_format(&try->to, to);
 	try->served = NULL;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whom this node remembers over a restart: members on different hosts, of the table as it stands.
+// Members that this node remembers over a restart: members on different hosts, from the current
+// table.
 //
-// The list is looked through a second after something happened that may change it, and each hour.
-// It is written when it is another one than before, at most once a minute, when its times are an
-// hour old, and at the end. Who writes is the state directory's own thread: a disk that is full,
-// hangs or may only be read costs the list, and nothing else.
+// The list is updated a second after an event that may change it, and each hour. It is written if
+// it has changed, at most once a minute, if its times are an hour old, and at the end. The state
+// directory's own thread writes it, so a disk that is full, hangs or is read-only costs the list
+// only.
 #include "overlay/inside.h"
 
 #include <lib/container.h>
@@ -17,13 +18,14 @@
 
 #define LOOK_NS RAS_NS_PER_SEC
 #define WRITE_GAP_NS (60 * RAS_NS_PER_SEC)
-#define LOOK_GAP_NS (10 * RAS_NS_PER_SEC) // a look may go through the whole table
-#define FRESH_NS (3600 * RAS_NS_PER_SEC)  // times on the disk are no older, but for a crash
-#define ALONE_NAMES 3			  // named to who asks
-// After a boot the clock may be years off, until the network tells it: so long nobody is let go.
+#define LOOK_GAP_NS (10 * RAS_NS_PER_SEC) // a pass may read the whole table
+#define FRESH_NS (3600 * RAS_NS_PER_SEC)  // times on the disk are no older, except after a crash
+#define ALONE_NAMES 3			  // names in a message
+// After a boot the clock may be off by years until the network corrects it. No member expires for
+// this long.
 #define CLOCK_NS (600 * RAS_NS_PER_SEC)
 
-// A clock of before 1970 tells no ages.
+// Return UNIX time in seconds; 0 if the clock is before 1970, which gives no ages.
 static uint64_t unix_s(const struct overlay *overlay) {
 	int64_t realtime_ns = overlay_realtime_ns(overlay, overlay_now_ns(overlay));
 
@@ -42,7 +44,7 @@ static bool is_self(const struct overlay *overlay, const struct member *member) 
 		ras_id(member->name, strlen(member->name)) == self.record->id);
 }
 
-// Keeping.
+// Updating.
 
 static void remember_arm(struct overlay *overlay, uint64_t at_ns) {
 	struct overlay_remember *remember = &overlay->remember;
@@ -67,7 +69,7 @@ static void write_list(struct overlay *overlay) {
 		return;
 	text = member_list_format(&remember->list, remember->cluster, remember->node);
 	if (text == NULL)
-		return; // the next time there may be memory
+		return; // the next write may find memory
 	remember->written_digest = member_list_digest(&remember->list);
 	remember->written_ns = overlay_now_ns(overlay);
 	state_keep(overlay->state, STATE_MEMBERS, text);
@@ -81,7 +83,7 @@ static void member_of(const struct ras_peer *peer, uint64_t now_s, struct member
 	*ret_member = member;
 }
 
-// Those who are in the list: are they members still, and where?
+// Update the listed members: the address and time of live ones, and which ones left.
 static void members_prove(struct overlay *overlay, uint64_t now_s) {
 	struct member_list *list = &overlay->remember.list;
 
@@ -98,7 +100,7 @@ static void members_prove(struct overlay *overlay, uint64_t now_s) {
 	}
 }
 
-// Others begin elsewhere in their tables: not all should remember the same few.
+// Begin at a different slot on each node, so that not all nodes remember the same members.
 static void look_for_more(struct overlay *overlay, uint64_t now_s) {
 	struct member_list *list = &overlay->remember.list;
 	struct ras_view view;
@@ -119,7 +121,8 @@ static void look_for_more(struct overlay *overlay, uint64_t now_s) {
 	}
 }
 
-// Who is alone may be so because of what it lost: those that it remembers are its way back.
+// Remove members that were not proven for long. A node that is alone keeps all, because they may be
+// its way back.
 static void members_expire(struct overlay *overlay, const struct ras_view *view, uint64_t now_s) {
 	struct member_list *list = &overlay->remember.list;
 	struct member_list before = *list;
@@ -138,8 +141,8 @@ static void list_refresh(struct overlay *overlay) {
 	struct ras_view view;
 
 	ras_view(overlay->ras, &view);
-	// Soon after the machine came up its clock may be years off: the times that are in the list
-	// stay as they are until we are a member.
+	// Soon after a boot the clock may be off by years. The times in the list stay as they are
+	// until we are a member.
 	if (!view.joined)
 		return;
 	members_prove(overlay, now_s);
@@ -165,8 +168,8 @@ static void remember_look(struct loop_timer *timer, uint64_t now_ns) {
 	remember_arm(overlay, now_ns + FRESH_NS);
 }
 
-// Of another cluster: it was taken over for good. Of the other reasons one may be our own mistake,
-// a wrong key or an old program: then a later start may be welcome there.
+// Remove a member that belongs to another cluster now. Another reason may be our own mistake (a
+// wrong key, an old program), so a later start may succeed.
 static void member_dropped(struct overlay *overlay, const struct ras_event *event) {
 	struct overlay_remember *remember = &overlay->remember;
 
@@ -194,7 +197,7 @@ void overlay_remember_event(struct overlay *overlay, const struct ras_event *eve
 		break;
 	case RAS_EVENT_FORGOTTEN:
 		if (event->value == 0)
-			member_forgotten(overlay, event->name); // by a person
+			member_forgotten(overlay, event->name); // forgotten by a person
 		break;
 	case RAS_EVENT_JOIN_DONE:
 	case RAS_EVENT_JOINED:
@@ -218,7 +221,7 @@ void overlay_remember_end(struct overlay *overlay) {
 	loop_timer_cancel(overlay->loop, &overlay->remember.due);
 }
 
-// Using.
+// Use.
 
 static int members_use(struct overlay *overlay) {
 	const struct member_list *list = &overlay->remember.list;
@@ -288,14 +291,15 @@ uint32_t overlay_forget_remembered(struct overlay *overlay) {
 	uint32_t count = remember->list.count;
 
 	remember->list.count = 0;
-	members_use(overlay); // of none: nothing is needed
+	members_use(overlay); // an empty list needs no memory
 	write_list(overlay);
 	return count;
 }
 
-// Telling.
+// Reports.
 
-// Those who may be somewhere without us: not in our table, and not gone home.
+// List the members that may run without us: not in our table, and without a goodbye. Returns their
+// number.
 static uint32_t members_missed(const struct overlay *overlay, char names[static STATE_TEXT_BYTES]) {
 	const struct member_list *list = &overlay->remember.list;
 	uint32_t count = 0;

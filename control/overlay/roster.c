@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who should be there: names that a person wrote down. One that never came has no place in the
-// core's table, and is seen here.
+// Nodes that are expected, by names that a person wrote down. A node that never joined is not in
+// the core's table, and only shows here.
 #include "overlay/inside.h"
 
 #include <lib/config.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An IP address that this machine has and another machine's agent tells as its own: what is sent
-// there arrives at either of the two, so the other agent seems to fall silent and to come back.
-// Only a machine itself knows all its addresses. Agents of one host share theirs rightly.
+// IP addresses of this machine that an agent on another machine announces as its own. Packets to
+// such an address reach either machine, so the other agent seems to fall silent and to come back.
+// Only a machine itself knows all its addresses. Agents of one host may share an address.
 #include "overlay/inside.h"
 
 #include <lib/container.h>
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// After the machine's addresses changed: one that moves from one machine to another is there twice
-// until the agent that lost it has told its new one.
+// Delay of a pass after the machine's addresses changed. An address that moves between machines
+// exists twice until the agent that lost it has announced its new one.
 #define LOOK_NS (5 * RAS_NS_PER_SEC)
 
 static struct sock_addr ip_only(const struct sock_addr *address) {
@@ -27,7 +27,7 @@ static int ips_compare(const void *a, const void *b) {
 	return sock_addr_compare(a, b);
 }
 
-// Every machine has those of 127/8 and may have the same link-local one on another link.
+// Exclude addresses that many machines have: 127/8, and link-local addresses on other links.
 static bool is_of_one_machine(const struct sock_addr *address) {
 	return !sock_addr_is_any(address) && !sock_addr_is_loopback(address) &&
 	       !sock_addr_is_link_local(address);
@@ -52,9 +52,10 @@ static bool was_shared(
 	return false;
 }
 
-// One host name is one machine, of whatever boot: after a boot its other agents are still members
-// from before it. Agents at one address and several ports may stand for several hosts by their
-// configuration ([node] host). `was`: it was shared when this was last looked at.
+// Return whether the peer's address is one of this machine's, too. One host name is one machine:
+// after a reboot, agents from before it are still members. Agents at one address with different
+// ports may be configured as different hosts ([node] host). `was`: the address was shared in the
+// last pass.
 static bool is_shared(
 	const struct overlay *overlay,
 	const struct ras_record *self,
@@ -75,7 +76,7 @@ static bool is_shared(
 	case RAS_SUSPECT:
 	case RAS_UNREACHABLE:
 		return true;
-	case RAS_DEAD: // of this address, it may be; but a dead node's address may be given anew
+	case RAS_DEAD: // perhaps because of this address; but a dead node's address may be reused
 		return was && !is_own;
 	default:
 		return false;
@@ -162,7 +163,7 @@ static void look_due(struct loop_timer *timer, uint64_t now_ns) {
 	overlay_shared_addresses_look(overlay);
 }
 
-// Not put off by the next change, of which a machine may have one each second.
+// Schedule a pass. Another change does not postpone it, because a machine may have one each second.
 static int look_later(struct overlay *overlay) {
 	int err = 0;
 

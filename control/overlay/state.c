@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The state directory: start counter, journal, members, written by one thread.
+// The state directory: start counter, journal, paths and members, written by one thread.
 #include "overlay/state_file.h"
 
 #include <control/member_list.h>
@@ -30,7 +30,7 @@
 static const struct {
 	const char *name;
 	size_t bytes_max;
-	const char *effect; // of its loss
+	const char *effect; // effect of its loss
 } texts[STATE_TEXT_COUNT] = {
 	[STATE_PATHS] =
 		{"paths", PATH_BOOK_BYTES, "what is usual on paths is learnt anew after a restart"},
@@ -43,27 +43,27 @@ struct state {
 	int directory;
 	int lock;
 	uint64_t start;
-	uint64_t journal_bytes_max; // of both files together
+	uint64_t journal_bytes_max; // limit of both files together
 	struct state_event *earlier;
 	uint32_t earlier_count;
-	char *texts[STATE_TEXT_COUNT]; // of an earlier run, until they are taken
+	char *texts[STATE_TEXT_COUNT]; // from an earlier run, until they are taken
 	int text_errs[STATE_TEXT_COUNT];
 
 	pthread_t writer;
 	bool writer_runs;
-	// The writer's.
+	// Used by the writer only.
 	bool journal_cut;			  // the file does not end in a newline
-	uint64_t journal_failures;		  // in a row
+	uint64_t journal_failures;		  // consecutive failures
 	uint64_t text_failures[STATE_TEXT_COUNT]; // likewise
-	// Under the mutex, which nobody holds while waiting for a disk.
+	// Protected by the mutex, which nobody holds while waiting for a disk.
 	pthread_mutex_t mutex;
 	pthread_cond_t wanted, idle;
 	struct state_event queue[STATE_QUEUE_EVENTS];
 	uint32_t queue_first, queue_count;
-	uint64_t start_wanted;		      // to be kept; 0: nothing
-	char *texts_wanted[STATE_TEXT_COUNT]; // likewise; NULL: nothing
+	uint64_t start_wanted;		      // start counter to be written; 0: none
+	char *texts_wanted[STATE_TEXT_COUNT]; // texts to be written; NULL: none
 	bool busy, stop;
-	bool left_behind; // closed while it was busy: the writer's to free
+	bool left_behind; // closed while the writer was busy: the writer frees it
 
 	_Atomic uint64_t written;  // writer: rw, others: ro; all counters relaxed, no order needed
 	_Atomic uint64_t lost;	   // loop: rw, others: ro
@@ -74,9 +74,9 @@ static void counter_increment(_Atomic uint64_t *counter) {
 	atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
 }
 
-// The writer: the only one to touch the disk once the loop runs.
+// The writer: only this thread touches the disk once the loop runs.
 
-// False if the full one has to stay: then nothing more goes into it.
+// Returns false if the full journal cannot be renamed; nothing more is written to it then.
 static bool journal_rotate(struct state *state, int *fd) {
 	bool moved = renameat(state->directory, "journal", state->directory, "journal.1") == 0;
 	int saved_errno = errno;
@@ -87,8 +87,8 @@ static bool journal_rotate(struct state *state, int *fd) {
 	return moved;
 }
 
-// What a full disk or a crash has cut short, in this run or an earlier one, does not end in a
-// newline: then the next line begins with one, and the reader leaves out the broken one alone.
+// Return whether the last line is incomplete, because a full disk or a crash cut it short. Then the
+// next line begins with a newline, and the reader leaves out only the broken line.
 static bool journal_is_cut(int fd) {
 	struct stat info;
 	char last;
@@ -106,7 +106,8 @@ static int journal_open(struct state *state) {
 	return fd;
 }
 
-// By one call. `line` begins with a newline for where it is needed.
+// Append the line with one write. `line` begins with a newline, which is used only after a broken
+// line.
 static bool journal_append(struct state *state, int fd, const char *line, size_t size) {
 	const char *from = state->journal_cut ? line : line + 1;
 	size_t wanted = size - (size_t)(from - line);
@@ -115,7 +116,7 @@ static bool journal_append(struct state *state, int fd, const char *line, size_t
 	if (written > 0)
 		state->journal_cut = from[written - 1] != '\n';
 	if (written >= 0 && written < (ssize_t)wanted)
-		errno = ENOSPC; // the disk took the last that it had room for
+		errno = ENOSPC; // the disk had room for a part of the line only
 	return written == (ssize_t)wanted;
 }
 
@@ -156,7 +157,7 @@ static void write_one(struct state *state, int *fd, const struct state_event *ev
 		return;
 	}
 	counter_increment(&state->failures);
-	// Once: a full disk stays full for a while.
+	// Log this only once, because a full disk stays full for a while.
 	if (state->journal_failures++ == 0)
 		log_event(
 			LOG_LEVEL_WARN, "journal_write_failed", log_errno("error", errno),
@@ -195,7 +196,7 @@ static void write_text(struct state *state, enum state_text which, char *text) {
 		);
 }
 
-// With the mutex, as the two below.
+// The mutex must be held, also for the two functions below.
 static bool has_work(const struct state *state) {
 	for (int which = 0; which < STATE_TEXT_COUNT; which++) {
 		if (state->texts_wanted[which] != NULL)
@@ -221,12 +222,13 @@ static void take_work(struct state *state, struct work *ret_work) {
 		return;
 	ret_work->event = state->queue[state->queue_first];
 	state->queue_first = (state->queue_first + 1) % STATE_QUEUE_EVENTS;
-	// At the front again, or with time the pages of all 1,024 places would be touched.
+	// Begin at the front again. Otherwise the pages of all 1,024 entries would be touched in
+	// time.
 	if (--state->queue_count == 0)
 		state->queue_first = 0;
 }
 
-// False: there is none, and no more to come.
+// Wait for work and take it. Returns false if there is none and none will come.
 static bool wait_for_work(struct state *state, struct work *ret_work) {
 	while (!has_work(state)) {
 		state->busy = false;
@@ -288,7 +290,7 @@ static int writer_start(struct state *state) {
 	sigset_t all, before;
 	int err;
 
-	// Signals are the loop's.
+	// The loop's thread handles signals.
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	err = pthread_create(&state->writer, NULL, writer_main, state);
@@ -325,7 +327,7 @@ static void count_start(struct state *state) {
 		err = parse_u64(text, strlen(text), 1, RAS_START_MAX - 1, NULL, &last);
 	}
 	if (err != 0 && err != -ENOENT) {
-		// Not 1: the cluster may know a larger one, and tells it at the join.
+		// Do not use 1: the cluster may know a larger counter, which the join assigns.
 		log_event(
 			LOG_LEVEL_WARN, "start_counter_unreadable", log_errno("error", err),
 			log_str("effect", "which start this is will be learnt from others")
@@ -337,7 +339,8 @@ static void count_start(struct state *state) {
 		log_event(LOG_LEVEL_WARN, "start_counter_write_failed", log_errno("error", err));
 		return;
 	}
-	// Without a file this is the first start, or the file was lost: the join tells.
+	// Without a file this is the first start, or the file was lost: the join assigns the
+	// counter.
 	state->start = last == 0 ? 0 : last + 1;
 }
 
@@ -380,10 +383,10 @@ int state_open(
 	return 0;
 }
 
-// A disk that hangs must not keep the agent from ending: then the writer is left behind, and all
-// this with it, which goes when the disk answers.
+// Stop the writer. A disk that hangs must not keep the agent from ending. The writer is left behind
+// then, and frees the state when the disk answers.
 static bool writer_stop(struct state *state) {
-	pthread_t writer = state->writer; // the rest may be gone below
+	pthread_t writer = state->writer; // `state` may be freed below
 	struct timespec until;
 	bool idle;
 

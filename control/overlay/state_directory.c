@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The state directory itself: made, believed and held by one agent.
+// The state directory itself: created, checked and locked by one agent.
 #include "overlay/state_file.h"
 
 #include <lib/error.h>
@@ -20,7 +20,7 @@ int state_detail(
 	return err;
 }
 
-// *ret_lock stays as it is where nothing can be written: nobody else writes there either.
+// *ret_lock stays unchanged on a read-only file system: no other agent writes there either.
 static int directory_lock(int directory, const char *path, char *detail, int *ret_lock) {
 	scoped_fd int lock = -1;
 	char text[32] = "?";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The events of earlier runs, out of the journal.
+// Reads the events of earlier runs from the journal.
 #include "overlay/state_file.h"
 
 #include <lib/log.h>
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// The last STATE_EARLIER_MAX, in a ring.
+// Ring buffer of the last STATE_EARLIER_MAX events.
 struct ring {
 	struct state_event *events;
 	uint32_t seen;
@@ -57,7 +57,7 @@ static void events_reverse(struct state_event *events, uint32_t from, uint32_t t
 	}
 }
 
-// So that the oldest is first.
+// Rotate the ring so that the oldest event comes first.
 static void ring_turn(const struct ring *ring) {
 	uint32_t oldest = ring->seen % STATE_EARLIER_MAX;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Replaces and reads single files of the state directory, and the journal's lines.
+// Replaces and reads single files of the state directory, and converts the lines of the journal.
 #include "overlay/state_file.h"
 
 #include <lib/error.h>
@@ -44,8 +44,8 @@ int state_file_replace(int directory, const char *name, const char *text) {
 		if (fd < 0)
 			return neg_errno();
 		err = write_all(fd, text, strlen(text));
-		// On the disk before it takes the place of the old one, which a crash may else
-		// lose.
+		// The new file must be on the disk before it replaces the old one. Otherwise a
+		// crash may lose both.
 		if (err == 0 && fsync(fd) != 0)
 			err = neg_errno();
 	}
@@ -74,7 +74,7 @@ int state_file_read(int directory, const char *name, char *text, size_t size) {
 	return 0;
 }
 
-// Ids are written as hexadecimal text: JSON's readers keep 53 bits of a number.
+// Ids are hexadecimal text, because JSON readers keep only 53 bits of a number.
 static json_t *observers_array(const struct ras_event *event) {
 	json_t *array = json_array();
 	char id[17];
@@ -122,7 +122,7 @@ static bool kind_find(const char *name, enum ras_event_kind *ret_kind) {
 	return false;
 }
 
-// RAS_CAUSE_COUNT, which is named "unknown", for one that only a newer version knows.
+// Return RAS_CAUSE_COUNT, named "unknown", for a cause that only a newer version knows.
 static enum ras_cause cause_find(const char *name) {
 	int cause = 0;
 

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How hosts take our connections: the only thing that tells a frozen agent from a dead host where
-// no device answers for it.
+// How hosts accept our connections. If no RDMA device answers for a host, only this can tell a
+// frozen agent from a dead host.
 #include "overlay/inside.h"
 
 #include <errno.h>
 
-// Older than this it says nothing of now.
+// An older result says nothing about now.
 #define TCP_REACH_LIFE_NS (15 * RAS_NS_PER_SEC)
-// A host whose kernel has acknowledged nothing for so long, of what is sent to it again and again.
+// A host is silent if its kernel acknowledged nothing for this long, of data that is sent again and
+// again.
 #define TCP_REACH_MUTE_NS (2 * RAS_NS_PER_SEC)
-// An agent that lives is heard each second; of one that was not, the kernel is asked.
+// A live agent is heard each second. After this silence its kernel is asked.
 #define TCP_REACH_SILENT_NS (3 * RAS_NS_PER_SEC / 2)
 
-// The address' place: its own, or the oldest of a few beside it.
+// Return the entry of an address: its own, or the oldest of a few beside it, which is reused.
 static struct overlay_tcp_found *
 tcp_reach_place(struct overlay *overlay, const struct sock_addr *to) {
 	struct overlay_tcp_found *oldest = NULL;
@@ -47,7 +48,7 @@ static void tcp_reach_learn(
 	tcp_found->under_way = false;
 	if (reach == VERDICT_REACH_UNKNOWN)
 		return;
-	// The time of the turn, as whoever asks has it: a later one would be of its future.
+	// Use the time of the turn, as the callers do. A later time would lie in their future.
 	tcp_found->last =
 		(struct overlay_tcp_reach){.reach = reach, .at_ns = loop_now_ns(overlay->loop)};
 }
@@ -66,7 +67,8 @@ void overlay_tcp_reach_opened(struct overlay *overlay, uint32_t conn) {
 		tcp_reach_learn(overlay, tcp_found, VERDICT_REACH_ANSWERS);
 }
 
-// True: it is being asked, and the answer is learnt when it comes.
+// Ask the kernel of a host. Returns true if the question is under way; the answer is recorded
+// later.
 static bool ask_kernel(struct overlay *overlay, const struct sock_addr *to) {
 	int err = transport_ask_kernel(overlay->transport, to);
 
@@ -75,7 +77,7 @@ static bool ask_kernel(struct overlay *overlay, const struct sock_addr *to) {
 
 static enum verdict_reach reach_of(enum ras_cause cause) {
 	switch (cause) {
-	case RAS_CAUSE_SILENT: // connected, and no proof came
+	case RAS_CAUSE_SILENT: // connected, but no proof was received
 		return VERDICT_REACH_ACCEPTS;
 	case RAS_CAUSE_REFUSED:
 	case RAS_CAUSE_EXITED:
@@ -86,9 +88,9 @@ static enum verdict_reach reach_of(enum ras_cause cause) {
 	case RAS_CAUSE_PROOF:
 	case RAS_CAUSE_VERSION:
 	case RAS_CAUSE_PROTOCOL:
-		return VERDICT_REACH_ANSWERS; // something does
+		return VERDICT_REACH_ANSWERS; // some agent answers
 	default:
-		return VERDICT_REACH_UNKNOWN; // a trouble of our own, or a reset, by whomever
+		return VERDICT_REACH_UNKNOWN; // own trouble, or a reset by anyone
 	}
 }
 
@@ -98,7 +100,8 @@ void overlay_tcp_reach_ended(struct overlay *overlay, uint32_t conn, enum ras_ca
 
 	if (tcp_found == NULL)
 		return;
-	// An agent that is stopped may have its queue full: its kernel is asked elsewhere first.
+	// A stopped agent may have a full accept queue, so its kernel is asked at another port
+	// first.
 	if (cause == RAS_CAUSE_TIMEOUT && ask_kernel(overlay, &tcp_found->to))
 		reach = VERDICT_REACH_UNKNOWN;
 	tcp_reach_learn(overlay, tcp_found, reach);
@@ -107,13 +110,14 @@ void overlay_tcp_reach_ended(struct overlay *overlay, uint32_t conn, enum ras_ca
 void overlay_tcp_reach_kernel(struct overlay *overlay, const struct sock_addr *to, bool answered) {
 	struct overlay_tcp_found *tcp_found = tcp_reach_place(overlay, to);
 
-	bool again = tcp_found->under_way; // another connection, which comes to something by itself
+	bool again = tcp_found->under_way; // another connection is under way and has its own result
 
 	tcp_reach_learn(overlay, tcp_found, answered ? VERDICT_REACH_ACCEPTS : VERDICT_REACH_NONE);
 	tcp_found->under_way = again;
 }
 
-// By its link, if there is one; when it was heard there last, 0 if there is none.
+// Check the peer's link, if there is one. Returns when the peer was last heard there; 0 without a
+// link.
 static uint64_t
 link_hears(const struct overlay *overlay, uint64_t peer, struct overlay_tcp_reach *ret_tcp_reach) {
 	uint64_t now_ns = loop_now_ns(overlay->loop);
@@ -147,8 +151,8 @@ tcp_reach_find(const struct overlay *overlay, const struct sock_addr *to) {
 	return NULL;
 }
 
-// Nothing has come back since something was sent again on a connection that stands: the kernel of a
-// host whose agent is frozen would acknowledge it.
+// Return whether nothing has come back on an open connection since data was sent again. The kernel
+// of a host with a frozen agent would acknowledge the data.
 static bool is_unanswered(const struct overlay *overlay, const struct sock_addr *host) {
 	struct transport_sent sent;
 
@@ -170,7 +174,7 @@ void overlay_tcp_reach(
 	heard_ns = link_hears(overlay, peer, ret_tcp_reach);
 	if (ret_tcp_reach->reach == VERDICT_REACH_ANSWERS)
 		return;
-	// What another one's host does there says nothing of this one.
+	// Another agent answers at this address, so its host says nothing about the peer.
 	if (ras_is_stranger_at(overlay->ras, peer))
 		return;
 	if (transport_kernel_answers(overlay->transport, &found.record->address, silent_since_ns) ==
@@ -190,7 +194,7 @@ void overlay_tcp_reach(
 			now_ns > TCP_REACH_MUTE_NS ? now_ns - TCP_REACH_MUTE_NS : 0;
 		return;
 	}
-	// What was found at its door before its agent was heard is over.
+	// A result from before the agent was heard is outdated.
 	if (tcp_found == NULL || now_ns - tcp_found->last.at_ns >= TCP_REACH_LIFE_NS ||
 	    tcp_found->last.at_ns < heard_ns)
 		return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Why this node is alone, and who wants in and may not: the log says so when it happens, and here
-// it is said to who asks.
+// Explains why this node is alone, and which strangers were rejected. The log reports both when
+// they happen; this file answers questions about them.
 #include "overlay/inside.h"
 
 #include <control/finding.h>
@@ -11,8 +11,9 @@ void overlay_join_names(struct overlay *overlay, const char *words) {
 	snprintf(overlay->join_names, sizeof(overlay->join_names), "%s", words);
 }
 
-// A node speaks from one address, and reaches none of another family: both are said. Of whom it
-// does not know it does not know either that its host is ours, so an exit seen there is a refusal.
+// Describe the last failed connection. A node has one address and reaches no other family, so both
+// addresses are named. The host of an unknown agent may not be ours, so an exit is described as a
+// refusal.
 static void failed_words(const struct overlay *overlay, char ret_words[static STATE_TEXT_BYTES]) {
 	const struct transport_trouble *trouble = transport_trouble(overlay->transport);
 	struct sock_addr own = overlay_address(overlay);
@@ -47,7 +48,7 @@ bool overlay_join_problem(const struct overlay *overlay, char ret_words[static S
 		overlay_alone_words(overlay, ret_words);
 		return true;
 	}
-	// The first of those to join through founds a ring, also when the others do not let it in.
+	// A node that is the first join address founds a ring, even if the other nodes reject it.
 	if (view.joined && (view.alive > 1 || trouble->cause != RAS_CAUSE_PROOF))
 		return false;
 	if (!view.joined && overlay->join_names[0] != '\0') {
