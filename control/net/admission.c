@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How many new connections each source may open in a time.
+// Limits the new connections of each source.
 #include "net/admission.h"
 
 #include <sodium.h>
@@ -12,7 +12,7 @@
 #define NS_PER_SEC UINT64_C(1000000000)
 
 struct bucket {
-	uint64_t paid_until_ns; // each accept pushes it on; a second ahead of now is the limit
+	uint64_t paid_until_ns; // each accept adds its cost; at most a second ahead of now
 	uint32_t at_once;
 };
 
@@ -69,7 +69,7 @@ void admission_give_back(struct admission *admission, const struct sock_addr *fr
 	struct bucket *bucket = bucket_of(admission, from);
 
 	bucket->at_once--;
-	// What is paid was at least the cost when it was granted, and time is never 0.
+	// No underflow: granting access had made it at least this cost.
 	if (proven)
 		bucket->paid_until_ns -= admission->cost_ns;
 }

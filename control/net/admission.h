@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How much of our time strangers from one source may take: how many at once, how many a second.
+// Limits the strangers from one source: how many at once, and how many per second.
 //
-// A table of fixed size without entries for anybody: a source is counted in the bucket that a
-// keyed hash of its address picks, so nothing is allocated or evicted for a stranger, and nobody
-// can choose in whose bucket to be. Sources that share one share its limits. An IPv6 source is
-// its /64, for whoever has one address of it has all.
+// The table has a fixed size and no entries of its own for a source. A source is counted in the
+// bucket that a keyed hash of its address selects. So a stranger causes no allocation and no
+// eviction, and nobody can choose a bucket. Sources in one bucket share its limits. An IPv6 source
+// is its /64, because the holder of one address has all of them.
 //
-// One thread; time is the caller's.
+// One thread. The caller passes the time.
 #pragma once
 
 #include <lib/sockaddr.h>
@@ -15,16 +15,17 @@ struct admission;
 
 enum admission_verdict {
 	ADMISSION_GRANTED,
-	ADMISSION_TOO_FAST, // as many in a second as one source may
-	ADMISSION_TOO_MANY, // as many at once
+	ADMISSION_TOO_FAST, // the source has used up its rate
+	ADMISSION_TOO_MANY, // the source has too many strangers
 };
 
-// Up to a second's worth is granted at once after silence. -ENOMEM.
+// A source may use up to one second's worth at once after a pause. Returns 0 or -ENOMEM.
 int admission_create(uint32_t at_once, uint32_t per_second, struct admission **ret_admission);
 struct admission *admission_destroy(struct admission *admission);
 
 enum admission_verdict
 admission_ask(struct admission *admission, const struct sock_addr *from, uint64_t now_ns);
-// Once for each that was granted, when it is a stranger no more or gone. One that has proven the
-// key gets back what it cost: members are not held to the rate of strangers.
+// Must be called once for each granted connection, when it has proven the key or ended. A
+// connection that has proven the key gets its cost back, because the rate of strangers does not
+// limit members.
 void admission_give_back(struct admission *admission, const struct sock_addr *from, bool proven);

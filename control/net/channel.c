@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The table of channels: how one is taken, found, given a deadline and ended.
+// The table of channels: how a channel is allocated, found, given a deadline and ended.
 #include "net/channel.h"
 
 #include <lib/container.h>
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define NS_PER_MS UINT64_C(1000000)
-// What the kernel may hold unsent. More would only make a keep-alive wait behind it.
+// Limit of unsent bytes in the kernel. More would only make a keep-alive wait behind them.
 #define UNSENT_BYTES_MAX (128 << 10)
 
 void transport_enter(struct transport *transport) {
@@ -89,7 +89,7 @@ static void on_ready(struct loop_source *source, uint32_t events) {
 	} else if (channel->state == CHANNEL_PROVING) {
 		proof_ready(channel);
 	} else {
-		// What came is heard before an error or a hang-up is believed.
+		// Received bytes are processed before an error or a hang-up.
 		if ((events & ~(uint32_t)EPOLLOUT) != 0) {
 			if (channel->state == CHANNEL_OPEN)
 				channel_receive(channel);
@@ -131,7 +131,7 @@ struct channel *channel_take(struct transport *transport, const struct sock_addr
 
 	if (channel == NULL && transport->channel_count < transport->channel_max)
 		channel = &transport->channels[transport->channel_count++];
-	// What we are only being polite to makes room.
+	// A channel in a soft close makes room, because nobody depends on it.
 	if (channel == NULL) {
 		channel = TAILQ_FIRST(&transport->closing);
 		must(channel != NULL); // the owner of the handles keeps to conns_max
@@ -176,7 +176,7 @@ struct channel *channel_find(const struct transport *transport, uint32_t conn) {
 	return NULL;
 }
 
-// All but the entry, the handle and the counters.
+// Release everything but the table entry, the handle and the counters.
 static void channel_release(struct channel *channel) {
 	struct transport *transport = channel->transport;
 
@@ -255,7 +255,7 @@ void channel_fail_later(struct channel *channel, enum ras_cause cause) {
 }
 
 static void set_option(int fd, int level, int option, int value) {
-	// All of these make it better, none has to be.
+	// All of these options are improvements, and none is required.
 	setsockopt(fd, level, option, &value, sizeof(value));
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Asks the kernel of a host at a port where nobody listens. The queue of an agent that is stopped
-// fills with those who call it, and then its kernel drops what comes to that port without a word; a
-// reset from any other port proves that the kernel lives.
+// Asks the kernel of a host at a port where nobody listens. The accept queue of a stopped agent
+// fills up, and then its kernel silently drops packets to that port. A reset from any other port
+// proves that the kernel lives.
 #include "net/channel.h"
 
 #include <lib/container.h>
@@ -11,10 +11,10 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-// tcpmux, which nothing has served for decades. Who does serve it has answered as well.
+// tcpmux, which nothing has served for decades. An open port is an answer, too.
 #define CLOSED_PORT 1
 
-// The place is free before the ops are told: they may ask again.
+// The entry is freed before the ops are notified, because they may ask again.
 static void asked_end(struct closed_port *asked, bool answered) {
 	struct transport *transport = asked->transport;
 	struct sock_addr host = asked->host;
@@ -28,7 +28,8 @@ static void asked_end(struct closed_port *asked, bool answered) {
 	transport_leave(transport);
 }
 
-// A refusal is what is hoped for. "No route", "no such host" may come from anybody on the way.
+// A refusal is the expected answer. "No route" and "no such host" may come from any router on the
+// way.
 static void asked_ready(struct loop_source *source, uint32_t events) {
 	struct closed_port *asked = container_of(source, struct closed_port, source);
 	int err = stream_connect_finish(source->fd);

@@ -14,7 +14,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-// Without the privilege our address alone has to do. Said once.
+// Bind the interface. Without the privilege only our address is bound, which is logged once.
 static int bind_interface(struct transport *transport, int fd) {
 	const char *interface = transport->config.interface;
 	int err;
@@ -43,14 +43,14 @@ static int bind_source(const struct transport *transport, int fd, const struct s
 
 	if (source.family != to->family || sock_addr_is_any(&source))
 		return 0;
-	// The port is chosen with the destination known: the same one serves many.
+	// The kernel chooses the port when the destination is known, so one port can serve many.
 	setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one));
 	source.port = 0;
 	length = sock_addr_to_sockaddr(&source, &storage);
 	return bind(fd, (struct sockaddr *)&storage, length) == 0 ? 0 : neg_errno();
 }
 
-// A link-local address that was heard of has no scope: it can only be the one that is ours.
+// Add the scope to a link-local address. A peer's address has none: it can only be on our link.
 static struct sock_addr scoped_address(const struct transport *transport, struct sock_addr to) {
 	const struct transport_config *config = &transport->config;
 
@@ -99,7 +99,8 @@ static int dial_start(struct channel *channel) {
 	return err == 0 ? channel_set_deadline(channel, transport->config.connect_ns) : err;
 }
 
-// The kernel answers for an address of this machine from that address itself. Nothing is sent.
+// Return whether the address belongs to this machine: the kernel then also takes it as the source.
+// Nothing is sent.
 static bool is_of_this_machine(const struct sock_addr *to) {
 	scoped_fd int fd = -1;
 	struct sockaddr_storage storage;
@@ -128,8 +129,8 @@ void dial_ask_owners(struct transport *transport) {
 	transport->owners_fd = -1;
 }
 
-// A firewall of this machine refuses, too. What the kernel says of its sockets is believed if it
-// knows our own.
+// Return whether no process listens there. A refusal may come from a firewall of this machine. The
+// kernel's list of sockets is trusted only if it has our own listener.
 static bool nobody_listens(const struct transport *transport, const struct sock_addr *at) {
 	int fd = transport->owners_fd;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the kernel at the other end of a connection does while nobody there speaks.
+// Activity of the kernel at the other end of a connection, while its agent is silent.
 #include "net/channel.h"
 
 #include <errno.h>
@@ -7,8 +7,8 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-// The third one in a row is sent some 1.4 s after the first byte: each waits twice as long as the
-// one before it, and the first one 0.2 s.
+// The third retransmission in a row is sent about 1.4 s after the first byte: the first waits 0.2
+// s, and each further one twice as long as the one before.
 #define SILENT_RETRANSMITS 3
 
 static bool is_host(const struct sock_addr *peer, const struct sock_addr *host) {
@@ -26,7 +26,7 @@ static int info_of(const struct channel *channel, struct tcp_info *ret_info) {
 	return getsockopt(channel->source.fd, IPPROTO_TCP, TCP_INFO, ret_info, &length);
 }
 
-// Whether something was sent on it within so many ms, and all that was ever sent is acknowledged.
+// Return whether data was sent within so many ms, and all data is acknowledged.
 static bool kernel_answers(const struct channel *channel, uint64_t within_ms) {
 	struct tcp_info info;
 
@@ -51,7 +51,7 @@ int transport_kernel_answers(
 	return -ENOENT;
 }
 
-// What was sent is sent again and again, and nothing came back for so long.
+// Return whether data is sent again and again, and nothing came back for this long.
 static bool is_silent(const struct channel *channel, uint64_t for_ms) {
 	struct tcp_info info;
 
@@ -75,8 +75,8 @@ bool transport_kernel_is_silent(
 	return any;
 }
 
-// Nothing has come back since something was sent again, or since what a filter of this host dropped
-// was tried again: the kernel counts that as a probe.
+// Return whether nothing came back since data was sent again. The kernel counts another try of a
+// packet that a filter of this host dropped as a probe.
 static bool is_unanswered(const struct tcp_info *info) {
 	return info->tcpi_retransmits > 0 || info->tcpi_probes > 0;
 }

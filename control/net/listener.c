@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Accepting: who may come in, and what happens to those for whom there is no room.
+// Accepting: which connections are admitted, and what happens if there is no room.
 //
-// The rule for strangers, those that have not proven the key:
+// Rules for strangers, which are connections that have not proven the key:
 //
-//   - A source may have `proving_per_source` of them and begin `accepts_per_source_per_s`; more
-//     are reset before a byte is read. So one address that floods has its share and no more.
-//   - All together they are at most `proving_max`. When a source that is within its limits comes
-//     to a full table, the oldest stranger has to go: an honest node proves the key in a few
-//     round trips, while what floods from thousands of addresses never does. A flood of F
-//     connections a second leaves each stranger proving_max / F seconds.
-//   - At most ACCEPTS_PER_TURN are accepted in a turn of the loop, and strangers are served after
-//     the overlay, with the clients, LOOP_CLIENTS_PER_TURN at a time.
+//   - A source may have `proving_per_source` strangers and begin `accepts_per_source_per_s`. More
+//     are reset before a byte is read. So a flood from one address gets its share and no more.
+//   - All together they are at most `proving_max`. When a source within its limits meets a full
+//     table, the oldest stranger is evicted. An honest node proves the key in a few round trips;
+//     a flood from thousands of addresses never does. A flood of F connections a second leaves
+//     each stranger proving_max / F seconds.
+//   - At most ACCEPTS_PER_TURN are accepted in a turn of the loop. Strangers are served after the
+//     overlay, together with the clients, LOOP_CLIENTS_PER_TURN at a time.
 //
-// A process without descriptors cannot accept, and a backlog that is not accepted keeps the
-// listener ready for ever: a descriptor held in reserve is given up to accept and reset one at
-// a time. If even that is gone, the listener rests for PAUSE_NS.
+// A process without free descriptors cannot accept, and a backlog that is not accepted keeps the
+// listener ready for ever. So a reserve descriptor is closed to accept and reset one connection at
+// a time. If that fails, too, the listener pauses for PAUSE_NS.
 #include "net/channel.h"
 
 #include <lib/container.h>
@@ -94,7 +94,7 @@ static void listener_rest(struct transport *transport) {
 	struct listener *listener = &transport->listener;
 	uint64_t at_ns = loop_now_ns(transport->loop) + PAUSE_NS;
 
-	// Without memory for a timer there is nothing better than to try again at once.
+	// Without memory for a timer, try again at once.
 	if (loop_timer_set(transport->loop, &listener->pause, at_ns) == 0)
 		loop_want(listener->source, 0);
 }
@@ -112,8 +112,8 @@ static void on_rested(struct loop_timer *timer, uint64_t now_ns) {
 	loop_want(listener->source, EPOLLIN);
 }
 
-// Turns away the first in the backlog: 0, -EAGAIN (there is none: the kernel complains about
-// descriptors before it looks), or why that cannot be done either.
+// Reset the first connection of the backlog. Returns 0, -EAGAIN (empty backlog: the kernel checks
+// descriptors first), or why that failed, too.
 static int accept_by_reserve(struct transport *transport) {
 	struct listener *listener = &transport->listener;
 	int err = -EMFILE;
@@ -135,7 +135,7 @@ static int accept_by_reserve(struct transport *transport) {
 	return err;
 }
 
-// What accept() said: 0 to go on with the next in the backlog.
+// Handle an error of accept(). Returns 0 if the next connection can be accepted.
 static int after_error(struct transport *transport, int err) {
 	if (err == -EMFILE || err == -ENFILE)
 		err = accept_by_reserve(transport);
@@ -146,7 +146,7 @@ static int after_error(struct transport *transport, int err) {
 		listener_rest(transport);
 		return err;
 	}
-	// The connection failed before it was accepted: not ours to be told about.
+	// The connection failed before it was accepted, so nobody has to know.
 	return 0;
 }
 
@@ -157,7 +157,7 @@ static void accept_some(struct transport *transport) {
 	int err = 0;
 	int fd;
 
-	// Whoever is told may close the listener.
+	// A callback may close the listener.
 	for (unsigned n = 0; n < ACCEPTS_PER_TURN && err == 0 && listener->source != NULL; n++) {
 		length = sizeof(address);
 		fd =
@@ -188,7 +188,7 @@ static void second_ready(struct loop_source *source, uint32_t events) {
 	listener_serve(container_of(source, struct listener, places[1]));
 }
 
-// The kernel cuts a backlog to this without a word.
+// The kernel silently cuts a backlog to this limit.
 static uint64_t backlog_limit(void) {
 	scoped_file FILE *file = fopen("/proc/sys/net/core/somaxconn", "re");
 	uint64_t limit;
@@ -225,8 +225,8 @@ static int bind_and_listen(int fd, const struct sock_addr *address) {
 	socklen_t length = sock_addr_to_sockaddr(address, &storage);
 	int one = 1;
 
-	// After kill -9 the old connections still stand for a while. Two listeners on one port are
-	// not allowed by this, and by SO_REUSEPORT, which would allow it, never asked for.
+	// After kill -9 the old connections still exist for a while. This option does not allow two
+	// listeners on one port. SO_REUSEPORT would allow that, so it is never used.
 	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) != 0)
 		return neg_errno();
 	if (address->family == SOCK_ADDR_V6 &&
@@ -237,7 +237,8 @@ static int bind_and_listen(int fd, const struct sock_addr *address) {
 	return 0;
 }
 
-// Who holds a port is looked for in all processes: at a start, never on a loop that runs.
+// Explain why the address cannot be bound. The holder of a port is searched in all processes, so
+// this is done at a start, and never on a running loop.
 static void
 bind_explain(const struct sock_addr *address, int err, bool is_start, char ret_detail[static 256]) {
 	char text[SOCK_ADDR_TEXT_BYTES], words[PORT_HOLDER_TEXT_BYTES];
@@ -258,7 +259,7 @@ bind_explain(const struct sock_addr *address, int err, bool is_start, char ret_d
 	}
 }
 
-// A socket that listens there, and the address with the port that the kernel chose.
+// Create a listening socket. Returns also its address, with the port that the kernel chose.
 static int socket_make(
 	const struct sock_addr *wanted,
 	int *ret_fd,
@@ -279,7 +280,7 @@ static int socket_make(
 	return err;
 }
 
-// Of before, if there was one.
+// Close the previous source, if there is one.
 static void close_source(struct loop_source *source) {
 	if (source == NULL)
 		return;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The proof of the key on a connected socket: moves the messages of <seal.h> back and forth, one
-// step each time the socket is ready, and never reads a byte more than the next message has.
+// Proof of the key on a connected socket. Exchanges the messages of <seal.h>, one step each time
+// the socket is ready, and never reads a byte beyond the next message.
 //
-// How it can end has a cause of its own each: nothing was heard in time (SILENT), what came was
-// no proof or did not become one in time, or the other side had no use for ours (PROOF), no common
-// version (VERSION), nonsense by somebody with the key (PROTOCOL), and what the socket says.
+// Each kind of failure has its own cause. SILENT: nothing was received in time. PROOF: no valid
+// proof came in time, or the other side rejected ours. VERSION: no common version. PROTOCOL:
+// nonsense from a holder of the key. Other causes come from the socket.
 #include "net/channel.h"
 
 #include <lib/log.h>
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 
-#define SAY_AGAIN_NS (10 * RAS_NS_PER_SEC) // to the log, of one address
+#define SAY_AGAIN_NS (10 * RAS_NS_PER_SEC) // interval of log lines about one address
 
 static enum ras_cause cause_of(int err) {
 	switch (err) {
@@ -29,7 +29,7 @@ static enum ras_cause cause_of(int err) {
 	}
 }
 
-// The place of the address, or the one that is due for longest.
+// Return the entry of the address, or the one that is due for longest, which is reused.
 static struct proof_said *said_place(struct transport *transport, const struct sock_addr *peer) {
 	struct proof_said *place = &transport->said[0];
 
@@ -45,8 +45,8 @@ static struct proof_said *said_place(struct transport *transport, const struct s
 	return place;
 }
 
-// Who has the wrong key tries again every few seconds, and for days. *ret_unsaid: how often it did
-// since the last line.
+// Return whether a failure may be logged. A peer with a wrong key tries again every few seconds,
+// for days. *ret_unsaid is the number of failures since the last line.
 static bool may_say(const struct channel *channel, uint64_t *ret_unsaid) {
 	struct transport *transport = channel->transport;
 	struct sock_addr peer = channel->peer;
@@ -86,7 +86,7 @@ static void log_refused(const struct channel *channel, int err) {
 	);
 }
 
-// A stranger is told nothing: all we see of a wrong key is that the other side hangs up.
+// A stranger gets no reply. So the only sign of a wrong key is that the other side hangs up.
 static void log_hung_up(const struct channel *channel) {
 	char peer[SOCK_ADDR_TEXT_BYTES];
 	char key[SEAL_KEY_ID_TEXT_BYTES];
@@ -114,7 +114,7 @@ static void note_stranger(const struct channel *channel) {
 	trouble->stranger_ns = now_ns;
 }
 
-// What the other side said is no proof.
+// End the channel, because the message of the other side is no proof.
 static void proof_refuse(struct channel *channel, int err) {
 	struct transport_counters *counters = &channel->transport->counters;
 
@@ -131,7 +131,7 @@ static void fail_own(struct channel *channel, int err) {
 	channel_fail(channel, ras_cause_of_errno(err));
 }
 
-// The handle of an accepted channel, now that the other side is one of us. False: it ended.
+// Get the handle of an accepted channel, after its proof. Returns false if the channel ended.
 static bool channel_introduce(struct channel *channel) {
 	struct transport *transport = channel->transport;
 	uint32_t life = channel->life;
@@ -139,7 +139,7 @@ static bool channel_introduce(struct channel *channel) {
 	int err;
 
 	err = transport->ops.accepted(transport->ops_ctx, &channel->peer, &conn);
-	if (channel->life != life) // the transport is no more
+	if (channel->life != life) // the callback ended the channel
 		return false;
 	if (err != 0) {
 		channel_end(channel);
@@ -156,7 +156,7 @@ static void proof_succeed(struct channel *channel, const struct seal_reply *last
 	channel->buffers = malloc(sizeof(*channel->buffers));
 	if (channel->buffers != NULL)
 		transport->counters.buffer_bytes += sizeof(*channel->buffers);
-	// Until now it waited its turn among the clients; from now on the overlay depends on it.
+	// Until now the channel was served with the clients. From now on the overlay depends on it.
 	if (channel->buffers != NULL)
 		err = channel_attach(channel, channel->source.fd, LOOP_OVERLAY, EPOLLIN);
 	if (err == 0)
@@ -167,7 +167,7 @@ static void proof_succeed(struct channel *channel, const struct seal_reply *last
 	}
 	transport->counters.proofs++;
 	channel_enter_state(channel, CHANNEL_OPEN);
-	revoke_if_not_ours(channel); // which may have changed since it began
+	revoke_if_not_ours(channel); // our keys may have changed since it began
 	if (last->size > 0)
 		channel_queue_bytes(channel, last->bytes, last->size);
 	if (!channel->outgoing) {
@@ -205,7 +205,7 @@ static void take_message(struct channel *channel, size_t size) {
 	int err = seal_take(&channel->seal, channel->message.bytes, size, &reply);
 
 	if (err != 0) {
-		// Why we refuse, to one who has the key; it fits into any socket.
+		// A holder of the key gets the reason. The reply fits into any socket.
 		if (reply.size > 0)
 			stream_send(channel->source.fd, reply.bytes, reply.size);
 		proof_refuse(channel, err);

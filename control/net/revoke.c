@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Connections that were proven with a key which is no longer ours: whoever holds only that key is
-// a member no more, however long its connections would last.
+// Ends connections that were proven with a key that is no longer ours. A node that holds only that
+// key is no member any more, however long its connections would last.
 //
-// Members prove the new key at once, so one connection is ended at a time: the ring loses no more
-// than one of its links of an agent for the moment that takes.
+// Members prove the new key at once. One connection is ended at a time, so the ring lacks only one
+// link of an agent for a moment.
 #include "net/channel.h"
 
 #include <lib/container.h>
@@ -59,7 +59,8 @@ static void revoke_one(struct loop_timer *timer, uint64_t now_ns) {
 
 void revoke_soon(struct transport *transport, uint64_t at_ns) {
 	transport->revoke_timer.expired = revoke_one;
-	// Without memory for a timer they live on until the next reload, which a person will see.
+	// Without memory for a timer the connections live until the next reload. The log tells the
+	// operator.
 	if (loop_timer_set(transport->loop, &transport->revoke_timer, at_ns) != 0)
 		log_event(LOG_LEVEL_ERROR, "links_not_revoked", log_errno("error", ENOMEM));
 }

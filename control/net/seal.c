@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two ends prove the cluster's key to each other, and seal frames with keys of this session only.
+// Two ends prove to each other that they hold the cluster's key, and seal frames with keys of this
+// session only.
 //
 // The conversation. C connects, A accepts; all fields are bytes, all sizes fixed.
 //
@@ -7,10 +8,11 @@
 //	A -> C  answer   version 1, versions 1 + 1, ephemeral 32, mac 32, header 24, proof 32
 //	C -> A  finish   header 24, proof 32
 //
-// H(key, purpose; bytes) is keyed BLAKE2b-256, the purpose its personalisation; where it depends on
-// the sender's role, the tables below have it. K is the cluster's key. T is the transcript: it
-// starts as H(-, "tocsin seal 1"; cluster name), and by T = H(T, "tocsin said"; part) go in, one
-// after the other, the hello up to its mac, the answer up to its mac, A's header, C's header.
+// H(key, purpose; bytes) is keyed BLAKE2b-256, with the purpose as its personalisation. Purposes
+// that depend on the sender's role are in the tables below. K is the cluster's key. T is the
+// transcript. It starts as H(-, "tocsin seal 1"; cluster name). By T = H(T, "tocsin said"; part) it
+// takes in, one after the other, the hello up to its mac, the answer up to its mac, A's header, C's
+// header.
 //
 //	key id         the first 8 bytes of H(K, "tocsin key id"; -)
 //	proof key P  = H(K, "tocsin proof"; the first T)
@@ -19,27 +21,28 @@
 //	proof        = H(S, by role; T with the sender's header)
 //	stream key   = H(S, by role; -), for one secretstream a direction
 //
-// Whom it keeps out. Somebody who sees, alters, repeats, drops and reflects what is on the wire, or
-// connects to us, or is connected to; and who may learn the key later:
+// Threats. An attacker sees, alters, repeats, drops and reflects what is on the wire, connects to
+// us or is connected to, and may learn the key later:
 //
-//   - The connecting end proves first. Without a valid mac no byte goes back, whether the key id
-//     was known or not, and both take the same work: one that is unknown is tested against a key
-//     that nobody has. What a stranger costs is four hashes on a fixed buffer; X25519, on either
-//     end, comes after the mac.
-//   - A replayed hello is answered, and that is all: the answer's ephemeral is fresh, and without
-//     the hello's secret the finish cannot be made. A replayed answer fails at the mac.
-//   - A mac or a proof names the role of its sender, so none can be sent back where it came from.
-//     An end that is led to its own listener does talk to itself; who is at the other end is said
-//     by the first frame (INIT), not here: holders of the key are equal here.
-//   - Versions and cluster are part of the transcript: nobody can talk two ends into an older
+//   - The connecting end proves first. Without a valid mac the accepting end sends no byte, whether
+//     it knows the key id or not. Both cases take the same work: an unknown id is tested against a
+//     key that nobody has. A stranger costs four hashes on a fixed buffer; X25519, on either end,
+//     comes after the mac.
+//   - A replayed hello gets an answer, and nothing more: the answer's ephemeral is fresh, and
+//     without the hello's secret nobody can make the finish. A replayed answer fails at the mac.
+//   - A mac or a proof names the role of its sender, so none can be reflected. An end that is led
+//     to its own listener does talk to itself. The first frame (INIT) tells who is at the other
+//     end, not this handshake: all holders of the key are equal here.
+//   - Versions and cluster are part of the transcript, so nobody can force two ends into an older
 //     version. Another cluster with the same key looks like a wrong key.
-//   - Ephemerals are wiped with the handshake. Who learns K later reads nothing that was recorded.
-//     A stream also changes its key, one way, every SEAL_REKEY_BYTES: who learns a session's state
-//     does not read what was sent before that.
+//   - Ephemerals are wiped with the handshake. An attacker who learns K later cannot read recorded
+//     traffic. A stream also changes its key, one way, every SEAL_REKEY_BYTES. An attacker who
+//     learns a session's state cannot read what was sent before that.
 //
-// Not kept out: a holder of the key. Not hidden: that this is Tocsin, which of the keys is used
+// Not kept out: a holder of the key. Not hidden: the protocol (Tocsin), which of the keys is used
 // (one key has the same id in all clusters: give each its own), and the sizes and times of frames.
-// That a stream ends is not authenticated: whoever can cut the wire can end it; LEAVE, which
+// The end of a stream is not authenticated: an attacker who can cut the wire can end it. LEAVE,
+// which matters, is a sealed frame.
 // matters, is a sealed frame.
 #include "net/seal.h"
 
@@ -51,7 +54,8 @@
 #include <errno.h>
 #include <string.h>
 
-// At 1 KB/s every four hours; at full speed less than one part in 1,000 of the time.
+// Rekeying happens every four hours at 1 KB/s; at full speed it takes less than 1/1,000 of the
+// time.
 #define SEAL_REKEY_BYTES ((size_t)16 << 20)
 
 #define HASH_BYTES SEAL_SECRET_BYTES
@@ -66,7 +70,7 @@ struct hello {
 };
 
 struct answer {
-	uint8_t version; // 0: none in common, and what follows the mac is zeros
+	uint8_t version; // 0: none in common, and the bytes after the mac are zero
 	uint8_t version_min, version_max;
 	uint8_t ephemeral[EPHEMERAL_BYTES];
 	uint8_t mac[HASH_BYTES];
@@ -79,7 +83,7 @@ struct finish {
 	uint8_t proof[HASH_BYTES];
 };
 
-// Only bytes: the structs are the wire format.
+// The structs are the wire format, so they have only bytes.
 static_assert(sizeof(struct hello) == 74, "no padding");
 static_assert(sizeof(struct answer) == SEAL_HANDSHAKE_BYTES_MAX, "no padding");
 static_assert(sizeof(struct finish) == 56, "no padding");
@@ -87,7 +91,7 @@ static_assert(EPHEMERAL_BYTES == sizeof(((struct seal *)0)->ephemeral_secret), "
 static_assert(HASH_BYTES == crypto_secretstream_xchacha20poly1305_KEYBYTES, "a hash is a key");
 static_assert(sizeof(((struct seal *)0)->key_id) == SEAL_KEY_ID_BYTES, "an id");
 
-// By the role of who sends.
+// Purposes by the role of the sender.
 static const char *const mac_purpose[] = {
 	[SEAL_CONNECTS] = "tocsin mac conn",
 	[SEAL_ACCEPTS] = "tocsin mac acc",
@@ -130,7 +134,7 @@ static void make_ephemeral(struct seal *seal, uint8_t ret_public[static EPHEMERA
 	must(crypto_scalarmult_base(ret_public, seal->ephemeral_secret) == 0);
 }
 
-// False for a point of low order, which only a holder of the key can have sent.
+// Returns false for a point of low order, which only a holder of the key can have sent.
 static bool derive_session(struct seal *seal, const uint8_t ephemeral[static EPHEMERAL_BYTES]) {
 	uint8_t material[EPHEMERAL_BYTES + HASH_BYTES];
 	bool good = crypto_scalarmult(material, seal->ephemeral_secret, ephemeral) == 0;
@@ -144,7 +148,7 @@ static bool derive_session(struct seal *seal, const uint8_t ephemeral[static EPH
 	return good;
 }
 
-// Opens the stream of what we send, and proves it.
+// Start the stream that we send, and make its proof.
 static void start_sending(
 	struct seal *seal,
 	uint8_t ret_header[static HEADER_BYTES],
@@ -159,7 +163,7 @@ static void start_sending(
 	mark_derive(seal, seal->session_secret, proof_purpose[seal->role], ret_proof);
 }
 
-// Opens the stream of what the other end sends, if it has proven it.
+// Start the stream that the other end sends, if its proof is valid.
 static bool start_receiving(
 	struct seal *seal,
 	const uint8_t header[static HEADER_BYTES],
@@ -179,7 +183,7 @@ static bool start_receiving(
 	return true;
 }
 
-// Once the streams stand, nothing of the handshake is needed.
+// Wipe the state of the handshake. Nothing of it is needed once both streams exist.
 static void forget_handshake(struct seal *seal) {
 	seal->keys = seal_keys_put(seal->keys);
 	sodium_memzero(seal->transcript, sizeof(seal->transcript));
@@ -188,7 +192,7 @@ static void forget_handshake(struct seal *seal) {
 	sodium_memzero(seal->session_secret, sizeof(seal->session_secret));
 }
 
-// Wipes all but what a log wants to know.
+// Wipe everything except what a log message needs.
 static int seal_fail(struct seal *seal, int err) {
 	forget_handshake(seal);
 	sodium_memzero(&seal->sending, sizeof(seal->sending));
@@ -244,7 +248,7 @@ size_t seal_wants(const struct seal *seal) {
 	return 0;
 }
 
-// The highest version that both speak; 0 if there is none.
+// Return the highest version that both ends speak; 0 if there is none.
 static uint8_t common_version(const struct seal *seal) {
 	uint8_t max = seal->version_max < seal->peer_version_max ? seal->version_max
 								 : seal->peer_version_max;
@@ -392,7 +396,7 @@ int seal_encrypt(struct seal *seal, const void *frame, size_t size, uint8_t *ret
 	return 0;
 }
 
-// The other end decides when its stream changes the key; libsodium follows the tag by itself.
+// The sender decides when its stream changes the key. libsodium follows the tag by itself.
 int seal_decrypt(struct seal *seal, const void *bytes, size_t size, uint8_t *ret_frame) {
 	uint8_t tag;
 	int result;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The keys in memory, and the text of a key file. What is done with files is in seal_keys_file.c.
+// Keys in memory, and the text of a key file. seal_keys_file.c reads and writes the files.
 #include "net/seal_keys_inside.h"
 
 #include <lib/must.h>
@@ -46,7 +46,7 @@ static struct seal_keys *keys_create(void) {
 	return keys;
 }
 
-// The next key, its secret written already.
+// Add the next key, whose secret is already written.
 static void key_adopt(struct seal_keys *keys) {
 	struct seal_key *key = &keys->keys[keys->count++];
 	uint8_t hash[SEAL_SECRET_BYTES];
@@ -103,7 +103,7 @@ int seal_keys_create_step(
 	return 0;
 }
 
-// The count is all that changes in keys that somebody holds; it is not part of what they are.
+// Only the reference count of shared keys changes. It is not part of their value.
 const struct seal_keys *seal_keys_get(const struct seal_keys *keys) {
 	struct seal_keys *counted = (struct seal_keys *)keys;
 
@@ -119,7 +119,7 @@ const struct seal_keys *seal_keys_put(const struct seal_keys *keys) {
 		return NULL;
 	must(keys->references > 0);
 	if (--counted->references == 0)
-		sodium_free(counted); // wipes
+		sodium_free(counted); // wipes the memory
 	return NULL;
 }
 
@@ -170,8 +170,8 @@ void seal_keys_format(const struct seal_keys *keys, char text[static SEAL_KEYS_T
 	sodium_memzero(secret, sizeof(secret));
 }
 
-// A text under way: what is wrong is said with the line, and never with what stands there, which
-// may be a key all the same.
+// Text that is being parsed. A message names the wrong line but never quotes it, because it may be
+// a key all the same.
 struct reader {
 	const char *at;
 	size_t left;
@@ -192,7 +192,7 @@ keys_refuse(struct reader *reader, const char *format, ...) {
 	return -EINVAL;
 }
 
-// How many of the first bytes are among those of set. A NUL is in no set.
+// Return how many of the first bytes belong to `set`. A NUL belongs to no set.
 static size_t bytes_span(const char *text, size_t size, const char *set) {
 	size_t n = 0;
 
@@ -201,7 +201,7 @@ static size_t bytes_span(const char *text, size_t size, const char *set) {
 	return n;
 }
 
-// The next line without the blanks around it; false at the end.
+// Find the next line, without the blanks around it. Returns false at the end.
 static bool next_line(struct reader *reader, const char **ret_line, size_t *ret_size) {
 	const char *line = reader->at;
 	const char *newline;

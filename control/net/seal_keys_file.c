@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Key files: who may have had a hand in them, and how they are written.
+// Key files: checks who may have changed them, and writes them.
 //
-// The directories are looked at before the file in them. Where they pass, nobody but root and
-// ourselves can exchange what is opened then, so there is no race between look and use.
+// The directories are checked before the file in them. If they pass, only root and our own user can
+// exchange the file, so there is no race between check and use.
 #include "net/seal_keys_inside.h"
 
 #include <lib/error.h>
@@ -21,7 +21,7 @@
 #define QUOTED_BYTES 100
 #define TEMPORARY_SUFFIX ".XXXXXX"
 
-// A sentence about a path; returns err, so that a check can end in it.
+// Write a sentence about a path to `detail`. Returns err, so that a check can end with this call.
 __attribute__((format(printf, 4, 5))) static int
 keys_file_refuse(char *detail, int err, const char *path, const char *format, ...) {
 	va_list args;
@@ -35,7 +35,7 @@ keys_file_refuse(char *detail, int err, const char *path, const char *format, ..
 	return err;
 }
 
-// Static analysis does not follow a variadic call, and would take each refusal for a possible 0.
+// Static analysis does not follow a variadic call, and would assume that it may return 0.
 #ifdef __clang_analyzer__
 #define keys_file_refuse(detail, err, ...) ((void)keys_file_refuse(detail, err, __VA_ARGS__), (err))
 #endif
@@ -44,7 +44,7 @@ static int refuse_errno(char *detail, int err, const char *path, const char *wha
 	return keys_file_refuse(detail, err, path, ": cannot %s: %s", what, strerrordesc_np(-err));
 }
 
-// Who may not open it wants to know as whom it was tried.
+// The message names the user as whom the file was opened.
 static int refuse_open(char *detail, int err, const char *path) {
 	return keys_file_refuse(
 		detail, err, path, ": cannot open it as user %u: %s", geteuid(),
@@ -76,7 +76,7 @@ static int check_directory(const char *path, char *detail) {
 	return 0;
 }
 
-// Every directory above the last part of a path that is resolved: absolute, no link in it.
+// Check every directory above the last part of a resolved path (absolute, without links).
 static int check_directories(const char *resolved, char *detail) {
 	scoped_mem char *path = strdup(resolved);
 	int err;
@@ -121,8 +121,8 @@ static int check_file(int fd, const char *path, struct stat *ret_status, char *d
 	return 0;
 }
 
-// Opens it once it is known that nobody can have exchanged it. *ret_resolved is for the caller to
-// free.
+// Open the file after checking that no other user can have exchanged it. The caller frees
+// *ret_resolved.
 static int open_checked(
 	const char *path, char **ret_resolved, struct stat *ret_status, int *ret_fd, char *detail
 ) {
@@ -135,7 +135,8 @@ static int open_checked(
 	err = check_directories(resolved, detail);
 	if (err != 0)
 		return err;
-	// Neither waits for the other end of a pipe, nor follows what was no link a moment ago.
+	// These flags neither wait for the other end of a pipe, nor follow a link that was put
+	// there just now.
 	fd = open(resolved, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return refuse_open(detail, neg_errno(), path);
@@ -166,7 +167,8 @@ static int read_bounded(int fd, char *text, size_t capacity, size_t *ret_size) {
 }
 
 static int parse_file(int fd, const char *path, char *detail, const struct seal_keys **ret_keys) {
-	char text[SEAL_KEYS_FILE_BYTES_MAX + 1]; // a byte too many shows that it grew meanwhile
+	// one byte more shows whether the file grew meanwhile
+	char text[SEAL_KEYS_FILE_BYTES_MAX + 1];
 	char reason[SEAL_KEYS_DETAIL_BYTES];
 	size_t size;
 	int err;
@@ -227,7 +229,7 @@ static int write_keys(int fd, const struct seal_keys *keys) {
 	return err;
 }
 
-// A name is on the disk when its directory is.
+// A name is on the disk only when its directory is.
 static int sync_directory(const char *resolved) {
 	scoped_mem char *directory = strdup(resolved);
 	scoped_fd int fd = -1;
@@ -241,7 +243,7 @@ static int sync_directory(const char *resolved) {
 	return 0;
 }
 
-// The directory of a file that need not exist resolved, and the file's name as it is.
+// Resolve the directory of a file that need not exist, and append the file's name as it is.
 static int resolve_new(const char *path, char **ret_resolved, char *detail) {
 	scoped_mem char *copy = strdup(path);
 	scoped_mem char *directory = NULL;
@@ -291,7 +293,7 @@ int seal_keys_write_new(
 	return refuse_errno(ret_detail, err, path, "write it");
 }
 
-// Mode and owner are those of the file that it replaces.
+// Write the new file with the owner and the mode of the file that it replaces.
 static int write_beside(int fd, const struct stat *status, const struct seal_keys *keys) {
 	if (fchown(fd, status->st_uid, status->st_gid) != 0)
 		return neg_errno();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What sealing and its keys share: the secrets, and the one hash that everything is derived by.
+// Shared by sealing and its keys: the secrets, and the one hash that derives everything.
 #pragma once
 
 #include <control/seal_keys.h>
@@ -12,7 +12,7 @@ struct seal_key {
 	uint8_t secret[SEAL_SECRET_BYTES];
 };
 
-// Lives in memory of sodium_malloc(): locked if the limits allow, left out of core dumps.
+// Allocated by sodium_malloc(): locked if the limits allow it, left out of core dumps.
 struct seal_keys {
 	uint32_t references;
 	uint32_t count;
@@ -20,8 +20,8 @@ struct seal_keys {
 	struct seal_key keys[SEAL_KEYS_MAX];
 };
 
-// BLAKE2b of bytes under a key (NULL: none). The purpose, at most 16 characters, parts the uses of
-// one key from each other. ret_hash may be the key itself.
+// Hash bytes with BLAKE2b under a key (NULL: none). The purpose, at most 16 characters, separates
+// the uses of one key. ret_hash may be the key itself.
 void seal_hash(
 	const uint8_t *key,
 	const char *purpose,
@@ -30,6 +30,6 @@ void seal_hash(
 	uint8_t ret_hash[static SEAL_SECRET_BYTES]
 );
 
-// The key with this id, or NULL. The id travels in the clear.
+// Return the key with this id, or NULL. The id is sent in the clear.
 const struct seal_key *
 seal_keys_find(const struct seal_keys *keys, const uint8_t id[static SEAL_KEY_ID_BYTES]);

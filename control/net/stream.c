@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Frames on a channel that has proven the key, and its end.
+// Frames on a channel that has proven the key, and the end of the channel.
 //
-// On the wire a frame is its sealed size, 4 bytes, and the sealed bytes. One step receives and
-// sends at most LOOP_STEP_BYTES_MAX and a length: a connection that has more is called again in
+// On the wire a frame is its sealed size in 4 bytes, then the sealed bytes. One step receives and
+// sends at most LOOP_STEP_BYTES_MAX and a length. A connection with more data is served again in
 // the next turn, after all others.
 //
-// What is queued is sent at the end of the turn, so that the frames of a turn share a packet.
+// Queued bytes are sent at the end of the turn, so that the frames of a turn share a packet.
 #include "net/channel.h"
 
 #include <lib/log.h>
@@ -17,7 +17,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#define QUEUE_LOW_BYTES (TRANSPORT_QUEUE_BYTES_MAX / 2) // at which a sender is asked back
+#define QUEUE_LOW_BYTES (TRANSPORT_QUEUE_BYTES_MAX / 2) // a rejected sender may go on from here
 
 static void want_flush(struct channel *channel) {
 	struct transport *transport = channel->transport;
@@ -30,14 +30,14 @@ static void want_flush(struct channel *channel) {
 	loop_defer(transport->loop, &transport->flush_job);
 }
 
-// The time that everything queued by now has; looked at when it is over.
+// Start the time limit for everything that is queued now. It is checked when the timer expires.
 static void start_stuck_clock(struct channel *channel) {
 	channel->mark = channel->queued_total;
-	// Its place in the loop is had since the proof, so that this cannot fail.
+	// The timer has had its place in the loop since the proof, so this cannot fail.
 	channel_set_deadline(channel, channel->transport->config.stuck_ns);
 }
 
-// Room for so much more at the end of the queue, which is known to be there.
+// Extend the queue by `size` bytes. The caller has checked that there is room.
 static uint8_t *queue_extend(struct channel *channel, size_t size) {
 	uint8_t *queue = channel->buffers->queue;
 	size_t queued = channel_queued(channel);
@@ -80,7 +80,7 @@ int channel_queue_frame(struct channel *channel, const void *frame, size_t size)
 	return 0;
 }
 
-// An established connection times out only when nothing it sends is acknowledged.
+// An open connection times out only if nothing that it sends is acknowledged.
 static enum ras_cause cause_of(struct channel *channel, int err) {
 	if (err != -ETIMEDOUT)
 		return ras_cause_of_errno(err);
@@ -95,7 +95,7 @@ static void log_broken(const struct channel *channel, const char *what) {
 	log_event(LOG_LEVEL_WARN, "frame_refused", log_str("peer", peer), log_str("why", what));
 }
 
-// Opens one frame and hands it over. False if the channel is not open any more.
+// Decrypt one frame and pass it on. Returns false if the channel is not open any more.
 static bool take_frame(struct channel *channel, const uint8_t *sealed, size_t sealed_size) {
 	struct transport *transport = channel->transport;
 	uint32_t life = channel->life;
@@ -113,7 +113,7 @@ static bool take_frame(struct channel *channel, const uint8_t *sealed, size_t se
 	return channel->life == life && channel->state == CHANNEL_OPEN;
 }
 
-// All whole frames that were received; the beginning of the next one moves to the front.
+// Process all complete frames. The beginning of the next one moves to the front.
 static void take_frames(struct channel *channel) {
 	uint8_t *received = channel->buffers->received;
 	size_t at = 0;
@@ -151,7 +151,7 @@ void channel_receive(struct channel *channel) {
 		channel->received += (size_t)n;
 		take_frames(channel);
 	} else if (n != -EAGAIN) {
-		// The kernel tells a reset once; it may have told whoever sent.
+		// The kernel reports a reset once, perhaps already to a send.
 		channel_fail(
 			channel,
 			cause_of(channel, channel->send_error != 0 ? channel->send_error : (int)n)
@@ -161,7 +161,7 @@ void channel_receive(struct channel *channel) {
 	}
 }
 
-// Sends at most a step. 0 or the error.
+// Send at most one step. Returns 0 or the error.
 static int send_some(struct channel *channel) {
 	size_t size = channel_queued(channel);
 	ssize_t n;
@@ -191,7 +191,7 @@ static void want_events(struct channel *channel) {
 	loop_want(&channel->source, events);
 }
 
-// The end of a soft close: everything was sent, the other side has to say so.
+// Finish a soft close: all is sent, and the other side has to finish, too.
 static void end_writing(struct channel *channel) {
 	if (channel_queued(channel) > 0)
 		return;
@@ -210,7 +210,7 @@ void channel_flush(struct channel *channel) {
 		channel_end(channel);
 		return;
 	}
-	// Its last words may still lie in the kernel: they are read before it ends.
+	// The peer's last frames may still be in the kernel: they are read before the channel ends.
 	channel->send_error = err != 0 ? err : channel->send_error;
 	want_events(channel);
 	if (channel->state == CHANNEL_CLOSING) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The overlay's connections as the protocol core sees them. Run by the control thread; owns its
-// table of channels and their sockets.
+// The overlay's connections as the protocol core sees them. The control thread runs this. The
+// transport owns its table of channels and their sockets.
 #include "net/channel.h"
 
 #include <lib/container.h>
@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-// The first of a list, if it was there before this round began.
+// Return the first channel of a list, if it was there before this round began.
 static struct channel *next_of(const struct channel_list *list) {
 	struct channel *channel = TAILQ_FIRST(list);
 
@@ -59,7 +59,7 @@ static int copy_config(struct transport *transport, const struct transport_confi
 
 	transport->config = *config;
 	transport->config.keys = seal_keys_get(config->keys);
-	// In this order, so that none of the caller's is taken for ours when one fails.
+	// The order matters: if a copy fails, none of the caller's strings may be taken for ours.
 	transport->config.interface = NULL;
 	err = copy_text(&transport->config.cluster);
 	if (err == 0) {
@@ -77,7 +77,8 @@ static int make_tables(struct transport *transport) {
 		buckets *= 2;
 	transport->bucket_mask = buckets - 1;
 	transport->buckets = calloc(buckets, sizeof(*transport->buckets));
-	// Those with a handle, as many that close softly, and strangers. Only touched when used.
+	// Channels with a handle, as many in a soft close, and strangers. Unused entries are never
+	// touched.
 	transport->channel_max = 2 * config->conns_max + config->proving_max;
 	transport->channels = calloc(transport->channel_max, sizeof(*transport->channels));
 	if (transport->buckets == NULL || transport->channels == NULL)
@@ -166,7 +167,7 @@ struct transport *transport_destroy(struct transport *transport) {
 	loop_timer_cancel(transport->loop, &transport->revoke_timer);
 	transport->destroyed = true;
 	if (transport->depth > 0)
-		return NULL; // the rest by transport_leave()
+		return NULL; // transport_leave() frees the rest
 	if (transport->owners_fd >= 0)
 		close(transport->owners_fd);
 	admission_destroy(transport->admission);
