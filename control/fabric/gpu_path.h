@@ -24,7 +24,7 @@ struct gpu_path {
 	uint64_t probes, silent, refused, wrong;
 	struct histogram_log2 small;
 	enum gpu_read doubt; // result of the last failed read, if the path may be to blame
-	bool doubted;	     // undecided until a pulse is read again, perhaps over another pair
+	bool doubted;	     // undecided until a pulse is read again, on this pair or the next
 	uint64_t doubted_ns;
 	uint32_t fails, rights; // consecutive failed and correct reads
 	uint64_t next_ns;	// earliest time of the next read

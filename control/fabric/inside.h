@@ -120,7 +120,7 @@ struct fabric_pair {
 	int drain_err;
 	bool broken;  // the lane reported a failure
 	bool cut_off; // its queue pair is being destroyed, or was, before the lane drained it
-	bool drained; // the lane has drained it, and the pairing was not told yet
+	bool drained; // the lane has drained it, and the pairing does not know yet
 	struct keeper_request job; // pair_create(), pair_connect() or pair_destroy()
 	struct keeper_request fail;
 	struct keeper_request cut;

@@ -15,8 +15,8 @@
 #define WANT_NS RAS_NS_PER_SEC
 #define WANTED_MAX 512
 
-// An event about a peer. The core reports it in the middle of its own work, so it is queued until
-// the end of the loop turn.
+// An event about a peer. The core reports it in the middle of its own work. So it is queued until
+// the turn ends.
 struct news {
 	struct news *next;
 	uint64_t peer;
@@ -172,7 +172,7 @@ static bool state_of(
 	case RAS_EVENT_DEAD:
 		*ret_state = death_by(fabric, event->cause);
 		return true;
-	case RAS_EVENT_FORGOTTEN: // only the dead are forgotten, and nobody asks for them
+	case RAS_EVENT_FORGOTTEN: // only dead peers are forgotten
 		*ret_state = PAIRING_PEER_HAS_DIED;
 		return true;
 	case RAS_EVENT_LEFT:

@@ -10,7 +10,8 @@
 
 // A peer that was heard on its overlay link within this time answers, whatever else was tried.
 #define QUIET_NS (3 * RAS_NS_PER_SEC)
-// From the start of a read that broke its pair until the path is silent, if there is no new pair.
+// Time from the start of a read that broke its pair until the path counts as silent, without a new
+// pair.
 #define CUT_NS (1200 * RAS_NS_PER_MS)
 // A software device answers reads only while its agent's process runs. An agent that was stopped
 // just after a heartbeat may not have served a read that began before the heartbeat.
@@ -52,9 +53,9 @@ static bool should_be_read(const struct probed_path *probed_path) {
 }
 
 // Return whether our own port is known to work; otherwise unanswered reads say nothing about a
-// peer. The device must read itself, and one peer on another host, because a NIC may loop reads of
-// itself inside, whatever the state of its cable. A single peer says nothing about us, so with
-// fewer than two peers reading itself is enough.
+// peer. The device must read itself, and one peer on another host. A NIC may loop reads of itself
+// inside, whatever the state of its cable. A single peer says nothing about us, so with fewer than
+// two peers reading itself is enough.
 static bool observations_port_is_good(const struct probing *probing, uint32_t device) {
 	uint32_t others = 0, others_read = 0;
 	bool self_read = false;
@@ -77,7 +78,8 @@ static bool observations_port_is_good(const struct probing *probing, uint32_t de
 }
 
 // Return the smallest size in bytes that a lossy path loses, or that a good path has not carried
-// yet (a new or visited path). Returns 0 if there is none, or if all sizes are lost.
+// yet. A new or visited path may not have been read with large sizes. Returns 0 if there is none,
+// or if all sizes are lost.
 static uint32_t
 lost_bytes(const struct probed_path *probed_path, const struct path_summary *summary) {
 	bool lossy = summary->kind == OBSERVATION_LOSSY;
@@ -111,7 +113,7 @@ static enum verdict_reach reach_since(
 }
 
 // Return how the peer's host accepts overlay connections, but not if that is older than the read
-// beside it. Heartbeats from before the reads turned bad say nothing about now, and neither does a
+// beside it. Heartbeats from before the reads turned bad say nothing about now. Neither does a
 // refusal from before a good read.
 static enum verdict_reach reach_of(
 	const struct probed_path *probed_path, const struct path_summary *summary, uint64_t now_ns

@@ -277,8 +277,8 @@ probed_path_watch(struct probed_path *probed_path, const struct fabric_pair *fab
 	if (probed_path->stats != NULL)
 		compact_stats_opened(probed_path->stats);
 	probed_path_post(probed_path, &record);
-	// In a visit the smallest size comes first, because a probe that is lost behind a larger
-	// one does not prove silence.
+	// In a visit the smallest size comes first. A probe that is lost behind a larger one does
+	// not prove silence.
 	probe_now(probed_path, probed_path->lost_last || probed_path->visit ? 0 : 1, false);
 }
 

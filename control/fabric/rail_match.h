@@ -11,8 +11,8 @@
 // subnet reach each other only through routers, so all their rails are matched by order. The
 // remaining rails have no common fabric.
 //
-// Both sides match the same two lists and get the same pairs: the rail that ours is matched with is
-// matched back with ours, or with another own rail that is matched with it.
+// Both sides match the same two lists and get the same pairs. If our rail A is matched with the
+// peer's rail B, then B is matched with A, or with another rail of ours that is matched with B.
 #pragma once
 
 #include <dataplane/device.h>

@@ -2,9 +2,9 @@
 // Private to this directory: rails of this node and of its peers, and which of them belong
 // together.
 //
-// The rails of an agent change while it runs (ports come up, addresses change), so they are not
-// part of its record. Agents that make pairs ask each other, and announce changes to all peers
-// whose pairs they want. Two nodes with one device each need not ask.
+// The rails of an agent change while it runs: ports come up, addresses change. So they are not part
+// of its record. Agents that make pairs ask each other, and announce changes to all peers whose
+// pairs they want. Two nodes with one device each need not ask.
 #pragma once
 
 #include "fabric/rail_message.h"

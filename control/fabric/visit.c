@@ -13,7 +13,7 @@
 #define PAIR_NS (5 * RAS_NS_PER_SEC) // time limit for getting a pair
 #define VISIT_NS (15 * RAS_NS_PER_SEC)
 #define TRIES_MAX 2
-#define ACROSS_EACH 8 // of so many visits, one goes to another rail of the same subnet
+#define ACROSS_EACH 8			// one visit in so many is of another rail in the subnet
 #define TARGETS_NS (5 * RAS_NS_PER_SEC) // between two scans of the whole view
 
 static uint64_t now_of(const struct probing *probing) {

@@ -131,7 +131,7 @@ struct channel *channel_take(struct transport *transport, const struct sock_addr
 
 	if (channel == NULL && transport->channel_count < transport->channel_max)
 		channel = &transport->channels[transport->channel_count++];
-	// A channel in a soft close makes room, because nobody depends on it.
+	// A channel in a soft close makes room, because the core does not know it any more.
 	if (channel == NULL) {
 		channel = TAILQ_FIRST(&transport->closing);
 		must(channel != NULL); // the owner of the handles keeps to conns_max

@@ -180,8 +180,7 @@ void channel_check_stuck(struct channel *channel);
 void channel_drain(struct channel *channel);
 void channel_close_softly(struct channel *channel); // releases its handle
 
-// End the connections that were proven with a key that is no longer ours, one at a time from then
-// on.
+// From at_ns on, end the connections that were proven with a removed key, one at a time.
 void revoke_soon(struct transport *transport, uint64_t at_ns);
 // Revoke a channel that has just proven a key that was removed meanwhile.
 void revoke_if_not_ours(struct channel *channel);
@@ -192,8 +191,8 @@ static inline size_t channel_queued(const struct channel *channel) {
 // Outgoing connections (dial.c). An immediate failure is reported in the next turn.
 void dial(struct channel *channel);
 void dial_ready(struct channel *channel);
-// Must be called once, when the transport listens. The kernel may have to load a module to answer,
-// or search for a missing one, and the first question waits for that.
+// Must be called once, when the transport listens. The first question may take long: the kernel
+// loads a module to answer, or searches for a missing one.
 void dial_ask_owners(struct transport *transport);
 // Create a socket that connects to the peer, from our address and interface. Returns 0 or -errno.
 int dial_socket(struct transport *transport, const struct sock_addr *peer, int *ret_fd);

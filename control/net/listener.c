@@ -237,8 +237,8 @@ static int bind_and_listen(int fd, const struct sock_addr *address) {
 	return 0;
 }
 
-// Explain why the address cannot be bound. The holder of a port is searched in all processes, so
-// this is done at a start, and never on a running loop.
+// Explain why the address cannot be bound. The search for the holder of a port reads all processes.
+// So it is done at a start only, never on a running loop.
 static void
 bind_explain(const struct sock_addr *address, int err, bool is_start, char ret_detail[static 256]) {
 	char text[SOCK_ADDR_TEXT_BYTES], words[PORT_HOLDER_TEXT_BYTES];

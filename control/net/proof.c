@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Proof of the key on a connected socket. Exchanges the messages of <seal.h>, one step each time
-// the socket is ready, and never reads a byte beyond the next message.
+// the socket is ready. Never reads a byte beyond the next message.
 //
 // Each kind of failure has its own cause. SILENT: nothing was received in time. PROOF: no valid
 // proof came in time, or the other side rejected ours. VERSION: no common version. PROTOCOL:

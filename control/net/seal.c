@@ -10,9 +10,9 @@
 //
 // H(key, purpose; bytes) is keyed BLAKE2b-256, with the purpose as its personalisation. Purposes
 // that depend on the sender's role are in the tables below. K is the cluster's key. T is the
-// transcript. It starts as H(-, "tocsin seal 1"; cluster name). By T = H(T, "tocsin said"; part) it
-// takes in, one after the other, the hello up to its mac, the answer up to its mac, A's header, C's
-// header.
+// transcript. It starts as H(-, "tocsin seal 1"; cluster name). Each part is added by T = H(T,
+// "tocsin said"; part). The parts are, in this order: the hello up to its mac, the answer up to its
+// mac, A's header, C's header.
 //
 //	key id         the first 8 bytes of H(K, "tocsin key id"; -)
 //	proof key P  = H(K, "tocsin proof"; the first T)
@@ -21,8 +21,8 @@
 //	proof        = H(S, by role; T with the sender's header)
 //	stream key   = H(S, by role; -), for one secretstream a direction
 //
-// Threats. An attacker sees, alters, repeats, drops and reflects what is on the wire, connects to
-// us or is connected to, and may learn the key later:
+// Threats. An attacker sees, alters, repeats, drops and reflects what is on the wire. He connects
+// to us, or we connect to him, and he may learn the key later:
 //
 //   - The connecting end proves first. Without a valid mac the accepting end sends no byte, whether
 //     it knows the key id or not. Both cases take the same work: an unknown id is tested against a
@@ -43,7 +43,6 @@
 // (one key has the same id in all clusters: give each its own), and the sizes and times of frames.
 // The end of a stream is not authenticated: an attacker who can cut the wire can end it. LEAVE,
 // which matters, is a sealed frame.
-// matters, is a sealed frame.
 #include "net/seal.h"
 
 #include "net/seal_keys_inside.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sealing: two ends of one stream prove to each other that they hold the cluster's key, and from
-// then on every frame is encrypted, authenticated and in order.
+// Sealing: two ends of one stream prove to each other that they hold the cluster's key. From then
+// on every frame is encrypted, authenticated and in order.
 //
 // A pure state machine on buffers: no socket, no clock, no allocation; the only randomness is
 // libsodium's. The connecting end speaks first:

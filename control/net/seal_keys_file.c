@@ -2,7 +2,7 @@
 // Key files: checks who may have changed them, and writes them.
 //
 // The directories are checked before the file in them. If they pass, only root and our own user can
-// exchange the file, so there is no race between check and use.
+// exchange the file. So there is no race between check and use.
 #include "net/seal_keys_inside.h"
 
 #include <lib/error.h>
@@ -135,8 +135,8 @@ static int open_checked(
 	err = check_directories(resolved, detail);
 	if (err != 0)
 		return err;
-	// These flags neither wait for the other end of a pipe, nor follow a link that was put
-	// there just now.
+	// With these flags open() does not wait for a pipe, and does not follow a link that just
+	// appeared.
 	fd = open(resolved, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return refuse_open(detail, neg_errno(), path);

@@ -151,7 +151,7 @@ void channel_receive(struct channel *channel) {
 		channel->received += (size_t)n;
 		take_frames(channel);
 	} else if (n != -EAGAIN) {
-		// The kernel reports a reset once, perhaps already to a send.
+		// The kernel reports a reset only once, and a send may have received it.
 		channel_fail(
 			channel,
 			cause_of(channel, channel->send_error != 0 ? channel->send_error : (int)n)

@@ -21,8 +21,8 @@ void overlay_answer_put(struct overlay_answer *answer) {
 	free(answer);
 }
 
-// Give the answer to all waiters. A waiter that asks again from its callback may get the same
-// answer, or may replace it as the recent one.
+// Give the answer to all waiters. A waiter may ask again from its callback. It gets the same
+// answer, or replaces it as the recent one.
 static void answer_all(struct overlay_ask *ask, struct overlay_answer *answer) {
 	struct overlay_question *question;
 

@@ -404,7 +404,7 @@ static void send_waiting(struct overlay *overlay) {
 
 	for (served = overlay->served; served != NULL; served = served->next)
 		served->due = served->complete && served->transfer == 0;
-	// Begin anew after each send, which may have freed the answer.
+	// Search from the start after each send, which may have freed the answer.
 	do {
 		served = overlay->served;
 		while (served != NULL && !served->due)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Mistakes in the configuration of nodes that show only beside other nodes: an address where
-// another agent answers, one host identity on several machines (booted from one image, with its
-// machine id), an address that two machines have (shared_addresses.c), and members that the roster
-// lacks. A message names all nodes involved, because any of them may be the wrong one.
+// Mistakes in the configuration of nodes that show only beside other nodes. Another agent may
+// answer at a node's address. Several machines may have one host identity, because they were booted
+// from one image with one machine id. Two machines may have one address (shared_addresses.c). The
+// roster may lack a member. A message names all nodes involved, because any of them may be the
+// wrong one.
 #include "overlay/inside.h"
 
 #include <lib/container.h>
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Delay of a pass after a change. A host that was booted anew counts twice until its old agents are
+// Delay of a pass after a change. A host that was rebooted counts twice until its old agents are
 // declared dead.
 #define LOOK_NS (15 * RAS_NS_PER_SEC)
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Relay ports for other parts of the agent. The core must not be called back from its own calls, so
-// messages are copied and delivered at the end of the turn.
+// Relay ports for other parts of the agent. The core must not be called back from its own calls. So
+// messages are copied, and delivered at the end of the turn.
 #include "overlay/inside.h"
 
 #include <lib/container.h>

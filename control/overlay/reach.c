@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Checks whether our announced address leads to us. With a wrong `advertise`, a firewall or an
-// address translation an agent can still join, because it opens that connection itself. The fault
-// shows much later, when another agent must connect to it. So other members are asked to connect at
-// once. An open connection proves nothing, because another agent may listen there.
+// Checks whether our announced address leads to us. An agent can join in spite of a wrong
+// `advertise`, a firewall or an address translation, because it connects itself. The fault shows
+// much later, when another agent must connect to it. So other members are asked to connect at once.
+// An open connection proves nothing, because another agent may listen there.
 //
 // A round asks one member, and a second one if the first does not reach us. Members on other hosts
 // come first. Until a member has reached us, rounds repeat after growing pauses, because the way

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Serves the question "Do you reach me?" of another node: connects to its address, where the agent
 // must prove the key and tell its identity. The address comes from the node's record in our own
-// table, never from the message, so nobody can direct our connections. The number of tries, the
+// table, never from the message. So nobody can direct our connections. The number of tries, the
 // rate of each asker and the duration of a try are limited.
 //
-// The answer is one line: the result, the address that we connected from, the address that we tried
-// and, if another agent answered there, its name.
+// The answer is one line: the result, our source address and the address that we tried. If another
+// agent answered there, its name follows.
 #include "overlay/inside.h"
 
 #include <lib/container.h>

@@ -3,9 +3,8 @@
 // table.
 //
 // The list is updated a second after an event that may change it, and each hour. It is written if
-// it has changed, at most once a minute, if its times are an hour old, and at the end. The state
-// directory's own thread writes it, so a disk that is full, hangs or is read-only costs the list
-// only.
+// it has changed (at most once a minute), if its times are an hour old, and at the end. The state
+// directory's own thread writes it. So a full, hanging or read-only disk costs the list only.
 #include "overlay/inside.h"
 
 #include <lib/container.h>

@@ -76,7 +76,7 @@ static bool is_shared(
 	case RAS_SUSPECT:
 	case RAS_UNREACHABLE:
 		return true;
-	case RAS_DEAD: // perhaps because of this address; but a dead node's address may be reused
+	case RAS_DEAD: // maybe due to this address; but a dead node's address may be reused
 		return was && !is_own;
 	default:
 		return false;

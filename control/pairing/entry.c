@@ -6,8 +6,8 @@
 
 #include <stdlib.h>
 
-// An entry is kept longer than a message can be under way (the relay's maximum), so that a late
-// message is recognized.
+// An entry is kept longer than a message can be under way (the relay's maximum). So a late message
+// is recognized.
 #define FORGET_NS (60 * PAIRING_NS_PER_SEC)
 // A failure that time does not mend is kept this long, and not tried again before.
 #define FORGET_NEWS_NS (600 * PAIRING_NS_PER_SEC)

@@ -10,8 +10,8 @@
 //   - both sides may begin at once: two queue pairs are made, not four;
 //   - a newer queue pair of the peer means that the one before is gone. Ours is given up, too. If
 //     the newer one is not bound yet, it is answered with a new one of ours;
-//   - a queue pair that is bound to one we do not have can never work: the peer is told (STALE).
-//     That is final, because bindings do not change and no generation is used twice;
+//   - a queue pair that is bound to one we do not have can never work: the peer gets a REFUSE with
+//     reason Stale. That is final, because bindings do not change and no generation is used twice;
 //   - a message that is older than the newest known generation of its key is late, and ignored.
 #include "pairing/pairing_inside.h"
 #include "pairing/pairing_message.h"

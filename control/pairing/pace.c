@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Decides when a handshake may begin: backoff of a key, minimum interval of a key and of a peer, a
-// rate limit for all handshakes, and room.
+// Decides when a handshake may begin. There are a backoff per key, minimum intervals per key and
+// per failing peer, a rate limit for all, and limits on the number of pairs.
 //
 // The rate limit is a token bucket with a burst of one second. It is stored as the time at which
-// the next handshake would be due if they came at exactly that rate.
+// the next handshake would be due at exactly that rate.
 #include "pairing/pairing_inside.h"
 
 #define RATE_BURST_NS PAIRING_NS_PER_SEC

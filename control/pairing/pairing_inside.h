@@ -7,9 +7,8 @@
 // drained if a lane has it, then destroyed. So a late answer of a driver finds its own attempt, and
 // never touches a newer one.
 //
-// Each public function sets the time and acts (pairing_enter), then runs everything that the time
-// or the act made due (pairing_leave). No callback calls back in between.
-// time or the act may have made due (pairing_leave). Nothing calls back in between.
+// Each public function calls pairing_enter(), which sets the time, and acts. pairing_leave() then
+// runs everything that has become due. No callback calls back in between.
 #pragma once
 
 #include <control/pairing.h>

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Decides which changes of a key are reported. Not every failure is, if a pair fails again and
-// again because it never comes up, or breaks as soon as it is used.
+// Decides which changes of a key are reported. A pair may fail again and again, because it never
+// comes up or breaks as soon as it is used. Not each of these failures is reported.
 //
-// A failure is reported when its reason is new, then again after growing pauses, with the number of
-// failures left out. Readiness is reported if the last report was a failure. So the last report
-// about a wanted pair is wrong for one pause at most.
-// was told last of a pair that is wanted is wrong for a pause at most.
+// A failure is reported when its reason is new, then again after growing pauses. The report has the
+// number of failures left out. Readiness is reported if the last report was a failure. So the last
+// report about a wanted pair is wrong for one pause at most.
 #include "pairing/pairing_inside.h"
 
 #include <assert.h>
