@@ -115,7 +115,7 @@ struct fabric_pair {
 	struct pairing_end theirs;
 	uint32_t flow_label;
 	uint64_t peer;
-	uint32_t path;	  // slot in the path table, or PATH_NONE
+	uint32_t path;	  // slot in the path table, or FABRIC_PATH_NONE
 	uint64_t version; // path table version from which on the path is gone
 	int drain_err;
 	bool broken;  // the lane reported a failure

@@ -223,7 +223,7 @@ list_of(struct fabric *fabric, struct rail_peer *peer, const struct ras_record *
 		rails_ask(fabric, peer);
 	if (peer->start == 0)
 		return NULL;
-	// Rails of an earlier start stay valid until the peer has not answered for WAIT_NS.
+	// Rails of an earlier start stay valid until the peer has not answered for PEER_WAIT_NS.
 	return peer->start >= record->start || peer->first_ns == 0 ||
 			       now_of(fabric) < peer->first_ns + WAIT_NS
 		       ? &peer->list

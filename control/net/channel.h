@@ -188,7 +188,7 @@ static inline size_t channel_queued(const struct channel *channel) {
 	return channel->queue_tail - channel->queue_head;
 }
 
-// Outgoing connections (dial.c). An immediate failure is reported in the next turn.
+// Outgoing connections. An immediate failure is reported in the next turn.
 void dial(struct channel *channel);
 void dial_ready(struct channel *channel);
 // Must be called once, when the transport listens. The first question may take long: the kernel

@@ -6,18 +6,18 @@
 // libsodium's. The connecting end speaks first:
 //
 //	seal_init(&seal, keys, SEAL_CONNECTS, cluster);
-//	seal_begin(&seal, &reply);                       // send reply
-//	while ((size = seal_wants(&seal)) > 0) {         // receive exactly so much
-//		err = seal_take(&seal, bytes, size, &reply); // send reply, on error too
+//	seal_begin(&seal, &reply);                          // send reply
+//	while ((size = seal_wanted_bytes(&seal)) > 0) {     // receive exactly so much
+//		err = seal_receive(&seal, bytes, size, &reply); // send reply, on error too
 //		if (err != 0)
-//			break;                           // close
+//			break;                              // close
 //	}
 //
-// The accepting end does the same without seal_begin(). When seal_wants() returns 0 and there was
-// no error, seal_proven() is true. A reply must be sent before the first frame. The top of seal.c
-// describes the messages and the threats that they keep out.
+// The accepting end does the same without seal_begin(). When seal_wanted_bytes() returns 0 and
+// there was no error, seal_proven() is true. A reply must be sent before the first frame. The top
+// of seal.c describes the messages and the threats that they keep out.
 //
-// struct seal is a plain value inside its session; it must not be moved by copying and ends with
+// struct seal is a plain value inside its session. It must not be copied, and ends with
 // seal_wipe(). One thread at a time.
 #pragma once
 
@@ -84,8 +84,8 @@ void seal_begin(struct seal *seal, struct seal_reply *ret_reply);
 // SEAL_HANDSHAKE_BYTES_MAX; 0 if none is expected.
 size_t seal_wants(const struct seal *seal);
 
-// Process one message of seal_wants() bytes. *ret_reply must be sent, after a failure as well. A
-// failure ends the session and wipes its secrets:
+// Process one message of seal_wanted_bytes() bytes. *ret_reply must be sent, after a failure as
+// well. A failure ends the session and wipes its secrets:
 //
 //	-ENOKEY   the named key is not one of ours; no reply
 //	-EACCES   the other end does not hold the named key, is of another cluster, or its message

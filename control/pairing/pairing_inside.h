@@ -177,7 +177,7 @@ static inline bool pairing_generation_valid(uint32_t generation) {
 	return (generation & 0xffffff) != 0; // a lane uses 24 bits
 }
 void attempt_begin(struct pairing *pairing, struct entry *entry);
-// End the current attempt, if there is one, and refuse a waiting offer.
+// End the current attempt, if there is one, and reject a waiting offer.
 void attempt_fail(
 	struct pairing *pairing, struct entry *entry, const struct pairing_failure *failure
 );
