@@ -74,7 +74,7 @@ bool fabric_contribute(
 			continue;
 		pair_row(fabric_pair, &row);
 		if (ras_conn_put(writer, &row) != 0)
-			return false; // counted by the core as cut
+			return false; // the core counts the rest as cut
 	}
 	return false;
 }

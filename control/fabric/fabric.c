@@ -147,7 +147,7 @@ bool fabric_worker_event(
 	}
 }
 
-// The end.
+// Stopping and destroying.
 
 static void stop_done(struct loop_job *job) {
 	struct fabric *fabric = container_of(job, struct fabric, stop_done);

@@ -247,7 +247,7 @@ void nic_offer_gpu(struct nic *nic) {
 		gpu_retry(nic->gpu);
 }
 
-// The end.
+// Stopping and destroying.
 
 static void ended_dropping(struct keeper_request *request, void *arg, int result) {
 	const struct gpu_show *show = container_of(request, struct gpu_show, dropping);

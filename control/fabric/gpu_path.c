@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Judges the reads of a page in GPU memory against those of the pulse beside them.
+// Judges reads of a page in GPU memory by comparison with reads of the pulse.
 #include "fabric/gpu_path.h"
 
 #include <ras/types.h>

@@ -40,7 +40,7 @@ static void set_state(struct nic *nic, enum fabric_device_state state, const cha
 		snprintf(nic->reason, sizeof(nic->reason), "%s", reason);
 	if (state == FABRIC_DEVICE_OPENING ||
 	    (state == nic->told && strcmp(reason, nic->told_reason) == 0))
-		return; // tried again in vain: nothing new
+		return; // a retry failed as before: nothing to log
 	nic->told = state;
 	snprintf(nic->told_reason, sizeof(nic->told_reason), "%s", reason);
 	log_event(

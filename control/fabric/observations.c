@@ -10,8 +10,8 @@
 
 // A peer that was heard on its overlay link within this time answers, whatever else was tried.
 #define QUIET_NS (3 * RAS_NS_PER_SEC)
-// Time from the start of a read that broke its pair until the path counts as silent, without a new
-// pair.
+// Delay from the start of a read that broke its pair. Without a new pair by then, the path is
+// silent.
 #define CUT_NS (1200 * RAS_NS_PER_MS)
 // A software device answers reads only while its agent's process runs. An agent that was stopped
 // just after a heartbeat may not have served a read that began before the heartbeat.

@@ -135,7 +135,7 @@ bool probing_contribute(
 			continue;
 		fabric_path_row(fabric, &view, &row);
 		if (ras_path_put(writer, &row) != 0)
-			return false; // counted by the core as cut
+			return false; // the core counts the rest as cut
 	}
 	return false;
 }

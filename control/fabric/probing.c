@@ -343,7 +343,7 @@ bool probing_worker_event(struct fabric *fabric, const struct worker_record *rec
 	return true;
 }
 
-// Life.
+// Lifecycle.
 
 static struct probe_schedule_config schedule_config(const struct fabric *fabric) {
 	const struct fabric_probe_config *wanted = &fabric->config.probe;

@@ -128,7 +128,7 @@ void probed_path_follow(struct probed_path *probed_path, uint32_t generation);
 void probed_path_unwatch(struct probed_path *probed_path);
 // Send one more probe at once.
 void probed_path_confirm(struct probed_path *probed_path);
-// Try a lost size again. Must be called each second.
+// Try a lost size again, at most once a second.
 void probed_path_retry(struct probed_path *probed_path, uint64_t now_ns);
 // Stop watching the path and remove it from the schedule.
 void probed_path_rest(struct probed_path *probed_path);

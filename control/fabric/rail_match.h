@@ -12,7 +12,8 @@
 // remaining rails have no common fabric.
 //
 // Both sides match the same two lists and get the same pairs. If our rail A is matched with the
-// peer's rail B, then B is matched with A, or with another rail of ours that is matched with B.
+// peer's rail B, the peer matches B with A. If several of our rails share B, the peer matches B
+// with one of these.
 #pragma once
 
 #include <dataplane/device.h>

@@ -452,7 +452,7 @@ bool rails_missing_next(
 	return false;
 }
 
-// Life.
+// Lifecycle.
 
 void rails_start(struct fabric *fabric) {
 	struct rails *rails = &fabric->rails;

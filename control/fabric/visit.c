@@ -123,7 +123,7 @@ void visits_targets(struct probing *probing, uint64_t now_ns) {
 		return; // the next pass is soon
 	count = collect_targets(fabric, targets);
 	count = without_neighbours(fabric, targets, count);
-	(void)probe_schedule_targets(probing->schedule, targets, count); // without memory likewise
+	(void)probe_schedule_targets(probing->schedule, targets, count); // no memory: tried again
 	free(targets);
 	if (view.number != probing->view_number)
 		compact_table_sweep(&probing->compact_table, is_kept, probing);
@@ -278,7 +278,7 @@ void visits_start(struct probing *probing) {
 }
 
 void visits_off(struct probing *probing) {
-	must(probe_schedule_targets(probing->schedule, NULL, 0) == 0); // takes no memory
+	must(probe_schedule_targets(probing->schedule, NULL, 0) == 0); // needs no memory
 	visits_stop(probing);
 }
 

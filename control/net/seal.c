@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two ends prove to each other that they hold the cluster's key, and seal frames with keys of this
+// Two ends prove to each other that they hold the cluster's key. They seal frames with keys of this
 // session only.
 //
 // The conversation. C connects, A accepts; all fields are bytes, all sizes fixed.
@@ -21,8 +21,8 @@
 //	proof        = H(S, by role; T with the sender's header)
 //	stream key   = H(S, by role; -), for one secretstream a direction
 //
-// Threats. An attacker sees, alters, repeats, drops and reflects what is on the wire. He connects
-// to us, or we connect to him, and he may learn the key later:
+// Threats. An attacker sees, alters, repeats, drops and reflects what is on the wire. The attacker
+// connects to us, or we connect to the attacker. The key may become known later:
 //
 //   - The connecting end proves first. Without a valid mac the accepting end sends no byte, whether
 //     it knows the key id or not. Both cases take the same work: an unknown id is tested against a

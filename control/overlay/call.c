@@ -19,7 +19,7 @@
 static_assert(QUESTION_BYTES_MAX <= OVERLAY_LINE_BYTES, "a line fits where it is kept");
 #define STATUS_BYTES 4
 #define GRACE_NS RAS_NS_PER_SEC // the answer may be under way when the other node's time is over
-#define SERVED_MAX 16		// at once
+#define SERVED_MAX 16		// questions served at once
 #define SERVED_BYTES_MAX (32u << 20) // limit of all answers together
 #define ANSWER_BYTES_MAX (RAS_TRANSFER_BYTES_MAX - STATUS_BYTES)
 #define GROW_BYTES 16384

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Resolves the addresses to join by, on a thread that the loop never waits for.
+// Resolves the join addresses on a thread that the loop never waits for.
 #include <control/join_list.h>
 #include <control/loop.h>
 #include <lib/config.h>
@@ -224,7 +224,7 @@ static void *resolver_main(void *argument) {
 		shared->pass = shared->making;
 		shared->done = true;
 		if (write(shared->eventfd, &one, sizeof(one)) < 0)
-			must(errno == EAGAIN); // it is readable already
+			must(errno == EAGAIN); // the eventfd is readable already
 	}
 	pthread_mutex_unlock(&shared->mutex);
 	shared_put(shared);

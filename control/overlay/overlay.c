@@ -270,7 +270,7 @@ static const struct transport_ops socket_ops = {
 	.kernel_asked = on_kernel_asked,
 };
 
-// Life.
+// Lifecycle.
 
 // Give the core the time of day, which it compares with its peers. The core has no clock itself.
 static void tell_wall_clock(struct loop_timer *timer, uint64_t now_ns) {

@@ -2,9 +2,10 @@
 // Members that this node remembers over a restart: members on different hosts, from the current
 // table.
 //
-// The list is updated a second after an event that may change it, and each hour. It is written if
-// it has changed (at most once a minute), if its times are an hour old, and at the end. The state
-// directory's own thread writes it. So a full, hanging or read-only disk costs the list only.
+// The list is updated a second after an event that may change it, and each hour. It is written when
+// it has changed, at most once a minute. It is also written when its times are an hour old, and at
+// the end. The state directory's own thread writes it. So a full, hanging or read-only disk costs
+// the list only.
 #include "overlay/inside.h"
 
 #include <lib/container.h>

@@ -9,7 +9,7 @@
 #define DESTROY_AGAIN_NS PAIRING_NS_PER_SEC
 #define RESEND_GROWTH 2
 
-// Calls
+// Driver calls
 
 static void cold_asked(struct pairing *pairing, struct attempt *attempt, enum cold_call cold) {
 	attempt->cold = cold;
@@ -108,7 +108,7 @@ static void fail_call(
 	attempt_fail(pairing, entry, &failure);
 }
 
-// Up
+// Making a pair
 
 static uint32_t next_generation(struct pairing *pairing) {
 	do {
@@ -342,7 +342,7 @@ void pairing_connected(
 	pairing_leave(pairing);
 }
 
-// Down
+// Taking a pair down
 
 static void attempt_retire(
 	struct pairing *pairing, struct attempt *attempt, const struct pairing_failure *failure
@@ -444,7 +444,7 @@ void pairing_destroyed(struct pairing *pairing, uint64_t now_ns, uint32_t genera
 	pairing_leave(pairing);
 }
 
-// Time
+// Timers
 
 static const char *waits_for(const struct attempt *attempt) {
 	if (!attempt->exists)

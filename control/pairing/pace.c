@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Decides when a handshake may begin. There are a backoff per key, minimum intervals per key and
-// per failing peer, a rate limit for all, and limits on the number of pairs.
+// Decides when a handshake may begin. Each key has a backoff. Keys, and peers that fail, have a
+// minimum interval. All handshakes share a rate limit, and the number of pairs is limited.
 //
 // The rate limit is a token bucket with a burst of one second. It is stored as the time at which
 // the next handshake would be due at exactly that rate.
@@ -82,7 +82,7 @@ void pace_begun(struct pairing *pairing, struct entry *entry) {
 	rate_take(pairing);
 }
 
-// Room
+// Limits on the number of pairs
 
 enum kind {
 	KIND_WANTED,

@@ -110,7 +110,7 @@ uint64_t pairing_random(struct pairing *pairing) {
 	return value ^ value >> 31;
 }
 
-// Time
+// Timers
 
 void pairing_enter(struct pairing *pairing, uint64_t now_ns) {
 	pairing->now_ns = pairing_later(pairing->now_ns, now_ns);

@@ -177,7 +177,8 @@ static inline bool pairing_generation_valid(uint32_t generation) {
 	return (generation & 0xffffff) != 0; // a lane uses 24 bits
 }
 void attempt_begin(struct pairing *pairing, struct entry *entry);
-// End the current attempt, if there is one, and reject a waiting offer.
+// End the current attempt, if there is one, and reject a waiting offer. Waiters get the failure,
+// unless the next try may be at once.
 void attempt_fail(
 	struct pairing *pairing, struct entry *entry, const struct pairing_failure *failure
 );
