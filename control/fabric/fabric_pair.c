@@ -434,7 +434,7 @@ op_send(void *ctx, uint64_t peer, uint64_t start, const void *bytes, size_t size
 	};
 	int err;
 
-	(void)start; // the relay sends it to the start counter in its own table, or drops it
+	(void)start; // the relay addresses the start counter in its own table, or drops it
 	err = overlay_port_send(&fabric->port, &message);
 	if (err != 0)
 		fabric->counters.messages_lost++;

@@ -259,7 +259,7 @@ bind_explain(const struct sock_addr *address, int err, bool is_start, char ret_d
 	}
 }
 
-// Create a listening socket. Returns also its address, with the port that the kernel chose.
+// Create a listening socket. *ret_address has the port that the kernel chose.
 static int socket_make(
 	const struct sock_addr *wanted,
 	int *ret_fd,

@@ -27,7 +27,8 @@ static int ips_compare(const void *a, const void *b) {
 	return sock_addr_compare(a, b);
 }
 
-// Exclude addresses that many machines have: 127/8, and link-local addresses on other links.
+// Return whether only one machine can have the address. Every machine has 127/8, and link-local
+// addresses may repeat on another link.
 static bool is_of_one_machine(const struct sock_addr *address) {
 	return !sock_addr_is_any(address) && !sock_addr_is_loopback(address) &&
 	       !sock_addr_is_link_local(address);

@@ -129,8 +129,8 @@ static bool is_same(const struct pairing_end *a, const struct pairing_end *b) {
 	return a->start == b->start && a->generation == b->generation;
 }
 
-// Return whether the end is older than the newest known one. Generations wrap around: the newer of
-// two is less than half the range ahead.
+// Return whether the end is older than the newest known one, or is that one and was closed.
+// Generations wrap around: the newer of two is less than half the range ahead.
 static bool is_older(const struct entry *entry, const struct pairing_end *end) {
 	if (end->start != entry->heard_start)
 		return end->start < entry->heard_start;
