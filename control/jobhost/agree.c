@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Which ranks of a communicator are gone, and the set that all its agents agree on.
 //
-// A number is given by the agent of the lowest rank that is left. It is that rank, the agent's
-// start and a count, each above the next in the number: whoever comes after has a larger one, and
-// two agents never give the same. A set that lacks a rank which is known here is not taken: whoever
-// numbered it is told of that rank, and numbers again.
+// The coordinator, the agent of the lowest rank that is left, numbers the sets. From high bits to
+// low, a number holds that rank, the agent's start and a count. So a later coordinator always has
+// larger numbers, and two agents never use the same one. An agent rejects a set that lacks a rank
+// which it knows to be gone. It sends that rank to the coordinator, which then numbers a new set.
 #include "jobhost/inside.h"
 
 #include <ras/ras.h>
@@ -20,7 +20,7 @@
 #define AGAIN_SEEN_BY_ALL_NS UINT64_C(10000000000)
 #define AGAIN_LONGEST_NS UINT64_C(30000000000)
 #define KEEP_EMPTY_NS \
-	UINT64_C(60000000000) // a communicator without ranks here, to tell of it again
+	UINT64_C(60000000000) // how long a communicator without ranks here is kept for resends
 
 const struct gone *agree_find(const struct host_comm *comm, uint32_t rank) {
 	uint32_t low = 0, high = comm->gone_count;
@@ -36,7 +36,8 @@ const struct gone *agree_find(const struct host_comm *comm, uint32_t rank) {
 	return low < comm->gone_count && comm->gone[low].rank == rank ? &comm->gone[low] : NULL;
 }
 
-// How many more the sets of a user may have: a job may say of any number that they are gone.
+// Return how many more gone ranks the sets of a user may hold. A limit is needed because a job may
+// report any number.
 static uint32_t gone_room(const struct jobhost *host, uid_t uid) {
 	uint64_t count = 0;
 
@@ -45,7 +46,7 @@ static uint32_t gone_room(const struct jobhost *host, uid_t uid) {
 	return count < GONE_OF_USER ? GONE_OF_USER - (uint32_t)count : 0;
 }
 
-// The one that happened last.
+// Return the rank that was lost last.
 static const struct gone *newest_of(const struct host_comm *comm) {
 	const struct gone *newest = &comm->gone[0];
 
@@ -70,7 +71,7 @@ static uint32_t own_start(const struct jobhost *host) {
 	return (uint32_t)(ras_self_incarnation(overlay_ras(host->overlay)) >> 16) & START_MASK;
 }
 
-// The lowest rank that is left, if it is here.
+// Return the lowest rank that is left if it is local, else NULL.
 static const struct host_rank *numbering_rank(const struct host_comm *comm) {
 	uint32_t lowest = 0;
 
@@ -105,8 +106,9 @@ set_agreed(struct host_comm *comm, uint64_t view, const uint32_t *ranks, uint32_
 	return true;
 }
 
-// Above all that was told under the same rank and start, also by an earlier agent whose start has
-// the same number, as one without a state directory may have. 0: there is none left.
+// Return a number above all numbers used under the same rank and start. An agent without a state
+// directory may have the same start as an earlier agent; view_floor covers that case. Returns 0 if
+// the count is exhausted.
 static uint64_t
 next_number(const struct jobhost *host, const struct host_comm *comm, uint32_t rank) {
 	uint64_t base = (uint64_t)rank << RANK_SHIFT | (uint64_t)own_start(host) << START_SHIFT;
@@ -119,7 +121,8 @@ next_number(const struct jobhost *host, const struct host_comm *comm, uint32_t r
 		       : 0;
 }
 
-// false: somebody else numbers, or nobody can now.
+// Number the current set. Returns false if another agent is the coordinator, or no set can be
+// numbered now.
 static bool number_it(struct jobhost *host, struct host_comm *comm) {
 	const struct host_rank *by = numbering_rank(comm);
 	uint32_t *ranks;
@@ -149,8 +152,8 @@ static struct gone gone_make(uint32_t rank, const char *cause, uint64_t happened
 	return gone;
 }
 
-// Those that are not known yet, all in one pass; both ascend. Returns how many, with their ranks in
-// ret_added; none where there is no memory or no room for all.
+// Add the ranks of `more` that are not known yet, in one pass; both lists ascend. Returns how many
+// were added, with their ranks in ret_added; 0 without memory or without room for all.
 static uint32_t add_gone(
 	struct jobhost *host,
 	struct host_comm *comm,
@@ -172,7 +175,7 @@ static uint32_t add_gone(
 	comm->gone = grown;
 	to = comm->gone_count + added;
 	comm->gone_count = to;
-	// From the end, into the room that was made there.
+	// Merge from the end, into the room that realloc() added there.
 	for (uint32_t n = count; to > from && n > 0; n--) {
 		while (from > 0 && grown[from - 1].rank > more[n - 1].rank)
 			grown[--to] = grown[--from];
@@ -185,7 +188,7 @@ static uint32_t add_gone(
 	return added;
 }
 
-// Ranks ascend.
+// `ranks` ascend.
 static bool contains_rank(const uint32_t *ranks, uint32_t count, uint32_t rank) {
 	uint32_t low = 0, high = count;
 
@@ -221,7 +224,8 @@ void agree_gone(
 	if (rank >= comm->size)
 		return;
 	if (add_gone(host, comm, &gone, 1, &rank) == 0) {
-		// Who says so has not heard of the set that has it.
+		// The sender of this notice has not received the set that holds the rank: send the
+		// set again.
 		comm->untold = comm->untold ||
 			       (!seen_here && agree_is_numberer(comm) &&
 				contains_rank(comm->agreed, comm->agreed_count, gone.rank));
@@ -230,7 +234,8 @@ void agree_gone(
 	if (seen_here)
 		notice_gone(host, comm, agree_find(comm, rank));
 	(void)number_it(host, comm);
-	tell_failed_all(comm); // the set before the event, so that who is told may ask for it
+	// the set before the event, so that a receiver of the event can query the set
+	tell_failed_all(comm);
 	tell_gone_all(comm, rank);
 }
 
@@ -241,7 +246,8 @@ void agree_gone_all(
 	uint32_t told_count = told != NULL ? add_gone(host, comm, gone, count, told) : 0;
 
 	if (told_count > 0) {
-		// All agents see a node fall, each in its time: who numbers will, too.
+		// All agents see a node fall, each at its own time, and so does the coordinator:
+		// resend later.
 		comm->tell_pause_ns = AGAIN_SEEN_BY_ALL_NS;
 		comm->tell_again_ns = loop_now_ns(host->loop) + AGAIN_SEEN_BY_ALL_NS;
 		(void)number_it(host, comm);
@@ -252,14 +258,14 @@ void agree_gone_all(
 	free(told);
 }
 
-// The cause of most ranks of a set, and of one.
+// The cause to record for the ranks of a set, and for its newest rank.
 struct set_causes {
 	struct gone others;
-	const struct gone *newest; // NULL: nothing else is known of any
+	const struct gone *newest; // NULL: the set has no rank with a cause of its own
 };
 
-// All that are new of a set; its ranks ascend and are below the size. Returns how many, of which
-// ret_added has the ranks.
+// Add the ranks of a set that are not known yet; they ascend and are below the size. Returns how
+// many were added, with their ranks in ret_added.
 static uint32_t
 add_set(struct jobhost *host,
 	struct host_comm *comm,
@@ -282,7 +288,7 @@ add_set(struct jobhost *host,
 	return added;
 }
 
-// false: of one of them this agent has no room to know.
+// Return whether all ranks are known to be gone; false if this agent had no room to add one.
 static bool knows_all(const struct host_comm *comm, const uint32_t *ranks, uint32_t count) {
 	for (uint32_t n = 0; n < count; n++)
 		if (agree_find(comm, ranks[n]) == NULL)
@@ -321,8 +327,8 @@ void agree_heard(
 	free(told);
 }
 
-// In parts, each of which is good by itself; the last one has the whole set under its number,
-// unless more is known by now: that will have a larger one.
+// The job sends its set in parts, and each part is valid by itself. The last part also restores the
+// number, unless more ranks are known by now: then a larger number follows.
 void agree_returned(struct jobhost *host, struct host_comm *comm, const struct job_failed *said) {
 	const struct set_causes causes = {
 		gone_make(0, "gone before the agent restarted", loop_now_ns(host->loop)), NULL};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is known here, summed by job.
+// Sums of the communicators and ranks of this node, by job.
 #include "jobhost/inside.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@ struct table {
 	uint32_t count, left;
 };
 
-// NULL: there is no room for it.
+// Returns NULL if the table has no room for another job.
 static struct jobhost_job *job_of(struct table *table, const struct host_process *process) {
 	uint32_t of_user = 0;
 
@@ -29,7 +29,7 @@ static struct jobhost_job *job_of(struct table *table, const struct host_process
 	return &table->jobs[table->count++];
 }
 
-// Of a communicator with several ranks here the one that registered last counts.
+// If a communicator has several local ranks, count its sums only for the rank that registered last.
 static void add_comm(struct jobhost_job *job, const struct host_rank *rank) {
 	const struct host_comm *comm = rank->comm;
 

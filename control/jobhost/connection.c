@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A process that is connected: its packets, checked one by one.
+// Connections of processes: each received packet is checked and handled here.
 #include "jobhost/inside.h"
 
 #include <lib/container.h>
@@ -13,7 +13,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-// Of a process that has ended. Its socket may be held by another one, which writes on and on.
+// Packets read from a process that has ended. The limit is needed because another process may hold
+// its socket and write for ever.
 #define PACKETS_OF_ENDED 1024
 
 union packet {
@@ -57,7 +58,7 @@ static bool text_ends(const char *text, size_t size) {
 	return memchr(text, '\0', size) != NULL;
 }
 
-// false: the connection is closed.
+// Returns false: the connection is closed.
 static bool refuse_all(struct host_connection *connection, const char *reason) {
 	tell_refused(connection, 0, reason);
 	host_connection_close(connection);
@@ -95,7 +96,7 @@ static bool on_hello(struct host_connection *connection, const union packet *pac
 		return refuse_all(connection, reason);
 	}
 	if (process->connection != NULL)
-		host_connection_close(process->connection); // it has connected anew
+		host_connection_close(process->connection); // the process has connected again
 	connection->process = process;
 	process->connection = connection;
 	tell_packet(connection, &welcome, sizeof(welcome));
@@ -199,7 +200,7 @@ static bool has_room(const struct jobhost *host, uid_t uid, bool is_parent) {
 	       of_user < host->config.per_user_max + PACKETS_PER_TURN;
 }
 
-// What a process that is the parent of others says.
+// Handle a packet of a connection without a process: only a parent may send such packets.
 static bool
 take_from_parent(struct host_connection *connection, const union packet *packet, size_t size) {
 	if (packet->head.kind == JOB_PARENT && size == sizeof(packet->parent) &&
@@ -218,7 +219,7 @@ take_from_parent(struct host_connection *connection, const union packet *packet,
 static const struct {
 	uint16_t kind;
 	size_t size;
-	// false: the connection is closed.
+	// Returns false if the connection was closed.
 	bool (*take)(struct host_connection *connection, const union packet *packet);
 } messages[] = {
 	{JOB_REGISTER, sizeof(struct job_register), on_register},
@@ -250,7 +251,7 @@ static bool take_packet(
 		connection->host->counters.refused++;
 		return refuse_all(connection, reason);
 	}
-	descriptor_drop(page_fd, connection->uid); // nothing else brings one
+	descriptor_drop(page_fd, connection->uid); // no other packet carries a descriptor
 	for (size_t n = 0; n < sizeof(messages) / sizeof(messages[0]); n++)
 		if (connection->process != NULL && messages[n].kind == packet->head.kind &&
 		    messages[n].size == size)
@@ -260,7 +261,7 @@ static bool take_packet(
 	return refuse_bad(connection, "a packet of another kind or size");
 }
 
-// The descriptor that came, of which there is room for one: the kernel drops all others. -1: none.
+// Return the received descriptor, or -1. The buffer has room for one; the kernel drops all others.
 static int take_descriptor(struct msghdr *message) {
 	const struct cmsghdr *part = CMSG_FIRSTHDR(message);
 	int fd;
@@ -272,7 +273,7 @@ static int take_descriptor(struct msghdr *message) {
 	return fd;
 }
 
-// false: there is nothing to read now, or the connection is closed.
+// Read one packet. Returns false if nothing is left to read, or if the connection was closed.
 static bool receive_one(struct host_connection *connection) {
 	union packet packet;
 	union {
@@ -284,19 +285,20 @@ static bool receive_one(struct host_connection *connection) {
 	ssize_t size;
 	int fd;
 
-	// Only a greeting brings one. Without room for it the kernel lets go of it.
+	// Only a greeting carries a descriptor. Without a control buffer the kernel closes it.
 	if (connection->process == NULL && descriptor_may_come(connection->uid)) {
 		message.msg_control = &control;
 		message.msg_controllen = CMSG_LEN(sizeof(int));
 	}
 	size = recvmsg(connection->source.fd, &message, MSG_CMSG_CLOEXEC | MSG_TRUNC);
-	// Said once of a socket that was closed with something unread in it, and before what the
-	// other end had sent.
+	// The kernel returns ECONNRESET once if the peer closed with unread data. The peer's own
+	// packets are still in the queue behind that error.
 	if (size < 0 && errno == ECONNRESET)
 		size = recvmsg(connection->source.fd, &message, MSG_CMSG_CLOEXEC | MSG_TRUNC);
 	if (size < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
-	fd = size < 0 ? -1 : take_descriptor(&message); // an empty packet may bring one, too
+	// an empty packet may carry a descriptor, too
+	fd = size < 0 ? -1 : take_descriptor(&message);
 	if (size <= 0) {
 		descriptor_drop(fd, connection->uid);
 		host_connection_close(connection);
@@ -338,7 +340,7 @@ static void connection_ready(struct loop_source *source, uint32_t events) {
 			return;
 }
 
-// As many for a user as it may have processes, and some: others must find room as well.
+// A user may have a few more connections than processes, so that reconnecting processes find room.
 static bool may_connect(const struct jobhost *host, uid_t uid) {
 	return has_room(host, uid, false);
 }

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Descriptors that a process handed over and nobody wants. close() of a file of FUSE waits for the
-// user's own server, in a way that no signal ends: a thread of its own waits, never the loop's.
+// Closes received descriptors that are not used. close() of a FUSE file waits for the user's own
+// server, and no signal interrupts it. So a separate thread waits, never the loop's thread.
 #include "jobhost/inside.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
-#define DROPS_MAX 64 // threads that close one now
+#define DROPS_MAX 64 // pending closes, one thread each
 #define DROPS_OF_USER 16
 
 struct drop {
 	uid_t uid;
 	int fd;
-	// Set by the loop before the thread starts; cleared with release by the thread, when it
-	// needs nothing of this any more. Its partner is the loop's acquire.
+	// Set by the loop before the thread starts. The thread clears it with release after its
+	// last access to this slot; the loop reads it with acquire.
 	atomic_bool busy;
 };
 
-// Not the jobhost's: a thread may outlive it.
+// Static, because a thread may outlive the jobhost.
 static struct drop drops[DROPS_MAX];
 
 static struct drop *free_place(uid_t uid) {
@@ -45,7 +45,7 @@ static void *close_it(void *context) {
 	return NULL;
 }
 
-// false: there is no thread to be had.
+// Returns false if no thread could be created.
 static bool start_close(struct drop *drop) {
 	pthread_attr_t detached;
 	pthread_t thread;
@@ -72,5 +72,5 @@ void descriptor_drop(int fd, uid_t uid) {
 			return;
 		atomic_store_explicit(&drop->busy, false, memory_order_relaxed);
 	}
-	close(fd); // without a thread nothing else is left
+	close(fd); // no thread is available, so the loop's thread has to close it
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who greets: the process by the kernel's word, and the memory that it hands over.
+// Accepts greetings: identifies the process by kernel credentials, and checks the memory that it
+// hands over.
 #include "jobhost/inside.h"
 
 #include <lib/error.h>
@@ -12,17 +13,18 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-#define MEMORY_FILE_SYSTEM 0x01021994L // TMPFS_MAGIC, which memfd files are of
+#define MEMORY_FILE_SYSTEM 0x01021994L // TMPFS_MAGIC, the file system of memfd files
 #define SEALS_WANTED (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW)
 
-// NULL: it will do. Nothing of it is read here.
+// Return why the memory is refused, or NULL if it is accepted. Does not read its content.
 static const char *why_no_page(int fd, uint64_t page_bytes, struct stat *ret_status) {
 	struct statfs system;
 	int seals;
 
 	if (fd < 0)
 		return "no memory was handed over";
-	// This first: it asks no file system, as fstat() does, which a user's own may not answer.
+	// F_GET_SEALS comes first because it asks no file system. fstat() does, and a user's own
+	// file system may never answer.
 	seals = fcntl(fd, F_GET_SEALS);
 	if (seals < 0 || fstat(fd, ret_status) < 0 || !S_ISREG(ret_status->st_mode) ||
 	    fstatfs(fd, &system) < 0 || system.f_type != MEMORY_FILE_SYSTEM)
@@ -36,8 +38,8 @@ static const char *why_no_page(int fd, uint64_t page_bytes, struct stat *ret_sta
 	return NULL;
 }
 
-// The same process with the same memory: it was disconnected. One that is ending is not taken: who
-// holds its socket and its memory now is another one, and would be left without communicators.
+// Find a process that reconnects with the same memory. A process that is ending is never returned:
+// another process now holds its socket and memory, and would be left without communicators.
 static struct host_process *
 find_again(struct jobhost *host, const struct ucred *who, uint64_t start_time, ino_t page) {
 	struct host_process *process = host->processes;
@@ -73,9 +75,9 @@ static bool has_room(const struct jobhost *host, uid_t uid, char reason[static J
 	return false;
 }
 
-// A socket may outlive who connected it, and its number then be another user's process, of whom the
-// start time is no secret. The start time is compared after the pidfd is open: a pid that was given
-// to another process meanwhile is not taken for the one that greeted.
+// A socket may outlive the process that connected it, and its pid may then belong to another user.
+// The start time of that process is public. So the start time is compared only after the pidfd is
+// open; a reused pid is then refused.
 static int watch_process(struct host_process *process, char reason[static JOB_REASON_BYTES]) {
 	struct process_facts facts;
 	int err = process_watch(process);
@@ -181,6 +183,6 @@ struct host_process *hello_take(
 	if (bad != NULL)
 		descriptor_drop(page_fd, who.uid);
 	else
-		close(page_fd); // sealed memory: that waits for nobody
+		close(page_fd); // sealed memory: this close() cannot block
 	return process;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Private to this directory: the jobs of this node.
+// Private declarations of control/jobhost: the jobs of this node.
 #pragma once
 
 #include "joblook/comm_look.h"
@@ -14,16 +14,21 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-#define JOBHOST_NOTICE (RAS_NOTICE_OWN_MIN + 2) // kind of the notices that carry exits and sets
+// kind of the notices that carry exits and gone sets
+#define JOBHOST_NOTICE (RAS_NOTICE_OWN_MIN + 2)
 #define SAMPLE_NS UINT64_C(1000000000)
-#define SAMPLE_RUN_NS UINT64_C(5000000)	   // of the loop at one go, and a page more
-#define SAMPLE_PAUSE_NS UINT64_C(20000000) // until it goes on
-#define HELLO_NS UINT64_C(10000000000)	   // a connection that says nothing for so long is closed
-#define WORK_LOOKS 10			   // a second apart: JOBS_WORK_WINDOW_NS
+// longest run of sampling in one loop turn; one more page may exceed this time
+#define SAMPLE_RUN_NS UINT64_C(5000000)
+#define SAMPLE_PAUSE_NS UINT64_C(20000000) // pause between two such runs
+// a connection that sends no greeting for this time is closed
+#define HELLO_NS UINT64_C(10000000000)
+// processor-time samples, one second apart: JOBS_WORK_WINDOW_NS
+#define WORK_LOOKS 10
 #define PACKETS_PER_TURN 16
-#define WAITING_MAX 512	      // packets for one connection that its buffer has no room for
-#define GONE_OF_USER 65536u   // ranks in all sets of a user
-#define RANKS_A_PROCESS 8u    // of a user, for each process that it may have
+#define WAITING_MAX 512	    // packets queued for one connection whose socket buffer is full
+#define GONE_OF_USER 65536u // gone ranks in all sets of one user
+// limit of ranks of one user: this factor times the limit of its processes
+#define RANKS_A_PROCESS 8u
 #define EMPTY_COMMS_MAX 4096u // communicators without ranks here
 #define CAUSE_BYTES 96
 #define LEVEL_ORDERS_MAX 64u
@@ -42,68 +47,74 @@ struct roster_row {
 };
 
 struct roster {
-	struct roster_row *rows; // by node
+	struct roster_row *rows; // sorted by node
 	uint32_t count;
-	uint32_t ranks; // in all rows
+	uint32_t ranks; // sum of the counts of all rows
 };
 
-// What is told of a communicator that stands.
+// A stall event of one communicator, as sent to ranks and to other agents.
 struct stall {
-	enum tocsin_event_kind kind; // waiting or stuck
-	uint32_t rank;		     // that is waited for, or TOCSIN_NO_RANK
+	enum tocsin_event_kind kind; // TOCSIN_COMM_WAITING or TOCSIN_COMM_STUCK
+	uint32_t rank;		     // the rank that the other ranks wait for, or TOCSIN_NO_RANK
 	char text[TOCSIN_EVENT_TEXT_BYTES];
 };
 
-// What was told of a node that holds ranks of a communicator.
+// The last event that the ranks here received about one node that holds ranks of their
+// communicator.
 struct node_told {
 	uint64_t node;
 	enum tocsin_event_kind kind;
 };
 
-// A communicator with ranks here.
+// A communicator that has or had ranks on this node.
 struct host_comm {
 	struct host_comm *next;
 	uint64_t comm_hash, host_hash, process_hash;
 	uid_t uid;
 	uint32_t size;
-	struct host_rank *ranks; // here, by next_of_comm
+	struct host_rank *ranks; // local ranks, linked by next_of_comm
 	uint32_t gone_count;
-	struct gone *gone; // by rank
-	// What was agreed on: by whoever numbers for all.
+	struct gone *gone; // sorted by rank
+	// The agreed set: its number, and the ranks that the coordinator put into it.
 	uint64_t view;
 	uint32_t agreed_count;
 	uint32_t *agreed;    // ascending
 	uint64_t view_floor; // the largest number that a job has brought back
-	// Until it is agreed on, others are told again.
+	// Time and interval of the next resend of gone ranks that are not agreed on yet.
 	uint64_t tell_again_ns, tell_pause_ns;
-	uint64_t empty_ns; // since when it has no rank here; 0: it has
-	bool untold;	   // others were not told of what was agreed on
-	// Which node holds which rank, as far as it is known; and when it is asked for next.
+	// time of losing the last local rank; 0: the communicator has local ranks
+	uint64_t empty_ns;
+	bool untold; // the agreed set has not been sent to the other agents
+	// Which node holds which rank, as far as known, and the time and interval of the next
+	// query.
 	struct roster roster;
 	uint64_t ask_ns, ask_pause_ns;
-	bool wants_roster;    // others were asked to tell it
-	uint32_t roster_told; // rows that others were told of, of those that they are to be
+	bool wants_roster;    // the coordinator was asked to send the roster
+	uint32_t roster_told; // rows already sent to the other agents
 	uint32_t roster_to_tell;
-	uint64_t roster_told_ns; // when that began last
-	// When all ranks are looked at again because those here stand; what they were told last,
-	// of which rank; and when another agent told of it.
+	uint64_t roster_told_ns; // start of the last transmission of the roster
+	// Time and interval of the next query because the local ranks are stalled, and when another
+	// agent last reported a stall.
 	uint64_t look_ns, look_pause_ns, heard_ns;
-	uint32_t stall_kind, stall_rank; // enum tocsin_event_kind; 0: nothing
-	bool looked_at;			 // the answer that is asked for is for it, too
-	struct node_told *trouble;	 // by node: what the ranks here were told of it
+	// last stall event sent to the local ranks: enum tocsin_event_kind, 0 if none; and its rank
+	uint32_t stall_kind, stall_rank;
+	// the pending query serves the stall check of this communicator
+	bool looked_at;
+	// one entry per node with trouble that the local ranks were notified of; unsorted
+	struct node_told *trouble;
 	uint32_t trouble_count;
 };
 
 struct host_rank {
-	struct host_rank *next;		// of its process
+	struct host_rank *next;		// next live rank of the communicator
 	struct host_rank *next_of_comm; // that live
 	struct host_process *process;
-	struct host_comm *comm; // NULL: its process has ended
+	struct host_comm *comm; // NULL: the process has ended
 	struct job_register told;
-	uint64_t counted;  // of all counts, at the last look
-	uint64_t since_ns; // when it was registered
-	bool of_nccl;	   // its GPU is NCCL's word
-	bool is_paged;	   // the page knew it at the last look
+	uint64_t counted;  // sum of all counts in the last sample
+	uint64_t since_ns; // time of the registration
+	bool of_nccl;	   // its GPU numbers come from NCCL's RAS
+	bool is_paged;	   // the page had this communicator in the last sample
 	struct jobs_rank_report report;
 };
 
@@ -114,27 +125,27 @@ struct host_process {
 	uid_t uid;
 	uint64_t start_time;
 	ino_t page_inode;
-	int page_fd; // -1: it has ended, or handed over nothing that could be read
+	int page_fd; // -1: the process has ended, or handed over no readable page
 	struct loop_source pidfd;
 	char job_id[JOB_ID_BYTES];
 	struct host_connection *connection; // NULL: detached
 	struct host_rank *ranks;
 	uint32_t rank_count;
-	uint64_t wanted;	     // as its page has it
+	uint64_t wanted;	     // the level word that its page holds
 	bool is_deaf;		     // its page cannot be written
-	uint64_t cpu_ns[WORK_LOOKS]; // at the last looks
+	uint64_t cpu_ns[WORK_LOOKS]; // ring of samples of its total processor time
 	uint32_t looks;
-	bool is_ending;	    // it has ended, and its parent is to say how
-	uint64_t exited_ns; // 0: it lives, or is ending
+	bool is_ending;	    // the process has ended; its parent is about to report how
+	uint64_t exited_ns; // 0: the process lives, or is_ending
 	uint8_t exit_cause; // enum jobs_exit_cause
 	int32_t exit_value;
 };
 
-// How much a job is to tell.
+// An order that raises the level of detail of a job's reports until a point in time.
 struct level_order {
 	uint64_t until_ns;
 	uint8_t level;		// enum tocsin_level
-	char job[JOB_ID_BYTES]; // "": all
+	char job[JOB_ID_BYTES]; // "": all jobs
 };
 
 struct waiting {
@@ -147,14 +158,15 @@ struct host_connection {
 	struct host_connection *next;
 	struct jobhost *host;
 	struct loop_source source;
-	struct host_process *process; // NULL: it has not greeted
+	struct host_process *process; // NULL: no greeting received yet
 	uid_t uid;
 	pid_t pid;
-	bool is_parent; // of processes, whose end it tells
+	bool is_parent; // the connection reports the ends of this process's children
 	uint64_t since_ns;
 	struct waiting *first, **last;
 	uint32_t waiting_count;
-	bool broken; // it was told too much: its hang-up is to be read
+	// too many packets were queued; the connection is closed when its hang-up is read
+	bool broken;
 };
 
 struct jobhost {
@@ -168,37 +180,40 @@ struct jobhost {
 	struct loop_timer sample;
 	struct host_connection *connections;
 	struct host_process *processes;
-	struct host_process *to_sample; // the next one of this look; NULL: all were
+	// next process of the current round; NULL: the round is complete
+	struct host_process *to_sample;
 	uint64_t look_began_ns;
 	struct host_comm *comms;
 	uint32_t empty_comms;
 	uint32_t notice_tokens; // notices that may be sent now
-	uint64_t notice_ns;	// when tokens were counted last
+	uint64_t notice_ns;	// time of the last refill of notice_tokens
 	struct jobhost_counters counters;
-	struct heard_notice *heard; // from other agents, to be taken outside the core
+	// notices from other agents, queued so that they are handled outside the core
+	struct heard_notice *heard;
 	struct heard_notice **heard_last;
 	uint32_t heard_count;
 	struct loop_job heard_job;
 	struct overlay_question question; // COMMS
 	bool asking;
 	bool is_drained;	   // a drain of this node is advised
-	struct nccl_ask *nccl_ask; // NULL: nobody is asked
+	struct nccl_ask *nccl_ask; // NULL: NCCL's RAS is not queried
 	uint32_t order_count;
-	struct level_order orders[LEVEL_ORDERS_MAX]; // the newest last
-	struct overlay_answer *answer;		     // that is judged; NULL: none
+	struct level_order orders[LEVEL_ORDERS_MAX]; // newest last
+	struct overlay_answer *answer;		     // the answer under judgement; NULL: none
 	struct comm_look look;
 	struct loop_job look_job;
-	struct job_page *page;		 // the copy that is looked at
-	struct job_launched *signatures; // the second copy, of what signatures are taken from
+	struct job_page *page; // copy of the page of the process that is being sampled
+	// second copy of the launched rows, from which signatures are taken
+	struct job_launched *signatures;
 };
 
-// What /proc says of a process.
+// Facts about a process from /proc.
 struct process_facts {
 	char state;
 	pid_t parent_pid;
-	uint64_t start_time; // in ticks since the boot
+	uint64_t start_time; // clock ticks since boot
 	uint64_t cpu_ns;
-	uint32_t exit_code; // as of wait(); 0 also where we may not see it
+	uint32_t exit_code; // encoded as by wait(); also 0 if the agent may not read it
 };
 
 // socket.c
@@ -207,13 +222,14 @@ void socket_close(struct jobhost *host);
 
 // connection.c
 void host_connection_open(struct jobhost *host, int fd);
-// Detaches its process, and says nothing of it.
+// Close a connection and detach its process; its ranks stay and nobody is notified.
 void host_connection_close(struct host_connection *connection);
-// Reads what a process that has ended said before. false: it had left, and is freed.
+// Read the packets that an ended process sent before its end. Returns false if one of them was a
+// leave and the process has been freed.
 bool host_connection_finish(struct host_process *process);
 
-// hello.c: who greets, with which descriptor (-1: none came; it is taken). The process, or NULL and
-// why it is refused.
+// hello.c: accept a greeting. Takes ownership of page_fd (-1: none was received). Returns the
+// process, or NULL and the reason of the refusal.
 struct host_process *hello_take(
 	struct jobhost *host,
 	const struct job_hello *hello,
@@ -222,46 +238,49 @@ struct host_process *hello_take(
 	char reason[static JOB_REASON_BYTES]
 );
 
-// descriptor.c: what a process handed over. Closing it may wait for its user for ever (a file of
-// FUSE asks its server), or long (much memory): a thread of its own does. None may come of whoever
-// has too many of these.
+// descriptor.c: close descriptors received from processes. close() may block for ever (a FUSE file
+// asks its user's server) or for long (much memory), so a separate thread calls close(). While a
+// user has too many pending closes, no further descriptor is received from that user.
 bool descriptor_may_come(uid_t uid);
-void descriptor_drop(int fd, uid_t uid); // -1: none
+void descriptor_drop(int fd, uid_t uid); // fd -1: nothing to close
 
-// process.c: -errno.
+// process.c: functions that return int return 0 or -errno.
 int process_look(pid_t pid, struct process_facts *ret_facts);
-bool process_is_of(pid_t pid, uid_t uid); // as a user by any of its ids; false where it has ended
+// compares real, effective, saved and file-system uid; false if the process has ended
+bool process_is_of(pid_t pid, uid_t uid);
 enum jobs_process_state process_state(char state);
-int process_watch(struct host_process *process); // its pidfd, from the loop
-// What their parent says of those that it has, and that nobody is left who would say it.
+int process_watch(struct host_process *process); // opens its pidfd and watches it in the loop
+// Handle an exit that the parent reported; release waiting exits of a parent that left, or of all
+// parents.
 void process_told(const struct host_connection *parent, const struct job_exited *said);
 void process_untold(const struct host_connection *parent);
 void process_end_untold(struct jobhost *host);
-void process_leave(struct host_process *process); // on purpose: nobody is told
+// the process left on purpose: no rank counts as gone
+void process_leave(struct host_process *process);
 void process_free(struct host_process *process);
 void process_forget_old(struct jobhost *host, uint64_t now_ns);
 
-// page.c: copies what is in use. -errno.
+// page.c: copy the used part of a page into host->page and host->signatures. Returns 0 or -errno.
 int page_copy(struct jobhost *host, int fd, uint32_t *ret_slots);
 
-// sample.c: all counts of all ranks of a process, now; for the last time where it is over.
+// sample.c: sample the counts of all ranks of a process now; is_over: for the last time.
 void sample_process(struct host_process *process, uint64_t now_ns, bool is_over);
 
-// nccl_ask.c: GPUs of ranks, by NCCL's own RAS at that address. -ENOMEM.
+// nccl_ask.c: learn the GPUs of ranks from NCCL's own RAS at `address`. Returns 0 or -ENOMEM.
 int nccl_ask_create(
 	struct jobhost *host, const struct sock_addr *address, struct nccl_ask **ret_ask
 );
 struct nccl_ask *nccl_ask_destroy(struct nccl_ask *ask);
 void nccl_ask_tick(struct nccl_ask *ask, uint64_t now_ns);
 
-// level.c: what is asked of a process, into its page.
+// level.c: write the level that is asked of a process into its page.
 void level_show(struct host_process *process, uint64_t now_ns);
-// What another agent was told.
+// Apply an order that another agent received.
 void level_heard(struct jobhost *host, uint8_t level, uint64_t for_ns, const char *job);
 
 // rank.c
 struct host_rank *rank_find(struct host_process *process, uint64_t number);
-// NULL, and why not.
+// Enter a rank. Returns NULL and the reason if the rank is refused.
 struct host_rank *rank_add(
 	struct host_process *process,
 	const struct job_register *told,
@@ -272,7 +291,7 @@ void rank_leave_comm(struct host_rank *rank);
 struct host_comm *comm_of_key(struct jobhost *host, const struct host_comm *key);
 void comm_free(struct jobhost *host, struct host_comm *comm);
 
-// agree.c: a rank is gone, as it was seen here (then others are told) or heard from others.
+// agree.c: add one gone rank; seen_here: observed on this node, so the other agents are notified.
 void agree_gone(
 	struct jobhost *host,
 	struct host_comm *comm,
@@ -281,7 +300,7 @@ void agree_gone(
 	uint64_t happened_ns,
 	bool seen_here
 );
-// What another agent numbered; ranks ascend. Of `newest`, one of them, the cause is known as well.
+// Apply a set that another agent numbered; ranks ascend. `newest` is one of them, with its cause.
 void agree_heard(
 	struct jobhost *host,
 	struct host_comm *comm,
@@ -290,19 +309,20 @@ void agree_heard(
 	uint32_t count,
 	const struct gone *newest
 );
-// What a job was told before this agent started.
+// Restore the set that a job received before this agent started, and now sends back.
 void agree_returned(struct jobhost *host, struct host_comm *comm, const struct job_failed *said);
-// Several ranks at once, ascending. Nobody else needs to be told: other agents see it, too.
+// Add several gone ranks, ascending. Sends no notice: the other agents see the failed node
+// themselves.
 void agree_gone_all(
 	struct jobhost *host, struct host_comm *comm, const struct gone *gone, uint32_t count
 );
-// Whether the lowest rank that is left is here.
+// Return whether this agent is the coordinator: the lowest rank that is left runs here.
 bool agree_is_numberer(const struct host_comm *comm);
-// Whether this part of the cluster has the majority.
+// Return whether this partition of the cluster has the majority.
 bool agree_has_majority(const struct jobhost *host);
-// What is not agreed on yet.
+// Resend what is not agreed on yet.
 void agree_tick(struct jobhost *host, uint64_t now_ns);
-// Nobody needs to be told anything of it any more.
+// Return whether nobody needs to be notified about the communicator any more.
 bool agree_is_over(const struct host_comm *comm, uint64_t now_ns);
 const struct gone *agree_find(const struct host_comm *comm, uint32_t rank);
 
@@ -311,27 +331,28 @@ void notice_start(struct jobhost *host);
 void notice_stop(struct jobhost *host);
 void notice_gone(struct jobhost *host, const struct host_comm *comm, const struct gone *gone);
 void notice_level(struct jobhost *host, const struct level_order *order);
-// false: not now.
+// Send the agreed set. Returns false if the rate limit is reached.
 bool notice_agreed(struct jobhost *host, const struct host_comm *comm, const struct gone *newest);
 
-// false: not now, or all was told.
+// Send the next part of the roster. Returns false if the rate limit is reached or all rows are
+// sent.
 bool notice_roster(struct jobhost *host, struct host_comm *comm);
 bool notice_wanted(struct jobhost *host, const struct host_comm *comm);
 void notice_stall(struct jobhost *host, const struct host_comm *comm, const struct stall *stall);
 
 // roster.c
-// What is told of nodes replaces what was known of them; rows ascend by node. -EBADMSG (no rows of
-// this communicator), -ENOSPC (its user has too many), -ENOMEM.
+// Replace the rows of the nodes named in `rows`; rows ascend by node. Returns -EBADMSG (rows that
+// do not fit the communicator), -ENOSPC (its user has too many rows), or -ENOMEM.
 int roster_take(
 	struct jobhost *host, struct host_comm *comm, const struct roster_row *rows, uint32_t count
 );
 int roster_learn(
 	struct jobhost *host, struct host_comm *comm, const struct ras_merged_comm *merged
 );
-bool roster_is_whole(const struct host_comm *comm); // or all its ranks are here
+bool roster_is_whole(const struct host_comm *comm); // also true if all ranks are local or gone
 const struct roster_row *roster_of(const struct roster *roster, uint64_t node, uint32_t *ret_count);
 
-// watch.c: asks all agents for communicators.
+// watch.c: query all agents for communicators.
 bool watch_find(
 	const struct ras_comms *comms,
 	const struct host_comm *comm,
@@ -340,19 +361,21 @@ bool watch_find(
 );
 
 void watch_new(struct jobhost *host, struct host_comm *comm);
-void watch_wanted(struct jobhost *host, struct host_comm *comm); // another agent wants the roster
-// How much later than the agent of the lowest rank this one acts where that one does not.
+// another agent requested the roster
+void watch_wanted(struct jobhost *host, struct host_comm *comm);
+// Return how long this agent waits for the coordinator before it acts in its place.
 uint64_t watch_turn_ns(const struct host_comm *comm);
 void watch_tick(struct jobhost *host, uint64_t now_ns);
 void watch_stop(struct jobhost *host);
 
-// node.c: nodes that are not heard, and what that means for the ranks they hold.
+// node.c: nodes that are unreachable or down, and the consequences for their ranks.
 struct node_trouble {
 	uint64_t node;
-	enum tocsin_event_kind kind; // suspect, unreachable, gone
+	enum tocsin_event_kind kind; // TOCSIN_PEER_SUSPECT, _UNREACHABLE or _GONE
 };
 void node_tick(struct jobhost *host);
-// `troubles` ascend by node. Of a node without one that had one: is_back tells whether it is back.
+// Report troubles to the local ranks. `troubles` ascend by node. is_back is asked for each reported
+// node that is no longer in `troubles`.
 void node_apply(
 	struct jobhost *host,
 	const struct node_trouble *troubles,
@@ -362,27 +385,28 @@ void node_apply(
 
 void node_name(void *host, uint64_t node, char *name, uint32_t size);
 
-// stall.c: communicators that stand.
+// stall.c: stalled communicators.
 void stall_begin(struct jobhost *host);
-// Whether all agents are to be asked for it now.
+// Return whether all agents are to be queried about the communicator now.
 bool stall_wants(struct jobhost *host, struct host_comm *comm, uint64_t now_ns);
-// Takes the answer that this was asked for.
+// Judge the answer to that query; takes ownership of `answer`.
 void stall_judge(struct jobhost *host, struct overlay_answer *answer);
-void stall_forget(struct jobhost *host, struct host_comm *comm); // it has moved, or ends
+// the communicator has moved, or ends
+void stall_forget(struct jobhost *host, struct host_comm *comm);
 void stall_heard(struct jobhost *host, struct host_comm *comm, const struct stall *stall);
 void stall_end(struct jobhost *host);
-// Whether a drain of this node is advised: when it begins to be, the ranks here go to the log.
-// Returns how many.
+// Record whether a drain of this node is advised; when the advice begins, log the local ranks.
+// Returns the number of ranks logged.
 uint32_t stall_note_drain(struct jobhost *host, bool is_advised);
 
 // tell.c
 void tell_packet(struct host_connection *connection, const void *packet, size_t size);
-// false: the connection is closed.
+// Send queued packets. Returns false if the connection was closed.
 bool tell_waiting(struct host_connection *connection);
 void tell_refused(struct host_connection *connection, uint64_t number, const char *reason);
 void tell_gone(const struct host_rank *rank, const struct gone *gone);
 void tell_failed(const struct host_rank *rank);
-// What is no end: suspect, unreachable, back, and what the communicator waits for.
+// Send an event that is no end: suspect, unreachable, back, waiting or stuck.
 void tell_event(
 	const struct host_rank *rank,
 	enum tocsin_event_kind kind,
@@ -395,5 +419,5 @@ void tell_event_all(
 	uint32_t of_rank,
 	const char *text
 );
-// All that it should know of its communicator.
+// Send the failed set and all gone ranks of its communicator.
 void tell_all(const struct host_rank *rank);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The jobs of this node: start, end, the look once a second, and what others may ask.
+// The jobs of this node: start, end, the sampling once a second, and the tables for other modules.
 #include "jobhost/inside.h"
 
 #include <lib/container.h>
@@ -21,8 +21,8 @@ static void close_silent(struct jobhost *host, uint64_t now_ns) {
 	}
 }
 
-// A job may have many processes with much to copy: the loop has other things to do. false: not all
-// yet.
+// Sample processes for at most SAMPLE_RUN_NS, so that the loop stays responsive. Returns true once
+// all processes are sampled.
 static bool sample_some(struct jobhost *host, uint64_t now_ns) {
 	uint64_t began_ns = loop_clock_ns(host->loop);
 
@@ -54,7 +54,7 @@ static void look_again(struct loop_timer *timer, uint64_t now_ns) {
 	}
 	process_end_untold(host);
 	close_silent(host, now_ns);
-	loop_want(&host->listener, EPOLLIN); // there may be descriptors again
+	loop_want(&host->listener, EPOLLIN); // accept again: descriptors may be free by now
 	process_forget_old(host, now_ns);
 	node_tick(host);
 	agree_tick(host, now_ns);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How much jobs are asked to tell: orders for a time, given here or at another agent, and the word
-// in each page that the job's library reads.
+// Orders that raise the level of detail of jobs' reports for a time, given at this agent or at
+// another one. The level is written into a word of each page, which the job's library reads.
 #include "jobhost/inside.h"
 
 #include <lib/log.h>
@@ -17,7 +17,7 @@ static const char *const names[TOCSIN_LEVEL_COUNT] = {
 	[TOCSIN_LEVEL_KERNELS] = "kernels", [TOCSIN_LEVEL_KERNELS_ALWAYS] = "kernels-always",
 };
 
-// TOCSIN_LEVEL_COUNT: no level is called so.
+// Returns TOCSIN_LEVEL_COUNT if no level has this name.
 static uint8_t level_called(const char *name) {
 	uint8_t level = 0;
 
@@ -26,7 +26,8 @@ static uint8_t level_called(const char *name) {
 	return level;
 }
 
-// "slurm:1234.0" is also called slurm:1234 as all steps of it are, and both without slurm.
+// Match the id "slurm:1234.0" by "slurm:1234" (all steps of the job), and both also without
+// "slurm:".
 static bool is_of_job(const char *id, const char *word) {
 	const char *number = strchr(id, ':');
 	size_t length = strlen(word);
@@ -48,7 +49,7 @@ static void forget_ended(struct jobhost *host, uint64_t now_ns) {
 	host->order_count = kept;
 }
 
-// The newest order that concerns it, as the page has it.
+// Return the newest order for a process, encoded as in its page; 0 if there is none.
 static uint64_t wanted_of(const struct host_process *process, uint64_t now_ns) {
 	const struct jobhost *host = process->host;
 
@@ -61,8 +62,8 @@ static uint64_t wanted_of(const struct host_process *process, uint64_t now_ns) {
 	return 0;
 }
 
-// What is written is the job's own memory, through the descriptor that it gave: where it may not
-// write by that itself, nor may the agent, which says so once.
+// The page is the job's own memory, and is written through the descriptor that the job handed over.
+// If that descriptor is not writable, the agent cannot write either, and logs this once.
 void level_show(struct host_process *process, uint64_t now_ns) {
 	const off_t at = offsetof(struct job_page, head.wanted);
 	uint64_t wanted = wanted_of(process, now_ns);
@@ -79,7 +80,8 @@ void level_show(struct host_process *process, uint64_t now_ns) {
 	);
 }
 
-// It replaces an older one for the same word. -ENOSPC: so many are kept.
+// Add an order; it replaces an older one for the same job. Returns -ENOSPC if LEVEL_ORDERS_MAX
+// orders hold.
 static int order_put(struct jobhost *host, const struct level_order *order) {
 	uint64_t now_ns = loop_now_ns(host->loop);
 	uint32_t at = 0;
@@ -87,7 +89,7 @@ static int order_put(struct jobhost *host, const struct level_order *order) {
 	forget_ended(host, now_ns);
 	while (at < host->order_count && strcmp(host->orders[at].job, order->job) != 0)
 		at++;
-	// An order for all jobs is newer than those for some, which end with it.
+	// An order for all jobs is newer than all orders for single jobs, so it replaces them.
 	if (order->job[0] == '\0')
 		at = host->order_count = 0;
 	if (at == LEVEL_ORDERS_MAX)
@@ -127,7 +129,7 @@ void level_heard(struct jobhost *host, uint8_t level, uint64_t for_ns, const cha
 	};
 
 	if (level >= TOCSIN_LEVEL_COUNT || strlen(job) >= sizeof(order.job))
-		return; // of a newer agent
+		return; // from a newer agent
 	memcpy(order.job, job, strlen(job));
 	if (order_put(host, &order) == 0)
 		log_event(

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Asks the RAS of an NCCL job on this node for its report, and takes from it on which GPU each of
-// the ranks here is. Whatever answers there, it costs a bounded number of bytes and of seconds.
+// Queries the RAS of an NCCL job on this node for its report, which says on which GPU each local
+// rank is. The bytes and seconds spent on an answer are bounded, whatever answers there.
 //
-// NCCL's own RAS has no names of communicators and no job: those are the plugin's. A question makes
-// all processes of the job answer each other, so it is asked only while a rank here has no GPU, a
-// while after that registered, and at most once a minute.
+// NCCL's own RAS knows no communicator names and no job; those come from the profiler plugin. A
+// query makes all processes of the job answer each other. So a query is sent only while a local
+// rank has no GPU, some time after its registration, and at most once a minute.
 #include "jobhost/inside.h"
 #include "jobhost/nccl_report.h"
 
@@ -21,15 +21,15 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define ASK_NS (60 * UINT64_C(1000000000))   // between two questions
-#define SETTLE_NS (5 * UINT64_C(1000000000)) // a job that begins is left alone
+#define ASK_NS (60 * UINT64_C(1000000000))   // between two queries
+#define SETTLE_NS (5 * UINT64_C(1000000000)) // time after a registration without queries
 #define PATIENCE_NS (10 * UINT64_C(1000000000))
 #define READ_BYTES 16384u
 #define TOTAL_BYTES_MAX (64u << 20)
 #define LINE_BYTES 256u
-#define COLLECT_S "2" // how long the processes wait for each other
+#define COLLECT_S "2" // how long the processes wait for each other, in seconds
 
-// What is sent, and how the answer begins. The report follows the last.
+// Lines to send, and the prefix of each answer. The report follows the last line.
 static const struct {
 	const char *line, *answer;
 } steps[] = {
@@ -43,17 +43,17 @@ static const struct {
 struct nccl_ask {
 	struct jobhost *host;
 	struct sock_addr address;
-	struct loop_source source; // fd -1: nothing is asked
+	struct loop_source source; // fd -1: no query is open
 	struct loop_timer patience;
 	uint64_t next_ns;
-	int owner_fd; // asks the kernel whose a TCP socket is; -1: it does not tell
+	int owner_fd; // socket that asks the kernel for the owner of a TCP socket; -1: unavailable
 	size_t step, sent;
 	size_t line_length;
 	char line[LINE_BYTES];
 	uint32_t bytes;
-	uint32_t uid;	// of who answers
-	uint32_t found; // ranks here
-	bool was_told;	// that it failed
+	uint32_t uid;	// owner of the answering process
+	uint32_t found; // local ranks found in the report
+	bool was_told;	// the failure was logged
 	struct nccl_report report;
 };
 
@@ -66,7 +66,7 @@ static void ask_end(struct nccl_ask *ask, const char *why) {
 		ask->was_told = false;
 		log_event(LOG_LEVEL_DEBUG, "nccl_ras_read", log_u64("ranks", ask->found));
 	} else if (!ask->was_told) {
-		ask->was_told = true; // until it succeeds
+		ask->was_told = true; // no second log line until a query succeeds
 		log_event(LOG_LEVEL_INFO, "nccl_ras_unread", log_str("reason", why));
 	}
 }
@@ -76,7 +76,7 @@ static void patience_over(struct loop_timer *timer, uint64_t now_ns) {
 	ask_end(container_of(timer, struct nccl_ask, patience), "no whole report within 10 s");
 }
 
-// A user who listens there may tell of his own processes alone.
+// A user who listens there may report only on that user's own processes; root may report on all.
 static void on_rank(void *ctx, const struct nccl_rank *told) {
 	struct nccl_ask *ask = ctx;
 
@@ -97,7 +97,7 @@ static void on_rank(void *ctx, const struct nccl_rank *told) {
 	}
 }
 
-// A connection's end, by getsockname() or getpeername().
+// Store one address of a connection, by getsockname() or getpeername().
 static int
 end_of(int fd,
        int (*which)(int fd, struct sockaddr *address, socklen_t *length),
@@ -140,7 +140,7 @@ static void send_line(struct nccl_ask *ask) {
 		loop_want(&ask->source, EPOLLIN);
 }
 
-// NCCL before 2.28 knows no JSON; a server of another kind says anything.
+// NCCL before 2.28 has no JSON, and a server of another kind may answer anything: report its line.
 static void take_line(struct nccl_ask *ask) {
 	const char *answer = steps[ask->step].answer;
 	char why[LINE_BYTES + 64];
@@ -213,7 +213,8 @@ static void ask_ready(struct loop_source *source, uint32_t events) {
 		receive(ask);
 }
 
-// Whose GPUs are not known, and who has been here for a while.
+// Return whether some rank that registered SETTLE_NS ago or earlier has launched operations and has
+// no known GPU.
 static bool is_wanted(const struct nccl_ask *ask, uint64_t now_ns) {
 	for (const struct host_process *at = ask->host->processes; at != NULL; at = at->next) {
 		if (at->exited_ns != 0)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Scans the report byte by byte: strings, words (numbers, true, null), brackets, colons.
+// Scans the JSON report byte by byte: strings, words (numbers, true, null), brackets, colons.
 #include "jobhost/nccl_report.h"
 
 #include <errno.h>
 #include <string.h>
 
-// Where things stand: {"communicators": [ {"hash", "size", "ranks": [ {"rank", "pid", ...} ]} ]}.
+// Depths of the fields: {"communicators": [ {"hash", "size", "ranks": [ {"rank", "pid", ...} ]} ]}.
 #define COMM_DEPTH 3u
 #define RANK_DEPTH 5u
 
@@ -27,7 +27,8 @@ bool nccl_report_is_over(const struct nccl_report *report) {
 	return report->is_over;
 }
 
-// A whole number, "0x" before hexadecimal ones. false: it is none, or more than max.
+// Parse a whole number, hexadecimal after "0x". Returns false if the text is no number or exceeds
+// max.
 static bool number_of(const char *text, uint64_t max, uint64_t *ret_number) {
 	uint64_t base = 10, number = 0;
 
@@ -88,7 +89,7 @@ static void take_of_rank(struct nccl_report *report) {
 		report->now.nvml_device = device_of(report->text);
 }
 
-// A string or a word has ended: it is the value of the key before it, or becomes a key itself.
+// A string or word has ended: it is the value of the preceding key, if there is one.
 static void take_value(struct nccl_report *report) {
 	if (report->key[0] == '\0')
 		return;
@@ -171,7 +172,7 @@ static int take_mark(struct nccl_report *report, char byte) {
 		return 0;
 	case ',':
 		return report->depth > 0 ? 0 : -EBADMSG;
-	case ':': // what ended last was a name
+	case ':': // the string that ended last was a key
 		if (report->depth == 0)
 			return -EBADMSG;
 		report->key[0] = '\0';

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The JSON report of NCCL's own RAS, as it comes: which process is which rank, on which GPU.
+// Incremental parser of the JSON report of NCCL's own RAS: which process is which rank, on which
+// GPU.
 //
-// Pure: bytes in, ranks out, no memory beyond the struct. What stands between values is not judged,
-// so that 2.28's report, which lacks commas, is read as well. Names that are not known are passed
-// over with what they hold.
+// Pure: bytes in, ranks out, no memory beyond the struct. Separators between values are not
+// checked, because the report of NCCL 2.28 lacks commas. Unknown keys are skipped with their
+// values.
 #pragma once
 
 #include <stdbool.h>
@@ -17,7 +18,7 @@ struct nccl_rank {
 	uint64_t comm_hash;
 	uint32_t size, rank;
 	int32_t pid;
-	int16_t cuda_device, nvml_device; // -1 unknown
+	int16_t cuda_device, nvml_device; // -1: unknown
 };
 
 struct nccl_report {
@@ -25,12 +26,12 @@ struct nccl_report {
 	void *ctx;
 	// Private.
 	struct nccl_rank now;
-	uint32_t seen; // of its fields
+	uint32_t seen; // SEEN_* bits of the fields found in `now`
 	uint32_t depth;
-	uint32_t squares; // a bit for each depth that is an array
-	bool in_ranks;	  // not missing_ranks
+	uint32_t squares; // one bit per depth whose bracket is an array
+	bool in_ranks;	  // the array is "ranks", not "missing_ranks"
 	bool in_string, escaped, in_word, is_over;
-	size_t length; // of text; more than fits: not kept
+	size_t length; // bytes of `text`; a longer text is not kept
 	char text[NCCL_REPORT_TEXT_BYTES], key[NCCL_REPORT_TEXT_BYTES];
 };
 
@@ -39,7 +40,7 @@ void nccl_report_begin(
 	void (*on_rank)(void *ctx, const struct nccl_rank *rank),
 	void *ctx
 );
-// -EBADMSG: that is no such report.
+// Parse the next bytes. Returns 0, or -EBADMSG if the bytes are no such report.
 int nccl_report_take(struct nccl_report *report, const char *bytes, size_t size);
-// Whether the whole report was there.
+// Return whether the whole report was parsed.
 bool nccl_report_is_over(const struct nccl_report *report);

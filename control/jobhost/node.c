@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Nodes that hold ranks and are not heard. Of one that is down on both planes, as a part with the
-// majority sees it, all ranks are gone, for good. Of one that only seems to be down, or that a part
-// without majority does not reach, they are suspect or unreachable, and may come back. An agent
-// that ends or restarts on a host that answers is neither.
+// Nodes that hold ranks and are unreachable or down. If the partition with the majority sees a node
+// down on both planes, all its ranks are gone for good. If a node only seems to be down, or a
+// partition without the majority cannot reach it, its ranks are suspect or unreachable and may come
+// back. An agent that ends or restarts on a host that still answers is no trouble.
 #include "jobhost/inside.h"
 
 #include <control/health.h>
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RANKS_NAMED_MAX 64 // of one node, by an event each
+#define RANKS_NAMED_MAX 64 // ranks of one node that get an event of their own
 #define TROUBLES_MAX 65536
 #define NODE_NAME_BYTES (RAS_NAME_MAX + 1)
 
@@ -22,7 +22,7 @@ struct troubles {
 	uint32_t count, capacity;
 };
 
-// Without memory the rest is told at a later look.
+// Without memory the trouble is skipped; a later tick reports it.
 static void add_trouble(struct troubles *troubles, uint64_t node, enum tocsin_event_kind kind) {
 	if (troubles->count == troubles->capacity) {
 		uint32_t capacity = troubles->capacity != 0 ? 2 * troubles->capacity : 64;
@@ -43,7 +43,7 @@ static int compare_troubles(const void *a, const void *b) {
 
 	if (left->node != right->node)
 		return left->node < right->node ? -1 : 1;
-	return left->kind > right->kind ? -1 : left->kind < right->kind; // the worse one first
+	return left->kind > right->kind ? -1 : left->kind < right->kind; // the worse trouble first
 }
 
 static void
@@ -55,7 +55,8 @@ add_unreachable(const struct ras *ras, const struct ras_view *view, struct troub
 			add_trouble(troubles, peer.record->id, TOCSIN_PEER_UNREACHABLE);
 }
 
-// What a single agent says alone, or a part without majority, is final for nobody.
+// Return whether a down node is lost for good. The word of a single observer, or of a partition
+// without the majority, is not enough.
 static bool is_final(const struct jobhost *host, const struct verdict_view *view) {
 	struct ras_peer peer;
 
@@ -89,7 +90,7 @@ static uint32_t rank_at(const struct roster_row *row, uint32_t n) {
 	return row->first + n * row->stride;
 }
 
-// As far as it is printable; its number where no record is held.
+// Store the printable name of a node, or its number if no record of it is held.
 void node_name(void *context, uint64_t node, char *name, uint32_t size) {
 	const struct jobhost *host = context;
 	struct ras_peer peer;
@@ -141,7 +142,7 @@ static int compare_gone(const void *a, const void *b) {
 	return left->rank < right->rank ? -1 : left->rank > right->rank;
 }
 
-// Those of its ranks that are not known to be gone yet.
+// Mark all ranks of a lost node as gone, except local ranks and ranks that are already gone.
 static void lose_node(struct jobhost *host, struct host_comm *comm, uint64_t node) {
 	uint32_t count, lost = 0, kept = 0;
 	uint64_t all = 0;
@@ -151,7 +152,8 @@ static void lose_node(struct jobhost *host, struct host_comm *comm, uint64_t nod
 
 	for (uint32_t n = 0; n < count; n++)
 		all += rows[n].count;
-	// More than a set may have are told by nobody: rows of hostile agents may name any number.
+	// Skip nodes with more ranks than a set may hold: rows from hostile agents may name any
+	// number.
 	gone = all <= GONE_OF_USER ? malloc((all + 1) * sizeof(*gone)) : NULL;
 	if (gone == NULL)
 		return;
@@ -166,7 +168,7 @@ static void lose_node(struct jobhost *host, struct host_comm *comm, uint64_t nod
 				(struct gone){.rank = rank, .happened_ns = loop_now_ns(host->loop)};
 			snprintf(gone[lost++].cause, CAUSE_BYTES, "its node %s is down", name);
 		}
-	// Rows of hostile agents may name a rank twice.
+	// Rows from hostile agents may name a rank twice.
 	sort_rows(gone, lost, sizeof(*gone), compare_gone);
 	for (uint32_t n = 0; n < lost; n++)
 		if (kept == 0 || gone[n].rank != gone[kept - 1].rank)
@@ -175,7 +177,7 @@ static void lose_node(struct jobhost *host, struct host_comm *comm, uint64_t nod
 	free(gone);
 }
 
-// What was told of it, or NULL.
+// Return the last trouble that was reported about a node, or NULL.
 static struct node_told *told_of(const struct host_comm *comm, uint64_t node) {
 	for (uint32_t n = 0; n < comm->trouble_count; n++)
 		if (comm->trouble[n].node == node)
@@ -218,7 +220,8 @@ static bool is_in_trouble(const struct node_trouble *troubles, uint32_t count, u
 	return low < count && troubles[low].node == node;
 }
 
-// Who is gone stays gone, though the node comes back.
+// Report the nodes whose trouble is over. Ranks that are gone stay gone even if their node comes
+// back.
 static void note_back(
 	const struct jobhost *host,
 	struct host_comm *comm,
@@ -252,7 +255,7 @@ void node_apply(
 			uint32_t rows;
 
 			(void)roster_of(&comm->roster, troubles[n].node, &rows);
-			// Of a node with two troubles the first is the worse.
+			// If a node has two troubles, the worse one comes first.
 			if (rows > 0 && (n == 0 || troubles[n].node != troubles[n - 1].node))
 				note_trouble(host, comm, &troubles[n]);
 		}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Between agents: that a rank is gone, which set is agreed on, and which node holds which rank,
-// flooded to all. Whoever has no rank of the communicator ignores it.
+// Notices between agents, flooded to all: a rank is gone, a set is agreed on, a node holds some
+// ranks. Agents without a rank of the communicator ignore them.
 #include "jobhost/inside.h"
 
 #include <lib/container.h>
@@ -10,21 +10,21 @@
 #include <string.h>
 
 #define NOTICE_VERSION 1
-#define HEARD_MAX 1024 // that wait to be taken; more are lost, and told again
+#define HEARD_MAX 1024 // queued received notices; more are dropped, and their senders resend
 #define ROSTER_ROW_BYTES 20
-#define ROSTER_ROWS_MAX 200 // of one notice
-#define RANGES_MAX 460	    // what fits beside the head
-// Of one agent, which all others pass on: whatever a user does here.
+#define ROSTER_ROWS_MAX 200 // rows in one notice
+#define RANGES_MAX 460	    // ranges that fit beside the head of a notice
+// Rate limit of this agent, whatever its users do, because every other agent forwards its notices.
 #define NOTICES_AT_ONCE 1024u
 #define NOTICES_PER_S 256u
 
 enum notice_kind {
 	NOTICE_GONE = 1,
 	NOTICE_AGREED,
-	NOTICE_ROSTER, // which node holds which rank, in parts that are good by themselves
-	NOTICE_WANTED, // whoever numbers the sets is asked to tell the roster
-	NOTICE_LEVEL,  // of no communicator, but of a job
-	NOTICE_STALL,  // the communicator waits, or is stuck
+	NOTICE_ROSTER, // which node holds which rank; each part is valid by itself
+	NOTICE_WANTED, // asks the coordinator to send the roster
+	NOTICE_LEVEL,  // names a job instead of a communicator
+	NOTICE_STALL,  // the communicator is waiting or stuck
 };
 
 struct heard_notice {
@@ -61,7 +61,7 @@ static bool take_token(struct jobhost *host) {
 	return true;
 }
 
-// Best effort: what is not agreed on is told again. false: there were too many.
+// Best effort: whatever is not agreed on is sent again. Returns false if the rate limit is reached.
 static bool
 flood_notice(struct jobhost *host, const struct wire_writer *writer, const void *bytes) {
 	size_t size;
@@ -100,8 +100,8 @@ void notice_gone(struct jobhost *host, const struct host_comm *comm, const struc
 	(void)flood_notice(host, &writer, bytes);
 }
 
-// Ranks as runs: first, and how many. A set of too many runs is not told: it stays undecided
-// elsewhere.
+// Ranks are sent as ranges: first rank and count. A set of too many ranges is not sent and stays
+// undecided on the other agents.
 bool notice_agreed(struct jobhost *host, const struct host_comm *comm, const struct gone *newest) {
 	uint8_t bytes[RAS_NOTICE_BYTES_MAX];
 	struct wire_writer writer;
@@ -128,7 +128,8 @@ bool notice_agreed(struct jobhost *host, const struct host_comm *comm, const str
 	return runs > RANGES_MAX || flood_notice(host, &writer, bytes);
 }
 
-// The rows of a node are not parted, unless it has more than fit.
+// Return how many rows fit into the next notice. All rows of a node stay together unless they
+// exceed one notice.
 static uint32_t rows_of_part(const struct roster *roster, uint32_t first, uint32_t end) {
 	uint32_t count = end - first;
 
@@ -211,7 +212,7 @@ static void take_roster(struct jobhost *host, struct host_comm *comm, struct wir
 		rows[n].stride = wire_get_u32(reader);
 	}
 	if (wire_reader_ok(reader))
-		(void)roster_take(host, comm, rows, count); // what is no roster changes nothing
+		(void)roster_take(host, comm, rows, count); // an invalid roster changes nothing
 }
 
 void notice_level(struct jobhost *host, const struct level_order *order) {
@@ -317,7 +318,7 @@ static void take_heard(struct loop_job *job) {
 	}
 }
 
-// From inside the core, where nothing may be told: later.
+// Runs inside the core, where nothing may be sent: queue the notice.
 static void on_notice(void *ctx, uint64_t origin, const void *bytes, size_t size) {
 	struct jobhost *host = ctx;
 	bool of_comm = size < 2 || ((const uint8_t *)bytes)[1] != NOTICE_LEVEL;

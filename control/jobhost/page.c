@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A copy of a page, in the order that makes its counts whole (<tocsin/job_page.h>).
+// Copies a page in the read order that makes its counts consistent (<tocsin/job_page.h>).
 #include "jobhost/inside.h"
 
 #include <lib/error.h>
@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-// Sealed memory has the size that was checked: what is read less is another file's.
+// Sealed memory has the size that was checked, so a short read is an error.
 static int copy_part(int fd, void *to, size_t size, size_t offset) {
 	ssize_t got = pread(fd, to, size, (off_t)offset);
 
@@ -37,7 +37,7 @@ int page_copy(struct jobhost *host, int fd, uint32_t *ret_slots) {
 			fd, page->completed, slots * sizeof(page->completed[0]),
 			offsetof(struct job_page, completed)
 		);
-	// Acquire, for the writer's releases: what was read is older than what comes next.
+	// Acquire pairs with the writer's releases: later reads are newer than earlier ones.
 	atomic_thread_fence(memory_order_acquire);
 	if (err == 0)
 		err = copy_part(
@@ -61,7 +61,7 @@ int page_copy(struct jobhost *host, int fd, uint32_t *ret_slots) {
 		);
 	if (err != 0)
 		return err;
-	// Rows that were not in use when the first two were read have nothing there.
+	// Rows taken into use after the first two reads have no started and completed counts yet.
 	for (uint32_t n = slots; n < slots_now; n++) {
 		page->completed[n] = (struct job_row){0};
 		page->started[n] = (struct job_row){0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Processes: what /proc says of them, and their end, which their pidfd alone tells.
+// Facts about processes from /proc, and the end of a process, which only its pidfd announces.
 #include "jobhost/inside.h"
 
 #include <lib/container.h>
@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #define STAT_BYTES 2048
-// Places in /proc/PID/stat; the first one behind the name is 3.
+// Field numbers of /proc/PID/stat; the first field after the name is 3.
 #define FIELD_STATE 3
 #define FIELD_PARENT 4
 #define FIELD_USER_TIME 14
@@ -34,7 +34,7 @@ static uint64_t number_of(const char *text) {
 	return number;
 }
 
-// Behind the name, which may hold blanks and brackets itself.
+// `at` is behind the name, which may hold blanks and brackets itself.
 static void read_fields(const char *at, uint64_t tick_ns, struct process_facts *facts) {
 	for (int field = FIELD_STATE; at != NULL && *at != '\0'; field++) {
 		switch (field) {
@@ -99,7 +99,7 @@ bool process_is_of(pid_t pid, uid_t uid) {
 		return false;
 	text[length] = '\0';
 	at = strstr(text, "\nUid:");
-	// Real, effective, saved, and of files; each behind a tab.
+	// Real, effective, saved and file-system uid, each after a tab.
 	for (int n = 0; at != NULL && n < 4; n++) {
 		at = strchr(at, '\t');
 		if (at != NULL && number_of(++at) == uid)
@@ -130,7 +130,7 @@ enum jobs_process_state process_state(char state) {
 	}
 }
 
-// Processes of others. The unit file leaves an agent without it.
+// Return whether the agent has CAP_SYS_PTRACE. The unit file starts the agent without it.
 static bool may_trace(void) {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
@@ -139,8 +139,8 @@ static bool may_trace(void) {
 	       (data[CAP_TO_INDEX(CAP_SYS_PTRACE)].effective & CAP_TO_MASK(CAP_SYS_PTRACE)) != 0;
 }
 
-// As long as its parent has not waited for it, the kernel says how it ended: to us, if we may trace
-// it. Whoever may not reads 0, which is then no answer.
+// Until the parent has waited for the process, the kernel reports the exit code to a reader that
+// may trace it. Any other reader gets 0, which therefore means unknown.
 static void find_cause(struct host_process *process) {
 	struct process_facts facts;
 	int status;
@@ -174,7 +174,7 @@ static bool was_over(const struct jobs_rank_report *report) {
 	return report->finalized || report->destroyed;
 }
 
-// What it had counted outlives the evidence that is kept in memory.
+// Log the counts of a gone rank, because they outlive its report in memory.
 static void log_gone(const struct host_rank *rank) {
 	const struct jobs_rank_report *report = &rank->report;
 
@@ -188,12 +188,12 @@ static void log_gone(const struct host_rank *rank) {
 }
 
 static const char *signal_words(int number) {
-	const char *words = sigdescr_np(number); // none of real-time signals
+	const char *words = sigdescr_np(number); // NULL for real-time signals
 
 	return words != NULL ? words : "a real-time signal";
 }
 
-// By what its parent or the kernel has said.
+// Describe the end of a process as its parent or the kernel reported it.
 static void say_cause(const struct host_process *process, char cause[static CAUSE_BYTES]) {
 	switch (process->exit_cause) {
 	case JOBS_EXIT_STATUS:
@@ -263,14 +263,14 @@ static void process_exited(struct loop_source *source, uint32_t events) {
 	(void)events;
 	if (process->exit_cause == JOBS_EXIT_UNKNOWN)
 		find_cause(process);
-	// Its last packets lie in the socket still, where more is to be read than in one turn.
+	// Packets sent before the end may still be in the socket, more than one turn reads.
 	if (!host_connection_finish(process))
 		return;
 	sample_process(process, loop_now_ns(process->host->loop), true);
 	unwatch_process(process);
 	if (process->connection != NULL)
 		host_connection_close(process->connection);
-	// Its parent has not reaped it, and says how it ended in a moment.
+	// The parent has not reaped the process, and will report how it ended in a moment.
 	if (has_parent(process) &&
 	    (process->exit_cause == JOBS_EXIT_UNKNOWN || process->exit_cause == JOBS_EXIT_SIGNAL))
 		process->is_ending = true;
@@ -283,7 +283,8 @@ static bool is_child_of(const struct host_process *process, const struct host_co
 	       (process->uid == parent->uid || parent->uid == 0);
 }
 
-// Of a parent, or all (NULL). Each end may free others.
+// End all waiting processes of a parent (NULL: of all parents). Each end may free other processes,
+// so restart the list.
 static void end_ending(struct jobhost *host, const struct host_connection *parent) {
 	struct host_process *at = host->processes;
 
@@ -317,7 +318,7 @@ void process_untold(const struct host_connection *parent) {
 	end_ending(parent->host, parent);
 }
 
-// A parent that says nothing for a second is not waited for.
+// A parent that reports nothing for one sampling period is not waited for any longer.
 void process_end_untold(struct jobhost *host) {
 	end_ending(host, NULL);
 }
@@ -363,7 +364,8 @@ static uint32_t kept_of(const struct jobhost *host, uid_t uid) {
 	return count;
 }
 
-// The oldest of the user who has most: nobody's evidence goes for that of another one.
+// Forget the oldest ended process of the user who has most of them, so that no user's evidence
+// displaces that of another user.
 static void forget_one(struct jobhost *host) {
 	struct host_process *oldest = NULL;
 	uint32_t most = 0;
@@ -371,7 +373,7 @@ static void forget_one(struct jobhost *host) {
 	for (struct host_process *at = host->processes; at != NULL; at = at->next) {
 		uint32_t count = at->exited_ns != 0 ? kept_of(host, at->uid) : 0;
 
-		// The list begins with the newest.
+		// The list begins with the newest process.
 		if (count > most || (oldest != NULL && count == most && at->uid == oldest->uid)) {
 			most = count;
 			oldest = at;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ranks and communicators: entered, found, and removed with what they leave.
+// Registration, lookup and removal of ranks and communicators.
 #include "jobhost/inside.h"
 
 #include <stdio.h>
@@ -52,7 +52,7 @@ void comm_free(struct jobhost *host, struct host_comm *comm) {
 	free(comm);
 }
 
-// NULL: it may be entered.
+// Return why a registration is refused, or NULL if it is valid.
 static const char *why_not(struct host_process *process, const struct job_register *told) {
 	if (told->comm == 0)
 		return "communicator 0 is none";
@@ -136,7 +136,7 @@ struct host_rank *rank_add(
 	const char *bad = why_not(process, told);
 
 	if (rank != NULL && memcmp(&rank->told, told, sizeof(*told)) == 0) {
-		rank->report.attached = true; // it was disconnected, and says it again
+		rank->report.attached = true; // a reconnected process registers the rank again
 		return rank;
 	}
 	if (rank != NULL)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where the ranks of a communicator are: which agent holds which of them. Kept as progressions,
-// since a node has every n-th rank or some that follow each other.
+// The roster of a communicator: which agent holds which ranks. Rows are arithmetic progressions,
+// because a node usually holds every n-th rank or consecutive ranks.
 #include "jobhost/inside.h"
 
 #include <lib/sort.h>
@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROWS_OF_USER 65536u // of the rosters of all communicators of a user, 1.5 MiB
+#define ROWS_OF_USER 65536u // rows in the rosters of all communicators of a user, 1.5 MiB
 
-// The first row of that node, or where it would stand.
+// Return the index of the first row of a node, or its insertion point.
 static uint32_t first_row(const struct roster *roster, uint64_t node) {
 	uint32_t low = 0, high = roster->count;
 
@@ -85,7 +85,7 @@ int roster_take(
 	grown.rows = malloc(((size_t)roster->count + count + 1) * sizeof(*grown.rows));
 	if (grown.rows == NULL)
 		return -ENOMEM;
-	// What is told of a node replaces what was known of it.
+	// The new rows of a node replace its old ones.
 	for (uint32_t old = 0; old < roster->count; old++) {
 		const struct roster_row *row = &roster->rows[old];
 
@@ -154,7 +154,8 @@ int roster_learn(
 	for (uint32_t n = 0; places != NULL && n < merged->rank_count; n++) {
 		const struct ras_comm_rank *rank = &merged->ranks[n].rank;
 
-		// Who has ended, or said that it would, is missed by nobody.
+		// Skip ranks that have ended or announced their end: the loss of their node does
+		// not matter.
 		if ((rank->flags & (RAS_RANK_EXITED | RAS_RANK_FINALIZE | RAS_RANK_DESTROY)) == 0)
 			places[count++] = (struct place){merged->ranks[n].node, rank->rank};
 	}

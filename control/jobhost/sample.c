@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a page says of each rank: sums over slots, never more completed than started, nor started
-// than launched, whatever the job has written there.
+// Samples the counts of each rank from its page, summed over slots. Whatever the job has written
+// there, completed is never above started, and started never above launched.
 #include "jobhost/inside.h"
 
 #include <lib/log.h>
@@ -9,7 +9,8 @@
 #include <string.h>
 
 static uint64_t load_copy(const _Atomic uint64_t *value) {
-	return atomic_load_explicit(value, memory_order_relaxed); // of our own copy
+	// plain memory: our own copy of the page
+	return atomic_load_explicit(value, memory_order_relaxed);
 }
 
 static void
@@ -23,7 +24,7 @@ static uint64_t lesser_of(uint64_t a, uint64_t b) {
 	return a < b ? a : b;
 }
 
-// What a rank does not tell is as if it had come with what it tells before.
+// If a rank does not report a step, assume that the step happened together with the previous one.
 static void clamp_counts(struct jobs_rank_report *report) {
 	bool started = (report->knows & JOBS_KNOWS_STARTED) != 0;
 	bool completed = (report->knows & JOBS_KNOWS_COMPLETED) != 0;
@@ -46,7 +47,7 @@ static bool copies_agree(const struct job_signature *a, const struct job_signatu
 	       load_copy(&a->time_ns) == load_copy(&b->time_ns);
 }
 
-// The time of operation n in a row that holds it still.
+// Return the time of operation n, or 0 if the row no longer holds it.
 static uint64_t time_of(const struct job_row *row, uint64_t n) {
 	uint64_t total = load_copy(&row->counts.total);
 
@@ -55,9 +56,10 @@ static uint64_t time_of(const struct job_row *row, uint64_t n) {
 	return load_copy(&row->times_ns[n % JOB_SIGNATURES]);
 }
 
-// Where each of the three was counted in one slot, places of times are known.
+// The slot that counted each step. The times of an operation can be found only if one slot counted
+// all operations of a step.
 struct origin {
-	uint32_t launched, started, completed; // slots; JOB_SLOTS: none, or several
+	uint32_t launched, started, completed; // slot numbers; JOB_SLOTS: no slot, or several
 };
 
 static uint64_t waited_in(
@@ -113,7 +115,7 @@ static void note_origin(uint32_t *origin, bool *several, uint64_t total, uint32_
 	*origin = *several ? JOB_SLOTS : slot;
 }
 
-// Of all slots of the communicator the first alone has any.
+// Only the first slot of a communicator has marks; the other slots are 0.
 static void take_marks(const struct job_marks *marks, struct jobs_rank_report *report) {
 	uint32_t flags = atomic_load_explicit(&marks->flags, memory_order_relaxed);
 
@@ -136,7 +138,7 @@ static void clear_counts(struct jobs_rank_report *report) {
 	report->finalized = report->destroyed = report->aborted = false;
 }
 
-// Where it began late, or ended, it is known from its first operation on.
+// If reporting of a step began late or has ended, the step is known only from a later operation on.
 static void take_level(const struct job_marks *marks, struct jobs_rank_report *report) {
 	if (load_copy(&marks->started_from) > report->launched)
 		report->knows &= (uint8_t)~JOBS_KNOWS_STARTED;
@@ -144,7 +146,7 @@ static void take_level(const struct job_marks *marks, struct jobs_rank_report *r
 		report->knows &= (uint8_t)~JOBS_KNOWS_COMPLETED;
 }
 
-// false: the page knows no such communicator.
+// Returns false if the page does not hold the communicator.
 static bool take_counts(struct host_rank *rank, uint32_t slots) {
 	struct jobhost *host = rank->process->host;
 	const struct job_page *page = host->page;
@@ -166,7 +168,7 @@ static bool take_counts(struct host_rank *rank, uint32_t slots) {
 		if (load_copy(&launched->counts.comm) != rank->told.comm)
 			continue;
 		is_found = true;
-		// A slot of which not all rows have the number is being taken or given back.
+		// While a slot is allocated or released, not all of its rows have the number.
 		if (load_copy(&started->counts.comm) == rank->told.comm)
 			add_row(&started->counts, &report->started, report->started_of);
 		if (load_copy(&completed->counts.comm) == rank->told.comm)
@@ -194,7 +196,8 @@ static uint64_t sum_of(const struct jobs_rank_report *report) {
 	return sum + report->started + report->completed;
 }
 
-// Processor time since about ten seconds ago. The oldest look is overwritten by this one.
+// Return the processor time used in the last WORK_LOOKS seconds. The new sample overwrites the
+// oldest one.
 static uint64_t note_work(struct host_process *process, uint64_t cpu_ns) {
 	uint64_t oldest_ns;
 
@@ -226,7 +229,8 @@ static void note_progress(
 		report->knows |= JOBS_KNOWS_PROCESS;
 }
 
-// Whether the process gave it back, and could tell nobody: it was disconnected, or has ended.
+// Return whether the process unregistered the rank without a message: while disconnected, or before
+// its end.
 static bool was_given_back(const struct host_rank *rank, bool is_found, bool is_over) {
 	if (is_found)
 		return false;
@@ -242,7 +246,7 @@ void sample_process(struct host_process *process, uint64_t now_ns, bool is_over)
 	uint32_t slots;
 	int err;
 
-	// What ended stays as it was seen last: that is still so.
+	// Reports of an ended process stay as last sampled, and stay valid.
 	for (struct host_rank *rank = process->ranks; rank != NULL && process->exited_ns != 0;
 	     rank = rank->next)
 		rank->report.sampled_ns = now_ns;

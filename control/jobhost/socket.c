@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The job socket: a place in the file system to which every process may connect.
+// The job socket: a path to which every process may connect.
 #include "jobhost/inside.h"
 
 #include <lib/container.h>
@@ -25,7 +25,8 @@ static void accept_some(struct loop_source *source, uint32_t events) {
 	for (int n = 0; n < ACCEPTS_PER_TURN; n++) {
 		int fd = accept4(source->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
-		// Who waits would wake us again at once: look_again() listens on.
+		// A waiting connection would wake the loop again at once; on_sample_timer() resumes
+		// listening.
 		if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
 			loop_want(&host->listener, 0);
 		if (fd < 0)
@@ -40,7 +41,8 @@ static int new_socket(void) {
 	return fd < 0 ? neg_errno() : fd;
 }
 
-// A file that nobody listens at any more is removed. -EADDRINUSE: somebody does.
+// Remove a stale socket file. Returns -EADDRINUSE if a process still listens on it, and -EEXIST if
+// the file is no socket.
 static int take_over(const struct sockaddr_un *address) {
 	scoped_fd int fd = new_socket();
 	struct stat status;
@@ -57,7 +59,7 @@ static int take_over(const struct sockaddr_un *address) {
 	return unlink(address->sun_path) == 0 || errno == ENOENT ? 0 : neg_errno();
 }
 
-// For all: what a process may do here is decided by who it is.
+// Every user may connect; what a process may do depends on its credentials.
 static int bind_for_all(int fd, const struct sockaddr_un *address) {
 	if (bind(fd, (const struct sockaddr *)address, sizeof(*address)) < 0)
 		return neg_errno();
@@ -118,7 +120,7 @@ void socket_close(struct jobhost *host) {
 	loop_remove(&host->listener);
 	close(host->listener.fd);
 	host->listener.fd = -1;
-	// A successor may have put its own in place.
+	// Remove the file only if it is still our own: a successor may have replaced it.
 	if (lstat(host->socket_path, &status) == 0 && status.st_dev == host->socket_device &&
 	    status.st_ino == host->socket_inode)
 		unlink(host->socket_path);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Communicators that stand: what their ranks wait for, as all agents together know it, told to the
-// ranks here and to the other agents. The agent of the lowest rank that is left asks for all, as
-// soon as no rank here has moved for the time that makes a wait. Others ask where that one does
-// not.
+// Stalled communicators: what their ranks wait for, judged from the answers of all agents, and sent
+// to the local ranks and to the other agents. The coordinator queries all agents once no local rank
+// has moved for limits.confirm_ns. Other agents query only if the coordinator does not.
 #include "jobhost/inside.h"
 
 #include <lib/container.h>
@@ -12,11 +11,12 @@
 #include <string.h>
 
 #define NS_PER_S UINT64_C(1000000000)
-#define PAUSE_FIRST_NS (10 * NS_PER_S) // between two looks at one that stands
+// first interval between two checks of a stalled communicator
+#define PAUSE_FIRST_NS (10 * NS_PER_S)
 #define PAUSE_LONGEST_NS (300 * NS_PER_S)
-#define PAUSE_WAITING_NS (60 * NS_PER_S) // the longest, of one whose ranks wait
-#define DRAIN_RANKS_MAX 1024		 // that the log has when a drain of this node is advised
-#define SHOWN_MAX 16			 // ranks of one communicator that the log is told of
+#define PAUSE_WAITING_NS (60 * NS_PER_S) // longest interval while its ranks wait
+#define DRAIN_RANKS_MAX 1024		 // ranks to log when a drain of this node is advised
+#define SHOWN_MAX 16			 // ranks of one communicator in the log
 
 static uint64_t confirm_ns(const struct jobhost *host) {
 	const uint64_t ns = host->config.limits.confirm_ns;
@@ -28,7 +28,8 @@ static bool is_inside(const struct jobs_rank_report *report) {
 	return (report->knows & JOBS_KNOWS_COMPLETED) != 0 && report->completed < report->launched;
 }
 
-// Since when no rank here has moved; `any` launched something, `waits` is inside an operation.
+// Return the time of the last movement of any local rank. ret_any: some rank has launched
+// operations; ret_waits: some rank is inside an operation.
 static uint64_t stands_since(const struct host_comm *comm, bool *ret_any, bool *ret_waits) {
 	uint64_t since_ns = 0;
 
@@ -69,7 +70,7 @@ bool stall_wants(struct jobhost *host, struct host_comm *comm, uint64_t now_ns) 
 	}
 	if (!any || now_ns < comm->look_ns || host->answer != NULL)
 		return false;
-	// Another one looks, most likely, and tells.
+	// Most likely the coordinator or another agent checks, and sends the result.
 	if (!ours && (!waits || now_ns < since_ns + confirm_ns(host) + watch_turn_ns(comm) ||
 		      (comm->heard_ns != 0 &&
 		       now_ns < comm->heard_ns + PAUSE_WAITING_NS + watch_turn_ns(comm))))
@@ -82,7 +83,7 @@ bool stall_wants(struct jobhost *host, struct host_comm *comm, uint64_t now_ns) 
 	return true;
 }
 
-// What was counted outlives those who counted it.
+// Log the counts of the local ranks, because the log outlives the processes.
 static uint32_t log_ranks(const struct host_comm *comm) {
 	uint32_t shown = 0;
 
@@ -125,7 +126,8 @@ log_stuck(struct jobhost *host, const struct host_comm *comm, const struct stall
 	(void)log_ranks(comm);
 }
 
-// Those here who are told are not told the same again until one of them has moved.
+// Send a stall to the local ranks. The same stall is not sent again until one of the ranks has
+// moved.
 void stall_heard(struct jobhost *host, struct host_comm *comm, const struct stall *stall) {
 	comm->heard_ns = loop_now_ns(host->loop);
 	if (comm->stall_kind == (uint32_t)stall->kind && comm->stall_rank == stall->rank)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a job is told. A packet that its buffer has no room for waits; who lets too many wait is
-// disconnected, connects again and hears all anew.
+// Sends packets to jobs. If the socket buffer is full, packets are queued. A process with too many
+// queued packets is disconnected; it connects again and receives its whole state.
 #include "jobhost/inside.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-// 1 sent, 0 no room, -1 broken.
+// Returns 1 (sent), 0 (socket buffer full) or -1 (connection broken).
 static int try_send(const struct host_connection *connection, const void *packet, size_t size) {
 	ssize_t sent = send(connection->source.fd, packet, size, MSG_NOSIGNAL);
 
@@ -18,7 +18,8 @@ static int try_send(const struct host_connection *connection, const void *packet
 	return sent < 0 && (errno == EAGAIN || errno == EINTR || errno == ENOBUFS) ? 0 : -1;
 }
 
-// A connection that breaks here is closed when its hang-up is read, not under whoever tells.
+// Enqueue a packet. If the connection breaks here, it is closed when its hang-up is read, because
+// the caller still uses it.
 static void let_wait(struct host_connection *connection, const void *packet, size_t size) {
 	struct waiting *waiting =
 		connection->waiting_count < WAITING_MAX ? malloc(sizeof(*waiting) + size) : NULL;
@@ -87,8 +88,9 @@ void tell_gone(const struct host_rank *rank, const struct gone *gone) {
 
 	if (rank->process->connection == NULL || gone->rank == rank->told.rank)
 		return;
-	// Of a rack that is gone many are told at once. The set, which is told before, names them
-	// as well; whoever is disconnected would be told all anew, and disconnected again.
+	// When a rack fails, many ranks are gone at once. The failed set, sent before, names them
+	// too. Without this limit the process would be disconnected, receive all again, and be
+	// disconnected again.
 	if (rank->process->connection->waiting_count >= WAITING_MAX / 2)
 		return;
 	memcpy(event.text, gone->cause, strnlen(gone->cause, sizeof(gone->cause) - 1));
@@ -110,7 +112,7 @@ void tell_event(
 		.rank = of_rank,
 	};
 
-	// These may be lost: whoever does not read hears the rest of them no more.
+	// Such events may be lost: a process that does not read its socket gets no more of them.
 	if (rank->process->connection == NULL ||
 	    rank->process->connection->waiting_count >= WAITING_MAX / 4)
 		return;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Asks all agents for communicators (COMMS) to learn which node holds which rank, and tells the
-// other agents of the communicator what it learnt: one asks for all.
+// Queries all agents for communicators (COMMS) to learn which node holds which rank, and sends the
+// roster to the other agents of the communicator.
 //
-// The agent of the lowest rank that is left asks soon after a rank registered, and again as long as
-// ranks are missing. The others are told; who is not, since it started later, asks that agent to
-// tell it again, and itself asks all if nothing comes: each at another time, by its lowest rank, so
-// that those who come later are told by those who came first.
+// The coordinator queries soon after a rank registered, and again as long as ranks are missing. The
+// other agents receive its roster. An agent that started later requests the roster from the
+// coordinator, and queries all agents itself if no answer comes. Each agent does so after another
+// delay, which depends on its lowest rank, so that late agents receive the roster from early ones.
 #include "jobhost/inside.h"
 
 #include <lib/container.h>
@@ -17,10 +17,10 @@
 #define FIRST_NS (2 * NS_PER_S) // most ranks of a job register within this time
 #define LONGEST_NS (512 * NS_PER_S)
 #define OTHERS_NS (10 * NS_PER_S)
-#define OTHERS_STEP_NS (3 * NS_PER_S) // later, for each doubling of the lowest rank
-#define ANSWER_NS (5 * NS_PER_S)      // whoever was asked to tell the roster tells it in
+#define OTHERS_STEP_NS (3 * NS_PER_S) // added for each doubling of the lowest rank
+#define ANSWER_NS (5 * NS_PER_S)      // time for the coordinator to answer a request for the roster
 #define TOLD_AGAIN_NS (10 * NS_PER_S)
-#define PARTS_PER_LOOK 32 // of rosters, told in a second
+#define PARTS_PER_LOOK 32 // notices with parts of rosters, sent per second
 
 uint64_t watch_turn_ns(const struct host_comm *comm) {
 	uint32_t lowest = UINT32_MAX;
@@ -54,7 +54,7 @@ void watch_wanted(struct jobhost *host, struct host_comm *comm) {
 		tell_roster(host, comm);
 }
 
-// Communicators of an answer ascend by id and size.
+// Binary search: communicators of an answer ascend by id and size.
 bool watch_find(
 	const struct ras_comms *comms,
 	const struct host_comm *comm,
@@ -116,14 +116,14 @@ static void ask_all(struct jobhost *host) {
 	host->asking = overlay_ask_all(host->overlay, RAS_COLLECT_COMMS, 0, &host->question) == 0;
 }
 
-// Whether all are to be asked for it now.
+// Return whether all agents are to be queried about the roster of the communicator now.
 static bool wants_answer(struct jobhost *host, struct host_comm *comm, uint64_t now_ns) {
 	bool first = comm->ask_pause_ns == FIRST_NS;
 
 	if (comm->ranks == NULL || now_ns < comm->ask_ns || roster_is_whole(comm))
 		return false;
 	if (!agree_is_numberer(comm) && !comm->wants_roster) {
-		// It is told, most likely, before its turn comes.
+		// Most likely the roster arrives before this agent's turn comes.
 		comm->wants_roster = !first && notice_wanted(host, comm);
 		comm->ask_ns = now_ns + (first ? watch_turn_ns(comm) : ANSWER_NS);
 		comm->ask_pause_ns = 2 * FIRST_NS;
