@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Judges the communicators of an answer, with the paths that are bad beside them.
+// Judges the communicators of an answer, together with the bad paths between their nodes.
 #include "joblook/comm_look.h"
 
 #include <control/health.h>
@@ -19,7 +19,7 @@
 #define HASH_DIGITS_MIN 4
 #define HASH_DIGITS 16
 
-// All dead is told by the overlay: an agent that is dead is not a host that is.
+// A dead agent does not mean a dead node: require a node-down verdict on both planes.
 static bool is_dead(void *ctx, uint64_t node) {
 	const struct health *health = ((const struct comm_look *)ctx)->config.health;
 	struct verdict_view view;
@@ -94,7 +94,7 @@ static void make_pair(
 	);
 }
 
-// All that any observer tells, whatever is blamed for it.
+// Collect the bad paths of all observers, whichever side is blamed for them.
 static void collect_pairs(struct comm_look *look) {
 	const struct health *health = look->config.health;
 	const struct verdict_engine *engine;
@@ -115,7 +115,7 @@ static int compare_places(const struct comm_look *look, uint32_t a, uint32_t b) 
 
 	if (left->grade != right->grade)
 		return left->grade > right->grade ? -1 : 1;
-	// Where it began stands before those who wait for it.
+	// The communicator where a chain of waits begins comes before those that wait for it.
 	if ((left->via == JOBS_NOBODY) != (right->via == JOBS_NOBODY))
 		return left->via == JOBS_NOBODY ? -1 : 1;
 	if ((left->cause != JOBS_CAUSE_NONE) != (right->cause != JOBS_CAUSE_NONE))
@@ -190,7 +190,7 @@ int comm_look_init(
 	return err;
 }
 
-// Who came last is taken down before it is judged.
+// Update the wait history before the communicators are judged.
 static void note_comms(struct comm_look *look) {
 	uint32_t ranks = 0;
 
@@ -250,7 +250,7 @@ bool comm_look_may_be_called(const char *word) {
 	       is_number(word);
 }
 
-// "slurm:1234.0" is also called 1234.0, and 1234 as all steps of it are.
+// The job "slurm:1234.0" also matches "1234.0", and "1234" as all steps of the job do.
 static bool is_job(const char *job, const char *word) {
 	const char *number = strchr(job, ':');
 	size_t length = strlen(word);
@@ -268,7 +268,7 @@ bool comm_look_is_called(const struct ras_merged_comm *comm, const char *word) {
 
 	if (comm->job[0] != '\0' && is_job(comm->job, word))
 		return true;
-	// As JSON has it, or as NCCL does, without zeros before it.
+	// With 0x the hash is written as in NCCL's report, without leading zeros.
 	if (strncasecmp(word, "0x", 2) == 0) {
 		snprintf(hash, sizeof(hash), "%" PRIx64, comm->id.hash);
 		for (word += 2; *word == '0' && word[1] != '\0'; word++) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The communicators of an answer, judged in steps: for COMMS, WHY, STATUS, and for jobs themselves.
+// The communicators of an answer, judged in steps: for the queries COMMS, WHY and STATUS, and for
+// notices to jobs.
 #pragma once
 
 #include <jobs/judge.h>
@@ -11,8 +12,8 @@ struct comm_look_config {
 	const struct health *health; // NULL: no paths are known, and no node is dead
 	uint64_t now_ns;	     // on the clock of `health`
 	struct jobs_limits limits;
-	struct jobs_book *book;	 // NULL: nobody is named for coming last
-	struct jobs_words words; // names of nodes
+	struct jobs_book *book;	 // NULL: no stragglers are named
+	struct jobs_words words; // resolver of node names
 };
 
 struct comm_look {
@@ -21,29 +22,31 @@ struct comm_look {
 	struct ras_merged_comm *comms;
 	struct jobs_finding *findings;
 	struct jobs_pair *pairs;
-	uint32_t *order; // worst first
+	uint32_t *order; // indices of `findings`, worst first
 	uint32_t count, noted;
-	struct jobs_judging *judging; // NULL: all is judged
+	struct jobs_judging *judging; // NULL: all communicators are judged
 };
 
-// Who comes last in communicators, from look to look; NULL: no memory, and nobody is named for it.
+// Create a wait history, to be reused for all snapshots. Returns NULL without memory; then no
+// stragglers are named.
 struct jobs_book *comm_book_create(void);
 
-// -ENOMEM. The answer outlives it, and is to be settled; the look stays where it is.
+// Begin to judge an answer. The answer must be complete and outlive the look, and the look must not
+// be moved. Returns 0 or -ENOMEM.
 int comm_look_init(
 	struct comm_look *look,
 	const struct comm_look_config *config,
 	const struct overlay_answer *answer
 );
-// Some milliseconds of work. true: all is judged.
+// Judge for some milliseconds. Returns true once all communicators are judged.
 bool comm_look_step(struct comm_look *look);
 void comm_look_fini(struct comm_look *look);
-// The sentence on one of them, by its place.
+// Write the sentence on the finding at one index.
 void comm_look_say(
 	const struct comm_look *look, uint32_t place, char text[static JOBS_SENTENCE_BYTES]
 );
-// What a job or a communicator is called: "slurm:1234.0", or 1234.0 or 1234 of it; the hash of a
-// communicator in hexadecimal with 0x as NCCL's report has it, or the first of its sixteen digits,
-// at least four of them.
+// Return whether a word can name a job or communicator, and whether it names this one. Valid names
+// are a job id ("slurm:1234.0", "1234.0" or "1234"), and the hash of a communicator. The hash is
+// hexadecimal with 0x as in NCCL's report, or at least the first four of its sixteen digits.
 bool comm_look_may_be_called(const char *word);
 bool comm_look_is_called(const struct ras_merged_comm *comm, const char *word);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who comes last waits least. Waits of one operation are compared with each other: they are times
-// of one clock each, so no clock has to agree with another.
+// Finds stragglers. The rank that comes last waits least, so the waits of all ranks in one
+// operation are compared. Each wait is measured on one clock, so the clocks need not agree.
 //
-// Where operations are so fast that no two ranks tell of the same ones, each look is one
+// If operations are so fast that no two ranks report the same ones, each snapshot is one
 // comparison: of the median waits of the ranks.
 #include "book.h"
 
@@ -11,26 +11,26 @@
 #include <string.h>
 
 #define COMMS_MAX 64
-#define ENTRIES_MAX 128 // operations of one communicator
-#define ENOUGH 8	// operations, until somebody is named
-#define RECENT 16	// of them that may speak for themselves
+#define ENTRIES_MAX 128 // operations kept for one communicator
+#define ENOUGH 8	// operations needed before a straggler is named
+#define RECENT 16	// newest operations, which may be judged alone
 #define LATE_US_MIN 1000
-#define LATE_PERCENT 25 // of the median wait
+#define LATE_PERCENT 25 // percent of the median wait
 #define CHANCE_MAX 1e-4
 #define CODES 256
 
 struct book_entry {
 	uint64_t seq;
-	uint32_t last; // rank
+	uint32_t last; // rank that came last
 	uint8_t least, median;
 };
 
 struct book_comm {
 	struct ras_comm_id id;
-	uint32_t size; // 0: free
+	uint32_t size; // 0: unused slot
 	bool by_median;
-	uint64_t used; // number of the look that noted it last
-	uint64_t seq;  // of the newest entry
+	uint64_t used; // number of the snapshot that updated this slot last
+	uint64_t seq;  // sequence number of the newest entry
 	uint32_t count, next;
 	struct book_entry entries[ENTRIES_MAX];
 };
@@ -75,7 +75,7 @@ find_known(const struct jobs_book *book, const struct ras_merged_comm *comm) {
 	return NULL;
 }
 
-// The one that is known, else the one that was noted longest ago.
+// Return the slot of the communicator, or the slot that was updated longest ago.
 static struct book_comm *find_room(struct jobs_book *book, const struct ras_merged_comm *comm) {
 	struct book_comm *oldest = &book->comms[0];
 
@@ -99,7 +99,7 @@ static void add_entry(struct book_comm *known, const struct book_entry *entry) {
 	known->seq = entry->seq;
 }
 
-// Waits of all ranks in one operation: the least, whose it is, and the median.
+// Waits of all ranks in one operation: the least wait, its rank, and a histogram for the median.
 struct field {
 	uint32_t codes[CODES];
 	uint32_t count, last, ties;
@@ -118,7 +118,7 @@ static void field_add(struct field *field, uint32_t rank, uint8_t code) {
 	field->count++;
 }
 
-// False: two came last together.
+// Returns false if two ranks came last together.
 static bool field_entry(const struct field *field, uint64_t seq, struct book_entry *ret_entry) {
 	uint32_t below = 0, code = 0;
 
@@ -131,15 +131,15 @@ static bool field_entry(const struct field *field, uint64_t seq, struct book_ent
 	return true;
 }
 
-// Of a rank's completed operation, or JOBS_WAIT_NOT_TAKEN.
+// Return the wait code of one completed operation of a rank, or JOBS_WAIT_NOT_TAKEN.
 static uint8_t wait_at(const struct ras_comm_rank *rank, uint64_t seq) {
 	if (seq > rank->completed || rank->completed - seq >= rank->wait_count)
 		return JOBS_WAIT_NOT_TAKEN;
 	return rank->waits[rank->wait_count - 1 - (rank->completed - seq)];
 }
 
-// Operations from `first` on, all in one pass over the ranks; what one of them does not tell of is
-// left out.
+// Compare `count` operations from `first` on, in one pass over the ranks. Operations that some rank
+// does not report are skipped.
 static void compare_seqs(
 	struct book_comm *known, const struct ras_merged_comm *comm, uint64_t first, uint32_t count
 ) {
@@ -221,13 +221,13 @@ void jobs_book_note(struct jobs_book *book, const struct ras_merged_comm *comm) 
 		return;
 	if (first <= known->seq)
 		first = known->seq + 1;
-	// No rank tells of more than RAS_COMM_WAITS.
+	// No rank reports more than RAS_COMM_WAITS waits.
 	if (first <= last && last - first < RAS_COMM_WAITS)
 		compare_seqs(known, comm, first, (uint32_t)(last - first) + 1);
 }
 
-// How probable it is that any rank of `size` comes last at least `last` times of `of` by chance: an
-// upper bound, the number of choices times the probability of each.
+// Return an upper bound of the probability that any of `size` ranks comes last `last` times of `of`
+// by chance: the number of choices times the probability of each.
 static double chance_bound(uint32_t last, uint32_t of, uint32_t size) {
 	double bound = size;
 
@@ -236,7 +236,7 @@ static double chance_bound(uint32_t last, uint32_t of, uint32_t size) {
 	return bound;
 }
 
-// The newest entries of a communicator.
+// The newest `count` entries of a communicator.
 struct window {
 	const struct book_comm *known;
 	uint32_t count;
@@ -246,7 +246,7 @@ static const struct book_entry *entry_at(const struct window *window, uint32_t n
 	return &window->known->entries[(window->known->next + ENTRIES_MAX - 1 - n) % ENTRIES_MAX];
 }
 
-// The rank that came last most often.
+// Return the rank that came last most often.
 static uint32_t most_last(const struct window *window, uint32_t *ret_times) {
 	uint32_t best = 0, times = 0;
 
@@ -264,7 +264,8 @@ static uint32_t most_last(const struct window *window, uint32_t *ret_times) {
 	return best;
 }
 
-// Medians of its lateness, and of what the median rank waited then.
+// Return the median wait of the median rank over the operations in which `rank` came last; `late`:
+// the median lateness of `rank` instead.
 static uint64_t median_of(const struct window *window, uint32_t rank, bool late) {
 	uint64_t sorted[ENTRIES_MAX];
 	uint32_t count = 0;
@@ -313,7 +314,8 @@ static bool judge_window(
 	return true;
 }
 
-// By all that is kept, or by the last few: one that began to be late is named soon.
+// Judge all entries, then only the newest ones, so that a rank which began to be late is named
+// soon.
 bool book_straggler(
 	const struct jobs_book *book,
 	const struct ras_merged_comm *comm,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who came last, and how late, operation by operation.
+// Which rank came last, and how late, per operation.
 #pragma once
 
 #include <jobs/judge.h>
 
-// False: nobody comes last more often than chance, or not late enough to matter.
+// Returns false if no rank comes last more often than by chance, or none is late enough to matter.
 bool book_straggler(
 	const struct jobs_book *book,
 	const struct ras_merged_comm *comm,

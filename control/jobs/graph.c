@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Follows waits from communicator to communicator.
 //
-// A communicator waits for all its ranks, so that one edge is enough: if any of those who are late
-// in X waits in Y, X waits for Y. Edges are chosen so that a cycle is found if there is one: a
-// communicator that leads nowhere is given up for the next.
+// A communicator waits for all its ranks, so one edge is enough: if any late rank of X waits in Y,
+// X waits for Y. Edges are chosen so that a cycle is found if there is one: after an edge that
+// leads to no cycle, the next edge is tried.
 #include "graph.h"
 
 #include <errno.h>
 #include <jobs/report.h>
 #include <string.h>
 
-#define EDGES_MAX 8    // looked at from one communicator
-#define CYCLE_MAX 1024 // communicators: a longer way is not followed to its end
-// Of one process. It may register 127; an agent that tells of more costs no more for it.
+#define EDGES_MAX 8    // edges examined per communicator
+#define CYCLE_MAX 1024 // communicators in a cycle; longer chains are not followed to their end
+// Communicators examined per process. A process may register 127; the limit bounds the cost of an
+// agent that reports more.
 #define MEMBERSHIPS_MAX 256
 
 static void *memory_take(const struct graph *graph, size_t size) {
@@ -51,14 +52,15 @@ static struct graph_process *process_make(struct graph *graph, uint64_t node, ui
 	return process;
 }
 
-// The first of a process's memberships, or JOBS_NOBODY.
+// Return the index of the first membership of a process, or JOBS_NOBODY.
 static uint32_t members_of(const struct graph *graph, const struct ras_merged_rank *rank) {
 	const struct graph_process *process = process_of(graph, rank->node, rank->rank.pid);
 
 	return process != NULL ? process->first : JOBS_NOBODY;
 }
 
-// From the last to the first, each put before those that are there: a process's members ascend.
+// Communicators are visited from last to first and each membership is prepended, so a process's
+// list ascends.
 bool graph_collect(struct graph *graph, uint32_t *ret_ranks) {
 	const struct ras_merged_comm *merged;
 
@@ -122,9 +124,9 @@ graph_device_waits(const struct graph *graph, uint32_t comm, const struct ras_me
 	return JOBS_NOBODY;
 }
 
-// A rank that is late in one communicator waits in another, for certain. One that has not launched
-// does so with its thread: that is inside the other operation, or does nothing else. One whose
-// device has not started does so with its device.
+// Return whether a rank that is late in `from` certainly waits in `there`. A rank that has not
+// launched waits with its thread: the thread is inside the other operation, or does nothing else. A
+// rank whose device has not started waits with its device.
 static bool waits_there(
 	const struct survey *from, const struct survey *there, const struct ras_comm_rank *rank
 ) {
@@ -141,7 +143,7 @@ struct edges {
 	uint32_t to[EDGES_MAX], place[EDGES_MAX];
 };
 
-// Where this rank waits, beside the communicator.
+// Add the other communicators in which this late rank waits.
 static void
 add_edges(const struct graph *graph, uint32_t comm, uint32_t late, struct edges *edges) {
 	uint32_t at = members_of(graph, &graph->look->comms[comm].ranks[late]);
@@ -161,7 +163,7 @@ add_edges(const struct graph *graph, uint32_t comm, uint32_t late, struct edges 
 	}
 }
 
-// Communicators where a late rank of this one waits: at most EDGES_MAX different ones.
+// Collect the communicators in which late ranks of this one wait: at most EDGES_MAX different ones.
 static void edges_of(const struct graph *graph, uint32_t comm, struct edges *ret_edges) {
 	const struct ras_merged_comm *merged = &graph->look->comms[comm];
 
@@ -177,8 +179,8 @@ enum colour {
 	DONE,
 };
 
-// One step on from where the walk is, to a communicator without edges, or to one that is on the
-// way: that is a cycle, and its edges stay. What leads nowhere keeps its first edge.
+// Advance the walk by one edge. A communicator on the current path closes a cycle, whose edges are
+// kept. A communicator that leads to no cycle keeps its first edge.
 static void walk_on(struct graph *graph) {
 	struct graph_walk *walk = &graph->walk;
 	uint32_t comm = walk->way[walk->depth], to;
@@ -267,7 +269,7 @@ int graph_init(
 	}
 	walk->colours = (uint8_t *)(walk->way + count);
 	walk->tried = walk->colours + count;
-	memset(graph->next, 0xff, count * sizeof(*graph->next)); // JOBS_NOBODY
+	memset(graph->next, 0xff, count * sizeof(*graph->next)); // 0xff bytes: JOBS_NOBODY
 	memset(graph->buckets, 0xff, graph->bucket_count * sizeof(*graph->buckets));
 	return 0;
 }

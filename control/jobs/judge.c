@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Findings: the cause by what is seen, and how much it takes to say `stuck`.
+// Findings: the cause of a wait from what is known, and the delay before a wait counts as stuck.
 #include "book.h"
 #include "graph.h"
 
@@ -11,7 +11,7 @@
 
 #define NS_PER_MS UINT64_C(1000000)
 #define MS_PER_SEC UINT64_C(1000)
-#define PAIR_NODES_MAX 512 // ends of bad paths; what is beyond blames nobody
+#define PAIR_NODES_MAX 512 // nodes of bad paths; further paths are ignored
 
 enum phase {
 	SURVEY,
@@ -34,7 +34,7 @@ struct jobs_judging {
 	struct judge judge;
 	struct jobs_finding *findings;
 	enum phase phase;
-	uint32_t comm; // the next one of this phase
+	uint32_t comm; // index of the next communicator in this phase
 };
 
 static uint64_t limit_ms(uint64_t limit_ns, uint64_t default_ms) {
@@ -73,7 +73,7 @@ static void take_pair_nodes(struct judge *judge) {
 	judge->pair_node_count = kept;
 }
 
-// PAIR_NODES_MAX: it is the end of none.
+// Return the index of a node, or PAIR_NODES_MAX if no bad path ends there.
 static uint32_t place_of_node(const struct judge *judge, uint64_t node) {
 	uint32_t low = 0, high = judge->pair_node_count;
 
@@ -94,11 +94,11 @@ static bool is_worse(const struct jobs_pair *a, const struct jobs_pair *b) {
 		return a->silent;
 	if (a->lost_permille != b->lost_permille)
 		return a->lost_permille > b->lost_permille;
-	// Slower in proportion to what it was; both are short times, far from overflow.
+	// Compare the slow-down relative to the baseline; both are short times, far from overflow.
 	return a->median_ns / (a->baseline_ns + 1) > b->median_ns / (b->baseline_ns + 1);
 }
 
-// The worst path between two of its nodes, or NULL.
+// Return the worst path between two nodes of the communicator, or NULL.
 static const struct jobs_pair *
 worst_pair(const struct judge *judge, const struct ras_merged_comm *comm) {
 	const struct jobs_pair *worst = NULL;
@@ -117,7 +117,7 @@ worst_pair(const struct judge *judge, const struct ras_merged_comm *comm) {
 	return worst;
 }
 
-// A rank that waits in the operation, as an example of all who do.
+// Return one rank that waits in the operation, or NULL.
 static const struct ras_merged_rank *
 one_who_waits(const struct ras_merged_comm *comm, const struct survey *survey) {
 	for (uint32_t n = 0; n < comm->rank_count; n++) {
@@ -127,7 +127,8 @@ one_who_waits(const struct ras_merged_comm *comm, const struct survey *survey) {
 	return NULL;
 }
 
-// Where nobody tells signatures: what the one launched beyond the other were broadcasts.
+// If signatures are unknown: return whether the operations that `more` launched beyond `less` were
+// all broadcasts.
 static bool
 launched_broadcasts(const struct ras_comm_rank *more, const struct ras_comm_rank *less) {
 	for (uint32_t n = 0; n < RAS_COMM_OPS; n++) {
@@ -137,7 +138,8 @@ launched_broadcasts(const struct ras_comm_rank *more, const struct ras_comm_rank
 	return more->ops[JOBS_BROADCAST] > less->ops[JOBS_BROADCAST];
 }
 
-// It has nothing to send, as far as can be seen: an idle server sleeps so while others wait for it.
+// Return whether the late rank may have nothing to send: an idle server sleeps while others wait
+// for its broadcast.
 static bool
 is_idle_root(const struct judge *judge, uint32_t comm, const struct ras_merged_rank *late) {
 	const struct ras_merged_comm *merged = &judge->look->comms[comm];
@@ -159,7 +161,7 @@ static bool process_works(const struct ras_comm_rank *rank) {
 	       rank->process_state != JOBS_PROCESS_STOPPED && rank->worked_ms >= WORK_MS_MIN;
 }
 
-// What is known of one who is waited for: it is held, it works, or nobody knows.
+// Record whether a late rank is held by a debugger, works, or is in an unknown state.
 static void weigh_late(
 	const struct judge *judge,
 	uint32_t comm,
@@ -197,7 +199,8 @@ static void name_late(const struct judge *judge, uint32_t comm, struct jobs_find
 			  is_idle_root(judge, comm, &merged->ranks[finding->late[0]]);
 }
 
-// Who ended first, of those whose end was seen: the others may have ended for it. Their number.
+// Return the dead rank that ended first: later ends may be its consequence. ret_dated: number of
+// dead ranks whose time of death is known.
 static uint32_t first_dead(const struct ras_merged_comm *merged, uint32_t *ret_dated) {
 	uint32_t first = JOBS_NOBODY;
 
@@ -220,7 +223,7 @@ static void name_dead(const struct judge *judge, uint32_t comm, struct jobs_find
 
 	finding->cause = JOBS_CAUSE_DEAD_MEMBER;
 	finding->late_count = judge->surveys[comm].dead;
-	// Those of dead nodes have no place, and come last.
+	// Ranks of dead nodes have no index, and come last.
 	for (uint32_t n = 0; n < JOBS_NAMED_MAX; n++)
 		finding->late[n] = JOBS_NOBODY;
 	finding->late[0] = first_dead(merged, &dated);
@@ -244,7 +247,7 @@ static void name_stopped(const struct judge *judge, uint32_t comm, struct jobs_f
 	}
 }
 
-// All that can be known has been launched by all.
+// All ranks that are known have launched the operation.
 static enum jobs_cause
 cause_of_started(const struct survey *survey, const struct jobs_finding *finding) {
 	if (finding->absent > 0 || (survey->knows_all & RAS_RANK_KNOWS_STARTED) == 0 ||
@@ -283,11 +286,11 @@ static void find_cause(const struct judge *judge, uint32_t comm, struct jobs_fin
 	}
 }
 
-// How long nobody may move until it is said to be stuck.
+// Return how long no rank may move before the communicator counts as stuck.
 static uint64_t
 patience_ms(const struct judge *judge, uint32_t comm, const struct jobs_finding *finding) {
 	if (judge->surveys[comm].traced > 0)
-		return UINT64_MAX; // somebody looks at it
+		return UINT64_MAX; // somebody is debugging it
 	switch (finding->cause) {
 	case JOBS_CAUSE_DEAD_MEMBER:
 	case JOBS_CAUSE_STOPPED_MEMBER:
@@ -340,7 +343,8 @@ static void judge_comm(const struct judge *judge, uint32_t comm, struct jobs_fin
 		return;
 	}
 	survey_mismatch(merged, survey, &finding->mismatch);
-	// Who exits well without a word is missed once somebody waits for it.
+	// A rank that exited with status 0 without finalizing is reported only once another rank
+	// waits.
 	if (survey->dead > survey->dead_well || (survey->dead > 0 && survey->seq != 0)) {
 		name_dead(judge, comm, finding);
 	} else if (finding->waited_ms < judge->confirm_ms) {
@@ -356,7 +360,8 @@ static void judge_comm(const struct judge *judge, uint32_t comm, struct jobs_fin
 		finding->waited_ms >= patience_ms(judge, comm, finding) ? JOBS_STUCK : JOBS_WAITING;
 }
 
-// Who waits for one who waits elsewhere is as stuck as the communicator where that began.
+// A communicator whose late rank waits in another communicator gets the grade of the last
+// communicator in that chain.
 static void inherit_grades(const struct jobs_look *look, struct jobs_finding *findings) {
 	for (uint32_t comm = 0; comm < look->comm_count; comm++) {
 		uint32_t at = comm;
@@ -415,7 +420,7 @@ struct jobs_judging *jobs_judging_destroy(struct jobs_judging *judging) {
 	return NULL;
 }
 
-// The next communicator of this phase. Returns how many ranks were looked at.
+// Do this phase for the next communicator. Returns the number of ranks processed.
 static uint32_t step_once(struct jobs_judging *judging) {
 	struct judge *judge = &judging->judge;
 	const struct jobs_look *look = judge->look;
@@ -455,7 +460,7 @@ static uint32_t step_once(struct jobs_judging *judging) {
 bool jobs_judging_step(struct jobs_judging *judging, uint32_t ranks) {
 	uint64_t looked = 0;
 
-	// One for the communicator itself.
+	// Each communicator counts as one rank more, for its own cost.
 	while (judging->phase != DONE && looked < ranks)
 		looked += (uint64_t)step_once(judging) + 1;
 	return judging->phase == DONE;

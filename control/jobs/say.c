@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A finding in one sentence.
+// Describes a finding in one sentence.
 #include <lib/show.h>
 
 #include <jobs/judge.h>
@@ -162,7 +162,7 @@ static void say_dead(struct sentence *sentence) {
 	add_waiting(sentence);
 }
 
-// What the process of the one who is waited for does.
+// Append the state of the only late rank's process.
 static void add_process(struct sentence *sentence) {
 	const struct jobs_finding *finding = sentence->finding;
 	const struct ras_comm_rank *rank = &rank_at(sentence, finding->late[0])->rank;
@@ -183,7 +183,7 @@ static void add_process(struct sentence *sentence) {
 		add_words(sentence, ": it may have nothing to send");
 	else if (finding->busy)
 		add_words(sentence, ": it works");
-	// Of a thread that looks at its device on and on nobody can tell that it only waits.
+	// A thread that polls its device looks busy, although it only waits.
 	if (finding->busy && finding->via == JOBS_NOBODY && finding->device_waits != JOBS_NOBODY)
 		add_words(
 			sentence, ", and its device waits in communicator %016llx",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Makes rows of reports. Signatures that the ranks of a row have in common stand in its head.
+// Makes rows from reports. Signatures that the ranks of a row have in common are stored once, in
+// the head of the row.
 #include <lib/must.h>
 #include <lib/wire.h>
 
@@ -68,7 +69,7 @@ static uint8_t flags_of(const struct jobs_rank_report *report) {
 	return (uint8_t)flags;
 }
 
-// Operations of two ranks are told as one sum.
+// Operations between two ranks are reported as one sum.
 static void pair_counts(const struct jobs_rank_report *report, struct ras_comm_rank *rank) {
 	static const enum jobs_kind kinds[] = {JOBS_SEND, JOBS_RECEIVE, JOBS_ONE_SIDED};
 
@@ -79,7 +80,7 @@ static void pair_counts(const struct jobs_rank_report *report, struct ras_comm_r
 	rank->pair_completed = at_most(rank->pair_completed, rank->pair_launched);
 }
 
-// Of the last completed operations, as far as they follow each other.
+// Copy the waits of the last completed operations, as far back as they are consecutive.
 static void copy_waits(const struct jobs_rank_report *report, struct ras_comm_rank *rank) {
 	uint8_t codes[RAS_COMM_WAITS];
 	uint32_t count = 0;
@@ -128,7 +129,7 @@ static void make_rank(const struct jobs_rank_report *report, struct ras_comm_ran
 	*ret_rank = rank;
 }
 
-// Whether the signatures of a report rise by one: a page that was written wrongly may hold any.
+// Return whether the signatures of a report are consecutive: a corrupt page may hold any numbers.
 static bool follow_each_other(const struct jobs_rank_report *report) {
 	for (uint32_t n = 1; n < report->signature_count; n++) {
 		if (report->signatures[n].seq != report->signatures[n - 1].seq + 1)
@@ -143,7 +144,8 @@ static bool is_same(const struct ras_comm_signature *a, const struct ras_comm_si
 	       a->count == b->count;
 }
 
-// Its place in the head of the row, put there if it is new; RAS_COMM_SIGNATURES: no room.
+// Return the index of a signature in the head of the row; add it if it is new. Returns
+// RAS_COMM_SIGNATURES if there is no room.
 static uint32_t place_of(struct ras_comm *comm, const struct jobs_signature *told) {
 	bool has_root = told->root >= 0 && told->root < INT32_MAX;
 	struct ras_comm_signature signature = {
@@ -161,7 +163,7 @@ static uint32_t place_of(struct ras_comm *comm, const struct jobs_signature *tol
 	return n;
 }
 
-// False: they do not fit, and nothing of this rank is told.
+// Returns false if the signatures do not fit; then this rank reports none.
 static bool make_recent(
 	struct ras_comm *comm,
 	const struct jobs_rank_report *report,
@@ -181,7 +183,7 @@ static bool make_recent(
 	return true;
 }
 
-// What the head tells is what this rank would tell itself, of all its operations that it covers.
+// Return whether the head holds the same operations as this rank, for all operations in both.
 static bool is_as_head(const struct ras_comm_recent *head, const struct ras_comm_recent *own) {
 	uint64_t last = own->first + own->count - 1;
 
@@ -194,7 +196,8 @@ static bool is_as_head(const struct ras_comm_recent *head, const struct ras_comm
 	return true;
 }
 
-// The one who has come furthest stands for the row.
+// Return the rank that has launched most among those with signatures; its signatures become the
+// head.
 static uint32_t furthest(const struct jobs_rank_report *const *reports, uint32_t count) {
 	uint32_t best = count;
 
@@ -229,8 +232,8 @@ static void make_signatures(
 	}
 }
 
-// With the user as a word of its own, which the agents say and no job: whoever says the hashes of
-// another user's communicator makes one of his own, and falsifies no verdict on the other.
+// The id contains the user, which the agent knows from the kernel. So a user who claims the hashes
+// of another user's communicator creates a separate one, and cannot falsify a verdict on the other.
 struct ras_comm_id
 jobs_comm_id(uint64_t comm_hash, uint64_t host_hash, uint64_t process_hash, uint32_t uid) {
 	return (struct ras_comm_id){

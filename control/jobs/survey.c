@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Looks over the ranks of one communicator.
+// Summarises the ranks of one communicator.
 #include "survey.h"
 
 #include <jobs/report.h>
@@ -26,7 +26,7 @@ static bool takes_part(const struct ras_comm_rank *rank) {
 	return !is_gone(rank) && !has_ended(rank);
 }
 
-// It said that it leaves: what others wait in it will not launch any more.
+// The rank announced its end, so it launches nothing more that others wait for.
 static bool has_left(const struct ras_comm_rank *rank) {
 	return (rank->flags & (RAS_RANK_FINALIZE | RAS_RANK_DESTROY)) != 0 &&
 	       (rank->flags & RAS_RANK_ABORT) == 0;
@@ -59,7 +59,7 @@ static void count_rank(struct survey *survey, const struct ras_comm_rank *rank) 
 	survey->traced += rank->process_state == JOBS_PROCESS_TRACED;
 }
 
-// The members that the set-up named and whose node is dead.
+// Count the members that were named at communicator set-up and whose node is dead.
 static uint32_t dead_missing(const struct jobs_look *look, const struct ras_merged_comm *comm) {
 	uint32_t dead = 0;
 
@@ -68,8 +68,8 @@ static uint32_t dead_missing(const struct jobs_look *look, const struct ras_merg
 	return dead;
 }
 
-// Where nobody tells what has completed, those who launched more than others wait, as far as is
-// known; where all launched the same nothing is known to wait.
+// If completed operations are not reported, ranks that launched more than others are assumed to
+// wait. If all launched the same number, no rank is known to wait.
 static void find_seq(struct survey *survey) {
 	if (survey->seq != 0 || survey->launched_min >= survey->launched_max)
 		return;
@@ -169,7 +169,8 @@ struct vote {
 	uint32_t choice_place, lead, known;
 };
 
-// The candidate of a majority, in one pass; whether it is one does not matter to whoever differs.
+// Majority vote in one pass (Boyer-Moore). The candidate may have no majority; any other signature
+// still counts as a difference.
 static void
 vote_for(struct vote *vote, uint32_t place, const struct ras_comm_signature *signature) {
 	vote->known++;
@@ -183,7 +184,7 @@ vote_for(struct vote *vote, uint32_t place, const struct ras_comm_signature *sig
 		vote->lead++;
 }
 
-// Of each operation that may be told, all in one pass over the ranks.
+// Vote on each operation, in one pass over the ranks.
 static void
 vote_all(const struct ras_merged_comm *comm, uint64_t first, uint32_t count, struct vote *votes) {
 	for (uint32_t n = 0; n < comm->rank_count; n++)
@@ -230,7 +231,7 @@ void survey_mismatch(
 	memset(ret_mismatch, 0, sizeof(*ret_mismatch));
 	if ((survey->knows_any & RAS_RANK_KNOWS_SIGNATURES) == 0 || last == 0)
 		return;
-	// A count that a page or an agent made up may be the last number there is.
+	// A count from a corrupt page or agent may be UINT64_MAX, so this sum must not overflow.
 	count = (uint32_t)(last - first) + 1;
 	vote_all(comm, first, count, votes);
 	find_others(comm, first, count, votes, found);

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One communicator looked over: who lives, which operation is waited in, who has not come there.
+// Summary of one communicator: which ranks are alive, which operation is waited in, which ranks are
+// late.
 #pragma once
 
 #include <jobs/judge.h>
 #include <jobs/report.h>
 
-// A process that does nothing uses less in JOBS_WORK_WINDOW_NS: threads that look at the clock.
+// An idle process uses less processor time than this in JOBS_WORK_WINDOW_NS, even if its threads
+// poll a clock.
 #define WORK_MS_MIN (JOBS_WORK_WINDOW_NS / UINT64_C(1000000) / 100)
 
-// In what way the ranks that are waited for are behind.
+// In which way the late ranks are behind.
 enum survey_late {
 	SURVEY_NOBODY_LATE,
 	SURVEY_NOT_LAUNCHED,
@@ -16,33 +18,35 @@ enum survey_late {
 };
 
 struct survey {
-	uint64_t seq; // waited in; 0: nothing that is known to be
+	uint64_t seq; // number of the operation that ranks wait in; 0: none is known
 	uint64_t idle_ms;
-	uint64_t launched_min, launched_max; // of those who live
+	uint64_t launched_min, launched_max; // minimum and maximum over live ranks
 	uint32_t alive, dead, stopped, traced, waiting;
-	uint32_t dead_well;  // of the dead: exited with status 0
-	uint32_t late_count; // with those who left
-	uint32_t left;	     // finalized or destroyed, and never launched what others wait in
+	uint32_t dead_well;  // dead ranks that exited with status 0
+	uint32_t late_count; // includes the ranks that left
+	// ranks that finalized or were destroyed before they launched the operation
+	uint32_t left;
 	enum survey_late late;
 	uint8_t knows_all, knows_any;
-	bool any_started;   // somebody has started the operation
-	bool any_completed; // somebody has completed it
+	bool any_started;   // some rank has started the operation
+	bool any_completed; // some rank has completed the operation
 };
 
 void survey_comm(
 	const struct jobs_look *look, const struct ras_merged_comm *comm, struct survey *ret_survey
 );
-// The rank has not come to the operation that is waited in, in the way that the survey tells.
+// Return whether the rank has not reached the operation `seq`, in the way that survey->late says.
 bool survey_is_late(const struct survey *survey, const struct ras_comm_rank *rank);
-// It finalized before the operation that is waited in: it will not come.
+// Return whether the rank finalized the communicator before the operation `seq`, so that it can
+// never join.
 bool survey_has_left(const struct survey *survey, const struct ras_comm_rank *rank);
-// It has launched it, and it is not completed, as far as is told.
+// Return whether the rank has launched the operation `seq` and has not reported its completion.
 bool survey_is_inside(const struct survey *survey, const struct ras_comm_rank *rank);
-// The same, and its device has started it.
+// Return whether the rank is inside the operation and its device has started it, as far as known.
 bool survey_waits(const struct survey *survey, const struct ras_comm_rank *rank);
-// Its process is gone, and it had not finalized.
+// Return whether the process of the rank is gone without having finalized.
 bool survey_is_dead(const struct ras_comm_rank *rank);
-// The first operation in reach that ranks run differently; seq 0 if there is none.
+// Store the first recent operation that ranks run differently; its seq is 0 if there is none.
 void survey_mismatch(
 	const struct ras_merged_comm *comm,
 	const struct survey *survey,

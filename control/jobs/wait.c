@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Times to an eighth: three bits behind the highest one of the microseconds.
+// Wait codes: the position of the highest bit of the microseconds, and the three bits below it.
 #include <jobs/report.h>
 #include <jobs/wait.h>
 
-#define EXACT 8 // codes below are the microseconds themselves
+#define EXACT 8 // smaller codes are plain microseconds
 #define CODE_MAX (JOBS_WAIT_NOT_TAKEN - 1)
 
 uint8_t jobs_wait_code(uint64_t wait_ns) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The names of what ranks tell.
+// Printable names of the values that ranks report.
 #include <jobs/judge.h>
 #include <jobs/report.h>
 #include <stddef.h>

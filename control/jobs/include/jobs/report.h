@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an agent knows of one rank of one communicator: a process here has told it by counters.
+// What an agent knows of one rank of one communicator, from the counters of a process on this node.
 //
-// Plain values, filled by the agent from the page of the process and from /proc. Everything in them
-// was clamped: completed <= started <= launched. What is not known says so, and is never guessed.
+// Plain values, filled by the agent from the process's page and from /proc. All counts are clamped:
+// completed <= started <= launched. An unknown value is marked as unknown, and is never guessed.
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-// The order of enum tocsin_kind of <tocsin/job.h>; NCCL's five collectives come first.
+// Same order as enum tocsin_kind in <tocsin/job.h>; NCCL's five collectives come first.
 enum jobs_kind {
 	JOBS_BROADCAST,
 	JOBS_REDUCE,
 	JOBS_ALL_GATHER,
 	JOBS_REDUCE_SCATTER,
 	JOBS_ALL_REDUCE,
-	JOBS_SEND, // send, receive and one-sided ones are of two ranks: not in the sequence
+	// send, receive and one-sided operations involve two ranks and are not in the sequence
+	JOBS_SEND,
 	JOBS_RECEIVE,
 	JOBS_ALL_TO_ALL,
 	JOBS_GATHER,
@@ -27,33 +28,34 @@ enum jobs_kind {
 	JOBS_KINDS,
 };
 
-// "AllReduce"; "unknown" for a number that is none.
+// Return for example "AllReduce"; "unknown" for an invalid number.
 const char *jobs_kind_name(uint32_t kind);
 
-#define JOBS_DATATYPE_UNKNOWN 255 // below it NCCL's numbers: 0 int8, 1 uint8, ... 9 bfloat16
+// smaller values are NCCL's numbers: 0 int8, 1 uint8, ... 9 bfloat16
+#define JOBS_DATATYPE_UNKNOWN 255
 const char *jobs_datatype_name(uint32_t datatype);
 
-#define JOBS_SIGNATURES 16 // the last collective operations of a rank
+#define JOBS_SIGNATURES 16 // last collective operations of a rank that are kept
 #define JOBS_WORK_WINDOW_NS UINT64_C(10000000000)
 #define JOBS_ID_BYTES 64 // "slurm:1234.0"
 #define JOBS_WCHAN_BYTES 32
 #define JOBS_NO_ROOT (-1)
-#define JOBS_NOT_TAKEN UINT64_MAX // a time that nobody took
+#define JOBS_NOT_TAKEN UINT64_MAX // a time that was not measured
 
 struct jobs_signature {
 	uint64_t seq; // 1 is the first collective operation of the communicator
 	uint64_t count;
-	int32_t root; // JOBS_NO_ROOT
+	int32_t root; // JOBS_NO_ROOT: none
 	uint8_t kind;
 	uint8_t datatype;
-	uint64_t waited_ns; // from its start by this rank to its completion, or JOBS_NOT_TAKEN
+	uint64_t waited_ns; // from this rank's start to its completion, or JOBS_NOT_TAKEN
 };
 
 enum jobs_process_state {
 	JOBS_PROCESS_UNKNOWN,
 	JOBS_PROCESS_RUNNING,
 	JOBS_PROCESS_SLEEPING,
-	JOBS_PROCESS_DISK,    // waits for a device or a file system, and takes no signal
+	JOBS_PROCESS_DISK,    // waits for a device or a file system, and handles no signal
 	JOBS_PROCESS_STOPPED, // by SIGSTOP or a terminal
 	JOBS_PROCESS_TRACED,  // held by a debugger
 	JOBS_PROCESS_ZOMBIE,
@@ -64,48 +66,51 @@ enum jobs_process_state {
 const char *jobs_process_name(uint32_t state);
 
 enum jobs_exit_cause {
-	JOBS_EXIT_UNKNOWN, // nobody here was its parent
+	JOBS_EXIT_UNKNOWN, // no connected process was its parent
 	JOBS_EXIT_STATUS,
 	JOBS_EXIT_SIGNAL,
-	JOBS_EXIT_MEMORY, // by the signal of the kernel that had no memory for it
+	JOBS_EXIT_MEMORY, // killed by the kernel's out-of-memory killer
 	JOBS_EXIT_CAUSES,
 };
 
-// How much a rank tells. Launched is always known.
+// Facts that a rank reports besides launched operations, which are always known.
 #define JOBS_KNOWS_STARTED 0x01
 #define JOBS_KNOWS_COMPLETED 0x02
 #define JOBS_KNOWS_SIGNATURES 0x04
-#define JOBS_KNOWS_PROCESS 0x08	    // its state and its processor time
-#define JOBS_KNOWS_GPU_OF_NCCL 0x10 // its devices, by NCCL's RAS and not by itself
+#define JOBS_KNOWS_PROCESS 0x08	    // process state and processor time
+#define JOBS_KNOWS_GPU_OF_NCCL 0x10 // device numbers come from NCCL's RAS, not from the rank
 
 struct jobs_rank_report {
-	uint64_t comm_hash, host_hash, process_hash; // the communicator, the latter of its rank 0
+	// identity of the communicator; host and process are those of its rank 0
+	uint64_t comm_hash, host_hash, process_hash;
 	uint32_t size, rank;
-	int16_t cuda_device, nvml_device; // -1 unknown
-	uint64_t config_hash;		  // 0 not given
+	int16_t cuda_device, nvml_device; // -1: unknown
+	uint64_t config_hash;		  // 0: not given
 	uint32_t pid, uid;
-	char job_id[JOBS_ID_BYTES]; // "" unknown
+	char job_id[JOBS_ID_BYTES]; // "": unknown
 	uint8_t knows;		    // JOBS_KNOWS_* bits
 
-	// The communicator's own sequence: collective operations of this rank in it.
+	// Number of collective operations of this rank in the communicator: the sequence of the
+	// communicator.
 	uint64_t launched, started, completed;
-	// The same by kind, and send, receive and one-sided ones beside it.
+	// The same by kind; also send, receive and one-sided operations, which are not in the
+	// sequence.
 	uint64_t launched_of[JOBS_KINDS], started_of[JOBS_KINDS], completed_of[JOBS_KINDS];
 	uint32_t signature_count;
-	struct jobs_signature signatures[JOBS_SIGNATURES]; // by rising seq, the newest last
+	struct jobs_signature signatures[JOBS_SIGNATURES]; // sorted by seq, newest last
 
-	uint8_t init_state;  // 0 done, 7 in progress, else an error of NCCL's
+	uint8_t init_state;  // 0: done, 7: in progress, else an NCCL error
 	uint8_t async_error; // likewise
 	bool finalized, destroyed, aborted;
-	bool attached; // its socket is open
-	bool blocks;   // its thread waits inside an operation until that is completed
+	bool attached; // its socket is connected
+	bool blocks;   // its thread blocks inside an operation until the operation completes
 
 	uint8_t process_state; // enum jobs_process_state
 	char wchan[JOBS_WCHAN_BYTES];
-	uint64_t sampled_ns;  // when all this was read, on the agent's clock
-	uint64_t progress_ns; // when a counter moved last, on the same clock
+	uint64_t sampled_ns;  // time of this sample, on the agent's clock
+	uint64_t progress_ns; // time of the last change of a counter, on the agent's clock
 	uint64_t worked_ns;   // processor time of the process in the last JOBS_WORK_WINDOW_NS
 	uint8_t exit_cause;   // enum jobs_exit_cause
 	int32_t exit_value;
-	uint64_t exited_ns; // 0: it lives
+	uint64_t exited_ns; // 0: the process is alive
 };
