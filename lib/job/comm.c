@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Communicators: registered, marked, reported on, unregistered.
+// Communicators: registration, marks, reports and their end.
 #include "inside.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-static _Atomic uint64_t next_number = 1; // of the process; relaxed: only that none comes twice
+// shared by all jobs of the process; relaxed, because only uniqueness matters
+static _Atomic uint64_t next_number = 1;
 
 struct tocsin_comm *comm_find(struct tocsin_job *job, uint64_t number) {
 	for (uint32_t n = 0; n < JOB_COMMS_MAX; n++)
@@ -39,7 +40,8 @@ static struct job_register comm_registration(const struct tocsin_comm_config *co
 	return told;
 }
 
-// What an older program gave, with zeros behind it. -EINVAL.
+// Copy the caller's struct, and zero the fields that an older program does not have. Returns 0 or
+// -EINVAL.
 static int
 copy_config(const struct tocsin_comm_config *given, struct tocsin_comm_config *ret_config) {
 	struct tocsin_comm_config config = {0};
@@ -56,7 +58,7 @@ copy_config(const struct tocsin_comm_config *given, struct tocsin_comm_config *r
 	return 0;
 }
 
-// Its place and its first slot. -ENOSPC.
+// Enter the communicator into the job and give it its first slot. Returns 0 or -ENOSPC.
 static int enter_comm(struct tocsin_job *job, struct tocsin_comm *comm) {
 	uint32_t place = 0;
 
@@ -106,7 +108,8 @@ int tocsin_comm_register(
 	return 0;
 }
 
-// What the agent was told it is told the end of, if there is room: else all is said again.
+// Queue the end of a communicator whose registration was sent. Without room, close the connection:
+// after the reconnect the agent misses the communicator in the page.
 static void say_left(struct tocsin_job *job, const struct tocsin_comm *comm) {
 	if (comm->to_register || job->link.state != LINK_UP)
 		return;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Counting in a slot: no lock, no system call, no allocation. The job's own threads run it.
+// Counts operations in a slot: no lock, no system call, no allocation. Runs on the program's own
+// threads.
 #include "count_inside.h"
 
-// Several writers: whoever claims the place writes it, and who comes too late counts that it did.
+// Several threads write: the thread that claims the signature writes it; a thread that is too late
+// counts it as lost.
 static void
 sign_shared(struct job_launched *row, uint64_t n, uint64_t count, uint64_t what, uint64_t time_ns) {
 	struct job_signature *signature = &row->signatures[n % JOB_SIGNATURES];
@@ -18,7 +20,7 @@ sign_shared(struct job_launched *row, uint64_t n, uint64_t count, uint64_t what,
 		atomic_fetch_add_explicit(&row->marks.signatures_lost, 1, memory_order_relaxed);
 }
 
-// Several writers, or the time is wanted.
+// Slow path: the slot is shared, or the time is recorded.
 static __attribute__((noinline)) void
 launch_long(struct tocsin_counter *counter, uint32_t kind, uint64_t count, uint64_t what) {
 	struct job_launched *row = counter->launched;

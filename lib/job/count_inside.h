@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a count is raised in a slot. Orders are those of <tocsin/job_page.h>: each store here is a
-// release, and its partner is the acquire of whoever reads (counts.c, the agent's copy).
+// Raises counts in a slot. Memory order follows <tocsin/job_page.h>: each store here is a release,
+// paired with the acquire of a reader (counts.c, or the agent's copy).
 #pragma once
 
 #include "inside.h"
@@ -22,7 +22,7 @@ static inline uint64_t count_clock_ns(void) {
 	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-// The slot's only writer: what it loads it has stored itself.
+// For the only writer of the slot: the relaxed load returns its own last store.
 static inline uint64_t count_raise_own(_Atomic uint64_t *count) {
 	uint64_t n = atomic_load_explicit(count, memory_order_relaxed) + 1;
 
@@ -36,7 +36,7 @@ static inline uint64_t count_raise(_Atomic uint64_t *count, bool shared) {
 	return count_raise_own(count);
 }
 
-// Never down.
+// Raise a count to n; never lower it.
 static inline void count_raise_to(_Atomic uint64_t *count, uint64_t n) {
 	uint64_t before = atomic_load_explicit(count, memory_order_relaxed);
 
@@ -46,7 +46,7 @@ static inline void count_raise_to(_Atomic uint64_t *count, uint64_t n) {
 	}
 }
 
-// Started or completed. The time of the operation is there before its number is.
+// Count a started or completed operation. Its time is stored before its number.
 static inline void
 count_row(struct job_row *row, enum tocsin_kind given, bool shared, uint64_t time_ns) {
 	uint32_t kind = kind_or_other(given);
@@ -64,8 +64,8 @@ count_row(struct job_row *row, enum tocsin_kind given, bool shared, uint64_t tim
 	count_raise(&row->counts.total, shared);
 }
 
-// The seqlock of one signature. Release stores of the fields keep them behind the odd number, whose
-// partner is the reader's second load of it.
+// Write one signature under its seqlock. The release stores of the fields stay behind the odd
+// sequence; they pair with the reader's second load of the sequence.
 static inline void count_sign(
 	struct job_signature *signature, uint64_t n, uint64_t count, uint64_t what, uint64_t time_ns
 ) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A process reads its own counts, in the order in which the agent does.
+// Reads the process's own counts, in the same order as the agent.
 #include "inside.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ int tocsin_comm_counts(struct tocsin_comm *comm, struct tocsin_counts *ret_count
 	const struct job_page *page = comm->job->page;
 	size_t size = ret_counts->struct_size;
 	struct tocsin_counts counts = {.struct_size = size};
-	// Slots are taken under the mutex, and given back only when the communicator ends.
+	// Slots are taken under the mutex, and released only when the communicator ends.
 	uint32_t used = atomic_load_explicit(&page->head.slots_used, memory_order_acquire);
 
 	if (size < sizeof(counts.struct_size) || used > JOB_SLOTS)
@@ -28,8 +28,8 @@ int tocsin_comm_counts(struct tocsin_comm *comm, struct tocsin_counts *ret_count
 			counts.completed_of);
 	for (uint32_t n = 0; n < used; n++)
 		add_row(&page->started[n].counts, comm->number, &counts.started, counts.started_of);
-	// A slot that was taken since has nothing of what was read above, unless its thread was
-	// given it between: then it is read now.
+	// A slot taken since then has no counts in the rows read above. Re-read slots_used so that
+	// its launches are included.
 	used = atomic_load_explicit(&page->head.slots_used, memory_order_acquire);
 	for (uint32_t n = 0; n < used && n < JOB_SLOTS; n++) {
 		const struct job_launched *row = &page->launched[n];

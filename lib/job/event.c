@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Events on their way from the agent to the program: a bounded queue, a callback, a descriptor.
+// Queue of events between the agent and the program: bounded, emptied by a callback or through a
+// descriptor.
 #include "inside.h"
 
 #include <errno.h>
@@ -43,7 +44,7 @@ void event_put(struct tocsin_job *job, const struct tocsin_event *event, uint64_
 		free(take_oldest(job));
 	node = malloc(sizeof(*node));
 	if (node == NULL)
-		return; // as if the queue had been full: a failed set is asked for anyway
+		return; // same effect as a full queue; the failed set can still be queried
 	*node = (struct event_node){.number = number, .event = *event};
 	if (job->newest != NULL)
 		job->newest->next = node;
@@ -59,7 +60,7 @@ void event_drop_all(struct tocsin_job *job) {
 		free(take_oldest(job));
 }
 
-// The next one whose communicator is still registered, or NULL.
+// Return the oldest event whose communicator is still registered, or NULL.
 static struct event_node *take_living(struct tocsin_job *job) {
 	for (;;) {
 		struct event_node *node = take_oldest(job);
@@ -92,7 +93,7 @@ void event_tell_all(struct tocsin_job *job) {
 	}
 }
 
-// In a child, the descriptor keeps its number, and is not the parent's any more.
+// In a fork() child: the descriptor keeps its number but is no longer shared with the parent.
 void event_leave(struct tocsin_job *job) {
 	int fd = job->told_fd >= 0 ? eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC) : -1;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The failed set of a communicator, as the agent says it, part by part.
+// The failed set of a communicator, received from the agent in parts.
 #include "inside.h"
 
 #include <errno.h>
@@ -49,12 +49,12 @@ bool failed_take(struct tocsin_comm *comm, const struct job_failed *said) {
 		return false;
 	comm->failed.agreement = (enum tocsin_agreement)said->agreement;
 	if (said->view <= comm->failed.view || said->total == 0)
-		return true; // known: only whether it is agreed on is new
+		return true; // the set is known: only `agreement` may be new
 	if (said->first == 0 && !begin_set(comm, said))
-		return true; // no memory: as if the packet had not come
+		return true; // no memory: ignore the packet
 	if (comm->coming == NULL || said->view != comm->coming_view ||
 	    said->first != comm->coming_count || said->total != comm->coming_total)
-		return true; // its beginning is missing
+		return true; // an earlier part is missing
 	memcpy(comm->coming + said->first, said->ranks, said->count * sizeof(said->ranks[0]));
 	comm->coming_count += said->count;
 	if (comm->coming_count == comm->coming_total &&
@@ -72,7 +72,7 @@ bool failed_is_news(struct tocsin_comm *comm, uint32_t rank) {
 			return false;
 	grown = realloc(comm->gone, (comm->gone_count + 1) * sizeof(*grown));
 	if (grown == NULL)
-		return true; // told twice is better than never
+		return true; // without memory a repeated event is better than a lost one
 	comm->gone = grown;
 	while (at > 0 && grown[at - 1] > rank) {
 		grown[at] = grown[at - 1];
@@ -124,7 +124,8 @@ int tocsin_comm_wait_failed(struct tocsin_comm *comm, uint64_t view, uint64_t ti
 	int err = 0;
 
 	if (at_ns > (uint64_t)INT32_MAX * NS_PER_S)
-		at_ns = (uint64_t)INT32_MAX * NS_PER_S; // what every timespec holds
+		// the largest time that every timespec can hold
+		at_ns = (uint64_t)INT32_MAX * NS_PER_S;
 	at.tv_sec = (time_t)(at_ns / NS_PER_S);
 	at.tv_nsec = (long)(at_ns % NS_PER_S);
 	pthread_mutex_lock(&job->mutex);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the parts of libtocsin share. A job's mutex guards all of it but what says otherwise.
+// Private declarations of libtocsin. A job's mutex guards all its fields, except where a comment
+// says otherwise.
 #pragma once
 
 #include <tocsin/job.h>
@@ -11,24 +12,24 @@
 
 #define EVENTS_MAX 1024
 #define REPORTS_MAX 64
-#define LEFT_MAX 256 // communicators whose end the agent was not told yet
+#define LEFT_MAX 256 // unregistered communicators that the agent has not been notified of
 #define SOCKET_PATH_BYTES 108
 #define NS_PER_S UINT64_C(1000000000)
 
-// Where a thread, or a caller, counts: a slot of the page. Set when the slot is taken.
+// A slot of the page in which a thread, or a caller, counts. Filled when the slot is taken.
 struct tocsin_counter {
 	struct job_row *completed, *started;
 	struct job_launched *launched;
-	bool shared; // all threads that found no slot write here: atomic additions
+	bool shared; // several threads write here, so counts are atomic additions
 	bool times;
 };
 
-// Who writes to a slot: a thread's token, or one of these.
+// Owner of a slot: the token of a thread, or one of these values.
 #define OWNER_NONE 0u	// the slot is free
 #define OWNER_ORPHAN 1u // its thread has ended
-#define OWNER_SHARED 2u // the first slot of a communicator
+#define OWNER_SHARED 2u // the shared first slot of a communicator
 #define OWNER_CALLER 3u // tocsin_comm_counter()
-#define OWNER_FIRST 16u // the first token
+#define OWNER_FIRST 16u // smallest token of a thread
 
 struct failed_set {
 	enum tocsin_agreement agreement;
@@ -39,22 +40,23 @@ struct failed_set {
 
 struct tocsin_comm {
 	struct tocsin_job *job;
-	uint64_t number; // in this process, never used twice
-	uint32_t place;	 // in job->comms
+	uint64_t number; // number in this process, never reused
+	uint32_t place;	 // index in job->comms
 	uint32_t first_slot;
-	struct job_register told; // what the agent is told of it
+	struct job_register told; // the registration as sent to the agent
 	void *context;
-	bool to_register; // the agent was not told yet
+	bool to_register; // the registration has not been sent
 	bool aborts;
 	enum tocsin_job_state state;
 	char reason[JOB_REASON_BYTES];
-	// Written by the library's thread with release, read by any thread and in signal handlers
-	// with acquire.
+	// The library's thread writes with release; any thread and signal handlers read with
+	// acquire.
 	atomic_bool should_abort;
 	struct failed_set failed;
-	uint32_t gone_count; // ranks that the program was told of, ascending: of each once
+	uint32_t gone_count; // ranks reported to the program as gone, ascending, each reported once
 	uint32_t *gone;
-	uint32_t coming_total; // of a set that comes in several packets
+	// Parts of a set received so far, if a set arrives in several packets.
+	uint32_t coming_total;
 	uint64_t coming_view;
 	uint32_t coming_count;
 	uint32_t *coming;
@@ -62,7 +64,7 @@ struct tocsin_comm {
 
 struct event_node {
 	struct event_node *next;
-	uint64_t number; // of the communicator; 0: of one that was unregistered meanwhile
+	uint64_t number; // number of the communicator
 	struct tocsin_event event;
 };
 
@@ -73,32 +75,34 @@ enum link_state {
 };
 
 struct link {
-	int fd; // -1: none
+	int fd; // -1: not connected
 	enum link_state state;
-	uint64_t next_ns;  // the next try, or until when WELCOME is waited for
-	uint64_t pause_ns; // before the next try
+	uint64_t next_ns;  // time of the next attempt, or deadline for WELCOME
+	uint64_t pause_ns; // delay before the next attempt
 	bool blocked;	   // the socket's buffer is full
 	bool refused;
 	char reason[JOB_REASON_BYTES];
 };
 
 struct tocsin_job {
-	struct tocsin_job *next; // of all jobs of the process
+	struct tocsin_job *next; // list of all jobs of the process
 	pthread_mutex_t mutex;
-	pthread_cond_t changed;		     // failed sets, and the end of a callback
-	char socket_path[SOCKET_PATH_BYTES]; // "": where an agent usually listens
+	pthread_cond_t changed;		     // signals new failed sets and the end of a callback
+	char socket_path[SOCKET_PATH_BYTES]; // "": the default paths
 	char job_id[JOB_ID_BYTES];
-	uint64_t start_time; // of this process, as HELLO says it
+	uint64_t start_time; // start time of this process for HELLO, in clock ticks since boot
 	tocsin_event_function *event;
 	void *event_context;
 
-	bool inherited; // this is a child of the process that opened it: nothing is told
+	// this process is a fork() child of the one that opened the job: nothing is sent
+	bool inherited;
 	bool threaded;
 	bool closing;
-	bool polled; // by a thread in tocsin_job_poll(), now
+	bool polled; // a thread is inside tocsin_job_poll()
 	pthread_t thread;
-	int wake_fd; // eventfd: the thread has something to do
-	int told_fd; // eventfd: events wait; -1: a callback takes them
+	int wake_fd; // eventfd that wakes the thread
+	// eventfd that is readable while events are queued; -1: a callback receives them
+	int told_fd;
 
 	struct job_page *page;
 	int page_fd;
@@ -106,62 +110,63 @@ struct tocsin_job {
 	struct tocsin_counter counters[JOB_SLOTS];
 
 	struct tocsin_comm *comms[JOB_COMMS_MAX];
-	uint64_t left[LEFT_MAX]; // numbers, to be told
+	uint64_t left[LEFT_MAX]; // numbers of unregistered communicators, not sent yet
 	uint32_t left_count;
 	struct job_report reports[REPORTS_MAX];
 	uint32_t report_count;
 
 	struct event_node *oldest, *newest;
 	uint32_t event_count;
-	uint64_t telling; // the communicator whose event a callback has just now; 0: none
+	uint64_t telling; // number of the communicator whose event a callback is handling; 0: none
 	pthread_t teller;
 
 	struct link link;
 };
 
-// page.c: 0 or -errno.
+// page.c: functions that return int return 0 or -errno.
 int page_make(struct tocsin_job *job);
 void page_unmake(struct tocsin_job *job);
-// In a child: nothing that it counts reaches the parent's page.
+// In a fork() child: replace the page, so that the child's counts do not reach the parent's page.
 void page_leave(struct tocsin_job *job);
-// A free slot for the communicator, or JOB_SLOTS.
+// Take a free slot for the communicator. Returns its index, or JOB_SLOTS if none is free.
 uint32_t page_take(struct tocsin_job *job, const struct tocsin_comm *comm, uint64_t owner);
 void page_give(struct tocsin_job *job, uint64_t number);
 
-// owner.c: who the calling thread is; OWNER_SHARED where nobody would hear of its end.
+// owner.c: return the calling thread's token, or OWNER_SHARED if its end could not be noticed.
 uint64_t owner_self(void);
-// All jobs of this process, for threads that end and for fork().
+// Maintain the list of all jobs of this process, for thread ends and fork().
 void owner_enlist(struct tocsin_job *job);
 void owner_delist(struct tocsin_job *job);
 
-// event.c, with the mutex held.
+// event.c: the caller holds the mutex, except for event_deliver_all().
 void event_put(struct tocsin_job *job, const struct tocsin_event *event, uint64_t number);
 void event_forget(struct tocsin_job *job, uint64_t number);
 void event_drop_all(struct tocsin_job *job);
 void event_leave(struct tocsin_job *job);
-// Tells all that wait to the callback, without the mutex.
+// Deliver all queued events to the callback, without the mutex.
 void event_tell_all(struct tocsin_job *job);
 
 // comm.c
 struct tocsin_comm *comm_find(struct tocsin_job *job, uint64_t number);
-// failed.c: what the agent said of it. false: it makes no sense, and changes nothing.
+// failed.c: apply a part of a set. Returns false if the part is malformed; then nothing changes.
 bool failed_take(struct tocsin_comm *comm, const struct job_failed *said);
 void failed_fini(struct tocsin_comm *comm);
-// Whether the program is to be told that the rank is gone: the first time.
+// Record that a rank is gone. Returns true the first time, when the program must be notified.
 bool failed_is_news(struct tocsin_comm *comm, uint32_t rank);
 
-// link.c: all that can be done now without waiting, with the mutex held. Returns until when there
-// is nothing to do, on CLOCK_MONOTONIC.
+// link.c: do all work that is possible without blocking; the caller holds the mutex. Returns the
+// time (CLOCK_MONOTONIC) of the next work.
 uint64_t link_step(struct tocsin_job *job, uint64_t now_ns);
 void link_leave(struct tocsin_job *job);
 void link_close(struct link *link);
-// receive.c: the packet is of `size` bytes. false: the agent makes no sense, or refused.
+// receive.c: handle one packet. Returns false if the packet is malformed, or the agent refused.
 bool link_receive(struct tocsin_job *job, const void *packet, size_t size);
-// send.c: what waits to be told, until the buffer is full. false: the connection broke.
+// send.c: send what is queued until the socket buffer is full. Returns false if the connection
+// broke.
 bool link_tell(struct tocsin_job *job);
 bool link_greet(struct tocsin_job *job);
 
-// job.c: the thread is to look.
+// job.c
 void job_make_condition(struct tocsin_job *job);
 void job_wake(struct tocsin_job *job);
 uint64_t job_now_ns(void);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A job: opened and closed, and the thread that speaks with the agent for it.
+// Jobs: open, close, and the thread that communicates with the agent.
 #include "inside.h"
 #include "old_symbols.h"
 
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define STAT_BYTES 1024
-#define START_TIME_FIELD 22 // of /proc/PID/stat
+#define START_TIME_FIELD 22 // field number in /proc/PID/stat
 
 uint64_t job_now_ns(void) {
 	struct timespec now;
@@ -32,7 +32,8 @@ void job_wake(struct tocsin_job *job) {
 		(void)!write(job->wake_fd, &one, sizeof(one));
 }
 
-// Field 22, behind the name, which may hold blanks and brackets itself. 0: not found.
+// Return field 22 of /proc/self/stat, or 0. The process name before it may hold blanks and
+// brackets.
 static uint64_t read_start_time(void) {
 	int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
 	char text[STAT_BYTES];
@@ -64,7 +65,7 @@ static const char *environment_value(const char *name) {
 	return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-// "slurm:1234.0": where the number is from, and the number.
+// Make the job id from the environment: scheduler and number, as in "slurm:1234.0".
 static void find_job_id(char ret_id[static JOB_ID_BYTES]) {
 	static const char *const names[][2] = {
 		{"SLURM_JOB_ID", "slurm"}, {"FLUX_JOB_ID", "flux"}, {"PBS_JOBID", "pbs"},
@@ -88,7 +89,7 @@ static void find_job_id(char ret_id[static JOB_ID_BYTES]) {
 	ret_id[0] = '\0';
 }
 
-// -EINVAL.
+// Apply the caller's configuration. Returns 0 or -EINVAL.
 static int configure_job(struct tocsin_job *job, const struct tocsin_job_config *given) {
 	struct tocsin_job_config config = {0};
 	const char *path;
@@ -271,7 +272,7 @@ int tocsin_job_poll(struct tocsin_job *job) {
 	other = job->polled;
 	job->polled = true;
 	pthread_mutex_unlock(&job->mutex);
-	// Another thread, or a callback of our own, is in it: what there is to do is being done.
+	// Another thread, or our own callback, is inside this function and does the work.
 	if (other)
 		return 0;
 	(void)step_job(job);
@@ -282,7 +283,7 @@ int tocsin_job_poll(struct tocsin_job *job) {
 }
 
 enum tocsin_level tocsin_job_level(const struct tocsin_job *job) {
-	// Relaxed: the level concerns nothing else in memory.
+	// Relaxed: no other memory depends on the level.
 	uint64_t wanted = atomic_load_explicit(&job->page->head.wanted, memory_order_relaxed);
 	uint8_t level = wanted != 0 ? job_wanted_level(wanted, job_now_ns()) : 0;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The connection to the agent: found, lost, and found again. Nothing here waits.
+// Connection to the agent: connect, reconnect, send and receive, without blocking.
 #include "inside.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #define PAUSE_FIRST_NS (NS_PER_S / 5)
 #define PAUSE_LONGEST_NS (5 * NS_PER_S)
 #define PAUSE_REFUSED_NS (30 * NS_PER_S)
-#define WELCOME_NS (10 * NS_PER_S) // an agent that says nothing for so long is left alone
+#define WELCOME_NS (10 * NS_PER_S) // timeout for the agent's WELCOME
 #define PACKETS_PER_STEP 256
 #define PACKET_BYTES_MAX sizeof(struct job_failed)
 
@@ -25,7 +25,7 @@ void link_close(struct link *link) {
 	link->blocked = false;
 }
 
-// The next agent knows none of it.
+// Mark everything as unsent, because the next agent knows nothing of this process.
 static void forget_told(struct tocsin_job *job) {
 	job->left_count = 0;
 	job->report_count = 0;
@@ -79,7 +79,7 @@ static void say_why(struct link *link, const char *path, int err) {
 	);
 }
 
-// Where an agent listens: the first that answers.
+// Connect to the first agent that answers on a configured or default path.
 static int find_agent(struct tocsin_job *job, int *ret_fd) {
 	// NOLINTNEXTLINE(concurrency-mt-unsafe): the environment, which a library cannot guard
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
@@ -113,13 +113,13 @@ static void try_agent(struct tocsin_job *job, uint64_t now_ns) {
 	link->next_ns = now_ns + WELCOME_NS;
 }
 
-// false: the connection is to be broken off.
+// Returns false if the connection must be dropped.
 static bool receive_all(struct tocsin_job *job) {
 	struct link *link = &job->link;
 	_Alignas(uint64_t) char packet[PACKET_BYTES_MAX];
 
 	for (uint32_t n = 0; n < PACKETS_PER_STEP; n++) {
-		// MSG_TRUNC: the real size, so that a longer packet is not taken for one of ours.
+		// MSG_TRUNC returns the real size, so that a longer packet is detected.
 		ssize_t size = recv(link->fd, packet, sizeof(packet), MSG_TRUNC);
 
 		if (size < 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The loader's functions by the names that they had in libdl.so.2 of glibc 2.17: see old_symbols.h.
+// Binds the loader's functions to their versions in libdl.so.2 of glibc 2.17; see old_symbols.h.
 #pragma once
 
 #include "old_symbols.h"

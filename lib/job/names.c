@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The words of <tocsin/job.h>, and that its numbers are those of page and socket.
+// Names of the values in <tocsin/job.h>, and checks that its constants match page and socket.
 #include <tocsin/job.h>
 #include <tocsin/job_page.h>
 #include <tocsin/job_socket.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Names of the C library as they were in 2.17: what is linked here runs there, too. Where the
-// thread functions moved into libc.so, or changed their version for another reason, the old name
-// stands beside the new one. Sanitizers bring their own.
+// Binds functions of the C library to their versions in glibc 2.17, so that the library also runs
+// there. Newer glibc has additional versions, because the thread functions moved into libc.so or
+// for other reasons. Sanitizers provide their own functions.
 #pragma once
 
 #if defined(__has_feature)

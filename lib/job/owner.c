@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Threads and children: whose a slot is, that a thread which ends leaves its slots to others, and
-// that a child of fork() is no part of its parent's job.
+// Owners of slots. When a thread ends, its slots become available to other threads. A child of
+// fork() is not part of its parent's job.
 #include "inside.h"
 #include "old_symbols.h"
 
 #include <unistd.h>
 
-// Before each job's own mutex. Guards what is below.
+// Guards the variables below. Locked before any job's mutex.
 static pthread_mutex_t all_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct tocsin_job *all_jobs;
 static uint64_t next_owner = OWNER_FIRST;
-static pthread_key_t thread_end; // set while `prepared`
+static pthread_key_t thread_end; // valid if `prepared` and `hears_threads`
 static bool prepared, hears_threads;
 
 static void on_thread_end(void *value) {
@@ -27,7 +27,7 @@ static void on_thread_end(void *value) {
 	pthread_mutex_unlock(&all_mutex);
 }
 
-// All mutexes are held over fork(), so that the child finds what they guard whole.
+// Hold all mutexes over fork(), so that the child finds consistent data.
 static void before_fork(void) {
 	pthread_mutex_lock(&all_mutex);
 	for (struct tocsin_job *job = all_jobs; job != NULL; job = job->next)
@@ -45,8 +45,8 @@ static void in_child(void) {
 		if (job->inherited)
 			continue;
 		job->inherited = true;
-		// By threads that are not here: nobody may wait for them, and those who waited are
-		// not here either, though the condition counts them.
+		// The thread that delivered events or polled does not exist in the child. Neither
+		// do the threads that wait on the condition, so it is initialised again.
 		job->telling = 0;
 		job->polled = false;
 		job_make_condition(job);
@@ -86,7 +86,7 @@ void owner_delist(struct tocsin_job *job) {
 uint64_t owner_self(void) {
 	uint64_t owner;
 
-	if (!hears_threads) // set before the first job was there, and never changed
+	if (!hears_threads) // written before the first job exists, and never changed
 		return OWNER_SHARED;
 	owner = (uint64_t)(uintptr_t)pthread_getspecific(thread_end);
 	if (owner != 0)
@@ -94,7 +94,7 @@ uint64_t owner_self(void) {
 	pthread_mutex_lock(&all_mutex);
 	owner = next_owner++;
 	pthread_mutex_unlock(&all_mutex);
-	// A number, and no address. NOLINTNEXTLINE(performance-no-int-to-ptr)
+	// A number, not an address. NOLINTNEXTLINE(performance-no-int-to-ptr)
 	return pthread_setspecific(thread_end, (void *)(uintptr_t)owner) == 0 ? owner
 									      : OWNER_SHARED;
 }

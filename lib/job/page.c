@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The page: its making, and who has which slot of it.
+// The page: creation, and allocation of its slots.
 #include "inside.h"
 
 #include <errno.h>
@@ -7,7 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// The kernel's own numbers and calls, which 2.17 has not; its fcntl() is another than today's.
+// Constants of the kernel that glibc 2.17 lacks. System calls are made directly, because fcntl() of
+// newer glibc has another symbol version.
 #define MEMORY_CLOEXEC 1u
 #define MEMORY_SEALABLE 2u
 #define ADD_SEALS 1033
@@ -49,7 +50,7 @@ void page_unmake(struct tocsin_job *job) {
 }
 
 void page_leave(struct tocsin_job *job) {
-	// Where it fails the child would write into the parent's page: it ends instead.
+	// If mmap() fails, the child would write into the parent's page, so end the child.
 	if (mmap(job->page, JOB_PAGE_BYTES, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
 		_exit(127);
@@ -73,7 +74,8 @@ uint32_t page_take(struct tocsin_job *job, const struct tocsin_comm *comm, uint6
 		.shared = owner == OWNER_SHARED,
 		.times = (comm->told.flags & TOCSIN_COMM_TIMES) != 0 && owner != OWNER_SHARED,
 	};
-	// The row that is read first gets its number last: a reader finds all three, or none.
+	// The row that a reader loads first gets its number last, so a reader finds all three
+	// numbers or skips the slot.
 	atomic_store_explicit(
 		&page->launched[slot].counts.comm, comm->number, memory_order_release
 	);
@@ -105,7 +107,7 @@ static void clear_counts(struct job_counts *counts) {
 	clear_words(counts->kinds, sizeof(counts->kinds));
 }
 
-// Release stores all: whoever sees a cleared count sees the number gone as well.
+// All stores are releases: a reader that sees a cleared count also sees the cleared number.
 static void give_slot(struct tocsin_job *job, uint32_t slot) {
 	struct job_launched *launched = &job->page->launched[slot];
 	struct job_row *started = &job->page->started[slot];

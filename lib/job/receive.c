@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the agent says: checked, and taken to where it belongs. One that makes no sense is left.
+// Handles packets from the agent. A malformed packet ends the connection.
 #include "inside.h"
 
 #include <string.h>
@@ -56,7 +56,7 @@ static bool on_event(struct tocsin_job *job, const void *packet) {
 	    (comm != NULL && said->rank != TOCSIN_NO_RANK && said->rank >= comm->told.size))
 		return false;
 	if (comm == NULL)
-		return true; // it was unregistered while this was under way
+		return true; // the communicator was unregistered in the meantime
 	if (said->kind == TOCSIN_PEER_GONE && !failed_is_news(comm, said->rank))
 		return true; // an agent says all anew to who connects again
 	event.kind = (enum tocsin_event_kind)said->kind;
@@ -65,7 +65,7 @@ static bool on_event(struct tocsin_job *job, const void *packet) {
 	event.view = said->view;
 	event.happened_ns = said->happened_ns;
 	copy_text(event.text, said->text);
-	// The flag first: who is told of it may look at it.
+	// Set the flag first, because the receiver of the event may read it.
 	if (event.kind == TOCSIN_PEER_GONE && comm->aborts)
 		atomic_store_explicit(&comm->should_abort, true, memory_order_release);
 	event_put(job, &event, comm->number);

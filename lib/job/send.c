@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the library tells the agent, packet by packet.
+// Sends packets to the agent.
 #include "inside.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 
-// 1 sent, 0 the buffer is full, -1 the connection broke.
+// Returns 1 (sent), 0 (socket buffer full) or -1 (connection broken).
 static int send_packet(struct tocsin_job *job, const void *packet, size_t size) {
 	ssize_t sent = send(job->link.fd, packet, size, MSG_NOSIGNAL);
 
@@ -47,7 +47,7 @@ bool link_greet(struct tocsin_job *job) {
 	return sendmsg(job->link.fd, &message, MSG_NOSIGNAL) == (ssize_t)sizeof(hello);
 }
 
-// Ends first: their places may have been taken by others since.
+// Unregistrations go first: their ranks may have been registered again since.
 static int tell_left(struct tocsin_job *job) {
 	while (job->left_count > 0) {
 		const struct job_unregister gone = {
@@ -63,8 +63,8 @@ static int tell_left(struct tocsin_job *job) {
 	return 1;
 }
 
-// What an earlier agent said of it, which a new one cannot know. Nothing is done about a full
-// buffer: a set that is too large for it is not brought back.
+// Send back the set that an earlier agent reported, because a new agent does not know it. If the
+// buffer is full, the rest of the set is not sent.
 static int tell_failed(struct tocsin_job *job, const struct tocsin_comm *comm) {
 	struct job_failed failed = {
 		.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_FAILED},

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Counting by communicator: finds the calling thread's slot, in a few places of its own memory, or
-// the long way round the first time.
+// Counting by communicator: finds the calling thread's slot, in a small per-thread cache or, the
+// first time, in the page.
 #include "inside.h"
 
 #define CACHE_PLACES 4u
 
 struct cached {
-	uint64_t number; // of a communicator; never used twice, so that it cannot be of another
+	// number of a communicator; never reused, so an entry cannot match another communicator
+	uint64_t number;
 	struct tocsin_counter *counter;
 };
 
-// Each thread's own. initial-exec: found without a call; 64 bytes, which the loader keeps free for
-// libraries that come late.
+// Cache of each thread. initial-exec needs no function call; its 64 bytes fit into the space that
+// the loader reserves for libraries loaded at run time.
 static _Thread_local struct cached cache[CACHE_PLACES] __attribute__((tls_model("initial-exec")));
 
-// Its own slot, else one that a thread left, else a free one, else the one that all share.
+// Return the thread's own slot, else one of an ended thread, else a free one, else the shared one.
 static struct tocsin_counter *find_slot(struct tocsin_comm *comm) {
 	struct tocsin_job *job = comm->job;
 	uint64_t self = owner_self();
@@ -45,7 +46,7 @@ static struct tocsin_counter *find_slot(struct tocsin_comm *comm) {
 	return &job->counters[slot];
 }
 
-// NULL the first time, and where another communicator took the place.
+// Returns NULL the first time, and if another communicator has replaced the cache entry.
 static inline struct tocsin_counter *own_slot(const struct tocsin_comm *comm) {
 	const struct cached *cached = &cache[comm->number % CACHE_PLACES];
 
@@ -60,7 +61,7 @@ static struct tocsin_counter *take_slot(struct tocsin_comm *comm) {
 	return cached->counter;
 }
 
-// The long way round stands by itself, so that the short one needs no stack.
+// The slow paths are separate functions, so that the fast paths need no stack frame.
 static __attribute__((noinline)) void launched_first(
 	struct tocsin_comm *comm,
 	enum tocsin_kind kind,

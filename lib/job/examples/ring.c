@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A small job: processes that meet in one operation after another, and can be made to go wrong.
+// Example job: processes that meet in one operation after another, with faults on demand.
 //
-// It shows how a library uses libtocsin: register, count launched, started and completed, and give
-// up an operation when it is told that a member is gone. Its operations are a barrier in memory
-// that the processes share; what a real library would move is left out.
+// The example shows how a library uses libtocsin. It registers communicators, counts launched,
+// started and completed operations, and gives up an operation when a member is gone. Its operations
+// are barriers in shared memory; the data transfer of a real library is left out.
 #include "ring.h"
 
 #include <tocsin/job.h>
@@ -25,16 +25,18 @@
 #define NEWS_MS 100
 #define NS_PER_S UINT64_C(1000000000)
 #define COMMS 2u
-#define ELEMENTS 1024u	 // of each all_reduce
-#define DATATYPE_FLOAT 7 // as NCCL numbers it
+#define ELEMENTS 1024u	 // elements of each all_reduce
+#define DATATYPE_FLOAT 7 // NCCL's number
 #define STRAGGLE_NS (20 * UINT64_C(1000000))
 #define PAUSE_NS (30 * NS_PER_S)
 
-// Shared by all ranks. An operation of a communicator is complete when all have arrived at it.
+// State shared by all ranks. An operation of a communicator is complete when all ranks have
+// arrived.
 struct shared {
-	atomic_bool go;				    // SIGUSR1 came
-	_Atomic uint64_t killed_ns;		    // when a rank killed itself
-	_Atomic uint64_t arrived[COMMS][RANKS_MAX]; // release by the rank, acquire by the others
+	atomic_bool go;		    // SIGUSR1 was received
+	_Atomic uint64_t killed_ns; // time at which a rank killed itself
+	// stored with release by the rank, loaded with acquire by the other ranks
+	_Atomic uint64_t arrived[COMMS][RANKS_MAX];
 };
 
 struct member {
@@ -44,8 +46,8 @@ struct member {
 	uint64_t start_ns;
 	struct tocsin_job *job;
 	struct tocsin_comm *comms[COMMS];
-	bool told; // that somebody is gone
-	bool done; // what was to go wrong went wrong
+	bool told; // the event that a member is gone was received
+	bool done; // the fault was injected
 };
 
 static uint64_t now_ns(void) {
@@ -97,7 +99,7 @@ static void say_event(struct member *member, const struct tocsin_event *event) {
 	member->told = true;
 }
 
-// What waits, or comes within so many milliseconds.
+// Handle queued events; wait up to wait_ms for the first one.
 static void take_news(struct member *member, int wait_ms) {
 	struct pollfd news = {.fd = tocsin_job_fd(member->job), .events = POLLIN};
 	struct tocsin_event event;
@@ -107,8 +109,8 @@ static void take_news(struct member *member, int wait_ms) {
 			say_event(member, &event);
 }
 
-// Waits a little for news. true: a member is gone, and what is under way will not end. The flag
-// rises before the event is told, which is waited for then.
+// Handle events. Returns true if the rank must stop: a member is gone, or the time is over. The
+// flag is set before the event arrives, so wait for the event.
 static bool look_for_news(struct member *member) {
 	take_news(member, 1);
 	if (!tocsin_comm_should_abort(member->comms[0]))
@@ -126,7 +128,7 @@ static bool all_arrived(const struct member *member, uint32_t comm, uint64_t ope
 	return true;
 }
 
-// false: given up.
+// Returns false if the operation was given up.
 static bool
 reduce_all(struct member *member, uint32_t comm, uint64_t operation, uint64_t count, bool ends) {
 	struct tocsin_comm *told = member->comms[comm];
@@ -155,7 +157,8 @@ static bool is_time(const struct member *member) {
 	return now_ns() - member->start_ns >= member->options->after_s * NS_PER_S;
 }
 
-// What goes wrong, once, when its time has come. How many elements this rank asks for next.
+// Inject the configured fault once, when it is due. Returns the number of elements for the rank's
+// next operation.
 static uint64_t go_wrong(struct member *member) {
 	const struct ring_options *options = member->options;
 	uint32_t rank = member->rank;
@@ -219,7 +222,7 @@ static int register_comms(struct member *member, uint64_t job_hash) {
 	return 0;
 }
 
-// Which set the survivors agree on: they may be told that a rank is gone before that is settled.
+// Print the set on which the survivors agree: the event may arrive before that is settled.
 static void say_end(struct member *member) {
 	char set[128] = "";
 
@@ -251,7 +254,7 @@ static int be_member(struct member *member, uint64_t job_hash) {
 	if (member->rank == 0 &&
 	    tocsin_job_state(member->job, reason, sizeof(reason)) != TOCSIN_JOB_CONNECTED) {
 		fprintf(stdout, "ring: no agent: %s\n", reason);
-		fflush(stdout); // a child ends by _exit()
+		fflush(stdout); // a child ends by _exit(), which does not flush
 	}
 	for (uint32_t n = 0; n < COMMS; n++) {
 		if (member->comms[n] != NULL)
@@ -259,11 +262,11 @@ static int be_member(struct member *member, uint64_t job_hash) {
 		tocsin_comm_unregister(member->comms[n]);
 	}
 	tocsin_job_close(member->job);
-	// Where nobody was to be killed there is nothing to be told.
+	// Without --kill no rank has to receive an event.
 	return member->options->kill == NOBODY || member->told ? 0 : 1;
 }
 
-// The frozen one does not end by itself.
+// The frozen rank never ends, so kill it.
 static int wait_for_all(const struct ring_options *options, const pid_t *pids) {
 	int failed = 0;
 
@@ -284,7 +287,7 @@ static int wait_for_all(const struct ring_options *options, const pid_t *pids) {
 	return failed;
 }
 
-static struct shared *shared_by_handler; // set before the handler is
+static struct shared *shared_by_handler; // set before the handler is installed
 
 static void on_signal(int signal) {
 	(void)signal;

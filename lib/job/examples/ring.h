@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the ring example is asked to do.
+// Options of the ring example.
 #pragma once
 
 #include <stdbool.h>
@@ -11,16 +11,17 @@
 
 struct ring_options {
 	uint32_t ranks;
-	uint32_t kill, freeze, straggle, mismatch, pause; // a rank, or NOBODY
+	uint32_t kill, freeze, straggle, mismatch, pause; // rank number, or NOBODY
 	bool deadlock, cycle;
-	bool on_signal;	       // it happens when the program gets SIGUSR1
-	uint32_t after_s;      // when it happens
-	uint32_t seconds;      // how long the job runs at most
-	uint32_t operation_us; // computing between two operations
-	// Of several agents on this machine, which the ranks take in turn; none: as usual.
+	bool on_signal;	       // inject the fault on SIGUSR1
+	uint32_t after_s;      // time of the fault, seconds
+	uint32_t seconds;      // longest run time of the job, seconds
+	uint32_t operation_us; // computing time between two operations, microseconds
+	// Job sockets of several agents on this machine, used by the ranks in turn; none: the
+	// default.
 	const char *sockets[SOCKETS_MAX];
 	uint32_t socket_count;
 };
 
-// Exits by itself after --help (0) or a mistake (2).
+// Read the options. Exits after --help (status 0) or an error (status 2).
 void ring_options_read(int argc, char **argv, struct ring_options *ret_options);

@@ -9,7 +9,7 @@
 
 struct option_row {
 	const char *name;
-	size_t offset; // of a uint32_t, or of a bool
+	size_t offset; // offset of a uint32_t or a bool
 	bool flag;
 	uint32_t max;
 	const char *help;
@@ -85,7 +85,7 @@ static void add_socket(const char *path, struct ring_options *options) {
 	options->sockets[options->socket_count++] = path;
 }
 
-// How many words it took.
+// Read one option. Returns the number of words used.
 static int read_one(char **words, struct ring_options *options) {
 	if (strcmp(words[0], "--socket") == 0) {
 		add_socket(words[1], options);

@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The counts of one process as they lie in memory: written by libtocsin, read by the agent.
+// Layout of the page that holds the counts of one process: written by libtocsin, read by the agent.
 //
-// It is a memfd of exactly JOB_PAGE_BYTES, sealed against growing, shrinking and other seals. The
-// library makes and maps it, and hands the descriptor to each agent it connects to: no count is
-// lost before the first agent or between two. The agent maps nothing: it copies by pread(), so that
-// a hole or a fault cannot reach it, and believes nothing of what it read.
+// The page is a memfd of exactly JOB_PAGE_BYTES, sealed against growing, shrinking and further
+// seals. The library creates and maps it, and sends the descriptor to each agent that it connects
+// to. So no count is lost before the first agent, or between two agents. The agent does not map it
+// but copies it by pread(), so that a hole or a page fault cannot harm the agent. The agent trusts
+// no value in it.
 //
-// A slot belongs to one communicator and one thread, which is its only writer: plain loads, and
-// release stores. The first slot of a communicator has all threads as writers that found no slot
-// of their own; there each count is an atomic addition. Slots are found by the communicator's
-// number, which is never used twice in a process; 0 is a free slot.
+// A slot belongs to one communicator and one thread, which is its only writer: plain loads and
+// release stores. The first slot of a communicator is shared by all threads that found no slot of
+// their own; there each count is an atomic addition. Slots are found by the communicator's number,
+// which is never reused in a process; 0 is a free slot.
 //
-// Order. A writer raises launched, then started, then completed. A reader loads all rows of
-// completed, then all of started, then all of launched, with acquire between (for pread() a fence):
-// what it saw completed it sees launched. A freed slot loses its number in launched first, then in
-// started, then in completed, before it is cleared: a reader that finds two numbers leaves it out.
+// Order: a writer raises launched, then started, then completed. A reader loads all rows of
+// completed, then all of started, then all of launched, with acquire between them (for pread(), a
+// fence). So an operation that the reader saw completed is also seen launched. When a slot is
+// freed, its number is cleared in launched first, then in started, then in completed, and the
+// counts after that. A reader that finds different numbers skips the slot.
 //
-// Totals are of collective kinds, all but send, receive and one_sided. Signatures are those of the
-// last JOB_SIGNATURES launches of these, launch n (from 1) in place n % JOB_SIGNATURES, each a
-// seqlock: 2n + 1 while it is written, 2n + 2 after. A reader that cannot load twice in place
-// copies twice and takes what is equal.
+// Totals count collective kinds: all but send, receive and one_sided. Signatures describe the last
+// JOB_SIGNATURES launches of these kinds; launch n (from 1) is at index n % JOB_SIGNATURES. Each
+// signature is a seqlock: 2n + 1 while it is written, 2n + 2 after that. A reader that cannot load
+// twice in place copies twice and uses what is equal in both copies.
 #pragma once
 
 #include <stdatomic.h>
@@ -34,39 +36,42 @@
 struct job_head {
 	_Atomic uint64_t magic;
 	_Atomic uint32_t version;
-	_Atomic uint32_t slots_used; // highest slot that was ever used, plus 1
-	// The one word that the agent writes, by pwrite(), and the library reads, relaxed: how much
-	// the job is asked to tell, and until when. job_wanted_pack(); 0: nothing is asked for.
+	_Atomic uint32_t slots_used; // highest slot ever used, plus 1
+	// Requested level of detail and its end, packed by job_wanted_pack(); 0: no request. The
+	// only word that the agent writes, by pwrite(); the library reads it with relaxed order.
 	_Atomic uint64_t wanted;
 	uint64_t unused[509];
 };
 
 struct job_counts {
 	_Atomic uint64_t comm;	// number of the communicator
-	_Atomic uint64_t total; // of collective kinds
+	_Atomic uint64_t total; // sum over collective kinds
 	_Atomic uint64_t kinds[JOB_KINDS];
 };
 
-// Started or completed. Operation n has its time in place n % JOB_SIGNATURES.
+// Counts of started or of completed operations. The time of operation n is at index n %
+// JOB_SIGNATURES.
 struct job_row {
 	struct job_counts counts;
-	_Atomic uint64_t times_ns[JOB_SIGNATURES]; // CLOCK_MONOTONIC; 0: not taken
+	_Atomic uint64_t times_ns[JOB_SIGNATURES]; // CLOCK_MONOTONIC; 0: not measured
 };
 
 struct job_signature {
 	_Atomic uint64_t sequence;
 	_Atomic uint64_t count;
-	_Atomic uint64_t time_ns; // CLOCK_MONOTONIC; 0: not taken
+	_Atomic uint64_t time_ns; // CLOCK_MONOTONIC; 0: not measured
 	_Atomic uint64_t what;	  // job_signature_pack()
 };
 
-// Of the communicator, in its first slot only.
+// Marks of a communicator. Only its first slot uses them, except signatures_lost.
 struct job_marks {
 	_Atomic uint32_t init_state, async_error;
 	_Atomic uint32_t flags; // JOB_MARK_...
 	_Atomic uint32_t unused;
-	_Atomic uint64_t signatures_lost;	       // of this slot, in every slot
-	_Atomic uint64_t started_from, completed_from; // 0: from the first on
+	// signatures lost in this slot; used in every slot
+	_Atomic uint64_t signatures_lost;
+	// number of the first reported operation; 0: all
+	_Atomic uint64_t started_from, completed_from;
 	uint64_t free[3];
 };
 #define JOB_MARK_FINALIZED 1u
@@ -92,8 +97,9 @@ _Static_assert(sizeof(struct job_row) == 256, "rows do not share a cache line");
 _Static_assert(sizeof(struct job_launched) == 704, "rows do not share a cache line");
 _Static_assert(JOB_PAGE_BYTES == 4096 + JOB_SLOTS * 1216, "it is the same for every reader");
 
-// level: enum tocsin_level, of which a library that does not know one takes the default; the end is
-// in seconds of CLOCK_MONOTONIC, rounded up: it comes also where the agent is gone by then.
+// Pack a level (enum tocsin_level) and its end. The end is in seconds of CLOCK_MONOTONIC, rounded
+// up, so a request also ends if the agent is gone by then. A library that does not know the level
+// uses the default.
 static inline uint64_t job_wanted_pack(uint8_t level, uint64_t until_ns) {
 	return (until_ns + 999999999) / 1000000000 << 8 | level;
 }

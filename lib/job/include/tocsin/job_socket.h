@@ -1,39 +1,38 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What libtocsin and the agent say to each other on the job socket.
+// Protocol between libtocsin and the agent on the job socket.
 //
-// A Unix socket of packets (SOCK_SEQPACKET): one message a packet, a fixed struct each, in the
-// host's byte order and without holes, since both ends are on one host. Sizes are exact: a packet
-// of any other size for its kind is a mistake, and ends the connection with JOB_REFUSED.
+// A Unix socket of type SOCK_SEQPACKET: one message per packet, each a fixed struct in the host's
+// byte order without holes, since both ends are on one host. Sizes are exact: a packet of any other
+// size for its kind is an error, and ends the connection with JOB_REFUSED.
 //
 //   library                                  agent
-//   HELLO, with the page's descriptor   ->   looks at the sender: its pid and uid by the kernel, a
-//                                            pidfd on it, then its start time, which must be what
-//                                            HELLO says; at the page: size, seals, memory file
-//                                       <-   WELCOME, or REFUSED with the reason, and closes
-//   REGISTER each communicator          ->
-//                                       <-   REGISTERED, or REFUSED of that communicator
-//   FAILED, if an earlier agent told    ->   a set and its number, which nobody uses again
+//   HELLO, with the page's descriptor   ->   checks the sender: pid and uid from the kernel, a pidfd,
+//                                            then the start time, which must equal that in HELLO;
+//                                            and the page: size, seals, memory file
+//                                       <-   WELCOME; or REFUSED with the reason, then closes
+//   REGISTER, for each communicator     ->
+//                                       <-   REGISTERED, or REFUSED with that communicator
+//   FAILED, if an earlier agent sent it ->   restores the set and its number
 //   UNREGISTER, REPORT                  ->
 //                                       <-   EVENT, FAILED
 //   LEAVE                               ->   the process leaves on purpose
 //
 //   tocsin run                               agent
-//   PARENT                              ->   the connection of a process that starts one of a job,
-//                                            whose end it will know: nothing is answered
-//   EXITED                              ->   how its child ended, which still waits to be reaped
+//   PARENT                              ->   the sender is the parent of a process of a job, and will
+//                                            report its end; no answer
+//   EXITED                              ->   how a child ended, which the parent has not reaped yet
 //
-// What a parent says is believed of its own children alone (by the kernel's word on both), and only
-// if they are of its user.
+// A parent's report is accepted only for its own children (both identified by the kernel), and only
+// if they belong to the same user or the parent is root.
 //
-// Versions: both say theirs, the agent in WELCOME and REFUSED; it speaks every version up to its
-// own, and refuses a greater one: the library then tries again with the one of the answer. HELLO,
-// WELCOME and REFUSED keep their layout for ever.
+// Versions: both sides send theirs, the agent in WELCOME and REFUSED. The agent speaks every
+// version up to its own and refuses a larger one; then the library tries again with the version of
+// the answer. So far only version 1 exists. HELLO, WELCOME and REFUSED keep their layout for ever.
 //
-// Ends: a closed socket detaches and says nothing about the process. That it has ended says its
-// pidfd alone. After the agent's restart the library connects and says everything again, with the
-// same page. An agent reads at most JOB_PACKETS_PER_TURN packets of a connection in a turn, and
-// tells nothing to one whose buffer is full: the library asks for nothing, and a failed set that
-// could not be told is told when there is room.
+// Ends: a closed socket detaches the process, which may still be alive. Only its pidfd reports its
+// end. After a restart of the agent the library connects and sends everything again, with the same
+// page. An agent reads a bounded number of packets of a connection per turn. If the socket buffer
+// is full, the agent queues packets and sends them when there is room.
 #pragma once
 
 #include <stdint.h>
@@ -46,7 +45,7 @@
 #define JOB_REASON_BYTES 160
 #define JOB_FAILED_MAX 256 // ranks in one packet
 #define JOB_COMM_SIZE_MAX (1u << 20)
-#define JOB_COMMS_MAX 127 // of a process
+#define JOB_COMMS_MAX 127 // communicators of one process
 
 enum job_message {
 	JOB_HELLO = 1,
@@ -73,12 +72,12 @@ struct job_hello {
 	struct job_message_head head;
 	uint64_t start_time; // field 22 of /proc/self/stat
 	uint64_t page_bytes;
-	char job_id[JOB_ID_BYTES]; // ended by 0, as all texts
+	char job_id[JOB_ID_BYTES]; // zero-terminated, like all texts
 };
 
 struct job_register {
 	struct job_message_head head;
-	uint64_t comm; // its number in this process, as in the page
+	uint64_t comm; // number of the communicator in this process, as in the page
 	uint64_t comm_hash, host_hash, process_hash;
 	uint64_t configuration_hash;
 	uint32_t size, rank;
@@ -109,9 +108,9 @@ struct job_parent {
 };
 
 enum job_exit {
-	JOB_EXIT_STATUS = 1, // value: what it returned
-	JOB_EXIT_SIGNAL,     // value: the signal that killed it
-	JOB_EXIT_MEMORY,     // the same, by the kernel, which had no memory for it
+	JOB_EXIT_STATUS = 1, // value: exit status
+	JOB_EXIT_SIGNAL,     // value: number of the signal that killed the process
+	JOB_EXIT_MEMORY,     // like JOB_EXIT_SIGNAL, but sent by the kernel's out-of-memory killer
 };
 struct job_exited {
 	struct job_message_head head;
@@ -121,12 +120,12 @@ struct job_exited {
 
 struct job_welcome {
 	struct job_message_head head;
-	uint64_t start; // of the agent; another number is another agent
+	uint64_t start; // start time of the agent; a different value means a different agent
 };
 
 struct job_refused {
 	struct job_message_head head;
-	uint64_t comm; // 0: the whole connection
+	uint64_t comm; // 0: refusal of the whole connection
 	char reason[JOB_REASON_BYTES];
 };
 
@@ -145,14 +144,14 @@ struct job_event {
 	char text[JOB_REASON_BYTES];
 };
 
-// A whole set may need several packets; it counts when all its ranks are there.
+// A part of a failed set. The set is valid once all its parts have arrived.
 struct job_failed {
 	struct job_message_head head;
 	uint64_t comm;
 	uint64_t view;
 	uint32_t agreement; // enum tocsin_agreement
 	uint32_t total;	    // ranks in the set
-	uint32_t first;	    // place of ranks[0] in it
-	uint32_t count;	    // in this packet
+	uint32_t first;	    // index of ranks[0] in the set
+	uint32_t count;	    // ranks in this packet
 	uint32_t ranks[JOB_FAILED_MAX];
 };
