@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From MPI_Init to MPI_Finalize: which MPI it is, its world, and the connection to the agent.
+// Begin and end of following: between MPI_Init and MPI_Finalize. Detects which MPI runs and
+// identifies its world.
 #include "follow.h"
 
 #include <pthread.h>
@@ -8,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define THREAD_MULTIPLE 3 // MPI_THREAD_MULTIPLE of both
+#define THREAD_MULTIPLE 3 // MPI_THREAD_MULTIPLE of Open MPI and MPICH
 #define MPICH_WORLD 0x44000000u
 #define MPICH_SELF 0x44000001u
 #define MPICH_COMM_NULL 0x04000000u
@@ -18,10 +19,10 @@
 enum life {
 	LIFE_BEFORE,
 	LIFE_BEGUN,
-	LIFE_OVER, // after MPI_Finalize, or nothing is followed
+	LIFE_OVER, // after MPI_Finalize, or if this process is not followed
 };
 
-// Stored with release when all is learnt, loaded with acquire by callers.
+// Stored with release once everything is detected, loaded with acquire by callers.
 static _Atomic int life;
 static pthread_mutex_t life_mutex = PTHREAD_MUTEX_INITIALIZER;
 
@@ -30,8 +31,9 @@ bool is_begun(void) {
 }
 
 static void learn_rules(void) {
-	// Another MPI may be loaded beside the one that the program calls. What was found first may
-	// be a tool's, which needs none itself.
+	// Another MPI may be loaded besides the one that the program calls, so look in the library
+	// that provides the program's functions. If that library has no PMPI_Init, it belongs to a
+	// tool; then try the symbols of Open MPI.
 	bool is_open_mpi =
 		call_beside("PMPI_Init") == NULL || call_beside("ompi_mpi_comm_world") != NULL;
 	mpi_word world = is_open_mpi ? (mpi_word)call_data("ompi_mpi_comm_world") : 0;
@@ -67,14 +69,14 @@ static uint64_t hash_text(const char *text) {
 	return (hash ^ hash >> 31) | 1;
 }
 
-// What all its ranks know it by; 0: nothing.
+// Return the key that all ranks of the world share; 0 if there is none.
 static uint64_t world_key(uint32_t size, char name[static WORLD_BYTES]) {
 	uint64_t key = 0;
 
 	if (world_name(name))
 		return hash_text(name);
 	name[0] = '\0';
-	// Alone, any number will do. getrandom() is younger than 2.17.
+	// A world of one rank may use any number. glibc 2.17 has no getrandom().
 	if (size == 1 && syscall(SYS_getrandom, &key, sizeof(key), 0) == (long)sizeof(key))
 		return key | 1;
 	return 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Finds the functions of MPI behind this library, and tools between the two.
+// Finds the functions of MPI behind this library, and those of tools in between.
 #include "follow.h"
 #include "loader_symbols.h"
 
@@ -10,11 +10,12 @@
 #include <string.h>
 
 #define OBJECTS_MAX 1024
-#define ERROR_OTHER 16 // MPI_ERR_OTHER, or near it: what a function that is not there returns
+#define ERROR_OTHER 16 // close to MPI_ERR_OTHER; the result of a function that does not exist
 
 static pthread_mutex_t find_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-// A program that has no MPI looked for this function, as libraries do that can do without.
+// Stands in for a missing function. Libraries that can work without MPI look for functions like
+// this one.
 static int call_nothing(void) {
 	return ERROR_OTHER;
 }
@@ -32,7 +33,7 @@ static void *symbol_of_object(const char *path, const char *name) {
 	if (object == NULL)
 		return NULL;
 	symbol = dlsym(object, name);
-	dlclose(object); // it stays as long as it would without us
+	dlclose(object); // the library stays loaded exactly as long as without us
 	return symbol != NULL && object_of(symbol) != object_of(mpi_calls) ? symbol : NULL;
 }
 
@@ -55,7 +56,7 @@ static int collect_object(struct dl_phdr_info *info, size_t size, void *context)
 	return 0;
 }
 
-// Of all objects that are loaded, in their order. The names stay: nothing is unloaded here.
+// Search all loaded objects, in load order. The names stay valid because nothing is unloaded here.
 static void *symbol_of_any(const char *name) {
 	struct objects *objects = calloc(1, sizeof(*objects));
 	void *symbol = NULL;
@@ -69,8 +70,8 @@ static void *symbol_of_any(const char *name) {
 	return symbol;
 }
 
-// As the loader would have bound it: in the order of the whole program, else, where the caller was
-// loaded apart, by what the caller itself is linked with.
+// Find a symbol as the loader would bind it: in the order of the whole program. If the caller was
+// loaded by dlopen(), search the libraries that the caller is linked with.
 static void *symbol_behind(const char *name, const void *caller) {
 	void *symbol = dlsym(RTLD_NEXT, name);
 	Dl_info info;
@@ -84,7 +85,8 @@ static void *symbol_behind(const char *name, const void *caller) {
 
 void *call_find(unsigned int number, const void *caller) {
 	struct call *call = &mpi_calls[number];
-	// Without our lock: whoever has the loader's may wait for it in a constructor.
+	// Called without our lock: a thread that holds the loader's lock may wait for ours in a
+	// constructor.
 	void *next = symbol_behind(call->name, caller);
 	void *outer = symbol_behind(call->name + 1, caller); // MPI_Send
 	bool is_apart;
@@ -92,7 +94,8 @@ void *call_find(unsigned int number, const void *caller) {
 
 	if (next == NULL)
 		next = outer != NULL ? outer : (void *)call_nothing;
-	// MPI's own two names are of one object, one function or not.
+	// MPI_X and PMPI_X of MPI itself are in the same object, so an MPI_X from another object
+	// belongs to a tool.
 	is_apart = outer != NULL && object_of(outer) != object_of(next);
 	pthread_mutex_lock(&find_mutex);
 	found = atomic_load_explicit(&call->next, memory_order_relaxed);
@@ -122,7 +125,7 @@ void *call_other(const char *name) {
 	return symbol != NULL ? symbol : symbol_of_any(name);
 }
 
-// Data may have been moved into the program itself.
+// A copy relocation may have moved the variable into the program itself.
 void *call_data(const char *name) {
 	void *symbol = dlsym(RTLD_DEFAULT, name);
 
@@ -139,7 +142,7 @@ unsigned int call_libraries(void) {
 	for (unsigned int n = 0; n < objects->count; n++) {
 		void *symbol = symbol_of_object(objects->names[n], "PMPI_Init");
 
-		// It may be of one that this object needs.
+		// The symbol may belong to a library that this object depends on.
 		count += symbol != NULL && (uintptr_t)object_of(symbol) == objects->bases[n];
 	}
 	free(objects);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The functions of MPI that this library stands before.
+// Table of the MPI functions that this library wraps.
 //
-// One build serves Open MPI, whose handles are pointers, and MPICH (with Intel's, Cray's and
-// MVAPICH's MPI), whose handles are ints: every argument that is no number is passed on as the
-// whole word that came, and looked at by the rules of whichever MPI is there. That needs a calling
-// convention that gives each argument a register or a place of eight bytes, as x86-64, aarch64,
-// ppc64le and riscv64 have it.
+// One build serves Open MPI, whose handles are pointers, and MPICH (with Intel MPI, Cray MPI and
+// MVAPICH), whose handles are ints. Every argument that is no number is passed on as a whole word,
+// and interpreted by the rules of the MPI that is loaded. This needs a calling convention that
+// passes each argument in a register or a slot of eight bytes, as on x86-64, aarch64, ppc64le and
+// riscv64.
 #pragma once
 
 #include <stdatomic.h>
@@ -19,24 +19,26 @@ _Static_assert(sizeof(mpi_word) == 8, "a handle of either MPI fits in an argumen
 
 struct call {
 	const char *name; // "PMPI_Send"
-	// MPI's own. Stored with release when `outer` is known, loaded with acquire.
+	// MPI's own function. Stored with release after `outer`, loaded with acquire.
 	void *_Atomic next;
-	// Of another tool that stands between us and MPI, and calls PMPI_Send in turn; else NULL.
+	// MPI_Send of another tool between this library and MPI, which itself calls PMPI_Send; else
+	// NULL.
 	void *outer;
 };
 
 extern struct call mpi_calls[];
 extern const unsigned int mpi_call_count;
 
-// call.c: finds them; `caller` is where the program called from.
+// call.c: find a function and its tool; `caller` is the program's return address.
 void *call_find(unsigned int number, const void *caller);
-// What the library has whose function was found first, or those have that it needs; NULL: nothing.
+// Find a symbol in the library that provides the first function found, or in its dependencies.
+// Returns NULL if there is none.
 void *call_beside(const char *name);
-// A function of MPI's that is not followed; NULL: there is none.
+// Find an MPI function that is not wrapped. Returns NULL if there is none.
 void *call_other(const char *name);
-// A variable of MPI's.
+// Find a variable of MPI. Returns NULL if there is none.
 void *call_data(const char *name);
-// How many libraries of MPI are loaded.
+// Return how many MPI libraries are loaded.
 unsigned int call_libraries(void);
 
 static inline void *call_next(unsigned int number, const void *caller) {
@@ -45,7 +47,8 @@ static inline void *call_next(unsigned int number, const void *caller) {
 	return __builtin_expect(next != NULL, 1) ? next : call_find(number, caller);
 }
 
-// Another tool is to be called with what the program gave: it is counted when that calls PMPI.
+// Return another tool's function, which must be called with the program's arguments. The operation
+// is counted when the tool calls PMPI.
 static inline void *call_outer(unsigned int number, const void *caller) {
 	(void)call_next(number, caller);
 	return mpi_calls[number].outer;

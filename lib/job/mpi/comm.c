@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Communicators: who they are, from MPI_COMM_WORLD on, and their table.
+// Identity of communicators, from MPI_COMM_WORLD on, and the table of followed communicators.
 //
-// MPI gives a communicator no name that its ranks agree on. Ours is made of its parent's, how many
-// calls have made communicators of that parent, which all its ranks call in one order, and the rank
-// that is the first of the new one: no two that one call makes share it. The ranks of a group alone
-// call MPI_Comm_create_group, in an order of their own: there it is the group, and how many of it
-// this parent has made. So all count alike, without a word to each other.
+// MPI has no name of a communicator on which its ranks agree, so each rank computes the same key. A
+// key combines three values: the parent's key, the number of the call that created it, and the
+// first rank of the new communicator. All ranks of the parent make such calls in the same order,
+// and no two communicators of one call share their first rank. MPI_Comm_create_group is called only
+// by the ranks of a group, in an order of their own. There the key combines the parent's key, the
+// group, and how many communicators of that group the parent has. So all ranks compute equal keys
+// without communication.
 #include "follow.h"
 #include "old_symbols.h"
 
@@ -20,11 +22,11 @@
 struct mpi_rules mpi_rules = {.mask = ~(mpi_word)0};
 struct comm_place comm_places[COMM_PLACES];
 
-// Guards all but what callers read without: the table's keys and places, and a communicator's
-// counters.
+// Guards everything except what callers read without a lock: keys and pointers of the table, and
+// the counters of a communicator.
 static pthread_mutex_t comm_mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct followed *freed;	   // that somebody may still hold
-_Atomic uint32_t comm_freed_count; // of those
+static struct followed *freed;	   // freed by the program, but still in use by some call or request
+_Atomic uint32_t comm_freed_count; // length of the list `freed`
 static uint32_t followed_count;
 
 static struct {
@@ -76,7 +78,7 @@ static uint64_t hash_group(mpi_word group, mpi_word world) {
 	return hash;
 }
 
-// MPICH writes an int where we have room for a word.
+// MPICH writes an int into the word.
 static mpi_word group_of(mpi_word handle) {
 	mpi_word group = 0;
 
@@ -94,8 +96,9 @@ static uint64_t group_hash(mpi_word handle) {
 	return hash;
 }
 
-// Which rank of the world is its first, in a time that grows with the world alone: Open MPI looks
-// for each rank that it is asked for from the beginning. -1: it is none of this world.
+// Return the world rank of the communicator's first rank, or -1 if it is in another world. One
+// translation costs time proportional to the world, because Open MPI searches the group from its
+// beginning.
 static int leader_of(mpi_word handle) {
 	mpi_word group = group_of(handle), world = group_of(mpi_rules.world);
 	const int first = 0;
@@ -110,7 +113,8 @@ static int leader_of(mpi_word handle) {
 	return leader;
 }
 
-// Of a call that all ranks of the parent make, also those that get nothing of it (MPI_COMM_NULL).
+// Return the key for a new communicator. All ranks of the parent make the call, including those
+// that get MPI_COMM_NULL.
 static uint64_t next_key(struct followed *parent, mpi_word handle) {
 	int leader = handle != mpi_rules.comm_null ? leader_of(handle) : -1;
 	uint64_t number;
@@ -166,7 +170,7 @@ static void put(struct followed *at) {
 		key = atomic_load_explicit(&place->key, memory_order_relaxed);
 	}
 	atomic_store_explicit(&place->at, at, memory_order_relaxed);
-	// Release: who finds the key (comm_find) finds the communicator.
+	// Release, so that a reader that finds the key (comm_find) also finds the pointer.
 	atomic_store_explicit(&place->key, at->handle, memory_order_release);
 }
 
@@ -185,13 +189,13 @@ static struct comm_place *place_of(mpi_word key) {
 	return NULL;
 }
 
-// A place whose next one is free ends every search: it, and those that were removed before it, are
-// free again.
+// If the next slot is free, no search continues beyond this one. Then this slot and the removed
+// slots before it become free again.
 static void remove_place(struct comm_place *place) {
 	size_t n = (size_t)(place - comm_places);
 	const struct comm_place *next = &comm_places[(n + 1) % COMM_PLACES];
 
-	// A handle that none is (0, COMM_REMOVED) may be asked for: it finds nothing.
+	// A search for an invalid handle (0 or COMM_REMOVED) may hit this slot; it finds NULL.
 	atomic_store_explicit(&place->at, NULL, memory_order_relaxed);
 	atomic_store_explicit(&place->key, COMM_REMOVED, memory_order_release);
 	if (atomic_load_explicit(&next->key, memory_order_relaxed) != 0)
@@ -220,8 +224,9 @@ static void sweep_locked(void) {
 	while (*at != NULL) {
 		struct followed *one = *at;
 
-		// Acquire, of comm_release(): what its last user counted is done. The requests
-		// are read in one order with comm_freed_count: see let_go() of request.c.
+		// Acquire pairs with comm_release(): the counts of the last user are visible.
+		// `requests` and comm_freed_count are sequentially consistent: see release_comm()
+		// in request.c.
 		if (atomic_load_explicit(&one->users, memory_order_acquire) != 0 ||
 		    atomic_load_explicit(&one->requests, memory_order_seq_cst) != 0) {
 			at = &one->next;
@@ -279,7 +284,7 @@ void comm_sweep(void) {
 	pthread_mutex_unlock(&comm_mutex);
 }
 
-// Registers it with the agent's library, if that has a place.
+// Register the communicator with libtocsin, if it has room.
 static void tell(struct followed *at, const char *name) {
 	struct tocsin_comm_config config;
 	char text[32] = "";
@@ -308,7 +313,8 @@ static struct followed *add_locked(uint64_t key, mpi_word handle, const char *na
 	struct followed *at;
 	int size = 0, rank = 0;
 
-	free_locked(handle & mpi_rules.mask); // its end was not seen
+	// the end of the handle's previous communicator was not seen
+	free_locked(handle & mpi_rules.mask);
 	sweep_locked();
 	if (followed_count == FOLLOWED_MAX || ask.size(handle, &size) != 0 ||
 	    ask.rank(handle, &rank) != 0 || size <= 0 || rank < 0)
@@ -327,7 +333,7 @@ static struct followed *add_locked(uint64_t key, mpi_word handle, const char *na
 }
 
 void comm_adopt(uint64_t key, mpi_word handle) {
-	char name[512] = ""; // MPI_MAX_OBJECT_NAME is less
+	char name[512] = ""; // larger than MPI_MAX_OBJECT_NAME of either MPI
 	int length = 0;
 
 	if (ask.name == NULL || ask.name(handle, name, &length) != 0 || name[0] == '\0')
@@ -338,7 +344,7 @@ void comm_adopt(uint64_t key, mpi_word handle) {
 }
 
 mpi_word comm_read(mpi_word where) {
-	// NOLINTBEGIN(performance-no-int-to-ptr): it came as the program gave it
+	// the address comes from the program
 	if (mpi_rules.ints)
 		return *(const uint32_t *)where;
 	return *(const mpi_word *)where;
@@ -384,7 +390,7 @@ void comm_made_by_group(struct followed *parent, int err, mpi_word where, uint64
 		adopt_made(handle, group_key(parent, handle, tag));
 }
 
-// Operations of MPI_COMM_SELF concern nobody, but show that a rank moves.
+// Operations on MPI_COMM_SELF involve no other rank, but show that this rank makes progress.
 static struct followed *adopt_self(void) {
 	const struct followed *world;
 	struct followed *at;
@@ -405,7 +411,8 @@ struct followed *comm_missed(mpi_word handle) {
 
 	if (!is_begun() && !begin_late())
 		return NULL;
-	key = handle & mpi_rules.mask; // as this MPI has them, which may be known just now
+	// mask again: the rules may have been detected by begin_late() just now
+	key = handle & mpi_rules.mask;
 	if (key == mpi_rules.self)
 		return adopt_self();
 	if (key != mpi_rules.comm_null && key != mpi_rules.world)
@@ -470,7 +477,7 @@ void comm_try_mark_all(enum tocsin_mark mark) {
 	pthread_mutex_unlock(&comm_mutex);
 }
 
-// They stay registered, with what they counted, until the process ends.
+// The communicators stay registered with their counts until the process ends.
 void comm_forget_all(void) {
 	for (uint32_t n = 0; n < COMM_PLACES; n++)
 		atomic_store_explicit(&comm_places[n].key, 0, memory_order_release);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The datatypes that MPI has by itself, and how large others are.
+// The built-in datatypes of MPI, and the sizes of all other datatypes.
 #include "follow.h"
 
 #include <stddef.h>
 
-#define MPICH_BUILTIN 0x4c000000u // 0x4cNNSSTT: of SS bytes
+#define MPICH_BUILTIN 0x4c000000u // 0x4cNNSSTT: SS is the size in bytes
 #define MPICH_BUILTIN_MASK 0xff000000u
 
-// NCCL's numbers, as the agent shows them.
+// NCCL's numbers, which the agent prints as names.
 enum {
 	INT8 = 0,
 	UINT8 = 1,
@@ -22,7 +22,7 @@ enum {
 struct datatype datatypes[DATATYPE_PLACES];
 
 static const struct {
-	const char *openmpi; // of ompi_mpi_...
+	const char *openmpi; // name of the variable
 	uint32_t mpich;
 	uint8_t datatype, size;
 } known[] = {
@@ -79,7 +79,7 @@ void datatypes_learn(void) {
 	}
 }
 
-// One that the program has made, or a rare one.
+// Describe a datatype that is not in the table: made by the program, or rare.
 struct datatype datatype_ask(mpi_word handle) {
 	uint32_t number = (uint32_t)handle;
 
@@ -89,7 +89,7 @@ struct datatype datatype_ask(mpi_word handle) {
 }
 
 uint64_t datatype_bytes(mpi_word handle) {
-	static int (*_Atomic ask)(mpi_word, int *); // relaxed: it is the same whoever finds it
+	static int (*_Atomic ask)(mpi_word, int *); // relaxed: every thread finds the same function
 	int (*found)(mpi_word, int *) = atomic_load_explicit(&ask, memory_order_relaxed);
 	int size = 0;
 

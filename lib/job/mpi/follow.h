@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is followed of a process: its communicators, and the requests that will end operations.
+// Followed state of an MPI process: its communicators, and the requests that will complete
+// operations.
 #pragma once
 
 #include "call.h"
@@ -8,10 +9,11 @@
 
 #include <stdbool.h>
 
-#define COMM_PLACES 4096u // of the table: a power of two, twice the most that are followed
-#define COMM_REMOVED 1u	  // a key that no handle has
+// slots of the table; a power of two, twice the limit of followed communicators
+#define COMM_PLACES 4096u
+#define COMM_REMOVED 1u // key of a removed slot; no handle has this value
 
-// Children of a communicator with one group: how many were made.
+// Communicators that MPI_Comm_create_group made of one parent with one group: how many.
 struct child {
 	struct child *next;
 	uint64_t group;
@@ -20,29 +22,30 @@ struct child {
 
 struct window;
 
-// A communicator of this process.
+// A followed communicator of this process.
 struct followed {
 	mpi_word handle;
-	uint64_t key;		    // the same on all its ranks
-	struct tocsin_comm *comm;   // NULL: the library has no place for it
-	struct tocsin_counter *own; // of its collective operations, which come one after another
+	uint64_t key;		  // equal on all its ranks
+	struct tocsin_comm *comm; // NULL: libtocsin has no room for the communicator
+	// counter of collective operations, which are called one at a time
+	struct tocsin_counter *own;
 	uint32_t size, rank;
-	// Collective operations that are launched and not completed, if a request is among them.
-	// Stored with release by whoever completes, loaded with acquire before counting without.
+	// Number of collective operations in the window. It is 0 unless a request is pending. The
+	// completing thread stores with release; collective_enter() loads with acquire.
 	_Atomic uint32_t window_count;
 	struct window *window;
-	_Atomic uint32_t users;	   // calls that hold it; counted only with several threads
-	_Atomic uint32_t requests; // that will end an operation of it
-	uint64_t made;		   // calls of all its ranks that made communicators
-	struct child *children;	   // that groups of its ranks made
-	struct followed *next;	   // that the program has freed: they go when nobody holds them
+	_Atomic uint32_t users;	   // calls that use it; counted only if several threads call MPI
+	_Atomic uint32_t requests; // pending requests on it
+	uint64_t made;		   // calls by all its ranks that created communicators
+	struct child *children;	   // groups of its ranks that created communicators
+	struct followed *next;	   // list of freed communicators, which are destroyed once unused
 };
 
-// How this MPI looks. Written once, before any communicator is followed.
+// Properties of the loaded MPI. Written once, before the first communicator is followed.
 struct mpi_rules {
-	mpi_word mask;	  // bits of a handle
-	bool ints;	  // handles are ints, in arrays, too
-	bool is_threaded; // several threads call at once
+	mpi_word mask;	  // significant bits of a handle
+	bool ints;	  // handles are ints, also in arrays
+	bool is_threaded; // several threads may call at the same time
 	mpi_word world, self, comm_null, request_null, datatype_null;
 };
 extern struct mpi_rules mpi_rules;
@@ -53,28 +56,30 @@ struct comm_place {
 };
 extern struct comm_place comm_places[COMM_PLACES];
 
-// comm.c: a handle that is not in the table. NULL: it is not followed.
+// comm.c: handle a handle that is not in the table. Returns NULL if it is not followed.
 struct followed *comm_missed(mpi_word handle);
-// The new communicator that `where` holds, if the call that made it succeeded: one of all ranks of
-// the parent, or of the ranks of a group alone.
+// Follow the new communicator whose handle is at `where`, if `err` is 0. All ranks of the parent
+// made it, or only the ranks of a group (create_group).
 void comm_made(struct followed *parent, int err, mpi_word where);
 void comm_made_by_group(struct followed *parent, int err, mpi_word where, uint64_t tag);
-// Of one with the same ranks that is being made; 0: it cannot be followed.
+// Return the key of a duplicate that is being created; 0 if it cannot be followed.
 uint64_t comm_twin_key(struct followed *parent);
 void comm_adopt(uint64_t key, mpi_word handle);
-// The handle that lies there.
+// Load a handle from the program's memory.
 mpi_word comm_read(mpi_word where);
-// Before MPI frees it, and after that: another thread may have been given the handle anew by then.
+// Called before and after MPI frees a handle: another thread may get the same handle for a new
+// communicator in between.
 struct followed *comm_freeing(mpi_word handle);
 void comm_freed(struct followed *at, int err);
-extern _Atomic uint32_t comm_freed_count; // that wait for comm_sweep()
-// Of whom nobody holds any more those that are free.
+extern _Atomic uint32_t comm_freed_count; // freed communicators that wait for comm_sweep()
+// Destroy the freed communicators that are no longer in use.
 void comm_sweep(void);
-// Finds what is asked of communicators; false: this is no MPI.
+// Find the MPI functions that describe communicators. Returns false if they do not exist.
 bool comm_learn(uint32_t *ret_world_size);
 void comm_begin(struct tocsin_job *job, uint64_t key);
 void comm_mark_all(enum tocsin_mark mark);
-// Not where somebody holds the lock, whom a handler of a signal may have interrupted.
+// Mark all communicators, unless the lock is held: a signal handler may have interrupted its
+// holder.
 void comm_try_mark_all(enum tocsin_mark mark);
 void comm_forget_all(void);
 
@@ -98,13 +103,13 @@ static inline struct followed *comm_find(mpi_word handle) {
 	return comm_missed(handle);
 }
 
-// Relaxed: that it is to go is told and asked for under the lock of comm.c.
+// Relaxed: whether the communicator is freed is decided under the lock of comm.c.
 static inline void comm_retain(struct followed *at) {
 	if (mpi_rules.is_threaded)
 		atomic_fetch_add_explicit(&at->users, 1, memory_order_relaxed);
 }
 
-// Release: whoever sees nobody hold it (comm_sweep) has our counts behind it.
+// Release: when comm_sweep() sees no user, it also sees our counts.
 static inline void comm_release(struct followed *at) {
 	if (mpi_rules.is_threaded)
 		atomic_fetch_sub_explicit(&at->users, 1, memory_order_release);
@@ -121,8 +126,8 @@ static inline struct followed *comm_hold(mpi_word handle) {
 	return at;
 }
 
-// datatype.c: what is told of elements. Of values that are computed with, their number and kind;
-// of others the bytes, since one rank may call them by another type than the next.
+// datatype.c: signature of an operation. If values are computed, it holds their number and type.
+// Otherwise it holds the number of bytes, since ranks may use different types for the same data.
 struct signature {
 	uint64_t count;
 	uint8_t datatype;
@@ -167,11 +172,11 @@ signature_of(int64_t count, mpi_word handle, bool values, int32_t root) {
 // window.c
 uint64_t window_add(struct followed *at, enum tocsin_kind kind);
 void window_end(struct followed *at, uint64_t place);
-// Whether a request can be followed: its operation completes in its turn.
+// Open a window slot for an operation that a request completes.
 uint64_t window_open(struct followed *at, enum tocsin_kind kind);
 
-// Collective operations: one at a time begins in a communicator, as MPI wants it.
-// 0, or the place of the operation in the window.
+// Count the launch of a collective operation. MPI requires that a communicator begins one at a time.
+// Returns 0, or the position of the operation in the window.
 static inline uint64_t
 collective_enter(struct followed *at, enum tocsin_kind kind, struct signature told) {
 	tocsin_counter_launched(at->own, kind, told.count, told.datatype, told.root);
@@ -195,7 +200,7 @@ collective_post(struct followed *at, enum tocsin_kind kind, struct signature tol
 	return window_open(at, kind);
 }
 
-// request.c: takes over what holds the communicator.
+// request.c: each function takes over the caller's hold of the communicator.
 void collective_posted(
 	struct followed *at, enum tocsin_kind kind, uint64_t place, int err, mpi_word where
 );
@@ -210,14 +215,14 @@ struct dup {
 void request_dup(struct followed *at, uint64_t place, mpi_word where, struct dup dup);
 mpi_word request_at(mpi_word requests, int64_t n);
 void request_started(mpi_word handle);
-// A request before the call that may end it: MPI may give its handle to another thread before that
-// call returns. A handle of 0 is none.
+// A request, recorded before the call that may complete it: before that call returns, MPI may give
+// its handle to another thread. Handle 0 means no request.
 struct held {
 	mpi_word handle;
-	uint64_t serial; // where one thread calls at a time 0
+	uint64_t serial; // 0 if only one thread calls at a time
 };
 struct held request_hold(mpi_word handle);
-// Its operation has ended; a request that is not persistent with it.
+// Count the operation of a request as complete; remove the request unless it is persistent.
 void request_done(struct held held);
 void request_freed(struct held held);
 
@@ -231,16 +236,17 @@ static inline void pair_leave(struct followed *at, enum tocsin_kind kind) {
 
 // begin.c: from MPI_Init to MPI_Finalize.
 void begin_followed(void);
-// Where nobody saw MPI_Init. Returns whether it is begun now.
+// Begin if MPI_Init was called unseen. Returns whether the process is followed now.
 bool begin_late(void);
 void end_followed(void);
 bool is_begun(void);
 
-// world.c: what all ranks of MPI_COMM_WORLD know, and no other world. false: nothing is known.
+// world.c: write a name that all ranks of this MPI_COMM_WORLD share, and no other world has.
+// Returns false if none is known.
 #define WORLD_BYTES 160
 bool world_name(char text[static WORLD_BYTES]);
 
-// note.c: what is not followed, once each, where TOCSIN_MPI_NOTES asks for it.
+// note.c: report on standard error, once each, what is not followed; enabled by TOCSIN_MPI_NOTES.
 enum note {
 	NOTE_TWO_MPIS,
 	NOTE_WORLD,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is not followed is said once, on the standard error of the first rank, if somebody asked.
+// Prints once per kind what is not followed, to standard error of the first rank, if the user
+// enabled it.
 #include "follow.h"
 
 #include <stdarg.h>
@@ -10,7 +11,8 @@
 
 #define NOTE_BYTES 256
 
-static _Atomic uint32_t notes_said; // bits by enum note; relaxed: each is said by who sets it
+// bits by enum note; relaxed: the thread that sets a bit prints the note
+static _Atomic uint32_t notes_said;
 
 static bool is_wanted(void) {
 	// NOLINTBEGIN(concurrency-mt-unsafe): as MPI itself does
@@ -45,7 +47,7 @@ void note_once(enum note note, const char *format, ...) {
 		return;
 	length = length + 8 < NOTE_BYTES - 1 ? length + 8 : NOTE_BYTES - 2;
 	text[length++] = '\n';
-	// Whoever does not take it goes without.
+	// A failed write is ignored.
 	if (write(STDERR_FILENO, text, (size_t)length) < 0)
 		return;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls that are more than one operation of one communicator.
+// Wrappers of calls that are more than one operation of one communicator.
 #include "own.h"
 
 #include <stdlib.h>
 
-#define HANDLES_HERE 64 // of one call, without memory of its own
+#define HANDLES_HERE 64 // requests of one call that are kept on the stack
 
 int own_Init(call_2 *next, mpi_word argc, mpi_word argv) {
 	int err = next(argc, argv);
@@ -24,7 +24,8 @@ int own_Init_thread(
 	return err;
 }
 
-// It may wait for all ranks: who waits in another operation waits for this one.
+// MPI_Finalize may wait for all ranks, so count it as an operation: ranks in other operations wait
+// for this rank.
 int own_Finalize(call_0 *next) {
 	struct followed *world = is_begun() ? comm_hold(mpi_rules.world) : NULL;
 	struct signature none = {.datatype = SIGNATURE_NO_TYPE, .root = -1};
@@ -48,7 +49,7 @@ int own_Abort(call_word_int *next, mpi_word comm, int error) {
 	return next(comm, error);
 }
 
-// The ranks of the group alone call it: it is no operation of its parent.
+// Only the ranks of the group call this function, so it is no operation of the parent.
 int own_Comm_create_group(
 	call_create_group *next, mpi_word comm, mpi_word group, int tag, mpi_word where
 ) {
@@ -62,7 +63,7 @@ int own_Comm_create_group(
 	return err;
 }
 
-// Its key is given now: children are counted in the order of the calls.
+// The key is computed at the call, because children are numbered in call order.
 static struct followed *
 begin_idup(mpi_word comm, mpi_word where, struct dup *ret_dup, uint64_t *ret_place) {
 	struct signature none = {.datatype = SIGNATURE_NO_TYPE, .root = -1};
@@ -124,7 +125,7 @@ int own_Comm_disconnect(call_1 *next, mpi_word comm) {
 	return free_comm(next, comm);
 }
 
-// Before it starts: it may have completed when the call returns.
+// Count before the start: the operation may have completed when the call returns.
 int own_Start(call_1 *next, mpi_word request) {
 	mpi_word handle = is_begun() && request != 0 ? comm_read(request) : 0;
 	int err;
@@ -148,9 +149,9 @@ static struct held hold_one(mpi_word request) {
 	return request_hold(is_begun() && request != 0 ? comm_read(request) : 0);
 }
 
-// What the program gave, as MPI overwrites what has ended.
+// The program's requests before the call, because MPI overwrites those that complete.
 struct given {
-	int count; // -1: nothing is followed
+	int count; // -1: not followed
 	struct held *held;
 	struct held here[HANDLES_HERE];
 };
@@ -176,8 +177,8 @@ static void drop_given(struct given *given) {
 		free(given->held);
 }
 
-// Of an error some of them may know nothing, and what else MPI returns need not be there: those
-// that MPI took away have ended.
+// On an error, other outputs of MPI may be undefined. A request whose handle MPI changed has
+// completed.
 static void all_done(const struct given *given, int err, mpi_word requests) {
 	for (int n = 0; n < given->count; n++)
 		if (err == 0 || request_at(requests, n) != given->held[n].handle)
@@ -185,7 +186,7 @@ static void all_done(const struct given *given, int err, mpi_word requests) {
 }
 
 static int int_at(mpi_word where, int n) {
-	// NOLINTNEXTLINE(performance-no-int-to-ptr): it came as the program gave it
+	// the address comes from the program
 	return ((const int *)where)[n];
 }
 

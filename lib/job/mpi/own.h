@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls that are more than an operation of a communicator. `next` is MPI's own, of the same shape.
+// Wrappers of calls that are more than one operation of a communicator. `next` is MPI's own
+// function.
 #pragma once
 
 #include "calls.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From a request to the operation that it ends.
+// Table of pending requests: maps a request to the operation that it completes.
 #include "follow.h"
 
 #include <pthread.h>
@@ -10,17 +10,17 @@
 #define REQUESTS_MAX (1u << 22)
 
 struct request {
-	mpi_word handle; // 0: a free place
+	mpi_word handle; // 0: free slot
 	struct followed *at;
-	uint64_t serial;       // no other has it
-	uint64_t place;	       // in its communicator's window; 0: none
-	struct signature told; // of a persistent one
-	struct dup dup;	       // the communicator that it will make
+	uint64_t serial;       // unique number of the request
+	uint64_t place;	       // position in the communicator's window; 0: none
+	struct signature told; // signature of a persistent request
+	struct dup dup;	       // communicator that the operation creates, if any
 	uint8_t kind;
 	bool is_collective, is_persistent, is_active;
 };
 
-// Where only one thread calls at a time the lock is not taken.
+// The lock is not taken if only one thread calls MPI at a time.
 static pthread_mutex_t request_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct request *requests;
 static uint32_t request_count, request_room;
@@ -69,7 +69,8 @@ static bool make_room(void) {
 		return true;
 	more = room <= REQUESTS_MAX ? calloc(room, sizeof(*more)) : NULL;
 	if (more == NULL)
-		return request_count < request_room / 4 * 3; // a search has to end soon
+		// keep free slots, so that searches end soon
+		return request_count < request_room / 4 * 3;
 	requests = more;
 	request_room = room;
 	for (uint32_t n = 0; n < before_room; n++)
@@ -79,7 +80,8 @@ static bool make_room(void) {
 	return true;
 }
 
-// Those behind it move up, so that no search ends before them.
+// Remove a request. Later entries of the same probe sequence move up, so that searches still find
+// them.
 static void take_out(struct request *request) {
 	uint32_t hole = (uint32_t)(request - requests);
 
@@ -96,7 +98,7 @@ static void take_out(struct request *request) {
 	request_count--;
 }
 
-// What it stands for has completed.
+// Count the operation of the request as complete.
 static void end_operation(const struct request *request) {
 	if (request->is_collective)
 		window_end(request->at, request->place);
@@ -104,7 +106,7 @@ static void end_operation(const struct request *request) {
 		pair_leave(request->at, request->kind);
 }
 
-// Where one thread calls at a time an addition needs no lock of the bus.
+// With one calling thread, a load and a store are cheaper than an atomic addition.
 static void take_hold(struct followed *at) {
 	if (mpi_rules.is_threaded)
 		atomic_fetch_add_explicit(&at->requests, 1, memory_order_relaxed);
@@ -116,9 +118,9 @@ static void take_hold(struct followed *at) {
 		);
 }
 
-// Release: whoever sees it at 0 (comm_sweep) has our counts behind it. From then on it may be gone:
-// whether it is to go, comm_freed_count alone tells. Both are in one order: either we see that it
-// was freed, or who frees it sees our end.
+// Release: when comm_sweep() sees 0 requests, it also sees our counts. After that the communicator
+// may be destroyed, so only comm_freed_count tells whether a sweep is needed. Both variables are
+// sequentially consistent: either we see that it was freed, or the freeing thread sees our end.
 static void let_go(struct followed *at) {
 	uint32_t before;
 
@@ -132,7 +134,7 @@ static void let_go(struct followed *at) {
 		comm_sweep();
 }
 
-// MPI gives one handle for all requests that have completed at once: the one before has ended.
+// MPI uses one handle for all requests that complete at once, so the previous request has ended.
 static void end_same(const struct request *same) {
 	const struct request old = *same;
 
@@ -141,7 +143,7 @@ static void end_same(const struct request *same) {
 	let_go(old.at);
 }
 
-// Its place, ready to be filled; NULL: there is no room, or nothing to wait for.
+// Return a slot for the request. Returns NULL if there is no room, or the request is null.
 static struct request *add_locked(mpi_word handle) {
 	struct request *request;
 
@@ -159,7 +161,7 @@ static struct request *add_locked(mpi_word handle) {
 	return request;
 }
 
-// Without room nobody will hear of its end.
+// Without room the request is not tracked, so count the operation as complete at once.
 static void add(mpi_word where, const struct request *given) {
 	mpi_word handle = comm_read(where);
 	struct request *request;
@@ -212,7 +214,7 @@ void request_dup(struct followed *at, uint64_t place, mpi_word where, struct dup
 	comm_release(at);
 }
 
-// The same as add(), field by field: it is the one that has to be quick.
+// Same as add_request(), field by field, because this path must be fast.
 void pair_posted(struct followed *at, enum tocsin_kind kind, int err, mpi_word where) {
 	struct request *request = NULL;
 	mpi_word handle;
@@ -281,7 +283,7 @@ static void end_pair(struct request *request) {
 	let_go(at);
 }
 
-// Of a collective operation, or a persistent request.
+// End a collective or persistent request; called with the lock held, which is released.
 static void end_long(struct request *request) {
 	struct request ended = *request;
 	mpi_word made;
@@ -321,7 +323,7 @@ static struct request *find_held(struct held held) {
 	struct request *request = find(held.handle);
 
 	if (request != NULL && mpi_rules.is_threaded && request->serial != held.serial)
-		return NULL; // another one has its handle by now
+		return NULL; // another request has the handle by now
 	return request;
 }
 

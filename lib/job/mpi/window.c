@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Collective operations that complete out of turn. What is told as completed is a number: all
-// operations up to it. So an operation is counted when all before it have completed, too.
+// Collective operations that complete out of order. Completion is reported as a count, which means
+// all operations up to it. So an operation is counted once all operations before it have completed.
 #include "follow.h"
 
 #include <pthread.h>
@@ -9,7 +9,7 @@
 #define WINDOW_MAX 65536u // a power of two
 
 struct window {
-	uint64_t first; // place of the oldest; places begin with 1
+	uint64_t first; // position of the oldest operation; positions start at 1
 	uint32_t count, room;
 	struct {
 		uint8_t kind;
@@ -39,7 +39,8 @@ static bool grow(struct followed *at) {
 }
 
 static void publish(struct followed *at) {
-	// Release: who sees none open (collective_enter) counts behind what was counted here.
+	// Release: when collective_enter() sees no open operation, it also sees the counts made
+	// here.
 	atomic_store_explicit(&at->window_count, at->window->count, memory_order_release);
 }
 
@@ -48,7 +49,7 @@ static uint64_t open_locked(struct followed *at, enum tocsin_kind kind) {
 	uint64_t place;
 
 	if ((window == NULL || window->count == window->room) && !grow(at)) {
-		// Not to be told wrongly: nothing is told as completed any more.
+		// The order of completions is lost, so stop reporting completions.
 		(void)tocsin_comm_mark(at->comm, TOCSIN_MARK_COMPLETED_FROM, UINT64_MAX);
 		return 0;
 	}
@@ -69,7 +70,7 @@ uint64_t window_open(struct followed *at, enum tocsin_kind kind) {
 	return place;
 }
 
-// Unless the last one has completed since the caller looked.
+// Returns 0 if the last open operation has completed since the caller's check.
 uint64_t window_add(struct followed *at, enum tocsin_kind kind) {
 	uint64_t place = 0;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A name for MPI_COMM_WORLD that all its ranks have and no other world: MPI gives none, and an
-// operation of ours between ranks could meet one of the program's. So it is taken from what started
-// the ranks.
+// A name for MPI_COMM_WORLD that all its ranks share and no other world has. MPI has no such name,
+// and communication between ranks could collide with the program's own. So the name is taken from
+// the launcher.
 #include "follow.h"
 
 #include <fcntl.h>
@@ -45,12 +45,12 @@ static pid_t parent_of(pid_t pid) {
 	at = strrchr(text, ')');
 	if (at == NULL || strlen(at) < 5)
 		return 0;
-	for (at += 4; *at >= '0' && *at <= '9'; at++) // behind ") S "
+	for (at += 4; *at >= '0' && *at <= '9'; at++) // skip ") S "
 		parent = parent * 10 + (*at - '0');
 	return parent;
 }
 
-// The word behind `name` in a line of words that end with 0.
+// Return the argument after `name` in a zero-separated command line.
 static const char *word_behind(const char *line, size_t length, const char *name) {
 	for (const char *at = line; at < line + length; at += strlen(at) + 1) {
 		const char *next = at + strlen(at) + 1;
@@ -61,8 +61,8 @@ static const char *word_behind(const char *line, size_t length, const char *name
 	return NULL;
 }
 
-// Hydra (MPICH, Intel's MPI, MVAPICH): its proxy on each node was told where the one mpiexec
-// listens, and which of its worlds this is.
+// Hydra (MPICH, Intel MPI, MVAPICH): the command line of its proxy on each node has the port of
+// mpiexec and the number of the process group.
 static bool hydra_name(char text[static WORLD_BYTES]) {
 	pid_t pid = getppid();
 
@@ -95,8 +95,8 @@ bool world_name(char text[static WORLD_BYTES]) {
 		snprintf(text, WORLD_BYTES, "given:%s", given);
 		return true;
 	}
-	// The namespace of Open MPI's own mpirun is a small number: the address of that mpirun
-	// tells those of one number apart.
+	// The namespace of Open MPI's own mpirun is a small number. The address of mpirun
+	// distinguishes namespaces with equal numbers.
 	if (space != NULL) {
 		snprintf(
 			text, WORLD_BYTES, "pmix:%s:%s:%s", space, job != NULL ? job : "",
