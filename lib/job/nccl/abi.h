@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The memory layout of NCCL's profiler interface, versions 1 to 7, on 64-bit machines.
+// Memory layout of NCCL's profiler interface, versions 1 to 7, on 64-bit machines.
 //
 // Written from the published field lists; each offset is asserted below. One struct serves all
-// versions that agree in it: a later version only adds fields behind, which are there from the
-// version that its comment names. Nothing here is our own invention: what NCCL writes is read.
+// versions with the same layout. A later version only appends fields, and the comment of a field
+// names its first version. NCCL defines everything here; this plugin only reads it.
 #pragma once
 
 #include <stdbool.h>
@@ -13,8 +13,8 @@
 #define NCCL_VERSION_FIRST 1
 #define NCCL_VERSION_LAST 7
 
-// Kinds of events; the mask of a plugin is made of the same bits. A child in the mask brings its
-// ancestors: a plugin gets events that it did not ask for.
+// Types of events, also used as bits of a plugin's mask. If a child type is in the mask, NCCL also
+// sends the events of its ancestors, so a plugin gets events that it did not request.
 enum nccl_event_type {
 	NCCL_GROUP = 0x1,
 	NCCL_COLL = 0x2,
@@ -130,7 +130,7 @@ struct nccl_p2p_4 { // versions 4 to 7
 };
 
 struct nccl_proxy_op {
-	int32_t pid; // of the process that the parent belongs to
+	int32_t pid; // process of the parent event
 	uint8_t channel;
 	int32_t peer;
 	int32_t steps;
@@ -144,12 +144,12 @@ struct nccl_proxy_step {
 
 struct nccl_kernel_ch {
 	uint8_t channel;
-	uint64_t gpu_ns; // from version 4: when the kernel began, by the GPU's clock
+	uint64_t gpu_ns; // from version 4: start of the kernel, GPU clock
 };
 
 struct nccl_net_plugin {
 	int64_t id;
-	void *data; // only the network plugin of that id knows what it points to
+	void *data; // layout known only to the network plugin of that id
 };
 
 struct nccl_group_api {
@@ -212,8 +212,8 @@ struct nccl_kernel_phase {
 	uint64_t gpu_ns;
 };
 
-// What NCCL passes to start. In versions 1 to 4 the type is the first byte alone, and the seven
-// behind it hold whatever was on NCCL's stack.
+// Argument of start(). In versions 1 to 4 the type is only the first byte; the seven bytes behind
+// it hold stack garbage.
 struct nccl_descriptor {
 	uint64_t type;
 	void *parent;
@@ -241,7 +241,7 @@ struct nccl_descriptor {
 	};
 };
 
-// What NCCL passes with a state, or NULL. Which member counts follows from the state.
+// Argument of state(), or NULL. The state determines which member is valid.
 union nccl_state_arguments {
 	struct {
 		size_t bytes;
@@ -259,8 +259,8 @@ typedef void nccl_logger(
 #define NCCL_LOG_INFO 3
 #define NCCL_LOG_PROFILE 16384ul
 
-// The object that a plugin exports as ncclProfiler_vN. There is no version in it: the name alone
-// says which.
+// The object that a plugin exports as ncclProfiler_vN. It holds no version; only its symbol name
+// tells the version.
 struct nccl_profiler {
 	const char *name;
 	union {
@@ -291,7 +291,7 @@ struct nccl_profiler {
 	int (*finalize)(void *context);
 };
 
-// How much NCCL's own struct holds in each version: no byte behind it is read.
+// Return the size of NCCL's own struct in each version; bytes beyond it must not be read.
 static inline size_t nccl_descriptor_bytes(int version) {
 	static const uint8_t bytes[NCCL_VERSION_LAST + 1] = {0, 120, 128, 120, 104, 112, 112, 136};
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The life of the plugin in a process: communicators come and go, the agent is looked for.
+// Life cycle of the plugin in a process: init and finalize of communicators, and polling of the
+// agent.
 #include "bridge.h"
 
 #include "mapped.h"
@@ -15,8 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define POLL_NS UINT64_C(100000000) // aimed at, while operations are launched
-#define SETTLE_TRIES 50u	    // of a millisecond
+#define POLL_NS UINT64_C(100000000) // target interval of polls while operations are launched
+#define SETTLE_TRIES 50u	    // attempts of one millisecond each
 #define STRIDE_MAX 4096u
 #define SAMPLE_PERIOD_S 60
 #define ERROR_BYTES 96
@@ -30,7 +31,7 @@ static struct bridge_comm comms[BRIDGE_COMMS_MAX];
 
 static void lock_take(void) {
 	while (!bridge_lock_try(&bridge.lock))
-		sched_yield(); // the other thread may be in a system call
+		sched_yield(); // the holder may be in a system call, so do not spin
 }
 
 static uint64_t clock_ns(clockid_t clock) {
@@ -63,7 +64,7 @@ struct bridge_comm *bridge_comm_of(void *context) {
 	uintptr_t offset = (uintptr_t)context - (uintptr_t)comms;
 	struct bridge_comm *comm;
 
-	// Whatever NCCL was left with: nothing, a place that is free again, one of a parent.
+	// NCCL may pass anything: NULL, a freed slot, or a context of the parent process.
 	if (offset >= sizeof(comms) || offset % sizeof(comms[0]) != 0 || !bridge_is_ours())
 		return NULL;
 	comm = &comms[offset / sizeof(comms[0])];
@@ -95,14 +96,14 @@ static void mask_write(void) {
 	if (mask == NULL || wanted == bridge.mask_written)
 		return;
 	bridge.mask_written = wanted;
-	// Before the mask: a launch that sees the new one knows that it is new.
+	// Raise the epoch before the mask: a launch that sees the new mask also sees the new epoch.
 	if (__atomic_load_n(mask, __ATOMIC_RELAXED) != wanted)
 		atomic_fetch_add_explicit(&bridge.mask_epoch, 1, memory_order_relaxed);
 	__atomic_store_n(mask, wanted, __ATOMIC_RELEASE);
 }
 
 static void sampling_update(void) {
-	// By the clock on the wall: all ranks sample the same operations.
+	// Use wall-clock time, so that all ranks sample the same operations.
 	uint64_t second = clock_ns(CLOCK_REALTIME_COARSE) / UINT64_C(1000000000);
 
 	bridge.is_sampling = second % SAMPLE_PERIOD_S == 0;
@@ -152,7 +153,7 @@ void bridge_poll(void) {
 	bridge_lock_give(&bridge.lock);
 }
 
-// A child has the one thread that called fork(): whoever held a lock then is not here to give it.
+// A child of fork() has only the calling thread, so locks held by other threads must be released.
 static void forget_holders(void) {
 	atomic_store_explicit(&bridge_ours.yes, false, memory_order_relaxed);
 	bridge_lock_give(&bridge.lock);
@@ -160,7 +161,7 @@ static void forget_holders(void) {
 		bridge_lock_give(&comms[n].lock);
 }
 
-// The first communicator of the process, or the first in a child of one that had some.
+// Set up the process at its first communicator, or at the first one in a fork() child.
 static void process_begin(int version, nccl_logger *logger) {
 	struct tocsin_job_config config = {
 		.struct_size = sizeof(config),
@@ -174,7 +175,7 @@ static void process_begin(int version, nccl_logger *logger) {
 
 	if (!hears_forks)
 		hears_forks = pthread_atfork(NULL, NULL, forget_holders) == 0;
-	if (bridge.job != NULL) { // a child's copy: the parent goes on with its own
+	if (bridge.job != NULL) { // the child's copy of the job; the parent keeps its own
 		tocsin_job_close(bridge.job);
 		bridge.job = NULL;
 		for (uint32_t n = 0; n < BRIDGE_COMMS_MAX; n++)
@@ -218,7 +219,7 @@ static void process_end(void) {
 	bridge.job = NULL;
 }
 
-// Under bridge.lock or comm->lock, which keeps finalize away.
+// The caller holds bridge.lock or comm->lock, so finalize cannot run.
 static void comm_follow(struct bridge_comm *comm) {
 	struct tocsin_comm_config config;
 	char words[ERROR_BYTES];
@@ -251,12 +252,12 @@ static void comm_follow(struct bridge_comm *comm) {
 		);
 		return;
 	}
-	// Not until an event comes that tells.
+	// Nothing is reported until the first event that shows a start or an end.
 	(void)tocsin_comm_mark(comm->followed, TOCSIN_MARK_STARTED_FROM, UINT64_MAX);
 	(void)tocsin_comm_mark(comm->followed, TOCSIN_MARK_COMPLETED_FROM, UINT64_MAX);
 }
 
-// Not NCCL's memory, which a caller may free; as much as is shown.
+// Copy the name, because the caller may free NCCL's memory; truncated to what the agent shows.
 static void name_keep(char name[static BRIDGE_NAME_BYTES], const char *text) {
 	size_t length = text != NULL ? strnlen(text, BRIDGE_NAME_BYTES - 1) : 0;
 
@@ -285,7 +286,7 @@ static struct bridge_comm *comm_free_place(void) {
 
 static void
 comm_fill(struct bridge_comm *comm, int version, const struct bridge_identity *identity) {
-	// Its lock first: a late callback of the communicator that was here before may look.
+	// Take the slot's lock: a late callback of its previous communicator may be reading it.
 	bridge_lock_take(&comm->lock);
 	comm->version = (uint8_t)version;
 	comm->generation++;
@@ -307,8 +308,9 @@ comm_fill(struct bridge_comm *comm, int version, const struct bridge_identity *i
 	bridge_lock_give(&comm->lock);
 }
 
-// The agent knows the communicator before its first operation: a job may hang at once, and then
-// nobody polls any more. Where no agent is, the first try says so.
+// Wait until the agent has registered the communicator, at most SETTLE_TRIES ms. A job may hang in
+// its first operation, and then no launch polls any more. Without an agent the first attempt
+// returns.
 static void link_settle(struct tocsin_comm *followed) {
 	const struct timespec pause = {.tv_nsec = 1000000};
 	char reason[ERROR_BYTES] = "";
@@ -354,8 +356,8 @@ void bridge_comm_begin(
 	}
 	if (bridge.job != NULL)
 		link_settle(comm != NULL ? comm->followed : NULL);
-	level_update(); // what the agent asks for is known now, and holds from the first launch on
-	bridge.mask_written = -1; // NCCL's mask may be a new one, and may be anything
+	level_update(); // the agent's request is known now and applies from the first launch on
+	bridge.mask_written = -1; // NCCL may pass a new mask variable with any content
 	atomic_store_explicit(&bridge.mask, mask, memory_order_release);
 	sampling_update();
 	mask_write();
@@ -367,7 +369,7 @@ void bridge_comm_begin(
 void bridge_comm_identify(struct bridge_comm *comm, const struct nccl_descriptor *descriptor) {
 	bool is_p2p = descriptor_type(comm->version, descriptor) == NCCL_P2P;
 
-	// The same place in all of versions 1 to 3.
+	// versions 1 to 3 have these fields at the same offsets
 	comm->hash = is_p2p ? descriptor->p2p_1.comm_hash : descriptor->coll_1.comm_hash;
 	comm->rank = descriptor->rank;
 	name_keep(comm->name, is_p2p ? descriptor->p2p_1.comm_name : descriptor->coll_1.comm_name);

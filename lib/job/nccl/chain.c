@@ -12,12 +12,13 @@
 
 static struct {
 	void *library;
-	const struct nccl_profiler *next; // NULL: none
-	int version;			  // that it is asked in
-	int mask;			  // its own: it may store to it at any time
+	const struct nccl_profiler *next; // NULL: no chained plugin
+	int version;			  // interface version of the chained plugin
+	// mask of the chained plugin, which may store to it at any time
+	int mask;
 } chain;
 
-// What a mask brings in NCCL: a child its ancestors.
+// Add the types that NCCL also sends with a mask: the ancestors of each type.
 static uint32_t with_ancestors(uint32_t mask) {
 	if ((mask & NCCL_KERNEL_PHASE) != 0)
 		mask |= NCCL_KERNEL_CH;
@@ -41,7 +42,7 @@ static uint32_t with_ancestors(uint32_t mask) {
 }
 
 static const struct nccl_profiler *find_table(void *library, int version, int *ret_version) {
-	// A version of its own alone for the first three; see chain.h.
+	// Versions 1 to 3 cannot be converted, so search only that version; see chain.h.
 	int lowest = version >= 4 ? 4 : version;
 
 	for (int try = version; try >= lowest; try--) {
@@ -154,7 +155,7 @@ void chain_start(
 		copy.coll_4.parent_group = parent_group;
 	if (version >= 5 && type == NCCL_P2P)
 		copy.p2p_4.parent_group = parent_group;
-	// Version 4 knows groups as the parents of operations.
+	// In version 4 the group is the parent of an operation.
 	if (version >= 5 && chain.version == 4 && (type == NCCL_COLL || type == NCCL_P2P))
 		copy.parent = parent_group;
 	(void)chain.next->start(context, ret_handle, &copy);

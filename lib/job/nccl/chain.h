@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The plugin behind this one. It is loaded as NCCL loads plugins, gets the same calls with handles
-// of its own, and is asked in the newest version that it shares with NCCL: 4 to 7 convert into
-// each other downwards, 1 to 3 only serve themselves.
+// The chained plugin. It is loaded as NCCL loads plugins, and gets the same calls with its own
+// handles. It uses the newest interface version that it shares with NCCL. Versions 4 to 7 can be
+// converted downwards; versions 1 to 3 cannot.
 #pragma once
 
 #include "bridge.h"
 
-// False: there is none (no name was given, or it cannot be used, which is said in NCCL's log).
+// Open the chained plugin. Returns false if none is configured, or if it is unusable, which is
+// logged in NCCL's log.
 bool chain_open(int version);
 void chain_close(void);
-// In a child of fork(): what is open belongs to the parent.
+// In a fork() child: drop the state, which belongs to the parent.
 void chain_forget(void);
 bool chain_is_open(void);
 int chain_mask(void);
 
 void chain_begin(void **ret_context, const struct bridge_identity *identity);
 void chain_end(void *context);
-// parent and parent_group are the next plugin's own handles. *ret_handle is NULL if it wants none.
+// parent and parent_group are the chained plugin's own handles. *ret_handle is NULL if it does not
+// want the event.
 void chain_start(
 	int version,
 	void *context,

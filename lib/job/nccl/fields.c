@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The table of fields, and the names of events.
+// Table of descriptor fields, and names of event types.
 #include "fields.h"
 
 #include <string.h>
@@ -120,7 +120,7 @@ const struct nccl_field nccl_fields[] = {
 };
 const uint32_t nccl_field_count = sizeof(nccl_fields) / sizeof(nccl_fields[0]);
 
-// By bit.
+// indexed by bit number
 static const char *const type_names[] = {
 	"Group",    "Coll",	 "P2p",	     "ProxyOp",	    "ProxyStep", "ProxyCtrl",
 	"KernelCh", "NetPlugin", "GroupApi", "CollApi",	    "P2pApi",	 "KernelLaunch",

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where each field of NCCL's descriptors lies in each version, under the name that recordings give
-// it: one table for who writes a recording and who plays it. Addresses are left out: they mean
-// nothing in another process.
+// Offset of each field of NCCL's descriptors in each version, with its name in recordings: one
+// table for writer and player. Pointers are left out, because they mean nothing in another process.
 #pragma once
 
 #include "abi.h"
@@ -18,7 +17,7 @@ enum nccl_form {
 
 struct nccl_field {
 	uint32_t type;	     // enum nccl_event_type
-	uint8_t first, last; // versions
+	uint8_t first, last; // first and last interface version
 	uint8_t form;
 	uint8_t offset;
 	const char *name;
@@ -27,9 +26,9 @@ struct nccl_field {
 extern const struct nccl_field nccl_fields[];
 extern const uint32_t nccl_field_count;
 
-// "Coll"; NULL for what is none.
+// Return for example "Coll"; NULL for an invalid type.
 const char *nccl_type_name(uint32_t type);
-// 0 for what is none.
+// Return the type of a name, or 0.
 uint32_t nccl_type_of(const char *name);
-// The types that exist in a version, as a mask.
+// Return the mask of types that exist in a version.
 uint32_t nccl_types_in(int version);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Handles that NCCL keeps for us: numbers, never addresses.
 //
-// A handle of another process (a parent under PXN), one of a communicator that is gone, and one
-// that was stopped before are told by what they say, and no memory is read to find out.
+// A callback may pass a handle of another process (a parent under PXN), of a finalized
+// communicator, or of a stopped event. The bits of the handle reveal this, and no memory is read.
 //
 //	63..54 a tag   53..51 class   50..44 communicator   43..36 its generation
 //	35..7 operation   6..0 channel, or number of the proxy operation
@@ -15,7 +15,7 @@ enum handle_class {
 	HANDLE_OPERATION,
 	HANDLE_KERNEL,
 	HANDLE_PROXY,
-	HANDLE_GRAPH,  // an API event of an operation that goes into a graph
+	HANDLE_GRAPH,  // API event of an operation that is captured into a graph
 	HANDLE_MAPPED, // see mapped.c
 };
 
@@ -23,7 +23,7 @@ struct handle {
 	enum handle_class class;
 	uint32_t comm;	     // 0..127
 	uint32_t generation; // 0..255
-	uint32_t operation;  // the low 29 bits of its number
+	uint32_t operation;  // low 29 bits of the operation's number
 	uint32_t part;	     // 0..127
 };
 

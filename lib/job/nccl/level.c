@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Levels of information, and the events that NCCL is asked for at each.
+// Levels of detail, and the NCCL events that each level requests.
 #include "bridge.h"
 
 #include <string.h>
 
 int bridge_mask_of(enum bridge_level level, int version, bool is_sampling) {
-	// Collectives by copy engines are told apart from others from version 6 on.
+	// From version 6 on, collectives by copy engines have an event type of their own.
 	int launches = NCCL_COLL | NCCL_P2P | (version >= 6 ? NCCL_CE_COLL : 0);
 
-	// NCCL 2.31 and later takes time stamps inside kernels for these events: 4 to 13 % of small
-	// operations (NVIDIA/nccl#2355), so that all of the time is for who insists.
+	// NCCL 2.31 and later takes time stamps inside kernels for these events, which costs 4 to
+	// 13 % of small operations (NVIDIA/nccl#2355). So only BRIDGE_ALWAYS requests them all the
+	// time.
 	if (level == BRIDGE_SAMPLED || (level == BRIDGE_KERNELS && version >= 7))
 		level = is_sampling ? BRIDGE_KERNELS : BRIDGE_LAUNCHES;
 	if (level == BRIDGE_ALWAYS)
 		level = BRIDGE_KERNELS;
 	if (level == BRIDGE_KERNELS && version < 3)
-		level = BRIDGE_NETWORK; // there are no kernel events
+		level = BRIDGE_NETWORK; // versions 1 and 2 have no kernel events
 	switch (level) {
 	case BRIDGE_OFF:
 		return 0;
@@ -37,7 +38,8 @@ enum bridge_level bridge_level_asked(enum bridge_level own, enum tocsin_level as
 		[TOCSIN_LEVEL_KERNELS_ALWAYS] = BRIDGE_ALWAYS,
 	};
 
-	// Who was never counted cannot begin in the midst, with other numbers than the others.
+	// A rank that was never counted cannot start later, because its numbers would differ from
+	// those of other ranks.
 	return own == BRIDGE_OFF || asked == TOCSIN_LEVEL_DEFAULT ? own : levels[asked];
 }
 

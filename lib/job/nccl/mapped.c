@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The table of handles that stand for those of this plugin and of the next one.
+// Table that maps our handles to those of this plugin and of the chained plugin.
 #include "mapped.h"
 
 #include "chain.h"
@@ -10,15 +10,16 @@
 #include <string.h>
 #include <sys/mman.h>
 
-// A slot is used again after as many events, but not while it is open: 3 MiB, touched as needed.
+// A slot is reused after SLOT_COUNT events, unless it is still open: 3 MiB, allocated on first
+// touch.
 #define SLOT_COUNT 65536u
-#define OPEN_PASSED_MAX 256u // open slots that a search passes by
+#define OPEN_PASSED_MAX 256u // open slots skipped by one search
 
 struct slot {
 	uint32_t generation; // 0: never used
 	bool is_open;
 	void *own, *next;
-	uint64_t event; // its number in the recording
+	uint64_t event; // number of the event in the recording
 };
 
 static struct {
@@ -66,7 +67,8 @@ void mapped_close(void) {
 }
 
 void mapped_forget(void) {
-	atomic_store_explicit(&table.lock.held, 0, memory_order_relaxed); // its holder is not here
+	// the holder does not exist in the child
+	atomic_store_explicit(&table.lock.held, 0, memory_order_relaxed);
 	atomic_store_explicit(&bridge.is_mapped, false, memory_order_relaxed);
 	record_close();
 	if (table.slots != NULL)
@@ -110,7 +112,7 @@ static void *slot_handle(uint32_t at, uint32_t generation) {
 	return handle_pack(&handle);
 }
 
-// Under table.lock. NULL: not a handle of ours, or its slot serves another event now.
+// The caller holds table.lock. Returns NULL if the handle is invalid, or its slot was reused.
 static struct slot *slot_find(const void *raw) {
 	struct handle handle;
 	struct slot *slot;
@@ -147,7 +149,7 @@ static struct slot *slot_take(void **ret_handle) {
 	return slot;
 }
 
-// What a parent's handle stands for; a handle of another process is passed on as it is.
+// Handles and event number behind a parent's handle; a handle of another process is kept unchanged.
 struct parent {
 	void *own, *next;
 	uint64_t event;

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// When another plugin is chained behind this one, or the callbacks are recorded: every event gets a
-// handle of ours, which stands for what this plugin and the next one gave.
+// Used if another plugin is chained behind this one, or callbacks are recorded: every event gets a
+// handle of ours, which maps to the handles of this plugin and of the chained one.
 //
-// TOCSIN_NCCL_PROFILER_NEXT=PATH   the next plugin; NCCL loads one only
-// TOCSIN_NCCL_RECORD=PATH          a recording, in a file PATH.PID of each process
+// TOCSIN_NCCL_PROFILER_NEXT=PATH: the chained plugin, because NCCL loads only one.
 //
-// Slower than without: a lock and a table for each event, and a line of text when recording.
+// TOCSIN_NCCL_RECORD=PATH: a recording of each process, in a file PATH.PID.
+//
+// Each event costs a lock and a table access in addition, and a line of text when recording.
 #pragma once
 
 #include "bridge.h"
 
-// Under bridge.lock.
+// The caller holds bridge.lock.
 void mapped_open(int version);
 void mapped_close(void);
-// In a child of fork(): what is open belongs to the parent.
+// In a fork() child: drop the state, which belongs to the parent.
 void mapped_forget(void);
 void mapped_comm_begin(struct bridge_comm *comm, const struct bridge_identity *identity);
 void mapped_comm_end(struct bridge_comm *comm);
-// Events that the next plugin or the recording asks for, now.
+// Return the events that the chained plugin and the recording want now.
 int mapped_mask(void);
 
 // NCCL's callbacks; they return 0.

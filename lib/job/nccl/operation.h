@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What NCCL's descriptors say of an operation, in the words of <tocsin/job.h>.
+// Converts NCCL's descriptors into operations with the values of <tocsin/job.h>.
 //
-// Inline with a constant version: the choice of the layout costs nothing when an event comes.
+// Inline with a constant version, so that choosing the layout costs nothing at run time.
 #pragma once
 
 #include "abi.h"
@@ -17,12 +17,12 @@ struct nccl_operation {
 	int32_t root; // or the peer; -1: none
 	uint8_t kind; // enum tocsin_kind
 	uint8_t datatype;
-	uint8_t channels; // kernels to come; 0: none will, or nobody knows
+	uint8_t channels; // number of kernel events to expect; 0: none or unknown
 };
 
-// The last texts of a communicator and what they mean. NCCL's texts are literals: the same address
-// is the same text while the communicator lives, and two comparisons of texts are a quarter of what
-// an operation costs.
+// Cache of a communicator's last texts and their meaning. NCCL's texts are literals, so an equal
+// address means an equal text. Without the cache the comparisons are a quarter of an operation's
+// cost.
 struct operation_memo {
 	const char *func, *datatype;
 	uint8_t kind, number;
@@ -32,7 +32,7 @@ static inline bool operation_is_collective(const struct nccl_operation *operatio
 	return operation->kind != TOCSIN_SEND && operation->kind != TOCSIN_RECEIVE;
 }
 
-// "AllReduce"; what NCCL does not call so today is TOCSIN_OTHER.
+// Parse for example "AllReduce"; unknown names become TOCSIN_OTHER.
 static inline uint8_t operation_kind_of(const char *func) {
 	static const struct {
 		const char *name;
@@ -58,7 +58,7 @@ static inline uint8_t operation_kind_of(const char *func) {
 	return TOCSIN_OTHER;
 }
 
-// Version 1 has numbers: NCCL's own.
+// Version 1 passes NCCL's own numbers.
 static inline uint8_t operation_kind_of_number(uint8_t func) {
 	static const uint8_t kinds[] = {TOCSIN_BROADCAST,      TOCSIN_REDUCE,	  TOCSIN_ALL_GATHER,
 					TOCSIN_REDUCE_SCATTER, TOCSIN_ALL_REDUCE, TOCSIN_OTHER,
@@ -67,7 +67,7 @@ static inline uint8_t operation_kind_of_number(uint8_t func) {
 	return func < sizeof(kinds) ? kinds[func] : TOCSIN_OTHER;
 }
 
-// ncclDataType_t. NCCL says "Unknown" of ncclUint8 in all versions up to 2.30.
+// Parse the name of an ncclDataType_t. NCCL up to 2.30 passes "Unknown" for ncclUint8.
 static inline uint8_t operation_datatype_of(const char *name) {
 	static const struct {
 		const char *name;
@@ -87,7 +87,7 @@ static inline uint8_t operation_datatype_of(const char *name) {
 	return NCCL_DATATYPE_UNKNOWN;
 }
 
-// Only three kinds have a root; NCCL fills in some number for the others.
+// Only four kinds have a root; for the others NCCL passes an arbitrary number.
 static inline int32_t operation_root(uint8_t kind, int32_t root) {
 	switch (kind) {
 	case TOCSIN_BROADCAST:
@@ -148,7 +148,7 @@ static inline struct nccl_operation operation_of_coll(
 	return OPERATION_OF(&descriptor->coll_4, kind, datatype);
 }
 
-// Channels of a send or receive are known from version 4 on, and nobody asks for them.
+// The channels of send and receive are not used, although version 4 and later report them.
 static inline struct nccl_operation operation_of_p2p(
 	int version, const struct nccl_descriptor *descriptor, struct operation_memo *memo
 ) {
@@ -186,7 +186,7 @@ operation_of_ce(const struct nccl_descriptor *descriptor, struct operation_memo 
 	};
 }
 
-// The bits of versions 1 to 4 above the first byte are not NCCL's.
+// In versions 1 to 4 the bits above the first byte are undefined.
 static inline uint32_t descriptor_type(int version, const struct nccl_descriptor *descriptor) {
 	return version < 5 ? (uint32_t)(uint8_t)descriptor->type : (uint32_t)descriptor->type;
 }

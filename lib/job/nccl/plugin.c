@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// libnccl-profiler-tocsin.so: what NCCL calls, in each version of its profiler interface.
+// libnccl-profiler-tocsin.so: the functions that NCCL calls, in each version of its profiler
+// interface.
 //
-// Every callback returns 0, whatever it was given: a job runs on without being counted. Which
-// operations make up the sequence that ranks are compared by:
+// Every callback returns 0, whatever happens, so that the job continues even if it is not counted.
+// These operations make up the sequence by which ranks are compared:
 //
-// - Collective calls outside graphs, each once, in the order of launching.
-// - Operations of a CUDA graph are counted apart. NCCL tells of them at each replay on ranks whose
-//   proxy has work to do, and once, at the capture, on the others. From version 5 on the API event
-//   says that it is captured; before, NCCL's own number stands still, and a communicator whose
-//   numbers come twice is not followed any more.
+// - Collective calls outside graphs, each once, in launch order.
+//
+// - Operations of a CUDA graph are counted apart. On ranks whose proxy has work, NCCL reports them
+// at each replay; on other ranks once, at the capture. From version 5 on the API event shows that
+// an operation is captured. Before version 5, NCCL's own number is repeated at each replay; a
+// communicator with repeated numbers is no longer followed.
 #include "bridge.h"
 #include "handle.h"
 #include "mapped.h"
@@ -29,7 +31,8 @@ static void *graph_handle(bool is_captured) {
 	return is_captured ? handle_pack(&handle) : NULL;
 }
 
-// Versions 1 to 4. Not a number twice, or the communicator is let go. Under comm->lock.
+// Versions 1 to 4: check that the number is not repeated; if it is, stop following the
+// communicator. The caller holds comm->lock.
 static bool sequence_is_new(struct bridge_comm *comm, uint8_t kind, uint64_t number) {
 	if (comm->sequence_seen[kind] != number + 1) {
 		comm->sequence_seen[kind] = number + 1;
@@ -39,7 +42,7 @@ static bool sequence_is_new(struct bridge_comm *comm, uint8_t kind, uint64_t num
 		tocsin_comm_unregister(comm->followed);
 		comm->followed = NULL;
 		comm->counter = NULL;
-		track_free(comm->track); // what is under way may still end
+		track_free(comm->track); // pending events may still end
 		comm->track = NULL;
 		bridge_say(
 			BRIDGE_SAID_GRAPHS,
@@ -50,7 +53,7 @@ static bool sequence_is_new(struct bridge_comm *comm, uint8_t kind, uint64_t num
 	return false;
 }
 
-// Under comm->lock. Returns whether it is time to look after the agent and the mask.
+// Count an operation; the caller holds comm->lock. Returns whether a poll of agent and mask is due.
 static bool operation_count(
 	struct bridge_comm *comm, const struct nccl_operation *operation, void **ret_handle
 ) {
@@ -108,13 +111,13 @@ static ALWAYS_INLINE void launch_start(
 		bridge_poll();
 }
 
-// What hangs below an operation: the parent says of which.
+// Handle an event below an operation; the parent handle identifies the operation.
 static void child_start(
 	uint32_t type, void *context, void **ret_handle, const struct nccl_descriptor *descriptor
 ) {
 	struct bridge_comm *comm;
 	struct handle parent;
-	// Under PXN the operation is another process's, and so is its handle.
+	// Under PXN the operation, and so its handle, belong to another process.
 	bool is_foreign = type == NCCL_PROXY_OP && descriptor->proxy_op.pid != bridge.pid;
 
 	if (!is_foreign &&
@@ -189,7 +192,7 @@ int event_stop(void *raw) {
 	struct bridge_comm *comm;
 	struct handle handle;
 
-	// The stop of an operation says that it is enqueued, which its start has said.
+	// The stop of an operation only means that it is enqueued; its start already implies that.
 	if (!handle_unpack(raw, &handle) ||
 	    (handle.class != HANDLE_KERNEL && handle.class != HANDLE_PROXY))
 		return 0;
@@ -232,7 +235,7 @@ static ALWAYS_INLINE int init_old(int version, void **context, int *mask) {
 	return 0;
 }
 
-// NCCL's parameters, not ours.
+// The parameters are defined by NCCL.
 // NOLINTBEGIN(readability-function-size)
 static int
 init_4(void **context,
@@ -289,7 +292,7 @@ init_new(int version, void **context, int *mask, const struct bridge_identity *i
 		return is_mapped() ? mapped_start(n, context, handle, descriptor)      \
 				   : start_inline(n, context, handle, descriptor);     \
 	}
-// Data that NCCL looks up by name; it writes nothing into it.
+// NCCL looks this object up by name and never writes to it.
 #define PROFILER(n, member)                                                       \
 	extern const struct nccl_profiler ncclProfiler_v##n;                      \
 	EXPORT const struct nccl_profiler ncclProfiler_v##n = {                   \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Writes a recording.
+// Writes a recording of NCCL's callbacks.
 #include "record.h"
 
 #include "fields.h"
@@ -20,7 +20,7 @@
 #define LINE_BYTES 1024u
 #define PATH_BYTES 1024u
 #define ERROR_BYTES 96
-#define TEXT_MAX 96u // of a text from NCCL, as much as is kept
+#define TEXT_MAX 96u // bytes kept of a text from NCCL
 #define THREADS_MAX 256u
 
 static struct {
@@ -48,7 +48,7 @@ static const char *variable(const char *name) {
 	return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-// A line that does not fit is cut: no field of NCCL's is so long.
+// A line that does not fit is truncated; NCCL's fields are shorter.
 __attribute__((format(printf, 1, 2))) static void line_add(const char *format, ...) {
 	va_list args;
 	int length;
@@ -112,7 +112,7 @@ static void line_begin(const char *call) {
 	line_add("%" PRIu64 " t%u %s", now_ns() - record.began_ns, thread_number(), call);
 }
 
-// By the log function, which is NCCL's own; versions 1 to 3 give none.
+// Return NCCL's version, found through its log function; 0 for versions 1 to 3, which pass none.
 static int nccl_version(nccl_logger *logger) {
 	int (*get_version)(int *version);
 	void *library, *address;
@@ -274,7 +274,7 @@ void record_state(uint64_t event, int state, const union nccl_state_arguments *a
 		return;
 	line_begin("state");
 	line_add(" event=e%" PRIu64 " state=%d", event, state);
-	// All members begin at 0. Nothing behind the 8 bytes of version 4 is read.
+	// All members start at offset 0. Bytes behind the 8 bytes of version 4 must not be read.
 	if (arguments != NULL)
 		line_add(" value=%" PRIu64, arguments->gpu_ns);
 	line_write();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Follows collective operations from launch to completion.
+// Tracks collective operations from launch to completion.
 #include "track.h"
 
 #include "handle.h"
@@ -8,28 +8,30 @@
 #include <sys/mman.h>
 
 #define TRACK_OPERATIONS 1024u
-#define TRACK_CHANNELS 64u // as many as NCCL has
+#define TRACK_CHANNELS 64u // NCCL's maximum
 
 struct track_operation {
-	uint64_t number; // 0: none
+	uint64_t number; // 0: unused entry
 	uint32_t group;
-	uint16_t proxy_count; // that began
+	uint16_t proxy_count; // proxy operations that began
 	uint16_t proxies_open;
 	uint8_t channels, channels_ended;
-	bool has_kernels; // kernel events were on and channels are known
+	// kernel events were on at the launch, and the number of channels is known
+	bool has_kernels;
 	bool has_begun, is_done;
-	uint64_t kernels_begun, kernels_ended; // one bit a channel
-	uint64_t proxy_open[2];		       // one bit each, by the order in which they began
+	uint64_t kernels_begun, kernels_ended; // one bit per channel
+	uint64_t proxy_open[2];		       // one bit per proxy operation, in start order
 };
 
 struct track {
 	struct track_operation operations[TRACK_OPERATIONS];
-	uint64_t next;	      // to complete: all before it have
-	uint64_t kernel_seen; // the first operation with a kernel event since they are on; 0: none
-	uint64_t done_last;   // the greatest number that has ended
-	uint32_t done_group;  // its group
+	uint64_t next; // oldest operation that is not complete
+	// first operation with a kernel event since these events are on; 0: none
+	uint64_t kernel_seen;
+	uint64_t done_last;  // largest number of an ended operation
+	uint32_t done_group; // group of that operation
 	bool network_distrusted;
-	uint64_t started_from, completed_from; // the marks as they were set
+	uint64_t started_from, completed_from; // current values of the two marks
 };
 
 static struct track *track_of(struct bridge_comm *comm) {
@@ -37,14 +39,15 @@ static struct track *track_of(struct bridge_comm *comm) {
 
 	if (track != NULL)
 		return track;
-	// Not the heap: pages that are never touched cost nothing, and most jobs never get here.
+	// Use mmap() instead of the heap: untouched pages cost nothing, and most jobs never get
+	// here.
 	track =
 		mmap(NULL, sizeof(*track), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 		     0);
 	if (track == MAP_FAILED)
 		return NULL;
 	track->next = comm->launched;
-	track->started_from = UINT64_MAX; // as bridge_comm_begin() set them
+	track->started_from = UINT64_MAX; // as bridge_comm_begin() set it
 	track->completed_from = UINT64_MAX;
 	comm->track = track;
 	return track;
@@ -101,7 +104,7 @@ void *track_launch(
 	struct track *track = comm->track;
 	struct track_operation *entry;
 
-	// At the level of launches nothing is kept, but what was told before may be told no more.
+	// At the level of launches nothing is tracked, so stop reporting starts and completions.
 	if ((mask & (NCCL_KERNEL_CH | NCCL_PROXY_OP)) == 0) {
 		if (track != NULL) {
 			track->kernel_seen = 0;
@@ -128,18 +131,19 @@ void *track_launch(
 	return handle_of(comm, HANDLE_OPERATION, comm->launched, 0);
 }
 
-// Whether nothing will be heard of it any more, and something of a later group has been.
+// Return whether no more events of the operation will come, and an operation of a later group has
+// ended.
 static bool operation_is_past(const struct track *track, const struct track_operation *operation) {
 	bool silent = !operation->has_kernels ||
 		      (!operation->has_begun &&
 		       (track->kernel_seen == 0 || operation->number < track->kernel_seen));
 
-	// Groups are counted modulo 2^32; the difference has a sign.
+	// Groups are counted modulo 2^32, so compare the signed difference.
 	return silent && operation->proxies_open == 0 &&
 	       (int32_t)(track->done_group - operation->group) > 0;
 }
 
-// Completes what is complete, in order.
+// Report completions, in order.
 static void track_advance(struct bridge_comm *comm) {
 	struct track *track = comm->track;
 	uint64_t oldest =
@@ -147,12 +151,13 @@ static void track_advance(struct bridge_comm *comm) {
 	uint64_t before = track->next;
 
 	if (track->next < oldest)
-		track->next = oldest; // forgotten ones are told when a later one completes
+		// a forgotten operation counts as complete once a later one completes
+		track->next = oldest;
 	for (; track->next <= comm->launched; track->next++) {
 		struct track_operation *operation =
 			&track->operations[track->next % TRACK_OPERATIONS];
 
-		// A number that is not there was launched while nothing was followed.
+		// An operation without entry was launched while nothing was tracked.
 		if (operation->number == track->next
 			    ? !operation->is_done && !operation_is_past(track, operation)
 			    : track->next > track->done_last)
@@ -214,11 +219,12 @@ void *track_proxy_begin(struct bridge_comm *comm, uint32_t number) {
 	struct track *track = comm->track;
 	uint32_t part;
 
-	// Where kernels tell, the network has nothing to add.
+	// If kernel events are on, network events are not needed.
 	if (operation == NULL || operation->has_kernels || track->network_distrusted)
 		return NULL;
 	if (operation->is_done || operation->proxy_count == HANDLE_PARTS) {
-		// It was said to be complete, or more is under way than can be kept apart.
+		// The operation was already reported as complete, or has too many proxy operations
+		// to track.
 		track_distrust_network(comm);
 		return NULL;
 	}

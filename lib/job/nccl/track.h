@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operations of a communicator that are under way: what their kernels and proxies have done.
+// Tracks the pending operations of a communicator: events of their kernels and proxies.
 //
-// Collective operations only. A ring of the last TRACK_OPERATIONS, found by number; an operation
-// that is overtaken by so many is forgotten, and what still comes of it is not counted. Always
-// under the communicator's lock.
+// Collective operations only, in a ring of the last TRACK_OPERATIONS, indexed by number. An older
+// operation is forgotten, and its events are ignored. The caller always holds the communicator's
+// lock.
 //
-// The kernels of a communicator run one after the other, those of one group side by side. So an
-// operation of which nothing will be heard (no kernel events were on, no channels were told) has
-// completed when one of a later group has; until then nothing is said of it, and the marks
-// STARTED_FROM and COMPLETED_FROM say that nothing is said. They are also set only when an event
-// has really come: some kinds of operations have none, and NCCL's versions differ in which.
+// The kernels of a communicator run one after another; those of one group run side by side. An
+// operation may produce no events, because kernel events were off or its channels are unknown. Such
+// an operation is complete when an operation of a later group is. Until then it is not reported,
+// and the marks STARTED_FROM and COMPLETED_FROM say so. The marks are set only after an event
+// really came, because some kinds of operations have no events, and NCCL's versions differ in that.
 #pragma once
 
 #include "bridge.h"
 
-// Starts to follow the operation comm->launched, which has just been counted. Returns the handle
-// for it, or NULL. mask_changed: since the launch before, so that what was seen to come need not
-// come any more.
+// Track the operation comm->launched, which has just been counted. Returns its handle, or NULL.
+// mask_changed: the mask changed since the previous launch, so events seen before may no longer
+// come.
 void *track_launch(
 	struct bridge_comm *comm,
 	const struct nccl_operation *operation,
@@ -24,15 +24,16 @@ void *track_launch(
 	bool mask_changed
 );
 
-// Of an operation by the low bits of its number. What was forgotten, has ended, or comes twice
-// changes nothing. begin returns the handle to stop it by, or NULL.
+// Handle an event; `operation` is the low bits of the operation's number. Events of forgotten or
+// ended operations, and repeated events, are ignored. begin returns the handle for the end, or
+// NULL.
 void *track_kernel_begin(struct bridge_comm *comm, uint32_t operation, uint32_t channel);
 void track_kernel_end(struct bridge_comm *comm, uint32_t operation, uint32_t channel);
 void *track_proxy_begin(struct bridge_comm *comm, uint32_t operation);
 void track_proxy_end(struct bridge_comm *comm, uint32_t operation, uint32_t part);
 
-// Another process does the network's work of this one, or the other way round: the network's
-// completion is seen in part only, and not told any more.
+// Stop reporting network completions: under PXN another process does part of this process's network
+// work, or the reverse, so completions are seen only in part.
 void track_distrust_network(struct bridge_comm *comm);
 
 void track_free(struct track *track);
