@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Addresses of interfaces.
+// IP addresses of interfaces.
 #include "address.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// IP addresses as netlink tells them; private to lib/netif.
+// IP addresses as netlink reports them; private to lib/netif.
 #pragma once
 
 #include <lib/netif/table.h>
@@ -8,8 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// family is AF_INET or AF_INET6; scope_index is kept for a link-local IPv6 address only, as
-// getifaddrs(3) does. -EBADMSG when size is not that of the family.
+// Make an address from bytes. family is AF_INET or AF_INET6. scope_index is kept only for
+// link-local IPv6 addresses, as getifaddrs(3) does. Returns 0, or -EBADMSG if `size` does not fit
+// the family.
 int address_from_bytes(
 	int family,
 	const uint8_t *bytes,
@@ -21,11 +22,11 @@ int address_from_bytes(
 uint32_t address_bits(const struct sock_addr *address);	 // 32 or 128
 uint32_t address_bytes(const struct sock_addr *address); // 4 or 16
 
-// The same IP address, whatever the scopes: a route's source address has none.
+// Compare IP addresses without scopes, because the source address of a route has no scope.
 bool address_equal_ip(const struct sock_addr *a, const struct sock_addr *b);
 
-// What is wrong with it as the address of a node to be reached, or NULL.
+// Return why the address cannot be that of a peer, or NULL if it can.
 const char *address_fault_as_peer(const struct sock_addr *address);
 
-// Without the scope, which on a recording is not an interface of this machine.
+// Print the address without its scope: in a recording, the scope is no interface of this machine.
 void address_print(const struct sock_addr *address, char text[static SOCK_ADDR_TEXT_BYTES]);

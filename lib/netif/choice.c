@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The result of a choice of interfaces, and its words.
+// Result of a choice of interfaces, and its texts.
 #include "address.h"
 
 #include <lib/escape.h>

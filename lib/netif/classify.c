@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What kind of interface a link is.
+// Determines the class of each link.
 #include <lib/netif/classify.h>
 
 #include <net/if_arp.h>
@@ -10,7 +10,7 @@ static const struct {
 	enum netif_class class;
 } kinds[] = {
 	{"veth", NETIF_CLASS_VETH},
-	{"bridge", NETIF_CLASS_CONTAINER_BRIDGE}, // until a port of hardware is seen
+	{"bridge", NETIF_CLASS_CONTAINER_BRIDGE}, // changed to BRIDGE if a hardware port is found
 	{"bond", NETIF_CLASS_BOND},
 	{"team", NETIF_CLASS_BOND},
 	{"vlan", NETIF_CLASS_VLAN},
@@ -49,7 +49,7 @@ static enum netif_class class_of_link(const struct netif_link *link) {
 
 	if ((link->flags & IFF_LOOPBACK) != 0)
 		return NETIF_CLASS_LOOPBACK;
-	// The kind comes first: an IPoIB child and a VLAN have a device of their parent's.
+	// Check the kind first: an IPoIB child or a VLAN shows the device of its parent.
 	if (link->kind[0] != '\0')
 		return class_of_kind(link->kind);
 	if (sysfs->is_bridge)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads the address in NCCL_COMM_ID.
+// Parses the address in NCCL_COMM_ID.
 #include "comm_id.h"
 
 #include "address.h"
@@ -13,7 +13,7 @@
 
 #define HOST_BYTES 64
 
-// Up to the ']', a '%' parts the address from the link that gives it its scope.
+// Parse an address up to ']'. A '%' separates the address from the interface that is its scope.
 static const char *
 parse_ipv6(const struct netif_table *table, const char *text, struct sock_addr *ret_peer) {
 	size_t length = strcspn(text, "]");
@@ -51,7 +51,7 @@ static const char *host_resolve(const char *host, struct sock_addr *ret_peer) {
 
 	if (getaddrinfo(host, NULL, &hints, &found) != 0)
 		return "no address for that name";
-	// The first, whatever else there is.
+	// NCCL uses the first address.
 	err = sock_addr_from_sockaddr(found->ai_addr, found->ai_addrlen, ret_peer);
 	freeaddrinfo(found);
 	return err == 0 ? NULL : "neither an IPv4 nor an IPv6 address";

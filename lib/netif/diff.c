@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Compares two tables of interfaces.
+// Compares two interface tables.
 #include <lib/must.h>
 #include <lib/netif/diff.h>
 #include <lib/scoped.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The sorted view of one table, and where the comparison stands in it.
+// A table in sorted order, and the current position of the comparison.
 struct side {
 	const struct netif_table *table;
 	uint32_t *order;
@@ -102,7 +102,8 @@ static bool routes_same(
 	return true;
 }
 
-// Which side is behind: negative when the older one holds what the newer has not.
+// Return which side to advance: negative for the old table (entry removed), positive for the new
+// one (entry added), 0 for both.
 static int side_step(bool before_ends, bool after_ends, int order) {
 	if (before_ends)
 		return 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Notes of a choice, and the errors that list its candidates.
+// Creation of choices, their notes, and error texts that list all candidates.
 #include "judge.h"
 
 #include <errno.h>
@@ -68,7 +68,7 @@ int netif_fail(struct netif_error *error, int err, const char *format, ...) {
 	return err;
 }
 
-// Appends when it fits together with the longest ending; false when it does not.
+// Append if the text and the longest ending still fit. Returns false if not.
 static bool text_append(char *text, size_t text_size, const char *more) {
 	static const char ending[] = "\n  and 4294967295 more";
 	size_t used = strlen(text);
@@ -104,7 +104,7 @@ void netif_error_list(struct netif_error *error, const struct netif_table *table
 	struct netif_choice *all;
 
 	if (choice_create(table, &all) != 0)
-		return; // the sentence stands without the list
+		return; // without memory the error text has no list
 	text_append(
 		error->text, sizeof(error->text),
 		all->count == 0 ? "\nThere is no interface" : "\nThere are:"

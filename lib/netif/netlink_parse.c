@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Everything here comes from outside (a recording may hold anything): headers are copied before
-// they are read, and a length is believed only when it fits into what surrounds it.
+// Parses netlink messages. All input is untrusted, because a recording may hold anything. So
+// headers are copied before use, and each length is checked against the enclosing data.
 #include "address.h"
 
 #include <lib/netif/netlink.h>
@@ -13,12 +13,12 @@
 #include <string.h>
 #include <sys/socket.h>
 
-// The two high bits of a type say how its value is encoded.
+// The two high bits of a type are encoding flags.
 #define ATTR_TYPE_MASK 0x3fffU
-// IFF_LOWER_UP of <linux/if.h>, which does not go together with <net/if.h>.
+// IFF_LOWER_UP of <linux/if.h>, which conflicts with <net/if.h>.
 #define LINK_LOWER_UP 0x10000U
 
-// A stretch of attributes (or of messages) that has yet to be read.
+// Unread attributes or messages.
 struct span {
 	const uint8_t *at;
 	size_t size;
@@ -29,7 +29,7 @@ struct attr {
 	struct span value;
 };
 
-// Cuts size bytes and the padding behind them off the front. The padding of the last may be absent.
+// Cut `size` bytes and their padding off the front; the last entry may have no padding.
 static struct span span_cut(struct span *span, size_t header_size, size_t size) {
 	struct span cut = {span->at + header_size, size - header_size};
 	size_t padded = (size + 3) & ~(size_t)3;
@@ -41,7 +41,7 @@ static struct span span_cut(struct span *span, size_t header_size, size_t size) 
 	return cut;
 }
 
-// 1 with the next attribute, 0 at the end, -EBADMSG.
+// Returns 1 and the next attribute, 0 at the end, or -EBADMSG.
 static int attr_next(struct span *span, struct attr *ret_attr) {
 	struct rtattr header;
 
@@ -71,7 +71,7 @@ static int read_flag(struct span value, bool *ret_flag) {
 	return 0;
 }
 
-// A text that is too long for its place is none the kernel would send.
+// Copy a text; one that is too long cannot come from the kernel and is an error.
 static int read_text(struct span value, char *text, size_t text_size) {
 	size_t length = strnlen((const char *)value.at, value.size);
 
@@ -81,7 +81,7 @@ static int read_text(struct span value, char *text, size_t text_size) {
 	return 0;
 }
 
-// As read_text, but what does not fit is only cut: a kind longer than any we know is unknown.
+// Like read_text(), but truncate: a kind longer than all known kinds is unknown anyway.
 static int read_kind(struct span value, char *text) {
 	size_t length = strnlen((const char *)value.at, value.size);
 
@@ -141,7 +141,7 @@ static int parse_link(struct span body, struct netif_table *table) {
 	link.flags = header.ifi_flags;
 	link.hardware_type = header.ifi_type;
 	link.has_carrier =
-		(header.ifi_flags & LINK_LOWER_UP) != 0; // kernels before 3.9 tell no more
+		(header.ifi_flags & LINK_LOWER_UP) != 0; // kernels before 3.9 send no IFLA_CARRIER
 	while ((more = attr_next(&body, &attr)) > 0) {
 		err = parse_link_attr(&attr, &link);
 		if (err != 0)
@@ -186,7 +186,7 @@ static int parse_address(struct span body, struct netif_table *table) {
 	}
 	if (err != 0)
 		return err;
-	// On a point-to-point link IFA_ADDRESS is the other end, and ours is IFA_LOCAL.
+	// On a point-to-point link, IFA_LOCAL is our address and IFA_ADDRESS that of the peer.
 	err = address_from_bytes(
 		header.ifa_family, local.at != NULL ? local.at : remote.at,
 		local.at != NULL ? local.size : remote.size, header.ifa_index, &address.address
@@ -198,7 +198,7 @@ static int parse_address(struct span body, struct netif_table *table) {
 	return netif_table_add_address(table, header.ifa_index, &address);
 }
 
-// The first of several next hops stands for all: they are equal in cost.
+// Use the first of several next hops; all have equal cost.
 static int parse_multipath(int family, struct span hops, struct netif_route *route) {
 	struct rtnexthop header;
 	struct attr attr;
@@ -294,7 +294,7 @@ static int parse_route(struct span body, const struct sock_addr *peer, struct ne
 	return netif_table_add_default(table, &route);
 }
 
-// NLMSG_ERROR and NLMSG_DONE both open with a negative errno or 0.
+// NLMSG_ERROR and NLMSG_DONE both start with 0 or a negative errno.
 static int parse_error(struct span body) {
 	int32_t error;
 

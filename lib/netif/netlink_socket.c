@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Asks the kernel by rtnetlink.
+// Requests to the kernel over rtnetlink.
 #include "address.h"
 
 #include <lib/error.h>
@@ -14,8 +14,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-// The kernel makes datagrams of up to 32 KiB; one message (a link with many functions) may be
-// larger.
+// The kernel sends datagrams of up to 32 KiB. A single message may be larger, for example that of a
+// link with many virtual functions.
 #define DATAGRAM_BYTES_MAX ((size_t)256 * 1024)
 
 struct request {
@@ -25,7 +25,7 @@ struct request {
 		struct ifaddrmsg address;
 		struct rtmsg route;
 	} body;
-	uint8_t attrs[64]; // a destination and an interface
+	uint8_t attrs[64]; // room for a destination and an interface
 };
 
 int netif_netlink_open(uint32_t groups, int *ret_fd) {
@@ -35,14 +35,14 @@ int netif_netlink_open(uint32_t groups, int *ret_fd) {
 	int on = 1;
 
 	if (groups != 0)
-		type |= SOCK_NONBLOCK; // news may be absent, an answer never is
+		type |= SOCK_NONBLOCK; // notifications may not come; an answer always does
 	fd = socket(AF_NETLINK, type, NETLINK_ROUTE);
 	if (fd < 0)
 		return neg_errno();
 	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0)
 		return neg_errno();
-	// Lets the kernel filter dumps by what the header asks for. Kernels before 4.20 refuse the
-	// option and send everything, which the parser sorts out.
+	// Let the kernel filter dumps by the request header. Kernels before 4.20 reject the option
+	// and send everything; the parser then filters.
 	(void)setsockopt(fd, SOL_NETLINK, NETLINK_GET_STRICT_CHK, &on, sizeof(on));
 	*ret_fd = scoped_take_fd(&fd);
 	return 0;
@@ -65,7 +65,7 @@ static void request_add(struct request *request, uint16_t type, const void *valu
 	request->header.nlmsg_len += (uint32_t)(sizeof(attr) + size);
 }
 
-// One datagram from the kernel; from anyone else it is passed over.
+// Receive one datagram from the kernel; skip datagrams of other senders.
 static int datagram_receive(int fd, void *buffer, size_t *ret_size) {
 	struct sockaddr_nl from = {0};
 	struct iovec part = {.iov_base = buffer, .iov_len = DATAGRAM_BYTES_MAX};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads the settings that a choice of interfaces follows.
+// Parses the settings of a choice of interfaces.
 #include "address.h"
 #include "judge.h"
 
@@ -18,7 +18,7 @@ static const struct {
 } families[] = {
 	{"any", SOCK_ADDR_NONE},    {"ipv4", SOCK_ADDR_V4},
 	{"ipv6", SOCK_ADDR_V6},	    {"inet", SOCK_ADDR_V4},
-	{"inet6", SOCK_ADDR_V6},    {"AF_INET", SOCK_ADDR_V4}, // as NCCL_SOCKET_FAMILY has them
+	{"inet6", SOCK_ADDR_V6},    {"AF_INET", SOCK_ADDR_V4}, // values of NCCL_SOCKET_FAMILY
 	{"AF_INET6", SOCK_ADDR_V6},
 };
 
@@ -70,7 +70,7 @@ static const char *family_word(enum sock_addr_family family) {
 	return family == SOCK_ADDR_V4 ? "IPv4" : "IPv6";
 }
 
-// What an item is bound to by its own address; NONE for names.
+// Return the address family of an item; SOCK_ADDR_NONE for names.
 static enum sock_addr_family item_family(const struct netif_item *item) {
 	if (item->kind == NETIF_ITEM_NETWORK)
 		return (enum sock_addr_family)item->network.family;
@@ -92,7 +92,7 @@ static int fail_conflict(
 	);
 }
 
-// A family that is asked for, a peer and an item that is an address must agree.
+// Check that the requested family, the peer and all items that are addresses agree.
 static int check_families(const struct netif_policy *policy, struct netif_error *error) {
 	const struct netif_tocsin_settings *settings = &policy->settings;
 	enum sock_addr_family peer_family = (enum sock_addr_family)policy->peer.family;

@@ -13,16 +13,16 @@
 #define PREFIX_BYTES 64
 #define QUOTED_BYTES 80
 
-// What a value like "^=ib0:4000,eth" says.
+// Parsed list such as "^=ib0:4000,eth".
 struct name_list {
 	bool excludes;
 	bool exact;
 	char names[LIST_MAX][PREFIX_BYTES];
-	size_t count; // 0 matches every name
+	size_t count; // 0: matches every name
 };
 
-// Ports are read over: matching has never used them. A name that is longer than its place matches
-// no interface, cut or not.
+// Add a name. The port is ignored, as in NCCL's matching. A truncated name matches no interface,
+// and neither would the full name.
 static void list_add(struct name_list *list, const char *text, size_t length) {
 	size_t colon = 0;
 
@@ -66,7 +66,7 @@ static bool list_holds(const struct name_list *list, const char *name) {
 	return false;
 }
 
-// The name that getifaddrs(3) gives an address.
+// Return the name that getifaddrs(3) reports for an address.
 static const char *
 address_name(const struct netif_table *table, const struct netif_judgement *judgement) {
 	const struct netif_address *address = &table->addresses[judgement->address];

@@ -12,13 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-// One address while it is judged.
+// An address that is being judged.
 struct candidate {
 	const struct netif_table *table;
 	const struct netif_policy *policy;
 	const struct netif_link *link;
 	const struct netif_address *address;
-	const struct netif_item *item; // the first that names it, NULL: none
+	const struct netif_item *item; // first item that matches it; NULL: none
 };
 
 static const struct netif_link *master_of(const struct candidate *candidate) {
@@ -48,13 +48,15 @@ static enum netif_reason judge_link(const struct candidate *candidate) {
 	return NETIF_TAKEN;
 }
 
-// Loopback is asked for by an item that names it, or by a peer that is there as well.
+// Return whether a loopback address is allowed: an item matches it, or the peer is a loopback
+// address.
 static bool asks_loopback(const struct candidate *candidate) {
 	return candidate->item != NULL || sock_addr_is_loopback(&candidate->policy->peer);
 }
 
-// A name asks for an interface, not for an address that no one else can use without its scope:
-// link-local is asked for by a network of such addresses, or by such a peer.
+// Return whether a link-local address is allowed: an item is a network of such addresses, or the
+// peer is one. A matching name is not enough, because other nodes cannot use the address without
+// its scope.
 static bool asks_link_local(const struct candidate *candidate) {
 	const struct netif_item *item = candidate->item;
 	struct sock_addr network = {0};
@@ -96,7 +98,7 @@ static enum netif_reason judge_address(const struct candidate *candidate) {
 	return NETIF_TAKEN;
 }
 
-// Finds the item that takes a candidate. An exclusion that matches is final.
+// Find the first item that matches a candidate; a matching exclusion is final.
 static enum netif_reason
 judge_selection(struct candidate *candidate, struct netif_judgement *judgement) {
 	const struct netif_selector *selector = &candidate->policy->selector;
@@ -175,7 +177,7 @@ static const char *what_is_missing(const struct netif_item *item) {
 	return "matches nothing";
 }
 
-// A misspelt word reads as the beginning of a name.
+// A misspelt "default-route" is parsed as a name prefix.
 static bool is_nearly_default_route(const struct netif_item *item) {
 	static const char word[] = "default-route";
 	struct suggestion suggestion;
@@ -206,7 +208,7 @@ static int check_items(
 	return 0;
 }
 
-// Sorts all that were taken and keeps the first few.
+// Sort all accepted candidates and keep the first NETIF_CHOSEN_MAX.
 static int choice_rank(const struct netif_table *table, struct netif_choice *choice) {
 	struct score_order order = {table, choice->judgements};
 	uint32_t *positions = calloc(choice->count + 1, sizeof(*positions));
@@ -227,7 +229,7 @@ static int choice_rank(const struct netif_table *table, struct netif_choice *cho
 	return 0;
 }
 
-// Why none of a link's addresses, of the peer's family if it has one, is the choice.
+// Return why no address of the link, in the peer's family, was chosen first.
 static const char *why_not_this_way(
 	const struct netif_table *table,
 	const struct netif_choice *choice,
@@ -250,7 +252,7 @@ static const char *why_not_this_way(
 	return why;
 }
 
-// Says so when the kernel's way to the peer played no part.
+// Add a note if the kernel's route to the peer did not decide the choice.
 static void note_peer(
 	const struct netif_table *table,
 	const struct netif_policy *policy,

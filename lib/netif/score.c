@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ranks the candidates of a choice.
+// Scores the candidates of a choice.
 #include "score.h"
 
 #include "address.h"
@@ -9,7 +9,7 @@
 
 #include <linux/if_addr.h>
 
-// Width of each part in netif_score.value, from the heaviest down: 60 bits together.
+// Width of each part in netif_score.value, most significant first; 60 bits in total.
 #define SELECTOR_BITS 5
 #define ROUTE_BITS 2
 #define SUBNET_BITS 8
@@ -21,8 +21,8 @@
 
 static_assert(NETIF_ITEMS_MAX < 1 << SELECTOR_BITS, "a part fits its width");
 
-// Ranges that container software gives its bridges by default: an address in one of them, unless
-// it is on hardware, says nothing about which network it is in.
+// Default ranges of container bridges. Unless an address in them is on hardware, it does not
+// identify a network.
 static const struct cidr shared_ranges[] = {
 	{{172, 17}, SOCK_ADDR_V4, 16},	     // docker
 	{{10, 88}, SOCK_ADDR_V4, 16},	     // podman, containerd
@@ -30,9 +30,9 @@ static const struct cidr shared_ranges[] = {
 	{{10, 0, 3}, SOCK_ADDR_V4, 24},	     // lxc
 };
 
-// What a class is worth. All that ends in wires of its own is worth the same, 9: among ethernet,
-// IPoIB, bond, VLAN and a bridge over them speed decides. Then macvlan 8, veth 7, wireless 6,
-// USB 5, tunnel 4, dummy 3, loopback 2, a bridge without hardware 1, unknown 0.
+// Rank of a class. All classes with wires of their own have rank 9: ethernet, IPoIB, bond, VLAN,
+// and a bridge over them; among these, speed decides. Then macvlan 8, veth 7, wireless 6, USB 5,
+// tunnel 4, dummy 3, loopback 2, a bridge without hardware 1, unknown 0.
 static uint8_t netif_class_rank(enum netif_class class) {
 	static const uint8_t ranks[NETIF_CLASS_COUNT] = {
 		[NETIF_CLASS_CONTAINER_BRIDGE] = 1,
@@ -58,7 +58,7 @@ static bool is_shared_range(const struct netif_link *link, const struct sock_add
 	if (link->class == NETIF_CLASS_CONTAINER_BRIDGE)
 		return true;
 	if (netif_class_rank(link->class) == 9)
-		return false; // wires of its own: the range is the site's
+		return false; // hardware: the site uses this range
 	for (size_t n = 0; n < sizeof(shared_ranges) / sizeof(shared_ranges[0]); n++) {
 		if (cidr_contains(&shared_ranges[n], address))
 			return true;
@@ -77,8 +77,8 @@ static uint8_t score_route(
 
 	if (policy->peer.family == SOCK_ADDR_NONE || route == NULL || route->error != 0)
 		return 0;
-	// An address that the kernel would send from, though it lies on lo, comes before another
-	// address of the interface that the packets leave by.
+	// The address from which the kernel would send, even if it is on lo, outranks other
+	// addresses of the outgoing interface.
 	if (address_equal_ip(&route->source, address))
 		score += 2;
 	if (route->link_index == link->index && route->family == address->family)
@@ -98,11 +98,11 @@ static uint8_t score_subnet(
 	return (uint8_t)(1 + address->prefix_bits);
 }
 
-// Of the addresses of one link the one that will still be there tomorrow; at last IPv4.
+// Prefer permanent addresses of a link, and finally IPv4.
 static uint8_t score_preference(const struct netif_address *address) {
 	uint8_t score = address->address.family == SOCK_ADDR_V4 ? 1 : 0;
 
-	// The same bit is "temporary" with IPv6, a privacy address, and "secondary" with IPv4.
+	// The same bit means "temporary" (privacy address) for IPv6 and "secondary" for IPv4.
 	if ((address->flags & IFA_F_TEMPORARY) == 0)
 		score += 4;
 	if ((address->flags & IFA_F_PERMANENT) != 0)

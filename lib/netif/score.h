@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How good a candidate is; private to lib/netif.
+// Score of a candidate; private to lib/netif.
 #pragma once
 
 #include <lib/netif/tocsin.h>
 
-// Fills judgement->score from its candidate, which has an address, and from judgement->item.
+// Fill judgement->score from judgement->item and the candidate, which must have an address.
 void score_candidate(
 	const struct netif_table *table,
 	const struct netif_policy *policy,
 	struct netif_judgement *judgement
 );
 
-// For qsort_r over positions in judgements: the better one first. A total order.
+// Comparison for qsort_r() over positions in `judgements`: the better candidate first; a total
+// order.
 struct score_order {
 	const struct netif_table *table;
 	const struct netif_judgement *judgements;

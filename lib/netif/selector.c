@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads one selector of interfaces, and matches it.
+// Parses one selector of interfaces, and matches it.
 #include "address.h"
 #include "judge.h"
 
@@ -14,7 +14,7 @@
 
 #define QUOTED_BYTES 80
 
-// A piece of the value, which outlives it.
+// A part of the setting's value, which outlives the piece.
 struct piece {
 	const char *text;
 	size_t length;
@@ -43,7 +43,7 @@ static int fail_item(
 	return netif_fail(error, -EINVAL, "%s: item %s %s", setting->origin, item->text, wrong);
 }
 
-// Cuts ":PORT" off the end. A colon at or before `from` belongs to an IPv6 address.
+// Cut ":PORT" off the end. A colon before `from` belongs to an IPv6 address.
 static const char *take_port(struct piece *piece, size_t from, uint16_t *ret_port) {
 	const char *colon = memrchr(piece->text + from, ':', piece->length - from);
 	size_t length;
@@ -59,7 +59,8 @@ static const char *take_port(struct piece *piece, size_t from, uint16_t *ret_por
 	return NULL;
 }
 
-// Of the other parsers' sentences, which open with a quote of their own, this list keeps its own.
+// Return an error text of our own, because the texts of sock_addr_parse() start with a quoted
+// value.
 static const char *parse_host(struct piece piece, struct netif_item *item) {
 	switch (sock_addr_parse(piece.text, piece.length, 0, NULL, &item->peer)) {
 	case 0:
@@ -75,7 +76,7 @@ static const char *parse_host(struct piece piece, struct netif_item *item) {
 	}
 }
 
-// An address alone is the network of one host.
+// A single address is a network of one host.
 static const char *parse_own_address(struct piece piece, struct netif_item *item) {
 	const char *wrong = parse_host(piece, item);
 
@@ -123,8 +124,8 @@ static const char *parse_name(struct piece piece, struct netif_item *item) {
 	return NULL;
 }
 
-// An address is told from a name by its brackets, by two colons, or by digits and dots up to
-// a port.
+// Return whether the text is an address rather than a name: it has brackets, two colons, or only
+// digits and dots before the port.
 static bool looks_like_host(struct piece piece) {
 	const char *colon = memchr(piece.text, ':', piece.length);
 	struct piece host = {
@@ -134,7 +135,7 @@ static bool looks_like_host(struct piece piece) {
 		return true;
 	if (colon != NULL && memrchr(piece.text, ':', piece.length) != colon)
 		return true;
-	// 300.1.2.3 is a mistyped address: no one means a name by digits and dots.
+	// Treat 300.1.2.3 as a mistyped address: no interface is named by digits and dots.
 	for (size_t n = 0; n < host.length; n++) {
 		if (!isdigit((unsigned char)host.text[n]) && host.text[n] != '.')
 			return false;
@@ -183,7 +184,7 @@ static const char *parse_item(struct piece piece, bool exact, struct netif_item 
 	return parse_name(piece, item);
 }
 
-// How a whole list is marked.
+// Marks of a whole list.
 struct marks {
 	bool excludes;
 	bool exact;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Gathers the table of interfaces from the kernel or a recording.
+// Reads the interface table from the kernel or from a recording.
 #include "address.h"
 
 #include <lib/error.h>
@@ -23,14 +23,14 @@ static const struct {
 	const char *file;
 	bool is_default;
 } dumps[] = {
-	{NETIF_DUMP_LINKS, "links.nl", false}, // first: the addresses refer to them
+	{NETIF_DUMP_LINKS, "links.nl", false}, // first, because addresses refer to links
 	{NETIF_DUMP_ADDRESSES, "addresses.nl", false},
 	{NETIF_DUMP_DEFAULTS_IPV4, "defaults4.nl", true},
 	{NETIF_DUMP_DEFAULTS_IPV6, "defaults6.nl", true},
 };
 #define DUMP_COUNT (sizeof(dumps) / sizeof(dumps[0]))
 
-// One conversation with the kernel: its bytes go into a table or into a file.
+// One request to the kernel; its answer goes into a table or into a file.
 struct exchange {
 	const struct sock_addr *peer;
 	struct netif_table *table;
@@ -89,8 +89,8 @@ static int gather_kernel_once(int fd, const struct netif_query *query, struct ne
 	return 0;
 }
 
-// A fresh socket and a fresh table for each try: what is left of an interrupted dump goes with
-// them.
+// Use a new socket and a new table for each attempt, so that nothing of an interrupted dump
+// remains.
 static int gather_kernel(const struct netif_query *query, struct netif_table **ret_table) {
 	int err = -EINTR;
 
@@ -113,7 +113,7 @@ static int gather_kernel(const struct netif_query *query, struct netif_table **r
 	return err;
 }
 
-// All of a file; an absent one is empty.
+// Read a whole file; a missing file counts as empty.
 static int read_file(const char *directory, const char *name, void **ret_bytes, size_t *ret_size) {
 	char path[PATH_MAX];
 	scoped_fd int fd = -1;
@@ -175,7 +175,7 @@ static int gather_recording(const struct netif_query *query, struct netif_table 
 	char root[PATH_MAX];
 	int err;
 
-	// A directory that is not there would read as a machine without a link.
+	// Without this check, a missing directory would look like a machine without links.
 	if (access(query->recording, R_OK | X_OK) != 0)
 		return neg_errno();
 	if (snprintf(root, sizeof(root), "%s/sys", query->recording) >= (int)sizeof(root))
@@ -223,7 +223,7 @@ int netif_gather(const struct netif_query *query, struct netif_table **ret_table
 	return 0;
 }
 
-// Parses too, to know where the answer ends and to refuse one that changed under the dump.
+// Parse as well, to find the end of the answer and to reject an inconsistent dump.
 static int take_write(void *context, const void *bytes, size_t size) {
 	struct exchange *exchange = context;
 	int err = take_parse(context, bytes, size);
@@ -270,7 +270,7 @@ static int record_sysfs(int directory, const char *path, const struct netif_tabl
 	for (size_t n = 0; n < table->link_count; n++) {
 		int err = netif_sysfs_record(NETIF_SYSFS_ROOT, table->links[n].name, root);
 
-		if (err != 0 && err != -ENOENT) // no sysfs at all is a fact worth recording, too
+		if (err != 0 && err != -ENOENT) // a missing sysfs is recorded as well
 			return err;
 	}
 	return 0;

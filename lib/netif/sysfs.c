@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What sysfs tells of an interface.
+// Reads the properties of an interface from sysfs.
 #include <lib/error.h>
 #include <lib/netif/sysfs.h>
 #include <lib/parse.h>
@@ -11,9 +11,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define SPEED_MBPS_MAX 100000000U // 100 Tb/s: more is a driver's way to say that it does not know
+#define SPEED_MBPS_MAX 100000000U // 100 Tb/s; drivers report larger values for an unknown speed
 
-// A first number of a small file; false when there is none.
+// Read the number in a small file. Returns false if there is none.
 static bool read_number(int dir, const char *name, int64_t *ret_number) {
 	scoped_fd int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
 	char text[32];
@@ -31,7 +31,7 @@ static bool entry_exists(int dir, const char *name) {
 	return faccessat(dir, name, F_OK, 0) == 0;
 }
 
-// The bus is where the link "device/subsystem" points; a recording holds its name as a file's text.
+// Read the bus name from the link "device/subsystem"; a recording has the name in a file.
 static bool read_bus(int dir, char *bus, size_t bus_size) {
 	scoped_fd int fd = -1;
 	char target[PATH_MAX];
@@ -55,7 +55,7 @@ static int open_link(const char *root, const char *name, int *ret_fd) {
 	char path[PATH_MAX];
 	int fd;
 
-	// The kernel allows no '/' in a name, and neither "." nor ".."; a recording might.
+	// The kernel allows no '/', "." or ".." as a name, but a recording may hold one.
 	if (strchr(name, '/') != NULL || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 		return -EINVAL;
 	if (snprintf(path, sizeof(path), "%s/%s", root, name) >= (int)sizeof(path))
@@ -84,7 +84,7 @@ void netif_sysfs_read(const char *root, struct netif_link *link) {
 	sysfs.is_tun = entry_exists(dir, "tun_flags");
 	sysfs.is_bridge = entry_exists(dir, "bridge");
 	sysfs.is_bond = entry_exists(dir, "bonding");
-	// -1 and 4294967295 both stand for "not known".
+	// -1 and 4294967295 both mean an unknown speed.
 	if (read_number(dir, "speed", &number) && number > 0 && number <= SPEED_MBPS_MAX)
 		sysfs.speed_mbps = (uint32_t)number;
 	link->sysfs = sysfs;

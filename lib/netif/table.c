@@ -29,7 +29,7 @@ struct netif_table *netif_table_destroy(struct netif_table *table) {
 	return NULL;
 }
 
-// Makes room for one more at *items. Room is the next power of two, so it need not be stored.
+// Make room for one more item. The capacity is the next power of two, so it need not be stored.
 static int items_grow(void *items, size_t count, size_t item_size, size_t count_max) {
 	void **array = items;
 	void *wider;

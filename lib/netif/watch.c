@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tells when interfaces change.
+// Reports changes of interfaces.
 #include <lib/error.h>
 #include <lib/netif/netlink.h>
 #include <lib/netif/watch.h>
@@ -20,7 +20,7 @@ struct netif_watch {
 	int fd;
 	uint64_t quiet_ns;
 	uint64_t limit_ns;
-	struct netif_watch_event event; // what == 0: nothing moved
+	struct netif_watch_event event; // what == 0: no change
 	struct deadline quiet;
 	struct deadline limit;
 };
@@ -90,8 +90,7 @@ static uint32_t what_of(uint16_t type) {
 	}
 }
 
-// Only the type of each message matters here, and not being able to read one means as much as
-// having lost it.
+// Record the type of each message; a malformed message counts as lost.
 static void
 note_datagram(struct netif_watch *watch, const uint8_t *bytes, size_t size, uint64_t now_ns) {
 	struct nlmsghdr header;
@@ -117,7 +116,7 @@ int netif_watch_read(struct netif_watch *watch, uint64_t now_ns) {
 	uint8_t bytes[16384];
 
 	for (unsigned n = 0; n < DATAGRAMS_PER_READ; n++) {
-		// MSG_TRUNC: the true size, so that one that did not fit is seen as lost.
+		// MSG_TRUNC returns the true size, so that a truncated datagram counts as lost.
 		ssize_t size = recv(watch->fd, bytes, sizeof(bytes), MSG_DONTWAIT | MSG_TRUNC);
 
 		if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
