@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-// kind of the notices that carry exits and gone sets
+// kind of all notices that this module sends to other agents
 #define JOBHOST_NOTICE (RAS_NOTICE_OWN_MIN + 2)
 #define SAMPLE_NS UINT64_C(1000000000)
 // longest run of sampling in one loop turn; one more page may exceed this time
@@ -106,8 +106,8 @@ struct host_comm {
 };
 
 struct host_rank {
-	struct host_rank *next;		// next live rank of the communicator
-	struct host_rank *next_of_comm; // that live
+	struct host_rank *next;		// next rank of the process
+	struct host_rank *next_of_comm; // next live rank of the communicator
 	struct host_process *process;
 	struct host_comm *comm; // NULL: the process has ended
 	struct job_register told;

@@ -55,8 +55,8 @@ add_unreachable(const struct ras *ras, const struct ras_view *view, struct troub
 			add_trouble(troubles, peer.record->id, TOCSIN_PEER_UNREACHABLE);
 }
 
-// Return whether a down node is lost for good. The word of a single observer, or of a partition
-// without the majority, is not enough.
+// Return whether a down node is lost for good. A death that a single observer saw, or
+// that a partition without the majority declared, is not final.
 static bool is_final(const struct jobhost *host, const struct verdict_view *view) {
 	struct ras_peer peer;
 

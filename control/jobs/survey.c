@@ -231,7 +231,7 @@ void survey_mismatch(
 	memset(ret_mismatch, 0, sizeof(*ret_mismatch));
 	if ((survey->knows_any & RAS_RANK_KNOWS_SIGNATURES) == 0 || last == 0)
 		return;
-	// A count from a corrupt page or agent may be UINT64_MAX, so this sum must not overflow.
+	// A corrupt page or agent may report UINT64_MAX as `last`, so loop over a count, not up to `last`.
 	count = (uint32_t)(last - first) + 1;
 	vote_all(comm, first, count, votes);
 	find_others(comm, first, count, votes, found);

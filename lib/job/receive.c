@@ -58,7 +58,7 @@ static bool on_event(struct tocsin_job *job, const void *packet) {
 	if (comm == NULL)
 		return true; // the communicator was unregistered in the meantime
 	if (said->kind == TOCSIN_PEER_GONE && !failed_is_news(comm, said->rank))
-		return true; // an agent says all anew to who connects again
+		return true; // after a reconnect the agent sends all events again
 	event.kind = (enum tocsin_event_kind)said->kind;
 	event.comm = comm;
 	event.comm_context = comm->context;

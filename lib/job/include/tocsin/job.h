@@ -26,7 +26,6 @@
 //
 // ABI: structs that a caller fills begin with their own size. So an old program runs with a newer
 // library, and a new program with an older one. Fields that the older side does not know are 0.
-// a library of tomorrow and the other way round; what an older side does not know is 0.
 #pragma once
 
 #include <stdbool.h>
