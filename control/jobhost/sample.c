@@ -196,7 +196,7 @@ static uint64_t sum_of(const struct jobs_rank_report *report) {
 	return sum + report->started + report->completed;
 }
 
-// Return the processor time used in the last WORK_LOOKS seconds. The new sample overwrites the
+// Return the processor time used in the last WORK_SAMPLES seconds. The new sample overwrites the
 // oldest one.
 static uint64_t note_work(struct host_process *process, uint64_t cpu_ns) {
 	uint64_t oldest_ns;

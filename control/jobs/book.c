@@ -131,7 +131,7 @@ static bool field_entry(const struct field *field, uint64_t seq, struct book_ent
 	return true;
 }
 
-// Return the wait code of one completed operation of a rank, or JOBS_WAIT_NOT_TAKEN.
+// Return the wait code of one completed operation of a rank, or JOBS_WAIT_UNKNOWN.
 static uint8_t wait_at(const struct ras_comm_rank *rank, uint64_t seq) {
 	if (seq > rank->completed || rank->completed - seq >= rank->wait_count)
 		return JOBS_WAIT_NOT_TAKEN;

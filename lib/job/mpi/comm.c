@@ -411,7 +411,7 @@ struct followed *comm_missed(mpi_word handle) {
 
 	if (!is_begun() && !begin_late())
 		return NULL;
-	// mask again: the rules may have been detected by begin_late() just now
+	// mask again: the rules may have been detected by follow_begin_late() just now
 	key = handle & mpi_rules.mask;
 	if (key == mpi_rules.self)
 		return adopt_self();

@@ -20,7 +20,7 @@ struct request {
 	bool is_collective, is_persistent, is_active;
 };
 
-// The lock is not taken if only one thread calls MPI at a time.
+// Guards the variables below. Not taken if only one thread calls MPI at a time.
 static pthread_mutex_t request_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct request *requests;
 static uint32_t request_count, request_room;
@@ -283,7 +283,7 @@ static void end_pair(struct request *request) {
 	let_go(at);
 }
 
-// End a collective or persistent request; called with the lock held, which is released.
+// End a collective or persistent request; called with request_mutex held, which is released.
 static void end_long(struct request *request) {
 	struct request ended = *request;
 	mpi_word made;

@@ -308,7 +308,7 @@ comm_fill(struct bridge_comm *comm, int version, const struct bridge_identity *i
 	bridge_lock_give(&comm->lock);
 }
 
-// Wait until the agent has registered the communicator, at most SETTLE_TRIES ms. A job may hang in
+// Wait until the agent has registered the communicator, at most REGISTRATION_TRIES ms. A job may hang in
 // its first operation, and then no launch polls any more. Without an agent the first attempt
 // returns.
 static void link_settle(struct tocsin_comm *followed) {
@@ -357,7 +357,7 @@ void bridge_comm_begin(
 	if (bridge.job != NULL)
 		link_settle(comm != NULL ? comm->followed : NULL);
 	level_update(); // the agent's request is known now and applies from the first launch on
-	bridge.mask_written = -1; // NCCL may pass a new mask variable with any content
+	bridge.mask_written = -1; // NCCL may pass a new mask, which may hold any value
 	atomic_store_explicit(&bridge.mask, mask, memory_order_release);
 	sampling_update();
 	mask_write();

@@ -48,7 +48,7 @@ struct jobs_signature {
 	int32_t root; // JOBS_NO_ROOT: none
 	uint8_t kind;
 	uint8_t datatype;
-	uint64_t waited_ns; // from this rank's start to its completion, or JOBS_NOT_TAKEN
+	uint64_t waited_ns; // from this rank's start to its completion, or JOBS_TIME_UNKNOWN
 };
 
 enum jobs_process_state {

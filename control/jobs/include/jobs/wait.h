@@ -7,7 +7,7 @@
 
 #define JOBS_WAIT_NOT_TAKEN 255
 
-// Encode a time; JOBS_NOT_TAKEN becomes JOBS_WAIT_NOT_TAKEN.
+// Encode a time; JOBS_TIME_UNKNOWN becomes JOBS_WAIT_UNKNOWN.
 uint8_t jobs_wait_code(uint64_t wait_ns);
 // Return the lower bound of a code, in microseconds.
 uint64_t jobs_wait_us(uint8_t code);
