@@ -75,9 +75,9 @@ static bool has_room(const struct jobhost *host, uid_t uid, char reason[static J
 	return false;
 }
 
-// A socket may outlive the process that connected it, and its pid may then belong to another user.
-// The start time of that process is public. So the start time is compared only after the pidfd is
-// open; a reused pid is then refused.
+// A socket may outlive the process that connected it, and its pid may then belong to another user's
+// process, whose start time is public. So the owner is checked as well. The start time is compared
+// after the pidfd is open, so that a pid reused before that is detected.
 static int watch_process(struct host_process *process, char reason[static JOB_REASON_BYTES]) {
 	struct process_facts facts;
 	int err = process_watch(process);

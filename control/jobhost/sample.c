@@ -138,7 +138,7 @@ static void clear_counts(struct jobs_rank_report *report) {
 	report->finalized = report->destroyed = report->aborted = false;
 }
 
-// If reporting of a step began late or has ended, the step is known only from a later operation on.
+// A step is unknown if its first reported operation is not launched yet, or its reporting has ended.
 static void take_level(const struct job_marks *marks, struct jobs_rank_report *report) {
 	if (load_copy(&marks->started_from) > report->launched)
 		report->knows &= (uint8_t)~JOBS_KNOWS_STARTED;

@@ -109,7 +109,7 @@ int tocsin_comm_register(
 }
 
 // Queue the end of a communicator whose registration was sent. Without room, close the connection:
-// after the reconnect the agent misses the communicator in the page.
+// after the reconnect the agent notices that the communicator is no longer in the page.
 static void say_left(struct tocsin_job *job, const struct tocsin_comm *comm) {
 	if (comm->to_register || job->link.state != LINK_UP)
 		return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Queue of events between the agent and the program: bounded, emptied by a callback or through a
-// descriptor.
+// Bounded queue of events from the agent to the program. A callback or tocsin_job_next_event()
+// empties it.
 #include "inside.h"
 
 #include <errno.h>

@@ -191,8 +191,8 @@ int tocsin_comm_register(
 	const struct tocsin_comm_config *config,
 	struct tocsin_comm **ret_comm
 );
-// Unregister it. NULL is allowed. On return none of its events is being delivered, and none
-// follows.
+// Unregister a communicator. NULL is allowed. After the return no event of the communicator is
+// delivered.
 void tocsin_comm_unregister(struct tocsin_comm *comm);
 
 // Return whether the agent knows the communicator, and the reason if not, like tocsin_job_state().
