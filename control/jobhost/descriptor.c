@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Closes received descriptors that are not used. close() of a FUSE file waits for the user's own
+// Closes received descriptors that are not used. A close() of a FUSE file waits for the user's own
 // server, and no signal interrupts it. So a separate thread waits, never the loop's thread.
 #include "jobhost/inside.h"
 

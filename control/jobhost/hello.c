@@ -39,7 +39,8 @@ static const char *why_no_page(int fd, uint64_t page_bytes, struct stat *ret_sta
 }
 
 // Find a process that reconnects with the same memory. A process that is ending is never returned:
-// another process now holds its socket and memory, and would be left without communicators.
+// its socket and memory now belong to another process. That process would be left without
+// communicators.
 static struct host_process *
 find_again(struct jobhost *host, const struct ucred *who, uint64_t start_time, ino_t page) {
 	struct host_process *process = host->processes;
@@ -75,9 +76,9 @@ static bool has_room(const struct jobhost *host, uid_t uid, char reason[static J
 	return false;
 }
 
-// A socket may outlive the process that connected it, and its pid may then belong to another user's
-// process, whose start time is public. So the owner is checked as well. The start time is compared
-// after the pidfd is open, so that a pid reused before that is detected.
+// A socket may outlive the process that connected it. The pid may then belong to a process of
+// another user, whose start time is public. So the owner is checked as well. The start time is
+// compared after the pidfd is open, so that a pid reused before that is detected.
 static int watch_process(struct host_process *process, char reason[static JOB_REASON_BYTES]) {
 	struct process_facts facts;
 	int err = process_watch(process);

@@ -93,8 +93,8 @@ struct host_comm {
 	uint32_t roster_told; // rows already sent to the other agents
 	uint32_t roster_to_tell;
 	uint64_t roster_told_ns; // start of the last transmission of the roster
-	// Time and interval of the next query because the local ranks are stalled, and when another
-	// agent last reported a stall.
+	// Time and interval of the next query about a stall of the local ranks. In heard_ns: the
+	// time of the last stall that another agent reported.
 	uint64_t look_ns, look_pause_ns, heard_ns;
 	// last stall event sent to the local ranks: enum tocsin_event_kind, 0 if none; and its rank
 	uint32_t stall_kind, stall_rank;
@@ -222,7 +222,7 @@ void socket_close(struct jobhost *host);
 
 // connection.c
 void host_connection_open(struct jobhost *host, int fd);
-// Close a connection and detach its process; its ranks stay and nobody is notified.
+// Close a connection and detach its process; its ranks stay and no notice is sent.
 void host_connection_close(struct host_connection *connection);
 // Read the packets that an ended process sent before its end. Returns false if one of them was a
 // leave and the process has been freed.
@@ -238,9 +238,9 @@ struct host_process *hello_take(
 	char reason[static JOB_REASON_BYTES]
 );
 
-// descriptor.c: close descriptors received from processes. close() may block for ever (a FUSE file
-// asks its user's server) or for long (much memory), so a separate thread calls close(). While a
-// user has too many pending closes, no further descriptor is received from that user.
+// descriptor.c: close descriptors received from processes. A separate thread calls close(), because
+// the call may block. Much memory takes long, and a FUSE file asks its user's server. While a user
+// has too many pending closes, no further descriptor is received from that user.
 bool descriptor_may_come(uid_t uid);
 void descriptor_drop(int fd, uid_t uid); // fd -1: nothing to close
 
@@ -322,7 +322,7 @@ bool agree_is_numberer(const struct host_comm *comm);
 bool agree_has_majority(const struct jobhost *host);
 // Resend what is not agreed on yet.
 void agree_tick(struct jobhost *host, uint64_t now_ns);
-// Return whether nobody needs to be notified about the communicator any more.
+// Return whether the communicator can be freed: no rank is local, and no resend is due.
 bool agree_is_over(const struct host_comm *comm, uint64_t now_ns);
 const struct gone *agree_find(const struct host_comm *comm, uint32_t rank);
 

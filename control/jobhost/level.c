@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Orders that raise the level of detail of jobs' reports for a time, given at this agent or at
-// another one. The level is written into a word of each page, which the job's library reads.
+// Orders that raise the level of detail of jobs' reports for a time. Users give them at this agent
+// or at another one. The level is written into a word of each page, which the job's library reads.
 #include "jobhost/inside.h"
 
 #include <lib/log.h>

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Queries the RAS of an NCCL job on this node for its report, which says on which GPU each local
-// rank is. The bytes and seconds spent on an answer are bounded, whatever answers there.
+// Queries the RAS of an NCCL job on this node. Its report says on which GPU each local rank is. The
+// bytes and seconds spent on an answer are bounded, whatever answers there.
 //
 // NCCL's own RAS knows no communicator names and no job; those come from the profiler plugin. A
 // query makes all processes of the job answer each other. So a query is sent only while a local
-// rank has no GPU, some time after its registration, and at most once a minute.
+// rank has no known GPU, and at most once a minute. A rank that has just registered causes no
+// query.
 #include "jobhost/inside.h"
 #include "jobhost/nccl_report.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Nodes that hold ranks and are unreachable or down. If the partition with the majority sees a node
-// down on both planes, all its ranks are gone for good. If a node only seems to be down, or a
-// partition without the majority cannot reach it, its ranks are suspect or unreachable and may come
-// back. An agent that ends or restarts on a host that still answers is no trouble.
+// down on both planes, all its ranks are gone for good. If a node only seems to be down, its ranks
+// are suspect. If a partition without the majority cannot reach a node, its ranks are unreachable.
+// Both may come back. An agent that ends or restarts on a host that still answers is no trouble.
 #include "jobhost/inside.h"
 
 #include <control/health.h>

@@ -139,8 +139,8 @@ static bool may_trace(void) {
 	       (data[CAP_TO_INDEX(CAP_SYS_PTRACE)].effective & CAP_TO_MASK(CAP_SYS_PTRACE)) != 0;
 }
 
-// Until the parent has waited for the process, the kernel reports the exit code to a reader that
-// may trace it. Any other reader gets 0, which therefore means unknown.
+// Until the parent has reaped the process, the kernel reports the exit code to a reader that may
+// trace it. Any other reader gets 0, which therefore means unknown.
 static void find_cause(struct host_process *process) {
 	struct process_facts facts;
 	int status;
@@ -364,8 +364,8 @@ static uint32_t kept_of(const struct jobhost *host, uid_t uid) {
 	return count;
 }
 
-// Forget the oldest ended process of the user who has most of them, so that no user's evidence
-// displaces that of another user.
+// Forget the oldest ended process of the user who has most of them. So no user's evidence displaces
+// that of another user.
 static void forget_one(struct jobhost *host) {
 	struct host_process *oldest = NULL;
 	uint32_t most = 0;

@@ -138,7 +138,7 @@ static void clear_counts(struct jobs_rank_report *report) {
 	report->finalized = report->destroyed = report->aborted = false;
 }
 
-// A step is unknown if its first reported operation is not launched yet, or its reporting has ended.
+// A step is unknown if its first reported operation is not launched yet, or its reporting is over.
 static void take_level(const struct job_marks *marks, struct jobs_rank_report *report) {
 	if (load_copy(&marks->started_from) > report->launched)
 		report->knows &= (uint8_t)~JOBS_KNOWS_STARTED;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stalled communicators: what their ranks wait for, judged from the answers of all agents, and sent
-// to the local ranks and to the other agents. The coordinator queries all agents once no local rank
-// has moved for limits.confirm_ns. Other agents query only if the coordinator does not.
+// Stalled communicators. The answers of all agents show what the ranks wait for. The finding is
+// sent to the local ranks and to the other agents. The coordinator queries all agents once no local
+// rank has moved for limits.confirm_ns. Other agents query only if the coordinator does not.
 #include "jobhost/inside.h"
 
 #include <lib/container.h>
@@ -28,8 +28,8 @@ static bool is_inside(const struct jobs_rank_report *report) {
 	return (report->knows & JOBS_KNOWS_COMPLETED) != 0 && report->completed < report->launched;
 }
 
-// Return the time of the last movement of any local rank. ret_any: some rank has launched
-// operations; ret_waits: some rank is inside an operation.
+// Return the time of the last movement of any local rank. The outputs tell whether some rank has
+// launched operations, and whether some rank is inside an operation.
 static uint64_t stands_since(const struct host_comm *comm, bool *ret_any, bool *ret_waits) {
 	uint64_t since_ns = 0;
 

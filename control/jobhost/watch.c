@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Queries all agents for communicators (COMMS) to learn which node holds which rank, and sends the
+// Queries all agents for communicators (COMMS), and learns which node holds which rank. Sends this
 // roster to the other agents of the communicator.
 //
 // The coordinator queries soon after a rank registered, and again as long as ranks are missing. The
 // other agents receive its roster. An agent that started later requests the roster from the
-// coordinator, and queries all agents itself if no answer comes. Each agent does so after another
-// delay, which depends on its lowest rank, so that late agents receive the roster from early ones.
+// coordinator, and queries all agents itself if no answer comes. The delay before that depends on
+// the agent's lowest rank. So the first agents query, and later agents receive the roster from
+// them.
 #include "jobhost/inside.h"
 
 #include <lib/container.h>

@@ -2,8 +2,8 @@
 // Finds stragglers. The rank that comes last waits least, so the waits of all ranks in one
 // operation are compared. Each wait is measured on one clock, so the clocks need not agree.
 //
-// If operations are so fast that no two ranks report the same ones, each snapshot is one
-// comparison: of the median waits of the ranks.
+// If operations are fast, no two ranks may report the same ones. Then each snapshot is one
+// comparison, of the median waits of the ranks.
 #include "book.h"
 
 #include <errno.h>
@@ -226,8 +226,8 @@ void jobs_book_note(struct jobs_book *book, const struct ras_merged_comm *comm) 
 		compare_seqs(known, comm, first, (uint32_t)(last - first) + 1);
 }
 
-// Return an upper bound of the probability that any of `size` ranks comes last `last` times of `of`
-// by chance: the number of choices times the probability of each.
+// Return how probable it is that some rank of `size` comes last `last` times of `of` by chance. The
+// result is an upper bound: the number of choices times the probability of each.
 static double chance_bound(uint32_t last, uint32_t of, uint32_t size) {
 	double bound = size;
 
@@ -264,8 +264,8 @@ static uint32_t most_last(const struct window *window, uint32_t *ret_times) {
 	return best;
 }
 
-// Return the median wait of the median rank over the operations in which `rank` came last; `late`:
-// the median lateness of `rank` instead.
+// Return the median wait of the median rank over the operations in which `rank` came last. If
+// `late` is set, return the median lateness of `rank` instead.
 static uint64_t median_of(const struct window *window, uint32_t rank, bool late) {
 	uint64_t sorted[ENTRIES_MAX];
 	uint32_t count = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Follows waits from communicator to communicator.
 //
-// A communicator waits for all its ranks, so one edge is enough: if any late rank of X waits in Y,
-// X waits for Y. Edges are chosen so that a cycle is found if there is one: after an edge that
-// leads to no cycle, the next edge is tried.
+// A communicator waits for all its ranks. So one edge is enough: if any late rank of X waits in Y,
+// X waits for Y. The walk finds a cycle if there is one: after an edge without a cycle, it tries
+// the next edge.
 #include "graph.h"
 
 #include <errno.h>
@@ -125,8 +125,8 @@ graph_device_waits(const struct graph *graph, uint32_t comm, const struct ras_me
 }
 
 // Return whether a rank that is late in `from` certainly waits in `there`. A rank that has not
-// launched waits with its thread: the thread is inside the other operation, or does nothing else. A
-// rank whose device has not started waits with its device.
+// launched waits with its thread, which is inside the other operation or idle. A rank whose device
+// has not started waits with its device.
 static bool waits_there(
 	const struct survey *from, const struct survey *there, const struct ras_comm_rank *rank
 ) {

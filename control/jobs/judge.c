@@ -199,8 +199,8 @@ static void name_late(const struct judge *judge, uint32_t comm, struct jobs_find
 			  is_idle_root(judge, comm, &merged->ranks[finding->late[0]]);
 }
 
-// Return the dead rank that ended first: later ends may be its consequence. ret_dated: number of
-// dead ranks whose time of death is known.
+// Return the dead rank that ended first: later ends may be its consequence. Store how many dead
+// ranks have a known time of death.
 static uint32_t first_dead(const struct ras_merged_comm *merged, uint32_t *ret_dated) {
 	uint32_t first = JOBS_NOBODY;
 
@@ -290,7 +290,7 @@ static void find_cause(const struct judge *judge, uint32_t comm, struct jobs_fin
 static uint64_t
 patience_ms(const struct judge *judge, uint32_t comm, const struct jobs_finding *finding) {
 	if (judge->surveys[comm].traced > 0)
-		return UINT64_MAX; // somebody is debugging it
+		return UINT64_MAX; // a debugger holds a process
 	switch (finding->cause) {
 	case JOBS_CAUSE_DEAD_MEMBER:
 	case JOBS_CAUSE_STOPPED_MEMBER:

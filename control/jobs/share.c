@@ -232,8 +232,9 @@ static void make_signatures(
 	}
 }
 
-// The id contains the user, which the agent knows from the kernel. So a user who claims the hashes
-// of another user's communicator creates a separate one, and cannot falsify a verdict on the other.
+// The id contains the user, which the agent knows from the kernel. A user who claims the hashes of
+// another user's communicator creates a separate one. So no user can falsify a verdict on the
+// other's.
 struct ras_comm_id
 jobs_comm_id(uint64_t comm_hash, uint64_t host_hash, uint64_t process_hash, uint32_t uid) {
 	return (struct ras_comm_id){

@@ -3,8 +3,8 @@
 // threads.
 #include "count_inside.h"
 
-// Several threads write: the thread that claims the signature writes it; a thread that is too late
-// counts it as lost.
+// Several threads write. The thread that claims the signature writes it; a late thread counts its
+// own signature as lost.
 static void
 sign_shared(struct job_launched *row, uint64_t n, uint64_t count, uint64_t what, uint64_t time_ns) {
 	struct job_signature *signature = &row->signatures[n % JOB_SIGNATURES];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Raises counts in a slot. Memory order follows <tocsin/job_page.h>: each store here is a release,
-// paired with the acquire of a reader (counts.c, or the agent's copy).
+// Raises counts in a slot. Memory order follows <tocsin/job_page.h>. Each store here is a release,
+// paired with the acquire of a reader: counts.c, or the agent's copy.
 #pragma once
 
 #include "inside.h"
@@ -64,8 +64,8 @@ count_row(struct job_row *row, enum tocsin_kind given, bool shared, uint64_t tim
 	count_raise(&row->counts.total, shared);
 }
 
-// Write one signature under its seqlock. The release stores of the fields stay behind the odd
-// sequence; they pair with the reader's second load of the sequence.
+// Write one signature under its seqlock. The release stores keep the fields behind the odd
+// sequence. They pair with the reader's second load of the sequence.
 static inline void count_sign(
 	struct job_signature *signature, uint64_t n, uint64_t count, uint64_t what, uint64_t time_ns
 ) {

@@ -74,7 +74,7 @@ uint32_t page_take(struct tocsin_job *job, const struct tocsin_comm *comm, uint6
 		.shared = owner == OWNER_SHARED,
 		.times = (comm->told.flags & TOCSIN_COMM_TIMES) != 0 && owner != OWNER_SHARED,
 	};
-	// The row that a reader loads first gets its number last, so a reader finds all three
+	// The row that a reader loads first gets its number last. So a reader finds all three
 	// numbers or skips the slot.
 	atomic_store_explicit(
 		&page->launched[slot].counts.comm, comm->number, memory_order_release

@@ -11,8 +11,8 @@ struct cached {
 	struct tocsin_counter *counter;
 };
 
-// Cache of each thread. initial-exec needs no function call; its 64 bytes fit into the space that
-// the loader reserves for libraries loaded at run time.
+// Cache of each thread. With initial-exec, access needs no function call. The loader reserves 64
+// bytes or more for such variables of libraries loaded at run time.
 static _Thread_local struct cached cache[CACHE_PLACES] __attribute__((tls_model("initial-exec")));
 
 // Return the thread's own slot, else one of an ended thread, else a free one, else the shared one.

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Make an address from bytes. family is AF_INET or AF_INET6. scope_index is kept only for
+// Make an address from bytes. The family is AF_INET or AF_INET6. The scope_index is kept only for
 // link-local IPv6 addresses, as getifaddrs(3) does. Returns 0, or -EBADMSG if `size` does not fit
 // the family.
 int address_from_bytes(

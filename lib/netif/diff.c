@@ -102,8 +102,8 @@ static bool routes_same(
 	return true;
 }
 
-// Return which side to advance: negative for the old table (entry removed), positive for the new
-// one (entry added), 0 for both.
+// Return which side to advance. Negative: the old table (entry removed); positive: the new one
+// (entry added); 0: both.
 static int side_step(bool before_ends, bool after_ends, int order) {
 	if (before_ends)
 		return 1;

@@ -31,8 +31,7 @@ static const struct cidr shared_ranges[] = {
 };
 
 // Rank of a class. All classes with wires of their own have rank 9: ethernet, IPoIB, bond, VLAN,
-// and a bridge over them; among these, speed decides. Then macvlan 8, veth 7, wireless 6, USB 5,
-// tunnel 4, dummy 3, loopback 2, a bridge without hardware 1, unknown 0.
+// and a bridge over them. Among these, speed decides.
 static uint8_t netif_class_rank(enum netif_class class) {
 	static const uint8_t ranks[NETIF_CLASS_COUNT] = {
 		[NETIF_CLASS_CONTAINER_BRIDGE] = 1,
@@ -77,8 +76,8 @@ static uint8_t score_route(
 
 	if (policy->peer.family == SOCK_ADDR_NONE || route == NULL || route->error != 0)
 		return 0;
-	// The address from which the kernel would send, even if it is on lo, outranks other
-	// addresses of the outgoing interface.
+	// The kernel's source address, even one on lo, outranks other addresses of the outgoing
+	// interface.
 	if (address_equal_ip(&route->source, address))
 		score += 2;
 	if (route->link_index == link->index && route->family == address->family)

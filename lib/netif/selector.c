@@ -124,8 +124,8 @@ static const char *parse_name(struct piece piece, struct netif_item *item) {
 	return NULL;
 }
 
-// Return whether the text is an address rather than a name: it has brackets, two colons, or only
-// digits and dots before the port.
+// Return whether the text is an address rather than a name. An address has brackets, two colons, or
+// only digits and dots before the port.
 static bool looks_like_host(struct piece piece) {
 	const char *colon = memchr(piece.text, ':', piece.length);
 	struct piece host = {

@@ -31,7 +31,7 @@ bool is_begun(void) {
 }
 
 static void learn_rules(void) {
-	// Another MPI may be loaded besides the one that the program calls, so look in the library
+	// Another MPI may be loaded besides the one that the program calls. So look in the library
 	// that provides the program's functions. If that library has no PMPI_Init, it belongs to a
 	// tool; then try the symbols of Open MPI.
 	bool is_open_mpi =

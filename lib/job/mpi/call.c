@@ -94,8 +94,8 @@ void *call_find(unsigned int number, const void *caller) {
 
 	if (next == NULL)
 		next = outer != NULL ? outer : (void *)call_nothing;
-	// MPI_X and PMPI_X of MPI itself are in the same object, so an MPI_X from another object
-	// belongs to a tool.
+	// MPI_X and PMPI_X of MPI itself are in one object. So an MPI_X from another object belongs
+	// to a tool.
 	is_apart = outer != NULL && object_of(outer) != object_of(next);
 	pthread_mutex_lock(&find_mutex);
 	found = atomic_load_explicit(&call->next, memory_order_relaxed);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Table of the MPI functions that this library wraps.
 //
-// One build serves Open MPI, whose handles are pointers, and MPICH (with Intel MPI, Cray MPI and
-// MVAPICH), whose handles are ints. Every argument that is no number is passed on as a whole word,
-// and interpreted by the rules of the MPI that is loaded. This needs a calling convention that
-// passes each argument in a register or a slot of eight bytes, as on x86-64, aarch64, ppc64le and
-// riscv64.
+// One build serves Open MPI, whose handles are pointers, and MPICH, whose handles are ints. Intel
+// MPI, Cray MPI and MVAPICH are like MPICH. Every argument that is no number is passed on as a
+// whole word. The rules of the loaded MPI determine its meaning. This needs a calling convention
+// that passes each argument in a register or a slot of eight bytes. The conventions of x86-64,
+// aarch64, ppc64le and riscv64 do that.
 #pragma once
 
 #include <stdatomic.h>

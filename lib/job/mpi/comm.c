@@ -2,12 +2,12 @@
 // Identity of communicators, from MPI_COMM_WORLD on, and the table of followed communicators.
 //
 // MPI has no name of a communicator on which its ranks agree, so each rank computes the same key. A
-// key combines three values: the parent's key, the number of the call that created it, and the
-// first rank of the new communicator. All ranks of the parent make such calls in the same order,
-// and no two communicators of one call share their first rank. MPI_Comm_create_group is called only
-// by the ranks of a group, in an order of their own. There the key combines the parent's key, the
-// group, and how many communicators of that group the parent has. So all ranks compute equal keys
-// without communication.
+// key combines the parent's key, the number of the creating call, and the first rank of the new
+// communicator. All ranks of the parent make such calls in the same order. No two communicators of
+// one call share their first rank. MPI_Comm_create_group is called only by the ranks of a group, in
+// an order of their own. There the key combines the parent's key, the group, and how many
+// communicators of that group the parent has. So all ranks compute equal keys without
+// communication.
 #include "follow.h"
 #include "old_symbols.h"
 
@@ -22,8 +22,8 @@
 struct mpi_rules mpi_rules = {.mask = ~(mpi_word)0};
 struct comm_place comm_places[COMM_PLACES];
 
-// Guards everything except what callers read without a lock: keys and pointers of the table, and
-// the counters of a communicator.
+// Guards everything except what callers read without a lock. That is: keys and pointers of the
+// table, and the counters of a communicator.
 static pthread_mutex_t comm_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct followed *freed;	   // freed by the program, but still in use by some call or request
 _Atomic uint32_t comm_freed_count; // length of the list `freed`

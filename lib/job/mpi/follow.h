@@ -67,8 +67,8 @@ uint64_t comm_twin_key(struct followed *parent);
 void comm_adopt(uint64_t key, mpi_word handle);
 // Load a handle from the program's memory.
 mpi_word comm_read(mpi_word where);
-// Called before and after MPI frees a handle: another thread may get the same handle for a new
-// communicator in between.
+// Called before and after MPI frees a handle. In between, another thread may get the same handle
+// for a new communicator.
 struct followed *comm_freeing(mpi_word handle);
 void comm_freed(struct followed *at, int err);
 extern _Atomic uint32_t comm_freed_count; // freed communicators that wait for comm_sweep()
@@ -175,8 +175,8 @@ void window_end(struct followed *at, uint64_t place);
 // Open a window slot for an operation that a request completes.
 uint64_t window_open(struct followed *at, enum tocsin_kind kind);
 
-// Count the launch of a collective operation. MPI requires that a communicator begins one at a time.
-// Returns 0, or the position of the operation in the window.
+// Count the launch of a collective operation. MPI requires that a communicator begins one at a
+// time. Returns 0, or the position of the operation in the window.
 static inline uint64_t
 collective_enter(struct followed *at, enum tocsin_kind kind, struct signature told) {
 	tocsin_counter_launched(at->own, kind, told.count, told.datatype, told.root);
@@ -215,8 +215,8 @@ struct dup {
 void request_dup(struct followed *at, uint64_t place, mpi_word where, struct dup dup);
 mpi_word request_at(mpi_word requests, int64_t n);
 void request_started(mpi_word handle);
-// A request, recorded before the call that may complete it: before that call returns, MPI may give
-// its handle to another thread. Handle 0 means no request.
+// A request, recorded before the call that may complete it. Before that call returns, MPI may give
+// the same handle to another thread. Handle 0 means no request.
 struct held {
 	mpi_word handle;
 	uint64_t serial; // 0 if only one thread calls at a time

@@ -61,8 +61,8 @@ static const char *word_behind(const char *line, size_t length, const char *name
 	return NULL;
 }
 
-// Hydra (MPICH, Intel MPI, MVAPICH): the command line of its proxy on each node has the port of
-// mpiexec and the number of the process group.
+// Hydra starts MPICH, Intel MPI and MVAPICH. The command line of its proxy on each node names the
+// port of mpiexec and the process group.
 static bool hydra_name(char text[static WORLD_BYTES]) {
 	pid_t pid = getppid();
 

@@ -14,7 +14,7 @@
 #define NCCL_VERSION_LAST 7
 
 // Types of events, also used as bits of a plugin's mask. If a child type is in the mask, NCCL also
-// sends the events of its ancestors, so a plugin gets events that it did not request.
+// sends the events of its ancestors. So a plugin gets events that it did not request.
 enum nccl_event_type {
 	NCCL_GROUP = 0x1,
 	NCCL_COLL = 0x2,

@@ -308,9 +308,9 @@ comm_fill(struct bridge_comm *comm, int version, const struct bridge_identity *i
 	bridge_lock_give(&comm->lock);
 }
 
-// Wait until the agent has registered the communicator, at most REGISTRATION_TRIES ms. A job may hang in
-// its first operation, and then no launch polls any more. Without an agent the first attempt
-// returns.
+// Wait until the agent has registered the communicator, at most REGISTRATION_TRIES ms. A job may
+// hang in its first operation, and then no launch polls any more. Without an agent the first
+// attempt returns.
 static void link_settle(struct tocsin_comm *followed) {
 	const struct timespec pause = {.tv_nsec = 1000000};
 	char reason[ERROR_BYTES] = "";

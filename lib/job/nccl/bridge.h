@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Internal state of the NCCL plugin: the process, its communicators, and the locks.
 //
-// NCCL calls from several threads: the job's threads (launches), CUDA's callback thread (launches
-// of graphs, and launches beside graphs), its proxy thread and, from 2.31 on, its profiler thread.
-// The plugin starts no thread, registers no exit handler and has no destructor. NCCL unloads the
-// plugin after the last communicator, and NCCL's threads may still call while the process ends. So
-// all data by which a callback finds its communicator is static.
+// NCCL calls from several threads. The job's threads report launches. CUDA's callback thread
+// reports launches of graphs, and launches beside graphs. NCCL's proxy thread calls as well and,
+// from 2.31 on, its profiler thread. The plugin starts no thread, registers no exit handler and has
+// no destructor. NCCL unloads the plugin after the last communicator, and NCCL's threads may still
+// call while the process ends. So all data by which a callback finds its communicator is static.
 #pragma once
 
 #include "abi.h"
@@ -40,7 +40,7 @@ struct track;
 struct bridge_comm {
 	// True between init and finalize. init stores it last, finalize clears it first (release).
 	// Callbacks read it first (acquire), and again under `lock`. The alignment keeps slots of
-	// different GPUs' threads on separate cache lines; a power of two makes the check of a
+	// different GPUs' threads on separate cache lines. A power of two makes the check of a
 	// context cheap.
 	_Alignas(512) _Atomic bool alive;
 	uint8_t version;    // version of NCCL's interface
@@ -118,9 +118,9 @@ static inline void bridge_lock_give(struct bridge_lock *lock) {
 	atomic_store_explicit(&lock->held, 0, memory_order_release);
 }
 
-// Whether this process loaded the plugin, or is a fork() child of it: in a page of its own, which
-// fork() clears. Written under bridge.lock, read by callbacks, relaxed, because a child has one
-// thread.
+// Whether this process loaded the plugin, or is a fork() child of it. The flag has a page of its
+// own, which fork() clears. Written under bridge.lock, read by callbacks, relaxed, because a child
+// has one thread.
 struct bridge_ours {
 	_Alignas(4096) _Atomic bool yes;
 	uint8_t rest_of_page[4095];

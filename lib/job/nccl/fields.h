@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Offset of each field of NCCL's descriptors in each version, with its name in recordings: one
-// table for writer and player. Pointers are left out, because they mean nothing in another process.
+// Offset of each field of NCCL's descriptors in each version, with its name in recordings. The
+// writer and the player of recordings share this table. Pointers are left out, because they mean
+// nothing in another process.
 #pragma once
 
 #include "abi.h"

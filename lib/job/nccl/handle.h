@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Handles that NCCL keeps for us: numbers, never addresses.
 //
-// A callback may pass a handle of another process (a parent under PXN), of a finalized
-// communicator, or of a stopped event. The bits of the handle reveal this, and no memory is read.
+// A callback may pass the handle of a finalized communicator, of a stopped event, or (under PXN) of
+// another process. The bits of the handle reveal this, and no memory is read.
 //
 //	63..54 a tag   53..51 class   50..44 communicator   43..36 its generation
 //	35..7 operation   6..0 channel, or number of the proxy operation

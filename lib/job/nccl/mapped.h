@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Used if another plugin is chained behind this one, or callbacks are recorded: every event gets a
+// Used if another plugin is chained behind this one, or callbacks are recorded. Every event gets a
 // handle of ours, which maps to the handles of this plugin and of the chained one.
 //
 // TOCSIN_NCCL_PROFILER_NEXT=PATH: the chained plugin, because NCCL loads only one.

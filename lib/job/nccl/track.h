@@ -9,7 +9,7 @@
 // operation may produce no events, because kernel events were off or its channels are unknown. Such
 // an operation is complete when an operation of a later group is. Until then it is not reported,
 // and the marks STARTED_FROM and COMPLETED_FROM say so. The marks are set only after an event
-// really came, because some kinds of operations have no events, and NCCL's versions differ in that.
+// really came. Some kinds of operations have no events, and NCCL's versions differ in that.
 #pragma once
 
 #include "bridge.h"
@@ -32,8 +32,8 @@ void track_kernel_end(struct bridge_comm *comm, uint32_t operation, uint32_t cha
 void *track_proxy_begin(struct bridge_comm *comm, uint32_t operation);
 void track_proxy_end(struct bridge_comm *comm, uint32_t operation, uint32_t part);
 
-// Stop reporting network completions: under PXN another process does part of this process's network
-// work, or the reverse, so completions are seen only in part.
+// Stop reporting network completions. Under PXN another process does part of this process's network
+// work, or the reverse. So completions are seen only in part.
 void track_distrust_network(struct bridge_comm *comm);
 
 void track_free(struct track *track);

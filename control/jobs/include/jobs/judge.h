@@ -3,13 +3,12 @@
 //
 // Pure, like the protocol core: the same snapshot gives the same findings. Times come from the
 // ranks' reports: how long their counters have been unchanged, and what their processes did
-// meanwhile. Everything is per communicator and its own sequence of collective operations, because
-// totals of a process hide which communicator a rank is missing in.
+// meanwhile. Each communicator is judged by its own sequence of collective operations. Totals of a
+// process would hide in which communicator a rank is missing.
 //
 // Unknown facts are never guessed. A rank that reports launched operations only is never blamed for
-// its device. If no rank reports started operations, the cause of an operation that all have
-// launched is unknown. docs/jobs.md has a table of the causes that each level of information can
-// name.
+// its device. If no rank reports started operations, and all have launched the operation, the cause
+// is unknown. The table in docs/jobs.md lists the causes that each level of information can name.
 //
 // `waiting` needs `confirm_ns` without a move of any rank, and an operation that some rank waits
 // in. `stuck` needs a proof in addition, or time. Proofs are: the late process does not work, a

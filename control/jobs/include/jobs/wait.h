@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The time that a rank waited in an operation, encoded in one byte: from 1 us to more than an hour,
-// with a resolution of one eighth.
+// The time that a rank waited in an operation, encoded in one byte. The range is 1 us to more than
+// an hour; the resolution is one eighth.
 #pragma once
 
 #include <stdint.h>

@@ -17,7 +17,7 @@
 // thread takes over its slot with its counts.
 //
 // Fork: the child of fork() is not part of the job. Its calls succeed and have no effect; the child
-// may open a job of its own. exec() closes all descriptors of the library.
+// may open a job of its own. An exec() closes all descriptors of the library.
 //
 // Signals: the library's thread blocks all signals. No function may be called from a signal
 // handler, except tocsin_comm_should_abort().
@@ -127,8 +127,9 @@ enum tocsin_job_state {
 	TOCSIN_JOB_CONNECTED, // the agent reads the counts
 	TOCSIN_JOB_REFUSED,   // the agent refused, with a reason; retried every 30 s
 };
-// Return the state of the connection. `text` receives the agent's reason, or that of the last
-// failed attempt, in at most `size` bytes; "" if there is none. `text` may be NULL if size is 0.
+// Return the state of the connection. Write the reason of the agent, or of the last failed attempt,
+// to `text`, in at most `size` bytes. Without a reason, `text` is "". `text` may be NULL if size is
+// 0.
 enum tocsin_job_state tocsin_job_state(struct tocsin_job *job, char *text, size_t size);
 
 // With TOCSIN_JOB_NO_THREAD: do the thread's work without blocking. That is: connect if it is time,
@@ -160,9 +161,10 @@ int tocsin_job_next_event(struct tocsin_job *job, struct tocsin_event *ret_event
 
 struct tocsin_comm_config {
 	size_t struct_size; // sizeof(struct tocsin_comm_config)
-	// Identity of the communicator, equal on all its ranks: NCCL's communicator hash, and the
-	// host and process hash of its rank 0. A library without such hashes chooses a number on
-	// which its ranks agree and which no other communicator of the user has, and two zeros.
+	// Identity of the communicator, equal on all its ranks. With NCCL: the communicator hash,
+	// and the host and process hash of rank 0. A library without such hashes chooses a number
+	// on which its ranks agree, and two zeros. No other communicator of the user may have the
+	// same number.
 	uint64_t comm_hash, host_hash, process_hash;
 	uint32_t size;			  // number of ranks, 1 to 2^20
 	uint32_t rank;			  // below size
@@ -198,10 +200,10 @@ void tocsin_comm_unregister(struct tocsin_comm *comm);
 // Return whether the agent knows the communicator, and the reason if not, like tocsin_job_state().
 enum tocsin_job_state tocsin_comm_state(struct tocsin_comm *comm, char *text, size_t size);
 
-// Count one operation: launched when the rank calls it, started when the device or the library
-// begins it, completed when it has ended. `count` and `datatype` are the caller's own numbers; they
-// are compared between ranks and otherwise only shown. `root` is -1 if the operation has none, and
-// the peer for send and receive.
+// Count one operation. It is launched when the rank calls it, and started when the device or the
+// library begins it. It is completed when it has ended. `count` and `datatype` are the caller's own
+// numbers; they are compared between ranks and otherwise only shown. `root` is -1 if the operation
+// has none, and the peer for send and receive.
 void tocsin_comm_launched(
 	struct tocsin_comm *comm,
 	enum tocsin_kind kind,
@@ -212,8 +214,8 @@ void tocsin_comm_launched(
 void tocsin_comm_started(struct tocsin_comm *comm, enum tocsin_kind kind);
 void tocsin_comm_completed(struct tocsin_comm *comm, enum tocsin_kind kind);
 
-// Count in a slot of the caller's own, for a library that ensures that only one thread at a time
-// uses it. Concurrent use loses counts, and has no other effect. The slot is freed with the
+// Count in a slot of the caller's own. The caller must ensure that only one thread at a time uses
+// the slot. Concurrent use loses counts, and has no other effect. The slot is freed with the
 // communicator. Returns 0 or -ENOSPC.
 struct tocsin_counter;
 int tocsin_comm_counter(struct tocsin_comm *comm, struct tocsin_counter **ret_counter);
@@ -242,8 +244,9 @@ struct tocsin_counts {
 	uint64_t completed_of[TOCSIN_KIND_COUNT];
 	uint64_t signatures_lost; // operations whose kind, count and root could not be kept
 };
-// Read the counts of this process over all threads, as the agent reads them. completed is never
-// above started (if started is counted), and started never above launched. Returns 0 or -EINVAL.
+// Read the counts of this process over all threads, as the agent reads them. `completed` is never
+// above `started`, if started operations are counted. `started` is never above `launched`. Returns
+// 0 or -EINVAL.
 int tocsin_comm_counts(struct tocsin_comm *comm, struct tocsin_counts *ret_counts);
 
 enum tocsin_mark {
@@ -252,8 +255,8 @@ enum tocsin_mark {
 	TOCSIN_MARK_FINALIZED,	 // value: 1
 	TOCSIN_MARK_DESTROYED,	 // value: 1
 	TOCSIN_MARK_ABORTED,	 // value: 1
-	// First operation whose start, or completion, is reported, if that began late; value: its
-	// number, or UINT64_MAX if it is no longer reported.
+	// First operation whose start, or completion, is reported, if the reporting began late. The
+	// value is the number of the operation, or UINT64_MAX if the reporting has ended.
 	TOCSIN_MARK_STARTED_FROM,
 	TOCSIN_MARK_COMPLETED_FROM,
 };

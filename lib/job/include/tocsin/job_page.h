@@ -3,20 +3,20 @@
 //
 // The page is a memfd of exactly JOB_PAGE_BYTES, sealed against growing, shrinking and further
 // seals. The library creates and maps it, and sends the descriptor to each agent that it connects
-// to. So no count is lost before the first agent, or between two agents. The agent does not map it
-// but copies it by pread(), so that a hole or a page fault cannot harm the agent. The agent trusts
+// to. So no count is lost before the first agent, or between two agents. The agent does not map the
+// page but copies it by pread(). So a hole or a page fault cannot harm the agent. The agent trusts
 // no value in it.
 //
 // A slot belongs to one communicator and one thread, which is its only writer: plain loads and
 // release stores. The first slot of a communicator is shared by all threads that found no slot of
-// their own; there each count is an atomic addition. Slots are found by the communicator's number,
+// their own. There each count is an atomic addition. Slots are found by the communicator's number,
 // which is never reused in a process; 0 is a free slot.
 //
 // Order: a writer raises launched, then started, then completed. A reader loads all rows of
-// completed, then all of started, then all of launched, with acquire between them (for pread(), a
+// completed, then all of started, then all of launched. Between them is an acquire (for pread(), a
 // fence). So an operation that the reader saw completed is also seen launched. When a slot is
-// freed, its number is cleared in launched first, then in started, then in completed, and the
-// counts after that. A reader that finds different numbers skips the slot.
+// freed, its number is cleared in launched, then in started, then in completed. Its counts are
+// cleared after that. A reader that finds different numbers skips the slot.
 //
 // Totals count collective kinds: all but send, receive and one_sided. Signatures describe the last
 // JOB_SIGNATURES launches of these kinds; launch n (from 1) is at index n % JOB_SIGNATURES. Each
@@ -98,7 +98,7 @@ _Static_assert(sizeof(struct job_launched) == 704, "rows do not share a cache li
 _Static_assert(JOB_PAGE_BYTES == 4096 + JOB_SLOTS * 1216, "it is the same for every reader");
 
 // Pack a level (enum tocsin_level) and its end. The end is in seconds of CLOCK_MONOTONIC, rounded
-// up, so a request also ends if the agent is gone by then. A library that does not know the level
+// up. So a request also ends if the agent is gone by then. A library that does not know the level
 // uses the default.
 static inline uint64_t job_wanted_pack(uint8_t level, uint64_t until_ns) {
 	return (until_ns + 999999999) / 1000000000 << 8 | level;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Protocol between libtocsin and the agent on the job socket.
 //
-// A Unix socket of type SOCK_SEQPACKET: one message per packet, each a fixed struct in the host's
-// byte order without holes, since both ends are on one host. Sizes are exact: a packet of any other
-// size for its kind is an error, and ends the connection with JOB_REFUSED.
+// A Unix socket of type SOCK_SEQPACKET with one message per packet. Each message is a fixed struct
+// without holes, in the host's byte order, since both ends are on one host. Sizes are exact: a
+// packet of another size for its kind ends the connection with JOB_REFUSED.
 //
 //   library                                  agent
-//   HELLO, with the page's descriptor   ->   checks the sender: pid and uid from the kernel, a pidfd,
-//                                            then the start time, which must equal that in HELLO;
-//                                            and the page: size, seals, memory file
+//   HELLO, with the page's descriptor   ->   checks the sender: pid and uid from the kernel, a
+//                                            pidfd, then the start time, which must equal that
+//                                            in HELLO; and the page: size, seals, memory file
 //                                       <-   WELCOME; or REFUSED with the reason, then closes
 //   REGISTER, for each communicator     ->
 //                                       <-   REGISTERED, or REFUSED with that communicator
@@ -18,15 +18,15 @@
 //   LEAVE                               ->   the process leaves on purpose
 //
 //   tocsin run                               agent
-//   PARENT                              ->   the sender is the parent of a process of a job, and will
-//                                            report its end; no answer
+//   PARENT                              ->   the sender is the parent of a process of a job, and
+//                                            will report its end; no answer
 //   EXITED                              ->   how a child ended, which the parent has not reaped yet
 //
-// A parent's report is accepted only for its own children (both identified by the kernel), and only
-// if they belong to the same user or the parent is root.
+// A parent's report is accepted only for its own children; the kernel identifies both. The children
+// must belong to the same user, or the parent must be root.
 //
 // Versions: both sides send theirs, the agent in WELCOME and REFUSED. The agent speaks every
-// version up to its own and refuses a larger one; then the library tries again with the version of
+// version up to its own and refuses a larger one. The library then tries again with the version of
 // the answer. So far only version 1 exists. HELLO, WELCOME and REFUSED keep their layout for ever.
 //
 // Ends: a closed socket detaches the process, which may still be alive. Only its pidfd reports its
