@@ -344,7 +344,7 @@ void comm_adopt(uint64_t key, mpi_word handle) {
 }
 
 mpi_word comm_read(mpi_word where) {
-	// the address comes from the program
+	// NOLINTBEGIN(performance-no-int-to-ptr): the address comes from the program
 	if (mpi_rules.ints)
 		return *(const uint32_t *)where;
 	return *(const mpi_word *)where;

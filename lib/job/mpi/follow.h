@@ -56,7 +56,7 @@ struct comm_place {
 };
 extern struct comm_place comm_places[COMM_PLACES];
 
-// comm.c: handle a handle that is not in the table. Returns NULL if it is not followed.
+// comm.c: look up a handle that is not in the table. Returns NULL if it is not followed.
 struct followed *comm_missed(mpi_word handle);
 // Follow the new communicator whose handle is at `where`, if `err` is 0. All ranks of the parent
 // made it, or only the ranks of a group (create_group).

@@ -9,8 +9,8 @@ int bridge_mask_of(enum bridge_level level, int version, bool is_sampling) {
 	int launches = NCCL_COLL | NCCL_P2P | (version >= 6 ? NCCL_CE_COLL : 0);
 
 	// NCCL 2.31 and later takes time stamps inside kernels for these events. That costs 4 to 13
-	// % of small operations (NVIDIA/nccl#2355). So only BRIDGE_ALWAYS requests them all the
-	// time.
+	// % of small operations (NVIDIA/nccl#2355). So from version 7 on only BRIDGE_ALWAYS
+	// requests them all the time.
 	if (level == BRIDGE_SAMPLED || (level == BRIDGE_KERNELS && version >= 7))
 		level = is_sampling ? BRIDGE_KERNELS : BRIDGE_LAUNCHES;
 	if (level == BRIDGE_ALWAYS)
