@@ -80,7 +80,7 @@ static bool make_room(void) {
 	return true;
 }
 
-// Remove a request. Later entries of the same probe sequence move up, so that searches still find
+// Remove a request. Later entries of the same probe sequence move up, so that searches still reach
 // them.
 static void take_out(struct request *request) {
 	uint32_t hole = (uint32_t)(request - requests);
