@@ -49,7 +49,7 @@ static uint64_t open_locked(struct followed *at, enum tocsin_kind kind) {
 	uint64_t place;
 
 	if ((window == NULL || window->count == window->room) && !grow(at)) {
-		// The window cannot grow, so completions can no longer be counted in order. Stop
+		// The window has no room, so completions can no longer be counted in order. Stop
 		// reporting them.
 		(void)tocsin_comm_mark(at->comm, TOCSIN_MARK_COMPLETED_FROM, UINT64_MAX);
 		return 0;
