@@ -327,8 +327,9 @@ void agree_heard(
 	free(told);
 }
 
-// The job sends its set in parts, and each part is valid by itself. The last part also restores the
-// number, unless more ranks are known by now: then a larger number follows.
+// The job sends its set in parts, and each part is valid by itself. A set that fits in one packet
+// also restores its number, unless more ranks are known by now. In all other cases a new, larger
+// number follows.
 void agree_returned(struct jobhost *host, struct host_comm *comm, const struct job_failed *said) {
 	const struct set_causes causes = {
 		gone_make(0, "gone before the agent restarted", loop_now_ns(host->loop)), NULL};
