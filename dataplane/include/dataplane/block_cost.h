@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// C: what it costs on this machine, here and now, to block and be woken.
+// Measures C, the cost of one block and wake-up on this machine.
 #pragma once
 
 #include <stdint.h>
 
-// On the thread whose cost it is to be, which is offline if it reads RCU: it blocks on an eventfd
-// that a helper thread writes to after a while, and counts from that write. The lower of the
-// medians for two lengths of sleep, since a deeper sleep costs more and the smaller C is the safe
-// one. Takes about 20 ms. 0, or -errno of making the helper.
+// Measure C on the calling thread, which must be offline if it is an RCU reader. The thread blocks
+// on an eventfd that a helper thread writes after a delay. The cost is the time from that write to
+// the wake-up. The result is the lower median of two sleep lengths: deeper sleep costs more, and
+// the smaller C is the safe one. Takes about 20 ms. Returns 0, or -errno if the helper cannot be
+// created.
 int block_cost_measure(uint64_t *ret_block_ns);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which processors workers take when nobody said which.
+// Chooses the processors of workers when the configuration names none.
 #pragma once
 
 #include <lib/cpu_set.h>
@@ -8,20 +8,22 @@
 #include <stdint.h>
 
 struct cores_places {
-	struct cpu_set allowed;	 // to this process
-	struct cpu_set isolated; // which somebody set aside, for a job that suffers no other
-	struct cpu_set near;	 // to the device; none, if it is not known
-	bool spins;		 // the workers never rest, as a job on isolated ones does
+	struct cpu_set allowed; // processors that this process may use
+	// Processors that the system sets aside for jobs without disturbance
+	struct cpu_set isolated;
+	struct cpu_set near; // processors near the device; empty if unknown
+	bool spins;	     // the workers never sleep, as jobs on isolated processors do
 };
 
-// `count` of those allowed. Isolated ones are somebody's: they are taken last, or first by workers
-// that spin. Of either kind those near the device come first, of these the highest; processor 0,
-// which serves the most interrupts, only if there is no other left of its kind. -ERANGE if fewer
-// are allowed, or count is 0.
+// Choose `count` of the allowed processors. Isolated processors are reserved for other jobs, so
+// they are used last, or first by workers that spin. Within each kind, processors near the device
+// come first, then the highest number. Processor 0 serves the most interrupts and is used only as
+// the last of its kind. Returns -ERANGE if fewer are allowed, or if count is 0.
 int cores_choose(const struct cores_places *places, uint32_t count, struct cpu_set *ret_cores);
-// Why this one, in words for a log line. Static text.
+// Return the reason for choosing this processor, as static text for a log line.
 const char *cores_why(const struct cores_places *places, uint32_t cpu);
 
-// What is set aside: `root` is "/sys", where the kernel lists processors of isolcpus, of nohz_full,
-// and of isolated partitions of cgroups. Empty if it does not say.
+// Read the isolated processors from `root`, which is "/sys" except in tests. The kernel lists
+// processors of isolcpus, of nohz_full and of isolated cgroup partitions there. The set is empty if
+// the kernel lists none.
 void cores_read_isolated(const char *root, struct cpu_set *ret_isolated);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The door to libcuda, which is looked for at run time: what memory an address is of, whole
-// allocations, their export as dmabuf, and allocations of our own.
+// Access to libcuda, which is loaded at run time: the type of memory at an address, whole
+// allocations, their export as dmabuf, and allocations of this process.
 //
-// The process may have no CUDA, or use no memory of it; then addresses are the host's. All calls
-// enter the driver and may hang: on a keeper. Errors are -errno; ret_reason has the driver's own
-// name of the error.
+// The process may have no CUDA or use no CUDA memory; then all addresses are host memory. Every
+// call enters the driver and may hang, so it runs on a keeper. Errors are -errno; ret_reason
+// receives the driver's name of the error.
 #pragma once
 
 #include <stdbool.h>
@@ -15,25 +15,26 @@
 
 struct cuda;
 
-// What lies at an address.
+// Type of the memory at one address.
 struct cuda_memory {
-	bool device;  // else the host's, known to CUDA
-	bool managed; // wherever it was used last
-	int ordinal;  // the device it is of, or is managed by; -1: none
-	uint64_t id;  // of the allocation; never given twice, so that addresses may be
+	bool device;  // memory of a GPU; else host memory known to CUDA
+	bool managed; // managed memory: it is where it was used last
+	int ordinal;  // GPU that holds or manages the memory; -1: none
+	uint64_t id;  // id of the allocation; never reused, unlike addresses
 };
 
-// path NULL: libcuda.so.1, wherever the system's loader finds it. -ENOENT (there is none), -ENOSYS
-// (it lacks a function that is needed), -ENODEV (no device, or its kernel driver is not there).
+// Load libcuda. path NULL means libcuda.so.1, as the system's loader finds it. Returns -ENOENT (no
+// such library), -ENOSYS (a required function is missing), or -ENODEV (no device, or its kernel
+// driver is not loaded).
 int cuda_open(
 	const char *path, char ret_reason[static CUDA_REASON_MAX + 1], struct cuda **ret_cuda
 );
-// NULL is fine.
+// Close the library. NULL is fine.
 struct cuda *cuda_close(struct cuda *cuda);
 
-// -ENOENT: no memory of CUDA.
+// Return the type of memory at `address`. Returns -ENOENT if it is not CUDA memory.
 int cuda_memory(const struct cuda *cuda, uint64_t address, struct cuda_memory *ret_memory);
-// The allocation that the address is in. For memory mapped piece by piece it is the piece.
+// Return the allocation that contains `address`. For memory mapped in pieces, return the piece.
 int cuda_allocation(
 	const struct cuda *cuda,
 	uint64_t address,
@@ -41,8 +42,9 @@ int cuda_allocation(
 	uint64_t *ret_begin,
 	uint64_t *ret_length
 );
-// A dmabuf of the pages of a range, whose first byte is address; both are multiples of the host's
-// page size. -ENOSYS: the driver is too old for that. The descriptor is the caller's.
+// Export the pages of a range as dmabuf. `address` is the first byte; address and length are
+// multiples of the host's page size. The caller owns the descriptor. Returns -ENOSYS if the driver
+// is too old.
 int cuda_export(
 	const struct cuda *cuda,
 	uint64_t address,
@@ -50,8 +52,9 @@ int cuda_export(
 	char ret_reason[static CUDA_REASON_MAX + 1],
 	int *ret_fd
 );
-// Memory of a GPU that is this process's own. It holds the GPU's primary context, which the driver
-// makes for the first who asks, with memory of its own, and which ends with the last block.
+// GPU memory that belongs to this process. It holds the GPU's primary context, which uses GPU
+// memory of its own. The driver creates this context with its first user and destroys it with the
+// last block.
 struct cuda_block {
 	uint64_t address;
 	uint64_t length;
@@ -59,8 +62,8 @@ struct cuda_block {
 	void *context; // CUcontext
 };
 
-// Every eight bytes of it are `word`; length is a multiple of them. -ENOENT (no such device),
-// -ENOMEM (of the GPU, or our own), or what the driver said.
+// Allocate a block and fill it with `word`; length is a multiple of 8 bytes. Returns -ENOENT (no
+// such device), -ENOMEM (of the GPU or of the host), or the driver's error.
 int cuda_block_create(
 	const struct cuda *cuda,
 	uint32_t ordinal,
@@ -69,7 +72,8 @@ int cuda_block_create(
 	char ret_reason[static CUDA_REASON_MAX + 1],
 	struct cuda_block *ret_block
 );
-// No device reaches it any more. One with context NULL is fine.
+// Free the block, which no device may reach any more. A block with context NULL is fine.
 void cuda_block_destroy(const struct cuda *cuda, struct cuda_block *block);
-// "0000:17:00.0", as the kernel writes it. -ENOENT: no such device.
+// Return the PCI address as the kernel writes it, "0000:17:00.0". Returns -ENOENT if there is no
+// such device.
 int cuda_pci(const struct cuda *cuda, uint32_t ordinal, char ret_pci[static CUDA_PCI_BYTES]);

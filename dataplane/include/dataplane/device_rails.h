@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The rails of this machine: every port of its devices that can have pairs, now or once it is up.
+// Lists the rails of this machine: every device port that can have pairs, now or once it is up.
 #pragma once
 
 #include <dataplane/device.h>
@@ -7,17 +7,17 @@
 #define DEVICE_RAILS_MAX 16
 
 struct device_rail {
-	char name[DEVICE_NAME_MAX + 1]; // "mlx5_0"; of further ports "mlx5_0:2"
-	uint32_t device;		// its place in the facts that were given
-	uint8_t port;			// 0: the only one of its device that is used
+	char name[DEVICE_NAME_MAX + 1]; // "mlx5_0"; "mlx5_0:2" for further ports
+	uint32_t device;		// index in the given facts
+	uint8_t port;			// 0: the device uses only one port
 	enum device_link link;
-	bool waits; // for its port to come up, or for an address
+	bool waits; // the port is down or has no address yet
 };
 
-// Of the devices that device_list() gave with its default settings, software devices but for the
-// kernel's left out: in natural order of their names, then ports. Asks drivers, if any device has
-// several ports. *ret_left_out are those beyond DEVICE_RAILS_MAX, first of all those that wait.
-// -ENOMEM, or what the driver said.
+// List the rails of devices that device_list() returned with its default settings. Software devices
+// are left out, except those of the kernel. Rails are in natural order of device names, then ports.
+// Asks the driver if a device has several ports. *ret_left_out counts the rails beyond
+// DEVICE_RAILS_MAX; waiting rails are left out first. Returns 0, -ENOMEM, or the driver's error.
 int device_rails(
 	const struct verbs_calls *calls,
 	const struct device_facts *facts,

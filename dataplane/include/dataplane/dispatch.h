@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Hands a worker's requests to the lane or prober that they are for.
+// Routes the requests of a worker to its lanes and probers.
 #pragma once
 
 #include <dataplane/worker.h>
 
-// worker_config.request of a worker with lanes and probers; ctx is not used. Hot.
+// Handle one request. Use as worker_config.request of a worker with lanes and probers; ctx is
+// unused. Hot.
 void dispatch_request(void *ctx, struct worker *worker, const struct worker_record *record);

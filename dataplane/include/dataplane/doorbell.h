@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How one thread wakes another that sleeps on an eventfd, and writes to it only if it sleeps.
+// Wakes a thread that sleeps on an eventfd, and writes to the eventfd only if the thread sleeps.
 //
-// The work itself lies elsewhere, in a ring or a flag. The sleeper arms the bell, looks for work
-// once more, and only then blocks; who brings work puts it there first, then rings:
+// The work itself is stored elsewhere, in a ring or a flag. The sleeper arms the bell, checks once
+// more for work, and only then blocks. A producer stores its work first, then rings:
 //
-//	sleeper				bringer
-//	  armed = 1			  put work
+//	sleeper				producer
+//	  armed = 1			  store work
 //	  fence (seq_cst)		  fence (seq_cst)
-//	  look for work: none		  armed?
+//	  check for work: none		  armed?
 //	  block				    yes: write to the eventfd
 //
-// Whichever fence comes first in their one order, either the sleeper's look sees the work or the
-// bringer sees the bell armed: a wake is never lost. One bringer of several writes.
+// The two fences have one total order. Either the sleeper's last check sees the work, or the
+// producer sees the armed bell: no wake-up is lost. If several producers ring, one of them writes.
 #pragma once
 
 #include <stdatomic.h>
@@ -19,19 +19,20 @@
 #include <stdint.h>
 
 struct doorbell {
-	int fd;			// to be polled for reading by the sleeper
-	_Atomic uint32_t armed; // sleeper and bringers: rw
+	int fd;			// the sleeper polls it for reading
+	_Atomic uint32_t armed; // read and written by sleeper and producers
 };
 
-// 0 or -errno of eventfd().
+// Returns 0 or -errno of eventfd().
 int doorbell_init(struct doorbell *bell);
-// Nobody sleeps or rings any more. A bell of fd -1 is fine.
+// Close the bell, which no thread uses any more. A bell with fd -1 is fine.
 void doorbell_fini(struct doorbell *bell);
 
-// The sleeper, before its last look; and when it is awake again.
+// Arm the bell. The sleeper calls this before its last check for work.
 void doorbell_arm(struct doorbell *bell);
-// Also takes back what was rung. A ring of the same moment may still come: a wake for nothing.
+// Disarm the bell and clear a pending ring. The sleeper calls this after waking up. A concurrent
+// ring may still arrive later and cause one spurious wake-up.
 void doorbell_disarm(struct doorbell *bell);
 
-// After the work was put. True if somebody was woken.
+// Ring the bell after the work was stored. Returns true if it woke the sleeper.
 bool doorbell_ring(struct doorbell *bell);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The one place that includes DPDK; only units of the library dataplane_dpdk may.
+// The only header that includes DPDK; only units of the library dataplane_dpdk may use it.
 //
 // rte_config.h must come before every other rte_ header.
 #pragma once
 
 #include <rte_config.h>
 
-// Rings with the orderings of C11, which the compiler and ThreadSanitizer know; the other kind
-// trusts in x86. Both ends of our rings are compiled with this.
+// Use rings with C11 memory ordering, which compiler and ThreadSanitizer understand; the other
+// variant relies on x86. Both ends of each ring are compiled with this setting.
 #ifndef RTE_USE_C11_MEM_MODEL
 #define RTE_USE_C11_MEM_MODEL
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// GIDs: what an address in one says, and which of a port's is the one for pairs. Pure.
+// GIDs: interpretation of their addresses, and choice of a port's GID for pairs. Pure functions.
 #pragma once
 
 #include <dataplane/verbs.h>
@@ -7,35 +7,37 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define GID_TEXT_MAX 45 // as inet_ntop() writes it, without the end
+#define GID_TEXT_MAX 45 // longest output of inet_ntop(), without the NUL
 
 enum gid_scope {
-	GID_SCOPE_GLOBAL, // IPv4 (also of loopback and private networks), and IPv6 but link-local
-	GID_SCOPE_LINK,	  // fe80::/10, 169.254.0.0/16
-	GID_SCOPE_NONE,	  // nobody's address: unspecified, loopback of IPv6, multicast, broadcast
+	// IPv4 (including loopback and private networks), and IPv6 except link-local
+	GID_SCOPE_GLOBAL,
+	GID_SCOPE_LINK, // fe80::/10, 169.254.0.0/16
+	GID_SCOPE_NONE, // no host address: unspecified, IPv6 loopback, multicast, broadcast
 };
 
 bool gid_is_zero(const union ibv_gid *gid);
-// An IPv4-mapped address: RoCE v2 sends such packets as IPv4.
+// Return true for an IPv4-mapped address; RoCE v2 sends such packets as IPv4.
 bool gid_is_ipv4(const union ibv_gid *gid);
-// 127.0.0.0/8: only software devices of one host have such, and reach each other alone.
+// Return true for 127.0.0.0/8. Only software devices of one host have such addresses, and they
+// reach only each other.
 bool gid_is_loopback(const union ibv_gid *gid);
 enum gid_scope gid_scope(const union ibv_gid *gid);
-// "10.0.0.1" or "fe80::1". Returns text.
+// Write "10.0.0.1" or "fe80::1" to text and return it.
 const char *gid_format(const union ibv_gid *gid, char text[static GID_TEXT_MAX + 1]);
 
-// "InfiniBand", "RoCE v1", "RoCE v2", "unknown".
+// Return "InfiniBand", "RoCE v1", "RoCE v2" or "unknown".
 const char *gid_type_name(uint32_t type);
 
-// Of the entries of `port` those of RoCE v2: global before link-local, IPv4 before IPv6 if they are
-// global; of equals `before` if it is among them, which keeps the address when indexes move, else
-// the lowest index. NULL if none will do.
+// Choose among the RoCE v2 entries of `port`: global before link-local, and IPv4 before IPv6 if
+// both are global. Among equal entries prefer the address `before`, which keeps it when indexes
+// move, else the lowest index. Returns NULL if no entry is usable.
 const struct ibv_gid_entry *gid_choose(
 	const struct ibv_gid_entry *entries,
 	uint32_t count,
 	uint8_t port,
 	const union ibv_gid *before
 );
-// The entry of an index, NULL if the table has none there.
+// Return the entry with this index, or NULL if the table has none.
 const struct ibv_gid_entry *
 gid_at(const struct ibv_gid_entry *entries, uint32_t count, uint8_t port, uint32_t index);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A page in a GPU's memory for peers to read, exported as dmabuf for every device that is to lead
-// there: what reads it crosses PCIe to the GPU.
+// A page in GPU memory that peers read. It is exported as dmabuf for each device that serves it, so
+// each read crosses PCIe to the GPU.
 //
-// It holds the same word all over, so that whoever reads it sees whether it came from there. All
-// calls enter the GPU's driver and may hang: on a keeper of its own, not on an RDMA device's.
+// The whole page holds one repeated word, so that a reader can verify the source of its data. All
+// calls enter the GPU's driver and may hang. They run on a keeper of their own, not on that of an
+// RDMA device.
 #pragma once
 
 #include <dataplane/cuda.h>
@@ -15,27 +16,28 @@
 struct gpu_page;
 
 struct gpu_page_config {
-	const char *library; // NULL: libcuda.so.1, wherever the system's loader finds it
-	uint32_t ordinal;    // as CUDA counts
+	const char *library; // NULL: libcuda.so.1, as the system's loader finds it
+	uint32_t ordinal;    // CUDA's device number
 	uint64_t word;
 };
 
-// Constant.
+// Constant facts of a page.
 struct gpu_page_facts {
 	uint32_t ordinal;
-	char pci[CUDA_PCI_BYTES]; // "" if it is not known
-	uint64_t address;	  // of GPU_PAGE_BYTES
+	char pci[CUDA_PCI_BYTES]; // "": unknown
+	uint64_t address;	  // start of GPU_PAGE_BYTES bytes
 	uint64_t word;
-	int fd; // of a dmabuf that begins there; the page's
+	int fd; // dmabuf that begins at address; the page owns it
 };
 
-// What cuda_open(), cuda_block_create() and cuda_export() say; -ENOMEM. All have a reason.
+// Create a page. Returns 0, -ENOMEM, or the error of cuda_open(), cuda_block_create() or
+// cuda_export_dmabuf(). ret_reason explains each error.
 int gpu_page_create(
 	const struct gpu_page_config *config,
 	char ret_reason[static CUDA_REASON_MAX + 1],
 	struct gpu_page **ret_page
 );
-// No device has it registered any more. NULL is fine.
+// Destroy the page, which no device has registered any more. NULL is fine.
 struct gpu_page *gpu_page_destroy(struct gpu_page *page);
-// Any thread.
+// May be called on any thread.
 const struct gpu_page_facts *gpu_page_facts(const struct gpu_page *page);

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a thread that polls should do when there was nothing to do: the policy, with no clock, no
-// thread and no descriptor of its own. The loop says what it found and what time it is, and is
-// told to poll on, to yield, or to wait.
+// Decides what a polling thread does when it found nothing to do: poll again, yield, or sleep. The
+// policy has no clock, thread or descriptor of its own: the loop passes its findings and the time.
 //
-// One wait lasts from the last progress to the next. Its price is its spinning and yielding time,
-// without what others had the processor, plus C for each time it blocked, C being what one
-// block-and-wake costs on this machine; the optimum, known afterwards, is min(its length, C).
-// Spinning for C and blocking then never pays more than twice the optimum. The policy `adaptive`
-// learns from past waits which budget would have been the cheapest, and strays from C only by what
-// it has saved below twice the optimum so far: whatever the trace, all of it together stays within
-// twice the optimum and a thirty-second of it, which is for yields.
+// A wait lasts from the last progress to the next. Its price is the time spent spinning and
+// yielding, without the time other threads ran, plus C for each block. C is the cost of one block
+// and wake-up on this machine. In hindsight the optimum is min(length, C). Spinning for C before
+// blocking never pays more than twice the optimum.
 //
-// Where the last operations took about the same time, within C, `adaptive` may foresee the next: it
-// sleeps to somewhat before the oldest one under way usually ends, and polls from there to past the
-// usual. How much before is learnt: more if it slept too long, less if it did not.
+// The policy `adaptive` learns from past waits which spin budget would have been cheapest. It
+// deviates from C only by what it has saved so far below twice the optimum. For any trace its total
+// therefore stays within twice the optimum, plus 1/32 of it for yields.
 //
-// `window` is the seed's. Its window begins with the first empty poll of a wait. Any progress ends
-// the wait and so resets it, where the seed has one window for each caller's whole batch; with
-// nothing under way it blocks, as the seed's caller does not poll then.
+// If the latest operations took about the same time (within C), `adaptive` may predict the next
+// completion. It sleeps until somewhat before the usual end of the oldest operation, then polls
+// until past that end. The lead is learnt: it grows after oversleeping and shrinks otherwise.
 //
-// For one thread. No memory but the struct.
+// `window` imitates the polling of Monarch's RDMA manager, for comparison. Its window begins with
+// the first empty poll of a wait, and any progress resets it. Monarch has one window per batch of a
+// caller instead. With nothing outstanding `window` blocks, because Monarch does not poll then.
+//
+// An object belongs to one thread and allocates no memory.
 #pragma once
 
 #include <stdbool.h>
@@ -28,9 +28,9 @@
 
 #define IDLE_NEVER UINT64_MAX
 #define IDLE_YIELDS_MAX 64
-#define IDLE_SLEEP_MAX_NS UINT64_C(10000000) // of back-offs that grow
+#define IDLE_SLEEP_MAX_NS UINT64_C(10000000) // limit of growing back-offs
 #define IDLE_WINDOW_SLEEP_NS UINT64_C(1000000)
-// Requests and probes that are due within so much of a wake share it.
+// Requests and probes that are due within this time after a wake-up are handled with it.
 #define IDLE_SHARE_NS UINT64_C(5000000)
 
 enum idle_policy {
@@ -41,107 +41,110 @@ enum idle_policy {
 	IDLE_POLICY_COUNT,
 };
 
-// "adaptive", "spin", "event", "window".
+// Return "adaptive", "spin", "event" or "window".
 const char *idle_policy_name(enum idle_policy policy);
-// -EINVAL
+// Returns -EINVAL for an unknown name.
 int idle_policy_parse(const char *name, enum idle_policy *ret_policy);
 
 enum idle_action {
 	IDLE_POLL,  // poll again at once
 	IDLE_YIELD, // sched_yield(), then poll
-	IDLE_SLEEP, // until until_ns, whatever happens
-	IDLE_WAIT, // until until_ns, a completion event or the doorbell: arm, poll once more, block
+	IDLE_SLEEP, // sleep until until_ns, not interruptible
+	// Block until until_ns, a completion event or the doorbell; arm and poll once more before
+	IDLE_WAIT,
 };
 
 struct idle_decision {
 	enum idle_action action;
-	uint64_t until_ns; // IDLE_NEVER: only an event or the doorbell ends it
+	uint64_t until_ns; // IDLE_NEVER: only an event or the doorbell ends the wait
 };
 
 struct idle_config {
 	enum idle_policy policy;
 	uint64_t block_ns;  // C
-	uint64_t window_ns; // of IDLE_WINDOW; IDLE_NEVER: it yields for ever
-	bool foresees;	    // `adaptive` may sleep to just before a completion that it foresees
+	uint64_t window_ns; // for IDLE_WINDOW; IDLE_NEVER: yield without limit
+	bool foresees;	    // `adaptive` may sleep until just before a predicted completion
 };
 
-// What the loop found in its last step.
+// Findings of the loop in its latest step.
 struct idle_found {
 	uint64_t now_ns;
-	uint64_t due_ns;  // next deadline or probe, IDLE_NEVER for none
-	bool progress;	  // a completion, a request taken, anything posted
-	bool outstanding; // operations are under way
-	bool events;	  // whose completions can end a wait
-	// Operations, in this step, whose times may foretell those of others; in about the order in
-	// which they were begun. Such are progress.
+	uint64_t due_ns;  // next deadline or probe; IDLE_NEVER: none
+	bool progress;	  // a completion, a request, or a posting
+	bool outstanding; // operations are in flight
+	bool events;	  // their completions can end a wait
+	// Operations begun and ended in this step whose durations may predict others, roughly in
+	// the order of their beginning. They count as progress.
 	uint32_t begun, ended;
 };
 
 struct idle_books {
-	uint64_t waits;	     // with operations under way
-	uint64_t blocks;     // all of them
-	uint64_t paid_ns;    // price of those waits
-	uint64_t optimum_ns; // of those waits
+	uint64_t waits;	     // waits with operations in flight
+	uint64_t blocks;     // blocks of all waits
+	uint64_t paid_ns;    // total price of these waits
+	uint64_t optimum_ns; // total optimum of these waits
 };
 
 #define IDLE_CANDIDATES 5 // budgets of 0, 1/4, 1/2, 3/4 and 1 C
-#define IDLE_TIMES 16	  // operations that are looked at to foresee the next
-#define IDLE_BEGUN 32	  // operations under way of which the beginning is known
+#define IDLE_TIMES 16	  // durations kept to predict the next
+#define IDLE_BEGUN 32	  // operations in flight whose start is known
 
 enum idle_phase {
 	IDLE_PHASE_FRESH,    // progress was just made
 	IDLE_PHASE_POLLING,  //
-	IDLE_PHASE_FORESEEN, // slept to just before a completion
-	IDLE_PHASE_BLOCKED,  // at least once in this wait
+	IDLE_PHASE_FORESEEN, // slept until just before a predicted completion
+	IDLE_PHASE_BLOCKED,  // blocked at least once in this wait
 };
 
 struct idle { // private
 	struct idle_config config;
-	// The present wait.
+	// State of the present wait.
 	enum idle_phase phase;
 	enum idle_action last_action;
 	bool outstanding;
 	uint32_t yields;
-	uint32_t wait_blocks; // that are priced
+	uint32_t wait_blocks; // blocks that count for the price
 	uint64_t start_ns;
 	uint64_t last_ns;
 	uint64_t yield_start_ns;
 	uint64_t block_start_ns;
-	uint64_t sleep_ns; // the next step of a growing back-off
+	uint64_t sleep_ns; // next step of a growing back-off
 	uint64_t spun_ns;
-	// What past waits taught.
+	// Knowledge from past waits.
 	uint64_t budget_ns;
-	uint64_t credit_ns; // saved below twice the optimum
+	uint64_t credit_ns; // savings below twice the optimum
 	uint64_t costs_ns[IDLE_CANDIDATES];
 	uint64_t times_ns[IDLE_TIMES];
 	uint32_t time_count;
 	uint64_t median_ns;
 	uint64_t spread_ns;
 	bool narrow;
-	uint64_t lead_ns; // awake so much before the usual end
-	bool kept_awake;  // in this wait a shorter lead would have slept
-	// Operations under way, the oldest in a ring.
+	uint64_t lead_ns; // wake-up lead before the usual end
+	bool kept_awake;  // a shorter lead would have slept in this wait
+	// Operations in flight, oldest first, as a ring.
 	uint64_t begun_ns[IDLE_BEGUN];
 	uint32_t begun_head;
 	uint32_t begun_tail;
-	uint32_t begun_lost; // were more; while there are such, nothing is foreseen
+	// Operations beyond the ring; while there are any, nothing is predicted
+	uint32_t begun_lost;
 	struct idle_books books;
 };
 
-// block_ns is at least 1.
+// block_ns must be at least 1.
 void idle_init(struct idle *idle, const struct idle_config *config, uint64_t now_ns);
 
-// Hot: another policy from now on, with the books and C of before. block_ns is not looked at.
+// Change the policy and keep account and C; block_ns is ignored. Hot.
 void idle_change(struct idle *idle, const struct idle_config *config);
 
-// Hot: after each step of the loop. What is said first after a wait is what ended it.
+// Decide the next action; call after each step of the loop. The first call after a wait reports
+// what ended it. Hot.
 struct idle_decision idle_next(struct idle *idle, const struct idle_found *found);
 
 static inline const struct idle_books *idle_books(const struct idle *idle) {
 	return &idle->books;
 }
 
-// What `adaptive` spins for before it blocks, at present.
+// Return the present time `adaptive` spins before it blocks.
 static inline uint64_t idle_budget_ns(const struct idle *idle) {
 	return idle->budget_ns;
 }

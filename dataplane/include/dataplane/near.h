@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory near a processor: on the NUMA node of the worker that uses it, whoever allocates it.
+// Allocates memory on the NUMA node of the worker that uses it, independent of the allocating
+// thread.
 //
-// It is a wish: the kernel is told which node is preferred, and takes another if that one is full,
-// if it refuses (a container may), or if there is only one. The memory is as good, only farther
-// away; near_node() says where it lies. For what is made once and stays: each block moves pages.
+// The node is a preference. The kernel takes another node if this one is full, or if a container
+// may not choose. Such memory works equally, only slower; near_node() returns its node. Use it for
+// long-lived memory: each block moves pages. {0} means anywhere.
 #pragma once
 
 #include <stdbool.h>
@@ -16,15 +17,16 @@ struct near {
 	uint32_t node;
 };
 
-// Control. Anywhere if the kernel has no NUMA or one node, or does not say where this processor is
-// (none that is above those there are).
+// Return the node of a processor. Returns {0} if the kernel has no NUMA, has one node, or does not
+// know this processor. Control thread.
 struct near near_cpu(uint32_t cpu);
 
-// Any thread; `size` is not 0. Aligned to 64 bytes, not cleared, and not touched unless it was
-// before. With a node it has pages of its own, less than one more than its size. NULL: no memory.
+// Allocate memory; `size` is not 0. It is aligned to 64 bytes, not cleared, and newly mapped pages
+// are untouched. With a node it has pages of its own, so it wastes less than one page. Returns NULL
+// if out of memory. Any thread.
 void *near_alloc(struct near near, size_t size);
-// With what near_alloc() was given; NULL is fine.
+// Free memory with the arguments of near_alloc(). NULL is fine.
 void near_free(struct near near, void *memory, size_t size);
 
-// The node where the page lies that this byte is on, which was touched; -1: nobody says.
+// Return the node of the page that contains this byte and has been touched; -1: unknown.
 int near_node(const void *memory);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One operation on a pair: what a caller asks for, and what came of it.
+// One operation on a pair: the request of a caller and its result.
 //
-// The struct is the caller's until it is submitted, the lane's until `done`, then the caller's
+// The caller owns the struct until submission, the lane owns it until `done`, then the caller
 // again. `done` is called exactly once, on the worker's thread, hot, and never from inside the
-// submission; by then no device can reach the operation's memory any more, whatever the outcome.
-// Reads and writes larger than one message are cut into several. Zero bytes succeed at once,
-// without a message, but for those whose point is the message: send, write with immediate, receive.
+// submission. By then no device can reach the operation's memory, whatever the outcome. Reads and
+// writes larger than one message are split. Operations of zero bytes succeed at once without a
+// message. Send, write with immediate and receive are exceptions: their purpose is the message.
 #pragma once
 
 #include <dataplane/memory.h>
@@ -15,35 +15,35 @@
 #include <stdint.h>
 
 enum op_kind {
-	OP_WRITE,   // put: local to remote; local length <= remote length, moves the local length
-	OP_READ,    // get: remote to local; remote length <= local length, moves the remote length
-	OP_SEND,    // one message, never cut
-	OP_RECEIVE, // posted for one SEND or WRITE_IMM of the peer
-	OP_WRITE_IMM,	 // one message, never cut
-	OP_COMPARE_SWAP, // 8 aligned bytes; the old value goes to the local memory
+	OP_WRITE,     // put: local to remote; moves the local length, which is <= the remote length
+	OP_READ,      // get: remote to local; moves the remote length, which is <= the local length
+	OP_SEND,      // one message, never split
+	OP_RECEIVE,   // posted for one SEND or WRITE_IMM of the peer
+	OP_WRITE_IMM, // one message, never split
+	OP_COMPARE_SWAP, // 8 aligned bytes; the local memory receives the old value
 	OP_FETCH_ADD,
 	OP_KIND_COUNT,
 };
 
 enum op_outcome {
 	OP_OK,
-	OP_INVALID,   // refused as it is: sizes, keys, memory of another device
-	OP_NOT_READY, // no such pair any more, or it is failing: the cause is the pair's
-	OP_REFUSED,   // the lane has no room
-	OP_FAILED,    // this operation is what failed
-	OP_FLUSHED,   // another one failed before it: the cause is that one's
-	OP_TIMED_OUT, // its deadline passed; the pair was drained if any of it was posted
-	OP_CANCELLED, // likewise
+	OP_INVALID,   // rejected by checks: sizes, keys, memory of another device
+	OP_NOT_READY, // the pair no longer exists or is failing; its cause is the pair's
+	OP_REFUSED,   // the lane is full
+	OP_FAILED,    // this operation caused the failure
+	OP_FLUSHED,   // an earlier operation failed and holds the cause
+	OP_TIMED_OUT, // its deadline passed; the pair was drained if any part was posted
+	OP_CANCELLED, // cancelled; the pair was drained if any part was posted
 	OP_OUTCOME_COUNT,
 };
 
-// Why, for people: the first thing that went wrong on the pair, not the flush that followed. All
-// zero where nothing did: of an operation that succeeded or was refused.
+// First error of a pair, for diagnosis: not the flush that followed. All zero for operations that
+// succeeded or were rejected.
 struct op_cause {
-	int err;		   // -errno, when no device said anything
-	enum ibv_wc_status status; // of the completion
+	int err;		   // -errno, if the device reported nothing
+	enum ibv_wc_status status; // status of the completion
 	uint32_t vendor_error;
-	uint8_t kind; // enum op_kind of the operation that failed
+	uint8_t kind; // enum op_kind of the failed operation
 	uint32_t local_key, remote_key;
 	uint64_t remote_address;
 	uint64_t length;
@@ -51,38 +51,39 @@ struct op_cause {
 
 struct op {
 	enum op_kind kind;
-	bool solicited; // of sends and write with immediate: the peer's event is asked for
-	uint32_t pair;	// pair_slot()
+	// Request a completion event at the peer; for sends and write with immediate
+	bool solicited;
+	uint32_t pair; // pair_slot()
 	uint32_t generation;
-	struct memory_view view; // holds a reference of its own while it is submitted
+	struct memory_view view; // holds a reference while the operation is submitted
 	uint64_t remote_address;
 	uint64_t remote_length;
 	uint32_t remote_key;
-	uint32_t immediate;	     // host order; what came in, after OP_RECEIVE
-	uint64_t operand[2];	     // compare, swap; or what is added
-	uint64_t deadline_ns;	     // the worker's clock; covers waiting in queues too. IDLE_NEVER
-	void (*done)(struct op *op); // NULL: LANE_EVENT_DONE tells control
+	uint32_t immediate;	     // host order; after OP_RECEIVE the received value
+	uint64_t operand[2];	     // compare and swap values; or the addend
+	uint64_t deadline_ns;	     // on the worker's clock, queueing included; IDLE_NEVER: none
+	void (*done)(struct op *op); // NULL: LANE_EVENT_OP_ENDED notifies control
 	void *ctx;
 
-	// When `done` is called.
+	// Results, valid when `done` is called.
 	enum op_outcome outcome;
-	uint64_t bytes; // really moved; of a receive, received
+	uint64_t bytes; // bytes moved, or received
 	uint64_t posted_ns, done_ns;
-	uint64_t device_stamp; // of its last completion, of a lane with time stamps
+	uint64_t device_stamp; // time stamp of its last completion, if the lane has time stamps
 	struct op_cause cause;
 
-	// The lane's.
+	// Private to the lane.
 	struct op *next, *previous;
-	uint64_t length;     // of all of it
-	uint64_t cut;	     // bytes that are posted
-	uint32_t under_way;  // messages of it that are not complete
-	uint32_t heap_place; // of its deadline, from 1; 0 without one
-	bool waits;	     // not all of it is posted
-	bool broken;	     // a message of it failed
+	uint64_t length;     // total bytes
+	uint64_t cut;	     // bytes posted so far
+	uint32_t under_way;  // messages in flight
+	uint32_t heap_place; // index in the deadline heap, from 1; 0: no deadline
+	bool waits;	     // part of the operation is not yet posted
+	bool broken;	     // one of its messages failed
 };
 
 const char *op_kind_name(enum op_kind kind);
 const char *op_outcome_name(enum op_outcome outcome);
-// "REM_ACCESS_ERR (vendor 0x88) of a read of 4096 bytes at 0x7f..., key 0x1234". Terminated, and
-// cut off where it is longer than the text.
+// Write a text such as "REM_ACCESS_ERR (vendor 0x88) of a read of 4096 bytes at 0x7f..., key
+// 0x1234". It is terminated, and truncated if it does not fit.
 void op_cause_format(const struct op_cause *cause, char *text, size_t size);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The page that an agent shows to its peers: they read it with one-sided operations, and see
-// whether this agent lives without asking it.
+// The page that an agent exposes to its peers. They read it with one-sided operations and see
+// whether this agent is alive, without asking it.
 //
-// It is registered for reading only, on every device. Every word is written whole by one thread and
-// means something alone, since a read may see words of different moments. Beyond the words lie
-// zeros up to PULSE_BYTES, for probes of all sizes.
+// It is registered read-only on every device. One thread writes each word as a whole. Each word is
+// meaningful alone, because a read may mix words of different moments. Zeros follow up to
+// PULSE_BYTES, for probes of all sizes.
 //
-// The layout is what travels: little-endian words at fixed places. A change of it is a new number.
+// The layout is the wire format: little-endian words at fixed offsets. A change needs a new layout
+// number.
 #pragma once
 
 #include <stdbool.h>
@@ -19,40 +20,41 @@
 
 struct pulse;
 
-// Control. name is the overlay's id of this node. -ENOMEM.
+// Create the page. name is the overlay id of this node. Control thread. Returns 0 or -ENOMEM.
 int pulse_create(uint64_t name, uint32_t worker_count, struct pulse **ret_pulse);
-// No device can reach it any more. NULL is fine.
+// Destroy the page, which no device may reach any more. NULL is fine.
 struct pulse *pulse_destroy(struct pulse *pulse);
 
-// What is to be registered.
+// Return the memory to register.
 void *pulse_memory(struct pulse *pulse);
 
-// Control: it is alive, and this is its present incarnation.
+// Count one beat of control, with the present incarnation. Control thread.
 void pulse_beat(struct pulse *pulse, uint64_t incarnation, uint64_t now_ns);
-// Control, for a worker that lives: who reads the page while control beats sees which does not.
-// Those past PULSE_WORKERS_MAX have no word.
+// Count one beat for a live worker. A reader that sees control's beats advance recognises a hung
+// worker by its unchanged word. Workers beyond PULSE_WORKERS_MAX have no word. Control thread.
 void pulse_beat_worker(struct pulse *pulse, uint32_t worker);
 
-#define PULSE_HEAD_BYTES 192 // what must be read to tell
-#define PULSE_BEATS_AT 40    // where the counter of control lies, for who reads nothing else
+#define PULSE_HEAD_BYTES 192 // bytes that pulse_parse_head() needs
+#define PULSE_BEATS_AT 40    // offset of control's counter, for readers of that word alone
 
-// What a reader makes of the bytes, hot, where a device has put them (aligned to 8): false if they
-// are no page of `name` (yet), or one that no agent writes.
+// Parse a page that a device has read into `bytes` (8-byte aligned). Returns false if it is not
+// (yet) a page of `name`, or is not one that an agent writes. Hot.
 bool pulse_glance(const void *bytes, uint64_t name, uint64_t *ret_incarnation, uint64_t *ret_beats);
-// What a reader knows of the other's workers from page to page: low halves of their words, and of
-// control's counter when each was seen to move.
+// Reader's state about the peer's workers between pages: the low halves of their words, and of
+// control's counter when each word last changed.
 struct pulse_workers {
 	uint32_t words[PULSE_WORKERS_MAX], at[PULSE_WORKERS_MAX];
 	uint32_t beats;
 	bool begun;
 };
 
-// Control's beats, of which there are ten a second, after which a worker whose word did not move
-// hangs: control moves the word of each that lives with its own.
+// Number of control's beats (ten per second) after which a worker with an unchanged word counts as
+// hung. Control advances the words of live workers together with its own.
 #define PULSE_WORKER_STANDS 30
 
-// Of a page that pulse_glance() took for sound: a bit for each worker that hangs, and how many
-// there are. One that never had a word is of an agent that gives none. Hot.
+// Return a bit for each hung worker, and the number of workers, from a page that pulse_parse_head()
+// accepted. A worker whose word is still 0 is never reported: its agent does not count its beats.
+// Hot.
 uint32_t pulse_glance_workers(const void *bytes, struct pulse_workers *seen, uint32_t *ret_count);
-// The counter alone, where a device has put it.
+// Return control's counter, read alone by a device.
 uint64_t pulse_glance_beats(const void *bytes);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The software device: RoCEv2 RC in user space, so that any machine has RDMA.
+// The software device: RoCEv2 RC in user space, so that every machine has RDMA.
 //
-// One implementation with two faces: this table for the agent (verbs_calls_soft), and
-// libtocsin-verbs.so for unmodified programs, which is the same table behind libibverbs' names.
-// A device that was added is listed by verbs_calls_soft.device_list() and comes to life (socket,
-// engine thread) with its first open. Devices are added before anything is listed, by one thread;
-// everything else may be called by any thread.
+// One implementation has two interfaces. The agent uses this table (verbs_calls_soft). Unmodified
+// programs use libtocsin-verbs.so, which offers the same table under libibverbs' names. Each added
+// device is listed by verbs_calls_soft.device_list(); its socket and engine thread start with the
+// first open. One thread adds all devices before any listing. Every other function may be called by
+// any thread.
 #pragma once
 
 #include <dataplane/verbs_calls.h>
@@ -17,33 +17,34 @@
 #include <stdint.h>
 
 #define SOFT_DEVICES_MAX 16
-#define SOFT_DEVICE_NAME "soft0" // of the one that a program has by itself
+#define SOFT_DEVICE_NAME "soft0" // default device of an unmodified program
 #define SOFT_NAME_MAX 31
 #define SOFT_WIRE_ARGS_MAX 255
 #define SOFT_UDP_PORT 4791
 #define SOFT_HOLDER_MAX 159
 
 enum soft_wire_kind {
-	SOFT_WIRE_UDP,	  // "udp": a plain socket on the address, port 4791
-	SOFT_WIRE_DPDK,	  // "dpdk:DEVARGS": any ethdev, as "dpdk:net_af_packet0,iface=veth0"
-	SOFT_WIRE_MEMORY, // "memory": between devices of this process; for tests
+	SOFT_WIRE_UDP, // "udp": a plain socket on the address, port 4791
+	// "dpdk:DEVARGS": any ethdev, for example "dpdk:net_af_packet0,iface=veth0"
+	SOFT_WIRE_DPDK,
+	SOFT_WIRE_MEMORY, // "memory": between devices of this process, for tests
 };
 
-// What is done to packets that are sent; each is drawn independently from `seed`.
-#define SOFT_LARGE_BYTES 1500 // that every Ethernet carries
+// Faults applied to sent packets; each fault is drawn independently with `seed`.
+#define SOFT_LARGE_BYTES 1500 // largest frame that every Ethernet carries
 
 struct soft_faults {
 	uint32_t loss_ppm, reorder_ppm, duplicate_ppm, corrupt_ppm;
-	uint64_t delay_ns, jitter_ns; // each packet: delay, plus or minus up to jitter
+	uint64_t delay_ns, jitter_ns; // every packet waits delay_ns, plus or minus up to jitter_ns
 	uint64_t seed;
 	bool any;
-	uint32_t large_ppm;  // loss of what is larger than SOFT_LARGE_BYTES
-	struct sock_addr to; // of packets to this address only; of no family: of all
+	uint32_t large_ppm;  // loss of packets larger than SOFT_LARGE_BYTES
+	struct sock_addr to; // destination of the affected packets; no family: all packets
 };
 
-// "loss=1%,delay=50us±20us,reorder=2%,dup=0.5%,corrupt=0.1%,large=100%,to=192.0.2.7,seed=7": any of
-// them, in any order, each once; "+-" stands for "±" too. -EINVAL names the item, its value and
-// what is allowed.
+// Parse "loss=1%,delay=50us±20us,reorder=2%,dup=0.5%,corrupt=0.1%,large=100%,to=192.0.2.7,seed=7".
+// Each item may appear once, in any order; "+-" stands for "±" too. Returns -EINVAL, with a text
+// that names the item, its value and the allowed values.
 int soft_faults_parse(
 	const char *text,
 	size_t length,
@@ -54,17 +55,18 @@ int soft_faults_parse(
 struct soft_config {
 	char name[SOFT_NAME_MAX + 1]; // "soft0"
 	enum soft_wire_kind wire;
-	char wire_args[SOFT_WIRE_ARGS_MAX + 1]; // devargs of the dpdk wire
-	struct sock_addr address; // its own; the port is SOFT_UDP_PORT whatever it says
-	bool address_any;	  // udp: the first free one of 127.64.0.0/16 instead
+	char wire_args[SOFT_WIRE_ARGS_MAX + 1]; // devargs of the DPDK wire
+	struct sock_addr address;		// own address; the port is always SOFT_UDP_PORT
+	bool address_any; // udp: use the first free address of 127.64.0.0/16 instead
 	struct soft_faults faults;
-	// Of tests. NULL: the processor's. With a clock of its own nothing moves but by
-	// soft_turn(), and there is no engine thread.
+	// For tests. NULL: the processor's clock. A device with a clock of its own has no engine
+	// thread and advances only by soft_turn().
 	const struct clock *clock;
-	uint64_t random_seed; // of keys, numbers and PSNs; 0: the kernel's
+	// Seed of keys, queue pair numbers and PSNs; 0: the kernel's random numbers
+	uint64_t random_seed;
 };
 
-// "udp", "memory" or "dpdk:DEVARGS" into kind and args. -EINVAL.
+// Parse "udp", "memory" or "dpdk:DEVARGS" into kind and args. Returns -EINVAL.
 int soft_wire_parse(
 	const char *text,
 	size_t length,
@@ -73,7 +75,7 @@ int soft_wire_parse(
 	char ret_args[static SOFT_WIRE_ARGS_MAX + 1]
 );
 
-// An address that a device can have: of one machine alone, without a port. -EINVAL.
+// Parse an address for a device: one host's address, without a port. Returns -EINVAL.
 int soft_address_parse(
 	const char *text,
 	size_t length,
@@ -81,47 +83,47 @@ int soft_address_parse(
 	struct sock_addr *ret_address
 );
 
-// Whether a device of this configuration could be opened on this machine, as far as that can be
-// seen without opening it: a socket is bound for a moment, a DPDK port is not attached. As opening
-// would say it, -EADDRINUSE and -EADDRNOTAVAIL among them, with the reason.
+// Check whether a device with this configuration could be opened on this machine, without opening
+// it. A socket is bound for a moment; a DPDK port is not attached. Returns the error that opening
+// would return, for example -EADDRINUSE or -EADDRNOTAVAIL, with a reason.
 int soft_config_check(
 	const struct soft_config *config, char ret_reason[static SOFT_HOLDER_MAX + 1]
 );
 
-// -EEXIST (the name), -ENOSPC, -EINVAL.
+// Add a device. Returns -EEXIST (the name), -ENOSPC or -EINVAL.
 int soft_device_add(const struct soft_config *config);
-// Takes all of them away again; none is open any more.
+// Remove all devices, none of which is open.
 void soft_devices_clear(void);
 
-// Calibrates the clock that its devices have now, else the first open does, which takes 10 to 200
-// ms: for a process whose children open them.
+// Calibrate the clock of the devices now, for a process whose children open them. Otherwise the
+// first open does it, which takes 10 to 200 ms.
 void soft_clock_prepare(void);
 
-// Sends what calls left to be sent soon, for a process that ends with devices open: its last
-// acknowledgements. Does not wait; any thread, also where it interrupted a call.
+// Send the acknowledgements that calls have deferred, for a process that ends with open devices.
+// Does not block. Any thread may call, even one that interrupted a call.
 void soft_devices_settle(void);
 
-// Why the latest open of that device failed, in words: "127.0.0.1 port 4791 is held by tocsind,
-// process 4711", "the DPDK port ...". "" if it did not fail.
+// Return the reason why the latest open of this device failed, for example "127.0.0.1 port 4791 is
+// held by tocsind, process 4711". "": it did not fail.
 void soft_device_reason(const char *name, char ret_reason[static SOFT_HOLDER_MAX + 1]);
-// The address it has, once it is open. -ENODEV, -ENOTCONN (not open).
+// Return the address of an open device. Returns -ENODEV or -ENOTCONN (not open).
 int soft_device_address(const char *name, struct sock_addr *ret_address);
 
-// Other faults from now on, or from its first open on if it is not open. Any thread. -ENODEV,
-// -ENOMEM: the faults of before stay.
+// Replace the faults, at once or with the first open. Returns -ENODEV or -ENOMEM; then the old
+// faults remain. Any thread.
 int soft_device_set_faults(const char *name, const struct soft_faults *faults);
 
-// Its node GUID, as query_device() says it: the same whether it is open or not, and another one in
-// each process. 0: there is no such device.
+// Return the node GUID, as query_device() does. It is derived from the device's address. A device
+// without a configured address has a preliminary GUID until its first open. 0: no such device.
 __be64 soft_device_guid(const char *name);
 
-// For tests with a clock of their own: one turn of the device, as its engine would do. True if
-// anything moved. *ret_due_ns is the next time at which something falls due, UINT64_MAX for none.
+// Run one turn of the device, as its engine would; for tests with their own clock. Returns true if
+// anything moved. *ret_due_ns is the time of the next timer, UINT64_MAX for none.
 bool soft_turn(struct ibv_context *context, uint64_t *ret_due_ns);
 
 extern const struct verbs_calls verbs_calls_soft;
 
-// Beside the table, what unmodified programs call: same habits, 0 or -errno.
+// Functions for unmodified programs that are not in the table. Each returns 0 or -errno.
 int soft_resize_cq(struct ibv_cq *cq, int entries);
 int soft_reg_mr_iova(
 	struct ibv_pd *pd,
@@ -136,8 +138,8 @@ int soft_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask);
 int soft_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *ret_attr);
 int soft_destroy_srq(struct ibv_srq *srq);
 
-// Counters of a device, all in one table: what came, what went, and every packet that was dropped,
-// by reason; each with what it counts in words. Any thread; each is read by itself.
+// Counters of a device in one table: received and sent packets, and dropped packets by reason. Each
+// entry has a help text. Any thread may read them, each independently.
 #define SOFT_COUNTERS(COUNTER)                                                               \
 	COUNTER(packets_sent, "packets sent")                                                \
 	COUNTER(packets_received, "packets received")                                        \
@@ -181,5 +183,5 @@ struct soft_counters {
 	SOFT_COUNTERS(SOFT_COUNTER_FIELD)
 };
 
-// Of the device with this context; the last values if it is closed. -ENODEV.
+// Read the counters of a device; its last values if it is closed. Returns -ENODEV.
 int soft_counters_read(const char *name, struct soft_counters *ret_counters);

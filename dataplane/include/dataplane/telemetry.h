@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The counters of workers and lanes on DPDK's telemetry socket, for its tools:
+// Offers the counters of workers and lanes on DPDK's telemetry socket:
 //
 //	dpdk-telemetry.py -f tocsin-NAME
 //	--> /tocsin/worker			the names
 //	--> /tocsin/worker,worker-1		the counters
 //	--> /tocsin/lane,worker-1:mlx5_0
 //
-// Answered on DPDK's own thread. Control's calls; a name that is a prefix of another is no matter.
+// DPDK's own thread answers. The control thread makes the calls below. One name may be a prefix of
+// another.
 #pragma once
 
 #include <dataplane/lane.h>
@@ -15,11 +16,12 @@
 #define TELEMETRY_NAME_MAX 63
 #define TELEMETRY_NAMES_MAX 256
 
-// Once, when EAL runs. -errno of DPDK.
+// Register the commands, once, while EAL runs. Returns -errno of DPDK.
 int telemetry_start(void);
 
-// Both live until telemetry_remove(). -EINVAL (the name), -ENOSPC.
+// Add an object and its name; both must live until telemetry_remove(). Returns -EINVAL (the name)
+// or -ENOSPC.
 int telemetry_add_worker(const char *name, const struct worker *worker);
 int telemetry_add_lane(const char *name, const struct lane *lane);
-// When it returns nobody reads it any more. Unknown is fine.
+// Remove an object. After the return no thread reads it. An unknown object is fine.
 void telemetry_remove(const void *object);

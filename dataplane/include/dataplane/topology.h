@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The machine as hwloc sees it: its NUMA nodes, and the PCI bridges between them and its devices.
+// The machine's topology from hwloc: NUMA nodes, and the PCI bridges between nodes and devices.
 //
-// Made once, constant after that: any thread may ask. PCI addresses are text, "0000:17:00.0".
+// A topology is constant after its creation, so any thread may query it. PCI addresses are text,
+// such as "0000:17:00.0".
 #pragma once
 
 #include <lib/cpu_set.h>
@@ -14,28 +15,28 @@
 
 struct topology;
 
-// From the nearest to the farthest.
+// Distance classes, nearest first.
 enum topology_class {
-	TOPOLOGY_SWITCH,  // a PCI switch in common
-	TOPOLOGY_BRIDGES, // several PCI bridges between, but no host bridge
-	TOPOLOGY_HOST,	  // a host bridge or a NUMA node in common
-	TOPOLOGY_FAR,	  // another NUMA node, or one that nobody knows
-	TOPOLOGY_UNKNOWN, // one end is not in the machine's PCI tree
+	TOPOLOGY_SWITCH,  // both are below one PCI switch
+	TOPOLOGY_BRIDGES, // several PCI bridges between them, but no host bridge
+	TOPOLOGY_HOST,	  // both are below one host bridge or NUMA node
+	TOPOLOGY_FAR,	  // another NUMA node, or an unknown one
+	TOPOLOGY_UNKNOWN, // one end is not in the PCI tree
 };
 
-// From a PCI device to something else.
+// Path from a PCI device to another object.
 struct topology_way {
 	enum topology_class class;
-	uint32_t pci_mbps; // the narrowest link, what payload it carries
-	bool assumed;	   // no link of it can be read: 3rd generation, 16 lanes
+	uint32_t pci_mbps; // payload rate of the narrowest link
+	bool assumed;	   // no link could be read; third generation with 16 lanes is assumed
 };
 
-// Of this machine, by the kernel's files alone: nothing of hwloc's that would ask drivers or a
-// display. Tens of milliseconds. -ENOMEM or what the reading failed with.
+// Read the topology of this machine, from kernel files only: hwloc parts that query drivers or a
+// display are off. Takes tens of milliseconds. Returns -ENOMEM or the read error.
 int topology_create(struct topology **ret_topology);
 
-// Of another machine: what `lstopo --of xml` wrote there, or hwloc's short description
-// ("node:2 pu:4", without PCI). -EINVAL if hwloc does not understand it.
+// Load the topology of another machine: output of `lstopo --of xml`, or a synthetic hwloc
+// description ("node:2 pu:4", without PCI). Returns -EINVAL if hwloc rejects it.
 int topology_create_xml(const char *xml, struct topology **ret_topology);
 int topology_create_synthetic(const char *description, struct topology **ret_topology);
 
@@ -43,19 +44,19 @@ struct topology *topology_destroy(struct topology *topology);
 
 bool topology_has_node(const struct topology *topology, uint32_t node);
 
-// "0-1"; cut if it is longer.
+// Write the NUMA nodes as text, "0-1"; truncated if too long.
 void topology_nodes(const struct topology *topology, char text[static TOPOLOGY_NODES_TEXT_BYTES]);
 
-// The NUMA node of a PCI device, -1 if it is not known.
+// Return the NUMA node of a PCI device; -1: unknown.
 int topology_node_of(const struct topology *topology, const char *pci);
 
-// The processors that a PCI device is near, of those that lib's sets can hold. -ENOENT: it is not
-// in the tree, or at no place that is known.
+// Return the processors near a PCI device, as far as struct cpu_set can hold them. Returns -ENOENT
+// if the device is not in the tree or its location is unknown.
 int topology_near_cpus(const struct topology *topology, const char *pci, struct cpu_set *ret_cpus);
 
-// From a PCI device up to the host, whichever NUMA node that is; to a NUMA node that the machine
-// has; and to another PCI device, whose own link is left out: it is the same for all that are
-// compared, and that of a GPU at rest says the first generation.
+// Return the path from a PCI device. It leads to the host (any NUMA node), to an existing NUMA
+// node, or to another PCI device. The link of that other device itself is left out. It is common to
+// all compared paths, and an idle GPU reports it as first generation.
 void topology_way_to_host(
 	const struct topology *topology, const char *pci, struct topology_way *ret_way
 );
@@ -72,6 +73,6 @@ void topology_way_to_device(
 	struct topology_way *ret_way
 );
 
-// "switch", "bridges", "host", "far", "unknown"; and half a sentence for people.
+// Return "switch", "bridges", "host", "far" or "unknown"; or a clause for people.
 const char *topology_class_name(enum topology_class class);
 const char *topology_class_text(enum topology_class class);

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the kernel says of RDMA devices that come and go: its uevents, of which only those of the
-// subsystems infiniband and infiniband_verbs matter. In network namespaces of containers without
-// rights over the machine there are none.
+// Receives the kernel's uevents about RDMA devices that appear or disappear: those of the
+// subsystems infiniband and infiniband_verbs. Network namespaces of unprivileged containers receive
+// none.
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-// A descriptor that does not block, readable when the kernel said something. 0 or -errno.
+// Open a non-blocking socket that is readable when uevents wait. Returns 0 or -errno.
 int uevent_open(int *ret_fd);
-// All that is there to be read, up to 256 messages. True if some of it is of RDMA devices, or if
-// messages were lost, which then may have been.
+// Read all waiting messages, at most 256. Returns true if one concerns RDMA devices, or if messages
+// were lost.
 bool uevent_read(int fd);
 
-// One message: "ACTION@PATH", then "NAME=VALUE", each ended by a NUL. From outside.
+// Return true if one message concerns RDMA devices. Format: "ACTION@PATH", then "NAME=VALUE", each
+// with a NUL. The bytes are untrusted.
 bool uevent_is_of_rdma(const char *bytes, size_t size);
