@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The thread that moves a device on while no caller does. It never spins and never yields: it
-// blocks until it is woken, which gets it a processor soon even where all of them are taken by
-// threads that spin.
+// The engine thread advances a device while no caller does. It never spins or yields, but blocks
+// until woken. A woken thread gets a processor soon, even if spinning threads occupy all of them.
 //
-// No wake is lost:
-//  A. A frame makes the wire's wait() return for as long as it is there.
-//  B. What callers leave is compared with engine_looks_ns under the device's lock, and the bell is
-//     armed under it: they see that the engine sleeps, or it sees in nic_due() what they left.
-//  C. Who arms a completion queue stores `left`, then loads `is_back` and the bell; the engine
-//     stores `is_back`, arms the bell, then loads `left`, with sequentially consistent fences
-//     between. One of them sees the other. The same holds for `stop`.
+// No wake-up is lost:
+// - A. While a frame is there, the wire's wait() returns.
+// - B. Work that callers leave is compared with engine_next_wake_ns under the device's lock, and
+//   the bell is armed under it. Either callers see that the engine sleeps, or the engine sees their
+//   work in nic_next_turn_ns().
+// - C. A caller that arms a completion queue stores `left`, then loads `is_passive` and the bell.
+//   The engine stores `is_passive`, arms the bell, then loads `left`. Both sides have sequentially
+//   consistent fences in between, so one of them sees the other. The same holds for `stop`.
 #include "nic/engine_rule.h"
 #include "nic/nic.h"
 
@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 
-// When the wire took no more and does not say when it will.
+// Retry interval when the wire is full and gives no time.
 #define RETRY_NS UINT64_C(100000)
 #define TICK_MS ((int)(NIC_LAZY_NS / 1000000))
 
@@ -30,26 +30,28 @@ struct engine {
 	struct soft_nic *nic;
 	pthread_t thread;
 	struct doorbell bell;
-	// The thread's own.
+	// Private to the engine thread.
 	struct engine_rule rule;
-	struct soft_wire *wire; // to sleep on: as it was in the latest turn
+	struct soft_wire *wire; // wire to sleep on, from the latest turn
 	uint64_t looks_ns;
-	bool woken, called; // since the latest turn
+	bool woken, called; // events since the latest turn
 
-	_Alignas(64) _Atomic uint64_t drove_ns; // callers, with the device's lock: w; engine: r
-	_Atomic bool left;			// callers: set; engine: takes it
-	_Atomic bool is_back;			// engine: w; callers: r
-	_Atomic bool stop;			// engine_stop(): w; engine: r
+	// Written by callers with the device's lock, read by the engine
+	_Alignas(64) _Atomic uint64_t drove_ns;
+	_Atomic bool left;    // set by callers, cleared by the engine
+	_Atomic bool is_back; // written by the engine, read by callers
+	_Atomic bool stop;    // written by engine_stop(), read by the engine
 };
 
-// Relaxed: a number for a guess. Its end counts: a post on a socket takes microseconds.
+// Relaxed: the value only guides a guess. The end of the call counts, because a post on a socket
+// takes microseconds.
 void engine_caller_drove(struct engine *engine) {
 	uint64_t now_ns = clock_now_ns(engine->nic->clock);
 
 	atomic_store_explicit(&engine->drove_ns, now_ns, memory_order_relaxed);
 }
 
-// Its write() is where a caller that was cancelled would end, with the bell taken for rung.
+// Cancellation is disabled: a thread cancelled in write() would leave the bell marked as rung.
 static void engine_ring(struct engine *engine) {
 	int cancel_state;
 
@@ -60,7 +62,7 @@ static void engine_ring(struct engine *engine) {
 
 void engine_caller_arms(struct engine *engine) {
 	atomic_store_explicit(&engine->left, true, memory_order_relaxed);
-	// Pairs with the one in doorbell_arm().
+	// Pairs with the fence in doorbell_arm().
 	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load_explicit(&engine->is_back, memory_order_relaxed))
 		engine_ring(engine);
@@ -95,7 +97,7 @@ static void count_wake(struct soft_nic *nic, bool found) {
 		counter_add(&nic->counters.engine_useful, 1);
 }
 
-// With the lock: whatever callers leave from now on, they compare with this.
+// Prepare to sleep, with the lock: callers compare all later work with engine_next_wake_ns.
 static void prepare_sleep(struct engine *engine) {
 	struct soft_nic *nic = engine->nic;
 	uint64_t due_ns = nic_due(nic);
@@ -103,13 +105,14 @@ static void prepare_sleep(struct engine *engine) {
 	if (due_ns <= nic->now_ns)
 		due_ns = nic->now_ns + RETRY_NS;
 	engine->looks_ns = due_ns;
-	engine->wire = nic->wire; // faults may wrap it meanwhile
+	engine->wire = nic->wire; // faults may wrap the device's wire meanwhile
 	if (!engine->rule.back)
 		nic->engine_looks_ns = due_ns;
 	doorbell_arm(&engine->bell);
 }
 
-// True if anything moved: there may be more. Else the engine may sleep.
+// Run one turn. Returns true if anything moved, so that there may be more; else the engine may
+// sleep.
 static bool engine_turn(struct engine *engine) {
 	struct soft_nic *nic = engine->nic;
 	bool moved;
@@ -119,7 +122,7 @@ static bool engine_turn(struct engine *engine) {
 	moved = nic_turn(nic, false);
 	if (engine->woken) {
 		count_wake(nic, moved);
-		// From where the turn began: a caller that spins has waited for its end.
+		// Use the start of the turn: a spinning caller has waited since then for the lock.
 		engine_observe(engine, nic->now_ns, moved);
 	}
 	if (!moved)
@@ -151,7 +154,7 @@ static void sleep_engaged(struct engine *engine) {
 	engine->woken = true;
 }
 
-// Until callers poll no more; the device is not touched before.
+// Sleep while passive, until callers stop polling; the device is not touched before.
 static void sleep_back(struct engine *engine) {
 	struct pollfd fd = {.fd = engine->bell.fd, .events = POLLIN};
 
@@ -168,7 +171,7 @@ static void sleep_back(struct engine *engine) {
 static void *engine_run(void *arg) {
 	struct engine *engine = arg;
 
-	prctl(PR_SET_TIMERSLACK, 1); // timers of requests are as short as 10 us
+	prctl(PR_SET_TIMERSLACK, 1); // timers of requests can be as short as 10 us
 	while (!must_stop(engine)) {
 		if (engine_turn(engine))
 			continue;
@@ -180,7 +183,7 @@ static void *engine_run(void *arg) {
 	return NULL;
 }
 
-// The program's signals are for its own threads.
+// All signals are blocked in the thread, so that the program's own threads receive them.
 static int start_thread(struct engine *engine) {
 	sigset_t all, before;
 	int err;

@@ -2,13 +2,14 @@
 // Decides whether the engine's thread drives the device, or the polling program does.
 #include "nic/engine_rule.h"
 
-// Two threads' readings of one clock: the caller's may be the later one.
+// Return true if a caller drove the device within `ns`. The two times come from two threads, so
+// caller_turn_ns may be later than now_ns.
 static bool drove_within(const struct engine_look *look, uint64_t ns) {
 	return look->drove_ns + ns > look->now_ns;
 }
 
-// Where nothing was found and nobody has looked since, nobody took it either: it says nothing of
-// callers. A wire may have the engine turn twice for one wake.
+// Count a wake-up. If it found nothing and no caller has polled since, no caller took the frame, so
+// it does not count. A wire may make the engine turn twice for one wake-up.
 static void count_wake(struct engine_rule *rule, const struct engine_look *look) {
 	if (look->found)
 		rule->vain = drove_within(look, ENGINE_SPIN_NS) ? rule->vain + 1 : 0;

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// When an engine stands back and when it is engaged again. Pure.
+// Decides when a device's engine is active and when it is passive. Pure functions.
 //
-// Engaged, it is woken by each frame; that is in vain when callers poll so often that they take
-// the frames themselves. Then it stands back and only looks at each tick whether they still do.
+// An active engine wakes with each frame. Such wake-ups are in vain while callers poll so often
+// that they take the frames themselves. The engine then becomes passive: it only checks at each
+// tick whether callers still poll.
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-// In a row. Where a caller spins they come within some tens of microseconds.
+// Consecutive wake-ups in vain before the engine becomes passive. If a caller spins, they come
+// within some tens of microseconds.
 #define ENGINE_VAIN_MAX 8
-// A caller that polled or posted so short a time before the engine's turn would have taken the
-// frame just as soon, though the engine did: where it preempts the very thread that spins, it comes
-// first each time.
+// A wake-up also counts as vain if a caller polled or posted so shortly before the engine's turn.
+// That caller would have taken the frame as soon. An engine that preempts the spinning thread
+// always comes first, so finding the frame proves nothing.
 #define ENGINE_SPIN_NS UINT64_C(4000)
-// The same at a tick, when it may also be busy with what it found.
+// Same limit at a tick; it is longer because the caller may be processing its completions.
 #define ENGINE_DRIVEN_NS UINT64_C(100000)
 
 struct engine_rule {
@@ -25,10 +27,11 @@ struct engine_rule {
 
 struct engine_look {
 	uint64_t now_ns;
-	uint64_t drove_ns; // a caller that found nothing drove a turn
-	bool found;	   // frames, or something to send
-	bool called;	   // a caller went to sleep or rang, or it was time: no frame's wake
+	uint64_t drove_ns; // latest turn driven by a caller, even if that turn found nothing
+	bool found;	   // frames, or packets to send
+	// A caller armed its queue or rang, or a timer was due: not woken by a frame
+	bool called;
 };
 
-// After each wake, and at each tick. True if it changed over.
+// Update the rule after each wake-up and at each tick. Returns true if `back` changed.
 bool engine_rule_look(struct engine_rule *rule, const struct engine_look *look);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What moves a device on: frames that came, timers, and what there is to send, in bounded turns.
-// Whoever holds its lock runs it.
+// Advances a device in bounded turns: received frames, timers, and packets to send. The holder of
+// the device's lock runs them.
 #include "nic/nic.h"
 
 #include "transport/qp.h"
@@ -9,14 +9,14 @@
 
 #include <sys/random.h>
 
-// Packets that one queue pair may send before the next one's turn, and all of them in a turn.
+// Packets that one queue pair may send before the next one, and all of them in one turn.
 #define QP_BUDGET 32
 #define NIC_BUDGET 128
-// Turns in a row that find frames and leave timers for later: who was away for longer than an
-// answer takes finds it behind other frames, and need not send again.
+// Consecutive turns that postpone due timers because frames came. After a long pause the answer may
+// wait behind other frames, and need not be requested again.
 #define NIC_PUT_OFF 8
 
-// splitmix64, for devices whose test wants the same numbers each time.
+// splitmix64, for tests that need reproducible numbers.
 static uint64_t random_next(uint64_t *state) {
 	uint64_t bits = *state += UINT64_C(0x9e3779b97f4a7c15);
 
@@ -25,7 +25,7 @@ static uint64_t random_next(uint64_t *state) {
 	return bits ^ bits >> 31;
 }
 
-// Up to 256 bytes the kernel gives at once and without interruption.
+// getrandom() returns up to 256 bytes at once and is not interrupted.
 uint64_t nic_random(struct soft_nic *nic) {
 	if (!nic->random_kernel)
 		return random_next(&nic->random);
@@ -65,7 +65,7 @@ static void qp_lazy(struct soft_qp *qp) {
 	TAILQ_INSERT_TAIL(&qp->nic->lazy, qp, ready_entry);
 }
 
-// The earliest of all is only ever brought forward here: nic_timers() finds the true one.
+// due_ns of the device only decreases here; nic_run_timers() recomputes it.
 void qp_due(struct soft_qp *qp, uint64_t due_ns) {
 	struct soft_nic *nic = qp->nic;
 	bool timed = due_ns != NIC_NEVER;
@@ -87,8 +87,8 @@ static bool timers_wait(struct soft_nic *nic, uint32_t received) {
 	return wait;
 }
 
-// A queue pair leaves the list while its timer runs, and may come in again at the end: each is
-// looked at once, up to the one that was last.
+// Run due timers. A queue pair leaves the list while its timer runs and may be appended again. The
+// loop ends at the original last entry, so each is visited once.
 static void nic_timers(struct soft_nic *nic, uint32_t received) {
 	struct soft_qp *last = TAILQ_LAST(&nic->timed, qp_list);
 	struct soft_qp *qp = TAILQ_FIRST(&nic->timed), *next;
@@ -108,7 +108,7 @@ static void nic_timers(struct soft_nic *nic, uint32_t received) {
 	}
 }
 
-// Requests first: an acknowledgement that leaves with them costs them nothing.
+// Requests go first: an acknowledgement that they carry costs nothing.
 static void qp_transmit(struct soft_qp *qp, bool defer_acks) {
 	uint64_t sent = qp->nic->counters.packets_sent;
 	bool more;
@@ -160,8 +160,9 @@ static uint32_t nic_receive(struct soft_nic *nic) {
 	return count;
 }
 
-// What waited in the turn before waits no longer, unless it is held for a ping-pong. Before frames
-// come: who receives one is ready anew, and would wait again.
+// End the delay of acknowledgements from the turn before, unless one is held for a ping-pong. This
+// comes before receiving: a queue pair that receives a frame becomes ready again and would wait
+// once more.
 static void nic_end_waits(struct soft_nic *nic, bool may_hold) {
 	struct soft_qp *qp, *next;
 
@@ -174,7 +175,7 @@ static void nic_end_waits(struct soft_nic *nic, bool may_hold) {
 	}
 }
 
-// A turn that found no frame defers nothing: nothing better came of waiting.
+// A turn without a frame defers nothing: no data came that could carry the acknowledgement.
 bool nic_turn(struct soft_nic *nic, bool defer_acks) {
 	uint64_t sent = nic->counters.packets_sent;
 	uint32_t received;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A frame comes in: whatever is not a sound packet from the peer of a queue pair that receives is
-// dropped here, and counted by its reason. Nothing of it was believed before its ICRC was right.
+// Receives a frame. Everything but a valid packet from the peer of a receiving queue pair is
+// dropped here and counted by reason. No content is trusted before the ICRC was verified.
 #include "packet/packet.h"
 #include "transport/qp.h"
 
 #include <errno.h>
 
-#define PKEY_BITS 0x7fff // the upper one tells full from limited members
+#define PKEY_BITS 0x7fff // the top bit distinguishes full from limited members
 
 typedef uint64_t *drop_counter; // NULL: not dropped
 
@@ -44,7 +44,7 @@ static bool gids_equal(const union ibv_gid *a, const union ibv_gid *b) {
 	return __builtin_memcmp(a, b, sizeof(*a)) == 0;
 }
 
-// A queue pair in RTR has sent nothing that could be answered.
+// A queue pair in RTR has sent nothing, so it cannot receive responses.
 static bool state_receives(enum ibv_qp_state state, bool response) {
 	return state == IBV_QPS_RTS || state == IBV_QPS_SQD || (state == IBV_QPS_RTR && !response);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A device comes to life with its first context and rests again after the last one. Cold.
+// Starts a device with its first context and stops it after the last one. Cold.
 #include "nic/nic.h"
 #include "nic/port_watch.h"
 #include "transport/qp.h"
@@ -16,8 +16,8 @@ static void process_clock_make(void) {
 	clock_init_tsc(&process_clock);
 }
 
-// Calibration takes up to 200 ms: once a process and its children, and not before a device is
-// opened.
+// Calibration takes up to 200 ms. It happens once per process and its children, and not before a
+// device is opened.
 void soft_clock_prepare(void) {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -76,7 +76,8 @@ static int wire_make(
 	return -EINVAL;
 }
 
-// The lock is taken for what others read; nobody drives the device yet.
+// Bring the device up. The lock protects fields that other threads read; no thread drives the
+// device yet.
 static int nic_begin(struct soft_nic *nic, char reason[static SOFT_HOLDER_MAX + 1]) {
 	struct soft_wire *inner = NULL;
 	struct soft_wire *wire = NULL;
@@ -111,8 +112,8 @@ static int nic_begin(struct soft_nic *nic, char reason[static SOFT_HOLDER_MAX + 
 	return err;
 }
 
-// Wires are made and engines ended by calls in which a thread may be cancelled: one that was would
-// keep the lock, and leave half a device.
+// Lock nic_add_context() and nic_remove_context(), with cancellation disabled. They contain
+// cancellation points; a cancelled thread would keep the lock and leave a half-built device.
 static int life_lock(struct soft_nic *nic) {
 	int cancel_state;
 
@@ -142,7 +143,7 @@ int nic_up(struct soft_nic *nic) {
 	return err;
 }
 
-// The engine may wait on the wire meanwhile, which the wrapper around it does not mind.
+// The engine may be waiting on the wire; the fault wrapper allows that.
 int nic_set_faults(struct soft_nic *nic, const struct soft_faults *faults) {
 	int err = 0;
 

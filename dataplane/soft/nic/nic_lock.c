@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The lock of a device, where somebody else has it.
+// Waits for the lock of a device while another thread holds it.
 #include "nic/nic.h"
 
 // About ten microseconds.
@@ -11,8 +11,8 @@ static void cpu_relax(void) {
 #endif
 }
 
-// Callers that spin in poll_cq take the lock again at once: tries come at different distances, and
-// not so many that its holder feels them.
+// Spin, then block. Callers that spin in poll_cq retake the lock at once, so the tries have varying
+// distances. They are few enough not to disturb the holder.
 void nic_lock_contended(struct soft_nic *nic) {
 	for (uint32_t tries = 0; tries < LOCK_TRIES; tries++) {
 		for (uint32_t n = 0; n < 4 + tries % 8; n++)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whether the interface under a wire is up: a thread that sleeps until the kernel says that
-// interfaces or addresses changed, then looks, and tells the device.
+// Watches the interface under a wire: a thread sleeps until the kernel reports a change of
+// interfaces or addresses, then checks and informs the device.
 //
-// There is one for each open device whose wire has an interface that can go: not for addresses of
-// the loopback, nor for memif, nor for ports that have no interface. A wire of sockets lives on
-// when its interface is back; a port of DPDK on an interface that went has nothing to live on.
+// Each open device has one if its wire uses an interface that can disappear: not loopback
+// addresses, memif, or ports without an interface. A UDP wire works again when its interface
+// returns. A DPDK port on a removed interface never does.
 #include "nic/port_watch.h"
 
 #include <lib/clock.h>
@@ -19,13 +19,13 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-// An interface that comes up is spoken of several times at once.
+// When an interface comes up, the kernel sends several reports in a row.
 #define QUIET_NS UINT64_C(50000000)
 #define LIMIT_NS UINT64_C(500000000)
 
 struct port_watch {
 	struct soft_nic *nic;
-	bool by_address;	  // udp: whichever interface has it
+	bool by_address;	  // udp: the interface that has the address
 	struct sock_addr address; // without a port
 	char netdev[IF_NAMESIZE]; // dpdk
 	unsigned int index;
@@ -54,7 +54,7 @@ static enum nic_port interface_look(const struct port_watch *watch) {
 	if (!watch->by_address && if_nametoindex(watch->netdev) != watch->index)
 		return NIC_PORT_GONE;
 	if (getifaddrs(&list) != 0)
-		return NIC_PORT_ACTIVE; // nobody can say
+		return NIC_PORT_ACTIVE; // unknown, so assume active
 	for (const struct ifaddrs *entry = list; entry != NULL; entry = entry->ifa_next) {
 		if (is_meant(watch, entry) && (entry->ifa_flags & IFF_UP) != 0 &&
 		    (entry->ifa_flags & IFF_RUNNING) != 0)
@@ -64,7 +64,7 @@ static enum nic_port interface_look(const struct port_watch *watch) {
 	return port;
 }
 
-// False: there is nothing more to be heard, or nobody who wants to.
+// Handle one change. Returns false if no more changes can be received or the watch is stopped.
 static bool listen_once(struct port_watch *watch) {
 	uint64_t now_ns = clock_monotonic_ns();
 	struct pollfd fds[] = {
@@ -93,7 +93,7 @@ static void *watch_run(void *arg) {
 	return NULL;
 }
 
-// The program's signals are for its own threads.
+// All signals are blocked in the thread, so that the program's own threads receive them.
 static int start_thread(struct port_watch *watch) {
 	sigset_t all, before;
 	int err;
@@ -128,7 +128,7 @@ struct port_watch *port_watch_start(struct soft_nic *nic) {
 	memcpy(watch->netdev, nic->wire->netdev, sizeof(watch->netdev));
 	watch->index = if_nametoindex(watch->netdev);
 	watch->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	// What changes from now on is heard of, what did before is seen.
+	// Subscribe before the first check, so that no change is missed.
 	if (watch->stop < 0 || netif_watch_create(QUIET_NS, LIMIT_NS, &watch->changes) != 0)
 		return port_watch_stop(watch);
 	nic_port_tell(nic, interface_look(watch));

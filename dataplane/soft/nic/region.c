@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The table of registered memory: open addressing by key. Whoever holds the device's lock.
+// The table of registered memory: open addressing by key. Used under the device's lock.
 #include "nic/region.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 
 #define REGIONS_MIN 16
 
-// Keys are random already: their low bits are the hash.
+// Return the preferred slot. Keys are random already, so their low bits are the hash.
 static uint32_t home_of(const struct region_table *table, uint32_t key) {
 	return key & (table->capacity - 1);
 }
@@ -32,7 +32,7 @@ static void region_put(struct region_table *table, struct soft_mr *mr) {
 	table->places[n] = mr;
 }
 
-// At most three quarters are taken, so that a search always ends at a free place.
+// Grow the table at three quarters full, so that every search ends at a free slot.
 static int region_grow(struct region_table *table) {
 	struct region_table grown = {.count = table->count};
 
@@ -51,7 +51,7 @@ static int region_grow(struct region_table *table) {
 	return 0;
 }
 
-// Not 0, which programs use for "none".
+// Draw a random key, never 0: programs use 0 for "none".
 int region_add(struct soft_nic *nic, struct soft_mr *mr) {
 	struct region_table *table = &nic->regions;
 	int err = region_grow(table);
@@ -68,7 +68,8 @@ int region_add(struct soft_nic *nic, struct soft_mr *mr) {
 	return 0;
 }
 
-// What follows moves up, so that no search ends too early at the place that becomes free.
+// Remove a region and move up later entries of the chain, so that no search stops at the freed
+// slot.
 void region_remove(struct soft_nic *nic, struct soft_mr *mr) {
 	struct region_table *table = &nic->regions;
 	uint32_t mask = table->capacity - 1;
@@ -104,7 +105,7 @@ uint8_t *region_reach(
 
 	if (mr == NULL || mr->verbs.pd != pd || (mr->access & access) != access)
 		return NULL;
-	// An address before the region gives an offset beyond any length.
+	// An address before the region yields an offset beyond any length.
 	offset = address - mr->iova;
 	if (length == 0 || offset >= mr->length || length > mr->length - offset)
 		return NULL;

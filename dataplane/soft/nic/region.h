@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Registered memory: found by key, checked, and written so that the last byte is seen last.
+// Registered memory: lookup by key, access checks, and a copy that writes the last byte last.
 #pragma once
 
 #include "nic/nic.h"
@@ -9,13 +9,13 @@
 #include <string.h>
 
 struct soft_mr {
-	struct ibv_mr verbs; // lkey and rkey are one
+	struct ibv_mr verbs; // lkey and rkey are equal
 	struct soft_nic *nic;
-	uint64_t iova;	// what the first byte is addressed by
-	uint8_t *bytes; // where it is
+	uint64_t iova;	// address of the first byte in work requests
+	uint8_t *bytes; // address of the first byte in this process
 	size_t length;
 	int access;
-	void *mapping; // of a dmabuf: ours to unmap; else NULL
+	void *mapping; // mapping of a dmabuf, which this struct owns; else NULL
 	size_t mapping_length;
 };
 
@@ -23,12 +23,14 @@ static inline struct soft_mr *mr_of(struct ibv_mr *mr) {
 	return container_of(mr, struct soft_mr, verbs);
 }
 
-// The table only; verbs' structs are made by the caller. -ENOMEM. Draws the key.
+// Add a region to the table and draw its key. The caller fills the verbs struct. Returns 0 or
+// -ENOMEM.
 int region_add(struct soft_nic *nic, struct soft_mr *mr);
 void region_remove(struct soft_nic *nic, struct soft_mr *mr);
 
-// Where these bytes are; NULL if the key is unknown, of another PD, the range is not within, or one
-// of the rights in `access` is missing. length 0 is refused: who has no bytes asks for none.
+// Return the address of a range in this process. Returns NULL if the key is unknown or belongs to
+// another PD, the range is not inside, or a right in `access` is missing. length 0 is refused, so
+// callers without bytes must not ask.
 uint8_t *region_reach(
 	const struct soft_nic *nic,
 	const struct ibv_pd *pd,
@@ -38,9 +40,9 @@ uint8_t *region_reach(
 	int access
 );
 
-// For programs that spin on the last byte of what is written to them, or on a word that it ends:
-// everything before it is visible first, and a word of 8 or 4 bytes that lies aligned at the end is
-// never seen in halves. Release pairs with the reader's acquire, or with its processor's ordering.
+// Copy so that everything else is visible before the end. Programs spin on the last byte of a
+// write, or on a word at its end. An aligned word of 8 or 4 bytes at the end is never seen half
+// written. Release pairs with the reader's acquire, or with the ordering of its processor.
 static inline void copy_last_byte_last(uint8_t *to, const uint8_t *from, size_t size) {
 	uintptr_t end = (uintptr_t)to + size;
 	uint64_t word8;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A wire: what carries frames between software devices and others that speak RoCEv2.
+// A wire carries frames between software devices and other RoCEv2 devices.
 //
-// All calls but wait() are made with the device's lock held, by whoever drives it just then; wait()
-// is made by the engine's thread alone, without the lock. A frame begins with its IP header,
-// whatever the wire really has in front of the packet.
+// All calls except wait() are made with the device's lock, by the thread that drives the device.
+// Only the engine's thread calls wait(), without the lock. A frame begins with its IP header, even
+// if the wire has other bytes in front of it.
 #pragma once
 
 #include "packet/frame.h"
@@ -12,69 +12,72 @@
 
 #include <string.h>
 
-#define WIRE_BATCH 32 // frames received at once, or sent
+#define WIRE_BATCH 32 // frames received or sent at once
 
 struct wire_frame {
-	uint8_t *bytes; // the IP header; may be written to until the next receive()
+	uint8_t *bytes; // IP header; writable until the next receive()
 	uint32_t size;
-	bool id_known; // its IP id is as it was sent (frame_check)
+	bool id_known; // the IP id is as sent (see frame_check_icrc())
 };
 
 struct soft_wire;
 
-// What a wire says of the port under it, where it can see one.
+// State of the port under a wire, if the wire can see one.
 enum nic_port {
 	NIC_PORT_ACTIVE,
 	NIC_PORT_DOWN,
-	NIC_PORT_GONE, // for good: the device has to be opened anew
+	NIC_PORT_GONE, // final: the device must be opened again
 };
 
 struct wire_calls {
 	const char *name; // "udp", "dpdk", "memory"
-	// Room for one frame of FRAME_BYTES_MAX bytes; NULL: the wire takes none for now, and is
-	// asked again at the next turn. At most one is out at a time: give() or take() again.
+	// Return room for one frame of FRAME_BYTES_MAX bytes. NULL: the wire is full and is asked
+	// again in the next turn. At most one frame is taken at a time; give() it or take() it
+	// again.
 	uint8_t *(*take)(struct soft_wire *wire);
-	// The frame that was taken, sealed, goes to the address in its IP header. A wire may keep
-	// it until flush().
+	// Send the taken and sealed frame to the address in its IP header. A wire may keep it until
+	// flush().
 	void (*give)(struct soft_wire *wire, uint32_t size);
 	void (*flush)(struct soft_wire *wire);
-	// Up to max frames, valid until the next call. Those cut or not UDP to our port may be
-	// among them: frame_parse() judges. now_ns: of the device's clock.
+	// Receive up to max frames, valid until the next call. Truncated frames and foreign packets
+	// may be among them; frame_parse() rejects these. now_ns: on the device's clock.
 	uint32_t (*receive
 	)(struct soft_wire *wire, struct wire_frame *ret_frames, uint32_t max, uint64_t now_ns);
-	// When the wire itself has something to do next (frames that are delayed); UINT64_MAX:
-	// never.
+	// Return the time of the wire's next own action (delayed frames); UINT64_MAX: never.
 	uint64_t (*due)(const struct soft_wire *wire);
-	// Sleeps until a frame may have come, the doorbell can be read, or timeout_ns passed
-	// (UINT64_MAX: no limit). May return early. A wire without an interrupt sleeps in growing
-	// steps, or has its peers ring.
+	// Sleep until a frame may have come, the doorbell is readable, or timeout_ns has passed
+	// (UINT64_MAX: no limit). May return early. A wire without interrupts sleeps in growing
+	// steps, or its peers ring.
 	void (*wait)(struct soft_wire *wire, int doorbell, uint64_t timeout_ns);
 	void (*destroy)(struct soft_wire *wire);
 };
 
-// First member of each wire's own struct. Constant once it is made, but for the port.
+// First member of each wire's own struct. Constant after creation, except the port.
 struct soft_wire {
 	const struct wire_calls *calls;
 	struct sock_addr address;
-	union ibv_gid gid;     // of the address
-	uint16_t mtu;	       // of RDMA: 256 to 4096, what fits the interface
-	uint16_t source_port;  // what its packets come from; 0: as the route says
-	uint32_t window_bytes; // payload that may be on its way here before some is lost
-	bool peer_sealed;      // frames never leave this process's memory as they are: no ICRC
-			       // needed. False but in benches that ask for it.
-	char netdev[16];       // "" if there is none
-	enum nic_port port;    // as the latest receive() found it; ACTIVE where none can be seen
+	union ibv_gid gid;    // GID of the address
+	uint16_t mtu;	      // RDMA MTU, 256 to 4096 bytes, limited by the interface
+	uint16_t source_port; // UDP source port of its packets; 0: taken from the route
+	// Payload that may be in flight to this device before packets are lost
+	uint32_t window_bytes;
+	// Frames never leave this process's memory, so they need no ICRC; true only in benchmarks
+	// that ask for it
+	bool peer_sealed;
+	char netdev[16]; // "": none
+	// State found by the latest receive(); ACTIVE if the wire cannot see one
+	enum nic_port port;
 };
 
 struct wire_config {
 	struct sock_addr address;
 	bool address_any;
 	const char *args;
-	struct soft_counters *counters; // of the device: send_full, send_failed, fault_...
+	struct soft_counters *counters; // counters of the device: send_full, send_failed, fault_...
 };
 
-// *ret_reason, of SOFT_HOLDER_MAX + 1 bytes, says why in words. -EADDRINUSE (and who holds it),
-// -EADDRNOTAVAIL, -ENODEV, -EINVAL, -ENOTSUP, what else the system said.
+// Create a wire. *ret_reason explains each error as text. Returns -EADDRINUSE (the reason names the
+// holder), -EADDRNOTAVAIL, -ENODEV, -EINVAL, -ENOTSUP, or another system error.
 int wire_udp_create(
 	const struct wire_config *config,
 	char ret_reason[static SOFT_HOLDER_MAX + 1],
@@ -85,18 +88,17 @@ int wire_dpdk_create(
 	char ret_reason[static SOFT_HOLDER_MAX + 1],
 	struct soft_wire **ret_wire
 );
-// The arguments and the machine, without attaching the port.
+// Check the arguments and the machine without attaching the port.
 int wire_dpdk_check(const struct wire_config *config, char ret_reason[static SOFT_HOLDER_MAX + 1]);
-// Devices of this process reach each other by address; frames to nobody are lost.
+// Devices of this process reach each other by address; frames to unknown addresses are lost.
 int wire_memory_create(
 	const struct wire_config *config,
 	char ret_reason[static SOFT_HOLDER_MAX + 1],
 	struct soft_wire **ret_wire
 );
 
-// Takes the inner wire over and does to its frames what the faults say; with none, *ret_wire is
-// the inner one itself. The clock is the device's. -ENOMEM, and the inner one is still the
-// caller's.
+// Wrap the inner wire and apply faults to its frames; without faults *ret_wire is the inner wire
+// itself. The clock is the device's. Returns -ENOMEM; then the caller still owns the inner wire.
 int wire_faults_create(
 	struct soft_wire *inner,
 	const struct soft_faults *faults,
@@ -105,8 +107,8 @@ int wire_faults_create(
 	struct soft_wire **ret_wire
 );
 
-// Other faults than before, if any. What was held back or delayed goes on its way as it was to.
-// -ENOMEM, and *wire is as before.
+// Replace the faults. Frames already held back or delayed are sent as planned. Returns -ENOMEM;
+// then *wire is unchanged.
 int wire_faults_change(
 	struct soft_wire **wire,
 	const struct soft_faults *faults,
@@ -114,7 +116,7 @@ int wire_faults_change(
 	const struct clock *clock
 );
 
-// The GID of an address: IPv4 is mapped.
+// Return the GID of an address; IPv4 is mapped.
 static inline union ibv_gid wire_gid(const struct sock_addr *address) {
 	union ibv_gid gid = {.raw = {[10] = 0xff, [11] = 0xff}};
 

@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// When a caller that polls in vain gives its processor away. Pure.
+// Decides when a caller that polls in vain yields its processor. Pure functions.
 //
-// Where programs that spin are more than processors, the one that would answer waits for one: 8 ms
-// a round, a time slice. So a poll that has found nothing for as long as a block and a wake cost
-// yields. Where nobody else waits that returns at once, and costs a hundredth of what was spun.
-// Where somebody ran and nothing has come soon after, it was not the one that we wait for, and
-// would take most of the processor from us: each such yield doubles the time to the next. That has
-// to come down again, also where it is longer than a time slice and nobody yields any more: who was
-// put aside between two polls, and found something right after, waited for the one that ran.
+// If more programs spin than there are processors, the program that would answer waits for one, 8
+// ms per round. So a poll yields after finding nothing for as long as a block and a wake-up cost.
+// If no other thread waits, the yield returns at once and costs 1% of the time spun.
+//
+// If another thread ran and nothing arrived soon after, it was not the one that would answer. It
+// would take most of this processor, so each such yield doubles the time to the next. This time
+// must also shrink again, even when it exceeds a time slice and yields have stopped. If the caller
+// was preempted between two polls and then found something, it had waited for the thread that ran.
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #define YIELD_AFTER_NS UINT64_C(20000)
-#define YIELD_ALONE_NS UINT64_C(3000)	   // one that took less found nobody who waits
-#define YIELD_SOON_NS (2 * YIELD_AFTER_NS) // an answer takes several frames, each a poll
-#define YIELD_VAIN_MAX 14		   // a third of a second
-#define YIELD_ASIDE_NS UINT64_C(20000)	   // between two polls: somebody else ran
+#define YIELD_ALONE_NS UINT64_C(3000)	   // a shorter yield found no other waiting thread
+#define YIELD_SOON_NS (2 * YIELD_AFTER_NS) // an answer takes several frames, one poll each
+#define YIELD_VAIN_MAX 14		   // at most a third of a second between yields
+#define YIELD_ASIDE_NS UINT64_C(20000)	   // a longer pause between polls: another thread ran
 
 struct yield_rule {
-	uint64_t next_ns; // 0: the latest poll found something
-	uint64_t last_ns; // the latest one that found nothing
+	uint64_t next_ns; // time of the next yield; 0: the latest poll found something
+	uint64_t last_ns; // latest poll that found nothing
 	uint64_t back_ns; // end of the latest yield
 	uint32_t vain;
 };
@@ -34,7 +35,8 @@ static inline void yield_rule_found(struct yield_rule *rule, uint64_t now_ns) {
 	rule->next_ns = 0;
 }
 
-// A poll found nothing. True: yield, look again, and say what came of it.
+// Record an empty poll. Returns true if the caller should yield, poll again, and report with
+// yield_rule_note_yield().
 static inline bool yield_rule_empty(struct yield_rule *rule, uint64_t now_ns) {
 	if (rule->next_ns == 0)
 		rule->next_ns = now_ns + (YIELD_AFTER_NS << rule->vain);
@@ -42,8 +44,8 @@ static inline bool yield_rule_empty(struct yield_rule *rule, uint64_t now_ns) {
 	return now_ns >= rule->next_ns;
 }
 
-// from, to: around the yield. found: by the poll right after it; one that finds something soon
-// after counts as well.
+// Record a yield. from_ns, to_ns: before and after the yield. found: result of the next poll;
+// yield_rule_note_found() also credits an answer that comes soon after.
 static inline void
 yield_rule_done(struct yield_rule *rule, uint64_t from_ns, uint64_t to_ns, bool found) {
 	if (found)

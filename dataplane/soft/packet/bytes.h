@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Numbers in network order at any address.
+// Loads and stores of big-endian numbers at unaligned addresses.
 #pragma once
 
 #include <endian.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Builds and parses Ethernet, IP and UDP headers around a RoCEv2 packet.
+// Builds and parses the IP and UDP headers around a RoCEv2 packet, and its ICRC.
 #include "packet/frame.h"
 
 #include "packet/bytes.h"
@@ -12,7 +12,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
-// Where fields of the headers begin.
+// Byte offsets of header fields.
 #define IP4_TRAFFIC_CLASS 1
 #define IP4_LENGTH 2
 #define IP4_ID 4
@@ -101,9 +101,9 @@ static bool looks_ip4(const uint8_t *frame) {
 #define IN_MASK4_UDP(at) IN_MASK(FRAME_IP4_BYTES + (at))
 #define IN_MASK6_UDP(at) IN_MASK(FRAME_IP6_BYTES + (at))
 
-// The bits that become ones, from FRAME_MASK_BYTES in front of the IP header on: these stand for
-// the local route header of InfiniBand. Whole words, within the shortest frame of their kind:
-// smaller stores would have the CRC, which loads wide, wait for them to leave the processor.
+// Bits that the ICRC sees as ones, from FRAME_MASK_BYTES in front of the IP header on; these bytes
+// stand for InfiniBand's local route header. The masks are whole words within the shortest frame.
+// Smaller stores would stall the CRC's wide loads (store forwarding).
 static const uint8_t mask_ip4[48] = {
 	[0 ... FRAME_MASK_BYTES - 1] = 0xff,
 	IN_MASK(IP4_TRAFFIC_CLASS) = 0xff,
@@ -188,7 +188,7 @@ enum frame_icrc frame_check(uint8_t *frame, uint32_t size, bool id_known) {
 		       : FRAME_ICRC_WRONG;
 }
 
-// Both set *ret_bytes to what the header says of the whole frame.
+// Both functions set *ret_bytes to the frame length from the header.
 static int
 ip4_parse(const uint8_t *frame, uint32_t size, struct frame_route *route, uint32_t *ret_bytes) {
 	if (size < FRAME_IP4_BYTES)
@@ -214,7 +214,7 @@ ip6_parse(const uint8_t *frame, uint32_t size, struct frame_route *route, uint32
 		return -EBADMSG;
 	memcpy(route->from.raw, frame + IP6_FROM, 16);
 	memcpy(route->to.raw, frame + IP6_TO, 16);
-	// These stand for IPv4 among GIDs, and for nobody in an IPv6 header.
+	// Mapped addresses stand for IPv4 in GIDs and are invalid in an IPv6 header.
 	if (frame_is_ip4(&route->from) || frame_is_ip4(&route->to))
 		return -EBADMSG;
 	route->traffic_class = (uint8_t)(load_be16(frame) >> 4);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The invariant CRC of RoCEv2, folded where the processor can.
+// The invariant CRC of RoCEv2. Uses carry-less multiplication where the processor has it.
 #include "packet/icrc.h"
 
 #include <lib/must.h>
@@ -11,16 +11,17 @@
 #include <immintrin.h>
 #endif
 
-// Registers are reflected: bit 31 is the coefficient of x^0, a byte more is a shift to the right.
+// Registers are reflected: bit 31 is the coefficient of x^0, and appending a byte shifts to the
+// right.
 #define POLYNOMIAL UINT32_C(0xedb88320)
 #define ONE UINT32_C(0x80000000)
-#define LANES 8 // bytes that the table takes in one step
+#define LANES 8 // bytes that the table processes in one step
 
-// Of each `after`: x^-8(after + 2) modulo the polynomial.
+// Inverse shifts by `after`: x^-8(after + 2) modulo the polynomial.
 static uint32_t back[ICRC_AFTER_MAX + 1];
-// By a byte: the register that it leaves with n zero bytes behind it.
+// Register value that a byte leaves when n zero bytes follow it.
 static uint32_t table[LANES][256];
-static enum icrc_way way; // the best that this processor has
+static enum icrc_way way; // best method of this processor
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static uint32_t bit_on(uint32_t value) {
@@ -44,7 +45,7 @@ static void table_make(void) {
 	}
 }
 
-// The register after these bytes.
+// Return the register after these bytes.
 static uint32_t table_run(uint32_t value, const uint8_t *bytes, size_t size) {
 	for (; size >= LANES; size -= LANES, bytes += LANES) {
 		uint32_t next = 0;
@@ -61,20 +62,21 @@ static uint32_t table_run(uint32_t value, const uint8_t *bytes, size_t size) {
 }
 
 #ifdef __x86_64__
-// A text is a polynomial, and a block of it may be replaced by what it is, moved on over the blocks
-// behind it, modulo the polynomial: added to one of those. What is left in the end is one block.
+// A message is a polynomial. A block may be shifted over the blocks behind it, modulo the
+// polynomial, and added to one of them. One block remains in the end.
 #define BLOCK ((size_t)16)
-#define STRIDE (4 * BLOCK) // so much at once, by products that do not wait for each other
+#define STRIDE (4 * BLOCK) // bytes per step; the products of one step are independent
 #define WIDE_STRIDE (4 * STRIDE)
 
-// What moves the first and the second half of a block on: by a block, and so on.
+// Factors that shift the first and the second half of a block: by one block, by a stride, by a wide
+// stride.
 struct mover {
 	uint64_t first, second;
 };
 static struct mover by_block, by_stride, by_wide;
 static uint64_t by_half;
 
-// x^bits modulo the polynomial, where the product of two reflected halves has it.
+// Return x^bits modulo the polynomial, in the position for a product of two reflected halves.
 static uint64_t crc_power(uint32_t bits) {
 	uint32_t value = ONE;
 
@@ -88,7 +90,7 @@ static struct mover mover_of(uint32_t bytes) {
 	){.first = crc_power(8 * bytes + 32), .second = crc_power(8 * bytes - 32)};
 }
 
-// Products without carries, which older processors lack, and newer ones have of four blocks at
+// Choose the method: older processors lack carry-less products, newer ones compute four blocks at
 // once.
 static enum icrc_way way_best(void) {
 	if (!__builtin_cpu_supports("pclmul") || !__builtin_cpu_supports("ssse3"))
@@ -125,7 +127,7 @@ NARROW INSIDE __m128i fold(__m128i block, __m128i by, __m128i next) {
 	return _mm_xor_si128(_mm_xor_si128(first, second), next);
 }
 
-// One block to the register.
+// Reduce one block to the register.
 NARROW INSIDE uint32_t reduce(__m128i block) {
 	const __m128i low = _mm_set_epi32(0, 0, 0, -1);
 	__m128i value = _mm_xor_si128(
@@ -146,7 +148,7 @@ NARROW INSIDE uint32_t reduce(__m128i block) {
 	return next ^ (uint32_t)(rest >> 32);
 }
 
-// Blocks, of which there may be none, behind one that is a whole text's beginning.
+// Fold the blocks at `bytes`, of which there may be none, into `a`, the block before them.
 NARROW INSIDE __m128i narrow_run(__m128i a, const uint8_t *bytes, size_t size) {
 	const __m128i stride = mover_load(by_stride), block = mover_load(by_block);
 
@@ -167,12 +169,13 @@ NARROW INSIDE __m128i narrow_run(__m128i a, const uint8_t *bytes, size_t size) {
 	return a;
 }
 
-// How a text of at least a block begins. In front of it stand as many zeros, which change nothing,
-// as make it whole blocks: *ret_head is the first of these, *ret_next the one behind it, which the
-// register before the text reaches into where the first one has less than four bytes of it.
+// Begin a message of at least one block, padded in front with zeros to whole blocks; leading zeros
+// change nothing. *ret_head is the first block, *ret_next the second. If the first block has fewer
+// than four message bytes, the initial register extends into the second.
 NARROW INSIDE void
 begin(uint32_t value, const uint8_t *bytes, size_t odd, __m128i *ret_head, __m128i *ret_next) {
-	// From the n-th on: lanes that a shuffle clears, then those that it keeps.
+	// Loaded from offset n: n lanes that the shuffle keeps at the end, after lanes that it
+	// clears.
 	static const uint8_t lanes[2 * BLOCK] = {
 		0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
 		0x80, 0x80, 0x80, 0x80, 0x80, 0,    1,	  2,	3,    4,    5,
@@ -203,10 +206,10 @@ WIDE INSIDE __m512i wide_fold(__m512i blocks, __m512i by, __m512i next) {
 	__m512i first = _mm512_clmulepi64_epi128(blocks, by, 0x00);
 	__m512i second = _mm512_clmulepi64_epi128(blocks, by, 0x11);
 
-	return _mm512_ternarylogic_epi64(first, second, next, 0x96); // all three added
+	return _mm512_ternarylogic_epi64(first, second, next, 0x96); // exclusive or of all three
 }
 
-// A text of at least WIDE_STRIDE and two blocks.
+// The message has at least WIDE_STRIDE and two blocks.
 WIDE static uint32_t fold_wide(uint32_t value, const uint8_t *bytes, size_t size) {
 	const __m512i by = _mm512_broadcast_i32x4(mover_load(by_wide));
 	const __m512i by_one = _mm512_broadcast_i32x4(mover_load(by_stride));
@@ -253,7 +256,7 @@ static uint32_t way_run(enum icrc_way by, uint32_t value, const uint8_t *bytes, 
 }
 #endif
 
-// One bit back: what the register was before a bit 0 went in.
+// Undo one step: return the register before a bit 0 was appended.
 static uint32_t bit_back(uint32_t value) {
 	return (value & ONE) != 0 ? (value ^ POLYNOMIAL) << 1 | 1 : value << 1;
 }
@@ -294,8 +297,8 @@ static uint32_t crc_multiply(uint32_t a, uint32_t b) {
 	return product;
 }
 
-// The difference is what a register of zeros becomes by the two differing bytes and `after` zeros.
-// Rolled back over all of them, these bytes are what is left in it.
+// The difference is the register that starts at zero and processes the two differing bytes and
+// `after` zeros. Shifted back over all of them, the register contains these bytes.
 bool icrc_explained(uint32_t difference, size_t after, uint16_t *ret_bits) {
 	uint32_t before;
 

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// CRC-32 as Ethernet's (reflected, ones first and last) by the fastest way that this processor has,
-// and its algebra: which 16 bits so far from the end would explain a difference.
+// CRC-32 of Ethernet (reflected, inverted at start and end), computed the fastest way of this
+// processor. It also finds 16 adjacent bits that explain a CRC difference.
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-// As zlib's crc32() of these bytes. Any thread.
+// Return the same value as zlib's crc32(). Any thread.
 uint32_t icrc_crc(const uint8_t *bytes, size_t size);
 
-// Each processor has those up to its best. For tests: false if this one has not the one asked for.
+// Methods; each processor supports those up to its best one. icrc_crc32_by() is for tests and
+// returns false for an unsupported method.
 enum icrc_way {
 	ICRC_BY_TABLE,
 	ICRC_BY_BLOCKS,
@@ -18,9 +19,9 @@ enum icrc_way {
 };
 bool icrc_crc_by(enum icrc_way way, const uint8_t *bytes, size_t size, uint32_t *ret_crc);
 
-// The CRC is affine: two texts that differ in two adjacent bytes only, `after` bytes before their
-// end, have CRCs that differ by one of 65,536 values. True if `difference` is one of them; then
-// *ret_bits are the exclusive or of the two bytes (the first one in the low half). after: up to
-// ICRC_AFTER_MAX.
+// Find a changed pair of adjacent bytes, `after` bytes before the end (up to ICRC_TRAILING_MAX).
+// The CRC is affine, so such texts differ in their CRC by one of 65,536 values. Returns true if
+// `difference` is one of them; then *ret_bits is the exclusive or of the two bytes, the first in
+// the low half.
 #define ICRC_AFTER_MAX 4400
 bool icrc_explained(uint32_t difference, size_t after, uint16_t *ret_bits);

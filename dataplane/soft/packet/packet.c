@@ -14,7 +14,7 @@
 #define ATOMIC_ETH_BYTES 28
 #define ATOMIC_ACK_ETH_BYTES 8
 
-// Second byte of the BTH, and the byte in front of the PSN.
+// Bits of the second byte of the BTH, and of the byte before the PSN.
 #define BTH_SOLICITED 0x80
 #define BTH_MIGRATION 0x40
 #define BTH_PAD_SHIFT 4
@@ -178,7 +178,7 @@ size_t packet_encode(const struct packet *packet, uint8_t ret_bytes[static PACKE
 	return facts->header_bytes;
 }
 
-// Two steps for each doubling, in hundredths of a millisecond; code 0 follows code 31.
+// Delays in units of 10 us, two steps per doubling; code 0 is the longest and follows code 31.
 uint64_t packet_rnr_ns(uint8_t code) {
 	static const uint32_t steps[32] = {
 		65536, 1,    2,	   3,	 4,    6,     8,     12,    16,	   24,	  32,

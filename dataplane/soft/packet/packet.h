@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One RoCEv2 RC packet from the BTH on: facts of its opcode, its headers as numbers, and both
-// directions between these and bytes. Pure; the bytes come from outside.
+// One RoCEv2 RC packet from the BTH on: properties of its opcode, decoding and encoding of its
+// headers. Pure functions; the bytes are untrusted.
 #pragma once
 
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 #define PACKET_PAYLOAD_MAX 4096
 #define PACKET_PKEY_DEFAULT 0xffff
 
-// As on the wire.
+// Values as on the wire.
 enum packet_opcode {
 	PACKET_SEND_FIRST = 0x00,
 	PACKET_SEND_MIDDLE = 0x01,
@@ -39,17 +39,17 @@ enum packet_opcode {
 };
 
 enum packet_kind {
-	PACKET_KIND_NONE, // no opcode of RC that we speak
+	PACKET_KIND_NONE, // no supported RC opcode
 	PACKET_KIND_SEND,
 	PACKET_KIND_WRITE,
 	PACKET_KIND_READ,
 	PACKET_KIND_ATOMIC,
 	PACKET_KIND_READ_RESPONSE,
-	PACKET_KIND_ACK, // NAKs too
+	PACKET_KIND_ACK, // also NAKs
 	PACKET_KIND_ATOMIC_ACK,
 };
 
-// What an opcode says, as flags; a request or response of one packet is both first and last.
+// Properties of an opcode. A request or response of one packet is both first and last.
 #define PACKET_FIRST 0x01
 #define PACKET_LAST 0x02
 #define PACKET_RESPONSE 0x04
@@ -62,28 +62,28 @@ enum packet_kind {
 struct packet_facts {
 	uint8_t kind; // enum packet_kind
 	uint8_t flags;
-	uint8_t header_bytes; // BTH and what follows it
+	uint8_t header_bytes; // BTH and extension headers
 };
 
-// Of any byte; kind NONE for those unknown.
+// Return the properties of any opcode byte; kind NONE if unknown.
 const struct packet_facts *packet_facts(uint8_t opcode);
-// "WRITE_FIRST"; "unknown".
+// Return "WRITE_FIRST" and so on; "unknown".
 const char *packet_opcode_name(uint8_t opcode);
 
 // AETH syndromes.
-#define PACKET_SYNDROME_ACK 0x1f // without credits: what everybody sends
+#define PACKET_SYNDROME_ACK 0x1f // without credits, as every implementation sends
 #define PACKET_SYNDROME_RNR 0x20 // | timer code
 #define PACKET_SYNDROME_NAK_SEQUENCE 0x60
 #define PACKET_SYNDROME_NAK_INVALID 0x61
 #define PACKET_SYNDROME_NAK_ACCESS 0x62
 #define PACKET_SYNDROME_NAK_OPERATION 0x63
 
-// The fields that an opcode does not have are 0.
+// Fields that an opcode does not have are 0.
 struct packet {
 	uint8_t opcode;
 	bool solicited;
 	bool ack_request;
-	bool migration; // 1 is sent, both are accepted
+	bool migration; // sent as 1, accepted as both
 	uint8_t pad;	// bytes after the payload, 0 to 3
 	uint16_t pkey;
 	uint32_t queue_pair; // destination
@@ -96,16 +96,17 @@ struct packet {
 	uint32_t msn;
 	uint64_t swap_add, compare; // AtomicETH
 	uint64_t original;	    // AtomicAckETH
-	// Of a packet that came: into its bytes, without the pad.
+	// Received packets: a pointer into their bytes, without the pad.
 	const uint8_t *payload;
 	uint32_t payload_bytes;
 };
 
-// bytes: from the BTH to before the ICRC. -EMSGSIZE (shorter than its headers and pad), -EBADMSG
-// (TVer is not 0, the payload exceeds PACKET_PAYLOAD_MAX), -EPROTO (opcode); outputs untouched.
+// Decode a packet from the BTH to before the ICRC. Returns -EMSGSIZE (shorter than its headers and
+// pad), -EBADMSG (TVer is not 0, payload exceeds PACKET_PAYLOAD_MAX), or -EPROTO (opcode); then
+// outputs are untouched.
 int packet_decode(const uint8_t *bytes, size_t size, struct packet *ret_packet);
-// Writes the headers; returns how many bytes. payload and payload_bytes are not looked at.
+// Write the headers and return their size; payload and payload_bytes are ignored.
 size_t packet_encode(const struct packet *packet, uint8_t ret_bytes[static PACKET_HEADERS_MAX]);
 
-// What an RNR timer code stands for; 0 is the longest. Only the low 5 bits are looked at.
+// Return the delay of an RNR timer code; 0 is the longest. Only the low 5 bits count.
 uint64_t packet_rnr_ns(uint8_t code);
