@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Software devices in the list of devices, and what can be asked of one without opening it.
+// Software devices in the device list, and queries that need no open device.
 #include "preload.h"
 
 #include <dataplane/soft_settings.h>
@@ -11,22 +11,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Written once, by configs_add(); count last.
+// Written once by configs_add(); count is written last.
 static struct {
 	struct ibv_device *devices[SOFT_DEVICES_MAX];
 	struct soft_config configs[SOFT_DEVICES_MAX];
-	// Release in configs_add(), acquire in made_count(): who sees it sees the devices.
+	// Release in configs_add(), acquire in devices_count(): a reader that sees the count sees
+	// the devices.
 	_Atomic uint32_t count;
 } made;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-// A program that ends with devices open: what its calls left for the next ones is sent now.
+// Flush deferred acknowledgements at exit, for programs that end with open devices.
 static void devices_settle(void) {
 	if (!preload_is_dead())
 		soft_devices_settle();
 }
 
-// Adds them and finds their structs. On failure there are none.
+// Add the devices and look up their structs. On failure no device exists.
 static int configs_add(const struct soft_config *configs, uint32_t count) {
 	struct ibv_device **devices = NULL;
 	uint32_t listed = 0;
@@ -78,7 +79,7 @@ static uint32_t made_count(void) {
 	return atomic_load_explicit(&made.count, memory_order_acquire);
 }
 
-// Its place in `made`; -1: not a software device.
+// Return the index in `made`; -1: not a software device.
 static int place_of(const struct ibv_device *device) {
 	uint32_t count = made_count();
 
@@ -108,9 +109,9 @@ bool preload_has_node(const char *name) {
 	return false;
 }
 
-// A list as programs get it: NULL ends it, and in front stands what it was made from.
+// A device list for programs. NULL ends it; the real list is stored in front, for freeing.
 struct merged_list {
-	struct ibv_device **real; // NULL: libibverbs had none
+	struct ibv_device **real; // NULL: libibverbs returned none
 	struct ibv_device *devices[];
 };
 
@@ -122,14 +123,15 @@ static struct merged_list *lists_merge(struct ibv_device **real, uint32_t real_c
 	if (list == NULL)
 		return NULL;
 	list->real = real;
-	// Ours come first: a program that takes the first one was started to get it.
+	// Software devices come first: a program that uses the first device was started to get one.
 	memcpy(list->devices, made.devices, count * sizeof(struct ibv_device *));
 	if (real_count > 0)
 		memcpy(list->devices + count, real, real_count * sizeof(struct ibv_device *));
 	return list;
 }
 
-// Without RDMA in the kernel libibverbs gives none and ENOSYS: ours are there all the same.
+// Without RDMA in the kernel libibverbs returns none and ENOSYS; software devices are listed
+// anyway.
 struct ibv_device **ibv_get_device_list(int *num_devices) {
 	int real_count = 0;
 	struct ibv_device **real;
@@ -137,7 +139,7 @@ struct ibv_device **ibv_get_device_list(int *num_devices) {
 	uint32_t count = 0;
 	int cancel_state;
 
-	// Cancelled in it, a thread would leave devices that are there and not listed.
+	// A thread cancelled in here would leave devices that exist but are never listed.
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	pthread_once(&once, devices_make);
 	pthread_setcancelstate(cancel_state, NULL);
@@ -158,7 +160,7 @@ struct ibv_device **ibv_get_device_list(int *num_devices) {
 		count++;
 	if (num_devices != NULL)
 		*num_devices = (int)count;
-	errno = 0; // that of libibverbs, which some programs print whatever was returned
+	errno = 0; // clear libibverbs' errno, which some programs print regardless of the result
 	return list->devices;
 }
 
@@ -177,7 +179,8 @@ const char *ibv_get_device_name(struct ibv_device *device) {
 	return preload_owns_device(device) ? device->name : REAL(ibv_get_device_name)(device);
 }
 
-// The kernel's number of a device: ours has none, which libibverbs says by -1 as well.
+// Return the kernel's number of a device. Software devices have none, which libibverbs reports as
+// -1.
 int ibv_get_device_index(struct ibv_device *device) {
 	return preload_owns_device(device) ? -1 : REAL(ibv_get_device_index)(device);
 }
@@ -243,8 +246,8 @@ struct ibv_context *ibv_open_device(struct ibv_device *device) {
 	return NULL;
 }
 
-// Objects that a program leaves behind the kernel takes away from a real device. Here they keep the
-// device alive for as long as the process is, and the program is told as much as there: nothing.
+// The kernel frees objects that a program left on a real device. Here such objects keep the device
+// open until the process ends. The result is 0 in both cases.
 int ibv_close_device(struct ibv_context *context) {
 	const char *name;
 

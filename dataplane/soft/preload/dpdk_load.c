@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The dpdk wire as libtocsin-verbs.so has it: in a module beside the library, opened when the first
-// such wire is asked for and kept until the process ends, since EAL cannot be started twice.
+// The DPDK wire of libtocsin-verbs.so. It is a module beside the library, opened for the first such
+// wire. It stays loaded until the process ends, because EAL cannot start twice.
 #include "dpdk_module.h"
 
 #include <dlfcn.h>
@@ -10,10 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // of the pointer below
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // protects `module`
 static const struct dpdk_module *module;
 
-// By the path of this library itself, wherever it was installed or built. -ENAMETOOLONG.
+// Find the module beside this library. Returns -ENAMETOOLONG.
 static int find_path(char ret_path[static PATH_MAX]) {
 	const char *own = "";
 	const char *slash;
@@ -30,7 +30,7 @@ static int find_path(char ret_path[static PATH_MAX]) {
 	return size < 0 || size >= PATH_MAX ? -ENAMETOOLONG : 0;
 }
 
-// What is too long is cut at its end. The loader's own words may begin with the path.
+// Format the reason, truncated if too long. The loader's text may already begin with the path.
 static int
 reason_say(char ret_reason[static SOFT_HOLDER_MAX + 1], const char *path, const char *what) {
 	char text[2 * PATH_MAX];

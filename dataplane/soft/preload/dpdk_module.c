@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The module's one name.
+// The only exported symbol of the module.
 #include "dpdk_module.h"
 
 const struct dpdk_module tocsin_wire_dpdk_module = {

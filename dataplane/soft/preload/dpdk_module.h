@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What libtocsin-verbs.so finds in libtocsin-wire-dpdk.so: the dpdk wire, and DPDK with it.
+// Interface between libtocsin-verbs.so and libtocsin-wire-dpdk.so, which contains the DPDK wire and
+// DPDK.
 #pragma once
 
 #include "nic/wire.h"
@@ -7,10 +8,10 @@
 #define DPDK_MODULE_FILE "libtocsin-wire-dpdk.so"
 #define DPDK_MODULE_SYMBOL "tocsin_wire_dpdk_module"
 
-// Both sides know the structs of wire.h by their layout: only those of one build go together.
+// Both libraries must come from one build, because they share the struct layouts of wire.h.
 struct dpdk_module {
 	const char *version; // TOCSIN_VERSION
-	uint32_t wire_bytes; // of struct soft_wire, for builds that have the same version
+	uint32_t wire_bytes; // size of struct soft_wire; distinguishes builds with the same version
 	int (*create
 	)(const struct wire_config *config,
 	  char ret_reason[static SOFT_HOLDER_MAX + 1],

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Completion channels, their events, and the asynchronous events of a device.
 //
-// The descriptors block, as those of libibverbs do: a program that wants to wait elsewhere sets
-// O_NONBLOCK itself.
+// The descriptors block, as those of libibverbs do. A program that polls sets O_NONBLOCK itself.
 #include "preload.h"
 
 struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context) {
@@ -53,7 +52,8 @@ int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *eve
 	return habit_minus_one(ALIVE_OR(-EIO, verbs_calls_soft.get_async_event(context, event)));
 }
 
-// Events of ports and devices name none, and there is nothing to acknowledge.
+// Return the context of an event; NULL for events of ports and devices, which need no
+// acknowledgement.
 static const struct ibv_context *context_of_event(const struct ibv_async_event *event) {
 	switch (event->event_type) {
 	case IBV_EVENT_CQ_ERR:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is left of a device in a forked child: nothing that works, and nothing that crashes.
+// Devices in a forked child: every call fails, but none crashes.
 //
-// A fork copies the memory of a device, not the engine that moves it on, and leaves its lock as
-// some other thread had it. A child that goes on to exec() does not care; one that stays finds
-// every call refused. One that forked before anything was opened has a device of its own.
+// A fork copies the memory of a device, but not its engine. The copied lock may be held by a thread
+// of the parent. A child that calls exec() is not affected. In other children every call fails. A
+// child forked before the first open has devices of its own.
 #include "preload.h"
 
 #include <pthread.h>
@@ -15,17 +15,17 @@ struct opened {
 };
 
 static struct {
-	pthread_mutex_t lock; // of opening, closing and forking
-	int cancel_state;     // of the thread that has the lock, before it
+	pthread_mutex_t lock; // serialises opening, closing and forking
+	int cancel_state;     // cancellation state of the lock's holder before it locked
 	struct opened *first;
-	bool dead; // written in the child, while it has one thread
+	bool dead; // set in the child while it has only one thread
 } opened = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 bool preload_is_dead(void) {
 	return opened.dead;
 }
 
-// A thread that was cancelled while it opens a device would keep the lock.
+// Lock with cancellation disabled: a thread cancelled while it opens a device would keep the lock.
 void preload_open_begin(void) {
 	int cancel_state;
 
@@ -124,7 +124,7 @@ static int dead_query_rt_values(struct ibv_context *context, struct ibv_values_e
 	return EIO;
 }
 
-// libibverbs' inline calls jump through these: nothing of ours is in between.
+// Replace the hot calls: libibverbs' inline functions jump directly through these pointers.
 static void context_bury(struct ibv_context *context) {
 	struct verbs_context *extended = verbs_get_ctx(context);
 

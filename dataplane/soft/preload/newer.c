@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls that came to libibverbs after 1.14: a program that was built against them finds their names
-// here whether the library behind has them or not, so one that has not refuses for its devices too.
+// Calls added to libibverbs after 1.14. This library defines them even if the real library does
+// not. If the real library lacks a call, the call is refused for real devices too.
 #include "preload.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 // NOLINTNEXTLINE(bugprone-macro-parentheses): a member's name
 #define THERE_IS(name) (real_calls()->name != NULL)
 
-// Of ours, or of a device whose library is older.
+// True if the real library must handle the call; false for software devices and older libraries.
 #define PASS_ON(context, name) (!preload_owns(context) && THERE_IS(name))
 
 static void *version_refuse(const char *asked, const char *instead) {
@@ -31,7 +31,7 @@ struct ibv_dmah *ibv_alloc_dmah(struct ibv_context *context, struct ibv_dmah_ini
 	return version_refuse("a DMA handle", "memory without one");
 }
 
-// Ours are never allocated; those of others begin with their context.
+// Software devices have no DMA handles; the handles of other devices start with their context.
 int ibv_dealloc_dmah(struct ibv_dmah *dmah) {
 	return THERE_IS(ibv_dealloc_dmah) ? REAL(ibv_dealloc_dmah)(dmah) : EOPNOTSUPP;
 }
@@ -43,7 +43,7 @@ int ibv_dm_export_dmabuf_fd(struct ibv_dm *dm) {
 	return -1;
 }
 
-// In 100 Mbit/s.
+// Speed in units of 100 Mbit/s.
 int ibv_query_port_speed(struct ibv_context *context, uint32_t port, uint64_t *ret_speed) {
 	if (PASS_ON(context, ibv_query_port_speed))
 		return REAL(ibv_query_port_speed)(context, port, ret_speed);
@@ -76,7 +76,8 @@ int _ibv_query_comp_cntr_caps(
 ) {
 	if (PASS_ON(context, _ibv_query_comp_cntr_caps))
 		return REAL(_ibv_query_comp_cntr_caps)(context, caps, caps_bytes);
-	return habit_positive(-EOPNOTSUPP); // asked in order to know: nothing to complain about
+	// Programs call this to find out, so no message is printed
+	return habit_positive(-EOPNOTSUPP);
 }
 
 struct ibv_comp_cntr *

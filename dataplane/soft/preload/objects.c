@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Protection domains, memory, completion queues, shared receive queues, queue pairs.
 //
-// What a child of a fork destroys is gone without a word: programs do so on their way out.
+// Objects destroyed in a forked child are dropped silently: programs do that while they exit.
 #include "preload.h"
 
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *context) {
@@ -20,7 +20,7 @@ int ibv_dealloc_pd(struct ibv_pd *pd) {
 	return habit_positive(ALIVE_OR(0, verbs_calls_soft.dealloc_pd(pd)));
 }
 
-// Rights that a device may ignore are ignored.
+// Remove the access flags that a device may ignore.
 static int access_required(unsigned int access) {
 	return (int)(access & ~(unsigned int)IBV_ACCESS_OPTIONAL_RANGE);
 }
@@ -80,7 +80,7 @@ int ibv_rereg_mr(
 	if (!preload_owns(mr->context))
 		return REAL(ibv_rereg_mr)(mr, flags, pd, address, length, access);
 	errno = EOPNOTSUPP;
-	return IBV_REREG_MR_ERR_INPUT; // the region is as it was
+	return IBV_REREG_MR_ERR_INPUT; // the region is unchanged
 }
 
 int ibv_dereg_mr(struct ibv_mr *mr) {
@@ -177,8 +177,8 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr) {
 	return habit_object(err, qp);
 }
 
-// Inline calls of libibverbs jump here, with what their program asks for beyond the plain calls.
-// The beginning of the struct is that of the plain one.
+// libibverbs' inline calls jump here with attributes beyond the plain call. The struct begins like
+// the plain one.
 static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr) {
 	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS;
 	uint32_t mask = attr->comp_mask;
@@ -216,7 +216,7 @@ void preload_extend(struct ibv_context *context) {
 	extended->create_cq_ex = create_cq_ex;
 }
 
-// The calls of ibv_qp_ex (ibv_wr_...) are another way to post: ours have the first one only.
+// ibv_qp_ex (ibv_wr_...) is an alternative way to post; software devices only have ibv_post_send().
 struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp) {
 	return preload_owns(qp->context) ? NULL : REAL(ibv_qp_to_qp_ex)(qp);
 }
@@ -251,7 +251,7 @@ int ibv_query_qp(
 	return habit_positive(ALIVE_OR(-EIO, verbs_calls_soft.query_qp(qp, mask, attr, init)));
 }
 
-// The last byte of a packet is seen last, of the bytes before it no order is promised.
+// Only the last byte of a packet is ordered, after all bytes before it.
 int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags) {
 	return preload_owns(qp->context) ? 0 : REAL(ibv_query_qp_data_in_order)(qp, op, flags);
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The device node that a software device has not: UCX looks whether /dev/infiniband/NAME is a
-// character device that it may read and write, before it opens anything by verbs. That path alone
-// is answered, as /dev/null would be; every other call goes on to the C library, by functions that
-// are not replaced here. Any thread; names are seen once the devices were listed.
+// Simulates the device node of a software device. UCX checks that /dev/infiniband/NAME is a
+// readable and writable character device before it uses verbs. Calls with that path are answered as
+// for /dev/null. All other calls go to the C library, through functions that are not interposed
+// here. Any thread; node names exist once the devices were listed.
 //
-// Which of these a program calls depends on the C library it was built against, and on whether it
-// asked for large files: the struct of stat() and of stat64() is the same one where both are here.
+// The function that a program calls depends on its C library version and on large file support.
+// struct stat and struct stat64 are identical on supported machines.
 
-// Else the names of one kind would be made those of the other.
+// With the macro set, the headers would redirect the names of one kind to the other.
 #undef _FILE_OFFSET_BITS
 
 #include "preload.h"
@@ -40,7 +40,7 @@ int stat64(const char *path, struct stat64 *status) {
 	return fstatat64(AT_FDCWD, instead_of(path), status, 0);
 }
 
-// The C library knows the versions of the struct.
+// The C library handles the versions of the struct.
 int __xstat(int version, const char *path, struct stat *status) {
 	return REAL(__xstat)(version, instead_of(path), status);
 }
@@ -53,7 +53,7 @@ static bool takes_mode(int flags) {
 	return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
 }
 
-// The mode is there only where a file may be made.
+// The mode argument exists only if the call may create a file.
 #define OPEN_BY(openat)                      \
 	va_list args;                        \
 	mode_t mode = 0;                     \

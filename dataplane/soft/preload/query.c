@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What programs ask of an open device: its limits, its port, its GIDs and P_Keys.
+// Queries of an open device: its limits, port, GIDs and P_Keys.
 #include "preload.h"
 
 #include <endian.h>
@@ -13,7 +13,8 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr) 
 	return habit_positive(ALIVE_OR(-EIO, verbs_calls_soft.query_device(context, attr)));
 }
 
-// Of programs built before the attributes grew: they have no room for port_cap_flags2 and on.
+// Old entry point for programs built before the attributes grew; their struct ends before
+// port_cap_flags2.
 int ibv_query_port(
 	struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *compat
 ) {
@@ -28,7 +29,7 @@ int ibv_query_port(
 	return habit_positive(err);
 }
 
-// -EINVAL: no such port or place; -ENODATA: an empty place.
+// Look up a GID. Returns -EINVAL (no such port or index) or -ENODATA (empty entry).
 static int find_gid(
 	struct ibv_context *context, uint32_t port, uint32_t index, struct ibv_gid_entry *ret_entry
 ) {
@@ -58,7 +59,7 @@ static int find_gid(
 	return -ENODATA;
 }
 
-// An empty place reads as zeroes.
+// An empty entry reads as zeros.
 int ibv_query_gid(struct ibv_context *context, uint8_t port, int index, union ibv_gid *gid) {
 	struct ibv_gid_entry entry = {0};
 	int err;
@@ -95,7 +96,7 @@ int _ibv_query_gid_ex(
 	return habit_positive(err);
 }
 
-// How many there are, or -errno.
+// Return the number of entries, or -errno.
 ssize_t _ibv_query_gid_table(
 	struct ibv_context *context,
 	struct ibv_gid_entry *entries,
@@ -121,7 +122,7 @@ ssize_t _ibv_query_gid_table(
 	return err != 0 ? err : (ssize_t)count;
 }
 
-// As sysfs counts them: 0 is InfiniBand or RoCE version 1, 1 is RoCE version 2.
+// Return the type as sysfs counts it: 0 is InfiniBand or RoCE v1, 1 is RoCE v2.
 int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int index, int *type) {
 	struct ibv_gid_entry entry;
 	int err;

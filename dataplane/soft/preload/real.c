@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Finds the real libibverbs behind the preload, and is it for who opens it by dlopen().
+// Resolves the real libibverbs, and substitutes this library for programs that dlopen() libibverbs.
 #include "real.h"
 
 #include "preload.h"
@@ -12,12 +12,13 @@
 static struct real_calls calls;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-// Some names exist twice, the older one with other arguments: the version tells them apart.
+// Some names exist in two versions with different arguments, so the version must be given.
 static void *symbol_find(const char *name, const char *version) {
 	return version == NULL ? dlsym(RTLD_NEXT, name) : dlvsym(RTLD_NEXT, name, version);
 }
 
-// A function's address leaves dlsym() as void *, which C does not convert: copied as bytes.
+// dlsym() returns function addresses as void *, which ISO C cannot convert, so the bytes are
+// copied.
 #define FIND(name, version)                                           \
 	{                                                             \
 		void *found = symbol_find(#name, version);            \
@@ -34,9 +35,9 @@ const struct real_calls *real_calls(void) {
 	return &calls;
 }
 
-// Programs that take libibverbs by dlopen() and its names from the handle, as NCCL and PyTorch do:
-// they get this library's handle. The loader looks for a name in the library of a handle and then
-// in those that it needs, so what is not here is found in libibverbs behind.
+// Programs such as NCCL and PyTorch dlopen() libibverbs and look up names in the handle. They get
+// the handle of this library instead. The loader searches that library and its dependencies, so
+// names not defined here are found in libibverbs.
 static bool is_libibverbs(const char *file) {
 	const char *slash = file == NULL ? NULL : strrchr(file, '/');
 	const char *name = slash == NULL ? file : slash + 1;
@@ -45,7 +46,7 @@ static bool is_libibverbs(const char *file) {
 	       (strcmp(name, "libibverbs.so.1") == 0 || strcmp(name, "libibverbs.so") == 0);
 }
 
-// NULL: this library is not known by a path.
+// Return a handle of this library; NULL if its path is unknown.
 static void *own_handle(int flags) {
 	Dl_info info;
 
@@ -55,9 +56,9 @@ static void *own_handle(int flags) {
 	return REAL(dlopen)(info.dli_fname, flags);
 }
 
-// The loader takes the run paths of whoever calls it, which it knows by the return address: so this
-// ends in a jump, which leaves that as it was; a test sees to it. Built without optimization it is
-// a call, and programs with run paths of their own miss them.
+// The loader uses the run paths of its caller, which it finds by the return address. The last call
+// must therefore be a tail jump, which keeps that address; a test checks this. Without optimisation
+// it is a call, and the run paths of programs are ignored.
 void *dlopen(const char *file, int flags) {
 	if (is_libibverbs(file)) {
 		void *own = own_handle(flags);

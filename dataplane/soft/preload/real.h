@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The calls of libibverbs that stand behind ours: what a program would have reached without us.
+// The calls of libibverbs and the C library that this library interposes: the next definition
+// behind it.
 #pragma once
 
 #include <dataplane/verbs.h>
@@ -8,16 +9,16 @@
 #include <dlfcn.h>
 #include <sys/stat.h>
 
-// Some names are macros over functions of the same name.
+// Some of these names are macros over functions of the same name.
 #undef ibv_query_port
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
 
-// Exported by libibverbs for rdma-core's own programs, and in no header: ibv_devinfo calls it.
+// Exported by libibverbs for rdma-core's own programs, without a header; ibv_devinfo calls it.
 int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int index, int *type);
 
-// Of versions that came after the oldest libibverbs that we are built with, declared by its values
-// alone. Such a name is here whether the library behind has it or not.
+// Calls of versions newer than the oldest libibverbs that the build supports, declared without its
+// types. This library defines these names even if the real library lacks them.
 struct ibv_buf;
 struct ibv_comp_cntr;
 struct ibv_comp_cntr_caps;
@@ -45,7 +46,7 @@ int ibv_qp_attach_comp_cntr(
 	struct ibv_qp *qp, struct ibv_comp_cntr *counter, struct ibv_qp_attach_comp_cntr_attr *attr
 );
 
-// stat() of programs that were built before glibc 2.33; in no header of today's.
+// Variants of stat() for programs built before glibc 2.33; current headers do not declare them.
 struct stat64;
 // NOLINTNEXTLINE(bugprone-reserved-identifier): the C library's name
 int __xstat(int version, const char *path, struct stat *status);
@@ -65,9 +66,8 @@ int __xstat64(int version, const char *path, struct stat64 *status);
 	CALL(ibv_create_comp_cntr, "IBVERBS_1.18")      \
 	CALL(ibv_qp_attach_comp_cntr, "IBVERBS_1.18")
 
-// Everything that takes an object of a device, with the version that programs of today ask for.
-// What has none is the system's own affair and may have any; of the C library it is what stands in
-// front of its calls here.
+// All calls with an object of a device, with the version that current programs request. NULL: any
+// version, for names that only the system uses, and for interposed calls of the C library.
 #define REAL_CALLS(CALL)                                 \
 	CALL(ibv_get_device_list, "IBVERBS_1.1")         \
 	CALL(ibv_free_device_list, "IBVERBS_1.1")        \
@@ -133,9 +133,9 @@ struct real_calls {
 	REAL_CALLS(REAL_FIELD)
 };
 
-// Found at the first call, by whichever thread is first. An older libibverbs lacks the newest ones.
+// Return the real calls, resolved by the first caller. An older libibverbs lacks the newest ones.
 const struct real_calls *real_calls(void);
 
-// A program that calls what its libibverbs lacks would not have started without us.
+// The call must exist: without this library, a program that uses it would not have started.
 // NOLINTNEXTLINE(bugprone-macro-parentheses): a member's name
 #define REAL(name) (must(real_calls()->name != NULL), real_calls()->name)

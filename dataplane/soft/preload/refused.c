@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a software device does not do, or not in user space: said as libibverbs says it of a device
-// that cannot. Address handles and multicast belong to datagrams, ECE and imports to the kernel.
+// Calls that software devices do not support, or that need the kernel. Errors are those of a real
+// device without the feature. Address handles and multicast belong to datagrams; ECE and imports
+// belong to the kernel.
 #include "preload.h"
 
 #include <dlfcn.h>
@@ -95,7 +96,8 @@ struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t handle) {
 	return NULL;
 }
 
-// Of librdmacm, which asks the kernel: where that has no RDMA a program learns ENOENT or less.
+// Part of librdmacm, which asks the kernel. Without RDMA in the kernel its error would only be
+// ENOENT.
 struct rdma_event_channel;
 struct rdma_event_channel *rdma_create_event_channel(void);
 

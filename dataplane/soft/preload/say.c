@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the user is told, on standard error: whole lines, one write each, since many programs that
-// were started at once share it.
+// Messages for the user on standard error: whole lines with one write each, because many programs
+// started together share it.
 #include "preload.h"
 
 #include <inttypes.h>
@@ -13,7 +13,8 @@
 #include <unistd.h>
 
 #define LINE_BYTES 512
-// 0: nothing that is asked for in vain; 1: where it is; 2: and what became of its packets.
+// Level: 0: no reports about unsupported requests; 1: addresses of opened devices; 2: also packet
+// counters.
 #define SAY "TOCSIN_SOFT_SAY"
 
 static bool is_silent(void) {
@@ -39,11 +40,11 @@ void preload_complain(const char *format, ...) {
 
 #define KINDS_MAX 16
 
-// By the words of a kind: those that were said. Any thread: rw, relaxed, since they are constant
-// strings. Without a lock, which a child would find held if another thread had it at the fork.
+// Kinds already reported, compared by text. Read and written by any thread, relaxed, because the
+// texts are constant. There is no lock, because a child could inherit it locked at the fork.
 static _Atomic(const char *) refused[KINDS_MAX];
 
-// True once for each kind.
+// Return true the first time for each kind.
 static bool is_news(const char *asked) {
 	for (uint32_t n = 0; n < KINDS_MAX; n++) {
 		const char *said = NULL;
@@ -77,7 +78,7 @@ static void say_left_open(void) {
 	preload_each_open(preload_say_closed);
 }
 
-// A program that fails often ends without closing anything: then its counters matter most.
+// A program that fails often exits without closing its devices; then the counters matter most.
 static void say_at_exit(void) {
 	(void)!atexit(say_left_open);
 }
@@ -95,7 +96,7 @@ void preload_say_opened(const struct ibv_device *device, const struct soft_confi
 		config->wire == SOFT_WIRE_UDP ? "udp" : "dpdk");
 }
 
-// As many names as fit a line of 100 columns, those that counted nothing left out.
+// Lines of at most 100 columns with the counters that are not 0.
 struct paragraph {
 	const char *name;
 	char line[LINE_BYTES];
