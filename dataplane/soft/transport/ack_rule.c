@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// When a responder acknowledges, to save packets and never to delay.
+// Decides when a responder acknowledges. It saves packets and never delays a waiting peer.
 #include "transport/ack_rule.h"
 
 void ack_rule_request(struct ack_rule *rule, uint64_t now_ns, bool single) {
@@ -17,7 +17,8 @@ void ack_rule_answered(struct ack_rule *rule) {
 	rule->answered = true;
 }
 
-// A peer that was given our answer and says nothing may wait for this.
+// Count a setback: a peer that has our answer and sends nothing may be waiting for the
+// acknowledgement.
 static void set_back(struct ack_rule *rule) {
 	rule->volleys = 0;
 	if (rule->held && rule->setbacks < ACK_SETBACKS_MAX)

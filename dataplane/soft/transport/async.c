@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Asynchronous events of a context, and the descriptors that tell of events. Cold.
+// Asynchronous events of a context, and the eventfds that signal events. Cold.
 #include "transport/cq.h"
 #include "transport/qp.h"
 #include "transport/receive_queue.h"
@@ -22,7 +22,7 @@ int event_fd_make(void) {
 	return fd < 0 ? neg_errno() : fd;
 }
 
-// Cannot fail, nor block: the counter has room for 2^64 events.
+// The write cannot fail or block: the counter has room for 2^64 events.
 void event_fd_put(int fd) {
 	const uint64_t one = 1;
 	ssize_t written = write(fd, &one, sizeof(one));
@@ -36,8 +36,9 @@ int event_fd_take(int fd) {
 	return read(fd, &one, sizeof(one)) == sizeof(one) ? 0 : neg_errno();
 }
 
-// Another thread may have taken one and be on its way to the lock, and the descriptor may block:
-// hence NOWAIT. What a kernel without it leaves is an event without an object, which a taker skips.
+// NOWAIT, because another thread may have taken the event before it gets the lock, and the
+// descriptor may block. On kernels without NOWAIT an event without an object remains, which readers
+// skip.
 void event_fd_drop(int fd, uint32_t count) {
 	uint64_t one;
 	const struct iovec piece = {.iov_base = &one, .iov_len = sizeof(one)};
@@ -46,7 +47,7 @@ void event_fd_drop(int fd, uint32_t count) {
 		;
 }
 
-// An event for which there is no memory is lost: the state of its object tells as much.
+// Without memory the event is lost; the state of its object shows the same.
 void async_event(struct soft_context *context, const struct ibv_async_event *event) {
 	struct soft_async *async = calloc(1, sizeof(*async));
 
@@ -87,7 +88,7 @@ void nic_port_tell(struct soft_nic *nic, enum nic_port port) {
 	nic_unlock(nic);
 }
 
-// What the event is about, and where it is counted that the program has it; NULL of a port.
+// Return the counter of taken events of the event's object; NULL for port events.
 static uint32_t *taken_of(const struct ibv_async_event *event, struct soft_nic **ret_nic) {
 	switch (event->event_type) {
 	case IBV_EVENT_CQ_ERR: {

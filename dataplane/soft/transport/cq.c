@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Completion queues: a ring each, armed for one event at a time. Whoever holds the device's lock.
+// Completion queues: rings, armed for one event at a time. Used under the device's lock.
 #include "transport/cq.h"
 
 #include "transport/verbs_limits.h"
@@ -18,7 +18,7 @@ static struct soft_completion *cq_entry(const struct soft_cq *cq, uint32_t n) {
 	return &cq->entries[n & (cq->capacity - 1)];
 }
 
-// 0: out of range.
+// Return the ring size; 0: out of range.
 static uint32_t capacity_for(uint32_t entries) {
 	uint32_t capacity = 1;
 
@@ -67,7 +67,7 @@ int cq_create(
 	return 0;
 }
 
-// Its events that wait in the channel go with it.
+// Remove the queue and its waiting events from the channel.
 static void channel_forget(struct soft_channel *channel, struct soft_cq *cq) {
 	struct soft_cq **place = &channel->ready;
 
@@ -79,7 +79,7 @@ static void channel_forget(struct soft_channel *channel, struct soft_cq *cq) {
 	event_fd_drop(channel->verbs.fd, cq->events_waiting);
 }
 
-// From here on no queue pair completes into it: only events that a program holds keep it.
+// No queue pair completes into the queue any more; only events held by the program delay its end.
 int cq_destroy(struct soft_cq *cq) {
 	struct soft_context *context = context_of(cq->verbs.context);
 
@@ -151,14 +151,15 @@ static void cq_overrun(struct soft_cq *cq) {
 	async_event(context_of(cq->verbs.context), &event);
 }
 
-// Called from the midst of a queue pair's work: what becomes of that is seen to by nic_overrun().
+// Called while a queue pair is being processed; nic_fail_overrun_pairs() handles that queue pair
+// later.
 static void cq_lose(struct soft_cq *cq) {
 	if (!cq->overrun)
 		cq_overrun(cq);
 	cq->nic->overran = true;
 }
 
-// The time of the turn would do for none of it: a turn may take a batch of frames.
+// Read the clocks now: one turn may take a batch of frames, so its time is too coarse.
 static struct soft_stamp stamp_now(const struct soft_cq *cq) {
 	struct soft_stamp stamp = {.raw_ns = 0};
 	struct timespec now;
@@ -203,8 +204,8 @@ cq_pop(struct soft_cq *cq, struct ibv_wc *ret_wcs, struct soft_stamp *ret_stamps
 		if (ret_stamps != NULL)
 			ret_stamps[n] = entry->stamp;
 	}
-	// At the front again: who polls in time uses a few entries of a ring that has a million,
-	// and the pages of the others are never touched.
+	// Restart at the front. A program that polls in time then uses only a few entries. The
+	// other pages of a large ring are never touched.
 	if (cq->head == cq->tail) {
 		cq->head = cq->tail = 0;
 		cq->untold = cq->untold_solicited = false;
@@ -212,7 +213,7 @@ cq_pop(struct soft_cq *cq, struct ibv_wc *ret_wcs, struct soft_stamp *ret_stamps
 	return count;
 }
 
-// Once armed for any completion, it is not narrowed to solicited ones.
+// A queue armed for any completion stays so, even if armed again for solicited ones.
 void cq_arm(struct soft_cq *cq, bool solicited_only) {
 	if (solicited_only)
 		cq->armed_solicited = true;
@@ -271,7 +272,7 @@ static struct soft_cq *channel_take(struct soft_channel *channel) {
 	return cq;
 }
 
-// An event whose queue is gone is skipped.
+// An event whose queue was destroyed is skipped.
 int channel_get_event(struct soft_channel *channel, struct ibv_cq **ret_cq) {
 	struct soft_nic *nic = context_of(channel->verbs.context)->nic;
 	struct soft_cq *cq = NULL;

@@ -7,11 +7,11 @@
 #include <lib/container.h>
 
 struct soft_context {
-	struct verbs_context verbs; // the extended one: its ops are asked for by inline calls
+	struct verbs_context verbs; // extended context, because inline calls use its ops
 	struct soft_nic *nic;
-	struct soft_async *events; // oldest first, one unit of verbs.context.async_fd each
+	struct soft_async *events; // oldest first; each one is one unit of verbs.context.async_fd
 	struct soft_async **events_end;
-	struct soft_context *next; // of the device's open ones
+	struct soft_context *next; // next open context of the device
 	uint32_t objects;
 };
 
@@ -25,13 +25,13 @@ struct soft_pd {
 };
 
 struct soft_channel {
-	// fd: an eventfd that counts the events. Made not to block; where a program clears
-	// O_NONBLOCK, get_cq_event waits, without the lock.
+	// fd: a non-blocking eventfd that counts the events. If a program clears O_NONBLOCK,
+	// get_cq_event waits without the lock.
 	struct ibv_comp_channel verbs;
-	struct soft_cq *ready; // with events that wait
+	struct soft_cq *ready; // completion queues with waiting events
 };
 
-// When a completion came to be, by the device's own clocks.
+// Time of a completion on the device's clocks.
 struct soft_stamp {
 	uint64_t raw_ns;  // the device's clock
 	uint64_t wall_ns; // CLOCK_REALTIME
@@ -39,31 +39,33 @@ struct soft_stamp {
 
 struct soft_completion {
 	struct ibv_wc wc;
-	struct soft_stamp stamp; // those of `stamps` of its queue
+	struct soft_stamp stamp; // only the clocks in `stamps` of the queue are set
 };
 
 struct soft_cq {
 	union {
 		struct ibv_cq verbs;
-		struct ibv_cq_ex extended; // begins as the plain one does
+		struct ibv_cq_ex extended; // starts like the plain struct
 	};
 	struct soft_nic *nic;
-	// A ring of capacity, a power of two of at least verbs.cqe.
+	// Ring of `capacity` entries, a power of two of at least verbs.cqe.
 	struct soft_completion *entries;
-	uint32_t capacity, head, tail; // run on; [head, tail) wait to be polled
+	uint32_t capacity, head, tail; // free-running; [head, tail) are unpolled
 	bool armed, armed_solicited, overrun;
-	// Some of what waits came without an event, and of that some that is solicited or failed.
+	// Unpolled completions include some without an event, and among these solicited or failed
+	// ones.
 	bool untold, untold_solicited;
 	uint32_t users;
-	uint32_t events_waiting;    // in its channel's list if there are any
-	struct soft_cq *next_ready; // of its channel
-	uint32_t events_taken;	    // by get_cq_event, to be acknowledged before it is destroyed
-	uint32_t async_taken;	    // likewise
-	// Of ibv_create_cq_ex().
-	uint64_t stamps; // what each completion is stamped with: flags of ibv_create_cq_wc_flags
-	bool one_thread; // else `polling` is held from start_poll to end_poll
+	uint32_t events_waiting;    // if not 0, the queue is in its channel's list
+	struct soft_cq *next_ready; // next in the channel's list
+	// Events that get_cq_event returned; must be acknowledged before destruction
+	uint32_t events_taken;
+	uint32_t async_taken; // the same for asynchronous events
+	// Fields for ibv_create_cq_ex().
+	uint64_t stamps; // clocks recorded per completion: flags of ibv_create_cq_wc_flags
+	bool one_thread; // else start_poll locks `polling` and end_poll unlocks it
 	pthread_mutex_t polling;
-	struct soft_completion current; // the one that read_...() are about
+	struct soft_completion current; // completion that the read_...() calls return
 };
 
 static inline struct soft_pd *pd_of(struct ibv_pd *pd) {
@@ -76,11 +78,11 @@ static inline struct soft_cq *cq_of(struct ibv_cq *cq) {
 	return container_of(cq, struct soft_cq, verbs);
 }
 
-// A completion, and an event if it was armed for this one. solicited: of a receive that asks for
-// attention, or any that failed. A full queue is overrun for good: an asynchronous event, and no
-// more completions.
+// Add a completion, and an event if the queue is armed for it. solicited: a receive with the
+// solicited flag, or any failure. A full queue is overrun permanently: it raises an asynchronous
+// event and takes no more completions.
 void cq_push(struct soft_cq *cq, const struct ibv_wc *wc, bool solicited);
-// With the lock held, as verbs' calls of these names. -EINVAL, -ENOMEM; channel may be NULL.
+// The same as verbs' calls, with the lock held. Returns -EINVAL or -ENOMEM; channel may be NULL.
 int cq_create(
 	struct soft_context *context,
 	uint32_t entries,
@@ -89,38 +91,39 @@ int cq_create(
 );
 int cq_destroy(struct soft_cq *cq); // -EBUSY
 int cq_resize(struct soft_cq *cq, uint32_t entries);
-// ret_stamps: max of them; NULL if nobody asks.
+// Take up to max completions. ret_stamps: max entries, or NULL.
 uint32_t
 cq_pop(struct soft_cq *cq, struct ibv_wc *ret_wcs, struct soft_stamp *ret_stamps, uint32_t max);
-// As hardware does: where completions wait that came without an event, there is one at once, else
-// who takes a few of many at each event would sleep beside the others.
+// Arm the queue. As with hardware, completions that came without an event raise one at once.
+// Otherwise a program that takes a few completions per event would sleep beside the remaining ones.
 void cq_arm(struct soft_cq *cq, bool solicited_only);
 int channel_create(struct soft_context *context, struct soft_channel **ret_channel);
 int channel_destroy(struct soft_channel *channel); // -EBUSY
 
-// These take the lock themselves. get waits if the descriptor blocks, else -EAGAIN.
+// These functions take the lock themselves. Getting an event waits if the descriptor blocks, else
+// it returns -EAGAIN.
 int channel_get_event(struct soft_channel *channel, struct ibv_cq **ret_cq);
 void cq_ack_events(struct soft_cq *cq, uint32_t count);
 int async_get_event(struct soft_context *context, struct ibv_async_event *ret_event);
 void async_ack_event(const struct ibv_async_event *event);
 
-// Completions of a queue pair that is reset or destroyed are taken out again.
+// Remove the completions of a queue pair that is reset or destroyed.
 void cq_forget(struct soft_cq *cq, uint32_t qp_number);
 
-// An eventfd that counts events, of which nobody but async.c and cq.c reads or writes. -errno.
+// Create an eventfd that counts events; only async.c and cq.c read or write it. Returns -errno.
 int event_fd_make(void);
 void event_fd_put(int fd);
-// One event is taken; waits if the descriptor blocks, else -EAGAIN.
+// Take one event; waits if the descriptor blocks, else returns -EAGAIN.
 int event_fd_take(int fd);
-// Up to count events whose object is gone are taken back, as far as nobody was faster.
+// Remove up to count events of a destroyed object, unless another thread took them first.
 void event_fd_drop(int fd, uint32_t count);
 
-// Tells the program; the object that it is about is kept until the event was acknowledged.
+// Report an event to the program. The object of the event exists until the event was acknowledged.
 void async_event(struct soft_context *context, const struct ibv_async_event *event);
 void async_qp_event(struct soft_qp *qp, enum ibv_event_type type);
-// Before a queue pair, completion queue or shared receive queue is freed: events about it that
-// nobody took are dropped, and for those that were it waits, without the lock, until the program
-// acknowledged them. taken: the object's count of these.
+// Remove events before a queue pair, completion queue or shared receive queue is freed. Untaken
+// events about it are dropped. For taken ones this waits, without the lock, until the program
+// acknowledged them. taken: the object's count of taken events.
 void async_settle(struct soft_context *context, const void *object, const uint32_t *taken);
-// Those that nobody took, when the context is closed.
+// Drop the untaken events when the context is closed.
 void async_drop_all(struct soft_context *context);

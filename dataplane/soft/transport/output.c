@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Frames are built where the wire wants them: headers, payload by the caller, pad, ICRC.
+// Builds frames in memory of the wire: headers, payload from the caller, pad, ICRC.
 #include "transport/output.h"
 
 uint8_t *output_begin(struct soft_qp *qp, const struct packet *packet, uint32_t payload_bytes) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Queue pairs: made, numbered, found, broken, destroyed. Whoever holds the device's lock.
+// Queue pairs: creation, numbering, lookup, errors, destruction. Used under the device's lock.
 #include "transport/qp.h"
 
 #include "transport/verbs_limits.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define QPS_MIN 64
-#define LAST_WORDS 32 // packets: responses that stand before the acknowledgement
+#define LAST_WORDS 32 // packets: responses that precede the acknowledgement
 #define QP_SALTS \
 	((1u << (24 - NIC_QP_INDEX_BITS)) - 1) // 0 is not used: numbers 0 and 1 are special
 
@@ -41,7 +41,7 @@ static int qps_grow(struct soft_nic *nic) {
 	return 0;
 }
 
-// Indices go round, so that one is free for long before it is used again, with another salt.
+// Indices are used in turn, so that each stays free for long and returns with another salt.
 static int qp_number(struct soft_nic *nic, struct soft_qp *qp) {
 	int err = nic->qp_count == nic->qp_capacity ? qps_grow(nic) : 0;
 	uint32_t index;
@@ -186,7 +186,7 @@ void qp_reset(struct soft_qp *qp) {
 	qp->verbs.state = IBV_QPS_RESET;
 }
 
-// Its index stays taken until the program has acknowledged what it knows of it.
+// The index stays in use until the program has acknowledged all events about the queue pair.
 void qp_destroy(struct soft_qp *qp) {
 	struct soft_nic *nic = qp->nic;
 
@@ -224,13 +224,13 @@ void qp_error(struct soft_qp *qp) {
 	qp_unlist(qp);
 }
 
-// Only those that may complete something; others are found when they do.
+// Return true for states that may complete work; other states are found when they do.
 static bool qp_is_at_work(const struct soft_qp *qp) {
 	return qp->verbs.state == IBV_QPS_RTR || qp->verbs.state == IBV_QPS_RTS ||
 	       qp->verbs.state == IBV_QPS_SQD;
 }
 
-// What is flushed may overrun another completion queue, which has its own queue pairs.
+// Flushing may overrun another completion queue, which has queue pairs of its own.
 void nic_overrun(struct soft_nic *nic) {
 	while (nic->overran) {
 		nic->overran = false;

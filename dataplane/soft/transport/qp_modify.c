@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which attributes a transition of an RC queue pair needs and may have (InfiniBand 1.3, 11.2.5.2),
-// which values, and what comes of it. Whoever holds the device's lock.
+// Modifies RC queue pairs: attributes required and allowed per transition (InfiniBand 1.3,
+// 11.2.5.2), their valid values, and their effects. Used under the device's lock.
 #include "transport/qp.h"
 #include "transport/verbs_limits.h"
 
@@ -56,7 +56,7 @@ static bool transition_is_sound(enum ibv_qp_state from, enum ibv_qp_state to, in
 	return false;
 }
 
-// Attributes that are a number within bounds.
+// Check attributes that are numbers within bounds.
 static bool numbers_are_sound(const struct ibv_qp_attr *attr, int mask) {
 	const struct {
 		int bit;
@@ -85,7 +85,7 @@ static bool numbers_are_sound(const struct ibv_qp_attr *attr, int mask) {
 	return true;
 }
 
-// The loopback of IPv6 is nobody's address on a network, but may be our own.
+// The IPv6 loopback address is valid only if it is the device's own.
 static bool peer_is_sound(const struct soft_nic *nic, const union ibv_gid *peer) {
 	return gid_scope(peer) != GID_SCOPE_NONE ||
 	       memcmp(peer, &nic->wire->gid, sizeof(*peer)) == 0;
@@ -140,15 +140,15 @@ static void attr_take(struct ibv_qp_attr *own, const struct ibv_qp_attr *attr, i
 	TAKE(IBV_QP_RNR_RETRY, rnr_retry)
 	TAKE(IBV_QP_PATH_MIG_STATE, path_mig_state)
 #undef TAKE
-	// Some programs set all its bits where a packet has no such field; drivers in the kernel
-	// cut it off as well.
+	// Some programs set all bits, although the field has only 20; kernel drivers mask it too.
 	own->ah_attr.grh.flow_label &= FLOW_LABEL_MASK;
-	// Asked for each time anew.
+	// Must be requested with each modify.
 	own->en_sqd_async_notify =
 		(mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) != 0 ? attr->en_sqd_async_notify : 0;
 }
 
-// The UDP source port spreads queue pairs over paths and receive queues: constant for each.
+// The UDP source port is constant per queue pair and spreads queue pairs over paths and receive
+// queues.
 static void route_fill(struct soft_qp *qp) {
 	const struct ibv_ah_attr *address = &qp->attr.ah_attr;
 	uint32_t spread = qp->verbs.qp_num * UINT32_C(2654435761) >> 18;

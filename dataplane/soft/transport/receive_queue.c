@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The ring of receives that wait. Whoever holds the device's lock; owns works and pieces.
+// The ring of waiting receives. Used under the device's lock; owns works and pieces.
 #include "transport/receive_queue.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 #define LENGTH_MAX (UINT64_C(1) << 31)
 
-// head and tail run on to 2^32 and over: only a power of two divides that.
+// head and tail wrap at 2^32, so the ring size must be a power of two.
 static uint32_t ring_of(uint32_t count) {
 	uint32_t ring = 1;
 

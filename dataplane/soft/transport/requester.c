@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rings and life of a requester. Whoever holds the device's lock runs it; the queue pair owns it.
+// Creates, starts and ends a requester. Used under the device's lock; the queue pair owns it.
 #include "transport/requester_impl.h"
 
 #include <errno.h>
@@ -70,8 +70,8 @@ static uint32_t uint_clamp(uint32_t value, uint32_t least, uint32_t most) {
 	return value < least ? least : value > most ? most : value;
 }
 
-// What is on its way back of a read goes into our own receive buffer; what is on its way there,
-// into one that is taken to be like ours.
+// Limit data in flight. Read responses must fit our receive buffer; requests must fit the peer's,
+// which is assumed to be like ours.
 static void set_windows(struct soft_qp *qp) {
 	struct requester *requester = &qp->requester;
 	uint32_t packets = qp->nic->wire->window_bytes / qp->mtu;

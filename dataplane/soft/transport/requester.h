@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The sending half of a queue pair: what was posted, how far it was sent, what is acknowledged.
+// The sending half of a queue pair: posted requests, progress of sending, and acknowledgements.
 //
-// PSNs are given out when a work request is posted. Sending goes back to a PSN after a loss
-// (go-back-N). Where nothing comes back for long enough to be odd, the oldest packet is sent once
-// more, long before the timeout: a lost acknowledgement or NAK costs a few round trips then. Reads
-// are asked for in pieces, so that their responses never exceed what our own
-// receive buffer holds. Everything unfinished is [head, tail); next is where sending stands.
+// A work request gets its PSNs when it is posted. After a loss, sending goes back to a PSN
+// (go-back-N). If an answer is unusually late, the oldest packet is sent again, long before the
+// timeout. A lost acknowledgement or NAK then costs only a few round trips. Reads are requested in
+// pieces, so that their responses fit the device's receive buffer. Unfinished requests are [head,
+// tail); sending has reached next.
 #pragma once
 
 #include "nic/nic.h"
@@ -21,75 +21,77 @@ struct send_work {
 	uint64_t remote_address;
 	uint64_t compare_add, swap;
 	enum ibv_wr_opcode opcode;
-	uint32_t flags;	    // IBV_SEND_...; SIGNALED is set if the queue pair signals all
-	uint32_t immediate; // as it stood in the request, network order
+	uint32_t flags;	    // IBV_SEND_...; SIGNALED is also set if the queue pair signals all
+	uint32_t immediate; // as in the request, in network order
 	uint32_t length;
-	uint32_t first_psn, packets; // the PSNs it takes: of a read, those of its responses
+	uint32_t first_psn, packets; // PSNs of the request; for a read those of its responses
 	uint32_t rkey;
 	uint32_t sge_count; // inline: 0
 };
 
 struct requester {
-	struct send_work *works; // rings of mask + 1 places, a power of two
-	struct ibv_sge *sges;	 // sge_max for each
-	uint8_t *inlines;	 // inline_max for each
+	struct send_work *works; // rings of mask + 1 entries, a power of two
+	struct ibv_sge *sges;	 // sge_max per entry
+	uint8_t *inlines;	 // inline_max per entry
 	uint32_t capacity, mask, sge_max, inline_max;
-	uint32_t head, next, tail;    // run on
-	uint32_t post_psn;	      // of the next request to be posted
-	uint32_t next_psn;	      // of the next packet to be sent, in work `next`
-	uint32_t high_psn;	      // one past the highest that was ever sent
-	uint32_t acked_psn;	      // the oldest that is not acknowledged, in work `head`
-	uint32_t window, window_max;  // packets that may be unacknowledged; learnt from losses
-	uint32_t window_acked;	      // since the window grew
-	uint32_t recover_psn;	      // the window shrinks no more until this is acknowledged
-	uint32_t piece;		      // packets a read request asks for, a power of two
+	uint32_t head, next, tail;    // free-running
+	uint32_t post_psn;	      // first PSN of the next posted request
+	uint32_t next_psn;	      // next packet to send, in work `next`
+	uint32_t high_psn;	      // one past the highest PSN ever sent
+	uint32_t acked_psn;	      // oldest unacknowledged PSN, in work `head`
+	uint32_t window, window_max;  // limit of unacknowledged packets; learnt from losses
+	uint32_t window_acked;	      // packets acknowledged since the window grew
+	uint32_t recover_psn;	      // the window does not shrink again until this is acknowledged
+	uint32_t piece;		      // packets per read request, a power of two
 	uint32_t reads_out;	      // read requests and atomics between acked_psn and next_psn
-	uint32_t resumed_psn;	      // where a read was last asked for within a piece
-	uint8_t retries, rnr_retries; // left
-	uint8_t pauses;		      // of our own, seen since anything was acknowledged
-	bool lost;		      // it went back since an answer was seen to be missing
-	uint32_t lost_psn;	      // the latest answer seen after the missing one
-	bool draining;		      // to be told of when the queue pair has drained
-	enum ibv_wc_status stuck;     // why `next` cannot be sent; SUCCESS: it can
-	uint32_t timed_psn;	      // once this is acknowledged, `wait_ns` learns from it
-	uint64_t timed_ns;	      // when what ends there was sent; 0: nothing is timed
-	uint64_t wait_ns;	      // what an answer takes, learnt
-	uint64_t rewound_ns;	      // when an answer made sending go back last
-	uint64_t probe_ns;	      // when to ask after it; NIC_NEVER
-	uint8_t probes;		      // sent since anything was acknowledged
-	uint64_t timeout_ns;	      // when the answer is overdue; NIC_NEVER: nothing is awaited
-	uint64_t rnr_ns;	      // not ready over there until then; 0
+	uint32_t resumed_psn;	      // latest PSN where a read was resumed within a piece
+	uint8_t retries, rnr_retries; // retries left
+	uint8_t pauses;		      // own pauses seen since the latest acknowledgement
+	bool lost;		      // sending went back because an answer was missing
+	uint32_t lost_psn;	      // latest answer seen after the missing one
+	bool draining;		      // report SQ_DRAINED when the queue pair has drained
+	enum ibv_wc_status stuck;     // error that prevents sending `next`; SUCCESS: none
+	uint32_t timed_psn;	      // PSN whose acknowledgement updates `wait_ns`
+	uint64_t timed_ns;	      // time when that PSN was sent; 0: nothing is timed
+	uint64_t wait_ns;	      // usual answer time, learnt
+	uint64_t rewound_ns;	      // latest time when an answer made sending go back
+	uint64_t probe_ns;	      // time of the next probe; NIC_NEVER: none
+	uint8_t probes;		      // probes sent since the latest acknowledgement
+	uint64_t timeout_ns;	      // deadline of the answer; NIC_NEVER: no answer is awaited
+	uint64_t rnr_ns;	      // the peer is not ready until then; 0: ready
 };
 
 struct soft_qp;
 
-// -ENOMEM. Rings for these capabilities, which were checked.
+// Allocate the rings for these capabilities, which were checked. Returns 0 or -ENOMEM.
 int requester_init(struct requester *requester, const struct ibv_qp_cap *cap);
 void requester_fini(struct requester *requester);
-// From RTR to RTS: PSN, retries and windows from qp->attr. To RESET: everything is forgotten.
+// Start at RTR to RTS, with PSN, retries and windows from qp->attr. Reset forgets everything.
 void requester_start(struct soft_qp *qp);
 void requester_reset(struct soft_qp *qp);
 
-// From RTS to SQD: what is begun is sent and answered still, then SQ_DRAINED is told if asked for
-// (it may be at once). From SQD to RTS: goes on.
+// Drain at RTS to SQD: begun requests are still sent and answered. Then SQ_DRAINED is raised if
+// requested; this may happen at once. Resume at SQD to RTS.
 void requester_drain(struct soft_qp *qp);
 void requester_resume(struct soft_qp *qp);
 
-// One work request; nothing is sent yet, but the queue pair is put among the ready ones. -EINVAL
-// (state, opcode, pieces, flags, length over REQUESTER_MESSAGE_MAX, atomics that are not 8 bytes,
-// reads and atomics where none may be under way), -ENOMEM (the queue is full). In state ERR it is
-// completed as flushed.
+// Post one work request: the queue pair becomes ready, but nothing is sent yet. Returns -EINVAL
+// (state, opcode, pieces, flags, length over REQUESTER_MESSAGE_MAX, atomics not of 8 bytes, reads
+// and atomics if none are allowed) or -ENOMEM (queue full). In state ERR the request completes as
+// flushed.
 int requester_post(struct soft_qp *qp, const struct ibv_send_wr *wr);
 
-// Sends up to budget packets; true if it stopped for want of budget or of room on the wire alone.
-// In state SQD only what is begun.
+// Send up to budget packets. Returns true if only the budget or the wire stopped it. In state SQD
+// only begun requests are sent.
 bool requester_transmit(struct soft_qp *qp, uint32_t budget);
-// An ACK, NAK, read response or atomic answer, of a frame that was checked; any state.
+// Handle an ACK, NAK, read response or atomic response from a checked frame, in any state.
 void requester_response(struct soft_qp *qp, const struct packet *packet);
-// When something of its own falls due; NIC_NEVER. Changed by the three around it.
+// Return the time of the next timer; NIC_NEVER: none. The transmit, response and timer functions
+// change it.
 uint64_t requester_due(const struct soft_qp *qp);
 void requester_timer(struct soft_qp *qp);
-// The queue pair is in ERR: all that is unfinished completes as flushed, in order.
+// Complete all unfinished requests as flushed, in order; the queue pair is in ERR.
 void requester_flush(struct soft_qp *qp);
-// Nothing sent is unacknowledged, and nothing is half sent (state SQD: drained).
+// Return true if no sent packet is unacknowledged and no message is half sent (in state SQD:
+// drained).
 bool requester_is_idle(const struct soft_qp *qp);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the files of the requester share.
+// Declarations shared by the requester's files.
 //
-// A work request is unfinished from post to completion, and completes at the head only. PSNs are
-// compared within what is under way, [acked_psn, high_psn), which the window bounds; what is posted
-// and not sent may reach further than half of the numbers there are.
+// A work request is unfinished from posting to completion, and only the head completes. PSNs are
+// compared within [acked_psn, high_psn), which the window bounds. Posted but unsent requests may
+// span more than half of the PSN space.
 #pragma once
 
 #include "transport/output.h"
@@ -32,7 +32,7 @@ static inline bool work_is_atomic(const struct send_work *work) {
 	return work->opcode >= IBV_WR_ATOMIC_CMP_AND_SWP;
 }
 
-// An acknowledgement is not enough for it.
+// Return true if the request needs a response beyond an acknowledgement.
 static inline bool work_wants_answer(const struct send_work *work) {
 	return work->opcode >= IBV_WR_RDMA_READ;
 }
@@ -41,8 +41,8 @@ static inline uint32_t requester_in_flight(const struct requester *requester) {
 	return psn_add(requester->next_psn, -requester->acked_psn);
 }
 
-// requester_memory.c: bytes of a work request from and to where its pieces say. False if a piece
-// is not (any more) memory of the domain with the rights needed.
+// requester_memory.c: copy bytes of a work request from or to its pieces. Returns false if a piece
+// is not registered (any more) in the domain with the required rights.
 bool work_gather(
 	const struct soft_qp *qp, uint32_t index, uint32_t offset, uint8_t *to, uint32_t size
 );
@@ -54,37 +54,37 @@ bool work_scatter(
 	uint32_t size
 );
 
-// requester.c: to the program, if it waits for that.
+// requester.c: report SQ_DRAINED to the program if it waits for that.
 void requester_tell_drained(struct soft_qp *qp);
 
 // requester_progress.c
 void requester_complete(
 	struct soft_qp *qp, const struct send_work *work, enum ibv_wc_status status
 );
-// The oldest one ends with this status, and the queue pair with it.
+// Complete the oldest request with this status and move the queue pair to ERR.
 void requester_fail(struct soft_qp *qp, enum ibv_wc_status status);
-// acked_psn becomes psn, which lies within the oldest work request or ends it.
+// Set acked_psn to psn, which lies within the oldest work request or ends it.
 void requester_advance(struct soft_qp *qp, uint32_t psn);
-// Everything before psn is acknowledged. False if it stopped at a read or atomic, whose answer is
-// missing then.
+// Acknowledge everything before psn. Returns false if it stopped at a read or atomic whose response
+// is missing.
 bool requester_acknowledge(struct soft_qp *qp, uint32_t psn);
-// After advancing from `before`: retries, window, timer and what may be sent now. False if the
-// queue pair is in ERR after it.
+// Update retries, window, timers and readiness after advancing from `before`. Returns false if the
+// queue pair is in ERR afterwards.
 bool requester_settle(struct soft_qp *qp, uint32_t before);
 
-// requester_send.c: the oldest packet again, and nothing else changes.
+// requester_send.c: send the oldest packet again, without other changes.
 void requester_probe(struct soft_qp *qp);
 
 // requester_retry.c
-// An answer is awaited from now on.
+// Start the timers: an answer is awaited from now on.
 void requester_arm(struct soft_qp *qp);
-// Something was acknowledged.
+// Update the learnt answer time after an acknowledgement.
 void requester_learn(struct soft_qp *qp);
-// It came, or none is awaited any more.
+// Stop the timers: the answer came, or none is awaited.
 void requester_disarm(struct requester *requester);
-// Sending goes back to acked_psn for what an answer said. May end in RETRY_EXC.
+// Go back to acked_psn because of an answer.
 void requester_rewind(struct soft_qp *qp);
-// An answer for `psn` came, and an earlier one is missing.
+// Handle an answer for `psn` while an earlier one is missing.
 void requester_lost(struct soft_qp *qp, uint32_t psn);
-// The peer had no receive for acked_psn.
+// Handle an RNR NAK: the peer had no receive for acked_psn.
 void requester_not_ready(struct soft_qp *qp, uint8_t syndrome);

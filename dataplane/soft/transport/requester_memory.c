@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The program's memory that a work request names, looked up again for each packet: a region may be
-// gone by the time of a retransmission.
+// Access to the program's memory of a work request. Keys are looked up for each packet, because a
+// region may be gone when a packet is sent again.
 #include "transport/requester_impl.h"
 
 static uint32_t uint_least(uint32_t a, uint32_t b) {

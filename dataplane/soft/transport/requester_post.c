@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Work requests as the program posts them: checked, copied, and given their PSNs.
+// Posting of work requests: check, copy, and assign PSNs.
 #include "transport/requester_impl.h"
 
 #include <errno.h>
@@ -109,7 +109,7 @@ static void work_fill(
 	const struct ibv_send_wr *wr,
 	uint32_t length
 ) {
-	uint32_t mtu = qp->mtu; // 0 where it was never connected: in ERR
+	uint32_t mtu = qp->mtu; // 0 if never connected, which happens in ERR
 
 	*work = (struct send_work){
 		.wr_id = wr->wr_id,

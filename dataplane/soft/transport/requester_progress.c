@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What acknowledgements and answers bring about: completions, strictly in the order of posting, and
-// what may be sent from then on.
+// Handles progress after acknowledgements and responses: completions, strictly in posting order,
+// and the requests that may now be sent.
 #include "transport/requester_impl.h"
 
 static const enum ibv_wc_opcode completion_opcodes[] = {
@@ -75,14 +75,15 @@ static void window_grow(struct requester *requester, uint32_t packets) {
 		requester->window++;
 }
 
-// After going back, answers to what was sent before that still count.
+// Acknowledgements of packets sent before going back still count: skip these packets.
 static void skip_acknowledged(struct requester *requester) {
 	if (psn_diff(requester->next_psn, requester->acked_psn) >= 0)
 		return;
 	requester->next = requester->head;
 	requester->next_psn = requester->acked_psn;
 	requester->reads_out = 0;
-	// What could not be sent again, since its memory is gone, need not be.
+	// A request that could not be sent again because its memory is gone needs no retransmission
+	// now.
 	requester->stuck = IBV_WC_SUCCESS;
 }
 

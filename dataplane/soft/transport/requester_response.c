@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Answers of the peer. Everything in them may be a lie: what does not fit what is under way is
-// counted and dropped, or ends the queue pair; nothing is written outside the request's pieces.
+// Handles the peer's answers, which are untrusted. An answer that matches nothing in flight is
+// counted and dropped, or ends the queue pair. Nothing is written outside the request's pieces.
 #include "transport/requester_impl.h"
 
 #include <string.h>
 
 #define SYNDROME_KIND(syndrome) ((syndrome)&0xe0)
 
-// Of what was sent and is not acknowledged.
+// Return true if psn was sent and is not acknowledged.
 static bool is_under_way(const struct requester *requester, uint32_t psn) {
 	return psn_add(psn, -requester->acked_psn) <
 	       psn_add(requester->high_psn, -requester->acked_psn);
 }
 
-// An answer for `psn` acknowledges everything before `end`. True if it did, and there is more to be
-// done about the answer.
+// Acknowledge everything before `end` because of an answer for `psn`. Returns true if it succeeded
+// and the answer needs more handling.
 static bool psn_reach(struct soft_qp *qp, uint32_t psn, uint32_t end) {
 	uint32_t before = qp->requester.acked_psn;
 	bool all = requester_acknowledge(qp, end);
@@ -73,8 +73,9 @@ static void access_refused(struct soft_qp *qp) {
 	requester_fail(qp, IBV_WC_BAD_RESP_ERR);
 }
 
-// Requests end where pieces end, and begin where pieces begin or where one was resumed. A peer may
-// go on in the middle of its first answer then, instead of beginning one.
+// Check the position of a read response. Requests end where pieces end; they begin where pieces
+// begin or where a read was resumed. After a resume, a peer may continue its first response instead
+// of beginning a new one.
 static bool
 position_fits(const struct requester *requester, uint32_t done, uint32_t packets, uint8_t flags) {
 	uint32_t in_piece = done & (requester->piece - 1);
@@ -105,7 +106,7 @@ static bool read_fits(
 	       position_fits(&qp->requester, done, work->packets, facts->flags);
 }
 
-// The oldest request has its answer up to and without psn.
+// The oldest request has been answered up to, but not including, psn.
 static void request_answered(struct soft_qp *qp, uint32_t psn, bool ends) {
 	struct requester *requester = &qp->requester;
 	uint32_t before = requester->acked_psn;

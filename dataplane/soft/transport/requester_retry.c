@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// When an answer is overdue or missing, or the peer was not ready: sending goes back.
+// Handles late or missing answers and RNR: sending goes back.
 //
-// It always goes back to the oldest PSN that is not acknowledged. A retry is taken off for a
-// timeout alone, whose time runs from the last progress on: packets that overtake each other on the
-// wire make the peer say many times over that one is missing, and that must not end the connection,
-// nor may it go on for ever.
+// It always goes back to the oldest unacknowledged PSN. Only a timeout consumes a retry, and the
+// timeout runs from the latest progress. Reordered packets make the peer report the same gap many
+// times. Such reports must not end the connection, but must not continue without limit either.
 #include "transport/requester_impl.h"
 
 #define WINDOW_LEAST 2
 #define TIMEOUT_UNIT_NS UINT64_C(4096)
 #define RNR_RETRY_ENDLESS 7
-// The oldest packet is sent once more after so many times what an answer takes, and then each time
-// after twice as long.
+// First probe after this multiple of the usual answer time; each further interval is twice as long.
 #define PROBE_WAITS 4
 #define PROBE_LEAST_NS UINT64_C(50000)
 #define PROBES_MAX 16
-// A timeout that is seen so much too late, or by an eighth of itself, tells of a pause of our own:
-// on a machine with more spinning threads than processors they are as long as timeouts. The device
-// itself may be late by two ticks (NIC_LAZY_NS). For as many in a row the peer is not blamed.
+// A timeout noticed this much late, and late by an eighth of itself, indicates a pause of this
+// process. With more spinning threads than processors, pauses are as long as timeouts. The device
+// itself may be late by two ticks (NIC_LAZY_NS). Up to PAUSES_MAX in a row do not count against the
+// peer.
 #define PAUSE_NS UINT64_C(4000000)
 #define PAUSES_MAX 32
 
@@ -45,9 +44,9 @@ void requester_disarm(struct requester *requester) {
 	requester->probe_ns = NIC_NEVER;
 }
 
-// Follows longer waits faster than shorter ones: a probe too early is a packet in vain. After a
-// probe it is counted from there: what was waited before may have been for something lost, and on a
-// slow path the doubling of the probes' intervals makes it long enough to learn from.
+// Update the usual answer time. It follows longer times faster than shorter ones, because an early
+// probe wastes a packet. After a probe the time counts from the probe: the wait before may have
+// been caused by a loss. On a slow path the doubled intervals become long enough to learn from.
 void requester_learn(struct soft_qp *qp) {
 	struct requester *requester = &qp->requester;
 	uint64_t wait_ns = qp->nic->now_ns - requester->timed_ns;
@@ -59,7 +58,7 @@ void requester_learn(struct soft_qp *qp) {
 	requester->timed_ns = 0;
 	if (wait_ns > requester->wait_ns)
 		requester->wait_ns += (wait_ns - requester->wait_ns) / 4;
-	else if (probed) // perhaps it asked too early
+	else if (probed) // the probe may have been too early
 		requester->wait_ns += requester->wait_ns / 8;
 	else
 		requester->wait_ns -= (requester->wait_ns - wait_ns) / 16;
@@ -77,7 +76,7 @@ static void peer_probe(struct soft_qp *qp) {
 	requester_probe(qp);
 }
 
-// Once for all that was under way when the loss happened.
+// Shrink the window once for all packets in flight at the loss.
 static void shrink_window(struct requester *requester) {
 	uint32_t smaller = requester->window * 3 / 4;
 
@@ -115,9 +114,10 @@ void requester_rewind(struct soft_qp *qp) {
 	struct requester *requester = &qp->requester;
 
 	if (requester->next_psn == requester->acked_psn)
-		return; // nothing was sent since it went back
-	// Sooner than an answer takes it cannot be about what was sent since: where packets
-	// overtake each other, many say the same. If it is lost again, the probe finds out.
+		return; // nothing was sent since sending went back
+	// An answer sooner than a fraction of the usual time cannot concern packets sent since.
+	// Reordered packets cause several equal answers. If the packet is lost again, the probe
+	// finds out.
 	if (qp->nic->now_ns - requester->rewound_ns < requester->wait_ns / 4)
 		return;
 	requester->rewound_ns = qp->nic->now_ns;
@@ -125,8 +125,8 @@ void requester_rewind(struct soft_qp *qp) {
 	go_back(qp);
 }
 
-// What answers after the missing one say was sent before it went back; but when they begin anew,
-// they answer what was sent since, and the missing one is lost again.
+// Answers after the missing one were caused by packets sent before going back. When their PSNs
+// restart, they answer packets sent since, so the missing packet was lost again.
 void requester_lost(struct soft_qp *qp, uint32_t psn) {
 	struct requester *requester = &qp->requester;
 	bool again = !requester->lost || psn_diff(psn, requester->lost_psn) <= 0;
@@ -141,7 +141,7 @@ void requester_not_ready(struct soft_qp *qp, uint8_t syndrome) {
 	struct requester *requester = &qp->requester;
 
 	if (requester->rnr_ns != 0)
-		return; // said again of what is waited for
+		return; // duplicate of an RNR NAK that is already being waited for
 	if (qp->attr.rnr_retry != RNR_RETRY_ENDLESS) {
 		if (requester->rnr_retries == 0) {
 			requester_fail(qp, IBV_WC_RNR_RETRY_EXC_ERR);
@@ -166,8 +166,8 @@ uint64_t requester_due(const struct soft_qp *qp) {
 	return due_ns;
 }
 
-// The peer may have answered in time, or been as short of a processor: it gets all of another
-// period for what is sent again.
+// Return true if this process was paused. The peer may have answered in time or lacked a processor
+// too, so the retransmission gets a whole new period.
 static bool was_away(const struct soft_qp *qp) {
 	uint64_t late_ns = qp->nic->now_ns - qp->requester.timeout_ns;
 

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Packets of requests, as many as window, fence and reads under way allow.
+// Sends the packets of requests, as far as window, fence and outstanding reads allow.
 #include "transport/requester_impl.h"
 
 #include <endian.h>
 
-// An acknowledgement is asked for at least once in so many packets.
+// An acknowledgement is requested at least once per this many packets.
 #define ACK_EVERY 16
 #define ACK_EVERY_SMALL 4
 
 enum outcome {
 	SENT,
 	WIRE_FULL,
-	UNREACHABLE, // its memory is not there
+	UNREACHABLE, // memory of the request is not registered
 };
 
-// By whether it is the first packet of its message (1) and the last one (2).
+// Indexed by first packet of the message (1) and last packet (2).
 static const uint8_t opcodes[][4] = {
 	[IBV_WR_RDMA_WRITE] =
 		{PACKET_WRITE_MIDDLE, PACKET_WRITE_FIRST, PACKET_WRITE_LAST, PACKET_WRITE_ONLY},
@@ -26,7 +26,7 @@ static const uint8_t opcodes[][4] = {
 		{PACKET_SEND_MIDDLE, PACKET_SEND_FIRST, PACKET_SEND_LAST_IMM, PACKET_SEND_ONLY_IMM},
 };
 
-// PSNs of the packet or read request that is next.
+// Return the number of PSNs of the next packet or read request.
 static uint32_t next_count(const struct requester *requester, const struct send_work *work) {
 	uint32_t done, in_piece;
 
@@ -68,7 +68,7 @@ static bool may_send(const struct soft_qp *qp) {
 	       (in_flight == 0 || in_flight + next_count(requester, work) <= requester->window);
 }
 
-// The packet or read request went out.
+// Record that a packet or read request was sent.
 static void
 count_sent(struct soft_qp *qp, struct requester *requester, const struct send_work *work) {
 	uint32_t psn = psn_add(requester->next_psn, next_count(requester, work));
@@ -77,7 +77,7 @@ count_sent(struct soft_qp *qp, struct requester *requester, const struct send_wo
 		counter_add(&qp->nic->counters.retransmitted, 1);
 	if (psn_diff(psn, requester->high_psn) > 0)
 		requester->high_psn = psn;
-	// Of those that ask for an acknowledgement, one at a time.
+	// Time one packet at a time, among those that request an acknowledgement.
 	if (requester->timed_ns == 0 && (psn == work_end_psn(work) || psn % ACK_EVERY == 1)) {
 		requester->timed_psn = psn;
 		requester->timed_ns = qp->nic->now_ns;
@@ -94,7 +94,7 @@ static bool asks_ack(const struct requester *requester, bool last) {
 
 	if (requester->next_psn == requester->acked_psn &&
 	    requester->next_psn != requester->high_psn)
-		return true; // sent again, to hear soon that it was missing
+		return true; // sent again, so learn soon whether it arrived
 	return last || (requester->next_psn & (every - 1)) == 0 ||
 	       requester_in_flight(requester) + 1 >= requester->window;
 }
@@ -179,7 +179,7 @@ static enum outcome send_next(struct soft_qp *qp, const struct send_work *work) 
 	return send_data(qp, work);
 }
 
-// The request that is next cannot be sent: it fails when those before it are done.
+// The next request cannot be sent: it fails when those before it are done.
 static void stop_at_stuck(struct soft_qp *qp) {
 	struct requester *requester = &qp->requester;
 

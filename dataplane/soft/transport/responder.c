@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The order of requests: what comes next, what came too early, what came again; and what all
-// kinds of requests have in common. Whoever holds the device's lock.
+// Orders requests: next, early, or duplicate; and the parts common to all kinds of requests. Used
+// under the device's lock.
 #include "transport/responder.h"
 
 #include "transport/responder_impl.h"
@@ -48,7 +48,7 @@ uint32_t responder_refuse(struct soft_qp *qp, uint8_t syndrome) {
 	return 0;
 }
 
-// Only the expected one ends a gap; what comes after it meanwhile needs no further answer.
+// Record a gap. Only the expected PSN ends it; later packets meanwhile need no further answer.
 static void gap_begin(struct responder *responder, uint8_t syndrome, uint32_t psn) {
 	responder->nak = (struct responder_nak){
 		.syndrome = syndrome,
@@ -70,8 +70,8 @@ bool responder_has_receive(struct soft_qp *qp) {
 	return false;
 }
 
-// A sender that goes back tells by a PSN that is not after the latest one: if that is not the
-// expected one either, the expected one was lost again.
+// Handle a packet after a gap. A PSN not after the latest one means that the sender went back. If
+// it is not the expected PSN either, the expected packet was lost again.
 static void request_early(struct soft_qp *qp, const struct packet *packet) {
 	struct responder *responder = &qp->responder;
 
@@ -106,7 +106,7 @@ static void request_again(struct soft_qp *qp, const struct packet *packet, uint8
 	}
 }
 
-// What this kind of request asks of the queue pair; 0: nothing.
+// Return the access right that this kind of request needs; 0: none.
 static unsigned int access_for(uint8_t kind) {
 	switch (kind) {
 	case PACKET_KIND_WRITE:
@@ -148,7 +148,7 @@ static void request_next(struct soft_qp *qp, const struct packet *packet) {
 	struct responder *responder = &qp->responder;
 	uint32_t psns;
 
-	// What was to be said of the gap, or for want of a receive, is not true any more.
+	// The pending NAK about the gap or the missing receive is obsolete.
 	responder->nak = (struct responder_nak){0};
 	responder->nak_sent = false;
 	psns = request_execute(qp, packet);
@@ -161,7 +161,7 @@ static void request_next(struct soft_qp *qp, const struct packet *packet) {
 	} else {
 		responder->kind = facts->kind;
 	}
-	// The response of a read or atomic acknowledges it, and all before it.
+	// The response to a read or atomic acknowledges it and all requests before it.
 	if (facts->kind == PACKET_KIND_READ || facts->kind == PACKET_KIND_ATOMIC)
 		responder_acknowledged(responder);
 	else if (packet->ack_request)

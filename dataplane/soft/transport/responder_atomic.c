@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Compare-and-swap and fetch-and-add on the program's own memory. Numbers are big-endian in the
-// packet, in the processor's order in memory; the program's threads may use atomics on the same.
+// Executes compare-and-swap and fetch-and-add on the program's memory. Values are big-endian in the
+// packet and in host order in memory. Threads of the program may use atomics on the same words.
 #include "transport/responder_impl.h"
 
 static uint64_t atomic_compute(uint64_t *word, const struct packet *packet) {
@@ -28,7 +28,8 @@ uint32_t responder_atomic(struct soft_qp *qp, const struct packet *packet) {
 	);
 	if (bytes == NULL)
 		return responder_refuse(qp, PACKET_SYNDROME_NAK_ACCESS);
-	// A region may be addressed otherwise than its memory is: both count.
+	// The remote address of a region may be aligned differently from its memory: both must be
+	// aligned.
 	if (((packet->address | (uintptr_t)bytes) & (sizeof(uint64_t) - 1)) != 0 ||
 	    !pad_is_right(packet))
 		return responder_refuse(qp, PACKET_SYNDROME_NAK_INVALID);
@@ -38,7 +39,7 @@ uint32_t responder_atomic(struct soft_qp *qp, const struct packet *packet) {
 	return 1;
 }
 
-// Never executed twice: what it found the first time is told again.
+// Answer a duplicate with the original value; an atomic is never executed twice.
 void responder_atomic_again(struct soft_qp *qp, const struct packet *packet) {
 	struct response_work *work = responder_find_work(&qp->responder, packet->psn, true);
 

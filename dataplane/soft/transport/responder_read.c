@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// READ: asked for once or again; and the works that reads and atomics are kept as. The data are
-// taken when a response leaves (responder_transmit.c).
+// Handles READ requests, new and duplicate, and the ring of works for reads and atomics. Data are
+// read when a response leaves (responder_transmit.c).
 #include "transport/responder_impl.h"
 
 #include <lib/must.h>
@@ -9,7 +9,7 @@ static struct response_work *work_at(struct responder *responder, uint32_t numbe
 	return &responder->works[number % RESPONDER_READS_MAX];
 }
 
-// Those that were answered before are not under way, even if they are answered again just now.
+// Works that were answered once do not count, even while they are answered again.
 bool responder_has_room(struct soft_qp *qp) {
 	struct responder *responder = &qp->responder;
 	uint32_t max = qp->attr.max_dest_rd_atomic;
@@ -85,7 +85,8 @@ uint32_t responder_read(struct soft_qp *qp, const struct packet *packet) {
 	return work->packets;
 }
 
-// The bytes of the work that it asks for again: where they begin. False if they are not of it.
+// Find where the repeated range begins within the work. Returns false if the range is not part of
+// it.
 static bool offset_of(
 	const struct soft_qp *qp,
 	const struct response_work *work,
@@ -114,7 +115,8 @@ void responder_read_again(struct soft_qp *qp, const struct packet *packet) {
 		work->answer_from = work->answer_next = offset;
 		work->answer_end = offset + packet->length;
 	} else {
-		// On its way still: it begins anew only if that is past what is asked for.
+		// The response is still being sent: restart it only if it has passed the requested
+		// range.
 		if (work->answer_next > offset)
 			work->answer_from = work->answer_next = offset;
 		if (work->answer_end < offset + packet->length)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Receives: posted, taken, completed, flushed.
+// Receives: post, take, complete, flush.
 #include "transport/responder_impl.h"
 
 #include <lib/must.h>
@@ -75,8 +75,8 @@ int responder_post(struct soft_qp *qp, const struct ibv_recv_wr *wr) {
 	return err;
 }
 
-// What was to be answered is not any more. Shared receives stay for others,
-// and the program is told that this queue pair takes no more of them.
+// Pending answers are dropped. Receives of a shared queue stay for other queue pairs. An event
+// reports that this queue pair takes no more of them.
 void responder_flush(struct soft_qp *qp) {
 	struct responder *responder = &qp->responder;
 

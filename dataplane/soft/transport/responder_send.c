@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// SEND: its packets go one after the other into the pieces of one receive.
+// Executes SEND: its packets fill the pieces of one receive in order.
 #include "transport/responder_impl.h"
 
-// The keys of a shared receive are of the shared queue's PD.
+// Return the PD for the receive's keys; a shared receive uses the PD of the shared queue.
 static const struct ibv_pd *receive_pd(const struct soft_qp *qp) {
 	return qp->srq != NULL ? qp->srq->verbs.pd : qp->verbs.pd;
 }
 
-// False if a piece is not in a region that may be written to. All of it fits.
+// Copy payload to the pieces; the length was checked. Returns false if a piece is not in a writable
+// region.
 static bool pieces_scatter(struct soft_qp *qp, const uint8_t *from, uint32_t size) {
 	struct responder *responder = &qp->responder;
 

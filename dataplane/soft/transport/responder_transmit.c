@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What leaves as an answer, in this order: responses of reads and atomics, then the NAK or the
-// acknowledgement of everything up to the expected PSN.
+// Sends answers in this order: responses of reads and atomics, then the NAK or the acknowledgement
+// up to the expected PSN.
 #include "transport/output.h"
 #include "transport/responder_impl.h"
 
@@ -9,7 +9,7 @@
 enum sent {
 	SENT,
 	SENT_NONE, // nothing was left to send
-	SENT_FULL, // the wire takes no more for now
+	SENT_FULL, // the wire is full for now
 };
 
 static enum sent send_syndrome(struct soft_qp *qp, uint8_t syndrome, uint32_t psn) {
@@ -32,7 +32,7 @@ static void count_nak(struct soft_nic *nic, uint8_t syndrome) {
 	counter_add(rnr ? &nic->counters.rnr_naks_sent : &nic->counters.naks_sent, 1);
 }
 
-// A NAK stands for the acknowledgement of what was before it too.
+// A NAK also acknowledges everything before its PSN.
 static enum sent send_nak(struct soft_qp *qp) {
 	struct responder_nak nak = qp->responder.nak;
 	enum sent sent = send_syndrome(qp, nak.syndrome, nak.psn);
@@ -60,7 +60,7 @@ static enum sent send_ack(struct soft_qp *qp) {
 	return SENT;
 }
 
-// It is out for the first time: it counts no more as under way.
+// Finish a response; after its first time the work no longer counts as in progress.
 static void answer_over(struct responder *responder, struct response_work *work) {
 	work->pending = false;
 	responder->answering++;
@@ -90,8 +90,8 @@ static uint8_t response_opcode(bool first, bool last) {
 	return last ? PACKET_READ_LAST : PACKET_READ_MIDDLE;
 }
 
-// The region is gone. Who asks for the first time is told so; a late duplicate, which may have been
-// on its way for long, is none of the program's business.
+// The region was deregistered. A first request gets an access NAK. A late duplicate is only
+// counted: it may be old, and the program has no interest in it.
 static enum sent answer_gone(struct soft_qp *qp, struct response_work *work, uint32_t psn) {
 	struct responder *responder = &qp->responder;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// WRITE: the first packet says where and how much, the others follow on.
+// Executes WRITE: the first packet holds address and length, further packets continue.
 #include "transport/responder_impl.h"
 
-// Of the packet: where it goes, and what is left of the message with it.
+// Target of one packet, and the remaining length of the message including the packet.
 struct write_part {
 	uint64_t address;
 	uint32_t key, left, length; // length: of the whole message
@@ -38,8 +38,8 @@ static bool length_is_right(
 	return payload_bytes <= qp->mtu && payload_bytes == part->left;
 }
 
-// The first packet must have the right to all of it, the others what they need themselves, since
-// the region may be gone by then. No bytes need no region.
+// Check access. The first packet needs access to the whole range. Later packets need it only to
+// their part, but the region may be gone by then. Zero bytes need no region.
 static bool
 range_reach(struct soft_qp *qp, const struct write_part *part, uint32_t bytes, uint8_t **ret) {
 	*ret = NULL;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Shared receive queues: made, limited and filled by programs, on any thread; emptied by the
-// responders of the queue pairs that share them.
+// Shared receive queues. Programs create, limit and fill them on any thread; responders of the
+// sharing queue pairs take from them.
 #include "transport/cq.h"
 #include "transport/receive_queue.h"
 #include "transport/requester.h"
@@ -53,7 +53,7 @@ int soft_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr, struct ib
 	return 0;
 }
 
-// A queue keeps its size: no device of ours says that it can be resized.
+// A queue keeps its size, because the device does not report the resize capability.
 int soft_modify_srq(struct ibv_srq *verbs, struct ibv_srq_attr *attr, int mask) {
 	struct soft_srq *srq = srq_of(verbs);
 
@@ -100,7 +100,7 @@ int soft_destroy_srq(struct ibv_srq *verbs) {
 	return 0;
 }
 
-// libibverbs' habit: a positive errno.
+// Returns a positive errno, as libibverbs requires.
 int srq_post_recv(struct ibv_srq *verbs, struct ibv_recv_wr *wr, struct ibv_recv_wr **ret_bad) {
 	struct soft_srq *srq = srq_of(verbs);
 	int err = 0;

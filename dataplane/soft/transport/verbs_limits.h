@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What query_device states, and what therefore works. Work requests, pieces and inline bytes of a
-// queue pair, and reads under way, are in requester.h and responder.h.
+// Limits that query_device reports and the device enforces. Those for work requests, pieces, inline
+// bytes and reads of a queue pair are in requester.h and responder.h.
 #pragma once
 
-// As the assigned first half of a hardware address is: ours is locally administered, "TC".
+// Has the form of an assigned OUI, but is locally administered: "TC".
 #define LIMIT_VENDOR 0x025443
 #define LIMIT_VENDOR_PART 1
 
