@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The software devices of this process: added, listed, opened; and their table of calls. Cold.
+// The software devices of this process: adding, listing, opening; and their call table. Cold.
 #include "verbs/verbs_soft.h"
 
 #include "transport/verbs_limits.h"
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// Added by one thread before anything is listed, and constant from then on.
+// Added by one thread before any listing, and constant afterwards.
 static struct soft_device *devices[SOFT_DEVICES_MAX];
 static uint32_t device_count;
 
@@ -33,8 +33,9 @@ static bool config_is_sound(const struct soft_config *config) {
 	       (config->address_any || config->address.family != SOCK_ADDR_NONE);
 }
 
-// Of an address, so that it is the same whenever the device is opened: our vendor, and the address
-// or what distinguishes it (FNV-1a). Locally administered, so that it is nobody's else.
+// Derive the GUID from the address, so that it is the same for each open: the vendor, then the IPv4
+// address or a hash of the IPv6 address (FNV-1a). It is locally administered, so no other device
+// has it.
 static __be64 guid_of(const struct sock_addr *address) {
 	uint64_t bits = UINT64_C(0xcbf29ce484222325);
 	uint32_t ip4;
@@ -48,7 +49,8 @@ static __be64 guid_of(const struct sock_addr *address) {
 	return htobe64((uint64_t)LIMIT_VENDOR << 40 | UINT64_C(1) << 32 | (bits & UINT32_MAX));
 }
 
-// Until it is opened a device without an address of its own has but a number.
+// Return the GUID before the first open; without a configured address it is based on the device
+// number.
 static __be64 guid_before(const struct soft_config *config) {
 	struct sock_addr none = {.family = SOCK_ADDR_V4};
 
@@ -87,7 +89,7 @@ void soft_devices_clear(void) {
 	}
 }
 
-// The interrupted call may be one that has the lock.
+// trylock, because the interrupted call may hold the lock.
 void soft_devices_settle(void) {
 	for (uint32_t n = 0; n < device_count; n++) {
 		struct soft_nic *nic = &devices[n]->nic;
@@ -167,8 +169,6 @@ bool soft_turn(struct ibv_context *context, uint64_t *ret_due_ns) {
 	nic_unlock(nic);
 	return moved;
 }
-
-// The table.
 
 static int soft_device_list(struct ibv_device ***ret_devices, uint32_t *ret_count) {
 	struct ibv_device **list = calloc(device_count + 1, sizeof(struct ibv_device *));

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The parts of verbs_calls_soft, by the file that they are in.
+// The parts of verbs_calls_soft, by file.
 #pragma once
 
 #include "transport/qp.h"
 
 #include <dataplane/verbs_calls.h>
 
-// A device that was added: listed from then on, alive while it is open.
+// An added device: listed from then on, running while it is open.
 struct soft_device {
 	struct ibv_device verbs;
 	struct soft_nic nic;
-	__be64 guid; // of the address, once it is known; with the lock of `nic`
+	__be64 guid; // derived from the address once that is known; guarded by the lock of `nic`
 };
 
 static inline struct soft_device *device_of(struct ibv_device *device) {
@@ -30,7 +30,7 @@ int soft_query_gids(
 	uint32_t *ret_count
 );
 int soft_query_pkey(struct ibv_context *context, uint8_t port, uint16_t index, uint16_t *ret_pkey);
-void soft_query_pointers(struct verbs_context *context); // of inline calls
+void soft_query_pointers(struct verbs_context *context); // set pointers for inline calls
 
 // verbs_soft_regions.c
 int soft_alloc_pd(struct ibv_context *context, struct ibv_pd **ret_pd);
@@ -64,7 +64,7 @@ int soft_destroy_qp(struct ibv_qp *qp);
 
 // verbs_soft_hot.c
 void soft_hot_ops(struct ibv_context_ops *ops);
-// One completion with its stamps, as ibv_poll_cq() takes one; false: there is none.
+// Take one completion with its stamps, like ibv_poll_cq(). Returns false if there is none.
 bool soft_poll_one(struct soft_cq *cq, struct soft_completion *ret_completion);
 
 // verbs_soft_extended.c

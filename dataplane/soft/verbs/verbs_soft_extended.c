@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Completion queues of ibv_create_cq_ex(): completions one by one, each with the times at which it
-// came to be, and the clock that these are of. Polling: any thread, one at a time from start_poll
+// Completion queues of ibv_create_cq_ex(): completions are read one by one with their time stamps,
+// and the clock of these stamps can be queried. Any thread may poll, one at a time from start_poll
 // to end_poll.
 #include "transport/qp.h"
 #include "transport/verbs_limits.h"
@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-// The raw clock counts nanoseconds in all 64 bits.
+// The raw clock counts nanoseconds, and all 64 bits are valid.
 #define STAMP_KHZ UINT64_C(1000000)
 #define STAMPS (IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
 #define FIELDS_KNOWN ((uint64_t)IBV_WC_STANDARD_FLAGS | STAMPS)
@@ -32,8 +32,8 @@ static void stop_polling(struct soft_cq *cq) {
 		pthread_mutex_unlock(&cq->polling);
 }
 
-// Whoever took the hot calls of the context away (in the child of a fork there is no engine, and
-// the lock is as it was) meant this one, too: an empty poll tells.
+// Start polling. An empty ibv_poll_cq() detects a forked child, where the context's hot calls were
+// replaced: the child has no engine and the lock may be held.
 static int start_poll(struct ibv_cq_ex *verbs, struct ibv_poll_cq_attr *attr) {
 	struct soft_cq *cq = extended_of(verbs);
 	int err;
@@ -106,7 +106,7 @@ static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *verbs) {
 	return extended_of(verbs)->current.stamp.wall_ns;
 }
 
-// What was not asked for when it was made stays NULL, as with other drivers.
+// Calls for fields that were not requested at creation stay NULL, as with other drivers.
 static void set_calls(struct ibv_cq_ex *cq, uint64_t fields) {
 	cq->start_poll = start_poll;
 	cq->next_poll = next_poll;
@@ -156,7 +156,7 @@ int soft_create_cq_ex(
 	cq = cq_of(plain);
 	cq->verbs.cq_context = attr->cq_context;
 	cq->one_thread = (flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED) != 0;
-	// No queue pair completes into it yet.
+	// Safe without the lock, because no queue pair uses the queue yet.
 	cq->stamps = attr->wc_flags & STAMPS;
 	set_calls(&cq->extended, attr->wc_flags);
 	*ret_cq = &cq->extended;
@@ -170,7 +170,7 @@ int soft_query_stamp_clock(struct ibv_context *context, uint64_t *ret_mask, uint
 	return 0;
 }
 
-// As other drivers, which count ticks: all of them in tv_nsec.
+// Return the raw clock in tv_nsec alone, like other drivers, which return ticks there.
 int soft_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values) {
 	uint32_t wanted = values->comp_mask;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The hot calls, where libibverbs' inline functions jump to: positive errno, or a count. Any
+// The hot calls behind libibverbs' inline functions. They return a positive errno or a count. Any
 // thread.
 #include "transport/qp.h"
 #include "verbs/verbs_soft.h"
@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <sched.h>
 
-// A test with a clock of its own moves the device itself, by soft_turn().
+// Return true if callers drive the device. A test with its own clock drives it by soft_turn().
 static bool callers_drive(const struct soft_nic *nic) {
 	return nic->config.clock == NULL;
 }
@@ -22,7 +22,7 @@ static void nic_push_posted(struct soft_nic *nic) {
 		engine_caller_drove(nic->engine);
 }
 
-// All or up to the first that is refused; what was taken is sent at once.
+// Post requests up to the first refused one; accepted ones are sent at once.
 static int hot_post_send(struct ibv_qp *verbs, struct ibv_send_wr *wr, struct ibv_send_wr **bad) {
 	struct soft_qp *qp = qp_of(verbs);
 	struct soft_nic *nic = qp->nic;
@@ -54,15 +54,15 @@ static int hot_post_recv(struct ibv_qp *verbs, struct ibv_recv_wr *wr, struct ib
 	return -err;
 }
 
-// Where what a poll finds is put.
+// Destination of polled completions.
 struct taking {
 	struct ibv_wc *wcs;
-	struct soft_stamp *stamps; // NULL: nobody asks
+	struct soft_stamp *stamps; // NULL: not wanted
 	uint32_t max;
 };
 
-// A poll that finds nothing drives the device, and with that takes its frames without a wake of the
-// engine. Acknowledgements may wait: the answer to what it finds is likely to be posted next.
+// Drive the device in a poll that found nothing; the poll takes frames without waking the engine.
+// Acknowledgements may wait, because the program will probably post an answer next.
 static uint32_t nic_drive(struct soft_nic *nic, struct soft_cq *cq, const struct taking *taking) {
 	struct engine *engine = nic->engine;
 	uint32_t count;
@@ -74,7 +74,8 @@ static uint32_t nic_drive(struct soft_nic *nic, struct soft_cq *cq, const struct
 	return count;
 }
 
-// Without the lock, as others would wait for it. What it was good for is seen at once.
+// Yield without the lock, so that other threads do not wait for it. Then poll once more to judge
+// the yield.
 static uint32_t
 poll_yielding(struct soft_nic *nic, struct soft_cq *cq, const struct taking *taking) {
 	uint64_t from_ns = clock_now_ns(nic->clock), to_ns;
@@ -100,7 +101,7 @@ poll_driving(struct soft_nic *nic, struct soft_cq *cq, const struct taking *taki
 	return yields ? poll_yielding(nic, cq, taking) : count;
 }
 
-// The engine brought it; the time of its turn is before that of this poll.
+// Record a completion found by the engine's turn; the time of that turn is before this poll.
 static void found_beside(struct soft_nic *nic) {
 	uint64_t now_ns = nic->yield.vain > 0 ? clock_now_ns(nic->clock) : nic->now_ns;
 
@@ -138,7 +139,8 @@ bool soft_poll_one(struct soft_cq *cq, struct soft_completion *ret_completion) {
 	return cq_take(cq, &taking) == 1;
 }
 
-// Who arms may be about to sleep: the engine has to look, unless there is nobody to wake.
+// Arm the queue. The program may be about to sleep, so the engine must watch, unless there is no
+// channel.
 static int hot_req_notify_cq(struct ibv_cq *verbs, int solicited_only) {
 	struct soft_cq *cq = cq_of(verbs);
 	struct soft_nic *nic = cq->nic;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a software device says about itself, through the table and through libibverbs' inline calls.
-// Cold; what is stated here works.
+// Answers queries about a software device, through the table and libibverbs' inline calls. All
+// reported limits are supported. Cold.
 #include "transport/qp.h"
 #include "transport/verbs_limits.h"
 #include "verbs/verbs_soft.h"
@@ -12,7 +12,7 @@
 #define PHYS_STATE_DISABLED 3
 #define PHYS_STATE_LINK_UP 5
 #define WIDTH_1X 1
-#define SPEED_10 4 // Gbit/s a lane, which sockets reach about
+#define SPEED_10 4 // 10 Gbit/s per lane, roughly what sockets reach
 
 int soft_query_device(struct ibv_context *context, struct ibv_device_attr *ret_attr) {
 	const struct soft_device *device = device_of(context->device);
@@ -84,8 +84,8 @@ int soft_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_a
 	return 0;
 }
 
-// One address under two indexes: programs take 0 if they are not told, and are told 1 where real
-// ports have RoCE version 1 in front.
+// The same address has two indexes: programs use 0 by default, and 1 where real ports have RoCE v1
+// at 0.
 int soft_query_gids(
 	struct ibv_context *context,
 	struct ibv_gid_entry *entries,
@@ -114,7 +114,7 @@ int soft_query_pkey(struct ibv_context *context, uint8_t port, uint16_t index, u
 	return 0;
 }
 
-// Inline calls know the size of the struct that their program was built with.
+// Inline calls pass the struct size that the program was built with.
 
 static int inline_query_port(
 	struct ibv_context *context, uint8_t port, struct ibv_port_attr *ret_attr, size_t size

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Completion channels and queues and queue pairs, as verbs' calls: the lock around each. Cold.
+// Completion channels, completion queues and queue pairs: verbs calls that take the device's lock.
+// Cold.
 #include "transport/qp.h"
 #include "verbs/verbs_soft.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Protection domains and memory, as verbs' calls. Cold.
+// Protection domains and memory regions. Cold.
 //
-// A NIC pins what is registered, and so finds out whether it is there; here the pages are asked for
-// instead. What a program unmaps while it is registered, or under way, is its own fault as there.
+// A NIC pins registered memory and so finds out whether it is mapped; here the pages are populated
+// instead. As with a NIC, a program must not unmap memory that is registered or in use.
 #include "nic/region.h"
 #include "transport/verbs_limits.h"
 #include "verbs/verbs_soft.h"
@@ -20,7 +20,7 @@
 #define PAGES_AT_ONCE 4096
 
 #define ACCESS_REMOTE_CHANGES (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)
-// Beside the rights, what changes nothing here: hints, and orders that are kept anyway.
+// Access flags, plus flags without effect here: hints, and orders that are always kept.
 #define ACCESS_KNOWN                                                               \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | ACCESS_REMOTE_CHANGES | \
 	 IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
@@ -64,7 +64,7 @@ int soft_dealloc_pd(struct ibv_pd *verbs) {
 	return err;
 }
 
-// Kernels before 5.14: whether there is anything, not whether it may be written.
+// For kernels before 5.14: check that the pages are mapped, not that they are writable.
 static int pages_exist(uint8_t *first, size_t bytes, size_t page) {
 	unsigned char in_core[PAGES_AT_ONCE];
 
@@ -79,12 +79,13 @@ static int pages_exist(uint8_t *first, size_t bytes, size_t page) {
 	return 0;
 }
 
-// Of no bytes it is only asked whether the kernel knows it.
+// Zero bytes: this only checks whether the kernel knows the advice.
 static bool advice_is_known(int advice) {
 	return madvise(NULL, 0, advice) == 0;
 }
 
-// -EFAULT: not mapped, not memory, or not to be written though the region is.
+// Populate the pages. Returns -EFAULT if they are unmapped, are not memory, or are read-only for a
+// writable region.
 static int pages_ask_for(uint8_t *address, size_t length, int access) {
 	int advice =
 		(access & IBV_ACCESS_LOCAL_WRITE) != 0 ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
@@ -107,7 +108,7 @@ static bool range_is_sound(uint64_t first, size_t length) {
 	return length > 0 && length <= LIMIT_MR_BYTES && first <= UINT64_MAX - (length - 1);
 }
 
-// As the specification has it: who lets others change memory may change it.
+// The specification requires local write access with remote write and atomic access.
 static int access_check(int access) {
 	if ((access & ~ACCESS_KNOWN) != 0)
 		return -EOPNOTSUPP;
@@ -116,7 +117,7 @@ static int access_check(int access) {
 	return 0;
 }
 
-// Takes the mapping over, if there is one and it succeeds.
+// Create a region; on success it owns the mapping, if any.
 static int region_make(struct ibv_pd *pd, const struct soft_mr *facts, struct ibv_mr **ret_mr) {
 	struct soft_context *context = context_of(pd->context);
 	struct soft_nic *nic = context->nic;
@@ -177,7 +178,7 @@ int soft_reg_mr(
 	return soft_reg_mr_iova(pd, address, length, (uintptr_t)address, access, ret_mr);
 }
 
-// The size of a dmabuf is where its end is; who cannot say it has none that could be mapped.
+// Check a dmabuf. Its size is its end offset; a dmabuf without a size could not be mapped either.
 static int dmabuf_check(const struct verbs_dmabuf *dmabuf, int access) {
 	off_t size;
 	int err = access_check(access);
@@ -222,7 +223,7 @@ int soft_reg_dmabuf_mr(
 	return err;
 }
 
-// Requests that use it fail when they look for its key.
+// Requests that use the region fail when they look up its key.
 int soft_dereg_mr(struct ibv_mr *verbs) {
 	struct soft_nic *nic = nic_of(verbs->context);
 	struct soft_mr *mr = mr_of(verbs);

@@ -9,7 +9,7 @@
 #define ARP_BYTES 28
 #define ARP_ASKS 1
 #define ARP_TELLS 2
-// Where what begins.
+// Byte offsets of fields.
 #define ARP_OPERATION 6
 #define ARP_SENDER_MAC 8
 #define ARP_SENDER 14
@@ -58,7 +58,7 @@ int arp_parse(const uint8_t *bytes, size_t size, struct link_talk *ret_talk) {
 	if (operation != ARP_ASKS && operation != ARP_TELLS)
 		return -EBADMSG;
 	memcpy(talk.mac, bytes + ARP_SENDER_MAC, LINK_MAC_BYTES);
-	// A group's address is no sender's.
+	// A group address cannot be a sender.
 	if ((talk.mac[0] & 1) != 0)
 		return -EBADMSG;
 	talk.asks = operation == ARP_ASKS;
@@ -104,6 +104,6 @@ size_t arp_answer(
 	uint8_t *arp = frame_begin(self, asked->mac, ARP_TELLS, ret_frame);
 
 	memcpy(arp + ARP_TARGET_MAC, asked->mac, LINK_MAC_BYTES);
-	memcpy(arp + ARP_TARGET, asked->about.raw + 12, 4); // 0.0.0.0 for a probe
+	memcpy(arp + ARP_TARGET, asked->about.raw + 12, 4); // 0.0.0.0 for an address probe
 	return LINK_HEADER_BYTES + ARP_BYTES;
 }

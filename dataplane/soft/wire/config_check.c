@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whether a device could be opened, asked before anybody has one. Any thread.
+// Checks whether a device could be opened, before one exists. Any thread.
 #include "nic/wire.h"
 
 int soft_config_check(

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// "loss=1%,delay=50us±20us,seed=7" into faults. Pure; the text comes from a person.
+// Parses "loss=1%,delay=50us±20us,seed=7" into faults. Pure; the text is user input.
 #include <dataplane/soft.h>
 
 #include <errno.h>
 #include <string.h>
 
-// More than a second on the way is no network: queue pairs give up by then.
+// Longer delays are unrealistic: queue pairs report an error by then.
 #define DELAY_MAX_NS UINT64_C(1000000000)
 #define PPM_MAX 1000000
 #define FAULT_NAMES "loss, delay, reorder, dup, corrupt, large, to and seed"
@@ -51,7 +51,8 @@ parse_corrupt(const struct item *item, struct parse_error *ret_error, struct sof
 	return parse_ppm(item, ret_error, &faults->corrupt_ppm);
 }
 
-// "±" or "+-" in a text: how much of it stands before, and how long the sign is; false if none.
+// Find "±" or "+-": the length of the text before it and of the sign. Returns false if there is
+// none.
 static bool plus_minus(const char *text, size_t length, size_t *ret_before, size_t *ret_sign) {
 	static const char *const signs[] = {"±", "+-"};
 
@@ -77,7 +78,7 @@ parse_delay(const struct item *item, struct parse_error *ret_error, struct soft_
 	err = parse_duration_ns(item->value, before, 0, DELAY_MAX_NS, ret_error, &faults->delay_ns);
 	if (err != 0 || !jitters)
 		return err;
-	// Nothing arrives before it was sent.
+	// The jitter is at most the delay, because no packet can arrive before it was sent.
 	return parse_duration_ns(
 		item->value + before + sign, item->value_length - before - sign, 0,
 		faults->delay_ns, ret_error, &faults->jitter_ns

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is said on an Ethernet about who has which address: ARP and Neighbour Discovery. Pure; the
-// bytes come from outside.
+// ARP and Neighbour Discovery messages, which map addresses to hardware addresses. Pure functions;
+// the bytes are untrusted.
 #pragma once
 
 #include <dataplane/verbs.h>
@@ -14,20 +14,20 @@
 #define LINK_TYPE_IP4 0x0800
 #define LINK_TYPE_ARP 0x0806
 #define LINK_TYPE_IP6 0x86dd
-#define LINK_TALK_BYTES_MAX 86 // a neighbour solicitation with its Ethernet header
+#define LINK_TALK_BYTES_MAX 86 // neighbour solicitation with its Ethernet header
 
-// One end: ours. An IPv4 address is the mapped one.
+// Own end of the link; an IPv4 address is mapped.
 struct link_end {
 	union ibv_gid gid;
 	uint8_t mac[LINK_MAC_BYTES];
 };
 
-// A question or an answer, whatever its family.
+// One message of ARP or Neighbour Discovery.
 struct link_talk {
-	bool asks;	      // who has `target`? else it only tells
-	bool mac_known;	      // `about` is at `mac`
-	union ibv_gid about;  // all zero: a question of one that has no address yet
-	union ibv_gid target; // of a question
+	bool asks;	      // request for `target`; else an answer or announcement
+	bool mac_known;	      // `mac` is valid and belongs to `about`
+	union ibv_gid about;  // sender's address; all zero: the sender has none yet
+	union ibv_gid target; // requested address; valid if `asks`
 	uint8_t mac[LINK_MAC_BYTES];
 };
 
@@ -44,7 +44,7 @@ static inline bool link_gid_equal(const union ibv_gid *a, const union ibv_gid *b
 	return __builtin_memcmp(a->raw, b->raw, sizeof(a->raw)) == 0;
 }
 
-// The Ethernet header in front of what `type` says.
+// Write an Ethernet header with this type.
 void link_header(
 	const uint8_t to[static LINK_MAC_BYTES],
 	const uint8_t from[static LINK_MAC_BYTES],
@@ -52,10 +52,10 @@ void link_header(
 	uint8_t *ret_bytes
 );
 
-// size bytes behind the Ethernet header; more than needed is padding. -EMSGSIZE (cut off),
-// -EBADMSG (no ARP of Ethernet and IPv4; an address or a hardware address that nobody can have).
+// Parse `size` bytes behind the Ethernet header; trailing padding is allowed. Returns -EMSGSIZE
+// (truncated) or -EBADMSG (not ARP for Ethernet and IPv4; invalid IP or hardware address).
 int arp_parse(const uint8_t *bytes, size_t size, struct link_talk *ret_talk);
-// Whole frames, of the size that is returned. Who asks for itself announces itself.
+// Build a whole frame and return its size. A request for the own address announces it.
 size_t arp_question(
 	const struct link_end *self,
 	const union ibv_gid *target,
@@ -67,15 +67,16 @@ size_t arp_answer(
 	uint8_t ret_frame[static LINK_TALK_BYTES_MAX]
 );
 
-// size bytes from the IPv6 header on. -EMSGSIZE, -EBADMSG (no neighbour solicitation or
-// advertisement, extension headers, not from this link, checksum, options that contradict).
+// Parse `size` bytes from the IPv6 header on. Returns -EMSGSIZE, or -EBADMSG (no neighbour
+// solicitation or advertisement, extension headers, not from this link, checksum, contradictory
+// options).
 int nd_parse(const uint8_t *bytes, size_t size, struct link_talk *ret_talk);
 size_t nd_question(
 	const struct link_end *self,
 	const union ibv_gid *target,
 	uint8_t ret_frame[static LINK_TALK_BYTES_MAX]
 );
-// To who asked; asked NULL: to all nodes of the link, unasked.
+// Build an answer to the requester; asked NULL: an announcement to all nodes of the link.
 size_t nd_answer(
 	const struct link_end *self,
 	const struct link_talk *asked,

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-// ICMPv6 behind the IPv6 header: type, code, checksum, flags, target, options.
+// ICMPv6 message: type, code, checksum, flags, target, options.
 #define ND_BYTES 24
 #define ND_CHECKSUM 2
 #define ND_FLAGS 4
@@ -18,7 +18,7 @@
 #define ND_FLAG_OVERRIDE 0x20
 #define ND_OPTION_SOURCE 1
 #define ND_OPTION_TARGET 2
-#define ND_HOP_LIMIT 255 // what crossed a router has less
+#define ND_HOP_LIMIT 255 // a packet that crossed a router has less
 #define ND_PROTOCOL 58
 #define IP6_LENGTH 4
 #define IP6_PROTOCOL 6
@@ -29,7 +29,7 @@
 static const union ibv_gid nobody;
 static const union ibv_gid all_nodes = {.raw = {0xff, 0x02, [15] = 0x01}};
 
-// The folded sum of the pseudo header and the message; 0xffff if the checksum in it is right.
+// Return the folded sum of pseudo header and message; 0xffff if the contained checksum is right.
 static uint16_t checksum_fold(const uint8_t *ip, const uint8_t *message, size_t size) {
 	uint32_t total = ND_PROTOCOL + (uint32_t)size;
 
@@ -48,7 +48,7 @@ static bool is_host(const uint8_t *ip6) {
 	return ip6[0] != 0xff && memcmp(ip6, nobody.raw, sizeof(nobody.raw)) != 0;
 }
 
-// The one of the options that gives the link-layer address we look for. -EBADMSG.
+// Find the option with the wanted link-layer address. Returns -EBADMSG.
 static int
 parse_options(const uint8_t *bytes, size_t size, uint8_t wanted, struct link_talk *talk) {
 	for (size_t length; size > 0; bytes += length, size -= length) {
@@ -65,7 +65,7 @@ parse_options(const uint8_t *bytes, size_t size, uint8_t wanted, struct link_tal
 	return talk->mac_known && (talk->mac[0] & 1) != 0 ? -EBADMSG : 0;
 }
 
-// What a message with right lengths and checksum says.
+// Parse a message whose lengths and checksum are right.
 static int
 parse_message(const uint8_t *ip, const uint8_t *message, size_t size, struct link_talk *talk) {
 	bool asks = message[0] == ND_ASKS;
@@ -85,7 +85,8 @@ parse_message(const uint8_t *ip, const uint8_t *message, size_t size, struct lin
 		return err;
 	if (asks)
 		memcpy(talk->target.raw, message + ND_TARGET, sizeof(talk->target.raw));
-	// One without an address asks whether it may take the target's: it has no place to name.
+	// A sender without an address asks whether the target address is free; it names no hardware
+	// address.
 	if (!is_host(about))
 		return asks && !talk->mac_known && about[0] == 0 ? 0 : -EBADMSG;
 	memcpy(talk->about.raw, about, sizeof(talk->about.raw));
@@ -120,10 +121,10 @@ struct nd_message {
 	uint8_t type, flags, option;
 	union ibv_gid to;
 	const union ibv_gid *target;
-	uint8_t mac[LINK_MAC_BYTES]; // of the receiver
+	uint8_t mac[LINK_MAC_BYTES]; // receiver's hardware address
 };
 
-// Groups have their own hardware addresses, by the low 32 bits.
+// The hardware address of a group contains the low 32 bits of its IP address.
 static void group_mac(const union ibv_gid *group, uint8_t ret_mac[static LINK_MAC_BYTES]) {
 	ret_mac[0] = 0x33;
 	ret_mac[1] = 0x33;
@@ -147,7 +148,7 @@ message_build(const struct link_end *self, const struct nd_message *what, uint8_
 	message[ND_FLAGS] = what->flags;
 	memcpy(message + ND_TARGET, what->target->raw, sizeof(what->target->raw));
 	message[ND_BYTES] = what->option;
-	message[ND_BYTES + 1] = 1; // in units of 8 bytes
+	message[ND_BYTES + 1] = 1; // unit: 8 bytes
 	memcpy(message + ND_BYTES + 2, self->mac, LINK_MAC_BYTES);
 	link_put16(
 		message + ND_CHECKSUM,

@@ -1,40 +1,41 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where on the link an address is: what ARP and Neighbour Discovery brought. Pure.
+// Table of neighbours: hardware addresses learnt by ARP and Neighbour Discovery. Pure functions.
 //
-// Bounded: four places for each of 128 sets by address, of which the one heard of least recently
-// gives way. What is learnt unasked only corrects what is known, so that strangers fill nothing.
+// Bounded: 128 sets by address with four entries each; the entry heard least recently is evicted.
+// Unsolicited messages only update known entries, so that strangers cannot fill the table.
 #pragma once
 
 #include "wire/link.h"
 
 #define NEIGHBOUR_WAYS 4
 #define NEIGHBOUR_SETS 128
-// A place that was told of so long ago is asked for again while it is still used, and not used
-// any more if nobody answers.
+// Age after which a used entry is requested again, and additional time after which it is unusable
+// without an answer.
 #define NEIGHBOUR_FRESH_NS UINT64_C(30000000000)
 #define NEIGHBOUR_LOST_NS UINT64_C(5000000000)
-#define NEIGHBOUR_ASK_NS UINT64_C(100000000) // between questions
+#define NEIGHBOUR_ASK_NS UINT64_C(100000000) // minimum time between requests
 
 struct neighbour {
 	union ibv_gid gid;
 	bool used, known;
 	uint8_t mac[LINK_MAC_BYTES];
 	uint64_t heard_ns, asked_ns;
-	void *held; // one packet that waits for the answer, the table's user's
+	void *held; // one packet that waits for the answer; owned by the table's user
 };
 
 struct neighbour_table {
 	struct neighbour places[NEIGHBOUR_SETS][NEIGHBOUR_WAYS];
 };
 
-// The place of this address, made if there is none. *ret_held: what the one that gave way held.
+// Return the entry of this address, created if missing. *ret_held: the held packet of an evicted
+// entry.
 struct neighbour *neighbour_seek(
 	struct neighbour_table *table, const union ibv_gid *gid, uint64_t now_ns, void **ret_held
 );
-// Whether frames may go to ->mac, and whether a question is due, which then counts as asked.
+// Return true if frames may go to ->mac. *ret_ask: a request is due; the entry counts it as sent.
 bool neighbour_usable(struct neighbour *neighbour, uint64_t now_ns, bool *ret_ask);
-// Someone told where an address is. The place, whose held packet may go now; NULL if it is none
-// of ours. wanted: make a place, as for one that asks us.
+// Learn an address from a message. Returns the entry, whose held packet may now be sent, or NULL if
+// none exists. wanted: create a missing entry, as for a host that asks for this one.
 struct neighbour *neighbour_learn(
 	struct neighbour_table *table,
 	const struct link_talk *talk,
@@ -42,5 +43,5 @@ struct neighbour *neighbour_learn(
 	uint64_t now_ns,
 	void **ret_held
 );
-// Nothing is known any more; what is held stays.
+// Invalidate all entries; held packets stay.
 void neighbour_forget(struct neighbour_table *table);

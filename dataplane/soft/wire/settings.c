@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads the software device's settings from the environment.
+// Parses the settings of software devices.
 #include <dataplane/soft_settings.h>
 
 #include <errno.h>
@@ -146,7 +146,7 @@ static int read_faults(
 	return err;
 }
 
-// There is no text to quote.
+// Report a missing address; there is no text to quote.
 static int fail_missing_address(struct parse_error *error) {
 	snprintf(
 		error->text, sizeof(error->text),
@@ -155,7 +155,7 @@ static int fail_missing_address(struct parse_error *error) {
 	return -EINVAL;
 }
 
-// Each stands on those before it.
+// Read one setting; each depends on those before it.
 static int read_one(
 	enum soft_setting setting,
 	const char *text,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads the DEVARGS of a dpdk wire. The driver validates DEVARGS when the port is opened.
+// Parses the DEVARGS of a DPDK wire. The driver validates DEVARGS when the port is opened.
 #include "wire/wire_devargs.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The name of a dpdk wire: "dpdk:DEVARGS".
+// The name of a DPDK wire: "dpdk:DEVARGS".
 #pragma once
 
 #include <dataplane/soft.h>
@@ -9,8 +9,8 @@
 
 #define WIRE_DPDK_PREFIX "dpdk:"
 
-// Read DEVARGS from a text that begins with WIRE_DPDK_PREFIX. Returns 0, -EINVAL, or -EOPNOTSUPP if
-// this build has no DPDK; *ret_error has the reason.
+// Parse DEVARGS from a text that begins with WIRE_DPDK_PREFIX. Returns 0, -EINVAL, or -EOPNOTSUPP
+// if this build has no DPDK; *ret_error has the reason.
 int wire_devargs_parse(
 	const char *text,
 	size_t length,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rejects dpdk wires in a build without DPDK, at the parser of the configuration file, the command
-// line and environment variables.
+// Rejects DPDK wires in a build without DPDK. This parser serves the configuration file, the
+// command line and environment variables.
 #include "wire/wire_devargs.h"
 
 #include <errno.h>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The dpdk wire: frames in Ethernet over any port that DPDK drives. What its arguments are stands
-// in wire_dpdk_args.h, how its engine sleeps in wire_dpdk_sleep.h.
+// The DPDK wire: frames in Ethernet over any port that DPDK drives. Its arguments are described in
+// wire_dpdk_args.h, the engine's sleep in wire_dpdk_sleep.h.
 //
-// Frames are built in the buffer that is sent, and handed up in the one that was received. A frame
-// to an address that is not resolved yet is held, one for each address; what comes after it is
-// dropped and counted, and sent again by its requester. ARP and Neighbour Discovery are answered
-// as turns are made. Frames to our own address come back by themselves.
+// Frames are built in the buffer that is sent, and passed up in the buffer that was received. For
+// each unresolved address one frame is held. Further frames to the address are dropped and counted;
+// the requester sends them again. ARP and Neighbour Discovery are answered during turns. Frames to
+// the own address are looped back.
 //
-// Whoever is at the other end of a memif shares memory with us, and its driver believes what
-// stands there: such a peer must be trusted as one's own process is.
+// The peer of a memif shares memory with this process, and its driver trusts the contents. Such a
+// peer must be as trusted as the process itself.
 #include "nic/nic.h"
 #include "nic/wire.h"
 #include "wire/link.h"
@@ -30,10 +30,10 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#define HELD_MAX 32		     // packets that wait for a neighbour, of all addresses
-#define RETRY_NS 1000000	     // after which a port that was full is tried again
-#define LATEST_NS 10000000	     // how long the neighbour used last needs no looking up
-#define LEAVE_NS UINT64_C(200000000) // for a peer that is there, but not on a processor
+#define HELD_MAX 32		     // packets waiting for a neighbour, for all addresses
+#define RETRY_NS 1000000	     // time before a full port is tried again
+#define LATEST_NS 10000000	     // time for which the latest neighbour needs no lookup
+#define LEAVE_NS UINT64_C(200000000) // for a connected peer that is not scheduled
 #define IP4_TO 16
 #define IP6_NEXT 6
 #define IP6_TO 24
@@ -47,10 +47,12 @@ struct dpdk_wire {
 	struct link_end self;
 	bool routed;
 	union ibv_gid gateway;
-	uint32_t prefix_bits; // of a GID
-	uint64_t now_ns;      // of the latest receive()
+	uint32_t prefix_bits; // prefix length in a GID
+	uint64_t now_ns;      // time of the latest receive()
 	uint64_t retry_ns;
-	int guard; // keeps the kernel from answering for our port, where it has our address too
+	// Socket that stops the kernel from answering for our port, if the kernel has our address
+	// too
+	int guard;
 	struct rte_mbuf *taken;
 	struct rte_mbuf *out[WIRE_BATCH], *in[WIRE_BATCH], *back[WIRE_BATCH];
 	uint32_t out_count, in_count, back_count, held_count;
@@ -93,7 +95,7 @@ static void send_out(struct dpdk_wire *dpdk) {
 	dpdk->retry_ns = dpdk->now_ns + RETRY_NS;
 }
 
-// Whole Ethernet frame. One that finds the port full is lost.
+// Queue a whole Ethernet frame; it is lost if the port is full.
 static void put_out(struct dpdk_wire *dpdk, struct rte_mbuf *mbuf) {
 	if (dpdk->out_count == WIRE_BATCH)
 		send_out(dpdk);
@@ -186,7 +188,8 @@ packet_hold(struct dpdk_wire *dpdk, struct neighbour *neighbour, struct rte_mbuf
 	rte_pktmbuf_free(mbuf);
 }
 
-// The hardware address for this destination; NULL: not known, the packet was seen to.
+// Return the hardware address of a destination. Returns NULL if it is unknown; then the packet was
+// held or dropped.
 static const uint8_t *
 address_resolve(struct dpdk_wire *dpdk, const union ibv_gid *to, struct rte_mbuf *mbuf) {
 	struct neighbour *neighbour;
@@ -281,13 +284,13 @@ static void address_learn(struct dpdk_wire *dpdk, const struct link_talk *talk, 
 	put_out(dpdk, mbuf);
 }
 
-// A question for us is answered; who asks will be talked to.
+// Answer a request for this host; the requester is learnt, because it will be a peer.
 static void question_answer(struct dpdk_wire *dpdk, const struct link_talk *talk) {
 	bool for_us = talk->asks && link_gid_equal(&talk->target, &dpdk->self.gid);
 	uint8_t frame[LINK_TALK_BYTES_MAX];
 	size_t size;
 
-	// Ours, come back, or another one that took our address: nothing to learn.
+	// Either our own message came back, or another host took our address: learn nothing.
 	if (link_gid_equal(&talk->about, &dpdk->self.gid))
 		return;
 	address_learn(dpdk, talk, for_us && talk->about.global.interface_id != 0);
@@ -298,7 +301,8 @@ static void question_answer(struct dpdk_wire *dpdk, const struct link_talk *talk
 	put_out_bytes(dpdk, frame, size);
 }
 
-// Frames of the two ends' protocol are not among those that are counted. False: not sent.
+// Send a frame of the sleep protocol, which the frame counters exclude. Returns false if it was not
+// sent.
 static bool send_said(struct dpdk_wire *dpdk, const uint8_t frame[static SLEEP_FRAME_BYTES]) {
 	struct rte_mbuf *mbuf = rte_pktmbuf_alloc(dpdk->port.pool);
 
@@ -316,13 +320,13 @@ static bool send_said(struct dpdk_wire *dpdk, const uint8_t frame[static SLEEP_F
 static void hear_sleep(struct dpdk_wire *dpdk, const uint8_t *bytes, size_t size) {
 	uint8_t answer[SLEEP_FRAME_BYTES];
 
-	// If it is lost, the peer asks again.
+	// If the answer is lost, the peer asks again.
 	if (dpdk_sleep_hear(&dpdk->sleep, bytes, size, dpdk->self.mac, answer))
 		(void)send_said(dpdk, answer);
 }
 
-// True: to us, with the IP header behind the Ethernet header. What is said about the link itself
-// is dealt with here.
+// Return true for a packet to this device, with the IP header behind the Ethernet header. Link
+// protocols are handled here.
 static bool frame_sort(struct dpdk_wire *dpdk, struct rte_mbuf *mbuf, bool *ret_counts) {
 	const uint8_t *frame = bytes_of(mbuf);
 	const uint8_t *ip = frame + LINK_HEADER_BYTES;
@@ -362,7 +366,7 @@ static void say_sleep(struct dpdk_wire *dpdk) {
 		dpdk_sleep_said(&dpdk->sleep);
 }
 
-// A memif without a peer waits for one, and has not lost its cable.
+// A memif without a peer counts as active: it waits for one, but has no cable to lose.
 static enum nic_port port_state(const struct dpdk_wire *dpdk) {
 	if (dpdk->port.gone)
 		return NIC_PORT_GONE;
@@ -380,14 +384,14 @@ static void neighbours_tend(struct dpdk_wire *dpdk) {
 	dpdk_sleep_link(&dpdk->sleep, dpdk->port.link);
 	if (!came)
 		return;
-	// Who is there now need not be who was there before.
+	// The new peer need not be the previous one.
 	neighbour_forget(&dpdk->neighbours);
 	dpdk->latest_known = false;
 	address_announce(dpdk);
 	send_out(dpdk);
 }
 
-// The first of them are known to be ours.
+// Pass received frames up. The first `known` frames are looped back and need no check.
 static uint32_t hand_up(struct dpdk_wire *dpdk, struct wire_frame *ret_frames, uint32_t known) {
 	uint32_t count = 0, counted = 0;
 
@@ -443,8 +447,8 @@ static void dpdk_wait(struct soft_wire *wire, int doorbell, uint64_t timeout_ns)
 	dpdk_sleep_wait(&dpdk_of(wire)->sleep, doorbell, timeout_ns);
 }
 
-// What lies in a memif's memory when that goes is lost, the last acknowledgement too, on which the
-// peer would wait in vain: it is asked whether it has had all, for a while.
+// Ask the peer, for a limited time, to confirm all frames before the memif is closed. Frames in its
+// memory would be lost with it, including the last acknowledgement, for which the peer would wait.
 static void wire_leave(struct dpdk_wire *dpdk) {
 	uint64_t end_ns = clock_monotonic_ns() + LEAVE_NS;
 	uint8_t frame[SLEEP_FRAME_BYTES];
@@ -463,7 +467,7 @@ static void wire_leave(struct dpdk_wire *dpdk) {
 	}
 }
 
-// The pool goes with the port, and all its buffers with it.
+// Closing the port frees its pool and all buffers.
 static void dpdk_destroy(struct soft_wire *wire) {
 	struct dpdk_wire *dpdk = dpdk_of(wire);
 
@@ -498,8 +502,8 @@ static int iface_mtu(const char *iface) {
 	return request.ifr_mtu;
 }
 
-// Where the kernel has our address as well, it would answer each packet with a port unreachable:
-// a socket takes them, and its filter drops them. Elsewhere there is none.
+// If the kernel has our address too, it would answer each packet with "port unreachable". A socket
+// receives these packets and its filter drops them. Otherwise no socket is needed.
 static int guard_port(const struct sock_addr *address, int *ret_fd) {
 	static struct sock_filter nothing[] = {BPF_STMT(BPF_RET | BPF_K, 0)};
 	struct sock_fprog program = {.len = 1, .filter = nothing};
@@ -532,7 +536,7 @@ static uint16_t mtu_in(uint32_t frame_bytes, bool ip4) {
 	return mtu >= 256 ? mtu : 0;
 }
 
-// What an open port says about the wire.
+// Set the wire's properties from the open port.
 static int port_describe(struct dpdk_wire *dpdk, char ret_reason[static SOFT_HOLDER_MAX + 1]) {
 	struct soft_wire *wire = &dpdk->wire;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads the arguments of a `dpdk:` wire.
+// Parses the arguments of a `dpdk:` wire.
 #include "wire/wire_dpdk_args.h"
 
 #include "packet/frame.h"
@@ -11,21 +11,20 @@
 #include <stdio.h>
 #include <string.h>
 
-// An Ethernet frame with the largest packet in it.
+// Ethernet frame with the largest packet.
 #define FRAME_WANTED (LINK_HEADER_BYTES + FRAME_BYTES_MAX)
-// memif: one frame, one buffer.
+// memif: one frame per buffer.
 #define MEMIF_BUFFER_BYTES 4608
 #define MEMIF_RING_LOG2 10
 #define MEMIF_RING_LOG2_MAX 14
-// af_packet: frames lie one after the other in blocks of whole pages, so powers of two; in front
-// of each stands a header of the kernel's. The longer the ring, the further is its driver from
-// waiting without end for room in it.
+// af_packet: frames lie in blocks of whole pages, so sizes are powers of two. The kernel puts a
+// header in front of each. A longer ring reduces the risk that the driver waits endlessly for room.
 #define AF_PACKET_HEADER_BYTES 96
 #define AF_PACKET_FRAME_BYTES 2048
 #define AF_PACKET_FRAMES 512
 #define AF_PACKET_BLOCK_BYTES 65536
 
-// What a port of a PCI device is taken to be linked to unless it is told, as the kernel does.
+// Assumed MTU of a PCI port's link, as in the kernel.
 #define PCI_MTU 1500
 #define MTU_MIN 256
 #define MTU_MAX 9216
@@ -33,7 +32,7 @@
 #define PCI_FIRST "0000:00:00.0"
 #define PCI_BYTES sizeof(PCI_FIRST)
 
-// One KEY=VALUE of the list.
+// One KEY=VALUE item.
 struct item {
 	const char *key, *value;
 	size_t key_length, value_length;
@@ -104,7 +103,7 @@ static int take_memif(
 	int err = 0;
 
 	if (is_key(item, "role")) {
-		// Its driver takes the older words as well.
+		// The driver also accepts the older words.
 		args->memif_server = memmem(item->value, item->value_length, "server", 6) != NULL ||
 				     memmem(item->value, item->value_length, "master", 6) != NULL;
 	} else if (is_key(item, "id")) {
@@ -148,7 +147,8 @@ static int take_af_packet(
 	return err;
 }
 
-// So many digits and what ends them, with leading zeroes; behind that, NULL: it is something else.
+// Parse up to `width` hexadecimal digits and the character `end`, and add leading zeros. Returns
+// the text behind, or NULL if it does not match.
 static const char *pci_part(const char *name, size_t width, char end, char *ret_part) {
 	size_t digits = strspn(name, "0123456789abcdefABCDEF");
 
@@ -161,8 +161,8 @@ static const char *pci_part(const char *name, size_t width, char end, char *ret_
 	return name + digits + 1;
 }
 
-// The address as the kernel and DPDK write it, 0000:03:00.0, of one whose domain or leading zeroes
-// may be missing; only the form is looked at.
+// Convert a PCI address to the form of kernel and DPDK, 0000:03:00.0. The domain and leading zeros
+// may be missing. Only the syntax is checked.
 static bool pci_read(const char *name, char ret_full[static PCI_BYTES]) {
 	bool has_domain = strchr(name, ':') != strrchr(name, ':');
 
@@ -215,7 +215,7 @@ int dpdk_args_set_mac(struct dpdk_args *args, const union ibv_gid *gid) {
 
 	if (args->kind != DPDK_MEMIF || args->mac_given)
 		return 0;
-	// 02: given by nobody, one's own.
+	// 02: locally administered.
 	return args_append(
 		       args, ",mac=02:%02x:%02x:%02x:%02x:%02x", gid->raw[11], tail[0], tail[1],
 		       tail[2], tail[3]
@@ -258,7 +258,7 @@ static int complete_af_packet(
 		frame = FRAME_WANTED;
 	slot = seen->framesz ? (uint32_t)seen->framesz_value
 			     : power_of_two(frame + AF_PACKET_HEADER_BYTES);
-	// What is longer would be dropped without a word.
+	// The driver would silently drop longer frames.
 	if (frame + AF_PACKET_HEADER_BYTES > slot)
 		frame = slot - AF_PACKET_HEADER_BYTES;
 	args->frame_bytes = frame;
@@ -270,7 +270,7 @@ static int complete_af_packet(
 	return fits ? 0 : -EINVAL;
 }
 
-// Packets are of 4 KiB of payload at most, whatever more a link takes.
+// Packets have at most 4 KiB of payload, so a larger MTU is useless.
 static void complete_mtu(struct dpdk_args *args, const struct seen *seen) {
 	uint32_t mtu = seen->mtu ? (uint32_t)seen->mtu_value : PCI_MTU;
 
@@ -328,7 +328,7 @@ take_name(const char *text, size_t length, struct parse_error *error, struct dpd
 	args->kind = kind_of(args->name);
 	if (args->kind == DPDK_OTHER && pci_read(args->name, full)) {
 		args->kind = DPDK_PCI;
-		memcpy(args->name, full, sizeof(full)); // by which its port will be known
+		memcpy(args->name, full, sizeof(full)); // the port's name in DPDK
 	}
 	memcpy(args->devargs, args->name, sizeof(args->name));
 	return 0;

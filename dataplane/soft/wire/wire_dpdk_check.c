@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What can be seen of a DPDK port before EAL has to do with it. Cold.
+// Checks a DPDK port without EAL. Cold.
 #include "wire/wire_dpdk_port.h"
 
 #include <lib/scoped.h>
@@ -11,12 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
-// The one driver of the kernel that a port can be taken over from: EAL knows memory by virtual
-// addresses, as it has to without huge pages, and those of uio need the physical ones.
+// The only kernel driver that a port can be taken over from. Without huge pages EAL uses virtual
+// addresses, but uio would need physical ones.
 #define GIVER "vfio-pci"
 #define NO_IOMMU "vfio-noiommu"
 
-// The last part of what a link of sysfs leads to, "" if there is none.
+// Return the last component of a sysfs link's target, "" if there is none.
 static void read_driver(const char *link, char ret_driver[static DPDK_NAME_MAX + 1]) {
 	char target[PATH_MAX];
 	ssize_t length = readlink(link, target, sizeof(target) - 1);
@@ -33,7 +33,7 @@ static void read_driver(const char *link, char ret_driver[static DPDK_NAME_MAX +
 	);
 }
 
-// vfio can be told to do without one, and names the groups that it makes then.
+// vfio can work without an IOMMU and then gives its groups this name.
 static bool is_without_iommu(const char *name, const char *root) {
 	char path[PATH_MAX], word[32] = "";
 	scoped_fd int fd = -1;

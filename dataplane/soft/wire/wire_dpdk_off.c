@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The dpdk wire of a build without DPDK. wire_devargs_off.c rejects such a wire when its name is
-// parsed. The calls below reject such a wire for programs that fill a struct soft_config
-// themselves.
+// The DPDK wire in a build without DPDK. wire_devargs_off.c rejects such a wire when its name is
+// parsed. These calls reject it for programs that fill a struct soft_config themselves.
 #include "nic/wire.h"
 
 #include <errno.h>

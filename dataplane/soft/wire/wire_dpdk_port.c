@@ -17,31 +17,31 @@
 #include <string.h>
 #include <unistd.h>
 
-// Without huge pages: fixed in size, touched where it is used.
+// Memory without huge pages: fixed in size, but only touched where used.
 #define EAL_MIB 64
 #define FRAME_WANTED (LINK_HEADER_BYTES + FRAME_BYTES_MAX)
-// Received and not given back yet, as many again that a burst takes ahead, to be sent, and those
-// that wait for a neighbour. A physical port has as many more in its rings.
+// Buffers: one batch received, one received ahead by a burst, one to be sent, and held packets. A
+// physical port also fills its descriptor rings.
 #define POOL_MBUFS 255
 #define POOL_MBUFS_PHYSICAL (POOL_MBUFS + 2 * DESCRIPTORS)
 #define DESCRIPTORS 1024
 #define ANY_SOCKET ((unsigned)SOCKET_ID_ANY)
-// How often to look whether the other end of a memif is there: one that waits for it, and one that
-// has it. Between two tries to reach it lies what the driver may need for its greetings.
+// Interval of link checks of a memif without and with a peer. Two connection attempts are far
+// enough apart for the driver's handshake.
 #define LOOK_DOWN_NS UINT64_C(50000000)
 #define LOOK_UP_NS UINT64_C(500000000)
 #define KNOCK_NS UINT64_C(200000000)
-// A PCI port: some drivers ask the PHY, which takes them 100 us. Most links are there within this
-// time after a start.
+// PCI ports: reading the PHY takes some drivers 100 us. Most links come up within NEGOTIATE_NS
+// after the start.
 #define LOOK_CABLE_NS UINT64_C(250000000)
 #define NEGOTIATE_NS UINT64_C(3000000000)
 #define NEGOTIATE_LOOK_US 10000
-// What lies around a packet in a buffer: VLAN tags, a checksum, a header of virtio.
+// Extra room around a packet: VLAN tags, a checksum, a virtio header.
 #define BUFFER_AROUND 64
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
-// The first error in DPDK's own words since we began, for the others follow from it; under its
-// lock, written on whichever thread has something to say.
+// First error line that DPDK logged since the port was opened; later errors follow from it. Guarded
+// by its lock, because any thread may log.
 static struct {
 	pthread_mutex_t lock;
 	char line[SOFT_HOLDER_MAX + 1];
@@ -114,7 +114,7 @@ static int start_eal(bool pci, char ret_reason[static SOFT_HOLDER_MAX + 1]) {
 	return err;
 }
 
-// A device that was probed, but is no port under its own name, is given back.
+// Remove a device that was probed but is no port under its own name.
 static void remove_probed(const char *text) {
 	struct rte_devargs devargs = {0};
 
@@ -147,8 +147,8 @@ static int device_attach(struct dpdk_port *port, char ret_reason[static SOFT_HOL
 	return err;
 }
 
-// What receive buffers of a PCI device have room for: hardware knows powers of two, or whole KiB;
-// of what lies between it uses less, and needs two for a frame.
+// Return the receive buffer size of a PCI device. Hardware supports powers of two or whole KiB; for
+// other sizes it uses less and needs two buffers per frame.
 static uint32_t physical_room(uint32_t frame_bytes) {
 	uint32_t room = 2048;
 
@@ -163,7 +163,7 @@ static uint32_t buffer_room(const struct dpdk_port *port) {
 	return port->args.buffer_bytes > FRAME_WANTED ? port->args.buffer_bytes : FRAME_WANTED;
 }
 
-// The pool is only used with the device's lock: one producer and one consumer at a time.
+// The pool is used only with the device's lock: one producer and one consumer at a time.
 static int make_pool(struct dpdk_port *port) {
 	uint32_t count = port->args.kind == DPDK_PCI ? POOL_MBUFS_PHYSICAL : POOL_MBUFS;
 	uint32_t room = buffer_room(port);
@@ -217,7 +217,7 @@ static bool link_is_up(const struct dpdk_port *port) {
 	return rte_eth_link_get_nowait(port->id, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
 }
 
-// Of a port that was just started: programs look at it once.
+// Wait for the link of a port that was just started, because programs check it only once.
 static bool link_negotiate(const struct dpdk_port *port) {
 	uint64_t end_ns = clock_monotonic_ns() + NEGOTIATE_NS;
 
@@ -237,11 +237,11 @@ static int come_up(struct dpdk_port *port) {
 		return err;
 	memcpy(port->mac, mac.addr_bytes, sizeof(port->mac));
 	if (port->args.kind == DPDK_MEMIF)
-		return 0; // dpdk_port_tend() starts it
+		return 0; // dpdk_port_maintain() starts it
 	err = dpdk_error_from_code(rte_eth_dev_start(port->id));
 	port->started = err == 0;
 	port->link = port->started && (port->args.kind != DPDK_PCI || link_negotiate(port));
-	// Questions of Neighbour Discovery come to groups.
+	// Neighbour Discovery requests arrive at multicast groups.
 	if (port->started && port->args.kind != DPDK_AF_PACKET)
 		(void)rte_eth_allmulticast_enable(port->id);
 	return err;
@@ -251,19 +251,19 @@ static void on_device_event(const char *name, enum rte_dev_event_type type, void
 	struct dpdk_port *port = arg;
 
 	(void)name;
-	// Relaxed: the flag tells of nothing but itself.
+	// Relaxed: the flag publishes no other data.
 	if (type == RTE_DEV_EVENT_REMOVE)
 		atomic_store_explicit(&port->asked_back, true, memory_order_relaxed);
 }
 
-// DPDK 22.11 calls the two an experiment; all later ones have them.
+// Experimental in DPDK 22.11; all later versions have both functions.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 static void listen_for_removal(struct dpdk_port *port) {
 	(void)rte_dev_event_callback_register(port->args.name, on_device_event, port);
 }
 
-// It may be being called just then, which -EAGAIN says.
+// Unregistering returns -EAGAIN while the callback runs.
 static void end_listening(struct dpdk_port *port) {
 	while (rte_dev_event_callback_unregister(port->args.name, on_device_event, port) == -EAGAIN)
 		sched_yield();
@@ -305,7 +305,7 @@ int dpdk_port_open(
 	return 0;
 }
 
-// Its device goes with it, so that the name is free again.
+// Remove the device too, so that the name is free again.
 static int device_detach(struct dpdk_port *port) {
 	struct rte_eth_dev_info info;
 	int err;
@@ -331,8 +331,8 @@ void dpdk_port_close(struct dpdk_port *port) {
 	port->pool = NULL;
 }
 
-// The kernel lets nobody have the device before we gave it back. Not in the turn that heard of it:
-// EAL's thread may be in the handler that told us, and refuses meanwhile.
+// Return the device that the kernel requested; the kernel waits for this. It is not done in the
+// turn that noticed the request: EAL's thread may still be in the handler and would refuse.
 static void give_back(struct dpdk_port *port, uint64_t now_ns) {
 	bool given = port->gone && device_detach(port) == 0;
 
@@ -355,8 +355,7 @@ static bool look_at_cable(struct dpdk_port *port, uint64_t now_ns) {
 	return port->link && !before;
 }
 
-// A client whose connection ended, or never came about, has to be stopped before it can start
-// again; a server waits.
+// Connect to the peer. A client must be stopped before it can start again; a server waits.
 static void port_knock(struct dpdk_port *port, uint64_t now_ns) {
 	if (port->started && (port->args.memif_server || now_ns < port->knock_ns))
 		return;
@@ -375,7 +374,7 @@ bool dpdk_port_tend(struct dpdk_port *port, uint64_t now_ns) {
 		return false;
 	port->link = port->started && link_is_up(port);
 	port->look_ns = now_ns + (port->link ? LOOK_UP_NS : LOOK_DOWN_NS);
-	// Not in the turn that saw it end: the driver may still be clearing up.
+	// Not in the turn that saw the link go down: the driver may still be cleaning up.
 	if (!port->link && !before)
 		port_knock(port, now_ns);
 	return port->link && !before;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a thread sleeps until a DPDK port has packets.
+// Lets an engine thread sleep until a DPDK port has packets.
 #include "wire/wire_dpdk_sleep.h"
 
 #include "packet/frame.h"
@@ -23,21 +23,21 @@
 #define LINK_DOWN_NS UINT64_C(50000000)
 #define DRAIN_MAX 64
 
-// What follows the Ethernet header of a frame of ours: magic, kind, how many frames were had.
+// Message behind the Ethernet header: magic, kind, number of frames received.
 static const uint8_t magic[8] = {'t', 'o', 'c', 's', 'i', 'n', ' ', '1'};
 #define SAY_KIND 8
 #define SAY_COUNT 12
 #define SAY_BYTES 16
 enum say {
-	SAY_SLEEPS = 1,	       // ring me with your next frame
-	SAY_SLEEPS_UNSURE = 2, // and tell me whether you can
-	SAY_RINGS = 3,	       // I can
-	SAY_LEAVES = 4,	       // tell me that you have had all that I sent
-	SAY_HAD = 5,	       // I have
+	SAY_SLEEPS = 1,	       // sender sleeps: ring with your next frame
+	SAY_SLEEPS_UNSURE = 2, // the same, and answer whether you can ring
+	SAY_RINGS = 3,	       // sender can ring
+	SAY_LEAVES = 4,	       // sender leaves: confirm all my frames
+	SAY_HAD = 5,	       // all frames received
 };
 
-// Relaxed throughout: the flags tell of nothing but themselves, and where one is seen late a turn
-// of the engine comes between.
+// Relaxed order everywhere: the flags publish no other data, and a late read only costs another
+// turn of the engine.
 static bool flag_get(_Atomic bool *flag) {
 	return atomic_load_explicit(flag, memory_order_relaxed);
 }
@@ -45,7 +45,7 @@ static void flag_set(_Atomic bool *flag, bool value) {
 	atomic_store_explicit(flag, value, memory_order_relaxed);
 }
 
-// ARP, IPv4 to our UDP port, and all of IPv6, which is little where nobody speaks it.
+// Pass ARP, IPv4 to our UDP port, and all IPv6, which is rare where it is not used.
 static void filter_open(int fd) {
 	static struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 12),
@@ -63,7 +63,7 @@ static void filter_open(int fd) {
 	(void)setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
 }
 
-// The group that questions for our IPv6 address come to. It goes with the socket.
+// Join the group for requests about our IPv6 address; the membership ends with the socket.
 static void join_group(int fd, int ifindex, const union ibv_gid *gid) {
 	struct packet_mreq group = {
 		.mr_ifindex = ifindex,
@@ -89,14 +89,14 @@ static int packet_doorbell(const char *iface, const union ibv_gid *gid) {
 		return -1;
 	filter_open(fd);
 	(void)setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof(on));
-	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &on, sizeof(on)); // the least there is
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &on, sizeof(on)); // minimum size
 	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0)
 		return -1;
 	join_group(fd, address.sll_ifindex, gid);
 	return scoped_take_fd(&fd);
 }
 
-// The two ends of one memif have names of which each knows both.
+// Name of one end of a memif; both ends know both names.
 static void memif_name(const struct dpdk_args *args, bool server, size_t size, char *ret_name) {
 	uint64_t hash = 0;
 
@@ -161,7 +161,7 @@ static uint64_t time_least(uint64_t a, uint64_t b) {
 	return a < b ? a : b;
 }
 
-// Until one of both can be read, or the time is over. True: ours.
+// Wait until one descriptor is readable or the time is over. Returns true if `ours` is readable.
 static bool poll_for(int ours, int doorbell, uint64_t timeout_ns) {
 	struct pollfd fds[2] = {
 		{.fd = doorbell, .events = POLLIN},
@@ -192,7 +192,8 @@ static void wait_steps(struct dpdk_sleep *sleep, int doorbell, uint64_t timeout_
 	sleep->step_ns = (uint32_t)time_least((uint64_t)2 * sleep->step_ns, STEP_MAX_NS);
 }
 
-// What came before it was emptied rings nobody: one turn has to lie between that and the sleep.
+// Packets that came before draining do not ring, so one turn must lie between draining and
+// sleeping.
 static void wait_packet(struct dpdk_sleep *sleep, int doorbell, uint64_t timeout_ns) {
 	if (atomic_exchange_explicit(&sleep->came, false, memory_order_relaxed))
 		socket_drain(sleep->doorbell);
@@ -200,8 +201,8 @@ static void wait_packet(struct dpdk_sleep *sleep, int doorbell, uint64_t timeout
 		flag_set(&sleep->came, true);
 }
 
-// Only with the lock of the device can the peer be told: the wish is noted, and the turn that
-// follows fulfils it before it looks for frames.
+// Only the holder of the device's lock can notify the peer. So this sets a flag, and the next turn
+// sends the message before it receives frames.
 static void wait_memif(struct dpdk_sleep *sleep, int doorbell, uint64_t timeout_ns) {
 	if (!flag_get(&sleep->link)) {
 		poll_for(-1, doorbell, time_least(timeout_ns, LINK_DOWN_NS));
@@ -270,7 +271,7 @@ static bool reach_peer(struct dpdk_sleep *sleep) {
 	return sleep->peer_connected;
 }
 
-// One that ended has taken its socket along; the one that came back has another.
+// Ring the peer. A peer that restarted has a new socket, so reconnect once.
 static void peers_ring(struct dpdk_sleep *sleep) {
 	static const uint8_t byte = 1;
 
@@ -283,8 +284,8 @@ static void peers_ring(struct dpdk_sleep *sleep) {
 	}
 }
 
-// Frames of ours that it has not had are on their way to one that may not look any more: rung at
-// once. If it was rung for just these already, they were lost with an earlier link.
+// Handle the peer's sleep message. If it has not received all our frames, ring at once: it may no
+// longer poll. If it was already rung for these frames, they were lost with an earlier link.
 static void peer_sleeps(struct dpdk_sleep *sleep, uint32_t had) {
 	if (had != sleep->sent && sleep->sent != sleep->rung_at) {
 		sleep->rung_at = sleep->sent;
@@ -313,7 +314,7 @@ bool dpdk_sleep_hear(
 	if (kind == SAY_RINGS)
 		flag_set(&sleep->rung_by, true);
 	sleep->peer_had |= kind == SAY_HAD;
-	// What came before it in the ring is in this burst or was in one before.
+	// All earlier frames in the ring are in this burst or an earlier one.
 	if (kind == SAY_LEAVES) {
 		message_compose(SAY_HAD, 0, mac, ret_frame);
 		return true;
@@ -361,7 +362,7 @@ void dpdk_sleep_sent(struct dpdk_sleep *sleep, uint32_t count) {
 	peers_ring(sleep);
 }
 
-// The other one may sleep still as one that knew our predecessor.
+// Reset the state and ring, because the peer may still sleep from its time with our predecessor.
 void dpdk_sleep_link(struct dpdk_sleep *sleep, bool up) {
 	flag_set(&sleep->link, up);
 	flag_set(&sleep->armed, false);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A wire that wraps another one and does to its frames what the network may: lose, damage, repeat,
-// hold back behind later ones, delay. Deterministic: the same frames and times and the same seed
-// give the same faults.
+// A wire that wraps another wire and applies network faults to its frames: loss, corruption,
+// duplication, reordering, delay. Deterministic: the same frames, times and seed give the same
+// faults.
 //
-// A frame passes the faults in that order. What is to leave later is copied into a pool, which is
-// made once: delayed frames wait for their time in a queue, since jitter changes no order: a cable
-// does not, and go-back-N would crawl. Those that are held back wait for a number of later ones, or
-// for HOLD_NS if none come. While the pool has no room the wire takes nothing.
+// A frame passes the faults in that order. Frames that leave later are copied into a pool, which is
+// allocated once. Delayed frames wait in a queue, because jitter must not reorder them: a cable
+// does not either, and go-back-N would crawl. Reordered frames are held until a number of later
+// frames passed, or for HOLD_NS. While the pool is full, the wire accepts no frames.
 #include "nic/nic.h"
 #include "nic/wire.h"
 
@@ -19,11 +19,11 @@
 
 #define POOL_FRAMES 2048
 #define HELD_MAX 8   // frames held back at a time
-#define BEHIND_MAX 8 // later frames that overtake one
+#define BEHIND_MAX 8 // later frames that overtake one held frame
 #define HOLD_NS UINT64_C(200000)
 #define PPM UINT32_C(1000000)
 #define COPIES_MAX 2
-// Destinations in the headers.
+// Offsets of the destination address.
 #define IP4_TO 16
 #define IP6_TO 24
 
@@ -39,7 +39,7 @@ struct delayed {
 
 struct held {
 	uint64_t due_ns;
-	uint32_t behind; // frames that are still to overtake it
+	uint32_t behind; // frames that must still overtake it
 	uint32_t frame;
 };
 
@@ -47,17 +47,17 @@ struct faults_wire {
 	struct soft_wire wire;
 	struct soft_wire *inner; // owned
 	struct soft_faults faults;
-	union ibv_gid to; // of faults.to
+	union ibv_gid to; // GID of faults.to
 	struct soft_counters *counters;
 	const struct clock *clock;
 	uint64_t random;
-	uint64_t now_ns; // of the call
-	uint8_t *out;	 // the frame that was taken, of the inner wire
+	uint64_t now_ns; // time of the present call
+	uint8_t *out;	 // frame taken from the inner wire
 	uint32_t delayed_first, delayed_count, held_count, free_count;
 	struct held held[HELD_MAX];	     // oldest first
-	struct delayed delayed[POOL_FRAMES]; // a ring, from delayed_first on
-	uint32_t free[POOL_FRAMES];	     // of the pool
-	struct pool_frame pool[POOL_FRAMES]; // touched as it is used
+	struct delayed delayed[POOL_FRAMES]; // a ring that starts at delayed_first
+	uint32_t free[POOL_FRAMES];	     // free indexes of the pool
+	struct pool_frame pool[POOL_FRAMES]; // pages are only touched when used
 };
 
 static struct faults_wire *faults_of(struct soft_wire *wire) {
@@ -73,17 +73,18 @@ static uint64_t random_draw(struct faults_wire *faults) {
 	return z ^ z >> 31;
 }
 
-// 0 … bound-1; the bias of less than bound / 2^32 does not matter here.
+// Return a number in 0 … bound-1; the bias below bound / 2^32 does not matter here.
 static uint32_t draw_below(struct faults_wire *faults, uint32_t bound) {
 	return (uint32_t)((random_draw(faults) >> 32) * bound >> 32);
 }
 
-// Drawn whatever the chance is: a fault that is switched on moves no draw of the others.
+// Draw a number for every fault, even with chance 0, so that enabling one fault does not change
+// other draws.
 static bool fault_happens(struct faults_wire *faults, uint32_t ppm) {
 	return draw_below(faults, PPM) < ppm;
 }
 
-// Not before those that wait already.
+// Append a delayed frame; its time is not before that of frames already waiting.
 static void delayed_push(struct faults_wire *faults, uint64_t due_ns, uint32_t frame) {
 	uint32_t at = faults->delayed_first + faults->delayed_count;
 
@@ -128,7 +129,7 @@ static void delay_frame(struct faults_wire *faults, uint32_t frame) {
 	delayed_push(faults, faults->now_ns + delay_ns, frame);
 }
 
-// From the pool to the inner wire; false if that takes none for now.
+// Send a frame from the pool through the inner wire. Returns false if that wire is full.
 static bool send_pooled(struct faults_wire *faults, uint32_t frame) {
 	const struct pool_frame *from = &faults->pool[frame];
 	uint8_t *out = faults->inner->calls->take(faults->inner);
@@ -141,7 +142,7 @@ static bool send_pooled(struct faults_wire *faults, uint32_t frame) {
 	return true;
 }
 
-// What was held back goes on its way, to its delay or out.
+// Release a held frame: delay it or send it. Returns false if the inner wire is full.
 static bool held_release(struct faults_wire *faults, uint32_t at) {
 	uint32_t frame = faults->held[at].frame;
 
@@ -185,8 +186,8 @@ static uint8_t *faults_take(struct soft_wire *wire) {
 	return faults->out;
 }
 
-// One bit of those that the ICRC covers, from the BTH on: what stands before it is the network's,
-// and with a bit less would lead to strangers; byte 4 of the BTH may change on the way.
+// Flip one bit that the ICRC covers, from the BTH on. Earlier headers belong to the network, and a
+// change there could reach other hosts. Byte 4 of the BTH is not covered.
 static void frame_corrupt(struct faults_wire *faults, uint8_t *frame, uint32_t size) {
 	uint32_t headers = frame_headers_bytes(frame[0] >> 4 == 4);
 	uint32_t byte;
@@ -215,7 +216,8 @@ static bool held_back(struct faults_wire *faults, uint32_t size) {
 	return true;
 }
 
-// One copy of the frame that was taken; false: it leaves at once, which is the caller's.
+// Store one copy of the taken frame if it leaves later. Returns false if it leaves at once; the
+// caller then sends it.
 static bool leaves_later(struct faults_wire *faults, uint32_t size) {
 	if (held_back(faults, size))
 		return true;
@@ -229,7 +231,7 @@ static bool leaves_later(struct faults_wire *faults, uint32_t size) {
 	return true;
 }
 
-// The second one of two copies comes from the pool; as soon as the inner wire takes it.
+// Send the taken frame. A second copy comes from the pool, when the inner wire accepts it.
 static void send_taken(struct faults_wire *faults, uint32_t size, bool twice) {
 	uint32_t copy = twice ? pool_take(faults, faults->out, size) : 0;
 
@@ -253,10 +255,10 @@ static void give_faultily(struct faults_wire *faults, uint32_t size) {
 	bool repeated = fault_happens(faults, faults->faults.duplicate_ppm);
 	uint32_t at_once = 0;
 
-	// Only where it is asked for, so that it moves no draw of the others.
+	// Drawn only if requested, so that it does not change the other draws.
 	if (size > SOFT_LARGE_BYTES && faults->faults.large_ppm > 0)
 		lost |= fault_happens(faults, faults->faults.large_ppm);
-	// What is posted after a pause is not as old as the turn before it.
+	// A frame posted after a pause must not use the time of the previous turn.
 	faults->now_ns = clock_now_ns(faults->clock);
 	if (lost) {
 		counter_add(&faults->counters->fault_lost, 1);
@@ -326,8 +328,8 @@ static void faults_wait(struct soft_wire *wire, int doorbell, uint64_t timeout_n
 static void faults_destroy(struct soft_wire *wire) {
 	struct faults_wire *faults = faults_of(wire);
 
-	// What was told to the program to be sent is not lost with it: the last acknowledgement may
-	// be what is held back. As much as the wire takes, all at once.
+	// Frames that the program counts as sent must not be lost now: one may be the last
+	// acknowledgement. Send at once as many as the wire accepts.
 	faults->faults.delay_ns = 0;
 	faults->now_ns = NIC_NEVER;
 	held_release_due(faults);
@@ -352,7 +354,7 @@ static void use_faults(struct faults_wire *wrap, const struct soft_faults *fault
 	must(faults->jitter_ns <= faults->delay_ns);
 	wrap->faults = *faults;
 	wrap->to = wire_gid(&faults->to);
-	// Devices with one text of faults do not lose the same frames.
+	// Mix in the address, so that devices with equal settings do not lose the same frames.
 	wrap->random = faults->seed ^ sock_addr_digest(&wrap->inner->address);
 }
 
@@ -386,7 +388,7 @@ int wire_faults_create(
 		return -ENOMEM;
 	wrap->wire = *inner;
 	wrap->wire.calls = &faults_calls;
-	wrap->wire.peer_sealed = false; // what is damaged has to be seen
+	wrap->wire.peer_sealed = false; // corruption must be detected, so frames need an ICRC
 	wrap->inner = inner;
 	wrap->counters = counters;
 	wrap->clock = clock;

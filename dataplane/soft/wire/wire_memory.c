@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Wires inside one process: a hub knows them by address, and a frame is copied into the ring of
-// the one that it is for.
+// Wires inside one process. A hub finds the wire of an address, and frames are copied into its
+// ring.
 //
-// The hub and every ring are guarded by the hub's lock, which is the last one to be taken: it is
-// held by senders with the lock of their own device. A wire is owned by its device; its place in
-// the hub goes with it, so that no sender reaches it after it was destroyed.
+// The hub's lock guards the hub and all rings. It is taken last: senders hold it together with the
+// lock of their device. A device owns its wire. Destroying a wire removes it from the hub, so no
+// sender reaches it later.
 #include "nic/nic.h"
 #include "nic/wire.h"
 
@@ -24,7 +24,8 @@
 
 #define MEMORY_FRAMES 1024 // a power of two
 #define MEMORY_MTU 4096
-#define MEMORY_PAYLOAD_MIN 256 // of the smallest MTU: a frame takes a place, whatever its size
+// Payload of the smallest MTU; each frame uses one slot regardless of its size
+#define MEMORY_PAYLOAD_MIN 256
 #define MEMORY_ADDRESSES_MAX 4096
 #define NS_PER_S UINT64_C(1000000000)
 
@@ -38,13 +39,13 @@ struct memory_frame {
 struct memory_wire {
 	struct soft_wire wire;
 	struct soft_counters *counters;
-	struct memory_frame *frames; // a ring; all that follows is guarded by the hub's lock
-	uint32_t head, tail;	     // run on
-	uint32_t taken;		     // from head on, in the hands of the receiver
-	bool sleeps;		     // in wait()
-	int arrived;		     // an eventfd: ends that sleep
+	struct memory_frame *frames; // a ring; the hub's lock guards all fields below
+	uint32_t head, tail;	     // free-running
+	uint32_t taken;		     // frames from head on that the receiver uses
+	bool sleeps;		     // the engine is in wait()
+	int arrived;		     // an eventfd that ends the sleep
 	LIST_ENTRY(memory_wire) entry;
-	alignas(8) uint8_t out[FRAME_BYTES_MAX]; // the frame that was taken
+	alignas(8) uint8_t out[FRAME_BYTES_MAX]; // frame taken by the sender
 };
 
 static struct {
@@ -70,7 +71,7 @@ static uint8_t *memory_take(struct soft_wire *wire) {
 	return memory_of(wire)->out;
 }
 
-// Where a frame of this device goes.
+// Read the destination address of a frame.
 static bool frame_destination(const uint8_t *frame, uint32_t size, union ibv_gid *ret_gid) {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 	uint32_t version = frame[0] >> 4;
@@ -154,7 +155,7 @@ static uint64_t memory_due(const struct soft_wire *wire) {
 	return NIC_NEVER;
 }
 
-// True if nothing is there: whoever brings something from now on ends the sleep.
+// Begin to sleep if no frame is there. Returns true in this case: the next sender wakes the engine.
 static bool memory_sleep_begin(struct memory_wire *to) {
 	bool nothing;
 
@@ -215,7 +216,7 @@ static const struct wire_calls memory_calls = {
 	.destroy = memory_destroy,
 };
 
-// The first of 127.64.0.1 … 127.64.15.255 that nobody has, where any will do.
+// Choose the first free address of 127.64.0.1 … 127.64.15.255.
 static void hub_choose_address(struct sock_addr *address) {
 	*address = (struct sock_addr){.address = {127, 64}, .family = SOCK_ADDR_V4};
 	for (uint32_t n = 1; n < MEMORY_ADDRESSES_MAX; n++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads the name of a wire and its address.
+// Parses the name of a wire, and its address.
 #include "wire/wire_devargs.h"
 
 #include <dataplane/soft.h>
@@ -37,7 +37,7 @@ int soft_wire_parse(
 	return 0;
 }
 
-// Multicast, and the broadcast of IPv4: a socket can be bound to such, nothing can be sent from it.
+// Return true for multicast and IPv4 broadcast: a socket can bind to them but not send from them.
 static bool is_of_many(const struct sock_addr *address) {
 	static const uint8_t broadcast[4] = {255, 255, 255, 255};
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The udp wire at work: batches out, batches in.
+// The UDP wire: sends and receives batches.
 //
-// The kernel makes and takes away the IP and UDP header of each packet. Its IP id is 0, since the
-// socket is not connected and asks for DF; so the headers of a packet that came are made again
-// from who sent it, with id 0, as a sender like this one had them when it made the ICRC.
+// The kernel adds and removes IP and UDP headers. The IP id is 0, because the socket is unconnected
+// and sets DF. For a received packet the headers are rebuilt from the sender's address, with id 0.
+// They are then as the sender had them when it computed the ICRC.
 #include "wire/wire_udp.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 #define IP4_TO_OFFSET 16
 #define IP6_TO_OFFSET 24
 #define SECOND_NS UINT64_C(1000000000)
-// What ICMP left at the socket makes calls fail that have nothing to do with it, once each.
+// Pending ICMP errors make unrelated calls fail, once per error.
 #define ERRORS_MAX 8
 
 static struct udp_wire *udp_of(struct soft_wire *wire) {
@@ -46,7 +46,7 @@ static void udp_give(struct soft_wire *wire, uint32_t size) {
 	union udp_name *name = &udp->out_names[place];
 	uint8_t traffic_class;
 
-	if (frame[0] >> 4 != (udp->ip4 ? 4 : 6)) { // no way to there from this socket
+	if (frame[0] >> 4 != (udp->ip4 ? 4 : 6)) { // this socket cannot reach the address
 		counter_add(&udp->counters->send_failed, 1);
 		return;
 	}
@@ -64,18 +64,19 @@ static void udp_give(struct soft_wire *wire, uint32_t size) {
 	udp->out_tail++;
 }
 
-// The kernel refused the oldest. True if the next one may fare better.
+// Handle a send error for the oldest packet. Returns true if sending may continue.
 static bool pass_over(struct udp_wire *udp) {
 	switch (errno) {
 	case EAGAIN:
-		// The socket has room again when packets left it, which wakes wait().
+		// The socket gets room when packets leave it; this wakes wait().
 		counter_add(&udp->counters->send_full, 1);
 		atomic_store_explicit(&udp->is_full, true, memory_order_relaxed);
 		return false;
 	case EINTR:
 		return true;
 	case ENOBUFS:
-	case ENOMEM: // of this nobody would be woken: lost, as in a queue of the network
+	// Nothing wakes wait() for these errors, so drop the packet as a network queue would
+	case ENOMEM:
 		counter_add(&udp->counters->send_full, 1);
 		break;
 	default:
@@ -86,7 +87,8 @@ static bool pass_over(struct udp_wire *udp) {
 	return true;
 }
 
-// How many the kernel took, or -1. A packet that is alone is cheaper without the array.
+// Send up to count packets. Returns the number accepted, or -1. A single packet is cheaper with
+// sendto().
 static int send_some(struct udp_wire *udp, uint32_t place, uint32_t count) {
 	const struct msghdr *message = &udp->out[place].msg_hdr;
 	const struct iovec *piece = message->msg_iov;
@@ -116,7 +118,7 @@ static void udp_flush(struct soft_wire *wire) {
 		else if (!pass_over(udp))
 			return;
 	}
-	// Always the first slots, which are in the cache.
+	// Restart at the first slots, which are in the cache.
 	udp->out_head = udp->out_tail = 0;
 	atomic_store_explicit(&udp->is_full, false, memory_order_relaxed);
 }
@@ -147,8 +149,8 @@ static void name_to_route(
 	*ret_route = route;
 }
 
-// How many came, or -1. Only where two looks in a row found one are there likely to be more: a look
-// for a single packet costs a third less, found or not.
+// Receive packets. Returns their number, or -1. A batch is tried only after two successful calls in
+// a row: receiving a single packet costs a third less, found or not.
 static int receive_some(struct udp_wire *udp, uint32_t max) {
 	socklen_t length = sizeof(union udp_name);
 	ssize_t size;
@@ -213,7 +215,7 @@ static void udp_wait(struct soft_wire *wire, int doorbell, uint64_t timeout_ns) 
 		.tv_nsec = (long)(timeout_ns % SECOND_NS),
 	};
 
-	// Whatever it says, the turn after it looks.
+	// The result does not matter: the next turn checks everything.
 	(void)!ppoll(fds, 2, timeout_ns == UINT64_MAX ? NULL : &timeout, NULL);
 }
 

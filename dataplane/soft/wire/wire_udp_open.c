@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The udp wire's beginning: which address, the socket, what its interface carries, and why not.
+// Opens the UDP wire: address, socket, MTU of the interface, and the reasons for failures.
 #include "wire/wire_udp.h"
 
 #include <lib/error.h>
@@ -14,16 +14,16 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-// What address_any takes: 127.64.0.1 to 127.64.255.254.
+// Range for address_any: 127.64.0.1 to 127.64.255.254.
 #define ANY_FIRST UINT32_C(0x7f400001)
 #define ANY_LAST UINT32_C(0x7f40fffe)
 #define MTU_MIN 256
 #define MTU_MAX 4096
-#define MTU_HEADERS 80 // as everybody counts: IPv6, UDP, BTH, RETH, ICRC
+#define MTU_HEADERS 80 // usual allowance: IPv6, UDP, BTH, RETH, ICRC
 #define BUFFER_BYTES (8 << 20)
-// The kernel charges the rounded size of a packet's memory and its own structures against the
-// buffer: on loopback 8,452 bytes for 4 KiB of payload, 2,304 for 1 KiB, 1,280 for 256. This is
-// what it may charge beside twice the payload.
+// The kernel charges a packet's rounded memory and its own structures against the buffer: on
+// loopback 8,452 bytes for 4 KiB of payload, 2,304 for 1 KiB, 1,280 for 256. This is the charge
+// beyond twice the payload.
 #define CHARGE_BYTES 1024
 
 static const char *error_name(int err) {
@@ -79,7 +79,7 @@ static int bind_to(int fd, const struct sock_addr *address) {
 	return bind(fd, (struct sockaddr *)&storage, length) == 0 ? 0 : neg_errno();
 }
 
-// The first free one; a try costs about a microsecond.
+// Bind to the first free address; one try costs about a microsecond.
 static int bind_to_any(int fd, struct sock_addr *address) {
 	uint32_t number;
 	int err = -EADDRINUSE;
@@ -97,7 +97,7 @@ static bool option_set(int fd, int level, int name, int value) {
 	return setsockopt(fd, level, name, &value, sizeof(value)) == 0;
 }
 
-// Sizes without a privilege end at net.core.rmem_max and wmem_max.
+// Without privilege the sizes are limited by net.core.rmem_max and wmem_max.
 static void set_buffers(int fd) {
 	if (!option_set(fd, SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES))
 		option_set(fd, SOL_SOCKET, SO_RCVBUF, BUFFER_BYTES);
@@ -105,7 +105,7 @@ static void set_buffers(int fd) {
 		option_set(fd, SOL_SOCKET, SO_SNDBUF, BUFFER_BYTES);
 }
 
-// Never fragmented, so that the IP id is 0; no UDP checksum, as RoCEv2 has none.
+// Set DF, so that the IP id is 0, and disable the UDP checksum, which RoCEv2 does not use.
 static int set_options(int fd, bool ip4) {
 	bool done;
 
@@ -136,7 +136,8 @@ static int open_socket(struct udp_wire *udp, bool any) {
 	return any ? bind_to_any(udp->fd, address) : bind_to(udp->fd, address);
 }
 
-// The interface with this address. All of 127.0.0.0/8 is the loopback's, listed or not.
+// Find the interface with this address. All of 127.0.0.0/8 belongs to the loopback interface,
+// listed or not.
 static void find_netdev(const struct sock_addr *address, char ret_name[static IFNAMSIZ]) {
 	struct ifaddrs *list;
 	struct sock_addr found;
@@ -208,7 +209,7 @@ static void slots_init(struct udp_wire *udp) {
 
 	for (uint32_t n = 0; n < WIRE_BATCH; n++) {
 		ahead = (size_t)n * UDP_SLOT_BYTES + FRAME_HEADROOM + udp->header_bytes;
-		// Family, port and scope stay, the address is each packet's.
+		// Family, port and scope are constant; the address is set for each packet.
 		memcpy(&udp->out_names[n], &own, length);
 		udp->out_pieces[n].iov_base = udp->out_slots + ahead;
 		udp->out[n].msg_hdr = (struct msghdr){
