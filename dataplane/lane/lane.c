@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The life of a lane, and what a worker does with its completion channel outside of the step.
+// Creates and destroys lanes, and handles their completion channel outside of the step.
 #include "lane/lane_impl.h"
 
 #include <lib/error.h>
@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-// Acknowledging takes a lock of the driver's: so many events at once.
+// Acknowledging events takes a lock of the driver, so events are acknowledged in batches.
 #define ACK_BATCH 64
-// What a work request's length may say everywhere.
+// Largest work request that every device supports.
 #define MESSAGE_MAX (UINT64_C(1) << 30)
 
 static uint32_t min_u32(uint32_t a, uint32_t b) {
@@ -26,7 +26,7 @@ static bool config_is_sound(const struct lane_config *config) {
 	       config->op_max <= LANE_OPS_MAX && config->drain_ns > 0;
 }
 
-// So that all that may be posted at once fits into the completion queue.
+// Clamp the configuration so that the completion queue holds all that may be posted.
 static int config_clamp(struct lane *lane, const struct lane_config *config) {
 	const struct device_facts *facts = device_facts(config->device);
 	uint32_t entries = facts->limits.completions_max;
@@ -51,7 +51,7 @@ static int create_channel(struct lane *lane) {
 	const struct verbs_calls *calls = device_calls(lane->device);
 	int err = calls->create_comp_channel(device_context(lane->device), &lane->channel);
 
-	// A device without: the worker looks by its timer.
+	// A device without channels: the worker polls by its timer.
 	if (err == -ENOSYS || err == -EOPNOTSUPP)
 		return 0;
 	if (err == 0 && fcntl(lane->channel->fd, F_SETFL, O_NONBLOCK) != 0)
@@ -59,7 +59,7 @@ static int create_channel(struct lane *lane) {
 	return err;
 }
 
-// Where nothing interrupts, nobody cares by which vector.
+// Without a channel there are no interrupts, so the vector does not matter.
 static uint32_t choose_vector(const struct lane *lane, const struct vector_wish *wish) {
 	int count = device_context(lane->device)->num_comp_vectors;
 
@@ -106,7 +106,7 @@ static int create_queue(struct lane *lane, const struct vector_wish *wish) {
 			context, lane->completions_max, lane->channel, vector, &lane->cq
 		);
 		lane->vector = err == 0 ? vector : 0;
-		// A vector that the driver counts and does not have is no reason to have no lane.
+		// If the driver refuses the vector, the default one is used instead.
 		if (err != -EINVAL)
 			return err;
 	}
@@ -134,8 +134,8 @@ static int lane_allocate(struct lane *lane) {
 static void lane_arm(void *ctx) {
 	struct lane *lane = ctx;
 
-	// What armed it last has not happened yet, or is still to be read; or nothing can happen,
-	// and what will be posted next may well be met polling.
+	// The queue is armed and its event has not been read, or nothing is posted. Work that is
+	// posted later will probably be polled anyway.
 	if (lane->armed || lane->dead || lane->under_way == 0)
 		return;
 	lane->armed = true;
@@ -154,8 +154,8 @@ static void lane_woken(void *ctx) {
 		lane->unacked++;
 		lane_count(lane, LANE_COMPLETION_EVENTS, 1);
 	}
-	// Of a device that was removed nothing will come: what is under way is looked for by a
-	// timer until control ends it.
+	// A removed device sends no more events. The worker polls by a timer until control ends the
+	// work in flight.
 	if (err != -EAGAIN && err != -EINTR)
 		atomic_store_explicit(&lane->events, false, memory_order_relaxed);
 	if (lane->unacked >= ACK_BATCH) {
@@ -216,7 +216,7 @@ int lane_create(const struct lane_config *config, struct lane **ret_lane) {
 	if (err == 0)
 		err = create_queue(lane, &config->vector);
 	if (err != 0) {
-		// What the driver does not take back is lost: nobody could ask again.
+		// An object that the driver refuses to destroy is leaked: no caller could retry.
 		(void)lane_destroy(lane);
 		return err;
 	}
@@ -225,7 +225,7 @@ int lane_create(const struct lane_config *config, struct lane **ret_lane) {
 	return 0;
 }
 
-// Every event must have been acknowledged, or the driver waits for it.
+// Destroy the completion queue. All events must be acknowledged first, else the driver waits.
 static int destroy_queue(struct lane *lane) {
 	const struct verbs_calls *calls = device_calls(lane->device);
 	int err;
@@ -241,8 +241,8 @@ static int destroy_queue(struct lane *lane) {
 	return err;
 }
 
-// libibverbs keeps the channel of a completion queue that it could not destroy. Of a lost device
-// the kernel has neither: the descriptor is given back, and the struct left to the library.
+// Destroy the channel. libibverbs keeps it while its completion queue exists. For a lost device the
+// kernel has neither: the descriptor is closed and the library keeps the struct.
 static int destroy_channel(struct lane *lane) {
 	int err;
 
@@ -258,7 +258,7 @@ static int destroy_channel(struct lane *lane) {
 	return err;
 }
 
-// Pairs that nobody asked for again when the driver did not take them back.
+// Destroy pairs whose destruction the driver refused earlier.
 static int destroy_pairs(struct lane *lane) {
 	int err = 0;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Completing: completions are taken in batches and find their work request by slot, generation
-// and place; an operation ends when its last message has.
+// Handles completions: they are taken in batches and find their work request by slot, generation
+// and ring index. An operation ends with its last message.
 //
-// What a device says is checked before it is used as an index. What is of no work request that is
-// posted, a second completion of one as well, is counted and dropped.
+// Values from a device are checked before use as an index. A completion of no posted work request,
+// or a second one of the same request, is counted and dropped.
 #include "lane/lane_impl.h"
 
 #include <lib/must.h>
@@ -14,7 +14,7 @@
 void lane_op_end(struct lane *lane, struct pair *pair, struct op *op) {
 	op->done_ns = lane->now_ns;
 	op->device_stamp = lane->device_stamp;
-	// What a receive takes is the peer's affair.
+	// Receives do not count: their duration depends on the peer.
 	lane->finished += op->posted_ns != 0 && op->kind != OP_RECEIVE;
 	if (op->heap_place != 0)
 		lane_deadline_remove(lane, op);
@@ -54,7 +54,7 @@ void lane_work_done(
 		op_list_push(&pair->held, op);
 		return;
 	}
-	op->outcome = OP_OK; // it was in time after all, or too late to be cancelled
+	op->outcome = OP_OK; // it completed in spite of its deadline or cancellation
 	lane_op_end(lane, pair, op);
 }
 
@@ -70,7 +70,7 @@ static __attribute__((noinline)) void fail_by_completion(
 	lane_pair_fail(lane, pair, &cause);
 }
 
-// Of a completion that succeeded, these fields are sound.
+// Record the result of a receive; these fields are valid because it succeeded.
 static void take_receive(struct lane_work *work, const struct ibv_wc *wc) {
 	if (wc->byte_len < work->length)
 		work->length = wc->byte_len;
@@ -78,7 +78,7 @@ static void take_receive(struct lane_work *work, const struct ibv_wc *wc) {
 		work->op->immediate = ntohl(wc->imm_data);
 }
 
-// What is complete at the end of the ring gives its credits back.
+// Return the credits of completed work requests at the end of the ring.
 static void give_back(struct lane *lane, struct lane_queue *queue) {
 	uint32_t tail = queue->tail;
 
@@ -95,8 +95,8 @@ static void go_on(struct lane *lane, struct pair *pair) {
 		pair_move(pair, &lane->ready);
 }
 
-// Those before it that asked for no completion were done before it: without an error, unless it was
-// flushed. Then they were flushed with it as far as anybody knows, and must not pass for successes.
+// Complete earlier requests without a completion of their own. They succeeded, unless this one was
+// flushed. Then they may have been flushed too and must not count as successes.
 static void complete_earlier(
 	struct lane *lane,
 	struct pair *pair,
@@ -114,13 +114,13 @@ static void complete_earlier(
 	}
 }
 
-// Of what was taken for flushed: the error that was behind the flush may come after it.
+// Refine the cause of a failing pair: the error behind a flush may arrive after the flush.
 static void refine_cause(struct lane *lane, struct pair *pair, const struct ibv_wc *wc) {
 	if (pair->state != PAIR_READY && wc->status != IBV_WC_SUCCESS)
 		fail_by_completion(lane, pair, NULL, wc);
 }
 
-// False if it is of nothing that is posted.
+// Handle one completion. Returns false if it matches no posted request.
 static bool completion_take(struct lane *lane, const struct ibv_wc *wc) {
 	uint32_t slot = (uint32_t)(wc->wr_id >> WR_SLOT_SHIFT);
 	struct pair *pair = slot < lane->pair_max ? lane->pairs[slot] : NULL;
@@ -149,7 +149,8 @@ static bool completion_take(struct lane *lane, const struct ibv_wc *wc) {
 	return true;
 }
 
-// Nothing will come from there any more: all pairs fail, and drain by being cut off.
+// Polling failed, so no completion will come: fail all pairs, which drain by destroying their queue
+// pairs.
 static __attribute__((noinline)) void lane_die(struct lane *lane) {
 	const struct op_cause cause = {.err = -EIO};
 
@@ -180,7 +181,7 @@ static void read_stamped(struct lane *lane, uint32_t n) {
 				     : ibv_wc_read_completion_wallclock_ns(cq);
 }
 
-// As ibv_poll_cq() does for a queue without stamps.
+// Poll a queue with stamps, like ibv_poll_cq() for one without.
 static __attribute__((noinline)) int poll_stamped(struct lane *lane) {
 	struct ibv_poll_cq_attr attr = {.comp_mask = 0};
 	int count = 0, code = ibv_start_poll(lane->stamped, &attr);
@@ -191,7 +192,7 @@ static __attribute__((noinline)) int poll_stamped(struct lane *lane) {
 		read_stamped(lane, (uint32_t)count++);
 	} while (count < LANE_POLL_BATCH && ibv_next_poll(lane->stamped) == 0);
 	ibv_end_poll(lane->stamped);
-	// What was taken is not lost: the next poll says it again.
+	// Errors of ibv_next_poll() are ignored here: the next poll reports them again.
 	return count;
 }
 
@@ -209,7 +210,7 @@ int lane_stamp_now(const struct lane *lane, uint64_t *ret_ticks) {
 		return code > 0 ? -code : code;
 	if ((values.comp_mask & IBV_VALUES_MASK_RAW_CLOCK) == 0)
 		return -EOPNOTSUPP;
-	// Drivers whose clock counts ticks put all of them into tv_nsec.
+	// Drivers whose clock counts ticks return all of them in tv_nsec.
 	*ret_ticks = (uint64_t)values.raw_clock.tv_sec * UINT64_C(1000000000) +
 		     (uint64_t)values.raw_clock.tv_nsec;
 	return 0;
@@ -230,8 +231,8 @@ bool lane_poll_completions(struct lane *lane) {
 		lane_die(lane);
 		return true;
 	}
-	// After the poll, as posting is timed before the post: no operation is made out faster than
-	// it was, though the thread be held up in between.
+	// Read the clock after the poll, while posting reads it before the post. So no operation
+	// appears faster than it was, even if the thread is preempted in between.
 	lane->now_ns = clock_now_ns(lane->clock);
 	for (int n = 0; n < count; n++) {
 		if (lane->stamped != NULL)

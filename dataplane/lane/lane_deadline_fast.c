@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Deadlines: a heap of those operations that have one, the earliest on top, each knowing its
-// place. Operations that are submitted with growing deadlines, as most are, cost one comparison.
+// Deadlines: a heap of operations, earliest first; each operation knows its index. Operations
+// usually have ascending deadlines and then cost one comparison.
 #include "lane/lane_impl.h"
 
 #include <lib/must.h>
@@ -62,7 +62,7 @@ void lane_op_stop(struct lane *lane, struct op *op, enum op_outcome outcome) {
 
 	cause.err = outcome == OP_TIMED_OUT ? -ETIMEDOUT : -ECANCELED;
 	if (op->under_way == 0 && !op->waits)
-		return; // held: it ends with the drain, and as what it is
+		return; // held: it ends with the drain and keeps its outcome
 	if (op->outcome == OP_OK)
 		op->outcome = outcome;
 	if (op->under_way > 0) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The end of a pair, as the worker sees it: from its first error until nothing of what was posted
-// can be reached by the device any more, and only then the ends of the operations.
+// The end of a pair on the worker: from its first error until the device can reach none of its
+// posted work. Only then its operations end.
 #include "lane/lane_impl.h"
 
 #include <lib/must.h>
@@ -26,7 +26,7 @@ void lane_pair_fail(struct lane *lane, struct pair *pair, const struct op_cause 
 	const struct lane_queue *sends = &pair->sends;
 
 	if (pair->state != PAIR_READY) {
-		// Receives may be flushed before the send that failed is told.
+		// Receives may be flushed before the failed send is reported.
 		if (is_flush(&pair->cause))
 			pair->cause = *cause;
 		return;
@@ -48,7 +48,7 @@ void lane_drain_check(struct lane *lane, struct pair *pair) {
 		pair_move(pair, &lane->drained);
 }
 
-// Of an operation that did not make it; what has an outcome of its own keeps it.
+// End an operation that did not succeed; an outcome of its own is kept.
 static void end_failed(struct lane *lane, struct pair *pair, struct op *op) {
 	if (op->outcome == OP_OK)
 		op->outcome = OP_FLUSHED;
@@ -75,7 +75,7 @@ static void drain_finish(struct lane *lane, struct pair *pair) {
 	drain_tell(lane, pair, TELL_DRAINED);
 }
 
-// No completion of it can come any more.
+// Flush a queue for which no completion can come any more.
 static void queue_flush(struct lane *lane, struct pair *pair, struct lane_queue *queue) {
 	for (; queue->tail != queue->head; queue->tail++) {
 		struct lane_work *work = queue_work(queue, queue->tail);
@@ -90,8 +90,8 @@ static uint64_t record_taken(const struct lane *lane) {
 	return atomic_load_explicit(&lane->counts[LANE_COMPLETIONS], memory_order_relaxed);
 }
 
-// The device makes no more completions of it; those it made are taken first, so that no stale one
-// shares the completion queue with the next pair of this slot.
+// Return true when all earlier completions of the pair were taken; the device makes no more.
+// Otherwise a stale completion could meet the next pair of this slot.
 static bool is_swept(const struct lane *lane, const struct pair *pair) {
 	return lane->emptied || record_taken(lane) >= pair->sweep_end;
 }
@@ -132,7 +132,8 @@ bool lane_drain(struct lane *lane) {
 		any = true;
 	}
 	while ((pair = TAILQ_FIRST(&lane->draining)) != NULL && pair->due_ns <= lane->now_ns) {
-		// Also if the rest comes now: control is about to cut it off.
+		// The pair stays stuck even if it drains now, because control is about to destroy
+		// its queue pair.
 		pair->state = PAIR_STUCK;
 		pair_move(pair, NULL);
 		lane_count(lane, LANE_STUCK, 1);
@@ -152,7 +153,7 @@ static struct worker_record record_of(struct lane *lane, struct pair *pair, uint
 	};
 }
 
-// There is room for it.
+// Send the next event of a pair; there is room for it.
 static void tell_next(struct lane *lane, struct pair *pair) {
 	static const struct {
 		uint8_t what;
@@ -175,7 +176,7 @@ static void tell_next(struct lane *lane, struct pair *pair) {
 			pair->telling = false;
 			lane->attention--;
 		}
-		// After the last one the pair is no longer ours.
+		// After its last event the pair belongs to control.
 		worker_event(lane->worker, &record);
 		return;
 	}

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A step of a lane, and what it is asked for.
+// A step of a lane, and its requests.
 //
-// In this order: completions, deadlines, drains, the ends of operations, postings, events for
-// control. So what `done` submits is posted in the same step, and an operation is heard of before
-// its pair is given back.
+// The order of a step is: completions, deadlines, drains, ends of operations, posting, events for
+// control. So work submitted by `done` is posted in the same step, and operations end before their
+// pair is returned.
 #include "lane/lane_impl.h"
 
 #include <lib/must.h>
 
 #include <errno.h>
 
-// A receive may be longer than what the peer sends; a work request cannot say more.
+// Limit of a receive's length field; a receive may be longer than the peer's message.
 #define RECEIVE_MAX (UINT64_C(1) << 31)
 
 static bool is_in_bounds(uint64_t address, uint64_t length) {
 	return length <= UINT64_MAX - address;
 }
 
-// Whether the sizes will do; sets the length of all of it.
+// Check the sizes and set the total length. Returns false if they are invalid.
 static bool op_measure(const struct lane *lane, struct op *op) {
 	uint64_t local = op->view.length, remote = op->remote_length;
 
@@ -86,7 +86,7 @@ static void op_reset(struct op *op) {
 	op->waits = op->broken = false;
 }
 
-// One that never was the lane's, or has nothing to do.
+// End an operation that the lane never accepted, or that has nothing to do.
 static void end_at_once(struct lane *lane, struct op *op, enum op_outcome outcome) {
 	op->outcome = outcome;
 	op->posted_ns = op->done_ns = clock_now_ns(lane->clock);
@@ -116,7 +116,7 @@ static void op_accept(struct lane *lane, struct op *op) {
 		pair_move(pair, &lane->ready);
 }
 
-// The first that is not sound, `count` if there is none.
+// Return the index of the first invalid operation, or `count`.
 static uint32_t check_all(struct lane *lane, struct op **ops, uint32_t count) {
 	enum op_outcome outcome;
 
@@ -204,7 +204,7 @@ static void pair_add(struct lane *lane, struct pair *pair) {
 		lane_pair_fail(lane, pair, &cause);
 }
 
-// By its name: it may have drained before it was cut off, and not be there any more.
+// Look the pair up by slot and generation: it may have drained before and be gone.
 static void pair_gone(struct lane *lane, uint32_t slot, uint32_t generation) {
 	struct pair *pair = pair_find(lane, slot, generation);
 
@@ -230,7 +230,7 @@ static void lane_detach(struct lane *lane, struct worker *worker) {
 		    lane->untold_ops.first != NULL || lane->ended.first != NULL;
 	int err = busy ? -EBUSY : worker_poll_remove(worker, lane);
 
-	// Not the lane's any more, if it went well.
+	// After success the lane no longer belongs to this worker.
 	event_answer(lane, worker, LANE_EVENT_DETACHED, err);
 }
 
@@ -269,7 +269,7 @@ void lane_request(void *ctx, struct worker *worker, const struct worker_record *
 	}
 }
 
-// Those that have ended by now: what `done` ends at once is for the next step.
+// Deliver operations that have ended by now; those that `done` ends at once wait for the next step.
 static __attribute__((noinline)) void ops_deliver(struct lane *lane) {
 	struct op *op = lane->ended.first;
 
@@ -282,7 +282,7 @@ static __attribute__((noinline)) void ops_deliver(struct lane *lane) {
 	}
 }
 
-// One chain of each pair that has something, in turn: who has more goes to the end.
+// Post one chain of each ready pair in turn; pairs with more work go to the end.
 static __attribute__((noinline)) bool post_ready(struct lane *lane) {
 	struct pair *last = TAILQ_LAST(&lane->ready, pair_list), *pair;
 	bool posted = false;
@@ -320,7 +320,7 @@ report_trouble(const struct lane *lane, struct idle_found *found) {
 		due_want(found, TAILQ_FIRST(&lane->full)->due_ns);
 	if (!TAILQ_EMPTY(&lane->draining))
 		due_want(found, TAILQ_FIRST(&lane->draining)->due_ns);
-	// Control's ring was full: it is looked at again.
+	// Control's ring was full: retry soon.
 	if (!STAILQ_EMPTY(&lane->untold) || lane->untold_ops.first != NULL)
 		due_want(found, lane->now_ns + LANE_RETRY_NS);
 }
@@ -340,14 +340,14 @@ static void state_report(struct lane *lane, struct idle_found *found) {
 		report_trouble(lane, found);
 }
 
-// Whether there is more to do than to wait for completions.
+// Return true if there is more to do than to wait for completions.
 static bool is_busy(const struct lane *lane) {
 	return !TAILQ_EMPTY(&lane->ready) || lane->ended.first != NULL ||
 	       (lane->attention > 0 && (!TAILQ_EMPTY(&lane->drained) || !TAILQ_EMPTY(&lane->swept))
 	       );
 }
 
-// A device made of software may have done what was posted before the posting returned.
+// A software device may have completed the work before the post returned.
 static void take_at_once(struct lane *lane) {
 	if (lane_poll_completions(lane) && lane->ended.first != NULL)
 		ops_deliver(lane);
@@ -360,8 +360,8 @@ bool lane_step(void *ctx, struct idle_found *found) {
 	lane->now_ns = found->now_ns;
 	if (lane->under_way > 0 || lane->attention > 0)
 		progress = lane_poll_completions(lane);
-	// By the time of before the poll: the thread may have been stopped since, and what came
-	// meanwhile is found by the next one.
+	// Use the time before the poll: the thread may have been preempted since, and completions
+	// that came meanwhile are found by the next poll.
 	if (lane->heap_count > 0 && lane->heap[1].due_ns <= found->now_ns)
 		progress |= lane_expire(lane, found->now_ns);
 	if (__builtin_expect(lane->attention > 0, 0))
@@ -371,7 +371,7 @@ bool lane_step(void *ctx, struct idle_found *found) {
 		progress = true;
 	}
 	if (!TAILQ_EMPTY(&lane->ready)) {
-		// What ended, and its `done`, may have taken long.
+		// Completions and `done` may have taken long.
 		if (progress)
 			lane->now_ns = clock_now_ns(lane->clock);
 		if (post_ready(lane)) {

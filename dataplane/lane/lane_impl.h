@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the cold and the hot halves of pairs and lanes share.
+// Declarations shared by the cold and the hot parts of pairs and lanes.
 //
-// A pair's struct is made and freed on the device's keeper. From LANE_REQUEST_ADD to
-// LANE_EVENT_DRAINED all but what is constant belongs to the worker, whose ring carries it there
-// and back. Of a lane the keeper has `made`, the worker has the rest.
+// The device's keeper allocates and frees a pair's struct. From LANE_REQUEST_ADD to
+// LANE_EVENT_DRAINED the worker owns all its fields that are not constant. The worker's rings
+// transfer the ownership. The keeper owns `made` of a lane, the worker everything else.
 #pragma once
 
 #include <dataplane/lane.h>
@@ -14,7 +14,7 @@
 #include <stdatomic.h>
 #include <sys/queue.h>
 
-// wr_id: slot (16 bit), generation (24 low bits of it), direction (1), place in its ring (23).
+// wr_id: slot (16 bits), generation (low 24 bits), direction (1), index in the ring (23).
 #define WR_PLACE_BITS 23
 #define WR_PLACE_MASK ((UINT32_C(1) << WR_PLACE_BITS) - 1)
 #define WR_RECEIVE (UINT64_C(1) << WR_PLACE_BITS)
@@ -22,19 +22,19 @@
 #define WR_SLOT_SHIFT 48
 #define GENERATION_MASK ((UINT32_C(1) << 24) - 1)
 
-// A completion costs the device a write and us a poll, so of the writes and sends that one chain
-// posts only each eighth and the last asks for one: those before it are then complete too. It pays
-// where many small ones are posted at once; a lone one, and each read and atomic, whose end
-// somebody times, has its own.
+// A completion costs the device a write and the worker a poll. So in a chain of writes and sends
+// only every eighth and the last one request a completion; it covers those before it. This pays
+// when many small operations are posted together. A single operation has its own completion, as has
+// each read and atomic, because their end is timed.
 #define LANE_SIGNAL_EVERY 8
-// A device of the kernel (Soft-RoCE, siw) moves what is posted within the call. A long chain
-// keeps it there until it leaves the rest to ksoftirqd, which then shares the processor with our
-// polls: half the rate. There a chain of sends ends with what makes it this long. The others have
-// no bound: the software device sends a long chain the better for it.
+// A kernel device (Soft-RoCE, siw) transmits within the post call. A long chain keeps it busy until
+// ksoftirqd takes over and competes with our polls, which halves the rate. For such devices a chain
+// of sends ends at this size. Other devices have no limit; the software device sends long chains
+// faster.
 #define LANE_CHAIN_KERNEL_BYTES UINT64_C(65536)
-// A device that had no memory for a work request is asked again by then, if nothing completes.
+// Interval after which a device without memory is tried again, unless something completes.
 #define LANE_RETRY_NS UINT64_C(50000)
-// Bounds of a step, beside LANE_POLL_BATCH.
+// Limits per step, in addition to LANE_POLL_BATCH.
 #define LANE_PAIRS_PER_STEP 16
 #define LANE_EXPIRED_PER_STEP 64
 
@@ -42,61 +42,63 @@ struct op_list {
 	struct op *first, *last;
 };
 
-// A work request that is posted.
+// A posted work request.
 struct lane_work {
-	struct op *op; // NULL: the mark that ends a drain
+	struct op *op; // NULL: the marker that ends a drain
 	uint32_t length;
 	bool signalled;
 	bool done;
 };
 
-// One direction of a pair. Counters run on; head - tail are posted, never more than depth.
+// One direction of a pair. head and tail are free-running; head - tail requests are posted, at most
+// depth.
 struct lane_queue {
-	struct lane_work *works; // a ring of mask + 1
+	struct lane_work *works; // a ring of mask + 1 entries
 	uint32_t mask, depth;
 	uint32_t head, tail;
-	struct op_list waiting; // the first one may be posted in part
+	struct op_list waiting; // the first one may be partly posted
 };
 
 enum pair_state {
 	PAIR_READY,
-	PAIR_DRAINING, // failed: what is posted is awaited
-	PAIR_STUCK,    // it did not come: pair_cut_off() is awaited
-	PAIR_SWEPT,    // cut off: what had completed before is still in the completion queue
+	PAIR_DRAINING, // failed: waiting for posted work
+	PAIR_STUCK,    // the drain timed out: waiting for pair_destroy_qp()
+	// Queue pair destroyed: earlier completions may still be in the completion queue
+	PAIR_SWEPT,
 };
 
-// What control has still to be told of a pair, in this order.
+// Events about a pair that control must still receive, in this order.
 #define TELL_FAILED 0x1
 #define TELL_STUCK 0x2
 #define TELL_DRAINED 0x4
 
 struct pair {
-	// Constant while a lane has it.
+	// Constant while a lane has the pair.
 	struct lane *lane;
 	struct device *device;
 	struct ibv_qp *qp;
-	uint64_t wr_base; // slot and generation, where a wr_id has them
+	uint64_t wr_base; // slot and generation, at their bits of wr_id
 	uint32_t slot, generation, psn;
 	uint32_t queue_number;
 	uint32_t inline_max;
-	// The worker's.
+	// Private to the worker.
 	enum pair_state state;
 	uint8_t tell;
 	bool telling;
-	struct pair_list *list; // the one it is in, NULL for none
+	struct pair_list *list; // the list that contains the pair; NULL: none
 	TAILQ_ENTRY(pair) in_list;
 	STAILQ_ENTRY(pair) in_untold;
-	uint64_t due_ns; // end of a drain, or of waiting for the device's memory
+	uint64_t due_ns; // end of a drain, or of the wait for the device's memory
 	uint64_t sweep_end;
 	struct lane_queue sends, receives;
-	struct op_list held; // broken, all their messages complete: end with the drain
+	struct op_list held; // failed, with all messages complete; they end with the drain
 	struct op_cause cause;
 	bool cause_is_flush;
-	// Worker: rw, others: ro.
+	// Written by the worker, readable by others.
 	_Atomic uint64_t ended[OP_OUTCOME_COUNT];
 	_Atomic uint64_t bytes_out, bytes_in;
 	struct histogram_log2 times;
-	struct device_facts facts; // of when it was made; cold
+	struct device_facts facts; // from the pair's creation; cold
 };
 
 TAILQ_HEAD(pair_list, pair);
@@ -117,12 +119,12 @@ enum lane_count {
 	LANE_STUCK,
 	LANE_POLL_FAILURES,
 	LANE_COMPLETION_EVENTS,
-	LANE_PAIRS, // the last two are not sums
+	LANE_PAIRS, // the last two are present values, not totals
 	LANE_OPS,
 	LANE_COUNTS,
 };
 
-// Of the heap of deadlines: the key beside the pointer, so that sifting reads no operation.
+// Entry of the deadline heap. The key is beside the pointer, so that sifting reads no operation.
 struct lane_deadline {
 	uint64_t due_ns;
 	struct op *op;
@@ -132,54 +134,56 @@ struct lane {
 	// Constant.
 	struct device *device;
 	const struct clock *clock;
-	struct ibv_comp_channel *channel; // NULL: no events
+	struct ibv_comp_channel *channel; // NULL: no completion events
 	struct ibv_cq *cq;
-	struct ibv_cq_ex *stamped; // the same queue, whose completions have time stamps; or NULL
+	struct ibv_cq_ex *stamped; // the same queue with time stamps; or NULL
 	enum lane_stamps stamps;
 	uint32_t pair_max, depth, op_max;
-	uint32_t completions_max; // that may be in the queue at once
-	uint32_t vector;	  // of the completion queue
+	uint32_t completions_max; // largest number of completions in the queue
+	uint32_t vector;	  // completion vector
 	uint64_t message_max, drain_ns;
-	uint64_t chain_bytes; // a chain of sends ends with what makes it so long
+	uint64_t chain_bytes; // size at which a chain of sends ends
 	bool atomics;
 	struct worker_poll poll;
-	struct near near;   // where what the worker uses is wanted
-	struct pair **made; // by slot: all that there are of it, whoever has them; the keeper's
-	// The worker's.
-	alignas(64) struct worker *worker; // NULL: attached to none, or polled without one
+	struct near near;   // preferred location of the worker's memory
+	struct pair **made; // all existing pairs by slot; owned by the keeper
+	// Private to the worker.
+	alignas(64) struct worker *worker; // NULL: not attached, or polled without a worker
 	struct pair **pairs;		   // by slot
-	uint32_t under_way;		   // work requests posted
-	uint32_t attention;	   // how many things are in any list below but `ready` and `ended`
-	struct pair_list ready;	   // with something to post, and credits
-	struct pair_list full;	   // the device had no memory; by due_ns
-	struct pair_list draining; // by due_ns
+	uint32_t under_way;		   // posted work requests
+	// Number of entries in the lists below, except `ready` and `ended`
+	uint32_t attention;
+	struct pair_list ready;	   // pairs with work to post and credits
+	struct pair_list full;	   // the device had no memory; ordered by due_ns
+	struct pair_list draining; // ordered by due_ns
 	struct pair_list drained;
 	struct pair_list swept;
 	struct pair_untold untold;
-	struct op_list ended;	    // for `done`
-	struct op_list untold_ops;  // for LANE_EVENT_DONE
-	struct lane_deadline *heap; // from 1
+	struct op_list ended;	    // operations whose `done` must be called
+	struct op_list untold_ops;  // operations for LANE_EVENT_OP_ENDED
+	struct lane_deadline *heap; // deadline heap, from index 1
 	uint32_t heap_count;
-	uint32_t begun;	   // operations posted in this step, without receives
-	uint32_t finished; // such that ended
-	uint64_t now_ns;   // when the step began, or what took long in it was over
-	uint32_t unacked;  // completion events
+	uint32_t begun;	   // operations posted in this step, except receives
+	uint32_t finished; // operations ended in this step, except receives
+	uint64_t now_ns;   // start of the step, or the end of its latest long part
+	uint32_t unacked;  // unacknowledged completion events
 	bool armed;
-	bool emptied;	       // the completion queue, when it was last looked at
-	bool dead;	       // it cannot be polled any more
-	atomic_bool events;    // worker: rw, others: ro
-	uint64_t device_stamp; // of the completion that is being taken; 0 without stamps
+	bool emptied;	       // the latest poll emptied the completion queue
+	bool dead;	       // polling failed for good
+	atomic_bool events;    // written by the worker, readable by others
+	uint64_t device_stamp; // stamp of the completion being handled; 0 without stamps
 	struct ibv_wc wcs[LANE_POLL_BATCH];
-	uint64_t wc_stamps[LANE_POLL_BATCH]; // of each, if the queue is stamped
+	uint64_t wc_stamps[LANE_POLL_BATCH]; // stamp of each entry of wcs, if the queue has stamps
 	struct ibv_send_wr sends[LANE_POST_BATCH];
 	struct ibv_recv_wr receives[LANE_POST_BATCH];
 	struct ibv_sge sges[LANE_POST_BATCH];
-	// Worker: rw, others: ro.
+	// Written by the worker, readable by others.
 	alignas(64) _Atomic uint64_t counts[LANE_COUNTS];
 	_Atomic uint64_t ends[OP_OUTCOME_COUNT];
 };
 
-// One writer: a load and a store, no locked instruction. Relaxed: numbers for people.
+// Add to a counter. There is one writer, so no locked instruction is needed. Relaxed order is
+// enough for statistics.
 static inline void lane_add(_Atomic uint64_t *count, uint64_t by) {
 	atomic_store_explicit(
 		count, atomic_load_explicit(count, memory_order_relaxed) + by, memory_order_relaxed
@@ -269,7 +273,7 @@ static inline void pair_move(struct pair *pair, struct pair_list *list) {
 	pair->list = list;
 }
 
-// Ended: for `done`, or for control.
+// Queue an ended operation: for `done`, or for control.
 static inline void lane_hand_over(struct lane *lane, struct op *op) {
 	if (op->done != NULL) {
 		op_list_push(&lane->ended, op);
@@ -297,43 +301,45 @@ static inline struct op_cause op_cause_of(const struct op *op) {
 	};
 }
 
-// What follows is hot, and the worker's.
+// The following functions are hot and run on the worker.
 bool lane_step(void *ctx, struct idle_found *found);
 
-// lane_post_fast.c: one chain for each direction, as credits allow. True if anything was posted.
+// lane_post_fast.c: post one chain per direction, as credits allow. Returns true if anything was
+// posted.
 bool lane_post(struct lane *lane, struct pair *pair);
-// Behind work requests that asked for no completion, so that a drain sees their end.
+// Post a marker behind unsignalled work requests, so that a drain sees their end.
 void lane_post_mark(struct lane *lane, struct pair *pair);
 
-// lane_complete_fast.c: one batch. True if there was any.
+// lane_complete_fast.c: handle one batch. Returns true if it was not empty.
 bool lane_poll_completions(struct lane *lane);
 void lane_work_done(
 	struct lane *lane, struct pair *pair, struct lane_work *work, enum ibv_wc_status status
 );
-// It ends with what is in it; `done` is called later in the step.
+// End an operation with its present outcome; `done` is called later in the step.
 void lane_op_end(struct lane *lane, struct pair *pair, struct op *op);
 
 // lane_drain_fast.c
 //
-// The first time the pair drains from here on; later a cause may only be made more precise.
+// Fail a pair: it drains from now on. A repeated call can only make the cause more precise.
 void lane_pair_fail(struct lane *lane, struct pair *pair, const struct op_cause *cause);
-// When something of it has completed.
+// Check whether the drain is complete, after a completion of the pair.
 void lane_drain_check(struct lane *lane, struct pair *pair);
 void lane_pair_gone(struct lane *lane, struct pair *pair);
-// Drains that are complete or take too long, pairs that were cut off.
+// Handle drains that are complete or timed out, and pairs whose queue pair was destroyed.
 bool lane_drain(struct lane *lane);
-// As many events as there is room for.
+// Send as many events as there is room for.
 void lane_tell_control(struct lane *lane);
 
 // lane_deadline_fast.c
-// Of an operation that has one, and is or is not in the heap.
+// For an operation that has a deadline and is not, or is, in the heap.
 void lane_deadline_add(struct lane *lane, struct op *op);
 void lane_deadline_remove(struct lane *lane, struct op *op);
 bool lane_expire(struct lane *lane, uint64_t now_ns);
-// Because of its deadline, or cancelled: it ends if no device can reach it, else its pair fails.
+// Stop an operation because of its deadline or a cancel. It ends if no device can reach it, else
+// its pair fails.
 void lane_op_stop(struct lane *lane, struct op *op, enum op_outcome outcome);
 
 // lane.c
-// How long a chain of sends may get. The software device of libtocsin-verbs.so passes for one of
-// the kernel, but has no path in sysfs.
+// Return the chain limit. The software device of libtocsin-verbs.so looks like a kernel device, but
+// has no sysfs path.
 uint64_t lane_chain_bytes(const struct device_facts *facts);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Posting: what waits on a pair becomes work requests, as many as there are credits for, and goes
-// to the device as one chain for each direction.
+// Posting: waiting operations become work requests, as many as there are credits, in one chain per
+// direction.
 //
-// Reads and atomics have no gate of their own: a device that may have only so many under way keeps
-// the others in its send queue by itself, where they cost a credit like all the rest.
+// Reads and atomics have no limit of their own here. A device that may have only a number of them
+// in flight queues the rest itself; each costs one credit like any other request.
 #include "lane/lane_impl.h"
 
 #include <dataplane/foreign_error.h>
@@ -51,7 +51,7 @@ static void fill_target(struct ibv_send_wr *wr, const struct op *op) {
 	}
 }
 
-// The next message of the operation. Returns its length.
+// Fill in the next message of the operation and return its length.
 static uint32_t
 fill_send(struct lane *lane, const struct pair *pair, const struct op *op, uint32_t n) {
 	struct ibv_send_wr *wr = &lane->sends[n];
@@ -65,7 +65,7 @@ fill_send(struct lane *lane, const struct pair *pair, const struct op *op, uint3
 	wr->num_sge = length > 0;
 	wr->opcode = opcodes[op->kind];
 	wr->send_flags = op->solicited && has_receiver(op) ? IBV_SEND_SOLICITED : 0;
-	// The device need not fetch what comes with the work request.
+	// Inline: the device need not fetch the payload.
 	if (length <= pair->inline_max && length > 0 && op->view.host && is_one_way(op)) {
 		wr->send_flags |= IBV_SEND_INLINE;
 		sge->addr = op->view.address + op->cut;
@@ -75,15 +75,16 @@ fill_send(struct lane *lane, const struct pair *pair, const struct op *op, uint3
 	return length;
 }
 
-// The next one to post. None while it is late: a step ends only so many of those, and what is left
-// of them must wait for its turn to end, for once posted it could only end with the pair.
+// Return the next operation to post, unless its deadline has passed. Each step ends only a limited
+// number of expired ones. A remaining one must not be posted: once posted, it could only end with
+// its pair.
 static struct op *next_of(const struct lane *lane, const struct lane_queue *queue) {
 	struct op *op = queue->waiting.first;
 
 	return op != NULL && op->deadline_ns > lane->now_ns ? op : NULL;
 }
 
-// One more message of it counts as posted.
+// Count one more message of the operation as posted.
 static void
 op_advance(struct lane_queue *queue, struct lane_work *work, struct op *op, uint32_t length) {
 	*work = (struct lane_work){.op = op, .length = length};
@@ -95,7 +96,7 @@ op_advance(struct lane_queue *queue, struct lane_work *work, struct op *op, uint
 	}
 }
 
-// Of those filled in, the device took only the first ones.
+// The device accepted only the first `posted` requests: undo the others.
 static void roll_back(struct lane_queue *queue, uint32_t posted, uint32_t count) {
 	while (count-- > posted) {
 		struct lane_work *work = queue_work(queue, queue->head + count);
@@ -110,7 +111,7 @@ static void roll_back(struct lane_queue *queue, uint32_t posted, uint32_t count)
 	}
 }
 
-// No memory: wait, whatever else the device uses it for. Anything else is the pair's end.
+// Handle a refused post. Without memory the pair waits and retries; any other error fails it.
 static __attribute__((noinline)) void
 post_refused(struct lane *lane, struct pair *pair, struct op *op, int code) {
 	int err = verbs_error_from_code(code);
@@ -129,8 +130,8 @@ post_refused(struct lane *lane, struct pair *pair, struct op *op, int code) {
 	lane_pair_fail(lane, pair, &cause);
 }
 
-// How many the device took before the one that it calls bad. If that is none of ours, all: then
-// nothing is given back before the queue pair is gone.
+// Return the number of requests before the one that the device calls bad. If that is none of ours,
+// assume all: then nothing is released before the queue pair is destroyed.
 static uint32_t taken_before(const void *bad, const void *first, size_t size, uint32_t count) {
 	size_t offset = (uintptr_t)bad - (uintptr_t)first;
 
@@ -254,7 +255,8 @@ bool lane_post(struct lane *lane, struct pair *pair) {
 	return posted;
 }
 
-// An empty write: in order behind the others, harmless if it is executed, flushed if it is not.
+// Post an empty write: it follows the others in order, is harmless if executed, and flushed
+// otherwise.
 void lane_post_mark(struct lane *lane, struct pair *pair) {
 	struct lane_queue *queue = &pair->sends;
 	struct lane_work *work = queue_work(queue, queue->head);
@@ -265,7 +267,7 @@ void lane_post_mark(struct lane *lane, struct pair *pair) {
 				 };
 
 	if (queue_posted(queue) == queue->depth || ibv_post_send(pair->qp, &wr, &bad) != 0)
-		return; // the drain's limit is left
+		return; // without a marker, the drain's time limit applies
 	*work = (struct lane_work){.signalled = true};
 	queue->head++;
 	lane->under_way++;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The names of operations, outcomes and completion states.
+// Names of operations, outcomes and completion states.
 #include <dataplane/op.h>
 #include <lib/must.h>
 
@@ -28,7 +28,7 @@ static const char *const outcome_names[OP_OUTCOME_COUNT] = {
 	[OP_CANCELLED] = "cancelled",
 };
 
-// As libibverbs spells them, without the prefix: what people look for.
+// Names as in libibverbs, without the prefix.
 static const char *const status_names[] = {
 	[IBV_WC_SUCCESS] = "SUCCESS",
 	[IBV_WC_LOC_LEN_ERR] = "LOC_LEN_ERR",
@@ -64,8 +64,8 @@ const char *op_outcome_name(enum op_outcome outcome) {
 	return outcome_names[outcome];
 }
 
-// A device may say a number that this libibverbs does not know.
-// "REM_ACCESS_ERR"; "UNKNOWN" for a number that verbs does not know.
+// The device may return a status that this libibverbs does not know.
+// Return "REM_ACCESS_ERR" and so on; "UNKNOWN" for an unknown status.
 static const char *op_status_name(enum ibv_wc_status status) {
 	size_t n = (size_t)status;
 
@@ -94,7 +94,7 @@ void op_cause_format(const struct op_cause *cause, char *text, size_t size) {
 	char reason[64];
 
 	format_reason(cause, reason, sizeof(reason));
-	// Of no operation: the pair was told to fail, or its device did.
+	// The cause has no operation: the pair was failed by request, or by its device.
 	if (cause->local_key == 0 && cause->remote_key == 0 && cause->remote_address == 0 &&
 	    cause->length == 0) {
 		snprintf(text, size, "%s", reason);

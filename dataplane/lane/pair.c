@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One queue pair: made, connected, cut off, destroyed.
+// One queue pair: create, connect, destroy.
 #include "device/device_impl.h"
 #include "lane/lane_impl.h"
 
@@ -24,7 +24,7 @@ static int take_slot(struct lane *lane, struct pair *pair) {
 	return -ENOSPC;
 }
 
-// The worker's, as all of a pair: on its node.
+// Allocate zeroed memory on the worker's node; the worker uses all of a pair.
 static void *near_clear(struct near near, size_t size) {
 	void *memory = near_alloc(near, size);
 
@@ -48,7 +48,7 @@ static int queue_init(struct near near, struct lane_queue *queue, uint32_t depth
 	return queue->works != NULL ? 0 : -ENOMEM;
 }
 
-// A device that will not carry so many bytes within a work request is asked for none.
+// If the device does not support this inline size, none is requested.
 static int create_queue_pair(struct pair *pair, uint32_t inline_bytes) {
 	const struct verbs_calls *calls = device_calls(pair->device);
 	struct ibv_qp_init_attr attr = {
@@ -67,7 +67,7 @@ static int create_queue_pair(struct pair *pair, uint32_t inline_bytes) {
 	struct ibv_qp_init_attr plain = attr;
 	int err = calls->create_qp(device_pd(pair->device), &attr, &pair->qp);
 
-	// What is granted beyond that is for the driver's own sake.
+	// A larger granted size is ignored.
 	pair->inline_max = attr.cap.max_inline_data >= inline_bytes ? inline_bytes : 0;
 	if (err != 0) {
 		plain.cap.max_inline_data = pair->inline_max = 0;
@@ -137,7 +137,7 @@ int pair_create(
 	err = queue_init(pair->lane->near, &pair->sends, config->lane->depth);
 	if (err == 0)
 		err = queue_init(pair->lane->near, &pair->receives, config->lane->depth);
-	// The index of a GID changes when ports flap: as it is now.
+	// Query the port again, because GID indexes change when ports flap.
 	if (err == 0)
 		err = device_refresh(pair->device, &pair->facts);
 	if (err == 0 && !pair->facts.usable)
@@ -147,7 +147,7 @@ int pair_create(
 	if (err == 0)
 		err = to_init(pair);
 	if (err != 0) {
-		(void)pair_destroy(pair); // else with its lane
+		(void)pair_destroy(pair); // on failure its lane destroys it
 		return err;
 	}
 	pair->queue_number = pair->qp->qp_num;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A table of names, written by control, read by DPDK's telemetry thread, under one lock; the
-// counters themselves are read as by anybody.
+// A table of names, written by control and read by DPDK's telemetry thread under one lock. Counters
+// are read without a lock.
 #include <dataplane/dpdk.h>
 #include <dataplane/foreign_error.h>
 #include <dataplane/telemetry.h>
@@ -12,7 +12,7 @@
 
 struct entry {
 	char name[TELEMETRY_NAME_MAX + 1];
-	const struct worker *worker; // one of the two
+	const struct worker *worker; // exactly one of the two pointers is set
 	const struct lane *lane;
 };
 
@@ -92,7 +92,7 @@ static void say_lane(const struct lane *lane, struct rte_tel_data *data) {
 		char name[32];
 
 		snprintf(name, sizeof(name), "ended_%s", op_outcome_name((enum op_outcome)n));
-		// DPDK takes letters, digits and underscores.
+		// DPDK accepts only letters, digits and underscores.
 		for (char *dash = strchr(name, '-'); dash != NULL; dash = strchr(dash, '-'))
 			*dash = '_';
 		rte_tel_data_add_dict_u64(data, name, counters.ended[n]);
