@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Finding devices, and opening one.
+// Finds and opens devices.
 #include "device/device_impl.h"
 
 #include <dataplane/device.h>
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// Why pairs cannot be had from devices of this transport, NULL if they can.
+// Return the reason why devices of this transport cannot have pairs, or NULL.
 static const char *refusal_of_transport(enum ibv_transport_type transport) {
 	switch (transport) {
 	case IBV_TRANSPORT_IB:
@@ -63,8 +63,8 @@ static int open_failed(struct device_look *look, int err) {
 	return err;
 }
 
-// Opens it if there is any use, and leaves it open: look->context. 0, -ENOMEM or what the driver
-// said; what it does not do is a refusal.
+// Inspect a device. It is opened only if it may be usable, and stays open: look->context. Returns
+// 0, -ENOMEM or the driver's error; a missing capability is recorded as refusal.
 static int look_inside(struct device_look *look) {
 	static const union ibv_gid none;
 	int err;
@@ -90,10 +90,11 @@ static int list_one(struct device_look *look) {
 
 	if (look->context != NULL)
 		(void)look->calls->close(look->context);
-	return err == -ENOMEM ? err : 0; // anything else is of this device alone, and in its reason
+	// Other errors concern this device only and are in its reason
+	return err == -ENOMEM ? err : 0;
 }
 
-// A kernel without RDMA has no devices. *ret_devices may be NULL.
+// List devices; a kernel without RDMA has none. *ret_devices may be NULL.
 static int list_devices(
 	const struct verbs_calls *calls, struct ibv_device ***ret_devices, uint32_t *ret_count
 ) {
@@ -120,7 +121,8 @@ static uint32_t count_guid(
 	return found;
 }
 
-// One that several have, as Soft-RoCE on VLANs of one interface, tells none from the other.
+// Return 0 for a GUID that several devices share (Soft-RoCE on VLANs of one interface): it
+// identifies none.
 static uint64_t telling_guid(
 	const struct verbs_calls *calls, struct ibv_device **devices, uint32_t count, uint64_t guid
 ) {
@@ -140,7 +142,7 @@ int device_list(
 
 	if (err != 0)
 		return err;
-	facts = calloc(count + 1, sizeof(*facts)); // one more: none is no reason for NULL
+	facts = calloc(count + 1, sizeof(*facts)); // one more, so that an empty list is not NULL
 	if (facts == NULL)
 		err = -ENOMEM;
 	for (uint32_t i = 0; i < count && err == 0; i++) {
@@ -181,8 +183,8 @@ int device_list_digest(const struct verbs_calls *calls, uint64_t *ret_digest) {
 	return 0;
 }
 
-// How sure it is that this is the device: 0 not at all, 1 by its name alone, 2 by its GUID, 3 both.
-// One of that name whose GUID is another's is another one.
+// Return how well a device matches: 0 not at all, 1 by name, 2 by GUID, 3 by both. A device with
+// this name but another GUID is a different device.
 static int
 device_likeness(struct ibv_device *device, uint64_t its_guid, const char *name, uint64_t guid) {
 	bool named = strcmp(device->name, name) == 0;
@@ -252,7 +254,7 @@ device_find_in(struct ibv_device **devices, uint32_t count, const char *name, ch
 
 	for (uint32_t i = 0; i < count; i++) {
 		if (strcmp(devices[i]->name, name) == 0) {
-			reason[0] = '\0'; // none, whatever fails later
+			reason[0] = '\0'; // no reason, even if a later step fails
 			return devices[i];
 		}
 		if (length <= DEVICE_REASON_MAX)
@@ -267,7 +269,7 @@ device_find_in(struct ibv_device **devices, uint32_t count, const char *name, ch
 static struct device *device_destroy(struct device *device) {
 	if (device == NULL)
 		return NULL;
-	// What the driver answers changes nothing: with the context the kernel frees the rest.
+	// Errors do not matter: the kernel frees everything with the context.
 	if (device->pd != NULL)
 		(void)device->calls->dealloc_pd(device->pd);
 	if (device->context != NULL)
@@ -344,7 +346,8 @@ struct device *device_get(struct device *device) {
 }
 
 struct device *device_put(struct device *device) {
-	// Release and acquire: what others did with the device comes before its end.
+	// Release and acquire: all use of the device by other threads happens before its
+	// destruction.
 	if (device != NULL &&
 	    atomic_fetch_sub_explicit(&device->references, 1, memory_order_acq_rel) == 1)
 		device_destroy(device);
@@ -352,7 +355,7 @@ struct device *device_put(struct device *device) {
 }
 
 void device_lose(struct device *device) {
-	// Relaxed: a keeper that does not see it yet tries again later.
+	// Relaxed: a keeper that does not see it yet retries later.
 	atomic_store_explicit(&device->lost, true, memory_order_relaxed);
 }
 
@@ -391,7 +394,7 @@ int device_refresh(struct device *device, struct device_facts *ret_facts) {
 		.context = device->context,
 		.settings = &device->settings,
 		.facts = &facts,
-		.port_count = facts.port.number, // the others do not matter any more
+		.port_count = facts.port.number, // other ports no longer matter
 	};
 	int err = device_port_look(&look, facts.port.number, &device->facts.port.gid);
 

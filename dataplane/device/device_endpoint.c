@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The other end of a pair: whether it can be one, and the way there.
+// Checks the endpoint of a peer and computes the route to it.
 #include "device/device_impl.h"
 
 #include <dataplane/gid.h>
@@ -9,10 +9,10 @@
 
 #define LID_UNICAST_MAX 0xbfff
 #define NUMBER_MAX 0xffffffU // 24 bits
-#define QUEUE_NUMBER_MIN 2   // 0 and 1 are of the subnet's management
+#define QUEUE_NUMBER_MIN 2   // 0 and 1 are for subnet management
 #define HOPS_MAX 255
 
-// What no device could have said of itself.
+// Reject values that no device can have.
 static int check_numbers(const struct device_endpoint *theirs, char *reason) {
 	if (theirs->link > DEVICE_LINK_ETHERNET)
 		return device_reason(reason, -EBADMSG, "link %u is none", theirs->link);
@@ -25,7 +25,7 @@ static int check_numbers(const struct device_endpoint *theirs, char *reason) {
 		return device_reason(
 			reason, -EBADMSG, "psn 0x%x does not fit in 24 bits", theirs->psn
 		);
-	// The highest one is that of multicast.
+	// The highest number is for multicast.
 	if (theirs->queue_number < QUEUE_NUMBER_MIN || theirs->queue_number >= NUMBER_MAX)
 		return device_reason(
 			reason, -EBADMSG, "queue pair 0x%x is none for pairs", theirs->queue_number
@@ -62,7 +62,7 @@ static bool same_subnet(const union ibv_gid *a, const union ibv_gid *b) {
 	return a->global.subnet_prefix == b->global.subnet_prefix;
 }
 
-// Of InfiniBand: whether packets need a header with GIDs. Within a subnet the LID does.
+// InfiniBand: return true if packets need a GRH. Within a subnet the LID is enough.
 static bool needs_gid(const struct device_port *own, const struct device_endpoint *theirs) {
 	if (own->grh_needed || own->lid == 0 || theirs->lid == 0)
 		return true;
@@ -92,7 +92,7 @@ check_fabric(const struct device_facts *own, const struct device_endpoint *their
 			);
 		return 0;
 	}
-	// A RoCE v2 packet has two addresses of one family.
+	// Both addresses of a RoCE v2 packet are of one family.
 	if (gid_is_ipv4(&port->gid) != gid_is_ipv4(&theirs->gid))
 		return device_reason(
 			reason, -EPROTONOSUPPORT, "NoCommonFabric: %s has an %s GID, the other %s",
@@ -108,8 +108,8 @@ check_fabric(const struct device_facts *own, const struct device_endpoint *their
 	return 0;
 }
 
-// A port that takes packets of a limited member from full ones only drops them without a word. Old
-// agents do not tell their P_Key: then nothing is known.
+// A limited member's port silently drops packets of other limited members. Old agents do not send
+// their P_Key; then nothing is checked.
 static int check_partition(
 	const struct device_facts *own, const struct device_endpoint *theirs, char *reason
 ) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Events of an open device, in our own words.
+// Translates the events of an open device.
 #include "device/device_impl.h"
 
 #define KNOWN(type, what) [IBV_EVENT_##type] = {#type, DEVICE_EVENT_##what}
@@ -62,7 +62,7 @@ int device_event(struct device *device, struct device_event *ret_event) {
 		event.kind = known[raw.event_type].kind;
 		event.name = known[raw.event_type].name;
 	}
-	// Before the acknowledgement: what waits for it may free the queue pair.
+	// Read it before the acknowledgement, after which the queue pair may be freed.
 	read_subject(&raw, &event);
 	device->calls->ack_async_event(&raw);
 	*ret_event = event;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the files of a device share: looking at one, and refusing it with a reason.
+// Declarations shared by the files of a device: inspection, and refusal with a reason.
 #pragma once
 
 #include <dataplane/device.h>
@@ -7,61 +7,61 @@
 #include <stdatomic.h>
 
 struct device {
-	_Atomic uint32_t references; // any thread: rw
-	atomic_bool lost;	     // control: wo, keeper and worker: ro
+	_Atomic uint32_t references; // read and written by any thread
+	atomic_bool lost;	     // written by control; read by keeper and worker
 	const struct verbs_calls *calls;
 	struct device_settings settings;
-	struct device_facts facts; // as when it was opened
+	struct device_facts facts; // from the time of opening
 	struct ibv_context *context;
 	struct ibv_pd *pd;
 };
 
-// One look at a device. The first refusal stays, so the order of looking is that of importance.
+// Inspection of one device. The first refusal is kept, so checks are ordered by importance.
 struct device_look {
 	const struct verbs_calls *calls;
 	struct ibv_device *device;
-	struct ibv_context *context; // of an open one
+	struct ibv_context *context; // set when the device is open
 	const struct device_settings *settings;
 	struct device_facts *facts;
 	uint8_t port_count;
-	int refusal; // 0, or why it is not usable; facts->reason has it in words
+	int refusal; // 0, or the reason why it is unusable; facts->reason has the text
 };
 
 void device_look_refuse(struct device_look *look, int err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-// A call failed: also the last word about the device. Returns err.
+// Record a failed call as the final reason. Returns err.
 int device_look_failed(struct device_look *look, int err, const char *call);
 
-// A reason in words; returns err.
+// Format a reason. Returns err.
 int device_reason(char reason[static DEVICE_REASON_MAX + 1], int err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-// "EIO"; never NULL.
+// Return "EIO" and so on; never NULL.
 const char *device_error_name(int err);
 
-// Values that no device could do.
+// Check values that no device supports.
 void device_settings_look(struct device_look *look);
-// 256 to 4096 as verbs has it, 0 for any other.
+// Return verbs' code of 256 to 4096 bytes, 0 for any other value.
 enum ibv_mtu device_mtu_code(uint32_t bytes);
-// 0 for what is no code of verbs.
+// Return the bytes of an MTU code; 0 for an unknown code.
 uint16_t device_mtu_bytes(enum ibv_mtu code);
 
-// Limits, vendor and GUID. 0 or what the driver said.
+// Read limits, vendor and GUID. Returns 0 or the driver's error.
 int device_limits_look(struct device_look *look);
 
-// The port `number` (0: the first that is active, else the first), whose address is to stay
-// `before` if that can be. 0, -ENOMEM or what the driver said.
+// Inspect port `number` (0: the first active one, else the first). Keep the address `before` if it
+// still exists. Returns 0, -ENOMEM or the driver's error.
 int device_port_look(struct device_look *look, uint8_t number, const union ibv_gid *before);
-// 0 if it is not known.
+// Return 0 if the speed is unknown.
 uint32_t device_speed_mbps(uint32_t width, uint32_t speed);
 
-// What sysfs has: path, PCI address, NUMA node, and who answers. What is not there is not known.
+// Read sysfs: path, PCI address, NUMA node and responder. Missing entries are unknown.
 void device_sysfs_look(struct device_look *look);
-// The interface of a port, "" if not known. gid_index: -1 for none.
+// Return the interface of a port; "": unknown. gid_index: -1 for none.
 void device_sysfs_netdev(
 	const char *path,
 	uint8_t port,
 	int gid_index,
 	char netdev[static sizeof(((struct device_facts *)0)->netdev)]
 );
-// What the kernel takes for the speed of a port, 0 if it does not say.
+// Return the port speed that the kernel reports; 0: unknown.
 uint32_t device_sysfs_speed_mbps(const char *path, uint8_t port);

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Limits of a device, clamped to our types, and the clock that it stamps completions with.
+// Limits of a device, clamped to our types, and its stamp clock.
 #include "device/device_impl.h"
 
 #include <endian.h>
 #include <errno.h>
 
-// Drivers report in signed integers; a negative one is as good as 0.
+// Drivers report signed integers; negative values count as 0.
 static uint32_t limit_clamp(int value, uint32_t max) {
 	if (value <= 0)
 		return 0;
 	return (uint32_t)value < max ? (uint32_t)value : max;
 }
 
-// The name is verbs' own, for it is the driver that is to be asked.
+// `name` is the field name in verbs, for the user to check with the driver.
 static void limit_need(struct device_look *look, uint64_t value, const char *name) {
 	if (value == 0)
 		device_look_refuse(look, -ENOTSUP, "%s reports 0 for %s", look->facts->name, name);
@@ -29,7 +29,7 @@ static void need_all(struct device_look *look, const struct ibv_device_attr *att
 	limit_need(look, limit_clamp(attr->max_pd, UINT32_MAX), "max_pd");
 	limit_need(look, limits->regions_max, "max_mr");
 	limit_need(look, limits->region_bytes_max, "max_mr_size");
-	// Without reads there is no pulse of a peer to see.
+	// Without reads a peer's pulse cannot be read.
 	limit_need(look, limits->reads_out_max, "max_qp_init_rd_atom");
 	limit_need(look, limits->reads_in_max, "max_qp_rd_atom");
 	limit_need(look, attr->phys_port_cnt, "phys_port_cnt");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The port that pairs use: which, in what state, with which address.
+// Selects the port of pairs and reads its state and address.
 #include "device/device_impl.h"
 
 #include <dataplane/gid.h>
@@ -9,14 +9,14 @@
 #include <errno.h>
 #include <string.h>
 
-// Valid entries of all ports. What the kernel answers has less than 64 KiB: with room for more it
-// says EINVAL, as it does when there are more.
+// Limit of valid entries of all ports. The kernel's answer has less than 64 KiB. A larger buffer
+// fails with EINVAL, as does an answer with more entries.
 #define GIDS_MAX 2047
 static_assert(GIDS_MAX * sizeof(struct ibv_gid_entry) <= UINT16_MAX, "the kernel's interface");
 
-#define SPEED_NDR 128 // the most that fits into what libibverbs hands out
+#define SPEED_NDR 128 // largest value that fits libibverbs' field
 
-// Both are a bit each, as the InfiniBand specification has them.
+// Both arguments are one bit each, as in the InfiniBand specification.
 uint32_t device_speed_mbps(uint32_t width, uint32_t speed) {
 	static const struct {
 		uint32_t bit, lanes;
@@ -79,7 +79,7 @@ static void port_fill(struct device_look *look, uint8_t number, const struct ibv
 	memset(port, 0, sizeof(*port));
 	port->number = number;
 	port->state = attr->state;
-	// Old kernels do not say, and knew nothing but InfiniBand.
+	// Old kernels do not report the link layer and supported only InfiniBand.
 	port->link = attr->link_layer == IBV_LINK_LAYER_ETHERNET ? DEVICE_LINK_ETHERNET
 								 : DEVICE_LINK_INFINIBAND;
 	port->lid = port->link == DEVICE_LINK_INFINIBAND ? attr->lid : 0;
@@ -124,7 +124,7 @@ static void clamp_mtu(struct device_look *look) {
 		port->active_mtu = wanted;
 }
 
-// The entry that the settings name, or NULL with the reason.
+// Return the GID entry that the settings name; refuse the device and return NULL if it is invalid.
 static const struct ibv_gid_entry *named_gid(
 	struct device_look *look,
 	const struct ibv_gid_entry *entries,
@@ -161,7 +161,7 @@ static const struct ibv_gid_entry *named_gid(
 	return entry;
 }
 
-// What goes without being named: of InfiniBand the first, which is the port's own.
+// Return the default GID entry; for InfiniBand the first one, which is the port's own.
 static const struct ibv_gid_entry *usual_gid(
 	struct device_look *look,
 	const struct ibv_gid_entry *entries,
@@ -255,9 +255,9 @@ static int look_at_named_pkey(struct device_look *look, uint16_t table_length) {
 	return err;
 }
 
-// Limited members of a partition do not reach each other, so a full membership comes first, of
-// several the first: what the subnet manager entered there is the same on all nodes. A table has
-// some 128 places, and the first is a full one nearly always.
+// Choose a P_Key. Limited members of a partition cannot reach each other, so the first full
+// membership is chosen. The subnet manager's entries there are the same on all nodes. Tables have
+// about 128 entries, and the first is nearly always a full membership.
 static int look_at_pkey(struct device_look *look, uint16_t table_length) {
 	struct device_port *port = &look->facts->port;
 	bool full = false;

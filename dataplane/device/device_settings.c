@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What settings may be whatever the device, and reasons in words.
+// Checks settings independently of the device, and formats reasons.
 #include "device/device_impl.h"
 
 #include <errno.h>

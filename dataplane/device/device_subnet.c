@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which network a port is on, as far as its address says: the subnet prefix of InfiniBand, or the
-// block of the machine's interfaces that the address of a RoCE port is in.
+// Determines the network of a port from its address. It is the InfiniBand subnet prefix, or the
+// address block of the interface that has a RoCE port's address.
 #include "device/device_impl.h"
 
 #include <dataplane/gid.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define PREFIX_BITS 64
-#define MAPPED_BITS 96 // before the four bytes of an IPv4 address
+#define MAPPED_BITS 96 // bits before the four bytes of an IPv4 address
 
 static uint8_t count_bits(const uint8_t *mask, size_t size) {
 	uint8_t bits = 0;
@@ -21,7 +21,7 @@ static uint8_t count_bits(const uint8_t *mask, size_t size) {
 	return bits;
 }
 
-// The prefix length of that address of the machine, as one of IPv6; 0: it is not there.
+// Return the prefix length of this address as an IPv6 length; 0 if the interface does not have it.
 static uint8_t prefix_of(const struct ifaddrs *one, const union ibv_gid *gid) {
 	const struct sockaddr_in6 *v6 = (const void *)one->ifa_addr;
 	const struct sockaddr_in *v4 = (const void *)one->ifa_addr;
@@ -80,7 +80,7 @@ struct device_subnet device_subnet_of(const struct device_port *port) {
 		subnet.kind = DEVICE_SUBNET_INFINIBAND;
 		subnet.bits = PREFIX_BITS;
 	} else if (gid_scope(&port->gid) == GID_SCOPE_GLOBAL) {
-		// Link-local addresses are the same on all networks.
+		// Link-local addresses are the same on all networks, so they identify none.
 		subnet.bits = find_prefix(&port->gid);
 		subnet.kind = subnet.bits > 0 ? DEVICE_SUBNET_IP : DEVICE_SUBNET_UNKNOWN;
 	}

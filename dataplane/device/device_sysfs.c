@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What sysfs says of a device and libibverbs does not.
+// Reads facts from sysfs that libibverbs does not offer.
 #include "device/device_impl.h"
 
 #include <lib/parse.h>
@@ -15,7 +15,7 @@
 
 #define SPEED_GBPS_MAX 1000000
 
-// The first line of a small file, without its end; false if there is none.
+// Read the first line of a small file without newline. Returns false if there is none.
 static bool read_line(const char *path, char *line, size_t size) {
 	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t length;
@@ -30,7 +30,7 @@ static bool read_line(const char *path, char *line, size_t size) {
 	return line[0] != '\0';
 }
 
-// "0000:17:00.0"; domains behind Intel's VMD have five digits.
+// Check for the form "0000:17:00.0"; domains behind Intel's VMD have five digits.
 static bool is_pci_address(const char *text) {
 	static const char form[] = ":xx:xx.x";
 	size_t domain = strspn(text, "0123456789abcdef");
@@ -46,8 +46,8 @@ static bool is_pci_address(const char *text) {
 	return true;
 }
 
-// The PCI function that a device belongs to: the last one on the way to it, since there may be
-// auxiliary devices below. Cuts `path` off behind it.
+// Return the PCI function of a device: the last one in its path, because auxiliary devices may be
+// below it. Truncates `path` behind it.
 static const char *find_pci(char *path) {
 	for (char *last = strrchr(path, '/'); last != NULL; last = strrchr(path, '/')) {
 		if (is_pci_address(last + 1))
@@ -74,8 +74,8 @@ static void read_pci(const char *device_path, struct device_facts *facts) {
 		facts->numa_node = (int)node;
 }
 
-// Devices of software have no parent, or, with older kernels, that of their interface; then
-// Soft-RoCE says whose it is.
+// Software devices have no parent device. With older kernels they have the parent of their
+// interface; then Soft-RoCE has a file `parent`.
 static bool is_software(const char *path) {
 	char file[DEVICE_PATH_MAX + 16];
 
@@ -121,10 +121,10 @@ static bool is_of_port(const char *directory, const char *name, uint8_t port) {
 	snprintf(file, sizeof(file), "%s/%s/dev_port", directory, name);
 	return read_line(file, line, sizeof(line)) &&
 	       parse_u64(line, strlen(line), 0, UINT8_MAX, NULL, &number) == 0 &&
-	       number + 1 == port; // it counts from 0
+	       number + 1 == port; // dev_port counts from 0
 }
 
-// An interface of the same PCI function: IPoIB's, for one.
+// Find an interface of the same PCI function, for example one of IPoIB.
 static void find_by_dev_port(const char *path, uint8_t port, char *netdev, size_t size) {
 	char directory[DEVICE_PATH_MAX + 16];
 	scoped_dir DIR *dir = NULL;
@@ -157,12 +157,12 @@ void device_sysfs_netdev(
 	snprintf(file, sizeof(file), "%s/ports/%u/gid_attrs/ndevs/%d", path, port, gid_index);
 	if (gid_index >= 0 && take_name(file, netdev, size))
 		return;
-	snprintf(file, sizeof(file), "%s/parent", path); // of Soft-RoCE
+	snprintf(file, sizeof(file), "%s/parent", path); // only Soft-RoCE has it
 	if (!take_name(file, netdev, size))
 		find_by_dev_port(path, port, netdev, size);
 }
 
-// "100 Gb/sec (4X EDR)", "2.5 Gb/sec (1X SDR)".
+// Parses "100 Gb/sec (4X EDR)", "2.5 Gb/sec (1X SDR)".
 uint32_t device_sysfs_speed_mbps(const char *path, uint8_t port) {
 	char file[DEVICE_PATH_MAX + 32], line[64];
 	uint64_t whole;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The words for a device's transport, link and port state.
+// Text for a device's transport, link and port state.
 #include <dataplane/device.h>
 
 const char *device_responder_name(enum device_responder responder) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads a port's GIDs and chooses one.
+// Examines GIDs and chooses one of a port's.
 #include <dataplane/gid.h>
 
 #include <arpa/inet.h>
@@ -58,15 +58,16 @@ const char *gid_type_name(uint32_t type) {
 	return type < sizeof(names) / sizeof(names[0]) ? names[type] : "unknown";
 }
 
-// Nodes that have addresses of both families all have to take the same one: IPv4, but of
-// link-local ones IPv6, which each port has by itself.
+// Rank a GID; the lowest rank wins. Nodes with addresses of both families must all choose the same
+// one. Global addresses prefer IPv4; link-local ones prefer IPv6, which every port has
+// automatically.
 static int gid_rank(const union ibv_gid *gid) {
 	bool is_global = gid_scope(gid) == GID_SCOPE_GLOBAL;
 
 	return (is_global ? 0 : 2) + (gid_is_ipv4(gid) == is_global ? 0 : 1);
 }
 
-// Whether `a` is to be taken rather than `b`, both of one port.
+// Return true if `a` is preferred to `b`; both are of one port.
 static bool is_better(
 	const struct ibv_gid_entry *a, const struct ibv_gid_entry *b, const union ibv_gid *before
 ) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The kernel's uevents of RDMA devices.
+// Receives the kernel's uevents of RDMA devices.
 #include <dataplane/uevent.h>
 #include <lib/error.h>
 
@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define KERNEL_GROUP 1 // udev's own go to another
+#define KERNEL_GROUP 1 // udev sends its own messages to another group
 #define MESSAGE_BYTES 8192
 #define MESSAGES_MAX 256
 
@@ -38,7 +38,7 @@ bool uevent_is_of_rdma(const char *bytes, size_t size) {
 		size_t length = strnlen(bytes, size);
 
 		if (length == size)
-			return false; // cut off
+			return false; // truncated
 		for (size_t n = 0; n < sizeof(wanted) / sizeof(wanted[0]); n++) {
 			if (strcmp(bytes, wanted[n]) == 0)
 				return true;
@@ -49,7 +49,7 @@ bool uevent_is_of_rdma(const char *bytes, size_t size) {
 	return false;
 }
 
-// -EAGAIN: no more.
+// Read one message. Returns -EAGAIN if there is none.
 static int read_one(int fd, bool *ret_ours) {
 	char bytes[MESSAGE_BYTES];
 	struct sockaddr_nl from = {.nl_pid = UINT32_MAX};
@@ -62,7 +62,7 @@ static int read_one(int fd, bool *ret_ours) {
 	}
 	if (size < 0)
 		return neg_errno();
-	// Only the kernel's word counts: it has no port.
+	// Accept only messages of the kernel, whose port id is 0.
 	if (from.nl_pid == 0 && uevent_is_of_rdma(bytes, (size_t)size))
 		*ret_ours = true;
 	return 0;

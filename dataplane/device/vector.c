@@ -23,7 +23,8 @@ struct irqs {
 	uint32_t count;
 };
 
-// How near an interrupt is: the worker's processor alone, among few, its node, anywhere.
+// Nearness of an interrupt: to the worker's processor only, to it and others, to its node, or
+// unknown.
 enum nearness {
 	NEAR_UNKNOWN,
 	NEAR_NODE,
@@ -80,7 +81,7 @@ static void read_irqs(const char *device, struct irqs *irqs) {
 	qsort(irqs->numbers, irqs->count, sizeof(irqs->numbers[0]), by_number);
 }
 
-// "mlx5_comp3@pci:0000:17:00.0": 3.
+// Return the vector in a handler's name: 3 in "mlx5_comp3@pci:0000:17:00.0".
 static bool vector_of_handler(const char *name, uint32_t *ret_vector) {
 	static const char *const marks[] = {"comp", "nq-", "ceq-", "CEQ-"};
 
@@ -96,7 +97,7 @@ static bool vector_of_handler(const char *name, uint32_t *ret_vector) {
 	return false;
 }
 
-// The handlers of an interrupt are directories in its own.
+// Find the vector of an interrupt; its handlers are subdirectories of its directory.
 static bool vector_of_irq(const char *root, uint32_t irq, uint32_t *ret_vector) {
 	char path[PATH_MAX];
 	const struct dirent *entry;
@@ -114,7 +115,8 @@ static bool vector_of_irq(const char *root, uint32_t irq, uint32_t *ret_vector) 
 	return found;
 }
 
-// Where it goes; what it may go to, if the kernel does not say.
+// Return the processors that receive an interrupt, or may receive it if the kernel reports no
+// effective affinity.
 static bool cpus_of_irq(const char *root, uint32_t irq, struct cpu_set *ret_cpus) {
 	char path[PATH_MAX];
 
@@ -167,7 +169,7 @@ static void judge_all(
 	for (uint32_t n = 0; n < irqs->count; n++)
 		named += vector_of_irq(root, irqs->numbers[n], &vector);
 	for (uint32_t n = 0; n < irqs->count; n++) {
-		vector = n - first; // wraps where it is none
+		vector = n - first; // wraps for interrupts before the vectors
 		if (named > 0 && !vector_of_irq(root, irqs->numbers[n], &vector))
 			continue;
 		if (vector < count && cpus_of_irq(root, irqs->numbers[n], &goes_to))

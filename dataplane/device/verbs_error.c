@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// libibverbs' error habits as 0 or -errno.
+// Converts libibverbs' error conventions to 0 or -errno.
 #include <dataplane/foreign_error.h>
 #include <lib/error.h>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The system's libibverbs as a table: its habits end here, a wrapper for each call. Cold.
+// The system's libibverbs as a call table: each wrapper converts the error convention of its call.
+// Cold.
 #include <dataplane/foreign_error.h>
 #include <dataplane/verbs_calls.h>
 #include <lib/error.h>
@@ -9,7 +10,7 @@
 #include <fcntl.h>
 #include <limits.h>
 
-// Who reads events waits for them elsewhere, and programs that are run have no business with them.
+// Make a descriptor non-blocking, because readers poll elsewhere, and close-on-exec.
 static int prepare_event_fd(int fd) {
 	int flags = fcntl(fd, F_GETFL);
 
@@ -37,7 +38,8 @@ static uint64_t system_device_guid(struct ibv_device *device) {
 	return be64toh(ibv_get_device_guid(device));
 }
 
-// -1 without a promise of errno: what an earlier call left there would be taken for the reason.
+// Clear errno first: on -1 libibverbs does not always set it, and an old value would be taken as
+// the reason.
 static int system_close(struct ibv_context *context) {
 	errno = 0;
 	return verbs_error_from_code(ibv_close_device(context));
@@ -81,7 +83,7 @@ system_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_att
 	return err;
 }
 
-// A fourth habit: a count or -errno, where -1 is EPERM.
+// This call has a fourth convention: a count or -errno, where -1 is EPERM.
 static int system_query_gids(
 	struct ibv_context *context,
 	struct ibv_gid_entry *entries,
@@ -229,7 +231,7 @@ static int system_create_cq_ex(
 	return 0;
 }
 
-// A device that says nothing of one of them has none, or nothing that could be told from it.
+// A device that reports 0 for either value has no usable time stamps.
 static int
 system_query_stamp_clock(struct ibv_context *context, uint64_t *ret_mask, uint64_t *ret_khz) {
 	struct ibv_device_attr_ex attr = {.comp_mask = 0};
@@ -303,7 +305,7 @@ static int system_destroy_qp(struct ibv_qp *qp) {
 	return verbs_error_from_code(ibv_destroy_qp(qp));
 }
 
-// Its errors say all that is known.
+// The system's errors need no further explanation.
 static void open_reason(const struct ibv_device *device, char *ret_reason, size_t size) {
 	(void)device;
 	must(size > 0);
