@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// GPU memory through libcuda, which is loaded when it is needed.
+// Accesses GPU memory through libcuda, which is loaded on demand.
 #include <dataplane/cuda.h>
 #include <lib/must.h>
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Of cuda.h, which need not be installed where this is built.
+// Declarations of cuda.h, which need not be installed on the build machine.
 typedef int cu_result;
 typedef unsigned long long cu_pointer;
 typedef int cu_device;
@@ -49,12 +49,12 @@ struct cuda {
 	cu_result (*allocate)(cu_pointer *ret_pointer, size_t size);
 	cu_result (*release)(cu_pointer pointer);
 	cu_result (*copy_in)(cu_pointer to, const void *from, size_t size);
-	// Since CUDA 11.7; NULL before.
+	// Since CUDA 11.7; NULL in older versions.
 	cu_result (*range_handle
 	)(void *ret_handle, cu_pointer pointer, size_t size, int type, unsigned long long flags);
 };
 
-// A function pointer that dlsym() gives is none by the C standard; POSIX has it copied so.
+// ISO C cannot convert dlsym()'s result to a function pointer; POSIX recommends this copy.
 static bool symbol_find(const struct cuda *cuda, const char *name, void *ret_function) {
 	void *symbol = dlsym(cuda->library, name);
 
@@ -165,7 +165,7 @@ struct cuda *cuda_close(struct cuda *cuda) {
 	return NULL;
 }
 
-// An attribute that memory of this kind has not is as good as 0.
+// An attribute that does not exist for this kind of memory counts as 0.
 static uint64_t
 device_attribute(const struct cuda *cuda, int which, size_t size, uint64_t address) {
 	uint64_t value = 0;
@@ -180,7 +180,7 @@ int cuda_memory(const struct cuda *cuda, uint64_t address, struct cuda_memory *r
 	uint32_t type = 0;
 	int ordinal = -1;
 
-	// Success means that CUDA knows the address, be it of the host or not.
+	// The call succeeds for every address that CUDA knows, including host addresses.
 	if (cuda->pointer_attribute(&type, CU_ATTRIBUTE_MEMORY_TYPE, address) != CU_SUCCESS)
 		return -ENOENT;
 	if (cuda->pointer_attribute(&ordinal, CU_ATTRIBUTE_DEVICE_ORDINAL, address) != CU_SUCCESS)
@@ -195,8 +195,8 @@ int cuda_memory(const struct cuda *cuda, uint64_t address, struct cuda_memory *r
 	return 0;
 }
 
-// A keeper's thread has no context of its own, and the calls that look at an allocation ask for
-// its one. Memory from a pool has none; then the driver finds it without.
+// Enter the context of an allocation. A keeper's thread has no context, and calls about an
+// allocation need the allocation's. Memory from a pool has none; then the driver works without.
 static bool context_enter(const struct cuda *cuda, uint64_t address) {
 	cu_context context = NULL;
 
@@ -343,7 +343,7 @@ void cuda_block_destroy(const struct cuda *cuda, struct cuda_block *block) {
 	block->address = 0;
 }
 
-// CUDA writes capitals, the kernel does not.
+// CUDA prints upper-case digits, the kernel lower-case ones.
 static void pci_lower(char *text) {
 	for (; *text != '\0'; text++) {
 		if (*text >= 'A' && *text <= 'F')

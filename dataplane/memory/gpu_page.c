@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory of a GPU that is allocated, filled and exported to be read by peers.
+// Allocates, fills and exports GPU memory for peers to read.
 #include <dataplane/gpu_page.h>
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-// What the driver maps GPU memory by: a block of it shares no page with another.
+// Mapping unit of the driver: a block of this size shares no page with others.
 #define BLOCK_BYTES (UINT64_C(2) << 20)
 
 struct gpu_page {

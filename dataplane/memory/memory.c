@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Registers memory regions, and frees each when nobody uses it any more.
+// Registers memory regions and frees each when it has no user any more.
 #include "memory/memory_impl.h"
 
 #include <lib/must.h>
@@ -18,8 +18,6 @@
 uint64_t memory_page_bytes(void) {
 	return (uint64_t)sysconf(_SC_PAGESIZE);
 }
-
-// Reasons.
 
 void memory_reason_add(struct memory_reason *reason, const char *format, ...) {
 	size_t room = MEMORY_REASON_MAX + 1 - reason->used;
@@ -44,7 +42,7 @@ const char *memory_errno_name(int err) {
 	return name != NULL ? name : "unknown error";
 }
 
-// The usual reason for ENOMEM, which nobody thinks of.
+// A low limit of locked memory is the usual reason for ENOMEM, so name the limit.
 static void
 reason_add_refused(struct memory_reason *reason, const struct memory_source *source, int err) {
 	const char *call = source->fd >= 0 ? "ibv_reg_dmabuf_mr" : "ibv_reg_mr";
@@ -62,8 +60,6 @@ reason_add_refused(struct memory_reason *reason, const struct memory_source *sou
 		);
 }
 
-// Views.
-
 static struct memory_view
 view_of(struct memory_region *region, const struct memory_wanted *wanted) {
 	bool for_peers = (wanted->access & MEMORY_PEER_ACCESS) != 0;
@@ -79,8 +75,6 @@ view_of(struct memory_region *region, const struct memory_wanted *wanted) {
 		.host = wanted->kind != MEMORY_DEVICE,
 	};
 }
-
-// Registering.
 
 static int verbs_access(uint32_t access) {
 	int flags = 0;
@@ -165,7 +159,8 @@ int memory_region_add(
 	return 0;
 }
 
-// Whole pages serve the neighbours too, but a peer is to reach what it was given and no more.
+// Register host memory. Whole pages can be shared with neighbouring ranges, but a peer must reach
+// only the exact range.
 static int host_add(
 	struct memory_registry *registry,
 	const struct memory_wanted *wanted,
@@ -207,15 +202,13 @@ static int region_make(
 		err = memory_device_add(registry, wanted, &reason, ret_region);
 	else
 		err = host_add(registry, wanted, &reason, ret_region);
-	// Without a clause it was our own memory that failed: the next try may do.
+	// Without a clause our own allocation failed, so the next try may succeed.
 	if (err == 0 || reason.used == 0)
 		return err;
 	registry->counts.failed++;
 	memory_failure_keep(registry, wanted, err, reason_text);
 	return err;
 }
-
-// Requests.
 
 static int reason_refuse(char *reason_text, int err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -367,8 +360,6 @@ int memory_view_take_dmabuf(
 	return 0;
 }
 
-// Deregistering.
-
 static int region_free(struct memory_registry *registry, struct memory_region *region) {
 	int err = device_released(registry->config.device, registry->calls->dereg_mr(region->mr));
 
@@ -387,7 +378,7 @@ static int region_free(struct memory_registry *registry, struct memory_region *r
 
 int memory_reap(struct memory_registry *registry) {
 	struct memory_region *stuck = registry->stuck;
-	// Acquire pairs with the release of bury() in memory_fast.c.
+	// Acquire pairs with the release in region_mark_dead() in memory_fast.c.
 	struct memory_region *dead =
 		atomic_exchange_explicit(&registry->dead, NULL, memory_order_acquire);
 	int first = 0;
@@ -409,8 +400,6 @@ int memory_reap(struct memory_registry *registry) {
 	}
 	return first;
 }
-
-// Life.
 
 static void limits_fill(struct memory_config *config, const struct device_limits *limits) {
 	if (config->regions_max == 0 || config->regions_max > limits->regions_max)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory of a GPU: the chain of ways to register it, which <dataplane/memory.h> states.
+// Registers GPU memory by the methods listed in <dataplane/memory.h>, in order.
 #include "memory/memory_impl.h"
 
 #include <dataplane/memory.h>
@@ -9,14 +9,14 @@
 #include <stdio.h>
 #include <string.h>
 
-// What the driver maps GPU memory by; pieces of an allocation are multiples of it.
+// Mapping unit of the driver; pieces of an allocation are multiples of it.
 #define DEVICE_PAGE_BYTES (UINT64_C(2) << 20)
 
 static uint64_t round_down(uint64_t value, uint64_t unit) {
 	return value - value % unit;
 }
 
-// Of the pages that the source touches; its first byte lies `offset` into them.
+// Export the pages that the source touches; *ret_offset is its first byte within them.
 static int export_pages(
 	const struct cuda *cuda,
 	const struct memory_source *source,
@@ -44,7 +44,7 @@ static int export_pages(
 	return 0;
 }
 
-// The registration holds the memory, so the descriptor is of no use once it is made.
+// Register a dmabuf. The registration holds the memory, so the descriptor is closed afterwards.
 static int add_dmabuf(
 	struct memory_registry *registry,
 	const struct memory_wanted *wanted,
@@ -61,7 +61,8 @@ static int add_dmabuf(
 	return memory_region_add(registry, wanted, source, reason, ret_region);
 }
 
-// The whole allocation, or the piece of it that has the range if it is larger than a region may be.
+// Select the whole allocation, or the piece that contains the range if the whole is too large for a
+// region.
 static int piece_of(
 	const struct memory_registry *registry,
 	const struct memory_wanted *wanted,
@@ -103,7 +104,7 @@ static int add_allocation(
 		memory_reason_add(reason, "%s: %s", source.what, said);
 		return err;
 	}
-	// Mapped from several: what begins here ends elsewhere.
+	// Memory mapped from several allocations: the range may extend beyond this one.
 	if (wanted->address < source.address || wanted->address - source.address > source.length ||
 	    wanted->length > source.length - (wanted->address - source.address)) {
 		memory_reason_add(reason, "%s: the range leaves it", source.what);
@@ -115,7 +116,7 @@ static int add_allocation(
 	return add_dmabuf(registry, wanted, &source, reason, ret_region);
 }
 
-// Lines of /proc/modules begin with a name and a space.
+// Return true if /proc/modules has a line that begins with the name and a space.
 static bool module_is_loaded(const char *path, const char *name) {
 	scoped_file FILE *file = fopen(path, "re");
 	scoped_mem char *line = NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Registrations that the driver refused: registering is expensive, and what fails fails again.
+// Remembers refused registrations: registering is expensive, and a repeated try would fail again.
 #include "memory/memory_impl.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ memory_failure_find(struct memory_registry *registry, const struct memory_wanted
 	return NULL;
 }
 
-// The oldest gives way.
+// Remember a failure; replaces the oldest one.
 void memory_failure_keep(
 	struct memory_registry *registry,
 	const struct memory_wanted *wanted,

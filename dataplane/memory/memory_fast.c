@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Holding views and giving them back: what lanes do for every operation.
+// Takes and drops references of views, for every operation of a lane.
 #include "memory/memory_impl.h"
 
 #include <lib/must.h>
 
 #include <errno.h>
 
-// Relaxed: who holds has a reference already, which is ordered by how it came by that.
+// Relaxed: the caller already owns a reference, which provides the ordering.
 void memory_view_hold(const struct memory_view *view) {
 	uint32_t refs = atomic_fetch_add_explicit(&view->region->refs, 1, memory_order_relaxed);
 
@@ -14,8 +14,9 @@ void memory_view_hold(const struct memory_view *view) {
 	(void)refs;
 }
 
-// Release pairs with the acquire of memory_reap(): all that was done through any view comes before
-// the deregistration. The region may be gone with the exchange there, so it is not looked at again.
+// Push a region to the list of dead ones. Release pairs with the acquire of
+// memory_deregister_dead(): all use through views happens before the deregistration. After the
+// exchange the region may be freed, so it is not accessed any more.
 static void region_bury(struct memory_region *region) {
 	struct memory_registry *registry = region->registry;
 	struct memory_region *head = atomic_load_explicit(&registry->dead, memory_order_relaxed);
@@ -27,7 +28,7 @@ static void region_bury(struct memory_region *region) {
 	));
 }
 
-// Release and acquire pair with each other: the last one out has seen what all others did.
+// Release and acquire: the thread that drops the last reference sees all use by other threads.
 void memory_view_put(const struct memory_view *view) {
 	struct memory_region *region = view->region;
 	uint32_t refs = atomic_fetch_sub_explicit(&region->refs, 1, memory_order_acq_rel);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The registrations of a registry by address, and which of them a request may share.
+// Sorted list of registrations, and the rules for sharing one.
 #include "memory/memory_impl.h"
 
 #include <lib/must.h>
@@ -62,8 +62,6 @@ void memory_index_remove(struct memory_registry *registry, const struct memory_r
 		registry->longest = 0;
 }
 
-// Sharing.
-
 static bool has_range(const struct memory_region *region, const struct memory_wanted *wanted) {
 	uint64_t offset = wanted->address - region->address;
 
@@ -75,7 +73,7 @@ static bool same_owner(const struct memory_owner *one, const struct memory_owner
 	return one->hold == other->hold && one->drop == other->drop && one->ctx == other->ctx;
 }
 
-// An allocation that was freed, and another made in its place, has another id.
+// A new allocation at the same address has another id.
 static bool may_share(const struct memory_region *region, const struct memory_wanted *wanted) {
 	if (((region->access | wanted->access) & MEMORY_ALONE) != 0 ||
 	    region->allocation != wanted->allocation ||
@@ -86,8 +84,8 @@ static bool may_share(const struct memory_region *region, const struct memory_wa
 	return (region->access & wanted->access) == wanted->access;
 }
 
-// Only what is alive can be held. Relaxed: as memory_view_hold(); what the region says was written
-// by this thread.
+// Take a reference on a live region. Relaxed, as in memory_view_ref(); this thread wrote the
+// region's fields.
 static bool region_hold(struct memory_region *region) {
 	uint32_t refs = atomic_load_explicit(&region->refs, memory_order_relaxed);
 

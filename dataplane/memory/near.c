@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Blocks of malloc()'s, so that sanitizers see what happens to them, whose pages have a policy from
-// near_alloc() to near_free().
+// Allocates memory on a NUMA node. Blocks come from malloc(), so that sanitizers see them; their
+// pages have a memory policy until near_free().
 #include <dataplane/near.h>
 
 #include <numa.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define LINE_BYTES 64
-#define NODES_MAX 1024 // the kernel's largest
+#define NODES_MAX 1024 // limit of the kernel
 #define WORD_BITS (8 * sizeof(unsigned long))
 
 static size_t page_bytes(void) {
@@ -32,13 +32,13 @@ struct near near_cpu(uint32_t cpu) {
 	return (struct near){.known = true, .node = (uint32_t)node};
 }
 
-// A refusal changes nothing but the distance.
+// Prefer a node for the pages. An error is ignored: the memory is then only farther away.
 static void pages_prefer(uint32_t node, void *pages, size_t size) {
 	unsigned long nodes[NODES_MAX / WORD_BITS] = {0};
 
 	nodes[node / WORD_BITS] = 1UL << node % WORD_BITS;
-	// Moved, since some were used before, and where memory is locked all are there at once. The
-	// kernel counts one bit less than it is told.
+	// MPOL_MF_MOVE: some pages may already be in use, and locked memory is populated at once.
+	// The kernel uses one bit less than the given count.
 	(void)mbind(pages, size, MPOL_PREFERRED, nodes, NODES_MAX + 1, MPOL_MF_MOVE);
 }
 
@@ -57,7 +57,7 @@ void *near_alloc(struct near near, size_t size) {
 }
 
 void near_free(struct near near, void *memory, size_t size) {
-	// Who is given these pages next wished for nothing.
+	// The next user of these pages has no preference.
 	if (near.known && memory != NULL)
 		(void)mbind(memory, whole_pages(size), MPOL_DEFAULT, NULL, 0, 0);
 	free(memory);
@@ -66,7 +66,7 @@ void near_free(struct near near, void *memory, size_t size) {
 int near_node(const void *memory) {
 	int node;
 
-	// Only read, which numaif.h does not say.
+	// get_mempolicy() does not write to the memory, although numaif.h lacks the const.
 	if (get_mempolicy(&node, NULL, 0, (void *)memory, MPOL_F_NODE | MPOL_F_ADDR) != 0)
 		return -1;
 	return node;
