@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Chooses devices by name, target, distance and merit.
+// Chooses devices by name, location and bandwidth.
 #include <dataplane/device_choice.h>
 #include <lib/must.h>
 #include <lib/suggestion.h>
@@ -12,13 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GPUS_MAX 64 // how far to count for the message
+#define GPUS_MAX 64 // limit when counting GPUs for an error text
 
 static bool is_eligible(enum device_verdict verdict) {
 	return verdict == DEVICE_BEST;
 }
 
-// Of ordinals from 0 on, as many as there are.
+// Return the number of GPUs, counted from ordinal 0.
 static uint32_t count_gpus(const struct device_gpus *gpus) {
 	char pci[DEVICE_PCI_BYTES];
 	uint32_t count = 0;
@@ -111,7 +111,7 @@ static int find_name(
 	return fail_target(target, -ENOENT, error, known);
 }
 
-// Whether the device may be taken, which says DEVICE_BEST until they are compared, or why not.
+// Return DEVICE_BEST for an eligible device, to be compared later, or the reason against it.
 static enum device_verdict
 device_judge(const struct device_target *target, const struct device_facts *facts) {
 	bool is_soft = facts->responder == DEVICE_RESPONDER_IN_PROCESS;
@@ -167,7 +167,7 @@ static int by_merit(const void *a, const void *b, void *ctx) {
 	return strverscmp(choice->facts[left->device].name, choice->facts[right->device].name);
 }
 
-// Of the sorted ones: who is as good as the first, and how the others fall behind.
+// Mark the sorted eligible devices that are worse than the first.
 static void judgements_compare(struct device_choice *choice) {
 	const struct device_judgement *first = choice->judgements;
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A choice in words.
+// Describes a device choice as text.
 #include <dataplane/device_choice.h>
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#define NAMES_MAX 4 // in a sentence; the others are counted
+#define NAMES_MAX 4 // device names in a sentence; further ones are only counted
 
-// Adds to a text of DEVICE_WHY_BYTES, as much as fits.
+// Append to a text of DEVICE_CHOICE_TEXT_BYTES; truncates.
 __attribute__((format(printf, 2, 3))) static void words_add(char *text, const char *format, ...) {
 	size_t used = strlen(text);
 	va_list args;
@@ -95,7 +95,7 @@ static void say_nothing(const struct device_choice *choice, char *text) {
 		const struct device_judgement *judgement = &choice->judgements[n];
 		const struct device_facts *device = &choice->facts[judgement->device];
 
-		// The one that was named, or all there is.
+		// Give the reason only for the named device or a single one.
 		if (judgement->verdict == DEVICE_NOT_ASKED ||
 		    (choice->count > 1 && choice->target.kind != DEVICE_TARGET_NIC))
 			continue;
@@ -122,7 +122,7 @@ static void add_best(const struct device_choice *choice, char *text) {
 		words_add(text, " and %u more", choice->best_count - shown);
 }
 
-// What set the best before the next, the heavier first.
+// Add what distinguishes the best from the next device, the more important criterion first.
 static void add_decider(const struct device_choice *choice, char *text) {
 	const struct device_judgement *best = &choice->judgements[0];
 	const struct device_judgement *next = &choice->judgements[choice->best_count];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Makes the list of rails from all ports of all devices.
+// Builds the list of rails from all ports of all devices.
 #include <dataplane/device_rails.h>
 #include <lib/scoped.h>
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GATHERED_MAX 128 // ports of a machine that are looked at
+#define GATHERED_MAX 128 // limit of ports examined
 
 struct gathering {
 	const struct device_facts *facts;
@@ -40,7 +40,7 @@ rail_add(struct gathering *gathering, uint32_t device, const struct device_facts
 	};
 }
 
-// All devices as they are seen by one of their ports, which not all have.
+// List all devices as seen by one port number, which not all devices have.
 static int add_port(const struct verbs_calls *calls, struct gathering *gathering, uint8_t port) {
 	struct device_settings settings = device_settings_default;
 	scoped_mem struct device_facts *seen = NULL;
@@ -66,7 +66,7 @@ static int by_name(const void *a, const void *b, void *ctx) {
 	return order != 0 ? order : left->port - right->port;
 }
 
-// Those that can be used come before those that wait.
+// Usable rails come before waiting ones.
 static int by_use(const void *a, const void *b, void *ctx) {
 	const struct device_rail *left = a, *right = b;
 
@@ -86,7 +86,8 @@ static void keep_as_many_as_there_may_be(struct gathering *gathering) {
 		facts);
 }
 
-// The first port of a device has its name, so that it is called as it was where there is but one.
+// Name the rails. The first port of a device has the device's plain name, so a single port keeps
+// its usual name.
 static void name_rails(struct gathering *gathering) {
 	uint32_t kept = 0;
 
@@ -109,7 +110,7 @@ static void name_rails(struct gathering *gathering) {
 	gathering->rail_count = kept;
 }
 
-// One that is used alone is found by its device, as ever: whichever port is active.
+// A device with only one rail gets port 0, that is, whichever port is active.
 static void free_lone_ports(struct gathering *gathering) {
 	for (uint32_t n = 0; n < gathering->rail_count; n++) {
 		uint32_t ports = 0;

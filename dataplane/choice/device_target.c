@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads and writes the setting that names a device.
+// Parses and formats the setting that selects a device.
 #include <dataplane/device_choice.h>
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 static const char allowed[] = "is not allowed: auto, best, nic:NAME, cpu:N, cuda:N, soft or none";
 
-// Fixed words, and those that end in a colon, with something behind it.
+// Whole words, and prefixes that end with a colon.
 static const struct {
 	const char *text;
 	enum device_target_kind kind;
@@ -21,7 +21,7 @@ static const struct {
 	{"none", DEVICE_TARGET_NONE},
 };
 
-// As the kernel names a device: it becomes a directory of /sys.
+// Check a device name by the kernel's rules; it is a directory name in /sys.
 static bool is_name(const char *text, size_t length) {
 	if (length == 0 || length > DEVICE_NAME_MAX)
 		return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The one place that includes hwloc.
+// The only file that includes hwloc.
 #include <dataplane/topology.h>
 #include <lib/error.h>
 #include <lib/must.h>
@@ -11,20 +11,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Of the 8 Gb/s of a lane of the 3rd generation 6 reach the payload; hwloc has taken off only the
-// 2 bits of coding in 130.
+// Payload rate of one GB/s of link speed. A third-generation lane has 8 Gb/s, of which 6 reach the
+// payload; hwloc already subtracted the coding overhead (2 bits in 130).
 #define GIGABYTE_MBPS (8000.0 * 6.0 / 8.0 * 130.0 / 128.0)
 #define ASSUMED_LANE_MBPS 6000
 #define ASSUMED_LANES 16
-#define LINK_GIGABYTES_MAX 1e5 // more is a mistake, and would not fit
+#define LINK_GIGABYTES_MAX 1e5 // larger values are errors and would overflow
 
 struct topology {
 	hwloc_topology_t tree;
 };
 
 static int tree_load(hwloc_topology_t tree) {
-	// Plugins that ask drivers or an X server, and one that reads again what the kernel's files
-	// say. Who is not installed cannot be forbidden, which is no failure.
+	// Disable plugins that query drivers or an X server, and one that repeats the kernel's
+	// files. Disabling a plugin that is not installed fails, which is ignored.
 	static const char *const silenced[] = {"pci",  "gl",   "opencl",   "cuda",
 					       "nvml", "rsmi", "levelzero"};
 
@@ -32,7 +32,7 @@ static int tree_load(hwloc_topology_t tree) {
 		hwloc_topology_set_components(
 			tree, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, silenced[n]
 		);
-	// What lies at a processor that this process may not use still lies there.
+	// Include processors that this process may not use: devices near them keep their location.
 	if (hwloc_topology_set_flags(tree, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) != 0 ||
 	    hwloc_topology_set_type_filter(tree, HWLOC_OBJ_BRIDGE, HWLOC_TYPE_FILTER_KEEP_ALL) !=
 		    0 ||
@@ -107,7 +107,7 @@ static hwloc_obj_t object_find(const struct topology *topology, const char *pci)
 	return hwloc_get_pcidev_by_busidstring(topology->tree, pci);
 }
 
-// The processors that a PCI device is near.
+// Return the processors near a PCI device.
 static hwloc_const_cpuset_t near_cpus(const struct topology *topology, hwloc_obj_t device) {
 	return hwloc_get_non_io_ancestor_obj(topology->tree, device)->cpuset;
 }
@@ -125,15 +125,15 @@ int topology_node_of(const struct topology *topology, const char *pci) {
 	return -1;
 }
 
-// Whether knowing that something is near these processors says anything: where there are several
-// nodes, near all of them is what the kernel says of what it does not know.
+// Return true if these processors denote a location. With several nodes, "near all processors" is
+// the kernel's answer for an unknown location.
 static bool is_place(const struct topology *topology, hwloc_const_cpuset_t cpus) {
 	hwloc_const_cpuset_t all = hwloc_topology_get_topology_cpuset(topology->tree);
 	hwloc_obj_t node = NULL;
 
 	if (!hwloc_bitmap_isequal(cpus, all))
 		return true;
-	// Memory without processors of its own counts as part of the node that it hangs on.
+	// Memory without processors counts as part of the node that it is attached to.
 	while ((node = hwloc_get_next_obj_by_type(topology->tree, HWLOC_OBJ_NUMANODE, node))) {
 		if (!hwloc_bitmap_isequal(node->cpuset, all))
 			return false;
@@ -178,11 +178,11 @@ static hwloc_obj_t common_ancestor(hwloc_obj_t a, hwloc_obj_t b) {
 				return a;
 		}
 	}
-	must(false); // one tree has one root
+	must(false); // a tree has one root
 	return NULL;
 }
 
-// Between a device and one of its ancestors.
+// Count the bridges between a device and one of its ancestors.
 static unsigned bridges_below(hwloc_obj_t device, hwloc_obj_t ancestor) {
 	unsigned count = 0;
 
@@ -194,7 +194,7 @@ static unsigned bridges_below(hwloc_obj_t device, hwloc_obj_t ancestor) {
 static enum topology_class
 class_between(const struct topology *topology, hwloc_obj_t a, hwloc_obj_t b, hwloc_obj_t common) {
 	if (is_pci(common)) {
-		// Below a switch there is one bridge, its port, above each device.
+		// Below a switch each device has exactly one bridge above it, its port.
 		if (bridges_below(a, common) <= 1 && bridges_below(b, common) <= 1)
 			return TOPOLOGY_SWITCH;
 		return TOPOLOGY_BRIDGES;
@@ -204,9 +204,9 @@ class_between(const struct topology *topology, hwloc_obj_t a, hwloc_obj_t b, hwl
 	return class_by_cpus(topology, near_cpus(topology, a), near_cpus(topology, b));
 }
 
-// The narrowest of the links from here up to `end` or out of PCI, and of `narrowest`. A link is
-// known to both of its ends, and some do not say (virtual functions, what a hypervisor made up):
-// these are passed over.
+// Return the minimum of `narrowest` and the links from here up to `end` or the PCI root. Both ends
+// of a link report its speed. Ends without a speed (virtual functions, emulated devices) are
+// skipped.
 static double narrowest_up(hwloc_obj_t from, hwloc_obj_t end, double narrowest) {
 	for (; from != end && is_pci(from); from = from->parent) {
 		double gigabytes = (double)from->attr->pcidev.linkspeed;
@@ -268,7 +268,7 @@ void topology_way_to_device(
 	common = common_ancestor(device, to);
 	ret_way->class = class_between(topology, device, to, common);
 	narrowest = narrowest_up(device, common, INFINITY);
-	// Its own link ends at the port above it, which speaks of the same link.
+	// Skip the device's own link, which the port above it reports too.
 	if (to != common && to->parent != common)
 		narrowest = narrowest_up(to->parent->parent, common, narrowest);
 	set_speed(narrowest, ret_way);

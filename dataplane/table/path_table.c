@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Writing the path table. Control owns the version to come; the reclaimer frees what it replaced.
+// Writes the path table. Control owns the next version; the reclaimer frees replaced versions.
 #include "table/path_table_impl.h"
 
 #include <lib/error.h>
@@ -25,12 +25,12 @@ static struct path_snapshot *snapshot_create(struct path_table *table, uint32_t 
 	return snapshot;
 }
 
-// The version to come, with room for so many rows; it begins as the present one.
+// Create the next version with room for row_count rows; it starts as a copy of the current one.
 static int open_next(struct path_table *table, uint32_t row_count) {
 	const struct path_snapshot *from = table->next != NULL ? table->next : table->current;
 	struct path_snapshot *next;
 
-	must(from != NULL); // there is always a version
+	must(from != NULL); // a version always exists
 	if (from == table->next && row_count <= from->row_count)
 		return 0;
 	next = snapshot_create(table, row_count > from->row_count ? row_count : from->row_count);
@@ -70,15 +70,15 @@ int path_table_clear(struct path_table *table, uint32_t slot) {
 	return err;
 }
 
-// On the reclaimer's thread, in the order in which versions were left.
+// Free a retired version, on the reclaimer's thread, in the order of retirement.
 static void free_stale(struct rcu_head *head) {
 	struct path_snapshot *stale = caa_container_of(head, struct path_snapshot, rcu);
 	struct path_table *table = stale->table;
 
 	atomic_store_explicit(&table->settled, stale->version + 1, memory_order_release);
-	// Relaxed: a number that bounds memory; it orders nothing.
+	// Relaxed: the counter bounds memory and orders nothing.
 	atomic_fetch_sub_explicit(&table->waiting, 1, memory_order_relaxed);
-	// A counter that is full is readable, which is all that is asked.
+	// A full counter is readable too, which is sufficient.
 	(void)eventfd_write(table->fd, 1);
 	free(stale);
 }
@@ -95,7 +95,8 @@ int path_table_publish(struct path_table *table, uint64_t *ret_version) {
 	table->next->version = table->current->version + 1;
 	*ret_version = table->next->version;
 	atomic_fetch_add_explicit(&table->waiting, 1, memory_order_relaxed);
-	// 1. swap   2. wait until nobody can hold the old one (call_rcu)   3. free_stale()
+	// 1. swap, 2. wait until no reader can hold the old version (call_rcu), 3.
+	//    free_retired_version()
 	stale = rcu_xchg_pointer(&table->current, table->next);
 	table->next = NULL;
 	urcu_qsbr_call_rcu(&stale->rcu, free_stale);
@@ -105,7 +106,8 @@ int path_table_publish(struct path_table *table, uint64_t *ret_version) {
 uint64_t path_table_settled(struct path_table *table) {
 	eventfd_t count;
 
-	(void)eventfd_read(table->fd, &count); // before the look: what comes after it rings again
+	// Read first: a later retirement makes the descriptor readable again
+	(void)eventfd_read(table->fd, &count);
 	return atomic_load_explicit(&table->settled, memory_order_acquire);
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Writing the peer table. The control thread owns the version to come and hands the present one
-// to readers; the reclaimer thread frees what no reader can hold any more.
+// Writes the peer table. The control thread owns the next version and publishes it to readers. The
+// reclaimer thread frees what no reader can hold any more.
 //
-// Versions follow each other in one line. A piece (chunk, index) that a version replaced is in no
-// later version, so whoever can still reach it came by a version up to the replaced one, before
-// the swap. It is therefore freed together with the version that was left, with no counting:
+// Versions form one sequence. A part (chunk, index) that a version replaced is in no later version.
+// A thread that can reach the part must have read a version before the swap. So the part is freed
+// together with the replaced version, without reference counts:
 //
 //	workers    hold versions and rows up to their next quiescent state, once a turn of their
 //	           loop, or until they go offline, before any sleep
@@ -23,7 +23,7 @@
 #define INDEX_PLACES_MIN 8
 
 static void count_add(_Atomic uint64_t *counter, uint64_t by) {
-	// Relaxed: a number that bounds memory; it orders nothing.
+	// Relaxed: the counter bounds memory and orders nothing.
 	atomic_fetch_add_explicit(counter, by, memory_order_relaxed);
 }
 
@@ -35,7 +35,7 @@ static uint64_t count_read(const _Atomic uint64_t *counter) {
 	return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-// NULL if there is no memory. Aligned for rows, zeroed.
+// Allocate zeroed memory, aligned for rows. Returns NULL if there is none.
 static void *take_memory(struct peer_table *table, size_t size) {
 	size_t rounded = (size + 63) & ~(size_t)63;
 	void *memory = aligned_alloc(64, rounded);
@@ -69,7 +69,7 @@ static struct peer_snapshot *snapshot_create(struct peer_table *table, uint32_t 
 	return snapshot;
 }
 
-// The version to come, with room for so many chunks; it begins as the present one.
+// Create the next version with room for chunk_count chunks; it starts as a copy of the current one.
 static int open_next(struct peer_table *table, uint32_t chunk_count) {
 	const struct peer_snapshot *from = table->next != NULL ? table->next : table->current;
 	struct peer_snapshot *next;
@@ -94,7 +94,8 @@ static struct peer_chunk *chunk_of(const struct peer_snapshot *snapshot, uint32_
 	return n < snapshot->chunk_count ? snapshot->chunks[n] : NULL;
 }
 
-// The row in the version to come, in a chunk that no reader sees. NULL if there is no memory.
+// Return the row of the next version, in a chunk that no reader sees. Returns NULL if out of
+// memory.
 static struct peer_row *own_row(struct peer_table *table, uint32_t slot) {
 	uint32_t n = slot / PEER_CHUNK_ROWS;
 	struct peer_chunk *seen, *own;
@@ -176,7 +177,7 @@ static struct peer_index *index_create(struct peer_table *table, uint32_t row_co
 	return index;
 }
 
-// A new index for the version to come, whose members have changed.
+// Build a new index for the next version, whose members have changed.
 static int build_index(struct peer_table *table) {
 	struct peer_snapshot *next = table->next;
 	struct peer_index *index = index_create(table, next->view.row_count);
@@ -203,7 +204,7 @@ static void leave_piece(struct peer_snapshot *stale, struct peer_piece *piece) {
 	stale->stale_bytes += piece->size;
 }
 
-// What the present version has and the one to come has not goes with the present one.
+// Collect the parts that the current version has and the next one does not.
 static void gather_stale(struct peer_snapshot *stale, const struct peer_snapshot *next) {
 	for (uint32_t n = 0; n < stale->chunk_count; n++) {
 		if (stale->chunks[n] != NULL && stale->chunks[n] != next->chunks[n])
@@ -223,7 +224,7 @@ static void free_pieces(struct peer_table *table, struct peer_piece *piece) {
 	}
 }
 
-// 3. free: on the reclaimer's thread.
+// Step 3 of publishing: free a retired version, on the reclaimer's thread.
 static void free_stale(struct rcu_head *head) {
 	struct peer_snapshot *stale = caa_container_of(head, struct peer_snapshot, rcu);
 	struct peer_table *table = stale->table;
@@ -233,7 +234,7 @@ static void free_stale(struct rcu_head *head) {
 	give_back(table, stale, stale->size);
 }
 
-// The rows are counted here, the rest is told.
+// Copy the caller's view, but keep the numbers that are counted here.
 static void fill_view(struct peer_view *view, const struct peer_view *told) {
 	uint32_t row_count = view->row_count;
 	uint32_t slots_max = view->slots_max;
@@ -266,8 +267,9 @@ int peer_table_publish(struct peer_table *table, const struct peer_view *view) {
 	table->members_changed = false;
 	fill_view(&table->next->view, view);
 	gather_stale(table->current, table->next);
-	// 1. swap   2. wait until nobody can hold the old one (call_rcu)   3. free_stale()
-	// The swap orders what was written before it: who sees the version sees all of it.
+	// 1. swap, 2. wait until no reader can hold the old version (call_rcu), 3.
+	//    free_retired_version()
+	// The swap has release order: a reader that sees the version sees all its data.
 	stale = rcu_xchg_pointer(&table->current, table->next);
 	table->next = NULL;
 	count_add(&table->waiting_bytes, stale->stale_bytes);
@@ -295,7 +297,7 @@ fail:
 	return -ENOMEM;
 }
 
-// Leaves the present version to be the only one.
+// Drop the next version; only the current one remains.
 static void drop_next(struct peer_table *table) {
 	struct peer_snapshot *next = table->next;
 
@@ -305,7 +307,8 @@ static void drop_next(struct peer_table *table) {
 		if (next->chunks[n] != chunk_of(table->current, n))
 			give_back(table, next->chunks[n], next->chunks[n]->piece.size);
 	}
-	// Its index is still the present version's: a new one is made to be published at once.
+	// Its index belongs to the current version: a new one is only built right before
+	// publishing.
 	give_back(table, next, next->size);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the writing and the reading half of the peer table share: how a version is laid out.
+// Declarations shared by the writing and the reading part of the peer table: the layout of a
+// version.
 #pragma once
 
 #include <dataplane/peer_table.h>
@@ -9,24 +10,24 @@
 
 #define PEER_CHUNK_ROWS 32
 
-// Begins everything that one version may take over from the one before. Only the writer and,
-// after the grace period, the reclaimer look at it.
+// Header of each part that a version may inherit from its predecessor. Only the writer uses it, and
+// the reclaimer after the grace period.
 struct peer_piece {
-	struct peer_piece *next; // in the list of what goes with the version that was left
+	struct peer_piece *next; // in the list of parts to free with a retired version
 	size_t size;
 };
 
 struct peer_chunk {
 	alignas(64) struct peer_piece piece;
-	struct peer_row rows[PEER_CHUNK_ROWS]; // name_length 0: empty
+	struct peer_row rows[PEER_CHUNK_ROWS]; // name_length 0: empty row
 };
 
-// Open addressing by the low half of the id, which is a hash already; at most half full, so
-// that a look-up ends. The high half stands beside the slot: a stranger on the way costs no
-// look at its row.
+// Open addressing by the low half of the id, which is already a hash. At most half full, so that
+// each lookup ends. The high half is stored beside the slot, so that a mismatch needs no access to
+// the row.
 struct peer_place {
 	uint32_t tag;
-	uint32_t slot; // + 1, 0 for empty
+	uint32_t slot; // slot + 1; 0: empty
 };
 
 struct peer_index {
@@ -40,23 +41,24 @@ struct peer_snapshot {
 	struct peer_index *index;
 	uint32_t chunk_count;
 	size_t size;
-	// For the way out: written by the writer when the version is left.
+	// For retirement: set by the writer when the version is replaced.
 	struct peer_table *table;
 	struct peer_piece *stale;
 	uint64_t stale_bytes;
 	struct rcu_head rcu;
-	struct peer_chunk *chunks[]; // NULL: no row in any of its slots
+	struct peer_chunk *chunks[]; // NULL: all its rows are empty
 };
 
 struct peer_table {
-	struct peer_snapshot *current; // control: rw, readers: ro, by RCU
-	// A line of their own: these change at every set, and readers would feel it.
-	alignas(64) struct peer_snapshot *next; // control only; NULL: nothing has changed
-	bool members_changed;			// against current
-	_Atomic uint64_t allocated_bytes;	// control and reclaimer: rw, others: ro
-	_Atomic uint64_t waiting_bytes;		// likewise
-	_Atomic uint64_t published;		// control: rw, others: ro
-	_Atomic uint64_t refused;		// control: rw, others: ro
+	struct peer_snapshot *current; // control: read and write; readers: read, by RCU
+	// On another cache line: these fields change with every set, which would slow down readers.
+	alignas(64) struct peer_snapshot *next; // only control; NULL: no changes
+	bool members_changed;			// compared with current
+	// Control and reclaimer: read and write, others: read
+	_Atomic uint64_t allocated_bytes;
+	_Atomic uint64_t waiting_bytes; // the same
+	_Atomic uint64_t published;	// control: read and write, others: read
+	_Atomic uint64_t refused;	// control: read and write, others: read
 };
 
 static inline bool peer_row_used(const struct peer_row *row) {

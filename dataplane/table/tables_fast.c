@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Looking up peers and paths: what workers do before every probe, and HTTP for its pages.
+// Lookups of peers and paths: for workers before every probe, and for HTTP pages.
 #include "table/path_table_impl.h"
 #include "table/peer_table_impl.h"
 
