@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// DPDK's error habits as 0 or -errno.
+// Converts DPDK's error conventions to 0 or -errno.
 #include <dataplane/dpdk.h>
 #include <dataplane/foreign_error.h>
 #include <lib/error.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Starting and stopping EAL. Global, as EAL itself is.
+// Starts and stops EAL. Global state, as in EAL itself.
 #include "dpdk/eal_directory.h"
 #include "dpdk/eal_plugins.h"
 
@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #define ARGUMENTS_MAX 16
-#define DESCRIPTORS 16 // more than EAL has open once it runs
+#define DESCRIPTORS 16 // more than EAL opens
 #define LCORES_BYTES 512
 
 enum eal_state {
@@ -30,7 +30,7 @@ enum eal_state {
 	EAL_ENDED, // cannot be started again
 };
 
-static _Atomic int state = EAL_NEVER; // control: rw, others: ro
+static _Atomic int state = EAL_NEVER; // control: read and write, others: read only
 static eal_log_fn *log_line;
 static FILE *log_stream;
 
@@ -44,7 +44,7 @@ struct start {
 	int err;
 };
 
-// Called with whole lines: EAL flushes after each.
+// Receive EAL's log. Each call contains whole lines, because EAL flushes after each.
 static ssize_t log_write_lines(void *cookie, const char *text, size_t size) {
 	const char *line = text;
 	const char *end;
@@ -60,7 +60,7 @@ static ssize_t log_write_lines(void *cookie, const char *text, size_t size) {
 	return (ssize_t)size;
 }
 
-// Before EAL starts, else its first lines go to stderr and syslog.
+// Redirect EAL's log before the start; else its first lines go to stderr and syslog.
 static int take_log(eal_log_fn *log) {
 	log_stream = fopencookie(NULL, "w", (cookie_io_functions_t){.write = log_write_lines});
 	if (log_stream == NULL)
@@ -71,10 +71,11 @@ static int take_log(eal_log_fn *log) {
 
 static void argument_add(struct start *start, const char *argument) {
 	must(start->count < ARGUMENTS_MAX);
-	start->arguments[start->count++] = (char *)argument; // EAL reorders, and writes nothing
+	// EAL reorders the pointers but does not write to the text
+	start->arguments[start->count++] = (char *)argument;
 }
 
-// Its one lcore may run on every processor of ours: then its helper threads may, too.
+// Let EAL's one lcore run on all processors of the process; EAL's helper threads inherit this.
 static int make_lcores(char *text, size_t size) {
 	char list[LCORES_BYTES - 8];
 	struct cpu_set allowed;
@@ -83,7 +84,7 @@ static int make_lcores(char *text, size_t size) {
 	if (err != 0)
 		return err;
 	cpu_set_format(&allowed, list, sizeof(list));
-	// Where the list does not fit: what comes first of it.
+	// If the list is too long, use only its first processor.
 	if (strstr(list, "...") != NULL)
 		snprintf(list, sizeof(list), "%u", cpu_set_next(&allowed, 0));
 	snprintf(text, size, "0@(%s)", list);
@@ -107,7 +108,7 @@ static int make_arguments(struct start *start, const struct eal_config *config) 
 	snprintf(start->memory, sizeof(start->memory), "%u", config->memory_mib);
 	argument_add(start, "tocsin");
 	if (config->pci) {
-		// A list of those allowed, with nobody's address on it: the others are left alone.
+		// An allow list with an unused address, so that EAL touches no PCI device.
 		argument_add(start, "-a");
 		argument_add(start, "0000:00:00.0");
 	} else {
@@ -120,7 +121,8 @@ static int make_arguments(struct start *start, const struct eal_config *config) 
 	argument_add(start, start->lcores);
 	argument_add(start, "--file-prefix");
 	argument_add(start, facts->file_prefix);
-	// The two exclude each other: no huge pages is the older kind of memory.
+	// --in-memory and --no-huge exclude each other; only the older memory mode works without
+	// huge pages.
 	if (facts->huge_pages) {
 		argument_add(start, "--in-memory");
 	} else {
@@ -142,7 +144,7 @@ static void *start_run(void *argument) {
 	return NULL;
 }
 
-// On a thread that takes no signals, which EAL's own inherit.
+// Start EAL on a thread with all signals blocked; EAL's own threads inherit the mask.
 static int start_on_helper(struct start *start) {
 	sigset_t all, before;
 	pthread_t helper;
@@ -158,8 +160,8 @@ static int start_on_helper(struct start *start) {
 	return start->err;
 }
 
-// EAL's interrupt thread ends the process where it gets none: so they are tried before. -EMFILE,
-// -ENFILE, ...
+// Check that enough descriptors are free. EAL's interrupt thread would end the process without
+// them. Returns -EMFILE, -ENFILE or another error.
 static int try_descriptors(void) {
 	int fds[DESCRIPTORS];
 	uint32_t count = 0;
@@ -182,7 +184,7 @@ int eal_start(const struct eal_config *config, struct eal_facts *ret_facts) {
 	int expected = EAL_NEVER;
 	int err;
 
-	// Acquire and release: who sees it run sees all that it made.
+	// Acquire and release: a thread that sees EAL running sees all its data.
 	if (!atomic_compare_exchange_strong_explicit(
 		    &state, &expected, EAL_ENDED, memory_order_acq_rel, memory_order_acquire
 	    ))
@@ -195,7 +197,7 @@ int eal_start(const struct eal_config *config, struct eal_facts *ret_facts) {
 	if (err == 0)
 		err = start_on_helper(&start);
 	if (err != 0) {
-		// Made before what failed; empty if EAL did not come so far.
+		// The directory was created before the failure; it is empty if EAL failed early.
 		eal_directory_remove(rte_eal_get_runtime_dir());
 		return err;
 	}

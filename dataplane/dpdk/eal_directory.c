@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Cold: at start and stop of EAL only.
+// Manages EAL's files. Cold: only at start and stop of EAL.
 #include "dpdk/eal_directory.h"
 
 #include <lib/scoped.h>
@@ -25,7 +25,7 @@ void eal_directory_remove(const char *path) {
 
 	if (dir == NULL)
 		return;
-	// A directory in it is none of EAL's, and unlink() leaves it alone.
+	// unlink() fails for directories, which are not EAL's and stay.
 	while ((entry = readdir(dir)) != NULL) // NOLINT(concurrency-mt-unsafe): a stream of our own
 		(void)unlinkat(dirfd(dir), entry->d_name, 0);
 	(void)rmdir(path);

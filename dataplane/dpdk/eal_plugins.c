@@ -29,8 +29,8 @@ __attribute__((visibility("default"))) void *dlopen(const char *file, int mode) 
 	if (plugins_hidden && file != NULL && (mode & RTLD_NOLOAD) != 0 &&
 	    strncmp(file, EAL_LIBRARY, strlen(EAL_LIBRARY)) == 0)
 		return NULL;
-	// glibc takes the search path from the return address. As a tail call, this keeps the
-	// return address of our caller.
+	// glibc takes the search path from the return address. This tail call keeps the return
+	// address of our caller.
 	next = (void *(*)(const char *, int))dlsym(RTLD_NEXT, "dlopen");
 	return next(file, mode);
 }

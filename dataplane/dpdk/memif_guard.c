@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Holds memif's memory until no thread is inside its driver.
+// Keeps memif's memory mapped while a thread is inside its driver.
 #include <dataplane/dpdk.h>
 #include <dataplane/memif_guard.h>
 
 #include <pthread.h>
 
-struct rte_eth_dev; // the driver's; what is in it is not told
+struct rte_eth_dev; // opaque struct of the driver
 
-// The driver's own, and what its calls become.
+// The driver's function, and its wrapper.
 void memif_free_regions(struct rte_eth_dev *dev);
 void __wrap_memif_free_regions(struct rte_eth_dev *dev); // NOLINT(bugprone-reserved-identifier)
 
@@ -23,7 +23,7 @@ void memif_guard_leave(uint16_t port) {
 	pthread_mutex_unlock(&locks[port]);
 }
 
-// Which port it is cannot be seen from here: it waits for all of them, in order.
+// The wrapper does not know which port is meant, so it takes all locks, in order.
 // NOLINTNEXTLINE(bugprone-reserved-identifier): the linker's name for it
 void __wrap_memif_free_regions(struct rte_eth_dev *dev) {
 	for (uint16_t port = 0; port < RTE_MAX_ETHPORTS; port++)

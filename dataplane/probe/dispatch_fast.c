@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls the owner of a request that ended.
+// Routes worker requests to lanes and probers.
 #include <dataplane/dispatch.h>
 #include <dataplane/lane.h>
 #include <dataplane/prober.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A worker's prober on control's side: made, given its plan, asked for outcomes, ended.
+// Control's side of a prober: creation, planning, outcomes, destruction.
 #include "probe/prober_impl.h"
 
 #include <lib/must.h>
@@ -23,7 +23,7 @@ int prober_create(
 		return -ENOMEM;
 	memset(prober, 0, sizeof(*prober));
 	prober->near = near;
-	// Of pages that nobody touched: most of them never are.
+	// Most of these pages are never touched, so they cost no memory.
 	prober->agenda.items = near_alloc(near, AGENDA_BYTES);
 	prober->outcomes.items = near_alloc(near, OUTCOMES_BYTES);
 	if (prober->agenda.items == NULL || prober->outcomes.items == NULL) {
@@ -53,7 +53,7 @@ struct worker_poll prober_poll(struct prober *prober) {
 uint32_t prober_plan(struct prober *prober, const struct watch_due *dues, uint32_t count) {
 	struct watch_agenda *ring = &prober->agenda;
 	uint32_t put = atomic_load_explicit(&ring->put, memory_order_relaxed);
-	// Pairs with the release in watch_fast.c: the worker is done with the places.
+	// Pairs with the release in watch_fast.c: the worker has read the freed slots.
 	uint32_t taken = atomic_load_explicit(&ring->taken, memory_order_acquire);
 	uint32_t room = WATCH_AGENDA - (put - taken);
 
@@ -76,7 +76,7 @@ uint32_t prober_outcomes(struct prober *prober, struct watch_outcome *outcomes, 
 		count = held;
 	for (uint32_t n = 0; n < count; n++)
 		outcomes[n] = ring->items[(taken + n) % WATCH_OUTCOMES];
-	// Pairs with the acquire in watch_fast.c: the places are free.
+	// Pairs with the acquire in watch_fast.c: the slots are free.
 	atomic_store_explicit(&ring->taken, taken + count, memory_order_release);
 	return count;
 }

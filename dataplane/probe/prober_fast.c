@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One step of a prober: begin what is due, tell control what has ended.
+// One step of a prober: start due operations and report ended runs to control.
 #include "probe/prober_impl.h"
 
 #include <dataplane/lane.h>
@@ -13,7 +13,7 @@ static void end_run(struct probe_run *run, enum probe_end end) {
 	run->ended = true;
 }
 
-// From the lane's step, on this thread.
+// Handle the end of an operation; called in the lane's step on this thread.
 static void on_done(struct op *op) {
 	struct probe_run *run = op->ctx;
 	uint64_t took_ns = time_taken(run->submitted_ns, op->done_ns);
@@ -44,7 +44,8 @@ static bool path_serves(const struct probe_run *run, const struct path_row *row)
 	       run->bytes <= row->remote_length;
 }
 
-// Who asked has waited already, for the pair and for the worker.
+// Return the deadline. The first operation has an earlier limit, because its requester already
+// waited for the pair and the worker.
 static uint64_t due_ns(const struct probe_run *run, uint64_t now_ns) {
 	struct deadline due = deadline_after(now_ns, run->timeout_ns);
 
@@ -82,13 +83,13 @@ static void begin_op(struct prober *prober, struct probe_run *run, uint64_t now_
 	lane_submit(row->lane, &op, 1);
 }
 
-// Whether control took it: its ring may be full, then it is told in a later step.
+// Report an ended run. Returns false if control's ring is full; then a later step retries.
 static bool run_tell(const struct prober *prober, struct probe_run *run) {
 	struct worker_record record = {
 		.kind = PROBER_EVENT_ENDED,
 		.words = {(uintptr_t)prober, (uintptr_t)run},
 	};
-	struct memory_view view = run->view; // the run is control's once it is told
+	struct memory_view view = run->view; // after the report the run belongs to control
 
 	if (worker_event(prober->worker, &record) != 0)
 		return false;
@@ -96,7 +97,7 @@ static bool run_tell(const struct prober *prober, struct probe_run *run) {
 	return true;
 }
 
-// True if the run is over and gone from the list.
+// Advance one run. Returns true if the run ended and can leave the list.
 static bool step_run(struct prober *prober, struct probe_run *run, struct idle_found *found) {
 	if (!run->ended && !run->under_way) {
 		if (run->stopping)
@@ -126,7 +127,7 @@ static __attribute__((noinline)) bool step_runs(struct prober *prober, struct id
 	return progress;
 }
 
-// Short where there is nothing to do: most steps are.
+// Kept short, because most steps have nothing to do.
 bool prober_step(void *ctx, struct idle_found *found) {
 	struct prober *prober = ctx;
 	bool progress;
@@ -138,7 +139,7 @@ bool prober_step(void *ctx, struct idle_found *found) {
 }
 
 static void take_run(struct prober *prober, struct probe_run *run) {
-	must(prober->run_count < PROBER_RUNS_MAX); // control counts them
+	must(prober->run_count < PROBER_RUNS_MAX); // control counts the runs
 	run->prober = prober;
 	run->sent = run->answered = 0;
 	run->took_ns = 0;
@@ -162,7 +163,7 @@ void prober_request(
 		take_run(prober, run);
 		return;
 	}
-	// It may have ended and been told meanwhile.
+	// The run may have ended and been reported meanwhile.
 	for (uint32_t n = 0; n < prober->run_count; n++) {
 		if (prober->runs[n] == run)
 			run->stopping = true;

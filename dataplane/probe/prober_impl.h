@@ -13,48 +13,49 @@
 static_assert((WATCH_AGENDA & (WATCH_AGENDA - 1)) == 0, "numbers wrap into places");
 static_assert((WATCH_OUTCOMES & (WATCH_OUTCOMES - 1)) == 0, "numbers wrap into places");
 
-// Both rings: numbers that only grow; the producer publishes an item with the release of `put`,
-// which the consumer acquires; the consumer gives its place back with the release of `taken`,
-// which the producer acquires.
+// Both rings use free-running counters. The producer publishes an item by storing `put` with
+// release; the consumer loads `put` with acquire. The consumer frees a slot by storing `taken` with
+// release; the producer loads `taken` with acquire.
 struct watch_agenda {
-	alignas(64) _Atomic uint32_t put;   // control: wo, worker: ro
-	alignas(64) _Atomic uint32_t taken; // worker: wo, control: ro
-	struct watch_due *items;	    // WATCH_AGENDA of them
+	alignas(64) _Atomic uint32_t put;   // control: write, worker: read
+	alignas(64) _Atomic uint32_t taken; // worker: write, control: read
+	struct watch_due *items;	    // WATCH_AGENDA entries
 };
 
 struct watch_outcomes {
-	alignas(64) _Atomic uint32_t put;   // worker: wo, control: ro
-	_Atomic uint64_t lost;		    // worker: rw, control: ro; relaxed, a number for people
-	alignas(64) _Atomic uint32_t taken; // control: wo, worker: ro
-	struct watch_outcome *items;	    // WATCH_OUTCOMES of them
+	alignas(64) _Atomic uint32_t put; // worker: write, control: read
+	// worker: read and write, control: read; relaxed, for statistics
+	_Atomic uint64_t lost;
+	alignas(64) _Atomic uint32_t taken; // control: write, worker: read
+	struct watch_outcome *items;	    // WATCH_OUTCOMES entries
 };
 
 struct prober {
 	const struct path_table *paths;
-	const struct peer_table *peers; // NULL: there is no overlay
+	const struct peer_table *peers; // NULL: no overlay
 	const struct clock *clock;
-	struct near near; // where all of it is wanted
-	// The worker's.
-	struct worker *worker;			 // who gave us the last request
-	struct probe_run *runs[PROBER_RUNS_MAX]; // the first run_count
+	struct near near; // preferred location of its memory
+	// Private to the worker.
+	struct worker *worker;			 // sender of the latest request
+	struct probe_run *runs[PROBER_RUNS_MAX]; // the first run_count are valid
 	uint32_t run_count;
-	struct watch *watches[WATCHES_MAX]; // by place
-	uint32_t leaving;		    // of them: to be given back
-	bool untold;			    // control should look at outcomes
-	bool sink_taken;		    // a long read is under way
+	struct watch *watches[WATCHES_MAX]; // by slot
+	uint32_t leaving;		    // number of watches to return
+	bool untold;			    // control must be notified of outcomes
+	bool sink_taken;		    // a long read is in flight
 	struct watch_agenda agenda;
 	struct watch_outcomes outcomes;
 };
 
-// A clock whose counter jumped ahead is set back when that is seen.
+// Return the duration; 0 if the clock was set back, after its counter had jumped ahead.
 static inline uint64_t time_taken(uint64_t begun_ns, uint64_t ended_ns) {
 	return ended_ns > begun_ns ? ended_ns - begun_ns : 0;
 }
 
-// Whether the overlay knows that the start of the peer that the path leads to is over. What it does
-// not know (yet) is no reason: pairing may be ahead of the table, which is published at intervals.
-// Of a peer that is dead by silence reads go on: they tell a host that is down from one that is cut
-// off from the overlay.
+// Return true if the overlay knows that the peer's process at this path has ended. Lack of
+// knowledge is no reason: pairing may be ahead of the table, which is published at intervals. Reads
+// of a peer that was declared dead by silence go on. They distinguish a host that is down from one
+// that only lost the overlay.
 static inline bool path_peer_is_over(const struct peer_table *peers, const struct path_row *path) {
 	const struct peer_row *peer;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The page of heartbeats that peers read by RDMA.
+// The pulse page that peers read by RDMA.
 #include "probe/pulse_impl.h"
 
 #include <lib/wire.h>

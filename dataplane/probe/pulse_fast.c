@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The hot path's part of the pulse page.
+// The hot functions of the pulse page.
 #include "probe/pulse_impl.h"
 
 #include <endian.h>
@@ -15,8 +15,8 @@ void pulse_beat_worker(struct pulse *pulse, uint32_t worker) {
 	atomic_store_explicit(word, htole64(beats + 1), memory_order_relaxed);
 }
 
-// Relaxed: the device that wrote them is done, as its completion says. By its place, since what was
-// read is a head at any address of words, and no struct pulse, which begins a page.
+// Relaxed: the completion shows that the device has finished writing. Words are addressed by
+// offset, because the buffer holds only a head and need not be aligned like struct pulse.
 static uint64_t word_at(const void *bytes, size_t place_bytes) {
 	const _Atomic uint64_t *word = (const void *)((const uint8_t *)bytes + place_bytes);
 
@@ -40,7 +40,7 @@ bool pulse_glance(
 uint32_t pulse_glance_workers(const void *bytes, struct pulse_workers *seen, uint32_t *ret_count) {
 	uint32_t count = (uint32_t)WORD(bytes, worker_count), hung = 0;
 	uint32_t beats = (uint32_t)WORD(bytes, beats);
-	// Of another run of that agent nothing is known.
+	// After a restart of the agent the state is reset.
 	bool anew = !seen->begun || (int32_t)(beats - seen->beats) < 0;
 
 	count = count < PULSE_WORKERS_MAX ? count : PULSE_WORKERS_MAX;

@@ -8,8 +8,8 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-// One writer: control. Peers read by DMA, which orders nothing:
-// relaxed, in little-endian.
+// The pulse page. Only control writes it. Peers read it by DMA, which gives no ordering. Words are
+// therefore written with relaxed order, as little-endian.
 struct pulse {
 	alignas(4096) _Atomic uint64_t magic;
 	_Atomic uint64_t layout;

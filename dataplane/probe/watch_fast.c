@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Standing probes, on the worker: what is due is begun, what came of it is kept for control.
+// Standing probes on the worker: starts due probes and keeps their outcomes for control.
 #include "probe/prober_impl.h"
 
 #include <dataplane/lane.h>
@@ -14,13 +14,11 @@ static bool is_long(uint32_t bytes) {
 	return bytes > WATCH_OWN_BYTES;
 }
 
-// Outcomes.
-
 static void outcome_keep(struct prober *prober, const struct watch_outcome *outcome) {
 	struct watch_outcomes *ring = &prober->outcomes;
 	uint32_t put = atomic_load_explicit(&ring->put, memory_order_relaxed);
 
-	// Acquire pairs with the release in prober_outcomes(): the place was read before.
+	// Acquire pairs with the release in prober_take_outcomes(): the slot has been read.
 	if (put - atomic_load_explicit(&ring->taken, memory_order_acquire) == WATCH_OUTCOMES) {
 		atomic_store_explicit(
 			&ring->lost, atomic_load_explicit(&ring->lost, memory_order_relaxed) + 1,
@@ -29,7 +27,7 @@ static void outcome_keep(struct prober *prober, const struct watch_outcome *outc
 		return;
 	}
 	ring->items[put % WATCH_OUTCOMES] = *outcome;
-	// Pairs with the acquire in prober_outcomes().
+	// Pairs with the acquire in prober_take_outcomes().
 	atomic_store_explicit(&ring->put, put + 1, memory_order_release);
 }
 
@@ -54,7 +52,8 @@ static void keep_unbegun(
 	outcome_keep(prober, &outcome);
 }
 
-// What else may end an operation: a pair that is taken down, or fails by another operation.
+// Convert an operation's outcome. Other outcomes occur when a pair is taken down or fails by
+// another operation.
 static enum watch_result result_of(const struct op *op) {
 	switch (op->outcome) {
 	case OP_OK:
@@ -93,7 +92,8 @@ static void look_at_pulse(struct watch *watch, struct watch_outcome *outcome) {
 		outcome->hung = pulse_glance_workers(bytes, &watch->workers, &outcome->workers);
 }
 
-// What a GPU that fell off its bus is read as is ones all over; another's memory is anything.
+// Check a GPU page. A GPU that fell off its bus reads as all ones; foreign memory may hold
+// anything.
 static bool is_wrong(const struct watch *watch) {
 	const uint64_t *words = worker_pointer(watch->op.view.address);
 
@@ -114,7 +114,7 @@ static bool outcome_stands(struct watch *watch, const struct watch_outcome *outc
 	return false;
 }
 
-// From the lane's step, on this thread.
+// Handle the end of a probe; called in the lane's step on this thread.
 static void on_done(struct op *op) {
 	struct watch *watch = op->ctx;
 	struct prober *prober = watch->prober;
@@ -145,8 +145,6 @@ static void on_done(struct op *op) {
 	prober->untold |= outcome.result == WATCH_LOST || outcome_stands(watch, &outcome);
 }
 
-// Beginning.
-
 static bool
 path_serves(const struct watch *watch, const struct path_row *row, const struct watch_due *due) {
 	if (row == NULL || row->peer != watch->peer || row->generation != watch->generation)
@@ -158,7 +156,8 @@ path_serves(const struct watch *watch, const struct path_row *row, const struct 
 	return due->bytes <= row->remote_length;
 }
 
-// What is written is whatever was read there before: nobody looks at it.
+// Set the operation's target. A write sends whatever the local buffer holds; its content is never
+// used.
 static void op_aim(struct op *op, const struct watch *watch, const struct path_row *row) {
 	bool counter_only = op->remote_length == COUNTER_BYTES;
 
@@ -207,7 +206,7 @@ static void carry_out(struct prober *prober, const struct watch_due *due, uint64
 	struct watch *watch = due->place < WATCHES_MAX ? prober->watches[due->place] : NULL;
 	const struct path_row *row;
 
-	// Planned for one that is gone.
+	// The watch of this probe is gone.
 	if (watch == NULL || watch->leaving || watch->generation != due->generation) {
 		keep_unbegun(prober, due, 0, now_ns, WATCH_NO_PATH);
 		return;
@@ -237,15 +236,13 @@ carry_out_agenda(struct prober *prober, struct idle_found *found, uint32_t taken
 				found->due_ns = due.at_ns;
 			break;
 		}
-		// Release pairs with the acquire in prober_plan(): the place was read before.
+		// Release pairs with the acquire in prober_plan_probes(): the slot has been read.
 		atomic_store_explicit(&ring->taken, ++taken, memory_order_release);
 		carry_out(prober, &due, found->now_ns);
 		progress = true;
 	}
 	return progress;
 }
-
-// Life.
 
 static __attribute__((noinline)) void tell_control(struct prober *prober) {
 	const struct worker_record record = {
@@ -257,13 +254,14 @@ static __attribute__((noinline)) void tell_control(struct prober *prober) {
 		prober->untold = false;
 }
 
-// True if it is control's again.
+// Return a watch to control. Returns true if it was reported.
 static bool give_back(struct prober *prober, struct watch *watch) {
 	const struct worker_record record = {
 		.kind = PROBER_EVENT_UNWATCHED,
 		.words = {worker_word(prober), worker_word(watch)},
 	};
-	struct memory_view own = watch->own, sink = watch->sink; // it is control's once it is told
+	// After the report the watch belongs to control
+	struct memory_view own = watch->own, sink = watch->sink;
 
 	if (watch->under_way || worker_event(prober->worker, &record) != 0)
 		return false;
@@ -290,7 +288,7 @@ static __attribute__((noinline)) bool give_back_all(struct prober *prober) {
 bool watches_step(struct prober *prober, struct idle_found *found) {
 	struct watch_agenda *ring = &prober->agenda;
 	uint32_t taken = atomic_load_explicit(&ring->taken, memory_order_relaxed);
-	// Pairs with the release in prober_plan().
+	// Pairs with the release in prober_plan_probes().
 	uint32_t put = atomic_load_explicit(&ring->put, memory_order_acquire);
 	bool progress = taken != put && carry_out_agenda(prober, found, taken, put);
 
@@ -302,7 +300,7 @@ bool watches_step(struct prober *prober, struct idle_found *found) {
 }
 
 static void take_watch(struct prober *prober, struct watch *watch) {
-	// Control gives places, and takes them back only when it has heard.
+	// Control assigns slots, and reuses one only after the watch was reported.
 	must(watch->place < WATCHES_MAX && prober->watches[watch->place] == NULL);
 	watch->prober = prober;
 	watch->under_way = watch->leaving = false;
@@ -320,7 +318,7 @@ void watches_request(struct prober *prober, const struct worker_record *record) 
 	if (record->kind == PROBER_REQUEST_WATCH) {
 		take_watch(prober, watch);
 	} else if (record->kind == PROBER_REQUEST_UNWATCH) {
-		must(!watch->leaving); // asked for once
+		must(!watch->leaving); // requested only once
 		watch->leaving = true;
 		prober->leaving++;
 	} else {

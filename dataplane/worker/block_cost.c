@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Measures what it costs to block a thread and wake it.
+// Measures the cost of blocking a thread and waking it.
 #include <dataplane/block_cost.h>
 #include <lib/clock.h>
 #include <lib/error.h>
@@ -20,16 +20,16 @@ static const uint64_t sleeps_ns[] = {100000, 1000000};
 
 struct measurement {
 	int wake_fd;  // the helper writes, the sleeper blocks on it
-	int again_fd; // and the other way round
+	int again_fd; // the sleeper writes, the helper blocks on it
 	uint64_t sleep_ns;
 	uint32_t sleeper_cpu;
-	_Atomic uint64_t written_ns; // helper: wo, sleeper: ro
+	_Atomic uint64_t written_ns; // helper: write, sleeper: read
 };
 
 static void write_one(int fd) {
 	const uint64_t one = 1;
 
-	(void)!write(fd, &one, sizeof(one)); // a new eventfd takes it
+	(void)!write(fd, &one, sizeof(one)); // a new eventfd has room
 }
 
 static void read_one(int fd) {
@@ -41,12 +41,13 @@ static void read_one(int fd) {
 	(void)!read(fd, &count, sizeof(count));
 }
 
-// What wakes a worker comes from elsewhere: from the processor that the sleeper is bound to, which
-// the helper would inherit, it would find that one awake. Where there is no other it stays.
+// Move the helper off the sleeper's processor, which it would inherit. Wake-ups of a worker come
+// from other processors; on its own one the sleeper would be found awake. If there is no other
+// processor, the helper stays.
 static void leave_processor(uint32_t sleeper_cpu) {
 	cpu_set_t others;
 
-	// Of the process: its first thread.
+	// The first thread has the affinity of the process.
 	if (sched_getaffinity(getpid(), sizeof(others), &others) != 0)
 		return;
 	CPU_CLR(sleeper_cpu, &others);
@@ -61,12 +62,12 @@ static void *helper_run(void *argument) {
 	leave_processor(measurement->sleeper_cpu);
 	for (int n = 0; n < ROUNDS; n++) {
 		read_one(measurement->again_fd);
-		// Lets the sleeper fall asleep; nothing depends on how long this really takes.
+		// Give the sleeper time to fall asleep; the exact duration does not matter.
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &sleep, NULL);
 		atomic_store_explicit(
 			&measurement->written_ns, clock_monotonic_ns(), memory_order_relaxed
 		);
-		write_one(measurement->wake_fd); // orders the store before the wake
+		write_one(measurement->wake_fd); // the write orders the store before the wake-up
 	}
 	return NULL;
 }
@@ -77,7 +78,7 @@ static int times_compare(const void *left, const void *right) {
 	return (a > b) - (a < b);
 }
 
-// The median for one length of sleep.
+// Measure the median for one sleep length.
 static int sleep_measure(struct measurement *measurement, uint64_t *ret_ns) {
 	uint64_t times[ROUNDS];
 	pthread_t helper;

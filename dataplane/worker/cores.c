@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// Takes up to `count` of those but 0 that are (or are not) near and isolated; returns how many.
+// Take up to `count` processors, except 0, with this nearness and isolation. Returns their number.
 static uint32_t cores_take(
 	const struct cores_places *places,
 	bool is_near,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Wakes a sleeping worker by an eventfd.
+// Wakes a sleeping thread by an eventfd.
 #include <dataplane/doorbell.h>
 #include <lib/error.h>
 #include <lib/must.h>
@@ -29,8 +29,9 @@ void doorbell_disarm(struct doorbell *bell) {
 	uint64_t count;
 
 	atomic_store_explicit(&bell->armed, 0, memory_order_relaxed);
-	// Always: a bringer that found the bell armed may write only after an earlier disarm, and
-	// what is never read keeps the sleeper from sleeping. EAGAIN: there was no ring.
+	// Always read: a producer that found the bell armed may write only after an earlier disarm.
+	// An unread value would keep the sleeper from sleeping. EAGAIN means that there was no
+	// ring.
 	(void)!read(bell->fd, &count, sizeof(count));
 }
 
@@ -42,7 +43,7 @@ bool doorbell_ring(struct doorbell *bell) {
 	if (atomic_load_explicit(&bell->armed, memory_order_relaxed) == 0)
 		return false;
 	if (atomic_exchange_explicit(&bell->armed, 0, memory_order_relaxed) == 0)
-		return false;					 // another bringer wakes it
+		return false; // another producer wakes the sleeper
 	must(write(bell->fd, &one, sizeof(one)) == sizeof(one)); // cannot be full
 	return true;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The idle policies by name, and their start values.
+// Names and initial values of the idle policies.
 #include <dataplane/idle.h>
 #include <lib/must.h>
 

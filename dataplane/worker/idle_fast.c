@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// When a worker polls on, yields or sleeps: the adaptive busy polling itself.
+// Decides when a worker polls on, yields or sleeps (adaptive busy polling).
 #include <dataplane/idle.h>
 
-#define CREDIT_BLOCKS_MAX 64 // savings are forgotten beyond so many C
-#define COST_DECAY_SHIFT 3   // a wait counts for 1/8 of what is remembered
+#define CREDIT_BLOCKS_MAX 64 // savings beyond this many C are forgotten
+#define COST_DECAY_SHIFT 3   // each wait has a weight of 1/8 in the average
 #define YIELD_SHARE 32	     // yields of one wait take at most C / 32
-// An operation that ended while it was slept through: the next is met C / 4 earlier, else C / 32
-// later. In the balance one of nine is slept through. What was missed by more than the most that is
-// ever given was not missed for want of it.
+// Learning of the lead. If an operation ended while the thread slept, the lead grows by C / 4.
+// Otherwise it shrinks by C / 32. In equilibrium one of nine operations is slept through. An end
+// missed by more than the maximum lead does not count.
 #define LEAD_UP_SHARE 4
 #define LEAD_DOWN_SHARE 32
 #define LEAD_BLOCKS_MAX 3
@@ -24,7 +24,7 @@ static uint64_t candidate_ns(const struct idle *idle, uint32_t n) {
 	return idle->config.block_ns * n / (IDLE_CANDIDATES - 1);
 }
 
-// The budget that would have been the cheapest for the last waits, the most recent counting most.
+// Return the budget that would have been cheapest for past waits; recent waits have more weight.
 static uint64_t cheapest_ns(struct idle *idle, uint64_t length_ns) {
 	uint32_t best = IDLE_CANDIDATES - 1;
 
@@ -40,8 +40,8 @@ static uint64_t cheapest_ns(struct idle *idle, uint64_t length_ns) {
 	return candidate_ns(idle, best);
 }
 
-// A budget b below C pays at worst b + C where the optimum is b, which is C - b more than twice
-// the optimum: no more than what is in hand.
+// Choose the budget. A budget b below C costs at worst b + C when the optimum is b. That is C - b
+// more than twice the optimum, so C - b must not exceed the credit.
 static void learn_budget(struct idle *idle, uint64_t length_ns, uint64_t paid_ns) {
 	uint64_t block_ns = idle->config.block_ns;
 	uint64_t allowed_ns = 2 * min_u64(length_ns, block_ns);
@@ -54,13 +54,14 @@ static void learn_budget(struct idle *idle, uint64_t length_ns, uint64_t paid_ns
 	idle->budget_ns = wish_ns > least_ns ? wish_ns : least_ns;
 }
 
-// Median of the last operations, and twice its distance from the lower quartile: the distance of
-// the quartiles, were it not for those that something made late, our own sleep included.
+// Learn the median of the latest durations, and as spread twice its distance from the lower
+// quartile. The upper quartile is not used: operations may be late for other reasons, including our
+// own sleep.
 static void learn_time(struct idle *idle, uint64_t took_ns) {
 	uint64_t sorted[IDLE_TIMES];
 
 	idle->times_ns[idle->time_count++ % IDLE_TIMES] = took_ns;
-	// Once in half a window: the rest of the time this costs a store.
+	// Recompute once per half window; otherwise this costs one store.
 	if (idle->time_count < IDLE_TIMES || idle->time_count % (IDLE_TIMES / 2) != 0)
 		return;
 	for (uint32_t n = 0; n < IDLE_TIMES; n++) {
@@ -72,16 +73,17 @@ static void learn_time(struct idle *idle, uint64_t took_ns) {
 	}
 	idle->median_ns = sorted[IDLE_TIMES / 2];
 	idle->spread_ns = 2 * (idle->median_ns - sorted[IDLE_TIMES / 4]);
-	// What is slept through is known to within C only, what is met is known exactly.
+	// Measured durations are exact if the end was met, and accurate to C if it was slept
+	// through; hence the hysteresis.
 	idle->narrow = idle->spread_ns < idle->config.block_ns * (idle->narrow ? 2 : 1);
 }
 
-// Whether the last wait was slept through to the end.
+// Return true if the latest wait ended in sleep.
 static bool wait_slept(const struct idle *idle) {
 	return idle->last_action >= IDLE_SLEEP;
 }
 
-// When the oldest operation under way usually ends.
+// Return the time when the oldest operation in flight usually ends.
 static uint64_t usual_end_ns(const struct idle *idle) {
 	return idle->begun_ns[idle->begun_tail % IDLE_BEGUN] + idle->median_ns;
 }
@@ -94,7 +96,8 @@ static void learn_lead(struct idle *idle, uint64_t now_ns) {
 	idle->kept_awake = false;
 	if (!tells || elapsed_since(usual_end_ns(idle), now_ns) > most_ns)
 		return;
-	// A lead that leaves nothing to sleep shrinks too, or it would never be tried again.
+	// A lead that leaves nothing to sleep shrinks too; otherwise sleeping would never be tried
+	// again.
 	idle->lead_ns = wait_slept(idle) ? idle->lead_ns + block_ns / LEAD_UP_SHARE
 					 : idle->lead_ns - block_ns / LEAD_DOWN_SHARE;
 	if (idle->lead_ns < block_ns)
@@ -105,7 +108,7 @@ static void learn_lead(struct idle *idle, uint64_t now_ns) {
 static void end_operations(struct idle *idle, const struct idle_found *found) {
 	uint64_t late_ns = 0;
 
-	// Seen late by about C, if it had to wake the thread.
+	// After sleep, the end is noticed about C late.
 	if (wait_slept(idle))
 		late_ns =
 			min_u64(idle->config.block_ns, elapsed_since(idle->last_ns, found->now_ns));
@@ -132,13 +135,13 @@ static void begin_operations(struct idle *idle, const struct idle_found *found) 
 	}
 }
 
-// Also heals what was counted wrong.
+// Forget all operations; this also corrects counting errors.
 static void forget_operations(struct idle *idle) {
 	idle->begun_tail = idle->begun_head;
 	idle->begun_lost = 0;
 }
 
-// How long the wait would have been, had it not had to wake up as well.
+// Return the length of the wait without the cost of waking up.
 static uint64_t length_of(const struct idle *idle, uint64_t now_ns) {
 	uint64_t length_ns = elapsed_since(idle->start_ns, now_ns);
 
@@ -184,7 +187,7 @@ static struct idle_decision wait_until(struct idle *idle, uint64_t now_ns, uint6
 	return (struct idle_decision){.action = IDLE_WAIT, .until_ns = until_ns};
 }
 
-// The next step of a back-off that doubles from least_ns on.
+// Return the next step of a back-off that starts at least_ns and doubles.
 static uint64_t backoff_ns(struct idle *idle, uint64_t least_ns) {
 	if (idle->sleep_ns < least_ns)
 		idle->sleep_ns = least_ns;
@@ -197,18 +200,20 @@ static uint64_t backoff_ns(struct idle *idle, uint64_t least_ns) {
 static struct idle_decision thread_block(struct idle *idle, const struct idle_found *found) {
 	uint64_t until_ns = found->due_ns;
 
-	// Nothing tells of completions: look again, less and less often.
+	// Completions raise no events: poll again at growing intervals.
 	if (found->outstanding && !found->events) {
 		uint64_t look_ns = found->now_ns + backoff_ns(idle, idle->config.block_ns);
 
 		until_ns = min_u64(until_ns, look_ns);
-		// The first is counted below. Deadlines, on the other hand, wake the optimum too.
+		// The first block is counted below. Deadlines are not counted, because they also
+		// wake the optimum.
 		idle->wait_blocks += idle->phase == IDLE_PHASE_BLOCKED ? 1 : 0;
 	}
 	return wait_until(idle, found->now_ns, until_ns);
 }
 
-// Counted and timed: where nobody else wants the core, a yield is as dear as spinning.
+// Return true if another yield is allowed. Their number and time are limited, because a yield
+// without other runnable threads costs as much as spinning.
 static bool may_yield(struct idle *idle, uint64_t now_ns) {
 	if (idle->yields == 0)
 		idle->yield_start_ns = now_ns;
@@ -221,8 +226,8 @@ static bool next_is_foreseen(const struct idle *idle) {
 	       idle->begun_lost == 0;
 }
 
-// Sleeps, armed, to what the usual end of the oldest operation is worth being awake for, and polls
-// from there to past it. False if it is late already.
+// Sleep, armed, until shortly before the usual end of the oldest operation, then poll until past
+// it. Returns false if that time has already passed.
 static bool next_foresee(
 	struct idle *idle, const struct idle_found *found, struct idle_decision *ret_decision
 ) {
@@ -232,7 +237,7 @@ static bool next_foresee(
 	if (found->now_ns >= usual_ns + idle->spread_ns + block_ns)
 		return false;
 	*ret_decision = poll_on();
-	// Less than a block costs could be slept.
+	// The remaining sleep would be shorter than the cost of a block.
 	if (elapsed_since(found->now_ns, usual_ns) <= idle->lead_ns + block_ns) {
 		if (elapsed_since(found->now_ns, usual_ns) > 2 * block_ns)
 			idle->kept_awake = true;
@@ -284,8 +289,8 @@ static struct idle_decision next_window(struct idle *idle, const struct idle_fou
 	};
 }
 
-// The price of what was done since the last look. A step that took longer than C, or than all
-// yields of a wait may, did not burn the time: somebody else had the processor.
+// Return the price of the latest step, limited to C, or for yields to their share of C. A longer
+// step means that another thread had the processor.
 static uint64_t price_ns(const struct idle *idle, uint64_t now_ns) {
 	uint64_t most_ns = idle->config.block_ns;
 
@@ -294,7 +299,7 @@ static uint64_t price_ns(const struct idle *idle, uint64_t now_ns) {
 	return min_u64(elapsed_since(idle->last_ns, now_ns), most_ns);
 }
 
-// Apart: the step that found nothing is to be short.
+// noinline keeps the step without progress short.
 static __attribute__((noinline)) void
 note_progress(struct idle *idle, const struct idle_found *found) {
 	if (found->ended > 0)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The life of a worker, and its sleep. Control owns the struct; the thread owns what worker_impl.h
-// says is its own.
+// Starts and stops a worker, and lets it sleep. Control owns the struct; worker_impl.h lists the
+// fields that the thread owns.
 #include "worker/worker_impl.h"
 
 #include <dataplane/block_cost.h>
@@ -22,11 +22,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define STACK_BYTES 65536 // of the stack, touched before it counts
-// A counter that was set back reads as the same time for long: some milliseconds of turns.
+#define STACK_BYTES 65536 // stack bytes touched before the first turn
+// Turns between clock comparisons. A counter that was set back would otherwise show an early time
+// for long.
 #define COMPARE_TURNS 65536
-#define SLEEP_TURNS 4096	// what a sleep counts for
-#define COMPARE_AGAIN_NS 100000 // when something came between at each try
+#define SLEEP_TURNS 4096	// turns that one sleep counts as
+#define COMPARE_AGAIN_NS 100000 // interval after each try was disturbed
 
 static struct near_ring *ring_create(struct near near, const char *name) {
 	return near_ring_create(near, name, WORKER_RING_RECORDS, sizeof(struct worker_record));
@@ -82,7 +83,7 @@ int worker_create(const struct worker_config *config, struct worker **ret_worker
 		err = doorbell_init(&worker->control_bell);
 	if (err != 0)
 		goto fail;
-	doorbell_arm(&worker->control_bell); // the first event is rung for
+	doorbell_arm(&worker->control_bell); // the first event must ring
 	worker->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (worker->timer_fd < 0) {
 		err = neg_errno();
@@ -110,13 +111,13 @@ struct worker *worker_destroy(struct worker *worker) {
 	return NULL;
 }
 
-// Acquire pairs with the release in worker_stop(): what control wrote before is seen by the end
-// of the thread.
+// Acquire pairs with the release in worker_stop(): the thread sees everything that control wrote
+// before.
 static bool must_stop(const struct worker *worker) {
 	return atomic_load_explicit(&worker->stop, memory_order_acquire);
 }
 
-// When to look again, in time of its clock.
+// Maintain the clock. Returns the time to the next comparison, in time of the worker's clock.
 static uint64_t keep_clock(struct worker *worker) {
 	const struct worker_record event = {.kind = WORKER_EVENT_CLOCK};
 	struct clock *clock = worker->config.kept_clock;
@@ -126,7 +127,7 @@ static uint64_t keep_clock(struct worker *worker) {
 		worker_count(worker, WORKER_CLOCK_JUMPS, 1);
 		worker_event(worker, &event);
 	}
-	// Relaxed: a number for people.
+	// Relaxed: only for statistics.
 	if (clock != NULL)
 		atomic_store_explicit(
 			&worker->counts[WORKER_CLOCK_OFF_NS], clock_kept_off_ns(clock),
@@ -144,12 +145,12 @@ void worker_compare_clocks(struct worker *worker) {
 	worker->turns_left = COMPARE_TURNS;
 }
 
-// A counter that was set back in a sleep makes the next ones short.
+// Count a sleep towards the next clock comparison, in case the counter was set back meanwhile.
 static void note_sleep(struct worker *worker) {
 	worker->turns_left -= worker->turns_left > SLEEP_TURNS ? SLEEP_TURNS : 0;
 }
 
-// Outside of the step: it calls the system if those it wakes sleep.
+// Notify other threads, outside of the step, because this may make system calls.
 static void wake_others(struct worker *worker) {
 	if (worker->progressed) {
 		worker->progressed = false;
@@ -169,14 +170,14 @@ static void timespec_of(uint64_t ns, struct timespec *ret_time) {
 	ret_time->tv_nsec = (long)(ns % 1000000000);
 }
 
-// The bell, the timer, and the descriptors of those that have one.
+// Collect the doorbell, the timer and the descriptors of the polls.
 static nfds_t descriptors_gather(struct worker *worker, uint64_t until_ns, struct pollfd *fds) {
 	struct itimerspec timer = {.it_value = {0}};
 	nfds_t count = 0;
 
 	fds[count++] = (struct pollfd){.fd = worker->bell.fd, .events = POLLIN};
-	// Absolute: being held up between here and there makes no wait longer. At least 1: 0 would
-	// take the timer out, as it should be without a time.
+	// The timer is absolute, so a delay here does not extend the wait. tv_nsec is at least 1,
+	// because 0 would disarm the timer.
 	if (until_ns != IDLE_NEVER) {
 		timespec_of(until_ns + worker->to_monotonic_ns, &timer.it_value);
 		timer.it_value.tv_nsec |= 1;
@@ -196,10 +197,9 @@ static nfds_t descriptors_gather(struct worker *worker, uint64_t until_ns, struc
 	return count;
 }
 
-// In the order of descriptors_gather(). True if it was one of them that ended the wait. A
-// descriptor in error stays in error, as those of a removed device do: it would end every further
-// wait at once. It is not waited for any more, and what it belongs to is looked at by the timer
-// alone.
+// Call `woken` for readable descriptors, in the order of descriptors_gather(). Returns true if one
+// of them ended the wait. A descriptor in error stays in error (removed devices) and would end
+// every further wait at once. So the worker stops waiting on it and uses only the timer.
 static bool tell_woken(struct worker *worker, const struct pollfd *fds) {
 	bool any = false;
 
@@ -214,7 +214,7 @@ static bool tell_woken(struct worker *worker, const struct pollfd *fds) {
 			any = true;
 		}
 		if ((fds->revents & (POLLERR | POLLHUP | POLLNVAL)) != 0)
-			poll->fd = -1; // which poll() passes over
+			poll->fd = -1; // poll() ignores negative descriptors
 		fds++;
 	}
 	return any;
@@ -230,7 +230,7 @@ static void say_awake(struct worker *worker) {
 	atomic_store_explicit(&worker->asleep_until_ns, 0, memory_order_relaxed);
 }
 
-// Offline, until the bell, something on a descriptor, or the time on the worker's clock.
+// Block, RCU-offline, until the doorbell, a descriptor or a time on the worker's clock.
 static void block_until(struct worker *worker, uint64_t until_ns) {
 	struct pollfd fds[2 + WORKER_POLLS_MAX];
 	nfds_t count = descriptors_gather(worker, until_ns, fds);
@@ -239,7 +239,7 @@ static void block_until(struct worker *worker, uint64_t until_ns) {
 	TRACEPOINT(worker_sleep, worker->last_ns, until_ns);
 	say_asleep(worker, until_ns);
 	rcu_thread_offline();
-	(void)poll(fds, count, -1); // signals are masked; whatever ends it, we look
+	(void)poll(fds, count, -1); // signals are masked; all causes are checked below
 	rcu_thread_online(clock_monotonic_ns());
 	say_awake(worker);
 	if (fds[0].revents != 0)
@@ -264,8 +264,8 @@ static uint64_t time_earlier(uint64_t left_ns, uint64_t right_ns) {
 	return left_ns < right_ns ? left_ns : right_ns;
 }
 
-// Arm, look once more, block. What was planned between the two looks may be due before what the
-// decision knew of.
+// Arm, poll once more, then block. Work planned between the two polls may be due earlier than the
+// decision assumed.
 static void wait_until(struct worker *worker, uint64_t until_ns) {
 	struct idle_found found = {.due_ns = IDLE_NEVER, .events = true};
 
@@ -274,8 +274,7 @@ static void wait_until(struct worker *worker, uint64_t until_ns) {
 	found.progress = worker_poll_all(worker, &found);
 	if (found.progress)
 		idle_next(&worker->idle, &found);
-	// A device that could not be armed: the decision to wait for its event was taken without
-	// knowing that there will be none.
+	// Arming a device failed, so its completion event will not come: decide again.
 	else if (worker->awaits_events && !found.events)
 		worker->awaits_events = false;
 	else if (!must_stop(worker) && time_earlier(until_ns, found.due_ns) > found.now_ns)
@@ -300,7 +299,7 @@ static void sleep_until(struct worker *worker, uint64_t until_ns) {
 	worker_count(worker, WORKER_SLEEPS, 1);
 }
 
-// Before the turn: no poll is told of a time to which the clock jumped.
+// Compare clocks before the turn, so that no poll sees a time to which the clock jumped.
 struct idle_decision worker_step(struct worker *worker) {
 	uint64_t now_ns = clock_now_ns(worker->config.clock);
 
@@ -328,7 +327,7 @@ static void worker_loop(struct worker *worker) {
 	}
 }
 
-// So that the first turn does not meet page faults.
+// Touch the stack, so that the first turn causes no page faults.
 static __attribute__((noinline)) void touch_stack(void) {
 	char stack[STACK_BYTES];
 
@@ -350,14 +349,14 @@ static int thread_pin(uint32_t cpu, struct cpu_set *ret_affinity) {
 	return err;
 }
 
-// All that the thread needs; what was done is undone on failure.
+// Set up the thread; on failure everything is undone.
 static int thread_begin(struct worker *worker) {
 	struct worker_facts *facts = &worker->facts;
 	struct idle_config *idle = &worker->config.idle;
 	int err;
 
 	pthread_setname_np(pthread_self(), worker->name);
-	// Else the kernel adds up to 50 us to each sleep.
+	// Without this the kernel adds up to 50 us to each sleep.
 	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
 	touch_stack();
 	facts->tid = gettid();
@@ -406,7 +405,7 @@ int worker_start(struct worker *worker, struct worker_facts *ret_facts) {
 	sigset_t all, before;
 	int err;
 
-	// Signals are for the control thread.
+	// The control thread handles signals, so the worker blocks all.
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	err = -pthread_create(&worker->thread, NULL, worker_run, worker);
@@ -484,7 +483,7 @@ uint32_t worker_take(struct worker *worker, struct worker_record *records, uint3
 	taken = take_events(worker, records, count);
 	if (taken == count)
 		return taken;
-	// Arm, and look once more.
+	// Arm, then check once more.
 	doorbell_arm(&worker->control_bell);
 	return taken + take_events(worker, records + taken, count - taken);
 }

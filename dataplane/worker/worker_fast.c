@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One turn of a worker: poll, be quiescent, ask what to do next.
+// One turn of a worker: poll, report a quiescent state, decide what to do next.
 #include "worker/worker_impl.h"
 
 #include <lib/rcu_thread.h>
@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-// A bound on what control can make a turn long with.
+// Limits the part of a turn that control's requests can take.
 #define REQUESTS_PER_TURN 8
 #define QUIESCENT_TURNS 16
 
@@ -22,7 +22,7 @@ static void record_serve(struct worker *worker, const struct worker_record *reco
 	idle_change(&worker->idle, &worker->config.idle);
 }
 
-// Apart, with its records: the step that finds nothing is to be short.
+// noinline, with its array of records: keeps a step without requests short.
 static __attribute__((noinline)) bool take_requests(struct worker *worker) {
 	struct worker_record records[REQUESTS_PER_TURN];
 	uint32_t count;
@@ -36,7 +36,7 @@ static __attribute__((noinline)) bool take_requests(struct worker *worker) {
 	return count > 0;
 }
 
-// It may have taken long: those after it are told the time as it is.
+// A poll may have taken long, so update the time for the following ones.
 static __attribute__((noinline)) void
 look_at_clock(struct worker *worker, struct idle_found *found) {
 	found->now_ns = clock_now_ns(worker->config.clock);
@@ -91,8 +91,8 @@ static void publish_books(struct worker *worker) {
 	atomic_store_explicit(&counts[WORKER_OPTIMUM_NS], books->optimum_ns, memory_order_relaxed);
 }
 
-// What was found in the turn before is not used any more. A turn that found nothing and is followed
-// by the next at once is as short as saying so: of such, one in sixteen says it.
+// Report a quiescent state: nothing from the previous turn is used any more. An empty turn costs as
+// little as this report, so only one of 16 consecutive empty turns reports.
 static void be_quiescent(const struct worker *worker, uint64_t turns, uint64_t now_ns) {
 	if (worker->charged != WORKER_SPIN_NS || turns % QUIESCENT_TURNS == 0)
 		rcu_thread_quiescent(now_ns + worker->to_monotonic_ns);

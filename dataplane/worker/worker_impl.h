@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the cold and the hot half of a worker share.
+// Declarations shared by the cold and the hot part of a worker.
 #pragma once
 
 #include "memory/near_ring.h"
@@ -39,41 +39,42 @@ enum worker_count {
 };
 
 struct worker {
-	struct worker_config config; // from here on read only once it runs
+	struct worker_config config; // read-only once the thread runs
 	char name[WORKER_NAME_MAX + 1];
 	struct near near;	    // NUMA node of the worker's own memory
 	struct near_ring *requests; // control to worker
 	struct near_ring *events;   // worker to control
 	int timer_fd;
 	pthread_t thread;
-	bool runs; // control only
+	bool runs; // only control
 	sem_t started;
 	int start_err;
 	struct worker_facts facts;
-	struct doorbell control_bell; // armed when control has seen all events
+	struct doorbell control_bell; // armed when control has taken all events
 	struct doorbell bell;	      // armed while the worker sleeps
-	// The worker's own.
+	// Private to the worker.
 	alignas(64) struct idle idle;
-	enum worker_count charged; // what the time since last_ns goes to
+	enum worker_count charged; // counter for the time since last_ns
 	uint64_t last_ns;
-	uint64_t to_monotonic_ns; // from its clock to CLOCK_MONOTONIC, which sleeping is on
-	uint64_t compare_ns;	  // when to look at both again
-	uint32_t turns_left;	  // the same, for a clock that stands still
-	bool event_pushed;	  // control is to be rung after the step
-	bool progressed;	  // who has `notify` is to be called after it
-	bool awaits_events;	  // the last decision took for granted that they come
+	// Offset from the worker's clock to CLOCK_MONOTONIC, which sleeping uses
+	uint64_t to_monotonic_ns;
+	uint64_t compare_ns; // time of the next clock comparison
+	uint32_t turns_left; // the same in turns, in case the clock does not advance
+	bool event_pushed;   // ring control after the step
+	bool progressed;     // call `notify` of the polls after the step
+	bool awaits_events;  // the latest decision assumed that completion events work
 	struct worker_poll polls[WORKER_POLLS_MAX];
 	uint32_t poll_count;
-	alignas(64) _Atomic uint64_t counts[WORKER_COUNTS]; // worker: rw, others: ro
-	// Relaxed, a hint for who looks whether it lives. Worker: wo, control: ro.
+	alignas(64) _Atomic uint64_t counts[WORKER_COUNTS]; // worker: read and write, others: read
+	// Relaxed: a hint for hang detection. Worker: write, control: read.
 	_Atomic uint64_t asleep_until_ns;
-	alignas(64) atomic_bool stop; // control: wo, worker: ro
+	alignas(64) atomic_bool stop; // control: write, worker: read
 };
 
-// One writer: a load and a store, no locked instruction. What it is then.
+// Add to a counter and return the sum. There is one writer, so no locked instruction is needed.
 static inline uint64_t worker_count(struct worker *worker, enum worker_count which, uint64_t by) {
 	_Atomic uint64_t *count = &worker->counts[which];
-	// Relaxed: numbers for people.
+	// Relaxed: only for statistics.
 	uint64_t sum = atomic_load_explicit(count, memory_order_relaxed) + by;
 
 	atomic_store_explicit(count, sum, memory_order_relaxed);
@@ -85,13 +86,13 @@ static inline int worker_enqueue(struct near_ring *ring, const struct worker_rec
 	return near_ring_enqueue(ring, record, sizeof(*record));
 }
 
-// Hot: everything on the list and the requests, once. True if there was progress.
+// Hot: serve requests and poll all objects once. Returns true if there was progress.
 bool worker_poll_all(struct worker *worker, struct idle_found *found);
 
-// Hot: one turn at this time of its clock, without what may sleep.
+// Hot: run one turn at this time of the worker's clock, without anything that may sleep.
 struct idle_decision worker_turn(struct worker *worker, uint64_t now_ns);
 
-// The same as worker_loop() does it: with the clock read, and looked after when that is due.
+// Run one turn as worker_loop() does: read the clock, and compare it when that is due.
 struct idle_decision worker_step(struct worker *worker);
-// Compares its clock with CLOCK_MONOTONIC now, and keeps it if it is to be kept.
+// Compare the worker's clock with CLOCK_MONOTONIC, and correct it if it is a kept clock.
 void worker_compare_clocks(struct worker *worker);
