@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an end tells the other one of itself, on the wire.
+// Wire format of the description that each end sends to the other one (struct lab_end_info).
 #include "end.h"
 
 #include <errno.h>
@@ -48,7 +48,7 @@ static void endpoint_decode(struct wire_reader *reader, struct device_endpoint *
 	endpoint->pkey = wire_get_u16(reader);
 }
 
-// Values are judged by device_endpoint_check().
+// Decode only; device_endpoint_check() judges the values.
 void lab_about_decode(struct wire_reader *reader, struct lab_about *ret_about) {
 	struct lab_about about = {.key = 0};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Executes /proc/self/exe and awaits it.
+// Replace the child by /proc/self/exe. The child is terminated if its parent dies.
 #include "again.h"
 
 #include <lib/error.h>

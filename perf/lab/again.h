@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// This program once more, as a process of its own.
+// Run tocsin-perf again, as a child process.
 #pragma once
 
 #include "why.h"
 
-// Runs it with these words (argv, ended by NULL) and waits for its end; what it prints on standard
-// output is dropped. A signal that signal_fd tells of goes on to it, so that it keeps what it has.
-// *ret_status as a shell has it. -errno with the reason.
+// Run this program with the arguments `words` (argv, ended by NULL) and wait for its exit. The
+// child's standard output is dropped. When signal_fd becomes readable, the child gets SIGTERM, so
+// that it saves its result. Set *ret_status as a shell does. Returns 0, or -errno with the reason
+// in `why`.
 int again_run(char *const *words, int signal_fd, int *ret_status, struct lab_why *why);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The connection to an agent, its questions and their answers.
+// Connection to an agent: questions and answers.
 #include "agent_ask.h"
 
 #include <lib/clock.h>
@@ -20,10 +20,11 @@
 #include <unistd.h>
 
 #define CONNECT_NS UINT64_C(3000000000)
-#define ANSWER_S 60u	    // of a question, besides its reads
-#define READS_A_SECOND 300u // of a path that is slow, but no fault
-// Another node has so long to answer if nobody says more. Its first read has then as long, too, in
-// place of 5 s: of few reads nothing is said.
+#define ANSWER_S 60u	    // timeout of a question, without its reads
+#define READS_A_SECOND 300u // rate of a slow path that still works
+// Default timeout in seconds of an answer of another node, besides its reads. A TIMEOUT line also
+// lengthens the timeout of the first read, which is 5 s otherwise. So the line is sent only for
+// many reads.
 #define NODE_S 15u
 #define READS_SOON 2000u
 #define SECOND_NS UINT64_C(1000000000)
@@ -35,7 +36,8 @@
 #define AGAIN_NS UINT64_C(30000000000)
 #define OLD_SYNTAX "PROBE node [count [bytes [microseconds]]]"
 
-// Of one that is too long a part would be another's.
+// Find the path of the agent's socket. A path that does not fit is rejected: cut short, it would
+// name another socket.
 static int find_path(const char *path, struct sockaddr_un *ret_address, struct lab_why *why) {
 	// NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
 	const char *named = getenv("TOCSIN_SOCKET");
@@ -70,7 +72,7 @@ static int fail_broken(struct lab_why *why, int err) {
 	);
 }
 
-// For bytes, or a person.
+// Wait for bytes from the agent or for an interrupt.
 static int await_answer(const struct agent *agent, struct deadline deadline, struct lab_why *why) {
 	struct pollfd polled[2] = {
 		{.fd = agent->fd, .events = POLLIN}, {.fd = agent->signal_fd, .events = POLLIN}};
@@ -103,7 +105,8 @@ static int make_room(struct agent *agent, struct lab_why *why) {
 	return 0;
 }
 
-// One line, terminated in place; what comes behind it is of no question of ours.
+// Read one line and terminate it in place. Bytes behind the newline belong to no question and are
+// dropped.
 static int read_line(struct agent *agent, struct lab_why *why) {
 	struct deadline deadline =
 		deadline_after(clock_monotonic_ns(), agent->patience_s * SECOND_NS);
@@ -140,7 +143,7 @@ static int send_line(const struct agent *agent, const char *line, struct lab_why
 	return err == 0 ? 0 : fail_broken(why, err);
 }
 
-// A line that is answered with a word.
+// Send a line and check that its answer begins with the expected text.
 static int
 set_line(struct agent *agent, const char *line, const char *answer, struct lab_why *why) {
 	int err = send_line(agent, line, why);
@@ -155,7 +158,7 @@ set_line(struct agent *agent, const char *line, const char *answer, struct lab_w
 	return err;
 }
 
-// What says hello in another way is no agent.
+// Select protocol and format. A server with another greeting is no agent.
 static int greet(struct agent *agent, struct lab_why *why) {
 	static const struct {
 		const char *line, *answer;
@@ -228,7 +231,7 @@ int agent_ask(struct agent *agent, const char *question, json_t **ret_answer, st
 	answer = json_loads(agent->data, JSON_REJECT_DUPLICATES, NULL);
 	if (!json_is_object(answer)) {
 		json_decref(answer);
-		// Of another node's agent an answer that breaks off is half a line.
+		// A remote agent's answer that breaks off arrives as half a line.
 		return lab_fail(why, -EPROTO, "the answer broke off, or is none of an agent");
 	}
 	words = json_string_value(json_object_get(answer, "error"));
@@ -267,7 +270,7 @@ static bool take_time(const json_t *value, uint64_t *ret_ns) {
 	return true;
 }
 
-// What is no time was not measured: it is not taken for a fast read.
+// Reject an entry that is no valid time: it was not measured, and must not count as a fast read.
 static int take_times(const json_t *answer, struct agent_reads *reads, struct lab_why *why) {
 	const json_t *times = json_object_get(answer, "times_ns");
 
@@ -288,14 +291,15 @@ static int take_times(const json_t *answer, struct agent_reads *reads, struct la
 	return 0;
 }
 
-// What an agent refuses for now: it answers few questions a second, and has few runs under way.
+// Return true if the agent refuses only for now: it limits questions per second and concurrent
+// runs.
 static bool is_for_now(const struct lab_why *said) {
 	size_t length = strlen(said->text), words = strlen(AGAIN_WORDS);
 
 	return length >= words && strcmp(said->text + length - words, AGAIN_WORDS) == 0;
 }
 
-// -EINTR: a person wants it to end.
+// Wait before the next attempt. Returns 0, or -EINTR if the user interrupts.
 static int pause_between(const struct agent *agent) {
 	struct pollfd polled = {.fd = agent->signal_fd, .events = POLLIN};
 
@@ -320,7 +324,7 @@ ask_patiently(struct agent *agent, const char *question, json_t **ret_answer, st
 	}
 }
 
-// As long as so many reads may take.
+// Set the timeouts to the time that this number of reads may take.
 static int set_patience(struct agent *agent, const struct agent_reads *reads, struct lab_why *why) {
 	char line[QUESTION_BYTES];
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Frames over a TCP connection.
+// Framed messages over a TCP connection.
 #include "channel.h"
 
 #include <lib/clock.h>
@@ -19,7 +19,7 @@
 #define QUOTED_BYTES 320
 #define LINGER_NS UINT64_C(1000000000)
 #define LINGER_BYTES ((size_t)64 * CHANNEL_BYTES_MAX)
-// The kernel of a host that is there answers probes, whatever its program does.
+// TCP keepalive: the kernel of a live host answers the probes, even if its program is busy.
 #define GONE_IDLE_S 10
 #define GONE_EACH_S 5
 #define GONE_MS 30000
@@ -44,8 +44,8 @@ static int take_addresses(struct channel *channel) {
 	return err;
 }
 
-// Messages are small, and the other end waits for each. A host that is gone says nothing: without
-// probes whoever has nothing to send would wait for it for ever.
+// Disable Nagle's algorithm: messages are small, and the other end waits for each. Enable
+// keepalive: without probes, an end that only receives would wait for ever for a dead host.
 static int set_options(int fd) {
 	const struct {
 		int level, name, value;
@@ -73,8 +73,8 @@ static int connection_settle(struct channel *channel) {
 	return err == 0 ? set_options(channel->fd) : err;
 }
 
-// As many may wait to be accepted as the system allows: all processes of a mesh come at once, and
-// whoever finds no room tries again after one second, two, four and so on.
+// Listen with the longest backlog that the system allows. All processes of a mesh connect at once.
+// A client that is refused backs off for 1, 2, 4, ... seconds.
 static int listen_on(const struct sock_addr *address, int *ret_fd) {
 	struct sockaddr_storage storage;
 	socklen_t length = sock_addr_to_sockaddr(address, &storage);
@@ -103,7 +103,7 @@ struct sock_addr channel_loopback(void) {
 	return (struct sock_addr){.family = SOCK_ADDR_V6, .address = {[15] = 1}};
 }
 
-// A machine without IPv6 has IPv4.
+// Listen on all addresses; use IPv4 if the machine has no IPv6.
 static int listen_anywhere(struct sock_addr *address, int *ret_fd) {
 	int err;
 
@@ -133,13 +133,13 @@ static int accept_one(int listener, int signal_fd, struct deadline deadline, int
 		*ret_fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (*ret_fd >= 0)
 			return 0;
-		// Whoever it was may have gone again.
+		// The client may have closed its connection before it was accepted.
 		if (errno != EINTR && errno != ECONNABORTED && errno != EAGAIN)
 			return neg_errno();
 	}
 }
 
-// Whoever has reset its connection by now is nobody: the next one is waited for.
+// Accept the next client. A client that has already reset its connection is skipped.
 static int
 accept_next(int listener, int signal_fd, struct deadline deadline, struct channel *channel) {
 	int err = accept_one(listener, signal_fd, deadline, &channel->fd);
@@ -210,7 +210,7 @@ int channel_accept(
 	return 0;
 }
 
-// For it, or a person.
+// Wait for events on the channel or for an interrupt.
 static int channel_wait(const struct channel *channel, short events, struct deadline deadline) {
 	struct pollfd fds[2] = {
 		{.fd = channel->fd, .events = events},
@@ -320,8 +320,8 @@ int channel_send(
 	return err == 0 ? 0 : went_away(why, err);
 }
 
-// Bytes that nobody read make closing a reset, which would overtake what was said last: they are
-// read until the other end has closed, too.
+// Read and drop bytes until the other end closes. Closing with unread bytes would send a reset,
+// which could overtake the last message.
 static void channel_linger(struct channel *channel) {
 	struct deadline deadline = deadline_after(clock_monotonic_ns(), LINGER_NS);
 	size_t left = LINGER_BYTES;
@@ -344,8 +344,8 @@ void channel_send_error(struct channel *channel, const struct lab_why *why) {
 		channel_linger(channel);
 }
 
-// All of it, or -ENODATA (the end came before the first byte), -EBADMSG (it came within),
-// -ETIMEDOUT, -EINTR.
+// Receive exactly `size` bytes. Returns 0, -ENODATA if the connection ended before the first byte,
+// -EBADMSG if it ended later, -ETIMEDOUT or -EINTR.
 static int bytes_receive(
 	const struct channel *channel, uint8_t *bytes, size_t size, struct deadline deadline
 ) {
@@ -423,7 +423,7 @@ static int message_receive(
 	return bytes_receive(channel, channel->buffer, message->size, deadline);
 }
 
-// A text from outside: shown, never trusted.
+// Report an error text of the other end. The text is untrusted, so it is escaped.
 static int told_error(const struct channel_message *message, struct lab_why *why) {
 	char quoted[QUOTED_BYTES];
 
@@ -445,7 +445,7 @@ int channel_receive(
 		return lab_fail(why, err, "the other end does not answer");
 	if (err == -EINTR)
 		return lab_fail(why, err, "interrupted");
-	if (err == -EBADMSG) // else it said so itself
+	if (err == -EBADMSG) // check_header() has already set the reason of other failures
 		return lab_fail(why, err, "the other end went away within a message");
 	if (err != 0)
 		return lab_fail(why, err, "the other end: %s", strerrordesc_np(-err));

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The control connection of the two ends: framed messages over TCP.
+// Control connection of the two ends: framed messages over TCP.
 //
-//	magic (u32), version of the protocol (u16), kind (u16), bytes that follow (u32), the bytes
+//	magic (u32), protocol version (u16), kind (u16), size of the payload (u32), payload
 //
-// The frame is the same in all versions, and so is CHANNEL_ERROR, a text: so an end of another
-// version can still say that it is one. All of it comes from outside: lengths are capped, and a
-// stranger's bytes end the connection with what was wrong with them.
+// The frame and CHANNEL_ERROR (a text) are the same in all versions. So ends of different versions
+// can still report the mismatch. All input is untrusted: lengths are capped. A malformed frame ends
+// the connection with an error that describes it.
 //
-// One thread. Calls with a deadline wait at most so long.
+// Use a channel from one thread. Calls with a deadline wait no longer than the deadline.
 #pragma once
 
 #include "why.h"
@@ -25,18 +25,18 @@
 #define CHANNEL_PORT 18520
 
 enum channel_kind {
-	CHANNEL_ERROR,	    // a text; both ways: it is over
-	CHANNEL_HELLO,	    // both ways: the program's version; from the client the plan, too
-	CHANNEL_ENDPOINT,   // both ways: what a pair and its memory are reached by
-	CHANNEL_CONNECTED,  // both ways: the pair is connected
-	CHANNEL_STEP,	    // from the client: which size is next
-	CHANNEL_STEP_READY, // from the server: it answers from now on
-	CHANNEL_MARK,	    // from the client: what is kept begins now
-	CHANNEL_STEP_END,   // from the client: it has what it wanted
-	CHANNEL_STEP_NOISE, // from the server: what disturbed it meanwhile
+	CHANNEL_ERROR,	    // both ways: a text; ends the session
+	CHANNEL_HELLO,	    // both ways: program version; from the client also the plan
+	CHANNEL_ENDPOINT,   // both ways: addresses of the pairs and their memory
+	CHANNEL_CONNECTED,  // both ways: the pairs are connected
+	CHANNEL_STEP,	    // from the client: index of the next size
+	CHANNEL_STEP_READY, // from the server: ready to answer
+	CHANNEL_MARK,	    // from the client: recorded samples begin now
+	CHANNEL_STEP_END,   // from the client: the step is finished
+	CHANNEL_STEP_NOISE, // from the server: noise during the step
 	CHANNEL_BYE,	    // from the client
-	CHANNEL_MARKED,	    // from the server, of --device-time: its times begin anew, too
-	// Of a mesh: <mesh_wire.h>.
+	CHANNEL_MARKED,	    // from the server, with --device-time: its own times were reset, too
+	// Messages of a mesh; see <mesh_wire.h>.
 	CHANNEL_MESH_JOIN,
 	CHANNEL_MESH_SERVE,
 	CHANNEL_MESH_PLAY,
@@ -51,14 +51,14 @@ enum channel_kind {
 
 struct channel {
 	int fd;	       // -1: none
-	int signal_fd; // readable when a person wants it to end; -1: never
+	int signal_fd; // readable when the user interrupts; -1: never
 	struct sock_addr local, peer;
 	uint8_t buffer[CHANNEL_BYTES_MAX];
 };
 
 struct channel_message {
 	enum channel_kind kind;
-	const uint8_t *bytes; // in the channel's buffer until the next call
+	const uint8_t *bytes; // points into the channel's buffer; valid until the next call
 	size_t size;
 };
 
@@ -67,14 +67,14 @@ struct channel_listener {
 	struct sock_addr address;
 };
 
-// On the address (SOCK_ADDR_NONE: any, IPv6 and IPv4) and its port, 0: a free one. -errno with the
-// reason.
+// Listen on the address and its port. SOCK_ADDR_NONE: all addresses, IPv6 and IPv4; port 0: a free
+// one. Returns 0, or -errno with the reason in `why`.
 int channel_listen(
 	const struct sock_addr *address, struct channel_listener *ret_listener, struct lab_why *why
 );
 void channel_listener_close(struct channel_listener *listener);
-// Waits for whoever comes next. -EINTR: signal_fd became readable, which ends what the channel
-// waits for later, too. -ETIMEDOUT. -errno with the reason.
+// Wait for the next client. signal_fd also interrupts later waits on the channel. Returns 0, -EINTR
+// if signal_fd became readable, -ETIMEDOUT, or another -errno, with the reason in `why`.
 int channel_accept(
 	const struct channel_listener *listener,
 	int signal_fd,
@@ -82,7 +82,8 @@ int channel_accept(
 	struct channel *ret_channel,
 	struct lab_why *why
 );
-// The client: -EINTR likewise; -errno with the reason.
+// Connect to a server. Returns 0, -EINTR if signal_fd became readable, or another -errno, with the
+// reason in `why`.
 int channel_connect(
 	const struct sock_addr *address,
 	int signal_fd,
@@ -91,12 +92,12 @@ int channel_connect(
 	struct lab_why *why
 );
 void channel_close(struct channel *channel);
-// Between two tries. -EINTR: signal_fd is readable.
+// Sleep between two attempts. Returns 0, or -EINTR if signal_fd is readable.
 int channel_pause(int signal_fd, int pause_ms);
 
-// An address of this machine that reaches itself: 127.0.0.1, where it has IPv6 alone ::1.
+// Return a loopback address of this machine: 127.0.0.1, or ::1 if it has only IPv6.
 struct sock_addr channel_loopback(void);
-// Whether both ends are of one machine, as far as their addresses tell.
+// Return true if the addresses show that both ends run on one machine.
 bool channel_is_local(const struct channel *channel);
 
 int channel_send(
@@ -106,20 +107,22 @@ int channel_send(
 	size_t size,
 	struct lab_why *why
 );
-// Tells the other end why it is over, if it still listens: the last that is said. Waits up to a
-// second for the other end to close.
+// Send the reason as the last message. Then wait up to a second until the other end closes.
 void channel_send_error(struct channel *channel, const struct lab_why *why);
 
-// The next message. -EPROTO (another version), -ENOMSG (not of tocsin-perf), -EBADMSG (no frame of
-// ours), -EREMOTEIO (the other end's error, with its text), -ECONNRESET (it went away), -ETIMEDOUT,
-// -EINTR.
+// Receive the next message. Returns 0, -ETIMEDOUT, -EINTR or:
+//	-EPROTO		another protocol version
+//	-ENOMSG		the other end is not tocsin-perf
+//	-EBADMSG	malformed frame
+//	-EREMOTEIO	error sent by the other end; its text is in `why`
+//	-ECONNRESET	closed by the other end
 int channel_receive(
 	struct channel *channel,
 	struct deadline deadline,
 	struct channel_message *ret_message,
 	struct lab_why *why
 );
-// The same, and -EBADMSG if it is of another kind.
+// Receive the next message like channel_receive(). Returns -EBADMSG if its kind is not `kind`.
 int channel_expect(
 	struct channel *channel,
 	enum channel_kind kind,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The client's end of a session: warms up, measures, and keeps what came of it.
+// Client end of a session: warms up, measures and stores the results.
 #include "net.h"
 #include "schedule.h"
 #include "session.h"
@@ -13,17 +13,17 @@
 #include <time.h>
 
 #define CONNECT_NS UINT64_C(5000000000)
-#define SILENCE_MAX_NS UINT64_C(1000000000) // without a word, while nobody listens
-#define AGAIN_NS UINT64_C(20000000000)	    // for a server to begin anew
+#define SILENCE_MAX_NS UINT64_C(1000000000) // silent wait for a server that does not listen yet
+#define AGAIN_NS UINT64_C(20000000000)	    // for a server that restarts between two runs
 #define AGAIN_PAUSE_MS 20
-#define WARMUP_NS UINT64_C(1000000000) // for the samples of a warm-up, at most
+#define WARMUP_NS UINT64_C(1000000000) // upper bound of a warm-up
 #define WARMUP_QUICK (2 * WARMUP_SAMPLES_MIN)
 #define TICK_NS UINT64_C(1000000000)
-#define SILENCE_NS UINT64_C(10000000000) // of operations that end
+#define SILENCE_NS UINT64_C(10000000000) // longest time without a completed operation
 #define STOP_NS UINT64_C(5000000000)
-#define WINDOW_NS UINT64_C(1000000) // of a load, about
+#define WINDOW_NS UINT64_C(1000000) // approximate duration of one window of a load
 #define CALIBRATION_NS UINT64_C(20000000)
-#define WINDOWS_LEAST 100u // of so many messages as were asked for
+#define WINDOWS_LEAST 100u // minimum number of windows if --iterations is given
 
 struct client {
 	const struct lab_session *session;
@@ -42,7 +42,8 @@ static int hello_exchange(struct client *client, struct lab_why *why) {
 	return err;
 }
 
-// Of the other end while we play: only bad news.
+// Handle a message of the server during a measurement. Only an error is expected, so this always
+// fails.
 static int hear_bad_news(struct client *client, struct lab_why *why) {
 	struct channel_message message;
 	int err = channel_receive(&client->party.channel, session_soon(), &message, why);
@@ -50,7 +51,7 @@ static int hear_bad_news(struct client *client, struct lab_why *why) {
 	return err != 0 ? err : lab_fail(why, -EBADMSG, "the server sent message %u", message.kind);
 }
 
-// Whether operations ended since the last look.
+// Return true if operations completed within the patience.
 static bool is_alive(struct client *client, uint64_t *played, uint64_t *since_ns) {
 	const struct player *player = lab_end_player(client->party.end);
 	uint64_t now = atomic_load_explicit(&player->played, memory_order_relaxed);
@@ -84,7 +85,8 @@ static int wait_played(struct client *client, struct lab_why *why) {
 	}
 }
 
-// What was measured is ours to read when this returns; false: the worker does not let go of it.
+// Stop the player. Returns false if the worker does not release the samples; they must not be read
+// then.
 static bool stop_player(struct client *client) {
 	struct deadline deadline = deadline_after(clock_monotonic_ns(), STOP_NS);
 	struct lab_why unheard = {.text = ""};
@@ -107,13 +109,13 @@ stretch_play(struct client *client, const struct player_stretch *stretch, struct
 	err = lab_end_request(client->party.end, PLAYER_REQUEST_PLAY, why);
 	if (err == 0)
 		err = wait_played(client, why);
-	// Memory that the worker may still write to stays with it.
+	// The worker may still write to the samples, so they stay allocated.
 	if (!stop_player(client))
 		err = lab_fail(why, -EBUSY, "the worker hangs");
 	return err;
 }
 
-// So many samples more than there are, if the time allows.
+// Extend the warm-up to `count` samples, if the time allows.
 static int warm_up_to(
 	struct client *client,
 	struct lab_result *result,
@@ -147,7 +149,7 @@ static int warm_up(struct client *client, struct lab_result *result, struct lab_
 		err = warm_up_to(client, result, count, until_ns, why);
 		if (result->warm_count < count)
 			break;
-		// Of one that was interrupted at that very moment, too: its file has these samples.
+		// Judge an interrupted warm-up, too: its file contains these samples.
 		result->warm_judged = true;
 		looked = warmup_look(result->warm, result->warm_count, &result->warm_look);
 		err = err != 0 ? err : looked;
@@ -155,9 +157,9 @@ static int warm_up(struct client *client, struct lab_result *result, struct lab_
 	return err;
 }
 
-// How many messages take about a window: what is played for it is dropped. At least as many as may
-// be under way: a worker that was kept from its processor finds so many complete at one moment, and
-// a window within that moment would have taken no time.
+// Find how many messages fill about one window; the samples of this stretch are dropped. A window
+// has at least as many messages as can be outstanding. A worker that lost its processor finds that
+// many completions at once. A smaller window would then take no time.
 static int window_calibrate(struct client *client, struct lab_result *result, struct lab_why *why) {
 	const struct plan *plan = &client->run->plan;
 	const struct player *player = lab_end_player(client->party.end);
@@ -186,7 +188,7 @@ static uint64_t samples_wanted(const struct plan *plan, const struct lab_result 
 	return (plan->iterations + result->window_messages - 1) / result->window_messages;
 }
 
-// What both ends keep begins.
+// Start the recorded part at both ends.
 static int mark(struct client *client, struct lab_why *why) {
 	struct channel_message message;
 	int err = channel_send(&client->party.channel, CHANNEL_MARK, NULL, 0, why);
@@ -198,7 +200,8 @@ static int mark(struct client *client, struct lab_why *why) {
 	return err;
 }
 
-// The clocks were compared last when another size was measured, or never: anew.
+// Reset the device times. The clocks were last compared during another size, or never, so the
+// comparison starts anew.
 static void device_begin(struct client *client, struct result_device *result) {
 	struct device_time *time = lab_end_device_time(client->party.end);
 
@@ -373,7 +376,7 @@ static int play_step(struct client *client, uint32_t step, struct lab_why *why) 
 	if (result->times == NULL || lab_end_is_playing(client->party.end))
 		return err;
 	summarized = 0;
-	if (!client->session->quick) // which leaves no file of its own
+	if (!client->session->quick) // a quick run leaves no file of its own
 		summarized = result_thin(
 			result, client->run->plan.size_count, client->session->file_bytes
 		);
@@ -394,8 +397,8 @@ static int play_all(struct client *client, struct lab_why *why) {
 	return err == 0 ? channel_send(&client->party.channel, CHANNEL_BYE, NULL, 0, why) : err;
 }
 
-// A server that was begun in the same script may not listen yet, and one of several runs begins
-// each anew.
+// Connect to the server, with retries. A server that was started by the same script may not listen
+// yet. A server of several runs starts anew for each run.
 static int reach_server(struct client *client, struct lab_why *why) {
 	bool again = client->run->plan.run > 1, told = again;
 	uint64_t now_ns = clock_monotonic_ns();
@@ -426,7 +429,7 @@ static int reach_server(struct client *client, struct lab_why *why) {
 }
 
 int session_client(const struct lab_session *session, struct lab_run *run, struct lab_why *why) {
-	static struct outlier_watch watch; // a worker that hangs has it still
+	static struct outlier_watch watch; // static, because a hung worker may still use it
 	struct client client = {
 		.session = session,
 		.party = {.channel.fd = -1, .plan = session->plan},
@@ -440,7 +443,7 @@ int session_client(const struct lab_session *session, struct lab_run *run, struc
 	clock_gettime(CLOCK_REALTIME, &now);
 	run->started_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 	run->plan = session->plan;
-	if (!session->quick) // before the server has anything to do
+	if (!session->quick) // before the server is busy
 		net_add_yardsticks(&yardsticks);
 	err = reach_server(&client, why);
 	if (err == 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Chooses and opens a device.
+// Choose and open a device.
 #include "device.h"
 
 #include <dataplane/device_choice.h>
@@ -77,7 +77,7 @@ static int open_soft(
 	return err == 0 ? 0 : lab_fail(why, err, "%s", inner.text);
 }
 
-// The name of the best device of the system; "" if none will do.
+// Return the name of the best device of the system, or "" if none is usable.
 static int device_choose_best(
 	const struct device_settings *settings,
 	const struct topology *topology,
@@ -118,7 +118,8 @@ int lab_device_choose(
 	return 0;
 }
 
-// The software device is near to all processors alike.
+// Open an RDMA device of the system and find the processors near it. The software device has no
+// such location, so it needs no topology.
 static int open_hard(
 	const char *name,
 	const struct device_settings *settings,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which device an end measures.
+// Choice of the device that an end measures.
 #pragma once
 
 #include "why.h"
@@ -8,17 +8,18 @@
 #include <lib/cpu_set.h>
 #include <lib/sockaddr.h>
 
-// The name of the nearest and fastest that will do, else "soft".
+// Return the name of the nearest and fastest usable device of the system, or "soft" if there is
+// none.
 int lab_device_choose(
 	const struct device_settings *settings,
 	struct lab_why *why,
 	char ret_name[static DEVICE_NAME_MAX + 1]
 );
-// As it was asked for; NULL: the nearest and fastest that will do, else the software device. That
-// one has the address of the connection to the other end, so that both find each other without a
-// word; on one machine (local is NULL) the first free one of 127.64.0.0/16.
-// TOCSIN_SOFT_ADDRESS, _WIRE and _FAULTS are heeded. *ret_near are the processors near the device,
-// none if that is not known.
+// Open a device by its name. NULL chooses the nearest and fastest usable device, else the software
+// device. The software device takes the local address of the control connection, so that both ends
+// find each other without configuration. On one machine (local is NULL) it takes the first free
+// address of 127.64.0.0/16. TOCSIN_SOFT_ADDRESS, _WIRE and _FAULTS apply. Set *ret_near to the
+// processors near the device; empty if unknown.
 int lab_device_open(
 	const char *name,
 	const struct device_settings *settings,

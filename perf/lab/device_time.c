@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Translates a device's time stamps, and divides operations by them.
+// Convert a device's time stamps, and split operations by them.
 #include "device_time.h"
 
 #include <lib/clock.h>
@@ -11,12 +11,13 @@
 
 #define READ_TRIES 5
 #define READ_EACH_NS UINT64_C(10000000)
-// Until the rate is measured its crystal is taken at its word, so it is read more often.
+// Until the rate is measured the nominal rate is used, so the clock is read more often.
 #define READ_EARLY_NS UINT64_C(1000000)
 #define BASELINE_NS UINT64_C(50000000)
-// A clock that goes that much faster or slower than the device says is not followed.
+// A measured rate is ignored if it differs from the nominal rate by more than this share.
 #define RATE_SHARE 0.01
-// What a reading does not tell: one write of a time stamp by the device beside another.
+// Allowance beyond the accuracy of the readings: a device does not stamp all completions at exactly
+// the same point.
 #define TOLERANCE_NS 1000
 
 void device_clock_init(struct device_clock *clock, const struct device_stamps *stamps) {
@@ -27,7 +28,8 @@ void device_clock_init(struct device_clock *clock, const struct device_stamps *s
 	};
 }
 
-// Stamps wrap, and may be of before the latest reading: the shorter way counts.
+// Return the signed ticks since the latest reading. Stamps wrap and may be older than that reading,
+// so the shorter direction is used.
 static double ticks_since(const struct device_clock *clock, uint64_t stamp) {
 	uint64_t ahead = (stamp - clock->stamp) & clock->mask;
 	uint64_t behind = (clock->stamp - stamp) & clock->mask;
@@ -178,6 +180,6 @@ void device_time_settle(struct device_time *time) {
 void device_time_answered(struct device_time *time, uint64_t now_ns, uint64_t stamp) {
 	uint64_t at_ns = device_clock_ns(&time->clock, stamp);
 
-	device_time_settle(time); // the one before, where the next message was there already
+	device_time_settle(time); // the previous answer, if the next message was already there
 	time->answer_ns = now_ns > at_ns ? now_ns - at_ns : 0;
 }

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where the time of an operation goes, by the time stamp that the device gave its completion.
+// Splits the time of an operation at the time stamp that the device gave its completion.
 //
 //	submitted		completed		seen
 //	host's clock		device's clock		host's clock
 //	|------ device ---------|-------- host ---------|
 //
-// `device` is posting, both devices and the network, and the peer's program where it answers;
-// `host` is until the program saw it. What a server's program took to answer is measured at its own
-// end, from the stamp of what it received until it had submitted the answer.
+// The `device` part is posting, both devices and the network, and the peer's program if it answers.
+// The `host` part lasts from the completion until the program saw it. A server measures its own
+// answers, from the stamp of the received message until the answer was submitted.
 //
-// The device's clock is held against the worker's each 10 ms, between two samples: a reading of it
-// between two of the host's. Where a stamp lies outside of its operation by more than both clocks
-// are known, it is counted, and taken for the nearest end of it.
+// The device's clock is compared with the worker's clock every 10 ms, between two samples. Each
+// comparison reads it between two readings of the host's clock. A stamp may lie outside of its
+// operation by more than the accuracy of both clocks. Such a stamp is counted, and moved to the
+// nearest end of the operation.
 #pragma once
 
 #include <dataplane/lane.h>
@@ -22,47 +23,49 @@
 struct histogram;
 struct run_record;
 
-// A moment on both clocks: the device's was read between the other two.
+// One moment on both clocks: the device's clock was read between the two readings of the host's.
 struct device_reading {
 	uint64_t before_ns, after_ns;
 	uint64_t stamp;
 };
 
-// One clock in terms of the other.
+// State of the conversion from device time to worker time.
 struct device_clock {
-	uint64_t mask;	    // the bits of a stamp that count
-	double nominal_ns;  // of a tick, as the device says
-	double tick_ns;	    // as measured since `first`, else the nominal one
+	uint64_t mask;	    // valid bits of a stamp
+	double nominal_ns;  // per tick, as reported by the device
+	double tick_ns;	    // per tick, as measured since `first_ns`; until then nominal
 	uint64_t stamp, ns; // the latest reading
-	uint64_t first_ns;  // the first one, and the ticks since
-	uint64_t ticks;
-	uint64_t width_ns; // half of how long the latest reading took
-	uint64_t off_ns;   // the most that a reading was off what the one before foretold
+	uint64_t first_ns;  // time of the first reading
+	uint64_t ticks;	    // device ticks since the first reading
+	uint64_t width_ns;  // half of the duration of the latest reading
+	uint64_t off_ns;    // largest error of a prediction from the reading before
 	uint32_t readings;
 };
 
 void device_clock_init(struct device_clock *clock, const struct device_stamps *stamps);
 void device_clock_take(struct device_clock *clock, const struct device_reading *reading);
-// The next reading is the first one again: before it nobody looked for long. The rate stays.
+// Make the next reading the first one again, after a long pause without readings. The measured rate
+// stays.
 void device_clock_restart(struct device_clock *clock);
-// The worker's time of a stamp; before the first reading 0.
+// Return the worker's time of a stamp; 0 before the first reading.
 uint64_t device_clock_ns(const struct device_clock *clock, uint64_t stamp);
 
-// Set up by control; while a stretch is played the worker's.
+// Device times of one end. Control initializes it; the worker owns it while a stretch is played.
 struct device_time {
 	struct device_clock clock;
-	bool wall;	   // stamps are of the time of day
-	uint64_t due_ns;   // of the next reading
-	uint32_t failures; // readings that the device refused
-	// Of a client: of each sample, and how many stamps lay outside.
+	bool wall;	   // stamps are wall-clock time
+	uint64_t due_ns;   // time of the next reading
+	uint32_t failures; // readings that the device rejected
+	// Client: both parts of each sample, and the number of stamps outside of their operation.
 	struct run_record *device, *host;
 	uint64_t outside;
-	// Of a server: what its program took to answer.
+	// Server: times that its program took to answer.
 	struct histogram *answers;
-	uint64_t answer_ns; // of the latest one, noted when nothing waits; UINT64_MAX: it is
+	uint64_t answer_ns; // latest answer, recorded when idle; UINT64_MAX: none pending
 };
 
-// -EOPNOTSUPP, with nothing read: the device has no such stamps. -errno: it does not say its time.
+// Initialize the times of an end. Returns 0, -EOPNOTSUPP if the device has no such stamps, or
+// -errno if its clock cannot be read.
 int device_time_init(
 	struct device_time *time,
 	const struct lane *lane,
@@ -71,11 +74,11 @@ int device_time_init(
 	bool wall
 );
 
-// Worker, between samples: holds the clocks against each other, of several tries the quickest.
+// Worker, between samples: compare the clocks; use the quickest of several attempts.
 void device_time_read(struct device_time *time, const struct lane *lane, const struct clock *clock);
-// Worker, between samples: of a client's operation.
+// Worker, between samples: record both parts of a client's operation.
 void device_time_note(struct device_time *time, uint64_t start_ns, uint64_t end_ns, uint64_t stamp);
-// Worker: a server that received something with this stamp has just submitted its answer.
+// Worker: note that a server has just submitted its answer to a message with this stamp.
 void device_time_answered(struct device_time *time, uint64_t now_ns, uint64_t stamp);
-// Worker, when nothing waits for it.
+// Worker, when idle: record the pending answer time.
 void device_time_settle(struct device_time *time);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Makes an end: device, memory, lane, worker, queue pairs.
+// Create an end: device, memory, lane, worker and queue pairs.
 #include "device.h"
 #include "end_inside.h"
 #include "result.h"
@@ -11,16 +11,16 @@
 #include <sys/random.h>
 
 #define PAGE_BYTES UINT64_C(4096)
-#define DEPTH 64u // receives of a player, and room for more sends than it has
+#define DEPTH 64u // receives posted by a player, with room for more sends than a player has
 #define DRAIN_NS UINT64_C(1000000000)
-#define CLOCK_READINGS 1000 // in a batch
+#define CLOCK_READINGS 1000 // per batch
 #define CLOCK_BATCHES 10
 
 static uint64_t pages_round_up(uint64_t size) {
 	return (size + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
 }
 
-// Of a GPU's memory a program of the host's sees no byte.
+// Reject options that need the processor to access GPU memory, which host programs cannot read.
 static int check_memory(const struct lab_end *end, const struct plan *plan, struct lab_why *why) {
 	if (end->facts.memory.kind != MESSAGES_GPU)
 		return 0;
@@ -70,15 +70,16 @@ static int make_memory(struct lab_end *end, const struct plan *plan, struct lab_
 	return 0;
 }
 
-// Nobody is answered by a server's program where operations are one-sided: it rests, so that it
-// takes no processor from whoever does answer.
+// Return the idle policy of the worker. A server's program answers no one-sided operation. So its
+// worker sleeps and leaves the processor to the device that answers.
 static enum idle_policy policy_of(const struct lab_end_config *config) {
 	bool rests = config->serves && plan_server_rests(config->plan);
 
 	return rests ? IDLE_EVENT : config->plan->policy;
 }
 
-// Two ends on one machine take two processors: the client the best, the server the next.
+// Choose the worker's processor. Two ends on one machine take two: the client the best one, the
+// server the next.
 static int choose_core(
 	const struct lab_end_config *config,
 	const struct cpu_set *near,
@@ -134,7 +135,8 @@ static int find_stamps(struct lab_end *end, struct lab_why *why) {
 	return 0;
 }
 
-// The device has the kind of completion queue; that it tells its time is seen now.
+// Initialize the device times. lane_create() has checked that the completion queue has stamps; this
+// call checks that the clock can be read.
 static int make_device_time(struct lab_end *end, struct lab_why *why) {
 	bool wall = end->plan.stamps == PLAN_STAMPS_WALL;
 	int err = device_time_init(&end->device_time, end->lane, &end->clock, &end->stamps, wall);
@@ -175,7 +177,7 @@ static int make_lane(
 	if (err != 0)
 		return err;
 	err = lane_create(&lane, &end->lane);
-	// Some drivers say so of flags that they do not know.
+	// Some drivers return -EINVAL for flags that they do not support.
 	if (lane.stamps != LANE_STAMPS_NONE && (err == -EOPNOTSUPP || err == -EINVAL))
 		return stamps_fail(end, err, why);
 	if (err != 0)
@@ -279,7 +281,7 @@ static int make_pairs(struct lab_end *end, struct lab_about *ret_about, struct l
 static void read_clock(struct lab_end *end) {
 	uint64_t least = UINT64_MAX;
 
-	// Of a whole batch: two readings alone may give the same nanosecond.
+	// Measure a whole batch: two single readings may return the same nanosecond.
 	for (int batch = 0; batch < CLOCK_BATCHES; batch++) {
 		uint64_t before = clock_now_ns(&end->clock), took_ns;
 

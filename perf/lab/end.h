@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One end of a measurement: device, memory, worker, lane, queue pairs, player, made and taken
-// apart in order. The agent's own parts: what is measured is what it does.
+// One end of a measurement: device, memory, worker, lane, queue pairs and player, created and
+// destroyed in order. These are the agent's own parts, so the results hold for the agent.
 //
-// Control's thread makes all calls. While the worker plays, control waits in end_wait() for it and
-// for the other end at once.
+// The control thread makes all calls. While the worker plays, control waits in lab_end_wait() for
+// the player and for the other end.
 #pragma once
 
 #include "channel.h"
@@ -20,28 +20,29 @@
 
 struct lab_end;
 
-// What an end measures of its machine, which takes 30 ms of waiting: once for all of a process
-// whose children are ends.
+// Measurements of the machine that an end needs; they take 30 ms. A process with several ends as
+// children makes them once.
 struct lab_machine {
-	struct clock clock; // kept
-	uint64_t block_ns;  // to block and be woken
+	struct clock clock; // calibrated with clock_init_kept(); each end keeps a copy
+	uint64_t block_ns;  // duration of one block and wake-up
 };
 
 struct lab_end_config {
-	const char *device; // NULL: the best there is, else the software device; "soft": that one
+	// NULL: the best device, else the software device; "soft": the software device.
+	const char *device;
 	struct device_settings settings;
-	const struct channel *channel; // tells which address the software device takes
+	const struct channel *channel; // gives the address of the software device
 	const struct plan *plan;
 	bool serves;
-	struct cpu_set cores; // none: chosen
+	struct cpu_set cores; // empty: chosen automatically
 	bool cores_given;
-	uint32_t priority; // of SCHED_FIFO, of its worker; 0: as this process
+	uint32_t priority; // SCHED_FIFO priority of the worker; 0: inherited
 	struct messages_place memory;
-	bool quick; // its memory is not locked, which takes as long as many samples
-	const struct lab_machine *machine; // NULL: it measures that itself
+	bool quick; // do not lock the memory, which takes as long as many samples
+	const struct lab_machine *machine; // NULL: measured by lab_end_open()
 };
 
-// What came of it, for people.
+// Properties of an open end, for reports.
 struct lab_end_facts {
 	char device[DEVICE_NAME_MAX + 1];
 	const char *responder, *link;
@@ -50,17 +51,17 @@ struct lab_end_facts {
 	uint32_t cpu;
 	const char *clock, *clock_why;
 	uint32_t clock_error_ppb;
-	uint64_t clock_read_ns; // the smallest difference of two readings in a row, of many
+	uint64_t clock_read_ns; // smallest difference of two consecutive readings
 	uint64_t block_ns;
 	pid_t tid;
 	struct messages_place memory;
 	bool memory_locked;
 	uint32_t priority;
-	uint32_t inline_bytes; // messages of up to so many go within the work request
-	uint64_t stamp_khz;    // of the clock of time stamps; 0: none are asked for
+	uint32_t inline_bytes; // largest message that goes inline in the work request
+	uint64_t stamp_khz;    // frequency of the time stamp clock; 0: no stamps requested
 };
 
-// What the other end has to know, as CHANNEL_ENDPOINT carries it.
+// Description that the other end needs, sent as CHANNEL_ENDPOINT.
 struct lab_about {
 	uint32_t pair_count;
 	struct device_endpoint endpoints[PLAN_PAIRS_MAX];
@@ -76,29 +77,30 @@ int lab_end_open(
 	struct lab_end **ret_end
 );
 int lab_end_connect(struct lab_end *end, const struct lab_about *theirs, struct lab_why *why);
-// NULL is fine.
+// Destroy an end; NULL is allowed.
 void lab_end_close(struct lab_end *end);
 
 const struct lab_end_facts *lab_end_facts(const struct lab_end *end);
 const struct worker *lab_end_worker(const struct lab_end *end);
 struct player *lab_end_player(struct lab_end *end);
-// NULL where no stamps are looked at. Control's while nothing is played.
+// Return the device times, or NULL if stamps are not used. Control owns them while nothing is
+// played.
 struct device_time *lab_end_device_time(struct lab_end *end);
 
-// Begins the player's stretch, or serving. -errno.
+// Start a stretch of the player, or serving. Returns 0 or -errno.
 int lab_end_request(struct lab_end *end, enum player_request request, struct lab_why *why);
 
-// From a request to play or serve until the player's end was seen by lab_end_wait().
+// Return true from a request to play or serve until lab_end_wait() has seen the player's end.
 bool lab_end_is_playing(const struct lab_end *end);
 
 enum lab_wake {
-	LAB_WAKE_PLAYER = 0x1,	// it has ended, or serves
-	LAB_WAKE_CHANNEL = 0x2, // there is something to receive
-	LAB_WAKE_SIGNAL = 0x4,	// a person wants it to end
+	LAB_WAKE_PLAYER = 0x1,	// the player has ended, or serves
+	LAB_WAKE_CHANNEL = 0x2, // the channel is readable
+	LAB_WAKE_SIGNAL = 0x4,	// the user interrupts
 	LAB_WAKE_TIME = 0x8,
 };
 
-// Waits for one of these, or the deadline; returns which. signal_fd: -1 for none.
+// Wait for any of these or the deadline. Returns the wakes as a bit mask. signal_fd -1: none.
 uint32_t lab_end_wait(
 	struct lab_end *end, const struct channel *channel, int signal_fd, struct deadline deadline
 );

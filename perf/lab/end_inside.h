@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the files of an end share: what it is made of.
+// Struct lab_end, shared by the files that implement an end.
 #pragma once
 
 #include "end.h"
@@ -13,22 +13,23 @@ struct lab_end {
 	struct clock clock;
 	struct device *device;
 	struct messages messages;
-	uint64_t half; // bytes of what goes out; as many come in
+	uint64_t half; // size of the outgoing half of the memory; the incoming half is as large
 	struct memory_registry *registry;
 	struct memory_view view;
 	struct worker *worker;
 	struct lane *lane;
 	struct pair *pairs[PLAN_PAIRS_MAX];
-	uint32_t pair_count, added, drained; // the lane has, and gave back
+	// `added`: given to the lane; `drained`: returned by the lane
+	uint32_t pair_count, added, drained;
 	struct player player;
 	struct device_stamps stamps;
 	struct device_time device_time;
 	struct plan plan;
 	bool serves, quick;
-	bool playing; // or serves
+	bool playing; // also while serving
 };
 
-// Whether it looks at the stamps of completions.
+// Return true if this end uses the time stamps of completions.
 static inline bool end_stamps(const struct lab_end *end) {
 	return end->serves ? plan_server_stamps(&end->plan) : end->plan.stamps != PLAN_STAMPS_NONE;
 }

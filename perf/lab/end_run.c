@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Connects an end, waits for its worker, takes it apart.
+// Connect an end, wait for its worker, and destroy the end.
 #include "end_inside.h"
 
 #include <lib/error.h>
@@ -33,7 +33,7 @@ static int add_pair(struct lab_end *end, const struct pair *pair) {
 	return err;
 }
 
-// Of the worker's thread alone: whatever else this process has to do may wait.
+// Raise the priority of the worker's thread only; the other work of this process can wait.
 static int raise_priority(const struct lab_end *end, struct lab_why *why) {
 	const struct sched_param wanted = {.sched_priority = (int)end->facts.priority};
 	struct rlimit limit = {.rlim_cur = 0};
@@ -128,7 +128,7 @@ int lab_end_connect(struct lab_end *end, const struct lab_about *theirs, struct 
 		err = make_player(end, &way, why);
 	if (err != 0)
 		return err;
-	// Refused to many: then faults are counted with the other noise.
+	// Many systems do not allow this; page faults are then counted as noise.
 	end->facts.memory_locked = !end->quick && worker_lock_memory() == 0;
 	return start_worker(end, why);
 }
@@ -176,7 +176,7 @@ static void post_gone(const struct lab_end *end, struct pair *pair) {
 		(void)worker_post(end->worker, &gone);
 }
 
-// Returns what of it a caller waits for.
+// Handle one event of the worker. Returns the wakes that a caller may wait for.
 static uint32_t take_event(struct lab_end *end, const struct worker_record *record) {
 	switch (record->kind) {
 	case PLAYER_EVENT_ENDED:
@@ -235,7 +235,7 @@ uint32_t lab_end_wait(
 	return wakes;
 }
 
-// Harmless for one that failed already.
+// Ask the lane to fail a pair. This is harmless if the pair has already failed.
 static void post_fail(const struct lab_end *end, const struct pair *pair) {
 	const struct worker_record fail = {
 		.kind = LANE_REQUEST_FAIL,
@@ -247,7 +247,7 @@ static void post_fail(const struct lab_end *end, const struct pair *pair) {
 	(void)worker_post(end->worker, &fail);
 }
 
-// The player ends, then the pairs, so that nothing is posted while it drains.
+// Stop the player first, then drain the pairs, so that nothing is posted during the drain.
 static void pairs_drain(struct lab_end *end) {
 	struct deadline deadline = deadline_after(clock_monotonic_ns(), TEARDOWN_NS);
 	struct lab_why unheard = {.text = ""};
@@ -262,7 +262,7 @@ static void pairs_drain(struct lab_end *end) {
 		;
 }
 
-// What a device does not give back stays with the process, which is about to end.
+// Resources that the device does not release stay allocated; the process is about to exit.
 void lab_end_close(struct lab_end *end) {
 	if (end == NULL)
 		return;

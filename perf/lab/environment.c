@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Gathers the environment, from /proc, /sys and what the end says of itself.
+// Collect the environment from /proc, /sys and the facts of the end.
 #include "environment.h"
 
 #include "why.h"
@@ -30,10 +30,10 @@ void environment_add(
 	va_start(arguments, format);
 	vsnprintf(environment->items[place].value, ENVIRONMENT_VALUE_BYTES, format, arguments);
 	va_end(arguments);
-	lab_clean(environment->items[place].value); // else there would be no JSON of it
+	lab_clean(environment->items[place].value); // JSON needs valid UTF-8
 }
 
-// The first line; what is not there is left out.
+// Add the first line of a file; skip a file that does not exist.
 static void add_file(struct lab_environment *environment, const char *key, const char *path) {
 	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
 	char text[ENVIRONMENT_VALUE_BYTES];
@@ -132,7 +132,7 @@ void environment_encode(const struct lab_environment *environment, struct wire_w
 		const char *key = environment->items[n].key, *value = environment->items[n].value;
 
 		wire_put_string(writer, key, strlen(key));
-		// What is no text would not be taken.
+		// The decoder rejects invalid UTF-8, so an invalid value is sent empty.
 		wire_put_string(
 			writer, value, wire_utf8_valid(value, strlen(value)) ? strlen(value) : 0
 		);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where a result comes from: what of a machine may change a latency, as words and their values.
+// Environment of a result: properties of a machine that may change a latency, as keys and values.
 #pragma once
 
 #include "end.h"
@@ -20,14 +20,14 @@ struct lab_environment {
 	} items[ENVIRONMENT_ITEMS_MAX];
 };
 
-// Of this machine, this program and this end.
+// Read the properties of this machine, this program and this end.
 void environment_read(const struct lab_end_facts *facts, struct lab_environment *ret_environment);
-// Of this machine alone.
+// Read the properties of this machine only.
 void environment_read_machine(struct lab_environment *ret_environment);
-// One more item; what finds no room is left out.
+// Add one item. An item beyond the limit is dropped.
 __attribute__((format(printf, 3, 4))) void
 environment_add(struct lab_environment *environment, const char *key, const char *format, ...);
-// "" if it is not known.
+// Return the value of a key, or "" if unknown.
 const char *environment_get(const struct lab_environment *environment, const char *key);
 
 void environment_encode(const struct lab_environment *environment, struct wire_writer *writer);

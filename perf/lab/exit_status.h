@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What tocsin-perf ends with.
+// Exit status of tocsin-perf.
 #pragma once
 
 enum {
 	EXIT_DONE,
-	EXIT_PASSED, // a threshold; something is slower; a figure differs
+	EXIT_PASSED, // a threshold was exceeded, a comparison is slower, or a figure differs
 	EXIT_USAGE,
 	EXIT_UNDECIDED,
 	EXIT_FAILED,
