@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What other programs read: comma-separated values, HdrHistogram's percentiles, perftest's columns.
+// Output for other programs: CSV, HdrHistogram percentiles and perftest columns.
 #include "output.h"
 
 #include <lib/error.h>
@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define HGRM_TICKS 5 // of each halving of what is left above
+#define HGRM_TICKS 5 // lines per halving of the remaining share
 
 int output_check(const char *path, struct lab_why *why) {
 	const char *slash = path != NULL ? strrchr(path, '/') : NULL;
@@ -36,7 +36,7 @@ int output_check(const char *path, struct lab_why *why) {
 		if (directory == NULL)
 			return lab_fail(why, -ENOMEM, "no memory");
 		if (slash != NULL && slash[1] == '\0')
-			err = -EISDIR; // of a directory that is not there
+			err = -EISDIR; // the directory does not exist
 		else if (access(directory, W_OK | X_OK) != 0)
 			err = neg_errno();
 	}
@@ -154,7 +154,7 @@ int output_csv(const struct lab_run *run, const char *path, struct lab_why *why)
 	return output_close(path, file, why);
 }
 
-// The number of samples at or below the bucket of a share of the run.
+// Print one percentile: the value of its bucket and the number of samples up to this bucket.
 static void hgrm_line(FILE *file, const struct histogram *all, uint64_t count, double share) {
 	struct histogram_span span;
 	uint64_t rank = (uint64_t)(share * (double)count);
@@ -209,7 +209,8 @@ int output_hgrm(const struct lab_run *run, const char *path, struct lab_why *why
 	return output_close(path, file, why);
 }
 
-// A response time is no round trip, and has no half.
+// Return microseconds as perftest prints them: half of a round trip. A response time of an open
+// loop is no round trip and is not halved.
 static double perftest_us(const struct lab_run *run, double value_ns) {
 	bool has_half = plan_is_answered(&run->plan) && run->plan.arrivals == PLAN_CLOSED;
 
@@ -221,7 +222,7 @@ quantile_us(const struct lab_run *run, const struct lab_result *result, uint32_t
 	return perftest_us(run, (double)result->summary.quantiles[place].value);
 }
 
-// Its MB are of 2^20 bytes, and what both directions move is one sum.
+// Print rates as perftest does: one MB is 2^20 bytes, and both directions are added.
 static void perftest_rates(const struct lab_run *run) {
 	printf(" #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]\n"
 	);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Measures floors: one thread for what one processor does, two for what takes two.
+// Measure floors, with one thread or with two threads on two processors.
 #include "floor.h"
 
 #include "floor_memif.h"
@@ -21,16 +21,16 @@
 
 #define CACHE_LINE 64
 #define MESSAGE_BYTES 64
-#define TURNS_MAX 20000000u // some seconds
+#define TURNS_MAX 20000000u // takes some seconds
 
-// Two threads on two processors; the line alone in its own.
+// State of one measurement. `line` and `over` have a cache line each.
 struct duel {
 	const struct floor_config *config;
 	struct run_record *record;
 	enum floor_kind kind;
 	struct clock clock;
 	uint32_t cpus[2];
-	int fds[2]; // of the asker, of the answerer
+	int fds[2]; // [0]: of the asking thread; [1]: of the answering thread
 	struct memif_pair *memif;
 	int err;
 	_Alignas(CACHE_LINE) _Atomic uint32_t line;
@@ -40,8 +40,8 @@ struct duel {
 static const struct {
 	const char *key, *words;
 	uint32_t batch;
-	bool alone;    // one thread
-	uint32_t lead; // samples in front that are not kept
+	bool alone;    // uses one thread only
+	uint32_t lead; // initial samples that are dropped
 } floors[FLOOR_KIND_COUNT] = {
 	[FLOOR_CLOCK] = {"clock", "a reading of the worker's clock", 1000, true, 0},
 	[FLOOR_SYSTEM_CALL] = {"system_call", "a system call that does nothing", 200, true, 0},
@@ -49,7 +49,7 @@ static const struct {
 		{"cache_line", "a cache line from processor to processor", 200, false, 0},
 	[FLOOR_WAKE_UP] = {"wake_up", "waking a thread on another processor", 2, false, 0},
 	[FLOOR_UDP] = {"udp", "a round trip by UDP, both ends spinning", 1, false, 0},
-	// Until each page of the rings' memory was touched.
+	// The initial samples touch each page of the rings' memory.
 	[FLOOR_MEMIF] = {"memif", "a round trip by memif, both ends spinning", 1, false, 4096},
 };
 
@@ -79,7 +79,8 @@ static void spin_until(struct duel *duel, uint32_t wanted) {
 		__builtin_ia32_pause();
 }
 
-// Each even number is answered by the odd one behind it.
+// Pass the cache line to the other processor and back. The asker stores odd numbers, the answerer
+// the even number that follows.
 static void ask_line(struct duel *duel) {
 	for (uint32_t n = 0; n < floors[FLOOR_CACHE_LINE].batch / 2; n++) {
 		uint32_t number = atomic_load_explicit(&duel->line, memory_order_relaxed) + 1;
@@ -128,7 +129,7 @@ static bool spin_receive(struct duel *duel, int fd) {
 		    atomic_load_explicit(&duel->over, memory_order_relaxed))
 			return length > 0;
 	}
-	return false; // it was lost
+	return false; // the message was lost
 }
 
 static void answer_udp(struct duel *duel) {
@@ -139,7 +140,7 @@ static void answer_udp(struct duel *duel) {
 		;
 }
 
-// A client has room for the first frame only once it has polled.
+// Send with retries: a memif client has room for the first frame only after it has polled.
 static bool memif_pass(struct duel *duel, int end) {
 	for (uint32_t turns = 0; turns < TURNS_MAX; turns++) {
 		if (memif_pair_send(duel->memif, end))
@@ -180,7 +181,7 @@ static void *duel_answer(void *arg) {
 	return NULL;
 }
 
-// One sample.
+// Measure one sample.
 static bool duel_ask(struct duel *duel) {
 	static const char message[MESSAGE_BYTES];
 
@@ -228,7 +229,7 @@ static void *ask_all(void *arg) {
 	}
 	atomic_store_explicit(&duel->over, true, memory_order_relaxed);
 	if (duel->kind == FLOOR_WAKE_UP)
-		(void)eventfd_signal(duel->fds[1]); // the answerer sleeps until it hears of it
+		(void)eventfd_signal(duel->fds[1]); // wakes the answerer, so that it sees `over`
 	return NULL;
 }
 
@@ -265,7 +266,7 @@ static int open_both(struct duel *duel, struct lab_why *why) {
 	return 0;
 }
 
-// The last two of those allowed: processor 0 serves the most interrupts.
+// Use the last two allowed processors: processor 0 serves the most interrupts.
 static int choose_cpus(struct duel *duel, struct lab_why *why) {
 	struct cpu_set allowed;
 	uint32_t count, cpu;

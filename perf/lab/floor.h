@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Floors of this machine: what no operation over any wire can be faster than, measured without any
-// device. Yardsticks beside results.
+// Floors of this machine: lower bounds of any operation, measured without a device. Reports show
+// them beside the results.
 //
-// A sample is the time of a batch, so that reading the clock, which bounds it, weighs little.
+// A sample is the time of one batch, so that the cost of reading the clock is small.
 #pragma once
 
 #include "why.h"
@@ -15,27 +15,28 @@
 
 enum floor_kind {
 	FLOOR_CLOCK,	   // one reading of the worker's clock
-	FLOOR_SYSTEM_CALL, // one that does nothing
-	FLOOR_CACHE_LINE,  // from one processor to another, by a store that the other waits for
-	FLOOR_WAKE_UP,	   // of a thread that sleeps, by a thread on another processor
-	FLOOR_UDP,	   // a round trip between two spinning threads over loopback
-	FLOOR_MEMIF,	   // likewise over two memif ports of DPDK, which is started for it
+	FLOOR_SYSTEM_CALL, // a system call without work
+	// One transfer between two processors: a store that the other processor waits for.
+	FLOOR_CACHE_LINE,
+	FLOOR_WAKE_UP, // wake-up of a sleeping thread by a thread on another processor
+	FLOOR_UDP,     // one round trip over loopback between two spinning threads
+	FLOOR_MEMIF,   // the same over two memif ports of DPDK; starts DPDK
 	FLOOR_KIND_COUNT,
 };
 
-// "cache_line"; "a cache line from one processor to another".
+// Return the key in results, for example "cache_line", or the description for people.
 const char *floor_key(enum floor_kind kind);
 const char *floor_words(enum floor_kind kind);
-// How often it happens in a sample.
+// Return the number of events in one sample.
 uint32_t floor_batch(enum floor_kind kind);
 
 struct floor_config {
-	uint32_t samples;  // at most
-	uint64_t limit_ns; // and as long as that, about
+	uint32_t samples;  // maximum number of samples
+	uint64_t limit_ns; // approximate maximum duration of the measurement
 };
 
-// -EOPNOTSUPP with the reason: not on this machine; or what the system said. Threads of its own are
-// pinned to two processors that this process may use.
+// Measure one floor. Creates its own threads and pins them to two processors of this process.
+// Returns 0, -EOPNOTSUPP if this machine cannot do it, or another -errno, with the reason in `why`.
 int floor_measure(
 	enum floor_kind kind,
 	const struct floor_config *config,

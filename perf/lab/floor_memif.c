@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The ports are opened as the software device opens its own, by the same code.
+// Pair of memif ports. The ports are opened by the code of the software device.
 #include "floor_memif.h"
 
 #include "wire/wire_dpdk_port.h"
@@ -14,7 +14,7 @@
 #define FRAME_BYTES 64
 #define LINK_NS UINT64_C(3000000000)
 #define SETTLE_TURN_US 200
-#define SETTLE_TURNS 5000 // a second
+#define SETTLE_TURNS 5000 // one second
 
 struct memif_pair {
 	struct dpdk_port ports[2];
@@ -31,7 +31,7 @@ static int port_open(struct memif_pair *pair, int end, struct lab_why *why) {
 	struct dpdk_args args;
 	int err;
 
-	// The name is abstract: of no file system, and of this process alone.
+	// The socket name is abstract: it is in no file system, and unique to this process.
 	snprintf(
 		text, sizeof(text), "net_memif%d,role=%s,socket=tocsin-floor-%d", end,
 		end == 0 ? "server" : "client", (int)getpid()
@@ -79,8 +79,9 @@ static void on_settled(void *ctx) {
 	atomic_store_explicit((atomic_bool *)ctx, true, memory_order_relaxed);
 }
 
-// EAL's interrupt thread hears of an end that was closed, and clears up the other one, which closed
-// meanwhile would be cleared up by two threads. What it is told to do later it does afterwards.
+// Wait until EAL has cleaned up after the other end was closed. EAL's interrupt thread notices the
+// closed end and cleans up this port. Closing this port meanwhile would let two threads clean it
+// up. The same thread runs alarms, so an alarm that has run proves that the cleanup is finished.
 static void peer_settle(const struct dpdk_port *port) {
 	atomic_bool settled = false;
 	struct rte_eth_link link = {.link_status = RTE_ETH_LINK_UP};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two memif ports of DPDK in this process, joined: shared memory and a ring each way, as between
-// two processes that use the software device's memif wire, with nothing of the device around it.
+// Two connected memif ports of DPDK in this process: shared memory with one ring per direction. The
+// software device's memif wire connects two processes in the same way; here the rest of the device
+// is left out.
 #pragma once
 
 #include "why.h"
@@ -11,12 +12,13 @@
 
 struct memif_pair; // opaque
 
-// Starts DPDK, which this process then keeps. -errno with the reason.
+// Create the pair. Starts DPDK, which stays running in this process. Returns 0, or -errno with the
+// reason in `why`.
 int memif_pair_create(const struct clock *clock, struct memif_pair **ret_pair, struct lab_why *why);
-// Takes NULL. Returns NULL.
+// Destroy the pair; NULL is allowed. Returns NULL.
 struct memif_pair *memif_pair_destroy(struct memif_pair *pair);
 
-// One frame, by the thread of end 0 or 1. False: the ring is full.
+// Send one frame from the thread of end 0 or 1. Returns false if the ring is full.
 bool memif_pair_send(struct memif_pair *pair, int end);
-// Whether one came; it is given back.
+// Receive and free one frame. Returns false if none has arrived.
 bool memif_pair_receive(struct memif_pair *pair, int end);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The floor over memif in a build without DPDK: no pair is ever made.
+// Replacement in a build without DPDK: creating a pair always fails.
 #include "floor_memif.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Judges histories, and prints them.
+// Find changes in histories and print them.
 #include "history.h"
 
 #include <lib/parse.h>
@@ -53,7 +53,7 @@ static int describe_change(
 	return 0;
 }
 
-// Of places among runs with a value those among all runs.
+// Translate indexes among the runs with a value to indexes among all runs.
 static void place_parts(struct history_quantile *quantile, const uint32_t *places) {
 	for (uint32_t n = 0; n < quantile->part_count; n++)
 		quantile->parts[n].first = places[quantile->parts[n].first];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads a directory of results and sorts their sizes into histories.
+// Read a directory of results and sort them into histories by key and size.
 #include "history.h"
 #include "json.h"
 
@@ -62,7 +62,7 @@ static void add_loop(const json_t *plan, struct key *key) {
 		key_add(key, ", device time %.8s", member_text(plan, "device_time"));
 }
 
-// In the host's where nobody said so.
+// Return the memory kind of an end. Older results have no such key; they used host memory.
 static const char *memory_of(const json_t *end) {
 	const char *memory = member_text(end, "memory");
 
@@ -143,7 +143,7 @@ static bool same_value(double one, double other) {
 	return one == other || (isnan(one) && isnan(other));
 }
 
-// A copy of a file is no other run.
+// Return true if the series already contains this run: a copied file is not another run.
 static bool
 is_there(const struct history_series *series, const json_t *root, const json_t *result) {
 	for (uint32_t run = 0; run < series->run_count; run++) {
@@ -177,7 +177,7 @@ static int leave_out(struct history *history, const char *path, const char *why)
 	return 0;
 }
 
-// NULL: it may be used.
+// Return the reason to skip a run, or NULL if it is usable.
 static const char *run_unfit_reason(const json_t *root) {
 	const json_t *results = json_object_get(root, "results");
 
@@ -226,7 +226,7 @@ static int take_root(
 	return err == 0 ? 0 : lab_fail(why, err, "no memory");
 }
 
-// A failure begins with the path, as far as it has room.
+// Skip the path at the start of an error text; the report names the file anyway.
 static const char *behind_path(const char *text, const char *path) {
 	size_t length = strlen(path);
 
@@ -234,7 +234,8 @@ static const char *behind_path(const char *text, const char *path) {
 									     : text;
 }
 
-// Reading a pipe would wait for whoever writes to it.
+// Return true if the path is no regular file. Opening a pipe would block until somebody writes to
+// it.
 static bool is_no_file(const char *path) {
 	struct stat facts;
 
