@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The parts of a result that --device-time tells apart, as JSON and back.
+// Conversion of the --device-time results to JSON and back.
 #include "json.h"
 
 #include <jansson.h>

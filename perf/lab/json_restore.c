@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A series from what a file keeps of it. All of it is hostile: each number has its bounds, and what
-// a loop takes is bounded by the file's size, or by the root of COUNT_MAX.
+// Restore a series from the samples stored in a file. The file is untrusted: each number has
+// bounds. Loops are bounded by the size of the file or by the square root of COUNT_MAX.
 #include "json.h"
 
 #include <lib/histogram.h>
@@ -11,12 +11,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-// Of an hour of samples, of 360 ns each.
+// Samples of one hour at 360 ns each.
 #define COUNT_MAX UINT64_C(10000000000)
 
 struct restore {
 	struct lab_why *why;
-	const json_t *all, *windows; // of windows the array
+	const json_t *all, *windows; // `windows`: the array of windows
 };
 
 static bool member_get(const json_t *object, const char *key, uint64_t max, uint64_t *ret_value) {
@@ -107,7 +107,7 @@ histogram_fill_place(void *ctx, int32_t place, uint64_t count, struct histogram 
 			  );
 }
 
-// Of one block; the memory is the caller's.
+// Read one block. The caller frees *ret_memory, also after a failure.
 static int take_block(
 	const json_t *json,
 	uint32_t place,
@@ -215,7 +215,7 @@ int series_from_json(const json_t *json, struct lab_why *why, struct run_record 
 	if (!take_precision(json_object_get(parts, "all"), &kept))
 		return lab_fail(why, -EBADMSG, "kept.all.precision_bits are not 5 to 10");
 	err = take_blocks(json_object_get(parts, "blocks"), &kept, why, memory);
-	// A run that was kept whole is played once more, sample by sample.
+	// If all samples of the run are stored, replay them one by one.
 	if (err == 0 && kept.block_count == 1 && kept.blocks[0].count == kept.count)
 		err = samples_replay(&kept, ret_record);
 	else if (err == 0)
@@ -225,7 +225,7 @@ int series_from_json(const json_t *json, struct lab_why *why, struct run_record 
 	return err;
 }
 
-// What came of one whose samples are not in the file.
+// Read the outcome of a warm-up whose samples are not in the file.
 static int take_warm_up_words(const json_t *json, struct lab_why *why, struct lab_result *result) {
 	uint64_t dropped;
 
@@ -258,7 +258,8 @@ static int take_warm_up(const json_t *json, struct lab_why *why, struct lab_resu
 	}
 	result->warm_count = (uint32_t)count;
 	result->warm_judged = count >= WARMUP_SAMPLES_MIN;
-	// It was judged when there were so many of them, a power of two; others came after that.
+	// The client judges a warm-up at each power of two, before it takes more samples. Repeat
+	// this.
 	for (uint32_t judged = WARMUP_SAMPLES_MIN; judged <= count && err == 0; judged *= 2)
 		err = warmup_look(result->warm, judged, &result->warm_look);
 	return err;
@@ -302,7 +303,7 @@ int result_from_json(const json_t *json, struct lab_why *why, struct lab_result 
 	err = take_warm_up(json_object_get(json, "warm_up"), why, result);
 	if (err != 0)
 		return err;
-	if (json_object_get(json, "times") == NULL) // there was no sample
+	if (json_object_get(json, "times") == NULL) // the run has no sample
 		return run_record_create(&result->times);
 	err = series_from_json(json_object_get(json, "times"), why, &result->times);
 	if (err == 0 && json_object_get(json, "device_time") != NULL)

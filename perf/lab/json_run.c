@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A run as JSON: plan, environment, results, digests.
+// Convert a run to JSON: plan, environment, results and digests.
 #include "json.h"
 #include "output.h"
 
@@ -39,7 +39,8 @@ json_t *plan_to_json(const struct plan *plan) {
 		(json_int_t)plan->depth, "queue_pairs", (json_int_t)plan->pairs, "bidirectional",
 		plan->both_ways, "run", (json_int_t)plan->run, "runs", (json_int_t)plan->runs
 	);
-	// A plan without is as it was before there were any, so that histories go on.
+	// These keys exist only for values other than the default. So the JSON of a default plan
+	// equals that of older releases, and histories continue.
 	if (plan->inline_bytes != PLAN_INLINE_USUAL)
 		failed = json_object_set_new(
 			json, "inline_bytes", json_integer((json_int_t)plan->inline_bytes)
@@ -108,7 +109,7 @@ static json_t *warm_up_json(const struct lab_result *result) {
 
 static json_t *load_json(const struct lab_result *result) {
 	const struct result_load *load = &result->load;
-	// A longer schedule follows from the plan, or is the trace's.
+	// A schedule that was left out follows from the plan, or is the trace's.
 	bool all = load->due_ns != NULL && !load->due_left_out;
 	json_t *lag;
 
@@ -144,7 +145,7 @@ static int put_series(json_t *object, const struct lab_result *result) {
 	return json_object_set_new(object, "load", load_json(result));
 }
 
-// Of windows that take longer than others the rate is lower: low_ns gives the higher one.
+// Rates are inverse to durations: low_ns gives the higher rate, high_ns the lower one.
 static int
 put_rate(json_t *array, const struct lab_result *result, const struct quantile_summary *quantile) {
 	bool known = quantile->note != QUANTILE_TOO_FEW;

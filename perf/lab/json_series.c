@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One series of samples as JSON: its figures, and what was kept of it.
+// Convert one series of samples to JSON: its figures and its stored samples.
 #include "json.h"
 
 #include <lib/histogram.h>
@@ -10,18 +10,18 @@
 #include <errno.h>
 #include <math.h>
 
-#define BLOCK_BYTES 48 // of its names and its start
+#define BLOCK_BYTES 48 // for the keys and the start of a block
 
 static json_t *json_uint(uint64_t value) {
 	return json_integer(value <= INT64_MAX ? (json_int_t)value : INT64_MAX);
 }
 
-// JSON has no word for what is not a number.
+// JSON cannot represent NaN or infinity; null stands for them.
 static json_t *json_finite(double value) {
 	return isfinite(value) ? json_real(value) : json_null();
 }
 
-// Each of the following returns what jansson does: 0, or -1 without memory.
+// Each of the following functions returns the result of jansson: 0, or -1 without memory.
 static int put_quantile(json_t *array, const struct quantile_summary *quantile) {
 	bool known = quantile->note != QUANTILE_TOO_FEW;
 	json_t *object = json_object();
@@ -104,7 +104,6 @@ put_figures(json_t *object, struct run_record *record, const struct run_summary 
 	return failed | json_object_set_new(object, "figures", figures);
 }
 
-// Of a histogram's JSON what it can be made from again.
 json_t *histogram_rows(const struct histogram *histogram) {
 	json_t *whole, *object = json_object();
 	int failed;
@@ -164,7 +163,7 @@ static int put_blocks(json_t *kept, struct run_record *record) {
 	return failed | json_object_set_new(kept, "blocks", array);
 }
 
-// Bytes of what put_part() puts.
+// Add the size in bytes of the output of put_part().
 static int part_bytes(
 	struct run_record *record, int (*put_part)(json_t *, struct run_record *), size_t *bytes
 ) {
@@ -178,14 +177,15 @@ static int part_bytes(
 }
 
 size_t json_number_bytes(uint64_t value) {
-	size_t bytes = 2; // a digit, and a comma
+	size_t bytes = 2; // one digit and one comma
 
 	for (; value >= 10; value /= 10)
 		bytes++;
 	return bytes;
 }
 
-// As put_blocks() puts them, without the memory that a number takes as JSON.
+// Return the size in bytes of the output of put_blocks(). The JSON is not built, since that takes
+// much memory per number.
 static size_t blocks_bytes(struct run_record *record) {
 	struct indicator_block blocks[RECORD_BLOCKS_MAX];
 	uint32_t count = run_record_blocks(record, blocks);
@@ -215,7 +215,7 @@ int series_to_json(
 
 	failed |= json_object_set_new(kept, "count", json_uint(run_record_count(record)));
 	failed |= put_all(kept, record);
-	// Of a run that is kept whole they follow from its samples.
+	// If all samples are stored, the windows follow from the samples.
 	if (!run_record_is_whole(record))
 		failed |= put_windows(kept, record);
 	failed |= put_blocks(kept, record);

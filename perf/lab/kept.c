@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Their words on the command line, and what they end with.
+// Command lines and exit statuses of verify, compare and history.
 #include "kept.h"
 
 #include "exit_status.h"
@@ -35,15 +35,15 @@ static int option_refuse(const char *what, const char *text) {
 	return EXIT_USAGE;
 }
 
-// The words of one command, taken in turn.
+// Command line of one command, with the current position.
 struct words {
 	int argc, at;
 	char **argv;
 	const char *html_path, *svg_path;
 };
 
-// Whether the present word is that option; its value is behind "=" or the next word, NULL if there
-// is none.
+// Match the current argument with an option. Its value follows "=" or is the next argument;
+// *ret_value is NULL if there is none.
 static bool option_take(struct words *words, const char *option, const char **ret_value) {
 	const char *word = words->argv[words->at];
 	size_t length = strlen(option);
@@ -57,7 +57,7 @@ static bool option_take(struct words *words, const char *option, const char **re
 	return true;
 }
 
-// 1: it was that.
+// Parse --html. Returns 1 if the argument is --html, 0 if not, or the negative exit status.
 static int take_html(struct words *words) {
 	const char *value;
 
@@ -69,7 +69,7 @@ static int take_html(struct words *words) {
 	return 1;
 }
 
-// Of verify; as take_html().
+// Parse --svg of verify; returns as parse_html_option().
 static int take_svg(struct words *words) {
 	const char *value;
 
@@ -112,7 +112,7 @@ static int picture_of_file(const json_t *root, const char *path, struct lab_why 
 	return mesh_write_svg_json(root, path, why);
 }
 
-// What cannot be read at all is another thing than a figure that differs.
+// Verify one file. An unreadable file and a differing figure have different exit statuses.
 static int verify_one(const struct words *words, const char *path) {
 	struct lab_why why = {.text = ""};
 	json_t *root;
@@ -179,7 +179,7 @@ static int set_margin(const char *value, uint32_t *ret_margin_ppm) {
 	return 0;
 }
 
-// One word of compare. 0, or the exit status.
+// Parse one argument of compare. Returns 0 or the exit status.
 static int take_compared(struct words *words, int *side, struct versus *versus) {
 	const char *word = words->argv[words->at], *value;
 	int taken = take_html(words);
@@ -197,7 +197,6 @@ static int take_compared(struct words *words, int *side, struct versus *versus) 
 	return add_file(versus, *side, word);
 }
 
-// Slower outweighs what is undecided.
 int kept_status(const struct versus_result *result) {
 	int status = result->claims > 0 ? EXIT_DONE : EXIT_UNDECIDED;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Commands on files that runs left: verify, compare, history.
+// Commands on stored results: verify, compare and history.
 #pragma once
 
 #include "versus.h"
@@ -7,8 +7,8 @@
 #include <stdbool.h>
 
 bool kept_is_verb(const char *word);
-// The whole command; argv[1] is its verb. Returns the exit status.
+// Run a command; argv[1] is its name. Returns the exit status.
 int kept_main(int argc, char **argv);
 
-// Of a comparison: slower outweighs what is undecided.
+// Return the exit status of a comparison; slower takes precedence over undecided.
 int kept_status(const struct versus_result *result);

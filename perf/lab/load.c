@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory for a load.
+// Allocate and free a load.
 #include "load.h"
 
 #include <errno.h>

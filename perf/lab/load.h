@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The load of a player of `bw`: so many operations under way at once on each of its pairs. The end
-// of one begins the next on the same pair.
+// Load of a player of `bw`: a constant number of outstanding operations on each of its pairs. Each
+// completion starts the next operation on the same pair.
 //
-// What is timed is a window: so many messages as were found to take about a millisecond, and at
-// least as many as may be under way. It lasts
-// from the completion that ended the window before to the completion of its own last message, so
-// that windows in a row have no gap and their mean is the rate. As many messages as may be under
-// way are counted in no window when a stretch begins.
+// The timed unit is a window of messages. Its size is calibrated to take about 1 ms. It is at least
+// the number of messages that may be outstanding. A window lasts from the completion that ended the
+// previous window to the completion of its own last message. So consecutive windows have no gap
+// between them, and their mean is the rate. At the start of a stretch, as many messages as may be
+// outstanding belong to no window.
 //
-// Memory is taken before the worker sees it; between that and the end all of it is the worker's.
+// Memory is allocated before the worker uses the load. From then until the end the worker owns all
+// of it.
 #pragma once
 
 #include "plan.h"
@@ -27,32 +28,32 @@ struct load_pair {
 
 struct load {
 	uint32_t pair_count;
-	uint32_t depth;		// operations of each pair; 0: the player has no load
-	uint32_t receive_count; // of each pair; 0 where messages take none
+	uint32_t depth;		// outstanding operations per pair; 0: the player has no load
+	uint32_t receive_count; // per pair; 0: the operation needs no receives
 	bool sends;
 	struct load_pair pairs[PLAN_PAIRS_MAX];
 	struct op *ops;	     // pair_count * depth
 	struct op *receives; // pair_count * receive_count
 
-	// The worker's.
+	// Owned by the worker.
 	bool receives_posted;
 	uint32_t under_way;
-	uint64_t in_window; // messages
-	uint64_t lead;	    // messages to come that are in no window
-	uint64_t messages;  // since it was made
+	uint64_t in_window; // messages in the current window
+	uint64_t lead;	    // remaining messages that belong to no window
+	uint64_t messages;  // messages since creation
 };
 
-// How many receives each pair has posted for a depth: as many again as may be under way, for one is
-// posted anew only after its message was seen.
+// Return the number of receives to post on each pair: twice the depth, because a receive is posted
+// again only after its message was polled.
 uint32_t load_receives(const struct plan *plan);
 
-// -ENOMEM.
+// Create a load. Returns 0 or -ENOMEM.
 int load_create(
 	const struct plan *plan, const struct load_pair *pairs, bool serves, struct load *ret_load
 );
 void load_release(struct load *load);
 
-// load_fast.c: the worker's thread; hot.
+// Worker, hot (load_fast.c): start a stretch.
 void load_begin_stretch(struct player *player);
-// Returns whether the stretch is over and none of its operations is under way.
+// Worker, hot: make one step. Returns true if the stretch is over and no operation is outstanding.
 bool load_step(struct player *player, const struct idle_found *found);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a load does in a worker's turn. Hot: no memory is taken, nothing waits.
+// Work of a load in one turn of the worker. Hot: no allocation, no blocking.
 #include "load.h"
 #include "player.h"
 
@@ -36,7 +36,8 @@ static void end_window(struct player *player, uint64_t end_ns) {
 	player->ended |= is_over(player, end_ns);
 }
 
-// One more message is through. A window begins with the end of the last one that is in none.
+// Count one completed message. The first window begins after the last message that belongs to no
+// window.
 static void count_message(struct player *player, uint64_t end_ns) {
 	struct load *load = &player->load;
 
@@ -61,7 +62,7 @@ static void player_fail(struct player *player, const struct op *op) {
 	player->ended = true;
 }
 
-// From the lane's step, as all that follow on operations.
+// Called from the lane's step, as are all functions that submit operations below.
 static void on_sent(struct op *op) {
 	struct player *player = op->ctx;
 
@@ -75,7 +76,7 @@ static void on_sent(struct op *op) {
 		op_submit(player, op);
 }
 
-// Posted anew between stretches, too: the peer may send when we do not.
+// Post a receive again, also between stretches: the peer may send while this end does not.
 static void on_received(struct op *op) {
 	struct player *player = op->ctx;
 	struct op *ops[1] = {op};

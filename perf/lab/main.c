@@ -32,14 +32,15 @@ static int why_print(const struct lab_why *why) {
 	return EXIT_FAILED;
 }
 
-// Under nohup a terminal that is gone is no reason to end.
+// Return true if the signal is ignored. Under nohup the loss of the terminal must not end the run.
 static bool is_ignored(int signal_number) {
 	struct sigaction action;
 
 	return sigaction(signal_number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
-// Before any thread is made, so that all inherit it.
+// Block the signals and open a descriptor for them. Must be called before any thread is created,
+// because threads inherit the mask.
 static int open_signals(void) {
 	sigset_t wanted;
 
@@ -48,7 +49,7 @@ static int open_signals(void) {
 	sigaddset(&wanted, SIGTERM);
 	if (!is_ignored(SIGHUP))
 		sigaddset(&wanted, SIGHUP);
-	// Whoever reads what is printed may be gone: the run and its files are not lost for it.
+	// The reader of standard output may exit; the run and its files must survive that.
 	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
 		return neg_errno();
 	if (pthread_sigmask(SIG_BLOCK, &wanted, NULL) != 0)
@@ -56,7 +57,7 @@ static int open_signals(void) {
 	return signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-// One that cannot be written does not keep the run from the others.
+// Write the requested files. If one cannot be written, still write the others.
 static int write_files(const struct options *options, const struct lab_run *run) {
 	const struct {
 		const char *path;
@@ -88,7 +89,7 @@ static int files_check(const struct options *options, struct lab_why *why) {
 	return err;
 }
 
-// A run whose file cannot be written is not begun, nor one whose trace cannot be played.
+// Check the output files and read the trace before the run, so that no run is lost because of them.
 static int client_prepare(struct options *options, struct lab_why *why) {
 	struct lab_trace *trace = &options->session.trace;
 	int err = files_check(options, why);
@@ -100,7 +101,7 @@ static int client_prepare(struct options *options, struct lab_why *why) {
 	);
 }
 
-// A threshold that fails outweighs one that is undecided.
+// Judge all thresholds; a failed one takes precedence over an undecided one.
 static int thresholds_judge(const struct options *options, const struct lab_run *run) {
 	int status = EXIT_DONE;
 
@@ -182,7 +183,7 @@ static int run_client(const struct options *options) {
 	return status;
 }
 
-// The next run has a new process image, with nothing of this one but how it was called.
+// Start the next run of a server by execv() with the same arguments, so that it inherits no state.
 static int begin_anew(const struct options *options, const struct plan *plan) {
 	struct lab_why why = {.text = ""};
 	char *words[SERVER_WORDS_MAX + 2], run[RUN_BYTES];
@@ -221,7 +222,8 @@ static int run_measure(struct options *options) {
 	scoped_fd int signals = -1;
 	int status;
 
-	// A trace may be a pipe that nobody writes to: until it is read signals end this process.
+	// Opening a trace may block if it is a pipe. Until it is read, signals still end this
+	// process.
 	if (!options->is_server && !several && client_prepare(options, &why) != 0)
 		return why_print(&why);
 	signals = open_signals();
@@ -246,20 +248,21 @@ static int run_policy(int argc, char **argv) {
 	return policies_main(argc, argv, signals);
 }
 
-// Else the first file or connection that is opened takes the place of one that was closed, and gets
-// what is printed. Writing to the stand-in fails as writing to none did.
+// Open /dev/null in place of closed standard streams. Otherwise the next opened file or socket
+// would get such a descriptor, and printed text would be written to it. Access to the replacement
+// fails, as it did for the closed stream.
 static void standard_streams_open(void) {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
 		int flags = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
 
 		if (fcntl(fd, F_GETFD) >= 0)
 			continue;
-		// It is the lowest one that is free.
-		(void)open("/dev/null", flags); // NOLINT(android-cloexec-open): as those are
+		// open() returns the lowest free descriptor.
+		(void)open("/dev/null", flags); // NOLINT(android-cloexec-open): inherited
 	}
 }
 
-// What was printed may be all that is left of a run.
+// Check that all output was written: it may be the only copy of a result.
 static int output_settle(int status) {
 	int err = fflush(stdout) == 0 ? 0 : errno; // 0: an earlier write failed
 
