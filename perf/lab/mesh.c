@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A matrix: memory, rounds, the figures of a cell.
+// Matrix of a mesh: memory, rounds and the figures of a cell.
 #include "mesh.h"
 
 #include <lib/must.h>
@@ -38,7 +38,7 @@ void mesh_release(struct mesh *mesh) {
 	mesh->nodes = NULL;
 }
 
-// By its identity, where an agent says it, else by its name.
+// Compare two machines by the identity that agents report, else by host name.
 static bool same_machine(const struct mesh_node *one, const struct mesh_node *other) {
 	if (one->machine[0] != '\0' && other->machine[0] != '\0')
 		return strcmp(one->machine, other->machine) == 0;
@@ -98,7 +98,8 @@ static void compute_quantile(struct mesh_cell *cell, uint32_t place) {
 	effective = effective >= 1 ? effective : 1;
 	if (quantile_interval(cell->count, effective, mesh_per_million[place], LEVEL, &ranks) != 0)
 		return;
-	// No sample is kept to tell where in a bucket it is: the interval has all of its buckets.
+	// A histogram does not show where in a bucket a sample lies, so the interval includes whole
+	// buckets.
 	bucket = bucket_of_rank(cell->kept, rank);
 	*quantile = (struct mesh_quantile){
 		.known = true,
@@ -124,8 +125,9 @@ uint32_t mesh_rounds(uint32_t count) {
 	return count % 2 == 0 ? count - 1 : count;
 }
 
-// The circle: process `last` stands still, the others go round; those opposite meet. Of an odd
-// number nobody stands still, and whoever is opposite to that place rests.
+// Circle method: with an even count the last process is fixed, and the others rotate. Opposite
+// processes meet. With an odd count there is no fixed process, and the process opposite to its
+// place pauses.
 uint32_t mesh_round(uint32_t count, uint32_t round, struct mesh_pair *ret_pairs) {
 	uint32_t circle = mesh_rounds(count), pairs = 0;
 
@@ -137,7 +139,8 @@ uint32_t mesh_round(uint32_t count, uint32_t round, struct mesh_pair *ret_pairs)
 	return pairs;
 }
 
-// Without its domain, where that leaves hosts apart that are.
+// Return the length of a host name without its domain. If another host has the same short name,
+// include the domain.
 static int host_length(const struct mesh *mesh, uint32_t place) {
 	const char *host = mesh->nodes[place].host;
 	size_t length = strcspn(host, ".");

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A mesh: latencies between all ordered pairs of several processes, as a matrix, and what stands
-// out in it.
+// Mesh: the latencies between all ordered pairs of several processes as a matrix, and the outliers
+// in this matrix.
 //
-// Each pair meets once: its round is one of a set in which no process is twice, so that nobody is
-// measured by two at a time. In a meeting one direction is measured after the other. Rounds are a
-// 1-factorization of the complete graph; of an odd number of processes one rests in each.
+// Each pair meets once, and measures one direction after the other. Each round contains a process
+// at most once, so that nobody takes part in two measurements at a time. The rounds are a
+// 1-factorization of the complete graph; of an odd number of processes one pauses in each round.
 //
-// A matrix is what is drawn and what its file holds: cells[from * count + to], `from` measured.
-// Values and nothing else: no thread, no socket.
+// The matrix is the basis of pictures and files: cells[from * count + to], measured by `from`. This
+// module contains data only, no threads and no sockets.
 #pragma once
 
 #include "plan.h"
@@ -28,29 +28,31 @@
 
 extern const uint32_t mesh_per_million[MESH_QUANTILES];
 
-// A process.
+// One process of the mesh.
 struct mesh_node {
 	bool joined, lost;
-	char host[MESH_HOST_BYTES];    // of a mesh through agents the node's name
-	char machine[MESH_HOST_BYTES]; // as its agent knows it; "": by the host's name
-	char rack[MESH_HOST_BYTES];    // "": not known
+	// Name of the host; name of the node in a mesh through agents.
+	char host[MESH_HOST_BYTES];
+	// Identity from its agent; "": the host name identifies the machine.
+	char machine[MESH_HOST_BYTES];
+	char rack[MESH_HOST_BYTES]; // "": unknown
 	char device[DEVICE_NAME_MAX + 1];
-	uint32_t processors; // that it may use
+	uint32_t processors; // processors that the process may use
 };
 
 struct mesh_quantile {
-	bool known; // else too few samples for an interval
+	bool known; // false: too few samples for an interval
 	uint64_t value_ns, low_ns, high_ns;
 };
 
 struct mesh_cell {
 	bool measured;
-	char why[MESH_WHY_BYTES]; // why not; "" if nobody tried
-	// What is kept of it.
+	char why[MESH_WHY_BYTES]; // reason if not measured; "": nobody tried
+	// Stored data.
 	uint64_t count;
-	struct histogram *kept; // of mesh_histogram_create()
+	struct histogram *kept; // from mesh_histogram_create()
 	double taus[MESH_QUANTILES];
-	// What it tells.
+	// Figures computed from the stored data.
 	uint64_t min_ns, max_ns;
 	struct mesh_quantile quantiles[MESH_QUANTILES];
 };
@@ -60,77 +62,80 @@ struct mesh {
 	uint32_t count; // of nodes
 	struct mesh_node *nodes;
 	struct mesh_cell *cells; // count * count; the diagonal is empty
-	uint32_t at_once;	 // pairs that were measured at the same time, at most
-	int64_t started_ns;	 // of the real-time clock
+	uint32_t at_once;	 // largest number of pairs measured at the same time
+	int64_t started_ns;	 // wall-clock time
 	uint64_t took_ns;
-	char partial[LAB_WHY_BYTES]; // why it ended before its time, "" if it did not
+	char partial[LAB_WHY_BYTES]; // reason of an early end; "": complete
 };
 
-// -ENOMEM; 2 to MESH_NODES_MAX.
+// Create a mesh of 2 to MESH_NODES_MAX nodes. Returns 0 or -ENOMEM.
 int mesh_create(const struct plan *plan, uint32_t count, struct mesh *ret_mesh);
 void mesh_release(struct mesh *mesh);
 static inline struct mesh_cell *mesh_cell(const struct mesh *mesh, uint32_t from, uint32_t to) {
 	return &mesh->cells[(size_t)from * mesh->count + to];
 }
-// Whether two processes of it have one machine, which serves both: figures are of a shared host.
+// Return true if two processes share a machine, so that figures include the competition for it.
 bool mesh_is_shared_host(const struct mesh *mesh);
 
-// What people call its processes: a host alone names its process; of several processes the number
-// does, behind the host where there are more than one.
+// Make the names shown for the processes. A process that is alone on its host has the host's name.
+// Otherwise the name is the number of the process, with the host in front if there are several
+// hosts.
 void mesh_name_processes(const struct mesh *mesh, char (*ret_names)[MESH_NAME_BYTES]);
 
-// Of 0.8 %. -ENOMEM.
+// Create the histogram of a cell; its buckets are 0.8 % wide. Returns 0 or -ENOMEM.
 int mesh_histogram_create(struct histogram **ret_kept);
 struct run_record;
-// All samples of a run that is kept whole. -ENOMEM.
+// Copy all samples of a completely stored run to a histogram. Returns 0 or -ENOMEM.
 int mesh_samples_keep(struct run_record *times, struct histogram **ret_kept);
-// Its figures, from what is kept.
+// Compute the figures of a cell from its histogram.
 void mesh_cell_compute(struct mesh_cell *cell);
 
-// Rounds: `count` processes meet in so many.
+// Return the number of rounds in which `count` processes meet.
 uint32_t mesh_rounds(uint32_t count);
 struct mesh_pair {
 	uint32_t one, other;
 };
-// The disjoint pairs of a round; returns how many, at most count / 2.
+// Fill in the disjoint pairs of a round. Returns their number, at most count / 2.
 uint32_t mesh_round(uint32_t count, uint32_t round, struct mesh_pair *ret_pairs);
 
-// What stands out.
+// Kinds of causes of outliers, by the cells that a cause covers.
 enum mesh_cause_kind {
-	MESH_NODE,   // row and column of a process
-	MESH_SOURCE, // its row only: where it begins
-	MESH_TARGET, // its column only
-	MESH_RACK,   // a block between two racks
-	MESH_INSIDE, // a block inside of one
-	MESH_RAIL,   // all that begins or ends at devices of one name
-	MESH_PAIR,   // one cell alone
+	MESH_NODE,   // row and column of one process
+	MESH_SOURCE, // row of one process: directions that begin there
+	MESH_TARGET, // column of one process: directions that end there
+	MESH_RACK,   // block between two racks
+	MESH_INSIDE, // block inside one rack
+	MESH_RAIL,   // all directions that begin or end at devices of one name
+	MESH_PAIR,   // one single cell
 	MESH_CAUSE_KIND_COUNT,
 };
 
 struct mesh_cause {
 	enum mesh_cause_kind kind;
-	uint32_t one, other; // processes, or one process of each rack; of MESH_RAIL one that has it
-	uint32_t cells, of;  // that stand out, of those that it could explain
-	double ratio;	     // their median against that of all
+	// Processes, or one process of each rack; for MESH_RAIL one process with the device.
+	uint32_t one, other;
+	uint32_t cells, of; // outliers, and all cells that this cause would cover
+	double ratio;	    // median of the covered outliers divided by the median of all cells
 };
 
 struct mesh_summary {
 	uint32_t wanted, measured;
-	uint64_t median_ns, min_ns, max_ns; // of the medians of cells
+	uint64_t median_ns, min_ns, max_ns; // of the cells' medians
 	uint32_t outliers;
 	struct mesh_cause causes[MESH_CAUSES_MAX];
-	uint32_t cause_count, unexplained; // outliers that found no room among the causes
+	uint32_t cause_count, unexplained; // unexplained: outliers beyond MESH_CAUSES_MAX causes
 };
 
-// -ENOMEM.
+// Find the outliers and their causes. Returns 0 or -ENOMEM.
 int mesh_summarize(const struct mesh *mesh, struct mesh_summary *ret_summary);
 bool mesh_cell_stands_out(const struct mesh_summary *summary, const struct mesh_cell *cell);
-// What explains a direction that stands out; NULL: it found no room among the causes.
+// Return the cause of an outlier, or NULL if it is among the unexplained ones.
 const struct mesh_cause *mesh_cause_of(
 	const struct mesh *mesh, const struct mesh_summary *summary, uint32_t from, uint32_t to
 );
 const char *mesh_cause_name(enum mesh_cause_kind kind);
-// "process 3 (node4), from it and to it"; then with how many cells and by how much.
+// Format the subject of a cause ("process 3 (node4), from it and to it"). mesh_cause_format() adds
+// the number of cells and the ratio.
 void mesh_cause_what(
 	const struct mesh *mesh, const struct mesh_cause *cause, char *text, size_t size
 );

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Takes the nodes from an agent's table, and asks one after the other to read the next.
+// Take the nodes from an agent's table of peers, and let each one read every other one.
 #include "mesh_agents.h"
 
 #include "agent_ask.h"
@@ -20,7 +20,7 @@
 struct asking {
 	const struct mesh_agents *agents;
 	struct mesh *mesh;
-	uint32_t self; // the node whose agent is asked
+	uint32_t self; // node of the asked agent
 };
 
 static const char *text_of(const json_t *object, const char *key) {
@@ -29,7 +29,7 @@ static const char *text_of(const json_t *object, const char *key) {
 	return text != NULL ? text : "";
 }
 
-// A node that left, or never came, is none.
+// Return true if the peer can take part: nodes that left or never joined cannot.
 static bool is_node(const json_t *peer) {
 	const char *state = text_of(peer, "state");
 
@@ -102,7 +102,8 @@ static int keep_cell(struct asking *asking, uint32_t from, uint32_t to, const st
 	return 0;
 }
 
-// What fails is told in its cell, unless our own agent is gone, or a person wants it to end.
+// Measure one direction. A failure is recorded in its cell. The function fails only if the local
+// agent is gone or the user interrupts.
 static int direction_ask(struct asking *asking, uint32_t from, uint32_t to, struct lab_why *why) {
 	const struct mesh_node *nodes = asking->mesh->nodes;
 	struct mesh_cell *cell = mesh_cell(asking->mesh, from, to);

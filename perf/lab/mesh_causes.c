@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What stands out of a matrix, and what it has in common.
+// Finds the outliers of a matrix, and their common causes.
 //
-// A cell stands out if its median is more than a quarter above the median of all, and the interval
-// of its median lies above it altogether. Then causes are looked for, largest first: a process (its
-// row and column), a row or a column alone, a block between racks or inside of one, devices of one
-// name. A cause holds if three quarters of what it could explain and no cause before it did stand
-// out. What it explains is taken away before the next.
+// A cell is an outlier if its median is more than 25 % above the median of all cells. In addition
+// the interval of its median must lie above the median of all. Then the causes are searched. The
+// one with the most outliers comes first. Kinds of causes:
+//
+//	a process: its row and column
+//	a single row or column
+//	a block between two racks or inside one rack
+//	all devices with one name
+//
+// A cause holds if 75 % of the cells that it covers are outliers. Cells explained by an earlier
+// cause are ignored.
 #include "mesh.h"
 
 #include <errno.h>
@@ -17,21 +23,21 @@
 
 #define ABOVE 1.25
 #define SHARE 0.75
-#define CELLS_LEAST 3	// of a cause that is more than one pair
-#define MESH_TWO_WAYS 2 // directions between two processes: neither is the usual one
+#define CELLS_LEAST 3	// covered by a cause that is more than one pair
+#define MESH_TWO_WAYS 2 // directions between two processes: with only two, none is the normal one
 
-// Of a cell.
+// State of a cell.
 enum state { USUAL, OUT, EXPLAINED };
 
 struct search {
 	const struct mesh *mesh;
 	struct mesh_summary *summary;
 	uint8_t *states; // enum state of each cell
-	double *medians; // scratch
+	double *medians; // scratch buffer
 	double median;
 };
 
-// Which cells a cause could explain.
+// The cells that a cause would cover.
 struct group {
 	enum mesh_cause_kind kind;
 	uint32_t one, other;
@@ -81,7 +87,7 @@ static bool is_known(const struct mesh_cell *cell) {
 	return cell->measured && cell->quantiles[0].known;
 }
 
-// How many of the cells that a group covers are known, and stand out.
+// Count the known cells and the outliers that a group covers.
 static void
 count_group(const struct search *search, const struct group *group, struct mesh_cause *cause) {
 	const struct mesh *mesh = search->mesh;
@@ -110,7 +116,7 @@ count_group(const struct search *search, const struct group *group, struct mesh_
 	cause->ratio = search->medians[medians / 2] / search->median;
 }
 
-// More cells first; of as many the one whose group is filled better.
+// Return true if a cause covers more outliers, or as many with a larger share of its group.
 static bool is_better(const struct mesh_cause *cause, const struct mesh_cause *best) {
 	if (cause->cells != best->cells)
 		return cause->cells > best->cells;
@@ -167,7 +173,8 @@ static void try_racks(const struct search *search, struct mesh_cause *best) {
 	}
 }
 
-// None: no cells. Two processes have one row and one column, which tell nothing of either.
+// Return the best cause; it has no cells if there is none. With two processes the single row and
+// column say nothing about either process, so they are skipped.
 static struct mesh_cause find_best(const struct search *search) {
 	const struct mesh *mesh = search->mesh;
 	struct mesh_cause best = {.cells = 0, .of = 1};
@@ -217,7 +224,8 @@ static int causes_compare(const void *a, const void *b) {
 	return left->other < right->other ? -1 : 1;
 }
 
-// The slowest first: of many the first ones are shown.
+// Add the remaining outliers as causes of one pair, slowest first, because reports show only the
+// first ones.
 static int add_pairs(const struct search *search) {
 	uint32_t count = search->mesh->count, found = 0;
 	struct mesh_cause *pairs = calloc(search->summary->outliers + (size_t)1, sizeof(*pairs));

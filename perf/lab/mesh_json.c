@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A mesh as JSON and back.
+// Conversion of a mesh to JSON and back.
 #include "json.h"
 #include "mesh_matrices.h"
 #include "mesh_output.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define TAU_MAX 1e9
-// Of a file, for all but directions: processes, causes, failures.
+// Space in a file for everything except the directions: processes, causes and failures.
 #define REST_BYTES ((size_t)256 << 10)
 
 static const char *const quantile_keys[MESH_QUANTILES] = {"p50", "p90", "p99"};
@@ -103,8 +103,8 @@ static json_t *cells_json(const struct mesh *mesh) {
 	return NULL;
 }
 
-// Whether histograms of all directions find room in a file; each is made only to see how long it
-// is, for those of many processes together are too much for memory, too.
+// Find out whether the histograms of all directions fit into a file. Each is built, measured and
+// freed, because all of them together may not fit into memory.
 static int cells_fit(const struct mesh *mesh, bool *ret_fit) {
 	size_t bytes = REST_BYTES;
 
@@ -115,7 +115,7 @@ static int cells_fit(const struct mesh *mesh, bool *ret_fit) {
 			if (cell == NULL)
 				return -ENOMEM;
 			bytes += json_dumpb(cell, NULL, 0, JSON_COMPACT | JSON_REAL_PRECISION(17));
-			bytes++; // a comma
+			bytes++; // for the comma
 			json_decref(cell);
 		}
 	}
@@ -337,7 +337,8 @@ static int compare_cells(const json_t *root, const struct mesh *mesh, struct lab
 	return err;
 }
 
-// Figures of directions are what matrices have: there is nothing to compute them from.
+// Compare a file with recomputed values. In a file with matrices the figures of the directions are
+// the stored data, so they cannot be recomputed.
 static int compare_computed(json_t *root, const struct mesh *mesh, struct lab_why *why) {
 	struct mesh_summary summary;
 	json_t *summed, *digests = NULL;

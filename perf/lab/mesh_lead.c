@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Gives orders to the processes of a mesh, round by round.
+// Give orders to the processes of a mesh, round by round.
 #include "mesh_lead.h"
 
 #include "mesh_wire.h"
@@ -14,20 +14,20 @@
 #include <string.h>
 #include <time.h>
 
-#define FRAME_NS UINT64_C(10000000000)	   // for a frame that has begun
-#define DIRECTION_NS UINT64_C(60000000000) // for a measurement, besides its samples
-#define SAMPLE_NS UINT64_C(10000000)	   // for a sample, and a byte of it: slow, but no fault
-#define BYTE_NS UINT64_C(100)
-#define JOIN_NS UINT64_C(5000000000) // for whoever connected to say who it is
+#define FRAME_NS UINT64_C(10000000000)	   // for the rest of a frame
+#define DIRECTION_NS UINT64_C(60000000000) // for a measurement without its samples
+#define SAMPLE_NS UINT64_C(10000000)	   // per sample; generous, so that a slow path still passes
+#define BYTE_NS UINT64_C(100)		   // per byte of a sample
+#define JOIN_NS UINT64_C(5000000000)	   // for a new connection to identify itself
 
 struct seat {
-	struct channel channel; // fd -1: not joined, or gone
-	uint32_t host;		// the first process of its machine
-	uint32_t place;		// processor that it was given
+	struct channel channel; // fd -1: has not joined, or is gone
+	uint32_t host;		// first process on its machine
+	uint32_t place;		// processor assigned to the process
 	bool busy;
 };
 
-// A pair that meets: one direction, then the other.
+// A pair that measures both directions, one after the other.
 struct meeting {
 	bool open, second;
 	uint32_t from, to, order;
@@ -40,9 +40,9 @@ struct leading {
 	struct mesh *mesh;
 	struct seat *seats;
 	struct meeting meetings[MESH_NODES_MAX / 2];
-	struct mesh_pair pairs[MESH_NODES_MAX / 2]; // of the present round
+	struct mesh_pair pairs[MESH_NODES_MAX / 2]; // of the current round
 	uint32_t pair_count, open;
-	bool done[MESH_NODES_MAX / 2]; // pairs that have met
+	bool done[MESH_NODES_MAX / 2]; // pairs that have finished
 	uint32_t orders;
 };
 
@@ -65,11 +65,12 @@ node_seat(struct leading *leading, struct channel *channel, const struct mesh_jo
 	*node = join->node;
 	node->joined = true;
 	leading->seats[join->rank].channel = *channel;
-	// From here on it is looked at for a person by itself.
+	// wait_for_answers() polls the signal itself
 	leading->seats[join->rank].channel.signal_fd = -1;
 }
 
-// One who says nothing or nonsense is sent away, and the others are waited for.
+// Admit a process. A connection with no or an invalid message is refused, and the wait for the
+// remaining processes continues.
 static void join_accept(struct leading *leading, struct channel *channel) {
 	struct lab_why why = {.text = ""};
 	struct channel_message message;
@@ -148,8 +149,8 @@ static void find_hosts(struct leading *leading) {
 	}
 }
 
-// Names of nodes often begin with that of their rack: what stands before the last number, if it
-// is not the same of all.
+// Derive the racks from host names, which often begin with the name of the rack. The rack is the
+// host name without its last number. If that is the same for all hosts, no rack is set.
 static void name_racks(struct mesh *mesh) {
 	char stems[2][MESH_HOST_BYTES];
 	bool differ = false;
@@ -187,7 +188,8 @@ static bool is_alone(const struct leading *leading, uint32_t who) {
 	return true;
 }
 
-// The lowest processor of its machine that no other process has now; any, if it is alone there.
+// Assign the lowest free processor of the machine to a process. A process that is alone on its
+// machine may use any.
 static void give_place(struct leading *leading, uint32_t who) {
 	struct seat *seat = &leading->seats[who];
 	uint32_t place = 0;
@@ -206,7 +208,8 @@ static uint32_t busy_at(const struct leading *leading, uint32_t host) {
 	return count;
 }
 
-// A machine of one processor still has its pairs, one at a time.
+// Return true if both machines have free processors. Two processes may always run on a machine. So
+// a machine with one processor still measures one pair at a time.
 static bool has_room(const struct leading *leading, const struct mesh_pair *pair) {
 	uint32_t ends[2] = {pair->one, pair->other};
 
@@ -230,13 +233,13 @@ static void send_order(
 
 	order->place = leading->seats[who].place;
 	order->plan = leading->mesh->plan;
-	// One that went away is noticed where it is listened to.
+	// The loss of a process is noticed when its channel is read.
 	if (leading->seats[who].channel.fd >= 0)
 		(void)mesh_send_order(&leading->seats[who].channel, kind, order, &unheard);
 }
 
-// Where `to` is reached from where `from` is: a process on our own machine may have come by
-// loopback, and is for others where we are.
+// Return the address of `to` as seen by `from`. A process on the lead's machine may have joined
+// over loopback. Other machines then reach it at the lead's address.
 static struct sock_addr
 server_address(const struct leading *leading, const struct meeting *meeting, uint16_t port) {
 	const struct channel *from = &leading->seats[meeting->from].channel;
@@ -267,7 +270,7 @@ static void close_meeting(struct leading *leading, struct meeting *meeting) {
 	leading->seats[meeting->from].busy = leading->seats[meeting->to].busy = false;
 }
 
-// Of a direction that nobody will try.
+// Record the reason of a direction that is not tried.
 static void skip_direction(struct leading *leading, uint32_t from, uint32_t to) {
 	struct mesh_cell *cell = mesh_cell(leading->mesh, from, to);
 	uint32_t gone = leading->mesh->nodes[from].lost ? from : to;
@@ -404,7 +407,7 @@ static void open_meeting(struct leading *leading, const struct mesh_pair *pair) 
 	begin_direction(leading, meeting);
 }
 
-// Returns whether any pair of the round is still to meet.
+// Start the pairs that can start. Returns true if pairs of the round are left.
 static bool open_meetings(struct leading *leading) {
 	const struct mesh_node *nodes = leading->mesh->nodes;
 	bool left = false;
@@ -426,7 +429,8 @@ static bool open_meetings(struct leading *leading) {
 	return left;
 }
 
-// One that does not even listen hangs as a whole, and would in each of its meetings.
+// Check the deadlines of all meetings. A process that did not even start to listen hangs as a
+// whole. It is dropped, because it would hang in each of its meetings.
 static void look_at_time(struct leading *leading) {
 	uint64_t now_ns = clock_monotonic_ns();
 
@@ -442,7 +446,8 @@ static void look_at_time(struct leading *leading) {
 	}
 }
 
-// Until anything is heard, at most a second. -EINTR: a person wants it to end.
+// Wait up to a second for messages, and handle them. Returns 0, -EINTR if the user interrupts, or
+// another -errno.
 static int wait_and_hear(struct leading *leading) {
 	struct pollfd fds[MESH_NODES_MAX + 1];
 	uint32_t count = leading->mesh->count;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The lead of a mesh: waits for all processes, has each pair measured in its round, and keeps what
-// came of it. On one machine at most as many processes measure at once as it has processors.
+// The lead of a mesh: waits for all processes, lets each pair measure in its round, and stores the
+// results. It limits the measuring processes of a machine to the number of processors.
 //
-// A process that goes away or a measurement that fails is told in its cells; the others go on.
+// The loss of a process or the failure of a measurement is recorded in its cells; the other
+// measurements continue.
 #pragma once
 
 #include "channel.h"
@@ -13,16 +14,16 @@
 
 struct mesh_lead {
 	const struct channel_listener *listener;
-	uint32_t at_once;     // pairs at most; 0: as many as processors allow
-	uint64_t patience_ns; // for all to join
-	uint64_t answer_ns;   // for a process to answer an order, however busy it is
-	bool quiet;	      // no progress on standard error
+	uint32_t at_once;     // maximum number of pairs; 0: limited by the processors
+	uint64_t patience_ns; // timeout until all processes have joined
+	uint64_t answer_ns;   // timeout of a process for an order, even if it is busy
+	bool quiet;	      // no progress messages on standard error
 	int signal_fd;
 };
 
-// How long a direction may take at most, once its server listens.
+// Return the timeout of one direction, counted from the time its server listens.
 uint64_t mesh_direction_ns(const struct plan *plan);
 
-// Fills the matrix, whose plan and count are set. -errno with the reason if it did not begin;
-// what ended it early is in mesh->partial.
+// Measure a mesh whose plan and count are set. Returns 0, or -errno with the reason in `why` if it
+// did not start. The reason of an early end is in mesh->partial.
 int mesh_lead_run(const struct mesh_lead *lead, struct mesh *mesh, struct lab_why *why);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Leads a mesh or is a process of one.
+// Run the lead or a process of a mesh.
 #include "mesh_main.h"
 
 #include "exit_status.h"
@@ -42,7 +42,7 @@ static bool is_standard_output(const char *path) {
 	return path != NULL && strcmp(path, "-") == 0;
 }
 
-// A mesh whose files cannot be written is not begun.
+// Check the output files before the mesh is measured.
 static int files_check(const struct options *options, struct lab_why *why) {
 	const char *const paths[] = {
 		options->json_path, options->csv_path, options->html_path, options->svg_path};
@@ -53,7 +53,8 @@ static int files_check(const struct options *options, struct lab_why *why) {
 	return err;
 }
 
-// What was not measured is a failure of the command, whatever the rest says.
+// Print and write the mesh. If a direction was not measured, the exit status is EXIT_FAILED,
+// regardless of the other results.
 static int mesh_show(const struct options *options, const struct mesh *mesh) {
 	struct mesh_summary summary;
 	struct lab_why why = {.text = ""};
@@ -112,7 +113,7 @@ static int be_member(const struct mesh_member *member) {
 	return mesh_member_run(member, &why) == 0 ? EXIT_DONE : why_print(&why);
 }
 
-// A process beside the lead, which has an image of its own from here on.
+// Start a member process. After the fork it has its own memory.
 static pid_t start_member(const struct mesh_member *member, struct channel_listener *listener) {
 	pid_t parent = getpid(), pid = fork();
 
@@ -123,7 +124,8 @@ static pid_t start_member(const struct mesh_member *member, struct channel_liste
 	_exit(getppid() == parent ? be_member(member) : EXIT_FAILED);
 }
 
-// Of a mesh that did not begin some would look for their lead as long as their patience.
+// End the members. If the mesh did not begin, they are killed, since some would wait for the lead
+// until their timeout.
 static void end_members(const pid_t *members, uint32_t count, bool began) {
 	for (uint32_t n = 0; n < count; n++) {
 		if (!began)
@@ -199,7 +201,7 @@ static int run_agents(const struct options *options) {
 	return status;
 }
 
-// Whether this process is the one that writes what comes of it.
+// Return true if this process writes the results.
 static bool is_first(const struct options *options, const struct mesh_member *member) {
 	return options->mesh.agents || options->mesh.local > 0 || member->rank == 0;
 }

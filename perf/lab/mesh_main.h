@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The command mesh, from its options to its exit status.
+// The command mesh.
 #pragma once
 
 #include "options.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Matrices of a mesh as JSON and back.
+// Conversion of the matrices of a mesh to JSON and back.
 #include "mesh_matrices.h"
 
 #include <jansson.h>
@@ -9,15 +9,15 @@
 #include <stddef.h>
 #include <string.h>
 
-#define FAILED_MAX 256 // reasons that are told
+#define FAILED_MAX 256 // reasons in a file
 #define NO_QUANTILE (-1)
 
-// A figure of a cell, and the quantile that has to be known for it.
+// A figure of a cell, and the quantile that it belongs to.
 static const struct column {
 	const char *key;
 	size_t place;
 	int quantile;
-	bool is_first; // of those that are known together
+	bool is_first; // the first column of a group whose values are known together
 	uint64_t max;
 } columns[] = {
 	{"count", offsetof(struct mesh_cell, count), NO_QUANTILE, true, RECORD_RAW_MAX},
@@ -104,7 +104,7 @@ bool mesh_has_matrices(const json_t *root) {
 static bool take_figure(const struct column *column, const json_t *value, struct mesh_cell *cell) {
 	uint64_t number;
 
-	if (json_is_null(value)) // of one quantile none or all are known
+	if (json_is_null(value)) // the values of a quantile are either all known or all unknown
 		return column->quantile == NO_QUANTILE ? !cell->measured
 						       : !cell->quantiles[column->quantile].known;
 	if (!json_is_integer(value) || json_integer_value(value) < 0 ||

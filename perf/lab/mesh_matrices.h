@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The form that a file gives to many directions: a matrix of each figure in place of a histogram of
-// each direction.
+// Matrix form of a mesh file, for many directions: one matrix per figure instead of one histogram
+// per direction.
 #pragma once
 
 #include "mesh.h"
@@ -8,9 +8,9 @@
 
 struct json_t;
 
-// "matrices" and "failed". -ENOMEM.
+// Add "matrices" and "failed". Returns 0 or -ENOMEM.
 int mesh_matrices_put(struct json_t *root, const struct mesh *mesh);
-// Whether a file has that form.
+// Return true if a file has the matrix form.
 bool mesh_has_matrices(const struct json_t *root);
-// From a file, hostile. -EBADMSG with the reason.
+// Read the matrices from an untrusted file. Returns 0, or -EBADMSG with the reason in `why`.
 int mesh_matrices_take(const struct json_t *root, struct mesh *mesh, struct lab_why *why);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Joins the lead, measures what it orders, hands over what came of it.
+// Join the lead, make the ordered measurements and send the results.
 #include "mesh_member.h"
 
 #include "device.h"
@@ -23,23 +23,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define FRAME_NS UINT64_C(10000000000) // for a frame that has begun
+#define FRAME_NS UINT64_C(10000000000) // for the rest of a frame
 #define CLIENT_NS UINT64_C(20000000000)
-#define CONNECT_NS UINT64_C(5000000000) // to one address
+#define CONNECT_NS UINT64_C(5000000000) // per address
 #define AGAIN_PAUSE_MS 20
 
 struct present {
 	const struct mesh_member *member;
 	struct channel lead;
-	struct channel child; // of the measurement; fd -1: none
+	struct channel child; // socket to the child that measures; fd -1: none
 	pid_t pid;
 	uint32_t order;
 	struct lab_machine machine;
 	char device[DEVICE_NAME_MAX + 1];
-	bool told; // what came of it was handed on
+	bool told; // the result was forwarded
 };
 
-// The measurement, in its child.
+// A measurement, in the child.
 struct measurement {
 	const struct mesh_order *order;
 	struct channel *parent;
@@ -58,7 +58,7 @@ static void tell_port(void *ctx, const struct sock_addr *address) {
 	(void)mesh_send_answer(measurement->parent, CHANNEL_MESH_LISTENS, &answer, &unheard);
 }
 
-// The place'th of those that this process may use.
+// Find the processor with the given index among the allowed ones. Returns false if any may be used.
 static bool choose_core(uint32_t place, struct cpu_set *ret_cores) {
 	struct cpu_set allowed;
 	uint32_t count, cpu;
@@ -98,7 +98,7 @@ client_play(const struct lab_session *session, struct mesh_answer *answer, struc
 		answer->their_device, sizeof(answer->their_device), "%s",
 		environment_get(&run->environment[1], "device")
 	);
-	return 0; // and the child is about to end, with what it has
+	return 0; // `run` is not released, since the child exits soon
 }
 
 __attribute__((noreturn)) static void
@@ -177,7 +177,7 @@ order_begin(struct present *present, const struct channel_message *message, stru
 	return present->pid > 0 ? 0 : tell_failed(present, "no process for a measurement", why);
 }
 
-// 1: there are no more orders.
+// Handle one message of the lead. Returns 0, 1 if there are no more orders, or -errno.
 static int order_obey(struct present *present, struct lab_why *why) {
 	struct channel_message message;
 	struct mesh_order order;
@@ -201,7 +201,7 @@ static int order_obey(struct present *present, struct lab_why *why) {
 	}
 }
 
-// A child's frame goes on as it is; one that ends without a last one has died.
+// Forward a message of the child unchanged. A child that closes without a final message has died.
 static int hand_on(struct present *present, struct lab_why *why) {
 	struct lab_why gone = {.text = ""};
 	struct channel_message message;
@@ -236,7 +236,8 @@ static int orders_follow(struct present *present, struct lab_why *why) {
 	return err == 1 ? 0 : err;
 }
 
-// Where the file says it is now: one that an earlier mesh left is replaced when the lead is there.
+// Try to connect to the lead once. The file with the lead's address is read each time: it may be
+// from an earlier mesh until the lead replaces it.
 static int try_lead(
 	const struct mesh_member *member,
 	struct deadline deadline,
@@ -262,7 +263,7 @@ static int try_lead(
 			  );
 }
 
-// Whoever comes before the lead waits for it.
+// Connect to the lead, with retries until it listens.
 static int reach_lead(const struct mesh_member *member, struct channel *lead, struct lab_why *why) {
 	struct deadline deadline = deadline_after(clock_monotonic_ns(), member->patience_ns);
 
@@ -295,7 +296,8 @@ static int lead_join(struct present *present, struct lab_why *why) {
 	return mesh_send_join(&present->lead, &join, why);
 }
 
-// Once: each measurement would look at all devices of the machine again.
+// Choose the device once. Otherwise each measurement would examine all devices of the machine
+// again.
 static int choose_device(
 	const struct mesh_member *member, char name[static DEVICE_NAME_MAX + 1], struct lab_why *why
 ) {
@@ -305,7 +307,7 @@ static int choose_device(
 	return 0;
 }
 
-// For its children, each of which would do so anew.
+// Measure the machine once for all children.
 static int read_machine(struct present *present, struct lab_why *why) {
 	int err = block_cost_measure(&present->machine.block_ns);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A process of a mesh: does what the lead orders, one measurement at a time, each in a child of its
-// own, so that none leaves anything to the next and one that dies is one cell.
+// A process of a mesh: follows the orders of the lead, one measurement at a time. Each measurement
+// runs in its own child. So no state remains for the next one, and a crash affects only one cell.
 #pragma once
 
 #include "mesh_wire.h"
@@ -12,14 +12,14 @@
 
 struct mesh_member {
 	uint32_t rank, count;
-	char rack[MESH_HOST_BYTES]; // "": not known
+	char rack[MESH_HOST_BYTES]; // "": unknown
 	struct sock_addr lead;
-	const char *place;    // the file that says where the lead is; NULL: `lead` does
-	uint64_t patience_ns; // for the lead to listen
-	const char *device;   // as lab_session
+	const char *place;    // file with the address of the lead; NULL: `lead` is set
+	uint64_t patience_ns; // timeout until the lead listens
+	const char *device;   // as in lab_session
 	struct device_settings settings;
 	int signal_fd;
 };
 
-// Until the lead has no more orders. -errno with the reason.
+// Follow orders until the lead has no more. Returns 0, or -errno with the reason in `why`.
 int mesh_member_run(const struct mesh_member *member, struct lab_why *why);

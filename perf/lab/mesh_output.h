@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What people and programs read of a mesh: docs/perf-json.md describes its file.
+// Output of a mesh for people and programs; docs/perf-json.md describes its file.
 #pragma once
 
 #include "mesh.h"
@@ -8,14 +8,15 @@
 #include <stdio.h>
 
 #define MESH_JSON_SCHEMA "tocsin-perf-mesh/1"
-#define MESH_COLUMNS_MAX 16 // of the table; a larger matrix has a line for each process
+// Columns of the table; a larger mesh is printed with one line per process.
+#define MESH_COLUMNS_MAX 16
 
 struct json_t;
 
-// Standard output, of at most 100 columns.
+// Print to standard output, at most 100 columns wide.
 void mesh_print(const struct mesh *mesh, const struct mesh_summary *summary);
 
-// "-" is standard output. -errno with the reason.
+// Write a file; "-" is standard output. Each returns 0, or -errno with the reason in `why`.
 int mesh_write_json(
 	const struct mesh *mesh,
 	const struct mesh_summary *summary,
@@ -23,22 +24,22 @@ int mesh_write_json(
 	struct lab_why *why
 );
 int mesh_write_csv(const struct mesh *mesh, const char *path, struct lab_why *why);
-// The matrix of p50 as a picture of its own, SVG.
+// Write the matrix of p50 as an SVG picture.
 int mesh_write_svg(
 	const struct mesh *mesh,
 	const struct mesh_summary *summary,
 	const char *path,
 	struct lab_why *why
 );
-// Of a file's mesh, verified.
+// Write the picture of a verified JSON file.
 int mesh_write_svg_json(const struct json_t *root, const char *path, struct lab_why *why);
 
-// -ENOMEM.
+// Convert a mesh to JSON. Returns 0 or -ENOMEM.
 int mesh_to_json(
 	const struct mesh *mesh, const struct mesh_summary *summary, struct json_t **ret_json
 );
-// Of a file what its figures follow from: hostile. To be released in any case. -EBADMSG with the
-// reason, -ENOMEM.
+// Restore a mesh from an untrusted file, without figures that are computed from samples. The caller
+// must release *ret_mesh in any case. Returns 0, -EBADMSG with the reason in `why`, or -ENOMEM.
 int mesh_from_json(const struct json_t *root, struct lab_why *why, struct mesh *ret_mesh);
-// Computes all figures of a file of this schema once more; as verify_load().
+// Recompute all figures of a mesh file. Returns the errors of verify_load().
 int mesh_verify(struct json_t *root, struct lab_why *why);

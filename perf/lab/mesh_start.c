@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ranks from the environment, and the place where processes meet.
+// Rank and rendezvous of the processes of a mesh.
 #include "mesh_start.h"
 
 #include <lib/error.h>
@@ -34,7 +34,7 @@ static bool read_number(const char *name, uint32_t max, uint32_t *ret_value) {
 	return true;
 }
 
-// Names of what launchers say: the rank, and of how many.
+// Environment variables of launchers: the rank and the number of processes.
 static const struct {
 	const char *rank, *count;
 } launchers[] = {
@@ -44,7 +44,7 @@ static const struct {
 	{"SLURM_PROCID", "SLURM_NTASKS"},
 };
 
-// "s0.s2.node7": the switches above a node are its rack.
+// Set the rack from Slurm's topology: in "s0.s2.node7" the rack is the switches above the node.
 static void read_rack(struct mesh_member *member) {
 	const char *text = environment_of("SLURM_TOPOLOGY_ADDR");
 	const char *last = text != NULL ? strrchr(text, '.') : NULL;
@@ -93,7 +93,7 @@ static const char *place_file(const struct mesh_options *options) {
 	return text + strlen(FILE_WORD);
 }
 
-// What a place's file holds.
+// Contents of a rendezvous file.
 struct place {
 	char host[PLACE_BYTES];
 	uint16_t port;
@@ -123,8 +123,8 @@ static int place_parse(const char *path, struct place *ret_place, struct lab_why
 	return 0;
 }
 
-// Whole, or not at all: whoever waits for it reads it as soon as it is there. It may be there from
-// a mesh that was killed; a file of anything else is left alone.
+// Write the rendezvous file atomically, because readers read it as soon as it exists. A file that a
+// killed mesh left is replaced; any other file is not touched.
 static int write_place(const char *path, uint16_t port, struct lab_why *why) {
 	char host[MESH_HOST_BYTES] = "", partial[PATH_BYTES];
 	struct lab_why held = {.text = ""};
@@ -179,7 +179,7 @@ static int
 lead_resolve(const char *host, uint16_t port, struct sock_addr *ret_address, struct lab_why *why) {
 	struct parse_error error = {.text = ""};
 
-	// This machine's own name may be known to nobody, least of all to itself.
+	// The name of this machine may be unknown to every resolver, so loopback is used.
 	if (is_this_machine(host)) {
 		*ret_address = channel_loopback();
 		ret_address->port = port;
@@ -197,7 +197,8 @@ int mesh_read_place(const char *path, struct sock_addr *ret_address, struct lab_
 	return err == 0 ? lead_resolve(place.host, place.port, ret_address, why) : err;
 }
 
-// Whether Slurm's step is the mesh: that of a mpirun's own helpers has some of the nodes.
+// Return true if the Slurm step is the mesh. The step of mpirun's helper processes contains other
+// nodes.
 static bool is_step_of(const struct mesh_member *member) {
 	uint32_t rank, count;
 
@@ -227,7 +228,7 @@ static int first_of_step(uint16_t port, struct mesh_member *member, struct lab_w
 	return err;
 }
 
-// Whether a launcher says that all processes are of this machine.
+// Return true if the launcher reports that all processes run on this machine.
 static bool is_one_machine(const struct mesh_member *member) {
 	uint32_t here;
 
@@ -265,7 +266,7 @@ static void put_quoted(char byte) {
 		putchar(byte);
 }
 
-// As two shells read it back: the one here, and the one that ssh starts of what that one left.
+// Print a word quoted for two shells: the local one, and the one that ssh starts.
 static void print_word(const char *word) {
 	if (word[0] != '\0' && strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 					    "0123456789-_=./,:+%@") == strlen(word)) {
@@ -283,7 +284,7 @@ static void print_word(const char *word) {
 	putchar('\'');
 }
 
-// What only process 0 does is said to it alone.
+// Print the options of one process; options for process 0 only are left out for the others.
 static void print_options(int argc, char *const *argv, bool first) {
 	static const char *const of_first[] = {"--json", "--csv", "--html", "--svg", "--at-once"};
 
@@ -324,7 +325,7 @@ int mesh_print_commands(
 	if (count < 2)
 		err = lab_fail(why, -EINVAL, "--hosts: a mesh has at least 2 processes");
 	for (uint32_t n = count; err == 0 && n-- > 0;) {
-		// In the background nothing may read the terminal.
+		// -n: a background process must not read from the terminal
 		printf("ssh %s%s tocsin-perf mesh --rank %u --ranks %u", n > 0 ? "-n " : "",
 		       hostlist_name(list, n), n, count);
 		if (options->rendezvous == NULL)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How the processes of a mesh find each other, whoever started them: Slurm's or MPI's launcher by
-// its environment, a person or a script by --rank and --ranks, or this program itself on one
-// machine.
+// Start of a mesh: how its processes get their ranks and find process 0.
 //
-// All meet at process 0: at an address that each is told (--rendezvous HOST[:PORT], or the first
-// node of a Slurm step), or that process 0 writes into a file which all see.
+// The processes are started by Slurm, an MPI launcher, a user with --rank and --ranks, or this
+// program (one machine). Launchers pass the rank in the environment.
+//
+// All processes connect to process 0. Its address is --rendezvous HOST[:PORT] or the first node of
+// a Slurm step. Alternatively process 0 writes its address to a shared file.
 #pragma once
 
 #include "mesh_lead.h"
@@ -16,29 +17,31 @@
 #define MESH_PORT 18521
 
 struct mesh_options {
-	uint32_t local;		// processes of this machine, started by us; 0: others start them
-	bool agents;		// through running agents; no process of ours but this one
-	uint32_t at_once;	// 0: as many as processors allow
-	const char *rendezvous; // "HOST[:PORT]", "file:PATH"; NULL: by the launcher
-	const char *hosts;	// print commands for these, in Slurm's syntax; NULL: no
+	// Number of processes to start on this machine; 0: started by others.
+	uint32_t local;
+	bool agents;		// measure through running agents, with this single process
+	uint32_t at_once;	// maximum number of concurrent pairs; 0: limited by the processors
+	const char *rendezvous; // "HOST[:PORT]" or "file:PATH"; NULL: from the launcher
+	// Hosts in Slurm's syntax to print the start commands for; NULL: none.
+	const char *hosts;
 	bool rank_given, ranks_given;
 	uint32_t rank, ranks;
-	uint16_t port; // where process 0 listens; 0: MESH_PORT, where others are told a free one
+	uint16_t port; // port of process 0; 0: MESH_PORT, or a free port with a rendezvous file
 };
 
-// By options, else by the environment of Slurm, Open MPI or another MPI: -ENOENT with the reason
-// where neither says.
+// Set the rank and count of `member`, from options or from the environment of Slurm, Open MPI or
+// another MPI. Returns 0, or -ENOENT with the reason in `why` if neither is set, or -EINVAL.
 int mesh_find_rank(
 	const struct mesh_options *options, struct mesh_member *member, struct lab_why *why
 );
 
-// Where process 0 is, for `member`: an address, or the file that will say so.
+// Set the address of process 0 in `member`, or the file that will contain the address.
 int mesh_find_place(
 	const struct mesh_options *options, struct mesh_member *member, struct lab_why *why
 );
 
-// Process 0: listens where `member` looks for it, and tells the others if it is by a file, which
-// holds nothing else. *ret_listener is closed, and the file removed, by mesh_forget_place().
+// Process 0: listen at the address that the others use. With a rendezvous file, write the address
+// to it; the file contains nothing else. Undo both with mesh_unpublish_lead().
 int mesh_open_place(
 	const struct mesh_options *options,
 	const struct mesh_member *member,
@@ -47,11 +50,12 @@ int mesh_open_place(
 );
 void mesh_forget_place(const struct mesh_options *options, struct channel_listener *listener);
 
-// What the file says now. -EAGAIN: nothing yet, or a host that is not known (any more); -EBADMSG:
-// it is another file; both with the reason.
+// Read the rendezvous file. Returns 0, -EAGAIN (missing, empty, or its host is unknown) or -EBADMSG
+// (some other file), with the reason in `why`.
 int mesh_read_place(const char *path, struct sock_addr *ret_address, struct lab_why *why);
 
-// The commands that start the processes by ssh, a line for each; `words` are those of the mesh.
+// Print the ssh commands that start the processes, one per line. `argv` is the command line of the
+// mesh.
 int mesh_print_commands(
 	const struct mesh_options *options, int argc, char *const *argv, struct lab_why *why
 );

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The matrix of a mesh as a picture of its own: SVG, for documents and tickets.
+// SVG picture of the matrix of a mesh, for documents and tickets.
 //
-// All cells of one shade are one path, in runs along a row: the picture of 256 processes has some
-// hundred KB. Names come from other machines and from files: they are escaped.
+// All cells of one shade form one path, made of runs along a row. So the picture of 256 processes
+// has only some hundred KB. Names come from other machines and files, so they are escaped.
 #include "mesh_output.h"
 #include "output.h"
 #include "page_parts.h"
@@ -18,17 +18,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHADES 12     // from the fastest to the slowest, evenly in the logarithm
-#define VALUES_MAX 16 // processes of a mesh with room for its values in the cells
-#define NAMES_MAX 64  // and for each name beside them; of more each 16th number is told
+#define SHADES 12     // from the fastest to the slowest, in equal steps of the logarithm
+#define VALUES_MAX 16 // largest mesh with values in its cells
+#define NAMES_MAX 64  // largest mesh with all names; a larger one shows every NUMBER_STEP-th number
 #define NUMBER_STEP 16
-#define NAME_SHOWN 20 // its end, which tells processes apart
-#define LETTER_PX 7   // of text, at most
+#define NAME_SHOWN 20 // length of the shown tail of a name, which differs most
+#define LETTER_PX 7   // upper bound of the width of a letter
 #define LINE_PX 18
 #define HEAD_LINES 4
 #define HEAD_PX (20 + HEAD_LINES * LINE_PX)
-#define FOOT_PX 44	 // the scale
-#define WIDTH_PX_MIN 480 // the scale's
+#define FOOT_PX 44	 // for the scale
+#define WIDTH_PX_MIN 480 // for the scale
 
 struct picture {
 	FILE *file;
@@ -37,7 +37,7 @@ struct picture {
 	char (*names)[MESH_NAME_BYTES];
 	char head[HEAD_LINES][LAB_WHY_BYTES];
 	uint32_t cell_px, left_px, top_px, width_px;
-	double low, high; // ns, of what is known
+	double low, high; // range of the known values in ns
 };
 
 static bool is_known(const struct mesh_cell *cell) {
@@ -60,7 +60,7 @@ static void find_range(struct picture *picture) {
 	}
 }
 
-// SHADES: not known.
+// Return the shade of a cell; SHADES if its value is unknown.
 static uint32_t shade_of(const struct picture *picture, const struct mesh_cell *cell) {
 	double part;
 
@@ -125,7 +125,7 @@ static void put_text(
 	fputs("</text>\n", picture->file);
 }
 
-// The lines above the matrix: what it is, what stands out, the largest cause, how to read it.
+// Compose the lines above the matrix: title, outliers, largest cause and legend.
 static void compose_head(struct picture *picture) {
 	const struct mesh *mesh = picture->mesh;
 	const struct mesh_summary *summary = picture->summary;
@@ -165,7 +165,7 @@ static void put_head(const struct picture *picture) {
 		);
 }
 
-// All cells of a shade, in units of a cell.
+// Draw all cells of one shade; the unit is a cell.
 static void put_shade(const struct picture *picture, uint32_t shade) {
 	const struct mesh *mesh = picture->mesh;
 	bool begun = false;
@@ -233,7 +233,7 @@ static void put_values(const struct picture *picture) {
 	}
 }
 
-// Beside its line, and on end above its column.
+// Write a name beside its row, and rotated above its column.
 static void put_name(const struct picture *picture, uint32_t place, const char *name) {
 	uint32_t middle = place * picture->cell_px + picture->cell_px / 2;
 	char turn[96];
@@ -267,7 +267,7 @@ static void put_names(const struct picture *picture) {
 			snprintf(name, sizeof(name), "%u", n);
 		else
 			continue;
-		lab_clean(name); // it may have been cut within a letter
+		lab_clean(name); // the cut may have split a UTF-8 character
 		put_name(picture, n, name);
 	}
 }

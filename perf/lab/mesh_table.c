@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A mesh as a table: the medians as a matrix, or a line for each process; then what stands out.
+// A mesh as text: the medians as a matrix or with one line per process, then the outliers.
 #include "mesh_output.h"
 #include "output.h"
 
@@ -14,7 +14,7 @@
 #define WHYS_MAX 8
 #define CAUSES_MAX 10u
 
-// Five characters of a time in microseconds.
+// Format a time in microseconds, with at most five characters.
 static void cell_text(const struct mesh_cell *cell, char text[static CELL_BYTES]) {
 	double value_us = (double)cell->quantiles[0].value_ns / 1e3;
 
@@ -69,7 +69,7 @@ static void print_matrix(const struct mesh *mesh) {
 	}
 }
 
-// Of a row or a column: the least and the largest median, and whose the largest is.
+// Print the lowest and the highest median of a row or a column, and the process of the highest.
 static void print_side(const struct mesh *mesh, uint32_t who, bool is_source) {
 	uint64_t least = UINT64_MAX, most = 0;
 	uint32_t worst = who;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages of a mesh as bytes.
+// Encoding of the messages of a mesh.
 #include "mesh_wire.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@ static void put_text(struct wire_writer *writer, const char *text) {
 	wire_put_string(writer, text, wire_utf8_valid(text, strlen(text)) ? strlen(text) : 0);
 }
 
-// Of another machine, to be shown.
+// Decode a text of another machine and make it safe to print.
 static void get_text(struct wire_reader *reader, char *text, size_t size) {
 	if (wire_get_string(reader, text, size) > 0)
 		lab_clean(text);
@@ -106,7 +106,7 @@ int mesh_read_order(
 	plan_decode(&reader, &order.plan);
 	if (wire_reader_finish(&reader) != 0)
 		return message_refuse(why, message);
-	// The client's end of a measurement takes its plan as it is.
+	// The client of a measurement uses its plan without checks, so the plan is checked here.
 	if (plan_check(&order.plan, why) != 0)
 		return -EBADMSG;
 	if (message->kind == CHANNEL_MESH_PLAY &&
@@ -157,7 +157,7 @@ static void get_result(struct wire_reader *reader, struct mesh_answer *answer) {
 		(void)histogram_decode(reader, KEPT_BYTES_MAX, &answer->kept);
 }
 
-// Of the shape that all of a mesh have.
+// Return true if the histogram has the shape that all processes of a mesh use.
 static bool has_shape(const struct histogram *kept) {
 	const struct histogram_shape *shape = histogram_shape(kept);
 	struct histogram_summary all;

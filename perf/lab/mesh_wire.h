@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the processes of a mesh say to each other, in frames of <channel.h>.
+// Messages between the processes of a mesh, in frames of <channel.h>.
 //
 //	process			lead
-//	JOIN		->		who it is
+//	JOIN		->		rank, host
 //			<-	SERVE	order, plan: wait for a client
 //	LISTENS		->		order, port
-//			<-	PLAY	order, plan, address: be that client
-//	RESULT, SERVED	->		order; or FAILED, why not
-//			<-	STOP	order: leave it
+//			<-	PLAY	order, plan, address: be the client
+//	RESULT, SERVED	->		order; or FAILED with the reason
+//			<-	STOP	order: abort it
 //			<-	END
 //
-// An order is a number: what answers one that is over is dropped. All of it comes from outside.
+// Orders have numbers; an answer to an old order is dropped. All messages are untrusted.
 #pragma once
 
 #include "channel.h"
@@ -28,22 +28,22 @@ struct mesh_join {
 
 struct mesh_order {
 	uint32_t number;
-	uint32_t place; // which of the processors it may use; MESH_PLACE_ANY: its own choice
-	struct sock_addr server; // of PLAY
+	uint32_t place; // index among the allowed processors; MESH_PROCESSOR_ANY: free choice
+	struct sock_addr server; // PLAY only
 	struct plan plan;
 };
 
 struct mesh_answer {
 	uint32_t order;
-	uint32_t port;		  // of LISTENS
-	char why[MESH_WHY_BYTES]; // of FAILED
-	// Of RESULT.
+	uint32_t port;		  // LISTENS only
+	char why[MESH_WHY_BYTES]; // FAILED only
+	// RESULT only.
 	char device[DEVICE_NAME_MAX + 1], their_device[DEVICE_NAME_MAX + 1];
 	double taus[MESH_QUANTILES];
-	struct histogram *kept; // the receiver's
+	struct histogram *kept; // owned by the receiver
 };
 
-// 0 or -errno with the reason.
+// Send a message. Returns 0, or -errno with the reason in `why`.
 int mesh_send_join(struct channel *channel, const struct mesh_join *join, struct lab_why *why);
 int mesh_send_order(
 	struct channel *channel,
@@ -58,7 +58,7 @@ int mesh_send_answer(
 	struct lab_why *why
 );
 
-// -EBADMSG with the reason: it is none.
+// Decode a message. Returns 0, or -EBADMSG with the reason in `why`.
 int mesh_read_join(
 	const struct channel_message *message, struct mesh_join *ret_join, struct lab_why *why
 );
