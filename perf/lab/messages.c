@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory for messages.
+// Allocate and free memory for messages.
 #include "messages.h"
 
 #include <dataplane/near.h>
@@ -70,7 +70,8 @@ static int take_host(struct messages *messages, struct lab_why *why) {
 	return 0;
 }
 
-// The kernel may take another node's: what is measured would be something else.
+// Allocate on one NUMA node, and check the result. The kernel may fall back to another node, which
+// would falsify the measurement.
 static int take_numa(struct messages *messages, struct lab_why *why) {
 	char path[PATH_BYTES];
 	uint32_t node = messages->place.number;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where an end's messages lie: memory of the host, of one of its NUMA nodes, or of a GPU.
+// Memory for the messages of an end: of the host, of one NUMA node, or of a GPU.
 #pragma once
 
 #include "why.h"
@@ -13,8 +13,8 @@
 
 enum messages_kind {
 	MESSAGES_HOST,
-	MESSAGES_NUMA, // of node `number`
-	MESSAGES_GPU,  // of CUDA device `number`, which the RDMA device reaches as a dmabuf
+	MESSAGES_NUMA, // on NUMA node `number`
+	MESSAGES_GPU,  // on CUDA device `number`; the RDMA device accesses it as a dmabuf
 };
 
 struct messages_place {
@@ -23,24 +23,25 @@ struct messages_place {
 };
 
 #define MESSAGES_PLACE_BYTES 32
-// "host", "NUMA node 1", "GPU 0".
+// Format a place: "host", "NUMA node 1", "GPU 0".
 void messages_place_say(struct messages_place place, char text[static MESSAGES_PLACE_BYTES]);
-// "host", "numa:1", "gpu", "gpu:0". -EINVAL with what is wrong.
+// Parse "host", "numa:1", "gpu" or "gpu:0". Returns 0, or -EINVAL with the reason in `error`.
 int messages_place_parse(
 	const char *value, struct parse_error *error, struct messages_place *ret_place
 );
 
 struct messages {
 	struct messages_place place;
-	uint64_t address; // of whole pages, all zero; 0: there are none
+	uint64_t address; // page-aligned and zeroed; 0: not allocated
 	size_t size;
-	struct cuda *cuda; // of a GPU: a registry needs it
+	struct cuda *cuda; // GPU only; needed by the memory registry
 	struct cuda_block block;
 };
 
-// -errno with the reason: no such node or GPU, no libcuda, no memory, or none of that node.
+// Allocate the memory. Returns 0, or -errno with the reason in `why`: no such node or GPU, no
+// libcuda, no memory, or no memory on that node.
 int messages_create(
 	struct messages_place place, size_t size, struct lab_why *why, struct messages *ret_messages
 );
-// No device reaches them any more. Those that are all zero are fine.
+// Free the memory, which no device may access any more. A zeroed struct is allowed.
 void messages_destroy(struct messages *messages);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Floors as a table and as a file, and the few of them that stand beside results.
+// The floors as a table and as a file, and the yardsticks beside other results.
 #include "net.h"
 
 #include "exit_status.h"
@@ -22,7 +22,7 @@
 #define SAMPLES 20000
 #define YARDSTICK_LIMIT_NS UINT64_C(2000000)
 #define YARDSTICK_SAMPLES 32
-// Those beside other results; memif is not among them: a run has no time to start DPDK for it.
+// All floors before memif are yardsticks; starting DPDK for memif takes too long for a run.
 #define NET_YARDSTICKS FLOOR_MEMIF
 #define KEY_BYTES 32
 #define VALUE_BYTES 24
@@ -50,7 +50,7 @@ static int option_refuse(const char *what, const char *text) {
 	return EXIT_USAGE;
 }
 
-// Of nanoseconds that a batch took.
+// Return the duration of one event from the duration of a batch.
 static double of_one(enum floor_kind kind, uint64_t batch_ns) {
 	return (double)batch_ns / floor_batch(kind);
 }
@@ -173,7 +173,7 @@ static int write_json(const struct net *net, const char *path, struct lab_why *w
 	return err == 0 && failed != 0 ? lab_fail(why, -EIO, "%s cannot be written", path) : err;
 }
 
-// A row that was not measured has nothing to compute.
+// Verify one floor; a floor that was not measured has no figures.
 static int verify_row(size_t place, json_t *row, struct lab_why *why) {
 	struct lab_why inner = {.text = ""};
 	struct run_record *record = NULL;
@@ -326,7 +326,7 @@ void net_add_yardsticks(struct lab_environment *environment) {
 	}
 }
 
-// "9.5" as "9.5 ns", "7450.2" as "7.45 us".
+// Format a stored value: "9.5" as "9.5 ns", "7450.2" as "7.45 us".
 static void item_text(const char *item, char text[static VALUE_BYTES]) {
 	size_t whole = strcspn(item, ".");
 	struct parse_error error;
@@ -361,7 +361,7 @@ void net_say_yardsticks(
 			text + used, NET_YARDSTICKS_BYTES - used, "%s%s %.10s",
 			used > 0 ? ", " : "", names[kind], value
 		);
-		// What finds no room is left out, and so is what follows.
+		// Drop the first value that does not fit, and all that follow.
 		if ((size_t)length >= NET_YARDSTICKS_BYTES - used) {
 			text[used] = '\0';
 			return;

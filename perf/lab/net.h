@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The command net: this machine's floors, each with the statistics of a latency. And yardsticks:
-// the least of a few, beside results of other commands.
+// The command net: the floors of this machine, each with the statistics of a latency. Other
+// commands show the minima of some floors beside their results; these are called yardsticks.
 #pragma once
 
 #include "environment.h"
@@ -10,17 +10,17 @@ struct json_t;
 
 #define NET_JSON_SCHEMA "tocsin-perf-net/1"
 
-// The whole command; argv[1] is its name. Returns the exit status.
+// Run the command; argv[1] is its name. Returns the exit status.
 int net_main(int argc, char **argv);
 
-// Computes all figures of a file of this schema once more; as verify_load().
+// Recompute all figures of a net file. Returns the errors of verify_load().
 int net_verify(struct json_t *root, struct lab_why *why);
 
-// Measures each floor for some milliseconds and adds the least to the environment, as
-// "floor_udp_ns"; what this machine has none of is left out.
+// Measure each yardstick for some milliseconds and add its minimum to the environment, for example
+// as "floor_udp_ns". A floor that this machine lacks is left out.
 void net_add_yardsticks(struct lab_environment *environment);
-#define NET_YARDSTICKS_BYTES 88 // a line of 100 with its word
-// "clock 17 ns, system call 66 ns ..."; "" if none is known.
+#define NET_YARDSTICKS_BYTES 88 // length of a line without its label
+// Format the yardsticks: "clock 17 ns, system call 66 ns ..."; "" if none is known.
 void net_say_yardsticks(
 	const struct lab_environment *environment, char text[static NET_YARDSTICKS_BYTES]
 );

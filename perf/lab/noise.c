@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads /proc: status, stat and schedstat of a thread, and the machine's steal time.
+// Read noise from /proc: status, stat, sched and schedstat of a thread, and the steal time.
 #include "noise.h"
 
 #include <lib/clock.h>
@@ -15,13 +15,14 @@
 
 #define FILE_BYTES 8192
 #define PATH_BYTES 64
-// Fields of /proc/self/task/TID/stat, counted from 1, behind the name in parentheses.
+// Fields of /proc/self/task/TID/stat, counted from 1. The fields behind the name in parentheses
+// begin with STAT_BEHIND_NAME.
 #define STAT_BEHIND_NAME 3
 #define STAT_MINOR 10
 #define STAT_MAJOR 12
-// Of the first line of /proc/stat.
+// Field of the first line of /proc/stat.
 #define STEAL_FIELD 8
-// Less of them than this share of the time says little about a median.
+// Stolen time below 1/STEAL_DIVISOR of the elapsed time hardly changes a median.
 #define STEAL_SHARE 1000
 
 static const char *const keys[NOISE_KIND_COUNT] = {
@@ -42,7 +43,7 @@ const char *noise_key(enum noise_kind kind) {
 	return keys[kind];
 }
 
-// As much of it as fits, terminated; "" if it cannot be read.
+// Read as much as fits and terminate it; "" if the file cannot be read.
 static void read_file(const char *path, char text[static FILE_BYTES]) {
 	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t length = fd >= 0 ? read(fd, text, FILE_BYTES - 1) : 0;
@@ -66,14 +67,14 @@ static uint64_t number_at(const char *text) {
 	return value;
 }
 
-// Behind "KEY" and a colon.
+// Return the number behind a key and a colon.
 static uint64_t number_of(const char *text, const char *key) {
 	const char *found = strstr(text, key);
 
 	return found != NULL ? number_at(found + strlen(key)) : NOISE_UNKNOWN;
 }
 
-// The n-th of those parted by blanks, from 1.
+// Return the n-th of the fields separated by blanks, counted from 1.
 static uint64_t field_number(const char *text, uint32_t n) {
 	for (; n > 1 && *text != '\0'; n--) {
 		text += strcspn(text, " ");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What disturbed a worker while it measured: evidence, from the kernel's own counters.
+// Disturbances of a worker during a measurement, counted by the kernel and the worker.
 #pragma once
 
 #include <dataplane/worker.h>
@@ -9,19 +9,20 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define NOISE_UNKNOWN UINT64_MAX // the kernel does not say
+#define NOISE_UNKNOWN UINT64_MAX // the kernel does not report it
 
 enum noise_kind {
-	NOISE_INVOLUNTARY,  // times another thread took the processor away
-	NOISE_VOLUNTARY,    // times the worker gave it up
-	NOISE_MIGRATIONS,   // to another processor
-	NOISE_MINOR,	    // page faults without
-	NOISE_MAJOR,	    // and with a disk
-	NOISE_STEAL_NS,	    // of the whole machine, what its host took from it
-	NOISE_CPU_NS,	    // of the worker's thread
-	NOISE_TIME_NS,	    // that passed
-	NOISE_BLOCKS,	    // times the worker slept by its policy
-	NOISE_CLOCK_OFF_NS, // the most that its clock was found off CLOCK_MONOTONIC; no difference
+	NOISE_INVOLUNTARY, // preemptions by another thread
+	NOISE_VOLUNTARY,   // voluntary switches
+	NOISE_MIGRATIONS,  // moves to another processor
+	NOISE_MINOR,	   // page faults without disk access
+	NOISE_MAJOR,	   // page faults with disk access
+	NOISE_STEAL_NS,	   // time stolen by the hypervisor, whole machine
+	NOISE_CPU_NS,	   // processor time of the worker's thread
+	NOISE_TIME_NS,	   // elapsed time
+	NOISE_BLOCKS,	   // sleeps of the worker by its idle policy
+	// Largest error of the clock against CLOCK_MONOTONIC; a maximum, not a difference.
+	NOISE_CLOCK_OFF_NS,
 	NOISE_CLOCK_JUMPS,
 	NOISE_KIND_COUNT,
 };
@@ -30,15 +31,15 @@ struct noise {
 	uint64_t counts[NOISE_KIND_COUNT];
 };
 
-// "involuntary_switches": as in JSON.
+// Return the key in JSON, for example "involuntary_switches".
 const char *noise_key(enum noise_kind kind);
 
-// The counters as they are; of the thread `tid` of this process and its worker.
+// Read the current counters of a worker and its thread `tid`, a thread of this process.
 void noise_read(pid_t tid, const struct worker *worker, struct noise *ret_noise);
-// What came between; what one of them does not know is unknown.
+// Return the differences of two readings. A count that either reading lacks is unknown.
 struct noise noise_between(const struct noise *before, const struct noise *after);
 
-// A sentence for people about what may have changed the figures; false if there is nothing.
+// Describe the disturbances that may have changed the figures. Returns false if there are none.
 #define NOISE_TEXT_BYTES 160
 bool noise_say(const struct noise *noise, char text[static NOISE_TEXT_BYTES]);
 

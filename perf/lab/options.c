@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Finds the command, and what it is asked for.
+// Find the command and parse its options.
 #include "kept.h"
 #include "options_impl.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What tocsin-perf is asked for on its command line.
+// Options of the command line of tocsin-perf.
 #pragma once
 
 #include "mesh_start.h"
@@ -22,21 +22,22 @@ enum options_action {
 
 struct options {
 	enum options_action action;
-	struct lab_session session; // of lat and bw; the address is resolved
+	struct lab_session session; // for lat and bw; the address is resolved
 	bool is_server;		    // no HOST was given
-	const char *trace_path;	    // of --arrivals trace:FILE
+	const char *trace_path;	    // from --arrivals trace:FILE
 	// NULL: none; "-": standard output
 	const char *json_path, *csv_path, *hgrm_path, *html_path, *svg_path;
-	bool perftest; // its columns in place of our table
+	bool perftest; // print perftest's columns instead of the usual table
 	struct threshold thresholds[THRESHOLDS_MAX];
 	uint32_t threshold_count;
-	const char *via_node;	  // lat through agents; NULL: between two ends of ours
-	const char *agent_socket; // NULL: where agents have it
+	// Target node of lat through agents; NULL: lat between two own ends.
+	const char *via_node;
+	const char *agent_socket; // NULL: default socket
 	struct mesh_options mesh;
-	struct runs runs; // of a client; count 0: one run, of this process
+	struct runs runs; // several runs of a client; count 0: one run in this process
 };
 
-// 0, or -EINVAL: what is wrong was said on standard error.
+// Parse the command line. Returns 0, or -EINVAL after an error message on standard error.
 int options_parse(int argc, char **argv, struct options *ret_options);
-// Of the command of that name; of all, if there is none such.
+// Print the help of one command, or of all if there is no command of that name.
 void options_print_help(const char *command);

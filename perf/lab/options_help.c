@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The text of --help: all of it, or what is of one command.
+// Text of --help, for all commands or for one.
 #include "options.h"
 
 #include <stdint.h>
@@ -15,9 +15,9 @@ enum command {
 	COMPARE = 0x20,
 	HISTORY = 0x40,
 	VERIFY = 0x80,
-	PAIR = LAT | BW, // two ends
+	PAIR = LAT | BW, // commands with two ends
 	PAIRS = LAT | BW | MESH,
-	KEPT = COMPARE | HISTORY | VERIFY, // looks at files
+	KEPT = COMPARE | HISTORY | VERIFY, // commands on stored files
 	EACH = PAIRS | NET | POLICY | KEPT,
 };
 
@@ -29,7 +29,7 @@ static const struct {
 	{"policy", POLICY}, {"compare", COMPARE}, {"history", HISTORY}, {"verify", VERIFY},
 };
 
-// In the order in which all of it is printed; each row is of one or more commands.
+// Rows in print order; `of` is the set of commands that a row belongs to.
 static const struct row {
 	uint32_t of;
 	const char *text;

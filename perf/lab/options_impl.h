@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Options in tables, one of each subject, and how a command takes its words.
+// Tables of options, one per subject, and the parser that uses them.
 #pragma once
 
 #include "options.h"
@@ -10,17 +10,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Who may have it: options about a result are the client's.
+// Commands that accept an option. Options about a result belong to the client.
 enum option_owner { OPTION_BOTH, OPTION_CLIENT, OPTION_SERVER, OPTION_MESH };
 
 struct option {
 	const char *name;
-	// `value` is NULL of a flag alone.
+	// `value` is NULL for a flag without a value.
 	int (*set)(struct options *options, const char *value, struct parse_error *error);
-	uint32_t part; // of the plan
+	uint32_t part; // PLAN_PART_ bit that the option sets, or 0
 	enum option_owner owner;
 	bool is_flag;	    // no value follows
-	bool may_be_valued; // a flag, but for one behind "="
+	bool may_be_valued; // a flag with an optional value behind "="
 };
 #define OPTION(name, set, part, owner) \
 	{ name, set, part, owner, false, false }
@@ -39,20 +39,21 @@ struct option_table {
 extern const struct option_table options_of_plan, options_of_place, options_of_result,
 	options_of_mesh;
 
-// What a command line said besides values: the last option that only such an owner has, or NULL.
+// Arguments that are no option values: HOST, and the last option given of each kind. NULL: none.
 struct option_words {
 	const char *host;
 	const char *of_client, *of_server, *of_mesh;
-	const char *of_place; // of whomever
+	const char *of_place; // last option about the place, for either end
 };
 
-// All words behind the command's name. -EINVAL: what is wrong was said on standard error.
+// Parse all arguments behind the command. Returns 0, or -EINVAL after an error message on standard
+// error.
 int options_take_words(
 	int argc, char **argv, struct options *options, struct option_words *ret_words
 );
-// The name of one that sets one of these parts of the plan, or NULL.
+// Return the name of an option that sets one of these parts of the plan, or NULL.
 const char *options_name_of_part(uint32_t parts);
-// Says it on standard error. Always -EINVAL.
+// Print an error about an option on standard error. Always returns -EINVAL.
 int option_fail(const char *option, const char *text);
 int option_parse_u32(
 	const char *value,
@@ -62,10 +63,12 @@ int option_parse_u32(
 	uint32_t *ret_value
 );
 
-// Where all commands that measure begin; then what follows from options for others.
+// Initialize the options of a command that measures. After parsing, options_apply_defaults() sets
+// values that depend on other options.
 void options_begin(int argc, char **argv, enum plan_command command, struct options *ret_options);
 void options_settle(struct options *options);
-// Whether each file has one option. -EINVAL, said on standard error.
+// Check that no two options name the same file. Returns 0, or -EINVAL after an error message on
+// standard error.
 int options_check_files(const struct options *options);
 
 int options_parse_measure(

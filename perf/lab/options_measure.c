@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Options of lat and bw: what each end may have, and what goes with what.
+// Options of lat and bw: which end accepts them, and which can be combined.
 #include "agent_ask.h"
 #include "options_impl.h"
 
@@ -9,14 +9,15 @@
 
 #define MARGIN_PPM 20000
 
-// Each run is a process that reads it.
+// Return true if a path is no regular file. Several runs cannot use it, because each run is a
+// process that reads it.
 static bool is_read_once(const char *path) {
 	struct stat facts;
 
 	return path != NULL && stat(path, &facts) == 0 && !S_ISREG(facts.st_mode);
 }
 
-// What would be heeded by nobody.
+// Reject options that would have no effect.
 static int check_arrivals(const struct options *options) {
 	const struct plan *plan = &options->session.plan;
 	uint32_t given = options->session.given;
@@ -33,7 +34,7 @@ static int check_arrivals(const struct options *options) {
 	return 0;
 }
 
-// What is of one run has no meaning for several.
+// Reject options for a single run if there are several runs.
 static int check_runs(struct options *options) {
 	struct runs *runs = &options->runs;
 	const char *of_one = options->csv_path != NULL	      ? "--csv"
@@ -105,7 +106,8 @@ static int check_client(const struct option_words *words, struct options *option
 	return 0;
 }
 
-// Of a run through an agent nothing but operation, sizes and samples is ours to choose.
+// Return the first option that --via-agent does not support, or NULL. With an agent only operation,
+// sizes and the sample count can be set.
 static const char *not_of_agents(const struct option_words *words, const struct options *options) {
 	uint32_t wrong = options->session.given &
 			 ~(uint32_t)(PLAN_PART_OP | PLAN_PART_SIZES | PLAN_PART_ITERATIONS);
@@ -148,8 +150,8 @@ static int check_via_agent(const struct option_words *words, struct options *opt
 	return check_file_bytes(&options->session);
 }
 
-// What it was told is compared with the client's plan when that is known; what can be in no plan is
-// wrong now.
+// Check the options of a server. The session compares them with the client's plan later; values
+// that no plan can have are rejected now.
 static int check_server(const struct option_words *words, const struct options *options) {
 	struct plan plan = options->session.plan;
 	struct lab_why why = {.text = ""};
@@ -158,7 +160,8 @@ static int check_server(const struct option_words *words, const struct options *
 		return option_fail(words->of_client, "is the client's, and there is no HOST");
 	if (check_arrivals(options) != 0)
 		return -EINVAL;
-	// The client's operation, which is not known yet, may be one that carries bytes.
+	// The client's operation is unknown here, and --inline is valid only for some. So the check
+	// leaves --inline out.
 	if ((options->session.given & PLAN_PART_OP) == 0)
 		plan.inline_bytes = PLAN_INLINE_USUAL;
 	if (plan_check(&plan, &why) != 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Options of mesh, and what it takes of the others.
+// Options of mesh, and the options of other commands that mesh accepts.
 #include "agent_ask.h"
 #include "options_impl.h"
 
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define MESH_ITERATIONS 1000
-#define AGENTS_ITERATIONS_MAX 10000 // whose times travel over the relay
+#define AGENTS_ITERATIONS_MAX 10000 // the times of all samples are sent over the relay
 
 static int set_local(struct options *options, const char *value, struct parse_error *error) {
 	return option_parse_u32(value, 2, MESH_NODES_MAX, error, &options->mesh.local);
@@ -59,7 +59,7 @@ static const struct option rows[] = {
 
 const struct option_table options_of_mesh = OPTION_TABLE(rows);
 
-// What is of one pair, or of another command.
+// Return the first option that belongs to a single pair or to another command, or NULL.
 static const char *not_of_mesh(const struct option_words *words, const struct options *options) {
 	const uint32_t others = PLAN_PART_DURATION | PLAN_PART_GAP | PLAN_PART_ARRIVALS |
 				PLAN_PART_RATE | PLAN_PART_SEED | PLAN_PART_DEPTH |
@@ -93,7 +93,7 @@ static const char *not_of_mesh(const struct option_words *words, const struct op
 	return options->session.cores_given ? "--cores" : words->of_server;
 }
 
-// Through agents nothing but size and samples is ours to choose, and nobody is started.
+// Check the options of --agents: only size and sample count can be set, and no process is started.
 static int check_agents(const struct option_words *words, const struct options *options) {
 	const struct plan *plan = &options->session.plan;
 	const struct mesh_options *mesh = &options->mesh;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Options that say where it is measured: device, processor, address.
+// Options about the place of a measurement: device, processor and addresses.
 #include "options_impl.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Options that say what is measured.
+// Options about the plan: what is measured.
 #include "options_impl.h"
 
 #include <errno.h>

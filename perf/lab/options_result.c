@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Options that say what becomes of a result.
+// Options about the results.
 #include "options_impl.h"
 
 #include <errno.h>
@@ -117,7 +117,7 @@ static const struct option rows[] = {
 
 const struct option_table options_of_result = OPTION_TABLE(rows);
 
-// The later one would be written over the earlier one, or behind it.
+// If two options named the same file, the second would overwrite the first.
 int options_check_files(const struct options *options) {
 	const struct {
 		const char *option, *path;

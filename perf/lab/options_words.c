@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Takes the words of a command line, whatever the command.
+// Parser of a command line, common to all commands.
 #include "options_impl.h"
 
 #include <lib/escape.h>
@@ -88,7 +88,7 @@ struct reading {
 	struct option_words words;
 };
 
-// What stands behind "=", else the next word.
+// Return the value of an option: the text behind "=", or the next argument.
 static int
 take_value(struct reading *reading, const struct option *option, const char **ret_value) {
 	const char *value = strchr(reading->argv[reading->at], '=');
@@ -164,7 +164,8 @@ void options_begin(int argc, char **argv, enum plan_command command, struct opti
 	ret_options->runs.argv = argv;
 }
 
-// An atomic works on 8 bytes whatever was said of none; a duration stands for iterations.
+// Set defaults that depend on other options. Atomics have 8 bytes unless a size is given. A
+// duration replaces the default number of iterations.
 void options_settle(struct options *options) {
 	struct plan *plan = &options->session.plan;
 	uint32_t given = options->session.given;

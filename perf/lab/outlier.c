@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Asks the kernel what happened to this thread, and keeps it for the largest samples.
+// Read the kernel's counters of this thread, and store them for the largest samples.
 #include "outlier.h"
 
 #include <lib/fields.h>
@@ -18,7 +18,7 @@
 #define PATH_BYTES 96
 #define WARM_SAMPLES 255
 #define TEXT_BYTES 512
-#define STEAL_FIELD 8 // of the first line of /proc/stat, its name not counted
+#define STEAL_FIELD 8 // field of the first line of /proc/stat, counted without the name
 #define NS_PER_SEC UINT64_C(1000000000)
 
 const char *outlier_key(enum outlier_evidence kind) {
@@ -37,7 +37,7 @@ const char *outlier_key(enum outlier_evidence kind) {
 	return keys[kind];
 }
 
-// The number in that place, from 1, of a line of numbers.
+// Return the number at a place, counted from 1, in a line of numbers.
 static uint64_t field_number(const char *text, int place) {
 	uint64_t value = OUTLIER_UNKNOWN;
 
@@ -54,7 +54,7 @@ static void read_at(int fd, char text[static TEXT_BYTES]) {
 	text[length > 0 ? length : 0] = '\0';
 }
 
-// A machine has a host that could take time from it if its processor says so.
+// Return true if /proc/cpuinfo shows a hypervisor, which could steal time.
 static bool is_virtual(void) {
 	int fd = open("/proc/cpuinfo", O_RDONLY | O_CLOEXEC);
 	char text[8 * TEXT_BYTES];
@@ -72,7 +72,8 @@ void outlier_watch_open(struct outlier_watch *watch, pid_t tid, uint32_t cpu) {
 	memset(watch, 0, sizeof(*watch));
 	snprintf(path, sizeof(path), "/proc/self/task/%d/schedstat", (int)tid);
 	watch->sched_fd = open(path, O_RDONLY | O_CLOEXEC);
-	// Without a host it would be read for nothing, and takes long where processors are many.
+	// A physical machine has no stolen time. Reading /proc/stat is slow on machines with many
+	// processors.
 	watch->stat_fd = is_virtual() ? open("/proc/stat", O_RDONLY | O_CLOEXEC) : -1;
 	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/cpufreq/scaling_cur_freq", cpu);
 	watch->khz_fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -90,7 +91,7 @@ void outlier_watch_close(struct outlier_watch *watch) {
 
 void outlier_watch_begin(struct outlier_watch *watch, uint64_t bound_ns) {
 	watch->bound_ns = bound_ns;
-	watch->due_ns = 0; // the first sample's end is a beginning
+	watch->due_ns = 0; // reads the counters after the first sample
 	watch->count = 0;
 	watch->before.at_ns = watch->steal.at_ns = 0;
 }
@@ -104,7 +105,7 @@ static int values_compare(const void *a, const void *b) {
 uint64_t outlier_bound_ns(const uint64_t *samples, uint32_t count) {
 	uint64_t sorted[WARM_SAMPLES];
 
-	if (count > WARM_SAMPLES) { // the last ones, which are the warmest
+	if (count > WARM_SAMPLES) { // the last samples, which are the warmest
 		samples += count - WARM_SAMPLES;
 		count = WARM_SAMPLES;
 	}
@@ -115,7 +116,7 @@ uint64_t outlier_bound_ns(const uint64_t *samples, uint32_t count) {
 	return 2 * sorted[count / 2];
 }
 
-// What is cheap enough for each 10 ms; of the calling thread.
+// Read the counters that are cheap enough for every 10 ms, for the calling thread.
 static void read_own(const struct outlier_watch *watch, struct outlier_reading *reading) {
 	char text[TEXT_BYTES];
 	struct rusage usage;
@@ -175,7 +176,7 @@ static void outlier_keep(struct outlier_watch *watch, const struct outlier *outl
 		watch->outliers[watch->count++] = *outlier;
 	else
 		*outlier_smallest(watch) = *outlier;
-	if (watch->count == OUTLIERS_KEPT) // one as long as the smallest is no news
+	if (watch->count == OUTLIERS_KEPT) // from now on only longer samples are stored
 		watch->bound_ns = outlier_smallest(watch)->took_ns + 1;
 }
 
@@ -235,7 +236,7 @@ static bool is_half(const struct outlier *outlier, enum outlier_evidence kind) {
 	return kind_any(outlier, kind) && outlier->evidence[kind] >= outlier->took_ns / 2;
 }
 
-// ", preempted twice" and the like, or nothing.
+// Format ", preempted 2 times" or nothing.
 static void say_preempted(const struct outlier *outlier, char text[static SHOW_BYTES]) {
 	uint64_t times = outlier->evidence[OUTLIER_INVOLUNTARY];
 
@@ -247,7 +248,7 @@ static void say_preempted(const struct outlier *outlier, char text[static SHOW_B
 		);
 }
 
-// What weighs most comes first; one is enough.
+// Describe only the strongest evidence; the order of the branches is the order of strength.
 void outlier_say(const struct outlier *outlier, char text[static OUTLIER_TEXT_BYTES]) {
 	const uint64_t *evidence = outlier->evidence;
 	char time[SHOW_BYTES], within[SHOW_BYTES], preempted[SHOW_BYTES];

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The largest samples of a run, each with what the kernel counted while it lasted.
+// The largest samples of a run, with the kernel's counters during each of them.
 //
-// Between two samples the worker asks the kernel for its own counters: after each sample that is
-// one of the largest so far (some 7 us), and each 10 ms (1 us), so that what is told of a sample is
-// of little more than the sample itself. Nothing of that is in any sample; the next one of an open
-// loop may begin so much later, which its lag tells.
+// Between two samples the worker reads its own counters. It does so after each sample that is one
+// of the largest so far, which takes about 7 us. It also does so every 10 ms, which takes about 1
+// us. So the counters cover little more than the sample itself. The reads are in no sample. In an
+// open loop they may delay the next operation, which shows in its lag.
 #pragma once
 
 #include <stdbool.h>
@@ -12,30 +12,30 @@
 #include <sys/types.h>
 
 #define OUTLIERS_KEPT 32
-#define OUTLIER_UNKNOWN UINT64_MAX // the kernel does not say
+#define OUTLIER_UNKNOWN UINT64_MAX // the kernel does not report it
 
 enum outlier_evidence {
-	OUTLIER_INVOLUNTARY,	 // times another thread took the processor away
-	OUTLIER_VOLUNTARY,	 // times the worker gave it up
-	OUTLIER_WAITED_NS,	 // it was ready to run, and did not
-	OUTLIER_MINOR,		 // page faults without
-	OUTLIER_MAJOR,		 // and with a disk
-	OUTLIER_MIGRATED,	 // 1: it ended on another processor
-	OUTLIER_STEAL_NS,	 // what the host took from the machine since the last outlier
-	OUTLIER_STEAL_WITHIN_NS, // which was so long ago
-	OUTLIER_KHZ,		 // of the processor, afterwards
+	OUTLIER_INVOLUNTARY,	 // preemptions by another thread
+	OUTLIER_VOLUNTARY,	 // voluntary switches
+	OUTLIER_WAITED_NS,	 // time runnable without a processor
+	OUTLIER_MINOR,		 // page faults without disk access
+	OUTLIER_MAJOR,		 // page faults with disk access
+	OUTLIER_MIGRATED,	 // 1: the thread ended on another processor
+	OUTLIER_STEAL_NS,	 // time stolen by the hypervisor since the last outlier
+	OUTLIER_STEAL_WITHIN_NS, // period that OUTLIER_STEAL_NS covers
+	OUTLIER_KHZ,		 // processor frequency after the sample
 	OUTLIER_EVIDENCE_COUNT,
 };
 
 struct outlier {
-	uint64_t sample;    // from 0
-	uint64_t at_ns;	    // its end, after the first one's beginning
-	uint64_t took_ns;   // from when it could have been submitted
-	uint64_t within_ns; // evidence is of so long before its end, at least of the sample
+	uint64_t sample;    // index, from 0
+	uint64_t at_ns;	    // end of the sample, since the start of the first one
+	uint64_t took_ns;   // since the time when the operation could have been submitted
+	uint64_t within_ns; // period before the end that the evidence covers, at least the sample
 	uint64_t evidence[OUTLIER_EVIDENCE_COUNT];
 };
 
-// "involuntary_switches": as in JSON.
+// Return the key in JSON, for example "involuntary_switches".
 const char *outlier_key(enum outlier_evidence kind);
 
 struct outlier_reading {
@@ -43,27 +43,30 @@ struct outlier_reading {
 	uint64_t counts[OUTLIER_EVIDENCE_COUNT];
 };
 
-// Set up by control; while a stretch is played the worker's.
+// State of the worker's observation. Control initializes it; the worker owns it while a stretch is
+// played.
 struct outlier_watch {
-	uint64_t bound_ns;	       // a sample that took so long is looked at
-	uint64_t due_ns;	       // or one that ends then
-	int sched_fd, stat_fd, khz_fd; // -1: there is none
+	uint64_t bound_ns;	       // samples of at least this duration are examined
+	uint64_t due_ns;	       // time of the next regular reading
+	int sched_fd, stat_fd, khz_fd; // -1: not available
 	struct outlier_reading before, steal;
-	uint32_t count; // kept, in no order
+	uint32_t count; // stored outliers, unsorted
 	struct outlier outliers[OUTLIERS_KEPT];
 };
 
-// For the thread `tid` of this process on a processor. What cannot be opened is not known.
+// Open the counters of thread `tid` of this process, and of its processor. Counters that cannot be
+// opened are unknown.
 void outlier_watch_open(struct outlier_watch *watch, pid_t tid, uint32_t cpu);
-// Takes one that is all zero, too.
+// Close the counters; a zeroed struct is allowed.
 void outlier_watch_close(struct outlier_watch *watch);
-// Control, before a stretch: what is kept is forgotten, samples from `bound_ns` on are looked at.
+// Control, before a stretch: drop the stored outliers; samples from `bound_ns` on are examined.
 void outlier_watch_begin(struct outlier_watch *watch, uint64_t bound_ns);
 
-// From when on a sample is worth a look, by those of the warm-up: twice their median.
+// Return the duration from which a sample is examined: twice the median of the warm-up.
 uint64_t outlier_bound_ns(const uint64_t *samples, uint32_t count);
 
-// Worker, between two samples: of one that ended at end_ns, at_ns after the first one's beginning.
+// Worker, between two samples: examine a sample that ended at end_ns. at_ns is the time since the
+// start of the first sample.
 void outlier_look(
 	struct outlier_watch *watch,
 	uint64_t sample,
@@ -72,10 +75,10 @@ void outlier_look(
 	uint64_t at_ns
 );
 
-// Control, after the stretch: those kept, the largest first.
+// Control, after the stretch: copy the stored outliers, largest first. Returns their number.
 uint32_t
 outlier_watch_take(const struct outlier_watch *watch, struct outlier ret_outliers[OUTLIERS_KEPT]);
 
-// What explains it as far as anything here does, for people.
+// Describe the most likely cause of an outlier, for people.
 #define OUTLIER_TEXT_BYTES 160
 void outlier_say(const struct outlier *outlier, char text[static OUTLIER_TEXT_BYTES]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What people and programs read of a run.
+// Output of a run for people and programs.
 #pragma once
 
 #include "result.h"
@@ -9,28 +9,30 @@
 
 struct json_t;
 
-// What a table has room to say of a quantile: quantile_note_words() in fewer of them.
+// Return the note of a quantile in a form short enough for a table; quantile_note_words() has the
+// long form.
 const char *output_note(enum quantile_note note);
-// The table, of at most 100 columns. Standard output.
+// Print the table of lat to standard output, at most 100 columns wide.
 void output_table(const struct lab_run *run);
-// The same of bw.
+// Print the table of bw.
 void output_rates(const struct lab_run *run);
-// Below what a table is of: floors of the client's machine.
+// Print the floors of the client's machine below the head of a table.
 void output_yardsticks(const struct lab_run *run);
-// Below a table: course, warm-up, clock and noise of one size.
+// Print course, warm-up, clock and noise of one size below a table.
 void output_course(const struct lab_run *run, const struct lab_result *result);
-// The columns of perftest 4.5: of bw those of *_bw, in MiB a second; else those of *_lat, in
-// microseconds, of write, send and write-imm half of the round trip, as there.
+// Print the columns of perftest 4.5. For bw these are the columns of *_bw, in MiB per second. For
+// lat these are the columns of *_lat, in microseconds. As in perftest, write, send and write-imm
+// show half of the round trip.
 void output_perftest(const struct lab_run *run);
 
-// Into files; "-" is standard output. -errno with the reason.
+// Write a file; "-" is standard output. Each returns 0, or -errno with the reason in `why`.
 int output_csv(const struct lab_run *run, const char *path, struct lab_why *why);
 int output_hgrm(const struct lab_run *run, const char *path, struct lab_why *why);
 int output_json(const struct lab_run *run, const char *path, struct lab_why *why);
 
-// Before a run: whether a file could be written there, as far as can be told without making it.
-// NULL is fine.
+// Check before a run that a file can be written, without creating it. NULL is allowed. Returns 0,
+// or -errno with the reason in `why`.
 int output_check(const char *path, struct lab_why *why);
-// Opens a file for one of them; closing says whether all of it was written.
+// Open and close an output file. Closing fails if not all data was written.
 int output_open(const char *path, struct lab_why *why, FILE **ret_file);
 int output_close(const char *path, FILE *file, struct lab_why *why);
