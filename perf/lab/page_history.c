@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Runs in their order, with the levels between their changes.
+// Page of a history: runs in order, with the median between changes.
 #include "page_history.h"
 
 #include "page_parts.h"
@@ -14,7 +14,7 @@
 
 #define CELL_BYTES 96
 #define HEADING_BYTES (HISTORY_KEY_BYTES + CELL_BYTES)
-// Points of all charts together, so that a page stays below 500 KiB; the newest runs are drawn.
+// Limit of the points of all charts, which keeps a page below 500 KiB. The newest runs are drawn.
 #define POINTS_MAX 12000u
 #define DRAWN_MIN 20u
 #define DRAWN_MAX 400u
@@ -64,12 +64,12 @@ static void say_change(
 }
 
 struct drawing {
-	double *x, *y, *low, *high;	// of runs
-	double *level_x, *level_y;	// two for each part
-	uint32_t first, count, corners; // runs that are drawn
+	double *x, *y, *low, *high;	// one value per run
+	double *level_x, *level_y;	// two points per part
+	uint32_t first, count, corners; // of the drawn runs; `corners`: points of the levels
 };
 
-// The level of each part is a line from its first run to its last one.
+// Draw the level of each part as a line from its first run to its last one.
 static void
 draw_levels(const struct history_quantile *quantile, uint32_t end, struct drawing *drawing) {
 	for (uint32_t n = 0; n < quantile->part_count; n++) {

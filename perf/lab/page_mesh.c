@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The page of a mesh, from its JSON: one way for what was just measured and for what was kept.
+// Page of a mesh, built from its JSON both after a measurement and from a stored file.
 #include "page_mesh.h"
 
 #include "json.h"
@@ -24,10 +24,10 @@
 #define TITLE_BYTES 160
 #define SLOWEST_SHOWN 10
 #define FAILED_SHOWN 20
-#define P99_NODES_MAX 128 // of a larger mesh one matrix is what a page has room for
-#define P99 2		  // of mesh_per_million
+#define P99_NODES_MAX 128 // a page of a larger mesh has room for one matrix only
+#define P99 2		  // index in mesh_per_million
 
-// What a page says of where its mesh comes from.
+// Properties of the mesh file that the page shows.
 struct origin {
 	const char *program, *started, *incomplete;
 	const json_t *plan;
@@ -43,12 +43,12 @@ struct scene {
 	const struct origin *origin;
 	const struct mesh *mesh;
 	const struct mesh_summary *summary;
-	char (*names)[MESH_NAME_BYTES]; // of processes
+	char (*names)[MESH_NAME_BYTES]; // of the processes
 	char (*says)[LAB_WHY_BYTES];
 	const char **name_of, **marks;
 	double *values;
-	uint32_t *slowest; // places of cells, the slowest first
-	uint32_t known;	   // of them
+	uint32_t *slowest; // indexes of the known cells, slowest first
+	uint32_t known;	   // number of known cells
 };
 
 static bool is_known(const struct mesh_cell *cell) {
@@ -157,7 +157,7 @@ static void put_head(const struct scene *scene) {
 		);
 }
 
-// "16.4", and whose it is.
+// Format the value of a cell, for example "16.4", and the names of its two processes.
 static void show_direction(
 	const struct scene *scene,
 	uint32_t place,
@@ -198,7 +198,7 @@ static void put_tiles(const struct scene *scene) {
 	);
 }
 
-// As many figures as matter, and as a page of many cells has room for.
+// Round to 4 significant digits, or 3 on a page with many cells.
 static double round_us(const struct mesh *mesh, uint64_t value_ns) {
 	int figures = mesh->count <= P99_NODES_MAX ? 4 : 3;
 	double us = (double)value_ns / 1e3;
@@ -329,7 +329,7 @@ static void put_failed(const struct scene *scene) {
 		page_say(scene->page, PAGE_PLAIN, "And %u more.", failed - shown);
 }
 
-// The median of a row or a column, and its slowest end.
+// Format the median of a row or a column, and its highest value.
 static void
 show_side(const struct scene *scene, uint32_t who, bool is_source, char text[static CELL_BYTES]) {
 	const struct mesh *mesh = scene->mesh;

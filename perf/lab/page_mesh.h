@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The page of a mesh: what stands out, the matrix, the slowest directions, the processes.
+// HTML page of a mesh: outliers, matrix, slowest directions and processes.
 #pragma once
 
 #include "mesh.h"
@@ -7,12 +7,12 @@
 
 struct json_t;
 
-// Of a mesh that was just measured. "-" is standard output.
+// Write the page of a new measurement; "-" is standard output.
 int page_mesh(
 	const struct mesh *mesh,
 	const struct mesh_summary *summary,
 	const char *path,
 	struct lab_why *why
 );
-// Of a file's mesh, verified.
+// Write the page of a verified JSON file.
 int page_mesh_json(const struct json_t *root, const char *path, struct lab_why *why);

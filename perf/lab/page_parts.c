@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What pages of all kinds share: values as text, tables of facts, the file.
+// Functions shared by all pages.
 #include "page_parts.h"
 
 #include "output.h"

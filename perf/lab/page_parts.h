@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What pages of all kinds share: values as text, tables of facts, the file.
+// Functions shared by all pages: numbers as text, tables of facts, and the file.
 #pragma once
 
 #include "why.h"
@@ -9,11 +9,11 @@ struct page;
 
 #define PAGE_CELL_BYTES 96
 
-// "" where it is no text.
+// Return the text of a member, or "" if it is no text.
 const char *page_member_text(const struct json_t *object, const char *key);
-// Three figures that matter at least: 0.842, 8.42, 84.2, 8421.
+// Format microseconds with at least three significant digits: 0.842, 8.42, 84.2, 8421.
 void page_show_us(double value_ns, char text[static PAGE_CELL_BYTES]);
-// Words and their values, and one of the machine's: hostile where they come from a file.
+// Put a table of the keys and values of an object. Values from files are untrusted.
 void page_facts(struct page *page, const char *heading, const struct json_t *object);
-// Writes any page; "-" is standard output.
+// Write a page; "-" is standard output. Returns 0, or -errno with the reason in `why`.
 int page_save(struct page *page, const char *path, struct lab_why *why);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What each policy of waiting costs under each load, in sentences, two pictures and a table.
+// Page of the cost of each idle policy under each load: sentences, two charts and a table.
 #include "page_policies.h"
 
 #include "page_parts.h"
@@ -22,7 +22,7 @@
 #define LABEL_BYTES 32
 #define CLIENT 0
 #define SERVER 1
-#define CPU_PERCENT_MIN 0.1 // what a clock of ticks cannot tell from nothing
+#define CPU_PERCENT_MIN 0.1 // lower limit of the chart; the tick clock cannot measure less
 
 struct scene {
 	struct page *page;
@@ -31,7 +31,7 @@ struct scene {
 	char labels[POLICIES_ROWS_MAX][LABEL_BYTES];
 };
 
-// Of a row its run tells; where there is none the row says why.
+// Read the rows and their runs. A row without a run has the reason.
 static void read_rows(struct scene *scene) {
 	const json_t *rows = json_object_get(scene->root, "rows");
 	const json_t *runs = json_object_get(scene->root, "runs");
@@ -59,7 +59,7 @@ static void show_load(uint32_t rate, char text[static LABEL_BYTES]) {
 		snprintf(text, LABEL_BYTES, "%u/s", rate);
 }
 
-// At a point, where there is little room.
+// Format the label of a point, which has little room.
 static void show_label(const struct policies_row *row, char text[static LABEL_BYTES]) {
 	const char *behind = row->saturated ? ", saturated" : "";
 
@@ -69,7 +69,7 @@ static void show_label(const struct policies_row *row, char text[static LABEL_BY
 		snprintf(text, LABEL_BYTES, "%u/s%s", row->rate, behind);
 }
 
-// Of both workers, in percent of one processor.
+// Return the processor time of both workers, in percent of one processor.
 static double cpu_percent(const struct policies_row *row) {
 	return 100 * (row->cpu[CLIENT] + row->cpu[SERVER]);
 }
@@ -84,7 +84,7 @@ static void show_row(const struct policies_row *row, char text[static CELL_BYTES
 	);
 }
 
-// The runs of one load that are valid.
+// The valid runs of one load.
 struct choice {
 	const struct policies_row *fastest, *cheapest; // NULL: none
 	uint32_t valid;
@@ -156,7 +156,7 @@ static void say_loads(const struct scene *scene) {
 		);
 }
 
-// A policy's points: one for each load.
+// Points of one policy, one per load.
 struct points {
 	const char *name;
 	uint32_t count;
@@ -174,7 +174,7 @@ static struct points *points_of(struct points points[static POLICIES_MAX], const
 	return NULL;
 }
 
-// Returns how many points there are.
+// Collect the points of all policies. Returns their number.
 static uint32_t
 collect_points(const struct scene *scene, bool is_tail, struct points points[static POLICIES_MAX]) {
 	uint32_t count = 0;

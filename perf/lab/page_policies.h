@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The page of policies: latency against processor time, one picture.
+// Page of a comparison of idle policies: latency against processor time.
 #pragma once
 
 #include "why.h"
 
 struct json_t;
 
-// Of a file of POLICIES_JSON_SCHEMA, written by us or verified. "-" is standard output.
+// Write the page of a JSON object of POLICIES_JSON_SCHEMA, new or verified. "-" is standard output.
 int page_policies(const struct json_t *root, const char *path, struct lab_why *why);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rates are those of the file: rows of a table, tiles and curves.
+// Rates of a file as table rows, tiles and curves.
 #include "page_rates.h"
 
 #include "page_parts.h"
@@ -12,7 +12,7 @@
 
 #define CELL_BYTES PAGE_CELL_BYTES
 
-enum { P50 = 0, P99 = 2 }; // places in result_per_million
+enum { P50 = 0, P99 = 2 }; // indexes in result_per_million
 
 static double number_of(const json_t *object, const char *key) {
 	const json_t *value = json_object_get(object, key);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The rates of bw on a page of a run. `file` is the result of one size in a verified file.
+// Rates of bw on the page of a run. `file` is the result of one size in a verified file.
 #pragma once
 
 #include "result.h"
@@ -7,11 +7,11 @@
 struct json_t;
 struct page;
 
-// The median, 99 % and mean rate, and the worst window, in large letters.
+// Put the median rate, the 99 % rate, the mean rate and the worst window as tiles.
 void page_rates_tiles(struct page *page, const struct json_t *file);
-// What the table of the terminal has.
+// Put the table that the terminal shows, too.
 void page_rates_table(
 	struct page *page, const struct json_t *file, const struct lab_result *result
 );
-// Of several sizes, a curve for each of two rates.
+// Put a chart with a curve of the median and one of the 99 % rate over several sizes.
 void page_rates_sizes(struct page *page, const struct json_t *results);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The page of a run, from its JSON: one way for what was just measured and for what was kept.
+// Page of a run, built from its JSON both after a measurement and from a stored file.
 #include "page_run.h"
 
 #include "json.h"
@@ -22,8 +22,8 @@
 #define CELL_BYTES PAGE_CELL_BYTES
 #define TITLE_BYTES 160
 #define OUTLIERS_SHOWN 10
-#define COLUMNS 160	 // of a course, of a run of one size
-#define COLUMNS_FEWER 80 // of each of several
+#define COLUMNS 160	 // columns of the course if the run has one size
+#define COLUMNS_FEWER 80 // columns of each course if the run has several sizes
 
 static void show_interval(const struct quantile_summary *quantile, char text[static CELL_BYTES]) {
 	char low[CELL_BYTES], high[CELL_BYTES];
@@ -164,7 +164,7 @@ static void put_load(struct page *page, const struct result_load *load) {
 	);
 }
 
-// What a file says of an end's noise. Anything else is not known.
+// Read the noise of one end from a file; counts that are no valid number are unknown.
 static bool take_noise(const json_t *object, struct noise *ret_noise) {
 	for (int n = 0; n < NOISE_KIND_COUNT; n++) {
 		const json_t *value = json_object_get(object, noise_key((enum noise_kind)n));
@@ -228,7 +228,7 @@ static void put_outlier(struct page *page, const struct outlier *outlier) {
 	page_table_row(page, cells, 5);
 }
 
-// The largest, which a file has in this order.
+// Put the largest outliers; a file lists them largest first.
 static void put_outliers(struct page *page, const json_t *file) {
 	static const char *const columns[] = {
 		"largest, us", "at, s", "sample", "GHz", "what the client's kernel counted"};
@@ -247,7 +247,7 @@ static void put_outliers(struct page *page, const json_t *file) {
 }
 
 struct part {
-	const json_t *plan, *file; // of the result
+	const json_t *plan, *file; // `file`: the result's part of the file
 	const struct lab_result *result;
 	bool alone;
 };
@@ -290,7 +290,7 @@ static void put_device(struct page *page, const struct part *part) {
 		);
 }
 
-// How much was measured, and the figures in large letters.
+// Put the number of samples, and the main figures as tiles.
 static void put_main_figures(struct page *page, const struct part *part) {
 	const struct lab_result *result = part->result;
 	char took[SHOW_BYTES], windows[CELL_BYTES] = "samples";
@@ -376,7 +376,7 @@ static int put_file_result(
 	return err == 0 ? 0 : lab_fail(why, err, "no memory for the page");
 }
 
-// Figures of a file, which was verified.
+// Return a figure of a verified file, in microseconds.
 static double quantile_figure(const json_t *result, uint32_t place, const char *key) {
 	const json_t *figures = json_object_get(json_object_get(result, "times"), "figures");
 	const json_t *quantile = json_array_get(json_object_get(figures, "quantiles"), place);
@@ -385,7 +385,7 @@ static double quantile_figure(const json_t *result, uint32_t place, const char *
 	return json_is_number(value) ? json_number_value(value) / 1e3 : NAN;
 }
 
-// Of several sizes, one curve for each of three quantiles.
+// Put a chart with one curve for each of three quantiles over several sizes.
 static void put_sizes(struct page *page, const json_t *results) {
 	static const uint32_t places[] = {0, 2, 3};
 	double x[PLAN_SIZES_MAX], values[3][3][PLAN_SIZES_MAX];

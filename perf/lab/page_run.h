@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A run's page: what the table says, and pictures of what was kept.
+// Page of a run: the figures of the table, and charts of the stored samples.
 #pragma once
 
 #include "result.h"
@@ -7,7 +7,7 @@
 
 struct json_t;
 
-// Of a run that was just measured. "-" is standard output.
+// Write the page of a new run; "-" is standard output.
 int page_run(const struct lab_run *run, const char *path, struct lab_why *why);
-// Of a file's run, verified.
+// Write the page of a verified JSON file.
 int page_run_json(const struct json_t *root, const char *path, struct lab_why *why);

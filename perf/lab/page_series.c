@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Percentile curves and heat maps from what is kept of a run.
+// Percentile curves and heat maps from the stored samples of a run.
 #include "page_series.h"
 
 #include <lib/histogram.h>
@@ -12,7 +12,7 @@
 #include <quantile.h>
 #include <stdlib.h>
 
-// Places of the curve on the scale of tails: so many for each factor of ten above.
+// Points of the curve per factor of ten of the tail.
 #define STEPS 16
 #define TAIL_MAX 6
 #define POINTS_MAX (STEPS * TAIL_MAX + 1)
@@ -28,7 +28,7 @@ static double tail_of(double share) {
 	return -log10(1 - share);
 }
 
-// Between two quantiles that were measured it goes on evenly over the scale of tails.
+// Interpolate tau linearly between two measured quantiles, on the scale of tails.
 static double tau_at(const struct run_summary *summary, double share) {
 	const struct quantile_summary *before = &summary->quantiles[0], *after = before;
 	double from, to, part;
@@ -50,7 +50,7 @@ struct percentile_curve {
 	double share[POINTS_MAX], value[POINTS_MAX], low[POINTS_MAX], high[POINTS_MAX];
 };
 
-// -ENOMEM.
+// Add one point to the curve. Returns 0 or -ENOMEM.
 static int
 add_point(const struct page_source *source, double share, struct percentile_curve *curve) {
 	uint64_t count = run_record_count(source->record);
@@ -74,7 +74,7 @@ add_point(const struct page_source *source, double share, struct percentile_curv
 }
 
 static int fill_curve(const struct page_source *source, struct percentile_curve *curve) {
-	// To where the rank is that of the largest.
+	// The tail at which the rank is that of the largest sample.
 	double last = log10(2.0 * (double)run_record_count(source->record));
 	int err = 0;
 
@@ -121,10 +121,10 @@ int page_percentiles(struct page *page, const struct page_source *sources, uint3
 	return err;
 }
 
-// Pieces of the run, each of `join` windows.
+// Columns of a heat map; each joins `join` windows.
 struct course {
 	uint32_t columns, join;
-	double low_ns, high_ns; // of the rows
+	double low_ns, high_ns; // range of the rows
 	double *edges, *lines[LINES];
 	uint64_t *counts;
 };
@@ -148,7 +148,7 @@ static void fill_column(struct course *course, uint32_t column, const struct his
 
 		course->counts[(size_t)column * ROWS + row_of(course, middle)] += span.count;
 	}
-	// Of samples, to begin with: place_edges() makes times of them.
+	// Store the sum of the samples for now; compute_edges() converts it to a time.
 	course->edges[column + 1] = summary.mean * (double)summary.count;
 }
 
@@ -164,7 +164,7 @@ static int fill_columns(struct run_record *record, struct course *course) {
 			err = histogram_merge(
 				joined, run_record_window(record, column * course->join + n)
 			);
-			must(err == 0); // of one shape
+			must(err == 0); // all windows have the same shape
 		}
 		fill_column(course, column, joined);
 	}
@@ -186,7 +186,7 @@ static void place_edges(struct course *course, double took_ns, bool open) {
 	}
 }
 
-// Where segments begin, but the first one.
+// Find the start of each segment except the first one.
 static void find_begins(
 	const struct page_source *source,
 	const struct course *course,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a comparison says, in words, intervals and every run.
+// Page of a comparison: claims, intervals and the value of every run.
 #include "page_versus.h"
 
 #include "page_parts.h"
@@ -70,7 +70,7 @@ static void put_word(const struct scene *scene, const struct versus_row *row) {
 	);
 }
 
-// Of several sizes how many claims went which way.
+// Put the number of claims per result, for several sizes.
 static void put_counts(const struct scene *scene) {
 	uint32_t counts[VERSUS_NO_VALUE + 1] = {0};
 
@@ -84,7 +84,7 @@ static void put_counts(const struct scene *scene) {
 	);
 }
 
-// A series for each quantile along sizes.
+// Shifts of one quantile, one value per size.
 struct shifts {
 	double x[PLAN_SIZES_MAX];
 	double shift[PLAN_SIZES_MAX], low[PLAN_SIZES_MAX], high[PLAN_SIZES_MAX];
@@ -175,7 +175,7 @@ static void put_shifts(const struct scene *scene) {
 	);
 }
 
-// Each run's quantile, the runs of a side beside each other.
+// Put a chart with one quantile of each run; runs of one side are next to each other.
 static void put_runs(const struct scene *scene, uint32_t place) {
 	static const char *const sides[2] = {"A", "B"};
 	static double x[2][VERSUS_FILES_MAX], y[2][VERSUS_FILES_MAX];

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The page of a comparison.
+// HTML page of a comparison.
 #pragma once
 
 #include "versus.h"
 
-// "-" is standard output.
+// Write the page; "-" is standard output.
 int page_versus(
 	const struct versus *versus,
 	const struct versus_values *values,
