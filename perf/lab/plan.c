@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plans: names, what goes together, the comparison of both ends, the form on the wire.
+// Plans: names, checks, comparison of both ends, and encoding.
 #include "plan.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a run of tocsin-perf does: the client's to choose, told to the server before anything else.
+// Plan of a run of tocsin-perf. The client chooses the plan and sends it to the server first.
 //
-// A server may have been given options, too: each of these must be as in the client's plan, so that
-// nobody measures something else than both ends were told. Pure values; nothing here allocates.
+// Options given to a server must agree with the client's plan. Otherwise the session ends with an
+// error. A plan is a plain value without allocated memory.
 #pragma once
 
 #include "why.h"
@@ -24,14 +24,14 @@
 #define PLAN_PAIRS_MAX 64u
 #define PLAN_RUNS_MAX 1000u
 #define PLAN_INLINE_BYTES_MAX 1024u
-#define PLAN_INLINE_USUAL UINT32_MAX // up to PAIR_INLINE_BYTES, if the device takes as many
+#define PLAN_INLINE_USUAL UINT32_MAX // up to PAIR_INLINE_BYTES, or less if the device supports less
 #define PLAN_OPS_MAX 65536u	     // depth times queue pairs
-// The schedule of an open loop exists before the run.
+// The schedule of an open loop is built before the run.
 #define PLAN_ARRIVALS_MAX UINT64_C(20000000)
 
 enum plan_command {
-	PLAN_LAT, // one operation under way at a time, each timed
-	PLAN_BW,  // many under way, counted in windows
+	PLAN_LAT, // one outstanding operation, each is timed
+	PLAN_BW,  // many outstanding operations, timed in windows
 	PLAN_COMMAND_COUNT,
 };
 
@@ -46,15 +46,15 @@ enum plan_op {
 };
 
 enum plan_arrivals {
-	PLAN_CLOSED, // the next one when the one before has ended
+	PLAN_CLOSED, // each operation starts when the previous one has ended
 	PLAN_CONSTANT,
 	PLAN_POISSON,
-	PLAN_ONOFF, // bursts of 8, the mean rate as asked
+	PLAN_ONOFF, // bursts of 8 with the requested mean rate
 	PLAN_TRACE, // times from a file
 	PLAN_ARRIVALS_COUNT,
 };
 
-// Whether the device stamps completions, and by which clock.
+// Clock of the device that stamps completions.
 enum plan_stamps {
 	PLAN_STAMPS_NONE,
 	PLAN_STAMPS_RAW,
@@ -66,23 +66,25 @@ struct plan {
 	enum plan_command command;
 	enum plan_op op;
 	uint32_t size_count;
-	uint64_t sizes[PLAN_SIZES_MAX]; // bytes, ascending as they are played
-	uint64_t iterations;		// samples of each size, messages of bw; 0: by duration
-	uint64_t duration_ns;		// of each size; 0: by iterations
-	uint64_t gap_ns;	 // from the end of an operation to the next one, in no sample
-	enum idle_policy policy; // of both ends' workers
-	uint64_t window_ns;	 // of IDLE_WINDOW
+	uint64_t sizes[PLAN_SIZES_MAX]; // bytes, in the order of measurement
+	uint64_t iterations;		// samples per size, messages for bw; 0: limited by duration
+	uint64_t duration_ns;		// per size; 0: limited by iterations
+	uint64_t gap_ns;		// idle time between two operations; not part of a sample
+	enum idle_policy policy;	// for the workers of both ends
+	uint64_t window_ns;		// for IDLE_WINDOW
 	enum plan_arrivals arrivals;
-	uint32_t rate; // operations a second; 0 for a closed loop and a trace
-	uint64_t seed; // of Poisson and on-off arrivals
-	// Of bw; 1, 1 and false of lat.
-	uint32_t depth;	       // operations under way on each queue pair
-	uint32_t pairs;	       // queue pairs
-	uint32_t run, runs;    // this one of so many, each of new processes; 1 of 1 alone
-	bool both_ways;	       // the server sends as the client does
-	uint32_t inline_bytes; // messages of up to so many are carried within the work request
+	uint32_t rate; // operations per second; 0: closed loop or trace
+	uint64_t seed; // for Poisson and on-off arrivals
+	// For bw; lat has 1, 1 and false.
+	uint32_t depth; // outstanding operations per queue pair
+	uint32_t pairs; // queue pairs
+	// Index of this run and number of runs, each with new processes; a single run is 1 of 1.
+	uint32_t run, runs;
+	bool both_ways;	       // the server sends, too
+	uint32_t inline_bytes; // size limit of messages sent inline in the work request
 	enum plan_stamps stamps;
-	bool via_agents; // whose workers wait by their own policies; `policy` is not looked at
+	// Measured by agents, whose workers have their own policies; `policy` is ignored.
+	bool via_agents;
 };
 
 extern const struct plan plan_default; // lat: 20,000 reads of 64 bytes, spin
@@ -90,7 +92,7 @@ extern const struct plan plan_default; // lat: 20,000 reads of 64 bytes, spin
 #define PLAN_BW_DEPTH 64u
 #define PLAN_BW_SIZE 65536u
 
-// What an option was given for, as bits.
+// Parts of a plan that options have set, as bits.
 enum plan_part {
 	PLAN_PART_OP = 0x1,
 	PLAN_PART_SIZES = 0x2,
@@ -109,8 +111,8 @@ enum plan_part {
 };
 
 const char *plan_command_name(enum plan_command command); // "lat"
-const char *plan_policy_name(const struct plan *plan);	  // "spin"; "agent": an agent's own
-// "read", "write-imm"; "closed", "poisson". -EINVAL for the parsers.
+const char *plan_policy_name(const struct plan *plan);	  // "spin"; "agent": the policy of an agent
+// Convert names: "read", "write-imm"; "closed", "poisson". Parsers return 0 or -EINVAL.
 const char *plan_op_name(enum plan_op op);
 int plan_op_parse(const char *name, enum plan_op *ret_op);
 const char *plan_arrivals_name(enum plan_arrivals arrivals);
@@ -119,35 +121,36 @@ const char *plan_stamps_name(enum plan_stamps stamps); // "none", "raw", "wall"
 int plan_stamps_parse(const char *name, enum plan_stamps *ret_stamps);
 enum op_kind plan_op_kind(enum plan_op op);
 
-// Whether the peer's program answers each operation, so that half of the round trip is one way.
+// Return true if the peer's program answers each operation. Half of the round trip is then one way.
 bool plan_op_is_answered(enum plan_op op);
-// Whether both ends look for the last byte in their memory: no completion tells of it.
+// Return true if both ends poll the last byte in memory, because no completion reports the message.
 bool plan_op_looks_in_memory(enum plan_op op);
 bool plan_op_is_atomic(enum plan_op op);
-// Whether a message of it takes a receive of the peer.
+// Return true if a message consumes a receive of the peer.
 bool plan_op_has_receiver(enum plan_op op);
 
-// Whether a message of it takes bytes along that a work request can carry.
+// Return true if the message bytes can be inline in the work request.
 bool plan_op_carries(enum plan_op op);
 
-// Whether the peer's program answers each operation, and half of the time is one way.
+// Return true for lat if the peer's program answers each operation.
 bool plan_is_answered(const struct plan *plan);
-// Whether the server's program has nothing to do while the client measures.
+// Return true if the server's program is idle while the client measures.
 bool plan_server_rests(const struct plan *plan);
 
-// Whether the server's end looks at stamps, too.
+// Return true if the server uses time stamps, too.
 bool plan_server_stamps(const struct plan *plan);
 
 uint64_t plan_size_max(const struct plan *plan);
 
-// 0, or -EINVAL with what cannot be.
+// Check a plan. Returns 0, or -EINVAL with the reason in `why`.
 int plan_check(const struct plan *plan, struct lab_why *why);
 
-// -EINVAL, and which option differs, if one of `given` is not as in the client's plan.
+// Compare the plans of both ends in the parts that `given` names. Returns 0, or -EINVAL with the
+// differing option in `why`.
 int plan_compare(
 	const struct plan *client, const struct plan *own, uint32_t given, struct lab_why *why
 );
 
 void plan_encode(const struct plan *plan, struct wire_writer *writer);
-// Comes from outside: the reader fails with -EBADMSG where a value is none.
+// Decode a plan from untrusted bytes. The reader fails with -EBADMSG on an invalid value.
 void plan_decode(struct wire_reader *reader, struct plan *ret_plan);

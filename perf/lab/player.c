@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A player between stretches.
+// Setup of a player between stretches.
 #include "player.h"
 
 #include <lib/histogram.h>
@@ -39,7 +39,7 @@ void player_set_size(struct player *player, uint64_t size) {
 	must(size > 0 && size <= player->way.out.length);
 	player->size = size;
 	player->number = 0;
-	// No byte of an earlier size passes for an answer.
+	// Clear the memory: bytes of an earlier size must not look like an answer.
 	if (player->looks_in_memory)
 		memset(worker_pointer(player->way.in.address), 0, player->way.in.length);
 }

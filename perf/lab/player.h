@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plays the operations of a run on a pair, as one thing that a worker polls beside its lane.
+// Plays the operations of a run on a pair, as a poll function of a worker beside its lane.
 //
-// What it plays is a stretch: so many operations one after the other, each timed by the worker's
-// clock from its submission to the lane until its end is seen. Between stretches it is idle, so
-// that control can look at what came of one without a sample noticing. The server's answers each
-// operation of the peer, where operations are answered, until it is told to stop.
+// The player plays one stretch at a time: a number of operations in sequence. The worker's clock
+// times each one from its submission to the lane until its end is seen. Between stretches the
+// player is idle, so that control can read the results without disturbing a sample. The server's
+// player answers the peer's operations, if they are answered, until it is stopped.
 //
 //	one-sided	read, cas, fadd: from submission to its own completion
-//	answered	send, write-imm: to the completion that brings the peer's answer
-//			write: until the answer's last byte is seen in memory, as perftest does
+//	answered	send, write-imm: to the completion of the peer's answer
+//			write: until the last byte of the answer is in memory, as in perftest
 //
-// In an open loop the times of submission are given. An operation that is due while the one before
-// is under way waits; its response time is from when it was due, its service time from when it was
+// In an open loop the submission times are given. An operation that is due while the previous one
+// is outstanding waits. Its response time begins when it was due, its service time when it was
 // submitted.
 //
-// The player of `bw` has a load in place of these: <load.h>.
+// For `bw` the player has a load instead: <load.h>.
 //
-// Between handing over a stretch and PLAYER_EVENT_ENDED all but `played` is the worker's.
+// From the request until PLAYER_EVENT_ENDED the worker owns all members except `played`.
 #pragma once
 
 #include "device_time.h"
@@ -33,48 +33,52 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PLAYER_OPS 8	   // of ours that may be under way, those whose end nobody waits for
-#define PLAYER_RECEIVES 16 // posted
+// Limit of own outstanding operations; the player does not wait for the completion of messages and
+// answers.
+#define PLAYER_OPS 8
+#define PLAYER_RECEIVES 16 // posted receives
 
-// Requests: words[0] is the player.
+// Requests to the worker; words[0] is the player.
 enum player_request {
-	PLAYER_REQUEST_PLAY = 0x300, // its stretch
+	PLAYER_REQUEST_PLAY = 0x300, // play its stretch
 	PLAYER_REQUEST_SERVE,
-	PLAYER_REQUEST_STOP, // harmless if it has ended
-	PLAYER_REQUEST_MARK, // of a server: times of answers so far are forgotten
+	PLAYER_REQUEST_STOP, // harmless if the player has ended
+	PLAYER_REQUEST_MARK, // server: reset the times of answers
 };
 
-// words[0] is the player.
+// Events from the worker; words[0] is the player.
 enum player_event {
-	PLAYER_EVENT_SERVES = 0x300, // it answers from now on
+	PLAYER_EVENT_SERVES = 0x300, // the server answers from now on
 	PLAYER_EVENT_ENDED,
 };
 
-// Where the pair is, and what the peer shows.
+// The pair of a player, and the memory of both ends.
 struct player_way {
 	struct lane *lane;
 	uint32_t pair, generation;
 	const struct clock *clock;
-	struct memory_view out;	 // what goes out
-	struct memory_view in;	 // where answers, receives and old values come to; peers reach it
-	uint64_t remote_address; // of the peer's `in`
+	struct memory_view out;	 // outgoing messages
+	struct memory_view in;	 // target of answers, receives and old values; accessible to peers
+	uint64_t remote_address; // the peer's `in`
 	uint32_t remote_key;
 };
 
 struct player_stretch {
-	uint64_t lead;	  // operations in front that are not kept
-	uint64_t count;	  // kept; UINT64_MAX: until the time is over
-	uint64_t last_ns; // after the first kept one began no further one begins; UINT64_MAX: never
+	uint64_t lead;	// initial operations that are not recorded
+	uint64_t count; // operations to record; UINT64_MAX: limited by time
+	// Duration after the start of the first recorded operation; UINT64_MAX: no limit.
+	uint64_t last_ns;
 	uint64_t gap_ns;
-	uint64_t window_messages; // of a load: what is kept are windows of so many
-	// Of an open loop: when each is due, after the beginning; count of them. NULL: closed.
+	uint64_t window_messages; // load: recorded samples are windows of this many messages
+	// Open loop: due times after the start, `count` of them. NULL: closed loop.
 	const uint64_t *due_ns;
-	// What is kept goes into one of these: raw, with room for count; or records.
+	// Destination of the samples: raw with room for `count`, or records.
 	uint64_t *raw;
-	struct run_record *times;    // round trips; of an open loop response times
-	struct run_record *service;  // of an open loop
-	struct histogram *lag;	     // of an open loop: submitted so long after it could be
-	struct outlier_watch *watch; // looks at the largest; or NULL
+	struct run_record *times;   // round trips; response times of an open loop
+	struct run_record *service; // open loop only
+	// Open loop only: delay of the submission after the earliest possible time.
+	struct histogram *lag;
+	struct outlier_watch *watch; // watches the largest samples; or NULL
 };
 
 struct player {
@@ -82,43 +86,45 @@ struct player {
 	struct worker *worker;
 	enum op_kind kind;
 	bool answered;	      // plan_op_is_answered()
-	bool looks_in_memory; // plan_op_looks_in_memory()
-	bool serves;	      // the server's
+	bool looks_in_memory; // plan_op_polls_memory()
+	bool serves;	      // player of a server
 	uint64_t size;
 	struct player_stretch stretch;
-	struct load load;		 // of bw
-	struct device_time *device_time; // NULL: stamps are not looked at
+	struct load load;		 // for bw
+	struct device_time *device_time; // NULL: no time stamps
 
-	// The worker's.
+	// Owned by the worker.
 	bool playing, stopping, ended, receives_posted, under_way;
 	bool said_serves;
-	uint8_t number; // of the last one of ours, or of theirs that was answered
+	uint8_t number; // sequence number of the last own message, or of the last answered one
 	uint32_t next_op;
-	uint32_t owed; // answers of a server
+	uint32_t owed; // received messages that the server has not answered yet
 	struct op ops[PLAYER_OPS];
 	bool busy[PLAYER_OPS];
 	struct op receives[PLAYER_RECEIVES];
-	uint64_t begin_ns;	   // of the stretch
-	uint64_t begun;		   // operations, with the lead
-	uint64_t due_ns, start_ns; // of the present one
-	uint64_t free_ns;	   // when the one before had ended
-	uint64_t stamp;		   // of the completion that ended the present one, or is answered
+	uint64_t begin_ns;	   // start of the stretch
+	uint64_t begun;		   // started operations, including the lead
+	uint64_t due_ns, start_ns; // of the current operation
+	uint64_t free_ns;	   // end of the previous operation
+	// Stamp of the latest completion: end of the current operation, or message to answer.
+	uint64_t stamp;
 
-	// When it comes back.
+	// Result of the stretch.
 	bool failed;
-	enum op_outcome outcome; // of what failed
+	enum op_outcome outcome; // of the first failed operation
 	struct op_cause cause;
-	uint64_t kept;	  // samples
-	uint64_t took_ns; // from the first kept operation's submission to the last one's end
+	uint64_t kept; // recorded samples
+	// From the submission of the first recorded operation to the end of the last one.
+	uint64_t took_ns;
 	uint64_t first_ns;
 
-	// Worker: w, control: r; relaxed, a sign of life.
+	// Progress counter. The worker writes it, control reads it; relaxed order is enough.
 	_Atomic uint64_t played;
 };
 
-// Before it is polled for the first time.
+// Initialize a player, before its first poll.
 void player_init(struct player *player, const struct player_way *way, enum plan_op op, bool serves);
-// The same of bw, whose load it takes over.
+// Initialize a player of bw; it takes ownership of the load.
 void player_init_load(
 	struct player *player,
 	const struct player_way *way,
@@ -127,17 +133,17 @@ void player_init_load(
 	const struct load *load
 );
 void player_release(struct player *player);
-// Both ends, between stretches, when the size changes: nothing is under way.
+// Set the message size at both ends, between stretches, when no operation is outstanding.
 void player_set_size(struct player *player, uint64_t size);
 
 struct worker_poll player_poll(struct player *player);
-// The worker's thread; hot.
+// Worker, hot: handle a request.
 void player_request(
 	struct player *player, struct worker *worker, const struct worker_record *record
 );
-// worker_config.request of a worker with lanes and a player.
+// Handle requests to a lane or a player; for worker_config.request.
 void player_dispatch(void *ctx, struct worker *worker, const struct worker_record *record);
 
-// player_fast.c
+// Worker, hot (player_fast.c).
 bool player_step(void *ctx, struct idle_found *found);
 void player_begin_stretch(struct player *player);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a player does in a worker's turn. Hot: no memory is taken, nothing waits.
+// Work of a player in one turn of the worker. Hot: no allocation, no blocking.
 //
-// An operation that follows the one before at once is submitted where that one's end is seen: in
-// the lane's step for a completion, in our own for a byte in memory. The lane posts it in the same
-// turn either way, for it is polled behind us.
+// An operation without a delay is submitted where the end of the previous one is seen. For a
+// completion this is the lane's step; for a byte in memory it is player_step(). The lane posts the
+// operation in the same turn in both cases, because it is polled after the player.
 #include "player.h"
 
 #include <lib/histogram.h>
@@ -16,7 +16,7 @@ static uint8_t *last_byte(const struct memory_view *view, uint64_t size) {
 	return (uint8_t *)worker_pointer(view->address) + size - 1;
 }
 
-// Between stretches it is the teardown that ends them.
+// Record the first failure. Failures between stretches come from the teardown and are ignored.
 static void player_fail(struct player *player, const struct op *op) {
 	if (!player->playing)
 		return;
@@ -28,7 +28,7 @@ static void player_fail(struct player *player, const struct op *op) {
 	player->ended = true;
 }
 
-// One that is free, NULL if the ends of all of ours are still to come.
+// Return a free operation, or NULL if all are outstanding.
 static struct op *take_op(struct player *player) {
 	uint32_t place = player->next_op % PLAYER_OPS;
 
@@ -39,8 +39,8 @@ static struct op *take_op(struct player *player) {
 	return &player->ops[place];
 }
 
-// Where both ends look in memory they number what they send in its last byte: the answer to a ping
-// has its number.
+// Submit one message. If memory is polled, its last byte carries a sequence number; an answer
+// repeats the number of its message.
 static bool message_submit(struct player *player) {
 	struct op *op = take_op(player), *ops[1] = {op};
 
@@ -63,7 +63,8 @@ static void note_open(struct player *player, uint64_t end_ns) {
 	histogram_record(stretch->lag, time_since(free_ns, player->start_ns));
 }
 
-// Between two samples: a large one, and from time to time what to hold the next one against.
+// Between two samples: examine a large sample, or read the counters from time to time as a
+// reference.
 static void outlier_check(struct player *player, uint64_t end_ns) {
 	struct outlier_watch *watch = player->stretch.watch;
 	uint64_t ready_ns = player->start_ns, took_ns;
@@ -77,7 +78,7 @@ static void outlier_check(struct player *player, uint64_t end_ns) {
 		);
 }
 
-// The clocks are held against each other while no operation is under way.
+// Record the device times. The clocks are compared while no operation is outstanding.
 static void device_note(struct player *player, uint64_t end_ns) {
 	struct device_time *time = player->device_time;
 
@@ -121,7 +122,7 @@ static bool is_over(const struct player *player, uint64_t now_ns) {
 		time_since(player->first_ns, now_ns) >= stretch->last_ns);
 }
 
-// Returns whether it is submitted.
+// Start the next operation if it is due. Returns true if it was submitted.
 static bool operation_begin(struct player *player, uint64_t now_ns) {
 	if (player->due_ns > now_ns)
 		return false;
@@ -134,7 +135,7 @@ static bool operation_begin(struct player *player, uint64_t now_ns) {
 	return true;
 }
 
-// The end of the present operation was seen.
+// Finish the current operation, whose end was just seen.
 static void operation_end(struct player *player, uint64_t end_ns) {
 	player->under_way = false;
 	sample_note(player, end_ns);
@@ -144,15 +145,15 @@ static void operation_end(struct player *player, uint64_t end_ns) {
 		player->ended = true;
 		return;
 	}
-	// The first one of a schedule makes it begin: what went before took its own time.
+	// The schedule begins with its first operation, after the lead.
 	if (player->stretch.due_ns != NULL && player->begun == player->stretch.lead)
 		player->begin_ns = clock_now_ns(player->way.clock);
 	player->due_ns = next_due_ns(player, end_ns);
-	// What becomes due meanwhile is begun in the next turn.
+	// If the operation is not due yet, a later turn starts it.
 	operation_begin(player, end_ns);
 }
 
-// From the lane's step, as all that follow on operations.
+// Called from the lane's step, as are all functions that submit operations below.
 static void on_sent(struct op *op) {
 	struct player *player = op->ctx;
 
@@ -165,7 +166,7 @@ static void on_sent(struct op *op) {
 	}
 }
 
-// All of ours may be on their way still: then in a later turn.
+// Send the owed answers. If all operations are outstanding, a later turn continues.
 static bool pings_answer(struct player *player) {
 	bool any = false;
 
@@ -191,7 +192,7 @@ static void on_received(struct op *op) {
 		return;
 	}
 	player->stamp = op->device_stamp;
-	lane_submit(player->way.lane, ops, 1); // posted before what is sent next
+	lane_submit(player->way.lane, ops, 1); // posted before the next message is sent
 	if (player->serves) {
 		player->owed++;
 		pings_answer(player);
@@ -231,7 +232,7 @@ static void post_receives(struct player *player) {
 static void prepare_ops(struct player *player) {
 	for (uint32_t n = 0; n < PLAYER_OPS; n++) {
 		if (player->busy[n])
-			continue; // on its way to its end, and as the others in all but the size
+			continue; // outstanding; it differs from the new ones only in the size
 		player->ops[n] = op_of(player, player->kind, on_sent);
 		player->ops[n].view = player->answered ? player->way.out : player->way.in;
 		player->ops[n].view.length = player->size;
@@ -261,13 +262,13 @@ void player_begin_stretch(struct player *player) {
 		player->due_ns = next_due_ns(player, player->begin_ns);
 }
 
-// Acquire pairs with whatever put the bytes before the last one there.
+// Acquire orders the other bytes of the message before the last one.
 static bool is_there(const struct player *player, uint8_t number) {
 	return __atomic_load_n(last_byte(&player->way.in, player->size), __ATOMIC_ACQUIRE) ==
 	       number;
 }
 
-// What was answered has been posted by now.
+// Record the time of the last answer, which has been posted by now.
 static void answers_settle(struct player *player, uint64_t now_ns) {
 	struct device_time *time = player->device_time;
 
@@ -281,7 +282,7 @@ static bool pings_serve(struct player *player, struct idle_found *found) {
 
 	if (player->looks_in_memory) {
 		found->outstanding = true;
-		found->events = false; // no completion tells of it
+		found->events = false; // no completion reports the message
 		player->owed = is_there(player, next);
 	}
 	if (player->owed > 0)
@@ -319,7 +320,8 @@ static bool event_tell(const struct player *player, enum player_event kind) {
 	return worker_event(player->worker, &record) == 0;
 }
 
-// True if control took it: the player is its own again.
+// Report the end of the stretch. Returns true if the event was queued; the player then belongs to
+// control again.
 static bool tell_ended(struct player *player) {
 	player->playing = player->under_way = false;
 	if (event_tell(player, PLAYER_EVENT_ENDED))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rows: what a run tells of latency and of processor time; as a table and as a file.
+// Rows of latency and processor time, as a table and as a file.
 #include "policies.h"
 
 #include "json.h"
@@ -105,7 +105,7 @@ int policies_verify(struct json_t *root, struct lab_why *why) {
 	for (size_t n = 0; n < json_array_size(rows) && err == 0; n++) {
 		json_t *row = json_array_get(rows, n), *run = json_array_get(runs, n);
 
-		// A row that was not measured has nothing to compute.
+		// a row that was not measured has no figures
 		if (!json_is_null(run) || !json_is_string(json_object_get(row, "why")))
 			err = verify_row(n, row, run, why);
 	}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The command policy: latency against processor time, for every policy of waiting and every load.
+// The command policy: latency against processor time for every idle policy and every load.
 //
-// Each row is a run of `lat` with processes of its own at both ends; what it tells follows from the
-// run's own file, which is kept whole in the file of all.
+// Each row is a run of `lat` with its own processes at both ends. The row is computed from the file
+// of the run, which is part of the policy file.
 #pragma once
 
 #include "why.h"
@@ -14,17 +14,17 @@ struct json_t;
 
 #define POLICIES_JSON_SCHEMA "tocsin-perf-policy/1"
 #define POLICIES_LOADS_MAX 8
-#define POLICIES_ROWS_MAX 32 // four policies under each load
+#define POLICIES_ROWS_MAX 32 // four policies per load
 
 struct policies_row {
 	char policy[16];
-	uint32_t rate; // operations a second, arrivals by Poisson; 0: the next when one has ended
-	bool measured; // else why not
+	uint32_t rate; // operations per second with Poisson arrivals; 0: closed loop
+	bool measured; // false: `why` has the reason
 	char why[96];
-	// In response times of an open loop, else in round trips. NAN: too few samples.
+	// Response times of an open loop, else round trips. NAN: too few samples.
 	double p50_ns, p99_ns, max_ns;
-	double cpu[2];		// share of a processor that the worker of client and server took
-	double sleeps_per_s[2]; // of the worker by its policy
+	double cpu[2];		// share of a processor used by the workers of client and server
+	double sleeps_per_s[2]; // sleeps of the workers by their idle policy
 	bool saturated;
 };
 
@@ -33,16 +33,16 @@ struct policies {
 	struct policies_row rows[POLICIES_ROWS_MAX];
 };
 
-// Of a run's JSON, which was verified or written by us.
+// Compute a row from the JSON of a run, which is verified or new.
 void policies_row_read(const struct json_t *root, struct policies_row *row);
 
-// NULL: no memory.
+// Convert a row to JSON. Return NULL if there is no memory.
 struct json_t *policies_row_to_json(const struct policies_row *row);
-// Standard output.
+// Print the rows to standard output.
 void policies_print(const struct policies *policies);
 
-// The whole command; argv[1] is its name. Returns the exit status. signal_fd as lab_session.
+// Run the command; argv[1] is its name. signal_fd is as in lab_session. Returns the exit status.
 int policies_main(int argc, char **argv, int signal_fd);
 
-// Computes all rows of a file of this schema once more; as verify_load().
+// Recompute all rows of a policy file. Returns the errors of verify_load().
 int policies_verify(struct json_t *root, struct lab_why *why);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The words of policy, its runs one after the other, and their files.
+// Arguments of policy, its runs, and its files.
 #include "again.h"
 #include "exit_status.h"
 #include "json.h"
@@ -32,7 +32,7 @@
 #define PATH_BYTES 512
 #define CLIENT_NS UINT64_C(30000000000)
 #define RATE_MAX 1000000u
-#define ROWS_BYTES ((size_t)24 << 10) // of the file, besides its runs
+#define ROWS_BYTES ((size_t)24 << 10) // for the file without its runs
 
 static const char *const names[] = {"spin", "window", "event", "adaptive"};
 #define NAMES (sizeof(names) / sizeof(names[0]))
@@ -41,12 +41,12 @@ static const char help[] =
 	"is no option of policy: --rates, --op, --size, --duration, --device, --timeout, --port, --json, --html";
 
 struct words {
-	char *passed[WORDS_MAX]; // to lat, as they are
+	char *passed[WORDS_MAX]; // arguments passed to lat unchanged
 	uint32_t passed_count;
 	char *host;
 	const char *json_path, *html_path, *device, *timeout;
 	bool duration_given, op_given, port_given;
-	uint32_t rates[POLICIES_LOADS_MAX]; // 0: closed
+	uint32_t rates[POLICIES_LOADS_MAX]; // 0: closed loop
 	uint32_t rate_count;
 };
 
@@ -56,7 +56,7 @@ struct play {
 	int64_t started_ns;
 	struct policies policies;
 	json_t *runs;
-	char path[PATH_BYTES]; // of the present run's file
+	char path[PATH_BYTES]; // file of the current run
 };
 
 static int why_print(const struct lab_why *why) {
@@ -144,7 +144,7 @@ static int take_words(int argc, char **argv, struct words *words) {
 	return status;
 }
 
-// A server of this machine, for one run: a process of its own that says its port on `fd`.
+// Server process on this machine for one run. It writes its port to the descriptor.
 static void tell_port(void *ctx, const struct sock_addr *address) {
 	const int *fd = ctx;
 
@@ -285,9 +285,9 @@ play_row(struct play *play, struct policies_row *row, int *ret_status, struct la
 		       : lab_fail(why, -ENOMEM, "no memory");
 }
 
-// What cannot be, as a write that is waited for by events, is a row without figures. A run that
-// fails for another reason is the last one, and so is the first one, which spins, if it is refused:
-// -EINVAL, what spinning cannot do none of them can.
+// Play all rows. An impossible combination, such as a write with policy event, becomes a row
+// without figures. Any other failure ends the series. If the first run, which spins, is rejected,
+// no policy is possible: -EINVAL.
 static int play_all(struct play *play, struct lab_why *why) {
 	const struct words *words = play->words;
 	int err = 0, status;
@@ -311,7 +311,7 @@ static int play_all(struct play *play, struct lab_why *why) {
 	return err;
 }
 
-// All of it, as its file has it.
+// Build the JSON of the file.
 static int make_json(const struct play *play, json_t **ret_root, struct lab_why *why) {
 	json_t *root = json_object(), *rows = json_array();
 	char started[SHOW_BYTES];
@@ -405,7 +405,7 @@ int policies_main(int argc, char **argv, int signal_fd) {
 	play->words = &words;
 	play->signal_fd = signal_fd;
 	play->runs = json_array();
-	// A file that cannot be written is known before the runs.
+	// Check the output files before the runs.
 	err = output_check(words.json_path, &why);
 	if (err == 0)
 		err = output_check(words.html_path, &why);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The table of bw: one size in full, or a row for each of several.
+// Table of bw: one size in full, or one row per size.
 #include "output.h"
 
 #include <lib/parse.h>
@@ -36,7 +36,7 @@ static void print_rate(const char *name, const struct lab_result *result, double
 	       rate_gbits(result, messages_per_s));
 }
 
-// A window that takes at most so long has at least such a rate.
+// A window that takes at most this time has at least the corresponding rate.
 static void
 print_quantile(const struct lab_result *result, const struct quantile_summary *quantile) {
 	double rate = result_rate(result, quantile->value);
@@ -66,7 +66,7 @@ static void print_peer(const struct lab_run *run, const struct lab_result *resul
 static void print_full(const struct lab_run *run, const struct lab_result *result) {
 	const struct run_summary *summary = &result->summary;
 	char size[SHOW_BYTES], took[SHOW_BYTES];
-	bool told = false; // that there are too few windows for a quantile: once is enough
+	bool told = false; // a missing quantile was printed already; only the first one is printed
 
 	show_bytes(result->size, size);
 	show_duration(result->took_ns, took);
