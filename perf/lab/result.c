@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Results: memory for them, and what they tell.
+// Memory and figures of results.
 #include "result.h"
 
 #include <errno.h>
@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The sender is late itself if one of a hundred operations is by so much of the mean distance.
+// The sender is late if 1 % of the operations lag by more than this share of the mean interval.
 #define LAG_SHARE 0.1
-// One stamp of a thousand may lie outside of its operation.
+// Share of stamps that may lie outside of their operation.
 #define OUTSIDE_SHARE 0.001
 
 const uint32_t result_per_million[RESULT_QUANTILES] = {
@@ -113,8 +113,8 @@ void run_release(struct lab_run *run) {
 		result_release(&run->results[n]);
 }
 
-// Operations that are due faster than they are served wait ever longer: what their response times
-// are is then a matter of how long the run is.
+// Decide whether an open loop is saturated. If operations are due faster than they are served, the
+// waiting time grows. Response times then depend on the length of the run.
 static void judge_load(struct lab_result *result) {
 	struct result_load *load = &result->load;
 	const struct histogram_summary *service = &load->service_summary.all;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What came of a run: for each size what was kept, and what it tells.
+// Results of a run: for each size the stored samples and the figures computed from them.
 //
-// All figures that are printed are in the summaries, and these follow from what is kept alone:
-// `tocsin-perf verify` computes them once more from a file.
+// All printed figures are in the summaries, which are computed from the stored samples only. So
+// `tocsin-perf verify` can recompute them from a file.
 #pragma once
 
 #include "environment.h"
@@ -16,122 +16,125 @@
 #include <warmup.h>
 
 #define RESULT_QUANTILES 6
-#define RESULT_FILE_BYTES ((size_t)4 << 20) // of a file, at most: sizes share it
+#define RESULT_FILE_BYTES ((size_t)4 << 20) // largest file of a run; all sizes share it
 #define RESULT_FILE_BYTES_MIN ((size_t)64 << 10)
-#define RESULT_DUE_MAX 65536 // times of a schedule that are in a file
-#define RESULT_LEAD 16 // operations behind the pause in which the warm-up was judged; not kept
+#define RESULT_DUE_MAX 65536 // longest schedule that a file contains
+#define RESULT_LEAD 16	     // operations dropped after the pause in which the warm-up is judged
 
 extern const uint32_t result_per_million[RESULT_QUANTILES]; // p50 to p99.999
 #define RESULT_QUANTILE_BYTES 16
-// "p99.9"
+// Return the name of a quantile, for example "p99.9".
 void result_quantile_name(uint32_t per_million, char text[static RESULT_QUANTILE_BYTES]);
-// Of those above. -EINVAL.
+// Parse the name of one of the quantiles above. Returns 0 or -EINVAL.
 int result_quantile_parse(const char *text, size_t length, uint32_t *ret_per_million);
 
-// Of an open loop.
+// Results of an open loop.
 struct result_load {
-	uint64_t *due_ns; // the schedule, after its beginning
+	uint64_t *due_ns; // schedule, relative to its start
 	uint64_t due_count;
-	bool due_left_out; // of the file
-	uint64_t span_ns;  // when the last one that was played was due
+	bool due_left_out; // not in the file
+	uint64_t span_ns;  // due time of the last played operation
 	struct run_record *service;
-	struct histogram *lag; // the sender's own: later than it could have been
+	struct histogram *lag; // delay of the sender: submission after the earliest possible time
 	struct run_summary service_summary;
 	uint64_t lag_p50_ns, lag_p99_ns, lag_max_ns;
-	double offered;	    // operations a second, of the schedule that was played
-	double occupied;    // share of the time in which an operation was under way
-	bool saturated;	    // the run tells nothing of response times
-	const char *reason; // why, in words
+	double offered;	    // operations per second of the played schedule
+	double occupied;    // share of the time with an outstanding operation
+	bool saturated;	    // response times are not valid
+	const char *reason; // reason of the saturation, as text
 };
 
-// Of --device-time: what of each sample was the device's, and what the host's.
+// Results of --device-time: the parts of each sample that belong to device and host.
 struct result_device {
-	enum plan_stamps stamps; // PLAN_STAMPS_NONE: nothing of all this
+	enum plan_stamps stamps; // PLAN_STAMPS_NONE: the other members are unused
 	struct run_record *device, *host;
 	struct run_summary device_summary, host_summary;
-	uint64_t khz;	  // of the device's clock, as it says
-	uint64_t off_ns;  // the most that a reading of it was off what the one before foretold
-	uint64_t outside; // stamps that lay outside of their operation
-	bool doubtful;	  // too many of them
-	// What the server's program took to answer, of answered operations.
+	uint64_t khz;	  // frequency reported by the device
+	uint64_t off_ns;  // largest error of a prediction from the clock reading before
+	uint64_t outside; // stamps outside of their operation
+	bool doubtful;	  // too many stamps outside
+	// Times that the server's program took to answer, for answered operations.
 	uint64_t answer_count, answer_mean_ps, answer_p50_ns, answer_p99_ns, answer_max_ns;
 };
 
 struct lab_result {
 	uint64_t size;
-	bool complete; // else the run ended before its time
-	// The warm-up: dropped.
+	bool complete; // false: the run ended early
+	// Warm-up samples, which are dropped.
 	uint64_t *warm; // WARMUP_SAMPLES_MAX
 	uint32_t warm_count;
-	bool warm_judged;   // else there was no time for enough of them
-	bool warm_left_out; // its samples, of the file
+	bool warm_judged;   // false: there was not enough time for enough samples
+	bool warm_left_out; // samples are not in the file
 	struct warmup_look warm_look;
-	// What is kept.
-	struct run_record *times;	 // of an open loop response times
-	uint64_t window_messages;	 // of bw: what is timed are windows of so many; 0: of lat
-	uint64_t peer_messages, peer_ns; // of bw both ways: what the server sent meanwhile
-	uint64_t took_ns;		 // from the first one's beginning to the last one's end
+	// Stored samples.
+	struct run_record *times;
+	uint64_t window_messages; // messages per timed window of bw; 0 for lat
+	// Messages sent by the server meanwhile, for bw in both directions.
+	uint64_t peer_messages, peer_ns;
+	// From the start of the first operation to the end of the last one.
+	uint64_t took_ns;
 	bool open;
 	struct result_load load;
 	struct result_device device;
-	// What it tells.
+	// Figures computed from the stored samples.
 	bool summarized; // false: no sample
 	struct run_summary summary;
-	struct noise noise[2]; // of client and server
+	struct noise noise[2]; // [0]: client, [1]: server
 	bool noise_known[2];
-	uint32_t outlier_count; // the largest samples, the largest first
-	bool outliers_left_out; // of the file
+	uint32_t outlier_count; // number of stored outliers, largest first
+	bool outliers_left_out; // not in the file
 	struct outlier outliers[OUTLIERS_KEPT];
 };
 
 struct lab_run {
 	struct plan plan;
-	struct lab_environment environment[2]; // of client and server
-	int64_t started_ns;		       // of the real-time clock
+	struct lab_environment environment[2]; // [0]: client, [1]: server
+	int64_t started_ns;		       // wall-clock time
 	uint32_t count;
 	struct lab_result results[PLAN_SIZES_MAX];
-	char partial[LAB_WHY_BYTES]; // why it ended before its time, "" if it did not
+	char partial[LAB_WHY_BYTES]; // reason of an early end; "": complete
 };
 
-// Memory for samples. -ENOMEM.
+// Allocate memory for samples. Returns 0 or -ENOMEM.
 int result_prepare(struct lab_result *result, uint64_t size, bool open);
-// The same of the parts of --device-time. -ENOMEM.
+// Allocate memory for the samples of --device-time. Returns 0 or -ENOMEM.
 int result_prepare_device(struct lab_result *result, enum plan_stamps stamps);
-// Touches what so many samples take of it, so that none waits for a page.
+// Touch the memory of this number of samples, so that no sample includes a page fault.
 void result_touch(struct lab_result *result, uint64_t samples);
 void result_release(struct lab_result *result);
 void run_release(struct lab_run *run);
 
-// A histogram for lags, of 0.8 %. -ENOMEM.
+// Create a histogram for lags; its buckets are 0.8 % wide. Returns 0 or -ENOMEM.
 int result_lag_create(struct histogram **ret_lag);
-// Thins out what is kept, for a file of so many bytes that so many sizes share, before the figures:
-// at least result_bytes_least() of the plan. -ENOMEM.
+// Thin the stored samples until they fit in a file of file_bytes, which size_count sizes share.
+// Call this before result_summarize(). file_bytes must be at least result_bytes_min(). Returns 0 or
+// -ENOMEM.
 int result_thin(struct lab_result *result, uint32_t size_count, size_t file_bytes);
-// What the file of such a run has room in, whatever is measured.
+// Return the smallest file size that always has room for a run with this plan.
 size_t result_bytes_least(const struct plan *plan);
-// The figures, from what is kept. -ENOMEM.
+// Compute the figures from the stored samples. Returns 0 or -ENOMEM.
 int result_summarize(struct lab_result *result);
 
-// Of a run whose op is answered: half of a round trip, rounded to nearest.
+// Return half of a round trip, rounded to nearest; for operations that are answered.
 static inline uint64_t result_half(uint64_t value_ns) {
 	return (value_ns + 1) / 2;
 }
 
-// What its times are: "round trip", "response", "window".
+// Return the name of the measured times: "round trip", "response" or "window".
 const char *result_what(const struct lab_result *result);
-// Of bw: messages a second, of a window that took so long.
+// Return messages per second of bw: in a window of this duration, as the mean, or from the server.
 double result_rate(const struct lab_result *result, uint64_t window_ns);
 double result_rate_mean(const struct lab_result *result);
-double result_rate_peer(const struct lab_result *result); // 0: it did not send
+double result_rate_peer(const struct lab_result *result); // 0: the server did not send
 
-// What a segment of a run that changed tells: from its windows, within 0.8 %.
+// Figures of one segment of a run that changed, from its windows, with 0.8 % precision.
 struct result_segment {
 	uint64_t first_sample, samples;
 	uint64_t p50_ns, p90_ns, p99_ns;
-	double p; // that the cut before it is chance
+	double p; // probability that the cut before the segment is chance
 };
 
-// -ENOMEM.
+// Compute the figures of a segment. Returns 0 or -ENOMEM.
 int result_segment(
 	struct run_record *record,
 	const struct run_summary *summary,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Starts this program once for each run, in turn, and puts side by side what they gave.
+// Start this program once per run, and compare the results.
 #include "runs.h"
 
 #include "again.h"
@@ -22,12 +22,12 @@
 #define ARGUMENTS_MAX 256
 #define PATH_BYTES 512
 #define TEXT_BYTES 64
-#define COLUMNS 4 // quantiles of the table
+#define COLUMNS 4 // quantiles in the table
 
 struct arguments {
 	char *words[ARGUMENTS_MAX + 1];
 	uint32_t count;
-	char own[2 * TEXT_BYTES + PATH_BYTES]; // --run and --json
+	char own[2 * TEXT_BYTES + PATH_BYTES]; // strings of --run and --json
 	char against[PATH_BYTES];
 };
 
@@ -59,7 +59,7 @@ static int add_word(struct arguments *arguments, char *word, struct lab_why *why
 	return 0;
 }
 
-// What is ours to do, and of no single run.
+// Return true for options of the whole series, which are not passed to a single run.
 static bool is_ours(const char *word, bool *ret_has_value) {
 	static const char *const names[] = {"--runs", "--against", "--json", "--margin"};
 
@@ -183,7 +183,8 @@ static int play_all(
 	return err;
 }
 
-// Of one size, a quantile or -1: the maximum; of bw of one message. NAN: none.
+// Return a quantile of one size, or with place -1 the maximum; for bw per message. NAN if it is
+// missing.
 static double figure_of(const json_t *root, uint32_t size, int place) {
 	const json_t *result = json_array_get(json_object_get(root, "results"), size);
 	const json_t *figures = json_object_get(json_object_get(result, "times"), "figures");
@@ -222,7 +223,7 @@ static void print_run(const struct collection *collection, int side, uint32_t n,
 	printf("\n");
 }
 
-// The median of all runs, with its interval by order statistics: runs are independent.
+// Print the median of all runs with its interval by order statistics, since runs are independent.
 static void
 print_over_runs(const struct collection *collection, int side, uint32_t size, int place) {
 	uint32_t count = collection->versus.counts[side];
@@ -230,7 +231,7 @@ print_over_runs(const struct collection *collection, int side, uint32_t size, in
 	struct quantile_ranks ranks;
 	char name[RESULT_QUANTILE_BYTES];
 
-	if (count == 0) // a run of the other contender failed before
+	if (count == 0) // a run of the other contender failed first
 		return;
 	for (uint32_t n = 0; n < count; n++) {
 		values[n] = figure_of(collection->roots[side][n], size, place);
@@ -284,7 +285,7 @@ static void print_all(const struct runs *runs, const struct collection *collecti
 		print_size(collection, size, runs->against != NULL);
 }
 
-// Without a name for files they go into a directory that is removed.
+// Without --json, create a temporary directory for the files.
 static int make_place(struct runs *runs, char directory[static PATH_BYTES], struct lab_why *why) {
 	static char path[2 * PATH_BYTES];
 	const char *temporary;

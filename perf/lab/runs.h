@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Several runs, each of new processes at both ends, and contenders that take turns: A B B A A B ...
+// Several runs, each with new processes at both ends, optionally alternating between two
+// contenders: A B B A A B ...
 //
-// A run is this program once more, with the client's own options and --run N/K: the server begins
-// itself anew for the next one. What comes of each is its file, which `compare` takes.
+// A run is this program with the client's options and --run N/K. The server restarts itself for the
+// next run. The result of each run is a file, as `compare` needs it.
 #pragma once
 
 #include "versus.h"
@@ -11,31 +12,34 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RUNS_WORDS_MAX 64	// of --against
-#define RUNS_PATH_BYTES_MAX 480 // of --json, before a run's name is put into it
+#define RUNS_WORDS_MAX 64	// limit for --against
+#define RUNS_PATH_BYTES_MAX 480 // limit for --json without the name of a run
 
 struct runs {
-	uint32_t count;	       // of each contender
-	const char *against;   // options of B, which come after those of A; NULL: no B
-	const char *json_path; // each run's name comes before its ".json"; NULL: files are dropped
+	uint32_t count;	     // runs per contender
+	const char *against; // options of B, added to those of A; NULL: no B
+	// The name of a run is inserted before ".json"; NULL: files are deleted.
+	const char *json_path;
 	uint32_t margin_ppm;
 	bool margin_given;
 	int signal_fd;
-	// How the client was called: the program's name and "lat" first.
+	// Command line of the client; it begins with the program's name and "lat".
 	int argc;
 	char *const *argv;
 };
 
-// Contender and number of the run that is the place'th of all, from 0: 0 is A.
+// Return the contender and the number of the run at an index of the whole sequence, from 0. Side 0
+// is A.
 void runs_turn(uint32_t place, bool contended, uint32_t *ret_side, uint32_t *ret_number);
 
-// "r.json" gives "r.3.json", of contenders "r.a3.json".
+// Return the file name of a run: "r.json" becomes "r.3.json", with contenders "r.a3.json".
 void runs_file_name(
 	const struct runs *runs, uint32_t side, uint32_t number, char *text, size_t size
 );
 
-// Plays all, says on standard error which is under way, and tells what they gave. Returns what the
-// run that failed ended with, and no further one is played; *ret_result is of contenders.
+// Play all runs, report progress on standard error and print the results. The first run that fails
+// ends the series, and *ret_status is its exit status. *ret_result is set if there are contenders.
+// Returns 0, or -errno with the reason in `why`.
 int runs_play(
 	const struct runs *runs,
 	struct versus_result *ret_result,

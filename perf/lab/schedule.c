@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Draws schedules, and reads them from files.
+// Generate schedules, or read them from files.
 #include "schedule.h"
 
 #include <lib/error.h>
@@ -14,11 +14,11 @@
 
 #define BURST 8
 #define LINE_BYTES 64
-#define DIGITS_ROOM UINT64_C(1000000000000000000) // below it there is room for one more
-#define EXPONENT_MAX 400			  // beyond all that a double has
+#define DIGITS_ROOM UINT64_C(1000000000000000000) // smaller numbers have room for another digit
+#define EXPONENT_MAX 400			  // larger than the exponent of any double
 #define NS_DECIMALS 9
 
-// SplitMix64: one word of state, every seed as good as any other.
+// SplitMix64: one word of state; all seeds are equally good.
 static uint64_t random_draw(uint64_t *state) {
 	uint64_t word = *state += 0x9e3779b97f4a7c15;
 
@@ -27,18 +27,19 @@ static uint64_t random_draw(uint64_t *state) {
 	return word ^ (word >> 31);
 }
 
-// Within 0..1, neither of them.
+// Return a number greater than 0 and less than 1.
 static double draw_uniform(uint64_t *state) {
 	return ((double)(random_draw(state) >> 11) + 0.5) / 0x1p53;
 }
 
-// From the operation before the n-th one to it, in nanoseconds.
+// Return the time in nanoseconds between an operation and the one before.
 static double arrival_distance_ns(const struct plan *plan, uint64_t n, uint64_t *state) {
 	double mean = 1e9 / plan->rate;
 
 	if (plan->arrivals == PLAN_POISSON)
 		return -mean * log(draw_uniform(state));
-	if (plan->arrivals == PLAN_ONOFF) // all of a burst at once, then as long as it should take
+	// a burst comes at once, followed by the pause that gives the mean rate
+	if (plan->arrivals == PLAN_ONOFF)
 		return n % BURST != 0 ? 0 : -BURST * mean * log(draw_uniform(state));
 	return mean;
 }
@@ -92,13 +93,14 @@ static int arrival_append(struct trace *trace, uint64_t at_ns) {
 	return 0;
 }
 
-// A decimal number: digits times ten to the power of `tens`.
+// Decimal number: digits * 10^tens.
 struct decimal {
 	uint64_t digits;
 	int tens;
 };
 
-// What is behind the 18th digit is left out: it is less than a nanosecond of any arrival.
+// Parse digits and a decimal point. Digits after the 18th are less than a nanosecond and are
+// ignored.
 static int take_digits(const char *text, size_t *at, struct decimal *number) {
 	bool point = false, any = false;
 
@@ -121,7 +123,7 @@ static int take_digits(const char *text, size_t *at, struct decimal *number) {
 	}
 }
 
-// Behind "e", as "-05".
+// Parse an exponent behind "e", for example "-05".
 static int take_exponent(const char *text, size_t length, int *ret_tens) {
 	bool minus = text[0] == '-';
 	size_t sign = minus || text[0] == '+';
@@ -133,8 +135,8 @@ static int take_exponent(const char *text, size_t length, int *ret_tens) {
 	return err;
 }
 
-// Seconds, as programs write them: 1.5, 0.123456789012345, 2.5e-05. Rounded down to nanoseconds.
-// strtod() would read the point as the locale has it.
+// Parse seconds in the usual notations: 1.5, 0.123456789012345, 2.5e-05. The result is rounded down
+// to nanoseconds. strtod() is unusable, since its decimal point depends on the locale.
 static int parse_seconds(const char *text, size_t length, uint64_t *ret_ns) {
 	struct decimal number = {.digits = 0};
 	size_t at = 0;
@@ -156,7 +158,7 @@ static int parse_seconds(const char *text, size_t length, uint64_t *ret_ns) {
 	return 0;
 }
 
-// Blanks around it, and what ends a line of Windows, are none of it.
+// Trim blanks and line ends, including those of Windows.
 static const char *line_trim(const char *line, size_t *ret_length) {
 	size_t length;
 
@@ -168,7 +170,8 @@ static const char *line_trim(const char *line, size_t *ret_length) {
 	return line;
 }
 
-// -EINVAL: no time; -ERANGE: an earlier one than the last.
+// Parse one line of a trace. Returns 0, -EINVAL if the line is no time, or -ERANGE if the time is
+// earlier than the one before.
 static int take_line(struct trace *trace, const char *line) {
 	size_t length;
 	uint64_t at_ns;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// When the operations of an open loop are due: all of it known before the first one begins.
+// Schedule of an open loop: the due times of all operations, known before the first one starts.
 #pragma once
 
 #include "plan.h"
@@ -7,9 +7,10 @@
 
 #include <stdint.h>
 
-// Times after the beginning, ascending, by the plan; of a trace those of the file: one a line, in
-// seconds with up to nine decimals, blank lines and those behind # left out. The caller frees them.
-// The same plan, the same times. -errno with the reason.
+// Make the due times, ascending and relative to the start. A trace is read from its file: one time
+// per line, in seconds with up to nine decimals. Blank lines and lines with # are skipped. The same
+// plan gives the same times. The caller frees *ret_due_ns. Returns 0, or -errno with the reason in
+// `why`.
 int schedule_make(
 	const struct plan *plan,
 	const char *trace_path,
@@ -17,5 +18,5 @@ int schedule_make(
 	uint64_t **ret_due_ns,
 	uint64_t *ret_count
 );
-// The longest time in which none is due, from the beginning on.
+// Return the longest interval between due times, including the one before the first.
 uint64_t schedule_pause_max_ns(const uint64_t *due_ns, uint64_t count);

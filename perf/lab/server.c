@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The server's end of a session: answers what the client measures.
+// Server end of a session: serves the operations of the client.
 #include "session.h"
 
 #include <lib/clock.h>
@@ -10,14 +10,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define HELLO_NS UINT64_C(5000000000) // a client says it at once
+#define HELLO_NS UINT64_C(5000000000) // timeout of the client's first message
 
 struct server {
 	struct lab_party party;
 	int signal_fd;
-	bool quiet; // somebody else tells people
+	bool quiet; // the caller reports to the user
 	struct noise before;
-	// When the client began to keep, and what we had sent by then.
+	// State when the client began to record, and at the end of the step.
 	uint64_t mark_ns, mark_played, ended_ns, ended_played;
 };
 
@@ -62,7 +62,7 @@ wait_for(struct server *server, uint32_t wanted, struct deadline deadline, struc
 			return lab_fail(why, -EINTR, "the server was interrupted");
 		if ((wakes & LAB_WAKE_TIME) != 0)
 			return lab_fail(why, -ETIMEDOUT, "the server's worker does not answer");
-		// The client's own word is better than what its end does to the pair.
+		// The client's own error message explains more than the failure of the pair.
 		if ((wakes & LAB_WAKE_CHANNEL) == 0 && !lab_end_is_playing(server->party.end) &&
 		    player->failed)
 			return session_say_failure(player, why);
@@ -96,7 +96,8 @@ static int answers_mark(struct server *server, struct lab_why *why) {
 	return err;
 }
 
-// What its program took to answer, all zero if nobody asks; nothing is played.
+// Encode the answer times of the server's program; all zero if stamps are not used. Must be called
+// while nothing is played.
 static void answers_encode(struct server *server, struct wire_writer *writer) {
 	const struct device_time *time = lab_end_device_time(server->party.end);
 	const struct histogram *answers = time != NULL ? time->answers : NULL;
@@ -168,7 +169,7 @@ static int end_step(struct server *server, struct lab_why *why) {
 	return err == 0 ? send_noise(server, why) : err;
 }
 
-// Until the client has what it wanted.
+// Serve one size until the client ends the step.
 static int serve_until_end(struct server *server, struct lab_why *why) {
 	struct channel_message message;
 	int err;
@@ -193,7 +194,7 @@ static int serve_until_end(struct server *server, struct lab_why *why) {
 		       : lab_fail(why, -EBADMSG, "the client sent message %u", message.kind);
 }
 
-// One step: from STEP to STEP_END. 1: the client has said goodbye.
+// Serve one step, from STEP to STEP_END. Returns 1 after the client's BYE.
 static int serve_step(struct server *server, struct lab_why *why) {
 	struct channel_message message;
 	int err = wait_for(server, LAB_WAKE_CHANNEL, deadline_never(), why);
@@ -237,7 +238,8 @@ static int sizes_serve(struct server *server, struct lab_why *why) {
 	return err == 1 ? 0 : err;
 }
 
-// Scanners of ports, and scripts that wait until this one is open, are no clients.
+// Return true if the connection was no client: port scanners, or scripts that wait for the open
+// port.
 static bool is_stranger(int err) {
 	return err == -ECONNRESET || err == -ETIMEDOUT || err == -ENOMSG;
 }
@@ -281,7 +283,7 @@ static int accept_client(
 	}
 }
 
-// The port is free again as soon as the client is there.
+// Wait for a client, and close the listener as soon as the client has connected.
 static int await_client(
 	struct server *server,
 	const struct lab_session *session,

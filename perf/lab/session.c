@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The parts of a session that are the same at both ends.
+// Parts of a session that are the same at both ends.
 #include "session.h"
 
 #include <lib/clock.h>
@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define ANSWER_NS UINT64_C(20000000000) // a device may take long to open
+#define ANSWER_NS UINT64_C(20000000000) // opening a device may take long
 
 struct deadline session_soon(void) {
 	return deadline_after(clock_monotonic_ns(), ANSWER_NS);
@@ -38,7 +38,7 @@ int session_send_hello(struct channel *channel, const struct plan *plan, struct 
 	return send_written(channel, CHANNEL_HELLO, buffer, &writer, why);
 }
 
-// Figures of two releases would be of two ways to measure.
+// Receive a hello. Different releases are rejected, because they may measure differently.
 int session_receive_hello(
 	struct channel *channel,
 	struct deadline deadline,
@@ -101,7 +101,7 @@ static int receive_endpoint(
 	return 0;
 }
 
-// Both say so before either posts: a message to a pair that is not ready would be lost.
+// Wait until both pairs are connected: a message to a pair that is not ready would be lost.
 static int connected_exchange(struct channel *channel, struct lab_why *why) {
 	struct channel_message message;
 	int err = channel_send(channel, CHANNEL_CONNECTED, NULL, 0, why);

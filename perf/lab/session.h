@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A run between two ends: what they say to each other on the control connection, and when.
+// A run between two ends: the messages on the control connection and their order.
 //
 //	client			server
 //	HELLO (plan)	->
-//			<-	HELLO, or why not
-//	ENDPOINT	<->	ENDPOINT	device and pair are made
+//			<-	HELLO, or ERROR
+//	ENDPOINT	<->	ENDPOINT	device and pairs exist
 //	CONNECTED	<->	CONNECTED
-//	of each size:
+//	for each size:
 //	STEP		->
-//			<-	STEP_READY	it answers
+//			<-	STEP_READY	the server answers
 //	... warm-up ...
 //	MARK		->
-//			<-	MARKED		of --device-time, if the server looks at stamps
+//			<-	MARKED		with --device-time, if the server uses stamps
 //	... samples ...
 //	STEP_END	->
 //			<-	STEP_NOISE
 //	BYE		->
 //
-// An end that cannot go on says why, so that it is told on both.
+// An end that fails sends its reason, so that both ends report it.
 #pragma once
 
 #include "end.h"
@@ -25,69 +25,74 @@
 
 #include <lib/sockaddr.h>
 
-// When each operation is due: read once, before, for a pipe gives it once.
+// Due times of a trace. The file is read once before the run, because it may be a pipe.
 struct lab_trace {
 	uint64_t *due_ns, count;
 };
 
 struct lab_session {
-	struct sock_addr address; // of the client: the server's; of the server: where it listens
-	const char *device;	  // as lab_end_config
+	struct sock_addr address; // client: address of the server; server: address to listen on
+	const char *device;	  // as in lab_end_config
 	struct device_settings settings;
 	struct cpu_set cores;
 	bool cores_given;
-	uint32_t priority; // real-time, of the worker; 0: none
+	uint32_t priority; // real-time priority of the worker; 0: none
 	struct messages_place memory;
 	struct plan plan;
-	uint32_t given;		// plan_part: what of it the server was told
-	struct lab_trace trace; // of PLAN_TRACE, the client's
-	// Of the server. Called when it listens; NULL: it tells people.
+	uint32_t given;		// server: PLAN_PART_ bits of the options that were given
+	struct lab_trace trace; // client: due times of PLAN_TRACE
+	// Server: called when it listens; NULL: print the address.
 	void (*announce)(void *ctx, const struct sock_addr *address);
 	void *announce_ctx;
-	uint64_t patience_ns;		   // for a client to come; 0: for ever
-	bool quick;			   // one of many: short warm-up, memory not locked, no file
-	const struct lab_machine *machine; // as lab_end_config
-	size_t file_bytes;		   // of the client: what its file may have
-	int signal_fd;			   // readable when a person wants it to end; -1: never
+	uint64_t patience_ns; // timeout for a client to connect; 0: none
+	// Short warm-up, memory not locked, no file; for one of many measurements.
+	bool quick;
+	const struct lab_machine *machine; // as in lab_end_config
+	size_t file_bytes;		   // client: size limit of its file
+	int signal_fd;			   // readable when the user interrupts; -1: never
 };
 
-// Returns 0, or -errno with the reason; *run has what there is by then, complete or not. It is
-// released by the caller either way.
+// Run the client. *run gets all results so far, complete or not; the caller releases it in any
+// case. Returns 0, or -errno with the reason in `why`.
 int session_client(const struct lab_session *session, struct lab_run *run, struct lab_why *why);
-// Serves one client, whose plan it hands over, also where it fails later. Who connects and says
-// nothing of ours is told, and the client waited for.
+// Serve one client. *ret_plan gets the client's plan, also if the session fails later. Connections
+// that are no client are refused with a message, and the server continues to wait. Returns 0, or
+// -errno with the reason in `why`.
 int session_server(const struct lab_session *session, struct plan *ret_plan, struct lab_why *why);
 
-// What both do.
+// Parts of both ends.
 
 struct lab_hello {
 	char version[32];
-	struct plan plan; // the client's
+	struct plan plan; // plan of the client
 };
 
 int session_send_hello(struct channel *channel, const struct plan *plan, struct lab_why *why);
-// Errors as channel_receive().
+// Receive and check a hello. Returns the errors of channel_receive().
 int session_receive_hello(
 	struct channel *channel,
 	struct deadline deadline,
 	struct lab_hello *ret_hello,
 	struct lab_why *why
 );
-// One end of a session that goes on.
+// One end of a running session.
 struct lab_party {
 	struct channel channel;
 	struct plan plan;
 	bool serves;
-	struct lab_environment environment[2]; // ours, theirs
+	struct lab_environment environment[2]; // [0]: own, [1]: of the other end
 	struct lab_end *end;
 };
 
-// Opens the end, exchanges endpoints and environments, connects.
+// Open the end, exchange endpoints and environments, and connect the pairs. Returns 0, or -errno
+// with the reason in `why`.
 int session_connect(
 	const struct lab_session *session, struct lab_party *party, struct lab_why *why
 );
-// Tells the other end why it is over, if it is for a reason, and gives back what the party has.
+// End a session. If there is a failure reason, send it to the other end. Release the members of the
+// party.
 void session_end(struct lab_party *party, const struct lab_why *why);
-// Why the player ended before its time.
+// Report the failure of the player. Returns 0 if it did not fail, else -EIO with the reason in
+// `why`.
 int session_say_failure(const struct player *player, struct lab_why *why);
 struct deadline session_soon(void);

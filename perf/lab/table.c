@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The table: one size in full, or a row for each of several.
+// Table of lat: one size in full, or one row per size.
 #include "net.h"
 #include "output.h"
 
@@ -38,7 +38,8 @@ static void print_loop(const struct plan *plan) {
 	}
 }
 
-// Of a run through agents nothing is said of memory.
+// Return true if the memory is not in the host's default place. Runs through agents have no such
+// key.
 static bool is_elsewhere(const struct lab_environment *environment) {
 	const char *memory = environment_get(environment, "memory");
 
@@ -83,7 +84,7 @@ void output_yardsticks(const struct lab_run *run) {
 		printf("yardsticks: %s\n", text);
 }
 
-// A line of cells, without the blanks of those that are empty at its end.
+// A row of cells, printed without trailing blanks.
 struct row {
 	char text[ROW_BYTES];
 	size_t used;
@@ -216,8 +217,8 @@ static void print_outliers(const struct lab_result *result) {
 	}
 }
 
-// How well its rate is known, and what the workers found, who compare it with the kernel's each
-// 10 ms.
+// Print the clock: the precision of its rate, and the errors that the workers found. They compare
+// it with the kernel's clock every 10 ms.
 static void print_clock(const struct lab_run *run, const struct lab_result *result) {
 	const struct lab_environment *client = &run->environment[0];
 	const char *error_ppb = environment_get(client, "clock_error_ppb");
@@ -267,7 +268,7 @@ void output_course(const struct lab_run *run, const struct lab_result *result) {
 	print_noise(result);
 }
 
-// Means add up exactly, quantiles do not.
+// Only means add up exactly; quantiles do not.
 static void print_answers(const struct result_device *device) {
 	double mean_us = (double)device->answer_mean_ps / 1e6;
 

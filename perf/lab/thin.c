@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Thins out what a result keeps, until it fits into its share of a file of bounded size.
+// Thin the stored samples of a result until they fit in its share of a file of bounded size.
 //
-// Figures are computed afterwards, so that whoever has the file computes the same ones. What is
-// given up first is what a figure needs least: length of blocks, of which 64 samples in a row tell
-// most of how samples depend on each other, and windows beyond those that a search for changes
-// needs. A run of several sizes with several series each may have to give up more: first what no
-// figure needs, then what figures are found from.
+// Figures are computed afterwards, so that a reader of the file gets the same figures. The data
+// that figures need least is dropped first. Blocks are shortened: 64 consecutive samples show most
+// of the dependence between samples. Windows are dropped that the search for changes does not need.
+// A run with several sizes and series may have to drop more: first data that no figure needs, then
+// data from which figures are computed.
 #include "json.h"
 
 #include <lib/histogram_json.h>
@@ -15,17 +15,17 @@
 #include <errno.h>
 #include <segments.h>
 
-// Text of a file besides what is kept.
-#define HEAD_BYTES ((size_t)16 << 10) // plan, environments
+// Sizes in bytes of the parts of a file besides the stored samples.
+#define HEAD_BYTES ((size_t)16 << 10) // plan and environments
 #define RESULT_BYTES ((size_t)4 << 10)
 #define FIGURES_BYTES ((size_t)3 << 10)
 #define SEGMENTS_BYTES ((size_t)5 << 10)
 #define OUTLIER_BYTES ((size_t)400)
-// What is left when all is given up that can be: 64 blocks of four samples, and 32 buckets of each
-// power of two between the shortest time and the longest.
+// Sizes after the strongest thinning: 64 blocks of 4 samples. The histogram has 32 buckets per
+// power of two between the shortest and the longest time.
 #define RESULT_LEAST_BYTES ((size_t)16 << 10)
 #define SERIES_LEAST_BYTES ((size_t)26 << 10)
-#define DUE_SHARE 0.25 // of what a result has, for its schedule
+#define DUE_SHARE 0.25 // share of a result that its schedule may take
 
 #define SERIES_MAX 4
 
@@ -35,10 +35,10 @@ struct series {
 };
 
 static const struct floors {
-	uint32_t samples; // of a block
+	uint32_t samples; // per block
 	uint32_t windows;
-	uint8_t bits;	 // of the histogram of all
-	bool no_warm_up; // no samples of it, and lags within 3 %
+	uint8_t bits;	 // precision of the histogram of all samples
+	bool no_warm_up; // drop the warm-up samples, and reduce lags to 3 % precision
 	bool no_outliers;
 } floors[] = {
 	{128, SEGMENTS_WINDOWS_MIN, RECORD_PRECISION_BITS, false, false},
@@ -79,7 +79,8 @@ static int bytes_of(const struct series *series, struct series_bytes *ret_bytes)
 	return err;
 }
 
-// Each of these thins all series alike: sample by sample, the parts of a time still add up to it.
+// Each of these functions thins all series in the same way. So the parts of each stored sample
+// still add up to its time.
 static bool thin_blocks(const struct series *series, const struct floors *floor) {
 	bool any = false;
 
@@ -118,7 +119,7 @@ static void parts_swap(struct part *one, struct part *other) {
 	*other = kept;
 }
 
-// The largest part that has anything to give up. False: none has.
+// Thin the largest part that can be thinned. Returns false if none can.
 static bool thin_once(
 	const struct series *series, const struct series_bytes *bytes, const struct floors *floor
 ) {
@@ -169,7 +170,8 @@ static int lag_bytes(const struct lab_result *result, size_t *bytes) {
 	return 0;
 }
 
-// The schedule follows from the plan, or is the trace's.
+// Return the size of the schedule in the file, or 0 if it is left out. A schedule that is left out
+// follows from the plan or is the trace's.
 static size_t due_bytes(struct result_load *load, size_t share) {
 	size_t bytes = 0;
 
@@ -190,7 +192,8 @@ static int rest_bytes(
 	return lag_bytes(result, ret_bytes);
 }
 
-// Lags become the shortest ones of wider buckets; their number, the least and the largest stay.
+// Reduce the precision of the lags: each takes the lowest value of a wider bucket. Count, minimum
+// and maximum stay.
 static int lag_coarsen(struct histogram **lag, uint64_t count, uint8_t bits) {
 	struct histogram *wide = NULL, *coarse = NULL;
 	json_t *rows = NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Parses thresholds and holds results against them.
+// Parse thresholds and judge results.
 #include "threshold.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RATE_MAX (UINT64_C(1) << 60) // a second
+#define RATE_MAX (UINT64_C(1) << 60) // per second
 
 static bool take_word(const char **text, size_t *length, const char *word) {
 	size_t size = strlen(word);
@@ -44,7 +44,7 @@ static bool cut_end(const char *text, size_t *length, const char *end) {
 	return true;
 }
 
-// "10us", "90Gbit/s", "11.2GB/s", "1.5M/s".
+// Parse a bound: "10us", "90Gbit/s", "11.2GB/s" or "1.5M/s".
 static int parse_bound(
 	const char *text, size_t length, struct parse_error *error, struct threshold *threshold
 ) {
@@ -122,7 +122,7 @@ int threshold_check(
 
 struct interval {
 	bool known;
-	bool widest; // from minimum to maximum
+	bool widest; // the interval is the range from minimum to maximum
 	double low, high;
 };
 
@@ -151,7 +151,7 @@ interval_of(const struct threshold *threshold, const struct run_summary *summary
 		interval.known = quantile->note != QUANTILE_TOO_FEW;
 		interval.low = (double)quantile->low;
 		interval.high = (double)quantile->high;
-		// Too narrow by nobody knows how much: nothing is decided by it.
+		// The interval is too narrow by an unknown amount, so it cannot decide anything.
 		interval.widest = quantile->note == QUANTILE_UNRESOLVED;
 		if (interval.widest) {
 			interval.low = (double)summary->all.min;
@@ -162,7 +162,7 @@ interval_of(const struct threshold *threshold, const struct run_summary *summary
 	return (struct interval){.known = false};
 }
 
-// How times of windows read as rates, whose ends change places; mean is that of all messages.
+// Convert window times to rates, which swaps the ends. The mean rate is the one of all messages.
 static struct interval rates_of(
 	const struct threshold *threshold, const struct lab_result *result, struct interval times
 ) {

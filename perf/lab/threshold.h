@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Thresholds: 'p99>10us', of bw 'p50<90Gbit/s', and what a result says of them.
+// Thresholds such as 'p99>10us', or 'p50<90Gbit/s' for bw, and their check against a result.
 #pragma once
 
 #include "result.h"
@@ -14,43 +14,43 @@
 #define THRESHOLD_TEXT_BYTES 48
 
 enum threshold_of {
-	THRESHOLD_WHOLE,   // round trip; of an open loop response time
-	THRESHOLD_HALF,	   // of the round trip
-	THRESHOLD_SERVICE, // of an open loop
+	THRESHOLD_WHOLE,   // round trip; response time of an open loop
+	THRESHOLD_HALF,	   // half of the round trip
+	THRESHOLD_SERVICE, // service time of an open loop
 };
 
-// What the bound is of: a time, or of bw a rate.
+// Unit of the bound: a time, or a rate for bw.
 enum threshold_unit { THRESHOLD_TIME, THRESHOLD_BITS, THRESHOLD_BYTES, THRESHOLD_MESSAGES };
 
-// Of bw MIN is the worst window and MAX the best one, as their rates are.
+// For bw MIN is the rate of the worst window, and MAX that of the best one.
 enum threshold_figure { THRESHOLD_QUANTILE, THRESHOLD_MIN, THRESHOLD_MEAN, THRESHOLD_MAX };
 
 struct threshold {
-	char text[THRESHOLD_TEXT_BYTES]; // as it was given
+	char text[THRESHOLD_TEXT_BYTES]; // text of the option
 	enum threshold_of of;
 	enum threshold_figure figure;
-	uint32_t per_million; // of a quantile
-	bool below;	      // < in place of >
+	uint32_t per_million; // quantile, if `figure` is THRESHOLD_QUANTILE
+	bool below;	      // the operator is < instead of >
 	enum threshold_unit unit;
-	uint64_t bound; // nanoseconds, or so many a second
+	uint64_t bound; // nanoseconds, or units per second
 };
 
 enum threshold_answer {
-	THRESHOLD_HOLDS,    // nothing of the interval lies beyond
-	THRESHOLD_FAILS,    // all of it does
-	THRESHOLD_UNDECIDED // a part of it, or there is none
+	THRESHOLD_HOLDS,    // no part of the interval is beyond the bound
+	THRESHOLD_FAILS,    // the whole interval is beyond the bound
+	THRESHOLD_UNDECIDED // a part of the interval is beyond the bound, or there is no interval
 };
 
-// "p99>10us", "half.p50>2us", "service.max>1ms", "mean<5us"; "p50<90Gbit/s", "mean<11.2GB/s",
-// "p99<1.5M/s" of messages. -EINVAL.
+// Parse "p99>10us", "half.p50>2us", "service.max>1ms", "mean<5us", or for bw "p50<90Gbit/s",
+// "mean<11.2GB/s", "p99<1.5M/s" (messages). Returns 0, or -EINVAL with the reason in `error`.
 int threshold_parse(
 	const char *text, size_t length, struct parse_error *error, struct threshold *ret_threshold
 );
-// -EINVAL where the plan has no such figure.
+// Check that the plan has such a figure. Returns 0, or -EINVAL with the reason in `why`.
 int threshold_check(
 	const struct threshold *threshold, const struct plan *plan, struct lab_why *why
 );
-// And why, for people.
+// Judge a result. `why` gets an explanation for people in any case.
 enum threshold_answer threshold_judge(
 	const struct threshold *threshold, const struct lab_result *result, struct lab_why *why
 );

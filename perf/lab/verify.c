@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Computes a file's figures from what it keeps, and names the first number that differs.
+// Recompute the figures of a file from its stored samples, and name the first number that differs.
 #include "json.h"
 #include "mesh_output.h"
 #include "net.h"
@@ -18,11 +18,11 @@
 
 #define PATH_BYTES 160
 #define TEXT_BYTES 48
-#define INNER_BYTES 32 // of a key of ours
-// Ours have at most RESULT_FILE_BYTES; laid out for people they have several times that. As JSON in
-// memory a number takes ten times its digits, and a stranger's file may have many.
+#define INNER_BYTES 32 // length of a key in our files
+// Our files have at most RESULT_FILE_BYTES; pretty-printed ones have several times that. In memory
+// a JSON number takes ten times its digits, and an untrusted file may have many.
 #define FILE_BYTES_MAX (16 * RESULT_FILE_BYTES)
-// Libraries of mathematics differ in the last bits.
+// Mathematical libraries differ in the last bits.
 #define TOLERANCE 1e-9
 #define DUMPING (JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY | JSON_REAL_PRECISION(17))
 
@@ -36,7 +36,7 @@ static json_t *json_digest(const json_t *json) {
 	return json_string(hex);
 }
 
-// Of each member but `except`.
+// Digest each member except `except`.
 static json_t *digest_members(json_t *object, const char *except) {
 	json_t *digests = json_object();
 	int failed = 0;
@@ -74,8 +74,10 @@ int digests_of_json(json_t *root, json_t **ret_json) {
 	return 0;
 }
 
-// Other programs, as jq, write 1.0 as 1: what is whole is written so from the beginning, else the
-// digest of a file that was only laid out anew would differ. Beyond 2^53 reals have gaps.
+// Return a real number with an integral value as an integer, or NULL for other values. Other
+// programs, such as jq, write 1.0 as 1. So integral values are written as integers from the start.
+// Otherwise the digest would differ after a mere reformatting. Beyond 2^53 not all integers are
+// exact.
 static json_t *settled_number(const json_t *json) {
 	double value = json_real_value(json);
 
@@ -84,7 +86,7 @@ static json_t *settled_number(const json_t *json) {
 		       : NULL;
 }
 
-// As deep as what we write, which is eight.
+// The recursion is as deep as our files, which is 8 levels.
 // NOLINTNEXTLINE(misc-no-recursion)
 static int settle_numbers(json_t *json) {
 	json_t *value, *settled;
@@ -138,7 +140,7 @@ static bool same_number(const json_t *a, const json_t *b) {
 	return fabs(left - right) <= TOLERANCE * fmax(fabs(left), fabs(right));
 }
 
-// To the first difference. Three functions in turn, as deep as what was computed, which is six.
+// Compare to the first difference. Three functions recurse as deep as the computed value: 6 levels.
 // NOLINTBEGIN(misc-no-recursion)
 static int
 values_compare(const char *path, const json_t *file, json_t *computed, struct lab_why *why);
@@ -193,8 +195,9 @@ values_compare(const char *path, const json_t *file, json_t *computed, struct la
 }
 // NOLINTEND(misc-no-recursion)
 
-// Of a run that is not kept whole its sum is not in its buckets: what follows from it may differ by
-// their width, and is taken as it is.
+// Accept a figure of the file that is near the computed one. If not all samples are stored, the
+// exact sum is lost. The mean then differs by up to the width of the buckets, and the file's value
+// replaces the computed one.
 static int take_near(
 	const char *path,
 	const char *key,
@@ -224,7 +227,7 @@ static bool is_whole(const json_t *series) {
 	       json_integer_value(json_object_get(kept, "count"));
 }
 
-// How wide a bucket of all samples is, each of which is taken for the smallest of its own.
+// Return the relative width of a bucket; each sample is replaced by the lowest value of its bucket.
 static double bucket_share(const json_t *series) {
 	const json_t *all = json_object_get(json_object_get(series, "kept"), "all");
 	const json_t *bits = json_object_get(all, "precision_bits");
@@ -245,8 +248,8 @@ static int take_occupied(
 	);
 }
 
-// No sample is farther off than its bucket is wide, so their deviation is not, either, by more than
-// that part of the root of their mean square.
+// Accept a near deviation. Each sample is off by at most the width of its bucket. So the deviation
+// is off by at most this share of the root mean square.
 static int take_deviation(
 	const char *path, double share, const json_t *file, json_t *computed, struct lab_why *why
 ) {
@@ -303,7 +306,7 @@ settle_device(const char *path, const json_t *file, json_t *computed, struct lab
 	return err == 0 ? settle_series(inner, "host", part, found, why) : err;
 }
 
-// What no printed figure follows from: its digest speaks for it.
+// Copy members that no printed figure depends on; only their digest is checked.
 static int take_as_it_is(const json_t *file, json_t *computed, const char *const *keys) {
 	int failed = 0;
 
@@ -367,7 +370,7 @@ int verify_compare(const char *path, const json_t *file, json_t *computed, struc
 	return values_compare(path, file, computed, why);
 }
 
-// Two steps: figures first, which names a number; then digests, which name a part.
+// Verify in two steps: first the figures, which name a number, then the digests, which name a part.
 int verify_run(json_t *root, struct lab_why *why) {
 	const json_t *results = json_object_get(root, "results");
 	const char *schema = json_string_value(json_object_get(root, "schema"));
@@ -420,7 +423,7 @@ int verify_json(json_t *root, struct lab_why *why) {
 	return verify_run(root, why);
 }
 
-// A file, as far as it may be read.
+// A file with a read limit.
 struct source {
 	FILE *file;
 	size_t left;

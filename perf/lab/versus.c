@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Holds one set of runs' quantiles against the other.
+// Compare the quantiles of two sets of runs.
 #include "versus.h"
 
 #include <lib/parse.h>
@@ -39,7 +39,8 @@ static bool all_known(const double values[2][VERSUS_FILES_MAX], const uint32_t c
 	return true;
 }
 
-// Whether the interval of twice the error lies within the margin: two tests of one side each.
+// Return true if the interval lies within the margin. The test uses two one-sided tests, so the
+// interval has twice the error.
 static bool
 is_same(const struct versus *versus, const double values[2][VERSUS_FILES_MAX], double median_ns) {
 	struct compare_result result;
@@ -87,7 +88,8 @@ static int compute_row(
 	return 0;
 }
 
-// A change within the margin does not matter, however sure it is.
+// Adjust the p-values and name the differences. A change within the margin is ignored, however
+// certain it is.
 static void p_values_adjust(struct versus_result *result) {
 	double ps[VERSUS_ROWS_MAX];
 	uint32_t places[VERSUS_ROWS_MAX], count = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two sets of runs against each other, from their files.
+// Comparison of two sets of runs, A and B, from their files.
 //
-// The unit is a run: each file gives one value for each quantile of each size. What the test of
-// <compare.h> says is adjusted by Holm's method over all claims that are made. A file is verified
+// The unit is a run: each file gives one value per quantile of each size. The p-values of
+// <compare.h> are adjusted by Holm's method over all claims. Each file is verified before use.
 // before it is used.
 #pragma once
 
@@ -13,8 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VERSUS_FILES_MAX 60 // of each side
-#define VERSUS_QUANTILES 4  // p50 to p99.9
+#define VERSUS_FILES_MAX 60 // per side
+#define VERSUS_QUANTILES 4  // p50, p90, p99 and p99.9
 #define VERSUS_ROWS_MAX (PLAN_SIZES_MAX * VERSUS_QUANTILES)
 #define VERSUS_LEVEL 0.95
 #define VERSUS_OP_BYTES 20
@@ -22,18 +22,18 @@
 #define VERSUS_SAME_RUNS "A and B are the same runs, so this says nothing about other runs."
 
 struct versus {
-	const char *paths[2][VERSUS_FILES_MAX]; // of A and of B
+	const char *paths[2][VERSUS_FILES_MAX]; // [0]: A, [1]: B
 	uint32_t counts[2];
-	bool ops_may_differ; // whoever compares means it
-	uint32_t margin_ppm; // a change that does not matter, of A's value
+	bool ops_may_differ; // the caller compares different operations on purpose
+	uint32_t margin_ppm; // largest irrelevant change, relative to A's value
 };
 
 enum versus_word {
-	VERSUS_SLOWER, // B is
+	VERSUS_SLOWER, // B is slower
 	VERSUS_FASTER,
-	VERSUS_SAME, // within the margin
+	VERSUS_SAME, // the difference is within the margin
 	VERSUS_UNDECIDED,
-	VERSUS_TOO_FEW_RUNS, // the test could not reject, whatever the values
+	VERSUS_TOO_FEW_RUNS, // the test cannot reject with so few runs
 	VERSUS_NO_VALUE,     // a run has too few samples for this quantile
 };
 
@@ -42,35 +42,35 @@ struct versus_row {
 	uint32_t per_million;
 	enum versus_word word;
 	double median_ns[2];
-	double shift_ns, low_ns, high_ns; // Hodges and Lehmann's, of B against A
-	double p;			  // adjusted
+	double shift_ns, low_ns, high_ns; // Hodges-Lehmann estimate and interval of B - A
+	double p;			  // adjusted by Holm's method
 };
 
 struct versus_result {
 	char op[VERSUS_OP_BYTES];
-	char plans[2][HISTORY_KEY_BYTES]; // what the runs of each side have in common, as words
+	char plans[2][HISTORY_KEY_BYTES]; // common properties of the runs of each side, as text
 	bool same_runs;
 	uint32_t row_count, claims;
-	uint32_t runs_least; // of each side, for these claims
+	uint32_t runs_least; // runs needed per side for this number of claims
 	struct versus_row rows[VERSUS_ROWS_MAX];
 };
 
-// By size and quantile, of each side's runs; NAN: the run does not say.
+// Values by size, quantile, side and run. NAN: missing in the run.
 struct versus_values {
 	uint32_t size_count;
 	uint64_t sizes[PLAN_SIZES_MAX];
 	char op[VERSUS_OP_BYTES];
 	char plans[2][HISTORY_KEY_BYTES];      // as in struct versus_result
-	uint64_t digests[2][VERSUS_FILES_MAX]; // of each run
-	bool same_runs;			       // both sides are of the same
+	uint64_t digests[2][VERSUS_FILES_MAX]; // one per run
+	bool same_runs;			       // both sides consist of the same runs
 	double ns[PLAN_SIZES_MAX][VERSUS_QUANTILES][2][VERSUS_FILES_MAX];
 };
 
-// -EINVAL: the files are not of the same operation and sizes, incomplete or saturated, or a run is
-// there more than once, but for one set of runs on both sides; else as verify_load(). All with the
-// reason.
+// Load and check the files. Returns 0, or -EINVAL if operation or sizes differ, or if a run is
+// incomplete or saturated. A run that occurs twice is also -EINVAL, except if both sides are the
+// same set. Other errors are those of verify_load(). All have the reason in `why`.
 int versus_load(const struct versus *versus, struct lab_why *why, struct versus_values *ret_values);
-// What they tell. 0 or -ENOMEM.
+// Judge the loaded values. Returns 0 or -ENOMEM.
 int versus_judge(
 	const struct versus *versus,
 	const struct versus_values *values,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Takes quantiles of runs from their files.
+// Load the quantiles of runs from their files.
 #include "json.h"
 #include "versus.h"
 
@@ -18,7 +18,7 @@ static double quantile_of(const json_t *result, uint32_t place) {
 	const json_t *quantile = json_array_get(json_object_get(figures, "quantiles"), place);
 	const json_t *value = json_object_get(quantile, "value_ns");
 
-	// Windows of two runs are of different numbers of messages: each gives the time of one.
+	// Windows of two runs have different numbers of messages, so values are per message.
 	uint64_t messages =
 		(uint64_t)json_integer_value(json_object_get(result, "window_messages"));
 
@@ -46,7 +46,7 @@ static const char *text_of(const json_t *root, const char *key) {
 	return member_text(json_object_get(root, "plan"), key);
 }
 
-// "read", "bw read"; of an open loop, whose times are other ones, "open read".
+// Format the operation: "read" or "bw read". An open loop measures other times and is "open read".
 static void op_of(const json_t *root, char text[static VERSUS_OP_BYTES]) {
 	bool load = strcmp(text_of(root, "command"), "bw") == 0;
 	bool closed = strcmp(text_of(root, "arrivals"), "closed") == 0;
@@ -61,7 +61,7 @@ static void op_of(const json_t *root, char text[static VERSUS_OP_BYTES]) {
 	lab_clean(text);
 }
 
-// The first file says which operation and sizes all are to be of.
+// Take operation and sizes from the first file; all others must have the same.
 static void values_begin(const json_t *root, struct versus_values *values) {
 	const json_t *results = json_object_get(root, "results");
 
@@ -106,7 +106,7 @@ static int take_results(
 	return 0;
 }
 
-// Of all of the file, by its parts.
+// Return a digest of the whole file, made from its digests.
 static uint64_t digest_of(const json_t *root) {
 	scoped_mem char *text =
 		json_dumps(json_object_get(root, "digests"), JSON_COMPACT | JSON_SORT_KEYS);
@@ -114,7 +114,7 @@ static uint64_t digest_of(const json_t *root) {
 	return text != NULL ? XXH3_64bits(text, strlen(text)) : 0;
 }
 
-// What tells A from B, for a reader who has only the result.
+// Store a description of the plan, so that a reader of the result can tell A from B.
 static void take_plan(const json_t *root, int side, uint32_t place, struct versus_values *values) {
 	char text[HISTORY_KEY_BYTES];
 
@@ -152,7 +152,7 @@ static int take_file(
 	return err == 0 ? 0 : lab_fail(why, err, "%s %s", path, inner.text);
 }
 
-// How often the run is on a side.
+// Return how often a run occurs on a side.
 static uint32_t
 times_of(const struct versus_values *values, uint64_t digest, int side, uint32_t count) {
 	uint32_t times = 0;
@@ -162,8 +162,8 @@ times_of(const struct versus_values *values, uint64_t digest, int side, uint32_t
 	return times;
 }
 
-// A run is the unit, and counts once. One set of runs against itself is what people try first: its
-// answer is known without a test.
+// Reject runs that occur twice, because each run counts once. One set compared with itself is
+// allowed, since users try it first; the answer is known without a test.
 static int
 find_same(const struct versus *versus, struct versus_values *values, struct lab_why *why) {
 	uint32_t shared = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Asks an agent for bursts of reads, and makes a run of them.
+// Ask an agent for bursts of reads, and make a run of the answers.
 #include "via_agent.h"
 
 #include "agent_ask.h"
@@ -19,7 +19,7 @@ struct asking {
 	const struct via_agent *via;
 	struct agent agent;
 	struct lab_run *run;
-	struct agent_reads reads; // the last ones
+	struct agent_reads reads; // latest burst
 };
 
 static int read_burst(struct asking *asking, uint64_t size, uint32_t count, struct lab_why *why) {
@@ -33,7 +33,8 @@ static int read_burst(struct asking *asking, uint64_t size, uint32_t count, stru
 	return agent_read(&asking->agent, &asking->reads, why);
 }
 
-// As that of a run of our own: so many more, until the second half is like what went before it.
+// Warm up as in other runs: double the number of samples until the second half is like the samples
+// before it.
 static int warm_up(struct asking *asking, struct lab_result *result, struct lab_why *why) {
 	int err = 0;
 
@@ -53,8 +54,8 @@ static int warm_up(struct asking *asking, struct lab_result *result, struct lab_
 	return err;
 }
 
-// `count` samples of the last burst from that one on. The time that they took is that of the burst
-// without the others.
+// Store `iterations` samples of the latest burst, beginning with `first`. Their duration is that of
+// the burst without the other samples.
 static void samples_take(struct asking *asking, struct lab_result *result, uint32_t first) {
 	const struct agent_reads *reads = &asking->reads;
 	uint32_t end = first + (uint32_t)asking->via->plan.iterations;
@@ -79,7 +80,7 @@ static int measure(struct asking *asking, struct lab_result *result, struct lab_
 	return err;
 }
 
-// One burst with a warm-up before what is kept: agents answer few questions a second.
+// Measure in one burst: warm-up, then the samples to store. Agents answer few questions per second.
 static int measure_at_once(struct asking *asking, struct lab_result *result, struct lab_why *why) {
 	uint32_t count = VIA_AGENT_QUICK_DROPS + (uint32_t)asking->via->plan.iterations;
 	int err = read_burst(asking, result->size, count, why);
@@ -112,7 +113,7 @@ static int size_play(struct asking *asking, uint64_t size, struct lab_why *why) 
 		err = result_thin(result, asking->via->plan.size_count, asking->via->file_bytes);
 	if (err == 0)
 		err = result_summarize(result);
-	// A burst is there as a whole, or not at all.
+	// A burst arrives completely or not at all.
 	if (err == 0)
 		asking->run->count++;
 	else

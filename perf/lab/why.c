@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Keeps the first reason, and texts that are fit for a terminal.
+// Store the first failure reason, and make texts safe to print.
 #include "why.h"
 
 #include <lib/escape.h>
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#undef lab_fail // the analyzer's, see why.h
+#undef lab_fail // macro for the analyzer, see why.h
 int lab_fail(struct lab_why *why, int err, const char *format, ...) {
 	va_list arguments;
 
