@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Cuts a history where ranks before and after differ most.
+// Cut a history where the ranks before and after differ most.
 #include "changes.h"
 
 #include "compare.h"
@@ -12,13 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Orders that are drawn for each chance that has to be told apart.
+// Permutations per 1/alpha.
 #define ORDERS_EACH 40
 #define ORDERS_MAX 200000u
 #define SEED 0x9e3779b97f4a7c15ULL
 
 struct cut {
-	uint32_t at; // values before it
+	uint32_t at; // number of values before the cut
 	double height;
 };
 
@@ -26,7 +26,7 @@ struct drawing {
 	uint64_t state;
 };
 
-// splitmix64.
+// SplitMix64.
 static uint64_t random_draw(struct drawing *drawing) {
 	uint64_t word = drawing->state += SEED;
 
@@ -45,7 +45,7 @@ static void values_shuffle(struct drawing *drawing, double *values, uint32_t cou
 	}
 }
 
-// The place at which ranks differ most, in deviations of U at that place.
+// Return the position at which ranks differ most, in standard deviations of U at this position.
 static struct cut highest_cut(const double *ranks, uint32_t count) {
 	struct cut best = {.at = 0, .height = 0};
 	double sum = 0, mean = (count + 1) / 2.0;
@@ -61,13 +61,13 @@ static struct cut highest_cut(const double *ranks, uint32_t count) {
 	return best;
 }
 
-// The share of orders whose highest cut is no lower; drawing ends early where it is plainly above
-// alpha.
+// Return the share of permutations whose highest cut is at least as high. Stop early if the share
+// is clearly above alpha.
 static double chance_of(double height, double *ranks, uint32_t count, double alpha) {
 	struct drawing drawing = {.state = SEED ^ count};
 	double wanted = ceil(ORDERS_EACH / alpha);
 	uint32_t orders = wanted < ORDERS_MAX ? (uint32_t)wanted : ORDERS_MAX;
-	uint32_t as_high = 1, drawn = 1; // the order that was found is one of them
+	uint32_t as_high = 1, drawn = 1; // the given order is one of the permutations
 
 	while (drawn < orders && as_high <= 4 * ORDERS_EACH) {
 		values_shuffle(&drawing, ranks, count);
@@ -98,7 +98,7 @@ static int part_cut(struct cutter *cutter, uint32_t place, uint32_t at, double p
 	return 0;
 }
 
-// 1: the part was cut in two. 0: it was not. -E2BIG.
+// Cut a part in two if it has a change. Returns 1 if it was cut, 0 if not, or -E2BIG.
 static int look_at(struct cutter *cutter, uint32_t place) {
 	const struct change_part *part = &cutter->parts[place];
 	double alpha = cutter->alpha * part->count / cutter->whole, p;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The test of Mann and Whitney, the shift of Hodges and Lehmann, Holm's adjustment.
+// Mann-Whitney test, Hodges-Lehmann shift and Holm's adjustment.
 #include "compare.h"
 
 #include "quantile.h"
@@ -12,16 +12,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Probabilities that U is 0, 1, ... for so many runs of each side. Each run of b in turn may stand
-// above 0..a of those of a: the number of ways is that of partitions, and they are all alike.
+// Return the probabilities of U = 0, 1, ... for this number of runs. Each run of b may rank above 0
+// to a_count runs of a, and all such combinations are equally likely. So the number of combinations
+// with sum U is a number of partitions.
 static double *exact_distribution(uint32_t a_count, uint32_t b_count) {
 	uint32_t most = a_count * b_count;
 	double *ways = calloc(most + 1u, sizeof(*ways));
 
 	if (ways == NULL)
 		return NULL;
-	// The coefficients of the Gaussian binomial, as probabilities all along: factor by factor
-	// (1 - q^(a + n)) / (1 - q^n), times n / (a + n).
+	// Compute the coefficients of the Gaussian binomial, scaled to probabilities at each step.
+	// Factor n is (1 - q^(a + n)) / (1 - q^n), multiplied by n / (a + n).
 	ways[0] = 1;
 	for (uint32_t n = 1; n <= b_count; n++) {
 		for (uint32_t u = most; u >= a_count + n; u--)
@@ -35,7 +36,7 @@ static double *exact_distribution(uint32_t a_count, uint32_t b_count) {
 }
 
 struct null_law {
-	double *exact; // or NULL: the normal law
+	double *exact; // NULL: normal distribution
 	double mean, deviation;
 	uint32_t most;
 };
@@ -52,7 +53,7 @@ static int law_make(uint32_t a_count, uint32_t b_count, struct null_law *law) {
 	return law->exact == NULL ? -ENOMEM : 0;
 }
 
-// P(U <= u).
+// Return P(U <= u).
 static double law_cdf(const struct null_law *law, uint32_t u) {
 	double sum = 0;
 
@@ -63,7 +64,7 @@ static double law_cdf(const struct null_law *law, uint32_t u) {
 	return sum;
 }
 
-// How many differences may be left out at each end; -ERANGE if not even none may.
+// Return how many differences can be dropped at each end; -ERANGE if not even 0 is possible.
 static int law_margin(const struct null_law *law, double tail) {
 	uint32_t out = 0;
 
@@ -74,7 +75,7 @@ static int law_margin(const struct null_law *law, double tail) {
 	return (int)out;
 }
 
-// The smaller of both counts of pairs, a tie half, rounded up.
+// Return the smaller one of both pair counts. A tie counts half; the result is rounded up.
 static uint32_t smaller_u(const double *differences, uint32_t count) {
 	double below = 0, above;
 
@@ -137,7 +138,8 @@ int compare_runs(
 	return err;
 }
 
-// The most that can be said is that all of one side are above all of the other: 2 of all orders.
+// The smallest p belongs to the case that all runs of one side are above all of the other. Only 2
+// of all orders are of this kind.
 double compare_p_least(uint32_t a_count, uint32_t b_count) {
 	double probability = 2;
 
@@ -158,8 +160,8 @@ uint32_t compare_runs_least(double level, uint32_t claims) {
 void compare_adjust(double *ps, uint32_t count) {
 	double least = 0;
 
-	// From the smallest on, each is multiplied by how many are left, and never below one
-	// before. Those that were taken are marked by a negative sign, 0 by its own.
+	// From the smallest p on, multiply each by the number of remaining claims. The result is
+	// never below the previous one. A negative sign marks the finished values (-0 for zero).
 	for (uint32_t left = count; left > 0; left--) {
 		uint32_t next = count;
 

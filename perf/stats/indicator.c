@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Autocovariances of bits, and their sum.
+// Autocovariances of bits and their sum.
 #include "indicator.h"
 
 #include <errno.h>
@@ -7,12 +7,13 @@
 #include <stdlib.h>
 
 #define WORD_BITS 64u
-// A block has at least so many tau, else noise may end the sum before the correlation does.
+// Minimum length of a block in tau; in a shorter block noise may end the sum before the correlation
+// does.
 #define BLOCK_TAUS 2
 
 struct bit_block {
-	uint64_t *words;  // of its own bits, and a word of zeros behind them
-	uint32_t *before; // bits that are set before each word
+	uint64_t *words;  // bits of the block, followed by a word of zeros
+	uint32_t *before; // number of set bits before each word
 	uint32_t count, word_count;
 };
 
@@ -49,7 +50,7 @@ static int block_fill(struct bit_block *bits, const struct indicator_block *bloc
 	return 0;
 }
 
-// Bits that are set among the first `count`.
+// Return the number of set bits among the first `count`.
 static uint32_t set_before(const struct bit_block *bits, uint32_t count) {
 	uint32_t word = count / WORD_BITS;
 	uint64_t rest = bits->words[word] & ((1ULL << count % WORD_BITS) - 1);
@@ -57,7 +58,7 @@ static uint32_t set_before(const struct bit_block *bits, uint32_t count) {
 	return bits->before[word] + (uint32_t)__builtin_popcountll(rest);
 }
 
-// Pairs of bits at that distance that are both set.
+// Return the number of bit pairs at this distance that are both set.
 static uint32_t pairs_set(const struct bit_block *bits, uint32_t lag) {
 	uint32_t skip = lag / WORD_BITS, shift = lag % WORD_BITS;
 	uint32_t pairs = 0;
@@ -72,7 +73,7 @@ static uint32_t pairs_set(const struct bit_block *bits, uint32_t lag) {
 	return pairs;
 }
 
-// The pooled autocovariance at a lag that the longest block has.
+// Return the pooled autocovariance at a lag below the length of the longest block.
 static double lag_covariance(const struct bit_blocks *bits, uint32_t lag) {
 	double sum = 0, pairs = 0;
 
@@ -141,7 +142,8 @@ int indicator_measure(
 	return err;
 }
 
-// Counts of what is rare vary more by themselves: by the number of bursts that it comes in.
+// Counts of rare samples vary more; the number of bursts of such samples determines the extra
+// error.
 double indicator_of_windows(
 	const uint64_t *counts,
 	uint32_t window_count,

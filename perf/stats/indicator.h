@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The autocorrelation time of the indicator {x <= q} along a run.
+// Autocorrelation time of the indicator {x <= q} along a run.
 //
-// tau = 1 + 2 * sum of the autocorrelations: n samples in a row tell of P(x <= q) as much as n /
-// tau independent ones. It is estimated from blocks of samples that follow each other, spread over
-// the run: autocovariances are pooled over all blocks around the whole run's mean, and summed while
-// pairs of lags are positive and falling (Geyer's initial monotone sequence), which ends where
-// noise begins. Each indicator is a bit, and a lag costs a shift, an AND and a count per 64
-// samples.
+// tau = 1 + 2 * sum of the autocorrelations: n consecutive samples give as much information on P(x
+// <= q) as n / tau independent ones. It is estimated from blocks of consecutive samples, spread
+// over the run. The autocovariances of all blocks are pooled around the mean of the whole run. They
+// are summed while pairs of lags are positive and decreasing (Geyer's initial monotone sequence),
+// until noise dominates. Each indicator is one bit. A lag costs a shift, an AND and a popcount per
+// 64 samples.
 #pragma once
 
 #include <stdint.h>
 
 struct indicator_block {
-	const uint64_t *samples; // that follow each other
+	const uint64_t *samples; // consecutive
 	uint32_t count;
 };
 
 struct indicator_time {
-	double tau;	   // >= 1
-	uint32_t lags;	   // that were summed
-	uint32_t resolved; // 0: the longest block is shorter than two tau, or the sum still grew
-			   // at its end: tau may be larger
+	double tau;    // >= 1
+	uint32_t lags; // number of summed lags
+	// 0: tau may be larger. The longest block is shorter than two tau, or the sum still grew at
+	// its end.
+	uint32_t resolved;
 };
 
-// `share` is the part of the whole run at or below `bound`, 0..1. Returns 0, -EINVAL (no block of
-// two samples) or -ENOMEM. Where all of the samples are on one side tau is 1.
+// Measure tau from blocks. `share` is the share of the whole run at or below `bound`, 0..1. If all
+// samples are on one side, tau is 1. Returns 0, -EINVAL if no block has two samples, or -ENOMEM.
 int indicator_measure(
 	const struct indicator_block *blocks,
 	uint32_t block_count,
@@ -33,10 +34,11 @@ int indicator_measure(
 	struct indicator_time *ret_time
 );
 
-// The same from windows in a row that are longer than what depends on each other: `counts` of
-// samples at or below the bound in each, of `samples` each, by how much more they vary than those
-// of independent samples. 0 where all are on one side. *ret_error is the standard error of its
-// logarithm, about, where it is `tau` in truth.
+// Estimate tau from consecutive windows, from how much more the counts vary than those of
+// independent samples would. Windows must be longer than the dependence between samples. counts[]
+// holds the samples at or below the bound in each window of `samples`. Returns 0 if all samples are
+// on one side. *ret_error is the approximate standard error of the logarithm of the result if the
+// true value is `tau`.
 double indicator_of_windows(
 	const uint64_t *counts,
 	uint32_t window_count,

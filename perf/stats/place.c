@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Places ranks among the kept samples of their buckets.
+// Find the positions of ranks among the stored samples of their buckets.
 #include "place.h"
 
 #include "quantile.h"
@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-// Those of the sorted samples that are below a value.
+// Return how many of the sorted samples are below a value.
 static uint32_t count_below(const struct run_sorted *sorted, uint64_t value) {
 	uint32_t low = 0, high = sorted->count;
 
@@ -36,7 +36,7 @@ int place_of(struct run_record *record, uint64_t rank, struct place *ret_place) 
 	before = count_below(&sorted, place.bucket.lowest);
 	place.kept = &sorted.samples[before];
 	place.kept_count = count_below(&sorted, place.bucket.highest + 1) - before;
-	// Multiplied first: where all are kept it is exact.
+	// Multiply first: the result is exact if all samples are stored.
 	place.at = ((double)(rank - place.bucket.before) - 0.5) * place.kept_count /
 		   (double)place.bucket.count;
 	*ret_place = place;
@@ -51,7 +51,7 @@ uint64_t place_value(const struct place *place) {
 	return lowest + (highest - lowest) / 2;
 }
 
-// The root of both squares, less the part that the interval has anyway.
+// Add both errors in quadrature, and subtract the part that the interval already contains.
 double place_error(const struct place *place, double tau, uint64_t ranks, double level) {
 	double kept = place->kept_count, part = kept / (double)place->bucket.count;
 	double share = kept > 0 ? place->at / kept : 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ranks of the order statistics that hold a quantile.
+// Ranks of the order statistics that enclose a quantile.
 #include "quantile.h"
 
 #include <lib/must.h>
@@ -8,10 +8,10 @@
 #include <math.h>
 #include <stdbool.h>
 
-// More terms than 2 sqrt(max(a, b)) are never needed; this is where a bug would show.
+// Bound that catches bugs: 2 sqrt(max(a, b)) terms are always enough.
 #define FRACTION_TERMS_MAX 20000000u
 
-// The continued fraction of the incomplete beta function, by Lentz's method.
+// Evaluate the continued fraction of the incomplete beta function by Lentz's method.
 static double beta_fraction(double a, double b, double x) {
 	const double tiny = 1e-300;
 	double c = 1;
@@ -40,7 +40,7 @@ static double beta_fraction(double a, double b, double x) {
 	return fraction;
 }
 
-// The logarithm of gamma(x) without lgamma()'s global sign; x > 0.
+// Return log(gamma(x)) for x > 0, without the global sign variable of lgamma().
 static double log_gamma(double x) {
 	int sign;
 
@@ -65,7 +65,7 @@ double binomial_cdf(uint64_t trials, double p, uint64_t successes) {
 	return beta_incomplete((double)(trials - successes), (double)successes + 1, 1 - p);
 }
 
-// The least k with P(B <= k) >= bound.
+// Return the smallest k with P(B <= k) >= bound.
 static uint64_t binomial_quantile(uint64_t trials, double p, double bound) {
 	uint64_t low = 0, high = trials;
 
@@ -80,13 +80,13 @@ static uint64_t binomial_quantile(uint64_t trials, double p, double bound) {
 	return low;
 }
 
-// Ranks among independent samples; false if there are too few.
+// Compute the ranks among independent samples. Returns false if there are too few.
 static bool
 ranks_of_independent(uint64_t count, double p, double tail, struct quantile_ranks *ret_ranks) {
 	uint64_t low = binomial_quantile(count, p, tail);
 	uint64_t high = binomial_quantile(count, p, 1 - tail) + 1;
 
-	// P(B <= low - 1) <= tail: exactly `tail` is allowed, the quantile above stops at it.
+	// P(B <= low - 1) may equal `tail`, but binomial_quantile() stops there, so try one more.
 	if (low < count && binomial_cdf(count, p, low) <= tail)
 		low++;
 	if (low == 0 || high > count)
@@ -121,7 +121,8 @@ int quantile_interval(
 	return 0;
 }
 
-// The share of the common side of a quantile; the rare one decides how many samples are needed.
+// Return the share of the more common side of a quantile. The rarer side decides how many samples
+// are needed.
 static double common_share(uint32_t per_million) {
 	double p = (double)per_million / QUANTILE_ONE;
 
@@ -149,7 +150,7 @@ double normal_cdf(double x) {
 	return erfc(-x / sqrt(2)) / 2;
 }
 
-// By bisection of the distribution: exact to the last bits, and never in a hot path.
+// Bisect the distribution function: exact to the last bits, and not used in a hot path.
 double normal_quantile(double p) {
 	double low = -40, high = 40;
 

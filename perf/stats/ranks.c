@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ranks by two searches in a sorted copy.
+// Ranks by two binary searches in a sorted copy.
 #include "ranks.h"
 
 #include <stdbool.h>
@@ -12,7 +12,7 @@ int doubles_compare(const void *a, const void *b) {
 	return (left > right) - (left < right);
 }
 
-// How many of the sorted ones are below the value, or with `or_equal` not above it.
+// Return how many sorted values are below `value`; with `or_equal` also the equal ones.
 static uint32_t count_below(const double *sorted, uint32_t count, double value, bool or_equal) {
 	uint32_t low = 0, high = count;
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ranks of numbers: 1 is the smallest, equal ones share the mean of theirs.
+// Ranks of numbers: 1 is the smallest; equal numbers share their mean rank.
 #pragma once
 
 #include <stdint.h>
 
-// For qsort(); no NAN.
+// Comparison for qsort(); values must not be NAN.
 int doubles_compare(const void *a, const void *b);
-// O(n log n). `scratch` and `ret_ranks` have room for `count` each.
+// Compute ranks in O(n log n). `scratch` and `ret_ranks` have room for `count` values each.
 void ranks_make(const double *values, uint32_t count, double *scratch, double *ret_ranks);

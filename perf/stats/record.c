@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Keeps the windows and blocks of a run, thinned out as it grows.
+// Store windows and blocks of a run, and thin them as the run grows.
 #include "record.h"
 
 #include <lib/must.h>
@@ -16,46 +16,47 @@ static const struct histogram_shape whole_shape = {
 	.counter_bits = 64,
 };
 
-// What a sample costs at once is a place in a batch. A batch is of one window and of one block.
+// Recording a sample only appends it to a batch. A batch belongs to one window and to one block.
 #define BATCH_SAMPLES 256u
-// A window has at least so many while samples come; of a shorter run they are made smaller from its
-// raw samples when they are read.
+// Smallest window while samples arrive. A shorter run gets smaller windows, made from its raw
+// samples on reading.
 #define LIVE_SAMPLES (RECORD_RAW_MAX / RECORD_WINDOWS_MAX)
 
-#define THIN_BLOCKS (RECORD_BLOCKS_MAX / 2) // of a thinned record, at least
+#define THIN_BLOCKS (RECORD_BLOCKS_MAX / 2) // minimum number of blocks of a thinned record
 
 static_assert(RECORD_RAW_MAX == RECORD_BLOCKS_MAX * RECORD_BLOCK_SAMPLES, "blocks fill it");
 static_assert(RECORD_BLOCK_SAMPLES % BATCH_SAMPLES == 0, "a batch is of one block");
 static_assert(LIVE_SAMPLES % BATCH_SAMPLES == 0, "a batch is of one window");
 
 struct run_record {
-	// The samples from `settled` on are nowhere else yet.
+	// Samples from index `settled` on are not distributed yet.
 	uint64_t batch[BATCH_SAMPLES];
 	uint32_t batch_count, settled;
-	uint64_t count; // without those
+	uint64_t count; // samples without those of the batch
 
 	struct histogram *all;
 
-	// Windows by age: order[] names the histogram of each. The first `joined` hold
-	// window_samples each, as the last ones do; those between hold half of it and wait to be
-	// joined. Of a run that is kept whole they may lag behind: they hold `windowed` samples.
+	// Windows by age; order[] is the index of each window's histogram. The first `joined`
+	// windows and the newest ones hold window_samples each. The `halves` windows between them
+	// hold half as many and will be joined. In a completely stored run the windows may lag
+	// behind; they then hold the first `windowed` samples.
 	struct histogram *windows[RECORD_WINDOWS_MAX];
 	uint16_t order[RECORD_WINDOWS_MAX];
-	uint32_t window_count; // begun
+	uint32_t window_count; // including the unfinished one
 	uint32_t joined, halves;
 	uint64_t window_samples, window_left, windowed;
 
-	// Raw samples. A block begins at each multiple of `stride`; block_order[] names the room of
-	// each.
+	// Raw samples. A block begins at each multiple of `stride`; block_order[] is the index of
+	// each block's storage.
 	uint64_t *raw;
 	uint64_t block_start[RECORD_BLOCKS_MAX];
 	uint16_t block_order[RECORD_BLOCKS_MAX];
 	uint32_t block_count, block_left, block_samples;
-	uint64_t stride, block_next; // samples until the next one begins
-	bool whole;		     // its blocks follow each other
+	uint64_t stride, block_next; // block_next: samples until the next block begins
+	bool whole;		     // all samples are stored; blocks are adjacent
 
 	uint64_t *sorted;      // samples of all blocks, or NULL
-	uint32_t sorted_count; // 0: blocks have changed since
+	uint32_t sorted_count; // 0: must be sorted again
 };
 
 int run_record_create(struct run_record **ret_record) {
@@ -93,24 +94,25 @@ struct run_record *run_record_destroy(struct run_record *record) {
 	return NULL;
 }
 
-// Windows are filled from half of the raw samples on.
+// Windows are only filled once half of the raw samples are used.
 void run_record_touch(struct run_record *record, uint64_t samples) {
 	uint64_t raw = samples < RECORD_RAW_MAX ? samples : RECORD_RAW_MAX;
 
-	// Not memset(), which a compiler may leave out where it knows of zeros.
+	// memset() could be optimized away on memory that is known to be zero.
 	explicit_bzero(record->raw, raw * sizeof(*record->raw));
 	histogram_touch(record->all);
 	for (uint32_t n = 0; n < RECORD_WINDOWS_MAX && samples > RECORD_RAW_MAX / 2; n++)
 		histogram_touch(record->windows[n]);
 }
 
-// Joins the two oldest halves: the second one's histogram is free then, behind all others.
+// Join the two oldest half windows. The histogram of the second one becomes free and moves to the
+// end of order[].
 static void join_pair(struct run_record *record) {
 	uint32_t first = record->joined;
 	uint16_t freed = record->order[first + 1];
 	int err = histogram_merge(record->windows[record->order[first]], record->windows[freed]);
 
-	must(err == 0); // of one shape, and far from 2^64 samples
+	must(err == 0); // equal shapes, and far below 2^64 samples
 	record->window_count--;
 	memmove(&record->order[first + 1], &record->order[first + 2],
 		(record->window_count - first - 1) * sizeof(record->order[0]));
@@ -162,8 +164,9 @@ static void windows_add_raw(struct run_record *record, uint64_t end) {
 	windows_add(record, &record->raw[record->windowed], end - record->windowed);
 }
 
-// While the second half of the raw samples fills, windows take two for each of them: they hold all
-// when the first blocks are given up. `values` are the last ones.
+// Add samples to the windows. While the second half of the raw samples fills, windows take two
+// samples for each new one. So they contain all samples before the first blocks are dropped.
+// `values` are the newest samples.
 static void windows_follow(struct run_record *record, const uint64_t *values, uint64_t count) {
 	uint64_t end = record->windowed + 2 * count;
 
@@ -180,7 +183,8 @@ static void windows_follow(struct run_record *record, const uint64_t *values, ui
 	windows_add_raw(record, end < record->count ? end : record->count);
 }
 
-// The windows of a run that is kept whole, of a size that lets there be as many as there may.
+// Complete the windows of a completely stored run, with the smallest window size that needs no more
+// than RECORD_WINDOWS_MAX.
 static void windows_complete(struct run_record *record) {
 	uint64_t samples = RECORD_WINDOW_SAMPLES;
 
@@ -191,7 +195,7 @@ static void windows_complete(struct run_record *record) {
 	windows_add_raw(record, record->count);
 }
 
-// Every second block is given up; the room of those is behind the others then.
+// Drop every second block, and move its storage index behind the others.
 static void blocks_thin(struct run_record *record) {
 	uint16_t freed[RECORD_BLOCKS_MAX / 2];
 
@@ -279,7 +283,7 @@ const struct histogram *run_record_window(const struct run_record *record, uint3
 
 uint32_t run_record_blocks(struct run_record *record, struct indicator_block *ret_blocks) {
 	batch_settle(record);
-	if (record->whole) { // one
+	if (record->whole) { // one block
 		ret_blocks[0] = (struct indicator_block){record->raw, (uint32_t)record->count};
 		return record->count > 0;
 	}
@@ -288,7 +292,7 @@ uint32_t run_record_blocks(struct run_record *record, struct indicator_block *re
 
 		ret_blocks[n].samples = &record->raw[place * RECORD_BLOCK_SAMPLES];
 		ret_blocks[n].count = record->block_samples;
-		if (n + 1 == record->block_count) // may not be full yet
+		if (n + 1 == record->block_count) // the last block may be incomplete
 			ret_blocks[n].count -= record->block_left;
 	}
 	return record->block_count;
@@ -337,8 +341,9 @@ bool run_record_is_whole(const struct run_record *record) {
 	return record->whole;
 }
 
-// A block's room is 2,048 samples behind the one before: where blocks begin closer to each other in
-// the run they move apart, from the last one on, else together, from the first one on.
+// Move the pieces of a completely stored run to the storage of blocks, which is 2,048 samples per
+// block. If the stride is smaller than that, pieces move up, so the last one is moved first.
+// Otherwise they move down, and the first one is moved first.
 static void whole_move(struct run_record *record, uint64_t stride) {
 	for (uint32_t n = 0; n < record->block_count; n++) {
 		uint32_t place = stride < RECORD_BLOCK_SAMPLES ? record->block_count - 1 - n : n;
@@ -350,13 +355,13 @@ static void whole_move(struct run_record *record, uint64_t stride) {
 	}
 }
 
-// Pieces spread over the run, half of its samples.
+// Cut a completely stored run to evenly spread pieces with half of its samples.
 static bool whole_cut(struct run_record *record, uint32_t samples_least) {
 	uint64_t stride = (record->count + THIN_BLOCKS - 1) / THIN_BLOCKS, last;
 
 	if (stride / 2 < samples_least || stride / 2 == 0)
 		return false;
-	run_record_windows(record); // while there is all to make them from
+	run_record_windows(record); // must be done while all samples are still there
 	record->block_count = (uint32_t)((record->count + stride - 1) / stride);
 	record->block_samples = (uint32_t)(stride / 2);
 	whole_move(record, stride);
@@ -367,7 +372,8 @@ static bool whole_cut(struct run_record *record, uint32_t samples_least) {
 	return true;
 }
 
-// So many of them, spread evenly. The last one is none of those, and it alone may be shorter.
+// Select THIN_BLOCKS evenly spread blocks. The last block is never selected; only that one may be
+// shorter.
 static void blocks_pick(struct run_record *record) {
 	for (uint32_t n = 0; n < THIN_BLOCKS; n++) {
 		uint32_t from = n * record->block_count / THIN_BLOCKS;
@@ -403,7 +409,7 @@ bool run_record_thin_windows(struct run_record *record, uint32_t count_least) {
 
 	if (record->whole || windows.count == 0 || windows.count / 2 < count_least)
 		return false;
-	// What is left of a pair at the end is in none.
+	// An odd window at the end is dropped.
 	record->window_count = windows.count / 2 * 2;
 	record->window_left = record->joined = 0;
 	record->halves = record->window_count;
@@ -452,7 +458,7 @@ static bool blocks_fit(const struct run_kept *kept) {
 }
 
 static bool windows_fit(const struct run_kept *kept) {
-	if (kept->window_count == 0) // all were given up
+	if (kept->window_count == 0) // all windows were dropped
 		return true;
 	return kept->window_count <= RECORD_WINDOWS_MAX &&
 	       kept->window_samples >= RECORD_WINDOW_SAMPLES &&

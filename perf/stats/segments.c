@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Cuts a run where the ranks of its windows drift apart.
+// Cut a run where the ranks of its windows change.
 #include "segments.h"
 
 #include "ranks.h"
@@ -11,12 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Of neighbouring windows: more is a change and no noise.
+// Limit of the correlation of neighbouring windows: a higher value comes from a change, not from
+// noise.
 #define CORRELATION_MAX 0.9
 #define SIDES_LESS 4
 
 struct cut {
-	uint32_t at; // windows before it
+	uint32_t at; // number of windows before the cut
 	double p;
 };
 
@@ -24,7 +25,7 @@ struct cutter {
 	const double *const *series;
 	uint32_t series_count, window_count, most, count;
 	double alpha;
-	double *ranks, *scratch; // of the windows that are looked at
+	double *ranks, *scratch; // scratch buffers of the searched windows
 	struct segment *segments;
 };
 
@@ -59,13 +60,15 @@ static double mean_of(const double *values, uint32_t count) {
 	return sum / count;
 }
 
-// The variance of a long mean, times its length, of noise whose neighbours are alike by r.
+// Return the variance of a long mean times its length, for noise with correlation `alike` between
+// neighbours.
 static double scaled_variance(double variance, double alike) {
 	alike = fmin(fmax(alike, 0), CORRELATION_MAX);
 	return variance * (1 + alike) / (1 - alike);
 }
 
-// As if the level changed at `at` and nowhere else: what is left of each side.
+// Estimate the variance from the deviations of each side, assuming that the level changes only at
+// `at`.
 static double variance_of_sides(const double *ranks, uint32_t count, uint32_t at) {
 	double before = mean_of(ranks, at), after = mean_of(ranks + at, count - at);
 	double squares = 0, products = 0, last = 0, alike;
@@ -79,15 +82,15 @@ static double variance_of_sides(const double *ranks, uint32_t count, uint32_t at
 	}
 	if (squares <= 0)
 		return 0;
-	// Each side's mean is its own, which makes few look less alike than they are: by (1 + 4 r)
-	// over the side's windows (Kendall 1954).
+	// Each side has its own mean, which reduces the estimated correlation (Kendall 1954). The
+	// bias is (1 + 4 r) divided by the number of windows of a side.
 	alike = products / squares;
 	alike += (1 + 4 * alike) * 2 / count;
 	return scaled_variance(squares / (count - 2), alike);
 }
 
-// From steps: 2 v (1 - r) between neighbours and 2 v (1 - r r) between the next but one. A change
-// of the level is in a few steps only, wherever it is and however many there are.
+// Estimate the variance from steps: neighbours differ by 2 v (1 - r), windows at distance 2 by 2 v
+// (1 - r r). A change of the level affects only a few steps, regardless of its position.
 static double variance_of_steps(const double *ranks, uint32_t count) {
 	double near = mean_square_step(ranks, count, 1);
 	double far = mean_square_step(ranks, count, 2);
@@ -97,7 +100,7 @@ static double variance_of_steps(const double *ranks, uint32_t count) {
 	return scaled_variance(near / (2 * (1 - alike)), alike);
 }
 
-// The most probable cut of one series between two windows.
+// Return the most probable cut of one series.
 static struct cut cut_of(const struct cutter *cutter, const double *values, uint32_t count) {
 	struct cut cut = {.at = count / 2, .p = 1};
 	double sum = 0, furthest = 0, mean = (count + 1) / 2.0, variance;
@@ -114,18 +117,18 @@ static struct cut cut_of(const struct cutter *cutter, const double *values, uint
 	}
 	if (furthest <= 0)
 		return cut;
-	// One step beside hardly any noise is all noise to the steps, and shows in being so much
-	// more than the sides have; by chance the two differ far less.
+	// If there is hardly any noise, a single change dominates the estimate by steps. This shows
+	// when it is far above the estimate by sides; by chance both differ much less.
 	variance = variance_of_steps(ranks, count);
 	if (variance_of_sides(ranks, count, cut.at) * SIDES_LESS < variance)
 		variance = variance_of_sides(ranks, count, cut.at);
-	// Where there is no noise the smallest step of a rank stands for it.
+	// Without any noise, use the smallest step of a rank.
 	variance = fmax(variance, 1.0 / count);
 	cut.p = kolmogorov_tail(furthest / sqrt(variance * count));
 	return cut;
 }
 
-// The most probable cut of a segment in any series.
+// Return the most probable cut of a segment in any series.
 static struct cut best_cut(const struct cutter *cutter, const struct segment *segment) {
 	struct cut best = {.p = 1};
 
@@ -140,7 +143,7 @@ static struct cut best_cut(const struct cutter *cutter, const struct segment *se
 	return best;
 }
 
-// The segment is its first part then, and the other one follows it.
+// Cut a segment; its first part keeps the place, and the second part follows.
 static int segment_cut(struct cutter *cutter, uint32_t place, const struct cut *cut) {
 	struct segment *whole = &cutter->segments[place];
 
@@ -166,7 +169,7 @@ static int cut_all(struct cutter *cutter) {
 		double share = (double)segment->count / cutter->window_count;
 		int err = 0;
 
-		// Each part of a run that was cut may err by its share of the whole run's chance.
+		// Each part gets its share of the error probability of the whole run.
 		if (cut.p < cutter->alpha * share / cutter->series_count)
 			err = segment_cut(cutter, place, &cut);
 		else

@@ -1,33 +1,34 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Change points of a run: where its windows stop being alike.
+// Change points within a run: positions at which the latency of its windows changes.
 //
-// A run is given as some series, each one quantile of every window (p50 and p99, say). In each the
-// cumulated ranks, less their mean, are a bridge; its largest distance from 0, in units of the
-// series' long-run deviation, has Kolmogorov's distribution as long as nothing changes (the CUSUM
-// of ranks, Pettitt's test for n windows that do not depend on each other). Where that is
-// improbable the run is cut there, and each part is looked at again. Ranks make it blind to how
-// long a tail is; the long-run deviation, from the dependence of neighbouring windows on the two
-// sides of the cut, keeps slow noise from being a change.
+// The input is several series, each with one quantile (for example p50 or p99) of every window. The
+// cumulated ranks of a series, minus their mean, form a bridge. Its largest distance from 0, in
+// units of the series' long-run deviation, has Kolmogorov's distribution if nothing changes. This
+// is the CUSUM of ranks; for n independent windows it is Pettitt's test. If the distance is
+// improbable, the run is cut there, and both parts are searched again. Ranks make the test
+// insensitive to long tails. The long-run deviation accounts for the dependence of neighbouring
+// windows on both sides of the cut. It prevents slow noise from counting as a change.
 //
-// Deterministic: the same windows, the same segments.
+// The result is deterministic.
 #pragma once
 
 #include <stdint.h>
 
-// Fewer windows than this are too few to judge: that is no word of "stationary".
+// Minimum number of windows for a judgement. Fewer windows do not imply a steady run.
 #define SEGMENTS_WINDOWS_MIN 40
-// No segment is shorter.
+// Minimum length of a segment.
 #define SEGMENTS_LENGTH_MIN 5
 
 struct segment {
-	uint32_t first, count; // windows
-	double p;	       // of the cut before it, by chance; 1 for the first
+	uint32_t first, count; // in windows
+	// Probability that the cut before the segment is chance; 1 for the first.
+	double p;
 };
 
-// `series[s][w]` is series s in window w. `alpha` is the chance of a cut where there is none, for
-// the whole run: 0 < alpha < 1. Writes at most `most` segments, which cover all windows in order,
-// and returns how many there are; -ERANGE (fewer than SEGMENTS_WINDOWS_MIN windows), -E2BIG (more
-// than `most`) or -ENOMEM.
+// Find the segments of a run. `series[s][w]` is series s in window w. `alpha` is the probability of
+// a cut without a change, for the whole run, 0 < alpha < 1. Writes at most `most` segments, which
+// cover all windows in order. Returns their number, -ERANGE (fewer than SEGMENTS_WINDOWS_MIN
+// windows), -E2BIG (more than `most`) or -ENOMEM.
 int segments_find(
 	const double *const *series,
 	uint32_t series_count,
@@ -37,5 +38,5 @@ int segments_find(
 	uint32_t most
 );
 
-// P(sup |Brownian bridge| > x).
+// Return P(sup |Brownian bridge| > x).
 double kolmogorov_tail(double x);

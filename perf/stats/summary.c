@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Puts quantiles, their intervals and the run's segments together.
+// Combine quantiles, intervals and segments of a run.
 #include "summary.h"
 
 #include "indicator.h"
@@ -14,18 +14,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Of the run, to see how its samples depend on each other apart from changes. Where blocks are so
-// short that sixteenths hold too few samples pieces are longer: in a quarter of them there may be a
-// change without being in the median.
+// Pieces of a run, to measure the dependence of samples without the changes. With short blocks a
+// sixteenth has too few samples, so pieces are longer. A quarter of the pieces may then contain a
+// change without affecting the median.
 #define PIECES 16u
 #define PIECES_MIN 4u
 #define PIECE_SAMPLES_MIN 256u
 
-// Fewer windows say too little of how much their counts vary.
+// Fewer windows say too little about the variance of their counts.
 #define SPREAD_WINDOWS_MIN 64
-// Standard errors, by which windows have to tell a longer time than blocks do.
+// Standard errors by which the tau of windows must exceed the tau of blocks.
 #define SPREAD_ERRORS 3
-// The end of a window's bucket stands for a quantile with up to so many times as many beyond it.
+// The end of a window's bucket may replace a quantile if the rarer share differs by at most this
+// factor.
 #define WINDOWS_NEAR 4
 
 const char *quantile_note_words(enum quantile_note note) {
@@ -107,22 +108,22 @@ static int interval_set(struct run_record *record, struct quantile_summary *quan
 	return err == -ERANGE ? 0 : err;
 }
 
-// Samples at or below a quantile in each window, as far as windows, whose buckets are wider, tell
-// them apart.
+// Samples at or below a quantile in each window. The buckets of windows are wider, which limits the
+// precision.
 struct window_counts {
 	uint64_t counts[RECORD_WINDOWS_MAX];
-	uint64_t samples; // of each
-	uint32_t count;	  // 0: they tell too little of it
+	uint64_t samples; // per window
+	uint32_t count;	  // 0: too imprecise
 };
 
-// How many times as many there are on the rarer side of one share as of the other.
+// Return the ratio of the rarer shares of two quantiles, at least 1.
 static double times_apart(double share, double other) {
 	double rare = fmin(share, 1 - share), found = fmin(other, 1 - other);
 
 	return found > 0 ? fmax(found / rare, rare / found) : INFINITY;
 }
 
-// By the end of the bucket that is nearer.
+// Count the samples of each window up to the nearer end of the bucket.
 static void windows_count(
 	struct run_record *record, uint64_t value, double share, struct window_counts *counts
 ) {
@@ -153,10 +154,10 @@ static void windows_join(struct window_counts *counts) {
 		counts->counts[n] = counts->counts[2 * n] + counts->counts[2 * n + 1];
 }
 
-// Blocks are a small part of a long run: bursts that are rarer than these are in few of them, or in
-// none. Windows are of all of it. Where their counts vary more than the time that blocks tell
-// explains they tell a longer one, the longer they are the more of it; if that goes on to the
-// longest it is not known.
+// Raise tau if the windows show a longer dependence than the blocks. Blocks cover a small part of a
+// long run, so they may miss rare bursts. Windows cover all of it. Their counts may vary more than
+// tau explains; this shows a longer tau, more so in longer windows. If tau still grows in the
+// longest windows, it is not resolved.
 static void windows_lengthen(struct window_counts *counts, struct indicator_time *time) {
 	for (; counts->count >= SPREAD_WINDOWS_MIN; windows_join(counts)) {
 		double error = 0;
@@ -171,7 +172,7 @@ static void windows_lengthen(struct window_counts *counts, struct indicator_time
 	}
 }
 
-// The autocorrelation time of {x <= the quantile} over the run.
+// Measure tau of {x <= quantile} over the run.
 static int
 time_of(struct run_record *record, const struct place *place, struct indicator_time *time) {
 	double share = place_share(place, run_record_count(record));
@@ -188,7 +189,7 @@ time_of(struct run_record *record, const struct place *place, struct indicator_t
 	if (err < 0)
 		return err;
 	windows_count(record, bound, share, &counts);
-	// All that is kept sample by sample is on one side, and tells nothing.
+	// All stored raw samples are on one side, so blocks give no information.
 	if (counts.count >= SPREAD_WINDOWS_MIN &&
 	    (sorted.samples[0] > bound || sorted.samples[sorted.count - 1] <= bound))
 		*time = (struct indicator_time){.tau = 1, .resolved = 1};
@@ -221,7 +222,7 @@ static int samples_compare(const void *a, const void *b) {
 	return (left > right) - (left < right);
 }
 
-// A part of the run: samples in a row, or of several blocks that are near each other.
+// Part of a run: consecutive samples, or several blocks near each other.
 struct piece {
 	const struct indicator_block *blocks;
 	uint32_t block_count, samples;
@@ -235,7 +236,7 @@ static void piece_samples_copy(const struct piece *piece, uint64_t *samples) {
 	}
 }
 
-// The autocorrelation time of one piece around its own quantile.
+// Measure tau of one piece around its own quantile.
 static int piece_tau(
 	const struct piece *piece,
 	uint32_t per_million,
@@ -255,7 +256,7 @@ static int piece_tau(
 	);
 }
 
-// The sixteenths of a run that is kept whole.
+// Divide a completely stored run into sixteenths.
 static void whole_cut(
 	const struct indicator_block *whole,
 	struct indicator_block *ret_blocks,
@@ -270,8 +271,8 @@ static void whole_cut(
 	}
 }
 
-// As many blocks of each piece as there are samples in one that was not thinned out; all but the
-// last of a run are of one length. Returns the number of pieces.
+// Group the blocks into pieces. A piece has as many blocks as give the samples of a full block. All
+// blocks except the last one of the run have the same length. Returns the number of pieces.
 static uint32_t
 blocks_group(const struct indicator_block *blocks, uint32_t count, struct piece *ret_pieces) {
 	uint32_t enough = (RECORD_BLOCK_SAMPLES + blocks[0].count - 1) / blocks[0].count;
@@ -289,9 +290,9 @@ blocks_group(const struct indicator_block *blocks, uint32_t count, struct piece 
 	return pieces;
 }
 
-// Of the dependence within pieces of the run, the median: a change between them is not in it, while
-// it makes the time over the whole run as long as the run. *time stays where pieces are too short
-// to tell, and where they tell of a longer time.
+// Reduce tau to the median of tau within pieces of the run. A change between pieces does not affect
+// this median. It would make tau of the whole run as long as the run. *time is unchanged if pieces
+// are too short, or if they give a longer tau.
 static int
 local_time(struct run_record *record, uint32_t per_million, struct indicator_time *time) {
 	struct indicator_block blocks[RECORD_BLOCKS_MAX], cut[PIECES];
@@ -334,11 +335,11 @@ local_time(struct run_record *record, uint32_t per_million, struct indicator_tim
 
 struct window_series {
 	double *values[SUMMARY_QUANTILES_MAX];
-	uint32_t count; // windows
-	uint32_t join;	// kept windows in each
+	uint32_t count; // number of windows
+	uint32_t join;	// stored windows joined to one window
 };
 
-// One quantile of each window, where each is `join` kept ones.
+// Compute the quantiles of each window, which joins `join` stored ones.
 static int series_fill(
 	struct run_record *record, const struct run_summary *summary, struct window_series *series
 ) {
@@ -353,7 +354,7 @@ static int series_fill(
 			err = histogram_merge(
 				joined, run_record_window(record, w * series->join + part)
 			);
-			must(err == 0); // of one shape
+			must(err == 0); // equal shapes
 		}
 		for (uint32_t q = 0; q < summary->judged_count; q++)
 			series->values[q][w] = (double
@@ -389,7 +390,8 @@ segments_set(struct run_record *record, struct run_summary *summary, struct wind
 	return 0;
 }
 
-// As many quantiles as leave enough windows: the higher ones need longer ones.
+// Judge as many quantiles as possible: higher ones need longer windows, and enough windows must
+// remain.
 static int run_judge(struct run_record *record, struct run_summary *summary) {
 	struct run_windows windows = run_record_windows(record);
 	struct window_series series = {.join = 1};
@@ -403,7 +405,7 @@ static int run_judge(struct run_record *record, struct run_summary *summary) {
 
 		if (err < 0)
 			return err;
-		// Windows that still depend on each other would be told apart by chance.
+		// Windows that depend on each other would show chance changes.
 		if (time.resolved == 0)
 			break;
 		join = time.tau *

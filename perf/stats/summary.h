@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a run tells: its quantiles with intervals, and whether it was one run or several.
+// Summary of a run: quantiles with intervals, and whether the run changed.
 //
-// Each quantile has an autocorrelation time of its own. Its windows, for the search for changes,
-// are as long as its interval needs at least, and that many times tau.
+// Each quantile has its own autocorrelation time tau. The search for changes needs windows of a
+// minimum length. It is the minimum sample number of the quantile's interval, multiplied by tau.
 #pragma once
 
 #include "record.h"
@@ -15,25 +15,27 @@
 
 enum quantile_note {
 	QUANTILE_SOUND,
-	QUANTILE_ROUGH,	     // the share beyond it is not known within 10 %
-	QUANTILE_UNRESOLVED, // the samples depend on each other for longer than a block: too narrow
-	QUANTILE_TOO_FEW,    // no interval exists
+	QUANTILE_ROUGH, // the share of larger samples is not known within 10 %
+	// Samples depend on each other for longer than a block, so the interval is too narrow.
+	QUANTILE_UNRESOLVED,
+	QUANTILE_TOO_FEW, // there is no interval
 };
 
 struct quantile_summary {
 	uint32_t per_million;
 	enum quantile_note note;
-	uint64_t value; // where kept samples tell it within its bucket, else its middle
+	uint64_t value; // by the stored samples of its bucket, else the middle of the bucket
 	struct histogram_span bucket;
-	uint64_t low, high;    // its interval; 0 if none exists
-	double tau, effective; // samples that are worth one, and how many that gives
-	bool resolved;	       // tau is known: it is shorter than what is kept in a row
+	uint64_t low, high; // interval; 0 if there is none
+	// Samples worth one independent sample, and the number of independent samples.
+	double tau, effective;
+	bool resolved; // tau is known: shorter than the stored blocks
 };
 
 enum run_judgement {
 	RUN_TOO_SHORT_TO_JUDGE,
 	RUN_STEADY,
-	RUN_CHANGED, // report its segments, not one number
+	RUN_CHANGED, // report the segments, not one number
 };
 
 struct run_summary {
@@ -41,16 +43,17 @@ struct run_summary {
 	struct quantile_summary quantiles[SUMMARY_QUANTILES_MAX];
 	uint32_t quantile_count;
 
-	// Of the quantiles up to this one; the others would need longer windows.
+	// Judgement of the first judged_count quantiles; the others need longer windows.
 	enum run_judgement judgement;
-	uint32_t judged_count;	 // of quantiles, from the first on
-	uint64_t window_samples; // of the windows that were compared
+	uint32_t judged_count;	 // number of judged quantiles, from the first on
+	uint64_t window_samples; // size of the compared windows
 	struct segment segments[SUMMARY_SEGMENTS_MAX];
 	uint32_t segment_count;
 };
 
-// `per_million` ascends, at most SUMMARY_QUANTILES_MAX of them. Returns 0, -ENODATA (no sample) or
-// -ENOMEM. A run with more than SUMMARY_SEGMENTS_MAX segments is told as changed, without them.
+// Summarize a run. `per_million` ascends, with at most SUMMARY_QUANTILES_MAX entries. A run with
+// more than SUMMARY_SEGMENTS_MAX segments is RUN_CHANGED without segments. Returns 0, -ENODATA (no
+// sample) or -ENOMEM.
 int run_summarize(
 	struct run_record *record,
 	const uint32_t *per_million,
@@ -58,12 +61,14 @@ int run_summarize(
 	struct run_summary *ret_summary
 );
 
-// The sample of that rank, from 1 to that of the largest: of a run that is kept whole itself, else
-// by the kept samples of its bucket, else the bucket's middle. -ENOMEM.
+// Return the sample of a rank, from 1 to the number of samples. It is exact if all samples are
+// stored. Otherwise it is estimated from the stored samples of its bucket, or as the middle of the
+// bucket. Returns 0 or -ENOMEM.
 int run_value(struct run_record *record, uint64_t rank, uint64_t *ret_value);
 
-// Between which values a quantile lies with SUMMARY_LEVEL if every `tau` samples are worth one.
-// -ERANGE, and nothing set, if no interval exists; -ENOMEM. Not of an empty run.
+// Compute the interval of a quantile with coverage SUMMARY_LEVEL, if `tau` samples are worth one.
+// The run must not be empty. Returns 0, -ERANGE (nothing is set) if there is no interval, or
+// -ENOMEM.
 int run_interval(
 	struct run_record *record,
 	uint32_t per_million,

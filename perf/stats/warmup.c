@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Mann and Whitney's test of a quarter against the half behind it, by the normal law.
+// Mann-Whitney test of a quarter against the half after it, by the normal distribution.
 #include "warmup.h"
 
 #include "quantile.h"
@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-// Equal ranks, of which clocks of few steps make many, narrow the law.
+// Return the factor by which ties reduce the variance of U; coarse clocks cause many ties.
 static double tie_share(const double *ranks, uint32_t count, double *scratch) {
 	double sum = 0, n = count;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whether a run has warmed up: a test, not a number of samples.
+// Test whether a run has warmed up, instead of a fixed number of samples.
 //
-// Of the samples so far the second half is held against the quarter before it, by ranks (Mann and
-// Whitney's test). As long as one of them tends to be larger, something is still settling. Samples
-// in a row that depend on each other make it say "not yet" too often, never "warm" too early.
+// The second half of the samples is compared with the quarter before it by ranks (Mann-Whitney
+// test). If one of them tends to be larger, the run is still settling. Dependence between
+// consecutive samples makes the test fail too often, but never pass too early.
 #pragma once
 
 #include <stdbool.h>
@@ -11,12 +11,12 @@
 
 #define WARMUP_SAMPLES_MIN 256u
 #define WARMUP_SAMPLES_MAX 8192u
-#define WARMUP_ALPHA 0.01 // of two sides
+#define WARMUP_ALPHA 0.01 // two-sided
 
 struct warmup_look {
 	bool warm;
-	double p; // that such halves differ so much by chance
+	double p; // probability of such a difference by chance
 };
 
-// `count` from WARMUP_SAMPLES_MIN to WARMUP_SAMPLES_MAX. Returns 0 or -ENOMEM.
+// Test the samples; `count` is from WARMUP_SAMPLES_MIN to WARMUP_SAMPLES_MAX. Returns 0 or -ENOMEM.
 int warmup_look(const uint64_t *samples, uint32_t count, struct warmup_look *ret_look);
