@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Charts as JSON: what page.js draws.
+// Charts as JSON, drawn by page.js.
 #include "page_impl.h"
 
 #include <lib/must.h>
@@ -9,11 +9,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-// Of a share of its column's largest: a letter for each of so many steps, from "?" to "~".
+// Steps of a heat map cell, relative to the largest count of its column; one letter each, from "?"
+// to "~".
 #define CELL_STEPS 63
-#define MARKS_LAST 64 // texts that a further mark is compared with
+#define MARKS_LAST 64 // number of previous texts that a mark is compared with
 
-// JSON has no word for what is not a number.
+// JSON cannot represent NaN or infinity; null stands for them.
 static json_t *json_finite(double value) {
 	return isfinite(value) ? json_real(value) : json_null();
 }
@@ -30,14 +31,14 @@ static json_t *json_numbers(const double *values, uint32_t count) {
 	return NULL;
 }
 
-// Of bytes that are no UTF-8 a question mark: names come from other machines.
+// Convert a text; invalid UTF-8 becomes "?", because names come from other machines.
 static json_t *json_text(const char *value) {
 	json_t *string = json_string(value);
 
 	return string != NULL ? string : json_string("?");
 }
 
-// NULL is null.
+// Convert texts; NULL becomes null.
 static json_t *json_texts(const char *const *values, uint32_t count) {
 	json_t *array = json_array();
 	int failed = 0;
@@ -105,7 +106,8 @@ void page_curves(struct page *page, const struct page_curves *curves) {
 	);
 }
 
-// Each column's counts by its largest, in a letter each: small, and exact enough for a shade.
+// Encode each count, relative to the largest one of its column, as one letter. This is compact and
+// precise enough for a shade.
 static char *course_shade(const struct page_course *course) {
 	size_t count = (size_t)course->columns * course->rows;
 	char *letters = calloc(count + 1, 1);
@@ -117,7 +119,8 @@ static char *course_shade(const struct page_course *course) {
 		for (uint32_t row = 0; row < course->rows; row++)
 			largest = counts[row] > largest ? counts[row] : largest;
 		for (uint32_t row = 0; row < course->rows; row++) {
-			// The root shows what is rare, which is what a heat map is looked at for.
+			// The square root makes rare samples visible, which are the purpose of a
+			// heat map.
 			double share = sqrt((double)counts[row] / (double)largest);
 
 			letters[(size_t)column * course->rows + row] =
@@ -134,7 +137,7 @@ void page_course(struct page *page, const struct page_course *course) {
 		page->failed = true;
 		return;
 	}
-	// "\\" among the letters is escaped by JSON.
+	// JSON escapes the backslash among the letters.
 	page_put_chart(
 		page, course->caption,
 		json_pack(
@@ -150,7 +153,8 @@ void page_course(struct page *page, const struct page_course *course) {
 	free(letters);
 }
 
-// Few stand out, and many of them for one reason: places and reasons in turn, and each text once.
+// Convert marks to positions with text indexes. Few cells are marked, often for the same reason, so
+// each text is stored once.
 static json_t *marks_json(const char *const *marks, uint32_t count) {
 	json_t *texts = json_array(), *places = json_array();
 	const char *last[MARKS_LAST] = {NULL};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Text, tables, and the file around them.
+// Text, tables and the HTML file around them.
 #include "page_impl.h"
 
 #include <jansson.h>
@@ -11,7 +11,7 @@
 
 #define TEXT_BYTES 1024
 
-// No source but what the page has in itself: no request of any kind leaves it.
+// Allow only inline content, so the page makes no request of any kind.
 #define POLICY "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 
 int page_create(const char *title, struct page **ret_page) {
@@ -147,7 +147,7 @@ void page_put_chart(struct page *page, const char *caption, json_t *chart) {
 	put_element(page, "<figcaption>", caption, "</figcaption></figure>\n");
 }
 
-// JSON within <script>: a "<" could end it, whatever string it stands in.
+// Write JSON inside <script>. A "<" is escaped, since it could end the script even within a string.
 static int put_script_byte(const char *buffer, size_t size, void *data) {
 	FILE *file = data;
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A page of results as one HTML file: text, tables and charts, without network.
+// A page of results as one HTML file: text, tables and charts, without network access.
 //
-// Text and tables are plain HTML, which needs no script. Charts are drawn by uPlot (vendor/uplot)
-// and page.js, which are in the page. Text that comes in, from a peer or a file, stays text: it is
-// escaped in HTML and in JSON, and the page forbids itself every request.
+// Text and tables are plain HTML and need no script. Charts are drawn by uPlot (vendor/uplot) and
+// page.js, which are embedded in the page. Untrusted text from peers or files is escaped in HTML
+// and in JSON. The page's content security policy forbids all requests.
 //
-// What is added appears in this order. Memory that runs out shows in page_write().
+// Parts appear in the order in which they are added. page_write() reports if memory ran out
+// earlier.
 #pragma once
 
 #include <stdbool.h>
@@ -16,54 +17,55 @@ struct page; // opaque
 
 enum page_tone { PAGE_PLAIN, PAGE_GOOD, PAGE_BAD };
 
-// -ENOMEM. `title` is its first line, too.
+// Create a page. `title` is also its heading. Returns 0 or -ENOMEM.
 int page_create(const char *title, struct page **ret_page);
-// Takes NULL. Returns NULL.
+// Destroy a page; NULL is allowed. Returns NULL.
 struct page *page_destroy(struct page *page);
 
 void page_heading(struct page *page, const char *text);
-// A paragraph.
+// Add a paragraph.
 __attribute__((format(printf, 3, 4))) void
 page_say(struct page *page, enum page_tone tone, const char *format, ...);
 
-// What a reader looks for first, in large letters: name, value, and what is beneath it.
+// Main figures in large letters: name, value and a line below.
 struct page_tile {
 	const char *name, *value, *under;
 };
 void page_tiles(struct page *page, const struct page_tile *tiles, uint32_t count);
 
-// Cells are text, `count` of a row; the first one is the row's name. Two columns are words and
-// their values, which are not lined up as numbers.
+// Begin a table. Cells are text, `count` per row; the first cell is the row's name. A table with
+// two columns has keys and values, which are not aligned as numbers.
 void page_table_begin(struct page *page, const char *const *columns, uint32_t count);
-// The last column is words, and the others are numbers.
+// Begin a table whose last column is text and whose other columns are numbers.
 void page_table_begin_noted(struct page *page, const char *const *columns, uint32_t count);
 void page_table_row(struct page *page, const char *const *cells, uint32_t count);
 void page_table_end(struct page *page);
 
-// What is within is shown when somebody asks for it. Of one depth.
+// Begin or end a part that is folded until the reader opens it. Folds cannot be nested.
 void page_fold_begin(struct page *page, const char *summary);
 void page_fold_end(struct page *page);
 
 enum page_scale {
 	PAGE_LINEAR,
 	PAGE_LOG,
-	PAGE_TAIL, // a share from 0 to below 1, drawn by how much is left above: 0.9, 0.99, 0.999
+	PAGE_TAIL, // a share from 0 to below 1, with equal distances between 0.9, 0.99, 0.999
 };
 
 struct page_axis {
 	const char *label;
 	enum page_scale scale;
-	const char *const *ticks; // names of the values 0, 1, ... in place of numbers, or NULL
+	const char *const *ticks; // names of the values 0, 1, ... instead of numbers; or NULL
 	uint32_t tick_count;
 };
 
-// NAN is no point. `low` and `high`, an interval, and `labels` of points may be NULL.
+// Series of a chart. NAN is no point. `low` and `high` (an interval) and `labels` of points may be
+// NULL.
 struct page_series {
 	const char *name;
 	uint32_t count;
 	const double *x, *y, *low, *high;
 	const char *const *labels;
-	bool points; // and no line between them
+	bool points; // points without a line
 };
 
 struct page_curves {
@@ -71,25 +73,26 @@ struct page_curves {
 	struct page_axis x, y;
 	uint32_t series_count;
 	const struct page_series *series;
-	const double *level; // a line across, or NULL
+	const double *level; // a horizontal line, or NULL
 };
 void page_curves(struct page *page, const struct page_curves *curves);
 
-// How a distribution goes on in time: a column for each piece of it.
+// Heat map: the distribution over time, with one column per piece of time.
 struct page_course {
 	const char *caption, *x_label, *y_label;
 	uint32_t columns, rows;
-	const double *edges;	// of columns, one more than those, ascending
-	double low, high;	// the rows' ends, cut evenly in their logarithm
-	const uint64_t *counts; // of rows in each column, from below; column by column
+	const double *edges;	// edges of the columns, ascending; columns + 1 values
+	double low, high;	// range of the rows, which divide it evenly on a logarithmic scale
+	const uint64_t *counts; // column by column, each from the lowest row up
 	uint32_t line_count;
-	const struct page_series *lines; // of `columns` values each; x is not looked at
+	const struct page_series *lines; // `columns` values each; x is unused
 	uint32_t cut_count;
-	const double *cuts; // of x
+	const double *cuts; // x values
 };
 void page_course(struct page *page, const struct page_course *course);
 
-// Of each pair of `count` a value, row by row; NAN: none. `marks` says why one stands out, or NULL.
+// Matrix of `count` * `count` values, row by row; NAN: no value. `marks` has the reason for a
+// frame, or NULL.
 #define PAGE_MATRIX_MAX 256
 struct page_matrix {
 	const char *caption, *unit;
@@ -100,8 +103,8 @@ struct page_matrix {
 };
 void page_matrix(struct page *page, const struct page_matrix *matrix);
 
-// As text within HTML or SVG: what would be markup is escaped.
+// Write a text inside HTML or SVG, with markup characters escaped.
 void page_put_text(FILE *file, const char *text);
 
-// 0, -ENOMEM, or what writing failed with.
+// Write the page. Returns 0, -ENOMEM if memory ran out, or -EIO.
 int page_write(struct page *page, FILE *file);

@@ -10,17 +10,18 @@ struct json_t;
 
 struct page {
 	char *title;
-	FILE *body; // writes to text
+	FILE *body; // writes to `text`
 	char *text;
 	size_t length;
 	struct json_t *charts;
 	bool failed; // memory ran out
 };
 
-// A place for a chart, and what page.js draws there. Takes the chart, which may be NULL.
+// Add the place of a chart, and its data for page.js. Takes ownership of `chart`, which may be
+// NULL.
 void page_put_chart(struct page *page, const char *caption, struct json_t *chart);
 
-// Files that are in each page, made by embed.py.
+// Files embedded in each page by embed.py.
 struct page_bytes {
 	const unsigned char *bytes;
 	size_t count;
