@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the NCCL plugin costs a job: nanoseconds an operation, beside a plugin that does nothing, in
-// one run; and loading and unloading it. Then tocsin-bridges-mpi does the same for MPI.
+// Cost of the NCCL plugin: nanoseconds per operation, beside a plugin that does nothing, and the
+// time to load and unload it. Then tocsin-bridges-mpi measures the same for MPI.
 // Usage: tocsin-bridges-bench [--json] [PLUGIN]
 //
-// The host thread calls what NCCL calls of a collective operation: at the level of launches that is
-// the group, the call, the group of tasks and the operation, each with its stop.
+// The host thread makes the calls that NCCL makes for a collective operation. At level `launches`
+// these are the group, the call, the group of tasks and the operation, each with its stop.
 #include <abi.h>
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -20,8 +20,8 @@
 
 struct row {
 	const char *name, *level;
-	uint32_t channels; // kernel events of an operation; 0: none
-	bool calls;	   // API and group events, too
+	uint32_t channels; // kernel events per operation; 0: none
+	bool calls;	   // with API and group events
 };
 
 static const struct row rows[] = {
@@ -123,7 +123,7 @@ operation_play(const struct nccl_profiler *plugin, void *context, const struct r
 	handle_stop(plugin, group_api);
 }
 
-// The quickest round: what others do on the machine only adds.
+// Return the time per operation of the quickest round: other load on the machine can only add time.
 static double
 operation_quickest_ns(const struct nccl_profiler *plugin, void *context, const struct row *row) {
 	uint64_t best = UINT64_MAX;
@@ -198,7 +198,7 @@ static double load_microseconds(const char *path) {
 	return (double)(now_ns() - began) / LOADS / 1000;
 }
 
-// What was built with this program, seen from its directory.
+// Return the path of another build result, relative to the directory of this program.
 static void path_of_build(const char *place, char path[static 4096]) {
 	size_t size = strlen(place) + 1;
 	ssize_t length = readlink("/proc/self/exe", path, 4096 - size);
@@ -210,7 +210,7 @@ static void path_of_build(const char *place, char path[static 4096]) {
 		memcpy(slash, place, size);
 }
 
-// It ends what was begun here: the object of JSON, too.
+// Execute the MPI benchmark, which completes the output, including the JSON object.
 static int run_mpi(bool json) {
 	char program[4096], library[4096];
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A library that looks like Open MPI's and does nothing: a world of one rank, whose operations end
-// at once. What stands before it is all that an operation costs.
+// Stub of Open MPI's library: a world of one rank, whose operations return at once. So the time of
+// an operation is the cost of the library in front of it.
 #include <stdint.h>
 #include <string.h>
 
@@ -83,7 +83,7 @@ DEFINE(MPI_Send, (word buffer, int count, word type, int to, int tag, word comm)
 	return buffer == 0 && count == to && tag == 0 && type == comm;
 }
 
-// Each request is another one. MPI's call has seven parameters.
+// Return a different request in each call. MPI fixes the seven parameters.
 // NOLINTNEXTLINE(readability-function-size)
 DEFINE(MPI_Isend, (word buffer, int count, word type, int to, int tag, word comm, word *request)) {
 	static uint32_t next;

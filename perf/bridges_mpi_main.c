@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What libtocsin-mpi.so costs an operation of MPI: this program runs itself without and with it, in
-// turns, on a library of MPI that does nothing. Usage: tocsin-bridges-mpi [--json] LIBRARY
-// --json-rest is what tocsin-bridges-bench asks for: the end of the object that it has begun.
+// Cost of libtocsin-mpi.so per MPI operation. The program runs itself without and with the library,
+// alternating, on an MPI library that does nothing.
+// Usage: tocsin-bridges-mpi [--json] LIBRARY
+// --json-rest is for tocsin-bridges-bench, and completes its JSON object.
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -67,7 +68,7 @@ static double quickest_ns(uint32_t row) {
 	return quickest;
 }
 
-// To its standard output, as they lie in memory.
+// Write the times to standard output in binary form.
 static int measure_here(void) {
 	double ns[ROWS];
 
@@ -85,7 +86,7 @@ static void __attribute__((noreturn)) become_measurer(const char *library, int o
 	_exit(1);
 }
 
-// The quickest of several runs of this program. false: it does not run.
+// Run this program in a child, and keep the lower times. Returns false if it does not run.
 static bool measure(const char *library, double ret_ns[static ROWS]) {
 	double ns[ROWS];
 	int ends[2];

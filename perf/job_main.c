@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What counting costs a job: libtocsin as a program links it, without an agent.
+// Cost of counting for a job: libtocsin linked to a program, without an agent.
 #include "micro.h"
 
 #include <lib/clock.h>
@@ -8,7 +8,7 @@
 
 #include <stdatomic.h>
 
-// One for the whole program: slices are many, and register nothing in the time that is taken.
+// Shared by all slices, so that no slice registers anything while its time is measured.
 static struct tocsin_job *job;
 static struct tocsin_comm *plain, *timed;
 static struct tocsin_counter *counter;
@@ -30,7 +30,7 @@ static void prepare_job(void) {
 	must(tocsin_comm_counter(plain, &counter) == 0);
 	comm.flags = TOCSIN_COMM_TIMES;
 	must(tocsin_comm_register(job, &comm, &timed) == 0);
-	// The first operation of a thread takes its slot.
+	// The first operation of a thread allocates its slot.
 	tocsin_comm_launched(plain, TOCSIN_ALL_REDUCE, 1, 7, -1);
 	tocsin_comm_launched(timed, TOCSIN_ALL_REDUCE, 1, 7, -1);
 }

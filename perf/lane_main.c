@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tocsin-lane-bench [--json]: what a lane adds to the verbs it calls.
+// tocsin-lane-bench [--json]: overhead of a lane over the verbs that it calls.
 #include "micro.h"
 
 #include <lib/clock.h>

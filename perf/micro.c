@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The time of one operation, each beside a yardstick of the same run, as a table or as JSON.
+// Time of one operation beside a yardstick of the same run, as a table or as JSON.
 //
-// Both run in turns, slice by slice, so that what slows the machine down for a moment meets
-// both; the ratio is the median of those of neighbours. Printed are the medians over the slices;
-// the least value and the distance between the quartiles say how far to trust them.
+// The slices of both alternate, so that a short disturbance of the machine affects both. The ratio
+// is the median over neighbouring slices. Printed are medians over the slices; minimum and
+// interquartile range show how reliable they are.
 #include "micro.h"
 
 #include <jansson.h>
@@ -43,8 +43,8 @@ static struct spread spread_of(double *samples) {
 	};
 }
 
-// How many operations make a slice long enough for the clock's own cost not to matter. The
-// runs that find out also warm up.
+// Find the number of operations that makes a slice long enough to hide the cost of the clock. The
+// runs are also the warm-up.
 static uint64_t rounds_find(micro_slice *slice) {
 	uint64_t rounds = 1;
 

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a micro benchmark is: a function that does its work many times and says how long that
-// took. It prepares before the first reading of the clock and tidies up after the second.
+// Micro benchmarks. A micro benchmark is a function that repeats an operation and returns the time.
+// Preparation comes before the first reading of the clock, and cleanup after the second.
 //
-// To add one: write its slice in micro_SUBJECT.c, declare it here, add its line to the table
-// of its program: micro_main.c, rcu_main.c, worker_main.c.
+// To add one: write its slice in micro_SUBJECT.c, declare it here, and add a row to the table of
+// its program: micro_main.c, rcu_main.c or worker_main.c.
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-// Returns the nanoseconds that `rounds` operations took; in a row of unit "%" the processor time
-// that something took within MICRO_SHARE_NS.
+// Return the nanoseconds that `rounds` operations took. In a row of unit "%", return the processor
+// time used within MICRO_SHARE_NS.
 #define MICRO_SHARE_NS UINT64_C(100000000)
 typedef uint64_t micro_slice(uint64_t rounds);
 
 enum micro_target {
-	MICRO_TARGET_NONE,  // printed for orientation
-	MICRO_TARGET_VALUE, // at most so much, in the row's unit
-	MICRO_TARGET_RATIO, // at most so many times the yardstick
+	MICRO_TARGET_NONE,  // informative only
+	MICRO_TARGET_VALUE, // upper bound, in the row's unit
+	MICRO_TARGET_RATIO, // upper bound, as a multiple of the yardstick
 };
 
 struct micro_row {
@@ -25,23 +25,23 @@ struct micro_row {
 	micro_slice *slice;
 	const char *yardstick_what;
 	micro_slice *yardstick;
-	const char *unit; // "ns" or "ms" of one operation, "%" of a processor
+	const char *unit; // "ns" or "ms" per operation, "%" of a processor
 	enum micro_target target_of;
 	double target;
 };
 
-// A whole program: measures the rows and prints them. Returns its exit status.
+// Main program of a benchmark: measure the rows and print them. Returns the exit status.
 int micro_run(const char *bench, const struct micro_row *rows, size_t count, int argc, char **argv);
 
-// Makes the compiler believe that the value is used. Without outputs an asm is never dropped.
+// Prevent the compiler from removing the computation of a value. An asm without outputs is never
+// removed.
 static inline void micro_keep(uint64_t value) {
 	__asm__("" : : "r"(value) : "memory");
 }
 
-// A whole program: measures the rows and prints them. Returns its exit status.
 int micro_run(const char *bench, const struct micro_row *rows, size_t count, int argc, char **argv);
 
-// Makes the compiler believe that what lies there is used and changed.
+// Make the compiler assume that the memory is read and written.
 static inline void micro_touch(void *memory) {
 	__asm__("" : : "r"(memory) : "memory");
 }

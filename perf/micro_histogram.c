@@ -9,10 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Few enough to stay in the first cache, enough for no branch to be learnt.
+// Small enough for the first-level cache, large enough to defeat branch prediction.
 #define VALUE_COUNT 1024
 
-// Latencies around 10 us with a tail, by a multiplicative sequence: the same in every run.
+// Fill in latencies around 10 us with a tail, from a multiplicative sequence that is the same in
+// every run.
 static void values_fill(uint64_t ret_values[VALUE_COUNT]) {
 	uint64_t state = 1;
 
@@ -48,7 +49,7 @@ uint64_t micro_histogram_log2_record(uint64_t rounds) {
 	return clock_monotonic_ns() - start_ns;
 }
 
-// The least a histogram could do: a counter found by the value.
+// Lower bound of a histogram: increment a counter found by the value.
 uint64_t micro_counter_add(uint64_t rounds) {
 	uint64_t values[VALUE_COUNT], start_ns;
 	uint32_t counters[4096] = {0};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a lane adds to raw verbs, on the fake device in its immediate mode, where everything is
-// done while it is posted. The two take turns in short bouts within a slice, and a slice is the
-// median of its bouts: a bout that something else interrupted says nothing.
+// Overhead of a lane over raw verbs. The fake device runs in its immediate mode, in which posting
+// does all the work. Both sides alternate in short bouts within a slice. The result of a slice is
+// the median of its bouts, so that an interrupted bout has no effect.
 #include "micro.h"
 #include "worker/worker_impl.h"
 
@@ -15,7 +15,7 @@
 
 #include <stdlib.h>
 
-#define BOUT 128 // operations of one side before it is the other's turn
+#define BOUT 128 // operations of one side before the other side's turn
 #define BOUTS_MAX 4096
 #define BATCH 16
 #define BYTES 8
@@ -28,7 +28,7 @@ static struct {
 	struct worker_poll poll;
 	struct pair *pair, *peer;
 	struct ibv_cq *raw_cq;
-	struct ibv_qp *raw_qp; // of `raw`
+	struct ibv_qp *raw_qp; // queue pair of `raw`
 	struct pair *raw, *raw_peer;
 	struct lane *raw_lane;
 	struct ibv_mr *mr;
@@ -39,7 +39,7 @@ static struct {
 
 static _Atomic uint64_t references;
 
-// As the registry counts, without one.
+// Count references as the registry does; the benchmark has no registry.
 void memory_view_hold(const struct memory_view *view) {
 	(void)view;
 	atomic_fetch_add_explicit(&references, 1, memory_order_relaxed);
@@ -141,14 +141,15 @@ static void bench_prepare(void) {
 }
 
 static void lane_turn(void) {
-	// The time is the worker's, read once a turn and measured there.
+	// A worker reads the clock once per turn; that cost is measured by the worker's own
+	// benchmark.
 	struct idle_found found = {.now_ns = 1, .due_ns = IDLE_NEVER, .events = true};
 
 	bench.poll.poll(bench.poll.ctx, &found);
 	micro_keep(found.due_ns);
 }
 
-// The same messages as the lane posts, as a program would that knows what it waits for.
+// Post the same messages as the lane, as a program would that knows what it waits for.
 static void raw_round(uint32_t batch) {
 	static struct ibv_send_wr wrs[BATCH];
 	struct ibv_send_wr *bad;
@@ -207,7 +208,8 @@ static int int64_compare(const void *left, const void *right) {
 	return (*a > *b) - (*a < *b);
 }
 
-// What the first takes, less what the second does if there is one; never 0, for it is divided by.
+// Return the median time of `one` minus the time of `other`, which may be NULL. The result is never
+// 0, because callers divide by it.
 static uint64_t batches_measure(
 	void (*one)(uint32_t batch), void (*other)(uint32_t batch), uint32_t batch, uint64_t rounds
 ) {
@@ -271,7 +273,7 @@ static void poll_round(uint32_t batch) {
 	micro_keep((uint64_t)ibv_poll_cq(bench.raw_cq, LANE_POLL_BATCH, wcs));
 }
 
-// An operation is under way, so the step polls; its queue pair is held.
+// Start an operation and hold its queue pair, so that the lane has to poll in each step.
 static void begin_waiting(void) {
 	struct ibv_qp *qp = fake_qp_find(
 		fake_device_of(device_context(bench.device)), pair_queue_number(bench.pair)
@@ -315,8 +317,9 @@ uint64_t micro_lane_poll_cq(uint64_t rounds) {
 	return ns;
 }
 
-// The whole of what an agent's worker does in a step with an operation under way and nothing done:
-// its clock and what keeps that, requests, prober, lane, and the idle policy, which polls on.
+// Create a worker that does all work of an agent's worker in a step: clock, clock calibration,
+// requests, prober, lane and idle policy. An operation is outstanding and none completes, so the
+// idle policy continues to poll.
 static struct worker *worker_of(struct clock *clock) {
 	struct worker_config config = {
 		.name = "step",

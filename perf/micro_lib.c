@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Benchmarks of lib: clocks, hostlists, a log call that is switched off.
+// Benchmarks of lib: clocks, hostlists and a disabled log call.
 #include "micro.h"
 
 #include <lib/clock.h>
@@ -20,9 +20,10 @@ static uint64_t read_many(const struct clock *clock, uint64_t rounds) {
 	return clock_monotonic_ns() - start_ns;
 }
 
-// Where there is no TSC to trust this is the kernel's clock, and the ratio says so.
+// Read the TSC clock. Without a reliable TSC this is the kernel's clock, which shows in the ratio.
 uint64_t micro_clock_tsc(uint64_t rounds) {
-	// Calibrated once: a slice that begins with a sleep begins on a cold processor.
+	// Calibrate once: calibration sleeps, and a slice after a sleep would start on a cold
+	// processor.
 	static struct clock clock;
 	static bool calibrated;
 
@@ -69,7 +70,7 @@ uint64_t micro_hostlist_expand(uint64_t rounds) {
 	return clock_monotonic_ns() - start_ns;
 }
 
-// The names alone, side by side: no check, no search for repeated ones.
+// Format only the names: no checks, no search for duplicates.
 uint64_t micro_hostlist_format(uint64_t rounds) {
 	uint64_t start_ns = clock_monotonic_ns();
 
@@ -99,7 +100,7 @@ uint64_t micro_log_disabled(uint64_t rounds) {
 }
 
 uint64_t micro_log_load_and_branch(uint64_t rounds) {
-	static _Atomic int level; // of static storage, as the log's own
+	static _Atomic int level; // static storage, as the log level
 	uint64_t start_ns = clock_monotonic_ns();
 	uint64_t enabled = 0;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tocsin-micro [--json]: what lib and the laboratory do on hot paths.
+// tocsin-micro [--json]: operations of lib and tocsin-perf on hot paths.
 #include "micro.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))

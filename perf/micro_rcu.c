@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One thread is reader and publisher; locks are without contention, which flatters them. A
-// look-up finds a row and reads a field of it.
+// Reading and publishing of the peer table in one thread. The locks have no contention, which
+// favours them. A look-up finds a row and reads one field.
 #include "micro.h"
 #include "probe/prober_impl.h"
 
@@ -17,7 +17,7 @@
 
 #define ROWS 10000
 #define NEAR 64
-// Look-ups between two quiescent states: those of one turn of a worker.
+// Look-ups between two quiescent states, as in one turn of a worker.
 #define TURN 64
 
 static struct peer_row rows[ROWS];
@@ -38,7 +38,7 @@ static void fill_row(uint32_t slot) {
 	  .name = "n"};
 }
 
-// Made by the first slice that asks, and kept to the end of the program.
+// Return the table; the first slice creates it, and it stays until the program exits.
 static struct peer_table *table_ready(void) {
 	static struct peer_table *table;
 	struct peer_view view = {.number = 1};
@@ -54,8 +54,8 @@ static struct peer_table *table_ready(void) {
 	return table;
 }
 
-// All of them in turn, each far from the one before: a stride that is prime to ROWS, beyond what
-// a prefetcher follows, and cheap to take.
+// Return the next slot, such that all rows are visited and each is far from the previous one. The
+// stride is coprime to ROWS, defeats the prefetcher and is cheap.
 static uint32_t slot_after(uint32_t slot) {
 	slot += 7919;
 	return slot < ROWS ? slot : slot - ROWS;
@@ -89,7 +89,7 @@ uint64_t micro_rcu_row_any(uint64_t rounds) {
 	return read_rows(rounds, slot_after);
 }
 
-// What a worker asks of a path's peer before a probe; the path's row is in its hands.
+// Measure the check of a path's peer before a probe; the worker already has the path's row.
 uint64_t micro_rcu_probe(uint64_t rounds) {
 	static struct path_row paths[NEAR];
 	struct peer_table *table = table_ready();
@@ -170,7 +170,8 @@ uint64_t micro_rcu_spinlock(uint64_t rounds) {
 	return clock_monotonic_ns() - start_ns;
 }
 
-// Where old versions have piled up they are waited for, outside of the time that is taken.
+// Publish one change and return its duration. If too many old versions wait, reclaim them outside
+// of the measured time.
 static uint64_t publish_timed(struct peer_table *table, uint32_t slot, bool gone) {
 	struct peer_view view = {.number = slot};
 	uint64_t start_ns;
@@ -190,7 +191,8 @@ static uint64_t publish_timed(struct peer_table *table, uint32_t slot, bool gone
 	}
 }
 
-// Members go and come in turn, and all are back at the end.
+// Publish many changes. With `members`, members leave and return alternately, and all are back at
+// the end.
 static uint64_t publish_many(uint64_t rounds, bool members) {
 	struct peer_table *table = table_ready();
 	uint64_t total_ns = 0;

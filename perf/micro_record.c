@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Benchmarks of what the laboratory does for each sample.
+// Benchmarks of the recording of a sample.
 #include "micro.h"
 
 #include <lib/clock.h>
@@ -8,10 +8,11 @@
 #include <record.h>
 #include <stdlib.h>
 
-// Few enough to stay in the first cache, enough for no branch to be learnt.
+// Small enough for the first-level cache, large enough to defeat branch prediction.
 #define VALUE_COUNT 1024
 
-// Latencies around 10 us with a tail, by a multiplicative sequence: the same in every run.
+// Fill in latencies around 10 us with a tail, from a multiplicative sequence that is the same in
+// every run.
 static void values_fill(uint64_t ret_values[VALUE_COUNT]) {
 	uint64_t state = 1;
 
@@ -21,7 +22,7 @@ static void values_fill(uint64_t ret_values[VALUE_COUNT]) {
 	}
 }
 
-// Two readings of the clock, and what is between them kept.
+// Read the clock twice and record the difference, repeatedly.
 static uint64_t samples_keep(struct run_record *record, uint64_t rounds) {
 	uint64_t values[VALUE_COUNT], start_ns;
 	struct clock clock;
@@ -37,7 +38,7 @@ static uint64_t samples_keep(struct run_record *record, uint64_t rounds) {
 	return clock_monotonic_ns() - start_ns;
 }
 
-// Of a run of this slice's samples.
+// Use a new record in each slice.
 uint64_t micro_record_sample(uint64_t rounds) {
 	struct run_record *record;
 	uint64_t took_ns;
@@ -49,7 +50,7 @@ uint64_t micro_record_sample(uint64_t rounds) {
 	return took_ns;
 }
 
-// Of one run that lasts through all slices: windows are joined and blocks given up.
+// Use one record for all slices, so that windows are joined and blocks dropped.
 uint64_t micro_record_sample_long(uint64_t rounds) {
 	static struct run_record *record;
 

@@ -11,7 +11,7 @@
 #define MESSAGE_BYTES 100
 #define NAME_LENGTH 26
 
-// Of the kinds of fields that a protocol has: 4 + 4 + 6 * 8 + 4 * 4 + 2 + 26 bytes.
+// Message with the field types of a protocol: 4 + 4 + 6 * 8 + 4 * 4 + 2 + 26 bytes.
 struct message {
 	uint16_t version, type;
 	uint64_t wide[6];

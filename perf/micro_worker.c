@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Workers with an empty list, and one with deadlines like those of 8 peers probed 10 times a
-// second. Those that run are made by the first slice that asks, and run to the end.
+// Idle workers, and one worker with the deadlines of 8 peers that are probed 10 times per second.
+// The first slice starts a worker, which runs until the program exits.
 #include "micro.h"
 #include "worker/worker_impl.h"
 
@@ -33,7 +33,7 @@ static struct worker_config config_of(enum idle_policy policy) {
 	};
 }
 
-// On this thread, with no thread of the worker's own.
+// Measure the turns of a worker in this thread, without starting the worker's thread.
 uint64_t micro_worker_turn(uint64_t rounds) {
 	struct worker_config config = config_of(IDLE_SPIN);
 	struct worker *worker;
@@ -66,7 +66,7 @@ static void sleep_offline(uint64_t ns) {
 	rcu_thread_online(clock_monotonic_ns());
 }
 
-// Processor time of the worker's thread while this one sleeps.
+// Return the processor time of the worker's thread while this thread sleeps.
 static uint64_t share_of(struct worker **worker, const struct worker_config *config) {
 	struct worker_facts facts;
 	uint64_t start_ns;
@@ -121,7 +121,7 @@ uint64_t micro_worker_deadlines(uint64_t rounds) {
 	return share_of(&worker, &config);
 }
 
-// The least that a thread can pay to be awake as often.
+// Lower bound: a thread that only wakes up as often.
 static void *empty_wakes_run(void *argument) {
 	struct timespec until;
 	uint64_t until_ns = clock_monotonic_ns();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tocsin-rcu-bench [--json]: the peer table, for those who read it and for the one who writes.
+// tocsin-rcu-bench [--json]: cost of the peer table for readers and for the writer.
 #include "micro.h"
 
 #include <lib/rcu_reclaimer.h>

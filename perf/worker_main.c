@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tocsin-worker-bench [--json]: a worker that has nothing to do, or little.
+// tocsin-worker-bench [--json]: a worker with little or no work.
 #include "micro.h"
 
 #include <lib/clock.h>
