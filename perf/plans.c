@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Counts plans that a worker carries out late.
+// Count plans that a worker executes late.
 #include "plans.h"
 
 #include <dataplane/path_table.h>
@@ -13,9 +13,9 @@
 
 #define BATCH_MAX 4
 #define AHEAD_NS_MAX 150000
-#define PAUSE_NS_MAX 4000 // between an outcome and the next plan; the worker falls asleep in it
+#define PAUSE_NS_MAX 4000 // between an outcome and the next plan; the worker falls asleep meanwhile
 #define BLOCK_NS 20000
-#define LANE_NS 1000 // a lane's step, between the prober's look and the sleep
+#define LANE_NS 1000 // a lane's step, between the prober's check and the sleep
 
 struct plans {
 	const struct clock *clock;
@@ -27,7 +27,7 @@ struct plans {
 	uint64_t seed;
 };
 
-// xorshift64: the same order in each run.
+// xorshift64: the same sequence in each run.
 static uint64_t random_draw(struct plans *plans, uint64_t below) {
 	plans->seed ^= plans->seed << 13;
 	plans->seed ^= plans->seed >> 7;
@@ -87,7 +87,7 @@ static void plans_end(struct plans *plans) {
 	path_table_destroy(plans->paths);
 }
 
-// For a place that has no watch: what comes back says when it was looked at.
+// Plan probes for a slot without a watch; the outcome has the time at which it was examined.
 static uint32_t batch_plan(struct plans *plans, uint64_t left, uint64_t *dues_ns) {
 	struct watch_due dues[BATCH_MAX] = {{0}};
 	uint32_t count = 1 + (uint32_t)random_draw(plans, BATCH_MAX);
@@ -120,7 +120,8 @@ outcome_take(struct plans *plans, const struct watch_outcome *outcome, uint64_t 
 		histogram_record(plans->late_ns, late_ns);
 }
 
-// Whatever is held back for PLANS_LOST_NS is counted, and the worker woken, so that the run ends.
+// Wait for all outcomes. Plans that take longer than PLANS_LOST_NS are counted as lost, and the
+// worker is woken, so that the run ends.
 static void wait_for(struct plans *plans, const uint64_t *dues_ns, uint32_t count) {
 	uint64_t patience_ns = clock_monotonic_ns() + PLANS_LOST_NS;
 	struct watch_outcome outcome;

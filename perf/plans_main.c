@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tocsin-plans-bench [--json] [COUNT]: how late a worker carries out what control plans at the
-// moment in which it goes to sleep; by default 1,000,000 plans.
+// tocsin-plans-bench [--json] [COUNT]: lateness of plans that control makes when the worker is
+// about to sleep; by default 1,000,000 plans.
 #include "plans.h"
 
 #include <lib/histogram.h>
@@ -46,7 +46,7 @@ static int print_json(const struct plans_result *result, const struct histogram 
 	return err == 0 ? 0 : 1;
 }
 
-// 1 if a plan was lost.
+// Measure and print. Returns 1 if a plan was lost or the run failed.
 static int plans_measure(uint64_t count, bool json) {
 	struct plans_result result = {0};
 	struct histogram *late_ns;

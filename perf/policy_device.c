@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A device whose operations are complete when their time has come, on the worker's clock. It acts
-// as a completion queue with its channel does: armed, it tells of the next completion once, and
-// what it told stays readable until it is taken, also if the completion was seen before.
+// A device whose operations complete at a given time of the worker's clock. It behaves like a
+// completion queue with its channel. When armed, it reports the next completion once. The report
+// stays readable until it is read, even if the completion was polled before.
 //
-// Its descriptor is a timer set for the first completion, so that waits for one are real ones and
-// are ended by an interrupt. A device would interrupt another processor; the timer would this one,
-// also while it polls, so it is taken back as long as the worker is awake.
+// The descriptor is a timer for the first completion, so waits are real waits that end with an
+// interrupt. A real device would interrupt another processor. The timer interrupts this one, even
+// while it polls, so the timer is disarmed while the worker is awake.
 //
-// All but the last three functions run on the worker's thread. Control hands over a slice by a
-// request, and is told by a semaphore.
+// The functions up to policy_device_request() run on the worker's thread. Control calls the
+// remaining ones; it starts a slice by a request and waits on a semaphore.
 #include "policy.h"
 
 #include <lib/clock.h>
@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #define UNDER_WAY_MAX 2048
-#define BUSY_RETRY_NS 100000 // the request ring was full
+#define BUSY_RETRY_NS 100000 // wait before retrying, when the request ring was full
 
 enum { REQUEST_BEGIN, REQUEST_PLAY, REQUEST_OP };
 
@@ -37,14 +37,16 @@ struct policy_device {
 	const struct clock *clock;
 	int timer_fd;
 	bool armed;
-	bool told_of; // a completion, since it was armed
+	bool told_of; // a completion was reported since arming
 	bool timer_set;
-	uint32_t looks_left;			   // the worker's last look before it sleeps
-	struct under_way under_way[UNDER_WAY_MAX]; // the first due is the last here
+	// Polls that the worker still makes before it sleeps.
+	uint32_t looks_left;
+	// Descending by due_ns: the first to complete is last.
+	struct under_way under_way[UNDER_WAY_MAX];
 	uint32_t under_way_count;
-	uint32_t begun; // since the last poll
-	// Of the slice.
-	const struct policy_trace *probes; // NULL: a caller brings the operations
+	uint32_t begun; // operations started since the last poll
+	// State of the slice.
+	const struct policy_trace *probes; // NULL: a caller posts the operations
 	uint64_t start_ns;
 	uint32_t probe_next;
 	uint32_t expected;
@@ -108,7 +110,7 @@ static bool operations_complete(struct policy_device *device, struct idle_found 
 	return device->done != before;
 }
 
-// At 0: never.
+// Set the timer; 0 disarms it.
 static void set_timer(struct policy_device *device, uint64_t at_ns) {
 	const struct itimerspec timer = {
 		.it_value = {
@@ -147,7 +149,7 @@ static void timer_arm(void *ctx) {
 
 	device->looks_left = 1;
 	if (device->told_of) {
-		set_timer(device, 1); // long ago
+		set_timer(device, 1); // a time in the past: expires at once
 	} else if (device->under_way_count > 0) {
 		device->armed = true;
 		now_ns = clock_now_ns(device->clock);
@@ -238,7 +240,7 @@ static void record_post(struct worker *worker, const struct worker_record *recor
 
 static void wait_told(struct policy_device *device) {
 	while (sem_wait(&device->control_told) != 0)
-		; // interrupted
+		; // interrupted by a signal
 }
 
 void policy_device_begin(struct policy_device *device, struct worker *worker) {

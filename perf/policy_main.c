@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tocsin-policy-bench [--json] [TEXT]: all cells, or those whose law, arrival or time of operation
-// is the text.
+// tocsin-policy-bench [--json] [TEXT]: measure all cells, or those whose law, arrival or operation
+// time is TEXT.
 #include "policy.h"
 
 #include <lib/clock.h>
@@ -14,11 +14,11 @@
 #define US UINT64_C(1000)
 #define MS UINT64_C(1000000)
 
-// Slices of a second where there is something to say on p99, else as short as p50 and p90 allow:
-// all of it takes less than ten minutes.
+// Slices last one second where p99 matters, else as long as p50 and p90 need. The whole run takes
+// less than ten minutes.
 // clang-format off
 static const struct policy_cell cells[] = {
-	// Laws and times.
+	// Laws and operation times.
 	{2 * US,   POLICY_CONSTANT,    POLICY_POISSON,  1000,  1000,  20},
 	{20 * US,  POLICY_EXPONENTIAL, POLICY_POISSON,  10000, 10000, 100},
 	{20 * US,  POLICY_NARROW,      POLICY_POISSON,  100,   30,    10},
@@ -49,7 +49,7 @@ static bool is_wanted(const struct policy_cell *cell, const char *text) {
 	       strcmp(text, policy_arrival_name(cell->arrival)) == 0 || strcmp(text, time) == 0;
 }
 
-// Returns its exit status.
+// Measure the selected cells. Returns the exit status.
 static int cells_run(struct policy_bench *bench, bool json, const char *text) {
 	json_t *rows = json_array();
 	struct policy_result result;
@@ -90,7 +90,7 @@ int main(int argc, char **argv) {
 		fprintf(stderr, "%s: RCU cannot start\n", argv[0]);
 		return 1;
 	}
-	rcu_thread_offline(); // it reads nothing, and sleeps
+	rcu_thread_offline(); // this thread reads no RCU data and sleeps
 	err = policy_bench_create(&bench);
 	if (err != 0) {
 		fprintf(stderr, "%s: no worker: %s\n", argv[0], strerrorname_np(-err));

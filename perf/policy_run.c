@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The contenders of a cell take turns on one worker, which changes its policy between slices.
+// The contenders of a cell alternate on one worker, which changes its policy between slices.
 #include "policy.h"
 #include "worker/worker_impl.h"
 
@@ -13,9 +13,10 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-// Of the seed; it leaves the choice to its user.
+// Window of IDLE_WINDOW, the same as the default of tocsin-perf.
 #define WINDOW_NS UINT64_C(100000)
-// Of nine values in order the second and the eighth: the median lies between them 96 times of 100.
+// Indexes of the second and eighth of nine sorted values: the median lies between them with 96 %
+// probability.
 #define INTERVAL_LOW 1
 #define INTERVAL_HIGH 7
 #define P99_SAMPLES 1000
@@ -87,7 +88,7 @@ int policy_bench_create(struct policy_bench **ret_bench) {
 
 	if (bench == NULL)
 		return -ENOMEM;
-	// Who brings the operations is to be as exact as who serves them.
+	// The thread that posts operations must be as exact as the worker.
 	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
 	clock_init_tsc(&bench->clock);
 	err = policy_device_create(&bench->clock, &bench->device);
@@ -116,7 +117,7 @@ static int compare_doubles(const void *left, const void *right) {
 	return (a > b) - (a < b);
 }
 
-// Sorts. The least value that is not exceeded by `share` of them.
+// Sort the values. Return the smallest one that a `share` of the values does not exceed.
 static double values_quantile(double *values, uint32_t count, double share) {
 	uint32_t place = (uint32_t)(share * count);
 
@@ -217,7 +218,8 @@ static struct policy_spread spread_of(
 	};
 }
 
-// All contenders on the same operations, beginning with another one each time.
+// Play one slice with each contender on the same operations, starting with a different contender in
+// each round.
 static void play_round(struct policy_bench *bench, const struct policy_cell *cell, uint32_t round) {
 	double(*values)[POLICY_METRICS] = bench->values[round];
 

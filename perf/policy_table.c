@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is asked of a cell, and how it is shown. A target is missed only if the whole interval
-// misses it.
+// Targets of a cell, and the output. A target is missed only if the whole interval misses it.
 //
-// C depends on how long the sleep was. The policy knows the one of short sleeps, measured at its
-// start; what a block-and-wake costs in this very cell is what is added where it blocks always.
+// C, the cost of one block-and-wake, depends on the length of the sleep. The policy knows C of
+// short sleeps, measured at start. The actual C of a cell is the time added by the policy that
+// always blocks.
 #include "policy.h"
 
 #include <jansson.h>
@@ -13,7 +13,7 @@
 
 #define OF_SPIN_MAX 1.05
 #define CPU_SHARE_MAX 1
-#define CPU_SHARE_RATE 100 // up to so many operations a second
+#define CPU_SHARE_RATE 100 // maximum operations per second for which the limit applies
 #define OF_BLOCK_MAX 1.3
 #define RATIO_MAX 2.1
 
@@ -21,10 +21,10 @@ struct metric {
 	const char *what;
 	const char *unit;
 	const char *yardstick;
-	enum policy_metric judged; // what its target is for
+	enum policy_metric judged; // metric that the target applies to
 };
 
-// The other two are what some of these are judged by.
+// The remaining two metrics only serve to judge some of these.
 static const struct metric metrics[POLICY_OF_SPIN] = {
 	[POLICY_TOOK_P50] = {"p50 from posted to seen", "us", "spin", POLICY_OF_SPIN},
 	[POLICY_ADDED_P50] = {"p50 added", "us", "event", POLICY_OF_BLOCK},
@@ -38,13 +38,13 @@ static const struct metric metrics[POLICY_OF_SPIN] = {
 	[POLICY_RATIO] = {"competitive ratio", "", "optimum", POLICY_RATIO},
 };
 
-// Long operations whose times differ by more than C.
+// Return true for long operations whose times differ by more than C.
 static bool is_unpredictable(const struct policy_result *result) {
 	return result->cell.mean_ns > result->block_ns &&
 	       policy_law_iqr_ns(&result->cell) >= result->block_ns;
 }
 
-// At most so much; 0 for none.
+// Return the upper bound of a metric; 0: none.
 static double target_of(
 	const struct policy_result *result,
 	enum policy_contender contender,
@@ -145,7 +145,8 @@ uint32_t policy_table_print(const struct policy_result *result) {
 	return missed;
 }
 
-// What the value is beside: the ratio of medians, but where rounds were compared one by one.
+// Return the ratio of a value to its yardstick. It is the ratio of medians, unless the rounds were
+// compared one by one.
 static double ratio_of(
 	const struct policy_result *result,
 	enum policy_contender contender,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operations as they are drawn: when each is asked for, and how long the device takes for it.
+// Traces: when each operation is requested, and how long the device takes.
 #include "policy.h"
 
 #include <lib/must.h>
@@ -8,7 +8,7 @@
 
 #define BURST 8
 #define NARROW 0.02
-#define FAST_SHARE 0.9 // of a bimodal law
+#define FAST_SHARE 0.9 // share of fast operations in the bimodal law
 #define FAST 0.25
 #define SLOW 7.75
 
@@ -41,7 +41,7 @@ uint64_t policy_law_iqr_ns(const struct policy_cell *cell) {
 	return 0;
 }
 
-// Below 1; splitmix64.
+// SplitMix64. Returns a number from 0 to below 1.
 static double fraction_draw(uint64_t *state) {
 	uint64_t value = *state += UINT64_C(0x9e3779b97f4a7c15);
 
