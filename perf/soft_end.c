@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One end of the software device's benchmark.
+// One end of a connection in the software device's benchmark.
 #include "soft_end.h"
 
 #include <lib/error.h>
@@ -68,7 +68,7 @@ static int open_device(struct end *end, const char *name) {
 	return soft_fail(end->why, err, "%s: %s", name, strerrordesc_np(-err));
 }
 
-// The first RoCEv2 GID that is an IPv4 address.
+// Find the first RoCEv2 GID that is an IPv4 address.
 static int find_gid(struct end *end) {
 	static const uint8_t mapped[12] = {[10] = 0xff, 0xff};
 	struct ibv_gid_entry entries[GIDS_MAX];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tocsin-soft-bench [--rxe] [--json] [TEXT]
 //
-// A row's two contenders take turns; a slice gives one value of each and their ratio. Printed are
-// the medians over the slices and the interval of the judged one.
+// The two contenders of a row alternate. A slice gives one value of each, and their ratio. Printed
+// are the medians over the slices, and the interval of the judged value.
 #include "soft_rows.h"
 
 #include <lib/must.h>
@@ -20,7 +20,7 @@
 struct options {
 	const struct soft_rows *rows;
 	bool json;
-	const char *text; // of the rows that are wanted
+	const char *text; // text in the name of the selected rows; NULL: all
 };
 
 static const char help[] =
@@ -110,7 +110,7 @@ static json_t *row_measure(const struct soft_row *row) {
 	return soft_table_row(&row->head, &slices);
 }
 
-// Takes the row.
+// Print the row and append it to rows; takes ownership of the row.
 static bool row_put(const struct options *options, json_t *rows, json_t *row) {
 	bool ok = soft_table_ok(row);
 
@@ -132,7 +132,7 @@ static bool run_rows(const struct options *options, json_t *rows) {
 	return ok;
 }
 
-// The program beside this one, and what it printed: an array of rows.
+// Run the program beside this one, and return the rows that it printed.
 static json_t *ask_stages(const char *text) {
 	const char *words[] = {NULL, text, NULL};
 	char path[PATH_MAX], *name;
@@ -224,7 +224,7 @@ int main(int argc, char **argv) {
 		return 2;
 	}
 	options.text = argv[optind];
-	signal(SIGPIPE, SIG_IGN); // a side that has ended is an answer
+	signal(SIGPIPE, SIG_IGN); // an exited side is reported by the failing call
 	soft_rows_prepare();
 	return bench_run(&options);
 }

@@ -101,8 +101,9 @@ static int end_both(struct soft_pair *pair) {
 	return 0;
 }
 
-// One that failed leaves the other one waiting, for ever if need be: both end with it. Who only
-// says that the other one has ended knows less than that one, whose answer is there or comes soon.
+// Receive the answers of both sides. If one side fails, the other would wait for ever, so both are
+// killed. A side that only reports the exit of the other one knows less. So the other side's answer
+// is awaited, too.
 static int take_answers(struct soft_pair *pair, double *ret_value, struct soft_why *why) {
 	struct answer answers[2] = {0};
 	struct pollfd fds[2];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two places that are joined by a veth pair: a network namespace for each side, without a name, so
-// that it goes with the process. Who may not have one as he is has it in a user namespace of his
-// own, where the system allows that.
+// Two network namespaces connected by a veth pair, one per side. The namespaces have no names, so
+// they end with the processes. Without the privilege to create one, a user namespace is created
+// first, if the system allows it.
 #include "soft.h"
 
 #include <lib/error.h>
@@ -24,7 +24,7 @@
 
 struct place {
 	int32_t pid;
-	bool own_user; // in a user namespace, where the other side has to be too
+	bool own_user; // in a user namespace, which the other side has to join
 };
 
 static int write_text(const char *path, const char *text) {
@@ -36,7 +36,7 @@ static int write_text(const char *path, const char *text) {
 	return err;
 }
 
-// As root of a user namespace that maps nobody else.
+// Enter a new user namespace as root, with only the own user mapped.
 static int enter_own_user(void) {
 	uid_t user = getuid();
 	gid_t group = getgid();
@@ -75,7 +75,7 @@ static int enter_net(struct soft_side *side, struct place *mine) {
 		if (err == 0 && unshare(CLONE_NEWNET) != 0)
 			err = neg_errno();
 	}
-	// Cleared when privileges change.
+	// The kernel clears this setting when privileges change.
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	return soft_fail(
 		&side->why, err,
@@ -116,7 +116,7 @@ static int bring_up(struct soft_side *side) {
 	return run_ip(side, lines);
 }
 
-// The kernel tells link states late, by a timer of its own.
+// Wait until the veth pair is running. The kernel reports link states late, by a timer.
 static int wait_running(struct soft_side *side) {
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	struct ifreq request = {.ifr_name = SOFT_VETH};
@@ -139,7 +139,7 @@ int soft_place_enter(struct soft_side *side) {
 	char line[128];
 	int err = 0;
 
-	// Side 0 goes first: the other one may have to follow it.
+	// Side 0 enters first, because side 1 may have to join its user namespace.
 	if (side->number == 0)
 		err = enter_net(side, &mine);
 	if (err == 0)

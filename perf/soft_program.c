@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Runs one program of the software device's benchmark.
+// Run a program for the software device's benchmark.
 #include "soft.h"
 
 #include <lib/error.h>
@@ -14,7 +14,7 @@ int soft_program_run(const char *const words[], int in, int out) {
 	if (pid == 0) {
 		dup2(in, STDIN_FILENO);
 		dup2(out, STDOUT_FILENO);
-		// Of a process that is a copy: nobody else has these words.
+		// The cast is safe: this process is a copy, and nobody else uses the words.
 		execvp(words[0], (char *const *)words);
 		_exit(SOFT_NOT_FOUND);
 	}

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What frames over a DPDK port cost by themselves: a spinning ping-pong of bursts of one, on the
-// same kind of port, with the same arguments, frames and kernel as the device's, and nothing
-// around it. (Below af_packet the kernel looks at each frame as well: an IP packet for somebody
-// else costs it more than one of a type that it does not know.)
+// Cost of plain frames over a DPDK port: a spinning ping-pong with bursts of one frame. Port type,
+// arguments, frames and kernel are those of the software device, but nothing else is around the
+// port. (With af_packet the kernel examines each frame, too. An IP packet for another host costs it
+// more than a frame of unknown type.)
 //
-// Contenders with wire_args for two ends, as
+// Contenders have wire_args for both ends:
 //
 //	memif       "net_memif0,role=server,socket=NAME" and the same with role=client
 //	af_packet   "net_af_packet0,iface=A" and "net_af_packet0,iface=B", the ends of one veth
 //	            pair, on which the kernel has no address
 //
-// The device under test takes the same as its wire arguments, and an address for each end.
+// The device under test takes the same wire arguments, and an address for each end.
 #include "soft.h"
 #include "wire/link.h"
 #include "wire/wire_dpdk_port.h"
@@ -111,12 +111,12 @@ static void send_one(struct raw *raw) {
 	memcpy(rte_pktmbuf_mtod(mbuf, uint8_t *), raw->frame, sizeof(raw->frame));
 	mbuf->data_len = (uint16_t)raw->size;
 	mbuf->pkt_len = raw->size;
-	// A memif client has room for the first one only once it has polled.
+	// A memif client has room for the first frame only after it has polled.
 	while (rte_eth_tx_burst(raw->port.id, 0, &mbuf, 1) != 1)
 		continue;
 }
 
-// On an interface of the kernel's there may be frames of its own.
+// Receive one frame; skip frames that the kernel itself sends on its interface.
 static void receive_one(struct raw *raw) {
 	struct rte_mbuf *mbuf;
 	uint16_t type;

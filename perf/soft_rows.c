@@ -10,7 +10,7 @@
 #define PING_BYTES 8
 #define PING_PACKET_BYTES 40 // BTH, RETH, 8 bytes, ICRC
 #define BULK_BYTES 65536
-#define MTU_PACKET_BYTES 4128 // BTH, a RETH in one of sixteen, ICRC
+#define MTU_PACKET_BYTES 4128 // BTH, a RETH in one of sixteen packets, ICRC
 #define QUEUE_PAIRS 1000
 #define ARGS_MAX 96
 
@@ -62,7 +62,8 @@ static const struct soft_setup raw_veth = {
 	.apart = true,
 	.packet_bytes = PING_PACKET_BYTES};
 
-// The guest's devices hold port 4791 in their namespace, and meet on a veth pair too.
+// The rxe devices of the guest occupy port 4791 in their namespace, and are connected by a veth
+// pair, too.
 static const struct soft_setup on_udp_apart = {
 	.kind = &soft_verbs,
 	.calls = &verbs_calls_soft,
@@ -115,8 +116,8 @@ static const struct soft_row rows_plain[] = {
 	 &on_udp, {SOFT_MEMORY, QUEUE_PAIRS, 0, 0}, 1, NULL, {0}},
 };
 
-// Fewer round trips: the guest's processor is an emulated one. The device on the udp wire and on
-// af_packet has a veth pair as the kernel's one has.
+// Fewer round trips, because the guest's processor is emulated. The software device on the udp wire
+// and on af_packet uses a veth pair, as the kernel's device does.
 static const struct soft_row rows_rxe[] = {
 	{{"udp: 8-byte write, one way, polling", "us", "the kernel's Soft-RoCE, veth",
 	  SOFT_JUDGED_RATIO, false, 1},
@@ -152,7 +153,7 @@ static const struct soft_row rows_rxe[] = {
 const struct soft_rows soft_rows_plain = {"soft", rows_plain, COUNT_OF(rows_plain)};
 const struct soft_rows soft_rows_rxe = {"soft-rxe", rows_rxe, COUNT_OF(rows_rxe)};
 
-// A socket of memif's is the machine's: other benchmarks may run.
+// A memif socket name is valid for the whole machine, where other benchmarks may run.
 static void name_memif(char *args, const char *role, const char *of) {
 	snprintf(
 		args, ARGS_MAX, "net_memif0,role=%s,id=0,socket=@tocsin-soft-bench-%s-%d", role, of,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is measured of the software device, and beside what.
+// Rows of the software device's benchmark: what is measured, and its yardstick.
 #pragma once
 
 #include "soft.h"
@@ -9,7 +9,7 @@ struct soft_row {
 	struct soft_head head;
 	const struct soft_setup *setup;
 	struct soft_order order;
-	double scale; // of what is printed
+	double scale; // factor from the measured to the printed value
 	const struct soft_setup *beside;
 	struct soft_order beside_order;
 };
@@ -20,8 +20,9 @@ struct soft_rows {
 	uint32_t count;
 };
 
-// Beside plain sockets and ports; and beside rxe0 and rxe1, the kernel's devices.
+// Rows with plain sockets and ports as yardsticks; rows with the kernel's devices rxe0 and rxe1.
 extern const struct soft_rows soft_rows_plain, soft_rows_rxe;
 
-// Names of what only one process at a time can have. Before any row is measured.
+// Make names of resources that only one process at a time can use. Must be called before any row is
+// measured.
 void soft_rows_prepare(void);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where the time of a thread goes in the software device: counters between its stages.
+// Time per stage of a thread in the software device, measured by counters between the stages.
 //
-// The program is linked so that calls from one file of the device to another, at the borders of
-// its stages, come by soft_stages_wrap.c (the linker's --wrap). The device's own code is the
-// product's, as it is. A stage's time is its own: without the stages that it calls.
+// The linker's --wrap redirects calls between the files of the device at the borders of stages to
+// soft_stages_wrap.c. The device's code itself is the product's code, unchanged. The time of a
+// stage excludes the stages that it calls.
 #pragma once
 
 #include <stdbool.h>
@@ -21,19 +21,20 @@ enum stage {
 };
 
 struct stages {
-	bool on; // of this thread
+	bool on; // counting in this thread
 	enum stage now;
 	uint64_t last;
 	uint64_t ticks[STAGES];
-	uint64_t entered[STAGES], called[STAGES]; // times it was, and that it called another one
+	uint64_t entered[STAGES], called[STAGES]; // number of entries, and of calls to other stages
 };
 
 extern _Thread_local struct stages stages;
 
-// An interval that long is none of the stage's: somebody else had the processor.
+// A longer interval is ignored: another thread had the processor.
 #define STAGE_TICKS_MAX 500000
 
-// Not before what came before it is done: what overlaps is counted where it began.
+// Read the counter after all earlier instructions are complete. So overlapping work is charged to
+// the stage that started it.
 static inline uint64_t stage_ticks(void) {
 #ifdef __x86_64__
 	__builtin_ia32_lfence();
@@ -56,7 +57,7 @@ static inline void stage_charge(void) {
 	stages.last = ticks;
 }
 
-// Returns the stage to go back to.
+// Enter a stage. Returns the previous stage, for stage_leave().
 static inline enum stage stage_enter(enum stage stage) {
 	enum stage before = stages.now;
 
@@ -76,10 +77,10 @@ static inline void stage_leave(enum stage before) {
 	stages.now = before;
 }
 
-// Of this thread, from nothing.
+// Start counting in this thread, from zero.
 void stages_begin(void);
 void stages_end(void);
 
-// The calls of a wire that is there go by the counters, too.
+// Count the calls of an existing wire, too.
 struct soft_wire;
 void stages_wire(struct soft_wire *wire);

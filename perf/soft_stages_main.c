@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tocsin-soft-stages [TEXT]: packets a second of one core, and the cycles of each by stage.
+// tocsin-soft-stages [TEXT]: packets per second on one core, and cycles per packet and stage.
 //
-// Prints rows as a JSON array, for tocsin-soft-bench, whose --help says what they are. One thread,
-// two devices on the udp wire, one core. Slices with the counters off give the rate, those with
-// them on give the split, and plain sockets with as many packets are between.
+// Prints rows as a JSON array for tocsin-soft-bench, whose --help describes them. The program uses
+// one thread, two devices on the udp wire, and one core. Slices without counters give the rate, and
+// slices with counters give the split. Between them, plain sockets send the same number of packets.
 //
-// The devices have no threads of their own (that is what a clock of their own means): they would
-// be woken by each packet and take it, since nobody spins who could be first on this one core. The
-// program's thread drives them as the verbs do where it polls: a push after each post, a turn
-// for each poll that finds nothing.
+// The devices have a clock and therefore no threads. A device thread would be woken by each packet
+// and process it, since no spinning thread runs on this core. The program's thread drives the
+// devices as the verbs do when polling: a push after each post, and a turn for each poll that finds
+// nothing.
 #include "soft_end.h"
 #include "soft_stages.h"
 #include "soft_table.h"
@@ -29,14 +29,14 @@
 #define PING_BYTES 8
 #define BULK_BYTES 65536
 #define BULK_OFFSET 65536
-#define BATCH 16 // packets of plain sockets; what the receiver has room for
+#define BATCH 16 // packets of plain sockets per batch; capacity of the receiver
 #define CALIBRATION 100000
-#define PARTS (STAGES + 1) // the stages but the program's, the rest, and the sum
+#define PARTS (STAGES + 1) // all, the stages without the program's, and the rest
 
 struct load {
 	const char *name;
 	uint32_t size, depth;
-	uint32_t packet_bytes, packets; // a write's, in plain sockets
+	uint32_t packet_bytes, packets; // per write, for plain sockets
 };
 
 static const struct load loads[] = {
@@ -65,7 +65,7 @@ struct bench {
 	struct end ends[2];
 	struct plain plain;
 	double ticks_per_s;
-	double inside, outside; // ticks of a border, in the stage and in who calls it
+	double inside, outside; // ticks of a border, charged to the stage and to its caller
 };
 
 struct slice {
@@ -188,7 +188,7 @@ static int receive_plain(struct plain *plain, uint32_t count) {
 	return 0;
 }
 
-// A write's packets leave by one call, and come in batches.
+// Send the packets of a write with one call, and receive in batches.
 static int play_plain(struct bench *bench, const struct load *load, struct slice *ret_slice) {
 	uint64_t end_ns = clock_now_ns(&tsc) + SLICE_NS;
 	struct plain *plain = &bench->plain;
@@ -223,7 +223,7 @@ static int play_plain(struct bench *bench, const struct load *load, struct slice
 	return soft_fail(&bench->why, err, "plain sockets lost packets");
 }
 
-// What a border costs by itself.
+// Measure the cost of a border.
 static void counters_calibrate(struct bench *bench) {
 	uint64_t ticks = stage_ticks(), begin_ns = clock_monotonic_ns();
 	enum stage before;
@@ -249,7 +249,7 @@ static double own_ticks(const struct bench *bench, enum stage stage) {
 	return ticks > 0 ? ticks : 0;
 }
 
-// What one slice with and one without counters say of each part.
+// Compute the parts from one slice with counters and one without.
 static void ticks_split(
 	const struct bench *bench,
 	const struct slice *off,
@@ -353,7 +353,7 @@ int main(int argc, char **argv) {
 	json_t *rows = json_array();
 	int err;
 
-	soft_pin(0); // and with this thread all that are started
+	soft_pin(0); // includes all threads that are started later
 	clock_init_tsc(&tsc);
 	counters_calibrate(&bench);
 	err = open_plain(&bench);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The borders of the stages; perf/meson.build has the same names for the linker.
+// Borders of the stages; perf/meson.build has the same names for the linker.
 #include "nic/nic.h"
 #include "soft_stages.h"
 #include "transport/output.h"
@@ -63,7 +63,7 @@ WRAP(STAGE_BUILD,
      (const struct soft_qp *qp, uint32_t index, uint32_t offset, uint8_t *to, uint32_t size),
      (qp, index, offset, to, size))
 
-// The wire's calls are a table, which all devices of this program share.
+// The calls of the wire are in a table, which all devices of this program share.
 static const struct wire_calls *inner;
 
 static uint8_t *timed_take(struct soft_wire *wire) {

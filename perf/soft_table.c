@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Prints the table of the software device's benchmark.
+// Table of the software device's benchmark.
 #include "soft_table.h"
 
 #include "soft.h"
 
 #include <stdio.h>
 
-// Of nine values in order the second and the eighth: they hold the true median 96 times of 100.
+// Indexes of the second and eighth of nine sorted values: the median lies between them with 96 %
+// probability.
 #define INTERVAL_LOW 1
 #define INTERVAL_HIGH 7
 
@@ -89,7 +90,7 @@ void soft_table_print_head(void) {
 	       "ratio", "from", "to", "target");
 }
 
-// Four digits that count, in seven places.
+// Print four significant digits in seven columns.
 static void print_number(double value) {
 	double size = value < 0 ? -value : value;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One row of figures, as JSON and on paper. Private to the benchmarks of the software device.
+// A row of figures, as JSON and as text. Private to the benchmarks of the software device.
 #pragma once
 
 #include <jansson.h>
@@ -9,7 +9,7 @@
 
 enum soft_judged { SOFT_JUDGED_RATIO, SOFT_JUDGED_VALUE };
 
-// What a row says before it is measured.
+// Description of a row before it is measured.
 struct soft_head {
 	const char *what;
 	const char *unit;
@@ -19,16 +19,17 @@ struct soft_head {
 	double target; // 0: none
 };
 
-// One of each slice, in the order of slices.
+// One value per slice, in the order of slices.
 struct soft_slices {
 	double values[9], yardsticks[9]; // SOFT_SLICES
 };
 
-// Puts the slices in order. What was missed is missed by the whole interval.
+// Make the row of a measurement. Sorts the slices. A target is missed if the whole interval misses
+// it.
 json_t *soft_table_row(const struct soft_head *head, struct soft_slices *slices);
-// It could not be measured.
+// Make the row of a failed measurement.
 json_t *soft_table_missing(const struct soft_head *head, const char *why);
-// Met, or without a target.
+// Return true if the target is met or there is none.
 bool soft_table_ok(const json_t *row);
 void soft_table_print_head(void);
 void soft_table_print(const json_t *row);

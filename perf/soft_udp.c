@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The yardsticks: as many bytes through plain sockets, which are not connected either.
+// Yardsticks: the same number of bytes through plain sockets, which are not connected either.
 #include "soft.h"
 
 #include <dataplane/block_cost.h>
@@ -16,7 +16,7 @@
 #define PACKET_MAX 8192
 #define BATCH 32
 #define BUFFER_BYTES (8 << 20)
-#define SILENCE_US 20000 // after which a blast is over
+#define SILENCE_US 20000 // silence after which a blast has ended
 
 struct udp {
 	struct clock clock;
@@ -29,7 +29,7 @@ struct udp {
 	double *samples;
 };
 
-// On a port that nobody else has, which the other side is told.
+// Bind a free port, and send it to the other side.
 static int bind_somewhere(struct soft_side *side, struct udp *udp) {
 	struct sockaddr_in name = {
 		.sin_family = AF_INET,
@@ -123,7 +123,7 @@ static int datagrams_send(struct soft_side *side, uint64_t duration_ns) {
 	return sent > 0 ? 0 : -EIO;
 }
 
-// Bytes a second that arrive, from the first to the last.
+// Return the bytes per second that arrive, from the first to the last packet.
 static double datagrams_rate(struct udp *udp) {
 	const struct timeval first = {.tv_sec = 2}, silence = {.tv_usec = SILENCE_US};
 	uint64_t begin_ns = 0, end_ns = 0, bytes = 0;
@@ -163,7 +163,7 @@ static int block_cost(const struct soft_side *side, double *ret_value) {
 	uint64_t block_ns = 0;
 	int err = 0;
 
-	// Whoever is woken is on the other core as a rule.
+	// A woken thread normally runs on another core.
 	soft_unpin();
 	if (side->number == 0)
 		err = block_cost_measure(&block_ns);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The device under test, or one of the system's, at each end of a reliable connection.
+// The device under test or a device of the system, at each end of a reliable connection.
 #include "soft_end.h"
 
 #include <lib/clock.h>
@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define WORD_OFFSET 0	 // what the peer writes to
-#define FROM_OFFSET 4096 // of a ping's bytes
+#define WORD_OFFSET 0	 // target of the peer's writes
+#define FROM_OFFSET 4096 // source of a ping's bytes
 #define BULK_OFFSET 65536
 #define BULK_BYTES_OUT (1 << 20)
 
@@ -51,11 +51,11 @@ static int verbs_open(struct soft_side *side) {
 		err = soft_exchange(side, &end->mine, &end->theirs, sizeof(end->mine));
 	soft_pin(
 		setup->together ? 0 : side->number
-	); // this thread alone: what the device has is there by now
+	); // only this thread: the threads of the device exist already
 	return err;
 }
 
-// The last byte of a ping is its number.
+// Check whether the ping with this number has arrived; the last byte of a ping is its number.
 static bool is_there(const struct verbs *verbs, uint32_t size, uint8_t number) {
 	const uint8_t *last = verbs->end.area + WORD_OFFSET + size - 1;
 
@@ -72,7 +72,8 @@ static int ping_once(struct verbs *verbs, bool first, const struct soft_order *o
 		err = end_post(&verbs->end, FROM_OFFSET, WORD_OFFSET, order->size);
 	while (first && in_memory && verbs->end.out > 0 && err == 0)
 		err = end_reap(&verbs->end);
-	// Once at least: the engine may be first, and completions pile up.
+	// Reap at least once: the engine may have written the answer already, and completions would
+	// pile up.
 	do {
 		if (!in_memory)
 			err = end_reap(&verbs->end);
@@ -111,7 +112,7 @@ static double cpu_seconds(void) {
 	return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-// Bytes a second that are complete. Side 1 sleeps: its device has to do without its program.
+// Return the completed bytes per second. Side 1 sleeps, so its device works without its program.
 static int write_bulk(
 	struct verbs *verbs, const struct soft_order *order, double *ret_value, uint64_t *writes
 ) {
@@ -178,7 +179,7 @@ static double resident_mib(void) {
 	return (double)resident * (double)sysconf(_SC_PAGESIZE) / (1 << 20);
 }
 
-// All that the process has, not only what the queue pairs added.
+// Measure the memory of the whole process, not only the part of the queue pairs.
 static int queue_pairs(struct end *end, const struct soft_order *order, double *ret_value) {
 	struct ibv_qp **qps = calloc(order->count, sizeof(struct ibv_qp *));
 	int err = qps == NULL ? -ENOMEM : 0;
