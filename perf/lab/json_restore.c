@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Restore a series from the samples stored in a file. The file is untrusted: each number has
-// bounds. Loops are bounded by the size of the file or by the square root of COUNT_MAX.
+// bounds. Loops are bounded by the size of the file. The loop of binomial_cdf() grows with the
+// square root of the number of samples, which COUNT_MAX bounds.
 #include "json.h"
 
 #include <lib/histogram.h>
