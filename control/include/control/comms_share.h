@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What this agent answers when the cluster asks for communicators: the ranks of its own processes.
+// Answers the collective COMMS with the ranks of this node's own processes.
 #pragma once
 
 #include <jobs/report.h>
@@ -7,17 +7,18 @@
 struct comms_share;
 struct overlay;
 
-// Who knows the ranks here. Both are called on the loop's thread, at() for 0 up to count() - 1.
+// Source of the local ranks. Both functions are called on the loop's thread; at() for 0 to count()
+// - 1.
 struct comms_source {
 	uint32_t (*count)(void *ctx);
-	// 0, or -errno of one that is left out.
+	// Returns 0, or -errno to leave this rank out.
 	int (*at)(void *ctx, uint32_t n, struct jobs_rank_report *ret_report);
 	void *ctx;
 };
 
-// Answers from now on. -ENOMEM.
+// Start answering. Returns 0 or -ENOMEM.
 int comms_share_create(
 	struct overlay *overlay, const struct comms_source *source, struct comms_share **ret_share
 );
-// Before the overlay is destroyed.
+// Call before the overlay is destroyed.
 struct comms_share *comms_share_destroy(struct comms_share *share);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the ports of this machine's RDMA devices count of congestion: marks, the notifications that
-// answer them (CNP), pauses (PFC), and what is lost or sent again for it. Facts: they blame nobody,
-// but for a port that itself sends pauses nearly all the time (the check `pauses`).
+// Congestion counters of this node's RDMA ports: marks, congestion notification packets (CNP),
+// pauses (PFC), discards and retransmissions. The counters are facts and blame nobody. One
+// exception: a port that itself sends pauses nearly all the time fails the check `pauses`.
 #pragma once
 
 #include <control/checks.h>
@@ -10,54 +10,57 @@
 #include <stdint.h>
 
 enum congestion_kind {
-	CONGESTION_ECN_MARKED,	    // packets that came with a mark
-	CONGESTION_CNP_SENT,	    // told their senders
-	CONGESTION_CNP_HANDLED,	    // told to us: we slow down
-	CONGESTION_CNP_IGNORED,	    // and of these: we do not
-	CONGESTION_PAUSE_SENT,	    // frames: we hold the switch back
-	CONGESTION_PAUSE_RECEIVED,  // the switch holds us back
+	CONGESTION_ECN_MARKED,	    // packets received with an ECN mark
+	CONGESTION_CNP_SENT,	    // CNPs sent to the senders of marked packets
+	CONGESTION_CNP_HANDLED,	    // CNPs received that slowed this port down
+	CONGESTION_CNP_IGNORED,	    // CNPs received that this port ignored
+	CONGESTION_PAUSE_SENT,	    // pause frames sent: this port stops the switch
+	CONGESTION_PAUSE_RECEIVED,  // pause frames received: the switch stops this port
 	CONGESTION_PAUSE_STORMS,    // times that the device itself found its pauses too long
-	CONGESTION_RX_DISCARDS,	    // packets that came and had no room
-	CONGESTION_OUT_OF_SEQUENCE, // packets that came behind a gap
-	CONGESTION_RETRANSMITS, // times that something was sent again: told of a gap, or no answer
-	CONGESTION_ADAPTIVE,	// of these by adaptive retransmission
+	CONGESTION_RX_DISCARDS,	    // packets received and dropped because there was no room
+	CONGESTION_OUT_OF_SEQUENCE, // packets received after a sequence gap
+	CONGESTION_RETRANSMITS,	    // retransmissions, after a sequence gap or a timeout
+	CONGESTION_ADAPTIVE,	    // the part of them due to adaptive retransmission
 	CONGESTION_KIND_COUNT,
 };
 
-// "cnp_sent"
+// Return the name of a counter, such as "cnp_sent".
 const char *congestion_name(enum congestion_kind kind);
 
 #define CONGESTION_PORTS_MAX 64
-#define CONGESTION_UNKNOWN UINT64_MAX // the driver does not count it
+#define CONGESTION_UNKNOWN UINT64_MAX // the driver does not count this
 
 struct congestion_port {
 	char device[CHECKS_NAME_MAX];
 	uint8_t number;
-	uint64_t totals[CONGESTION_KIND_COUNT]; // as the driver counts, or CONGESTION_UNKNOWN
-	// Between the last two looks; CONGESTION_UNKNOWN: there is but one, or a counter was reset.
+	uint64_t totals[CONGESTION_KIND_COUNT]; // driver counters, or CONGESTION_UNKNOWN
+	// Rates between the last two reads, in thousandths per second. CONGESTION_UNKNOWN if there
+	// was only one read, or if a counter was reset.
 	uint64_t milli_per_s[CONGESTION_KIND_COUNT];
-	// Of the time, the priority that was paused most, per mille; UINT32_MAX: not known.
+	// Share of the time for which the most paused priority was paused, per mille; UINT32_MAX if
+	// unknown.
 	uint32_t sent_permille, received_permille;
 };
 
-// What a port counted between the last two looks, in a word.
+// Summary of what a port counted between the last two reads.
 enum congestion_level {
-	CONGESTION_NOT_COUNTED, // by no driver, or but one look was made
+	CONGESTION_NOT_COUNTED, // no driver counts, or there was only one read
 	CONGESTION_QUIET,
-	CONGESTION_MOVES, // marks, CNP, pauses, discards, or adaptive retransmissions; other ones
-			  // and gaps come of a peer that died, too, and are left out
-	CONGESTION_STORM, // it sends pauses half of the time, or its device calls them a storm
+	// Marks, CNPs, pauses, discards or adaptive retransmissions. Other retransmissions and
+	// sequence gaps do not count here: a peer that dies causes them too.
+	CONGESTION_MOVES,
+	CONGESTION_STORM, // sends pauses half of the time, or its device reports a storm
 	CONGESTION_LEVEL_COUNT,
 };
 
 enum congestion_level congestion_level(const struct congestion_port *port);
 const char *congestion_level_name(enum congestion_level level); // "not-counted", "quiet", ...
 
-// How often the port of a device, as rails are named ("mlx5_0", "mlx5_0:2"), has sent something
-// again; CONGESTION_UNKNOWN: its driver does not count that.
+// Return how often one port retransmitted, or CONGESTION_UNKNOWN if its driver does not count that.
+// `device` is a rail name: "mlx5_0" or "mlx5_0:2".
 uint64_t checks_resent(const struct checks *checks, const char *device);
-// Whether it is that port.
+// Return whether `port` is the port of this rail name.
 bool congestion_is_of(const struct congestion_port *port, const char *device);
 
-// How many ports, those that count something; valid until the next input.
+// Return the number of ports that count anything. *ret_ports is valid until the next input.
 uint32_t checks_congestion(const struct checks *checks, const struct congestion_port **ret_ports);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every number that this agent counts, by name: one table for clients, HTTP and tests.
+// All counters of this agent by name: one table for clients, HTTP and tests.
 //
-// The control thread reads the values into a plain array, which may then be handed to any thread;
-// counter_at() says what the n-th of them is.
+// The control thread reads the values into a plain array, which can then be passed to any thread.
+// counter_at() describes the n-th value.
 #pragma once
 
 #include <stddef.h>
@@ -14,16 +14,17 @@
 enum counter_kind {
 	COUNTER_COUNT,
 	COUNTER_GAUGE,
-	COUNTER_TIME,	 // nanoseconds, counted
-	COUNTER_LONGEST, // nanoseconds, a gauge
+	COUNTER_TIME,	 // total time in nanoseconds
+	COUNTER_LONGEST, // longest time in nanoseconds; a gauge
 };
 
 struct counter {
-	const char *group; // "overlay"
-	const char *name;  // "frames_sent"
-	const char *help;  // half a sentence
+	const char *group; // such as "overlay"
+	const char *name;  // such as "frames_sent"
+	const char *help;  // a phrase without a full stop
 	enum counter_kind kind;
-	char labels[COUNTER_LABELS_BYTES]; // of one element of several, as in reason="no route"; ""
+	// labels of one series of several, such as reason="no route"; else ""
+	char labels[COUNTER_LABELS_BYTES];
 };
 
 struct checks;
@@ -42,7 +43,7 @@ struct state;
 struct transport_counters;
 struct webhook_counters;
 
-// Where the numbers are; NULL for a part that is not there.
+// The objects that hold the counters; NULL for a part that this agent does not run.
 struct counter_sources {
 	const struct ras *ras;
 	const struct transport_counters *transport;
@@ -51,7 +52,7 @@ struct counter_sources {
 	const struct state *state;
 	const struct overlay_reach_counters *reach;
 	const struct spawn_counters *spawn;
-	const struct keeper_counters *keepers; // of all together
+	const struct keeper_counters *keepers; // totals over all keepers
 	const struct webhook_counters *webhook;
 	const struct checks *checks;
 	const struct fabric_calls *fabric_calls;
@@ -61,10 +62,11 @@ struct counter_sources {
 	const struct jobhost *jobhost;
 };
 
-// At most COUNTERS_MAX; constant.
+// Return the number of counters: constant, at most COUNTERS_MAX.
 uint32_t counters_count(void);
-// Of those with one group and name, one follows the other.
+// Describe the n-th counter. Counters with the same group and name are adjacent.
 void counter_at(uint32_t n, struct counter *ret_counter);
 
-// The control thread; counters_count() values.
+// Read all counters into `values`, which has room for counters_count() of them. Control thread
+// only.
 void counters_read(const struct counter_sources *sources, uint64_t *values);

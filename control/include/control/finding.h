@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is said of a node to those outside: the verdict of the store, or, where there is none, what
-// the overlay alone can tell. HEALTH and HTTP grade by it, so that they say the same.
+// The health of a node as reported to users and monitoring. It is the stored verdict, or the
+// overlay's own information if there is no verdict. HEALTH and HTTP both use it, so their grades
+// agree.
 #pragma once
 
 #include <ras/ras.h>
@@ -18,40 +19,42 @@ struct overlay;
 
 struct finding {
 	enum finding_grade grade;
-	const char *verdict;  // by name; "unknown" where the overlay alone cannot tell
-	const char *reason;   // CamelCase; "None" if all is well
-	const char *evidence; // a sentence, or half of one
+	const char *verdict;  // its name; "unknown" if only the overlay's information exists
+	const char *reason;   // in CamelCase; "None" if all is well
+	const char *evidence; // a sentence or a phrase
 	enum verdict_advice advice;
-	const char *withheld;	  // why it is no drain although the verdict asks for one; NULL
-	bool has_view;		  // the store holds one:
-	struct verdict_view view; // valid until its next input
+	const char *withheld;	  // why the verdict's drain is withheld; NULL if it is not
+	bool has_view;		  // the store holds a verdict, which is in `view`
+	struct verdict_view view; // valid until the store's next input
 };
 
-// The loop's thread. health NULL: there is no store.
+// Return the finding for one peer. `health` is NULL if there is no verdict store. Loop thread only.
 void finding_of(
 	const struct health *health, const struct ras_peer *peer, struct finding *ret_finding
 );
 const char *finding_grade_name(enum finding_grade grade);
-// From 0 for ok; unknown is worse than a warning, since it may be anything.
+// Return the rank of a grade: 0 for ok. Unknown is worse than a warning, because it can hide
+// anything.
 unsigned int finding_badness(enum finding_grade grade);
-// The worse of two.
+// Return the worse of two grades.
 enum finding_grade finding_worse(enum finding_grade a, enum finding_grade b);
 
-// Of the cluster as this node sees it: the worst, and what it is for, a word such as "PeersDead".
-// Whether the brake keeps anybody from being judged: it lasts a little longer than what it is for.
+// Return whether the brake currently keeps a silent peer from being judged. The brake itself stays
+// on a little longer than there are such peers.
 bool finding_is_braked(const struct ras_view *view);
 
 struct finding_sum {
 	enum finding_grade grade;
-	const char *reason; // "None" if all is well
+	const char *reason; // of the worst grade, such as "PeersDead"; "None" if all is well
 };
 
-// The loop's thread.
+// Return the worst grade among all nodes, as this node sees the cluster, and its reason. Loop
+// thread only.
 void finding_of_all(
 	const struct overlay *overlay, const struct health *health, struct finding_sum *ret_sum
 );
 
-// What a cause means, as half a sentence about the node.
+// Return the meaning of a cause, as a phrase about the node.
 const char *finding_cause(enum ras_cause cause);
-// Whether the host was seen to answer although the agent did not.
+// Return whether this cause means that the host answered although the agent did not.
 bool finding_is_agent_only(enum ras_cause cause);

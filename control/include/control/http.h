@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// HTTP for monitoring: /metrics, /health, /status.json. Reading only, GET and HEAD only.
+// HTTP for monitoring: /metrics, /health and /status.json. It is read-only and accepts GET and HEAD
+// only.
 //
-// A thread of its own, which reads what the control thread has published and asks it nothing: a
-// flood of requests costs the overlay no more than the processor it takes. It is an RCU reader,
-// online only while it writes an answer.
+// HTTP has its own thread, which reads the snapshots that the control thread publishes and asks the
+// control thread nothing. A flood of requests costs the overlay only processor time. The thread is
+// an RCU reader, online only while it writes an answer.
 #pragma once
 
 #include <lib/cidr.h>
@@ -18,19 +19,20 @@ struct snapshots;
 
 #define HTTP_DETAIL_BYTES 256
 #define HTTP_CONNECTIONS_MAX 64
-#define HTTP_STALE_NS UINT64_C(5000000000) // what is older says that the control thread hangs
+#define HTTP_STALE_NS UINT64_C(5000000000) // an older snapshot means that the control thread hangs
 
 struct http_config {
-	struct sock_addr listen;  // port 0: any
-	const struct cidr *allow; // copied. This machine may without being named, by any address
+	struct sock_addr listen; // port 0: any free port
+	// clients to accept; copied. This host is always accepted, from any of its addresses
+	const struct cidr *allow;
 	size_t allow_count;
-	const struct clock *clock; // these outlive it
+	const struct clock *clock; // clock, snapshots and peers must outlive the server
 	const struct snapshots *snapshots;
 	const struct peer_table *peers;
 	const char *version;
 };
 
-// -errno, and what failed in words.
+// Start the HTTP thread. Returns 0, or -errno with an explanation in ret_detail.
 int http_start(
 	const struct http_config *config,
 	char ret_detail[static HTTP_DETAIL_BYTES],

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whom to join through: addresses, hostlists, names and files, turned into addresses.
+// The addresses to join through. Resolves the configured addresses, hostlists, names and files.
 //
-// The resolver may take its time, so it has a thread of its own; what it found comes back through
-// the loop. A pass is made at the start and whenever one is asked for; files are read anew in each.
+// Resolving may take long, so it runs in a separate thread. Results arrive through the loop. One
+// pass runs at start and one after each request; every pass reads the files again.
 #pragma once
 
 #include <lib/sockaddr.h>
@@ -14,8 +14,9 @@ struct join_list;
 struct loop;
 
 struct join_list_ops {
-	// On the loop's thread. What was found in one pass, without repetitions, in a canonical
-	// order; failures are how many names and files could not be used, error the first such.
+	// Receives the addresses of one pass, without duplicates and in a canonical order.
+	// `failures` counts the names and files that could not be used, and `error` is the first of
+	// them. Called on the loop's thread.
 	void (*resolved
 	)(void *ctx,
 	  const struct sock_addr *seeds,
@@ -25,10 +26,10 @@ struct join_list_ops {
 	void *ctx;
 };
 
-// Items between commas: "10.0.0.1", "10.0.0.1:28030", "[::1]:5", "login1",
-// "node[001-128,200]:28030", "/etc/tocsin/seeds" (a file of such items, # begins a comment).
-// The text is checked (join_list_check()) and copied. At most RAS_SEEDS_MAX addresses are used.
-// -ENOMEM, or what the thread or eventfd say.
+// Create a list. `text` has items between commas: "10.0.0.1", "10.0.0.1:28030", "[::1]:5",
+// "login1", "node[001-128,200]:28030", "/etc/tocsin/seeds" (a file of such items; # begins a
+// comment). The text is checked (join_list_check()) and copied. At most RAS_SEEDS_MAX addresses are
+// used. Returns 0, -ENOMEM, or the error of the thread or of eventfd.
 int join_list_create(
 	struct loop *loop,
 	const char *text,
@@ -39,9 +40,10 @@ int join_list_create(
 );
 struct join_list *join_list_destroy(struct join_list *list);
 
-// Another pass, unless one is under way.
+// Start another pass, unless one is running.
 void join_list_refresh(struct join_list *list);
 
-// Whether a text is well-formed, as a check of configuration: config_check_fn.
+// Check whether a text is well-formed. The signature is config_check_fn, for checks of the
+// configuration.
 struct parse_error;
 int join_list_check(const char *text, size_t length, struct parse_error *error);

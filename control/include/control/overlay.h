@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// This node in the overlay: the protocol core wired to sockets, timers and the state directory.
+// The overlay of this node: the protocol core connected to sockets, timers and the state directory.
 //
-// What the agent's other parts (clients, HTTP, verdicts) know of the cluster they know from here:
-// the core itself for questions about the present (ras_peer_at() and its like, read-only),
-// listeners for what happens, and requests that answer later. All on the loop's thread.
+// The agent's other parts (clients, HTTP, verdicts) learn about the cluster here. The core answers
+// questions about the present (ras_peer_at() and similar, read-only). Listeners receive events.
+// Requests are answered later. Loop thread only.
 #pragma once
 
 #include <control/loop.h>
@@ -26,7 +26,8 @@ struct transport_sent;
 struct overlay_config {
 	const struct ras_profile *profile;
 	const char *cluster;
-	struct ras_peer_info self; // its start is learnt, its addresses[0].port may be 0
+	// the start number is filled in later; addresses[0].port may be 0
+	struct ras_peer_info self;
 	const struct seal_keys *keys;
 	struct sock_addr listen;
 	const char *interface;
@@ -34,7 +35,7 @@ struct overlay_config {
 	uint32_t conns_max;
 };
 
-// -errno, and what failed in words.
+// Create the overlay. Returns 0, or -errno with an explanation in ret_detail.
 int overlay_create(
 	struct loop *loop,
 	const struct overlay_config *config,
@@ -43,24 +44,25 @@ int overlay_create(
 );
 struct overlay *overlay_destroy(struct overlay *overlay);
 
-// Begins to join through these, which may be none: then this node is a ring of its own. Called
-// again, they replace those of before. Until the first call nobody is let in.
+// Start to join through these addresses; without any, this node forms a ring of its own. A later
+// call replaces the addresses. Until the first call, no other node is accepted.
 void overlay_join(struct overlay *overlay, const struct sock_addr *seeds, uint32_t count);
-// Begins to join through the members of earlier runs that it remembers, until overlay_join() tells
-// the addresses to join through, which are looked up. Nothing if it has begun.
+// Start to join through the members remembered from earlier runs, while the addresses to join
+// through are still being resolved. overlay_join() follows. Ignored if joining has started.
 void overlay_join_remembered(struct overlay *overlay);
-// So many it remembers; and the same when they were forgotten, here and in the state directory.
-// Those who are members now are remembered again, within a minute or so.
+// Return the number of remembered members; forget them, here and in the state directory, and return
+// their number. Current members are remembered again within about a minute.
 uint32_t overlay_remembers(const struct overlay *overlay);
 uint32_t overlay_forget_remembered(struct overlay *overlay);
-// A ring of one, though it remembers or expects others.
+// Return whether this node is a ring of one although it remembers or expects other members.
 bool overlay_is_alone(const struct overlay *overlay);
-// Says goodbye; `done` is called once everything is said, or after the profile's close_ns.
+// Say goodbye to all links. `done` is called after the last goodbye was sent, or after the
+// profile's close_ns.
 void overlay_leave(struct overlay *overlay, void (*done)(void *ctx), void *ctx);
 
-// The machine's addresses have changed: listens and connects elsewhere from now on, on that
-// interface (NULL: none is bound), and tells others `told`. -errno with words; if it is the telling
-// that failed, overlay_address() is the new address, and a call with the same makes up for it.
+// Move the overlay to a new address of this machine: listen and connect there, bound to `interface`
+// (NULL: none), and advertise `told`. Returns 0, or -errno with an explanation. If only the
+// advertising failed, overlay_address() is the new address, and the same call can be repeated.
 int overlay_readdress(
 	struct overlay *overlay,
 	const struct sock_addr *listen,
@@ -68,61 +70,64 @@ int overlay_readdress(
 	const struct sock_addr *told,
 	char ret_detail[static 256]
 );
-// The machine has no more the address that the overlay is spoken from, in words: an event, and a
-// problem of the address. It has it again: others are asked anew whether they reach it.
+// Report that the machine has lost the overlay's address. `words` describe the loss; the result is
+// an event and an address problem. overlay_address_back() reports its return; other members then
+// test the address again.
 void overlay_address_lost(struct overlay *overlay, const char *words);
 void overlay_address_back(struct overlay *overlay);
 
-// For connections that begin from now on.
+// Use these keys for new connections.
 void overlay_use_keys(struct overlay *overlay, const struct seal_keys *keys);
 
-// Read-only; requests go through the functions below.
+// Read-only access to the core. Changes go through the functions below.
 const struct ras *overlay_ras(const struct overlay *overlay);
 uint64_t overlay_now_ns(const struct overlay *overlay);
 const struct transport *overlay_transport(const struct overlay *overlay);
 struct sock_addr overlay_address(const struct overlay *overlay);
-// NULL if there is none.
+// Return the state directory, or NULL.
 const struct state *overlay_state(const struct overlay *overlay);
-// The time of day at which now_ns was or will be, as far as the present clock knows.
+// Convert a time of the loop's clock to UNIX time in nanoseconds, by the current system clock.
 int64_t overlay_realtime_ns(const struct overlay *overlay, uint64_t now_ns);
 
-// The roster: names that should be there, a hostlist; "" for none. -EINVAL and the like for a text
-// that is no hostlist, -ENOMEM; the roster of before stays.
+// Set the roster: a hostlist of the nodes that should be members, or "". Returns 0, -EINVAL (or
+// another parse error) or -ENOMEM; on error the old roster stays.
 int overlay_expect(struct overlay *overlay, const char *names);
 uint32_t overlay_expected(const struct overlay *overlay);
 bool overlay_is_expected(const struct overlay *overlay, const char *name, size_t length);
-// Those of the roster that no table knows: never seen, or forgotten. The cursor begins at 0; NULL
-// past the last.
+// Return the next roster node that is in no table: never seen, or forgotten. The cursor starts at
+// 0. Returns NULL past the last.
 const char *overlay_missing_next(const struct overlay *overlay, uint32_t *cursor);
 
-// Told of each event after it was applied; must not call back into the overlay, but may defer.
+// A subscriber to events, called after each event is applied. It may defer a job, but must not call
+// back into the overlay.
 struct overlay_listener {
 	void (*event)(struct overlay_listener *listener, const struct ras_event *event);
-	// The addresses that this machine shares with another have been looked at; NULL: not told.
+	// The shared addresses of this machine were checked again; NULL: not interested.
 	void (*addresses)(struct overlay_listener *listener);
 	struct overlay_listener *next; // private
 };
 
-// What is said of an event in words, of the last OVERLAY_TEXTS that had any; else "".
+// Return the description of an event. Only the last OVERLAY_TEXTS descriptions are kept; otherwise
+// "".
 #define OVERLAY_TEXTS 64
 const char *overlay_event_text(const struct overlay *overlay, uint64_t sequence);
 
 void overlay_listen(struct overlay *overlay, struct overlay_listener *listener);
 void overlay_unlisten(struct overlay *overlay, struct overlay_listener *listener);
 
-// A question to everybody. One of a kind is on its way at a time: those who ask meanwhile, and
-// for OVERLAY_SHARE_NS after, are given the same answer.
+// A question to all nodes. One question of each kind runs at a time. Callers that ask meanwhile, or
+// up to OVERLAY_SHARE_NS later, get the same answer.
 #define OVERLAY_SHARE_NS RAS_NS_PER_SEC
 
-// What a collective brought, merged; shared by all who asked, gone when the last has put it back.
+// The merged answer of a collective. All callers share it; the last overlay_answer_put() frees it.
 struct overlay_answer {
 	uint32_t references;
-	int err; // -ECANCELED, -ENOMEM: nothing below holds
+	int err; // -ECANCELED or -ENOMEM: the fields below are invalid
 	enum ras_collect_kind kind;
 	uint64_t at_ns;
 	struct ras_collective_result result; // .missing points into this answer, .collected is NULL
-	uint32_t bad_parts;		     // could not be read, and were left out
-	struct ras_conns *conns;	     // the one of this kind
+	uint32_t bad_parts;	 // partial answers that could not be parsed and were left out
+	struct ras_conns *conns; // only the one of this kind is set
 	struct ras_comms *comms;
 	struct ras_paths *paths;
 };
@@ -130,43 +135,43 @@ struct overlay_answer {
 void overlay_answer_put(struct overlay_answer *answer);
 
 struct overlay_question {
-	// Once, never from inside overlay_ask_all(). The reference passes to the callee, who puts
-	// an answer that says err back at once.
+	// Called once, never from inside overlay_ask_all(). The callee owns the reference. If the
+	// answer has an error, the callee must put it at once.
 	void (*answered)(struct overlay_question *question, struct overlay_answer *answer);
-	struct overlay_question *next; // private, as the rest
+	struct overlay_question *next; // private from here on
 	struct overlay *overlay;
 	uint32_t kind;
 };
 
-// The timeout counts only for who asks first; 0 is the profile's.
-// -EAGAIN (not joined yet, or leaving), -EBUSY, -ENOMEM.
+// Ask all nodes. Only the timeout of the first caller counts; 0: the profile's. Returns 0, -EAGAIN
+// (not joined yet, or leaving), -EBUSY or -ENOMEM.
 int overlay_ask_all(
 	struct overlay *overlay,
 	enum ras_collect_kind kind,
 	uint64_t timeout_ns,
 	struct overlay_question *question
 );
-// The last one to be forgotten ends the question, here and in all agents.
+// Cancel a question. When its last caller cancels, the question ends in all agents.
 void overlay_forget_question(struct overlay_question *question);
 
-// What this node says in collectives beyond the core's own rows. Set by whoever holds it.
+// Set the function that adds this node's part to a collective, beyond the core's own rows.
 typedef bool
 overlay_contribute_fn(void *ctx, const struct ras_contribution *wanted, struct wire_writer *writer);
 void overlay_contributor(
 	struct overlay *overlay, enum ras_collect_kind kind, overlay_contribute_fn *fn, void *ctx
 );
 
-// A question to one node: a line of the client protocol, answered by its bytes. The other side
-// serves what OVERLAY_REMOTE commands allow: those that only read.
+// A call to one node: a line of the client protocol, answered in the same protocol. The other side
+// accepts read-only commands only.
 struct overlay_call {
-	// A piece of the answer in order; 0, or -EAGAIN: overlay_call_ready() will follow; anything
-	// else cancels. It must not call back into the overlay.
+	// Receives the answer in pieces, in order. Returns 0, or -EAGAIN if overlay_call_ready()
+	// will follow; any other value cancels. It must not call back into the overlay.
 	int (*piece)(struct overlay_call *call, const void *data, size_t size);
-	// Once, after the last piece: 0, -ETIMEDOUT, -EHOSTDOWN, -EHOSTUNREACH, -ECONNREFUSED
-	// (nobody serves it there), -ECANCELED, or what the other side's overlay_served_end() said.
-	// Never from inside overlay_call_start().
+	// Called once after the last piece, never from inside overlay_call_start(). `err` is 0,
+	// -ETIMEDOUT, -EHOSTDOWN, -EHOSTUNREACH, -ECONNREFUSED (no server there) or -ECANCELED. Or
+	// it is the error that the other side passed to overlay_served_end().
 	void (*ended)(struct overlay_call *call, int err);
-	struct overlay_call *next; // private, as the rest
+	struct overlay_call *next; // private from here on
 	struct overlay *overlay;
 	uint64_t node;
 	uint64_t tag;
@@ -178,8 +183,8 @@ struct overlay_call {
 	int err;
 };
 
-// -ENOENT (no such peer), -EHOSTDOWN (dead or left), -EMSGSIZE, -EAGAIN (as many as allowed). A
-// timeout of more than RAS_TRANSFER_LIFE_MAX_NS is shortened to it.
+// Start a call. A timeout above RAS_TRANSFER_LIFE_MAX_NS is shortened to it. Returns 0, -ENOENT (no
+// such peer), -EHOSTDOWN (dead or left), -EMSGSIZE, or -EAGAIN (too many calls).
 int overlay_call_start(
 	struct overlay *overlay,
 	uint64_t node,
@@ -190,37 +195,39 @@ int overlay_call_start(
 void overlay_call_ready(struct overlay_call *call);
 void overlay_call_cancel(struct overlay_call *call);
 
-// Who answers such calls here: handed the line, it writes the answer before it returns or later,
-// and says when it is complete. Lines are of at most 2,000 bytes; what is longer is -EMSGSIZE.
+// Set the server of such calls on this node. It receives the line and writes the answer, at once or
+// later, then ends it. A line has at most 2,000 bytes; a longer one fails with -EMSGSIZE.
 struct overlay_served;
 typedef void overlay_serve_fn(void *ctx, struct overlay_served *served, const char *line);
 void overlay_server(struct overlay *overlay, overlay_serve_fn *fn, void *ctx);
-// How long who asked waits, from when the line is handed over.
+// Return how long the caller waits, counted from the start of the serve function.
 uint64_t overlay_served_life_ns(const struct overlay_served *served);
-// -ENOSPC: the answer is longer than a transfer may be.
+// Append to the answer. Returns 0, or -ENOSPC if it exceeds the size of a transfer.
 int overlay_served_write(struct overlay_served *served, const void *data, size_t size);
-// The answer is complete, or will not be (err). `served` is gone with it.
+// End the answer: complete (0) or failed (err). `served` is freed.
 void overlay_served_end(struct overlay_served *served, int err);
 
-// An echo over the relay, as `tocsin ping` asks for.
+// An echo over the relay, as for `tocsin ping`.
 struct overlay_ping {
 	void (*ended)(struct overlay_ping *ping, const struct ras_relay_report *report);
-	struct overlay_ping *next; // private, as the rest
+	struct overlay_ping *next; // private from here on
 	struct overlay *overlay;
 	uint64_t message_id;
 };
 
-// -ENOENT, -EHOSTDOWN, -EAGAIN. A timeout of more than RAS_RELAY_LIFE_MAX_NS is shortened to it.
+// Send an echo. A timeout above RAS_RELAY_LIFE_MAX_NS is shortened to it. Returns 0, -ENOENT,
+// -EHOSTDOWN or -EAGAIN, as overlay_call_start().
 int overlay_ping_start(
 	struct overlay *overlay, uint64_t node, uint64_t timeout_ns, struct overlay_ping *ping
 );
 void overlay_ping_cancel(struct overlay_ping *ping);
 
-// A port of the relay that another part of the agent serves, on every agent by the same number.
-// Messages are of at most RAS_RELAY_CONTROL_BYTES_MAX bytes, come in any order, and at most once.
+// A relay port that another part of the agent serves; its number is the same on all agents. A
+// message has at most RAS_RELAY_CONTROL_BYTES_MAX bytes. Messages arrive in any order, each at most
+// once.
 #define OVERLAY_PORT_PAIRING (RAS_RELAY_PORT_MIN + 16)
 #define OVERLAY_PORT_RAILS (RAS_RELAY_PORT_MIN + 17)
-#define OVERLAY_PORT_WAITING_MAX 256 // beyond it senders have to try again
+#define OVERLAY_PORT_WAITING_MAX 256 // queued messages; beyond it senders must retry
 
 struct overlay_port;
 
@@ -236,12 +243,12 @@ typedef void overlay_port_undelivered_fn(
 );
 
 struct overlay_port {
-	// Both on the loop, never from inside a call into the overlay.
+	// Both callbacks run on the loop, never from inside a call into the overlay.
 	overlay_port_message_fn *message;
-	// One that was sent will not be delivered, or nobody can say. tag as it was sent.
+	// A sent message will not be delivered, or its delivery is unknown. `tag` is the sender's.
 	overlay_port_undelivered_fn *undelivered;
 	uint32_t number;
-	struct overlay_port *next; // private, as the rest
+	struct overlay_port *next; // private from here on
 	struct overlay *overlay;
 	struct overlay_port_item *first, **last;
 	uint32_t waiting;
@@ -250,9 +257,9 @@ struct overlay_port {
 };
 
 void overlay_port_open(struct overlay *overlay, struct overlay_port *port);
-// What waits is dropped. One that was never opened is fine.
+// Close a port and drop its queued messages. A port that was never opened is ignored.
 void overlay_port_close(struct overlay_port *port);
-// As ras_relay_send().
+// Arguments of overlay_port_send(), as for ras_relay_send().
 struct overlay_port_message {
 	uint64_t node;
 	const void *bytes;
@@ -262,110 +269,116 @@ struct overlay_port_message {
 };
 int overlay_port_send(struct overlay_port *port, const struct overlay_port_message *message);
 
-// Notices: what is told to everybody at once, best effort (ras_notice()). fn is called from inside
-// the core and must not call back into the overlay. One consumer of a kind; fn NULL ends it.
+// Notices: messages to all members, best effort (ras_notice()). `fn` is called from inside the core
+// and must not call back into the overlay. A kind has one consumer; `fn` NULL removes it.
 typedef void overlay_notice_fn(void *ctx, uint64_t origin, const void *bytes, size_t size);
 void overlay_notice_consumer(
 	struct overlay *overlay, uint32_t kind, overlay_notice_fn *fn, void *ctx
 );
-// -EMSGSIZE, -EAGAIN (not started, or leaving).
+// Send a notice. Returns 0, -EMSGSIZE or -EAGAIN (not started, or leaving).
 int overlay_notice(struct overlay *overlay, uint32_t kind, const void *bytes, size_t size);
 
-// How a peer's host took what was tried from here last: whether its kernel lives, where its agent
-// says nothing. An open connection tells, too: what is sent on it is acknowledged by the kernel.
+// Result of the last TCP connections to a peer's host: whether its kernel is alive when its agent
+// is silent. An open connection counts too, because the kernel acknowledges the data sent on it.
 struct overlay_tcp_reach {
 	enum verdict_reach reach;
-	uint64_t at_ns;	   // when it was heard, or tried
-	uint64_t since_ns; // it was so already then; at_ns, where that is not known
-	uint64_t quiet_ns; // of its link, see <ras/ras.h>; RAS_NEVER: there is none
+	uint64_t at_ns;	   // time of the answer or of the attempt
+	uint64_t since_ns; // start of this state; at_ns if unknown
+	uint64_t quiet_ns; // silence of its link, see <ras/ras.h>; RAS_NEVER: no link
 };
-// REACH_UNKNOWN, at 0: nothing was tried lately.
+// Return the reach of a peer's host. REACH_UNKNOWN with at_ns 0 means that there was no recent
+// attempt.
 void overlay_tcp_reach(
 	const struct overlay *overlay, uint64_t peer, struct overlay_tcp_reach *ret_reach
 );
 
-// As transport_kernel_sent().
+// Same as transport_kernel_sent().
 int overlay_sent(
 	const struct overlay *overlay, const struct sock_addr *host, struct transport_sent *ret_sent
 );
 
-// As ras_link_ask().
+// Same as ras_link_ask().
 int overlay_link_ask(struct overlay *overlay, uint64_t peer);
 
-// An event about a verdict, with a sentence; the value says which. Of one that was forgotten
-// meanwhile there is none.
+// Record an event about a verdict, with a sentence; the event's value is the verdict. Ignored if
+// the peer has been forgotten meanwhile.
 void overlay_note_verdict(
 	struct overlay *overlay, uint64_t peer, uint64_t verdict, const char *sentence
 );
 
-// An event about the RDMA devices of a node, ours or another, with a sentence.
+// Record an event about the RDMA devices of a node, this one or another, with a sentence.
 void overlay_note_rails(
 	struct overlay *overlay, uint64_t node, uint64_t count, const char *sentence
 );
 
-// Whether others can connect to the address that this node tells them. It asks one or two of them,
-// on other hosts if there is a choice, soon after it joined and until one says yes.
+// Whether other members can connect to the address that this node advertises. Soon after joining,
+// it asks one or two of them, on other hosts if possible, until one succeeds.
 enum overlay_reach_state {
-	OVERLAY_REACH_UNKNOWN, // not asked yet, or nobody could tell
+	OVERLAY_REACH_UNKNOWN, // not asked yet, or no member could tell
 	OVERLAY_REACH_PROVEN,
-	OVERLAY_REACH_UNPROVEN, // those who tried got nowhere, or the machine has it no more
+	// the members that tried failed, or the machine has lost the address
+	OVERLAY_REACH_UNPROVEN,
 };
 
 struct overlay_reach_counters {
-	uint64_t asked;		   // questions to others whether they reach us
-	uint64_t reached;	   // of these: yes
-	uint64_t not_reached;	   // no
-	uint64_t unanswered;	   // nothing that tells
-	uint64_t tries;		   // connections begun for others
-	uint64_t tries_failed;	   // of these, to an address where nobody answered
-	uint64_t tries_turned_off; // questions of others not looked into, for their number
+	uint64_t asked;		   // members asked to connect to this node
+	uint64_t reached;	   // their answers: connected
+	uint64_t not_reached;	   // their answers: failed to connect
+	uint64_t unanswered;	   // no usable answer
+	uint64_t tries;		   // connections attempted for other members
+	uint64_t tries_failed;	   // the part of tries where no agent answered
+	uint64_t tries_turned_off; // requests of other members rejected because of their number
 };
 
 struct overlay_reach {
 	enum overlay_reach_state state;
-	char words[STATE_TEXT_BYTES]; // UNPROVEN: who tried, from where, and what came of it
+	// UNPROVEN: which member tried, from which address, and with which result
+	char words[STATE_TEXT_BYTES];
 	struct overlay_reach_counters counters;
 };
 
 const struct overlay_reach *overlay_reach(const struct overlay *overlay);
 
-// Mistakes in the configuration of nodes, this one's or others', a sentence each that names all who
-// are in it: another one answers at somebody's address, several machines have one host identity or
-// one address, a member is not in the roster.
-// The cursor begins at 0; false past the last.
+// Return the next configuration mistake on this or another node, as one sentence that names all
+// nodes involved. Examples: another agent answers at a member's address; several machines share one
+// host identity or one address; a member is not in the roster. The cursor starts at 0. Returns
+// false past the last.
 bool overlay_mistake_next(
 	const struct overlay *overlay, uint32_t *cursor, char ret_words[static STATE_TEXT_BYTES]
 );
 
-// Whether machines that were booted apart have this host identity: then each boot is a host.
+// Return whether machines with different boots share this host identity. If so, each boot counts as
+// a separate host.
 bool overlay_host_is_shared(const struct overlay *overlay, uint64_t host_name_id);
 
-// The addresses that this machine has now, without ports and scopes: each is compared with those
-// that agents of other hosts tell. 0 or -ENOMEM.
+// Set the machine's current addresses, without ports and scopes. Each is compared with the
+// addresses that agents on other hosts advertise. Returns 0 or -ENOMEM.
 int overlay_own_addresses(struct overlay *overlay, const struct sock_addr *addresses, size_t count);
 
-// Of those the n-th address that two machines have, this one and that of another member; false past
+// Describe the n-th address that both this machine and another member's machine have; false past
 // the last.
 bool overlay_shared_address_at(
 	const struct overlay *overlay, uint32_t n, char ret_words[static STATE_TEXT_BYTES]
 );
 
-// What this node finds of itself, beside those: one sentence of each, "": none.
+// A problem that another part of this agent found on this node. One sentence for each kind; "": no
+// problem.
 enum overlay_own {
-	OVERLAY_OWN_DEVICE, // where its software device is
-	OVERLAY_OWN_RELOAD, // what became of the configuration when it was last read
+	OVERLAY_OWN_DEVICE, // location of its software device
+	OVERLAY_OWN_RELOAD, // result of the last configuration reload
 	OVERLAY_OWN_COUNT,
 };
 
 void overlay_own_mistake(struct overlay *overlay, enum overlay_own own, const char *words);
 
-// The names to join through cannot be used, in words; "": they can.
+// Set why the configured names to join through cannot be used; "": they can.
 void overlay_join_names(struct overlay *overlay, const char *words);
-// Why this node is no member yet, or alone in a ring of its own, in words; false: there is nothing
-// to say.
+// Return why this node has not joined, or is alone in its ring. Returns false if there is no
+// problem.
 bool overlay_join_problem(const struct overlay *overlay, char ret_words[static STATE_TEXT_BYTES]);
 
-// Those who came and could not prove the key, until nobody has for TRANSPORT_STRANGERS_NS.
+// Strangers that connected without proving the key. Reset when TRANSPORT_STRANGERS_NS pass without
+// one.
 struct overlay_strangers {
 	uint32_t count;
 	struct sock_addr last;
@@ -373,10 +386,10 @@ struct overlay_strangers {
 };
 bool overlay_strangers(const struct overlay *overlay, struct overlay_strangers *ret_strangers);
 
-// As ras_evidence(), ras_maint(), ras_forget(). A report that was taken is an event, with its
-// reason, less than STATE_TEXT_BYTES of UTF-8, and the uid of who gave it as its value.
+// Same as ras_evidence(), ras_maint() and ras_forget(). An accepted report becomes an event with
+// the reporter's uid as its value. `reason` is UTF-8 text of less than STATE_TEXT_BYTES.
 int overlay_report(struct overlay *overlay, uint64_t subject, uint32_t uid, const char *reason);
-// What this node's data plane saw of a peer that long ago: as ras_evidence().
+// Pass on what this node's data plane saw of a peer, age_ns ago; same as ras_evidence().
 int overlay_evidence(struct overlay *overlay, uint64_t subject, bool alive, uint64_t age_ns);
 int overlay_maint(struct overlay *overlay, uint64_t peer, bool on);
 int overlay_forget(struct overlay *overlay, uint64_t peer);

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The life of pairs as the control thread sees it: who wants one, the handshake with the peer, what
-// follows when it fails, and when it is tried again.
+// The life of pairs on the control thread: which pairs are wanted, the handshake with the peer, and
+// retries after a failure.
 //
-// A pure state machine: no socket, clock, thread or device inside. Inputs are the functions below,
-// all with the time; outputs are the calls of struct pairing_ops. Work that goes into a driver is
-// asked for and answered later, in any order with other news, or never. The relay carries the
-// messages and may lose, repeat, reorder or delay them.
+// Pairing is a pure state machine without sockets, clocks, threads or devices. Its inputs are the
+// functions below, each with the time. Its outputs are the callbacks of struct pairing_ops. Driver
+// calls are requested and answered later, in any order, or never. The relay carries the messages,
+// and may lose, repeat, reorder or delay them.
 //
-// Rules for the caller: one thread; an operation or a waiter called from inside never calls back
-// into it. A now_ns that lies before the last one counts as the last one: a timer is told the time
-// at which its turn of the loop began, an answer may be told a later one.
+// Rules for the caller: use one thread. A callback must not call back into the pairing. A now_ns
+// before the last one counts as the last one: a timer passes the start time of its loop turn, and
+// an answer may pass a later time.
 //
-// A key is (own device, peer, peer's device); what is made for one key, one queue pair after the
-// other, is told apart by its generation, which is never used twice by one agent and names the pair
-// in all calls. Per key there is
+// A key is (own device, peer, peer's device). A key has one queue pair after the other, and each
+// has a generation. An agent never uses a generation twice, and all calls identify a pair by its
+// generation. The states of a key are
 //
 //	absent -> pending -> ready -> draining -> absent
 //
-// and failed, with a back-off, instead of absent. What is being taken down is drained and
-// destroyed behind the state of its key: a peer that started again is answered at once with the
-// next generation, while the last one still drains.
+// or failed, with a backoff, instead of absent. Old pairs are drained and destroyed independently
+// of the state of their key. So a peer that restarted gets the next generation at once, while the
+// previous one still drains.
 #pragma once
 
 #include <dataplane/device.h>
@@ -27,11 +27,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PAIRING_MESSAGE_BYTES_MAX 512 // of what ops.send is given
-#define PAIRING_TEXT_MAX 159	      // bytes of a reason in words, without the terminator
-#define PAIRING_DEVICES_MAX 17	      // own ones
+#define PAIRING_MESSAGE_BYTES_MAX 512 // message size limit of ops.send
+#define PAIRING_TEXT_MAX 159	      // bytes of a reason text, without its NUL
+#define PAIRING_DEVICES_MAX 17	      // own devices
 #define PAIRING_PEER_ENTRIES_MAX 64   // keys of one peer
-#define PAIRING_ENTRIES_MAX 1024      // keys altogether; wanted ones beyond it are still kept
+#define PAIRING_ENTRIES_MAX 1024      // keys of all peers; wanted keys beyond it are still kept
 #define PAIRING_NEVER UINT64_MAX
 
 #define PAIRING_NS_PER_MS UINT64_C(1000000)
@@ -40,51 +40,51 @@
 struct pairing;
 
 enum pairing_state {
-	PAIRING_ABSENT,	  // nothing is held
-	PAIRING_PENDING,  // from the call that makes the queue pair until both ends are known ready
-	PAIRING_READY,	  // a lane has it
-	PAIRING_DRAINING, // nothing but pairs being taken down
-	PAIRING_FAILED,	  // nothing is held; the reason is served until the next try
+	PAIRING_ABSENT,	  // no pair
+	PAIRING_PENDING,  // from the creation of the queue pair until both ends are ready
+	PAIRING_READY,	  // the lane has the pair
+	PAIRING_DRAINING, // no pair but old ones that still drain
+	PAIRING_FAILED,	  // no pair; the reason is kept until the next attempt
 	PAIRING_STATE_COUNT,
 };
 
-// Why there is no pair. Their numbers travel: new ones go to the end.
+// Reasons why there is no pair. The values are part of the protocol: append new ones at the end.
 enum pairing_reason {
 	PAIRING_REASON_NONE,
-	PAIRING_TIMED_OUT,	   // the handshake did not end within its deadline
-	PAIRING_UNREACHABLE,	   // a message could not be delivered, or there is no such peer
-	PAIRING_NO_DEVICE,	   // there is none of that name, or it cannot be used at present
-	PAIRING_NO_COMMON_FABRIC,  // the two devices cannot reach each other, ever
-	PAIRING_NO_COMMON_VERSION, // of the handshake
-	PAIRING_MALFORMED,	   // impossible values
-	PAIRING_NO_ROOM,	   // as many pairs as may be, or no place in the lane
-	PAIRING_NO_MEMORY,	   //
+	PAIRING_TIMED_OUT,	   // the handshake exceeded its deadline
+	PAIRING_UNREACHABLE,	   // a message was not delivered, or the peer does not exist
+	PAIRING_NO_DEVICE,	   // no device of that name, or it is not usable now
+	PAIRING_NO_COMMON_FABRIC,  // the two devices can never reach each other
+	PAIRING_NO_COMMON_VERSION, // no common version of the handshake
+	PAIRING_MALFORMED,	   // impossible values in a message
+	PAIRING_NO_ROOM,	   // the limit of pairs is reached, or the lane is full
+	PAIRING_NO_MEMORY,	   // no memory
 	PAIRING_DRIVER,		   // the driver refused a call
-	PAIRING_DEVICE_STUCK,	   // the driver does not come back from a call
+	PAIRING_DEVICE_STUCK,	   // a driver call does not return
 	PAIRING_DEVICE_GONE,	   // the device failed for good or was removed
-	PAIRING_PEER_DEAD,	   // dead, left, or another start of it
-	PAIRING_CLOSED,		   // the peer closed it
-	PAIRING_REPLACED,	   // the peer opened a newer one
-	PAIRING_STALE,		   // the peer does not have the pair this was about
-	PAIRING_BROKEN,		   // an operation on it failed
-	PAIRING_IDLE,		   // unused for long, or its place was needed
-	PAIRING_DEADLINE,	   // of the one who asked; the handshake goes on
-	PAIRING_CANCELLED,	   // by the one who asked
-	PAIRING_SHUTDOWN,	   //
+	PAIRING_PEER_DEAD,	   // the peer died, left or restarted
+	PAIRING_CLOSED,		   // the peer closed the pair
+	PAIRING_REPLACED,	   // the peer opened a newer pair
+	PAIRING_STALE,		   // the peer does not have the pair that was named
+	PAIRING_BROKEN,		   // an operation on the pair failed
+	PAIRING_IDLE,		   // unused for long, or another pair needed its place
+	PAIRING_DEADLINE,	   // deadline of the requester; the handshake continues
+	PAIRING_CANCELLED,	   // cancelled by the requester
+	PAIRING_SHUTDOWN,	   // this agent is shutting down
 	PAIRING_LIMITED_MEMBERS,   // both ends are limited members of their partition
 	PAIRING_REASON_COUNT,
 };
 
 struct pairing_failure {
 	enum pairing_reason reason;
-	int err;      // -errno of the driver, or what fits the reason; for lanes and callers
-	bool by_peer; // it is the peer's, told by it
+	int err;      // -errno of the driver, or one that fits the reason; for lanes and callers
+	bool by_peer; // the peer reported this failure
 	char text[PAIRING_TEXT_MAX + 1];
 };
 
 struct pairing_key {
-	uint32_t device; // own, as pairing_device() numbered it
-	uint64_t peer;	 // id in the overlay, may be our own
+	uint32_t device; // own device, a number from pairing_device()
+	uint64_t peer;	 // overlay id; may be our own
 	char peer_device[DEVICE_NAME_MAX + 1];
 };
 
@@ -92,33 +92,33 @@ struct pairing_key {
 struct pairing_pulse {
 	uint64_t address;
 	uint32_t key;
-	uint16_t layout; // 0: there is none
+	uint16_t layout; // 0: none
 };
 
-// Memory that peers may write to, and that nobody reads.
+// Memory that peers may write to. Nobody reads it.
 struct pairing_write_sink {
 	uint64_t address;
 	uint32_t key;
-	uint32_t length; // 0: there is none
+	uint32_t length; // 0: none
 };
 
-// A page in the memory of a GPU that peers may read.
+// A page in GPU memory that peers may read.
 struct pairing_gpu {
 	uint64_t address;
-	uint64_t word; // that it holds all over
+	uint64_t word; // the value that fills the page
 	uint32_t key;
-	uint32_t length;  // 0: there is none
-	uint16_t ordinal; // of the GPU, as CUDA counts at that end
+	uint32_t length;  // 0: none
+	uint16_t ordinal; // CUDA device number on the owner's host
 };
 
-// What an end of a pair says of itself beside what the queue pair needs.
+// One end of a pair, as described to the other end.
 struct pairing_end {
-	uint64_t start; // of the agent, the upper part of its incarnation
+	uint64_t start; // agent start number, the upper part of its incarnation
 	uint32_t generation;
 	struct device_endpoint endpoint;
 	enum device_responder responder;
-	bool shares_overlay; // its device uses the interface that the overlay uses
-	bool wanted;	     // it keeps the pair up, not for a single use
+	bool shares_overlay; // its device uses the overlay's interface
+	bool wanted;	     // this end keeps the pair up permanently
 	uint32_t flow_label; // 20 bits
 	uint8_t traffic_class;
 	struct pairing_pulse pulse;
@@ -127,86 +127,93 @@ struct pairing_end {
 };
 
 struct pairing_ops {
-	// Have the queue pair made, pair_create(); answered by pairing_created(). -errno: no answer
-	// comes, as if that had been it.
+	// Create the queue pair with pair_create(). pairing_created() must follow. On -errno, it
+	// does not follow and the creation counts as failed with that error.
 	int (*create)(void *ctx, const struct pairing_key *key, uint32_t generation, uint32_t psn);
-	// pair_connect() with the peer's end, or with its own; answered by pairing_connected().
-	// flow_label is our own.
+	// Call pair_connect() with the peer's end, or with the pair's own end. pairing_connected()
+	// must follow. flow_label is our own.
 	int (*connect
 	)(void *ctx, uint32_t generation, const struct pairing_end *theirs, uint32_t flow_label);
-	// Give it to its lane; usable at once. -errno: the lane does not have it.
+	// Give the pair to its lane; operations may use it at once. Returns 0, or -errno if the
+	// lane did not accept it.
 	int (*hand_over)(void *ctx, uint32_t generation);
-	// Take it back from the lane: failure is the root cause for operations. Answered by
-	// pairing_drained(). Not called after pairing_broken(). -errno: tried again.
+	// Withdraw the pair from its lane; pending operations fail with `failure` as root cause.
+	// pairing_drained() must follow. Not called after pairing_broken(). On -errno, it is called
+	// again later.
 	int (*drain)(void *ctx, uint32_t generation, const struct pairing_failure *failure);
-	// pair_destroy(), of one no lane has; answered by pairing_destroyed(). -errno: tried again.
+	// Call pair_destroy() for a pair that no lane has. pairing_destroyed() must follow. On
+	// -errno, it is called again later.
 	int (*destroy)(void *ctx, uint32_t generation);
 
-	// To OVERLAY_PORT_PAIRING of this start of the peer, which may be ourselves. If it is not
-	// delivered, and tag is not 0, pairing_undelivered() may say so. -errno: as if lost.
+	// Send a message to OVERLAY_PORT_PAIRING of this start of the peer, which may be this node
+	// itself. If the message is not delivered and `tag` is not 0, pairing_undelivered() may
+	// follow. On -errno, the message counts as lost.
 	int (*send
 	)(void *ctx, uint64_t peer, uint64_t start, const void *bytes, size_t size, uint32_t tag);
-	// A peer that was not known here so far: 0 and its start, -EHOSTDOWN (dead, left), -ENOENT.
+	// Look up a peer that the pairing does not know. Returns 0 and its start, -EHOSTDOWN (dead
+	// or left) or -ENOENT.
 	int (*peer)(void *ctx, uint64_t peer, uint64_t *ret_start);
-	// device_endpoint_check() with the facts of the device.
+	// Call device_endpoint_check() with the facts of the device.
 	int (*check
 	)(void *ctx,
 	  uint32_t device,
 	  const struct device_endpoint *theirs,
 	  char ret_reason[static DEVICE_REASON_MAX + 1]);
-	// pairing_tick() is to be called then; replaces what was asked before.
+	// Request a call of pairing_tick() at this time; replaces the previous request.
 	void (*wake)(void *ctx, uint64_t at_ns);
-	// The state of a key changed: for the log. Ask pairing_find() for the rest. Of a pair that
-	// fails again and again it is not called each time, but after pauses that grow from 2 s to
-	// 10 min, or if it has a reason that was not told in this pause. May be NULL.
+	// The state of a key changed; for the log. pairing_find() returns the details. For a pair
+	// that fails repeatedly, calls are limited: one after each pause, and pauses grow from 2 s
+	// to 10 min. A reason not yet reported in this pause is reported at once. May be NULL.
 	void (*changed)(void *ctx, const struct pairing_key *key, enum pairing_state state);
 	void *ctx;
 };
 
-// 0 in a number means its default.
+// The configuration. A number 0 means the default, which is given below.
 struct pairing_config {
-	uint64_t self;		    // our id
-	uint64_t start;		    // ours
+	uint64_t self;		    // own id
+	uint64_t start;		    // own start number
 	uint64_t random_seed;	    // for jitter, packet sequence numbers and flow labels
-	uint64_t handshake_ns;	    // 5 s, from create to ready
-	uint64_t resend_ns;	    // 250 ms, then twice it
-	uint64_t cold_ns;	    // 5 s: a call into the driver that takes longer is stuck
-	uint64_t drain_ns;	    // 30 s: the same for a lane
-	uint64_t backoff_ns;	    // 250 ms, doubled up to
-	uint64_t backoff_max_ns;    // 30 s
-	uint64_t backoff_wanted_ns; // 900 ms, the most for wanted pairs
-	uint64_t gap_ns;     // 1 s between two handshakes of one key, and of one peer in a fault
+	uint64_t handshake_ns;	    // 5 s, from creation to ready
+	uint64_t resend_ns;	    // 250 ms, doubled for each retransmission
+	uint64_t cold_ns;	    // 5 s; a longer driver call counts as stuck
+	uint64_t drain_ns;	    // 30 s; a longer drain of a lane counts as stuck
+	uint64_t backoff_ns;	    // 250 ms, doubled for each retry
+	uint64_t backoff_max_ns;    // 30 s, maximum backoff
+	uint64_t backoff_wanted_ns; // 900 ms, maximum backoff of wanted pairs
+	uint64_t gap_ns;     // 1 s between two handshakes of one key, and of one failing peer
 	uint32_t rate;	     // 128 handshakes a second, and as many at once
-	uint32_t demand_max; // 64 live pairs that nobody keeps up
-	uint32_t guest_max;  // 64 live pairs that only the peer keeps up
-	uint64_t idle_ns;    // 10 min unused, then a pair that nobody keeps up is closed
-	uint64_t renew_ns;   // 10 min ready, then a wanted pair on Ethernet is made anew: its flow
-			     // label, and so its way through the fabric, is another one
-	uint64_t evict_ns;   // 1 s unused, then it may be closed for another
-	uint64_t proved_ns;  // 10 s ready, then the count of tries starts anew
+	uint32_t demand_max; // 64, maximum of live pairs that neither side keeps up
+	uint32_t guest_max;  // 64, maximum of live pairs that only the peer keeps up
+	uint64_t idle_ns;    // 10 min unused, then a pair that neither side keeps up is closed
+	// 10 min ready, then a wanted pair on Ethernet is replaced by one with another flow label,
+	// which takes another way through the fabric
+	uint64_t renew_ns;
+	uint64_t evict_ns;  // 1 s unused, then a pair may be closed to make room for another
+	uint64_t proved_ns; // 10 s ready, then the count of tries is reset
 };
 
-// Flow labels of one key, in turn: the same ones in each run, so that what each brought can be told
-// apart. Each new pair has the next.
+// Flow labels of one key. They are the same in each run, so that the results of each label can be
+// compared. Each new pair uses the next one.
 #define PAIRING_FLOWS 4
 
-// -EINVAL (a number that contradicts another), -ENOMEM.
+// Returns 0, -EINVAL (contradictory numbers) or -ENOMEM.
 int pairing_create(
 	const struct pairing_config *config,
 	const struct pairing_ops *ops,
 	struct pairing **ret_pairing
 );
-// No more ops; waiters that are left are answered with PAIRING_SHUTDOWN. NULL is fine.
+// Destroy the pairing without further callbacks, except that remaining waiters are answered with
+// PAIRING_SHUTDOWN. `pairing` may be NULL.
 struct pairing *pairing_destroy(struct pairing *pairing);
-// No pair any more: all are closed and drained, who waits is answered, who asks is refused.
+// Stop: close and drain all pairs, answer all waiters and reject new requests.
 void pairing_stop(struct pairing *pairing, uint64_t now_ns);
-// Nothing is made, drained or destroyed any more.
+// Return whether no pair is being created, drained or destroyed.
 bool pairing_is_empty(const struct pairing *pairing);
 void pairing_tick(struct pairing *pairing, uint64_t now_ns);
-// Our start has become another one: peers take all pairs for gone, and so do we.
+// Set a new start number of this agent. All pairs are closed, because peers consider them gone.
 void pairing_restart(struct pairing *pairing, uint64_t now_ns, uint64_t start);
 
-// Own devices.
+// An own device.
 
 struct pairing_device {
 	char name[DEVICE_NAME_MAX + 1];
@@ -219,14 +226,14 @@ struct pairing_device {
 };
 
 enum pairing_device_state {
-	PAIRING_DEVICE_DOWN,   // no new pairs; those that are ready stay until they fail
-	PAIRING_DEVICE_ACTIVE, // said again (PORT_ACTIVE, GID_CHANGE) it is news: failed pairs are
-			       // tried at once
-	PAIRING_DEVICE_LOST,   // failed or removed: all its pairs go
+	PAIRING_DEVICE_DOWN, // no new pairs; ready pairs stay until they fail
+	// repeated (PORT_ACTIVE, GID_CHANGE), it makes failed pairs retry at once
+	PAIRING_DEVICE_ACTIVE,
+	PAIRING_DEVICE_LOST, // failed or removed; all its pairs end
 };
 
-// A device by its name, new (DOWN at first) or known; what is said of it holds for handshakes from
-// now on. -ENOSPC, -EINVAL (no name).
+// Add a device, DOWN at first, or update a known one of the same name. The data is used from the
+// next handshake on. Returns 0, -ENOSPC or -EINVAL (no name).
 int pairing_device(
 	struct pairing *pairing, const struct pairing_device *device, uint32_t *ret_device
 );
@@ -235,21 +242,21 @@ void pairing_device_state(
 	uint64_t now_ns,
 	uint32_t device,
 	enum pairing_device_state state,
-	const char *text // why, in words, unless ACTIVE
+	const char *text // the reason in words, unless ACTIVE
 );
-// What is said of the device has changed, and peers are to know it: its pairs are made anew.
+// Replace all pairs of a device, so that peers learn its changed data.
 void pairing_device_renew(struct pairing *pairing, uint64_t now_ns, uint32_t device);
 
-// The overlay.
+// Events of the overlay.
 
 enum pairing_peer_state {
-	PAIRING_PEER_IS_ALIVE,	// joined, rejoined or other facts of it: always news
-	PAIRING_PEER_IS_SILENT, // held for dead, and nobody saw it end: what still works stays
+	PAIRING_PEER_IS_ALIVE,	// joined, rejoined or changed; always counts as news
+	PAIRING_PEER_IS_SILENT, // declared dead for silence only; pairs that still work stay
 	PAIRING_PEER_HAS_DIED,
 	PAIRING_PEER_HAS_LEFT,
 };
 
-// Of peers that no key names nothing is kept: all events may be passed on.
+// Report the state of a peer. Unknown peers use no memory, so all events can be passed on.
 void pairing_peer(
 	struct pairing *pairing,
 	uint64_t now_ns,
@@ -257,7 +264,8 @@ void pairing_peer(
 	enum pairing_peer_state state,
 	uint64_t start
 );
-// A message that came. source_start is the relay's. -EBADMSG: undecodable, nothing came of it.
+// Handle a received message. source_start is the one that the relay reports. Returns 0, or -EBADMSG
+// if the message cannot be decoded and was ignored.
 int pairing_receive(
 	struct pairing *pairing,
 	uint64_t now_ns,
@@ -266,52 +274,54 @@ int pairing_receive(
 	const void *bytes,
 	size_t size
 );
-// A message that will not be delivered, or nobody can say. tag: as it was sent; 0 if that is not
-// known, then all of that peer's handshakes that have heard nothing yet are meant.
+// Report a message that will not be delivered, or may not have been. `tag` is the sender's; 0 if
+// unknown. 0 affects all handshakes with the peer that received no message yet.
 void pairing_undelivered(
 	struct pairing *pairing, uint64_t now_ns, uint64_t peer, uint32_t tag, const char *text
 );
 
-// Who wants pairs.
+// Requests for pairs.
 
-// Kept up for ever, or no more. -EINVAL (no such device, no name), -ENOMEM.
+// Keep a pair up permanently, or stop doing so. Returns 0, -EINVAL (no such device, or no name) or
+// -ENOMEM.
 int pairing_want(
 	struct pairing *pairing, uint64_t now_ns, const struct pairing_key *key, bool wanted
 );
 
 struct pairing_answer {
-	uint32_t generation;		// of the pair that is ready, else 0
-	struct pairing_failure failure; // REASON_NONE if it is ready
+	uint32_t generation;		// of the ready pair, else 0
+	struct pairing_failure failure; // REASON_NONE if the pair is ready
 };
 
 struct pairing_waiter {
-	// Once. Not from inside pairing_request().
+	// Called once, not from inside pairing_request().
 	void (*answered)(struct pairing_waiter *waiter, const struct pairing_answer *answer);
-	struct pairing_waiter *next; // private, as the rest
+	struct pairing_waiter *next; // private from here on
 	struct pairing_key key;
 	uint64_t deadline_ns;
 };
 
-// A pair for one use. True: *ret_answer is the answer, the waiter is not used. False: the waiter
-// will be answered.
+// Request a pair for one use. Returns true if *ret_answer has the answer; the waiter is not used.
+// Returns false if the waiter will be called.
 bool pairing_request(
 	struct pairing *pairing,
 	uint64_t now_ns,
 	const struct pairing_key *key,
-	uint64_t deadline_ns, // PAIRING_NEVER for none
+	uint64_t deadline_ns, // PAIRING_NEVER: no deadline
 	struct pairing_waiter *waiter,
 	struct pairing_answer *ret_answer
 );
-// Answered with PAIRING_CANCELLED before this returns. -ENOENT: it does not wait (any more).
+// Cancel a request. The waiter is called with PAIRING_CANCELLED before this returns. Returns 0, or
+// -ENOENT if the waiter is not waiting.
 int pairing_cancel(struct pairing *pairing, struct pairing_waiter *waiter);
-// An operation on it succeeded: it is not idle, and proved.
+// Report a successful operation on a pair, so that it is not idle and counts as proven.
 void pairing_used(struct pairing *pairing, uint64_t now_ns, uint32_t generation);
 
-// Answers of keepers and lanes. One for a generation that is not held, or not asked for, is counted
-// and left.
+// Answers of keepers and lanes. An answer with an unknown generation, or one that was not
+// requested, is counted and ignored.
 
-// err: 0, or -errno of pair_create(); then endpoint is not read. -ENOMEM and -ENOSPC are no failure
-// of the pair: whoever asks next tries anew.
+// pair_create() has returned: `err` is 0 or its -errno; `endpoint` is read only if 0. -ENOMEM and
+// -ENOSPC do not mark the pair as failed: the next request tries again.
 void pairing_created(
 	struct pairing *pairing,
 	uint64_t now_ns,
@@ -319,82 +329,84 @@ void pairing_created(
 	int err,
 	const struct device_endpoint *endpoint
 );
-// text: the reason that came with err, or NULL.
+// pair_connect() has returned. `text`: the reason for `err`, or NULL.
 void pairing_connected(
 	struct pairing *pairing, uint64_t now_ns, uint32_t generation, int err, const char *text
 );
-// The lane says that it failed (LANE_EVENT_FAILED); pairing_drained() will follow.
+// The lane reports that the pair failed (LANE_EVENT_FAILED); pairing_drained() must follow.
 void pairing_broken(
 	struct pairing *pairing, uint64_t now_ns, uint32_t generation, int err, const char *text
 );
-// cause: what really went wrong, if that is known better now than when it was broken; or NULL.
+// The lane has drained the pair. `cause`: a better explanation of the failure than the one given to
+// pairing_broken(), or NULL.
 void pairing_drained(
 	struct pairing *pairing, uint64_t now_ns, uint32_t generation, const char *cause
 );
-// err: the device may still reach its memory; tried again.
+// pair_destroy() has returned. On error, the device may still access the pair's memory, and
+// destroying is tried again.
 void pairing_destroyed(struct pairing *pairing, uint64_t now_ns, uint32_t generation, int err);
 
-// To look at.
+// The current state of a key.
 
 struct pairing_view {
 	struct pairing_key key;
 	enum pairing_state state;
-	uint64_t since_ns; // of the state
-	bool wanted;	   // here
-	bool guest;	   // the peer keeps it up
-	bool stuck;	   // a call into the driver, or a drain, does not come back
+	uint64_t since_ns; // start of the state
+	bool wanted;	   // this node keeps the pair up
+	bool guest;	   // the peer keeps the pair up
+	bool stuck;	   // a driver call or a drain does not return
 	uint32_t waiters;
-	uint32_t retired;     // pairs of it being taken down
-	uint32_t generation;  // own, of the pending or ready one, else of the last
-	uint32_t tries;	      // without success
-	uint32_t broken;      // pairs of it that ended by a failed operation, here or there
-	uint64_t next_try_ns; // PAIRING_NEVER: none, unless there is news
-	uint64_t begun_ns;    // the last handshake
-	uint64_t took_ns;     // the last one that succeeded
+	uint32_t retired;     // old pairs of this key that still drain
+	uint32_t generation;  // own generation of the pending or ready pair, else of the last one
+	uint32_t tries;	      // attempts since the last success
+	uint32_t broken;      // pairs of this key that ended by a failed operation at either end
+	uint64_t next_try_ns; // PAIRING_NEVER: no attempt without news
+	uint64_t begun_ns;    // start of the last handshake
+	uint64_t took_ns;     // duration of the last successful handshake
 	uint64_t used_ns;
-	struct pairing_failure failure; // the last, also while it is ready again
-	uint32_t untold;     // failures that ops.changed was not called for, since it was
-	uint32_t flow_label; // ours
-	struct device_endpoint endpoint; // ours; zero until it is known
-	struct pairing_end theirs;	 // generation 0 until it is known
+	struct pairing_failure failure;	 // the last failure, kept while the pair is ready again
+	uint32_t untold;		 // failures not reported to ops.changed since its last call
+	uint32_t flow_label;		 // own label
+	struct device_endpoint endpoint; // own endpoint; zero until known
+	struct pairing_end theirs;	 // the peer's end; generation 0 until known
 };
 
-// The cursor begins at 0; false past the last. Sorted by nothing.
+// Return the next key, in no order. The cursor starts at 0. Returns false past the last.
 bool pairing_next(const struct pairing *pairing, uint32_t *cursor, struct pairing_view *ret_view);
 bool pairing_find(
 	const struct pairing *pairing, const struct pairing_key *key, struct pairing_view *ret_view
 );
-// Key of a pair that exists, retired ones too; NULL if there is none.
+// Return the key of an existing pair, even an old one that drains; NULL if there is none.
 const struct pairing_key *pairing_key_of(const struct pairing *pairing, uint32_t generation);
 
 struct pairing_counters {
-	uint64_t begun;	   // handshakes, of these
-	uint64_t answered; // because the peer had begun
+	uint64_t begun;	   // handshakes started
+	uint64_t answered; // the part of begun that the peer had started
 	uint64_t succeeded;
-	uint64_t failed[PAIRING_REASON_COUNT]; // handshakes and pairs, by reason
+	uint64_t failed[PAIRING_REASON_COUNT]; // failed handshakes and pairs, by reason
 	uint64_t sent;			       // messages
-	uint64_t resent;		       // of these, since nothing was heard
+	uint64_t resent;		       // the part of sent that are retransmissions
 	uint64_t send_failed;
 	uint64_t undelivered;
 	uint64_t received;
-	uint64_t malformed; // could not be read at all
-	uint64_t forged;    // in the name of another start than the relay says
-	uint64_t stale;	    // late ones of an older generation or start
-	uint64_t refused;   // handshakes of peers that we refused
-	uint64_t repaired;  // our READY was lost, and the peer asked again
-	uint64_t replaced;  // pairs that gave way to a newer one of the peer
-	uint64_t deferred;  // handshakes that waited for the rate, of all or of one peer
-	uint64_t evicted;   // for another, or for being idle
-	uint64_t renewed;   // for another flow label
-	uint64_t stuck;	    // calls that did not come back in time
-	uint64_t late;	    // answers of keepers and lanes that nobody had asked for
-	uint64_t waiters;   // requests that were made
+	uint64_t malformed; // unreadable messages
+	uint64_t forged;    // messages whose start differs from the relay's
+	uint64_t stale;	    // late messages of an older generation or start
+	uint64_t refused;   // handshakes of peers that this agent refused
+	uint64_t repaired;  // READY messages sent again because the first was lost
+	uint64_t replaced;  // pairs closed because the peer opened a newer one
+	uint64_t deferred;  // handshakes delayed by a rate limit, in total or per peer
+	uint64_t evicted;   // pairs closed for another, or for being idle
+	uint64_t renewed;   // pairs replaced for another flow label
+	uint64_t stuck;	    // driver calls and drains that exceeded their limit
+	uint64_t late;	    // unrequested answers of keepers and lanes
+	uint64_t waiters;   // requests
 	uint64_t waiters_failed;
-	uint32_t pending, ready, retired; // now
+	uint32_t pending, ready, retired; // current numbers
 };
 
 const struct pairing_counters *pairing_counters(const struct pairing *pairing);
 
-// Stable names for logs, JSON and tests.
+// Return a stable name for logs, JSON and tests.
 const char *pairing_state_name(enum pairing_state state);
-const char *pairing_reason_name(enum pairing_reason reason); // "NoCommonFabric"
+const char *pairing_reason_name(enum pairing_reason reason); // such as "NoCommonFabric"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Publishes the overlay's peers: the core's table becomes <dataplane/peer_table.h> for readers.
+// Publishes the overlay's peers: copies the core's table into <dataplane/peer_table.h> for readers.
 //
-// Peers that an event names are marked, and marked ones are read anew when it is time to publish:
-// at most once in PUBLISH_INTERVAL_NS, so that a storm of changes costs one version each time. A
-// change that no event tells is found by a walk over all slots, PUBLISH_WALK_SLOTS of them each
-// time, which is begun whenever the view is not the one that the last walk began with.
+// Peers that an event names are marked. Marked peers are read again at the next publication, at
+// most once in PUBLISH_INTERVAL_NS. So a storm of changes costs one version per interval. A change
+// without an event is found by a walk over all slots, PUBLISH_WALK_SLOTS at a time. A walk starts
+// when the view differs from the one at the start of the previous walk.
 //
-// All on the control thread, which is registered as an RCU reader and offline
-// (<lib/rcu_thread.h>): only the moment of publishing is online.
+// Control thread only. It is registered as an RCU reader (<lib/rcu_thread.h>) and is offline except
+// while it publishes.
 #pragma once
 
 #include <dataplane/peer_table.h>
@@ -20,7 +20,7 @@
 
 struct publish;
 
-// Core and table outlive it. All peers are marked. -ENOMEM.
+// Create the publisher and mark all peers. Core and table must outlive it. Returns 0 or -ENOMEM.
 int publish_create(
 	const struct ras *ras,
 	struct peer_table *table,
@@ -29,10 +29,10 @@ int publish_create(
 );
 struct publish *publish_destroy(struct publish *publish);
 
-// Something about this peer has changed, or it is gone; unknown ones and 0 are ignored.
+// Mark a peer that has changed or is gone. Unknown peers and 0 are ignored.
 void publish_mark(struct publish *publish, uint64_t peer);
 
-// Publishes what has changed if it is time to; what fails (logged, with the reader that stalls
-// it) is tried again. Returns when to call it next, RAS_NEVER until the next event. now_ns is of
-// the clock of all RCU readers.
+// Publish the changes, if the interval has passed. A failure is logged, with the reader that causes
+// it, and tried again. Returns the time of the next call; RAS_NEVER: after the next event. now_ns
+// is the clock of all RCU readers.
 uint64_t publish_dirty(struct publish *publish, uint64_t now_ns);

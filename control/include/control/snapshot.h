@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What other threads (HTTP) may know of this agent besides its peers: the view and every counter
-// of one moment, published by RCU.
+// Snapshot of this agent for other threads (HTTP): the view and all counters at one moment,
+// published by RCU.
 //
-// A reader is registered and online (<lib/rcu_thread.h>) while it reads, and takes the peers
-// from <dataplane/peer_table.h> in the same breath; both are valid until its next quiescent state.
-// The age of a snapshot tells whether the control thread still turns.
+// A reader is registered and online (<lib/rcu_thread.h>) while it reads. It reads the peers from
+// <dataplane/peer_table.h> in the same critical section. Snapshot and peers are valid until the
+// reader's next quiescent state. An old snapshot means that the control thread hangs.
 #pragma once
 
 #include <control/congestion.h>
@@ -21,13 +21,14 @@
 struct health;
 struct overlay;
 
-// Retired ones that readers may hold up before publishing is refused.
+// Retired snapshots still held by readers; at this number publishing fails.
 #define SNAPSHOTS_WAITING_MAX 64
 #define SNAPSHOT_MISSING_MAX 64
-#define SNAPSHOT_VERDICTS_MAX 256 // so many series at most: a scrape stays small
-#define SNAPSHOT_PATHS_MAX 320	  // likewise; 16 rails, 2 log2 500 neighbours and itself
+#define SNAPSHOT_VERDICTS_MAX 256 // limits the number of series, so that a scrape stays small
+// the same limit; room for 16 rails and 2 log2 500 neighbours, plus this node
+#define SNAPSHOT_PATHS_MAX 320
 
-// A node with whom something is wrong, or that is in maintenance.
+// A node with a problem, or in maintenance.
 struct snapshot_verdict {
 	char node[RAS_NAME_MAX + 1];
 	enum verdict verdict;
@@ -38,7 +39,7 @@ struct snapshot_verdict {
 	char reason[VERDICT_REASON_MAX + 1];
 };
 
-// A path that this node reads steadily.
+// A path that this node probes steadily.
 struct snapshot_path {
 	char peer[RAS_NAME_MAX + 1];
 	struct ras_path_row row;
@@ -46,52 +47,52 @@ struct snapshot_path {
 };
 
 struct snapshot {
-	uint64_t at_ns;	   // 0: nothing was published yet
-	uint64_t log_lost; // lines that could not be written
+	uint64_t at_ns;	   // 0: no snapshot published yet
+	uint64_t log_lost; // log lines that could not be written
 	char node[RAS_NAME_MAX + 1];
 	struct ras_view view;
-	bool alone; // though it remembers or expects others
+	bool alone; // a ring of one, although it remembers or expects other members
 	struct finding_sum finding;
-	uint64_t ras_bytes; // memory of the core
+	uint64_t ras_bytes; // memory of the protocol core
 	uint32_t links, links_ready;
-	uint32_t expected, missing;				    // of the roster
-	char missing_names[SNAPSHOT_MISSING_MAX][RAS_NAME_MAX + 1]; // the first of them
-	bool judged;						    // there is a store of verdicts:
+	uint32_t expected, missing;				    // numbers of roster nodes
+	char missing_names[SNAPSHOT_MISSING_MAX][RAS_NAME_MAX + 1]; // the first missing ones
+	bool judged; // the agent has a verdict store; the fields below up to `rows` are valid
 	struct verdict_counts verdicts;
-	uint32_t grants;       // drains that are granted
-	uint32_t withheld;     // nodes whose drain is not
-	uint32_t verdict_rows; // at most SNAPSHOT_VERDICTS_MAX of them
+	uint32_t grants;       // granted drains
+	uint32_t withheld;     // nodes whose drain is withheld
+	uint32_t verdict_rows; // entries of `rows`
 	struct snapshot_verdict rows[SNAPSHOT_VERDICTS_MAX];
-	uint32_t path_count; // at most SNAPSHOT_PATHS_MAX of them,
-	uint32_t paths_left; // and how many more there are
+	uint32_t path_count; // entries of `paths`
+	uint32_t paths_left; // paths that did not fit
 	struct snapshot_path paths[SNAPSHOT_PATHS_MAX];
 	uint32_t port_count;
 	struct congestion_port ports[CONGESTION_PORTS_MAX];
 	uint32_t job_count;
-	uint32_t jobs_left; // processes of jobs beyond
+	uint32_t jobs_left; // job processes beyond the jobs below
 	struct jobhost_job jobs[JOBHOST_JOBS_MAX];
 	uint64_t values[COUNTERS_MAX];
 };
 
 struct snapshots;
 
-// The control thread. All zero is published. -ENOMEM.
+// Create the store; its first snapshot is all zero. Returns 0 or -ENOMEM. Control thread only.
 int snapshots_create(struct snapshots **ret_snapshots);
-// The control thread, offline, when no reader is left. NULL is fine.
+// Destroy the store, which may be NULL. Control thread only, offline, after the last reader ended.
 struct snapshots *snapshots_destroy(struct snapshots *snapshots);
 
-// The control thread: the numbers of this moment.
+// Fill a snapshot with the current state. Control thread only.
 void snapshot_take(
 	const struct overlay *overlay,
-	const struct health *health, // NULL: there is none
+	const struct health *health, // NULL: no verdict store
 	const struct counter_sources *sources,
 	uint64_t now_ns,
 	struct snapshot *ret_snapshot
 );
 
-// The control thread, registered and online; takes a copy. -EAGAIN (a reader holds up what was
-// before), -ENOMEM; then readers go on with the one that they have.
+// Publish a copy of the snapshot. Returns 0, -EAGAIN (a reader still holds old snapshots) or
+// -ENOMEM; on error readers keep the previous snapshot. Control thread only, registered and online.
 int snapshots_publish(struct snapshots *snapshots, const struct snapshot *snapshot);
 
-// Readers.
+// Return the current snapshot, for an online reader.
 const struct snapshot *snapshots_current(const struct snapshots *snapshots);

@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Runs programs without ever forking the agent: a helper process, forked while there was one
-// thread and little memory, starts them, holds them to a deadline and hands back what they said.
+// Runs programs without ever forking the agent. A helper process starts them, enforces their
+// deadlines and returns their output. It is forked while the agent has one thread and little
+// memory.
 //
-//	spawn_fork()    first thing in main(): the helper is there
-//	spawn_create()  once there is a loop: requests can be made
+//	spawn_fork()    first call in main(): forks the helper
+//	spawn_create()  once there is a loop: from now on, programs can be run
 //
-// A program runs in a process group of its own, with standard input from /dev/null or of the
-// bytes given, no other descriptors, default signals, the first place when somebody has to go for
-// want of memory, and the agent's environment less what a service manager put there. As another
-// user it has that user's groups, and HOME, USER and LOGNAME; who that is is looked up in its own
-// process, so that a directory service that hangs costs the program its deadline and nobody else.
+// A program runs in its own process group, with default signals. Its standard input is /dev/null or
+// the bytes given; it inherits no other descriptor. The kernel's OOM killer chooses it before the
+// agent. Its environment is the agent's, without the variables of the service manager. A program of
+// another user gets that user's groups, HOME, USER and LOGNAME. The user is looked up in the
+// program's own process: a directory service that hangs costs only the program its deadline.
 //
-// At its deadline the group gets SIGTERM, SPAWN_GRACE_NS later SIGKILL. When the program itself has
-// ended, what is left of its group is killed: nothing may go on behind the answer. Only a process
-// that makes a group of its own gets away.
+// At the deadline, the group gets SIGTERM, and SPAWN_GRACE_NS later SIGKILL. When the program
+// itself has ended, the rest of its group is killed, so that nothing runs on after the answer. Only
+// a process that creates its own group escapes.
 //
-// One that is still there SPAWN_STUCK_NS after SIGKILL hangs in the kernel, where nothing reaches
-// it: that is told once, it is not waited for, and its place is another's from then on. The answer
-// follows if it ends after all.
+// A program that still exists SPAWN_STUCK_NS after SIGKILL hangs in the kernel, where no signal
+// reaches it. That is reported once. Nothing waits for the program, and its slot becomes free. If
+// it ends later, the answer follows.
 //
-// At most SPAWN_RUNNING_MAX run at once, the rest waits here. The helper ends with the agent,
-// however that ends, and takes the programs with it. If the helper ends alone, every request ends
-// as lost, and no more are taken: a process with threads cannot be forked safely, so only a restart
-// of the agent brings it back.
+// At most SPAWN_RUNNING_MAX programs run at once; further requests are queued here. The helper ends
+// with the agent, for whatever reason, and kills the programs. If the helper alone ends, every
+// request ends as lost and new ones are rejected. Only a restart of the agent brings the helper
+// back, because a process with threads cannot be forked safely.
 #pragma once
 
 #include <control/loop.h>
@@ -37,12 +38,12 @@ struct spawn;
 struct spawn_job;
 
 #define SPAWN_RUNNING_MAX 8
-#define SPAWN_PENDING_MAX 64 // running, stuck and waiting
+#define SPAWN_PENDING_MAX 64 // running, stuck and queued programs
 #define SPAWN_ARGUMENTS_MAX 64
-#define SPAWN_ARGUMENT_BYTES_MAX 16384 // all together, with their NULs
+#define SPAWN_ARGUMENT_BYTES_MAX 16384 // all arguments together, with their NULs
 #define SPAWN_INPUT_BYTES_MAX 16384
-#define SPAWN_OUTPUT_BYTES_MAX 32768 // of one stream
-#define SPAWN_USER_BYTES_MAX 64	     // of a name, with its NUL
+#define SPAWN_OUTPUT_BYTES_MAX 32768 // per stream
+#define SPAWN_USER_BYTES_MAX 64	     // of a user name, with its NUL
 #define SPAWN_GRACE_NS UINT64_C(500000000)
 #define SPAWN_STUCK_NS UINT64_C(2000000000)
 #define SPAWN_COMM_BYTES 16
@@ -53,90 +54,93 @@ struct spawn_helper {
 	pid_t pid;
 };
 
-// Only while the process has one thread. -errno of socketpair() or fork(). The helper never
-// returns from here.
+// Fork the helper. Call only while the process has one thread. Returns 0, or -errno of socketpair()
+// or fork(). The helper process itself never returns from this call.
 int spawn_fork(struct spawn_helper *ret_helper);
-// Of one that spawn_create() did not take over. It may be {-1, 0}.
+// End a helper that spawn_create() did not take over. `*helper` may be {-1, 0}.
 void spawn_helper_end(struct spawn_helper *helper);
 
 enum spawn_end {
-	SPAWN_EXITED,	   // status: what it exited with
-	SPAWN_SIGNALLED,   // status: the signal
-	SPAWN_TIMED_OUT,   // at its deadline it was ended
+	SPAWN_EXITED,	   // status: the exit status
+	SPAWN_SIGNALLED,   // status: the signal number
+	SPAWN_TIMED_OUT,   // killed at its deadline
 	SPAWN_NOT_STARTED, // status: -errno of pipe(), fork() or exec(), or SPAWN_NO_USER
-	SPAWN_LOST,	   // the helper is gone, and the answer with it
+	SPAWN_LOST,	   // the helper has died, so the result is unknown
 };
 
-#define SPAWN_NO_USER (-ENOKEY) // status: there is no such user
+#define SPAWN_NO_USER (-ENOKEY) // status: no such user
 
 const char *spawn_end_name(enum spawn_end end);
-// Of SPAWN_NOT_STARTED, in words.
+// Return the text for the status of SPAWN_NOT_STARTED.
 const char *spawn_failure_text(int status);
 
 struct spawn_text {
-	const char *bytes; // as the program wrote them: anything; not terminated
+	const char *bytes; // raw output of the program; any bytes, not terminated
 	size_t size;
-	bool cut; // there was more
+	bool cut; // the output was longer
 };
 
 struct spawn_result {
 	enum spawn_end end;
 	int status;
 	uint64_t took_ns;
-	struct spawn_text out, err; // gone when ended() returns
+	struct spawn_text out, err; // valid until ended() returns
 };
 
-// A process of the program that SIGKILL did not end, as /proc shows it.
+// A process of the program that survived SIGKILL, from /proc.
 struct spawn_stuck {
 	int32_t pid;
-	char state;		     // D: waits in the kernel
-	char comm[SPAWN_COMM_BYTES]; // any bytes
-	char wchan
-		[SPAWN_WCHAN_BYTES]; // the function of the kernel it waits in; "" if it is not told
+	char state;		     // process state; D: waits in the kernel
+	char comm[SPAWN_COMM_BYTES]; // process name; any bytes
+	// Kernel function in which the process waits; "" if unknown.
+	char wchan[SPAWN_WCHAN_BYTES];
 };
 
-// What is run. Copied.
+// The program to run. Copied.
 struct spawn_program {
-	const char *const *argv; // ends in NULL; argv[0] is sought in PATH unless it holds a slash
-	const char *user;	 // NULL: the agent's own; any other needs root
-	const void *input;	 // for standard input; NULL: it is at its end
+	// NULL-terminated; argv[0] is searched in PATH unless it contains a slash
+	const char *const *argv;
+	const char *user;  // NULL: the agent's own user; another user needs root
+	const void *input; // standard input; NULL: empty
 	size_t input_bytes;
-	uint64_t timeout_ns; // from when it starts
+	uint64_t timeout_ns; // from the start of the program
 	uint32_t output_max; // bytes kept of each stream
 };
 
 struct spawn_request {
-	// Once; never from inside spawn_run(). It may run, cancel, but not destroy.
+	// Called once, never from inside spawn_run(). The callback may run and cancel requests, but
+	// not destroy the spawn.
 	void (*ended)(struct spawn_request *request, const struct spawn_result *result);
-	// At most once, before ended(). It may do what that may. May be NULL.
+	// Called at most once, before ended(), if the program hangs in the kernel. The same rules
+	// apply. May be NULL.
 	void (*stuck)(struct spawn_request *request, const struct spawn_stuck *stuck);
-	struct spawn_job *job; // private; NULL: not under way
+	struct spawn_job *job; // private; NULL: no request pending
 };
 
 struct spawn_counters {
-	uint64_t runs;	    // programs asked for
-	uint64_t refused;   // of these, not taken for want of room or helper
-	uint64_t timed_out; // ended at their deadline
-	uint64_t failed;    // could not be started
-	uint64_t lost;	    // with the helper
-	uint64_t stuck;	    // not ended by SIGKILL
+	uint64_t runs;	    // programs requested
+	uint64_t refused;   // requests rejected: no free slot, or no helper
+	uint64_t timed_out; // killed at their deadline
+	uint64_t failed;    // not started
+	uint64_t lost;	    // lost with the helper
+	uint64_t stuck;	    // survived SIGKILL
 	uint64_t helper_lost;
 };
 
-// The loop's thread, as all below. The helper becomes the spawn's: *helper is {-1, 0} afterwards.
-// -ENOMEM, or what the loop says.
+// Create the spawn and take over the helper; *helper is {-1, 0} afterwards. Returns 0, -ENOMEM, or
+// the error of the loop. This call and all below: loop thread only.
 int spawn_create(struct loop *loop, struct spawn_helper *helper, struct spawn **ret_spawn);
-// Programs are killed, nobody is answered. Waits for the helper, at most a second.
+// Kill all programs without answering their requests, and wait at most one second for the helper.
 struct spawn *spawn_destroy(struct spawn *spawn);
 
-// -EAGAIN (SPAWN_PENDING_MAX under way), -E2BIG (arguments, input or user), -EINVAL (no arguments;
-// output_max), -EPIPE (the helper is gone), -ENOMEM.
+// Run a program. Returns 0, -EAGAIN (SPAWN_PENDING_MAX pending), -E2BIG (arguments, input or user
+// too long), -EINVAL (no arguments, or output_max), -EPIPE (the helper has died) or -ENOMEM.
 int spawn_run(
 	struct spawn *spawn, const struct spawn_program *program, struct spawn_request *request
 );
-// Ends the program's group at once, and the request without an answer.
+// Kill the program's group at once; the request gets no answer.
 void spawn_cancel(struct spawn_request *request);
 
-// Whether requests are taken at all.
+// Return whether the helper is alive, so that requests are accepted.
 bool spawn_is_alive(const struct spawn *spawn);
 const struct spawn_counters *spawn_counters(const struct spawn *spawn);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an agent remembers over a restart, in its state directory: how often it was started, and
-// the events of its past.
+// The state directory: what an agent remembers over a restart. That is its start counter, and the
+// events of earlier runs.
 //
 //	lock     held for as long as the agent runs, with its pid
 //	start    the start counter, replaced whole
-//	links    what local checks remember of RDMA ports (<control/checks.h>), written by them
-//	paths    what is usual on paths over RDMA (<control/path_book.h>), replaced whole
-//	members  whom to join through beside the configured ones (<control/member_list.h>), likewise
-//	journal  one JSON object a line; journal.1 is the one before, so the size is bounded
+//	links    RDMA port history of the local checks (<control/checks.h>), written by them
+//	paths    baselines of RDMA paths (<control/path_book.h>), replaced whole
+//	members  more addresses to join through (<control/member_list.h>), replaced whole
+//	journal  one JSON object a line; journal.1 is the previous file, so the size is bounded
 //
-// Reading happens in state_open(), before the loop runs. After that only a thread of its own
-// touches the disk: a full or hanging one costs events, which are counted, and never a keep-alive.
+// state_open() reads all files before the loop runs. Later only a separate thread accesses the
+// disk. A full or hanging disk loses events, which are counted, but delays no keep-alive.
 #pragma once
 
 #include <ras/event.h>
@@ -21,39 +21,40 @@
 struct state;
 
 #define STATE_EARLIER_MAX 4096	// events of earlier runs kept in memory
-#define STATE_QUEUE_EVENTS 1024 // not written yet; more are lost
+#define STATE_QUEUE_EVENTS 1024 // events not written yet; further ones are lost
 #define STATE_DETAIL_BYTES 256
-#define STATE_TEXT_BYTES 256 // of an event, with its NUL
+#define STATE_TEXT_BYTES 256 // text of an event, with its NUL
 
 struct state_event {
 	int64_t realtime_ns; // UNIX time
 	struct ras_event event;
-	char text[STATE_TEXT_BYTES]; // what is said of it in words, UTF-8; ""
+	char text[STATE_TEXT_BYTES]; // description in UTF-8; may be ""
 };
 
-// Why what lies in such a directory is not to be believed, in words; NULL: this user and root alone
-// can change it. Somebody who can put files there has the agent write where they point.
+// Return why a directory with this owner and mode cannot be trusted; NULL if only this user and
+// root can change it. A person who can create files in the directory could make the agent write
+// elsewhere.
 const char *state_directory_doubt(const struct stat *info);
 
-// Makes the directory if its parent exists. -EBUSY: another agent holds it; -EPERM: it is
-// doubtful. On failure *ret_detail says what failed, with the path. A counter or journal that
-// cannot be read is begun anew, and logged. One on a file system that may only be read is read;
-// what would be written is lost.
+// Open the directory, and create it if its parent exists. Returns 0, -EBUSY (another agent holds
+// it), -EPERM (the directory cannot be trusted) or -errno; ret_detail explains the error and names
+// the path. An unreadable counter or journal is logged and started again. A directory on a
+// read-only file system is read, and writes are lost.
 int state_open(
 	const char *directory,
 	uint64_t journal_bytes_max,
 	char ret_detail[static STATE_DETAIL_BYTES],
 	struct state **ret_state
 );
-// Waits for what is queued to be written, at most 2 s.
+// Wait at most 2 s until all queued data is written, then close.
 struct state *state_close(struct state *state);
 
-// The number of this start: one more than the last one kept; 0 if it could not be kept.
+// Return the number of this start: the last saved one plus one, or 0 if it could not be saved.
 uint64_t state_start(const struct state *state);
-// The cluster knew a larger one.
+// Save a larger start number, which the cluster knew.
 void state_keep_start(struct state *state, uint64_t start);
 
-// Never waits.
+// Queue an event for the journal. Never waits.
 void state_journal(struct state *state, const struct state_event *event);
 
 // Texts that are replaced whole.
@@ -63,13 +64,14 @@ enum state_text {
 	STATE_TEXT_COUNT,
 };
 
-// What an earlier run kept: 0 and a text that is the caller's to free, once; -ENOENT, or why it
-// cannot be read.
+// Return the text that an earlier run saved. The caller must free it; only the first call gets it.
+// Returns 0, -ENOENT, or the error of reading.
 int state_take(struct state *state, enum state_text which, char **ret_text);
-// Takes the text, of malloc(); one that was not written yet gives way. Never waits.
+// Save a text, which must come from malloc() and is taken over. It replaces a text that is not
+// written yet. Never waits.
 void state_keep(struct state *state, enum state_text which, char *text);
 
-// The latest events of earlier runs, oldest first. They do not change.
+// Return the latest events of earlier runs, oldest first. They do not change.
 uint32_t state_earlier(const struct state *state, const struct state_event **ret_events);
 
 struct state_counters {

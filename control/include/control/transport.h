@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The overlay's connections: TCP, sealed with the cluster's key, between this node and others.
+// The connections of the overlay: TCP between this node and others, sealed with the cluster's key.
 //
-// This is what the protocol core asks for by ras_ops and is told by ras_conn_...(): a connection
-// is a number. The core gives those of connections it opens; for an accepted one
-// `accepted` is asked for one when the key has been proven, never before: until then a stranger
-// costs a small fixed record and learns nothing.
+// The transport implements struct ras_ops for the protocol core, and reports to it with
+// ras_conn_...(). A connection is a number. The core numbers the connections that it opens. For an
+// accepted connection, the transport asks `accepted` for a number, but only after the peer has
+// proven the key. Until then a stranger costs a small fixed record and learns nothing.
 //
-// A frame that was taken is sent whole or the connection ends. What is queued here is bounded
-// (TRANSPORT_QUEUE_BYTES_MAX a connection), the rest waits in the core: send says -EAGAIN and
-// `writable` follows. All on the loop's thread.
+// A frame that is accepted is sent completely, or the connection ends. At most
+// TRANSPORT_QUEUE_BYTES_MAX are queued here per connection. Beyond that, send returns -EAGAIN, the
+// core keeps the frame, and `writable` follows. Loop thread only.
 #pragma once
 
 #include <lib/sockaddr.h>
@@ -26,42 +26,45 @@ struct transport;
 
 struct transport_config {
 	const struct seal_keys *keys; // the transport takes its own reference
-	const char *cluster;	      // part of the proof: agents of another one do not get in
-	struct sock_addr listen;      // port 0: any, see transport_address()
-	struct sock_addr source; // outgoing connections are bound to it; NONE: the kernel's choice
-	const char *interface;	 // and to this interface; NULL: no binding
+	const char *cluster;	      // part of the proof: agents of another cluster are rejected
+	struct sock_addr listen;      // port 0: any free port, see transport_address()
+	struct sock_addr source; // local address of outgoing connections; NONE: the kernel chooses
+	const char *interface;	 // network interface to bind to; NULL: none
 	uint64_t connect_ns;	 // deadline of the TCP handshake
-	uint64_t proof_ns;	 // and of the proof of the key, either direction
-	uint64_t stuck_ns;	 // TCP_USER_TIMEOUT, and age of the head of a queue
-	uint64_t close_ns;	 // a soft close reads to the end for so long
-	uint32_t conns_max;	 // with a number, either direction: `accepted` keeps to it
-	uint32_t proving_max;	 // accepted and not proven yet; one more, and the oldest has to go
-	uint32_t proving_per_source;	   // of these, from one address
-	uint32_t accepts_per_source_per_s; // one source may not spend more of our time
+	uint64_t proof_ns;	 // deadline of the key proof, in either direction
+	uint64_t stuck_ns;  // TCP_USER_TIMEOUT, and the maximum age of the first frame in a queue
+	uint64_t close_ns;  // how long a soft close reads until the peer closes
+	uint32_t conns_max; // connections with a number, both directions; `accepted` enforces it
+	// accepted connections without a key proof; one more evicts the oldest
+	uint32_t proving_max;
+	uint32_t proving_per_source;	   // the part of proving_max for one address
+	uint32_t accepts_per_source_per_s; // limits the time that one address can cost
 };
 
 struct transport_ops {
-	// The key was proven. 0 and a number, or -EMFILE: it is closed.
+	// A peer has proven the key. Returns 0 with a number, or -EMFILE to close the connection.
 	int (*accepted)(void *ctx, const struct sock_addr *from, uint32_t *ret_conn);
 	void (*opened)(void *ctx, uint32_t conn);
 	void (*frame)(void *ctx, uint32_t conn, const void *frame, size_t size);
 	void (*writable)(void *ctx, uint32_t conn);
-	// Everything it carried has been handed over before. Not for one that was closed by us.
-	// Connecting took too long: TIMEOUT; then nothing was heard: SILENT; no proof came of what
-	// was heard, or the other side hung up on ours: PROOF; VERSION, PROTOCOL, STUCK as named;
-	// EXITED: refused, and the address is one of this machine's where nobody listens; the rest
-	// by ras_cause_of_errno().
+	// A connection ended that this side did not close. All received frames were passed on
+	// before. The causes are:
+	//
+	// TIMEOUT: the TCP handshake took too long. SILENT: nothing was received after it. PROOF:
+	// the peer sent data but no proof, or it hung up on our proof. EXITED: refused, and the
+	// address is on this host where no process listens. VERSION, PROTOCOL, STUCK: as named. All
+	// other causes follow ras_cause_of_errno().
 	void (*ended)(void *ctx, uint32_t conn, enum ras_cause cause);
-	// What came of transport_ask_kernel().
+	// Result of transport_ask_kernel().
 	void (*kernel_asked)(void *ctx, const struct sock_addr *host, bool answered);
 };
 
-// Any of the ops may call any function here, transport_destroy() too.
+// Every callback may call any function of this file, even transport_destroy().
 
-// Binds and listens; configuration and ops are copied. *ret_detail, if there is an error, says in
-// words what failed and with whom (the holder of the port, if that can be known). -EADDRINUSE,
-// -EADDRNOTAVAIL, -EACCES, -ENODEV, -EPERM (no key and an address that is not loopback), -ENOMEM,
-// or what the socket said.
+// Bind and listen. Configuration and callbacks are copied. On error, ret_detail explains what
+// failed, and names the process that holds the port, if known. Returns 0, -EADDRINUSE,
+// -EADDRNOTAVAIL, -EACCES, -ENODEV, -EPERM (no key, and the address is not loopback), -ENOMEM, or
+// the error of the socket.
 int transport_create(
 	struct loop *loop,
 	const struct transport_config *config,
@@ -70,15 +73,15 @@ int transport_create(
 	char ret_detail[static 256],
 	struct transport **ret_transport
 );
-// Every connection is closed at once, without a word to the ops.
+// Close all connections at once, without calling any callback.
 struct transport *transport_destroy(struct transport *transport);
 
-// For handshakes that begin from now on; connections that were proven with a key which is not among
-// these end, one each 250 ms. Takes its own reference.
+// Use these keys for new handshakes. Connections proven with a key that is not among them are
+// ended, one each 250 ms. Takes its own reference.
 void transport_rekey(struct transport *transport, const struct seal_keys *keys);
 
-// Listens there from now on, and connects from there, instead of where it did; connections that
-// stand are left alone. -errno as transport_create(), and all is as it was.
+// Listen at this address from now on, and connect from it. Open connections are not changed.
+// Returns 0, or -errno as transport_create(); on error nothing has changed.
 int transport_rebind(
 	struct transport *transport,
 	const struct sock_addr *listen,
@@ -86,51 +89,52 @@ int transport_rebind(
 	char ret_detail[static 256]
 );
 
-// Where it listens, with the port the kernel chose.
+// Return the listening address, with the port that the kernel chose.
 struct sock_addr transport_address(const struct transport *transport);
 
-// Never answers from inside: opened() or ended() follow.
+// Open a connection. opened() or ended() follows, never from inside this call.
 void transport_open(struct transport *transport, uint32_t conn, const struct sock_addr *to);
-// From where it connects, if that is known yet, or still; else the address is left as it was.
+// Store the local address of a connection in *ret_address. If it is not known, *ret_address is
+// unchanged.
 void transport_source(
 	const struct transport *transport, uint32_t conn, struct sock_addr *ret_address
 );
-// 0; -EAGAIN: nothing was taken; -ENOTCONN: not open, or ended meanwhile.
+// Queue a frame. Returns 0, -EAGAIN (frame not accepted) or -ENOTCONN (not open, or already ended).
 int transport_send(struct transport *transport, uint32_t conn, const void *frame, size_t size);
 void transport_close(struct transport *transport, uint32_t conn, enum ras_close how);
-// No more accepts; connections live on. For leaving.
+// Stop accepting connections; existing ones stay open. Used when leaving.
 void transport_deafen(struct transport *transport);
-// Soft closes under way: when none is left, everything said has been delivered or given up.
+// Return the number of soft closes in progress. At 0, all queued frames were delivered or given up.
 uint32_t transport_closing(const struct transport *transport);
 
-// Whether the kernel of the host at this address (of whatever port) acknowledged what was sent to
-// it on an open connection since then, by the loop's clock, and nothing is left unacknowledged: it
-// lives, whatever the agent there does. -ENOENT: nothing was sent since then that would tell.
+// Return whether the kernel of a host is alive, from the open connections to its address, any port.
+// It is alive if data was sent after since_ns (loop clock) and all data is acknowledged. The agent
+// there may still hang. Returns 0, or -ENOENT if no connection proves it.
 int transport_kernel_answers(
 	const struct transport *transport, const struct sock_addr *host, uint64_t since_ns
 );
 
-// Asks the kernel of the host at this address at a port where nobody listens, within connect_ns:
-// any answer proves that it lives, also where the queue of who listens there is full. 0, and
-// kernel_asked() follows, never from inside; -EALREADY: it is being asked, and that follows for it;
-// -EBUSY: too many are; or why it cannot be.
+// Test whether the kernel of a host is alive, by connecting to a port where no process listens. Any
+// answer within connect_ns proves it, even if the accept queue of the agent there is full. Returns
+// 0: kernel_asked() follows, never from inside. Returns -EALREADY if a test of this host is
+// running, whose kernel_asked() follows; -EBUSY if too many tests are running; or -errno.
 int transport_ask_kernel(struct transport *transport, const struct sock_addr *host);
 
-// Whether each open connection to the host sends something again and again, and nothing has come
-// back on it for so long.
+// Return whether every open connection to the host keeps retransmitting and received nothing for
+// `for_ns`. Returns false if there is no open connection.
 bool transport_kernel_is_silent(
 	const struct transport *transport, const struct sock_addr *host, uint64_t for_ns
 );
 
-// What the kernel has sent to a host on the connections that are open, and how much of it again
-// since nobody acknowledged it.
+// Segments that the kernel sent to one host on the open connections, and its retransmissions.
 struct transport_sent {
 	uint32_t connections;
-	uint64_t segments, again; // with data
-	bool unanswered;	  // nothing has come back on one since something was sent again
+	uint64_t segments, again; // segments with data, and retransmissions
+	bool unanswered;	  // a connection received nothing since its last retransmission
 };
 
-// To the host at this address, of whatever port. -ENOENT: there is no connection.
+// Return the segment counts for the host at this address, any port. Returns 0, or -ENOENT if there
+// is no connection.
 int transport_kernel_sent(
 	const struct transport *transport,
 	const struct sock_addr *host,
@@ -139,27 +143,31 @@ int transport_kernel_sent(
 
 struct transport_counters {
 	uint64_t accepted, accept_failures, connects, connect_failures;
-	uint64_t turned_away_full, turned_away_rate; // before a single byte was read
-	uint64_t strangers_evicted;		     // to make room for newer ones
-	uint64_t closes_cut;			     // soft closes, likewise
+	uint64_t turned_away_full, turned_away_rate; // connections reset before any byte was read
+	// connections without a proof, ended to make room for newer ones
+	uint64_t strangers_evicted;
+	uint64_t closes_cut; // soft closes ended to make room
 	uint64_t proofs, proof_failures, proof_timeouts, proof_unknown_key;
-	uint64_t revoked; // connections ended, since their key is ours no more
-	uint64_t frames_sent, frames_received, bytes_sent, bytes_received; // on the wire
-	uint64_t frames_forged;	   // authentic no more: altered, repeated or out of order
-	uint64_t frames_malformed; // of a size that no frame has
+	uint64_t revoked; // connections ended because their key was removed
+	uint64_t frames_sent, frames_received, bytes_sent, bytes_received; // bytes on the wire
+	// frames that fail authentication: altered, repeated or out of order
+	uint64_t frames_forged;
+	uint64_t frames_malformed; // frames of an impossible size
 	uint64_t queues_full, stuck, descriptors_short;
-	uint32_t open, proving, closing; // now
-	uint64_t buffer_bytes;		 // held now, by those whose key was proven
+	uint32_t open, proving, closing; // current numbers
+	uint64_t buffer_bytes;		 // buffers of connections with a proven key; current
 };
 
-// Who could not be reached last, and who came and could not prove the key: to be told to people.
+// The last peer that could not be reached, and the last stranger that could not prove the key. For
+// reports to users.
 struct transport_trouble {
-	struct sock_addr
-		failed; // an outgoing connection that never opened; NONE: none since one did
+	// Address of an outgoing connection that never opened; NONE: none since the last one that opened.
+	struct sock_addr failed;
 	enum ras_cause cause;
-	struct sock_addr stranger; // NONE: none came
-	uint64_t stranger_ns;	   // by the loop
-	uint32_t strangers;	   // so many, each within TRANSPORT_STRANGERS_NS of the one before
+	struct sock_addr stranger; // NONE: no stranger so far
+	uint64_t stranger_ns;	   // on the loop's clock
+	// strangers in a row, each within TRANSPORT_STRANGERS_NS of the previous one
+	uint32_t strangers;
 };
 #define TRANSPORT_STRANGERS_NS (300 * RAS_NS_PER_SEC)
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A program of the user that is told of each verdict that changes, as a line of JSON on its
-// standard input: arguments are for all users of a machine to read.
+// A webhook: a program of the user that runs at each verdict change. The change is one line of JSON
+// on standard input, because all users of a machine can read arguments.
 //
-// Changes are told one after another, in their order, by the spawn helper: nothing waits for the
-// program. While it runs, up to WEBHOOK_QUEUE of them wait; beyond that the oldest are dropped, and
-// the next one says how many. A program that fails, hangs or cannot be started is not asked again
-// for the same change; it is logged when that begins and when it ends.
+// The spawn helper runs the program for one change after another, in order; nothing waits for it.
+// Meanwhile up to WEBHOOK_QUEUE changes are queued. Beyond that the oldest are dropped, and the
+// next change reports how many. A program that fails, hangs or cannot start does not run again for
+// the same change. The log records when failures begin and when they end.
 //
-// All on the loop's thread.
+// Loop thread only.
 #pragma once
 
 #include <control/spawn.h>
@@ -18,28 +18,28 @@ struct webhook;
 #define WEBHOOK_QUEUE 64
 
 struct webhook_counters {
-	uint64_t told;	  // programs that ended with 0
-	uint64_t failed;  // those that did not, or were never started
-	uint64_t dropped; // changes for which there was no room
+	uint64_t told;	  // programs that exited with 0
+	uint64_t failed;  // programs that failed or did not start
+	uint64_t dropped; // changes dropped because the queue was full
 };
 
 struct webhook_config {
-	const char *command; // as check_command_split() takes it
+	const char *command; // format of check_command_split()
 	const char *user;    // NULL: the agent's own
 	uint64_t timeout_ns;
-	struct webhook_counters *counters; // outlive it
+	struct webhook_counters *counters; // must outlive the webhook
 };
 
-// -EINVAL, -E2BIG (the command), -ENOMEM.
+// Returns 0, -EINVAL or -E2BIG (the command), or -ENOMEM.
 int webhook_create(
 	struct spawn *spawn, const struct webhook_config *config, struct webhook **ret_webhook
 );
-// What runs is ended, what waits is forgotten. NULL is fine.
+// Kill the running program and drop the queue. `webhook` may be NULL.
 struct webhook *webhook_destroy(struct webhook *webhook);
 
 struct webhook_change {
 	const char *cluster;
-	const char *observer; // the node that tells
+	const char *observer; // the node that reports the change
 	const char *node;
 	enum verdict before;
 	enum verdict_advice advice; // what may be done now
