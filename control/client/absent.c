@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Collects the members that did not answer a question.
+// Collects the nodes of the roster that are in no table.
 #include "client/absent.h"
 
 #include <control/overlay.h>

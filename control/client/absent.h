@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Those of the roster ([overlay] expect) that no table knows: they have no place in the core, and
-// are listed behind the peers.
+// Absent nodes: nodes of the roster ([overlay] expect) that are in no table. The core has no entry
+// for an absent node, so it is listed after the peers.
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define ABSENT_STATE "missing" // where peers have a state
+#define ABSENT_STATE "missing" // shown where a peer has a state
 
 struct overlay;
 
-// Copies: the roster may be another one before the last row is said.
+// Copies of the names, because the roster may change before the last row is written.
 struct absent {
 	char **names;
 	uint32_t count;
 };
 
-// -ENOMEM.
+// Collect all absent nodes. Returns 0 or -ENOMEM.
 int absent_find(const struct overlay *overlay, struct absent *ret_absent);
-// As if this one were all. -ENOMEM.
+// Make a list of this one name. Returns 0 or -ENOMEM.
 int absent_only(const char *name, struct absent *ret_absent);
 void absent_fini(struct absent *absent);
 
-// Whether the roster has this name, and no table.
+// Return whether a name is in the roster and in no table.
 bool absent_is(const struct overlay *overlay, const char *name);

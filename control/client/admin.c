@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// REPORT, MAINT, FORGET, LEVEL, LOG: the commands that change something. Who gave one is logged.
+// REPORT, MAINT, FORGET, LEVEL, LOG: the commands that change something. Each one is logged with
+// its user.
 #include "client/answers.h"
 #include "client/command.h"
 #include "client/names.h"
@@ -21,7 +22,7 @@
 #define SECOND_NS UINT64_C(1000000000)
 #define LEVEL_MAX_S (JOBHOST_LEVEL_MAX_NS / SECOND_NS)
 
-// Whom an order is about, as it was before: the order may be the end of its record.
+// The node of an order, as it was before. A copy, because the order may delete its record.
 struct target {
 	uint64_t id;
 	enum ras_state state;
@@ -34,7 +35,7 @@ static void target_of(const struct ras_peer *peer, struct target *ret_target) {
 	names_record(peer->record, ret_target->name);
 }
 
-// What -errno of an order about a node means to who gave it.
+// Report the error of an order about a node to the client.
 static void fail_order(struct session *session, const struct target *target, int err) {
 	const char *name = target->name;
 
@@ -125,11 +126,12 @@ void answer_maint(struct session *session, const char *rest) {
 	);
 }
 
-// No node's name begins so.
+// No node name begins with "--".
 #define UNREACHABLE "--unreachable"
 #define REMEMBERED "--remembered"
 
-// Of those whom this agent's part misses, not all are held so by this one.
+// Forget the unreachable nodes. While view.waits is set, members are missing that this agent itself
+// may not hold unreachable, so view.unreachable alone does not decide.
 static void forget_unreachable(struct session *session) {
 	struct ras_view view;
 	uint32_t count;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One function per command: `rest` is what stood behind its name.
+// The handlers of the commands, one function each. `rest` is the text after the command's name.
 #pragma once
 
 struct session;

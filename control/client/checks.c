@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// CHECKS: the local checks of this node: what each found last, when, and when it looks again.
+// CHECKS: the local checks of this node with their last result and the time of their next run.
 #include "client/answers.h"
 #include "client/listing.h"
 #include "client/peer_list.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// What is shown is copied: a reload may come between two steps.
+// A copy of a check, because a reload may come between two steps.
 struct row {
 	struct check_view view;
 	char name[CHECKS_NAME_MAX + 1];

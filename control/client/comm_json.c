@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is found of communicators, as JSON; and the look of a client at them.
+// JSON for communicators and their ranks.
 #include "client/comm_json.h"
 
 #include "client/names.h"
@@ -31,7 +31,7 @@ int comm_look_of(
 	return comm_look_init(look, &config, answer);
 }
 
-// What ranks tell, in the words of docs/jobs.md.
+// Convert the flags of what a rank reports to the words of docs/jobs.md.
 static json_t *knows_json(uint8_t knows) {
 	static const char *const names[] = {"started", "completed", "signatures", "process"};
 	json_t *array = json_array();
@@ -47,7 +47,7 @@ static json_t *device_json(int16_t device) {
 	return device >= 0 ? json_integer(device) : json_null();
 }
 
-// Who says on which GPU a rank is; NULL: nobody does.
+// Return the source that reports a rank's GPU; NULL: no source does.
 static const char *gpu_source(const struct ras_comm_rank *rank) {
 	if ((rank->knows & RAS_RANK_KNOWS_GPU_OF_NCCL) != 0)
 		return "nccl-ras";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The communicators of an answer for a client: the look at them, and what is found, as JSON.
+// JSON for the communicators of a collected answer.
 #pragma once
 
 #include "joblook/comm_look.h"
@@ -8,7 +8,7 @@
 
 struct session;
 
-// As comm_look_init(), with what this agent knows beside.
+// Same as comm_look_init(), with the configuration of this agent. Returns 0 or -errno.
 int comm_look_of(
 	struct comm_look *look, struct session *session, const struct overlay_answer *answer
 );

@@ -48,7 +48,7 @@ static bool command_matches(const struct command *command, const char *line) {
 	after = line[length];
 	if (command->seeds && command->arguments == NULL)
 		return after == '\0';
-	// MONITOR may stand alone, the others of the seed need their blank.
+	// MONITOR needs no argument; NCCL's other commands need the blank before theirs.
 	if (command->seeds)
 		return after == ' ' || (after == '\0' && command->arguments[0] == '[');
 	return after == '\0' || after == ' ' || after == '\t';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The table of commands, and a line read against it. Pure.
+// The table of commands, and the parser of a command line. Pure functions.
 #pragma once
 
 #include <stdbool.h>
@@ -40,19 +40,21 @@ enum verb {
 
 struct command {
 	const char *name;
-	const char *arguments; // for errors; NULL: takes none
-	bool changes;	       // needs the right to
-	bool remote;	       // may be asked by another node
-	// NCCL's: blanks and the rest are taken as they stand, and it is answered as NCCL does. All
-	// others are answered in JSON.
+	const char *arguments; // syntax for error messages; NULL: none
+	bool changes;	       // needs the privileged user
+	bool remote;	       // other nodes may call it
+	// A command of NCCL: its rest is taken unchanged, blanks included, and its answer has
+	// NCCL's format. All other commands are answered in JSON.
 	bool seeds;
 };
 
 extern const struct command commands[VERB_COUNT];
 
-// *ret_rest points into the line: what follows the name, for Tocsin's own commands without the
-// blanks around it (which are cut off the line). VERB_UNKNOWN leaves the line as it was.
+// Find the command of a line. *ret_rest points to the text after the name. For Tocsin's own
+// commands, blanks around it are skipped, or cut off the line. VERB_UNKNOWN leaves the line
+// unchanged.
 enum verb command_parse(char *line, const char **ret_rest);
 
-// The next word of *rest, which moves behind it. false if there is none, or it does not fit.
+// Copy the next word of *rest and advance *rest after it. Returns false if there is no word, or if
+// it does not fit.
 bool command_word(const char **rest, char *word, size_t size);

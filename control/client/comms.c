@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// COMMS: the communicators of all jobs, what stands first, with what is wrong below each.
+// COMMS: the communicators of all jobs, sorted by severity, with the findings of each.
 #include "client/answers.h"
 #include "client/comm_json.h"
 #include "client/listing.h"
@@ -16,12 +16,12 @@
 
 struct comms {
 	struct listing listing;
-	struct status status; // as STATUS has it
+	struct status status; // as in STATUS
 	struct comm_look look;
-	bool looking;			  // it has begun
-	const struct comm_summary **rows; // by place in the look
-	uint32_t *shown;		  // places, worst first
-	char word[CLIENT_LINE_BYTES_MAX]; // a job or communicator, "" all
+	bool looking;			  // `look` has been initialized
+	const struct comm_summary **rows; // indexed like look.comms
+	uint32_t *shown;		  // indexes into look.comms, worst first
+	char word[CLIENT_LINE_BYTES_MAX]; // a job or communicator; "": all
 };
 
 static void comms_drop(void *work) {

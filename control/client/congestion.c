@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Writes what a port counted of congestion as JSON.
+// Writes the congestion counters of ports as JSON.
 #include "client/congestion.h"
 
 #include "client/names.h"

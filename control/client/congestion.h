@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What this node's ports count of congestion, beside what is told of paths and nodes.
+// JSON for the congestion counters of this node's ports.
 #pragma once
 
 #include "client/session.h"
 
-// An array of ports; `device` as paths name it ("mlx5_0", "mlx5_0:2"), or NULL: all.
+// Return an array of ports. `device` selects a rail name ("mlx5_0", "mlx5_0:2"); NULL: all ports.
 json_t *congestion_json(const struct session *session, const char *device);
-// Of one device, as paths name it: "quiet", "congested", ...
+// Return the congestion level of a rail: "quiet", "congested", ...
 const char *congestion_word(const struct session *session, const char *device);
 
-// The part of WHY: ports of the node that is asked.
+// Add the congestion section of WHY: the ports of the answering node.
 void why_put_congestion(const struct session *session, json_t *object);

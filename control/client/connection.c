@@ -51,7 +51,8 @@ static uint64_t deadline_ns(const struct connection *connection) {
 	return at_ns;
 }
 
-// What is queued now has to be taken within drain_ns, whatever is queued behind it.
+// Start a deadline for the bytes queued now: the client must accept them within drain_ns. Bytes
+// queued later do not extend it.
 static void watch_progress(struct connection *connection) {
 	const struct client_server *server = connection->session.server;
 	size_t left = text_size(&connection->session.out);
@@ -64,7 +65,7 @@ static void watch_progress(struct connection *connection) {
 	connection->drain_at_ns = loop_now_ns(server->loop) + server->config.drain_ns;
 }
 
-// The last thing in each turn: which events and which deadline are waited for.
+// Wait for these events and for the next deadline. Must be the last call of each turn.
 static void connection_await(struct connection *connection, uint32_t events) {
 	struct loop *loop = connection->session.server->loop;
 	uint64_t at_ns;
@@ -72,12 +73,13 @@ static void connection_await(struct connection *connection, uint32_t events) {
 	watch_progress(connection);
 	at_ns = deadline_ns(connection);
 	loop_want(&connection->source, events);
-	// Without memory for a timer there is one deadline less, and nothing else is lost.
+	// Without memory for the timer only this deadline is lost.
 	if (at_ns == RAS_NEVER || loop_timer_set(loop, &connection->timer, at_ns) < 0)
 		loop_timer_cancel(loop, &connection->timer);
 }
 
-// Everything was said. Closing with bytes unread would be a reset, which may overtake the answer.
+// Shut down after the last answer and linger. Closing with unread input would cause a reset, which
+// may overtake the answer.
 static void connection_finish(struct connection *connection) {
 	if (connection->ended || shutdown(connection->source.fd, SHUT_WR) < 0) {
 		connection_close(connection);
@@ -88,7 +90,7 @@ static void connection_finish(struct connection *connection) {
 	connection_await(connection, EPOLLIN);
 }
 
-// false if the client is gone. Sends a bounded amount.
+// Send a bounded part of the output. Returns false if the client is gone.
 static bool output_flush(struct connection *connection) {
 	struct text *out = &connection->session.out;
 	size_t size = text_size(out);
@@ -111,10 +113,10 @@ static bool output_flush(struct connection *connection) {
 }
 
 enum next {
-	NEXT_ANSWER, // something may have been said: flush and look again
-	NEXT_TURN,   // a share of the turn is used up
+	NEXT_ANSWER, // output was added: send it and continue
+	NEXT_TURN,   // continue in the next turn
 	NEXT_INPUT,
-	NEXT_WAIT, // for others
+	NEXT_WAIT, // wait for a result
 	NEXT_FINISH,
 };
 
@@ -134,7 +136,7 @@ static enum next take_line(struct connection *connection) {
 	return NEXT_FINISH;
 }
 
-// With nothing left to send.
+// Continue the answer, or start the next one. Called with empty output.
 static enum next answer_advance(struct connection *connection) {
 	struct session *session = &connection->session;
 
@@ -191,7 +193,7 @@ static void connection_linger(struct connection *connection) {
 		connection_close(connection);
 }
 
-// false if the connection broke.
+// Receive input. Returns false if the connection broke.
 static bool input_receive(struct connection *connection) {
 	size_t room;
 	void *into = lines_room(&connection->lines, &room);
@@ -217,7 +219,7 @@ static void connection_ready(struct loop_source *source, uint32_t events) {
 		connection_linger(connection);
 		return;
 	}
-	// A hang-up while nothing is read: nobody is there to take an answer.
+	// A hang-up while input is paused: the client is gone and cannot receive an answer.
 	if ((events & (EPOLLERR | EPOLLHUP)) != 0 && !readable) {
 		connection_close(connection);
 		return;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A client on a socket: its lines in, its answers out, and how long it may take over either.
+// A client on a socket: its lines, its answers, and the time limits of both.
 //
-// Nothing is read while an answer is under way or waits to be taken, so a client that asks and
-// does not read holds one answer's step of memory, no more. The end of what a client sends does
-// not end what it is sent: answers are delivered before its connection is closed.
+// Nothing is read while an answer is being made or waits to be sent. So a client that asks and does
+// not read costs the memory of one answer step. A client may end its sending side; its answers are
+// still delivered before the connection closes.
 #pragma once
 
 #include "client/lines.h"
@@ -12,29 +12,30 @@
 #include <control/loop.h>
 
 struct connection {
-	struct session session; // first
+	struct session session; // must be first
 	struct loop_source source;
 	struct loop_timer timer;
 	struct connection *next, **place;
 	struct lines lines;
-	bool ended;	   // nothing more will come from it
-	bool lingering;	   // all was said: what it still sends is read and dropped until it closes
-	uint64_t since_ns; // of the last complete line or answer, or of the linger
-	uint64_t sent;	   // bytes, ever
-	uint64_t mark;	   // of these, to be reached by drain_at_ns; 0: none
+	bool ended;	   // the client has ended its sending side
+	bool lingering;	   // all answers are sent; further input is dropped until the client closes
+	uint64_t since_ns; // time of the last complete line or answer, or the start of lingering
+	uint64_t sent;	   // bytes sent in total
+	uint64_t mark;	   // value that `sent` must reach by drain_at_ns; 0: none
 	uint64_t drain_at_ns;
 };
 
 struct connection_credentials {
-	uint32_t uid; // SESSION_NO_UID: not known
+	uint32_t uid; // SESSION_NO_UID: unknown
 	bool privileged;
-	bool local; // by the Unix socket
+	bool local; // connected through the Unix socket
 };
 
-// Takes the descriptor over, also when it fails. -ENOMEM, or what epoll says.
+// Start a connection and take over the descriptor, even on failure. Returns 0, -ENOMEM, or the
+// error of epoll.
 int connection_open(
 	struct client_server *server, int fd, const struct connection_credentials *credentials
 );
 void connection_close(struct connection *connection);
-// There may be events for it, if it monitors.
+// Notify a connection of new events, in case the client monitors.
 void connection_news(struct connection *connection);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// CONNS: the connections of all agents, TCP links and RDMA pairs, by transport; and the slowest.
+// CONNS: the connections of all agents (TCP links and RDMA pairs) by transport, and the slowest
+// ones.
 #include "client/answers.h"
 #include "client/names.h"
 #include "client/peer_list.h"
@@ -21,7 +22,8 @@ static void conns_drop(void *work) {
 	free(status);
 }
 
-// Sums of what others say stay at their largest number, which JSON's integers do not reach.
+// Clamp a number for JSON, whose integers are signed. Sums of other agents' values saturate at the
+// unsigned maximum.
 static json_int_t json_whole(uint64_t number) {
 	return number < INT64_MAX ? (json_int_t)number : INT64_MAX;
 }

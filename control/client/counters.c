@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// COUNTERS: what this agent did, dropped, refused and repeated, by name.
+// COUNTERS: all counters of this agent by name.
 #include "client/answers.h"
 #include "client/server.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// DEVICES: the RDMA devices that this agent measures with.
+// DEVICES: the RDMA devices that this agent probes with.
 #include "client/answers.h"
 #include "client/gpus.h"
 #include "client/listing.h"

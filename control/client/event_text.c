@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Writes an event of the core as JSON for clients.
+// Writes an event of the core as text and as JSON.
 #include "client/event_text.h"
 
 #include "client/names.h"
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// What ras_event.value means, by kind.
+// Meaning of ras_event.value, by event kind.
 enum meaning {
 	MEANS_NOTHING,
 	MEANS_DURATION,
@@ -72,7 +72,7 @@ static void show_value(
 		break;
 	case MEANS_DURATION:
 		if (event->value == 0)
-			break; // the other side began it: there was nothing to wait for
+			break; // the other side opened the link, so this side did not wait
 		show_duration(event->value, duration);
 		snprintf(text, EVENT_TEXT_BYTES, "%s %s", words, duration);
 		break;

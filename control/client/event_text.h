@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One event as people and programs read it.
+// Events as text and as JSON.
 #pragma once
 
 #include "client/session.h"
 
 #include <control/state.h>
 
-#define EVENT_TEXT_BYTES 512 // holds the longest whole: nothing is cut within a character
+#define EVENT_TEXT_BYTES 512 // holds the longest text, so no character is cut
 
-// What the event says beside its name and peer: cause, who saw it, how long it took, and what was
-// said of it in words.
+// Write the details of an event after its name and peer: cause, observers, duration and
+// description.
 void event_text_detail(
 	const struct ras *ras,
 	const struct ras_event *event,
 	const char *words,
 	char text[static EVENT_TEXT_BYTES]
 );
-// An event of this run, with its time and words.
+// Return an event of this run with its time and its description.
 struct state_event event_text_of(const struct session *session, const struct ras_event *event);
 json_t *event_text_json(struct session *session, const struct state_event *state_event);

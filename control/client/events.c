@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// EVENTS [since]: what happened here, the oldest first. `since` is a sequence number, of which the
-// events that followed are shown, or a duration back from now. Without it the last
-// EVENTS_SHOWN.
+// EVENTS [since]: the events of this agent, oldest first. `since` is a sequence number, after which
+// events are shown, or a duration before now. The default is the last EVENTS_SHOWN events.
 //
-// Each step reads on from its place in the history; what was dropped there meanwhile is missing,
-// and the numbers show it.
+// Each step continues from its position in the history. Events that were overwritten meanwhile are
+// missing, which a gap in the sequence numbers shows.
 #include "client/answers.h"
 #include "client/event_text.h"
 #include "client/server.h"
@@ -24,7 +23,7 @@
 struct events {
 	uint64_t next;
 	uint64_t not_before_ns;
-	uint64_t skipped; // older ones that are kept and were not asked for
+	uint64_t skipped; // older events in the history that were not requested
 	bool begun;
 	bool any;
 };
@@ -66,7 +65,7 @@ static bool events_step(struct session *session) {
 	return true;
 }
 
-// The sequence number after the newest event.
+// Return the sequence number after the newest event.
 static uint64_t history_end(const struct ras *ras, uint64_t *ret_oldest) {
 	struct ras_event read[EVENTS_PER_STEP];
 	uint64_t next = 0;
@@ -94,7 +93,8 @@ static bool read_since(struct session *session, const char *text, struct events 
 	uint64_t value, end, oldest;
 
 	if (parse_u64(text, strlen(text), 0, UINT64_MAX - 1, NULL, &value) == 0) {
-		// A number of an earlier run of this agent: all that follows is news.
+		// A larger number is from an earlier run of this agent, so only future events
+		// follow it.
 		end = history_end(session_ras(session), &oldest);
 		events->next = value + 1 < end ? value + 1 : end;
 		return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tells of pages in GPU memory: which are shown here, and how those of others are read.
+// JSON for pages in GPU memory: pages that this node offers, and reads of other nodes' pages.
 #include "client/gpus.h"
 
 #include "client/names.h"
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// Of a path.
+// Paths.
 
 static json_t *time_json(uint64_t ns) {
 	return ns != 0 ? json_integer((json_int_t)ns) : json_null();
@@ -32,7 +32,7 @@ json_t *gpu_path_json(struct session *session, const struct fabric_gpu_path *gpu
 	);
 }
 
-// Of a device.
+// Devices.
 
 json_t *gpu_device_json(const struct fabric_gpu_view *gpu) {
 	if (gpu->state == FABRIC_GPU_NONE)
@@ -43,7 +43,7 @@ json_t *gpu_device_json(const struct fabric_gpu_view *gpu) {
 	);
 }
 
-// Own devices that are to show some, one after the other.
+// Find the next own device that is configured to offer a page.
 static bool
 next_device(const struct session *session, uint32_t *cursor, struct fabric_device_view *ret_view) {
 	const struct client_server *server = session->server;
@@ -71,7 +71,7 @@ void gpus_put_devices(const struct session *session, json_t *object) {
 	json_object_set_new(object, "gpus", array);
 }
 
-// Own paths.
+// Find the next own path whose peer offers a page.
 
 static bool next_shown(
 	const struct session *session,

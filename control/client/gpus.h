@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory of GPUs, beside what is told of paths, devices and nodes.
+// JSON for pages in GPU memory, for paths, devices and nodes.
 #pragma once
 
 #include "client/session.h"
 
 #include <control/fabric.h>
 
-// Of a path: an object, null where its peer shows none.
+// Return the object of a path; null if its peer offers no page.
 json_t *gpu_path_json(struct session *session, const struct fabric_gpu_path *gpu);
 
-// Of a device: an object, null where it is to show none.
+// Return the object of a device; null if no page is configured.
 json_t *gpu_device_json(const struct fabric_gpu_view *gpu);
-// All own devices, in an object: an array "gpus".
+// Add an array "gpus" with all own devices that offer a page.
 void gpus_put_devices(const struct session *session, json_t *object);
 
-// In an object: an array "gpus" of all own paths to a peer that shows some.
+// Add an array "gpus" with all own paths to a peer that offers a page; `peer` 0: all peers.
 void gpus_put(struct session *session, uint64_t peer, json_t *object);

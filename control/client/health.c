@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// HEALTH [node|*]: what is wrong, and how many are not; with * each member, and what may be done
-// about it. Answered from the store of verdicts, in no time.
+// HEALTH [node|*]: the nodes with a problem, and the number of the others. With * it lists all
+// members and the advice for each. The answer comes from the verdict store and needs no question to
+// other nodes.
 #include "client/absent.h"
 #include "client/answers.h"
 #include "client/listing.h"
@@ -22,19 +23,19 @@
 
 struct survey {
 	struct listing listing;
-	struct peer_list_row *rows; // of those there is something to say of
+	struct peer_list_row *rows; // peers that get a row
 	uint32_t row_count;
-	struct absent absent; // behind them: of the roster, and known to no table
+	struct absent absent; // absent roster nodes, listed after the rows
 	enum finding_grade grade;
 	struct ras_view view;
 	uint32_t maint;
-	uint32_t missing;		      // all of them, also where one node is asked about
+	uint32_t missing;		      // all absent nodes, even if one node is asked about
 	char *missing_names;		      // as a hostlist
-	char address_words[STATE_TEXT_BYTES]; // what is wrong with the one we tell; ""
-	char join_words[STATE_TEXT_BYTES];    // why we are no member; ""
+	char address_words[STATE_TEXT_BYTES]; // problem of the advertised address; ""
+	char join_words[STATE_TEXT_BYTES];    // why this node has not joined; ""
 	struct overlay_strangers strangers;   // count 0: none
 	bool only;			      // one node is asked about
-	uint64_t id;			      // this one
+	uint64_t id;			      // id of that node
 };
 
 static void health_drop(void *work) {
@@ -46,7 +47,7 @@ static void health_drop(void *work) {
 	free(survey);
 }
 
-// Of the only one that was asked about.
+// Write the name of the only node asked about.
 static void
 one_name(struct session *session, const struct survey *survey, char name[static NAMES_TEXT_BYTES]) {
 	if (survey->absent.count > 0)
@@ -78,7 +79,8 @@ static json_t *waiting_json(const struct ras_view *view) {
 	);
 }
 
-// Of nodes beside each other: where one is asked about, the others' are not its matter.
+// Return the next configuration mistake. An answer about one node has none, because mistakes
+// concern several nodes.
 static bool mistake_next(
 	const struct session *session,
 	const struct survey *survey,
@@ -103,8 +105,8 @@ static json_t *mistakes_json(struct session *session, const struct survey *surve
 	return array;
 }
 
-// Of the verdict, where there ever was another; else of the state. 0: not known, of an agent that
-// has not begun to join yet.
+// Return the start of the verdict if it has ever changed, else of the peer's state. 0 means
+// unknown: this agent has not started to join.
 static uint64_t since_ns(const struct ras_peer *peer, const struct finding *finding) {
 	bool changed = finding->has_view && finding->view.since_ns != 0;
 
@@ -119,7 +121,7 @@ static struct finding finding_of_absent(const struct session *session) {
 	return finding;
 }
 
-// Who grants drains, as it looks from here.
+// Return the node that grants drains, as this node sees it.
 static json_t *granter_json(struct session *session) {
 	const struct health *health = session->server->config.health;
 	uint64_t granter = health != NULL ? health_granter(health) : 0;
@@ -131,8 +133,8 @@ static json_t *granter_json(struct session *session) {
 	return peer_name_json(name);
 }
 
-// Who says so, and of whom the grade is (null: of all): a client that comes back can tell whether
-// it is still the same start of this agent.
+// Return the members before the rows. They include the answering node with its start number, so
+// that a client notices a restart. "of" is the node that the grade is about; null: all.
 static json_t *health_facts(struct session *session, void *work) {
 	const struct client_server *server = session->server;
 	const struct ras *ras = session_ras(session);
@@ -180,7 +182,7 @@ static json_t *observers_json(struct session *session, const struct finding *fin
 	return array;
 }
 
-// How sure, and by what: what a scheduler must know before it acts.
+// Add the certainty of the verdict, which a scheduler must know before it acts.
 static void add_view(struct session *session, const struct finding *finding, json_t *object) {
 	const struct verdict_view *view = &finding->view;
 
@@ -208,7 +210,7 @@ static void add_view(struct session *session, const struct finding *finding, jso
 	);
 }
 
-// Since when is not known: nobody saw it go.
+// Return the row of an absent node. The start is unknown, because nobody saw the node disappear.
 static json_t *absent_json(struct session *session, const char *name) {
 	struct finding finding = finding_of_absent(session);
 	json_t *object = json_pack(
@@ -257,11 +259,11 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 static const struct listing_ops ops = {
 	.key = "findings", .facts = health_facts, .row_json = row_json};
 
-// Whose rows are wanted.
+// Selection of the rows.
 struct wanted {
 	const struct health *store;
 	bool only, all;
-	uint64_t id; // of the only one
+	uint64_t id; // id of the only node
 	char name[CLIENT_LINE_BYTES_MAX];
 };
 
@@ -282,7 +284,7 @@ static bool is_worth_a_row(const struct ras_peer *peer, const void *ctx) {
 	return wanted->all || peer->maint || is_wrong(wanted->store, peer);
 }
 
-// By grade, then by the weight of the verdict, which is its place among them.
+// Order by grade, then by verdict; later verdicts of the enum are worse.
 static uint32_t peer_badness(const struct ras_peer *peer, const void *ctx) {
 	const struct wanted *wanted = ctx;
 	struct finding finding;
@@ -292,7 +294,7 @@ static uint32_t peer_badness(const struct ras_peer *peer, const void *ctx) {
 	       (finding.has_view ? finding.view.verdict : VERDICT_NONE);
 }
 
-// They are counted and named whoever is asked about; a row has who was asked for.
+// Find the absent nodes. All of them are counted and named; only the node asked about gets a row.
 static int find_missing(struct session *session, const char *only, struct survey *survey) {
 	const struct overlay *overlay = session->server->overlay;
 	struct absent all;
@@ -311,7 +313,7 @@ static int find_missing(struct session *session, const char *only, struct survey
 	return err;
 }
 
-// Of one node, where all are not asked about.
+// Set the grade of one node, for an answer about one node.
 static void grade_one(struct session *session, struct survey *survey, const struct ras_peer *peer) {
 	const struct overlay_reach *reach = overlay_reach(session->server->overlay);
 	bool self = survey->id == ras_self_id(session_ras(session));
@@ -368,7 +370,8 @@ survey_gather(struct session *session, const struct wanted *wanted, struct surve
 	return true;
 }
 
-// False: the session was told what is wrong. One that is missing is no peer.
+// Parse the name of the only node. Returns false after an error message. An absent node is accepted
+// too, with state UNKNOWN.
 static bool read_only(
 	struct session *session, const char *rest, struct wanted *wanted, struct ras_peer *ret_peer
 ) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Bytes of a client, cut into lines.
+// Cuts the bytes of a client into lines.
 #pragma once
 
 #include <control/client.h>
@@ -11,11 +11,11 @@ struct lines {
 	char bytes[CLIENT_LINE_BYTES_MAX];
 };
 
-// Where the next bytes go, and how many there is room for: 0 only if a line is too long or
-// waits to be taken.
+// Return the place for the next bytes, and its size. The size is 0 only if a line is too long or
+// waits to be consumed.
 void *lines_room(struct lines *lines, size_t *ret_size);
 void lines_filled(struct lines *lines, size_t size);
 
-// Takes the next line, without its end and cut at a NUL as the seed cuts it. Returns 0,
-// -EAGAIN (more is needed), or -EMSGSIZE (no line can be so long).
+// Consume the next line, without its end. As in NCCL, a NUL ends the line. Returns 0, -EAGAIN
+// (incomplete line) or -EMSGSIZE (line too long).
 int lines_take(struct lines *lines, char ret_line[static CLIENT_LINE_BYTES_MAX]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// LINKS: this node's connections in the overlay, the ring first.
+// LINKS: the overlay links of this node, ring links first.
 #include "client/answers.h"
 #include "client/listing.h"
 #include "client/names.h"
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LINKS_SHOWN_MAX 4096 // far above what any node has
+#define LINKS_SHOWN_MAX 4096 // far above the links of any node
 #define USES_TEXT_BYTES 128
 
 struct links {
@@ -30,7 +30,7 @@ static const struct {
 };
 #define USE_COUNT (sizeof(uses) / sizeof(uses[0]))
 
-// A text that is full takes no more.
+// Write the uses of a link; stops when the text is full.
 static void show_uses(uint32_t bits, char text[static USES_TEXT_BYTES]) {
 	size_t used = 0;
 
@@ -57,7 +57,7 @@ static const char *state_of(const struct ras_link_info *link) {
 	return link->delayed ? "delayed" : "up";
 }
 
-// Ring links first, then long ones by level, then the rest.
+// Order: ring links first, then long ones by level, then the rest.
 static int links_compare(const void *left, const void *right) {
 	const struct ras_link_info *a = left;
 	const struct ras_link_info *b = right;
@@ -71,7 +71,7 @@ static int links_compare(const void *left, const void *right) {
 	return a->peer < b->peer ? -1 : a->peer > b->peer;
 }
 
-// Over its life, which ends when nobody needs it; 0 for the first moment.
+// Return the mean rate over the life of a link; 0 in its first second.
 static uint64_t rate_of(const struct ras_link_info *link, uint64_t bytes) {
 	return link->age_ns >= RAS_NS_PER_SEC
 		       ? (uint64_t)((double)bytes * 1e9 / (double)link->age_ns)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The client sockets, local and TCP: who connects, and who is turned away.
+// The listening sockets, Unix and TCP: identifies clients, and rejects those beyond the limit.
 #include "client/listen.h"
 
 #include "client/connection.h"
@@ -23,7 +23,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-// The kernel caps it by net.core.somaxconn.
+// The kernel limits it by net.core.somaxconn.
 #define BACKLOG 128
 #define ACCEPTS_PER_TURN 8
 #define ACCEPT_AGAIN_NS (100 * RAS_NS_PER_MS)
@@ -57,7 +57,7 @@ static int address_of(
 	return sock_addr_from_sockaddr((struct sockaddr *)&storage, length, ret_address);
 }
 
-// For its share of what this agent does for everybody. It gives no privilege.
+// Return the user of a TCP connection. The user gets a share of the rate limits, but no privilege.
 static uint32_t user_of_tcp(const struct client_server *server, int fd) {
 	struct sock_addr theirs, ours;
 	uint32_t uid;
@@ -69,7 +69,7 @@ static uint32_t user_of_tcp(const struct client_server *server, int fd) {
 	return uid;
 }
 
-// The kernel's word on who connected; nobody in particular if it has none.
+// Return the client's user as the kernel reports it; SESSION_NO_UID if it does not.
 static struct connection_credentials peer_identify(const struct client_listener *listener, int fd) {
 	const struct client_config *config = &listener->server->config;
 	struct connection_credentials credentials = {
@@ -100,7 +100,7 @@ static void turn_away(struct client_server *server, int fd) {
 	log_event(
 		LOG_LEVEL_WARN, "client_turned_away", log_u64("clients", server->counters.clients)
 	);
-	(void)stream_send(fd, text, (size_t)size); // as far as it goes
+	(void)stream_send(fd, text, (size_t)size); // best effort
 	close(fd);
 }
 
@@ -117,7 +117,8 @@ static void connection_take(struct client_listener *listener, int fd) {
 		turn_away(server, fd);
 		return;
 	}
-	// A banner is to be seen while the answer is still being collected.
+	// Without TCP_NODELAY, the kernel could hold back a banner while the answer is being
+	// collected.
 	if (!listener->local)
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	server->counters.accepted++;
@@ -136,7 +137,8 @@ static void accept_again(struct loop_timer *timer, uint64_t now_ns) {
 		loop_want(&server->local.source, EPOLLIN);
 }
 
-// Out of descriptors or memory: the listener stays ready, and would be called without end.
+// Pause after running out of descriptors or memory. The listener stays ready, so it would be called
+// again without end.
 static void pause_accepting(struct client_listener *listener, int err) {
 	struct client_server *server = listener->server;
 
@@ -212,7 +214,7 @@ int listen_tcp(struct client_server *server, char detail[static CLIENT_DETAIL_BY
 	int err;
 
 	sock_addr_format(address, text);
-	// What is said here is said to everybody who can connect.
+	// Every local user can connect here and read the answers.
 	if (!sock_addr_is_loopback(address)) {
 		snprintf(
 			detail, CLIENT_DETAIL_BYTES, "%s: clients are served on loopback only", text
@@ -222,7 +224,8 @@ int listen_tcp(struct client_server *server, char detail[static CLIENT_DETAIL_BY
 	fd = socket(storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return say_why(detail, text, neg_errno());
-	// A fixed port is taken again at once after a kill; never shared with another agent.
+	// SO_REUSEADDR allows to bind a fixed port at once after a kill. It does not share the port
+	// with another agent.
 	if (address->port != 0)
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (bind(fd, (const struct sockaddr *)&storage, length) < 0 || listen(fd, BACKLOG) < 0)
@@ -234,7 +237,7 @@ int listen_tcp(struct client_server *server, char detail[static CLIENT_DETAIL_BY
 	return listener_begin(server, &server->tcp, scoped_take_fd(&fd));
 }
 
-// 0 if nobody answers on the socket any more; it is then gone.
+// Remove a socket that no process serves. Returns 0 if it was removed or did not exist.
 static int take_over(const struct sockaddr_un *address, char detail[static CLIENT_DETAIL_BYTES]) {
 	scoped_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	struct stat status;
@@ -265,8 +268,8 @@ static int take_over(const struct sockaddr_un *address, char detail[static CLIEN
 static int bind_local(int fd, const struct sockaddr_un *address, mode_t mode) {
 	struct stat status;
 
-	// Never wider than it is to be: the file is made with the socket's own mode less the
-	// umask, and then widened to it.
+	// Set the mode before bind(), so that the file never has wider permissions. bind()
+	// subtracts the umask; chmod() then restores the mode.
 	if (fchmod(fd, mode) < 0)
 		return neg_errno();
 	if (bind(fd, (const struct sockaddr *)address, sizeof(*address)) < 0)
@@ -325,7 +328,7 @@ void listen_stop(struct client_server *server) {
 		close(server->owner_fd);
 	server->owner_fd = -1;
 	listener_stop(&server->local);
-	// A successor may have put its own in place.
+	// Another agent may have replaced the socket file.
 	if (had_local && lstat(server->socket_path, &status) == 0 &&
 	    status.st_dev == server->socket_device && status.st_ino == server->socket_inode)
 		unlink(server->socket_path);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where clients are accepted, and who they are.
+// Listening sockets for clients, and the identification of clients.
 #pragma once
 
 #include "client/server.h"
 
-// -errno, and in words what failed.
+// Start listening. Returns 0, or -errno with an explanation in `detail`.
 int listen_tcp(struct client_server *server, char detail[static CLIENT_DETAIL_BYTES]);
 int listen_local(struct client_server *server, char detail[static CLIENT_DETAIL_BYTES]);
-// Both, if there are, and the socket's file if it is still ours.
+// Close both listeners. The socket's file is removed if it still belongs to this agent.
 void listen_stop(struct client_server *server);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Gives a table out in steps, so that a long answer does not hold the loop.
+// Writes a long answer in steps, so that it does not block the loop.
 #include "client/listing.h"
 
 static void listing_begin(struct session *session, struct listing *listing) {
@@ -11,7 +11,7 @@ static void listing_begin(struct session *session, struct listing *listing) {
 	text_json(&session->out, facts);
 	if (session->out.failed)
 		return;
-	session->out.end--; // the brace is closed after the rows
+	session->out.end--; // drop the closing brace, which is written after the rows
 	if (session->out.data[session->out.end - 1] != '{')
 		text_add(&session->out, ",", 1);
 	text_print(&session->out, "\"%s\":[", ops->key);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MATRIX: who reads whom how, of all nodes: the paths of PATHS * in their shortest form, of each
-// ordered pair of nodes the worst, and behind them a sign for each rail of those that have several.
-// For those who draw it; a row has eight columns, since a client refuses one that has more.
+// MATRIX: the worst path of each ordered pair of nodes, from PATHS *, in a compact form for
+// plotting. Nodes with several rails also have one sign for each rail. A row has eight columns,
+// because clients reject rows with more.
 #include "client/answers.h"
 #include "client/listing.h"
 #include "client/names.h"
@@ -23,8 +23,8 @@
 struct matrix {
 	struct listing listing; // over the rows of the answer
 	struct status status;
-	uint64_t *ids;	  // by slot; 0: none, or it has left
-	uint32_t *places; // by slot: of the node in what is said
+	uint64_t *ids;	  // by slot; 0: no node, or it has left
+	uint32_t *places; // by slot: index in the node list of the answer
 	uint32_t slot_count;
 	uint32_t node_count;
 };
@@ -41,7 +41,7 @@ static void matrix_drop(void *work) {
 	free(matrix);
 }
 
-// Nodes that are, or should be: one that said goodbye is read by nobody.
+// Number the nodes, except those that left: they are not probed.
 static bool number_nodes(struct session *session, struct matrix *matrix) {
 	const struct ras *ras = session_ras(session);
 	struct ras_peer peer;
@@ -120,7 +120,7 @@ static bool same_pair(const struct ras_merged_path *a, const struct ras_merged_p
 	return a->node == b->node && a->row.peer == b->row.peer;
 }
 
-// The worst of a run of rows of one pair, which begins at n; NULL: it does not.
+// Return the worst path of a pair whose rows begin at n; NULL if no pair begins there.
 static const struct ras_merged_path *worst_of(const struct matrix *matrix, uint32_t n) {
 	const struct ras_paths *paths = matrix->status.answer->paths;
 	const struct ras_merged_path *worst = ras_paths_at(paths, n);
@@ -134,7 +134,8 @@ static const struct ras_merged_path *worst_of(const struct matrix *matrix, uint3
 	return worst;
 }
 
-// A sign for each rail of the node that reads, in order of their names: of its paths the worst.
+// Signs for the rails of the reading node, in order of their names. A rail has the sign of its
+// worst path.
 #define RAILS_MAX 16
 
 static char rail_sign(enum observation_kind kind) {
@@ -147,7 +148,7 @@ static char rail_sign(enum observation_kind kind) {
 	return signs[kind];
 }
 
-// Of the run of rows that begins at n; "" if there is one rail alone.
+// Write the rail signs of the pair whose rows begin at n; "" for a single rail.
 static void
 show_rails(const struct matrix *matrix, uint32_t n, char ret_signs[static RAILS_MAX + 1]) {
 	const struct ras_paths *paths = matrix->status.answer->paths;
@@ -172,7 +173,7 @@ static json_int_t json_whole(uint64_t number) {
 	return number < INT64_MAX ? (json_int_t)number : INT64_MAX;
 }
 
-// False: it is of no two nodes that are known.
+// Return the list indexes of both nodes; false if one of them is unknown.
 static bool find_places(
 	struct session *session,
 	const struct matrix *matrix,

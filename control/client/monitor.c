@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Clients that follow events: which ones each gets, and what it missed.
+// MONITOR: writes events for clients that follow them, and counts what they miss.
 #include "client/monitor.h"
 
 #include "client/answers.h"
@@ -20,10 +20,11 @@
 
 struct alias {
 	enum session_group group;
-	const char *name; // of NCCL's; NULL: it has none, ours is told
+	const char *name; // NCCL's name; NULL: use Tocsin's name
 };
 
-// Leaving is told to those who follow lives, under a name that raises no alarm.
+// The names that NCCL's clients know. A node that leaves is a lifecycle event, with a name that
+// raises no alarm.
 static const struct alias aliases[RAS_EVENT_KIND_COUNT] = {
 	[RAS_EVENT_JOINED] = {SESSION_LIFECYCLE, "PEER_NEW"},
 	[RAS_EVENT_REJOINED] = {SESSION_LIFECYCLE, "PEER_NEW"},
@@ -41,7 +42,7 @@ static const struct alias aliases[RAS_EVENT_KIND_COUNT] = {
 	[RAS_EVENT_LINK_STUCK] = {SESSION_TRACE, "PEER_SEND_STUCK"},
 };
 
-// A link that went down, by how.
+// Return the name for a link that went down, by cause.
 static const char *down_name(enum ras_cause cause) {
 	switch (cause) {
 	case RAS_CAUSE_SILENT:
@@ -69,7 +70,7 @@ static struct alias alias_of(const struct ras_event *event) {
 	return alias;
 }
 
-// What NCCL says where the event is one of its own; else what EVENTS says.
+// Write the details of an event: NCCL's words for its own events, otherwise the words of EVENTS.
 static void show_details(
 	const struct overlay *overlay,
 	const struct ras_event *event,
@@ -253,7 +254,7 @@ void monitor_tell(struct session *session) {
 	}
 }
 
-// A token as it stands between commas, blanks included.
+// Parse one token between commas, blanks included.
 static bool read_group(const char *token, size_t length, uint32_t *groups) {
 	static const struct {
 		const char *name;
@@ -274,7 +275,7 @@ static bool read_group(const char *token, size_t length, uint32_t *groups) {
 	return false;
 }
 
-// The sequence of the next event that will happen.
+// Return the sequence number of the next future event.
 static uint64_t next_event(const struct ras *ras) {
 	struct ras_event read[MONITOR_READ];
 	uint64_t next = 0, oldest = 1;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MONITOR: events as they come, under the names that NCCL's clients know.
+// MONITOR: sends events as they happen, with the names that NCCL's clients know.
 //
-// A monitor has no queue of its own: it has a place in the core's history, and is told from there
-// when it has taken what it was told before. One that is slow finds that events have left the
-// history, and is told how many.
+// A monitor has no queue. It has a position in the core's history, and gets the next events when it
+// has received the previous ones. If a slow client falls behind the end of the history, it gets the
+// number of lost events.
 #pragma once
 
 #include <control/loop.h>
@@ -13,10 +13,10 @@ struct session;
 
 struct monitors {
 	struct overlay_listener listener;
-	struct loop_job job; // events came: wakes who listens
+	struct loop_job job; // wakes the monitoring clients after events
 };
 
-// Tells what is new, if `out` is empty. Bounded as a step is.
+// Write the next events, if `out` is empty. Writes a bounded amount, like a step.
 void monitor_tell(struct session *session);
-// Whether there is more to tell now.
+// Return whether there are events to write.
 bool monitor_waits(const struct session *session);

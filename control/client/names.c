@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Finds members by the names, ids or hostlists that a client gives.
+// Finds members by the name that a client gives, and replaces unsafe bytes in names of other
+// agents.
 #include "client/names.h"
 
 #include "client/server.h"
@@ -12,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// More names than these are not listed in an error.
+// Above this number of known names, an error suggests a similar one instead of listing all.
 #define NAMES_LISTED_MAX 16
 #define NAMES_QUOTE_BYTES 96
 #define NAMES_READ 64
@@ -50,7 +51,8 @@ void names_host(const struct ras_record *record, char host[static NAMES_TEXT_BYT
 	names_clean(record->host, record->host_length, host);
 }
 
-// The last event about this peer, or with `name` about a node of this name.
+// Find the last event about this peer id. If `name` is not NULL, find the last one about a node
+// with this name.
 static bool
 find_past(const struct ras *ras, uint64_t id, const char *name, struct ras_event *ret_event) {
 	struct ras_event read[NAMES_READ];
@@ -78,7 +80,7 @@ void names_id(const struct ras *ras, uint64_t id, char name[static NAMES_TEXT_BY
 
 	if (ras_peer_find(ras, id, &peer) == 0)
 		names_record(peer.record, name);
-	else if (find_past(ras, id, NULL, &event)) // the table holds it no more
+	else if (find_past(ras, id, NULL, &event)) // no longer in the table
 		names_clean(event.name, strlen(event.name), name);
 	else
 		snprintf(name, NAMES_TEXT_BYTES, "#%016" PRIx64, id);
@@ -132,7 +134,7 @@ static bool fail_past(struct session *session, const char *word, const char *quo
 	return missing || past;
 }
 
-// Kept in order while there are few: they are listed.
+// Sorted names for an error message, as long as there are few.
 struct known {
 	char names[NAMES_LISTED_MAX][NAMES_TEXT_BYTES];
 	uint32_t count;
@@ -184,7 +186,7 @@ static void fail_unknown(struct session *session, const char *word) {
 		);
 }
 
-// Two names may share an id; the table holds one of them.
+// Two names may have the same id, and the table holds only one of them, so compare the names.
 static bool name_find(struct session *session, const char *word, struct ras_peer *ret_peer) {
 	return ras_peer_find(session_ras(session), ras_id(word, strlen(word)), ret_peer) == 0 &&
 	       ret_peer->record->name_length == strlen(word) &&

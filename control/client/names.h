@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Nodes by the names that people type, and names for the ids that the core speaks of.
+// Finds nodes by name, and names for the ids of the core.
 #pragma once
 
 #include "client/session.h"
 
 #define NAMES_TEXT_BYTES (RAS_NAME_MAX + 1)
 
-// The one word of `rest`, as a node that is known. Else the session was told what is wrong.
+// Parse `rest` as the name of one known node, and nothing else. Returns false after an error
+// message to the session.
 bool names_only(struct session *session, const char *rest, struct ras_peer *ret_peer);
 bool names_is_known(struct session *session, const char *word);
-// The first word of *rest, which moves on.
+// Same, for the first word of *rest, which is advanced.
 bool names_first(struct session *session, const char **rest, struct ras_peer *ret_peer);
 
-// As it stands, but for what would break a line or steer a terminal: that
-// becomes "?". Names come from other agents.
+// Copy a text, and replace each byte that would break a line or control a terminal with "?". Names
+// come from other agents and are not trusted.
 void names_text(const char *text, size_t length, char *clean, size_t size);
 void names_clean(const char *text, size_t length, char name[static NAMES_TEXT_BYTES]);
 void names_record(const struct ras_record *record, char name[static NAMES_TEXT_BYTES]);
 void names_host(const struct ras_record *record, char host[static NAMES_TEXT_BYTES]);
-// "#" and the id if it is not known any more.
+// Return the name of a node id; "#" and the id if the node is not known any more.
 void names_id(const struct ras *ras, uint64_t id, char name[static NAMES_TEXT_BYTES]);
-// "n1 and n2"; empty if there is none.
+// Write the names of observers, as in "n1 and n2"; "" if there are none.
 #define NAMES_PAIR_BYTES (2 * NAMES_TEXT_BYTES + 8)
 void names_observers(
 	const struct ras *ras,

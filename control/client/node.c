@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// NODE node command: the command put to another node, its answer passed on as it comes.
+// NODE node command: forwards a command to another node and passes its answer on as it arrives.
 //
-// An answer that breaks off ends in a line of its own that says so.
+// If the answer breaks off, an error line follows on a line of its own.
 #include "client/answers.h"
 #include "client/names.h"
 #include "client/remote.h"
@@ -16,7 +16,7 @@
 #include <strings.h>
 
 #define NODE_TIMEOUT_NS (15 * RAS_NS_PER_SEC)
-#define NODE_AHEAD_BYTES (256u << 10) // waits here; more waits at the other node
+#define NODE_AHEAD_BYTES (256u << 10) // buffered here; the rest waits at the other node
 #define QUOTED_BYTES 96
 
 struct node_call {
@@ -24,7 +24,7 @@ struct node_call {
 	struct session *session;
 	char name[NAMES_TEXT_BYTES];
 	bool ended;
-	bool held; // a piece was put off
+	bool held; // a piece was refused with -EAGAIN
 	bool middle_of_line;
 	int err;
 	struct text came;
@@ -111,7 +111,8 @@ static void on_end(struct overlay_call *call, int err) {
 		session_continue(node->session, node_step);
 }
 
-// The line for the other node, of a command that it will answer.
+// Write the line for the other node. Returns false after an error message if the command cannot be
+// forwarded.
 static bool line_compose(struct session *session, const char *rest, struct text *line) {
 	char copy[CLIENT_LINE_BYTES_MAX], quoted[QUOTED_BYTES];
 	const char *inner = "";
@@ -171,7 +172,7 @@ void answer_node(struct session *session, const char *rest) {
 		    strcasecmp(rest, commands[VERB_VERBOSE_STATUS].name) == 0;
 	if (session_may_ask(session)) {
 		node_begin(session, &peer, &line);
-		// A report has no other end.
+		// The end of a report is the end of the connection.
 		session->closing = is_report;
 	}
 	text_fini(&line);

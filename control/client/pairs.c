@@ -30,7 +30,7 @@ static uint64_t completions_failed(const struct pair_counters *counters) {
 	return count;
 }
 
-// Not ready first, then by peer and device.
+// Order: not ready first, then by peer and device.
 static int pairs_compare(const void *left, const void *right) {
 	const struct pairing_view *a = &((const struct fabric_pair_view *)left)->pairing;
 	const struct pairing_view *b = &((const struct fabric_pair_view *)right)->pairing;
@@ -43,7 +43,7 @@ static int pairs_compare(const void *left, const void *right) {
 	return (a->key.device > b->key.device) - (a->key.device < b->key.device);
 }
 
-// Over the time that it has been ready; 0 for the first moment.
+// Return the mean rate since the pair became ready; 0 in the first second.
 static uint64_t
 rate_of(struct session *session, const struct pairing_view *pairing, uint64_t bytes) {
 	uint64_t age_ns = time_age_ns(session, pairing->since_ns);

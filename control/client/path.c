@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// PATH a b: all that is known of the path between two nodes, from both ends, and what is made of it
-// here. Each end is asked for its own part; one that does not answer is said to.
+// PATH a b: all data about the path between two nodes, from both ends, and this node's verdict on
+// it. Each end is asked for its own data; an end that does not answer is reported.
 #include "client/answers.h"
 #include "client/event_text.h"
 #include "client/names.h"
@@ -21,7 +21,7 @@
 #include <string.h>
 
 #define PATH_TIMEOUT_NS (5 * RAS_NS_PER_SEC)
-#define PATH_AHEAD_NS (500 * RAS_NS_PER_MS) // for the way back to who asked for both
+#define PATH_AHEAD_NS (500 * RAS_NS_PER_MS) // reserve for the answer's way back to the client
 #define ANSWER_BYTES_MAX (256u << 10)
 #define ENDS 2
 #define WHY_BYTES 160
@@ -31,16 +31,16 @@ struct path_end {
 	struct overlay_call call;
 	uint64_t id;
 	char name[NAMES_TEXT_BYTES];
-	bool asked; // and has not answered yet
+	bool asked; // its answer is pending
 	struct text came;
-	json_t *answer;	     // NULL: there is none
-	char why[WHY_BYTES]; // then
+	json_t *answer;	     // NULL: none
+	char why[WHY_BYTES]; // the reason, if there is no answer
 };
 
 struct path_report {
 	struct session *session;
 	struct path_end ends[ENDS];
-	uint32_t count; // one if both are the same
+	uint32_t count; // one if both nodes are the same
 };
 
 static void path_drop(void *work) {
@@ -57,7 +57,7 @@ static void path_drop(void *work) {
 	free(report);
 }
 
-// What is made of it here.
+// The verdict of this node.
 
 static const struct verdict_engine *engine_of(const struct session *session) {
 	const struct health *health = session->server->config.health;
@@ -179,7 +179,7 @@ static void say_json(struct session *session, const struct path_report *report) 
 	);
 }
 
-// Why there is none, in words about this end.
+// Return why this end has no path, as a phrase after its name.
 static const char *why_none(const struct path_end *end) {
 	if (end->answer == NULL)
 		return end->why;
@@ -212,7 +212,7 @@ static bool path_step(struct session *session) {
 	return true;
 }
 
-// The question.
+// The questions to the ends.
 
 static void fail_end(struct path_end *end, const char *words) {
 	snprintf(end->why, sizeof(end->why), "%s", words);
@@ -271,7 +271,7 @@ static void on_end(struct overlay_call *call, int err) {
 
 static void path_end_ask(struct path_end *end, const struct ras_record *other) {
 	struct session *session = end->report->session;
-	// Of a second at least.
+	// The timeout is at least one second, so the subtraction cannot wrap.
 	uint64_t timeout_ns = session_timeout_ns(session, PATH_TIMEOUT_NS) - PATH_AHEAD_NS;
 	char command[NAMES_TEXT_BYTES + 8];
 	struct text line = {0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One end of a path with all that it knows: with all numbers.
+// Writes all data of one end of a path as JSON.
 #include "client/congestion.h"
 #include "client/gpus.h"
 #include "client/names.h"
@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// From what is remembered to JSON.
+// Conversion of the path memory to JSON.
 
 static const uint32_t asked_percentiles[] = {500000, 900000, 990000, 999000};
 static const char *const percentile_names[] = {"p50_ns", "p90_ns", "p99_ns", "p999_ns"};
@@ -42,7 +42,8 @@ static json_t *latency_json(const struct histogram *latency) {
 	return object;
 }
 
-// Of reads, or of writes; a path that is probed in turn has both in one.
+// Return the statistics by size, of reads or of writes. A path probed in rotation has both
+// together.
 static json_t *sizes_json(const struct fabric_path_view *view, bool writes) {
 	const struct path_summary *summary = &view->summary;
 	const uint64_t *sent = writes ? summary->write_sent : summary->size_sent;
@@ -73,7 +74,7 @@ static json_t *sizes_json(const struct fabric_path_view *view, bool writes) {
 	return sizes;
 }
 
-// Seconds since, or null.
+// Return the seconds since a time; null for never.
 static json_t *age_json(struct session *session, uint64_t at_ns) {
 	if (at_ns == RAS_NEVER)
 		return json_null();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// PATHS [node|*] [--worst]: the paths that this node reads; of one peer, with all that is
-// remembered of them; or those of all nodes, as each reads them. With --worst the worst alone.
+// PATHS [node|*] [--worst]: the paths of this node; with a node, all data of the paths to it; with
+// *, the paths of all nodes. --worst limits the answer to the worst paths.
 #include "client/paths.h"
 
 #include "client/answers.h"
@@ -22,18 +22,18 @@
 #include <string.h>
 
 #define WORST_MAX 40
-#define WORST "--worst" // no node's name begins so
+#define WORST "--worst" // no node name begins with "--"
 #define OWN_MAX 20000
 
 struct paths {
 	struct listing listing;
-	struct status status; // of the question to all
+	struct status status; // state of the question to all nodes
 	bool all;
-	struct ras_merged_path *own; // not of all
+	struct ras_merged_path *own; // this node's own rows; unused with `all`
 	uint32_t count;
 	uint32_t counts[OBSERVATION_KIND_COUNT];
 	bool worst_only;
-	uint32_t worst[WORST_MAX]; // their places, in order
+	uint32_t worst[WORST_MAX]; // row indexes, worst first
 };
 
 // Rows.
@@ -43,7 +43,7 @@ enum observation_kind paths_kind(const struct ras_path_row *row) {
 						  : OBSERVATION_NO_PAIR;
 }
 
-// The larger, the worse; what is not known lies between the good and the bad.
+// Return the weight of an observation; higher is worse. Unknown is between good and bad.
 static uint32_t paths_weight(enum observation_kind kind) {
 	static const uint32_t weights[OBSERVATION_KIND_COUNT] = {
 		[OBSERVATION_GOOD] = 0,	 [OBSERVATION_NO_PAIR] = 1,  [OBSERVATION_DEGRADED] = 2,
@@ -74,7 +74,7 @@ static const struct ras_merged_path *row_at(const struct paths *paths, uint32_t 
 	return paths->all ? ras_paths_at(paths->status.answer->paths, n) : &paths->own[n];
 }
 
-// A place among the worst, behind those that are as bad.
+// Insert a row into the sorted worst list, after equally bad rows.
 static void keep_if_bad(struct paths *paths, uint32_t place) {
 	const struct ras_merged_path *path = row_at(paths, place);
 	uint32_t held = paths->listing.count, at = held;
@@ -100,7 +100,7 @@ static void count_rows(struct paths *paths) {
 		paths->listing.count = paths->count;
 }
 
-// Others may say any number; JSON's integers are signed.
+// Clamp a number for JSON, whose integers are signed. Other agents may send any value.
 static json_t *json_number(uint64_t value) {
 	return json_integer(value < INT64_MAX ? (json_int_t)value : INT64_MAX);
 }
@@ -200,7 +200,7 @@ static const struct listing_ops ops = {
 	.row_json = row_json,
 };
 
-// All.
+// Paths of all nodes.
 
 static void paths_drop(void *work) {
 	struct paths *paths = work;
@@ -259,7 +259,7 @@ static void answer_all(struct session *session, bool worst_only) {
 		session->step = fail_step;
 }
 
-// Own.
+// Paths of this node.
 
 static uint32_t count_own(const struct client_server *server) {
 	struct fabric_path_view view;
@@ -303,7 +303,7 @@ static void answer_own(struct session *session, bool worst_only) {
 	count_rows(paths);
 }
 
-// Of one peer.
+// Paths to one peer.
 
 static void answer_one(struct session *session, const char *rest) {
 	struct ras_peer peer;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What PATHS, MATRIX and PATH share: rows of paths, and one end of a path with all that it knows.
+// Functions shared by PATHS, MATRIX and PATH: rows of paths, and all data of one end of a path.
 #pragma once
 
 #include "client/session.h"
@@ -7,13 +7,13 @@
 #include <ras/payload.h>
 #include <verdict/observation.h>
 
-// As it was seen; what others say may be no kind at all.
+// Return the observation of a path row. Rows of other agents may hold an invalid value, which
+// counts as OBSERVATION_NO_PAIR.
 enum observation_kind paths_kind(const struct ras_path_row *row);
-// Whether `a` is worse to look at: by what it was seen as, then by what makes that worse.
+// Return whether path `a` is worse than path `b`: first by observation, then by its severity.
 bool paths_is_worse(const struct ras_merged_path *a, const struct ras_merged_path *b);
 
 json_t *paths_row_json(struct session *session, const struct ras_merged_path *path);
 
-// This node's paths to a peer with all that is remembered of them: an object, and an array "paths"
-// in it.
+// Return this node's paths to a peer with all their data: an object with an array "paths".
 json_t *paths_end_json(struct session *session, const struct ras_peer *peer);

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// While sorting; the record is valid for as long as nothing is fed to the core.
+// Sort entry. The record is valid until the next input of the core.
 struct entry {
 	const struct ras_record *record;
 	uint32_t slot;
@@ -46,7 +46,7 @@ static int rows_compare(const void *left, const void *right) {
 		return a->badness > b->badness ? -1 : 1;
 	name_terminate(a->record, name_a);
 	name_terminate(b->record, name_b);
-	return strverscmp(name_a, name_b); // n2 before n10
+	return strverscmp(name_a, name_b); // sorts n2 before n10
 }
 
 int peer_list_make(
@@ -120,8 +120,8 @@ json_t *time_for_json(struct session *session, uint64_t since_ns) {
 	return json_real((double)time_age_ns(session, since_ns) / (double)RAS_NS_PER_SEC);
 }
 
-// Names come from other agents, and what is cut may end within a character; what is not UTF-8 is
-// shown as an error shows it.
+// Return a name as a JSON string. A name from another agent, or a text cut within a character, may
+// not be valid UTF-8; it is quoted as in error messages.
 json_t *peer_name_json(const char *name) {
 	char quoted[4 * CLIENT_LINE_BYTES_MAX];
 	json_t *string = json_string(name);

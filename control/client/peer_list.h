@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The peers of the table in an order for people: the worst first, then by name.
+// The peers of the table, sorted for people: the worst first, then by name.
 #pragma once
 
 #include "client/session.h"
@@ -11,29 +11,29 @@ struct peer_list_row {
 	uint32_t slot;
 };
 
-// Who is wanted, and how bad it is with each: either may be NULL, for everybody and by state.
+// Filter and order of a list. Each function may be NULL: all peers, ordered by state.
 struct peer_list_wish {
 	bool (*keep)(const struct ras_peer *peer, const void *ctx);
 	uint32_t (*badness)(const struct ras_peer *peer, const void *ctx); // the highest first
 	const void *ctx;
 };
 
-// Those that are wanted, in *ret_rows (the caller's to free). -ENOMEM.
+// Make the list in *ret_rows, which the caller must free. Returns 0 or -ENOMEM.
 int peer_list_make(
 	const struct ras *ras,
 	const struct peer_list_wish *wish,
 	struct peer_list_row **ret_rows,
 	uint32_t *ret_count
 );
-// false if it is not in the table any more.
+// Look up the peer of a row. Returns false if the peer is no longer in the table.
 bool peer_list_peer(
 	const struct ras *ras, const struct peer_list_row *row, struct ras_peer *ret_peer
 );
 
-// What both PEERS and WHY say of a peer.
+// Return the object of a peer, for PEERS and WHY.
 json_t *peer_list_json(struct session *session, const struct ras_peer *peer);
 uint64_t time_age_ns(struct session *session, uint64_t since_ns);
-// Times in JSON: null where they are 0.
+// Times in JSON; null for 0.
 json_t *time_since_json(struct session *session, uint64_t since_ns);
 json_t *time_for_json(struct session *session, uint64_t since_ns);
 json_t *time_at_json(struct session *session, uint64_t at_ns);

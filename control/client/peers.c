@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// PEERS [state]: the table of peers. Rows are said in steps; a peer that is forgotten meanwhile is
-// left out.
+// PEERS [state]: the table of peers, written in steps. A peer that is forgotten meanwhile is left
+// out.
 #include "client/absent.h"
 #include "client/answers.h"
 #include "client/listing.h"
@@ -25,7 +25,7 @@ struct peers {
 	struct listing listing;
 	struct peer_list_row *rows;
 	uint32_t row_count;
-	struct absent missing; // behind the rows
+	struct absent missing; // listed after the rows
 };
 
 static const enum ras_state states[] = {
@@ -33,7 +33,7 @@ static const enum ras_state states[] = {
 };
 #define STATE_COUNT (sizeof(states) / sizeof(states[0]))
 
-// Whom the table does not know is missing: the roster alone knows of it.
+// Return the word for a state. UNKNOWN stands for an absent node, which only the roster names.
 static const char *word_of(enum ras_state state) {
 	return state == RAS_UNKNOWN ? ABSENT_STATE : ras_state_name(state);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// PING node: an echo over the relay, there and back over the links.
+// PING node: sends an echo over the relay and reports its round trip.
 #include "client/answers.h"
 #include "client/names.h"
 #include "client/peer_list.h"

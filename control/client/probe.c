@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// PROBE node [count [bytes [microseconds between [times]]]]: timed reads of another node's page
-// over RDMA; with "times" what each of them took, in order.
+// PROBE node [count [bytes [microseconds between [times]]]]: timed RDMA reads of another node's
+// page. With "times", the answer includes the time of each read, in order.
 #include "client/answers.h"
 #include "client/names.h"
 #include "client/peer_list.h"
@@ -17,33 +17,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_TIMEOUT_NS (5 * RAS_NS_PER_SEC) // of the first read, with its pair
+#define FIRST_TIMEOUT_NS (5 * RAS_NS_PER_SEC) // for the pair and the first read
 #define READ_TIMEOUT_NS (2 * RAS_NS_PER_SEC)
 #define COUNT 100
 #define BYTES 8
 #define INTERVAL_MAX_US 1000000
 #define NUMBER_BYTES 24
-#define FRAMES_BYTES 256 // what a read costs beside what it reads
+#define FRAMES_BYTES 256 // overhead of a read in the byte limit
 #define CAUSE_BYTES 192
 #define TIMES_WORD "times"
-#define TIMES_A_STEP 1024 // of up to 65,536: some 8 KB, and 100 us
+#define TIMES_A_STEP 1024 // of up to 65,536 in total; about 8 KB and 100 us per step
 #define SYNTAX "PROBE node [count [bytes [microseconds [" TIMES_WORD "]]]]"
 
 static const uint32_t asked_percentiles[] = {500000, 900000, 990000, 999000};
 #define PERCENTILES (sizeof(asked_percentiles) / sizeof(asked_percentiles[0]))
 
 struct probe {
-	struct fabric_ping *ping;	  // NULL: ended
-	const struct fabric_calls *calls; // the server may have none by the end
+	struct fabric_ping *ping; // NULL: ended
+	// a copy, because the server may have lost its fabric by the end
+	const struct fabric_calls *calls;
 	struct session *session;
 	uint64_t peer;
 	uint32_t bytes;
-	struct fabric_ping_result result; // without latency and device, which are below
+	// its latency and device are invalid after the callback; copies are below
+	struct fabric_ping_result result;
 	char device[DEVICE_NAME_MAX + 1];
 	struct histogram_summary summary;
 	uint64_t percentiles[PERCENTILES];
-	uint32_t *times_ns; // of each read, NULL: not asked for
-	uint32_t told;	    // of these
+	uint32_t *times_ns; // time of each read; NULL: not requested
+	uint32_t told;	    // entries of times_ns written so far
 };
 
 static void probe_drop(void *work) {
@@ -55,7 +57,8 @@ static void probe_drop(void *work) {
 	free(probe);
 }
 
-// The first one had only what its pair left of the time.
+// Report an unanswered read. The first read only had the time left after making the pair, so the
+// message includes the pair's time.
 static void fail_unanswered(
 	struct session *session, const struct fabric_ping_result *result, const char *name
 ) {
@@ -71,7 +74,7 @@ static void fail_unanswered(
 	);
 }
 
-// In words; false if it went well.
+// Report the failure of the probe. Returns false if the probe succeeded.
 static bool probe_failed(struct session *session, const struct probe *probe) {
 	const struct fabric_ping_result *result = &probe->result;
 	char name[NAMES_TEXT_BYTES], text[PAIRING_TEXT_MAX + 1];
@@ -114,7 +117,8 @@ static json_t *probe_json(const struct probe *probe, const char *name, const cha
 	);
 }
 
-// A turn of the loop for each piece, once the one before was taken over by whoever asked.
+// Write the next part of the times. A part takes one turn of the loop, after the client received
+// the previous part.
 static bool times_step(struct session *session) {
 	struct probe *probe = session->work;
 	uint32_t left = probe->result.answered - probe->told;
@@ -131,7 +135,8 @@ static bool times_step(struct session *session) {
 	return true;
 }
 
-// The object, left open for its last member. False: no memory.
+// Write the object without its closing brace, and begin its last member. Returns false without
+// memory.
 static bool object_begin(struct session *session, json_t *object) {
 	char *text = json_dumps(object, JSON_COMPACT);
 
@@ -165,7 +170,8 @@ static bool probe_step(struct session *session) {
 	return false;
 }
 
-// Theirs go with the burst. Without memory they are missing.
+// Copy the times, which are freed with the ping. Returns NULL without memory; the times are then
+// left out.
 static uint32_t *times_copy(const struct fabric_ping_result *result) {
 	size_t size = result->answered * sizeof(*result->times_ns);
 	uint32_t *times_ns = malloc(size);
@@ -192,7 +198,7 @@ static void on_end(void *ctx, const struct fabric_ping_result *result) {
 	session_continue(probe->session, probe_step);
 }
 
-// The next word, if there is one, as a number. False: the answer was given.
+// Parse the next word, if any, as a number. Returns false after an error message.
 static bool read_number(
 	struct session *session,
 	const char **rest,
@@ -215,7 +221,7 @@ static bool read_number(
 	return false;
 }
 
-// The word behind the numbers, if there is one. False: the answer was given.
+// Parse the word "times" after the numbers, if any. Returns false after an error message.
 static bool
 read_times(struct session *session, const char **rest, struct fabric_ping_request *request) {
 	char word[NUMBER_BYTES];

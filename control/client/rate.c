@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How many costly questions one source may ask in a time.
+// Limits the costly questions of each user.
 #include "client/rate.h"
 
 #include <ras/types.h>

@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What each user may cost the cluster: units a second, of which some may come at once. Those whom
-// nothing sets apart share a bound beside it, so that many users are no way around it.
+// Rate limit per user: units a second, with a burst. Unprivileged users also share a common limit,
+// so that many users cannot exceed it together.
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RATE_USERS 64 // the one who asked longest ago makes room
-#define RATE_SHARED 4 // all who share may take so many times what one may
+#define RATE_USERS 64 // a new user replaces the one with the oldest request
+#define RATE_SHARED 4 // the common limit is this many times the limit of one user
 
 struct rate_user {
 	uint64_t who;
 	bool used;
-	uint64_t paid_until_ns; // the time up to which units have used their share
+	uint64_t paid_until_ns; // time until which the consumed units have used the user's share
 };
 
 struct rate {
-	uint64_t gap_ns; // a unit's share
+	uint64_t gap_ns; // time per unit
 	uint64_t ahead_ns;
 	uint64_t shared_until_ns;
 	struct rate_user users[RATE_USERS];
 };
 
-// At most 10^9 units a second.
+// Set up a limit of at most 10^9 units a second.
 void rate_init(struct rate *rate, uint32_t per_s, uint32_t burst);
-// Takes so many units, or none. shares: is bounded with all others who do.
+// Consume all units, or none. `shares`: the common limit applies too. Returns whether the units
+// were consumed.
 bool rate_allows(struct rate *rate, uint64_t who, uint64_t units, bool shares, uint64_t now_ns);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Answers the questions of clients of other agents, which come by relay.
+// Answers the calls of other agents' clients, which arrive over the relay.
 #include "client/remote.h"
 
 #include "client/server.h"
@@ -14,13 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REMOTE_NODES_MAX 16 // questions answered at once
+#define REMOTE_NODES_MAX 16 // calls at the same time
 
 struct served {
 	struct session session;
 	struct overlay_served *asked;
 	struct loop_job job;
-	struct loop_timer deadline; // nobody waits any more
+	struct loop_timer deadline; // the caller's timeout
 	struct served *next;
 };
 
@@ -81,7 +81,7 @@ static void served_wake(struct session *session) {
 	loop_defer(session->server->loop, &served->job);
 }
 
-// One step a turn, as for a client on a socket.
+// Run one step per turn, as for a client on a socket.
 static void served_run(struct loop_job *job) {
 	struct served *served = container_of(job, struct served, job);
 	struct session *session = &served->session;
@@ -101,7 +101,8 @@ static void served_run(struct loop_job *job) {
 		served_wake(session);
 }
 
-// Some commands take as long as they are told to: the place is for others then.
+// End a call whose caller has given up. Some commands have no limit of their own, and would hold
+// the place.
 static void served_expired(struct loop_timer *timer, uint64_t now_ns) {
 	(void)now_ns;
 	served_end(container_of(timer, struct served, deadline), -ETIMEDOUT);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Questions of other nodes, answered by the same commands: "text|json timeout command".
+// Calls from other nodes, answered by the same commands. The line is "text|json timeout command".
 #pragma once
 
 #include "client/session.h"
 
 struct served;
 
-// A session's own settings and a command, terminated, as another node reads it.
+// Write the line for another node: this session's settings and a command, NUL-terminated.
 void remote_line(const struct session *session, const char *command, struct text *line);
-// Why a question to another node came to nothing, as what is said of it; err may be anything that
-// the other says.
+// Return why a call to another node failed, as a phrase after the node's name. `err` may be any
+// value that the other side sends.
 const char *node_call_words(int err);
-// Every question under way is ended.
+// End all calls in progress.
 void remote_stop(struct client_server *server);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Makes room for a new client: who is ended, and who never is.
+// Makes room for a new client: chooses the client to end.
 #include "client/room.h"
 
 #include "client/connection.h"
@@ -11,15 +11,16 @@
 #include <errno.h>
 #include <stdlib.h>
 
-// The more, the later it is ended: 0 idle, 1 monitors, 2 is being answered.
+// Return how active a client is, where active clients are ended last: 0 idle, 1 monitors, 2 is
+// being answered.
 static int connection_worth(const struct connection *connection) {
 	if (connection->lingering)
 		return 0;
 	return connection->session.busy ? 2 : connection->session.monitor != 0;
 }
 
-// Those who may give orders have places of their own. More of them take everybody's: of these an
-// idle one may be ended.
+// Return whether more privileged clients are connected than have reserved places. The rest uses
+// common places, so an idle privileged client may be ended.
 static bool orders_take_more(const struct client_server *server) {
 	uint32_t count = 0;
 
@@ -32,8 +33,8 @@ static bool may_go(const struct connection *connection, bool orders_too) {
 	return !connection->session.privileged || (orders_too && connection_worth(connection) == 0);
 }
 
-// Of the clients that may go: their users, in order, each as often as it has such clients. So a
-// newcomer costs no square of their number, which its user chooses.
+// The users of the clients that may be ended, sorted; a user appears once per client. Sorting
+// avoids a quadratic search, since a user can choose the number of its clients.
 struct users {
 	uint32_t *uids;
 	uint32_t count;
@@ -59,7 +60,7 @@ static int users_make(const struct client_server *server, bool orders_too, struc
 	return 0;
 }
 
-// Of these, or those after them, the first; behind the last if there are none.
+// Return the index of the first entry with this uid or a higher one; the count if there is none.
 static uint32_t place_of(const struct users *users, uint64_t uid) {
 	uint32_t low = 0, high = users->count;
 
@@ -96,7 +97,7 @@ static bool goes_before(const struct connection *a, const struct connection *b) 
 		       : a->since_ns < b->since_ns;
 }
 
-// Of the users who have the most, the client that is missed least; NULL: there is none.
+// Return the least active client of the users with the most clients; NULL if there is none.
 static struct connection *find_first(
 	const struct client_server *server,
 	const struct users *users,

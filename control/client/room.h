@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who goes when more clients come than may be connected: one of the user that has the most.
+// Makes room when there are too many clients: ends a client of the user that has the most.
 #pragma once
 
 #include <stdbool.h>
@@ -7,11 +7,12 @@
 
 struct client_server;
 
-// Beyond clients_max, for those who may put things right.
+// places beyond clients_max for privileged clients
 #define RESERVED_CLIENTS 4
 
-// A place for one more of this user. Ends who has been idle longest among the clients of whoever
-// has the most; one that monitors or is being answered only for a user with clearly fewer. Clients
-// that may give orders are nobody's to end, but for idle ones when more of them are connected than
-// have places of their own. false: there is none to end, the newcomer has to go.
+// Make room for one more client of this user. Ends a client of the user with the most clients: an
+// idle one if possible, the longest idle first. A client that monitors, or is being answered, is
+// ended only for a user with clearly fewer clients. Privileged clients are never ended, unless more
+// are connected than have reserved places; then an idle one may be. Returns false if no client was
+// ended; the new client must be rejected.
 bool room_make(struct client_server *server, uint32_t uid);

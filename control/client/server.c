@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The client server: its start, its end, and the events it passes on.
+// The client server: start, stop, and the forwarding of events to monitors.
 #include "client/server.h"
 
 #include "client/connection.h"
@@ -29,7 +29,7 @@ void client_config_init(struct client_config *config) {
 	};
 }
 
-// Inside the core's call: only remembers that there is something to tell.
+// Called from inside the core, so it only schedules a job.
 static void on_event(struct overlay_listener *listener, const struct ras_event *event) {
 	struct client_server *server =
 		container_of(listener, struct client_server, monitors.listener);

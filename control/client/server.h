@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the sessions of one server share. Owned by server.c.
+// State shared by the sessions of one server. Owned by server.c.
 #pragma once
 
 #include "client/monitor.h"
@@ -22,20 +22,21 @@ struct client_server {
 	struct overlay *overlay;
 	const struct fabric_calls *fabric_calls;
 	struct fabric *fabric;	     // NULL: no devices
-	const struct checks *checks; // NULL: not yet, or no more
+	const struct checks *checks; // NULL: not started, or already stopped
 	struct client_config config;
 	struct client_counters counters;
 	char *socket_path;
 	char *version;
 	char *cluster;
-	uint64_t socket_device, socket_inode; // of what is ours to unlink
+	// identify our socket file, so that only ours is unlinked
+	uint64_t socket_device, socket_inode;
 	struct client_listener tcp, local;
-	int owner_fd; // asks the kernel who connected by TCP; -1: it does not tell
+	int owner_fd; // queries the owner of a TCP connection; -1: not available
 	struct loop_timer accept_again;
 	struct rate asks;  // questions to other nodes
-	struct rate reads; // bytes that PROBE reads
+	struct rate reads; // bytes read by PROBE
 	struct monitors monitors;
 	struct connection *connections;
-	struct served *served;	     // questions of other nodes under way
-	struct jobs_book *comm_book; // who came last in communicators; NULL: no memory for it
+	struct served *served;	     // running calls of other nodes
+	struct jobs_book *comm_book; // history of late ranks in communicators; NULL: no memory
 };

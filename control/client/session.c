@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One client's session: which commands it may give, and the answer under way.
+// A client's session: checks permissions and runs commands.
 #include "client/session.h"
 
 #include "client/answers.h"
@@ -16,7 +16,7 @@
 
 #define QUOTED_BYTES 96
 #define WORD_BYTES 32
-#define ERROR_BYTES 1536 // a line and what is said of it
+#define ERROR_BYTES 1536 // holds a line and a message about it
 
 static answer_fn *const answers[VERB_COUNT] = {
 	[VERB_CLIENT_PROTOCOL] = answer_client_protocol,
@@ -63,7 +63,7 @@ const struct ras *session_ras(const struct session *session) {
 	return overlay_ras(session->server->overlay);
 }
 
-// As the program tocsin calls it.
+// Write the command's name as the program tocsin spells it, in lower case.
 static void name_of_program(const struct command *command, char name[static WORD_BYTES]) {
 	size_t length = strlen(command->name);
 
@@ -72,7 +72,7 @@ static void name_of_program(const struct command *command, char name[static WORD
 		name[n] = (char)tolower((unsigned char)command->name[n]);
 }
 
-// The rights of who asks were settled when it connected.
+// Check the permission. The privilege was determined when the client connected.
 static bool is_allowed(struct session *session, const struct command *command) {
 	const struct client_config *config = &session->server->config;
 	char group[48] = "", word[WORD_BYTES];
@@ -101,7 +101,7 @@ static bool is_allowed(struct session *session, const struct command *command) {
 	return false;
 }
 
-// Of NODE: what the other node is asked.
+// Return the command that is answered: with NODE, the one for the other node.
 static enum verb verb_answered(enum verb verb, const char *rest) {
 	char word[CLIENT_LINE_BYTES_MAX], copy[CLIENT_LINE_BYTES_MAX];
 
@@ -111,7 +111,8 @@ static enum verb verb_answered(enum verb verb, const char *rest) {
 	return command_parse(copy, &rest);
 }
 
-// In JSON or in text. False: a client of an older version wants text that is not written any more.
+// Choose JSON or text. Returns false for an old client that needs a text format which no longer
+// exists.
 static bool format_choose(struct session *session, const char *rest) {
 	const struct command *command = &commands[verb_answered(session->verb, rest)];
 
@@ -119,7 +120,7 @@ static bool format_choose(struct session *session, const char *rest) {
 	if (command->seeds || session->json)
 		return true;
 	if (command->changes && session->format == SESSION_FORMAT_TEXT)
-		return true; // an order has no page, and is carried out whoever gives it
+		return true; // a changing command has no text page, so any client may use it
 	if (session->format == SESSION_FORMAT_TEXT) {
 		session_fail(
 			session,
@@ -218,7 +219,8 @@ void session_end(struct session *session) {
 	session->work = NULL;
 }
 
-// Root's programs on TCP and root at the Unix socket do not use up each other's share.
+// Return the key for rate limits. It separates TCP from the Unix socket, so that root's programs on
+// either do not use each other's share.
 static uint64_t who_asks(const struct session *session) {
 	return session->uid | (uint64_t)session->tcp << 32;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One who asks, on a socket or from another node, and the command that is being answered.
+// A client on a socket or on another node, and the command that is being answered.
 //
-// A command writes to `out`. One that can say all at once does so; one with more to say, or
-// that must wait for others, begins work: step() is called when `out` is empty, adds at most
-// about SESSION_STEP_BYTES and says whether that was all. Waiting is work without a step.
-// The owner of the session moves `out` on and is told by wake() when there is something to do.
+// A command writes to `out`. A short answer is written at once. A command with a long answer, or
+// one that must wait, starts work. step() is called when `out` is empty. It adds about
+// SESSION_STEP_BYTES at most, and returns whether the answer is complete. Work that waits has no
+// step. The owner of the session sends `out`, and wake() notifies it when there is something to do.
 #pragma once
 
 #include "client/command.h"
@@ -18,17 +18,17 @@
 
 #define SESSION_STEP_BYTES (32u << 10)
 #define SESSION_STEP_ROWS 1024
-#define SESSION_NO_UID UINT32_MAX	    // the kernel does not tell
-#define SESSION_REMOTE_UID (UINT32_MAX - 1) // other nodes, together
+#define SESSION_NO_UID UINT32_MAX	    // the kernel does not report the user
+#define SESSION_REMOTE_UID (UINT32_MAX - 1) // all other nodes together
 #define SESSION_TIMEOUT_UNSET UINT32_MAX
 
 struct client_server;
 struct session;
 
-typedef bool session_step_fn(struct session *session); // true: that was all
-typedef void session_drop_fn(void *work);	       // cancels what is under way, frees
+typedef bool session_step_fn(struct session *session); // returns true when the answer is complete
+typedef void session_drop_fn(void *work);	       // cancels and frees the work
 
-// As the client set it. Tocsin's own commands are answered in JSON where it set nothing.
+// Format chosen by the client. If unset, Tocsin's own commands are answered in JSON.
 enum session_format {
 	SESSION_FORMAT_UNSET,
 	SESSION_FORMAT_TEXT,
@@ -43,14 +43,15 @@ enum session_group {
 
 struct session {
 	struct client_server *server;
-	void (*wake)(struct session *session); // the owner's; not called from inside its calls
+	// set by the owner; not called from inside its own calls
+	void (*wake)(struct session *session);
 	struct text out;
 	enum session_format format;
-	bool json; // the command that is being answered is answered in JSON
+	bool json; // the current command is answered in JSON
 	bool privileged;
-	bool remote;  // asked by another node
-	bool tcp;     // orders are not taken from there, whoever it is
-	bool closing; // no more commands: ends when `out` is empty
+	bool remote;  // a client of another node
+	bool tcp;     // rejects changing commands from any user
+	bool closing; // accepts no more commands; ends when `out` is empty
 	uint32_t uid;
 	uint32_t timeout_s; // 0: none
 
@@ -61,38 +62,39 @@ struct session {
 	void *work;
 
 	uint32_t monitor;      // enum session_group; 0: none
-	uint64_t monitor_next; // sequence of the next event to be told
+	uint64_t monitor_next; // sequence of the next event to send
 	uint64_t monitor_lost;
 };
 
 void session_init(struct session *session, struct client_server *server);
 void session_fini(struct session *session);
-// Answers a line, or begins to. Only while not busy.
+// Start answering a line. Only while not busy.
 void session_line(struct session *session, char *line);
-// One step of what is under way, if it does not wait.
+// Run one step of the current work, unless it waits.
 void session_step(struct session *session);
 
-// For commands.
+// Functions for commands.
 
 const struct ras *session_ras(const struct session *session);
 
-// The end of an answer of Tocsin's own.
+// End an answer of one of Tocsin's own commands.
 void session_ok(struct session *session);
 __attribute__((format(printf, 2, 3))) void
 session_fail(struct session *session, const char *format, ...);
 void session_json(struct session *session, json_t *object);
 
-// Work passes to the session, which drops it at the end. Nothing is begun if work is NULL: the
-// answer is then that there is no memory.
+// Start work, which the session owns and drops at the end. If `work` is NULL, the answer is "out of
+// memory" and the result false.
 bool session_begin(
 	struct session *session, session_step_fn *step, session_drop_fn *drop, void *work
 );
-// What was waited for has come.
+// Continue work that waited, with this step.
 void session_continue(struct session *session, session_step_fn *step);
 void session_end(struct session *session);
 
-// Whether one more question to other nodes is allowed; else the answer was given.
+// Charge one question to other nodes. Returns false after an error message if the limit is
+// exceeded.
 bool session_may_ask(struct session *session);
-// The same for bytes that are read from another node.
+// The same for bytes to be read from another node.
 bool session_may_read(struct session *session, uint64_t bytes);
 uint64_t session_timeout_ns(const struct session *session, uint64_t unset_ns);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a session sends, a text that grows up to a bound, and the lines that it is sent.
+// The output text of a session, up to a limit, and the lines of its input.
 #include "client/text.h"
 
 #include "client/lines.h"
@@ -20,7 +20,7 @@ void text_fini(struct text *text) {
 	*text = (struct text){0};
 }
 
-// Room for `size` bytes and a terminator after the end.
+// Reserve `size` bytes and a terminator after the end.
 static bool room_reserve(struct text *text, size_t size) {
 	size_t capacity = text->capacity > 0 ? text->capacity : TEXT_BYTES_FIRST;
 	char *data;
@@ -67,7 +67,7 @@ void text_print(struct text *text, const char *format, ...) {
 	text->end += (size_t)size;
 }
 
-// How much of the words a line of so many columns takes: up to a blank, or one long word.
+// Return the length of the next line: up to a blank, or one long word.
 static size_t line_length(const char *words, size_t columns) {
 	size_t length = strlen(words);
 

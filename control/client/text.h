@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Text on its way to a client: grows at the end, is taken from the front, has a bound.
+// Text to be sent to a client. It grows at the end, is consumed at the front, and is limited.
 #pragma once
 
 #include <jansson.h>
@@ -7,16 +7,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// What one step of a command may add is far below; a text that would pass this has failed, and
-// its connection ends rather than tell half a story as if it were the whole.
+// Limit of a text, far above one step of a command. A text that exceeds it has failed. Its
+// connection is closed, because a truncated answer could be taken for a complete one.
 #define TEXT_BYTES_MAX ((size_t)32 << 20)
 
 struct text {
 	char *data;
-	size_t taken; // from the front
+	size_t taken; // bytes consumed at the front
 	size_t end;
 	size_t capacity;
-	bool failed; // no memory, or too long: sticky
+	bool failed; // no memory, or too long; stays set
 };
 
 void text_fini(struct text *text);
@@ -30,8 +30,9 @@ static inline const char *text_front(const struct text *text) {
 
 void text_add(struct text *text, const void *bytes, size_t size);
 __attribute__((format(printf, 2, 3))) void text_print(struct text *text, const char *format, ...);
-// In lines of at most 100 columns, as far as words allow.
+// Add words in lines of at most 100 columns, where possible.
 void text_wrap(struct text *text, int indent, const char *words);
-// Compact, on one line, without its end. Takes over the reference; NULL is a failure.
+// Add a JSON value on one line, compact and without a newline. Takes over the reference; NULL
+// counts as a failure.
 void text_json(struct text *text, json_t *value);
 void text_take(struct text *text, size_t size);

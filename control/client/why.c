@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// WHY node: all that is known here of one node: what it is, why, who says so, what it was before.
+// WHY node: all information of this agent about one node: state, reason, observers, and past
+// events.
 #include "client/absent.h"
 #include "client/answers.h"
 #include "client/congestion.h"
@@ -27,27 +28,27 @@
 
 struct why {
 	uint64_t id;
-	struct ras_peer peer; // state UNKNOWN, and no record: it is expected, and was not seen
+	struct ras_peer peer; // state UNKNOWN and no record: an absent node
 	char name[NAMES_TEXT_BYTES];
 	bool self;
-	struct state_event events[WHY_EVENTS]; // the last about it, a ring
-	uint32_t event_count;		       // ever seen
+	struct state_event events[WHY_EVENTS]; // the last events about the node; a ring
+	uint32_t event_count;		       // total, including overwritten ones
 	struct ras_link_info links[WHY_LINKS_MAX];
 	uint32_t link_count;
-	struct state_event link_event; // the last of a link to it in this run
+	struct state_event link_event; // last event of a link to it in this run
 	bool has_link_event;
-	struct state_event report; // the last one in this run
+	struct state_event report; // last user report in this run
 	bool has_report;
 	uint32_t links_lost;		      // as far as the history goes back
-	char address_words[STATE_TEXT_BYTES]; // what is wrong with the one it tells; ""
-	char join_words[STATE_TEXT_BYTES];    // and why it is no member; ""
+	char address_words[STATE_TEXT_BYTES]; // problem of this node's advertised address; ""
+	char join_words[STATE_TEXT_BYTES];    // why this node has not joined; ""
 };
 
 static void add_event(struct why *why, const struct state_event *event) {
 	why->events[why->event_count++ % WHY_EVENTS] = *event;
 }
 
-// Of earlier runs of this agent, from its journal.
+// Collect the events of earlier runs of this agent, from its journal.
 static void collect_earlier(struct session *session, struct why *why) {
 	const struct state *state = overlay_state(session->server->overlay);
 	const struct state_event *earlier;
@@ -68,7 +69,8 @@ static bool is_of_link(enum ras_event_kind kind) {
 	       kind == RAS_EVENT_LINK_STUCK;
 }
 
-// The link itself may be gone, or begun anew to try the peer again: its past is here.
+// Remember the last link event and user report. The link itself may have been closed, or opened
+// again to retry the peer.
 static void note_past(struct why *why, const struct state_event *state_event) {
 	if (state_event->event.kind == RAS_EVENT_REPORTED) {
 		why->report = *state_event;
@@ -81,7 +83,7 @@ static void note_past(struct why *why, const struct state_event *state_event) {
 	why->links_lost += state_event->event.kind == RAS_EVENT_LINK_DOWN;
 }
 
-// The last events about the peer; the history is bounded, so this is.
+// Collect the last events about the peer. The history is bounded, so the loop is too.
 static void collect_events(struct session *session, struct why *why) {
 	struct ras_event read[WHY_READ];
 	uint64_t next = 0, oldest;
@@ -111,7 +113,7 @@ static void collect_links(const struct ras *ras, struct why *why) {
 	}
 }
 
-// Only of ourselves this is known here.
+// An agent knows this only of itself.
 static void collect_address(struct session *session, struct why *why) {
 	const struct overlay_reach *reach = overlay_reach(session->server->overlay);
 	char words[STATE_TEXT_BYTES];
@@ -152,7 +154,7 @@ static json_t *links_json(const struct why *why) {
 	return array;
 }
 
-// Of a link that is there no more.
+// Return the last event of a link that no longer exists.
 static json_t *link_event_json(struct session *session, const struct why *why) {
 	const struct ras_event *event = &why->link_event.event;
 
@@ -227,7 +229,7 @@ static void why_json(struct session *session, const struct why *why) {
 	session_json(session, object);
 }
 
-// One of the roster whom no table knows has no peer, but it has a story.
+// Answer for an absent node: it has no peer entry, but past events.
 static bool answer_missing(struct session *session, const char *rest) {
 	const struct overlay *overlay = session->server->overlay;
 	struct why why = {0};
@@ -243,7 +245,7 @@ static bool answer_missing(struct session *session, const char *rest) {
 	return true;
 }
 
-// What is no node, and looks as jobs and communicators are called, is looked for at all nodes.
+// Answer a word that is no node but has the form of a job or communicator, by asking all nodes.
 static bool answer_job(struct session *session, const char *rest) {
 	char word[CLIENT_LINE_BYTES_MAX];
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// WHY of a job or a communicator: what is wrong, and its ranks, those who are late first.
+// WHY for a job or a communicator: its problems, and its ranks, late ones first.
 #include "client/why_comm.h"
 
 #include "client/comm_json.h"
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STORIES_MAX 16 // communicators of one job that are told with their ranks
+#define STORIES_MAX 16 // communicators of one job that are listed with ranks
 #define RANKS_MAX 32
 
 struct why_comm {
@@ -26,7 +26,7 @@ struct why_comm {
 	bool asked;
 	int err;
 	struct comm_look look;
-	bool looking; // it has begun
+	bool looking; // `look` has been initialized
 	char word[CLIENT_LINE_BYTES_MAX];
 };
 
@@ -41,7 +41,8 @@ static void why_drop(void *work) {
 	free(why);
 }
 
-// Of one communicator the places of its ranks: who is named, then who is furthest behind.
+// Order of the ranks in a communicator: late ranks that the finding names first, then the furthest
+// behind.
 struct roster {
 	const struct ras_merged_comm *comm;
 	const struct jobs_finding *finding;

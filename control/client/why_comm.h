@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// WHY of a job or a communicator.
+// WHY for a job or a communicator.
 #pragma once
 
 struct session;
 
-// Asks all nodes for their communicators, and tells of those that are called so. The session was
-// told if it may not ask.
+// Ask all nodes for their communicators and describe those that match `word`. If the session may
+// not ask, it gets an error message.
 void why_comm(struct session *session, const char *word);

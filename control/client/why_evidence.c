@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// WHY node, the part that the store of verdicts tells: the verdict, who saw what and when, what the
-// node says of itself, and what was said of it before.
+// The verdict section of WHY: the current verdict, the observations, the node's own statements, and
+// earlier verdicts.
 #include "client/why_evidence.h"
 
 #include "client/event_text.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The part of WHY that comes from the store of verdicts; nothing where there is none.
+// The verdict section of WHY. Adds nothing if there is no verdict.
 #pragma once
 
 #include "client/session.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The part of WHY that comes from this agent's RDMA pairs with the node: which there are not, and
-// why. Nothing where there is no fabric or no pair.
+// The section of WHY about this agent's RDMA pairs with a node: pairs that failed, with reasons.
+// Arrays are empty if there is no fabric.
 #include "client/why_pairs.h"
 
 #include "client/gpus.h"
@@ -32,7 +32,8 @@ static bool is_missing(const struct fabric_pair_view *view) {
 	       view->pairing.failure.reason != PAIRING_REASON_NONE;
 }
 
-// Of the ways that flow labels choose, the bad one, which the rest of the path says little of.
+// Return the flow labels that are worse than the others of their path. The statistics of the whole
+// path hide them.
 static json_t *bad_flows_json(struct session *session, const struct ras_peer *peer) {
 	const struct client_server *server = session->server;
 	json_t *array = json_array();

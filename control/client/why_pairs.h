@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The part of WHY that comes from the RDMA pairs of this agent.
+// The section of WHY about this agent's RDMA pairs with a node.
 #pragma once
 
 #include "client/session.h"
