@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tocsin-replay: plays recordings of NCCL's callbacks into a profiler plugin, each in a process of
-// its own, as the ranks of a job are.
+// tocsin-replay: plays recordings of NCCL's callbacks into a profiler plugin. Each recording has
+// its own process, like the ranks of a job.
 #include "replay.h"
 
 #include <errno.h>
@@ -42,7 +42,7 @@ static const char usage[] =
 	"\n"
 	"Exit status: 0, 1 (a recording cannot be read or played), 2 (wrong usage).\n";
 
-// One thread in each process.
+// Each process has one thread.
 // NOLINTBEGIN(concurrency-mt-unsafe)
 static int file_read(const char *path, char **ret_text, size_t *ret_size) {
 	FILE *file = fopen(path, "re");
@@ -119,7 +119,7 @@ static int play_one(const char *path, const struct request *request) {
 	return err == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// One process each; they end with the first.
+// Play each recording in its own process. The processes end with the parent.
 static int play_each(char *const *paths, int count, const struct request *request) {
 	int status, worst = EXIT_SUCCESS;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads a recording.
+// Parses a recording.
 #include "replay.h"
 
 #include <errno.h>
@@ -12,15 +12,15 @@
 struct reader {
 	struct replay *replay;
 	struct parse_error *error;
-	size_t room; // of replay->calls
+	size_t room; // capacity of replay->calls
 	bool begun;  // the first line was read
 };
 
 struct word {
-	char *name, *value; // value: behind '=', or NULL
+	char *name, *value; // text after '=', or NULL
 };
 
-// The next word of a line, ended by a 0; false at its end.
+// Return the next word of a line, NUL-terminated; false at the end of the line.
 static bool word_next(char **at, struct word *ret_word) {
 	char *word = *at + strspn(*at, " \t");
 	size_t length = strcspn(word, " \t");
@@ -54,7 +54,7 @@ static int line_refuse(struct reader *reader, const char *text, const char *why)
 	return parse_fail(reader->error, -EINVAL, text, strlen(text), "%s", why);
 }
 
-// "e12" and "c3".
+// Parse a number with a letter, such as "e12" or "c3".
 static int read_number(
 	struct reader *reader, const char *text, char letter, uint64_t max, uint64_t *ret_number
 ) {
@@ -86,7 +86,7 @@ static int hex_digit(char digit) {
 	return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
 }
 
-// \xHH, in place.
+// Replace each \xHH by its byte, in place.
 static int text_unescape(struct reader *reader, char *text) {
 	char *to = text;
 
@@ -136,7 +136,7 @@ static int read_field(
 		return err;
 	}
 	err = read_u64(reader, text, maxima[field->form], &value);
-	// Little endian, as all machines that NCCL runs on.
+	// Copies the low bytes, because all machines with NCCL are little endian.
 	memcpy(at, &value,
 	       field->form == NCCL_U8 || field->form == NCCL_BOOL ? 1
 	       : field->form == NCCL_U32			  ? 4
@@ -159,14 +159,15 @@ static int read_type(struct reader *reader, const char *text, struct replay_call
 
 	if (type != 0)
 		call->descriptor.type = type;
-	else if (text[0] >= '0' && text[0] <= '9') // a type that nobody knows
+	else if (text[0] >= '0' && text[0] <= '9') // an unknown type
 		err = read_u64(reader, text, UINT64_MAX, &call->descriptor.type);
 	else
 		err = line_refuse(
 			reader, text, "is no type of event: Group, Coll, P2p, KernelCh, ..."
 		);
 	number = call->descriptor.type;
-	// In the first four versions the other seven bytes hold anything.
+	// Before version 5, NCCL sets only the lowest byte. Fill the other bytes, so that a plugin
+	// which reads them fails.
 	if (reader->replay->version < 5)
 		call->descriptor.type = (number & 0xff) | UINT64_C(0xa5c3e1f00f1e3c00);
 	return err;
@@ -203,7 +204,8 @@ static int
 read_init_word(struct reader *reader, const struct word *word, struct replay_call *call) {
 	uint64_t mask;
 
-	if (strcmp(word->name, "mask") == 0) // what the plugin asked for then
+	// event mask that the plugin requested during the recording; unused
+	if (strcmp(word->name, "mask") == 0)
 		return read_u64(reader, word->value, UINT32_MAX, &mask);
 	if (strcmp(word->name, "hash") == 0)
 		return read_u64(reader, word->value, UINT64_MAX, &call->hash);
@@ -300,7 +302,7 @@ static struct replay_call *call_add(struct reader *reader) {
 	return &replay->calls[replay->count];
 }
 
-// TIME THREAD CALL NAME=VALUE...
+// Parse a line TIME THREAD CALL NAME=VALUE...
 static int read_call(struct reader *reader, const char *time, char *at, uint32_t line) {
 	struct replay_call *call = call_add(reader);
 	struct word thread, kind;

@@ -16,11 +16,11 @@ struct player {
 	const struct replay_options *options;
 	struct replay_result *result;
 	const struct nccl_profiler *table;
-	int mask;	 // one for the process, as in NCCL
+	int mask;	 // one per process, as in NCCL
 	void **handles;	 // by event
-	int *masks;	 // by event: of operations, as they copied it
+	int *masks;	 // by event: copy of the mask at the start of an operation
 	void **contexts; // by communicator
-	uint32_t open;	 // communicators
+	uint32_t open;	 // open communicators
 };
 
 static void log_nothing(
@@ -46,7 +46,7 @@ static void *handle_of(const struct player *player, const struct replay_handle *
 	return (void *)(uintptr_t)handle->raw; // NOLINT(performance-no-int-to-ptr): as recorded
 }
 
-// With which of these bits in its mask NCCL tells of a type.
+// Return the mask bits that make NCCL report events of a type; any one of them suffices.
 static int asks_for(uint32_t type) {
 	const int below = NCCL_PROXY_OP | NCCL_PROXY_STEP | NCCL_KERNEL_CH | NCCL_NET_PLUGIN;
 	const int copies = NCCL_CE_COLL | NCCL_CE_SYNC | NCCL_CE_BATCH;
@@ -78,7 +78,8 @@ static int asks_for(uint32_t type) {
 	}
 }
 
-// Operations copy the mask, and what hangs below them goes by the copy.
+// Return whether the plugin requested an event. An operation copies the mask, and events below it
+// use the copy.
 static bool
 is_asked_for(const struct player *player, const struct replay_call *call, uint32_t type) {
 	int mask = __atomic_load_n(&player->mask, __ATOMIC_RELAXED);
@@ -149,7 +150,7 @@ static int play_finalize(struct player *player, const struct replay_call *call) 
 	void *context = player->contexts[call->comm];
 
 	if (context == NULL)
-		return 0; // NCCL does not ask then
+		return 0; // NCCL does not call finalize() without a context
 	player->open -= player->open > 0;
 	return player->table->finalize(context);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// NCCL's small commands, byte for byte as its RAS 2.30.7 answers them.
+// NCCL's small commands, answered byte for byte like its RAS 2.30.7.
 #include "client/answers.h"
 #include "client/session.h"
 
@@ -8,11 +8,11 @@
 #include <strings.h>
 
 void answer_client_protocol(struct session *session, const char *rest) {
-	(void)rest; // whatever the client speaks, this is what it gets
+	(void)rest; // the answer is the same for any version of the client
 	text_print(&session->out, "SERVER PROTOCOL 2\n");
 }
 
-// As strtol() to base 10 sees it: blanks before, a sign; an empty text counts as 0.
+// Parse seconds like strtol() with base 10: leading blanks, a sign; an empty text is 0.
 static bool read_seconds(const char *text, uint32_t *ret_seconds) {
 	uint64_t seconds = 0;
 	bool minus;

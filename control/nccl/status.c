@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// STATUS as NCCL's clients know it: the ring's members and their jobs as text.
+// STATUS in NCCL's format: asks all nodes for their communicators and runs the phases of the
+// report.
 #include "nccl/status.h"
 
 #include "client/answers.h"
@@ -26,14 +27,14 @@ static void status_drop(void *work) {
 	free(status);
 }
 
-// Without memory nothing is said of causes.
+// Without memory the report names no causes.
 bool status_summarise(struct session *session, struct status *status) {
 	if (!comm_table_build(status))
 		return false;
 	if (!status->looked && status->answer != NULL && status->answer->comms != NULL)
 		status->judged = comm_look_of(&status->look, session, status->answer) == 0;
 	status->looked = true;
-	return comm_look_step(&status->look); // nothing to do where it has not begun
+	return comm_look_step(&status->look); // returns true at once if comm_look_init() failed
 }
 
 static bool status_step(struct session *session) {
@@ -122,7 +123,7 @@ void answer_status(struct session *session, const char *rest) {
 	struct status *status;
 
 	(void)rest;
-	// The end of a report is the end of the connection, whatever comes of it.
+	// A report always ends with the end of the connection, even on failure.
 	session->closing = true;
 	session->monitor = 0;
 	if (!session_may_ask(session))
@@ -142,5 +143,5 @@ void answer_status(struct session *session, const char *rest) {
 	);
 	status->asked = status->err == 0;
 	if (!status->asked)
-		session->step = status_step; // says why, and what is known without the others
+		session->step = status_step; // reports the error, and what this node knows alone
 }

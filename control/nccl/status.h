@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// STATUS: the report on all communicators and agents, in NCCL's two forms.
+// STATUS: the report on all communicators and agents, as text and as JSON in NCCL's formats.
 //
-// A "process" of NCCL's report is an agent where the overlay is spoken of (job summary, missing
-// data, dead) and a rank's process where a communicator is; a "node" of the job summary is a host,
-// of a rank the agent that reported it. GPUs of the summary are RDMA devices.
+// NCCL's terms have two meanings here. In the job summary, and for missing or dead agents, a
+// "process" is an agent. There a "node" is a host. In a communicator, a "process" is the process of
+// a rank. There a "node" is the agent that reported the rank. GPUs of the summary are RDMA devices.
 //
-// Said phase by phase, each of them in steps: merged tables hold a million ranks.
+// The report is written in phases, and each phase in steps, because merged tables may hold a
+// million ranks.
 #pragma once
 
 #include "client/session.h"
@@ -15,40 +16,42 @@
 struct status {
 	struct overlay_question question;
 	struct session *session;
-	struct overlay_answer *answer; // NULL if nobody could be asked
-	int err;		       // why
+	struct overlay_answer *answer; // NULL if no node could be asked
+	int err;		       // the error, if `answer` is NULL
 	bool asked;
 	bool verbose;
 	uint32_t phase;
-	uint32_t comm; // places within a phase
+	uint32_t comm; // positions within a phase
 	uint32_t rank;
-	// Of a communicator's missing ranks in JSON: begun, and where to go on.
+	// Position in the missing ranks of a communicator, for JSON.
 	struct status_absent {
 		bool begun;
-		uint32_t rank, held, missed; // the next rank, those held and missing before it
+		// the next rank; ranks present and ranks missing before it
+		uint32_t rank, held, missed;
 		uint32_t put;
 	} absent;
 	struct comm_table comms;
-	struct comm_look look; // of all of them; `judged`
+	struct comm_look look; // judges all communicators; valid if `judged`
 	bool looked, judged;
 };
 
-// One phase: true when it is done.
+// One phase; returns true when it is done.
 typedef bool status_phase_fn(struct session *session, struct status *status);
-// Each ends in NULL.
+// Arrays of phases, which end with NULL.
 extern status_phase_fn *const status_text_phases[];
 extern status_phase_fn *const status_json_phases[];
 
-// The first phase of both: sums up the communicators, and judges them.
+// The first phase of both formats: summarizes and judges the communicators.
 bool status_summarise(struct session *session, struct status *status);
 
-// What text says before anybody is asked, up to and with the title of the communicators.
+// Write the text before the question is sent, up to and including the title of the communicators.
 void status_say_banner(struct session *session);
 
 bool status_node_answered(const struct status *status, uint64_t node);
 double status_seconds(const struct status *status);
 uint32_t status_timeouts(const struct status *status);
-const char *status_trouble(const struct status *status); // NULL if all could be asked
+// why not all agents could be asked; NULL if they could
+const char *status_trouble(const struct status *status);
 
-// Whether so few of all that they are worth a line each.
+// Return whether `count` is a small enough part of `total` that each gets its own line.
 bool status_is_outlier(const struct status *status, uint32_t count, uint32_t total);

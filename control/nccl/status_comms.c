@@ -65,7 +65,7 @@ static void count_run(struct comm_summary *row, uint32_t run) {
 		row->per_node_max = run;
 }
 
-// Without memory the columns stay 0.
+// Count the nodes of a communicator. Without memory the columns stay 0.
 static void count_nodes(struct comm_summary *row, const struct ras_merged_comm *comm) {
 	uint64_t *ids = calloc((size_t)comm->rank_count + 1, sizeof(*ids));
 	uint32_t from = 0;
@@ -126,7 +126,7 @@ static void sum_up(const struct status *status, uint32_t place, struct comm_summ
 		row->errors |= COMM_MISMATCH;
 }
 
-// What makes a group, descending.
+// Order of the groups, descending.
 static int compare_keys(const struct comm_summary *a, const struct comm_summary *b) {
 	if (a->size != b->size)
 		return a->size > b->size ? -1 : 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The report as NCCL's JSON: its keys in its order, its indentation, and "tocsin" beside them.
+// The report as NCCL's JSON: same keys, order and indentation, with an additional key "tocsin".
 #include "client/comm_json.h"
 #include "client/names.h"
 #include "client/peer_list.h"
@@ -30,7 +30,8 @@ static bool put_head(struct session *session, struct status *status) {
 	return true;
 }
 
-// What NCCL does not tell: the job, what is waited for, the processes that are gone.
+// Return data that NCCL does not have: the job, the operation that ranks wait for, and ended
+// processes.
 static json_t *status_comm_json(const struct status *status) {
 	uint32_t place = status->comms.rows[status->comm].place;
 	const struct ras_merged_comm *comm = &status->look.comms[place];
@@ -59,7 +60,7 @@ static const char *json_truth(bool value) {
 	return value ? "true" : "false";
 }
 
-// The address of the agent that speaks for a node: NCCL's "host".
+// Write the address of a node's agent, as NCCL's "host".
 static void
 show_host(const struct ras *ras, uint64_t node, char text[static SOCK_ADDR_TEXT_BYTES]) {
 	struct ras_peer peer;
@@ -151,8 +152,8 @@ begin_missing(struct session *session, struct status *status, const struct ras_m
 		put_missing(session, status, &comm->missing[n].missing, n == 0);
 }
 
-// Ranks that nobody knows anything of: those between the ones that are there and the missing ones.
-// One job may say that it has a million. True when all of them are put.
+// Write the ranks about which nothing is known: not present, and not reported missing. Returns true
+// when all are written. A job may claim a million of them, so this stops at the end of a step.
 static bool
 put_absent(struct session *session, struct status *status, const struct ras_merged_comm *comm) {
 	struct ras_comm_missing nobody = {.cuda_device = -1, .nvml_device = -1};
@@ -184,7 +185,8 @@ static void put_comm_tail(struct session *session, const struct status *status) 
 	text_print(out, "\n    }%s\n", status->comm + 1 < status->comms.count ? "," : "");
 }
 
-// The place is the rank to come; the head goes with rank 0, the tail with the last.
+// Write the communicators. status->rank is the next rank; the head is written before rank 0, the
+// tail after the last rank.
 static bool put_comms(struct session *session, struct status *status) {
 	struct ras_merged_comm comm;
 
@@ -228,7 +230,7 @@ static json_t *nodes_json(const struct ras *ras, enum ras_state state) {
 	return array;
 }
 
-// Of the roster, those that no table knows.
+// Return the absent nodes of the roster.
 static json_t *missing_json(const struct overlay *overlay) {
 	json_t *array = json_array();
 	uint32_t cursor = 0;
@@ -239,7 +241,7 @@ static json_t *missing_json(const struct overlay *overlay) {
 	return array;
 }
 
-// Members that said nothing of communicators, and why.
+// Return the members that sent no communicator data, and why.
 static json_t *unanswered_json(const struct ras *ras, const struct status *status) {
 	json_t *array = json_array();
 	char name[NAMES_TEXT_BYTES];

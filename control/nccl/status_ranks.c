@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Says of a communicator's ranks what is missing, differs or failed.
+// Writes the ranks of a communicator that are missing, failed, or differ from the others.
 #include "nccl/status_ranks.h"
 
 #include "client/names.h"
@@ -33,7 +33,7 @@ static void show_device(int16_t device, char text[static 16]) {
 		snprintf(text, 16, "%d", device);
 }
 
-// " -- GPU 0 managed by process 17 on node n1"
+// Write " -- GPU 0 managed by process 17 on node n1".
 static void say_place(struct session *session, const struct ras_merged_rank *rank) {
 	char node[NAMES_TEXT_BYTES], device[16];
 
@@ -63,15 +63,15 @@ static void say_missing_rank(struct session *session, const struct ras_comm_miss
 	);
 }
 
-// Ranks by a value they have, the most frequent value first.
+// Ranks grouped by a value, the most frequent value first.
 
 typedef bool value_fn(const struct ras_comm_rank *rank, uint32_t op, uint64_t *ret_value);
 typedef void words_fn(uint64_t value, uint32_t count, char text[static 96]);
 
 struct valued {
 	uint64_t value;
-	uint32_t count; // of ranks with this value
-	uint32_t place; // of the rank
+	uint32_t count; // number of ranks with this value
+	uint32_t place; // index of the rank
 };
 
 static int compare_values(const void *left, const void *right) {
@@ -117,7 +117,7 @@ static uint32_t sort_values(
 
 struct ranking {
 	value_fn *value_of;
-	words_fn *words; // for one rank, and for several
+	words_fn *words; // text for one rank, and for several
 	uint32_t op;
 };
 
@@ -244,7 +244,7 @@ static void say_incomplete(
 	text_print(&session->out, "\n");
 }
 
-// Tocsin's own block: STUCK or WAITING, the job, and what is known of the cause.
+// Write Tocsin's own block: STUCK or WAITING, the job, and the cause.
 static void say_finding(
 	struct session *session,
 	const struct status *status,

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is wrong within one communicator, rank by rank, in NCCL's words.
+// Problems within one communicator, rank by rank, in NCCL's words.
 #pragma once
 
 struct comm_summary;
 struct session;
 struct status;
 
-// INCOMPLETE and ERROR blocks.
+// Write the INCOMPLETE and ERROR blocks, and Tocsin's own STUCK or WAITING block.
 void status_say_errors(
 	struct session *session, const struct status *status, const struct comm_summary *row
 );
-// The MISMATCH block.
+// Write the MISMATCH block.
 void status_say_mismatches(
 	struct session *session, const struct status *status, const struct comm_summary *row
 );

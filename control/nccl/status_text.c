@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The report for people: NCCL's sections in NCCL's order, and Tocsin's words in them.
+// The report as text: NCCL's sections in NCCL's order, with Tocsin's content.
 #include "client/absent.h"
 #include "client/names.h"
 #include "client/peer_list.h"
@@ -44,7 +44,7 @@ static int compare_hosts(const void *left, const void *right) {
 	return a < b ? -1 : a > b;
 }
 
-// All agents that are known but those that left, the dead included.
+// Count all known agents, also dead ones, except those that left.
 static uint32_t count_agents(
 	const struct ras *ras, uint64_t *hosts, struct spread *devices, uint32_t *ret_devices
 ) {
@@ -164,7 +164,7 @@ static bool say_communicators(struct session *session, struct status *status) {
 	return true;
 }
 
-// Agents that something is wrong with
+// Agents with a problem
 
 struct roster {
 	const char **names;
@@ -229,13 +229,13 @@ roster_of_missing(struct roster *roster, const struct ras *ras, const struct sta
 	}
 }
 
-// Cut after a comma, so that no name is shown in part.
+// Write a hostlist of the names. A long list is cut after a comma, so that no name is cut.
 static void say_list(struct session *session, const char **names, uint32_t count) {
 	char *text;
 	size_t length;
 
 	if (hostlist_compress(names, count, &text) < 0)
-		return; // a name that is no host's: the count has to do
+		return; // a name is not a valid host name; the count alone must suffice
 	length = strlen(text);
 	if (length > LIST_COLUMNS) {
 		for (length = LIST_COLUMNS; length > 0 && text[length] != ',';)
@@ -326,7 +326,7 @@ static void say_missing(struct session *session, const struct status *status) {
 	roster_fini(&roster);
 }
 
-// Those of [overlay] expect that nobody has seen: they have no agent to be listed as.
+// Write the absent nodes of the roster, which have no agent to be listed with.
 static void say_absent(struct session *session) {
 	struct absent absent;
 
@@ -355,7 +355,7 @@ static bool say_errors(struct session *session, struct status *status) {
 	return true;
 }
 
-// One communicator after the other: each walks over all its ranks.
+// Write one communicator after the other. Each one iterates over all its ranks.
 static bool each_comm(
 	struct session *session,
 	struct status *status,

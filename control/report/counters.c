@@ -22,7 +22,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// The structs that numbers are copied from.
+// The structs that counters are copied from.
 enum source {
 	SOURCE_RAS,
 	SOURCE_COLLECT,
@@ -63,7 +63,7 @@ static const char *const groups[SOURCE_COUNT] = {
 	[SOURCE_MEMORY] = "memory",	[SOURCE_JOB] = "job",
 };
 
-// An axis of an array of numbers: its label, and the names of its places.
+// One dimension of an array of counters: its label, and the label's values.
 struct axis {
 	const char *label;
 	uint32_t count;
@@ -121,7 +121,7 @@ struct spec {
 	const char *help;
 	enum counter_kind kind;
 	size_t offset;
-	size_t width; // of one number, bytes
+	size_t width; // size of one number in bytes
 	const struct axis *outer, *inner;
 };
 

@@ -38,13 +38,14 @@ struct http {
 	int stop; // eventfd
 	pthread_t thread;
 	bool runs;
-	bool changed; // the library has begun or ended a connection in this turn
+	bool changed; // libmicrohttpd opened or closed a connection in this turn
 };
 
-// Places: which connections stay. A socket is shut down, and closed by the library.
+// Places: the connections that may stay. To end one, its socket is shut down; the library closes
+// it.
 
 static void cut_off(int fd) {
-	// It may be gone already, which is as good.
+	// ENOTCONN: the client has already closed the connection.
 	if (shutdown(fd, SHUT_RDWR) != 0)
 		must(errno == ENOTCONN);
 }
@@ -155,7 +156,8 @@ static bool wants_open_metrics(struct MHD_Connection *connection) {
 	return accept != NULL && strstr(accept, "application/openmetrics-text") != NULL;
 }
 
-// Online as an RCU reader from here to the end of writing: what was found stays that long.
+// Write a page. The thread is an online RCU reader until the page is complete, so the snapshot
+// stays valid.
 static int
 write_page(struct http *http, enum page page, bool open_metrics, FILE *out, unsigned *ret_status) {
 	uint64_t now_ns = clock_now_ns(http->config.clock);
@@ -168,7 +170,7 @@ write_page(struct http *http, enum page page, bool open_metrics, FILE *out, unsi
 
 	rcu_thread_online(now_ns);
 	facts.snapshot = snapshots_current(http->config.snapshots);
-	// It may have been taken after our look at the clock.
+	// The snapshot may be newer than now_ns, which was read before.
 	if (facts.snapshot->at_ns > facts.now_ns)
 		facts.now_ns = facts.snapshot->at_ns;
 	*ret_status = MHD_HTTP_OK;
@@ -250,8 +252,9 @@ static bool is_host(const struct ifaddrs *one, const struct sock_addr *addr) {
 	return sock_addr_equal(&host, &wanted);
 }
 
-// Whoever calls an address of this machine from this machine comes from that address, as a liveness
-// probe of the node does. The kernel is asked only of those who may not otherwise.
+// Return whether an address belongs to this machine. A local client of any of this machine's
+// addresses, such as a liveness probe, has that address as its source. getifaddrs() runs only for
+// clients that no rule allows.
 static bool is_of_this_machine(const struct sock_addr *addr) {
 	struct ifaddrs *all;
 	bool found = false;
@@ -279,14 +282,14 @@ static enum MHD_Result may_connect(void *ctx, const struct sockaddr *from, sockl
 	return is_of_this_machine(&addr) ? MHD_YES : MHD_NO;
 }
 
-// The thread. Of its own making, not the library's: it has to register with RCU, and to
-// unregister at its end.
+// The thread. It is not the library's own thread, because it must register with RCU and unregister
+// at its end.
 
 static int poll_timeout(struct http *http) {
 	MHD_UNSIGNED_LONG_LONG timeout_ms;
 
-	// The library looks at the beginning of a turn whether it has places for who waits at the
-	// listening socket: one that became free in this turn it gives away in the next.
+	// The library checks at the start of a turn whether it can accept waiting clients. A place
+	// that became free in this turn is used in the next, so do not wait.
 	if (http->changed)
 		return 0;
 	if (MHD_get_timeout(http->daemon, &timeout_ms) != MHD_YES || timeout_ms > IDLE_MS)
@@ -324,7 +327,7 @@ static int thread_start(struct http *http) {
 	sigset_t all, before;
 	int err;
 
-	sigfillset(&all); // signals are the loop's
+	sigfillset(&all); // signals are handled by the loop's thread
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	err = pthread_create(&http->thread, NULL, http_main, http);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -354,7 +357,7 @@ static int listen_socket(const struct sock_addr *address, int *ret_fd) {
 	return 0;
 }
 
-// The daemon owns the socket once it has started.
+// Start the daemon. It owns the socket once it has started.
 static int daemon_start(struct http *http) {
 	int fd;
 	int err = listen_socket(&http->config.listen, &fd);

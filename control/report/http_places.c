@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which HTTP connections stay when all places are taken.
+// Chooses the HTTP connections that stay when all places are taken.
 #include "report/http_places.h"
 
 #include <lib/must.h>
@@ -11,7 +11,8 @@ void places_init(struct http_places *places) {
 		places->of[n] = (struct http_place){.fd = -1};
 }
 
-// Who has not asked goes before who is being answered, and the older one before the younger.
+// Return whether connection `a` is ended before `b`: connections without a request first, then the
+// oldest.
 static bool goes_before(const struct http_place *a, const struct http_place *b) {
 	return a->answers != b->answers ? !a->answers : a->since_ns < b->since_ns;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Writes the pages /health and /status from a snapshot.
+// Writes the pages /health and /status.json from a snapshot.
 #include "report/metrics_page.h"
 
 #include <control/http.h>
@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-// As `tocsin health` grades, and why; but critical while nobody turns the control loop.
+// Return the grade of `tocsin health` and its reason; critical while the control loop does not run.
 static enum finding_grade page_grade(const struct page_facts *facts, const char **ret_reason) {
 	const struct snapshot *snapshot = facts->snapshot;
 
@@ -80,7 +80,8 @@ static json_t *row_object(const struct peer_row *row) {
 	char address[SOCK_ADDR_TEXT_BYTES];
 
 	sock_addr_format(&row->address, address);
-	// A name that is no UTF-8 cannot stand in JSON; then json_pack() fails, and it is left out.
+	// JSON cannot hold a name that is not valid UTF-8. Then json_pack() fails, and the peer is
+	// left out.
 	return json_pack(
 		"{s:s,s:s,s:s,s:s,s:b,s:b,s:s,s:I}", "node", row->name, "host", row->host, "state",
 		ras_state_name((enum ras_state)row->state), "cause",

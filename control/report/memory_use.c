@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads how much memory the process uses.
+// Measures the memory use of the process.
 #include <control/counters.h>
 #include <control/health.h>
 #include <control/memory_use.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Names are tocsin_GROUP_NAME, counters end in _total, times are in seconds. In OpenMetrics a
-// family of counters is called without _total, and the whole ends in a mark.
+// Writes the metrics page. Names are tocsin_GROUP_NAME, counters end in _total, times are in
+// seconds. In OpenMetrics, the family name of a counter has no _total, and the page ends with #
+// EOF.
 #include "report/metrics_page.h"
 
 #include <control/snapshot.h>
@@ -9,7 +10,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define NAMED_PEERS_MAX 1000 // series of peers that are not alive: a scrape stays small
+// limits the series of peers that are not alive, so that a scrape stays small
+#define NAMED_PEERS_MAX 1000
 
 void page_family(
 	FILE *out, bool open_metrics, const char *name, const char *type, const char *help
@@ -32,7 +34,7 @@ static bool is_gauge(const struct counter *counter) {
 	return counter->kind == COUNTER_GAUGE || counter->kind == COUNTER_LONGEST;
 }
 
-// "tocsin_loop_busy_seconds" for loop.busy_ns.
+// Write the name of a counter, such as "tocsin_loop_busy_seconds" for loop.busy_ns.
 static void counter_name(const struct counter *counter, char *name, size_t size) {
 	int length = (int)strlen(counter->name);
 
@@ -93,7 +95,8 @@ static void states_write(const struct ras_view *view, FILE *out) {
 		fprintf(out, "tocsin_peers{state=\"%s\"} %u\n", rows[n].name, rows[n].count);
 }
 
-// Names are of letters, digits, '-', '_' and '.' here; those of other agents may not be.
+// Write a label value with escapes. Names of this cluster have only letters, digits, '-', '_' and
+// '.'; another agent may send any bytes.
 void page_label(FILE *out, const char *text, size_t size) {
 	for (size_t n = 0; n < size; n++) {
 		if (text[n] == '"' || text[n] == '\\')

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What this node's ports count of congestion, and its jobs, as metrics.
+// Congestion counters of this node's ports, and its jobs, as metrics.
 #include "report/metrics_page.h"
 
 #include <control/snapshot.h>
@@ -14,7 +14,7 @@ static void labels_write(const struct congestion_port *port, const char *name, F
 	fprintf(out, "\",port=\"%u\"", port->number);
 }
 
-// As the driver counts: it begins anew when the driver or the device does.
+// Write the driver's counters. They start at 0 again when the driver or the device is reset.
 static void totals_write(const struct snapshot *snapshot, bool open_metrics, FILE *out) {
 	page_family(
 		out, open_metrics, "tocsin_port_congestion", "counter",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is said about this node, from what has been published. The caller is an RCU reader, online.
+// The HTTP pages about this node, made from published data. The caller must be an RCU reader and
+// online.
 #pragma once
 
 #include <control/finding.h>
@@ -18,13 +19,14 @@ struct page_facts {
 	uint64_t now_ns;
 };
 
-// Whether this node itself does not do its part: it hangs, or is no member. Not that another died.
+// Return whether this node itself fails: its control thread hangs, or it has not joined. Dead peers
+// do not matter.
 bool page_is_down(const struct page_facts *facts);
 
-// The Prometheus text format, or OpenMetrics.
+// Write all metrics in the Prometheus text format, or as OpenMetrics.
 void page_metrics(const struct page_facts *facts, bool open_metrics, FILE *out);
-// Its parts, for those that write some of it: the head of a family, the value of a label, verdicts,
-// paths.
+// Write parts of the metrics: the head of a family, a label value, verdicts, paths, jobs,
+// congestion.
 void page_family(
 	FILE *out, bool open_metrics, const char *name, const char *type, const char *help
 );
@@ -33,6 +35,6 @@ void page_verdicts(const struct snapshot *snapshot, uint64_t now_ns, bool open_m
 void page_paths(const struct snapshot *snapshot, bool open_metrics, FILE *out);
 void page_jobs(const struct snapshot *snapshot, FILE *out);
 void page_congestion(const struct snapshot *snapshot, bool open_metrics, FILE *out);
-// One JSON object and a newline. -ENOMEM.
+// Write one JSON object and a newline. Returns 0 or -ENOMEM.
 int page_health(const struct page_facts *facts, FILE *out);
 int page_status(const struct page_facts *facts, FILE *out);

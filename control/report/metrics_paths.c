@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// This node's steady paths as metrics: to its neighbours and of its devices with themselves. Those
-// that are read in turn have none, or the number of series would be the square of that of nodes.
+// Metrics of this node's steady paths: to its neighbours, and of its devices to themselves. Paths
+// probed in rotation have no metrics, because their number grows with the square of the number of
+// nodes.
 #include "report/metrics_page.h"
 
 #include <control/snapshot.h>
@@ -10,7 +11,7 @@
 #include <stddef.h>
 #include <string.h>
 
-// Up to the brace that ends them.
+// Write the name and the labels, without the closing brace.
 static void labels_write(const struct snapshot_path *path, const char *name, FILE *out) {
 	const struct ras_path_row *row = &path->row;
 
@@ -31,7 +32,7 @@ static void seconds_write(
 	FILE *out
 ) {
 	if (time_ns == 0)
-		return; // not known: 0 would be fast
+		return; // unknown; 0 would look fast
 	labels_write(path, name, out);
 	fprintf(out, "%s} %" PRIu64 ".%09" PRIu64 "\n", more, time_ns / 1000000000,
 		time_ns % 1000000000);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Verdicts as metrics: a count for each, and a series for each node with whom something is wrong.
+// Verdicts as metrics: a count for each verdict, and a series for each node with a problem.
 #include "report/metrics_page.h"
 
 #include <control/snapshot.h>
@@ -35,7 +35,8 @@ static void row_labels(const struct snapshot_verdict *row, FILE *out) {
 		verdict_advice_name(row->advice), row->maint);
 }
 
-// Of the roster, and in no table: since when is not known. Behind the others, if there is room.
+// Write the absent nodes of the roster after the other rows, if there is room. The start of their
+// state is unknown.
 static void missing_write(const struct snapshot *snapshot, FILE *out) {
 	uint32_t room = SNAPSHOT_VERDICTS_MAX - snapshot->verdict_rows;
 

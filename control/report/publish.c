@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From the core's table to the one that readers see. Runs and owns on the control thread.
+// Copies peers from the core's table to the one that readers see. Run and owned by the control
+// thread.
 #include <control/publish.h>
 #include <lib/log.h>
 #include <lib/must.h>
@@ -10,7 +11,7 @@
 #include <string.h>
 
 #define MARK_WORDS (PEER_TABLE_SLOTS_MAX / 64)
-// A reader that was quiet for less than this is not worth a name: it works.
+// A reader that was quiescent more recently is working, so the log does not name it.
 #define STALL_NS (100 * RAS_NS_PER_MS)
 
 static_assert(
@@ -26,11 +27,11 @@ static_assert(PEER_TABLE_SLOTS_MAX >= RAS_PEERS_MAX, "slots fit");
 struct publish {
 	const struct ras *ras;
 	struct peer_table *table;
-	struct ras_view published; // what the last version says
-	struct ras_view walked;	   // what the walk began with
-	uint32_t walk_slot;	   // next of the walk
+	struct ras_view published; // view of the last published version
+	struct ras_view walked;	   // view at the start of the walk
+	uint32_t walk_slot;	   // next slot of the walk
 	uint32_t walk_end;
-	uint64_t due_ns; // not before
+	uint64_t due_ns; // earliest time of the next publication
 	bool marked;
 	bool unpublished; // rows have changed since the last version
 	uint64_t marks[MARK_WORDS];
@@ -60,7 +61,7 @@ int publish_create(
 	publish->ras = ras;
 	publish->table = table;
 	publish->due_ns = now_ns;
-	// A version that no view equals: the first call publishes, and walks over everything.
+	// A number that no view has: the first call publishes, and walks over all slots.
 	publish->published.number = UINT64_MAX;
 	publish->walked.number = UINT64_MAX;
 	*ret_publish = publish;
@@ -78,7 +79,8 @@ void publish_mark(struct publish *publish, uint64_t peer) {
 
 	if (ras_peer_find(publish->ras, peer, &found) == 0)
 		mark_slot(publish, found.slot);
-	// The slot of one that was forgotten. The only writer may read without being online.
+	// A forgotten peer still has its slot in the table. The only writer may read the table
+	// without being online.
 	row = peer_snapshot_find(peer_table_snapshot(publish->table), peer);
 	if (row != NULL)
 		mark_slot(publish, row->slot);
@@ -120,7 +122,7 @@ static bool row_equals(const struct peer_row *a, const struct peer_row *b) {
 	       strcmp(a->name, b->name) == 0 && strcmp(a->host, b->host) == 0;
 }
 
-// Brings one slot of the version to come up to date. -ENOMEM.
+// Update one slot of the next version. Returns 0 or -ENOMEM.
 static int refresh_slot(struct publish *publish, uint32_t slot) {
 	const struct peer_row *newest = peer_table_newest(publish->table, slot);
 	struct ras_peer peer;
@@ -152,7 +154,8 @@ static int refresh_marked(struct publish *publish) {
 	return 0;
 }
 
-// The next piece of the walk, which begins anew when it is over and the view has moved on.
+// Walk over the next slots. A new walk starts when the last one is complete and the view has
+// changed.
 static int table_walk(struct publish *publish, const struct ras_view *view) {
 	uint32_t slots_max = peer_snapshot_view(peer_table_snapshot(publish->table))->slots_max;
 

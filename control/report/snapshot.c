@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One pointer that the control thread swaps. Who could still hold what was behind it: readers that
-// were online at the swap, until they are quiescent; nobody else keeps one.
+// Publishes snapshots through one pointer that the control thread swaps. A reader that was online
+// at the swap may hold the old snapshot until its next quiescent state. No other reader can hold
+// it.
 #include <control/snapshot.h>
 #include <lib/rcu.h>
 #include <lib/rcu_reclaimer.h>
@@ -10,14 +11,14 @@
 #include <stdlib.h>
 
 struct version {
-	struct snapshot snapshot; // what readers see
+	struct snapshot snapshot; // the part that readers see
 	struct snapshots *owner;
 	struct rcu_head rcu;
 };
 
 struct snapshots {
-	struct version *current;  // control: rw, readers: ro, by RCU
-	_Atomic uint32_t waiting; // control and reclaimer: rw
+	struct version *current;  // control thread: read and write; readers: read, by RCU
+	_Atomic uint32_t waiting; // retired versions; written by control thread and reclaimer
 };
 
 static struct version *version_create(struct snapshots *owner, const struct snapshot *snapshot) {
@@ -54,7 +55,8 @@ struct snapshots *snapshots_destroy(struct snapshots *snapshots) {
 	return NULL;
 }
 
-// 3. free: on the reclaimer's thread. Relaxed, here and below: a number that bounds memory.
+// Step 3: free a version, on the reclaimer's thread. Relaxed order suffices here and below, because
+// the counter only limits memory.
 static void free_version(struct rcu_head *head) {
 	struct version *version = caa_container_of(head, struct version, rcu);
 
@@ -71,7 +73,8 @@ int snapshots_publish(struct snapshots *snapshots, const struct snapshot *snapsh
 	fresh = version_create(snapshots, snapshot);
 	if (fresh == NULL)
 		return -ENOMEM;
-	// 1. swap   2. wait until nobody can hold the old one (call_rcu)   3. free_version()
+	// Step 1: swap. Step 2: wait until no reader can hold the old version (call_rcu). Step 3:
+	// free_version().
 	stale = rcu_xchg_pointer(&snapshots->current, fresh);
 	atomic_fetch_add_explicit(&snapshots->waiting, 1, memory_order_relaxed);
 	urcu_qsbr_call_rcu(&stale->rcu, free_version);

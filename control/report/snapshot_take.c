@@ -78,7 +78,7 @@ static void copy_ports(const struct counter_sources *sources, struct snapshot *s
 		snapshot->ports[n] = ports[n];
 }
 
-// Steady ones come first.
+// Copy the steady paths, which come first.
 static void copy_paths(
 	const struct ras *ras, const struct counter_sources *sources, struct snapshot *snapshot
 ) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls the webhook program for each change, one at a time.
+// Runs the webhook program for each verdict change, one at a time.
 #include <control/checks.h>
 #include <control/webhook.h>
 #include <lib/container.h>
@@ -13,26 +13,26 @@
 #include <string.h>
 #include <time.h>
 
-#define OUTPUT_BYTES 256 // of what it says to stderr, for the log
+#define OUTPUT_BYTES 256 // part of its stderr kept for the log
 
 struct webhook {
 	struct spawn *spawn;
 	uint64_t timeout_ns;
 	char *user;			      // NULL: the agent's own
-	char *command;			      // cut into words
-	char *words[SPAWN_ARGUMENTS_MAX + 1]; // pointing into it; NULL behind the last
-	struct spawn_request request;	      // its job is NULL: none is under way
+	char *command;			      // split into words, in place
+	char *words[SPAWN_ARGUMENTS_MAX + 1]; // point into `command`; NULL-terminated
+	struct spawn_request request;	      // its job is NULL: the program does not run
 	json_t *queue[WEBHOOK_QUEUE];
 	uint32_t first, count;
-	uint64_t lost; // since the last one that was told of
-	bool failing;  // and that was logged
+	uint64_t lost; // changes dropped since the last one that was reported
+	bool failing;  // the webhook fails, and that was logged
 	uint64_t failed_in_a_row;
 	struct webhook_counters *counters;
 };
 
 static void tell_next(struct webhook *webhook);
 
-// One line when it begins to fail, one when that is over: a hook may be called each second.
+// Log only the first failure of a series; its end is logged too. A webhook may run every second.
 static void
 webhook_failed(struct webhook *webhook, const char *how, int status, struct spawn_text said) {
 	webhook->counters->failed++;
@@ -76,7 +76,8 @@ static json_t *change_take(struct webhook *webhook) {
 	return change;
 }
 
-// 0 if it is under way. What cannot be started is told of in the log, and is not tried again.
+// Start the program for a change. Returns 0 if it runs. A failure to start is logged by the caller
+// and not tried again.
 static int program_start(struct webhook *webhook, json_t *change) {
 	struct spawn_program program = {
 		.argv = (const char *const *)webhook->words,
