@@ -130,8 +130,8 @@ void answer_maint(struct session *session, const char *rest) {
 #define UNREACHABLE "--unreachable"
 #define REMEMBERED "--remembered"
 
-// Forget the unreachable nodes. While view.waits is set, members are missing that this agent itself
-// may not hold unreachable, so view.unreachable alone does not decide.
+// Forget the unreachable nodes. view.unreachable alone does not decide: while view.waits is set,
+// this agent may not hold all missing members unreachable.
 static void forget_unreachable(struct session *session) {
 	struct ras_view view;
 	uint32_t count;

@@ -50,8 +50,8 @@ struct session {
 	bool json; // the current command is answered in JSON
 	bool privileged;
 	bool remote;  // a client of another node
-	bool tcp;     // rejects changing commands from any user
-	bool closing; // accepts no more commands; ends when `out` is empty
+	bool tcp;     // connected over TCP, where no user may use changing commands
+	bool closing; // no more commands are accepted; ends when `out` is empty
 	uint32_t uid;
 	uint32_t timeout_s; // 0: none
 

@@ -326,7 +326,7 @@ static void say_missing(struct session *session, const struct status *status) {
 	roster_fini(&roster);
 }
 
-// Write the absent nodes of the roster, which have no agent to be listed with.
+// Write the absent nodes ([overlay] expect), which have no agent to be listed with.
 static void say_absent(struct session *session) {
 	struct absent absent;
 

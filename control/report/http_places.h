@@ -32,8 +32,8 @@ struct http_places {
 };
 
 void places_init(struct http_places *places);
-// Add a connection, of at most HTTP_CONNECTIONS_MAX. *ret_cut is the descriptor to close for it;
-// -1: none.
+// Add a connection, of at most HTTP_CONNECTIONS_MAX, and return its place. *ret_cut is the
+// descriptor to close for it; -1: none.
 struct http_place *places_begin(struct http_places *, int fd, uint64_t now_ns, int *ret_cut);
 void places_asked(struct http_place *, uint64_t now_ns);
 void places_answered(struct http_place *, uint64_t now_ns);

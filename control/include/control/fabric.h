@@ -109,9 +109,9 @@ int fabric_use_probe(struct fabric *fabric, const struct fabric_probe_config *co
 void fabric_look_at_devices(struct fabric *fabric);
 
 // Add a device. It becomes a rail when it is open, and then peers are notified and asked for their
-// rails. From now on each opened device may have pair_max pairs. Returns 0, -EEXIST (a device with
-// this name, or this non-zero GUID), -ENOSPC, -EAGAIN (the fabric is stopping), or the errors of
-// fabric_create().
+// rails. From now on each opened device may have pair_max pairs. Returns 0, -ENOSPC, or an error of
+// fabric_create(). Returns -EEXIST for a known name or non-zero GUID, and -EAGAIN while the fabric
+// is stopping.
 int fabric_add_device(
 	struct fabric *fabric, const struct fabric_device *device, uint64_t guid, uint32_t pair_max
 );
@@ -371,8 +371,8 @@ struct fabric_ping_result {
 typedef void fabric_ping_fn(void *ctx, const struct fabric_ping_result *result);
 
 // Start a ping. `ended` is called once, never from inside this call. Returns 0, -EINVAL (bytes or
-// count), -ENOENT (no such peer), -EHOSTDOWN (dead or left), -ENODEV (no device here or there),
-// -EAGAIN (FABRIC_PINGS_MAX) or -ENOMEM.
+// count), -EAGAIN (FABRIC_PINGS_MAX) or -ENOMEM. Returns -ENOENT (no such peer), -EHOSTDOWN (dead
+// or left) or -ENODEV (no device here or there).
 int fabric_ping_start(
 	struct fabric *fabric,
 	const struct fabric_ping_request *request,

@@ -2,9 +2,10 @@
 // The verdict store of an agent. All parts that report the health of a node (client protocol, HTTP,
 // feeds) read it here from memory.
 //
-// The store connects the pure engine (<verdict/engine.h>) to the overlay (peers, events, notices),
-// the fabric (path observations), keepers (drivers that hang) and local checks (statements). Loop
-// thread only; other threads read a copy in the snapshot (<control/snapshot.h>).
+// The store connects the pure engine (<verdict/engine.h>) to its sources. They are the overlay
+// (peers, events, notices), the fabric (path observations), keepers (drivers that hang) and local
+// checks (statements). Loop thread only; other threads read a copy in the snapshot
+// (<control/snapshot.h>).
 #pragma once
 
 #include <control/loop.h>

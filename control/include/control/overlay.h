@@ -45,7 +45,8 @@ int overlay_create(
 struct overlay *overlay_destroy(struct overlay *overlay);
 
 // Start to join through these addresses; without any, this node forms a ring of its own. A later
-// call replaces the addresses. Until the first call, no other node is accepted.
+// call replaces the addresses. Before this call or overlay_join_remembered(), no other node is
+// accepted.
 void overlay_join(struct overlay *overlay, const struct sock_addr *seeds, uint32_t count);
 // Start to join through the members remembered from earlier runs, while the addresses to join
 // through are still being resolved. overlay_join() follows. Ignored if joining has started.

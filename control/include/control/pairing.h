@@ -185,8 +185,8 @@ struct pairing_config {
 	uint32_t demand_max; // 64, maximum of live pairs that neither side keeps up
 	uint32_t guest_max;  // 64, maximum of live pairs that only the peer keeps up
 	uint64_t idle_ns;    // 10 min unused, then a pair that neither side keeps up is closed
-	// 10 min ready, then a wanted pair on Ethernet is replaced by one with another flow label,
-	// which takes another way through the fabric
+	// 10 min ready, then a wanted pair on Ethernet is replaced. The new pair has another flow
+	// label, and so another way through the fabric.
 	uint64_t renew_ns;
 	uint64_t evict_ns;  // 1 s unused, then a pair may be closed to make room for another
 	uint64_t proved_ns; // 10 s ready, then the count of tries is reset

@@ -38,8 +38,8 @@ struct seal_keys;
 // - The file must be a regular file of the same owners with mode 0600 or 0400. Its maximum length
 // is SEAL_KEYS_FILE_BYTES_MAX.
 //
-// Returns 0, -EPERM (a check other than the length failed), -EFBIG, -EINVAL (malformed text),
-// -ENOMEM, or the error of open or read.
+// Returns 0, -EPERM (a check failed), -EFBIG (too long), -EINVAL (malformed text), -ENOMEM, or the
+// error of open or read.
 int seal_keys_load(
 	const char *path,
 	char ret_detail[static SEAL_KEYS_DETAIL_BYTES],

@@ -13,8 +13,8 @@
 // program's own process: a directory service that hangs costs only the program its deadline.
 //
 // At the deadline, the group gets SIGTERM, and SPAWN_GRACE_NS later SIGKILL. When the program
-// itself has ended, the rest of its group is killed, so that nothing runs on after the answer. Only
-// a process that creates its own group escapes.
+// itself has ended, the rest of its group is killed: nothing runs on after the answer. Only a
+// process that creates its own group escapes.
 //
 // A program that still exists SPAWN_STUCK_NS after SIGKILL hangs in the kernel, where no signal
 // reaches it. That is reported once. Nothing waits for the program, and its slot becomes free. If
@@ -133,8 +133,9 @@ int spawn_create(struct loop *loop, struct spawn_helper *helper, struct spawn **
 // Kill all programs without answering their requests, and wait at most one second for the helper.
 struct spawn *spawn_destroy(struct spawn *spawn);
 
-// Run a program. Returns 0, -EAGAIN (SPAWN_PENDING_MAX pending), -E2BIG (arguments, input or user
-// too long), -EINVAL (no arguments, or output_max), -EPIPE (the helper has died) or -ENOMEM.
+// Run a program. Returns 0, -EAGAIN (SPAWN_PENDING_MAX pending), -EPIPE (the helper has died) or
+// -ENOMEM. Returns -E2BIG if arguments, input or user are too long, and -EINVAL for no arguments or
+// a bad output_max.
 int spawn_run(
 	struct spawn *spawn, const struct spawn_program *program, struct spawn_request *request
 );

@@ -62,9 +62,9 @@ struct transport_ops {
 // Every callback may call any function of this file, even transport_destroy().
 
 // Bind and listen. Configuration and callbacks are copied. On error, ret_detail explains what
-// failed, and names the process that holds the port, if known. Returns 0, -EADDRINUSE,
-// -EADDRNOTAVAIL, -EACCES, -ENODEV, -EPERM (no key, and the address is not loopback), -ENOMEM, or
-// the error of the socket.
+// failed, and names the process that holds the port, if known. Returns 0, -EPERM (no key, and the
+// address is not loopback), -ENOMEM, or the error of the socket: -EADDRINUSE, -EADDRNOTAVAIL,
+// -EACCES, -ENODEV, ...
 int transport_create(
 	struct loop *loop,
 	const struct transport_config *config,
@@ -107,7 +107,7 @@ void transport_deafen(struct transport *transport);
 // Return the number of soft closes in progress. At 0, all queued frames were delivered or given up.
 uint32_t transport_closing(const struct transport *transport);
 
-// Return whether the kernel of a host is alive, from the open connections to its address, any port.
+// Check whether the kernel of a host is alive, from the open connections to its address, any port.
 // It is alive if data was sent after since_ns (loop clock) and all data is acknowledged. The agent
 // there may still hang. Returns 0, or -ENOENT if no connection proves it.
 int transport_kernel_answers(
@@ -161,7 +161,8 @@ struct transport_counters {
 // The last peer that could not be reached, and the last stranger that could not prove the key. For
 // reports to users.
 struct transport_trouble {
-	// Address of an outgoing connection that never opened; NONE: none since the last one that opened.
+	// Address of the last outgoing connection that failed to open; NONE: the latest ones
+	// opened.
 	struct sock_addr failed;
 	enum ras_cause cause;
 	struct sock_addr stranger; // NONE: no stranger so far
