@@ -81,7 +81,7 @@ struct client_config {
 	const struct keeper_counters *keepers;
 	const struct webhook_counters *webhook;
 	const struct jobhost_counters *jobs;
-	// Handler of the command LEVEL, such as jobhost_ask_level(); NULL: not supported.
+	// Handler of the command LEVEL, such as jobhost_request_level(); NULL: not supported.
 	int (*ask_level
 	)(struct jobhost *jobhost, const char *level, uint64_t for_ns, const char *job);
 	struct jobhost *jobhost;
@@ -91,9 +91,9 @@ struct client_config {
 // Questions: 5 a second, 10 at once. Reads: 8 MiB a second, 64 MiB at once.
 void client_config_init(struct client_config *config);
 
-// Listen for clients, and answer calls from other nodes (overlay_server()). Strings are copied. A
-// Unix socket that no process serves is replaced. Returns 0, or -errno with an explanation:
-// -EADDRINUSE (another process serves the socket), -ENAMETOOLONG, -ENOMEM, ...
+// Listen for clients, and answer calls from other nodes (overlay_set_call_server()). Strings are
+// copied. A Unix socket that no process serves is replaced. Returns 0, or -errno with an
+// explanation: -EADDRINUSE (another process serves the socket), -ENAMETOOLONG, -ENOMEM, ...
 int client_server_create(
 	struct loop *loop,
 	const struct client_config *config,

@@ -72,8 +72,8 @@ int overlay_readdress(
 	char ret_detail[static 256]
 );
 // Report that the machine has lost the overlay's address. `words` describe the loss; the result is
-// an event and an address problem. overlay_address_back() reports its return; other members then
-// test the address again.
+// an event and an address problem. overlay_address_restored() reports its return; other members
+// then test the address again.
 void overlay_address_lost(struct overlay *overlay, const char *words);
 void overlay_address_back(struct overlay *overlay);
 
@@ -293,7 +293,7 @@ void overlay_tcp_reach(
 	const struct overlay *overlay, uint64_t peer, struct overlay_tcp_reach *ret_reach
 );
 
-// Same as transport_kernel_sent().
+// Same as transport_tcp_segments().
 int overlay_sent(
 	const struct overlay *overlay, const struct sock_addr *host, struct transport_sent *ret_sent
 );

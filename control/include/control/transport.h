@@ -55,7 +55,7 @@ struct transport_ops {
 	// address is on this host where no process listens. VERSION, PROTOCOL, STUCK: as named. All
 	// other causes follow ras_cause_of_errno().
 	void (*ended)(void *ctx, uint32_t conn, enum ras_cause cause);
-	// Result of transport_ask_kernel().
+	// Result of transport_probe_kernel().
 	void (*kernel_asked)(void *ctx, const struct sock_addr *host, bool answered);
 };
 
