@@ -120,7 +120,7 @@ static bool format_choose(struct session *session, const char *rest) {
 	if (command->seeds || session->json)
 		return true;
 	if (command->changes && session->format == SESSION_FORMAT_TEXT)
-		return true; // a changing command has no text page, so any client may use it
+		return true; // a changing command still answers in text: OK or an error
 	if (session->format == SESSION_FORMAT_TEXT) {
 		session_fail(
 			session,

@@ -3,7 +3,7 @@
 //
 // It serves the job socket (<tocsin/job_socket.h>) and copies the page of each process once a
 // second. Only a pidfd reports that a process has ended. A job can falsify its own report and
-// nothing else. Its page is never trusted. The communicators and packets of a process, and the
+// nothing else. Nothing in its page is trusted. The communicators and packets of a process, and the
 // processes of a user, are limited. A communicator is identified by its key and its user, so no
 // user learns of another user's.
 //
