@@ -17,9 +17,9 @@ struct player {
 	struct replay_result *result;
 	const struct nccl_profiler *table;
 	int mask;	 // one per process, as in NCCL
-	void **handles;	 // by event
+	void **handles;	 // indexed by event
 	int *masks;	 // by event: copy of the mask at the start of an operation
-	void **contexts; // by communicator
+	void **contexts; // indexed by communicator
 	uint32_t open;	 // open communicators
 };
 

@@ -58,7 +58,7 @@ void page_congestion(const struct snapshot *snapshot, bool open_metrics, FILE *o
 
 static const struct {
 	const char *name, *help;
-	size_t offset; // of a uint32_t
+	size_t offset; // offset of a uint32_t member
 } families[] = {
 	{"tocsin_job_by_id_ranks", "ranks of communicators that the job holds on this node",
 	 offsetof(struct jobhost_job, ranks)},

@@ -269,7 +269,7 @@ void fabric_path_row(
 );
 
 struct fabric_probe_counters {
-	uint64_t sent[PATH_SIZES]; // reads
+	uint64_t sent[PATH_SIZES]; // reads sent, by size
 	uint64_t lost[PATH_SIZES]; // reads without an answer
 	uint64_t written[PATH_SIZES];
 	uint64_t writes_lost[PATH_SIZES];
@@ -306,7 +306,7 @@ struct fabric_probe_counters {
 struct fabric_counters {
 	uint64_t devices_opened, open_failures;
 	uint64_t device_events;
-	uint64_t driver_calls, driver_stuck; // of keepers
+	uint64_t driver_calls, driver_stuck; // calls by keepers; stuck ones
 	uint64_t paths_published, paths_refused;
 	uint64_t records_waited;		    // requests that found the ring of a worker full
 	uint64_t messages_lost;			    // messages that could not be sent

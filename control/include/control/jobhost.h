@@ -77,7 +77,7 @@ struct jobhost_job {
 	uint32_t user;
 	uint32_t ranks;		 // local ranks in communicators
 	uint32_t gone;		 // gone ranks of its communicators, on all nodes
-	uint32_t waiting, stuck; // communicators
+	uint32_t waiting, stuck; // communicators in this state
 };
 // Fill ret_jobs and return the number of jobs. ret_left counts the processes of jobs that did not
 // fit.
@@ -92,7 +92,7 @@ struct jobhost_counters {
 	uint32_t placed;	    // ranks of local communicators whose node is known; current
 	uint32_t waiting, stuck;    // local communicators in this state; current
 	uint64_t stalls;	    // times that a communicator became stuck
-	uint64_t accepted, refused; // processes
+	uint64_t accepted, refused; // processes registered, processes rejected
 	uint64_t exits, gone;	    // ended processes; ranks that became gone
 	uint64_t packets_bad;	    // connections ended because of an invalid packet
 	uint64_t pages_bad;	    // failed reads of a process page

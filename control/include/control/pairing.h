@@ -384,7 +384,7 @@ struct pairing_counters {
 	uint64_t answered; // the part of begun that the peer had started
 	uint64_t succeeded;
 	uint64_t failed[PAIRING_REASON_COUNT]; // failed handshakes and pairs, by reason
-	uint64_t sent;			       // messages
+	uint64_t sent;			       // messages sent
 	uint64_t resent;		       // the part of sent that are retransmissions
 	uint64_t send_failed;
 	uint64_t undelivered;
