@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the agent consists of. main.c makes it, parts.c starts and stops what is in it.
+// State of the agent. main.c creates it; parts.c starts and stops its parts.
 #pragma once
 
 #include "options.h"
@@ -19,7 +19,7 @@
 
 #define AGENT_DETAIL_BYTES 1024
 
-// Where nothing else is said.
+// Default ports.
 #define CLIENT_PORT 28029
 #define OVERLAY_PORT 28030
 #define HTTP_PORT 28031
@@ -54,29 +54,29 @@ struct snapshots;
 struct soft_config;
 struct state;
 
-// A SIGHUP under way: its files are read beside the loop.
+// One SIGHUP in progress. A keeper reads the files, so that the loop does not block.
 struct agent_reload {
 	struct keeper_request request;
-	bool again; // another SIGHUP came meanwhile
+	bool again; // another SIGHUP arrived during this one
 };
 
-// An RDMA device that was chosen, or one port of it.
+// RDMA device that was selected, or one port of it.
 struct agent_device {
 	const struct verbs_calls *calls;
-	char name[DEVICE_NAME_MAX + 1];	  // of the rail
-	char device[DEVICE_NAME_MAX + 1]; // as the driver calls it
+	char name[DEVICE_NAME_MAX + 1];	  // name of the rail
+	char device[DEVICE_NAME_MAX + 1]; // name used by the driver
 	struct device_settings settings;
 	enum ras_link_layer link_layer;
-	uint64_t guid;	     // 0: not known
-	bool may_never_come; // as struct fabric_device
+	uint64_t guid;	     // node GUID; 0: unknown
+	bool may_never_come; // same meaning as in struct fabric_device
 	bool stands_in;
-	bool gpu; // likewise
+	bool gpu; // memory of this GPU is exposed to peers
 	uint32_t gpu_ordinal;
 };
 
-// What the log was last told of the names to join through.
+// Last report in the log about resolving the join names.
 struct agent_join_told {
-	uint64_t at_ns; // 0: nothing yet
+	uint64_t at_ns; // 0: no report yet
 	uint32_t count, failures;
 	char error[160];
 };
@@ -84,60 +84,62 @@ struct agent_join_told {
 struct agent {
 	const struct options *options;
 	struct config *config;
-	struct config *started_with; // of the start, once another was loaded; NULL: config
+	// Configuration at the start, if a reload replaced it; else NULL.
+	struct config *started_with;
 	struct clock clock;
-	char detail[AGENT_DETAIL_BYTES]; // why a part did not start, in words
+	char detail[AGENT_DETAIL_BYTES]; // text of the reason why a part failed to start
 
-	struct spawn_helper spawn_helper; // until there is a loop to attach it to
+	struct spawn_helper spawn_helper; // used until the loop exists
 	struct spawn *spawn;
-	struct keeper_counters keeper_counters; // of all keepers
+	struct keeper_counters keeper_counters; // totals over all keepers
 	struct loop *loop;
 	struct loop_source signals;
-	struct keeper *files; // reads what SIGHUP asks for, which may be on a disk that hangs
+	struct keeper *files; // reads the files for SIGHUP, because their disk may hang
 	struct agent_reload reload;
 	struct loop_timer watchdog;
 	struct state *state;
 	const struct seal_keys *keys;
-	char *key_path; // whose file the keys are of; NULL: keyless
+	char *key_path; // path of the key file; NULL: keyless
 	struct overlay *overlay;
 	struct overlay_listener listener;
-	struct peer_table *peers; // what other threads read
+	struct peer_table *peers; // RCU table for other threads
 	struct publish *publish;
 	struct loop_timer publish_timer;
 	struct netif_watch *netwatch;
-	struct keeper *netif; // asks the kernel and drivers for what there is
+	struct keeper *netif; // thread that queries the kernel and drivers for interfaces
 	struct keeper_request netif_request;
-	bool netif_again; // something moved meanwhile
+	bool netif_again; // interfaces changed during the running request
 	struct loop_source netwatch_source;
 	struct loop_timer netwatch_timer;
-	bool address_there;	  // as far as we know
-	bool address_untold;	  // listens there, and others know the one of before
-	uint64_t address_next_ns; // no other one is taken before
+	bool address_there;	  // the overlay's address exists, as far as known
+	bool address_untold;	  // the overlay listens on a new address that peers do not know yet
+	uint64_t address_next_ns; // earliest time of the next address change
 	struct loop_timer address_again;
 	struct agent_device devices[AGENT_DEVICES_MAX];
 	uint32_t device_count;
-	struct discovery *discovery; // what is asked for, and what is known of it
+	struct discovery *discovery; // targets and results of device discovery
 	struct keeper *discoverer;
 	struct keeper_request discovering;
-	bool discover_again;	   // something happened meanwhile
-	bool device_came;	   // a uevent said so
-	uint32_t discoveries_left; // that follow each other soon
-	struct cpu_set near_cpus;  // the first device; empty: nobody knows
-	char interface[16];	   // that the overlay uses, "" if an address was given
+	bool discover_again;	   // a rescan was requested during the running one
+	bool device_came;	   // the next rescan must not skip an unchanged device list
+	uint32_t discoveries_left; // rescans that may still follow at short intervals
+	struct cpu_set near_cpus;  // CPUs near the first device; empty: unknown
+	char interface[16];	   // interface of the overlay; "" if an address was configured
 	struct path_table *paths;
 	struct fabric *fabric;
-	int uevents; // -1: none are to be had
+	int uevents; // netlink socket; -1: unavailable
 	struct loop_source uevents_source;
 	struct loop_timer devices_look;
 	struct checks *checks;
-	struct clock worker_clocks[AGENT_WORKERS_MAX]; // each its worker's, from its start on
+	// Each owned by its worker, once that has started.
+	struct clock worker_clocks[AGENT_WORKERS_MAX];
 	struct agent_worker *workers;
 	uint32_t worker_count;
-	struct health *health;	      // the store of verdicts
-	struct webhook_part *webhook; // NULL: nobody is told of changes
+	struct health *health;	      // store of verdicts
+	struct webhook_part *webhook; // NULL: no webhook configured
 	struct webhook_counters webhook_counters;
 	struct jobhost *jobhost;	 // NULL: [job] is off
-	struct comms_share *comms_share; // likewise
+	struct comms_share *comms_share; // NULL: [job] is off
 	struct client_server *clients;
 	struct snapshots *snapshots; // NULL: HTTP is off
 	struct loop_timer snapshot_timer;
@@ -153,43 +155,46 @@ struct agent {
 
 	bool leaving;
 	enum agent_exit exit;
-	uint32_t leave_signal; // that asked to stop last, 0: none
+	uint32_t leave_signal; // last signal that asked the agent to stop; 0: none
 	uint64_t leave_signal_ns;
 };
 
-// parts.c: 0, or -errno with detail; then nothing is left started.
+// parts.c: start all parts. Returns 0, or -errno with agent->detail after stopping the parts that
+// had started.
 int agent_start(struct agent *agent);
 void agent_stop(struct agent *agent);
 
-// devices.c: the section [device NAME], NULL if there is none.
+// devices.c: return the section [device NAME], or NULL if it does not exist.
 const char *device_section(const struct config *config, const char *name);
 
-// soft_device.c: the software device, by [device soft0]; it is opened when it comes into use. 0,
-// or -errno with a reason.
+// soft_device.c: fill the configuration of the software device from [device soft0]. The device is
+// opened only when it is first used. Returns 0, or -errno with a reason.
 int soft_device_config(
 	struct agent *agent, struct parse_error *ret_error, struct soft_config *ret_config
 );
-// Whether its packets would go over a port of DPDK.
-// It was given no address of its own.
+// soft_device_uses_overlay_address() returns true if the device has no configured address.
+// soft_device_needs_dpdk() returns true if its packets use a DPDK port.
 bool soft_device_is_where_the_overlay_is(const struct config *config);
 bool soft_device_needs_dpdk(const struct config *config);
-// After a reload: its faults.
+// Apply the injected faults after a reload.
 void soft_device_reload(struct agent *agent);
 int soft_device_make(struct agent *agent, struct parse_error *ret_error);
-// What is known of it before it is opened.
+// Return the facts that are known before the device is opened.
 void soft_device_facts(struct device_facts *ret_facts);
 
-// identity.c: who this node is, by configuration and by the system. 0 or -errno with detail.
+// identity.c: fill the node's identity from the configuration and the system. Returns 0, or -errno
+// with agent->detail.
 int identity_find(struct agent *agent, struct ras_peer_info *ret_self);
-// listen_address.c: where the overlay is spoken: 0 or -errno with detail.
+// listen_address.c: address on which the overlay listens. Functions return 0, or -errno with
+// agent->detail.
 struct listen_choice {
 	struct sock_addr address;
-	char interface[16]; // the one it was chosen on, "" if an address was given
+	char interface[16]; // interface of the address; "" if the address was configured
 };
 int listen_address_choose(struct agent *agent, struct listen_choice *ret_choice);
-// Whether the rules choose it, and not the configuration.
+// Return true if the rules choose the address, not the configuration.
 bool listen_address_is_chosen(const struct agent *agent);
-// The rules; the policy keeps pointers to the configuration and to `peer`.
+// Return the rules as a policy. The policy keeps pointers into the configuration and `peer`.
 int listen_address_policy(
 	struct agent *agent, char peer[static SOCK_ADDR_TEXT_BYTES], struct netif_policy *ret_policy
 );
@@ -199,7 +204,7 @@ int listen_address_among(
 	const struct netif_policy *policy,
 	struct listen_choice *ret_choice
 );
-// What others are told, if it is spoken there.
+// Return the address to advertise to peers when the agent listens on `listen`.
 void listen_address_told(
 	const struct agent *agent, const struct sock_addr *listen, struct sock_addr *ret_told
 );
@@ -209,43 +214,43 @@ int signals_start(struct agent *agent);
 void signals_stop(struct agent *agent);
 void agent_leave(struct agent *agent, enum agent_exit status);
 
-// refusal.c: leaves when the cluster does not want this node.
+// refusal.c: leaves when the cluster refuses this node.
 int refusal_start(struct agent *agent);
 void refusal_stop(struct agent *agent);
 
-// joining.c: keeps the addresses to join through up to date.
+// joining.c: keeps the list of join addresses up to date.
 int joining_start(struct agent *agent);
 void joining_stop(struct agent *agent);
 int joining_restart(struct agent *agent);
 
-// readers.c: what other threads read.
+// readers.c: RCU tables that other threads read.
 int rcu_start(struct agent *agent);
 void rcu_stop(struct agent *agent);
 int readers_start(struct agent *agent);
 void readers_stop(struct agent *agent);
 
-// netwatch.c: whether the overlay's address is still ours, and another one where it may be.
+// netwatch.c: watches the overlay's address, and changes it if the rules allow.
 int netwatch_start(struct agent *agent);
 void netwatch_stop(struct agent *agent);
 
-// workers.c: DPDK's environment, and the polling threads.
+// workers.c: DPDK's environment (EAL), and the polling threads.
 int eal_part_start(struct agent *agent);
 void eal_part_stop(struct agent *agent);
 int workers_start(struct agent *agent);
 void workers_stop(struct agent *agent);
-// What the configuration says of them that can change while they run.
+// Apply the settings that can change while workers run.
 void workers_reload(struct agent *agent);
-// Ends their threads, and no more.
+// Stop the worker threads. Their memory stays until workers_stop().
 void workers_halt(struct agent *agent);
-// All of them, in order; room for AGENT_WORKERS_MAX.
+// List all workers and probers in order. Each array has room for AGENT_WORKERS_MAX.
 void workers_list(const struct agent *agent, struct worker **workers, struct prober **probers);
-// As checks ask for them; ctx is the agent.
+// Describe the n-th worker for checks; `ctx` is the agent. Returns false if n is out of range.
 bool workers_at(void *ctx, uint32_t n, struct checks_worker *ret_worker);
 
-// devices.c: which RDMA devices there are for us, before anybody is told who we are.
+// devices.c: finds the RDMA devices. Runs before the overlay, whose record lists them.
 int devices_start(struct agent *agent);
 void devices_stop(struct agent *agent);
-// What a later look found: those that are new are added.
+// Add the new devices that a later discovery found.
 void devices_came(struct agent *agent, const struct discovery *discovery);
 
 // fabric.c
@@ -253,18 +258,18 @@ int paths_part_start(struct agent *agent);
 void paths_part_stop(struct agent *agent);
 int fabric_part_start(struct agent *agent);
 void fabric_part_stop(struct agent *agent);
-// SIGHUP: [probe].
+// Apply the section [probe] after SIGHUP.
 void fabric_part_reload(struct agent *agent);
-// A device that came later; errors are those of fabric_add_device().
+// Add a device that appeared later. Returns the errors of fabric_add_device().
 int fabric_part_add(struct agent *agent, const struct agent_device *device);
 
-// devwatch.c: whether RDMA devices came or went.
+// devwatch.c: watches for RDMA devices that appear or disappear.
 int devwatch_start(struct agent *agent);
 void devwatch_stop(struct agent *agent);
-// Somebody says that some did.
+// Request a rescan, because devices may have changed.
 void devwatch_look_soon(struct agent *agent);
 
-// node_checks.c: the local checks, and what the configuration says of them.
+// node_checks.c: the local checks and their configuration.
 int checks_part_start(struct agent *agent);
 void checks_part_stop(struct agent *agent);
 void checks_part_reload(struct agent *agent);
@@ -273,11 +278,11 @@ void checks_part_reload(struct agent *agent);
 int health_part_start(struct agent *agent);
 void health_part_stop(struct agent *agent);
 
-// webhook.c: told of what changes in the store.
+// webhook.c: runs the webhook on changes of verdicts.
 int webhook_part_start(struct agent *agent);
 void webhook_part_stop(struct agent *agent);
 
-// jobs.c: the processes of jobs, by their own socket.
+// jobs.c: serves job processes on a socket of their own.
 int jobs_part_start(struct agent *agent);
 void jobs_part_stop(struct agent *agent);
 
@@ -285,15 +290,15 @@ void jobs_part_stop(struct agent *agent);
 int http_part_start(struct agent *agent);
 void http_part_stop(struct agent *agent);
 
-// reload.c: what SIGHUP does. The files are read by a keeper, and applied on the loop later; one
-// more of it while that goes on is remembered once.
+// reload.c: handles SIGHUP. A keeper reads the files, and the loop applies them later. A SIGHUP
+// during a reload starts one more reload after it.
 int reload_start(struct agent *agent);
 void reload_stop(struct agent *agent);
 void agent_reload(struct agent *agent);
 
-// service.c: what systemd is told; nothing where there is none.
+// service.c: notifies systemd; does nothing without systemd.
 int service_start(struct agent *agent);
 void service_stop(struct agent *agent);
 void service_notify(const char *text);
-// A reload begins; READY=1 ends it.
+// Announce the start of a reload; READY=1 ends it.
 void service_notify_reloading(void);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The parts of --check-config.
+// Parts of --check-config.
 #pragma once
 
 #include <lib/config.h>
@@ -10,30 +10,30 @@ struct agent;
 struct port_holder;
 struct sock_addr;
 
-// check_commands.c: [check NAME], key against key and name against name; and, on this machine, that
-// the programs are there.
+// check_commands.c: check each [check NAME] and compare the names. On the local machine also check
+// that the programs exist.
 void check_user_checks(const struct config *config, struct config_load *load);
 void check_programs(const struct config *config, struct config_load *load);
 
-// check_devices.c. probe: only its configuration, and its keys if has_address: then the overlay's
-// address can be chosen.
+// check_devices.c: check the RDMA devices. `probe` holds only its configuration, and keys if
+// has_address is true. has_address means that the overlay's address can be chosen.
 void check_devices(struct agent *probe, bool has_address, struct config_load *load);
 
-// check_places.c. The addresses of clients and HTTP, the Unix socket, the state directory.
+// check_places.c: check the client and HTTP addresses, the Unix socket and the state directory.
 void check_places(const struct config *config, struct config_load *load);
-// Rejects the key if the address cannot be listened on, unless an agent holds it.
+// Reject the key if the address cannot be bound, unless an agent holds it.
 void check_address(
 	const struct sock_addr *address,
 	const char *section,
 	const char *key,
 	struct config_load *load
 );
-// Of a configuration that is sound: of which GPU no memory can be shown to peers, and why.
+// Print which GPUs cannot expose memory to peers, and why. The configuration must be valid.
 void check_tell_gpus(const struct config *config, FILE *stream);
 bool check_holder_is_agent(const struct port_holder *holder);
-// Of a configuration that is sound: which of its addresses an agent holds that runs already.
+// Print which configured addresses a running agent already holds. The configuration must be valid.
 void check_tell_running(const struct config *config, FILE *stream);
 
-// check_unit.c. Of a configuration that is sound: what the systemd unit on this machine denies of
-// what it asks for, and which drop-in allows it. Nothing where there is no such unit.
+// check_unit.c: print which needs of the configuration the local systemd unit denies, and the
+// drop-in that allows them. Prints nothing without such a unit. The configuration must be valid.
 void check_tell_unit(const struct config *config, FILE *stream);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which RDMA devices there are for a configuration's targets. Asks drivers, which may hang: for a
-// thread that can be left behind.
+// Finds the RDMA devices that match the configured targets. It calls drivers, which may hang, so it
+// must run on a thread that can be abandoned.
 #pragma once
 
 #include <control/fabric.h>
@@ -18,42 +18,43 @@
 
 struct found {
 	const struct verbs_calls *calls;
-	char name[DEVICE_NAME_MAX + 1]; // of the rail
+	char name[DEVICE_NAME_MAX + 1]; // name of the rail
 	char device[DEVICE_NAME_MAX + 1];
-	uint8_t port; // 0: as the settings of the device say
+	uint8_t port; // 0: as configured for the device
 	enum device_link link;
 	enum device_responder responder;
-	uint64_t guid;	 // 0: not known
-	uint32_t target; // whose it is
-	bool waits;	 // for a port or an address, beside others that can be used
-	bool stands_in;	 // the software device, where nothing else is
-	bool gpu;	 // a GPU is what it was chosen for, the first of them
+	uint64_t guid;	 // 0: unknown
+	uint32_t target; // index of the target that selected the device
+	bool waits;	 // port down or without an address, while other devices are usable
+	bool stands_in;	 // software device used only because there is no other
+	bool gpu;	 // first GPU target that selected this device, if any
 	uint32_t gpu_ordinal;
 };
 
 struct discovery {
 	struct device_target targets[DISCOVERY_TARGETS_MAX];
-	bool served[DISCOVERY_TARGETS_MAX]; // has a device already, and takes no other
+	bool served[DISCOVERY_TARGETS_MAX]; // target has a device and needs no other
 	uint32_t target_count;
-	bool soft;				// there can be a software device
-	char soft_reason[DISCOVERY_SOFT_BYTES]; // else why not
-	bool only_if_changed;			// what is listed, since it was `digest`
-	// What came of it.
+	bool soft;				// a software device can be created
+	char soft_reason[DISCOVERY_SOFT_BYTES]; // reason why it cannot
+	bool only_if_changed; // skip the scan if the device list still has `digest`
+	// Results of the scan.
 	int err;
-	uint64_t digest; // of what is listed
+	uint64_t digest; // digest of the listed devices
 	uint32_t listed;
-	bool unclear;			     // a device could not be judged: to be looked at again
-	bool unchanged;			     // so nothing was looked for
-	char reason[DISCOVERY_REASON_BYTES]; // of what was asked for and is not there
+	bool unclear;	// a device could not be judged, so the scan must be repeated
+	bool unchanged; // list unchanged, scan skipped
+	char reason[DISCOVERY_REASON_BYTES]; // why a requested device is missing
 	char why[DEVICE_WHY_BYTES];
 	struct found found[DISCOVERY_FOUND_MAX];
 	struct cpu_set near_cpus;
 	uint32_t count, left_out;
-	// Whoever comes second frees it. Acquire-release: what the one wrote is seen by the other.
+	// Set by the first of two owners that releases the structure; the second one frees it.
+	// Exchanged with acquire-release, so that the second owner sees all writes of the first.
 	atomic_bool let_go;
 };
 
-// 0, -ENOMEM, or what drivers said; any thread.
+// Scan for devices; any thread may call it. Returns 0, -ENOMEM or a driver's error.
 int discovery_look(struct discovery *discovery);
-// Of the targets: how many are the software device, which is had without asking a driver.
+// Return the number of targets that are the software device. Such a target needs no driver call.
 uint32_t discovery_count_soft(const struct discovery *discovery);

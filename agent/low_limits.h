@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Limits of this process that are too low for an agent, in words.
+// Finds resource limits of this process that are too low for an agent.
 #pragma once
 
 #define LOW_LIMITS_TEXT_BYTES 256
 
-// "" where none is. Any thread.
+// Describe the limits that are too low; "" if there are none. Any thread may call it.
 void low_limits_tell(char ret_text[static LOW_LIMITS_TEXT_BYTES]);

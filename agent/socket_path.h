@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where the Unix socket of clients is: [client] socket, or in the directory that systemd made for
-// us; else in /run/tocsin for root, or below XDG_RUNTIME_DIR.
+// Path of the Unix socket for clients. [client] socket has precedence, then the runtime directory
+// made by systemd. Otherwise root uses /run/tocsin, and other users a directory below
+// XDG_RUNTIME_DIR.
 #pragma once
 
 #include "agent.h"
@@ -9,17 +10,19 @@
 
 struct config;
 
-// -ENOENT: no environment says where, with what would help.
+// Return the path. Returns 0, or -ENOENT with a hint in ret_detail if the environment gives no
+// directory.
 int socket_path_find(
 	const struct config *config,
 	char ret_path[static SOCKET_PATH_BYTES],
 	char ret_detail[static AGENT_DETAIL_BYTES]
 );
-// The same, and makes the directory if it is ours. -errno of that, in words.
+// Return the path and create its directory if the agent owns it. Returns 0, or -errno with a
+// message in ret_detail.
 int socket_path_make(
 	const struct config *config,
 	char ret_path[static SOCKET_PATH_BYTES],
 	char ret_detail[static AGENT_DETAIL_BYTES]
 );
-// Whether the start makes the socket's directory where it is missing.
+// Return true if a missing directory of the socket is created at the start.
 bool socket_path_is_made(const struct config *config);
