@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a table of keys cannot know: values that contradict each other, and values that are sound
-// but not on this machine. Nothing is started, nothing is kept.
+// Checks of --check-config that the table of keys cannot make. They find values that contradict
+// each other, and values that do not work on this machine. The checks start nothing and leave
+// nothing behind.
 #include "check.h"
 
 #include "agent.h"
@@ -19,7 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// False: the key is empty, or holds what was refused already.
+// Return an address from the configuration. Returns false if the key is empty or already rejected.
 static bool get_address(
 	const struct config *config,
 	const struct config_load *load,
@@ -56,7 +57,7 @@ static void check_overlay(const struct config *config, struct config_load *load)
 		);
 }
 
-// Keys of the software device in the section of another one would do nothing there.
+// Reject keys of the software device in sections of other devices, where they have no effect.
 static void check_soft_keys(const struct config *config, struct config_load *load) {
 	static const char *const keys[] = {"wire", "address", "faults"};
 	const char *section;
@@ -110,9 +111,10 @@ void check_contradictions(const struct config *config, struct config_load *load)
 		config_reject(load, "http", "listen", "is that of [client] listen, too");
 }
 
-// Whether there is a name, and an address that the overlay can be spoken on.
+// Check that the node has a name, and an address for the overlay.
 static void check_self(const struct config *config, struct config_load *load) {
-	struct agent probe = {.config = (struct config *)config}; // nothing below writes to it
+	// Nothing below writes to the configuration.
+	struct agent probe = {.config = (struct config *)config};
 	const char *path = config_get_string(config, "overlay", "key");
 	bool may_choose = config_is_sound(load, "overlay", "listen") &&
 			  config_is_sound(load, "overlay", "interface") &&
@@ -141,8 +143,8 @@ static void check_self(const struct config *config, struct config_load *load) {
 	seal_keys_put(probe.keys);
 }
 
-// Files of addresses: what stands in them may change while the agent runs, that they can be read
-// should not.
+// Check that the address files of [overlay] join are readable. Their content may change while the
+// agent runs, so it is not checked.
 static void check_join_files(const struct config *config, struct config_load *load) {
 	scoped_mem char *copy = strdup(config_get_string(config, "overlay", "join"));
 	char *rest = copy, *item;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is wrong with [check NAME] beyond one key.
+// Checks of [check NAME] that involve several keys.
 #include "check.h"
 
 #include <control/checks.h>
@@ -20,7 +20,8 @@ static bool is_default(const struct config *config, const char *section, const c
 	return strcmp(origin, "default") == 0;
 }
 
-// Told at the key that was given: the place and value of a default say nothing.
+// Reject a timeout that is not shorter than the interval. The error names the key that the user
+// gave, not the one with a default value.
 static void
 check_timeout(const struct config *config, const char *section, struct config_load *load) {
 	uint64_t interval_ns = config_get_duration_ns(config, section, "interval");
@@ -45,7 +46,8 @@ check_timeout(const struct config *config, const char *section, struct config_lo
 		);
 }
 
-// Schedulers and alerts go by the reason: no two checks may have one between them.
+// Reject a check whose reason equals that of another check. Schedulers and alerts tell checks apart
+// by the reason.
 static void check_name(
 	const struct config *config, const char *section, size_t place, struct config_load *load
 ) {
@@ -102,7 +104,7 @@ static const char *why_not_run(const char *path) {
 	return access(path, X_OK) == 0 ? NULL : "it is not executable";
 }
 
-// The name may be unknown to this machine alone, which is no mistake of syntax.
+// Check that the user exists on this machine.
 static void check_user(
 	const struct config *config, const char *section, const char *key, struct config_load *load
 ) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whether this machine has the RDMA devices that the configuration names, and the software device
-// what it needs. Drivers are asked, as `tocsin devices` does; nothing is opened for good.
+// Checks that this machine has the configured RDMA devices, and everything that the software device
+// needs. Drivers are queried as by `tocsin devices`; no device stays open.
 #include "agent.h"
 #include "check.h"
 
@@ -17,7 +17,7 @@
 
 struct machine {
 	struct topology *topology;
-	struct device_facts *facts; // the software device is the last of them
+	struct device_facts *facts; // the last entry is the software device
 	uint32_t count;
 };
 
@@ -37,8 +37,8 @@ static int devices_check_machine(struct machine *machine) {
 	return topology_create(&machine->topology);
 }
 
-// A port that is down may come up, and a place without a device costs nothing: a name, a NUMA node
-// or a GPU that is not there is a mistake, and so is a device that can have no pairs.
+// Reject a target whose name, NUMA node or GPU does not exist, or whose device cannot have pairs. A
+// port that is down is accepted, since it may come up.
 static void check_target(
 	const struct machine *machine, const struct device_target *target, struct config_load *load
 ) {
@@ -67,7 +67,8 @@ static void check_target(
 	device_gpus_fini(&gpus);
 }
 
-// Who only falls back to the software device goes on without it.
+// Return true if the configuration requires the software device. A mere fallback does not count,
+// because the agent starts without it.
 static bool is_asked_for(
 	const struct machine *machine,
 	const struct device_target *target,
@@ -94,7 +95,8 @@ static bool is_asked_for(
 	return false;
 }
 
-// The agent that runs already may hold it, and so may whom we are not allowed to see.
+// Return true if an agent may hold the address. That includes an unknown holder, which this user
+// may not be allowed to see.
 static bool is_held_by_agent(const struct sock_addr *address) {
 	struct port_holder holder;
 
@@ -163,7 +165,8 @@ void check_devices(struct agent *probe, bool has_address, struct config_load *lo
 	free(machine.facts);
 }
 
-// It is tried: what the driver, its kernel module and the GPU can do nobody else knows.
+// Try to map a page of each GPU. Only a trial shows what the driver, its kernel module and the GPU
+// support.
 void check_tell_gpus(const struct config *config, FILE *stream) {
 	const struct config_list *list = config_get_list(config, "node", "device");
 

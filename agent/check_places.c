@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whether a start would get the places it needs: addresses, the socket of clients, the state
-// directory. Each address is bound for a moment and never listened on, so that nobody connects and
-// an agent that starts meanwhile is not in its way. What an agent holds that runs already is no
-// mistake of the configuration: a restart has it free.
+// Checks that a start would get its addresses, its client socket and its state directory. Each
+// address is bound briefly but never listened on. So no client connects, and a starting agent is
+// not disturbed. An address held by a running agent is no error, because a restart frees it.
 #include "agent.h"
 #include "check.h"
 #include "socket_path.h"
@@ -28,7 +27,7 @@ static int try_bind(const struct sock_addr *address) {
 	const int on = 1;
 	scoped_fd int fd = socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	// As listeners do: connections of before that linger hold no port.
+	// Listeners set this option too: lingering connections do not keep the port.
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0)
 		return neg_errno();
 	if (storage.ss_family == AF_INET6 &&
@@ -58,7 +57,7 @@ void check_address(
 		config_reject(load, section, key, "%s: %s", text, strerrordesc_np(-err));
 		return;
 	}
-	// Whom we may not see may be the agent, and who is gone by now leaves it free.
+	// The holder may be an agent that this user may not see, or it may have exited meanwhile.
 	port_holder_find(PORT_TCP, address, &holder);
 	if (holder.kind == PORT_HOLDER_NONE || holder.kind == PORT_HOLDER_UNSEEN ||
 	    check_holder_is_agent(&holder))
@@ -67,7 +66,7 @@ void check_address(
 	config_reject(load, section, key, "%s: %s listens there", text, words);
 }
 
-// False: the key is empty.
+// Return the listen address. Returns false if the key is empty.
 static bool get_listen(
 	const struct config *config,
 	const char *section,
@@ -91,7 +90,8 @@ static void check_listen(
 		check_address(&address, section, "listen", load);
 }
 
-// NULL: files can be made in it. In words, the directory not among them.
+// Return why no file can be created in the directory, without its name. Returns NULL if files can
+// be created.
 static const char *why_not_written(const char *directory) {
 	struct stat info;
 
@@ -102,8 +102,8 @@ static const char *why_not_written(const char *directory) {
 	return access(directory, W_OK | X_OK) == 0 ? NULL : strerrordesc_np(errno);
 }
 
-// The directory that a path is in, to be freed; NULL for no memory. Slashes at its end name
-// nothing.
+// Return the parent directory of a path, ignoring trailing slashes. The caller frees it. Returns
+// NULL if out of memory.
 static char *parent_of(const char *path) {
 	size_t length = strlen(path);
 
@@ -114,7 +114,7 @@ static char *parent_of(const char *path) {
 	return strndup(path, length > 1 ? length - 1 : 1);
 }
 
-// One that the start makes if its parent takes it, or one that has to be there.
+// Check a directory that must exist. If is_made is true, the start can create it in its parent.
 static void check_directory(
 	const char *directory,
 	bool is_made,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What tocsind.service and its drop-ins, as systemd would find them on this machine, deny of what
-// the configuration asks for. systemd is not asked: it may not run here, or know of no edit yet.
+// Finds needs of the configuration that tocsind.service and its drop-ins deny. Reads the unit files
+// in systemd's search order. Does not query systemd, which may not run here or may not have
+// reloaded edited files.
 #include "agent.h"
 #include "check.h"
 
@@ -17,7 +18,7 @@
 #include <string.h>
 
 #define UNIT "tocsind.service"
-// Where systemd looks, first of all to last; SYSTEMD_UNIT_PATH replaces it, as for systemd.
+// Search path of systemd, highest priority first. SYSTEMD_UNIT_PATH replaces it, as for systemd.
 #define UNIT_PATH                                                                \
 	"/etc/systemd/system:/run/systemd/system:/usr/local/lib/systemd/system:" \
 	"/usr/lib/systemd/system:/lib/systemd/system"
@@ -27,17 +28,17 @@
 
 struct unit {
 	bool closed;		   // DevicePolicy is not auto
-	bool private_devices;	   // hides them all
-	char devices[LIST_BYTES];  // words of DeviceAllow, each with a blank before and behind
-	char families[LIST_BYTES]; // of RestrictAddressFamilies, likewise
-	bool families_are_denied;  // it began with ~
+	bool private_devices;	   // PrivateDevices is set: all devices are hidden
+	char devices[LIST_BYTES];  // words of DeviceAllow, each surrounded by blanks
+	char families[LIST_BYTES]; // words of RestrictAddressFamilies, each surrounded by blanks
+	bool families_are_denied;  // the list began with ~
 };
 
 static void add_words(char list[static LIST_BYTES], const char *words) {
 	size_t used = strlen(list);
 
 	if (words[0] == '\0')
-		list[0] = '\0'; // an empty assignment forgets those of before
+		list[0] = '\0'; // an empty assignment clears the list
 	else
 		snprintf(list + used, LIST_BYTES - used, "%s%s ", used > 0 ? "" : " ", words);
 }
@@ -53,7 +54,7 @@ static void take_setting(struct unit *unit, const char *key, char *value) {
 	} else if (strcmp(key, "PrivateDevices") == 0) {
 		unit->private_devices = is_yes(value);
 	} else if (strcmp(key, "DeviceAllow") == 0) {
-		value[strcspn(value, " \t")] = '\0'; // not what may be done with it
+		value[strcspn(value, " \t")] = '\0'; // cut off the access mode
 		add_words(unit->devices, value);
 	} else if (strcmp(key, "RestrictAddressFamilies") == 0) {
 		if (unit->families[0] == '\0')
@@ -99,7 +100,7 @@ struct drop_ins {
 	uint32_t count;
 };
 
-// One of a name that an earlier directory has is hidden by that.
+// Add a drop-in, unless a directory of higher priority has one of the same name.
 static void add_drop_in(struct drop_ins *found, const char *directory, const char *name) {
 	struct drop_in *one = &found->list[found->count];
 
@@ -134,7 +135,7 @@ static int by_name(const void *left, const void *right) {
 	return strcmp(a->name, b->name);
 }
 
-// False: there is no such unit on this machine.
+// Read the unit and its drop-ins. Returns false if this machine has no such unit.
 static bool read_unit(struct unit *unit) {
 	const char *given = getenv("SYSTEMD_UNIT_PATH"); // NOLINT(concurrency-mt-unsafe)
 	scoped_mem char *copy = strdup(given != NULL && given[0] != '\0' ? given : UNIT_PATH);
@@ -158,7 +159,7 @@ static bool read_unit(struct unit *unit) {
 	return found;
 }
 
-// By its driver's name in /proc/devices, or by path.
+// Return true if the unit allows the device, by its driver's name in /proc/devices or by its path.
 static bool allows_device(const struct unit *unit, const char *group, const char *path) {
 	char list[LIST_BYTES], *rest = list, *word;
 
@@ -213,7 +214,8 @@ static void tell_gpus(const struct config *config, const struct unit *unit, FILE
 	}
 }
 
-// Its port is one of a driver that needs no device (net_..., eth_...), or an address on PCI.
+// Report what a dpdk wire is denied. Its port belongs to a driver without hardware (net_...,
+// eth_...), or is a PCI address.
 static void tell_wire(const struct config *config, const struct unit *unit, FILE *stream) {
 	const char *section = device_section(config, SOFT_DEVICE_NAME);
 	const char *wire = section != NULL ? config_get_string(config, section, "wire") : "";

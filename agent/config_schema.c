@@ -43,7 +43,7 @@ static int check_name(const char *text, size_t length, struct parse_error *error
 	return 0;
 }
 
-// Without a port it gets the default one, so any port will do here.
+// The port may be missing. The default port is added later, so this check uses 0.
 static int check_address(const char *text, size_t length, struct parse_error *error) {
 	struct sock_addr addr;
 
@@ -117,7 +117,8 @@ static int check_idle(const char *text, size_t length, struct parse_error *error
 	);
 }
 
-// What it names need not be there: the agent then runs without RDMA, and says so.
+// Check the syntax only. A missing device is no error: the agent then runs without RDMA and reports
+// it.
 static int check_target(const char *text, size_t length, struct parse_error *error) {
 	struct device_target target;
 
@@ -130,13 +131,14 @@ static int check_network(const char *text, size_t length, struct parse_error *er
 	return cidr_parse(text, length, error, &cidr);
 }
 
-// The program is named as it is: checks do not search PATH, which is whoever started the agent's.
+// Check that the command starts with an absolute path. PATH is not searched, because it depends on
+// the user who started the agent.
 static int check_command(const char *text, size_t length, struct parse_error *error) {
 	char copy[CHECKS_COMMAND_MAX + 1], *words[SPAWN_ARGUMENTS_MAX + 1];
 	const char *why;
 
 	if (length > CHECKS_COMMAND_MAX)
-		return 0; // the bounds of the key say that
+		return 0; // the bounds of the key report this error
 	memcpy(copy, text, length);
 	copy[length] = '\0';
 	if (check_command_split(copy, words, &why) != 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Warns when descriptor or thread limits are too low for an agent.
+// Describes descriptor, thread and address space limits that are too low for an agent.
 #include "low_limits.h"
 
 #include <lib/show.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-// An agent of a few nodes holds some sixty descriptors and threads.
+// Minimum limits. An agent in a cluster of a few nodes holds about sixty descriptors and threads.
 #define FILES_ENOUGH 256
 #define PROCESSES_ENOUGH 256
 #define ADDRESSES_ENOUGH (UINT64_C(4) << 30)
