@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which RDMA devices this node measures with, found out before it tells others of itself, and again
-// when some come.
+// Finds the RDMA devices of this node before the overlay starts, and adds devices that appear
+// later.
 //
-// Enumeration asks drivers, which may hang: it runs on a thread of its own, and an agent whose
-// driver does not come back in DISCOVERY_SECONDS goes on without RDMA, or with the software device
-// if that is among what was asked for. That thread is left behind with its memory.
+// Device discovery calls drivers, which may hang, so it runs on a thread of its own. If a driver
+// does not return within DISCOVERY_SECONDS, the agent abandons the thread and its memory. It then
+// continues without RDMA, or with the software device if that is a target.
 #include "agent.h"
 #include "discovery.h"
 
@@ -22,7 +22,7 @@
 #include <string.h>
 #include <time.h>
 
-#define DISCOVERY_SECONDS 20 // loading its driver from a cold disk on a busy machine takes some
+#define DISCOVERY_SECONDS 20 // loading a driver from a slow disk takes several seconds
 static void let_go(struct discovery *discovery) {
 	if (atomic_exchange_explicit(&discovery->let_go, true, memory_order_acq_rel))
 		free(discovery);
@@ -37,14 +37,15 @@ static void *discover_thread(void *arg) {
 	return NULL;
 }
 
-// 0, -ETIMEDOUT (it hangs: the thread is left behind), or -errno of making it.
+// Run the discovery on a thread. Returns 0, -ETIMEDOUT if it hangs and was abandoned, or -errno if
+// no thread could be created.
 static int discovery_run(struct discovery *discovery) {
 	struct timespec until;
 	pthread_t thread;
 	int err = pthread_create(&thread, NULL, discover_thread, discovery);
 
 	if (err != 0) {
-		let_go(discovery); // for the thread that there is not
+		let_go(discovery); // releases the reference of the thread that was not created
 		return -err;
 	}
 	clock_gettime(CLOCK_REALTIME, &until);
@@ -101,7 +102,7 @@ static struct device_settings settings_of(const struct config *config, const cha
 	};
 }
 
-// False: another port of it was named.
+// Add a discovered device. Returns false if the configuration names another port of it.
 static bool device_take(struct agent *agent, const struct found *found) {
 	struct agent_device *device = &agent->devices[agent->device_count];
 	struct device_settings settings = settings_of(
@@ -135,7 +136,7 @@ static bool device_take(struct agent *agent, const struct found *found) {
 	return true;
 }
 
-// Said once: an agent without RDMA is an agent.
+// Log the result of the discovery at the start. Missing devices are no error.
 static void
 discovery_report(const struct agent *agent, const struct discovery *discovery, int err) {
 	if (err == -ETIMEDOUT)
@@ -170,7 +171,8 @@ discovery_report(const struct agent *agent, const struct discovery *discovery, i
 		);
 }
 
-// While a thread that was left behind may still write to what it found.
+// Add only the software device after the discovery failed. An abandoned thread may still write its
+// results, so they are not read.
 static void take_soft_alone(struct agent *agent, const struct discovery *discovery) {
 	struct device_facts facts;
 
@@ -189,7 +191,7 @@ static void take_soft_alone(struct agent *agent, const struct discovery *discove
 	);
 }
 
-// Made if it may be needed; whether it is, is seen when the others were listed.
+// Create the software device in advance. Discovery decides later whether it is needed.
 static void make_soft(struct agent *agent, struct discovery *discovery) {
 	struct parse_error error = {.text = ""};
 
@@ -200,7 +202,7 @@ static void make_soft(struct agent *agent, struct discovery *discovery) {
 	);
 }
 
-// A target that takes one device, and has it.
+// Return true if the target needs one device and has it.
 static bool is_served(const struct agent *agent, uint32_t target, const struct found *found) {
 	return agent->discovery->targets[target].kind != DEVICE_TARGET_AUTO && !found->stands_in;
 }
@@ -254,7 +256,7 @@ void devices_stop(struct agent *agent) {
 	agent->discovery = NULL;
 }
 
-// Later.
+// Devices that appear later.
 
 static bool device_is_named(const struct agent *agent, const char *name) {
 	for (uint32_t n = 0; n < agent->device_count; n++) {
@@ -273,7 +275,7 @@ static void take_late(struct agent *agent, const struct found *found) {
 	err = fabric_part_add(agent, &agent->devices[agent->device_count - 1]);
 	if (err != 0)
 		agent->device_count--;
-	// By another name it is there.
+	// The device is already there under another name.
 	if (err == -EEXIST)
 		return;
 	if (err != 0) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// RDMA devices that come and go while the agent runs: the kernel's uevents make the fabric look at
-// once, and all devices be looked for anew; where there are none, as in a container, a slow timer
-// does. The timer alone opens devices only if others are listed than before.
+// Watches for RDMA devices that appear or disappear while the agent runs. A uevent of the kernel
+// makes the fabric check its devices at once, and starts a device discovery. A slow timer replaces
+// uevents where there are none, as in a container. The timer alone starts a full discovery only if
+// the device list changed.
 #include "agent.h"
 #include "discovery.h"
 
@@ -16,12 +17,12 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define QUIET_NS (50 * RAS_NS_PER_MS) // a device comes as several messages
+#define QUIET_NS (50 * RAS_NS_PER_MS) // one device causes several messages
 #define SLOW_NS (30 * RAS_NS_PER_SEC)
-// What was just registered may not have its node in /dev yet.
+// A device that was just registered may not have its /dev node yet.
 #define SOON_NS RAS_NS_PER_SEC
 #define SOON_TIMES 5
-#define STUCK_NS (20 * RAS_NS_PER_SEC) // as at the start
+#define STUCK_NS (20 * RAS_NS_PER_SEC) // same limit as at the start
 
 static void look_at(struct agent *agent, uint64_t at_ns) {
 	must(loop_timer_set(agent->loop, &agent->devices_look, at_ns) == 0);
@@ -36,7 +37,7 @@ static void devices_discover(struct agent *agent, bool only_if_changed);
 static void devices_discovered(struct keeper_request *request, void *arg, int result) {
 	struct agent *agent = container_of(request, struct agent, discovering);
 
-	// What cannot be asked now is asked again by the timer.
+	// After a failure the timer tries again.
 	if (result == 0)
 		devices_came(agent, arg);
 	if (agent->discover_again) {
@@ -48,7 +49,7 @@ static void devices_discovered(struct keeper_request *request, void *arg, int re
 	}
 }
 
-// Beside the loop: drivers are asked.
+// Start a discovery on a keeper, because it calls drivers.
 static void devices_discover(struct agent *agent, bool only_if_changed) {
 	const struct discovery *known = agent->discovery;
 	struct keeper_call job = {.call = discovery_call, .drop = free, .limit_ns = STUCK_NS};
@@ -59,7 +60,7 @@ static void devices_discover(struct agent *agent, bool only_if_changed) {
 		return;
 	discovery = calloc(1, sizeof(*discovery));
 	if (discovery == NULL)
-		return; // the timer comes again
+		return; // the timer tries again
 	memcpy(discovery->targets, known->targets, sizeof(known->targets));
 	memcpy(discovery->served, known->served, sizeof(known->served));
 	discovery->target_count = known->target_count;
@@ -82,7 +83,7 @@ static void devwatch_expired(struct loop_timer *timer, uint64_t now_ns) {
 
 void devwatch_look_soon(struct agent *agent) {
 	if (agent->discoverer == NULL)
-		return; // none is wanted
+		return; // no RDMA device is configured
 	agent->device_came = true;
 	agent->discoveries_left = SOON_TIMES;
 	look_at(agent, loop_now_ns(agent->loop) + QUIET_NS);
@@ -123,7 +124,7 @@ static int watch_uevents(struct agent *agent) {
 	return loop_add(agent->loop, &agent->uevents_source);
 }
 
-// Without uevents the timer is left, so nothing of this ends a start.
+// Start the watch. Without uevents the timer remains, so their failure does not fail the start.
 int devwatch_start(struct agent *agent) {
 	struct keeper_ops ops = {.stuck = on_stuck, .totals = &agent->keeper_counters};
 	int err;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Looks for RDMA devices again while the agent runs, and adds what it finds.
+// Finds the RDMA devices that match the configured targets, at the start and again later.
 #include "discovery.h"
 
 #include "agent.h"
@@ -12,12 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-// One target after the other.
+// State of one search; it handles one target after the other.
 struct look {
 	struct discovery *discovery;
 	struct device_query query;
-	uint32_t target; // its place
-	bool fell_back;	 // to the software device
+	uint32_t target; // index of the current target
+	bool fell_back;	 // target replaced by the software device
 };
 
 static void note_gpu(const struct look *look, struct found *found) {
@@ -55,7 +55,7 @@ static void device_add(const struct look *look, const struct device_facts *facts
 	memcpy(discovery->found[discovery->count - 1].device, facts->name, sizeof(facts->name));
 }
 
-// Every port that can have pairs, now or later, once.
+// Add every port that can have pairs, now or later, once.
 static int add_rails(const struct look *look, bool beside_others) {
 	struct discovery *discovery = look->discovery;
 	const struct device_query *query = &look->query;
@@ -72,7 +72,7 @@ static int add_rails(const struct look *look, bool beside_others) {
 		facts.port.link = rails[n].link;
 		device_add(look, &facts);
 		if (discovery->count == kept)
-			continue; // it was named, too, or there is no room
+			continue; // already added for another target, or no room left
 		discovery->found[kept].waits = rails[n].waits && beside_others;
 		memcpy(discovery->found[kept].device, query->facts[rails[n].device].name,
 		       sizeof(facts.name));
@@ -81,7 +81,8 @@ static int add_rails(const struct look *look, bool beside_others) {
 	return err;
 }
 
-// Of the software device it is better known why it is missing.
+// Record why a target has no device. If the software device is missing, the reason of its failed
+// creation is added.
 static void say_missing(struct discovery *discovery, const struct device_target *target) {
 	const char *reason = discovery->soft ? "" : discovery->soft_reason;
 
@@ -97,8 +98,8 @@ static void say_missing(struct discovery *discovery, const struct device_target 
 		);
 }
 
-// Of those that only wait for a port or an address, the first: it is tried each second, and the
-// state at the start does not decide for the agent's life.
+// Return the first device that only waits for a port or an address, or NULL. The fabric retries it
+// every second, so that a port that is down at the start can be used later.
 static const struct device_facts *
 find_awaiting(const struct device_choice *choice, const struct device_query *query) {
 	for (uint32_t n = 0; n < choice->count; n++) {
@@ -108,7 +109,7 @@ find_awaiting(const struct device_choice *choice, const struct device_query *que
 	return NULL;
 }
 
-// With auto all of them.
+// Add the awaited device; for `auto` add all rails.
 static void take_awaiting(const struct look *look, const struct device_facts *facts) {
 	struct discovery *discovery = look->discovery;
 
@@ -134,7 +135,7 @@ static void devices_choose(const struct look *look) {
 	if (choice->best_count > 0) {
 		const struct device_facts *best = &query->facts[choice->judgements[0].device];
 
-		if (discovery->count == 0) // else it stays as it is, or empty
+		if (discovery->count == 0) // an earlier target has already set it
 			(void)topology_near_cpus(query->topology, best->pci, &discovery->near_cpus);
 		if (query->target.kind != DEVICE_TARGET_AUTO || add_rails(look, true) != 0)
 			device_add(look, best);
@@ -151,7 +152,7 @@ static bool is_soft(const struct device_target *target) {
 	       (target->kind == DEVICE_TARGET_NIC && strcmp(target->name, SOFT_DEVICE_NAME) == 0);
 }
 
-// Of the targets: how many are the software device, which is had without asking a driver.
+// Return the number of targets that are the software device; such a target needs no driver call.
 uint32_t discovery_count_soft(const struct discovery *discovery) {
 	uint32_t count = 0;
 
@@ -160,7 +161,8 @@ uint32_t discovery_count_soft(const struct discovery *discovery) {
 	return count;
 }
 
-// It may be one that its driver cannot open just now: nothing says when it can.
+// Return true if a driver may be temporarily unable to open a device. No event announces when it
+// can, so the scan is repeated.
 static bool is_unclear(const struct device_query *query) {
 	for (uint32_t n = 0; n < query->count; n++) {
 		const struct device_facts *facts = &query->facts[n];
@@ -171,7 +173,8 @@ static bool is_unclear(const struct device_query *query) {
 	return false;
 }
 
-// -EALREADY: what is listed is as before, and that was enough.
+// List the system's devices. Returns -EALREADY if the list is unchanged and only changes were
+// requested.
 static int list_system(struct discovery *discovery, struct device_query *query) {
 	uint64_t before = discovery->digest;
 	struct device_facts *facts;
@@ -189,8 +192,8 @@ static int list_system(struct discovery *discovery, struct device_query *query) 
 	return 0;
 }
 
-// The devices of the system, and behind them the software device, which is not opened for this:
-// it takes what it needs, a port above all, when it comes into use.
+// List the system's devices, followed by the software device. The software device is not opened
+// here; it takes its port when it is first used.
 static int devices_list(struct discovery *discovery, struct device_query *query) {
 	struct device_facts *more;
 	int err = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// RDMA: what workers poll and look up, and the fabric that the control thread runs.
+// RDMA parts of the agent: the path table of workers, and the fabric run by the control thread.
 #include "agent.h"
 
 #include <control/client.h>
@@ -15,9 +15,9 @@
 #include <string.h>
 #include <sys/random.h>
 
-// Of one device: neighbours, those on demand, and those of peers. What a node may have is split
-// over its rails, but a rail has to have room for its neighbours, 21 at 1,024 nodes, and their
-// guests.
+// Limits on pairs of one device: pairs to neighbours, on-demand pairs, and pairs requested by
+// peers. A node's pairs are split over its rails. PAIRS_MIN still has room for the neighbours (21
+// at 1,024 nodes) and for short visits.
 #define PAIRS_MAX 256
 #define PAIRS_OF_NODE 768
 #define PAIRS_MIN 48
@@ -31,10 +31,11 @@ void paths_part_stop(struct agent *agent) {
 }
 
 static void soft_counters(struct soft_counters *ret_counters) {
-	(void)soft_counters_read(SOFT_DEVICE_NAME, ret_counters); // not opened yet: zeros
+	// Zeros if the device is not open yet.
+	(void)soft_counters_read(SOFT_DEVICE_NAME, ret_counters);
 }
 
-// Checks begin after the fabric, and end before it.
+// Return a device's retransmits from the checks, which start after the fabric and stop before it.
 static uint64_t device_resent(void *ctx, const char *device) {
 	const struct agent *agent = ctx;
 
@@ -131,7 +132,7 @@ int fabric_part_start(struct agent *agent) {
 }
 
 void fabric_part_stop(struct agent *agent) {
-	workers_halt(agent); // else they would go on with what is taken down
+	workers_halt(agent); // otherwise workers would use memory that is being freed
 	agent->fabric = fabric_destroy(agent->fabric);
 	client_server_use_fabric(agent->clients, NULL, NULL);
 }

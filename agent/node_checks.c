@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The local checks, by the configuration.
+// Creates the local checks from the configuration.
 #include "agent.h"
 
 #include <control/checks.h>
@@ -77,8 +77,8 @@ static bool is_used(const struct agent *agent, const char *name) {
 	return false;
 }
 
-// Those that we measure with, but for the software device, which no kernel knows; and those of
-// which somebody expects something.
+// Add the devices that the agent uses, and the devices with expect_rate. The software device is
+// left out, because the kernel does not know it.
 static void add_devices(const struct agent *agent, struct checks_builtin_settings *settings) {
 	const char *section;
 

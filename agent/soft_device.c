@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The software device of this agent: where there is no other, and where it is asked for.
+// Software device of this agent, used on request or if there is no other device.
 #include "agent.h"
 #include "config_schema.h"
 
@@ -19,8 +19,8 @@ static const char *setting_get(const struct config *config, const char *key) {
 	return section != NULL ? config_get_string(config, section, key) : "";
 }
 
-// Its address is the overlay's, so that peers who know the one know the other; one that stands for
-// all of a machine's addresses is none to send from.
+// Return the address of the software device. By default it is the overlay's address, so that peers
+// know it. A wildcard address cannot be a source address and is rejected.
 static int
 find_address(struct agent *agent, struct parse_error *error, struct sock_addr *ret_address) {
 	const char *given = setting_get(agent->config, "address");
@@ -104,7 +104,7 @@ void soft_device_reload(struct agent *agent) {
 	struct soft_faults faults = read_faults(agent->config);
 	int err = soft_device_set_faults(SOFT_DEVICE_NAME, &faults);
 
-	// Where there is no such device its settings mean nothing.
+	// The faults have no effect without the device.
 	if (err != 0 && err != -ENODEV)
 		log_event(LOG_LEVEL_ERROR, "faults_not_reloaded", log_errno("error", err));
 }

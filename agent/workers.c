@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// DPDK's environment, and the polling threads, each with a prober; the fabric adds its lanes.
+// DPDK's environment (EAL), and the polling threads with one prober each. The fabric adds lanes.
 #include "agent.h"
 
 #include <control/fabric.h>
@@ -36,7 +36,7 @@ struct agent_worker {
 	struct prober *prober;
 	char name[WORKER_NAME_MAX + 1];
 	pid_t tid;
-	struct cpu_set affinity; // as it began
+	struct cpu_set affinity; // CPU affinity at the start
 };
 
 // EAL.
@@ -48,7 +48,7 @@ static void eal_line(uint32_t level, const char *line, size_t length) {
 		log_event(LOG_LEVEL_DEBUG, "eal", log_bytes("text", line, length));
 }
 
-// What a dpdk wire may need beside the rings of workers: the buffers and queues of a physical port.
+// Extra memory for a dpdk wire: the buffers and queues of a physical port.
 #define WIRE_MIB 64
 
 int eal_part_start(struct agent *agent) {
@@ -91,7 +91,7 @@ int eal_part_start(struct agent *agent) {
 	return 0;
 }
 
-// A software device that was left behind goes on, and may do so on a port of DPDK.
+// An abandoned software device keeps running, possibly on a DPDK port, so EAL must stay up.
 void eal_part_stop(struct agent *agent) {
 	(void)agent;
 	if (fabric_left_any_behind())
@@ -102,7 +102,7 @@ void eal_part_stop(struct agent *agent) {
 
 // Workers.
 
-// Of the place-th worker: the last policy named is that of all further ones.
+// Return the idle policy of a worker. The last configured policy applies to all further workers.
 static struct idle_config idle_of(const struct config *config, uint32_t place) {
 	const struct config_list *list = config_get_list(config, "worker", "idle");
 	struct idle_config idle = {
@@ -116,7 +116,8 @@ static struct idle_config idle_of(const struct config *config, uint32_t place) {
 	return idle;
 }
 
-// *ret_places is of the rule; `named` says whether it was needed.
+// Choose the CPUs of the workers. *ret_named is true if the configuration names them; otherwise
+// *ret_places holds the input of the rule.
 static int choose_cores(
 	struct agent *agent,
 	struct cores_places *ret_places,
@@ -142,7 +143,7 @@ static int choose_cores(
 	return err;
 }
 
-// What nobody here knows is shown, not lost.
+// Dispatch the events of a worker. An event of an unknown kind is logged.
 static void on_events(struct loop_source *source, uint32_t events) {
 	struct agent_worker *worker = container_of(source, struct agent_worker, events);
 	struct worker_record records[EVENTS_PER_TURN];
@@ -181,7 +182,7 @@ worker_begin(struct agent *agent, struct agent_worker *worker, uint32_t cpu, con
 	struct worker_facts facts;
 	int err;
 
-	// Before it is the worker's alone.
+	// Read the clock before the worker thread owns it.
 	clock_name = clock_source_name(clock_source(clock));
 	clock_why = clock_reason(clock);
 	snprintf(name, sizeof(worker->name), "tocsin-w%u", (uint16_t)cpu);
@@ -218,7 +219,7 @@ worker_begin(struct agent *agent, struct agent_worker *worker, uint32_t cpu, con
 	return loop_add(agent->loop, &worker->events);
 }
 
-// Calibrated once, kept by each worker for itself.
+// Calibrate the clock once; each worker then keeps its own copy.
 static void give_clocks(struct agent *agent, uint32_t count) {
 	struct clock clock;
 
