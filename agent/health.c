@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The store of verdicts, by the configuration.
+// Creates the store of verdicts from the configuration.
 #include "agent.h"
 
 #include <control/health.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// HTTP, and the copies of this node's numbers that it reads.
+// HTTP server, and the snapshots of this node's counters that it reads.
 #include "agent.h"
 
 #include <control/client.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who this agent is: node name, host name, machine and boot identity.
+// Identity of this agent: node name, host name, machine id and boot id.
 #include "agent.h"
 
 #include <lib/config.h>
@@ -44,8 +44,8 @@ static int node_name(struct agent *agent, char name[static RAS_NAME_MAX + 1]) {
 	return 0;
 }
 
-// Agents in namespaces of one machine stand for different machines, above all in tests: the id of
-// the network namespace is part of the host.
+// Return the host name. It includes the id of the network namespace. Agents in several namespaces
+// of one machine, mostly in tests, represent different machines.
 static void host_name(struct agent *agent, const char *name, char host[static RAS_NAME_MAX + 1]) {
 	const char *given = config_get_string(agent->config, "node", "host");
 	char machine[64];
@@ -62,7 +62,7 @@ static void host_name(struct agent *agent, const char *name, char host[static RA
 		snprintf(host, RAS_NAME_MAX + 1, "%.32s-%" PRIu64, machine, (uint64_t)net.st_ino);
 }
 
-// "0f0d9e46-...": 32 digits with dashes between.
+// Parse a boot id such as "0f0d9e46-...": 32 hex digits, separated by dashes.
 static void boot_id(uint8_t id[static 16]) {
 	char text[64];
 	uint32_t digits = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// [job]: the processes of jobs on this node, by their own socket.
+// [job]: serves the job processes of this node on a socket of their own.
 #include "agent.h"
 #include "socket_path.h"
 
@@ -17,8 +17,8 @@
 #define NCCL_RAS_PORT 28028
 #define USUAL_CLIENTS "tocsind.sock"
 
-// job.sock beside tocsind.sock; beside n1.sock of another one of several agents n1-job.sock, since
-// their sockets may share a directory.
+// Derive the default path of the job socket. It is job.sock next to tocsind.sock, and n1-job.sock
+// next to n1.sock, because several agents may share a directory.
 static int default_path(const char *clients, char ret_path[static SOCKET_PATH_BYTES]) {
 	const char *name = strrchr(clients, '/') + 1;
 	size_t stem = strlen(name), suffix = strlen(".sock");
@@ -39,7 +39,7 @@ static int default_path(const char *clients, char ret_path[static SOCKET_PATH_BY
 	return length < SOCKET_PATH_BYTES ? 0 : -ENAMETOOLONG;
 }
 
-// Beside the socket of clients, unless it is given.
+// Return the configured socket path, or the default next to the client socket.
 static int find_path(struct agent *agent, char ret_path[static SOCKET_PATH_BYTES]) {
 	const char *given = config_get_string(agent->config, "job", "socket");
 	char clients[SOCKET_PATH_BYTES];
@@ -61,7 +61,7 @@ static int find_path(struct agent *agent, char ret_path[static SOCKET_PATH_BYTES
 	return err;
 }
 
-// Others ask for the ranks here by COMMS.
+// Share the local ranks with other agents, which request them by COMMS.
 static int share_ranks(struct agent *agent) {
 	const struct comms_source source = {
 		.count = jobhost_count, .at = jobhost_at, .ctx = agent->jobhost};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Keeps the addresses to join through up to date: names may resolve to other addresses tomorrow,
-// and files change. Until the first pass has found any, an agent that has somebody to join is
-// alone and says so: it must not found a second cluster because a resolver was slow.
+// Keeps the join addresses up to date: names may resolve differently later, and files change. An
+// agent with a join list reports itself as alone until the first address is found. It must not
+// create a second cluster because a resolver is slow.
 #include "agent.h"
 
 #include <control/join_list.h>
@@ -25,7 +25,8 @@ static void seeds_again(struct loop_timer *timer, uint64_t now_ns) {
 	join_list_refresh(agent->join);
 }
 
-// A node speaks from one address, and reaches none of another family: said with both sides.
+// Warn about join addresses of another address family. The node uses one address, so it cannot
+// reach them.
 static void check_families(struct agent *agent, const struct sock_addr *seeds, uint32_t count) {
 	struct sock_addr own = overlay_address(agent->overlay);
 	char own_text[SOCK_ADDR_TEXT_BYTES], text[SOCK_ADDR_TEXT_BYTES];
@@ -47,8 +48,8 @@ static void check_families(struct agent *agent, const struct sock_addr *seeds, u
 	);
 }
 
-// What comes of the names is a warning when it is another than before, and once in ten minutes:
-// they are tried every few seconds while none can be used.
+// Return the log level for a resolver result. A changed result is a warning, and an unchanged one
+// again after ten minutes. While no address is usable, names are retried every few seconds.
 static enum log_level
 told_level(struct agent *agent, uint32_t count, uint32_t failures, const char *error) {
 	struct agent_join_told *told = &agent->join_told;
@@ -108,7 +109,7 @@ int joining_start(struct agent *agent) {
 		overlay_join(agent->overlay, NULL, 0);
 		return 0;
 	}
-	// A resolver that is slow, or gone, keeps nobody from those whom it knew.
+	// Join through remembered members at once, without waiting for a slow or dead resolver.
 	if (overlay_remembers(agent->overlay) > 0) {
 		agent->joining = true;
 		overlay_join_remembered(agent->overlay);

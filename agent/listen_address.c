@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Chooses the address that the agent listens on and tells others.
+// Chooses the address on which the agent listens and the address that it advertises.
 #include "agent.h"
 
 #include <control/seal_keys.h>
@@ -16,7 +16,7 @@ static void listen_fail(struct agent *agent, const char *reason) {
 	snprintf(agent->detail, sizeof(agent->detail), "%s", reason);
 }
 
-// What needs a restart is as it was at the start.
+// Return the configuration of the start, for keys that need a restart.
 static const struct config *config_of(const struct agent *agent) {
 	return agent->started_with != NULL ? agent->started_with : agent->config;
 }
@@ -39,7 +39,7 @@ int listen_address_policy(
 	struct netif_error error;
 	struct sock_addr addr;
 
-	// A name would have to be asked for first: then the address is chosen without it.
+	// A name would have to be resolved first, so the address is chosen without it.
 	snprintf(peer, SOCK_ADDR_TEXT_BYTES, "%.*s", (int)strcspn(join, ", "), join);
 	if (sock_addr_parse(peer, strlen(peer), OVERLAY_PORT, NULL, &addr) == 0)
 		settings.peer.value = peer;
@@ -82,7 +82,8 @@ int listen_address_among(
 	return err;
 }
 
-// The best address by the rules of `tocsin ifaces`, the way to the first join address preferred.
+// Choose the best address by the rules of `tocsin ifaces`. The route to the first join address is
+// preferred.
 static int choose_by_rules(struct agent *agent, struct listen_choice *ret_choice) {
 	char peer[SOCK_ADDR_TEXT_BYTES];
 	struct netif_table *table = NULL;

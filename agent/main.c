@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tocsind: reads the options and the configuration, and runs the loop until it is told to leave.
+// tocsind: reads the options and the configuration, and runs the loop until it must leave.
 #include "agent.h"
 #include "check.h"
 #include "config_schema.h"
@@ -35,7 +35,7 @@ static void log_started(const struct agent *agent) {
 }
 
 static enum agent_exit agent_run(const struct options *options, struct config *config) {
-	// Not on the stack: threads that are left behind may read its clock behind the end of this.
+	// Static, because abandoned threads may read its clock after this function returns.
 	static struct agent agent;
 	int err;
 
@@ -89,8 +89,8 @@ static int with_config(const struct options *options) {
 	return check_written(AGENT_EXIT_DONE);
 }
 
-// A reload that is asked for before there is a loop to hear of it waits; by default it would end
-// the agent that a service manager has just started.
+// Block SIGHUP until the loop handles signals. By default SIGHUP would kill an agent that a service
+// manager has just started.
 static void put_off_reloads(void) {
 	sigset_t set;
 
@@ -99,10 +99,10 @@ static void put_off_reloads(void) {
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 
-// By default glibc raises the limit to the size of the first such block that is given back: from
-// then on buffers of connections (320 KiB each) and long answers would be cut out of the heap, and
-// what they touched and left would stay ours. Above the limit pages come from the kernel and go
-// back. A sanitizer's malloc() refuses, and does well without.
+// Fix malloc's threshold for mmap(). By default glibc raises it to the size of the first large
+// block that is freed. Later connection buffers (320 KiB each) and long answers would then come
+// from the heap. Their memory would stay with the process; blocks above a fixed threshold return to
+// the kernel. The malloc() of a sanitizer refuses this call, which does no harm.
 static void give_back_large_blocks(void) {
 	// NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread
 	(void)mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Looks whether this machine still has the address that the overlay is spoken from. Losing it is
-// our own fault, not that of the peers that fall silent: an operator wants to read that first.
-// Where the address was chosen here and not configured, another one that fits takes its place: it
-// is bound and told as a new start of this agent. The overlay is told all addresses: it knows those
-// of other nodes.
+// Watches whether this machine still has the overlay's address. Losing it is a local fault, not a
+// fault of the peers that fall silent, so it is reported first. If the rules chose the address,
+// another suitable address replaces it. The new address is bound and announced as a restart of this
+// agent. The overlay also receives the list of all local addresses, to find other nodes that
+// advertise one of them.
 #include "agent.h"
 
 #include <dataplane/soft.h>
@@ -19,12 +19,12 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#define QUIET_NS (200 * RAS_NS_PER_MS) // after the last of several changes
+#define QUIET_NS (200 * RAS_NS_PER_MS) // wait after the last of several changes
 #define LIMIT_NS (2 * RAS_NS_PER_SEC)
-// Of addresses that come and go each would be a start, told to everybody.
+// Every address change counts as a restart that all members learn of, so it is rate-limited.
 #define MOVE_GAP_NS (10 * RAS_NS_PER_SEC)
 
-// The interface that has it; NULL: none.
+// Return the interface that has the address, or NULL.
 static const struct netif_link *
 link_of(const struct netif_table *table, const struct sock_addr *wanted) {
 	for (size_t n = 0; n < table->address_count; n++) {
@@ -37,7 +37,8 @@ link_of(const struct netif_table *table, const struct sock_addr *wanted) {
 	return NULL;
 }
 
-// 127/8 is all there as long as the loopback is.
+// Return true for an address that can disappear. Addresses in 127/8 exist as long as the loopback
+// does.
 static bool is_watched(const struct sock_addr *address) {
 	return !sock_addr_is_any(address) && !sock_addr_is_loopback(address);
 }
@@ -80,8 +81,8 @@ static void say_moved(const struct sock_addr *from, const struct listen_choice *
 	);
 }
 
-// Pairs and memory belong to the device as it was opened, so it stays where it is: peers reach it
-// there no more, and only a restart takes it along.
+// Report that the software device still uses the old address. Its pairs and memory belong to the
+// opened device, so it cannot move. Only a restart moves it.
 static void look_at_soft_device(struct agent *agent) {
 	struct sock_addr address = overlay_address(agent->overlay), device;
 	char before[SOCK_ADDR_TEXT_BYTES], after[SOCK_ADDR_TEXT_BYTES],
@@ -111,7 +112,7 @@ static void look_later(struct agent *agent, uint64_t at_ns) {
 		log_event(LOG_LEVEL_WARN, "interfaces_unwatched", log_errno("error", ENOMEM));
 }
 
-// Another address of this machine, if the rules find one.
+// Change to another address of this machine if the rules find one.
 static void address_move(struct agent *agent, const struct netif_table *table) {
 	struct sock_addr before = overlay_address(agent->overlay), after, told;
 	uint64_t now_ns = loop_now_ns(agent->loop);
@@ -122,7 +123,7 @@ static void address_move(struct agent *agent, const struct netif_table *table) {
 
 	if (!listen_address_is_chosen(agent) || listen_address_policy(agent, peer, &policy) != 0 ||
 	    listen_address_among(agent, table, &policy, &choice) != 0)
-		return; // until the machine's addresses change again
+		return; // retried when the machine's addresses change
 	if (now_ns < agent->address_next_ns) {
 		look_later(agent, agent->address_next_ns);
 		return;
@@ -149,7 +150,7 @@ static void address_move(struct agent *agent, const struct netif_table *table) {
 		log_event(LOG_LEVEL_ERROR, "join_not_refreshed", log_errno("error", ENOMEM));
 }
 
-// The overlay finds out whether another node tells one of them.
+// Pass all local addresses to the overlay, which detects another node that advertises one of them.
 static void addresses_tell(struct agent *agent, const struct netif_table *table) {
 	struct sock_addr *addresses = calloc(table->address_count + 1, sizeof(*addresses));
 	int err = -ENOMEM;
@@ -177,15 +178,15 @@ static void table_judge(struct agent *agent, const struct netif_table *table) {
 		else
 			say_lost(agent, &address, link);
 	}
-	// A cable that is pulled comes back; an address that was taken away has gone for good.
+	// An address without carrier may recover; a removed address does not.
 	if (link == NULL || agent->address_untold)
 		address_move(agent, table);
 }
 
-// What is gathered beside the loop: dumps wait for the kernel's lock on interfaces, which a driver
-// may hold long.
+// Interface table gathered by a keeper. The dumps wait for the kernel's interface lock, which a
+// driver may hold for long.
 struct gathering {
-	struct netif_policy policy; // what the query borrows from
+	struct netif_policy policy; // owner of the strings in `query`
 	struct netif_query query;
 	struct netif_table *table;
 };
@@ -235,7 +236,7 @@ static void netwatch_look(struct agent *agent) {
 	int err = -ENOMEM;
 
 	if (sock_addr_is_loopback(&address))
-		return; // no peer is on another machine
+		return; // all peers are on this machine
 	if (agent->netif_request.job != NULL) {
 		agent->netif_again = true;
 		return;
@@ -312,7 +313,7 @@ int netwatch_start(struct agent *agent) {
 	if (err != 0)
 		netwatch_stop(agent);
 	else
-		netwatch_look(agent); // addresses that are there already
+		netwatch_look(agent); // check addresses that already exist
 	return err;
 }
 

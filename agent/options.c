@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The command line of tocsind, and the configuration that it names.
+// Command line of tocsind, and the loading of the configuration.
 #include "options.h"
 
 #include "config_schema.h"
@@ -42,7 +42,8 @@ static const char *const option_names[] = {
 	"--foreground", "--help", "--version",
 };
 
-// Whoever types a word meant the client's commands, or a second file.
+// Report an argument that is not an option. The user probably meant a command of `tocsin`, or gave
+// a second file.
 static void complain_unknown(const char *given) {
 	struct suggestion suggestion;
 	char quoted[QUOTED_BYTES];
@@ -61,7 +62,8 @@ static void complain_unknown(const char *given) {
 	fprintf(stderr, "tocsind: unknown option %s; %s\n", quoted, suggestion_text(&suggestion));
 }
 
-// The value of --name VALUE or --name=VALUE; NULL if argv[*at] is not --name.
+// Return true if argv[*at] is --name; the value is taken from "--name VALUE" or "--name=VALUE".
+// *ret_value is NULL if the value is missing.
 static bool option_value(int argc, char **argv, int *at, const char *name, const char **ret_value) {
 	size_t length = strlen(name);
 
@@ -173,7 +175,7 @@ int load_config(const struct options *options, struct config **ret_config) {
 		.setting_count = options->setting_count,
 	};
 
-	// The defaults are a configuration too, unless a file was asked for by name.
+	// Without --config a missing file is no error; the defaults apply.
 	if (!options->config_given && access(options->config_path, F_OK) != 0)
 		input.path = NULL;
 	return config_load(

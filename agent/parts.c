@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The agent's parts in the order in which they start, and in reverse stop.
+// Parts of the agent in the order of their start; they stop in reverse order.
 #include "agent.h"
 #include "config_schema.h"
 #include "low_limits.h"
@@ -23,7 +23,7 @@
 
 struct part {
 	const char *name;
-	int (*start)(struct agent *agent); // 0, or -errno, perhaps with agent->detail
+	int (*start)(struct agent *agent); // returns 0, or -errno and optionally agent->detail
 	void (*stop)(struct agent *agent);
 };
 
@@ -36,7 +36,7 @@ static void loop_end(struct agent *agent) {
 	agent->loop = loop_destroy(agent->loop);
 }
 
-// First of all: afterwards there are threads, and what a fork would copy of their locks.
+// This part is first, because the process must fork before there are threads that hold locks.
 static int helper_start(struct agent *agent) {
 	return spawn_fork(&agent->spawn_helper);
 }
@@ -88,7 +88,7 @@ static int keys_start(struct agent *agent) {
 		if (err != 0)
 			keys_stop(agent);
 		if (err != 0 && err != -ENOMEM)
-			agent->exit = AGENT_EXIT_USAGE; // as --check-config has it
+			agent->exit = AGENT_EXIT_USAGE; // same exit status as --check-config
 		return err;
 	}
 	log_event(
@@ -102,7 +102,8 @@ static void overlay_stop(struct agent *agent) {
 	agent->overlay = overlay_destroy(agent->overlay);
 }
 
-// But for those of which nobody knows whether they will come: peers are told of them then.
+// Fill the device list of the node's record. A device that may never come up is left out; peers
+// learn of it after it opened.
 static void tell_devices(const struct agent *agent, struct ras_peer_info *self) {
 	self->device_count = 0;
 	for (uint32_t n = 0; n < agent->device_count && self->device_count < RAS_DEVICES_MAX; n++) {
@@ -189,7 +190,7 @@ static int clients_start(struct agent *agent) {
 	config.job_limits.confirm_ns = config_get_duration_ns(agent->config, "job", "waiting");
 	config.job_limits.stuck_ns = config_get_duration_ns(agent->config, "job", "stuck");
 	config.job_limits.busy_ns = config_get_duration_ns(agent->config, "job", "stuck_busy");
-	config.socket_mode = 0666; // what may be done is decided by who connected
+	config.socket_mode = 0666; // open to all; each request is authorized by the peer's user
 	if (listen[0] != '\0')
 		must(sock_addr_parse(listen, strlen(listen), CLIENT_PORT, NULL, &config.listen) == 0
 		);
@@ -207,10 +208,12 @@ static void clients_stop(struct agent *agent) {
 	agent->clients = client_server_destroy(agent->clients);
 }
 
-// The key comes before the state directory: a mistake in the configuration leaves no trace there.
-// Signals come before anything that makes threads, so that all of them leave signals alone. EAL's
-// runtime directory goes by the node's name, and eal_stop() removes it: an agent that finds its
-// state directory held or its port in use must fail before it, and not take another's away.
+// The order has these reasons. The key precedes the state directory, so that a configuration error
+// leaves no trace in that directory. Signals precede everything that creates threads, so that all
+// threads block them.
+// The state directory and the port precede EAL. EAL's runtime directory is named after the node,
+// and eal_stop() removes it. An agent whose state directory or port is taken must therefore fail
+// before EAL. Otherwise it would remove the directory of the running agent.
 // clang-format off
 static const struct part parts[] = {
 	{"helper", helper_start, helper_stop},
@@ -248,7 +251,7 @@ static void stop_from(struct agent *agent, size_t started) {
 		parts[started].stop(agent);
 }
 
-// In words whatever the part had to say itself, and which limits are too low for an agent.
+// Log why a part failed to start: its own detail, if any, and the limits that are too low.
 static void tell_failure(const struct agent *agent, const struct part *part, int err) {
 	const char *reason = agent->detail[0] != '\0' ? agent->detail : strerrordesc_np(-err);
 	char limits[LOW_LIMITS_TEXT_BYTES];

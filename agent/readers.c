@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The peers for other threads: the overlay's table, published by RCU whenever it has changed.
+// Peer table for other threads, copied from the overlay and published by RCU after each change.
 #include "agent.h"
 
 #include <control/overlay.h>
@@ -20,7 +20,7 @@ static void readers_publish(struct loop_timer *timer, uint64_t now_ns) {
 		log_event(LOG_LEVEL_ERROR, "publish_late", log_errno("error", ENOMEM));
 }
 
-// Not at once: what follows within the interval is published with it.
+// Mark the changed peer. Changes within one interval are published together.
 static void event_happened(struct overlay_listener *listener, const struct ras_event *event) {
 	struct agent *agent = container_of(listener, struct agent, listener);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the agent does when the cluster refuses it: it says who did and why, and ends with a status
-// of its own. Trying again would not help, so service managers are told not to (tocsind.service).
+// Handles a refusal by the cluster: logs who refused and why, and exits with a special status. A
+// retry cannot succeed, so tocsind.service tells systemd not to restart the agent.
 #include "agent.h"
 
 #include <lib/container.h>
@@ -44,7 +44,8 @@ static void refusal_explain(
 	}
 }
 
-// A listener must not call back: the agent leaves at the end of the turn.
+// Record the refusal. A listener must not call back into the overlay, so the agent leaves at the
+// end of the turn.
 static void event_happened(struct overlay_listener *listener, const struct ras_event *event) {
 	struct agent *agent = container_of(listener, struct agent, refusals);
 	const struct ras *ras = overlay_ras(agent->overlay);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// SIGHUP. The configuration and the key file may be on a disk that hangs: a keeper reads them, and
-// what it has read is applied on the loop.
+// Handles SIGHUP. A keeper reads the configuration and the key file, because their disk may hang.
+// The loop then applies the result.
 #include "agent.h"
 #include "config_schema.h"
 
@@ -29,7 +29,8 @@ static void change_seek(void *ctx, const struct config_change *change) {
 					  strcmp(change->key, sought->change->key) == 0);
 }
 
-// Of a key that takes effect at the start only: taken back to what that was, nothing waits.
+// Return true if a key that needs a restart differs from its value at the start. A value that was
+// changed back needs no restart.
 static bool change_waits(const struct reloading *reloading, const struct config_change *change) {
 	struct sought sought = {.change = change};
 
@@ -62,7 +63,8 @@ static void on_change(void *ctx, const struct config_change *change) {
 	reloading->probe = reloading->probe || strcmp(change->section, "probe") == 0;
 }
 
-// What is read beside the loop. It is the keeper's, which may outlive the agent's other parts.
+// Files read by the keeper. The keeper owns this structure, since it may outlive other parts of the
+// agent.
 struct reading {
 	struct options options;
 	char *key_path; // NULL: keyless
@@ -91,9 +93,9 @@ static void reading_drop(void *arg) {
 	free(reading);
 }
 
-// The file may hold other keys under the same name: that is how keys are rotated. Another name
-// waits for the next start, and so does a first key: members without it would be cut off.
-// Returns what became of them, for the log.
+// Apply the reread keys. The same file may hold other keys; keys are rotated that way. Another
+// path, or a first key, needs a restart, because members without the key would be cut off. Returns
+// the outcome for the log.
 static const char *use_keys(struct agent *agent, struct reading *reading) {
 	if (reading->key_path == NULL)
 		return "none";
@@ -116,8 +118,8 @@ static void change_ignore(void *ctx, const struct config_change *change) {
 	(void)change;
 }
 
-// What the process was started with is kept: what waits for a restart differs from that, in
-// whichever reload it came.
+// Replace the configuration. The configuration of the start is kept, because changes that need a
+// restart are counted against it, over all reloads.
 static size_t use_config(struct agent *agent, struct config *fresh, struct reloading *reloading) {
 	reloading->started_with = agent->started_with != NULL ? agent->started_with : agent->config;
 	reloading->fresh = fresh;
@@ -195,7 +197,7 @@ static void reading_ended(struct keeper_request *request, void *arg, int result)
 	struct agent *agent = container_of(request, struct agent, reload.request);
 
 	if (agent->leaving)
-		return; // and joins nothing any more
+		return; // a leaving agent applies no configuration
 	if (result == 0)
 		reading_apply(agent, arg);
 	else

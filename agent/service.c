@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The service manager's protocol: datagrams to the socket that NOTIFY_SOCKET names. The watchdog
-// is fed by the loop itself: a loop that does not turn is a hanging agent.
+// Notification protocol of the service manager: datagrams to the socket named by NOTIFY_SOCKET. The
+// loop itself feeds the watchdog, so a hanging loop is detected.
 #include "agent.h"
 
 #include <lib/container.h>
@@ -30,7 +30,7 @@ void service_notify(const char *text) {
 		return;
 	memcpy(address.sun_path, path, strlen(path));
 	if (path[0] == '@')
-		address.sun_path[0] = '\0'; // of the abstract namespace
+		address.sun_path[0] = '\0'; // abstract namespace
 	length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0 || sendto(fd, text, strlen(text), MSG_NOSIGNAL,
@@ -38,7 +38,7 @@ void service_notify(const char *text) {
 		log_event(LOG_LEVEL_DEBUG, "notify_failed", log_errno("error", errno));
 }
 
-// Type=notify-reload tells by the time whether this is the reload it asked for.
+// Announce a reload. With Type=notify-reload, systemd uses the time to match it to its request.
 void service_notify_reloading(void) {
 	struct timespec now;
 	char text[64];
@@ -51,7 +51,7 @@ void service_notify_reloading(void) {
 	service_notify(text);
 }
 
-// How often the manager wants to hear of us; 0: never.
+// Return the watchdog interval of the service manager; 0: no watchdog.
 static uint64_t watchdog_ns(void) {
 	const char *text = getenv("WATCHDOG_USEC"); // NOLINT(concurrency-mt-unsafe): never set here
 	const char *pid = getenv("WATCHDOG_PID");   // NOLINT(concurrency-mt-unsafe): never set here

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Signals arrive through the loop; they are blocked in every thread.
+// Delivers signals through the loop; all threads block them.
 #include "agent.h"
 
 #include <control/fabric.h>
@@ -22,7 +22,7 @@ static void overlay_left(void *ctx) {
 	loop_stop(agent->loop);
 }
 
-// Peers were told that the pairs end: now they are told that we do.
+// Leave the overlay after peers were notified that the pairs end.
 static void pairs_closed(void *ctx) {
 	struct agent *agent = ctx;
 
@@ -43,15 +43,15 @@ void agent_leave(struct agent *agent, enum agent_exit status) {
 	agent->exit = status;
 	service_notify("STOPPING=1\nSTATUS=leaving the cluster");
 	log_event(LOG_LEVEL_INFO, "leaving");
-	joining_stop(agent); // an address found now would begin what is being ended
+	joining_stop(agent); // an address found now would start a new join
 	if (agent->fabric != NULL)
 		fabric_stop(agent->fabric, pairs_closed, agent);
 	else
 		pairs_closed(agent);
 }
 
-// timeout(1) and the like send a signal to a process and then to its group: the same one twice
-// within a moment is one.
+// Return true if the same signal came twice within DUPLICATE_SIGNAL_NS. Tools such as timeout(1)
+// signal a process and then its group.
 static bool is_same_signal(struct agent *agent, uint32_t signal) {
 	uint64_t now_ns = loop_now_ns(agent->loop);
 	bool same = signal == agent->leave_signal && now_ns < agent->leave_signal_ns + MOMENT_NS;
@@ -92,7 +92,8 @@ int signals_start(struct agent *agent) {
 	sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
-	// Who is gone, and a file that may not grow, are errors where we write, not our end.
+	// Ignore both signals: a closed connection or a file size limit must fail the write, not
+	// kill the agent.
 	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR || signal(SIGXFSZ, SIG_IGN) == SIG_ERR)
 		return neg_errno();
 	err = pthread_sigmask(SIG_BLOCK, &set, NULL);

@@ -13,7 +13,7 @@
 
 #define SOCKET_NAME "tocsind.sock"
 
-// NULL: there is none that could be used.
+// Return the runtime directory made by the service manager, or NULL if it is unset or unusable.
 static const char *made_by_manager(void) {
 	const char *made = secure_getenv("RUNTIME_DIRECTORY");
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// [health] webhook: a program that is told of verdicts that change.
+// [health] webhook: runs a program for each change of a verdict.
 #include "agent.h"
 
 #include <control/health.h>
@@ -11,14 +11,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define BAD_MAX 512 // nodes that were told as bad, so that their end of it is told as well
+#define BAD_MAX 512 // nodes reported as bad, whose recovery must be reported too
 
 struct webhook_part {
 	struct health_listener listener;
 	struct agent *agent;
 	struct webhook *webhook;
-	uint64_t bad[BAD_MAX]; // ids; 0: free
-	uint32_t bad_next;     // to be overwritten if none is free
+	uint64_t bad[BAD_MAX]; // node ids; 0: free slot
+	uint32_t bad_next;     // slot to overwrite if none is free
 };
 
 static bool is_quiet(enum verdict verdict) {
@@ -49,8 +49,9 @@ static void keep_bad(struct webhook_part *part, uint64_t id) {
 	*place = id;
 }
 
-// Joining is no news, nor is a suspicion that ends in nothing; a way back to health often leads
-// through unknown, and its end is news.
+// Return true if the change must be reported. A join is not reported, and neither is a suspicion
+// that passes. A recovery often passes through `unknown`. So after a bad verdict, every change is
+// reported until the node is healthy.
 static bool is_news(struct webhook_part *part, const struct verdict_change *change) {
 	uint64_t *bad = bad_of(part, change->now->subject);
 
