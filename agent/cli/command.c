@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads the words of a command against its table of options, and prints its help.
+// Parses the arguments of a command by its option table, and prints its help.
 #include "command.h"
 
 #include "target.h"
@@ -38,7 +38,7 @@ const struct option_spec *command_option(const struct command *command, size_t n
 	return n == shared ? &help_option : NULL;
 }
 
-// Help's lines below each other, behind a column for what they are about.
+// Print a multi-line help text, aligned behind the column of its subject.
 static void print_entry(const char *line, int width, FILE *out) {
 	for (;;) {
 		int length = (int)strcspn(line, "\n");
@@ -120,8 +120,8 @@ static int complain_unknown(const struct command *command, const char *given, si
 	return -EINVAL;
 }
 
-// The option that the first `length` characters of given are, NULL when there is none, and where
-// what is given for it goes.
+// Return the option that matches the first `length` characters of `given`, or NULL. *ret_place is
+// where its value is stored.
 static const struct option_spec *find_option(
 	const struct command *command,
 	const char *given,
@@ -144,7 +144,7 @@ static const struct option_spec *find_option(
 	return NULL;
 }
 
-// Reads one option, and what it takes from the next argument; moves *at to the last one used.
+// Parse one option and its value. *at moves to the last argument used.
 static int parse_option(
 	const struct command *command, int argc, char **argv, int *at, struct arguments *arguments
 ) {
@@ -179,7 +179,8 @@ static int parse_option(
 	return 0;
 }
 
-// A word becomes part of a line of the client protocol, which blanks and control characters part.
+// Check a node name. A name becomes part of a protocol line, so blanks and control characters are
+// rejected.
 static int
 check_name(const struct command *command, const struct word_spec *spec, const char *word) {
 	char quoted[QUOTED_BYTES];
@@ -213,7 +214,7 @@ check_choice(const struct command *command, const struct word_spec *spec, const 
 	return -EINVAL;
 }
 
-// Adds a word to the text, which is one line of the client protocol at most.
+// Append a word to the free text, which must fit into one protocol line.
 static int add_text(
 	const struct command *command,
 	const struct word_spec *spec,
@@ -273,13 +274,13 @@ static int parse_word(
 		arguments->words[*place] = arguments->text;
 		return add_text(command, spec, word, arguments);
 	case WORD_COMMAND:
-		break; // any word is one
+		break; // any word is allowed
 	}
 	arguments->words[(*place)++] = word;
 	return err;
 }
 
-// A word that is not optional, and was not given.
+// Check that every mandatory word was given.
 static int check_complete(const struct command *command, const struct arguments *arguments) {
 	char shape[COMMAND_SHAPE_BYTES];
 
@@ -297,7 +298,7 @@ static int check_complete(const struct command *command, const struct arguments 
 	return 0;
 }
 
-// The first word of a command is reached: what follows belongs to it, and is not looked at.
+// Return true if the next word starts a command; the arguments after it belong to that command.
 static bool takes_rest(const struct command *command, size_t place) {
 	return place < command->word_count && command->words[place].kind == WORD_COMMAND;
 }

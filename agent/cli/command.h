@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The shape of `tocsin COMMAND [OPTION]... [WORD]...`: one table describes commands, their options
-// and what else they take, and from it come parsing, help, the man page and the complaints.
+// Description of `tocsin COMMAND [OPTION]... [WORD]...`. One table describes each command, its
+// options and words. Parsing, help, man page and error messages are derived from it.
 #pragma once
 
 #include <stdbool.h>
@@ -9,93 +9,94 @@
 
 #define COMMAND_OPTIONS_MAX 24
 #define COMMAND_WORDS_MAX 2
-#define COMMAND_TEXT_BYTES 1024 // of words that make one text
+#define COMMAND_TEXT_BYTES 1024 // limit of all words of a WORD_TEXT
 
-// What tocsin exits with, unless a command documents more.
+// Exit status of tocsin, unless a command documents others.
 enum exit_status {
 	EXIT_DONE = 0,
-	EXIT_NEGATIVE = 1, // the question was understood, and the answer is no
+	EXIT_NEGATIVE = 1, // the request was understood, and the answer is no
 	EXIT_USAGE = 2,
-	EXIT_UNREACHED = 3, // no agent answered it
+	EXIT_UNREACHED = 3, // no agent answered
 };
 
 struct option_spec {
 	const char *name;     // "peer" for --peer
-	const char *argument; // "ADDR", or NULL for one that takes none
-	const char *help;     // lines of at most 68 columns, parted by \n
+	const char *argument; // "ADDR"; NULL if the option takes no value
+	const char *help;     // lines of at most 68 columns, separated by newlines
 };
 
 enum word_kind {
-	WORD_NAME,    // of a node: no blank, no control character
+	WORD_NAME,    // node name, without blanks and control characters
 	WORD_CHOICE,  // one of the choices
-	WORD_TEXT,    // all that follow, with a blank between
-	WORD_COMMAND, // a program and all that follows it, options as well
+	WORD_TEXT,    // all remaining words, joined by blanks
+	WORD_COMMAND, // a program and all arguments after it, options included
 };
 
 struct word_spec {
 	const char *name; // "NAME"
-	const char *help; // as of an option
+	const char *help; // same format as in struct option_spec
 	enum word_kind kind;
-	bool optional;		    // only the last may be
-	const char *const *choices; // of WORD_CHOICE, NULL behind the last
+	bool optional;		    // only the last word may be optional
+	const char *const *choices; // for WORD_CHOICE, terminated by NULL
 };
 
-// What a command wants of an agent, and with it which options it shares with others.
+// Kind of agent access of a command; it selects the shared options.
 enum command_target {
 	TARGET_NONE,
-	TARGET_READ,  // any agent on any way
-	TARGET_ORDER, // this machine's agent, on its Unix socket
+	TARGET_READ,  // any agent, over any transport
+	TARGET_ORDER, // the local agent, over its Unix socket
 };
 
-// What was given.
+// Parsed arguments.
 struct arguments {
-	// One place for each of the command's options, in its order; NULL: not given, "" for one
-	// that takes no argument.
+	// One entry per option of the command, in the order of its table. NULL: not given; "":
+	// given, for an option without a value.
 	const char *values[COMMAND_OPTIONS_MAX];
 	const char *shared[COMMAND_OPTIONS_MAX]; // the same for target_options
 	const char *words[COMMAND_WORDS_MAX];	 // NULL: not given
-	char text[COMMAND_TEXT_BYTES];		 // of WORD_TEXT; its place in words points here
-	char **command;				 // of WORD_COMMAND: NULL ends it
+	char text[COMMAND_TEXT_BYTES];		 // for WORD_TEXT; `words` points here
+	char **command;				 // for WORD_COMMAND, terminated by NULL
 };
 
 struct command {
 	const char *name;
-	const char *summary; // one line for the list of commands
-	const char *details; // the rest of its help, behind the options
+	const char *summary; // one line in the list of commands
+	const char *details; // help text after the options
 	const struct option_spec *options;
 	size_t option_count;
 	const struct word_spec *words;
 	size_t word_count;
-	char letter; // "-f" stands for an option of it; '\0': for none
+	char letter; // short form "-f" of an option; 0: none
 	size_t letter_option;
 	enum command_target target;
-	bool whole_seconds;			       // --timeout takes no less
-	int usage_status;			       // of a mistake in its line; 0: EXIT_USAGE
+	bool whole_seconds;			       // --timeout must be whole seconds
+	int usage_status;			       // status after a usage error; 0: EXIT_USAGE
 	int (*run)(const struct arguments *arguments); // returns the exit status
 };
 
-// Reads argv[0 .. argc - 1], which follow the command's name: --name VALUE or --name=VALUE, words
-// between them, and behind -- words only, if the command takes any. argv[argc] is NULL.
-// 0; -EINVAL after a complaint on stderr; 1 when --help was asked for. ret_arguments->words may
-// point into it: it is not to be moved.
+// Parse argv[0 .. argc - 1], the arguments after the command's name. Options are --name VALUE or
+// --name=VALUE, mixed with words; only words follow "--". argv[argc] must be NULL. Returns 0,
+// -EINVAL after an error message on stderr, or 1 for --help. ret_arguments->words may point into
+// ret_arguments, which must not be moved.
 int command_parse(
 	const struct command *command, int argc, char **argv, struct arguments *ret_arguments
 );
 
-// "[OPTION]... NAME [on|off]": what follows the name of the command.
+// Format the arguments of a command for help: "[OPTION]... NAME [on|off]".
 #define COMMAND_SHAPE_BYTES 128
 void command_shape(const struct command *command, char text[static COMMAND_SHAPE_BYTES]);
 
 void command_print_help(const struct command *command, FILE *out);
 
-// Its n-th option, shared ones behind its own, --help at the end; NULL past that.
+// Return the n-th option: first the command's own, then the shared ones, then --help. NULL beyond
+// the last.
 const struct option_spec *command_option(const struct command *command, size_t n);
 
-// "tocsin ifaces: ..." on stderr, and a newline.
+// Print "tocsin ifaces: ..." and a newline on stderr.
 __attribute__((format(printf, 2, 3))) void
 command_complain(const char *command_name, const char *format, ...);
 
-// Of main.c, for help and the man page; NULL behind the last.
+// All commands, terminated by NULL; defined in main.c.
 extern const struct command *const commands[];
 
 extern const struct command checks_command;

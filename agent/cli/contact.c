@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The client's connection to an agent: connect, greet, ask, read the answer within a deadline.
+// Client connection to an agent: connects, greets, sends requests, and reads answers before a
+// deadline.
 #include "contact.h"
 
 #include <lib/clock.h>
@@ -21,14 +22,15 @@
 #define NS_PER_MS UINT64_C(1000000)
 #define CONNECT_NS (3 * NS_PER_SEC)
 #define ANSWER_NS (20 * NS_PER_SEC)
-#define GRACE_NS (2 * NS_PER_SEC)    // for the agent that is asked, beyond what others are given
-#define HINT_NS (3 * NS_PER_SEC / 2) // after which who waits is told that they do
+// Extra time for the queried agent, beyond the timeout given to other nodes.
+#define GRACE_NS (2 * NS_PER_SEC)
+#define HINT_NS (3 * NS_PER_SEC / 2) // delay before a message on stderr says that the client waits
 #define QUESTION_BYTES 1024
 #define READ_BYTES 65536UL
 #define ERROR_PREFIX "ERROR: "
 #define PROTOCOL_PREFIX "SERVER PROTOCOL "
 
-// Pauses before the tries after the first.
+// Pauses before each retry.
 static const uint64_t pauses_ns[] = {100 * NS_PER_MS, 300 * NS_PER_MS, 600 * NS_PER_MS};
 #define PAUSE_COUNT (sizeof(pauses_ns) / sizeof(pauses_ns[0]))
 
@@ -53,7 +55,7 @@ void contact_fini(struct contact *contact) {
 	contact->capacity = 0;
 }
 
-// Says why, in bytes that no terminal takes for orders, and gives err back.
+// Set contact->why, escaped for a terminal. Always returns err.
 __attribute__((format(printf, 3, 4))) static int
 contact_fail(struct contact *contact, int err, const char *format, ...) {
 	char raw[CONTACT_WHY_BYTES];
@@ -78,12 +80,14 @@ contact_fail(struct contact *contact, int err, const char *format, ...) {
 	return err;
 }
 
-// Static analysis does not look into it: without this every failure may be a success.
+// The static analyser does not see that contact_fail() returns err. Without this macro it takes
+// every failure for a success.
 #ifdef __clang_analyzer__
 #define contact_fail(contact, err, ...) ((void)contact_fail(contact, err, __VA_ARGS__), (err))
 #endif
 
-// For events on the connection (0: for the time alone), unless something watched comes first.
+// Wait for events on the connection (0: only for the time). Returns 0, -ETIMEDOUT, or -EINTR if a
+// watched descriptor is readable.
 static int contact_await(struct contact *contact, short events, uint64_t due_ns) {
 	struct pollfd polled[1 + CONTACT_WATCHED_MAX] = {
 		{.fd = events != 0 ? contact->fd : -1, .events = events},
@@ -103,7 +107,7 @@ static int contact_await(struct contact *contact, short events, uint64_t due_ns)
 	return count > 0 ? 0 : -ETIMEDOUT;
 }
 
-// Connecting
+// Connecting.
 
 static int connect_once(struct contact *contact, const struct target_place *place) {
 	uint64_t due_ns = clock_monotonic_ns() + CONNECT_NS;
@@ -168,7 +172,7 @@ static int connect_place(struct contact *contact) {
 	);
 }
 
-// Receiving
+// Receiving.
 
 static int make_room(struct contact *contact) {
 	size_t kept = contact->end - contact->begin;
@@ -207,7 +211,7 @@ static int fail_late(struct contact *contact) {
 	);
 }
 
-// A person who looks at nothing for seconds wants to know for what, and until when.
+// Tell a waiting user what the client waits for, and until when.
 static void say_waiting(struct contact *contact) {
 	uint64_t now_ns = clock_monotonic_ns();
 	char until[SHOW_BYTES], left[SHOW_BYTES];
@@ -227,7 +231,7 @@ static void say_waiting(struct contact *contact) {
 		until, left);
 }
 
-// For an answer, which is said to be late once.
+// Wait for an answer, and report the wait once on stderr.
 static int await_answer(struct contact *contact) {
 	uint64_t hint_ns = contact->hint_ns;
 	int err;
@@ -242,8 +246,8 @@ static int await_answer(struct contact *contact) {
 	return contact_await(contact, POLLIN, contact->due_ns);
 }
 
-// More bytes behind those that are there. -ENODATA at the end of the stream, of which nothing is
-// said yet.
+// Receive more bytes into the buffer. Returns -ENODATA at the end of the stream, without setting
+// contact->why.
 static int contact_receive(struct contact *contact) {
 	ssize_t size;
 	int err = make_room(contact);
@@ -281,7 +285,7 @@ static int fail_foreign(struct contact *contact, const char *line) {
 	);
 }
 
-// One line, terminated in place.
+// Read one line and terminate it in place.
 static int read_line(struct contact *contact, char **ret_line) {
 	size_t looked = 0;
 	char *line, *end;
@@ -321,7 +325,7 @@ static int fail_refused(struct contact *contact, const char *words) {
 	return contact_fail(contact, -EREMOTEIO, "%s", words);
 }
 
-// Asking
+// Asking.
 
 static int send_all(struct contact *contact, const char *text) {
 	size_t size = strlen(text);
@@ -342,7 +346,7 @@ static int send_all(struct contact *contact, const char *text) {
 	}
 	if (err == 0 || err == -EINTR)
 		return err;
-	// What it said before it closed is worth more than that it did: the next read tells.
+	// The agent may have sent an error before it closed; the next read returns that error.
 	if (err == -EPIPE || err == -ECONNRESET)
 		return 0;
 	return err == -ETIMEDOUT ? fail_late(contact)
@@ -380,7 +384,8 @@ static int contact_greet(struct contact *contact, bool json) {
 		err = read_line(contact, &line);
 	if (err != 0)
 		return err;
-	if (is_error(line)) // it turns clients away: that is its answer to whatever was asked
+	// The agent refuses all clients; this error is the answer to any request.
+	if (is_error(line))
 		return contact_fail(contact, -EBUSY, "%s", line + strlen(ERROR_PREFIX));
 	if (strncmp(line, PROTOCOL_PREFIX, strlen(PROTOCOL_PREFIX)) != 0)
 		return fail_foreign(contact, line);
@@ -413,7 +418,7 @@ int contact_ask(struct contact *contact, const char *question) {
 int contact_rest(struct contact *contact, const char **ret_text) {
 	int err;
 
-	// Nothing else is asked: an answer that is an error ends the connection then, too.
+	// This is the last request, so an error in the answer also ends the connection.
 	shutdown(contact->fd, SHUT_WR);
 	do
 		err = contact_receive(contact);
@@ -437,7 +442,8 @@ int contact_json(struct contact *contact, const char *question, json_t **ret_ans
 	char *line;
 	int err = contact_ask(contact, question);
 
-	// An answer of another node that breaks off is half a line; the next one says why.
+	// If a relayed answer breaks off, its line is incomplete, and the next line gives the
+	// reason.
 	for (int lines = contact->target->node != NULL ? 2 : 1; err == 0 && lines > 0; lines--) {
 		err = read_line(contact, &line);
 		if (err == 0)
@@ -449,7 +455,7 @@ int contact_json(struct contact *contact, const char *question, json_t **ret_ans
 		return err;
 	if (!json_is_object(answer)) {
 		json_decref(answer);
-		// An agent that does not know the command says so in text.
+		// An agent that does not know the command answers in text.
 		return is_error(line) ? fail_refused(contact, line + strlen(ERROR_PREFIX))
 				      : fail_foreign(contact, line);
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tocsin: the client. Finds the command and hands it the rest of the line.
+// tocsin, the client: finds the command and passes it the remaining arguments.
 #include "command.h"
 #include "man.h"
 #include "target.h"
@@ -32,7 +32,7 @@ const struct command *const commands[] = {
 	&log_command,
 	&slurm_command,
 	&drains_command,
-	// Those that can do without an agent.
+	// Commands that need no agent.
 	&version_command,
 	&ifaces_command,
 	&devices_command,
@@ -81,7 +81,7 @@ static void complain_unknown(const char *given) {
 		quoted, suggestion_text(&suggestion));
 }
 
-// `tocsin help`, and `tocsin help COMMAND`.
+// Run `tocsin help` or `tocsin help COMMAND`.
 static int help_run(int argc, char **argv) {
 	const struct command *command;
 	char quoted[QUOTED_BYTES];
@@ -117,7 +117,8 @@ static int run_command(const struct command *command, int argc, char **argv) {
 	return command->run(&arguments);
 }
 
-// What could not be written was not said: a full disk must not read as success.
+// Return the exit status after flushing stdout. A write error must not look like success, for
+// example on a full disk.
 static int check_written(int status) {
 	int err = fflush(stdout) == 0 ? 0 : errno; // 0: an earlier write failed
 
@@ -143,7 +144,8 @@ static bool is_shared_option(const char *word, bool *ret_takes_next) {
 	return false;
 }
 
-// Options that commands share may stand before the command, too: they are moved behind it.
+// Move shared options in front of the command behind it. Returns 0, or EXIT_USAGE if there is no
+// command.
 static int put_command_first(int argc, char **argv) {
 	bool takes_next;
 	char *name;
@@ -179,7 +181,7 @@ static int command_run(int argc, char **argv) {
 		printf("tocsin %s\n", TOCSIN_VERSION);
 		return EXIT_DONE;
 	}
-	if (strcmp(argv[1], "--man") == 0) { // for the build
+	if (strcmp(argv[1], "--man") == 0) { // used by the build
 		man_print(stdout);
 		return EXIT_DONE;
 	}

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-// Text that roff takes for itself: a backslash begins an escape, a dot or quote that begins a
-// line makes it a request, and an unprotected hyphen may become a dash.
+// Print text with roff's special characters escaped. These are backslash, hyphen, caret and tilde,
+// and a dot or quote at the start of a line.
 static void put_roff(const char *text, size_t size, FILE *out) {
 	if (size > 0 && (text[0] == '.' || text[0] == '\''))
 		fputs("\\&", out);
@@ -69,13 +69,13 @@ static void put_command(const struct command *command, FILE *out) {
 		put_tag(name, command->options[n].argument, out);
 		put_lines(command->options[n].help, out);
 	}
-	// Tables and lists: as they were laid out.
+	// Print the details without filling, since they contain tables and lists.
 	fputs(".PP\n.EX\n", out);
 	put_lines(command->details, out);
 	fputs(".EE\n", out);
 }
 
-// The options of every command that asks an agent.
+// Print the options shared by all commands that query an agent.
 static void put_shared(FILE *out) {
 	const struct option_spec *option;
 	size_t n = status_command.option_count;

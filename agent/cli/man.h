@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tocsin(1), from the table of commands: what help says, as a page.
+// tocsin(1), the manual page, generated from the table of commands.
 #pragma once
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Replaces a file by another content at once, or leaves it as it was.
+// Replaces a file atomically.
 #include "replace.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// Closes it. A full disk may show only there.
+// Write the content to fd and close it. A full disk may be reported only by fclose().
 static int file_fill(int fd, replace_fn *write, const void *what) {
 	FILE *out = fdopen(fd, "w");
 	int err = 0;
@@ -21,8 +21,8 @@ static int file_fill(int fd, replace_fn *write, const void *what) {
 		return err;
 	}
 	write(out, what);
-	errno = EIO; // for a failure that names no reason
-	// On the disk before it has the name: a loss of power leaves the old one or the new one.
+	errno = EIO; // used if a failure sets no errno
+	// Sync before the rename, so that a power loss leaves either the old file or the new one.
 	if (fflush(out) != 0 || ferror(out) || fchmod(fd, 0644) != 0 || fsync(fd) != 0)
 		err = -errno;
 	if (fclose(out) != 0 && err == 0)
@@ -38,7 +38,7 @@ int replace_file(const char *file, replace_fn *write, const void *what) {
 
 	if (length < 0 || (size_t)length >= sizeof(temporary))
 		return -ENAMETOOLONG;
-	// A device would be replaced by a file, and so would a link to one: /dev/stdout is one.
+	// Renaming would replace a device by a file, and also a link to one, such as /dev/stdout.
 	if (lstat(file, &there) == 0 && !S_ISREG(there.st_mode))
 		return S_ISDIR(there.st_mode) ? -EISDIR : -EEXIST;
 	fd = mkostemp(temporary, O_CLOEXEC);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A file that is replaced as a whole: written beside it, then renamed.
+// Atomic replacement of a file: a temporary file next to it is written, then renamed.
 #pragma once
 
 #include <stdio.h>
 
 typedef void replace_fn(FILE *out, const void *what);
 
-// Mode 0644. 0 or -errno, and the file is as it was; a full disk shows here. -EEXIST: it is neither
-// a file nor a directory; a link is not followed either.
+// Replace a file by the output of `write`, with mode 0644. Returns 0, or -errno with the old file
+// unchanged; a full disk is reported here. Returns -EEXIST if the path is neither a regular file
+// nor a directory; links are not followed.
 int replace_file(const char *file, replace_fn *write, const void *what);
-// Why it was not, in words.
+// Return the text of an error of replace_file().
 const char *replace_words(int err);

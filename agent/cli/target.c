@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which agent a command asks: a socket, an address, or a node through the local agent.
+// Selects the agent that a command queries: a Unix socket, an address, or a relayed node.
 #include "target.h"
 
 #include <lib/escape.h>
@@ -21,7 +21,7 @@ enum {
 	OPTION_JSON,
 	OPTION_TIMEOUT,
 	OPTION_SOCKET,
-	OPTION_NODE, // from here on of those who only read
+	OPTION_NODE, // options from here on belong to TARGET_READ only
 	OPTION_HOST,
 	OPTION_PORT,
 	OPTION_COUNT,
@@ -125,7 +125,7 @@ bool target_wants_json(const struct arguments *arguments) {
 	return arguments->shared[OPTION_JSON] != NULL;
 }
 
-// A bare number is of seconds, as ping and timeout have it.
+// Parse --timeout. A bare number means seconds, as for ping and timeout.
 static int read_timeout(const char *text, struct parse_error *error, uint64_t *ret_ns) {
 	size_t length = strlen(text);
 	char seconds[32];
@@ -187,7 +187,8 @@ static void place_tcp(struct target_place *place, const struct sock_addr *addres
 	snprintf(place->text, sizeof(place->text), "%s", text);
 }
 
-// The agent of this user, then that of the system; then, for who only reads, TCP.
+// Choose the default: the socket of the user's agent, then that of the system's agent. TARGET_READ
+// commands finally use TCP.
 static void place_default(const struct target *target, struct target_place *place) {
 	// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
 	const char *runtime = geteuid() == 0 ? NULL : getenv("XDG_RUNTIME_DIR");

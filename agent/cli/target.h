@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which agent a command speaks with, by what way, and how long it waits: the options that commands
-// share, the environment, and what is taken if neither says.
+// Agent that a command queries, transport and timeout. They come from the shared options, the
+// environment and defaults.
 #pragma once
 
 #include "command.h"
@@ -11,7 +11,7 @@
 #include <sys/un.h>
 
 #define TARGET_NAME_BYTES_MAX 63
-#define TARGET_TEXT_BYTES_MAX 160 // of a reason, as the agent has it
+#define TARGET_TEXT_BYTES_MAX 160 // limit of the agent for a reason
 #define TARGET_PORT 28029
 
 extern const struct option_spec target_options[];
@@ -19,24 +19,25 @@ size_t target_option_count(enum command_target target);
 
 struct target {
 	const char *command_name;
-	const char *node;	  // who is to answer, NULL: who is asked
-	const char *path;	  // of a Unix socket, NULL: address, or the default
-	struct sock_addr address; // SOCK_ADDR_NONE: path, or the default
+	// Node that must answer, reached through the queried agent; NULL: the queried agent.
+	const char *node;
+	const char *path;	  // Unix socket; NULL: use `address` or the default
+	struct sock_addr address; // SOCK_ADDR_NONE: use `path` or the default
 	bool json;
 	bool orders;
 	uint64_t timeout_ns; // 0: not given
 };
 
-// Whether --json was given.
+// Return true if --json was given.
 bool target_wants_json(const struct arguments *arguments);
 
-// Strings stay those of the arguments and the environment. 0, or the exit status after a
-// complaint. A host's name is looked up, which blocks as long as the resolver does.
+// Initialize a target; strings are borrowed from the arguments and the environment. A host name is
+// resolved, which may block. Returns 0, or the exit status after an error message.
 int target_init(
 	struct target *target, const struct command *command, const struct arguments *arguments
 );
 
-// Where the agent should be now; for the default this depends on what exists.
+// Current location of the agent; the default depends on which sockets exist.
 struct target_place {
 	union {
 		struct sockaddr generic;
@@ -44,10 +45,10 @@ struct target_place {
 		struct sockaddr_storage any;
 	} address;
 	socklen_t length;
-	char text[256];	  // of it, for people
-	char absent[256]; // a socket that was looked for before and is not there; "": none
+	char text[256];	  // address as text
+	char absent[256]; // default socket that was not found; "": none
 };
 void target_find(const struct target *target, struct target_place *ret_place);
 
-// Whether it may stand in a line of the client protocol as the name of a node.
+// Return true if the word may be a node name in a line of the client protocol.
 bool target_is_name(const char *word);
