@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sends one question of a command to the agent and prints its answer as text or JSON.
+// Sends one request of a command to the agent and prints the answer as text or JSON.
 #include "ask/ask.h"
 
 #include "show/paint.h"
@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Names come from other machines: what is not ASCII is written as \uXXXX, which no terminal obeys.
+// Names come from other machines, so characters outside ASCII are written as \uXXXX. A terminal
+// does not interpret these.
 #define DUMP_FLAGS (JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(15))
 
 int ask_print_json(const struct target *target, const json_t *answer) {
@@ -46,7 +47,7 @@ int ask_show(const struct contact *contact, show_fn *show, json_t *answer) {
 	return EXIT_DONE;
 }
 
-// Prints the answer: as it came, or as `show` shows it.
+// Send the request and print the answer, as JSON or through `show`.
 static int ask_json(
 	struct contact *contact,
 	const char *question,

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The commands that are one question: the agent's answer as a page, or as it came, in JSON.
+// Commands that send one request. The answer is shown as a page, or printed as received with
+// --json.
 #pragma once
 
 #include "contact.h"
 #include "show/page.h"
 
-// For the details of such commands.
+// End of the help text of such commands.
 #define ASK_EXIT_STATUS                                                                         \
 	"Exit status: 0 done, 1 the answer is no, 2 a mistake in the command line, 3 no agent " \
 	"answered.\n"
 
-// Puts the question and prints the answer: with --json as it came, else as `show` shows it.
-// ret_answer may be NULL; it is the caller's to put. Returns the exit status.
+// Send the request and print the answer. Without --json, `show` formats the answer. ret_answer may
+// be NULL; otherwise the caller releases *ret_answer. Returns the exit status.
 int ask(const struct command *command,
 	const struct arguments *arguments,
 	const char *question,
 	show_fn *show,
 	json_t **ret_answer);
-// Waits for longer than other answers take: for what is asked to be done.
+// Like ask(), but wait `more_ns` longer, for a request whose work takes time.
 int ask_patiently(
 	const struct command *command,
 	const struct arguments *arguments,
@@ -27,8 +28,9 @@ int ask_patiently(
 	json_t **ret_answer
 );
 
-// Takes the answer as an object and prints nothing but a complaint. 0 and *ret_object, or the exit
-// status and why, in one sentence; "" if it is the command line that is wrong.
+// Like ask(), but return the answer and print only errors. Returns 0 and sets *ret_object, or
+// returns the exit status and one sentence in ret_why. The sentence is "" after an error in the
+// command line.
 int ask_silently(
 	const struct command *command,
 	const struct arguments *arguments,
@@ -37,7 +39,7 @@ int ask_silently(
 	char ret_why[static CONTACT_WHY_BYTES]
 );
 
-// The same for an order, whose success is said in a sentence.
+// Send an order, and print the formatted sentence if it succeeds.
 __attribute__((format(printf, 4, 5))) int ask_order(
 	const struct command *command,
 	const struct arguments *arguments,
@@ -46,10 +48,11 @@ __attribute__((format(printf, 4, 5))) int ask_order(
 	...
 );
 
-// What contact_*() returned as an exit status, after a complaint, and in JSON also an answer.
+// Print an error of contact_*(), with --json also as an object. Returns the exit status.
 int ask_fail(const struct contact *contact, int err);
 
-// The answer as `show` shows it, on stdout. 0, or the exit status after a complaint.
+// Print the answer on stdout through `show`. Returns 0, or the exit status after an error message.
 int ask_show(const struct contact *contact, show_fn *show, json_t *answer);
-// One line on stdout, in ASCII. 0, or the exit status after a complaint.
+// Print the answer on stdout as one line of ASCII. Returns 0, or the exit status after an error
+// message.
 int ask_print_json(const struct target *target, const json_t *answer);

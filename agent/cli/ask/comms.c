@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tocsin comms: the communicators of all jobs, collected from all nodes; with --watch what changes.
+// tocsin comms: lists the communicators of all jobs, collected from all nodes. --watch prints
+// changes.
 #include "ask/ask.h"
 #include "show/answers.h"
 
@@ -49,7 +50,7 @@ static void question_of(const struct arguments *arguments, char *question, size_
 	snprintf(question, size, "COMMS%s%s", job != NULL ? " " : "", job != NULL ? job : "");
 }
 
-// Which communicator, and in which state it is: what a change is a change of.
+// Return the identity of a communicator, by which --watch matches it to the previous answer.
 static void key_of(const json_t *comm, char key[static KEY_BYTES]) {
 	snprintf(
 		key, KEY_BYTES, "%s %s %lld", json_string_value(json_object_get(comm, "hash")),
@@ -74,7 +75,7 @@ static void print_time(void) {
 	printf("%s ", text);
 }
 
-// Text that other machines had a hand in: without what a terminal takes for an order.
+// Print text that may come from other machines, without terminal control sequences.
 static void print_clean(const char *text) {
 	size_t size = strlen(text);
 	struct escape_unit unit;
@@ -118,7 +119,7 @@ static bool is_same(const json_t *before, const json_t *now) {
 	       strcmp(word_of(before, "cause"), word_of(now, "cause")) == 0;
 }
 
-// Prints what differs, and makes *before what is now.
+// Print the differences to *before, and replace *before with the new answer.
 static void print_changes(const struct target *target, const json_t *answer, json_t **before) {
 	json_t *seen = json_object();
 	const char *name;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tocsin events: what the agent saw happen; with --follow also what it will see, over its restarts.
+// tocsin events: lists past events of the agent. --follow also waits for new ones, across restarts
+// of the agent.
 #include "ask/ask.h"
 #include "show/event_line.h"
 #include "show/paint.h"
@@ -40,8 +41,8 @@ struct follower {
 	struct contact contact;
 	bool colour;
 	int64_t last;  // number of the last event printed
-	int64_t start; // of the agent, as its number of starts; -1: not known yet
-	bool lost;     // said that it is gone
+	int64_t start; // start number of the agent, detects a restart; -1: unknown
+	bool lost;     // the loss of the agent was reported
 };
 
 static void print_event(const struct follower *follower, const json_t *event) {
@@ -69,7 +70,7 @@ static int ask_events(struct follower *follower, const char *since, json_t **ret
 	return contact_json(&follower->contact, question, ret_answer);
 }
 
-// Its start, by which a restart is known: numbers of before mean nothing then.
+// Read the agent's start number. After a restart, event numbers begin anew.
 static int ask_start(struct follower *follower) {
 	json_t *answer;
 	int64_t start;
@@ -85,7 +86,7 @@ static int ask_start(struct follower *follower) {
 	return 0;
 }
 
-// Connected: asks again and again, until that fails; the contact says why.
+// Poll for new events until a request fails; contact.why then holds the reason.
 static void follow_on(struct follower *follower) {
 	char since[32];
 	json_t *answer;
@@ -116,7 +117,7 @@ static int events_follow(struct follower *follower) {
 			follow_on(follower);
 		}
 		if (ferror(stdout))
-			return EXIT_NEGATIVE; // main says why
+			return EXIT_NEGATIVE; // main() reports the write error
 		if (!follower->lost)
 			command_complain("events", "%s; waiting for it", follower->contact.why);
 		follower->lost = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tocsin forget: a dead node that will not come back.
+// tocsin forget: removes a dead node that will not come back.
 #include "ask/ask.h"
 
 enum {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tocsin health: for people, as a check that Nagios or node-problem-detector runs, for a script
-// that drains nodes, and as a file of metrics.
+// tocsin health: reports node health. Output is for people, for Nagios or node-problem-detector,
+// for a drain script, or a file of metrics.
 #include "ask/ask.h"
 #include "show/answers.h"
 #include "show/textfile.h"
@@ -12,7 +12,7 @@
 #define HEALTH_UNKNOWN 3
 #define DRAIN_NEITHER 2
 
-#define LINE_COLUMNS 80 // node-problem-detector cuts behind it
+#define LINE_COLUMNS 80 // node-problem-detector truncates longer lines
 
 enum {
 	OPTION_ALL,
@@ -88,7 +88,7 @@ static const struct {
 };
 #define STATUS_COUNT (sizeof(statuses) / sizeof(statuses[0]))
 
-// The unknown of the style for any word that is no grade.
+// Return the exit status for a grade; an unknown grade gives the `unknown` status of the style.
 static int status_of(const char *grade, enum style style) {
 	for (size_t n = 0; n < STATUS_COUNT; n++) {
 		if (strcmp(statuses[n].grade, grade) == 0)
@@ -97,7 +97,7 @@ static int status_of(const char *grade, enum style style) {
 	return unknown_statuses[style];
 }
 
-// Of the only node that was asked about: words that are not known here leave it as it is.
+// Return the --exit=drain status for the only node of the answer. Unknown words give DRAIN_NEITHER.
 static int drain_status(const json_t *answer) {
 	const json_t *row = json_array_get(json_object_get(answer, "findings"), 0);
 	const char *advice = json_string_value(json_object_get(row, "advice"));
@@ -110,7 +110,7 @@ static int drain_status(const json_t *answer) {
 	return strcmp(advice, "nothing") == 0 && strcmp(grade, "ok") == 0 ? 0 : DRAIN_NEITHER;
 }
 
-// The one that weighs most, in the order in which grades do.
+// Return the finding with the worst grade, or NULL if all are ok.
 static const json_t *worst_finding(const json_t *answer) {
 	static const char *const weights[] = {"warning", "unknown", "critical"};
 	const json_t *findings = json_object_get(answer, "findings"), *worst = NULL;
@@ -137,7 +137,7 @@ static const char *json_member(const json_t *object, const char *key) {
 	return value != NULL ? value : "?";
 }
 
-// At most LINE_COLUMNS characters of what other machines may have had a hand in.
+// Print at most LINE_COLUMNS characters of text that may come from other machines.
 static void print_line(const char *line) {
 	char clean[4 * LINE_COLUMNS + ESCAPE_UNIT_BYTES_MAX + 1];
 	size_t used = 0, fits = 0, columns = 0, left = strlen(line);
@@ -160,7 +160,8 @@ static void print_line(const char *line) {
 		printf("%.*s\n", (int)used, clean);
 }
 
-// What is wrong with the agent that was asked, or with the configuration: no node's row says so.
+// Describe a problem of the queried agent or its configuration, which no finding of a node
+// mentions. Returns false if there is none.
 static bool own_problem(const json_t *answer, char *ret_text, size_t size) {
 	const json_t *mistakes = json_object_get(answer, "mistakes");
 	const json_t *join = json_object_get(answer, "join_problem");
@@ -184,7 +185,9 @@ static bool own_problem(const json_t *answer, char *ret_text, size_t size) {
 	return true;
 }
 
-// Said where no row weighs as much as the whole, or the only one is of this agent as no member.
+// Return true if the problem of the queried agent itself must be reported. It must if no finding is
+// as bad as the overall grade. It also must if the worst finding is the agent itself, which has not
+// joined.
 static bool is_of_own(const json_t *answer, const json_t *row) {
 	if (row == NULL || strcmp(json_member(row, "grade"), json_member(answer, "grade")) != 0)
 		return true;
@@ -192,7 +195,8 @@ static bool is_of_own(const json_t *answer, const json_t *row) {
 	       json_is_false(json_object_get(answer, "joined"));
 }
 
-// "critical: n2 node-down NodeSilent, for 12s: 2 of 2 observers ...", cut where it has to be.
+// Print one line such as "critical: n2 node-down NodeSilent, for 12s: 2 of 2 observers ...", cut to
+// its maximum.
 static void say_line(const json_t *answer, const char *name) {
 	const json_t *row = worst_finding(answer);
 	const char *grade = json_member(answer, "grade"), *mark = "";
@@ -230,13 +234,13 @@ static void say_line(const json_t *answer, const char *name) {
 	print_line(line);
 }
 
-// The answer as an object; what is printed is one line, or nothing.
+// Run a check that prints at most one line, and return its exit status.
 static int run_line(const struct arguments *arguments, const char *question, enum style style) {
 	char why[CONTACT_WHY_BYTES], line[CONTACT_WHY_BYTES + 16];
 	json_t *answer = NULL;
 	int status = ask_silently(&health_command, arguments, question, &answer, why);
 
-	// Whoever runs checks reads standard output, and shows that something is not known.
+	// Check runners read standard output, so an unreachable agent is reported there.
 	if (status != EXIT_DONE && why[0] != '\0' && arguments->values[OPTION_LINE] != NULL) {
 		snprintf(line, sizeof(line), "unknown: %s", why);
 		print_line(line);
@@ -251,7 +255,7 @@ static int run_line(const struct arguments *arguments, const char *question, enu
 	return status;
 }
 
-// A file also if nobody answers: that is what it says then.
+// Write the metrics file even if no agent answers; the file then says so.
 static int run_textfile(const struct arguments *arguments, const char *question) {
 	char why[CONTACT_WHY_BYTES];
 	json_t *answer = NULL;

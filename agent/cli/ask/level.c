@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tocsin level: how much jobs tell the agents of their nodes.
+// tocsin level: changes how much detail jobs report to the agents of their nodes.
 #include "ask/ask.h"
 
 #include <lib/parse.h>

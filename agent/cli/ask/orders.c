@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// log, maint and report: one order to the agent each.
+// tocsin log, maint and report: each sends one order to the agent.
 #include "ask/ask.h"
 
 #include <string.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tocsin paths: how nodes read each other over RDMA, as a table, and as a square in the terminal or
-// in a picture.
+// tocsin paths: shows how nodes read each other over RDMA: a table, a matrix, or a picture.
 #include "ask/ask.h"
 #include "replace.h"
 #include "show/answers.h"
@@ -51,7 +50,7 @@ static const char details[] =
 	"is made as well.\n"
 	"\n" ASK_EXIT_STATUS "1 is also that FILE cannot be written.\n";
 
-// The square.
+// Matrix.
 
 static void write_svg(FILE *out, const void *what) {
 	heat_svg(what, out);
@@ -120,7 +119,8 @@ static int run_matrix(const struct arguments *arguments) {
 	return status;
 }
 
-// An agent of before takes the option for the name of a node: it tells all.
+// Older agents read --worst as a node name and report this error. The request is then repeated
+// without it.
 #define NO_NODE "no node "
 
 static int ask_worst(const struct arguments *arguments, bool all) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tocsin ping: an echo over the overlay's links, or reads over RDMA.
+// tocsin ping: sends an echo over the overlay, or reads memory over RDMA.
 #include "ask/ask.h"
 #include "show/answers.h"
 
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define NS_PER_US UINT64_C(1000)
-#define READ_BOUND_NS UINT64_C(2000000000) // of one read, as the agent has it
+#define READ_BOUND_NS UINT64_C(2000000000) // the agent's timeout for one read
 
 enum {
 	OPTION_RDMA,
@@ -28,7 +28,7 @@ static const struct option_spec options[OPTIONS] = {
 		{"interval", "US", "with --rdma: microseconds between two, 0 to 1000000; 0"},
 };
 
-// What is passed on, by option.
+// Range and default of each numeric option.
 static const struct {
 	uint64_t min, max, unset;
 } bounds[OPTIONS] = {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// checks, links, path, peers and why: one question to the agent each, and its answer shown.
+// tocsin checks, links, path, peers and why: each sends one request to the agent and shows the
+// answer.
 #include "ask/ask.h"
 #include "show/answers.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tocsin status: what is wrong, and how many are not; or NCCL's report.
+// tocsin status: shows what is wrong and counts the rest; --nccl shows NCCL's report.
 #include "ask/ask.h"
 #include "show/paint.h"
 #include "show/summary.h"
@@ -91,7 +91,7 @@ static int status_show(struct contact *contact) {
 	return status;
 }
 
-// NCCL's report
+// NCCL's report.
 
 static void print_report(const char *text) {
 	bool wanted = paint_wanted(stdout);

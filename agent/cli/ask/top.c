@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tocsin top: the whole, live. On a terminal a screen of its own, else a line a second.
+// tocsin top: live view of the whole cluster. A terminal gets a full screen, other outputs one line
+// a second.
 #include "show/top.h"
 
 #include "ask/ask.h"
@@ -16,8 +17,8 @@
 
 #define NS_PER_MS UINT64_C(1000000)
 #define PERIOD_MS 1000
-#define PERIOD_NODE_MS 2000 // an agent puts five questions a second to another node, and no more
-#define ANSWER_NS UINT64_C(3000000000) // somebody watches
+#define PERIOD_NODE_MS 2000 // an agent forwards at most five requests a second to another node
+#define ANSWER_NS UINT64_C(3000000000) // short, because a person is watching
 #define COUNT_MAX 1000000000
 
 enum {
@@ -41,11 +42,11 @@ struct top {
 	struct top_view view;
 	bool connected;
 	int period_ms;
-	uint64_t left; // views to come
+	uint64_t left; // views still to be shown
 	char trouble[CONTACT_WHY_BYTES];
 };
 
-// What was sent and received since the last time, by the second.
+// Compute the bytes per second sent and received since the previous call.
 static void rates_measure(struct top_rates *rates, const json_t *counters) {
 	const json_t *overlay = json_object_get(counters, "overlay");
 	uint64_t now_ns = clock_monotonic_ns();
@@ -58,7 +59,7 @@ static void rates_measure(struct top_rates *rates, const json_t *counters) {
 	};
 	double seconds = (double)(now_ns - rates->at_ns) / 1e9;
 
-	// An agent that was started anew counts from 0.
+	// A restarted agent counts from 0.
 	if (rates->at_ns != 0 && seconds > 0 && now.sent_bytes >= rates->sent_bytes) {
 		now.sent_per_s = (double)(now.sent_bytes - rates->sent_bytes) / seconds;
 		now.received_per_s = (double)(now.received_bytes - rates->received_bytes) / seconds;
@@ -100,7 +101,7 @@ static int top_ask_all(struct top *top) {
 	return 0;
 }
 
-// The view of before stays, with why there is no newer one.
+// Refresh the view. If that fails, the previous view stays, and view.trouble says why.
 static int top_refresh(struct top *top) {
 	int err = top_ask_all(top);
 
@@ -112,7 +113,7 @@ static int top_refresh(struct top *top) {
 	return err;
 }
 
-// Terminal
+// Terminal.
 
 static void top_draw_screen(const struct top *top, const struct screen *screen) {
 	struct frame frame;
@@ -124,7 +125,7 @@ static void top_draw_screen(const struct top *top, const struct screen *screen) 
 	frame_fini(&frame);
 }
 
-// Looks and draws until it is enough.
+// Refresh and draw until `q` is pressed or enough views were shown.
 static void run_views(struct top *top, struct screen *screen) {
 	enum screen_event event = SCREEN_DUE;
 	uint64_t due_ns = clock_monotonic_ns() + (uint64_t)top->period_ms * NS_PER_MS;
@@ -136,7 +137,8 @@ static void run_views(struct top *top, struct screen *screen) {
 		event = screen_wait(screen, top->left > 0 ? due_ns : 0);
 		if (event != SCREEN_DUE || top->left == 0)
 			continue;
-		// A key cuts a look short: it is answered first, and the look begins anew.
+		// A key interrupts the refresh. The key is handled first, then the refresh is
+		// repeated.
 		err = top_refresh(top);
 		due_ns = clock_monotonic_ns();
 		if (err != -EINTR)
@@ -165,7 +167,7 @@ static int run_screen(struct top *top) {
 	return top->view.trouble == NULL ? EXIT_DONE : EXIT_UNREACHED;
 }
 
-// Lines
+// Lines.
 
 static void print_object(const struct top *top) {
 	json_t *object;
@@ -204,7 +206,7 @@ static int run_lines(struct top *top) {
 	return top->view.trouble == NULL ? EXIT_DONE : EXIT_UNREACHED;
 }
 
-// A full screen needs somebody who looks at it, and who can press q.
+// Return true if a person sits at this terminal, who can watch a full screen and press q.
 static bool is_screen_wanted(const struct target *target) {
 	const char *term = getenv("TERM"); // NOLINT(concurrency-mt-unsafe): one thread
 
@@ -237,7 +239,7 @@ static int top_run(const struct arguments *arguments) {
 		return status;
 	top.period_ms = target.node != NULL ? PERIOD_NODE_MS : PERIOD_MS;
 	contact_init(&top.contact, &target);
-	top.contact.silent = true; // the screen says it
+	top.contact.silent = true; // the screen shows that the agent does not answer
 	if (target.timeout_ns == 0)
 		top.contact.answer_ns = ANSWER_NS;
 	status = top_start(&top);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tocsin version: of the client, and of the agent it speaks with.
+// tocsin version: prints the versions of the client and of the agent.
 #include "ask/ask.h"
 #include "show/paint.h"
 
@@ -36,7 +36,7 @@ static json_t *agent_json(const struct contact *contact, const json_t *answer) {
 	);
 }
 
-// One object in any case, whose "agent" is null if none answers.
+// Print one JSON object; its "agent" is null if no agent answers.
 static int version_print_json(const struct contact *contact, const json_t *answer, int err) {
 	json_t *object = json_pack(
 		"{s:{s:s,s:i},s:o}", "client", "version", TOCSIN_VERSION, "protocol",
