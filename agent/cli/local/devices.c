@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tocsin devices: what RDMA devices this machine has, and which of them serve a place best. Asks
-// the drivers themselves, not an agent.
+// tocsin devices: lists the RDMA devices of this machine, and the best ones for a target. It
+// queries the drivers directly, without an agent.
 #include "local/devices.h"
 
 #include "command.h"
@@ -88,7 +88,7 @@ static int devices_choose(const struct device_query *query, const struct argumen
 		    &verbs_calls_system, query->facts, query->count, rails, &devices.rail_count,
 		    &devices.rails_left_out
 	    ) != 0)
-		devices.rail_count = 0; // what was listed is shown
+		devices.rail_count = 0; // the list of devices is still shown
 	status = choice_print(&devices, arguments->values[OPTION_JSON] != NULL);
 	if (arguments->values[OPTION_FOR] != NULL && choice->best_count == 0 &&
 	    choice->target.kind != DEVICE_TARGET_NONE && choice->target.kind != DEVICE_TARGET_SOFT)
@@ -97,7 +97,7 @@ static int devices_choose(const struct device_query *query, const struct argumen
 	return status;
 }
 
-// CUDA's driver takes its time to start, and is asked only if it matters.
+// Choose devices, and query GPUs only for a cuda target, because CUDA's driver starts slowly.
 static int choose_with_gpus(const struct device_query *asked, const struct arguments *arguments) {
 	struct device_query query = *asked;
 	struct device_gpus gpus;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The parts of `tocsin devices`.
+// Parts of `tocsin devices`.
 #pragma once
 
 #include <dataplane/device_choice.h>
@@ -7,23 +7,23 @@
 
 #include <stdio.h>
 
-// What was asked for and what came of it; borrowed.
+// Query and result; all pointers are borrowed.
 struct devices {
 	const struct topology *topology;
 	const struct device_choice *choice;
 	bool explain;
-	const struct device_rail *rails; // what an agent takes with auto
+	const struct device_rail *rails; // rails that an agent uses with `auto`
 	uint32_t rail_count, rails_left_out;
 };
 
-// "RoCE", "InfiniBand", or the transport of what is neither.
+// Return "RoCE", "InfiniBand", or the transport name of another device.
 const char *devices_kind(const struct device_facts *device);
-// -1 if nobody knows.
+// Return the NUMA node, or -1 if unknown.
 int devices_node(const struct devices *devices, const struct device_facts *device);
 
-// The device that an agent takes for this target, NULL if none.
+// Return the name of the device that an agent uses for this target, or NULL.
 const char *devices_taken(const struct device_choice *choice);
 
 void devices_print(const struct devices *devices, FILE *out);
-// 0 or -ENOMEM.
+// Print the result as JSON. Returns 0 or -ENOMEM.
 int devices_print_json(const struct devices *devices, FILE *out);

@@ -10,8 +10,8 @@
 #include <errno.h>
 #include <string.h>
 
-// jansson's adders take over the new reference, also when they fail, and each one that fails
-// leaves the object incomplete: this is what remembers it.
+// Add a member to an object. jansson takes the new reference even if it fails. The object is then
+// incomplete, and *failed is set.
 static void json_put(json_t *object, const char *key, json_t *value, bool *failed) {
 	if (json_object_set_new(object, key, value) != 0)
 		*failed = true;
@@ -22,7 +22,8 @@ static void json_append(json_t *array, json_t *value, bool *failed) {
 		*failed = true;
 }
 
-// What the kernel or a driver said; what is not UTF-8 is shown as an error shows it.
+// Return text of the kernel or a driver as JSON; "" becomes null. Text that is not UTF-8 is
+// escaped.
 static json_t *text_of(const char *text) {
 	json_t *string;
 	char quoted[DEVICE_WHY_BYTES + 64];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The answer for people: at most 100 columns.
+// Prints the answer of `tocsin devices` as text of at most 100 columns.
 #include "local/devices.h"
 
 #include <dataplane/gid.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define COLUMNS 100
-#define NAME_COLUMNS_MAX 26 // the rest of a row takes 74
+#define NAME_COLUMNS_MAX 26 // the other columns of a row take 74
 #define NUMBER_BYTES 16
 
 const char *devices_kind(const struct device_facts *device) {
@@ -18,7 +18,7 @@ const char *devices_kind(const struct device_facts *device) {
 	return device->port.link == DEVICE_LINK_ETHERNET ? "RoCE" : "InfiniBand";
 }
 
-// The kernel says -1 where there is but one node, hwloc knows better.
+// The kernel reports -1 on a machine with one NUMA node; hwloc knows the node.
 int devices_node(const struct devices *devices, const struct device_facts *device) {
 	if (device->numa_node >= 0 || device->pci[0] == '\0')
 		return device->numa_node;
@@ -45,7 +45,7 @@ static int name_columns(const struct devices *devices) {
 	return (int)(columns < NAME_COLUMNS_MAX ? columns : NAME_COLUMNS_MAX);
 }
 
-// Words that may be longer than a line, below each other, the first line begun already.
+// Print text wrapped at COLUMNS. The first line is already `indent` columns long.
 static void print_wrapped(FILE *out, const char *text, size_t indent) {
 	size_t column = indent;
 
@@ -63,7 +63,7 @@ static void print_wrapped(FILE *out, const char *text, size_t indent) {
 	fputc('\n', out);
 }
 
-// 0 stands for what is not known.
+// Format a number; 0 means unknown and gives "-".
 static const char *number_text(uint32_t value, const char *before, char text[static NUMBER_BYTES]) {
 	if (value == 0)
 		snprintf(text, NUMBER_BYTES, "-");
@@ -72,7 +72,7 @@ static const char *number_text(uint32_t value, const char *before, char text[sta
 	return text;
 }
 
-// By what others reach it, or why it is of no use.
+// Print the GIDs that peers use, or why the device is unusable.
 static void print_detail(const struct device_facts *device, FILE *out) {
 	const struct device_port *port = &device->port;
 	char address[GID_TEXT_MAX + 1];
@@ -162,7 +162,7 @@ static void print_judgements(const struct devices *devices, int name_width, FILE
 	}
 }
 
-// The software device, which no driver lists.
+// Return true if an agent creates the software device, which no driver lists.
 static bool agents_make_one(const struct device_choice *choice) {
 	return choice->target.kind == DEVICE_TARGET_SOFT ||
 	       ((choice->target.kind == DEVICE_TARGET_AUTO ||
@@ -176,7 +176,7 @@ const char *devices_taken(const struct device_choice *choice) {
 	return agents_make_one(choice) ? SOFT_DEVICE_NAME : NULL;
 }
 
-#define WAITS " (waits)" // for its port or an address
+#define WAITS " (waits)" // waits for its port or an address
 
 static void print_rails(const struct devices *devices, FILE *out) {
 	char names[DEVICE_RAILS_MAX * (DEVICE_NAME_MAX + sizeof(WAITS)) + 64] = "";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tocsin keygen: makes the cluster's key file, and takes a key through its replacement.
+// tocsin keygen: creates the cluster's key file, and replaces a key step by step.
 #include "command.h"
 
 #include <control/seal_keys.h>
@@ -104,11 +104,11 @@ static int write_new(const struct seal_keys *keys, const char *path) {
 	return EXIT_DONE;
 }
 
-// What cannot be made is complained of where the file is written.
+// Create the default directory. A failure is reported later, when the file is written.
 static void make_default_directory(void) {
 	if (mkdir(DEFAULT_DIRECTORY, 0755) != 0)
 		return;
-	// The umask of who runs this may have taken from it what tocsind's user needs.
+	// The user's umask may have removed permissions that tocsind's user needs.
 	if (chmod(DEFAULT_DIRECTORY, 0755) == 0)
 		printf("Made the directory " DEFAULT_DIRECTORY ", mode 0755.\n");
 }
@@ -138,7 +138,7 @@ static int key_show(const char *path) {
 struct step {
 	const char *name;
 	enum seal_keys_step step;
-	const char *senseless; // why there is nothing to do
+	const char *senseless; // error text if the step is impossible
 	const char *next;
 };
 

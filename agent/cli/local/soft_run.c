@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tocsin soft-run: a program with a software RDMA device beside those that the machine has.
+// tocsin soft-run: runs a program with a software RDMA device in addition to the machine's devices.
 //
-// Nothing but its environment tells the program: libtocsin-verbs.so is loaded before libibverbs.
-// It takes this process's place, so that signals, terminal and exit status are its own.
+// The program is configured only by its environment, which loads libtocsin-verbs.so before
+// libibverbs. The program replaces this process, so it keeps signals, terminal and exit status.
 #include "command.h"
 #include "run/preload.h"
 
@@ -84,7 +84,7 @@ static int soft_run_complain(int status, const char *detail) {
 	return status;
 }
 
-// By setting: the option that is given for it.
+// Option of each setting.
 static const int option_of[SOFT_SETTING_COUNT] = {
 	[SOFT_SETTING_NAME] = OPTION_DEVICE,
 	[SOFT_SETTING_WIRE] = OPTION_WIRE,
@@ -92,8 +92,8 @@ static const int option_of[SOFT_SETTING_COUNT] = {
 	[SOFT_SETTING_FAULTS] = OPTION_FAULTS,
 };
 
-// A socket shows whether an address is of this machine; who has port 4791 there the program is told
-// when it opens the device, and not before: that may change in between.
+// Check that an address belongs to this machine. A conflict on port 4791 is not checked, since it
+// may change. The program learns of it when it opens the device.
 static int check_address(const struct sock_addr *address) {
 	scoped_fd int fd = -1;
 	struct sockaddr_storage storage;
@@ -133,8 +133,8 @@ static int check_addresses(const struct soft_config *configs, uint32_t count) {
 	return 0;
 }
 
-// Checks what the program would be told, by options or by an environment that is there already, and
-// puts the options into that.
+// Check the settings from options and the existing environment, and store the options in the
+// environment. Returns 0, or -errno after an error message.
 static int apply_settings(const struct arguments *arguments) {
 	struct soft_config configs[SOFT_DEVICES_MAX];
 	const char *texts[SOFT_SETTING_COUNT];
@@ -195,14 +195,14 @@ static int apply_library(void) {
 	return err;
 }
 
-// What is there already is the user's own word.
+// Set TOCSIN_SOFT_SAY. Without --verbose a value that the user has set stays.
 static int apply_say(bool verbose) {
 	// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
 	return setenv("TOCSIN_SOFT_SAY", verbose ? "2" : "1", verbose);
 }
 
-// A program of gcc's AddressSanitizer ends at once where a library is loaded before it, unless it
-// is told that this is meant.
+// Allow preloading into programs built with gcc's AddressSanitizer. By default such a program exits
+// if a library is loaded before the sanitizer.
 static int apply_sanitizer(void) {
 	static const char variable[] = "ASAN_OPTIONS", leave[] = "verify_asan_link_order";
 	// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
@@ -254,7 +254,7 @@ static int soft_run_exec(const struct arguments *arguments) {
 		);
 		return EXIT_NOT_RUNNABLE;
 	}
-	// A script without #! goes to the shell, as everywhere.
+	// execvp() passes a script without #! to the shell.
 	execvp(path, program);
 	return fail_to_run(program[0], neg_errno());
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The command's parent.
+// Parent process of the command.
 //
-// It stays in the command's process group: what a terminal sends reaches both, and only what was
-// sent to this process is passed on. Of the descriptors that it inherited it keeps none: whoever
-// waits for the other end of a pipe to close waits for the command alone.
+// The parent stays in the command's process group. A terminal signals both processes, so only
+// signals sent to the parent alone are forwarded. The parent keeps no inherited descriptor. A
+// reader that waits for the end of a pipe therefore waits only for the command.
 #include "run/child.h"
 
 #include "run/memory.h"
@@ -25,16 +25,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LOOK_AGAIN_MS 5000 // for an agent that was not there
+#define LOOK_AGAIN_MS 5000 // interval at which a missing agent is looked for
 
 struct parent {
 	pid_t child;
 	int signal_fd;
 	struct teller teller;
-	uint64_t memory_kills; // of this control group before
+	uint64_t memory_kills; // OOM kills of this control group before the command ran
 };
 
-// What this process was started with, and the command gets.
+// Signal settings of this process before it changed them; restored for the command.
 struct inherited {
 	sigset_t mask;
 	struct sigaction child_action;
@@ -48,7 +48,7 @@ become(const char *path,
        int failed_fd) {
 	int err;
 
-	// If this process is killed, so is the command. It may be dead already.
+	// If the parent is killed, the kernel kills the command. The parent may be dead already.
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(EXIT_FAILURE);
@@ -57,7 +57,7 @@ become(const char *path,
 	execv(path, words);
 	err = neg_errno();
 	if (err == -ENOEXEC) {
-		// A script without #! goes to the shell, as everywhere.
+		// execvp() passes a script without #! to the shell.
 		execvp(path, words);
 		err = neg_errno();
 	}
@@ -66,7 +66,7 @@ become(const char *path,
 	_exit(EXIT_FAILURE);
 }
 
-// All but these two (-1: none).
+// Close all descriptors but these two (-1: none), and point the standard streams to /dev/null.
 static void let_go_of_descriptors(int one, int other) {
 	unsigned int first = (unsigned int)(one < other ? one : other);
 	unsigned int last = (unsigned int)(one < other ? other : one);
@@ -85,7 +85,7 @@ static void let_go_of_descriptors(int one, int other) {
 	(void)close_range(last + 1, ~0u, 0);
 }
 
-// Whether the command runs: its descriptor closes with exec. -errno.
+// Wait until the command runs or failed; exec closes its end of the pipe. Returns 0 or -errno.
 static int wait_for_exec(int failed_fd) {
 	int err = 0;
 	ssize_t size;
@@ -97,7 +97,7 @@ static int wait_for_exec(int failed_fd) {
 }
 
 static bool is_from_terminal(const struct signalfd_siginfo *info) {
-	// A hang-up is sent to the leader of a session alone.
+	// The kernel sends SIGHUP only to the session leader, so the leader must forward it.
 	if (info->ssi_signo == SIGHUP && getsid(0) == getpid())
 		return false;
 	return info->ssi_code > 0;
@@ -122,7 +122,7 @@ static void take_signals(const struct parent *parent) {
 		pass_on(parent, &info);
 }
 
-// The command has stopped: whoever watches this process is to see that.
+// Stop this process because the command has stopped, so that a shell sees the stop.
 static void stop_too(int number) {
 	sigset_t one;
 
@@ -148,7 +148,7 @@ static void __attribute__((noreturn)) end_as(const siginfo_t *info) {
 
 	if (info->si_code == CLD_EXITED)
 		_exit(info->si_status);
-	// The command has left its core; this one is of no use.
+	// The command has written its core dump; this process must not write another.
 	(void)prctl(PR_SET_DUMPABLE, 0);
 	(void)setrlimit(RLIMIT_CORE, &none);
 	(void)signal(info->si_status, SIG_DFL);
@@ -159,7 +159,8 @@ static void __attribute__((noreturn)) end_as(const siginfo_t *info) {
 	_exit(128 + info->si_status);
 }
 
-// It is reaped last: until then the kernel knows it as our child.
+// Handle a state change of the command. Its exit is reported before it is reaped, while the kernel
+// still knows it as our child.
 static void look_at_child(struct parent *parent) {
 	siginfo_t info = {0};
 
@@ -175,7 +176,7 @@ static void look_at_child(struct parent *parent) {
 	if (info.si_code == CLD_TRAPPED)
 		return;
 	teller_exited(&parent->teller, cause_of(parent, &info), info.si_status);
-	take_signals(parent); // none is left for us
+	take_signals(parent); // forward signals that are still pending
 	(void)waitid(P_PID, (id_t)parent->child, &info, WEXITED);
 	end_as(&info);
 }
@@ -219,8 +220,9 @@ start(const char *path, char *const *words, const struct inherited *inherited, p
 	return err;
 }
 
-// Of the three streams those that are closed are so for the command, too; in this process their
-// numbers are nobody else's, whose descriptors would be taken for streams, and let go of.
+// Open /dev/null for standard streams that are closed. Otherwise other descriptors would get their
+// numbers, and close_other_descriptors() would overwrite them. The command still gets these streams
+// closed.
 static void keep_stream_numbers(void) {
 	int fd;
 

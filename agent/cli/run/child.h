@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A command as a child that is as good as this process itself: its signals, streams, terminal and
-// end are the command's.
+// Runs a command as a child and passes on its signals, streams, terminal and exit status.
 #pragma once
 
-// Runs `path` with these words to its end and then ends this process the same way: with its status,
-// or by its signal. Returns what kept it from running: -errno.
+// Run `path` with these arguments until it ends, then end this process with the same status or
+// signal. Returns only if the command cannot be run: -errno.
 int child_run(const char *path, char *const *words);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The kernel counts, for each control group, whom it killed because no memory was left.
+// Reads the kernel's count of OOM kills in a control group.
 #include "run/memory.h"
 
 #include <lib/parse.h>
@@ -24,7 +24,7 @@ static bool read_file(const char *path, char text[static FILE_BYTES]) {
 	return true;
 }
 
-// The rest of the line that begins so, in place.
+// Return the rest of the first line that begins with `start`, terminated in place, or NULL.
 static char *line_of(char *text, const char *start) {
 	for (char *at = text; at != NULL && *at != '\0'; at = strchr(at, '\n')) {
 		at += *at == '\n';
@@ -62,7 +62,7 @@ uint64_t memory_kills(void) {
 	group = line_of(copy, "0::");
 	if (group != NULL)
 		count = count_in("/sys/fs/cgroup", group, "memory.events");
-	// The older layout: "5:memory:/slurm/..."
+	// Control groups v1: "5:memory:/slurm/..."
 	group = strstr(text, ":memory:");
 	if (count != 0 || group == NULL)
 		return count;

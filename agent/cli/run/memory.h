@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whether the kernel killed for want of memory.
+// OOM kills by the kernel.
 #pragma once
 
 #include <stdint.h>
 
-// Processes of this process's control group, and of those below it, that it has killed; 0: not
-// known.
+// Return the number of OOM-killed processes in this process's control group and those below it; 0
+// if unknown.
 uint64_t memory_kills(void);

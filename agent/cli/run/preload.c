@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A library and a program that it is loaded into.
+// Finds the library to preload and the program that it is loaded into.
 #include "run/preload.h"
 
 #include <lib/error.h>

@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Programs that are started with a library of ours loaded before their own.
+// Programs started with one of our libraries preloaded.
 #pragma once
 
 #include <limits.h>
 
-// As env, nice and timeout have them, so that a program's own status is told from these.
+// Exit status of failures before the program runs, the same as those of env, nice and timeout.
 enum {
 	EXIT_NOT_RUN = 125,
 	EXIT_NOT_RUNNABLE = 126,
 	EXIT_NOT_FOUND = 127,
 };
 
-// Where the library `name` is: where it was installed to, wherever that was moved, or where it was
-// built, `built` seen from the directory of this program. -ENOENT.
+// Find the library `name`, installed or built. The installed path is relative to this program, so
+// the installation may be moved. `built` is relative to this program's directory. Returns 0 or
+// -ENOENT.
 int preload_find(const char *name, const char *built, char ret_path[static PATH_MAX]);
 
-// Behind what LD_PRELOAD has already. -EINVAL: the path has what parts paths there; -ENOMEM.
+// Append a library to LD_PRELOAD. Returns 0, -ENOMEM, or -EINVAL if the path contains a blank or a
+// colon, the separators of LD_PRELOAD.
 int preload_add(const char *path);
 
-// Where exec would find it. -ENOENT, -EACCES, -ENAMETOOLONG.
+// Find a program as execvp() does. Returns 0, -ENOENT, -EACCES or -ENAMETOOLONG.
 int preload_find_program(const char *name, char ret_path[static PATH_MAX]);
 
-// "setuid": the loader takes nothing from the environment of a program that gains privileges. NULL:
-// it is none.
+// Return why the program gains privileges when it starts, such as "setuid", or NULL. The loader
+// ignores LD_PRELOAD for such a program.
 const char *preload_why_privileged(const char *path);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Looks into an ELF file: whether it has a loader, and whether MPI is inside. Every offset in it is
-// checked: it is anybody's file.
+// Inspects an ELF file: whether it uses the dynamic loader, and whether MPI is linked statically.
+// Every offset is checked, since the file is untrusted.
 #include "run/program.h"
 
 #include <lib/scoped.h>
@@ -37,7 +37,7 @@ static bool has_loader(const struct file *file, const Elf64_Ehdr *head) {
 		Elf64_Phdr part;
 
 		if (!read_at(file, head->e_phoff + n * sizeof(part), &part, sizeof(part)))
-			return true; // not to be judged
+			return true; // malformed: assume that it has a loader
 		if (part.p_type == PT_INTERP)
 			return true;
 	}
@@ -98,7 +98,7 @@ static const char *why_closed(const struct file *file) {
 }
 
 const char *program_why_closed(const char *path) {
-	// A pipe of this name would be waited for.
+	// Without O_NONBLOCK, open() would wait on a pipe of this name.
 	scoped_fd int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	struct file file;
 	struct stat status;

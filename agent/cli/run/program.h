@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a program file says of how it was linked.
+// How a program was linked.
 #pragma once
 
-// Why no library can stand before this program's MPI, in words; NULL: one can, as far as is seen.
+// Return why no library can be preloaded before the program's MPI, or NULL if nothing prevents it.
 const char *program_why_closed(const char *path);

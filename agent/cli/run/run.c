@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tocsin run: a job that was never changed, with what counts its operations for the agent.
+// tocsin run: runs an unmodified job together with libraries that count its operations for the
+// agent.
 //
-// Whatever is missing, the command runs, and its output and status are its own.
+// The command runs even if a library or the agent is missing, and keeps its output and exit status.
 #include "command.h"
 #include "run/child.h"
 #include "run/preload.h"
@@ -15,7 +16,8 @@
 #include <unistd.h>
 
 #define QUOTED_BYTES 200
-#define WORDS_LOOKED_AT 64 // of COMMAND: a launcher's options and programs come first
+// Arguments of COMMAND that are inspected; options and programs of a launcher come first.
+#define WORDS_LOOKED_AT 64
 #define MPI_LIBRARY "libtocsin-mpi.so"
 #define MPI_BUILT "../lib/job/mpi/"
 #define NCCL_LIBRARY "libnccl-profiler-tocsin.so"
@@ -67,7 +69,7 @@ static bool is_quiet(const struct arguments *arguments) {
 	return arguments->values[OPTION_QUIET] != NULL;
 }
 
-// NULL: it is missing, which is said.
+// Return the path of a library, or NULL after reporting that it is missing.
 static const char *library_of(
 	const struct arguments *arguments,
 	const char *name,
@@ -86,7 +88,8 @@ static const char *library_of(
 	return NULL;
 }
 
-// Where each rank has a parent like this one, one of them speaks for all.
+// Return true for the first rank, which alone reports problems if every rank has its own tocsin
+// run.
 static bool is_first_rank(void) {
 	static const char *const names[] = {
 		"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"};
@@ -108,7 +111,8 @@ static bool is_said_before(char *const *command, size_t at) {
 	return false;
 }
 
-// COMMAND may be a launcher: each of its words that is a program is looked at.
+// Report programs that cannot be followed. COMMAND may be a launcher, so each argument that is a
+// program is inspected.
 static void say_closed(char *const *command) {
 	for (size_t n = 0; n < WORDS_LOOKED_AT && command[n] != NULL; n++) {
 		char path[PATH_MAX], quoted[QUOTED_BYTES];
@@ -138,13 +142,14 @@ static void apply_mpi(const struct arguments *arguments) {
 		);
 	if (!is_quiet(arguments) && is_first_rank())
 		say_closed(arguments->command);
-	// What is not followed the first rank says.
+	// The first rank prints which operations the MPI library cannot follow.
 	if (!is_quiet(arguments))
 		// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
 		(void)setenv("TOCSIN_MPI_NOTES", "stderr", 0);
 }
 
-// A plugin that the job has chosen gets this one in front of it, unless it said none.
+// Set the NCCL profiler plugin. A plugin that the job gives by path runs after ours. Any other
+// value, such as none, stays unchanged.
 static void apply_nccl(const struct arguments *arguments) {
 	char path[PATH_MAX];
 	// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
@@ -183,7 +188,8 @@ static int run_exec(const struct arguments *arguments) {
 		apply_nccl(arguments);
 	err = child_run(path, arguments->command);
 	if (err == -EAGAIN || err == -ENOMEM || err == -EMFILE || err == -ENFILE) {
-		// No room for a child: the command takes this place, and nobody tells of its end.
+		// If no child can be created, the command replaces this process, and its exit is
+		// not reported to the agent.
 		execvp(path, arguments->command);
 		err = neg_errno();
 	}

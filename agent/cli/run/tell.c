@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The agent's job socket, as a parent uses it: two packets, no answer.
+// Parent's side of the agent's job socket: sends two packets, and expects no answer.
 #include "run/tell.h"
 
 #include <lib/error.h>
@@ -28,7 +28,7 @@ static int connect_to(const char *path) {
 	return fd < 0 ? neg_errno() : fd;
 }
 
-// As libtocsin looks for it.
+// Connect to the agent, searching in the same order as libtocsin.
 static int connect_agent(void) {
 	// NOLINTBEGIN(concurrency-mt-unsafe): one thread
 	const char *given = getenv("TOCSIN_JOB_SOCKET");

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a parent tells the agent of the process that it started.
+// Reports from a parent to the agent about the process that it started.
 #pragma once
 
 #include <tocsin/job_socket.h>
 
 #include <stdint.h>
 
-// Where the agent is told. Without one nothing is told, and it is looked for again.
+// Connection to the agent. Without an agent nothing is reported, and the connection is retried.
 struct teller {
 	int fd; // -1: not connected
 };
 
-// Says that this process is a parent. Waits for nothing.
+// Connect and register this process as a parent. Does not block.
 void teller_open(struct teller *teller);
 void teller_close(struct teller *teller);
-// After poll() found it readable: the agent has gone, or refuses.
+// Read after poll() reported the connection readable: the agent has exited or refuses.
 void teller_read(struct teller *teller);
-// How the child ended, before it is reaped.
+// Report how the child ended; must be called before the child is reaped.
 void teller_exited(struct teller *teller, enum job_exit cause, int value);
