@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `tocsin ifaces`: which address the agent or NCCL would choose here, and why.
+// `tocsin ifaces`: shows which address the agent or NCCL would choose on this machine, and why.
 #include "ifaces/ifaces.h"
 
 #include "command.h"
@@ -88,13 +88,13 @@ setting_of(const char *value, const char *option_name, const char *environment_n
 	return setting;
 }
 
-// Whoever misspelt the list wants to see what there is to name.
+// Add the existing interfaces to an error, for a user who misspelt the list.
 static void list_interfaces(const char *recording, struct netif_error *error) {
 	const struct netif_query query = {.recording = recording};
 	struct netif_table *table;
 
 	if (netif_gather(&query, &table) != 0)
-		return; // the sentence stands without the list
+		return; // the error is shown without the list
 	netif_error_list(error, table);
 	netif_table_destroy(table);
 }
@@ -233,7 +233,7 @@ enum ifaces_verdict
 ifaces_verdict(const struct ifaces *ifaces, const struct netif_choice *choice, size_t judgement) {
 	if (choice->judgements[judgement].reason != NETIF_TAKEN)
 		return IFACES_DROPPED;
-	// With the rules nccl all that were taken are the answer.
+	// With the rules nccl, every candidate that was taken is chosen.
 	if (ifaces->is_nccl || choice->chosen[0] == judgement)
 		return IFACES_CHOSEN;
 	return IFACES_QUALIFIED;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The parts of `tocsin ifaces`.
+// Parts of `tocsin ifaces`.
 #pragma once
 
 #include <lib/netif/choice.h>
@@ -11,15 +11,15 @@
 
 #define IFACES_SETTINGS 3
 
-// The question: which rules, with which settings.
+// Rules and settings of one query.
 struct ifaces {
 	bool is_nccl;
 	struct netif_nccl_settings nccl;
 	struct netif_policy policy;
-	struct netif_query query; // borrows from policy
+	struct netif_query query; // borrows strings from `policy`
 };
 
-// One setting as it is shown.
+// One setting for display.
 struct ifaces_setting {
 	const char *name;
 	const char *value;  // NULL: not set
@@ -30,8 +30,8 @@ void ifaces_settings(
 	const struct ifaces *ifaces, struct ifaces_setting settings[static IFACES_SETTINGS]
 );
 
-// Gathers and chooses. 0; -ENOENT with a sentence when a setting names nothing that exists; or
-// another -errno with a sentence.
+// Gather the interfaces and choose. Returns 0, -ENOENT if a setting names something that does not
+// exist, or another -errno. An error sets one sentence in `error`.
 int ifaces_decide(
 	const struct ifaces *ifaces,
 	struct netif_table **ret_table,
@@ -39,31 +39,32 @@ int ifaces_decide(
 	struct netif_error *error
 );
 
-// The label of a candidate's address, if it is not its link's name (eth0:1), else NULL. NCCL takes
-// it for the interface.
+// Return the label of a candidate's address if it differs from the link's name, such as eth0:1, or
+// NULL. NCCL uses the label as the interface name.
 const char *ifaces_alias(const struct netif_table *table, const struct netif_judgement *judgement);
 
 enum ifaces_verdict {
 	IFACES_CHOSEN,
-	IFACES_QUALIFIED, // would have done, but others came before it
+	IFACES_QUALIFIED, // acceptable, but another candidate is better
 	IFACES_DROPPED,
 };
 enum ifaces_verdict
 ifaces_verdict(const struct ifaces *ifaces, const struct netif_choice *choice, size_t judgement);
 const char *ifaces_verdict_word(enum ifaces_verdict verdict);
 
-// Why it has its verdict, half a sentence.
+// Return the reason of a candidate's verdict as half a sentence.
 const char *
 ifaces_reason(const struct ifaces *ifaces, const struct netif_choice *choice, size_t judgement);
 
-// What sets the chosen one before the next best: the heaviest part of the score in which they
-// differ. NULL with the rules nccl, which have no score, and when nothing is chosen.
+// Return the heaviest part of the score in which the chosen candidate beats the next best. Returns
+// NULL with the rules nccl, which have no score, or if nothing is chosen.
 const char *ifaces_decider(const struct ifaces *ifaces, const struct netif_choice *choice);
 
-// Which item or step took it, or what stands for "no list was given"; escaped already.
+// Return the list item or step that selected a candidate, or the text for a missing list; already
+// escaped.
 const char *ifaces_rule(const struct ifaces *ifaces, const struct netif_judgement *judgement);
 
-// How many of choice->chosen are the answer: with the rules tocsin one.
+// Return how many entries of choice->chosen are the answer: one with the rules tocsin.
 size_t ifaces_answer_count(const struct ifaces *ifaces, const struct netif_choice *choice);
 
 void ifaces_print(
@@ -72,7 +73,7 @@ void ifaces_print(
 	const struct netif_choice *choice,
 	bool explain
 );
-// Returns 0 or -ENOMEM.
+// Print the answer as JSON. Returns 0 or -ENOMEM.
 int ifaces_print_json(
 	const struct ifaces *ifaces,
 	const struct netif_table *table,
@@ -80,5 +81,5 @@ int ifaces_print_json(
 	bool explain
 );
 
-// Prints a line for each change until killed. Returns the exit status.
+// Print a line for each change until killed. Returns the exit status.
 int ifaces_watch(const struct ifaces *ifaces);

@@ -12,14 +12,15 @@
 #include <stdio.h>
 #include <string.h>
 
-// jansson's adders take over the new reference, also when they fail, and each one that fails
-// leaves the object incomplete: this is what remembers it.
+// Add a member to an object. jansson takes the new reference even if it fails. The object is then
+// incomplete, and *failed is set.
 static void json_put(json_t *object, const char *key, json_t *value, bool *failed) {
 	if (json_object_set_new(object, key, value) != 0)
 		*failed = true;
 }
 
-// A setting holds whatever the environment held; what is not UTF-8 is shown as an error shows it.
+// Return the text of a setting as JSON. The environment may hold bytes that are not UTF-8; such
+// text is escaped.
 static json_t *text_of(const char *text) {
 	json_t *string = json_string(text);
 	char quoted[256];
@@ -93,7 +94,7 @@ static void add_facts(
 		netif_name_print(master->name, name);
 	json_put(object, "up", json_boolean((link->flags & IFF_UP) != 0), failed);
 	json_put(object, "running", json_boolean((link->flags & IFF_RUNNING) != 0), failed);
-	// A device that is down does not look at its wire.
+	// The carrier of an interface that is down is unknown.
 	json_put(
 		object, "carrier",
 		(link->flags & IFF_UP) == 0 ? json_null() : json_boolean(link->has_carrier), failed

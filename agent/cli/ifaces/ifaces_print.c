@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The answer for people: at most 100 columns.
+// Prints the answer as text of at most 100 columns.
 #include "ifaces/ifaces.h"
 
 #include <lib/escape.h>
@@ -30,12 +30,12 @@ print_address(const struct netif_table *table, int32_t position, char *text, siz
 		return;
 	}
 	bare = table->addresses[position].address;
-	bare.scope_id = 0; // the name beside it says as much
+	bare.scope_id = 0; // the interface name next to the address already says this
 	sock_addr_format_host(&bare, ip);
 	snprintf(text, size, "%s/%u", ip, table->addresses[position].prefix_bits);
 }
 
-// 0 stands for what is not known.
+// Format a number; 0 means unknown and gives "-".
 static void print_number(uint32_t number, char text[static 16]) {
 	if (number == 0)
 		snprintf(text, 16, "-");
@@ -43,7 +43,7 @@ static void print_number(uint32_t number, char text[static 16]) {
 		snprintf(text, 16, "%u", number);
 }
 
-// As wide as the longest address of the answer, so that the columns stay below each other.
+// Return the width of the longest address, which aligns the columns.
 static int
 address_width(const struct netif_table *table, const struct netif_choice *choice, size_t count) {
 	char address[SOCK_ADDR_TEXT_BYTES + 8];
@@ -124,7 +124,7 @@ static void print_route(const struct netif_route *route, const struct netif_tabl
 		printf("  route to %s: by %s from %s\n", peer, name, source);
 }
 
-// What the link is on one line, and the state of it and of the address on the next.
+// Print the facts of a link on one line, and the state of link and address on the next.
 static void print_facts(const struct netif_table *table, const struct netif_judgement *judgement) {
 	const struct netif_link *link = &table->links[judgement->link];
 	const struct netif_link *master = netif_table_link_by_index(table, link->master_index);
@@ -134,7 +134,7 @@ static void print_facts(const struct netif_table *table, const struct netif_judg
 	char speed[16];
 
 	if ((link->flags & IFF_UP) == 0)
-		carrier = "carrier unknown"; // a device that is down does not look at its wire
+		carrier = "carrier unknown"; // the carrier of an interface that is down is unknown
 	print_number(link->sysfs.speed_mbps, speed);
 	printf("    %s, index %u, speed %s%s, mtu %u", netif_class_name(link->class), link->index,
 	       link->sysfs.speed_mbps == 0 ? "unknown" : speed,
@@ -217,7 +217,7 @@ void ifaces_print(
 		print_explanation(ifaces, table, choice);
 		return;
 	}
-	// Without an explanation a setting that was passed over must not go unseen.
+	// Notes about ignored settings are printed even without --explain.
 	for (size_t n = 0; n < choice->note_count; n++)
 		fprintf(stderr, "tocsin ifaces: %s\n", choice->notes[n]);
 }

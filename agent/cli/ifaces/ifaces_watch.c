@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `tocsin ifaces --watch`: prints each change of the choice of an address.
+// `tocsin ifaces --watch`: prints each change of the chosen address.
 #include "command.h"
 #include "ifaces/ifaces.h"
 
@@ -12,12 +12,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define QUIET_NS 200000000ULL  // 0.2 s: an address moves from one link to another within it
-#define LIMIT_NS 2000000000ULL // 2 s: a machine that never comes to rest is still reported on
+#define QUIET_NS 200000000ULL // 0.2 s: an address that moves between links arrives within this time
+#define LIMIT_NS 2000000000ULL // 2 s: report even if changes never stop
 
-// What the last line said, and what it was decided from.
+// Choice that was printed last, and the table behind it.
 struct view {
-	struct netif_table *table; // NULL when the facts could not be read or a setting fits none
+	struct netif_table *table; // NULL if reading failed or a setting matches nothing
 	char choice[NETIF_ERROR_BYTES];
 };
 
@@ -45,7 +45,7 @@ static void view_read(const struct ifaces *ifaces, struct view *ret_view) {
 
 	memset(ret_view, 0, sizeof(*ret_view));
 	if (ifaces_decide(ifaces, &ret_view->table, &choice, &error) != 0) {
-		// The sentence alone: a change is one line, and the list below is of changes too.
+		// Print only the first line of the error; the lines after it list interfaces.
 		snprintf(
 			ret_view->choice, sizeof(ret_view->choice), "none: %.*s",
 			(int)strcspn(error.text, "\n"), error.text
@@ -121,7 +121,7 @@ int ifaces_watch(const struct ifaces *ifaces) {
 
 	clock_init_monotonic(&clock);
 	if (err == 0) {
-		// Looked at after the watch listens: nothing can slip in between.
+		// The table is read after the watch started, so that no change is missed.
 		view_read(ifaces, &view);
 		printf("choice: %s\n", view.choice);
 		fflush(stdout);
