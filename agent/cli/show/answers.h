@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What each command prints of its answer.
+// Functions that print the answers of the commands.
 #pragma once
 
 #include "show/page.h"
@@ -8,5 +8,5 @@ show_fn show_checks, show_comms, show_conns, show_health, show_links, show_pairs
 	show_paths, show_peers, show_ping;
 show_fn show_rdma_ping, show_why, show_why_comms;
 
-// Of an agent without RDMA devices: a line.
+// Text for an agent without RDMA devices.
 extern const char no_device_words[];

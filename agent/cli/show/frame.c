@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Collects the lines of one screen and prints them, with the colours of their marks.
+// Collects the lines of one screen and prints them in colour.
 #include "show/frame.h"
 
 #include "show/paint.h"
@@ -52,7 +52,7 @@ static enum paint paint_of_mark(char mark) {
 	}
 }
 
-// Each word in the colour of the mark it begins with.
+// Print each word in the colour of its first character, a mark.
 static void print_marked(const char *text, bool colour, FILE *stream) {
 	while (*text != '\0') {
 		size_t blanks = strspn(text, " ");
@@ -67,7 +67,7 @@ static void print_marked(const char *text, bool colour, FILE *stream) {
 	}
 }
 
-// Runs of the same mark.
+// Print the text in runs of equal marks.
 static void print_marks(const char *text, bool colour, FILE *stream) {
 	while (*text != '\0') {
 		const char mark[] = {*text, '\0'};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Says which memory of GPUs is shown to peers, and how that of peers is read.
+// Describes which GPU memory is exposed to peers, and how the memory of peers is read.
 #include "show/gpu.h"
 
 #include <inttypes.h>

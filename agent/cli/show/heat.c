@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads a matrix of paths into cells and decides how bad each one is.
+// Reads the answer of MATRIX into the cells of a heat map and rates each cell.
 #include "show/heat.h"
 
 #include <lib/must.h>
@@ -15,10 +15,10 @@
 #define NODES_MAX 100000
 #define SPAN_LEAST 8
 #define TIME_MAX_NS (UINT64_C(86400) * 1000000000)
-#define CELL_COLUMNS 8 // that there have always been; then rails
+#define CELL_COLUMNS 8 // columns of every protocol version; rails come after these
 
 static const struct {
-	const char *seen; // as the agent says it; NULL: it does not
+	const char *seen; // word of the agent; NULL: never sent by the agent
 	const char *words;
 } kinds[HEAT_KIND_COUNT] = {
 	[HEAT_NOTHING] = {NULL, "not read yet"},
@@ -36,7 +36,7 @@ const char *heat_kind_words(enum heat_kind kind) {
 	return kinds[kind].words;
 }
 
-// What is not known here is not known.
+// Return the kind for the agent's word. An unknown word gives HEAT_NO_PAIR, which means unknown.
 static enum heat_kind kind_of(const char *seen) {
 	for (enum heat_kind kind = 0; seen != NULL && kind < HEAT_KIND_COUNT; kind++) {
 		if (kinds[kind].seen != NULL && strcmp(kinds[kind].seen, seen) == 0)
@@ -76,7 +76,7 @@ static int read_nodes(struct heat *heat) {
 	return 0;
 }
 
-// From the order of the answer to that by name: nodes of one name are told apart by nobody.
+// Map node indices of the answer to indices sorted by name. Nodes with equal names share one index.
 static uint32_t *places_of(const struct heat *heat) {
 	const json_t *rows = json_object_get(heat->answer, "nodes"), *row;
 	uint32_t *places = calloc((size_t)heat->node_count + 1, sizeof(places[0]));
@@ -112,7 +112,7 @@ static uint64_t number_at(const json_t *row, size_t column) {
 	return value > 0 ? (uint64_t)value : 0;
 }
 
-// Beyond a day there is no difference.
+// Return a time, capped at one day.
 static uint64_t time_at(const json_t *row, size_t column) {
 	uint64_t time_ns = number_at(row, column);
 
@@ -193,7 +193,7 @@ static void add_path(struct heat *heat, struct heat_path *path) {
 		cell->worst = *path;
 }
 
-// What no agent says is not shown.
+// Add the rail signs of a cell; malformed rows are ignored.
 static void add_rails(struct heat *heat, const uint32_t *places, const json_t *row) {
 	const char *signs = json_string_value(json_array_get(row, 2));
 	uint64_t node = number_at(row, 0), peer = number_at(row, 1);
@@ -228,7 +228,7 @@ static int read_cells(struct heat *heat) {
 	return err;
 }
 
-// Of what nobody told: it is because of who is dead, or the diagonal.
+// Fill the cells that no agent reported: dead nodes and the diagonal.
 static void fill_rest(struct heat *heat) {
 	for (uint32_t node = 0; node < heat->group_count; node++) {
 		for (uint32_t peer = 0; peer < heat->group_count; peer++) {
@@ -316,7 +316,7 @@ const struct heat_cell *heat_at(const struct heat *heat, uint32_t node, uint32_t
 	return &heat->cells[(size_t)node * heat->group_count + peer];
 }
 
-// The scale.
+// Scale.
 
 uint64_t heat_level_ns(const struct heat *heat, uint32_t level) {
 	double span = (double)heat->most_ns / (double)(heat->least_ns > 0 ? heat->least_ns : 1);
@@ -334,7 +334,7 @@ uint32_t heat_level(const struct heat *heat, uint64_t median_ns) {
 
 // Words.
 
-// Of two names that differ in their number only, the number.
+// Return the number at the end of a name, if two names differ only there; otherwise the whole name.
 static const char *number_within(const char *name, const char *other) {
 	size_t at = 0;
 

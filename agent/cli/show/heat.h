@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who reads whom how, as a square of cells: one of each ordered pair of nodes, or, where there are
-// more nodes than can be drawn, of groups of nodes next to each other by name. A cell is the worst
-// of the paths in it.
+// Heat map of paths: who reads whom, and how well. A cell is an ordered pair of nodes. With too
+// many nodes to draw, it is a pair of groups of nodes, in order of name. A cell shows the worst of
+// its paths.
 #pragma once
 
 #include <jansson.h>
@@ -10,13 +10,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
-// The larger, the worse.
+// Kinds in order of increasing badness.
 enum heat_kind {
 	HEAT_NOTHING, // not read yet
 	HEAT_SELF,
-	HEAT_DEAD, // one of the two is
+	HEAT_DEAD, // one of the two nodes is dead
 	HEAT_GOOD,
-	HEAT_NO_PAIR, // and so it is not known
+	HEAT_NO_PAIR, // no pair, so the state is unknown
 	HEAT_DEGRADED,
 	HEAT_LOSSY,
 	HEAT_STANDING,
@@ -27,11 +27,11 @@ enum heat_kind {
 #define HEAT_LEVELS 8
 #define HEAT_WORST_MAX 6
 
-// One path: places of nodes by name.
+// One path; nodes are indices in order of name.
 struct heat_path {
 	uint32_t node, peer;
 	enum heat_kind kind;
-	uint64_t median_ns, baseline_ns; // 0: not known
+	uint64_t median_ns, baseline_ns; // 0: unknown
 	uint64_t answered, lost;
 	uint32_t lost_permille;
 };
@@ -40,17 +40,17 @@ struct heat_path {
 
 struct heat_cell {
 	struct heat_path worst;
-	uint32_t told;			// paths of it that are known
-	char rails[HEAT_RAILS_MAX + 1]; // of two nodes with several: a sign for each
+	uint32_t told;			// number of known paths in the cell
+	char rails[HEAT_RAILS_MAX + 1]; // one sign per rail, for two nodes with several rails
 };
 
 struct heat_worst {
 	struct heat_path path;
-	uint32_t readers; // who do not read it well
+	uint32_t readers; // number of nodes that read it badly
 };
 
 struct heat_node {
-	const char *name; // of the answer
+	const char *name; // points into the answer
 	bool dead;
 	struct heat_worst worst;
 };
@@ -58,47 +58,49 @@ struct heat_node {
 struct heat {
 	json_t *answer;
 	const char *cluster, *at;
-	struct heat_node *nodes; // by name
-	bool has_rails;		 // of any two
+	struct heat_node *nodes; // sorted by name
+	bool has_rails;		 // some cell has rails
 	uint32_t node_count;
 	uint32_t group_size, group_count;
-	struct heat_cell *cells; // a row of group_count for each group that reads
+	struct heat_cell *cells; // group_count rows of group_count cells; rows are readers
 	uint32_t counts[HEAT_KIND_COUNT];
-	// Of nodes that are not read well: each by the worst path to it, and how many are like it.
+	// Nodes that are read badly, worst first. Each has the worst path to it and its number of
+	// bad readers.
 	uint32_t worst_count;
 	struct heat_worst worst[HEAT_WORST_MAX];
-	uint64_t least_ns, most_ns; // of medians; the scale
+	uint64_t least_ns, most_ns; // range of the medians, which is the scale
 	uint32_t members, answered, left_out;
 };
 
-// Takes its own reference to the answer of MATRIX. -EPROTO: it is none; -ENOMEM.
+// Read an answer of MATRIX and keep a reference to it. Returns 0, -EPROTO if it is malformed, or
+// -ENOMEM.
 int heat_create(json_t *answer, uint32_t groups_max, struct heat **ret_heat);
 struct heat *heat_destroy(struct heat *heat);
 
 const struct heat_cell *heat_at(const struct heat *heat, uint32_t node, uint32_t peer);
 const char *heat_kind_words(enum heat_kind kind);
-// Of a time on the scale, which is logarithmic and spans at least a factor of 8.
+// Return the level of a time on the scale, which is logarithmic and spans at least a factor of 8.
 uint32_t heat_level(const struct heat *heat, uint64_t median_ns);
-// Where a level begins.
+// Return the lowest time of a level.
 uint64_t heat_level_ns(const struct heat *heat, uint32_t level);
-// Whether there is a time to be shown.
+// Return true if the path has a time to show.
 bool heat_is_timed(const struct heat_path *path);
 
-// "n1", or "n1..n4" of a group.
+// Format the name of a group: "n1", or "n1..n4".
 #define HEAT_NAME_BYTES 160
 void heat_group_name(const struct heat *heat, uint32_t group, char text[static HEAT_NAME_BYTES]);
-// "12 paths: 11 good, 1 degraded"
+// Format the summary: "12 paths: 11 good, 1 degraded".
 #define HEAT_LINE_BYTES 512
 void heat_sum(const struct heat *heat, char text[static HEAT_LINE_BYTES]);
-// "n1 reads n3: degraded, 310 us, usually 26 us, 3 of 1203 lost"
+// Describe a path: "n1 reads n3: degraded, 310 us, usually 26 us, 3 of 1203 lost".
 void heat_path_words(
 	const struct heat *heat, const struct heat_path *path, char text[static HEAT_LINE_BYTES]
 );
-// The same, and how many others do not read it well.
+// Like heat_path_words(), and append how many others read the node badly.
 void heat_worst_words(
 	const struct heat *heat, const struct heat_worst *worst, char text[static HEAT_LINE_BYTES]
 );
-// What the square does not show, the n-th sentence; false: no more.
+// Return the n-th sentence about what the heat map omits. Returns false if there are no more.
 bool heat_left_out(const struct heat *heat, uint32_t n, char text[static HEAT_LINE_BYTES]);
 
 #define HEAT_TEXT_GROUPS_MAX 80

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The square in a terminal, within 100 columns: times where there is room for them, else a sign in
-// each cell, so that it can be read without colour too.
+// Prints the heat map in a terminal of 100 columns. Few nodes get times. More nodes get one sign
+// per cell, readable without colour.
 #include "show/heat.h"
 #include "show/paint.h"
 
@@ -8,9 +8,9 @@
 
 #include <string.h>
 
-#define TIMES_MAX 8	 // nodes for which there is room for times
-#define WIDE_MAX 40	 // and for two columns a cell
-#define LABEL_COLUMNS 15 // of a row, behind its number
+#define TIMES_MAX 8	 // nodes for which times fit
+#define WIDE_MAX 40	 // nodes for which two columns per cell fit
+#define LABEL_COLUMNS 15 // columns of a row label, without the row number
 #define TIME_COLUMNS 10
 
 static const char ramp[HEAT_LEVELS + 1] = ".:-=+*%#";
@@ -21,7 +21,7 @@ static const char signs[HEAT_KIND_COUNT] = {
 	[HEAT_LOSSY] = 'L',   [HEAT_STANDING] = 'S', [HEAT_SILENT] = 'X',
 };
 
-// From dark blue to yellow, with black or white on it; 256 colours.
+// Colours from dark blue to yellow (256-colour codes), with black or white text.
 static const char *const level_colours[HEAT_LEVELS] = {
 	"\x1b[97;48;5;17m", "\x1b[97;48;5;18m", "\x1b[97;48;5;25m",  "\x1b[97;48;5;30m",
 	"\x1b[97;48;5;29m", "\x1b[30;48;5;71m", "\x1b[30;48;5;149m", "\x1b[30;48;5;227m",
@@ -66,7 +66,7 @@ static void print_label(const struct heat *heat, uint32_t group, FILE *out) {
 	fprintf(out, "%-*s", LABEL_COLUMNS, cell);
 }
 
-// With times.
+// Cells with times.
 
 static void show_time_cell(const struct heat_path *path, char text[static SHOW_BYTES]) {
 	static const char *const words[HEAT_KIND_COUNT] = {
@@ -101,8 +101,8 @@ print_stripes(const struct heat *heat, uint32_t node, size_t from, size_t count,
 	fputc('\n', out);
 }
 
-// Under a row of times: a stripe for each two nodes, a sign for each rail, in two lines of eight if
-// one does not do.
+// Print the rails below a row of times, one sign per rail. Two lines of eight are used if they do
+// not fit.
 static void print_rails(const struct heat *heat, uint32_t node, FILE *out) {
 	size_t most = 0, count = TIME_COLUMNS - 1;
 
@@ -145,7 +145,7 @@ static void print_times(const struct heat *heat, bool colour, FILE *out) {
 	}
 }
 
-// With signs.
+// Cells with signs.
 
 static void print_numbers(const struct heat *heat, uint32_t cell_columns, FILE *out) {
 	for (uint32_t unit = heat->group_count >= 10 ? 10 : 1; unit > 0; unit /= 10) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The square as a picture: one file without scripts, legible on light and dark pages, with a
-// tooltip on each cell.
+// Draws the heat map as an SVG picture: one file without scripts. It is legible on light and dark
+// pages, and each cell has a tooltip.
 #include "show/heat.h"
 
 #include <lib/show.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define MARGIN 28
-#define AXIS 22 // for what an axis is of
+#define AXIS 22 // room for the title of an axis
 #define LEGEND_GAP 36
 #define LEGEND_WIDTH 190
 #define SWATCH 16
@@ -22,12 +22,12 @@
 struct drawing {
 	const struct heat *heat;
 	FILE *out;
-	int cell, gap, font; // font: of labels
-	int label;	     // room for labels of rows, and above columns
-	int left, top;	     // of the square
-	int size;	     // of it
+	int cell, gap, font; // font: size of labels
+	int label;	     // room for row labels, and above for column labels
+	int left, top;	     // position of the square
+	int size;	     // edge length of the square
 	int width, height;
-	int notes; // lines under the title
+	int notes; // lines below the title
 };
 
 static const char *const classes[HEAT_KIND_COUNT] = {
@@ -79,13 +79,13 @@ static const char style[] =
 	"<rect width=\"2\" height=\"6\" fill=\"#b07d00\"/></pattern>\n"
 	"</defs>\n";
 
-// U+FFFE and U+FFFF are characters to UTF-8, but not to XML.
+// Return true for a character allowed in XML. U+FFFE and U+FFFF are valid in UTF-8, but not in XML.
 static bool is_for_xml(const char *text, size_t size) {
 	return size > 0 && (size > 1 || (unsigned char)*text >= ' ') &&
 	       memcmp(text, "\xef\xbf\xbe", size) != 0 && memcmp(text, "\xef\xbf\xbf", size) != 0;
 }
 
-// Text, as XML allows it: names come from other machines, and may have been cut within a character.
+// Write text escaped for XML. Names come from other machines, and may be cut within a character.
 static void put_text(FILE *out, const char *text) {
 	static const char *const entities[] = {
 		['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;", ['\''] = "&#39;",
@@ -106,7 +106,7 @@ static void put_text(FILE *out, const char *text) {
 	}
 }
 
-// At most LABEL_CHARS_MAX characters, without cutting within one.
+// Return a group name of at most LABEL_CHARS_MAX characters, not cut within a character.
 static void short_name(const struct heat *heat, uint32_t group, char text[HEAT_NAME_BYTES]) {
 	size_t at = 0, count = 0;
 
@@ -173,7 +173,7 @@ static void lay_out(struct drawing *drawing) {
 		drawing->height += LINE * (int)(heat->worst_count + 2);
 }
 
-// Parts.
+// Parts of the picture.
 
 static void draw_head(const struct drawing *drawing) {
 	const struct heat *heat = drawing->heat;
@@ -213,7 +213,7 @@ static int cell_at(const struct drawing *drawing, uint32_t group) {
 	return (int)group * (drawing->cell + drawing->gap);
 }
 
-// Where there is no room for each name every n-th has one.
+// Draw the labels; if they do not all fit, only every n-th one.
 static void draw_names(const struct drawing *drawing) {
 	int pitch = drawing->cell + drawing->gap;
 	uint32_t step = (uint32_t)((drawing->font + pitch - 1) / pitch);
@@ -279,7 +279,7 @@ static void put_tooltip(const struct drawing *drawing, uint32_t node, uint32_t p
 	fputs("</title>", out);
 }
 
-// What stands in a cell that has room for it.
+// Draw the content of a cell that is large enough.
 static void draw_inside(const struct drawing *drawing, const struct heat_path *path, int x, int y) {
 	int middle = drawing->cell / 2;
 	char text[SHOW_BYTES];

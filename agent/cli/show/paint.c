@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Colours on a terminal, and the escaping of names that come from other machines.
+// Colours on a terminal, and the escaping of names from other machines.
 #include "show/paint.h"
 
 #include <lib/escape.h>
@@ -39,7 +39,7 @@ bool paint_wanted(FILE *stream) {
 	       strcmp(term, "dumb") != 0 && isatty(fileno(stream)) == 1;
 }
 
-// Of a state, a grade or an event's name; PAINT_PLAIN for any other word.
+// Return the colour of a state, grade or event name; PAINT_PLAIN for an unknown word.
 static enum paint paint_of(const char *word) {
 	for (size_t n = 0; n < sizeof(words) / sizeof(words[0]); n++) {
 		if (strcmp(words[n].word, word) == 0)
@@ -70,7 +70,7 @@ void paint_escape(const char *text, size_t columns, char *out, size_t out_size) 
 	size_t used = 0;
 
 	for (size_t at = 0; at < size && columns > 0; at += unit.taken_bytes) {
-		// A character that was escaped is as wide as its bytes, any other counts as one.
+		// An escaped character is as wide as its bytes; any other has width 1.
 		size_t width;
 
 		next_unit(text + at, size - at, &unit);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Text from an agent on its way to a terminal: nothing in it is an order to the terminal, and the
-// words that matter are in colour, if it is one and nobody set NO_COLOR.
+// Text from an agent for a terminal. Control sequences are escaped. Important words are coloured if
+// the stream is a terminal and NO_COLOR is not set.
 #pragma once
 
 #include <stdbool.h>
@@ -16,18 +16,18 @@ enum paint {
 	PAINT_TITLE,
 };
 
-// Whether the stream is to be coloured.
+// Return true if output to the stream should be coloured.
 bool paint_wanted(FILE *stream);
 
-// "" where colour is not wanted.
+// Return the control sequences that begin and end a colour; "" if `wanted` is false.
 const char *paint_begin(enum paint paint, bool wanted);
 const char *paint_end(enum paint paint, bool wanted);
 
-// Writes what comes of text into out, at most columns characters of it, and terminates it. Quotes
-// and backslashes stay as they are.
+// Escape text for a terminal into `out`, at most `columns` characters, and terminate it. Quotes and
+// backslashes stay unchanged.
 void paint_escape(const char *text, size_t columns, char *out, size_t out_size);
 
-// A line as the agent wrote it, its words in their colours.
+// Print a line with its known words in colour.
 void paint_words(const char *line, bool wanted, FILE *stream);
-// And a newline.
+// Like paint_print_words(), and print a newline.
 void paint_line(const char *line, bool wanted, FILE *stream);

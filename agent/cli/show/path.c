@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Shows the answer of PATH: both ends of one path with all that they know, and what is made of it.
+// Shows the answer of PATH: one path as seen from both ends, the verdicts, and the blame.
 #include "show/answers.h"
 #include "show/congestion.h"
 #include "show/gpu.h"
 
 #include <inttypes.h>
 
-// More than these are told by nobody who means it.
+// Limits on untrusted answers; no real agent exceeds them.
 #define PATHS_SHOWN_MAX 34
 #define FLOWS_MAX 4
 #define SIZES_MAX 8
 
-// 0 is not known here, too: no path takes no time.
+// Format a time. 0 also means unknown here, because every path takes some time.
 static void time_of(const json_t *object, const char *key, char text[static SHOW_BYTES]) {
 	snprintf(text, SHOW_BYTES, "-");
 	if (fact_number(object, key) > 0)
@@ -55,7 +55,7 @@ static void say_loss(struct page *page, const json_t *path) {
 	page_print(page, "\n");
 }
 
-// "400 ms ago", "never".
+// Format an age: "400 ms ago", or "never".
 static void show_ago(const json_t *path, const char *key, char text[static SHOW_BYTES]) {
 	char age[SHOW_BYTES];
 
@@ -89,7 +89,7 @@ static void say_pair(struct page *page, const json_t *path) {
 	);
 }
 
-// Each way that a label chose; nothing where there was but one.
+// Print each route chosen by a flow label; nothing if there is only one.
 static void say_flows(struct page *page, const json_t *flows) {
 	char lost[SHOW_BYTES], late[SHOW_BYTES], probes[SHOW_BYTES], median[SHOW_BYTES];
 	const json_t *flow;
@@ -113,7 +113,7 @@ static void say_flows(struct page *page, const json_t *flows) {
 	}
 }
 
-// Nothing where the peer shows no memory of a GPU.
+// Print the GPU probes; nothing if the peer exposes no GPU memory.
 static void say_gpu(struct page *page, const json_t *path) {
 	const json_t *gpu = json_object_get(path, "gpu");
 	char words[GPU_WORDS_BYTES];
@@ -126,7 +126,7 @@ static void say_gpu(struct page *page, const json_t *path) {
 	page_print(page, "            %s\n", words);
 }
 
-// Of the port that reads; nothing where its driver counts nothing.
+// Print the congestion of the reading port; nothing if its driver has no counters.
 static void say_congestion(struct page *page, const json_t *path) {
 	const json_t *port = json_array_get(json_object_get(path, "congestion"), 0);
 	char words[CONGESTION_WORDS_BYTES], line[CONGESTION_WORDS_BYTES + 16];
@@ -199,7 +199,7 @@ say_path(struct page *page, const char *node, const char *peer, const json_t *pa
 		say_sizes(page, writes, "WRITTEN");
 }
 
-// Why an end reads nothing; an agent of before does not tell.
+// Return why an end reads nothing. An older agent does not report this.
 static const char *why_none(const json_t *end) {
 	if (!fact_known(end, "devices"))
 		return "";
@@ -230,7 +230,7 @@ static void say_end(struct page *page, const json_t *end, const char *peer) {
 	}
 }
 
-// "for 12 s"; an agent of before tells a time of the day alone.
+// Format "for 12 s". An older agent reports only the time of day.
 static void show_since(const json_t *verdict, char text[static SHOW_BYTES]) {
 	char age[SHOW_BYTES];
 

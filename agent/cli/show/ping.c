@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Shows the answers of PING and PROBE: one line each.
+// Shows the answers of PING and PROBE, one line each.
 #include "show/answers.h"
 
 #include <inttypes.h>

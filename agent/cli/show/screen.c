@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The terminal of `tocsin top` and `watch`: full screen, keys, signals, and all of it given back.
+// Terminal of `tocsin top` and `watch`: full screen, keys and signals. The terminal is restored on
+// exit.
 #include "show/screen.h"
 
 #include "show/frame.h"
@@ -17,21 +18,21 @@
 #include <termios.h>
 #include <unistd.h>
 
-// Another screen, no cursor, no wrapping at the right edge; and all of it back.
+// Alternate screen, hidden cursor, no line wrapping; and the reverse.
 #define ENTER "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J"
 #define LEAVE "\x1b[?7h\x1b[?25h\x1b[?1049l"
-#define SIZE_MIN 4 // a terminal that says less does not know
+#define SIZE_MIN 4 // a terminal that reports fewer columns or rows does not know its size
 
 static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP};
 static const int fatal[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGPIPE};
 #define CAUGHT_COUNT (sizeof(caught) / sizeof(caught[0]))
 #define FATAL_COUNT (sizeof(fatal) / sizeof(fatal[0]))
 
-// What a handler needs when everything else is lost.
+// Saved state for the signal handler.
 static struct termios before;
 static volatile sig_atomic_t taken;
 
-// Only what a signal handler may call.
+// Restore the terminal. Uses only async-signal-safe functions.
 static void give_back(void) {
 	ssize_t written;
 
@@ -39,7 +40,7 @@ static void give_back(void) {
 		return;
 	taken = 0;
 	written = write(STDOUT_FILENO, LEAVE, sizeof(LEAVE) - 1);
-	(void)written; // a terminal that is gone needs nothing back
+	(void)written; // an error means that the terminal is gone
 	tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
 }
 
@@ -119,12 +120,12 @@ void screen_pass_on(const struct screen *screen) {
 	if (screen->fatal_signal == 0)
 		return;
 	signal(screen->fatal_signal, SIG_DFL);
-	raise(screen->fatal_signal); // pending as long as it is blocked
+	raise(screen->fatal_signal); // pending until unblocked
 	signal_set(&set);
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
-// The shell has its terminal as long as this is stopped.
+// Suspend this process and give the terminal to the shell meanwhile.
 static enum screen_event screen_stop(struct screen *screen) {
 	give_back();
 	raise(SIGSTOP);
@@ -153,7 +154,7 @@ static enum screen_event take_key(void) {
 	ssize_t count = read(STDIN_FILENO, keys, sizeof(keys));
 
 	if (count <= 0)
-		return SCREEN_QUIT; // a hang-up: nobody is there to press another
+		return SCREEN_QUIT; // hang-up: there is no more input
 	for (ssize_t n = 0; n < count; n++) {
 		if (keys[n] == 'q' || keys[n] == 'Q')
 			return SCREEN_QUIT;
@@ -183,7 +184,7 @@ enum screen_event screen_wait(struct screen *screen, uint64_t due_ns) {
 void screen_show(const struct screen *screen, const struct frame *frame) {
 	(void)screen;
 	fputs("\x1b[H", stdout);
-	// What was in a line before goes, and what was below the last.
+	// \x1b[K clears the rest of each line, \x1b[J the lines below.
 	frame_print(frame, paint_wanted(stdout), "\x1b[K\n", stdout);
 	fputs("\x1b[J", stdout);
 	fflush(stdout);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The whole terminal, taken for a live view and given back as it was on every way out: q, the end
-// of the input, and all signals but SIGKILL. One at a time, on the main thread.
+// Full terminal for a live view. It is restored on every exit: q, end of input, and all signals but
+// SIGKILL. Only one at a time, on the main thread.
 #pragma once
 
 #include <stddef.h>
@@ -9,24 +9,23 @@
 struct frame;
 
 enum screen_event {
-	SCREEN_DUE,    // the time has come
-	SCREEN_REDRAW, // a key, another size, or back from a stop
+	SCREEN_DUE,    // the deadline was reached
+	SCREEN_REDRAW, // a key, a new size, or a resume after a stop
 	SCREEN_QUIT,
 };
 
 struct screen {
-	int signals; // a signalfd; readable with standard input where contact_*() watches both
+	int signals; // signalfd, which contact_*() watches along with standard input
 	size_t columns, rows;
-	int fatal_signal; // that asked to quit; 0: none
+	int fatal_signal; // signal that asked to quit; 0: none
 };
 
-// -errno if this is no terminal, or cannot be made one for this.
+// Take over the terminal. Returns 0, or -errno if this is no suitable terminal.
 int screen_enter(struct screen *screen);
 void screen_leave(struct screen *screen);
-// Ends the process by the signal that asked to quit, if there was one, as if it had not been
-// caught.
+// Raise the signal that asked to quit, if any, with its default action, which ends the process.
 void screen_pass_on(const struct screen *screen);
 
-// Until the time (monotonic) or an event.
+// Wait until the deadline (monotonic clock) or an event.
 enum screen_event screen_wait(struct screen *screen, uint64_t due_ns);
 void screen_show(const struct screen *screen, const struct frame *frame);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The lines of `tocsin status`: states, findings, links, the view and the latest events.
+// Lines of `tocsin status`: states, findings, links, the view and the latest events.
 #include "show/summary.h"
 
 #include "show/event_line.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMES_COLUMNS 60 // of a list of names in a line
+#define NAMES_COLUMNS 60 // columns for a list of names in a line
 #define NAMES_MAX 100000
 #define NS_PER_SEC 1e9
 
@@ -60,10 +60,10 @@ void summary_headline(const json_t *health, char text[static FRAME_LINE_BYTES]) 
 	);
 }
 
-// Names
+// Names.
 
-// The text cut so that it is a hostlist still: at the last comma that leaves room, and with the
-// bracket closed in which that is.
+// Truncate a host list so that it stays valid: at the last comma that fits, closing an open
+// bracket.
 static void cut_list(char *text, size_t columns) {
 	size_t at = columns;
 	bool inside = false;
@@ -77,7 +77,8 @@ static void cut_list(char *text, size_t columns) {
 		memcpy(text + at, "]", 2);
 }
 
-// "n[1-3,7]", or "n[1-3,7] and 12 more". A text that is no hostlist is cut anywhere.
+// Shorten a host list to "n[1-3,7] and 12 more" if it is too long. Text that is no host list is cut
+// anywhere.
 static void list_shorten(char *text, int64_t total, char out[static FRAME_LINE_BYTES]) {
 	struct hostlist *shown = NULL;
 	int64_t count = 0;
@@ -108,7 +109,7 @@ static char *names_join(const char *const *names, uint32_t count) {
 	return fclose(stream) == 0 ? text : NULL;
 }
 
-// Of rows that have the member key with that value (NULL: true), the names.
+// List the names of the rows whose member `key` equals `value`, or is true if `value` is NULL.
 static void list_names(
 	const json_t *rows, const char *key, const char *value, char out[static FRAME_LINE_BYTES]
 ) {
@@ -129,7 +130,7 @@ static void list_names(
 		if (wanted && summary_text(row, "node")[0] != '\0')
 			names[count++] = summary_text(row, "node");
 	}
-	// Names that Slurm would not have are not compressed.
+	// Names that are invalid in Slurm are not compressed.
 	if (hostlist_compress(names, count, &text) != 0)
 		text = names_join(names, count);
 	if (text != NULL)
@@ -143,7 +144,7 @@ static void add_state(
 		frame_add(frame, FRAME_TEXT, "%-11s %6" PRId64 "  %s%s", state, count, names, note);
 }
 
-// Of a part that declares nobody dead by time.
+// Describe a partition side without a majority, which declares no node dead by silence.
 static void add_waiting(const json_t *waiting, struct frame *frame) {
 	int64_t reached = summary_number(waiting, "reached");
 	int64_t of = summary_number(waiting, "of");
@@ -162,7 +163,8 @@ static void add_waiting(const json_t *waiting, struct frame *frame) {
 	);
 }
 
-// In as many lines as it takes, each broken at a blank: what is to be done stands at the end.
+// Add text in as many lines as needed, broken at blanks. It is never cut, because the remedy is at
+// its end.
 static void add_broken(struct frame *frame, const char *head, const char *text) {
 	size_t columns = frame->columns > 40 ? frame->columns : 40;
 
@@ -175,7 +177,7 @@ static void add_broken(struct frame *frame, const char *head, const char *text) 
 			while (size > 0 && text[size] != ' ')
 				size--;
 			if (size == 0)
-				size = room; // one word
+				size = room; // a single long word
 		}
 		frame_add(frame, FRAME_TEXT, "%s%.*s", head, (int)size, text);
 		text += size;
@@ -204,7 +206,7 @@ static void add_strangers(const json_t *strangers, struct frame *frame) {
 	const json_t *ago = json_object_get(strangers, "ago_s");
 	char age[SHOW_BYTES] = "";
 
-	if (json_is_number(ago)) // an agent of before does not say
+	if (json_is_number(ago)) // an older agent does not report it
 		show_seconds(json_number_value(ago), age);
 	frame_add(
 		frame, FRAME_TEXT,
@@ -267,9 +269,9 @@ void summary_states(const struct summary *summary, struct frame *frame) {
 	add_mistakes(json_object_get(health, "mistakes"), frame);
 }
 
-// Rows
+// Rows.
 
-#define EVIDENCE_COLUMNS 43 // what is left of 100; all of it is in tocsin health
+#define EVIDENCE_COLUMNS 43 // rest of 100 columns; tocsin health shows all of it
 
 static void add_finding(const json_t *row, struct frame *frame) {
 	char age[SHOW_BYTES] = "-", cut[SHOW_BYTES], cut_evidence[SHOW_BYTES];
@@ -278,7 +280,7 @@ static void add_finding(const json_t *row, struct frame *frame) {
 	const json_t *for_s = json_object_get(row, "for_s");
 	bool maint = json_is_true(json_object_get(row, "maint"));
 
-	if (json_is_number(for_s)) // of one that never came it is null
+	if (json_is_number(for_s)) // null for a node that never joined
 		show_seconds(json_number_value(for_s), age);
 	show_cell(node, 18, cut);
 	snprintf(
@@ -319,7 +321,7 @@ void summary_view(const json_t *health, struct frame *frame) {
 	);
 }
 
-// The first link that is used so, and its round trip, or what is wrong with it.
+// Describe the first link with this use: the peer, and the round trip or what is wrong.
 static void show_use(const json_t *rows, const char *use, char text[static FRAME_LINE_BYTES]) {
 	size_t length = strlen(use);
 	char took[SHOW_BYTES];
@@ -338,7 +340,7 @@ static void show_use(const json_t *rows, const char *use, char text[static FRAME
 		if (*mine == '\0')
 			continue;
 		snprintf(took, sizeof(took), "no round trip yet");
-		// A round trip of before says that all is well.
+		// The last round trip of a link that is down or late would look healthy.
 		if (strcmp(state, "down") == 0)
 			snprintf(took, sizeof(took), "lost");
 		else if (strcmp(state, "delayed") == 0)
@@ -382,7 +384,7 @@ void summary_events(const json_t *events, size_t rows_max, struct frame *frame) 
 		found += event_line_matters(json_array_get(rows, first - 1));
 	for (size_t n = first; n < count; n++) {
 		const json_t *row = json_array_get(rows, n);
-		// A sentence is for tocsin events and tocsin why.
+		// An event with a sentence is cut; tocsin events and tocsin why show all of it.
 		bool whole = frame_is_whole(frame) && event_line_words(row)[0] == '\0';
 		char line[EVENT_LINE_BYTES];
 

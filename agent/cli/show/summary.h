@@ -1,36 +1,37 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the agent says of the whole (HEALTH, LINKS, EVENTS in JSON), in lines that stay few however
-// many nodes there are: what is wrong first, the rest counted.
+// Overview of the cluster from HEALTH, LINKS and EVENTS, in few lines for any number of nodes.
+// Problems come first, the rest is counted.
 #pragma once
 
 #include "contact.h"
 #include "show/frame.h"
 
-// What was asked; NULL where an answer is missing. Owned.
+// Answers of the agent, owned; NULL if an answer is missing.
 struct summary {
 	json_t *health;
-	json_t *left; // PEERS left, if there are any
+	json_t *left; // answer of PEERS left, if any node left
 	json_t *links;
 	json_t *events;
 };
 
-// Asks. As contact_json(); what came before a failure is kept.
+// Request all answers. Returns the value of contact_json(); answers received before an error are
+// kept.
 int summary_gather(struct contact *contact, struct summary *summary);
 void summary_fini(struct summary *summary);
 
-// "critical: 4 of 5 agents answer; cluster tocsin, as n1 sees it"
+// Format the headline: "critical: 4 of 5 agents answer; cluster tocsin, as n1 sees it".
 void summary_headline(const json_t *health, char text[static FRAME_LINE_BYTES]);
 
-// A line for each state that somebody is in and should not go unseen, with names.
+// Add one line with names for each state that needs attention.
 void summary_states(const struct summary *summary, struct frame *frame);
-// A row for each node there is something to say of, at most rows_max and a line that counts others.
+// Add one row per finding, at most rows_max, and a line that counts the rest.
 void summary_findings(const json_t *health, size_t rows_max, struct frame *frame);
-// View, and links in short.
+// Add one line about the view, and one about the links.
 void summary_view(const json_t *health, struct frame *frame);
 void summary_links(const json_t *links, struct frame *frame);
-// The last that matter, at most rows_max.
+// Add the latest important events, at most rows_max.
 void summary_events(const json_t *events, size_t rows_max, struct frame *frame);
 
-// A member that is a number or a text; 0 and "" if it is not there.
+// Return a member that is a number or a text; 0 or "" if it is missing.
 int64_t summary_number(const json_t *object, const char *key);
 const char *summary_text(const json_t *object, const char *key);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The collector takes *.prom; the file that is being written ends otherwise. It refuses a whole
-// file for one timestamp, so there is none but the value that says when it was written.
+// Writes a file of metrics. The collector reads only *.prom, so the temporary file has another
+// suffix. The collector rejects files with timestamps; the write time is therefore a metric.
 #include "show/textfile.h"
 
 #include "command.h"
@@ -12,14 +12,15 @@
 #include <string.h>
 #include <time.h>
 
-static const char *const grades[] = {"ok", "warning", "critical", "unknown"}; // as Nagios counts
+// Index is the Nagios exit status.
+static const char *const grades[] = {"ok", "warning", "critical", "unknown"};
 #define GRADE_COUNT (sizeof(grades) / sizeof(grades[0]))
 
 static void family_write(FILE *out, const char *name, const char *help) {
 	fprintf(out, "# HELP %s %s\n# TYPE %s gauge\n", name, help, name);
 }
 
-// What is no grade is unknown, the last.
+// Return the number of the grade; an unknown grade gives `unknown`, the last.
 static size_t grade_number(const json_t *health) {
 	const char *grade = json_string_value(json_object_get(health, "grade"));
 	size_t n = 0;

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#define NAME_ROWS_MAX 4 // of the ring with names; else marks alone
+#define NAME_ROWS_MAX 4 // maximum of ring rows with names; a larger ring shows only marks
 #define LEGEND "+ alive  ? suspect  ~ unreachable  x dead  . left  m maintenance"
 
 static void now_text(char text[static SHOW_BYTES]) {
@@ -17,10 +17,10 @@ static void now_text(char text[static SHOW_BYTES]) {
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	show_time((int64_t)now.tv_sec * 1000000000, text);
-	memcpy(text + 19, "Z", 2); // to the second
+	memcpy(text + 19, "Z", 2); // cut to whole seconds
 }
 
-// Ring
+// Ring.
 
 static char mark_of(const json_t *peer) {
 	static const struct {
@@ -40,7 +40,7 @@ static char mark_of(const json_t *peer) {
 	return '!';
 }
 
-// As the ring has them.
+// Compare peers in the order of the ring.
 static int links_compare(const void *left, const void *right) {
 	const json_t *a = *(const json_t *const *)left;
 	const json_t *b = *(const json_t *const *)right;
@@ -95,7 +95,7 @@ static void add_ring(const json_t *rows, struct frame *frame) {
 		if (count == TOP_DRAWN_MAX)
 			break;
 		if (strcmp(summary_text(row, "state"), "missing") == 0)
-			continue; // it has no place in the ring, and no host
+			continue; // a missing node has no position in the ring
 		width = length + 3 > width ? length + 3 : width;
 		sorted[count++] = row;
 	}
@@ -113,7 +113,7 @@ static void add_ring(const json_t *rows, struct frame *frame) {
 		add_marks(sorted, count, frame);
 }
 
-// Tables
+// Tables.
 
 static void add_link(const json_t *row, struct frame *frame) {
 	const json_t *mean = json_object_get(row, "rtt_mean_ns");
@@ -164,7 +164,8 @@ static void add_counters(const struct top_view *view, struct frame *frame) {
 	);
 }
 
-// Fixed parts first; what room is left goes to what is wrong, then to links, the rest to events.
+// Add the tables. Of the free lines, findings take at most half, links half of the rest, and events
+// what is left.
 static void add_tables(const struct top_view *view, struct frame *frame) {
 	const json_t *health = view->summary.health;
 	size_t room = frame_room(frame);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Shows the answer of WHY: one node, with all that is known of it here; or the ranks of a job.
+// Shows the answer of WHY: everything known of one node, or the ranks of a job.
 #include "show/answers.h"
 #include "show/congestion.h"
 #include "show/event_line.h"
@@ -122,7 +122,7 @@ static void say_no_link(struct page *page, const json_t *why) {
 	const char *cause = fact_word(event, "cause");
 	char age[SHOW_BYTES], lost[SHOW_BYTES];
 
-	if (!fact_known(why, "links_lost")) { // an agent of before does not tell
+	if (!fact_known(why, "links_lost")) { // an older agent does not report it
 		page_print(page, "  none now\n");
 		return;
 	}
@@ -140,7 +140,7 @@ static void say_no_link(struct page *page, const json_t *why) {
 	);
 }
 
-// One that is down is a try to come through, and has no past of its own.
+// Print the links that are up. A link that is down is a connection attempt without a history.
 static void say_links(struct page *page, const json_t *why) {
 	const json_t *link;
 	size_t ready = 0, n;
@@ -160,7 +160,7 @@ static void say_links(struct page *page, const json_t *why) {
 
 // RDMA.
 
-// Of the ways that flow labels choose, the bad one, which the rest of the path says little of.
+// Print flow labels whose route is bad, since the summary of a path hides one bad route.
 static void say_bad_flows(struct page *page, const json_t *flows) {
 	const json_t *flow;
 	char line[LINE_BYTES];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Says by what a verdict on a node came about: who saw what, and what the node says of itself.
+// Prints the evidence of a verdict: who observed what, and what the node states about itself.
 #include "show/why_evidence.h"
 
 #include "show/why_words.h"
@@ -37,7 +37,8 @@ static void show_path(const json_t *observation, char text[static SHOW_BYTES]) {
 		);
 }
 
-// How a node was reached by TCP. An agent of before says it in words.
+// Return the result of a TCP connection attempt in words. An older agent sends words, which are
+// returned unchanged.
 static const char *reach_words(const char *reach) {
 	static const struct {
 		const char *reach, *words;
@@ -70,7 +71,7 @@ static void show_loss(const json_t *observation, char text[static LINE_BYTES]) {
 	);
 }
 
-// What was seen, in half a sentence.
+// Describe an observation in half a sentence.
 static void show_observation(const json_t *observation, char text[static LINE_BYTES]) {
 	bool timed = fact_number(observation, "median_ns") > 0;
 	char median[SHOW_BYTES], baseline[SHOW_BYTES];

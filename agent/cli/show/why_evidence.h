@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The part of the page of `tocsin why` that the store of verdicts knows.
+// Part of the page of `tocsin why` that comes from the store of verdicts.
 #pragma once
 
 #include "show/page.h"
 
-// The verdict, who saw what, what the node says of itself, and verdicts before. Nothing where
-// there never was one.
+// Print the verdict, the observations, the node's statements and earlier verdicts. Prints nothing
+// if the node never had a verdict.
 void why_say_evidence(struct page *page, const json_t *why);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Says what it means that a node is as it is, and what will follow: for who is woken at night.
+// Explains the state of a node and what follows, for an operator on call.
 #include "show/why_words.h"
 
 #include <string.h>
 
 struct story {
-	const char *word; // of a state or a verdict
+	const char *word; // name of a state or verdict
 	const char *means, *follows;
 };
 
@@ -40,7 +40,7 @@ static const struct story of_states[] = {
 #define CHECK_FOLLOWS \
 	"Do what the check asks for; `tocsin checks`, with --node and its name, lists them all."
 
-// Where a verdict says more than the state.
+// Verdicts that say more than the state.
 static const struct story of_verdicts[] = {
 	{"path-degraded", "It works, but its fabric is slower than it was and than its like is.",
 	 "Jobs on it run at the speed of the slow path. Look at cables, ports and congestion."},
@@ -82,14 +82,15 @@ static const struct story *story_find(const struct story *stories, size_t count,
 	return NULL;
 }
 
-// Its process ended, or its host refuses: the host itself answers.
+// Return true if only the agent is gone: its process ended, or its host refuses connections, so the
+// host answers.
 static bool is_agent_only(const json_t *why) {
 	if (fact_known(why, "agent_only"))
 		return fact_holds(why, "agent_only");
 	return fact_is(why, "cause", "gone") || fact_is(why, "cause", "refused");
 }
 
-// Of a state some causes say more.
+// Refine the explanation of a state by its cause.
 static void story_refine(const json_t *why, struct story *story) {
 	bool agent_only = is_agent_only(why);
 
@@ -135,7 +136,7 @@ bool why_has_verdict(const json_t *why) {
 const json_t *why_observations(const json_t *why) {
 	const json_t *observations = json_object_get(why, "observations");
 
-	// Agents of before call them so.
+	// Older agents use this name.
 	return observations != NULL ? observations : json_object_get(why, "sights");
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Parts of the page of `tocsin why`, from the facts of a node.
+// Parts of the page of `tocsin why` that explain a node's state.
 #pragma once
 
 #include "show/page.h"
@@ -7,6 +7,7 @@
 void why_say_meaning(struct page *page, const json_t *why);
 void why_say_future(struct page *page, const json_t *why);
 
-// Whether the store of verdicts holds one of the node, and what observers told of it.
+// why_has_verdict() returns true if the store of verdicts has a verdict on the node.
+// why_observations() returns the array of observations, or NULL.
 bool why_has_verdict(const json_t *why);
 const json_t *why_observations(const json_t *why);
