@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Keeps on disk which nodes Tocsin drained in Slurm, with the exact reason, user and time.
+// Stores on disk which nodes Tocsin drained in Slurm, with the exact reason, user and time.
 #include "slurm/drain_record.h"
 
 #include "replace.h"
@@ -20,7 +20,7 @@
 
 #define VERSION 1
 #define FILE_BYTES_MAX ((size_t)128 << 20)
-#define LOCK_TRIES 40 // a holder that hangs keeps nobody from being drained
+#define LOCK_TRIES 40 // bounded, so that a hanging lock holder cannot prevent drains
 #define LOCK_PAUSE_NS 50000000L
 
 static int record_complain(char *ret_why, const char *file, int err, const char *words) {
@@ -32,7 +32,8 @@ static int compare_rows(const void *a, const void *b) {
 	return strcmp(((const struct drain_row *)a)->node, ((const struct drain_row *)b)->node);
 }
 
-// False if it is missing, or longer than anything that we write.
+// Copy a text member. Returns false if it is missing, or longer than any text that this program
+// writes.
 static bool take_text(const json_t *row, const char *key, char *text, size_t size) {
 	const char *value = json_string_value(json_object_get(row, key));
 
@@ -55,7 +56,7 @@ static int read_rows(const json_t *whole, struct drain_record *ret_record) {
 	if (json_integer_value(json_object_get(whole, "version")) != VERSION ||
 	    !json_is_array(rows) || json_array_size(rows) > DRAIN_ROWS_MAX)
 		return -EBADMSG;
-	// One more: a row that is put finds its place.
+	// One spare row for drain_record_change().
 	record.rows = calloc(json_array_size(rows) + 1, sizeof(*record.rows));
 	if (record.rows == NULL)
 		return -ENOMEM;
@@ -88,7 +89,7 @@ static int read_open(int fd, struct drain_record *ret_record) {
 int drain_record_read(
 	const char *file, struct drain_record *ret_record, char ret_why[static DRAIN_WHY_BYTES]
 ) {
-	// What hangs when it is opened, such as a pipe, is no file of ours.
+	// O_NONBLOCK: opening a pipe would hang.
 	scoped_fd int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	int err;
 
@@ -143,7 +144,7 @@ static void write_record(FILE *out, const void *what) {
 		json_t *text = text_of(&record->rows[n]);
 
 		if (text == NULL)
-			continue; // without memory: it is nobody's then
+			continue; // out of memory: the drain is no longer recorded as ours
 		fputs(before, out);
 		before = ",\n";
 		json_dumpf(text, out, JSON_COMPACT | JSON_ENSURE_ASCII);
@@ -171,7 +172,7 @@ static int put_row(struct drain_record *record, const struct drain_row *row) {
 	json_t *text = text_of(row);
 
 	if (text == NULL)
-		return -EILSEQ; // it is no UTF-8
+		return -EILSEQ; // not UTF-8
 	json_decref(text);
 	if (record->count >= DRAIN_ROWS_MAX)
 		return -E2BIG;
@@ -179,13 +180,13 @@ static int put_row(struct drain_record *record, const struct drain_row *row) {
 		record->rows = calloc(1, sizeof(*record->rows));
 	if (record->rows == NULL)
 		return -ENOMEM;
-	// There is room: for the one dropped, or the one more of read_rows().
+	// A row is free: either one was dropped, or the spare row of record_read_rows().
 	record->rows[record->count++] = *row;
 	qsort(record->rows, record->count, sizeof(*record->rows), compare_rows);
 	return 0;
 }
 
-// Beside the file, which is replaced and so can hold no lock itself.
+// Lock a file next to the record. The record itself is replaced, so a lock on it would be lost.
 static int record_lock(const char *file, int *ret_fd) {
 	char path[PATH_MAX];
 	int length = snprintf(path, sizeof(path), "%s.lock", file);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which drains are ours: what we wrote, exactly as the scheduler has it since, who it says gave it
-// and when. Only such a drain is taken back. A drain that no record holds is nobody's, whatever its
-// reason looks like: of an earlier version, of a record that was lost, or a person's who wrote as
-// we do.
+// Record of the drains that Tocsin made: the reason as Slurm reports it, and who set it when. Only
+// a recorded drain is undone. A drain that is not recorded belongs to nobody, even with a similar
+// reason. It may come from an earlier version, a lost record, or a person.
 #pragma once
 
 #include <stdbool.h>
@@ -17,36 +16,37 @@
 struct drain_row {
 	char node[DRAIN_NODE_MAX + 1];
 	char reason[DRAIN_REASON_MAX + 1];
-	// Who gave it and when, as the scheduler tells it; "": it was about to be drained so, and
-	// whether it was is not known yet.
+	// User and time of the reason as Slurm reports them. "": the drain was about to be made,
+	// and its success is unknown.
 	char stamp[DRAIN_STAMP_MAX + 1];
 };
 
 struct drain_record {
-	struct drain_row *rows; // by node
+	struct drain_row *rows; // sorted by node
 	size_t count;
 };
 
-// A file that is not there is a record of nothing. -errno, -EBADMSG if it is no such record; why in
-// words: then nothing is known to be ours.
+// Read the record; a missing file is an empty record. Returns 0, or -errno with a reason in
+// ret_why; -EBADMSG if the content is invalid. After an error no drain counts as ours.
 int drain_record_read(
 	const char *file, struct drain_record *ret_record, char ret_why[static DRAIN_WHY_BYTES]
 );
 void drain_record_free(struct drain_record *record);
 
-// NULL: there is none of it.
+// Return the row of a node, or NULL.
 const struct drain_row *drain_record_find(const struct drain_record *record, const char *node);
-// Every word of it is as we left it; a reason without its time and giver is never.
+// Return true if reason and stamp equal the recorded ones exactly. An empty reason or stamp never
+// matches.
 bool drain_record_holds(
 	const struct drain_record *record, const char *node, const char *reason, const char *stamp
 );
 
-// Whether a row stays; for those that are no longer true.
+// Return true if a row stays.
 typedef bool drain_keep_fn(void *ctx, const struct drain_row *row);
 
-// Reads the file anew, drops the rows that `keep` does not want (NULL: keeps all), puts `row` in
-// the place of its node's (NULL: none), and replaces the file if that changed anything. Others who
-// do the same wait meanwhile. 0 or -errno, why in words, and the file is as it was.
+// Change the record under a lock. Read the file again and drop the rows that `keep` rejects (NULL:
+// keep all). Then replace the row of row->node by `row` (NULL: none). The file is replaced only if
+// something changed. Returns 0, or -errno with a reason and the file unchanged.
 int drain_record_change(
 	const char *file,
 	drain_keep_fn *keep,

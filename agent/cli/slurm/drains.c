@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tocsin drains: which drained nodes of Slurm are ours, and which only look so.
+// tocsin drains: lists the drained nodes of Slurm, and which of them Tocsin drained.
 #include "command.h"
 #include "slurm/drain_record.h"
 #include "slurm/slurm_round.h"
@@ -17,7 +17,7 @@
 #include <string.h>
 
 #define BY_COLUMNS 27
-#define SECONDS_MAX INT64_C(253402300799) // the last of the year 9999
+#define SECONDS_MAX INT64_C(253402300799) // last second of the year 9999
 
 enum {
 	OPTION_ADOPT,
@@ -60,7 +60,7 @@ static bool is_listed(const struct slurm_node *node) {
 	return node->drain && (node->ours || slurm_reason_is_like_ours(node->reason));
 }
 
-// Whoever may give a reason may have put anything into it.
+// Print a reason; any user may have written it.
 static void print_escaped(const char *text) {
 	size_t size = strlen(text);
 
@@ -73,7 +73,7 @@ static void print_escaped(const char *text) {
 	}
 }
 
-// "root@1764028800" as "root@2025-11-25T00:00:00Z".
+// Print "root@1764028800" as "root@2025-11-25T00:00:00Z".
 static void print_by(const char *stamp) {
 	const char *at = strrchr(stamp, '@');
 	char text[SLURM_STAMP_MAX + 1] = "-", when[SHOW_BYTES];
@@ -108,7 +108,7 @@ static void print_rows(const struct slurm_nodes *nodes) {
 		puts("no node is drained in our words");
 }
 
-// Bytes that are no UTF-8 cannot stand in JSON: they are shown as in the table.
+// Return text as JSON. Bytes that are not UTF-8 are escaped, as in the table.
 static json_t *text_json(const char *text) {
 	json_t *value = json_string(text);
 	char escaped[4 * sizeof(((struct slurm_node *)0)->reason)];
@@ -158,7 +158,8 @@ static bool is_adoptable(const struct slurm_node *node) {
 	return is_listed(node) && !node->ours && node->stamp[0] != '\0';
 }
 
-// The number of those adopted, or -errno of one that could not be, which has been said.
+// Adopt the drain of one node or of all. Returns the number adopted, or -errno after reporting a
+// failure.
 static int drain_adopt(const char *file, struct slurm_nodes *nodes, const char *wanted) {
 	bool all = strcmp(wanted, "all") == 0;
 	int adopted = 0, failed = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Asks an HTTP server by libcurl, which is loaded when it is needed.
+// Sends HTTP requests with libcurl, which is loaded on first use.
 #include "slurm/http_ask.h"
 
 #include <dlfcn.h>
@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Its checks of types are macros around the functions, which are called by pointers here.
+// libcurl's type checks are macros with the names of functions. The functions are called through
+// pointers here, so the macros are disabled.
 #define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>
 
@@ -54,7 +55,8 @@ static bool find_all(void *handle, struct library *library) {
 	return true;
 }
 
-// Any of Debian's builds. It stays: it is asked again and again, by the one thread there is.
+// Load libcurl, in any of Debian's builds. It stays loaded for later requests of this single
+// thread.
 static const struct library *curl_load(void) {
 	static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
 	static struct library library;
@@ -81,7 +83,7 @@ static size_t answer_receive(char *bytes, size_t one, size_t count, void *contex
 	size_t capacity = taking->capacity > 0 ? taking->capacity : 65536;
 	char *body;
 
-	(void)one; // is 1
+	(void)one; // always 1
 	if (needed > HTTP_ANSWER_BYTES_MAX) {
 		taking->too_large = true;
 		return 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One question over HTTP by libcurl, which is loaded when it is needed first: with it each command
-// would start in 18 ms instead of 2.
+// One HTTP request with libcurl. The library is loaded on first use: linked, it would slow the
+// start of every command from 2 ms to 18 ms.
 #pragma once
 
 #include <stddef.h>
@@ -11,22 +11,22 @@
 
 struct http_question {
 	const char *url;	 // http:// or https://
-	const char *unix_socket; // NULL: by the URL's host
-	const char *body;	 // what is posted, JSON; NULL: it is a GET
+	const char *unix_socket; // NULL: connect to the host of the URL
+	const char *body;	 // JSON body of a POST; NULL: GET
 	const char *const *headers;
 	size_t header_count;
-	uint64_t timeout_ns; // of the whole
+	uint64_t timeout_ns; // timeout of the whole request
 };
 
 struct http_answer {
 	long status;
-	char *body; // terminated; the caller's to free
+	char *body; // terminated; freed by the caller
 	size_t size;
 };
 
-// 0 for an answer of any status. No redirect is followed and no proxy of the environment asked:
-// what is sent may carry a token. -ENOENT: there is no libcurl; -EFBIG: an answer without end;
-// -ETIMEDOUT; -EIO: anything else, in words.
+// Send a request. Returns 0 for an answer of any HTTP status. Redirects are not followed and
+// proxies of the environment are not used, because the request may carry a token. Errors set
+// ret_why: -ENOENT without libcurl, -EFBIG for a too long answer, -ETIMEDOUT, -ENOMEM, or -EIO.
 int http_ask(
 	const struct http_question *question,
 	char ret_why[static HTTP_WHY_BYTES],

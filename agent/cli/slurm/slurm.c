@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tocsin slurm: from verdicts to drains, by a controller for all nodes or by a node for itself.
+// tocsin slurm: turns verdicts into drains, for all nodes on a controller, or for one node on
+// itself.
 #include "ask/ask.h"
 #include "slurm/slurm_round.h"
 
@@ -13,7 +14,7 @@
 #include <time.h>
 
 #define SECOND_NS UINT64_C(1000000000)
-#define ASK_NS (3 * SECOND_NS) // for a node's own agent to say how it is
+#define ASK_NS (3 * SECOND_NS) // timeout for a node's own agent to report its health
 
 enum {
 	OPTION_DRY_RUN,
@@ -81,7 +82,7 @@ static const char details[] =
 	"up to 64 MiB, within 10 s; anything else is said once, and nothing is done meanwhile.\n"
 	"\n" ASK_EXIT_STATUS;
 
-// What ends it comes between two looks: no drain is left half told.
+// Block the stop signals during a round, so that no drain is interrupted.
 static void hold_stops(sigset_t *ret_stops) {
 	sigemptyset(ret_stops);
 	sigaddset(ret_stops, SIGINT);
@@ -89,7 +90,7 @@ static void hold_stops(sigset_t *ret_stops) {
 	pthread_sigmask(SIG_BLOCK, ret_stops, NULL);
 }
 
-// The bounded number of an option, or what it is without it.
+// Read the number of an option, bounded by max. Without the option *value stays.
 static int
 read_number(const struct arguments *arguments, int option, uint32_t max, uint32_t *value) {
 	const char *text = arguments->values[option];
@@ -157,7 +158,7 @@ static int read_plan(const struct arguments *arguments, struct plan *plan) {
 	return status;
 }
 
-// The node's own part: the brake over all is the controller's.
+// Set the plan of `check`, for one node. The limit over all nodes belongs to the controller.
 static void plan_check(struct plan *plan, const char *node) {
 	plan->once = true;
 	plan->only = node;
@@ -165,7 +166,8 @@ static void plan_check(struct plan *plan, const char *node) {
 	plan->rounds.limits.share_percent = 100;
 }
 
-// The agent that serves a node's own check is that node's, but it is asked anew as well.
+// Ask a node's own agent for its health, before an undrain. In `check` the queried agent usually is
+// that node's own; it is asked again anyway.
 static json_t *ask_itself(void *ctx, const char *node) {
 	const struct plan *plan = ctx;
 	struct target target = plan->target;
@@ -206,7 +208,7 @@ static int findings_read(struct plan *plan, struct contact *contact) {
 	return err == 0 ? EXIT_DONE : EXIT_NEGATIVE;
 }
 
-// True: it was told to stop.
+// Wait for a stop signal. Returns true if one arrived.
 static bool wait_for_stop(const sigset_t *stops, uint64_t wait_ns) {
 	const struct timespec wait = {
 		.tv_sec = (time_t)(wait_ns / SECOND_NS),
@@ -229,7 +231,7 @@ static int look_again_and_again(struct plan *plan, struct contact *contact) {
 
 		plan->rounds.now_ns = now_ns;
 		(void
-		)findings_read(plan, contact); // what was wrong has been said; it is tried again
+		)findings_read(plan, contact); // errors were reported; the next round tries again
 		now_ns = clock_now_ns(&clock);
 		if (wait_for_stop(&stops, now_ns < next_ns ? next_ns - now_ns : 0))
 			return EXIT_DONE;

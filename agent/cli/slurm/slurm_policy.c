@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Decides from a verdict and Slurm's own words whether to drain, undrain or leave a node. Pure.
+// Decides from a verdict and Slurm's state whether to drain, undrain or keep a node. Pure
+// functions.
 #include "slurm/slurm_policy.h"
 
 #include <stdio.h>
@@ -7,7 +8,7 @@
 #include <strings.h>
 #include <time.h>
 
-#define USER_MAX 100 // bytes of its name
+#define USER_MAX 100 // maximum length of a user name
 
 const char *slurm_why_words(enum slurm_why why) {
 	static const char *const words[SLURM_WHY_COUNT] = {
@@ -94,8 +95,8 @@ static enum slurm_action decide_drained(
 	return SLURM_KEEP;
 }
 
-// A node of the cloud, or one that saves power: dead while it was off, and Slurm has it back before
-// its agent is heard.
+// Return true if the finding began before the node was powered on. A cloud node or a power-saving
+// node is dead while it is off. Slurm reports it up before its agent joins.
 static bool is_of_before(const struct slurm_node *node, const struct slurm_finding *finding) {
 	return node->returned && node->back_s < SLURM_BOOT_S && finding->for_s > node->back_s;
 }
@@ -120,7 +121,8 @@ enum slurm_action slurm_decide(
 		*ret_why = SLURM_WHY_UNKNOWN;
 	if (advice != SLURM_ADVICE_DRAIN)
 		return SLURM_KEEP;
-	// A reason without DRAIN is somebody's note, or why Slurm has it down: not to be replaced.
+	// A reason without DRAIN is a person's note, or Slurm's own reason for DOWN, and must not
+	// be replaced.
 	if (node->reason[0] != '\0' && !node->ours)
 		*ret_why = why_not_ours(node);
 	else if (node->down)
@@ -134,7 +136,8 @@ enum slurm_action slurm_decide(
 	return SLURM_KEEP;
 }
 
-// Slurm's own parser takes quotes and line ends as its own, and sinfo prints bytes as they are.
+// Return the byte for use in a reason. Slurm's parser interprets quotes and line ends, and sinfo
+// prints bytes unescaped.
 static char byte_is_plain(char byte) {
 	if (byte == '"' || byte == '\'' || byte == '`' || byte == '\\')
 		return ' ';
@@ -156,14 +159,14 @@ void slurm_reason_make(
 		while (length > sizeof(SLURM_PREFIX) && whole[length] != ' ')
 			length--;
 	}
-	// Slurm shows no blank at an end, and what it shows is compared.
+	// Slurm drops trailing blanks, and the reason is compared with Slurm's text later.
 	while (length > 0 && whole[length - 1] == ' ')
 		length--;
 	memcpy(text, whole, length);
 	text[length] = '\0';
 }
 
-// What follows "KEY=" at the beginning of a word, up to the next blank; NULL if it is not there.
+// Return the value after "KEY=" at the start of a word, up to the next blank, or NULL.
 static const char *find_value(const char *line, const char *key, size_t *ret_length) {
 	size_t key_length = strlen(key);
 
@@ -176,7 +179,8 @@ static const char *find_value(const char *line, const char *key, size_t *ret_len
 	return NULL;
 }
 
-// The end, or a field that Slurm writes behind a reason: anything else is of the reason itself.
+// Return true at the end of the line, or before a field that Slurm prints after a reason. Any other
+// text belongs to the reason.
 static bool is_next_field(const char *text) {
 	static const char *const fields[] = {
 		"Comment=",	    "Extra=",		"InstanceId=",	       "InstanceType=",
@@ -193,8 +197,8 @@ static bool is_next_field(const char *text) {
 	return false;
 }
 
-// "user@2026-11-24T01:20:11" up to a ']', as one of the scontrol that runs in UTC. The second, or
-// -1: it is no stamp.
+// Parse "user@2026-11-24T01:20:11]", as printed by a scontrol that runs in UTC. Returns the time in
+// seconds, or -1.
 static int64_t read_stamp(const char *text, size_t *ret_user, const char **ret_end) {
 	size_t user = strcspn(text, "@] \r\n");
 	struct tm parts = {0};
@@ -223,9 +227,9 @@ static void set_ambiguous(struct slurm_node *node) {
 	snprintf(node->reason, sizeof(node->reason), "ambiguous");
 }
 
-// "Reason=any words [user@time]", and behind it other fields, or nothing. Where no such stamp is, a
-// reason cannot be parted from what follows, and is nobody's; where there are two, or two reasons,
-// somebody plays one, or pasted it: whose it is cannot be told.
+// Parse "Reason=any words [user@time]", optionally followed by other fields. Without a stamp the
+// end of the reason is unknown, so the reason is not ours. With two stamps or two reasons one of
+// them is forged or pasted, so the reason is marked as ambiguous.
 static void take_reason(const char *line, struct slurm_node *node) {
 	const char *reason, *at;
 	size_t length, end;
@@ -267,7 +271,8 @@ struct word {
 	bool drain, down, reboots, powers;
 };
 
-// Base states, and the flags behind '+'. What is not here makes the whole state unread: fail open.
+// Base states, and the flags after '+'. An unknown word makes the whole state unread, and the node
+// is left alone.
 static const struct word words[] = {
 	{"IDLE", false, false, false, false},
 	{"ALLOCATED", false, false, false, false},
@@ -321,8 +326,8 @@ static bool take_word(const char *text, size_t length, struct slurm_node *node) 
 	return false;
 }
 
-// "IDLE+DRAIN*": '*' does not respond, '~' is powered off, '%' being powered off, '#' being powered
-// on, '@' and '^' reboot; the other marks of one character say nothing to us.
+// Parse a state such as "IDLE+DRAIN*". Marks: '*' not responding, '~' powered off, '%' powering
+// off, '#' powering on, '@' and '^' rebooting. Other marks have no effect.
 void slurm_node_take_state(const char *state, size_t length, struct slurm_node *node) {
 	node->known = length > 0;
 	while (length > 0) {

@@ -1,48 +1,50 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What may be done to a node in Slurm, from what Slurm says of it and what the agent says of it.
+// Decides what to do with a node in Slurm, from Slurm's state and the agent's finding.
 //
-// Pure. The rules, each paid for by somebody's cluster:
-//  - only what our record holds word for word, with who gave it and when, is ours: any other reason
-//    is never overwritten and never taken away, one that begins as ours do and an empty one too;
-//  - unknown neither drains nor undrains, and so does anything that cannot be parsed;
-//  - nothing is undrained before it has been healthy for `settle_s`, and has been looked at once
-//    more by its own agent (slurm_round.h);
-//  - not more than `per_interval` nodes are drained in one interval, nor are more than
-//    `share_percent` of all nodes ever out of service when we drain another: whoever sees
-//    everything break doubts himself first.
+// Pure functions. The rules:
+//   - A drain is ours only if the record holds its reason, user and time exactly. Any other
+//     reason is never replaced or removed, even an empty one or one that begins like ours.
+//   - An unknown state causes no drain and no undrain, and so does anything that cannot be parsed.
+//   - A node is undrained only after it was healthy for `settle_s` and its own agent confirmed
+//     that (slurm_round.h).
+//   - At most `per_interval` nodes are drained per interval.
+//   - No node is drained if then more than `share_percent` of all nodes would be out of service.
+//     If everything seems broken, the observer itself is probably wrong.
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define SLURM_PREFIX "tocsin: " // of reasons; it tells a reader whom to ask, and decides nothing
-#define SLURM_REASON_MAX 160	// bytes of ours, prefix and all
+#define SLURM_PREFIX "tocsin: " // prefix of reasons, for readers only; it does not decide ownership
+#define SLURM_REASON_MAX 160	// maximum length of our reasons, with the prefix
 #define SLURM_NODE_MAX 255
 #define SLURM_STAMP_MAX 127
-#define SLURM_BOOT_S 60 // slurmd of a node that was powered on registers before its agent is heard
+// Delay until the agent of a node that was powered on joins; slurmd registers earlier.
+#define SLURM_BOOT_S 60
 
-// A node as `scontrol show node` has it.
+// Node as reported by `scontrol show node`.
 struct slurm_node {
 	char name[SLURM_NODE_MAX + 1];
-	char reason[512];		 // "" if there is none
-	char stamp[SLURM_STAMP_MAX + 1]; // who gave it and when, "user@second"; "" if not told
-	bool ours;			 // our record holds that reason
-	bool drain;			 // DRAIN is among its state's flags
-	bool reboots;			 // a reboot was asked for, or is under way
-	bool starts;	 // Slurm does not know it yet and takes no other state for it
-	bool down;	 // it, or its slurmd, is down, powered off or being made: nothing to drain
-	bool powers;	 // of these: powered off, or on its way there or back
-	bool known;	 // its state was understood
-	bool returned;	 // a look found that it powers, and a later one that it does not:
-	uint64_t back_s; // for so long
+	char reason[512]; // "" if there is none
+	// "user@seconds": user and time of the reason; "" if unknown
+	char stamp[SLURM_STAMP_MAX + 1];
+	bool ours;	 // the record holds this reason
+	bool drain;	 // state has the flag DRAIN
+	bool reboots;	 // a reboot is requested or in progress
+	bool starts;	 // Slurm has not heard of it since slurmctld started (UNKNOWN)
+	bool down;	 // node or slurmd is down, powered off or starting: nothing to drain
+	bool powers;	 // powered off, powering off or powering on; a subset of `down`
+	bool known;	 // the state was understood
+	bool returned;	 // an earlier round saw `powers`, and a later one did not
+	uint64_t back_s; // seconds since the node returned; valid if `returned`
 };
 
-// A node as `tocsin health --all --json` has it.
+// Finding as reported by `tocsin health --all --json`.
 enum slurm_advice {
-	SLURM_ADVICE_UNKNOWN, // not there, not understood, stale, or unknown
+	SLURM_ADVICE_UNKNOWN, // missing, not understood, stale, or unknown
 	SLURM_ADVICE_HEALTHY, // may be undrained
-	SLURM_ADVICE_NONE,    // warned about, shown, in maintenance: as it is
+	SLURM_ADVICE_NONE,    // warning, shown, or in maintenance: keep as it is
 	SLURM_ADVICE_DRAIN,
 };
 
@@ -50,8 +52,8 @@ struct slurm_finding {
 	char node[SLURM_NODE_MAX + 1];
 	enum slurm_advice advice;
 	char reason[64];    // CamelCase
-	char evidence[256]; // a sentence
-	uint64_t for_s;	    // it has been so
+	char evidence[256]; // one sentence
+	uint64_t for_s;	    // age of the finding in seconds
 };
 
 enum slurm_action {
@@ -60,21 +62,21 @@ enum slurm_action {
 	SLURM_UNDRAIN,
 };
 
-// Why it is kept although something else might be expected; for the log, once per change.
+// Reason to keep a node although a change might be expected; logged once per change.
 enum slurm_why {
-	SLURM_WHY_NOTHING,     // nothing is wrong, or it is as it should be
+	SLURM_WHY_NOTHING,     // nothing is wrong, or the node is already as it should be
 	SLURM_WHY_FOREIGN,     // drained by somebody else
-	SLURM_WHY_UNRECORDED,  // in words that begin as ours, but this record does not hold them
+	SLURM_WHY_UNRECORDED,  // reason has our prefix, but is not in this record
 	SLURM_WHY_EMPTY,       // drained without a reason: not ours
-	SLURM_WHY_DOWN,	       // Slurm itself has it down
-	SLURM_WHY_UNKNOWN,     // the agents do not know
-	SLURM_WHY_UNREAD,      // Slurm's word for its state was not understood
+	SLURM_WHY_DOWN,	       // down in Slurm
+	SLURM_WHY_UNKNOWN,     // unknown to the agents
+	SLURM_WHY_UNREAD,      // Slurm's state was not understood
 	SLURM_WHY_SETTLES,     // healthy, but not for long enough
-	SLURM_WHY_REBOOTS,     // healthy, but a person wants it rebooted first
-	SLURM_WHY_STARTS,      // healthy, but Slurm has not heard of it since its controller began
-	SLURM_WHY_UNCONFIRMED, // healthy, but its own agent did not say so just now
-	SLURM_WHY_RETURNED,    // what is wrong was so before it was powered on
-	SLURM_WHY_BRAKE,       // as many as allowed are drained
+	SLURM_WHY_REBOOTS,     // healthy, but a reboot was requested
+	SLURM_WHY_STARTS,      // healthy, but Slurm has not heard of it since slurmctld started
+	SLURM_WHY_UNCONFIRMED, // healthy, but not confirmed by its own agent
+	SLURM_WHY_RETURNED,    // the problem began before the node was powered on
+	SLURM_WHY_BRAKE,       // a limit on drains is reached
 	SLURM_WHY_COUNT,
 };
 
@@ -86,33 +88,34 @@ struct slurm_limits {
 	uint64_t settle_s;
 };
 
-// What a run has done so far, and what it found when it began.
+// Counts of one round.
 struct slurm_tally {
-	uint32_t nodes;	     // in Slurm
-	uint32_t out;	     // drained or down, by whomever; those drained since are added
-	uint32_t drained;    // in this interval
-	uint32_t unanswered; // own agents that were asked in it, and did not answer
+	uint32_t nodes;	     // nodes in Slurm
+	uint32_t out;	     // drained or down for any reason, with the drains of this round
+	uint32_t drained;    // drained in this interval
+	uint32_t unanswered; // own agents that did not answer in this round
 };
 
 enum slurm_action slurm_decide(
 	const struct slurm_limits *limits,
 	const struct slurm_tally *tally,
 	const struct slurm_node *node,
-	const struct slurm_finding *finding, // NULL: the agents say nothing of it
+	const struct slurm_finding *finding, // NULL: no finding
 	enum slurm_why *ret_why
 );
 
-// Whether it begins as ours do.
+// Return true if the reason begins with SLURM_PREFIX.
 bool slurm_reason_is_like_ours(const char *reason);
-// Whether Slurm itself, and nobody else, has written behind a reason since: of a node that it
-// reboots, with a time of its own.
+// Return true if only Slurm appended text to the reason `before`. It does so when it reboots a
+// node, and then changes the time, too.
 bool slurm_reason_grew(const char *reason, const char *before);
-// "tocsin: NodeSilent: 2 of 2 ...": one line of printable ASCII without quotes, cut at a word.
+// Format "tocsin: NodeSilent: 2 of 2 ...": one line of printable ASCII without quotes, cut at a
+// word.
 void slurm_reason_make(const struct slurm_finding *finding, char text[static SLURM_REASON_MAX + 1]);
 
-// "IDLE+DRAIN*", as Slurm writes states: sets known, and adds drain and down.
+// Parse a state such as "IDLE+DRAIN*". Sets `known` and adds the flags.
 void slurm_node_take_state(const char *state, size_t length, struct slurm_node *node);
-// Who gave the reason, and the second: the same whichever way to Slurm tells it.
+// Set the stamp from user and time. The format is the same for scontrol and slurmrestd.
 void slurm_node_take_stamp(const char *user, size_t length, int64_t at_s, struct slurm_node *node);
-// A line of `scontrol -o show node`, whose times are UTC. False if there is no NodeName in it.
+// Parse a line of `scontrol -o show node` with times in UTC. Returns false if it has no NodeName.
 bool slurm_node_parse(const char *line, struct slurm_node *ret_node);

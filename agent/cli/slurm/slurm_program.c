@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Runs Slurm's programs with a deadline and reads what they print.
+// Runs Slurm's programs with a deadline and reads their output.
 #include "slurm/slurm_program.h"
 
 #include <lib/clock.h>
@@ -18,20 +18,20 @@
 #include <unistd.h>
 
 #define ARGUMENTS_MAX 16
-#define WORDS_BYTES 200 // of what it said on standard error
+#define WORDS_BYTES 200 // bytes kept of standard error
 
 enum { OUT, ERR, STREAMS };
 
 struct run {
 	pid_t pid;
-	int fds[STREAMS]; // -1: at its end
+	int fds[STREAMS]; // -1: end of file reached
 	char *bytes[STREAMS];
 	size_t used[STREAMS], capacity[STREAMS];
 	uint64_t due_ns;
 	struct clock clock;
 };
 
-// In the child: only what may be called between fork() and exec().
+// Run the program in the child. Uses only functions that are safe between fork() and exec().
 static void child_exec(const char *path, char *const *argv, int out, int err) {
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	sigset_t none;
@@ -107,7 +107,8 @@ static int left_ms(const struct run *run) {
 	return now_ns < run->due_ns ? (int)((run->due_ns - now_ns) / 1000000) + 1 : 0;
 }
 
-// Until both streams are at their end, which a child that it left behind may put off for ever.
+// Read until both streams end or the deadline is reached; a process left by the program may keep
+// them open.
 static int read_all(struct run *run) {
 	int err = 0;
 
@@ -130,7 +131,7 @@ static int read_all(struct run *run) {
 	return err;
 }
 
-// One that closed its streams may still run: it is given what is left of its time, and no more.
+// Wait for the exit until the deadline. A program may close its streams long before it exits.
 static int wait_end(struct run *run, int *ret_status) {
 	for (;;) {
 		pid_t ended = waitpid(run->pid, ret_status, WNOHANG);
@@ -145,7 +146,8 @@ static int wait_end(struct run *run, int *ret_status) {
 	}
 }
 
-// It and what it started. One in an uninterruptible sleep is reaped before the next.
+// Kill the program and its process group. A program in uninterruptible sleep is reaped later, by
+// reap_leftovers().
 static void kill_all(struct run *run) {
 	int status;
 
@@ -215,8 +217,8 @@ static void run_free(struct run *run) {
 	}
 }
 
-// Those that did not end in time have, by now; a SIGCHLD that was ignored when we were started
-// would keep us from knowing how any of them ends.
+// Reap programs that outlived their deadline. Also reset SIGCHLD: if it was ignored at our start,
+// exit statuses would be lost.
 static void reap_leftovers(void) {
 	const struct sigaction standard = {.sa_handler = SIG_DFL};
 	int status;

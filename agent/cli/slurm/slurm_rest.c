@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Slurm by slurmrestd: GET nodes/ and node/NAME, POST node/NAME, which it has since v0.0.39. Its
-// answers are data of another machine: bounded, parsed, and what is not understood changes nothing.
+// Slurm through slurmrestd: GET nodes/ and node/NAME, and POST node/NAME, available since v0.0.39.
+// Answers come from another machine, so they are bounded and parsed. Anything not understood
+// changes nothing.
 #include "slurm/http_ask.h"
 #include "slurm/slurm_way.h"
 
@@ -19,14 +20,14 @@
 #define TOKEN_BYTES 8192
 #define HEADER_BYTES (TOKEN_BYTES + 32)
 #define UNIX_PREFIX "unix:"
-#define JWT_PREFIX "SLURM_JWT=" // as `scontrol token` prints it
+#define JWT_PREFIX "SLURM_JWT=" // prefix in the output of `scontrol token`
 
 static int rest_complain(const struct slurm_way *way, char *why, int err, const char *what) {
 	snprintf(why, SLURM_WHY_BYTES, "%.80s: %.160s", way->place, what);
 	return err;
 }
 
-// What may stand in a header: a token that holds a line end would write headers of its own.
+// Return true if the token may stand in a header; a line end in it could add headers.
 static bool is_token(const char *token) {
 	for (const char *at = token; *at != '\0'; at++) {
 		if (*at <= ' ' || *at > '~')
@@ -61,8 +62,9 @@ static ssize_t read_file(const char *path, char token[static TOKEN_BYTES], const
 	return got;
 }
 
-// Read anew for each question: tokens end, and are replaced. "" if there is none, which will do
-// where slurmrestd believes a Unix socket. Never a byte of it in words.
+// Load the token for each request, because tokens expire and are replaced. The token is "" if none
+// is set, which suffices where slurmrestd trusts a Unix socket. No error text contains any byte of
+// the token.
 static int read_token(const struct slurm_way *way, char token[static TOKEN_BYTES], char *ret_why) {
 	const char *given = getenv("SLURM_JWT"); // NOLINT(concurrency-mt-unsafe): one thread
 	const char *why;
@@ -86,7 +88,7 @@ static int read_token(const struct slurm_way *way, char token[static TOKEN_BYTES
 	return is_token(token) ? 0 : rest_complain(way, ret_why, -EINVAL, "the token is none");
 }
 
-// "errors" in its answer, whatever its status was; false if there is none.
+// Find an entry of "errors" in an answer of any status. Returns false if there is none.
 static bool find_error(const json_t *answer, char words[static 160]) {
 	static const char *const keys[] = {"description", "error"};
 	const json_t *row = json_array_get(json_object_get(answer, "errors"), 0);
@@ -137,7 +139,7 @@ static int answer_check(
 	return 0;
 }
 
-// `what` is "nodes/" or "node/NAME". The object is the caller's.
+// Send a request; `what` is "nodes/" or "node/NAME". The caller releases *ret_answer.
 static int rest_ask(
 	const struct slurm_way *way,
 	const char *what,

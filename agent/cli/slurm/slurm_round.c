@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One round of `tocsin slurm`: read both tables, decide for each node, do it, record it.
+// One round of `tocsin slurm`: reads nodes and findings, decides for each node, changes it and
+// records that.
 #include "slurm/slurm_round.h"
 
 #include <lib/clock.h>
@@ -12,14 +13,14 @@
 #include <time.h>
 
 #define SECOND_NS UINT64_C(1000000000)
-#define UNANSWERED_MAX 3 // in one look; each may take seconds, and others wait to be drained
+#define UNANSWERED_MAX 3 // per round; each may take seconds, and delays other drains
 
 struct slurm_said {
 	char node[SLURM_NODE_MAX + 1];
 	enum slurm_action action;
 	enum slurm_why why;
-	bool powers, returned; // of the node, as of that look
-	uint64_t back_ns;      // when it returned
+	bool powers, returned; // state of the node in that round
+	uint64_t back_ns;      // time at which the node returned
 };
 
 static int compare_said(const void *a, const void *b) {
@@ -99,7 +100,7 @@ read_nodes(struct slurm_rounds *rounds, const char *only, struct slurm_nodes *re
 	return err;
 }
 
-// NULL: there was none.
+// Return the last report about a node, or NULL.
 static const struct slurm_said *last_said(const struct slurm_rounds *rounds, const char *node) {
 	struct slurm_said key = {.action = SLURM_KEEP};
 
@@ -109,7 +110,7 @@ static const struct slurm_said *last_said(const struct slurm_rounds *rounds, con
 	return bsearch(&key, rounds->said, rounds->said_count, sizeof(*rounds->said), compare_said);
 }
 
-// Whether this was not the last thing said of the node.
+// Return true if this decision differs from the last report about the node.
 static bool is_change(
 	const struct slurm_rounds *rounds,
 	const char *node,
@@ -123,7 +124,7 @@ static bool is_change(
 	return last == NULL || last->action != action || last->why != why;
 }
 
-// Drains it with a reason; undrains it without one.
+// Drain the node if `reason` is given, otherwise undrain it.
 static int node_update(struct slurm_rounds *rounds, const char *node, const char *reason) {
 	struct slurm_way *way = &rounds->way;
 	char why[SLURM_WHY_BYTES];
@@ -137,7 +138,7 @@ static int node_update(struct slurm_rounds *rounds, const char *node, const char
 	return err;
 }
 
-// Looks once more at this one: somebody may have given it a reason since.
+// Read this node again and decide again, because a person may have set a reason meanwhile.
 static bool is_still_so(
 	struct slurm_rounds *rounds,
 	const struct slurm_tally *tally,
@@ -187,13 +188,15 @@ static bool is_drained_so(const struct slurm_node *node, const char *reason) {
 	return node->drain && strcmp(node->reason, reason) == 0;
 }
 
-// As Slurm tells it now, with its time. Whoever changed it since has made it his.
+// Record the drain with the stamp that Slurm reports now. If somebody changed the reason meanwhile,
+// the drain belongs to that person.
 static void
 drain_note(struct slurm_rounds *rounds, const struct slurm_node *node, const char *reason) {
 	if (!is_drained_so(node, reason))
 		return;
 	if (node->stamp[0] != '\0')
-		(void)record_put(rounds, node->name, reason, node->stamp); // said; tried again
+		// Failure was reported; retried in the next round.
+		(void)record_put(rounds, node->name, reason, node->stamp);
 	else
 		record_trouble(
 			rounds, rounds->unwritten, "Slurm does not tell who gave a reason, and when"
@@ -204,14 +207,14 @@ static void note_new(struct slurm_rounds *rounds, const char *node, const char *
 	struct slurm_nodes again;
 
 	if (read_nodes(rounds, node, &again) != 0)
-		return; // said; tried again
+		return; // failure was reported; retried in the next round
 	if (again.count == 1 && strcmp(again.rows[0].name, node) == 0)
 		drain_note(rounds, &again.rows[0], reason);
 	slurm_nodes_free(&again);
 }
 
-// What was to be drained, and then Slurm did not answer, the disk was full, or we ended; and what
-// Slurm itself has written more of since.
+// Record drains whose stamp is missing, because Slurm did not answer, the disk was full, or this
+// program ended. Also update reasons that Slurm has extended.
 static void note_intended(struct slurm_rounds *rounds, const struct slurm_nodes *nodes) {
 	for (size_t n = 0; n < rounds->record.count; n++) {
 		const struct drain_row *row = &rounds->record.rows[n];
@@ -229,8 +232,9 @@ struct reckoning {
 	const struct slurm_nodes *nodes;
 };
 
-// What a person changed or ended, and what we took back, is not ours any more. A row that came into
-// the file since this look began is younger than what Slurm said of its node.
+// Return true if a row is still valid. A drain that a person changed or ended is no longer ours,
+// and neither is one that we undid. A row that changed since this round began is newer than Slurm's
+// answer, so it stays.
 static bool is_still_ours(void *ctx, const struct drain_row *row) {
 	const struct reckoning *reckoning = ctx;
 	const struct drain_row *before = drain_record_find(&reckoning->rounds->record, row->node);
@@ -283,9 +287,9 @@ static void node_act(
 	} else {
 		if (!is_still_so(rounds, tally, node, finding, action))
 			return;
-		// One that fails counts, too: slurmctld may have done what we were not told of.
+		// A failed drain counts too, since slurmctld may have executed it.
 		tally_count(tally, drains);
-		// Written before it is done: it is ours also if nobody tells us that it was done.
+		// Record the drain first, so that it counts as ours even if the answer is lost.
 		if (drains)
 			(void)record_put(rounds, node->name, reason, "");
 		if (node_update(rounds, node->name, drains ? reason : NULL) != 0)
@@ -296,8 +300,8 @@ static void node_act(
 	}
 }
 
-// What others hold of a node may be old, or wrong, or of its network alone. Nobody takes jobs again
-// before its own agent was asked, and finds nothing wrong with itself either.
+// Return true if the node's own agent confirms that it is healthy. Findings of other agents may be
+// old, wrong, or concern only their network. A node gets jobs again only after this confirmation.
 static bool agent_confirms(
 	struct slurm_rounds *rounds, struct slurm_tally *tally, const struct slurm_node *node
 ) {
@@ -318,7 +322,7 @@ static bool agent_confirms(
 		json_decref(answer);
 		return false;
 	}
-	// Of itself: what another holds of it is asked for elsewhere.
+	// Only the answer of the node itself counts; the view of other agents is already known.
 	said_by = json_string_value(json_object_get(answer, "node"));
 	own = said_by != NULL && strcmp(said_by, node->name) == 0
 		      ? slurm_findings_find(&findings, node->name)
@@ -329,7 +333,7 @@ static bool agent_confirms(
 	return healthy;
 }
 
-// Whether it was powered on while we looked, and since when it is back.
+// Record whether the node was powered on between two rounds, and since when it is back.
 static void
 note_return(const struct slurm_rounds *rounds, struct slurm_node *node, struct slurm_said *said) {
 	const struct slurm_said *last = last_said(rounds, node->name);
@@ -400,7 +404,8 @@ static int compare_all(
 	return 0;
 }
 
-// One that cannot be read holds nothing: who is bad is drained all the same, nobody is taken back.
+// Read the record. If it is unreadable, it counts as empty: bad nodes are still drained, and no
+// node is undrained.
 static void record_open(struct slurm_rounds *rounds) {
 	char why[DRAIN_WHY_BYTES];
 	int err;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One look at all nodes, and what is done about them. What is said is said once for each change.
+// One round: reads all nodes and applies the decisions. Each change is reported once.
 #pragma once
 
 #include "slurm/drain_record.h"
@@ -7,37 +7,39 @@
 #include "slurm/slurm_tables.h"
 #include "slurm/slurm_way.h"
 
-struct slurm_said; // of one node, what was said last
+struct slurm_said; // last report about one node
 
-// What the node's own agent says of itself now, over the overlay: the answer to HEALTH. NULL: it
-// does not answer, or not in time.
+// Return the answer of HEALTH from the node's own agent, over the overlay. Returns NULL if it does
+// not answer in time.
 typedef json_t *slurm_ask_fn(void *ctx, const char *node);
 
 struct slurm_rounds {
 	struct slurm_way way;
 	struct slurm_limits limits;
-	const char *record_file; // which drains are ours
-	slurm_ask_fn *ask;	 // before an undrain
+	const char *record_file; // file of the record of our drains
+	slurm_ask_fn *ask;	 // called before an undrain
 	void *ask_ctx;
-	uint64_t now_ns; // of this look
+	uint64_t now_ns; // time of this round
 	bool dry_run;
 	bool json;
-	struct slurm_said *said; // by name
+	struct slurm_said *said; // sorted by node
 	size_t said_count;
-	size_t turn;	   // where the next look begins: behind who did not answer in this one
-	char trouble[256]; // the last one that was said; "": none
-	char unread[DRAIN_WHY_BYTES]; // why the record could not be read, or written, as was said
+	// First node of the next round: the one after those whose agents did not answer.
+	size_t turn;
+	char trouble[256]; // last error that was reported; "": none
+	// Reported reasons why the record could not be read, and could not be written.
+	char unread[DRAIN_WHY_BYTES];
 	char unwritten[DRAIN_WHY_BYTES];
-	struct drain_record record; // as of the beginning of this look
+	struct drain_record record; // content at the beginning of this round
 };
 
 void slurm_rounds_fini(struct slurm_rounds *rounds);
 
-// Whether its drain is ours: as the record has it, or with what Slurm itself wrote behind it.
+// Return true if the drain is ours: as recorded, or extended by Slurm itself.
 bool slurm_is_recorded(const struct drain_record *record, const struct slurm_node *node);
 
-// `only`: this node, NULL for all. 0 also where single nodes could not be changed; else what kept
-// us from looking, which has been said.
+// Run one round for the node `only`, or for all if it is NULL. Returns 0, even if single nodes
+// could not be changed, or -errno after reporting why nothing could be read.
 int slurm_round(struct slurm_rounds *rounds, const json_t *health, const char *only);
-// There is nothing to compare with: the agent, or Slurm, could not be asked. Said once.
+// Report once that the agent or Slurm could not be queried.
 void slurm_round_trouble(struct slurm_rounds *rounds, const char *what);

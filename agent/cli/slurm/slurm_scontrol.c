@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Slurm by its program scontrol.
+// Slurm through its program scontrol.
 #include "slurm/slurm_program.h"
 #include "slurm/slurm_way.h"
 

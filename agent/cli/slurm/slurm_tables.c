@@ -61,7 +61,8 @@ static bool add_word(const json_t *word, char *text, size_t size) {
 	return used < size;
 }
 
-// "IDLE" with ["DRAIN"] beside it (v0.0.38), or both in one array (since v0.0.39), as one text.
+// Append a state to the text. It is "IDLE" with ["DRAIN"] in another member (v0.0.38), or one array
+// of both (since v0.0.39).
 static bool add_words(const json_t *words, char *text, size_t size) {
 	if (!json_is_array(words))
 		return words == NULL || add_word(words, text, size);
@@ -79,7 +80,7 @@ bool slurm_name_is_plain(const char *name) {
 	       )] == '\0';
 }
 
-// A number, or {"set": true, "number": N} since v0.0.39.
+// Return a number, given as such or as {"set": true, "number": N} (since v0.0.39).
 static json_int_t number_of(const json_t *value) {
 	if (json_is_object(value))
 		value = json_is_true(json_object_get(value, "set"))
@@ -109,7 +110,7 @@ static bool read_node(const json_t *row, struct slurm_node *ret_node) {
 	if (add_words(json_object_get(row, "state"), state, sizeof(state)) &&
 	    add_words(json_object_get(row, "state_flags"), state, sizeof(state)))
 		slurm_node_take_state(state, strlen(state), &node);
-	// A reason of another kind than text is somebody's, not ours.
+	// A reason that is not text is not ours.
 	if (reason != NULL && !json_is_null(reason))
 		snprintf(
 			node.reason, sizeof(node.reason), "%s",
@@ -162,7 +163,8 @@ static const char *text_of(const json_t *row, const char *key) {
 	return text != NULL ? text : "";
 }
 
-// Only what is understood leads to something; a word of a newer agent is unknown.
+// Return the advice of a finding. A word that is not understood, perhaps from a newer agent, counts
+// as unknown.
 static enum slurm_advice advice_of(const json_t *row) {
 	const char *advice = text_of(row, "advice"), *verdict = text_of(row, "verdict");
 

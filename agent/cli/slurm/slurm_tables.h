@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The two sides of a comparison: nodes as Slurm has them, and findings as the agent has them.
+// Tables of nodes as Slurm reports them, and of findings as the agent reports them.
 #pragma once
 
 #include "slurm/slurm_policy.h"
@@ -7,31 +7,33 @@
 #include <jansson.h>
 
 struct slurm_nodes {
-	struct slurm_node *rows; // by name
+	struct slurm_node *rows; // sorted by name
 	size_t count;
-	uint32_t out; // drained or down
+	uint32_t out; // number of nodes drained or down
 };
 
-// The output of `scontrol -o show node`. Lines that name no node are left out. -ENOMEM.
+// Parse the output of `scontrol -o show node`. Lines without a node name are skipped. Returns 0 or
+// -ENOMEM.
 int slurm_nodes_parse(const char *text, struct slurm_nodes *ret_nodes);
-// Whether it can be a part of an address: letters, digits and -_. as Slurm has them.
+// Return true if a name may be part of a URL: letters, digits and -_. as Slurm allows.
 bool slurm_name_is_plain(const char *name);
-// The answer of slurmrestd to nodes/ and node/NAME, v0.0.38 and later. Rows without a name are left
-// out; a state that is not understood makes the node unread. -EBADMSG: it is none; -ENOMEM.
+// Read slurmrestd's answer to nodes/ or node/NAME, v0.0.38 and later. Rows without a name are
+// skipped; a state that is not understood leaves `known` false. Returns 0, -EBADMSG if the answer
+// is malformed, or -ENOMEM.
 int slurm_nodes_read(const json_t *answer, struct slurm_nodes *ret_nodes);
 void slurm_nodes_free(struct slurm_nodes *nodes);
-// NULL: there is no such node.
+// Return the node of this name, or NULL.
 const struct slurm_node *slurm_nodes_find(const struct slurm_nodes *nodes, const char *name);
 
 struct slurm_findings {
-	struct slurm_finding *rows; // by node
+	struct slurm_finding *rows; // sorted by node
 	size_t count;
-	bool doubtful; // the agent is no member, or holds its verdicts: nothing of it is acted on
+	bool doubtful; // the agent has not joined or its brake is on, so its findings are not used
 };
 
-// The answer to HEALTH in JSON. -EBADMSG: it is none; -ENOMEM.
+// Read the answer of HEALTH. Returns 0, -EBADMSG if it is malformed, or -ENOMEM.
 int slurm_findings_read(const json_t *answer, struct slurm_findings *ret_findings);
 void slurm_findings_free(struct slurm_findings *findings);
-// NULL: nothing is said of it.
+// Return the finding on a node, or NULL if there is none or all are doubtful.
 const struct slurm_finding *
 slurm_findings_find(const struct slurm_findings *findings, const char *node);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How `tocsin slurm` reaches Slurm: its programs or slurmrestd, and where its record lies.
+// Selects how `tocsin slurm` accesses Slurm, by scontrol or slurmrestd, and where its record is
+// stored.
 #include "slurm/slurm_way.h"
 
 #include "command.h"
@@ -9,11 +10,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define ANSWER_NS (10 * UINT64_C(1000000000)) // of Slurm
+#define ANSWER_NS (10 * UINT64_C(1000000000)) // timeout of Slurm's answers
 #define ADDRESS_MAX 500
 #define RECORDS "/var/lib/tocsin"
 
-// Without what is more than a place, "user:password@" above all: it is named in what is said.
+// Return true for a plain URL. A URL with "user:password@" is rejected, because messages contain
+// the URL.
 static bool is_address(const char *text) {
 	static const char *const beginnings[] = {"http://", "https://", "unix:/"};
 
@@ -32,7 +34,7 @@ static int option_refuse(const char *command, const char *option, const char *wh
 	return EXIT_USAGE;
 }
 
-// A word that goes into an address or a header as it is.
+// Return true if the word may be part of a URL or header.
 static bool is_word(const char *text) {
 	return text == NULL || (strlen(text) <= SLURM_NODE_MAX && slurm_name_is_plain(text));
 }
@@ -73,7 +75,7 @@ int slurm_way_take(
 	};
 
 	*ret_way = (struct slurm_way){&slurm_scontrol_ops, "scontrol", ANSWER_NS, NULL, NULL, NULL};
-	// Slurm writes the times of reasons as these say.
+	// These variables change how Slurm prints the times of reasons.
 	// NOLINTBEGIN(concurrency-mt-unsafe): one thread
 	unsetenv("SLURM_TIME_FORMAT");
 	setenv("TZ", "UTC0", 1);
@@ -90,7 +92,8 @@ int slurm_way_take(
 }
 
 const char *slurm_record_default(const char *mode) {
-	// An agent has it made; on a controller there may be none. A failure is told with the file.
+	// An agent usually created the directory, but a controller may have none. A failure is
+	// reported when the file is written.
 	(void)mkdir(RECORDS, 0755);
 	return strcmp(mode, "check") == 0 ? RECORDS "/slurm-check.json"
 					  : RECORDS "/slurm-sync.json";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A way to Slurm: what is read of its nodes, and what is changed. There are two: the program
-// scontrol (slurm_scontrol.c) and slurmrestd over HTTP (slurm_rest.c). Both are believed within
-// bounds only, and have a deadline.
+// Access to Slurm: reads and changes nodes. There are two implementations: the program scontrol
+// (slurm_scontrol.c), and slurmrestd over HTTP (slurm_rest.c). Both bound the answers that they
+// accept, and have a deadline.
 #pragma once
 
 #include "slurm/slurm_tables.h"
@@ -11,14 +11,14 @@
 struct slurm_way;
 
 struct slurm_way_ops {
-	// All nodes, or only this one. -EBADMSG where none is named; else -errno of what went
-	// wrong.
+	// Read all nodes, or only the node `only`. Returns 0, -EBADMSG if none is named, or another
+	// -errno.
 	int (*read
 	)(struct slurm_way *way,
 	  const char *only,
 	  struct slurm_nodes *ret_nodes,
 	  char ret_why[static SLURM_WHY_BYTES]);
-	// Drains it with the reason, or undrains it if there is none.
+	// Drain the node if `reason` is given, otherwise undrain it.
 	int (*update
 	)(struct slurm_way *way,
 	  const char *node,
@@ -28,16 +28,16 @@ struct slurm_way_ops {
 
 struct slurm_way {
 	const struct slurm_way_ops *ops;
-	const char *place; // a program, or an address
+	const char *place; // program or URL
 	uint64_t timeout_ns;
-	const char *api, *token_file, *user; // of slurmrestd; the last two may be NULL
+	const char *api, *token_file, *user; // for slurmrestd; the last two may be NULL
 };
 
 extern const struct slurm_way_ops slurm_scontrol_ops, slurm_rest_ops;
 
 #define SLURM_REST_API "v0.0.40"
 
-// What a command is told of its way; NULL: not given.
+// Options of a command that select the access; NULL: not given.
 struct slurm_way_words {
 	const char *scontrol, *rest, *rest_api, *rest_token, *rest_user;
 };
@@ -63,9 +63,9 @@ struct slurm_way_words {
 #define SLURM_OPTION_SCONTROL \
 	{ "scontrol", "PATH", "the program to ask (default scontrol)" }
 
-// 0, or EXIT_USAGE after a complaint of the command's.
+// Set *ret_way from the options. Returns 0, or EXIT_USAGE after an error message.
 int slurm_way_take(
 	const char *command, const struct slurm_way_words *words, struct slurm_way *ret_way
 );
-// The file of "sync" or "check", whose directory is made if need be.
+// Return the default record of "sync" or "check", and create its directory if it is missing.
 const char *slurm_record_default(const char *mode);
