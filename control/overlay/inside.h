@@ -234,7 +234,7 @@ void overlay_call_ended(struct overlay *overlay, const struct ras_transfer_end *
 void overlay_call_init(struct overlay *overlay);
 void overlay_call_fini(struct overlay *overlay);
 
-// note.c: add an event of the agent itself, with a text. Returns 0 or -ENOENT, as ras_note().
+// note.c: add an event of the agent itself, with a text. Returns 0 or -ENOENT, as ras_add_event().
 int overlay_note(struct overlay *overlay, const struct ras_event *note, const char *text);
 // Return the text of the event that is being reported; NULL if it has none.
 const char *overlay_note_text(const struct overlay *overlay, const struct ras_event *event);

@@ -277,7 +277,9 @@ static void tell_wall_clock(struct loop_timer *timer, uint64_t now_ns) {
 	struct overlay *overlay = container_of(timer, struct overlay, wall);
 	uint64_t clock_ns = overlay_clock_ns(overlay);
 
-	ras_wall_clock(overlay->ras, clock_ns, (uint64_t)overlay_realtime_ns(overlay, clock_ns));
+	ras_set_wall_clock(
+		overlay->ras, clock_ns, (uint64_t)overlay_realtime_ns(overlay, clock_ns)
+	);
 	if (loop_timer_set(overlay->loop, timer, now_ns + WALL_CLOCK_NS) != 0)
 		log_event(LOG_LEVEL_WARN, "wall_clock_untold", log_errno("error", ENOMEM));
 }
@@ -420,7 +422,7 @@ static int set_seeds(struct overlay *overlay, const struct sock_addr *seeds, uin
 		plain[n] = seeds[n];
 		plain[n].scope_id = 0;
 	}
-	return ras_seeds(overlay->ras, plain, count);
+	return ras_set_seeds(overlay->ras, plain, count);
 }
 
 static void overlay_begin(struct overlay *overlay) {
@@ -442,7 +444,7 @@ void overlay_join(struct overlay *overlay, const struct sock_addr *seeds, uint32
 void overlay_join_remembered(struct overlay *overlay) {
 	if (overlay->started)
 		return;
-	ras_seeds_unknown(overlay->ras);
+	ras_set_seeds_unresolved(overlay->ras);
 	overlay_begin(overlay);
 }
 
@@ -457,7 +459,7 @@ static void leave_ended(struct loop_timer *timer, uint64_t now_ns) {
 static void leave_look(struct loop_timer *timer, uint64_t now_ns) {
 	struct overlay *overlay = container_of(timer, struct overlay, leave_end);
 	// A node that never began to join has nobody to say goodbye to.
-	bool gone = !overlay->started || ras_gone(overlay->ras);
+	bool gone = !overlay->started || ras_is_shut_down(overlay->ras);
 	uint32_t closing = transport_closing(overlay->transport);
 
 	if (gone && closing == 0) {
@@ -511,7 +513,7 @@ int overlay_readdress(
 	if (plain.port == 0)
 		plain.port = transport_address(overlay->transport).port;
 	plain.scope_id = 0;
-	err = ras_readdress(overlay->ras, overlay_clock_ns(overlay), &plain);
+	err = ras_set_own_address(overlay->ras, overlay_clock_ns(overlay), &plain);
 	if (err == 0)
 		overlay_reach_again(overlay);
 	else
@@ -520,7 +522,7 @@ int overlay_readdress(
 }
 
 void overlay_address_back(struct overlay *overlay) {
-	ras_address_back(overlay->ras, overlay_clock_ns(overlay));
+	ras_own_address_restored(overlay->ras, overlay_clock_ns(overlay));
 	overlay_reach_again(overlay);
 }
 
@@ -605,7 +607,7 @@ int overlay_evidence(struct overlay *overlay, uint64_t subject, bool alive, uint
 }
 
 int overlay_maint(struct overlay *overlay, uint64_t peer, bool on) {
-	return ras_maint(overlay->ras, overlay_clock_ns(overlay), peer, on);
+	return ras_set_maintenance(overlay->ras, overlay_clock_ns(overlay), peer, on);
 }
 
 int overlay_forget(struct overlay *overlay, uint64_t peer) {

@@ -175,7 +175,7 @@ void overlay_tcp_reach(
 	if (ret_tcp_reach->reach == VERDICT_REACH_ANSWERS)
 		return;
 	// Another agent answers at this address, so its host says nothing about the peer.
-	if (ras_is_stranger_at(overlay->ras, peer))
+	if (ras_peer_has_stranger(overlay->ras, peer))
 		return;
 	if (transport_kernel_answers(overlay->transport, &found.record->address, silent_since_ns) ==
 	    0) {
@@ -212,5 +212,5 @@ int overlay_sent(
 }
 
 int overlay_link_ask(struct overlay *overlay, uint64_t peer) {
-	return ras_link_ask(overlay->ras, overlay_clock_ns(overlay), peer);
+	return ras_link_ping(overlay->ras, overlay_clock_ns(overlay), peer);
 }

@@ -449,7 +449,7 @@ static void seeds_step(struct bed *bed) {
 
 	for (uint32_t n = 0; n < count; n++)
 		seeds[n] = bed->records[take(bed) % PEERS]->address;
-	must(ras_seeds(bed->ras, seeds, count) == 0);
+	must(ras_set_seeds(bed->ras, seeds, count) == 0);
 	must(ras_remembered(bed->ras, seeds, count) == 0);
 }
 
@@ -499,7 +499,7 @@ static void request_step(struct bed *bed) {
 
 	switch (take(bed) % 12) {
 	case 0:
-		ras_maint(bed->ras, bed->now_ns, peer, take(bed) & 1);
+		ras_set_maintenance(bed->ras, bed->now_ns, peer, take(bed) & 1);
 		break;
 	case 1:
 		ras_forget(bed->ras, bed->now_ns, peer);
@@ -605,7 +605,7 @@ static void bed_make(struct bed *bed, uint8_t choice) {
 		must(ras_preload(bed->ras, bed->records, PEERS) == 0);
 	bed->now_ns = RAS_NS_PER_SEC;
 	ras_start(bed->ras, bed->now_ns);
-	ras_wall_clock(bed->ras, bed->now_ns, UINT64_C(1700000000) * RAS_NS_PER_SEC);
+	ras_set_wall_clock(bed->ras, bed->now_ns, UINT64_C(1700000000) * RAS_NS_PER_SEC);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

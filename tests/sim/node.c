@@ -73,7 +73,8 @@ void node_move(struct world *world, uint32_t index) {
 	// Seeds are names, which are looked up again now and then; who is stopped does so later.
 	for (uint32_t n = 0; n < world->options.nodes; n++) {
 		if (world->nodes[n].state != NODE_OFF)
-			must(ras_seeds(world->nodes[n].ras, world->seeds, world->seed_count) == 0);
+			must(ras_set_seeds(world->nodes[n].ras, world->seeds, world->seed_count) ==
+			     0);
 	}
 	world->tenants[node->place] = NET_NOBODY;
 	world->tenants[place] = index;
@@ -397,7 +398,7 @@ static void node_coming(void *ctx, uint32_t index) {
 	__builtin_prefetch(&world->net.nodes[index]);
 	__builtin_prefetch((const char *)&world->net.nodes[index + 1] - 1);
 	if (world->nodes[index].ras != NULL)
-		ras_fetch_frame(world->nodes[index].ras, 0, 0);
+		ras_prefetch_frame(world->nodes[index].ras, 0, 0);
 }
 
 const struct net_sink node_sink = {
@@ -455,7 +456,7 @@ static void node_stop(struct node *node) {
 }
 
 void node_settle(struct node *node) {
-	if ((node->leaving && ras_gone(node->ras)) || node->refused) {
+	if ((node->leaving && ras_is_shut_down(node->ras)) || node->refused) {
 		net_process_end(&node->world->net, node->index);
 		node_stop(node);
 	}

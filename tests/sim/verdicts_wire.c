@@ -221,7 +221,7 @@ static bool look_between(struct world *world, struct verdict_node *own) {
 		count.connections =
 			net_sent(&world->net, own->node->index, to, &count.sent, &count.again);
 		loss_between(own->losses, peer, &count, on_losses, &look);
-		(void)ras_link_ask(own->node->ras, node_now(own->node), peer);
+		(void)ras_link_ping(own->node->ras, node_now(own->node), peer);
 	}
 	return any;
 }

@@ -208,7 +208,7 @@ static void world_fetch_tick(const struct world *world, uint32_t index, uint32_t
 	if (step == 0) {
 		world_fetch_node(world, index);
 	} else if (node->ras != NULL) {
-		ras_fetch_tick(node->ras, step - 1);
+		ras_prefetch_tick(node->ras, step - 1);
 		world_fetch_sockets(world, index, step - 1);
 	}
 }
@@ -220,7 +220,7 @@ static void world_fetch_frame(const struct world *world, uint32_t socket, uint32
 	// The first steps were made when it was sent. The event may be of a connection that is no
 	// more, and its place that of one to nobody.
 	if (step > 1 && node != NET_NOBODY && world->nodes[node].ras != NULL)
-		ras_fetch_frame(world->nodes[node].ras, conn->handle[socket & 1], step - 1);
+		ras_prefetch_frame(world->nodes[node].ras, conn->handle[socket & 1], step - 1);
 }
 
 // Thousands of instances do not fit in a cache, and what an event touches hangs together by
@@ -230,16 +230,16 @@ static void world_fetch_frame(const struct world *world, uint32_t socket, uint32
 static void world_fetch(struct world *world) {
 	uint32_t turn = world->fetch_turn++;
 
-	for (uint32_t level = 0; level <= RAS_FETCH_STEPS; level++) {
+	for (uint32_t level = 0; level <= RAS_PREFETCH_STEPS; level++) {
 		uint32_t first = (1u << level) - 1;
 		const struct event *event = queue_hint(&world->queue, first + (turn & first));
 
 		if (event == NULL)
 			return;
 		if (event->kind == WORLD_TIMER)
-			world_fetch_tick(world, event->target, RAS_FETCH_STEPS - level);
+			world_fetch_tick(world, event->target, RAS_PREFETCH_STEPS - level);
 		else if (event->kind < NET_INBOX)
-			world_fetch_frame(world, event->target, RAS_FETCH_STEPS - level);
+			world_fetch_frame(world, event->target, RAS_PREFETCH_STEPS - level);
 	}
 }
 

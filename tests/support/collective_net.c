@@ -139,55 +139,57 @@ bool ras_forget_apply(struct ras *ras, uint64_t id, uint64_t incarnation) {
 	return true;
 }
 
-void ras_forget_ordered(struct ras *ras) {
+void ras_forget_order_received(struct ras *ras) {
 	node_of(ras)->forgotten++;
 }
 
 // A census is counted here as the brake would be told of it.
-void brake_counted_here(struct ras *ras, uint64_t from_ns, struct census_result *result) {
+void brake_own_census_done(struct ras *ras, uint64_t from_ns, struct census_result *result) {
 	(void)from_ns;
 	ras->liveness.census.word.reached = result->reached;
 	ras->liveness.census.word.heard = result->heard;
 }
 
-void liveness_passed_on(struct ras *ras, uint64_t subject) {
+void liveness_suspicion_delegated(struct ras *ras, uint64_t subject) {
 	(void)ras;
 	(void)subject;
 }
 
-void votes_told_none(struct ras *ras, uint64_t origin) {
+void votes_reported_voteless(struct ras *ras, uint64_t origin) {
 	(void)origin;
 	ras->uncounted = true;
 }
 
-bool votes_told_late(struct ras *ras, uint64_t origin, uint64_t view_digest) {
+bool votes_reported_late(struct ras *ras, uint64_t origin, uint64_t view_digest) {
 	(void)origin;
 	return view_digest == peers_digest(&ras->peers);
 }
 
-void votes_told_nothing(struct ras *ras, uint64_t origin, const struct collect_request *request) {
+void votes_end_late_report(
+	struct ras *ras, uint64_t origin, const struct collect_request *request
+) {
 	(void)ras;
 	(void)origin;
 	(void)request;
 }
 
-bool votes_has_none(const struct ras *ras) {
+bool votes_self_has_none(const struct ras *ras) {
 	return ras->uncounted;
 }
 
-void brake_counted(struct ras *ras, uint64_t origin, const struct census_result *result) {
+void brake_peer_census_done(struct ras *ras, uint64_t origin, const struct census_result *result) {
 	ras->liveness.census.word.origin = origin;
 	ras->liveness.census.word.reached = result->reached;
 	ras->liveness.census.word.members = result->members;
 }
 
-bool census_list_serves_us(const struct ras *ras, const struct collect_request *request) {
+bool census_list_is_usable(const struct ras *ras, const struct collect_request *request) {
 	(void)ras;
 	(void)request;
 	return true;
 }
 
-void brake_census_seen(struct ras *ras, uint64_t origin, bool serves) {
+void brake_census_started(struct ras *ras, uint64_t origin, bool serves) {
 	(void)serves;
 	ras->liveness.census.starts[0] =
 		(struct census_start){.origin = origin, .at_ns = ras->observed_ns};
@@ -214,7 +216,7 @@ struct link *link_find(const struct ras *ras, uint32_t slot) {
 }
 
 // All who are linked here are heard.
-bool link_speaks(const struct ras *ras, const struct link *link) {
+bool link_has_live_peer(const struct ras *ras, const struct link *link) {
 	(void)ras;
 	return link_is_good(link);
 }

@@ -298,7 +298,7 @@ int overlay_sent(
 	const struct overlay *overlay, const struct sock_addr *host, struct transport_sent *ret_sent
 );
 
-// Same as ras_link_ask().
+// Same as ras_link_ping().
 int overlay_link_ask(struct overlay *overlay, uint64_t peer);
 
 // Record an event about a verdict, with a sentence; the event's value is the verdict. Ignored if
@@ -387,7 +387,7 @@ struct overlay_strangers {
 };
 bool overlay_strangers(const struct overlay *overlay, struct overlay_strangers *ret_strangers);
 
-// Same as ras_evidence(), ras_maint() and ras_forget(). An accepted report becomes an event with
+// Same as ras_evidence(), ras_set_maintenance() and ras_forget(). An accepted report becomes an event with
 // the reporter's uid as its value. `reason` is UTF-8 text of less than STATE_TEXT_BYTES.
 int overlay_report(struct overlay *overlay, uint64_t subject, uint32_t uid, const char *reason);
 // Pass on what this node's data plane saw of a peer, age_ns ago; same as ras_evidence().

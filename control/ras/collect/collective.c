@@ -64,7 +64,7 @@ static void census_finish(struct ras *ras, const struct gather *gather) {
 		.heard = gather->heard,
 	};
 
-	brake_counted_here(ras, gather->started_observed_ns, &result);
+	brake_own_census_done(ras, gather->started_observed_ns, &result);
 }
 
 static void root_finish(struct ras *ras, struct gather *gather) {
@@ -226,7 +226,7 @@ request_serve(struct ras *ras, struct link *link, const struct collect_request *
 	    kind_has_room(ras, request->kind))
 		gather = gather_create(ras, request, link);
 	if (request->kind == COLLECT_KIND_CENSUS)
-		brake_census_seen(ras, request->origin, census_list_serves_us(ras, request));
+		brake_census_started(ras, request->origin, census_list_is_usable(ras, request));
 	if (gather == NULL) {
 		ras->collective->counters.requests_refused++;
 		answer_at_once(ras, link, request, true);

@@ -166,7 +166,7 @@ static void census_deliver(struct ras *ras, const struct collect_notice *notice)
 	while (result.subject_count < COLLECT_SUBJECTS_MAX &&
 	       wire_reader_left(&reader) >= sizeof(uint64_t))
 		subjects[result.subject_count++] = wire_get_u64(&reader);
-	brake_counted(ras, notice->origin, &result);
+	brake_peer_census_done(ras, notice->origin, &result);
 }
 
 static void notice_deliver(struct ras *ras, const struct collect_notice *notice) {
@@ -187,7 +187,7 @@ static void notice_deliver(struct ras *ras, const struct collect_notice *notice)
 	} else if (notice->kind == FLOOD_NOTICE_CENSUS) {
 		census_deliver(ras, notice);
 	} else if (notice->kind == FLOOD_NOTICE_FORGET_UNREACHABLE) {
-		ras_forget_ordered(ras);
+		ras_forget_order_received(ras);
 	}
 	// Unknown kinds below RAS_NOTICE_OWN_MIN come from newer versions: only forwarded.
 }

@@ -35,7 +35,7 @@ gather_create(struct ras *ras, const struct collect_request *request, struct lin
 	gather->id = request->id;
 	gather->kind = request->kind;
 	gather->count = 1;
-	gather->voters = votes_has_none(ras) ? 0 : 1;
+	gather->voters = votes_self_has_none(ras) ? 0 : 1;
 	gather->hops = request->hops;
 	gather->started_ns = ras->now_ns;
 	gather->started_observed_ns = ras->observed_ns;
@@ -329,7 +329,7 @@ static bool census_hears(const struct ras *ras, uint64_t subject) {
 	uint32_t slot = peers_find(&ras->peers, subject);
 	const struct link *link = slot != RAS_NO_SLOT ? link_find(ras, slot) : NULL;
 
-	return subject == ras->self_id || (link != NULL && link_speaks(ras, link));
+	return subject == ras->self_id || (link != NULL && link_has_live_peer(ras, link));
 }
 
 // Process the entries of a census: set `heard` for its subjects, and withdraw our own count or vote
@@ -340,7 +340,7 @@ census_hear(struct ras *ras, struct gather *gather, const struct collect_request
 	bool is_ours = gather->origin == ras->self_id;
 	bool has_vote = true; // the origin has one
 
-	votes_told_nothing(ras, gather->origin, request);
+	votes_end_late_report(ras, gather->origin, request);
 	for (uint32_t n = 0; n < request->skip_count; n++) {
 		struct ras_comm_id entry = collect_skip_at(request, n);
 
@@ -352,9 +352,9 @@ census_hear(struct ras *ras, struct gather *gather, const struct collect_request
 		    (word == COLLECT_CENSUS_UNCOUNTED || word == COLLECT_CENSUS_NOBODY))
 			gather->voters = 0;
 		if (entry.hash == ras->self_id && word == COLLECT_CENSUS_UNCOUNTED && !is_ours)
-			votes_told_none(ras, gather->origin);
+			votes_reported_voteless(ras, gather->origin);
 		if (entry.hash == ras->self_id && word == COLLECT_CENSUS_LATE &&
-		    !votes_told_late(ras, gather->origin, entry.pid_hash))
+		    !votes_reported_late(ras, gather->origin, entry.pid_hash))
 			gather->voters = 0;
 		if (entry.hash == ras->self_id && word == COLLECT_CENSUS_NOBODY)
 			gather->count = 0;
@@ -366,7 +366,7 @@ census_hear(struct ras *ras, struct gather *gather, const struct collect_request
 	}
 	for (uint32_t n = 0; n < gather->subject_count && !has_vote && !is_ours; n++) {
 		if ((gather->heard >> n & 1) == 0)
-			liveness_passed_on(ras, gather->subjects[n]);
+			liveness_suspicion_delegated(ras, gather->subjects[n]);
 	}
 }
 

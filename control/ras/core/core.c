@@ -9,7 +9,7 @@
 
 #define PAUSE_MIN_NS (500 * RAS_NS_PER_MS) // longer past the wake-up: this agent was stopped
 #define EXPIRE_GAP_NS (60 * RAS_NS_PER_SEC)
-#define STEP_GAP_NS (10 * RAS_NS_PER_SEC) // between two new starts that pass an earlier run
+#define RESTART_GAP_NS (10 * RAS_NS_PER_SEC) // between two new starts that pass an earlier run
 
 // Time.
 
@@ -37,9 +37,9 @@ void ras_enter(struct ras *ras, uint64_t now_ns) {
 		ras->wall = (struct wall_clock){0};
 		ras->resumed_ns = ras->observed_ns;
 		if (paused_ns >= ras->profile->suspect_ns)
-			ras->awake_ns = ras->observed_ns;
+			ras->long_pause_end_ns = ras->observed_ns;
 		ras_emit(ras, RAS_EVENT_PAUSED, RAS_NO_SLOT, RAS_CAUSE_NONE, paused_ns);
-		links_resume(ras);
+		links_beat_after_pause(ras);
 		liveness_resume(ras);
 		return;
 	}
@@ -73,8 +73,8 @@ void ras_exit(struct ras *ras) {
 		links_reap(ras);
 	if (ras->conns.freed > 0)
 		conns_reap(ras);
-	if (ras->wake_ns != ras->wake_asked_ns) {
-		ras->wake_asked_ns = ras->wake_ns;
+	if (ras->wake_ns != ras->wake_requested_ns) {
+		ras->wake_requested_ns = ras->wake_ns;
 		ras->ops.wake(ras->ops_ctx, ras->wake_ns);
 	}
 }
@@ -166,7 +166,7 @@ int ras_create(
 		ras->versions.max = config->version_max;
 	ras->conns_max = config->conns_max;
 	ras->wake_ns = RAS_NEVER;
-	ras->wake_asked_ns = RAS_NEVER;
+	ras->wake_requested_ns = RAS_NEVER;
 	ras->news.flush_ns = RAS_NEVER;
 	err = parts_init(ras, config);
 	if (err != 0) {
@@ -259,7 +259,7 @@ static void self_restart(struct ras *ras, uint64_t start) {
 	(void)self_replace(ras, &info);
 }
 
-int ras_self_renew(struct ras *ras, const struct sock_addr *address) {
+int ras_restart_at_address(struct ras *ras, const struct sock_addr *address) {
 	uint64_t own = ras_incarnation_start(ras_self(ras)->incarnation);
 	struct ras_peer_info info;
 	int err;
@@ -278,7 +278,7 @@ int ras_self_renew(struct ras *ras, const struct sock_addr *address) {
 void ras_become_member(struct ras *ras, uint64_t start) {
 	uint64_t own = ras_incarnation_start(ras_self(ras)->incarnation);
 
-	ras->start_told = own == 0;
+	ras->start_from_seed = own == 0;
 	if (start == 0 || start > RAS_START_MAX) {
 		ras->start_guessed = ras->start_guessed || own == 0;
 		start = own > 0 ? own : 1;
@@ -296,13 +296,13 @@ void ras_leave(struct ras *ras, uint64_t now_ns) {
 		ras->leaving = true;
 		ras->left = true;
 		transfer_leave(ras);
-		links_leave(ras);
-		conns_leave(ras);
+		links_say_leave(ras);
+		conns_close_without_link(ras);
 	}
 	ras_exit(ras);
 }
 
-bool ras_earlier_run(struct ras *ras, uint64_t start) {
+bool ras_supersede_earlier_run(struct ras *ras, uint64_t start) {
 	uint64_t before = ras_self(ras)->incarnation;
 
 	if (!ras->joined || ras->leaving || start >= RAS_START_MAX ||
@@ -310,19 +310,19 @@ bool ras_earlier_run(struct ras *ras, uint64_t start) {
 		return false;
 	// An agent that follows every new start is no earlier run but a live clone. Each new start
 	// is news for all members, so their rate is limited.
-	if (ras->observed_ns < ras->next_step_ns) {
-		if (!ras->step_put_off)
-			ras_conflict(ras, ras->self_slot, ras_incarnation(start, 0), NULL);
-		ras->step_put_off = true;
+	if (ras->observed_ns < ras->next_restart_ns) {
+		if (!ras->restart_deferred)
+			ras_emit_conflict(ras, ras->self_slot, ras_incarnation(start, 0), NULL);
+		ras->restart_deferred = true;
 		return false;
 	}
 	self_restart(ras, start + 1);
 	if (ras_self(ras)->incarnation == before)
 		return false;
-	ras->next_step_ns = ras->observed_ns + STEP_GAP_NS;
-	ras->step_put_off = false;
+	ras->next_restart_ns = ras->observed_ns + RESTART_GAP_NS;
+	ras->restart_deferred = false;
 	ras->start_guessed = false;
-	ras->start_told = false;
+	ras->start_from_seed = false;
 	ras_emit(
 		ras, RAS_EVENT_DECLARED_DEAD, ras->self_slot, RAS_CAUSE_RESTART,
 		ras_self(ras)->incarnation
@@ -331,15 +331,15 @@ bool ras_earlier_run(struct ras *ras, uint64_t start) {
 	return true;
 }
 
-bool ras_gone(const struct ras *ras) {
+bool ras_is_shut_down(const struct ras *ras) {
 	return ras->leaving && ras->conns.open == 0;
 }
 
 void ras_tick(struct ras *ras, uint64_t now_ns) {
 	ras_enter(ras, now_ns);
 	ras->wake_ns = RAS_NEVER;
-	ras->wake_asked_ns = RAS_NEVER; // the wake-up may be this tick, which is used up
-	conns_tick(ras);		// a LEAVE may still wait for its connection
+	ras->wake_requested_ns = RAS_NEVER; // the wake-up may be this tick, which is used up
+	conns_tick(ras);		    // a LEAVE may still wait for its connection
 	if (!ras->leaving) {
 		links_tick(ras);
 		ring_tick(ras);
@@ -360,14 +360,14 @@ void ras_tick(struct ras *ras, uint64_t now_ns) {
 
 // Events.
 
-static void event_tell(struct ras *ras, struct ras_event *event) {
-	event->quiet = turns_are_quiet(ras, event);
+static void event_emit(struct ras *ras, struct ras_event *event) {
+	event->quiet = turns_event_is_quiet(ras, event);
 	if (!event->quiet)
 		history_add(&ras->history, event);
 	ras->ops.event(ras->ops_ctx, event);
 }
 
-static void name_peer(const struct ras *ras, uint32_t slot, struct ras_event *event) {
+static void event_set_peer(const struct ras *ras, uint32_t slot, struct ras_event *event) {
 	const struct peer_entry *entry = ras_entry(ras, slot);
 
 	event->peer = entry->record->id;
@@ -391,14 +391,14 @@ void ras_emit(
 	};
 
 	if (slot != RAS_NO_SLOT) {
-		name_peer(ras, slot, &event);
+		event_set_peer(ras, slot, &event);
 		if (kind == RAS_EVENT_DEAD) // observers belong to deaths only
 			event.observer_count = peers_observers(&ras->peers, slot, event.observers);
 	}
-	event_tell(ras, &event);
+	event_emit(ras, &event);
 }
 
-void ras_emit_at(
+void ras_emit_for_address(
 	struct ras *ras,
 	enum ras_event_kind kind,
 	const struct sock_addr *address,
@@ -413,10 +413,12 @@ void ras_emit_at(
 		.other = *address,
 	};
 
-	event_tell(ras, &event);
+	event_emit(ras, &event);
 }
 
-void ras_conflict(struct ras *ras, uint32_t slot, uint64_t value, const struct sock_addr *other) {
+void ras_emit_conflict(
+	struct ras *ras, uint32_t slot, uint64_t value, const struct sock_addr *other
+) {
 	struct ras_event event = {
 		.at_ns = ras->now_ns,
 		.kind = RAS_EVENT_CONFLICT,
@@ -426,11 +428,11 @@ void ras_conflict(struct ras *ras, uint32_t slot, uint64_t value, const struct s
 
 	if (other != NULL)
 		event.other = *other;
-	name_peer(ras, slot, &event);
-	event_tell(ras, &event);
+	event_set_peer(ras, slot, &event);
+	event_emit(ras, &event);
 }
 
-void ras_address_of_another(struct ras *ras, const struct ras_stranger *stranger) {
+void ras_emit_stranger(struct ras *ras, const struct ras_stranger *stranger) {
 	struct ras_event event = {
 		.at_ns = ras->now_ns,
 		.kind = RAS_EVENT_ADDRESS_OTHER,
@@ -439,22 +441,22 @@ void ras_address_of_another(struct ras *ras, const struct ras_stranger *stranger
 		.other = stranger->address,
 	};
 
-	name_peer(ras, peers_find(&ras->peers, stranger->peer), &event);
-	event_tell(ras, &event);
+	event_set_peer(ras, peers_find(&ras->peers, stranger->peer), &event);
+	event_emit(ras, &event);
 }
 
-void ras_own_address(struct ras *ras) {
+void ras_emit_own_address(struct ras *ras) {
 	struct ras_event event = {
 		.at_ns = ras->now_ns,
 		.kind = RAS_EVENT_ADDRESS_CHANGED,
 		.other = ras_self(ras)->record->address,
 	};
 
-	name_peer(ras, ras->self_slot, &event);
-	event_tell(ras, &event);
+	event_set_peer(ras, ras->self_slot, &event);
+	event_emit(ras, &event);
 }
 
-void ras_emit_of(
+void ras_emit_for_record(
 	struct ras *ras,
 	enum ras_event_kind kind,
 	const struct ras_record *record,
@@ -473,10 +475,10 @@ void ras_emit_of(
 		event.incarnation = ras_incarnation(record->start, 0);
 		memcpy(event.name, record->name, record->name_length);
 	}
-	event_tell(ras, &event);
+	event_emit(ras, &event);
 }
 
-int ras_note(struct ras *ras, uint64_t now_ns, const struct ras_event *note) {
+int ras_add_event(struct ras *ras, uint64_t now_ns, const struct ras_event *note) {
 	struct ras_event event = {
 		.kind = note->kind,
 		.cause = note->cause,
@@ -492,21 +494,21 @@ int ras_note(struct ras *ras, uint64_t now_ns, const struct ras_event *note) {
 	if (slot != RAS_NO_SLOT) {
 		event.at_ns = ras->now_ns;
 		memcpy(event.observers, note->observers, sizeof(event.observers));
-		name_peer(ras, slot, &event);
-		event_tell(ras, &event);
+		event_set_peer(ras, slot, &event);
+		event_emit(ras, &event);
 	}
 	ras_exit(ras);
 	return slot != RAS_NO_SLOT ? 0 : -ENOENT;
 }
 
-void ras_refute(struct ras *ras, uint64_t incarnation) {
+void ras_refute_suspicion(struct ras *ras, uint64_t incarnation) {
 	struct peer_entry *self = ras_self(ras);
 
 	if (incarnation < self->incarnation || ras->leaving || !ras->joined)
 		return;
 	if (ras_incarnation_start(incarnation) > ras_incarnation_start(self->incarnation)) {
 		// Another agent carries this name, or an unknown start of this agent exists.
-		ras_conflict(ras, ras->self_slot, incarnation, NULL);
+		ras_emit_conflict(ras, ras->self_slot, incarnation, NULL);
 		return;
 	}
 	// The refutations are used up, so the next incarnation is a new start.

@@ -47,19 +47,19 @@ struct ras {
 	// was stopped: it judges no peer by its own pause.
 	uint64_t now_ns;
 	uint64_t observed_ns;
-	uint64_t resumed_ns;	// observed time at the end of this agent's latest pause
-	uint64_t awake_ns;	// the same for the latest pause of at least suspect_ns
-	uint64_t wake_ns;	// next wake-up needed, caller's time
-	uint64_t wake_asked_ns; // wake-up requested from the caller
+	uint64_t resumed_ns;	    // observed time at the end of this agent's latest pause
+	uint64_t long_pause_end_ns; // the same for the latest pause of at least suspect_ns
+	uint64_t wake_ns;	    // next wake-up needed, caller's time
+	uint64_t wake_requested_ns; // wake-up requested from the caller
 
 	// Fields that every input reads come first: thousands of instances exceed every cache.
 	uint32_t self_slot;
 	bool started, preloaded, joined, leaving, left;
-	bool step_put_off;  // a restart was deferred, and the conflict reported
-	bool uncounted;	    // this agent was held for dead and has no vote yet
-	bool late;	    // joined in a possible partition: no vote until it met all members
-	bool start_guessed; // the start number is a guess: an earlier run may have used it
-	bool start_told;    // a seed gave the start number; it may not know all earlier runs
+	bool restart_deferred; // a restart was deferred, and the conflict reported
+	bool uncounted;	       // this agent was held for dead and has no vote yet
+	bool late;	       // joined in a possible partition: no vote until it met all members
+	bool start_guessed;    // the start number is a guess: an earlier run may have used it
+	bool start_from_seed;  // a seed gave the start number; it may not know all earlier runs
 	struct relay *relay;
 	struct collective *collective;
 	struct conns conns;
@@ -78,10 +78,10 @@ struct ras {
 	struct wall_clock wall;
 
 	uint64_t self_id;
-	uint64_t deaths_told; // DECLARED_DEAD was emitted for own incarnations below this one
+	uint64_t deaths_reported; // DECLARED_DEAD was emitted for own incarnations below this one
 	uint64_t joined_ns;
 	uint64_t other_version_ns; // no event OTHER_VERSION before this
-	uint64_t next_step_ns;	   // no further new start number before this
+	uint64_t next_restart_ns;  // no further new start number before this
 	uint64_t expire_ns;	   // next search for expired tombstones
 
 	struct ras_counters counters;
@@ -135,9 +135,11 @@ void ras_emit(
 	uint64_t value
 );
 // Emit CONFLICT: another agent holds the name of the peer. `other` is its address, NULL if unknown.
-void ras_conflict(struct ras *ras, uint32_t slot, uint64_t value, const struct sock_addr *other);
+void ras_emit_conflict(
+	struct ras *ras, uint32_t slot, uint64_t value, const struct sock_addr *other
+);
 // Do the same as ras_emit() for the agent at an address.
-void ras_emit_at(
+void ras_emit_for_address(
 	struct ras *ras,
 	enum ras_event_kind kind,
 	const struct sock_addr *address,
@@ -145,12 +147,12 @@ void ras_emit_at(
 	uint64_t value
 );
 // Emit ADDRESS_OTHER: another agent answers at the address of a peer.
-void ras_address_of_another(struct ras *ras, const struct ras_stranger *stranger);
+void ras_emit_stranger(struct ras *ras, const struct ras_stranger *stranger);
 // Emit ADDRESS_CHANGED: this agent advertises another address.
-void ras_own_address(struct ras *ras);
+void ras_emit_own_address(struct ras *ras);
 // Do the same as ras_emit() for an agent that may have no slot. `record` is NULL if its identity is
 // unknown.
-void ras_emit_of(
+void ras_emit_for_record(
 	struct ras *ras,
 	enum ras_event_kind kind,
 	const struct ras_record *record,
@@ -169,30 +171,30 @@ bool membership_apply_told(struct ras *ras, const struct peer_news *news, struct
 // Take a start number above `start`, which an earlier run of this agent used, and announce it.
 // Returns false if the own start number is higher already. Also returns false within 10 s of the
 // last such step; whoever knows the earlier run will report it again.
-bool ras_earlier_run(struct ras *ras, uint64_t start);
+bool ras_supersede_earlier_run(struct ras *ras, uint64_t start);
 
 // Become a member, with this start number if it is higher than the own one.
 void ras_become_member(struct ras *ras, uint64_t start);
 
 // Restart with a new start number and this address in the own record. Returns 0, -ENOMEM, -EINVAL
 // (no address) or -ENOSPC (no start number left); on failure the record is unchanged.
-int ras_self_renew(struct ras *ras, const struct sock_addr *address);
+int ras_restart_at_address(struct ras *ras, const struct sock_addr *address);
 
 // Remove tombstones that have been kept long enough.
 void expire_tick(struct ras *ras);
 
 // Refute a suspicion or death of this agent in an incarnation: take a higher one and announce it.
 // No effect if the own incarnation is higher already.
-void ras_refute(struct ras *ras, uint64_t incarnation);
+void ras_refute_suspicion(struct ras *ras, uint64_t incarnation);
 // Handle news that others hold this agent for dead or gone: refute it and emit DECLARED_DEAD. The
 // event is emitted once per incarnation of this start. It is also emitted if the refutation
 // preceded the news, since a suspect is notified too.
-void ras_declared_dead(struct ras *ras, uint64_t incarnation, enum ras_cause cause);
+void ras_handle_own_death(struct ras *ras, uint64_t incarnation, enum ras_cause cause);
 
 // Remove a tombstone unless it is of a newer incarnation. Returns true if one was removed.
 bool ras_forget_apply(struct ras *ras, uint64_t id, uint64_t incarnation);
 // Handle the order of another agent to forget all unreachable peers. This agent does so, and
 // announces it, at a random time in the next seconds. It skips peers that others announced by then.
 // Without the delay thousands of members would announce the same peers at once.
-void ras_forget_ordered(struct ras *ras);
+void ras_forget_order_received(struct ras *ras);
 void forget_tick(struct ras *ras);

@@ -5,24 +5,24 @@
 
 #define LINE_BYTES 64
 
-static void cache_fetch(const void *object, size_t size) {
+static void cache_prefetch(const void *object, size_t size) {
 	for (size_t at = 0; at < size; at += LINE_BYTES)
 		__builtin_prefetch((const char *)object + at);
 }
 
 // Prefetch the fields of the instance that every input reads or counts.
-static void fetch_instance(const struct ras *ras) {
-	cache_fetch(ras, offsetof(struct ras, ops));
+static void instance_prefetch(const struct ras *ras) {
+	cache_prefetch(ras, offsetof(struct ras, ops));
 	__builtin_prefetch(&ras->counters);
 	__builtin_prefetch(&ras->peers.digest);
 }
 
-void ras_fetch_frame(const struct ras *ras, uint32_t handle, uint32_t step) {
+void ras_prefetch_frame(const struct ras *ras, uint32_t handle, uint32_t step) {
 	uint32_t index = handle & ((1u << CONN_INDEX_BITS) - 1);
 	const struct conn *conn;
 
 	if (step == 0) {
-		fetch_instance(ras);
+		instance_prefetch(ras);
 		return;
 	}
 	if (index >= ras->conns.count)
@@ -37,16 +37,16 @@ void ras_fetch_frame(const struct ras *ras, uint32_t handle, uint32_t step) {
 	if (conn == NULL)
 		return;
 	if (step == 2)
-		cache_fetch(conn, sizeof(*conn));
+		cache_prefetch(conn, sizeof(*conn));
 	else if (conn->link != NULL)
-		cache_fetch(conn->link, offsetof(struct link, rtt));
+		cache_prefetch(conn->link, offsetof(struct link, rtt));
 }
 
-void ras_fetch_tick(const struct ras *ras, uint32_t step) {
+void ras_prefetch_tick(const struct ras *ras, uint32_t step) {
 	if (step == 0) {
-		fetch_instance(ras);
+		instance_prefetch(ras);
 	} else if (step == 1) {
-		cache_fetch(ras->links.table, ras->links.count * sizeof(struct link *));
+		cache_prefetch(ras->links.table, ras->links.count * sizeof(struct link *));
 		relay_fetch(ras);
 		__builtin_prefetch(ras->collective);
 	} else if (step == 2) {

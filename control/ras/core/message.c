@@ -59,14 +59,14 @@ static const void *record_decode(struct wire_reader *reader, size_t *ret_size) {
 
 // Decode the state in which the other side holds this agent. An unknown value is no reason to
 // refute anything.
-static uint8_t held_decode(struct wire_reader *reader) {
+static uint8_t held_state_decode(struct wire_reader *reader) {
 	uint8_t state = wire_get_u8(reader);
 
 	return state <= RAS_LEFT ? state : RAS_UNKNOWN;
 }
 
 // Return true if a state is sent to peers. Suspicions stay with the observer.
-static bool state_travels(uint8_t state) {
+static bool state_is_sent_to_peers(uint8_t state) {
 	return state == RAS_ALIVE || state == RAS_DEAD || state == RAS_LEFT;
 }
 
@@ -97,7 +97,7 @@ int message_init_decode(struct wire_reader *reader, struct message_init *ret_ini
 	init.record = record_decode(reader, &init.record_size);
 	init.incarnation = wire_get_u64(reader);
 	init.digest = wire_get_u64(reader);
-	init.your_state = held_decode(reader);
+	init.your_state = held_state_decode(reader);
 	init.your_incarnation = wire_get_u64(reader);
 	if (wire_reader_left(reader) > 0) // older agents end the message here
 		init.sought = wire_get_u64(reader);
@@ -139,7 +139,7 @@ int message_init_ack_decode(struct wire_reader *reader, struct message_init_ack 
 	ack.record = record_decode(reader, &ack.record_size);
 	ack.incarnation = wire_get_u64(reader);
 	ack.digest = wire_get_u64(reader);
-	ack.your_state = held_decode(reader);
+	ack.your_state = held_state_decode(reader);
 	ack.your_incarnation = wire_get_u64(reader);
 	ack.your_start = wire_get_u64(reader);
 	ack.redirect_count = wire_get_count_u16(reader, MESSAGE_REDIRECTS_MAX, 7);
@@ -259,7 +259,8 @@ static void
 news_body_decode(struct wire_reader *body, uint8_t flags, struct message_news *decoded) {
 	struct peer_news *news = &decoded->news;
 
-	if (!state_travels(news->state) || ((flags & NEWS_DEATH) != 0) != (news->state == RAS_DEAD))
+	if (!state_is_sent_to_peers(news->state) ||
+	    ((flags & NEWS_DEATH) != 0) != (news->state == RAS_DEAD))
 		wire_reader_fail(body, -EBADMSG);
 	if ((flags & NEWS_DEATH) != 0)
 		news_death_decode(body, news);
@@ -363,7 +364,7 @@ int message_brief_decode(
 	brief.weight = wire_get_u8(reader);
 	wire_get_view(reader, entry_bytes - MESSAGE_BRIEF_BYTES);
 	if (!message_state_is_foreign(brief.state) &&
-	    (!state_travels(brief.state) || brief.weight > RAS_OBSERVERS_MAX ||
+	    (!state_is_sent_to_peers(brief.state) || brief.weight > RAS_OBSERVERS_MAX ||
 	     (brief.state != RAS_DEAD && brief.weight > 0)))
 		wire_reader_fail(reader, -EBADMSG);
 	if (!wire_reader_ok(reader))

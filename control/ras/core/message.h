@@ -31,9 +31,9 @@ enum message_type {
 	MESSAGE_TYPE_COUNT,
 };
 
-#define MESSAGE_INIT_JOIN 0x01	 // requests the table, and a start number if the sender has none
-#define MESSAGE_INIT_MEMBER 0x02 // the sender is a member of a ring
-#define MESSAGE_INIT_WHO 0x04	 // requests the identity only; the connection is closed then
+#define MESSAGE_INIT_JOIN 0x01	   // requests the table, and a start number if the sender has none
+#define MESSAGE_INIT_MEMBER 0x02   // the sender is a member of a ring
+#define MESSAGE_INIT_IDENTIFY 0x04 // requests the identity only; the connection is closed then
 
 struct message_init {
 	uint16_t version_min, version_max;
@@ -49,8 +49,8 @@ struct message_init {
 	uint64_t sought; // id of the peer to link with; 0: any agent at the address
 };
 
-#define MESSAGE_ACK_MEMBER 0x01	   // the sender is a member of a ring
-#define MESSAGE_ACK_UNCOUNTED 0x02 // the receiver has no vote yet
+#define MESSAGE_ACK_MEMBER 0x01	 // the sender is a member of a ring
+#define MESSAGE_ACK_NO_VOTE 0x02 // the receiver has no vote yet
 
 struct message_init_ack {
 	uint16_t version_min; // oldest that the sender speaks

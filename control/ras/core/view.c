@@ -6,11 +6,11 @@
 #include <string.h>
 
 void ras_view(const struct ras *ras, struct ras_view *ret_view) {
-	const struct census_word *word = &ras->liveness.census.word;
+	const struct census_outcome *word = &ras->liveness.census.word;
 	const uint32_t *counts = ras->peers.state_counts;
 	bool missed = counts[RAS_SUSPECT] + counts[RAS_UNREACHABLE] > 0;
 	// The census is older than the states: once all members are heard again, none is missed.
-	bool waits = ras->liveness.brake && missed && brake_waits(ras);
+	bool waits = ras->liveness.brake && missed && brake_is_minority_side(ras);
 	// A new member may have been reached before it is in the table.
 	uint32_t reached = word->reached < word->members ? word->reached : word->members;
 
@@ -28,7 +28,7 @@ void ras_view(const struct ras *ras, struct ras_view *ret_view) {
 		.waits = waits,
 		.reached = waits ? reached : 0,
 		.reached_of = waits ? word->members : 0,
-		.silent = ras->liveness.brake ? census_silent(word) : 0,
+		.silent = ras->liveness.brake ? census_missed_count(word) : 0,
 		.refused_by = ras->join.refused_by,
 		.versions = ras->versions,
 	};
@@ -91,7 +91,7 @@ int ras_link_at(const struct ras *ras, uint32_t n, struct ras_link_info *ret_inf
 		.rtt_min_ns = link->rtt.min_ns,
 		.rtt_mean_ns = link->rtt.count > 0 ? link->rtt.sum_ns / link->rtt.count : 0,
 		.rtt_max_ns = link->rtt.max_ns,
-		.wall_offset_ns = wall_median(&link->wall),
+		.wall_offset_ns = wall_offset_median(&link->wall),
 		.sent_bytes = link->sent_bytes,
 		.sent_frames = link->sent_frames,
 		.received_bytes = link->received_bytes,

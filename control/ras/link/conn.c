@@ -33,7 +33,7 @@ void conns_reap(struct ras *ras) {
 		conns->count--;
 }
 
-void conns_leave(struct ras *ras) {
+void conns_close_without_link(struct ras *ras) {
 	for (uint32_t n = 0; n < ras->conns.count; n++) {
 		struct conn *conn = ras->conns.table[n];
 
@@ -53,7 +53,7 @@ struct conn *conn_find(const struct ras *ras, uint32_t handle) {
 }
 
 // Return a free index of the table, or CONNS_MAX without memory.
-static uint32_t place_take(struct ras *ras) {
+static uint32_t conn_index_reserve(struct ras *ras) {
 	struct conns *conns = &ras->conns;
 
 	for (uint32_t n = 0; n < conns->count; n++) {
@@ -70,14 +70,14 @@ static uint32_t place_take(struct ras *ras) {
 	return conns->count++;
 }
 
-static struct conn *conn_take(struct ras *ras) {
+static struct conn *conn_create(struct ras *ras) {
 	struct conns *conns = &ras->conns;
 	uint32_t place;
 	struct conn *conn;
 
 	if (conns->open >= ras->conns_max)
 		return NULL;
-	place = place_take(ras);
+	place = conn_index_reserve(ras);
 	if (place == CONNS_MAX)
 		return NULL;
 	conn = memory_allocate(&ras->memory, sizeof(*conn));
@@ -113,12 +113,12 @@ void conn_stage(struct ras *ras, struct conn *conn, enum conn_stage stage, uint6
 	ras_wake_at(ras, conn->deadline_ns);
 }
 
-void conn_extend(struct ras *ras, struct conn *conn, uint64_t limit_ns) {
+void conn_set_deadline(struct ras *ras, struct conn *conn, uint64_t limit_ns) {
 	conn_stage(ras, conn, conn->stage, limit_ns);
 }
 
-static struct conn *outgoing_take(struct ras *ras, const struct sock_addr *address) {
-	struct conn *conn = conn_take(ras);
+static struct conn *conn_create_outgoing(struct ras *ras, const struct sock_addr *address) {
+	struct conn *conn = conn_create(ras);
 
 	if (conn == NULL) {
 		ras->counters.conns_refused++;
@@ -135,7 +135,7 @@ static void conn_dial(struct ras *ras, struct conn *conn) {
 }
 
 struct conn *conn_open(struct ras *ras, const struct sock_addr *address, struct link *link) {
-	struct conn *conn = outgoing_take(ras, address);
+	struct conn *conn = conn_create_outgoing(ras, address);
 
 	if (conn == NULL)
 		return NULL;
@@ -145,9 +145,9 @@ struct conn *conn_open(struct ras *ras, const struct sock_addr *address, struct 
 	return conn;
 }
 
-struct conn *conn_open_to_ask(struct ras *ras, uint32_t slot) {
+struct conn *conn_open_identity_query(struct ras *ras, uint32_t slot) {
 	const struct ras_record *record = ras_entry(ras, slot)->record;
-	struct conn *conn = outgoing_take(ras, &record->address);
+	struct conn *conn = conn_create_outgoing(ras, &record->address);
 
 	if (conn == NULL)
 		return NULL;
@@ -178,7 +178,7 @@ int conn_send(struct ras *ras, struct conn *conn, const void *frame, size_t size
 	return 0;
 }
 
-void conn_failed(struct ras *ras, struct conn *conn, enum ras_close how, enum ras_cause cause) {
+void conn_abort(struct ras *ras, struct conn *conn, enum ras_close how, enum ras_cause cause) {
 	struct link *link = conn->link;
 
 	if (conn->join)
@@ -197,7 +197,7 @@ int ras_conn_accepted(
 	struct conn *conn;
 
 	ras_enter(ras, now_ns);
-	conn = ras->leaving ? NULL : conn_take(ras);
+	conn = ras->leaving ? NULL : conn_create(ras);
 	if (conn == NULL) {
 		ras->counters.conns_refused++;
 		ras_exit(ras);
@@ -245,7 +245,7 @@ static void init_send(struct ras *ras, struct conn *conn) {
 
 	conn_init_fill(ras, &init);
 	if (conn->who != 0) {
-		init.flags |= MESSAGE_INIT_WHO;
+		init.flags |= MESSAGE_INIT_IDENTIFY;
 	} else if (conn->join) {
 		init.flags |= MESSAGE_INIT_JOIN;
 	} else {
@@ -391,7 +391,7 @@ void ras_conn_frame(
 			ras->counters.frames_malformed++;
 			// Handling the frame may have closed the connection.
 			if (conn->handle == handle && conn->stage != CONN_FREE)
-				conn_failed(ras, conn, RAS_CLOSE_HARD, RAS_CAUSE_PROTOCOL);
+				conn_abort(ras, conn, RAS_CLOSE_HARD, RAS_CAUSE_PROTOCOL);
 		}
 	}
 	ras_exit(ras);
@@ -411,7 +411,7 @@ void conns_tick(struct ras *ras) {
 		if (conn == NULL || conn->stage == CONN_FREE)
 			continue;
 		if (conn->deadline_ns <= ras->observed_ns)
-			conn_failed(ras, conn, RAS_CLOSE_HARD, RAS_CAUSE_TIMEOUT);
+			conn_abort(ras, conn, RAS_CLOSE_HARD, RAS_CAUSE_TIMEOUT);
 		else if (conn->deadline_ns < next)
 			next = conn->deadline_ns;
 	}

@@ -55,7 +55,7 @@ void conns_tick(struct ras *ras);
 // Free the ended connections. Call it when no input is being handled any more.
 void conns_reap(struct ras *ras);
 // Close all connections that carry no link.
-void conns_leave(struct ras *ras);
+void conns_close_without_link(struct ras *ras);
 
 // Return the connection of a handle, or NULL if it has ended.
 struct conn *conn_find(const struct ras *ras, uint32_t handle);
@@ -63,15 +63,15 @@ struct conn *conn_find(const struct ras *ras, uint32_t handle);
 // are open.
 struct conn *conn_open(struct ras *ras, const struct sock_addr *address, struct link *link);
 // Connect to query the identity of the agent at a peer's address.
-struct conn *conn_open_to_ask(struct ras *ras, uint32_t slot);
+struct conn *conn_open_identity_query(struct ras *ras, uint32_t slot);
 // Close a connection without a notification of its user.
 void conn_close(struct ras *ras, struct conn *conn, enum ras_close how);
 // Close a connection and notify its join, identity query or link of the cause.
-void conn_failed(struct ras *ras, struct conn *conn, enum ras_close how, enum ras_cause cause);
+void conn_abort(struct ras *ras, struct conn *conn, enum ras_close how, enum ras_cause cause);
 // Enter a stage that may last `limit_ns`; RAS_NEVER for no limit.
 void conn_stage(struct ras *ras, struct conn *conn, enum conn_stage stage, uint64_t limit_ns);
 // Restart the time limit of the current stage.
-void conn_extend(struct ras *ras, struct conn *conn, uint64_t limit_ns);
+void conn_set_deadline(struct ras *ras, struct conn *conn, uint64_t limit_ns);
 // Send a frame. Returns 0, or -EAGAIN if the frame was not accepted; the connection is then
 // blocked.
 int conn_send(struct ras *ras, struct conn *conn, const void *frame, size_t size);
@@ -80,7 +80,7 @@ void conn_ack_fill(const struct ras *ras, struct message_init_ack *ret_ack);
 // Return the versions that the sender of a refusal speaks.
 struct ras_versions conn_ack_versions(const struct message_init_ack *ack);
 // Emit OTHER_VERSION after a refusal for lack of a common version. The event is rate-limited.
-void conn_other_version(struct ras *ras, const struct message_init_ack *ack);
+void conn_report_version_mismatch(struct ras *ras, const struct message_init_ack *ack);
 // Answer with a refusal and close softly.
 void conn_refuse(struct ras *ras, struct conn *conn, struct message_init_ack *ack);
 // Handle the first frame of an accepted connection, or the answer to our own INIT. Returns 0,

@@ -21,8 +21,9 @@ static uint16_t version_common(const struct ras *ras, const struct message_init 
 
 // Emit OTHER_VERSION, at most every 10 s. Agents of another version retry for ever, and there may
 // be many.
-static void
-other_version(struct ras *ras, const void *encoding, size_t size, struct ras_versions theirs) {
+static void version_mismatch_emit(
+	struct ras *ras, const void *encoding, size_t size, struct ras_versions theirs
+) {
 	struct ras_record *record = NULL;
 
 	if (ras->other_version_ns > ras->observed_ns)
@@ -32,7 +33,7 @@ other_version(struct ras *ras, const void *encoding, size_t size, struct ras_ver
 	// identifies no agent.
 	if (ras_record_intern(ras->interner, encoding, size, &record) != 0)
 		record = NULL;
-	ras_emit_of(
+	ras_emit_for_record(
 		ras, RAS_EVENT_OTHER_VERSION, record, RAS_CAUSE_VERSION, ras_versions_pack(theirs)
 	);
 	if (record != NULL)
@@ -43,8 +44,8 @@ struct ras_versions conn_ack_versions(const struct message_init_ack *ack) {
 	return (struct ras_versions){.min = ack->version_min, .max = ack->version};
 }
 
-void conn_other_version(struct ras *ras, const struct message_init_ack *ack) {
-	other_version(ras, ack->record, ack->record_size, conn_ack_versions(ack));
+void conn_report_version_mismatch(struct ras *ras, const struct message_init_ack *ack) {
+	version_mismatch_emit(ras, ack->record, ack->record_size, conn_ack_versions(ack));
 }
 
 void conn_refuse(struct ras *ras, struct conn *conn, struct message_init_ack *ack) {
@@ -77,7 +78,7 @@ static void init_refuse(struct ras *ras, struct conn *conn, enum ras_cause cause
 
 // Refuse a peer whose INIT has already changed the table. The refusal carries the state held
 // before, which no other agent can report any more.
-static void refuse_admitted(
+static void init_refuse_admitted(
 	struct ras *ras, struct conn *conn, enum ras_cause cause, const struct admission *admission
 ) {
 	struct message_init_ack ack;
@@ -93,7 +94,7 @@ static void refuse_admitted(
 // start number above the holder's. If the caller lives at that address itself, the holder is an
 // earlier run of the caller. The caller then takes the higher start number. If the known holder is
 // no member or unreachable, the caller's own address is sent for the same effect.
-static void refuse_rival(struct ras *ras, struct conn *conn, const struct message_init *init) {
+static void init_refuse_rival(struct ras *ras, struct conn *conn, const struct message_init *init) {
 	struct message_init_ack ack;
 	struct ras_record *record;
 	struct sock_addr address;
@@ -118,7 +119,7 @@ static void refuse_rival(struct ras *ras, struct conn *conn, const struct messag
 
 // Decide which of two connections with one peer is kept. Returns true for the one that just sent
 // INIT.
-static bool init_wins(struct ras *ras, const struct link *link) {
+static bool init_conn_is_kept(struct ras *ras, const struct link *link) {
 	const struct ras_record *self = ras_self(ras)->record;
 	bool we_are_lower = ras_record_compare(self, ras_entry(ras, link->slot)->record) < 0;
 
@@ -167,7 +168,7 @@ peer_admit(struct ras *ras, const void *encoding, size_t size, uint64_t incarnat
 	} else if (slot != RAS_NO_SLOT && ras_entry(ras, slot)->record != record &&
 		   record->start <= ras_entry(ras, slot)->record->start) {
 		// An old start that woke up late, or two runs with the same start number.
-		ras_conflict(ras, slot, record->start, &record->address);
+		ras_emit_conflict(ras, slot, record->start, &record->address);
 		admission.cause = RAS_CAUSE_CONFLICT;
 	} else {
 		if (slot != RAS_NO_SLOT) {
@@ -183,19 +184,19 @@ peer_admit(struct ras *ras, const void *encoding, size_t size, uint64_t incarnat
 }
 
 // Return true if the peer ever spoke to this agent, in the current runs of both.
-static bool is_met(const struct ras *ras, const struct link *link) {
+static bool peer_was_met_before(const struct ras *ras, const struct link *link) {
 	return (ras_entry(ras, link->slot)->flags & PEER_SEEN) != 0;
 }
 
 // Handle the state in which the other side holds, or held, this agent. A peer never met before may
 // mean an earlier run of this agent. That run may have the same start number if the seeds at the
 // join did not know it.
-static void held_heard(struct ras *ras, bool met, uint8_t state, uint64_t incarnation) {
+static void own_held_state_check(struct ras *ras, bool met, uint8_t state, uint64_t incarnation) {
 	if (state != RAS_DEAD && state != RAS_LEFT)
 		return;
-	if (met || !ras->start_told || incarnation < ras_self(ras)->incarnation ||
-	    !ras_earlier_run(ras, ras_incarnation_start(incarnation)))
-		ras_declared_dead(ras, incarnation, RAS_CAUSE_DEATH);
+	if (met || !ras->start_from_seed || incarnation < ras_self(ras)->incarnation ||
+	    !ras_supersede_earlier_run(ras, ras_incarnation_start(incarnation)))
+		ras_handle_own_death(ras, incarnation, RAS_CAUSE_DEATH);
 }
 
 static void init_accept(
@@ -205,7 +206,7 @@ static void init_accept(
 	const struct message_init *init,
 	const struct admission *admission
 ) {
-	bool met = is_met(ras, link);
+	bool met = peer_was_met_before(ras, link);
 
 	conn->link = link;
 	if (link->pending != NULL)
@@ -215,11 +216,11 @@ static void init_accept(
 	ack_send(ras, conn, admission);
 	link_ready(ras, link, conn, init->uses);
 	sync_heard(ras, link, init->digest);
-	held_heard(ras, met, init->your_state, init->your_incarnation);
+	own_held_state_check(ras, met, init->your_state, init->your_incarnation);
 }
 
 // Join through the caller. Only members ask for a link, while all agents known here may be gone.
-static void init_invites(struct ras *ras, const struct message_init *init) {
+static void init_join_through_caller(struct ras *ras, const struct message_init *init) {
 	struct ras_record *record;
 
 	if (ras_record_intern(ras->interner, init->record, init->record_size, &record) != 0)
@@ -235,12 +236,12 @@ static void init_judge(struct ras *ras, struct conn *conn, const struct message_
 
 	if (!ras->joined) {
 		init_refuse(ras, conn, RAS_CAUSE_BUSY);
-		init_invites(ras, init);
+		init_join_through_caller(ras, init);
 		return;
 	}
 	admission = peer_admit(ras, init->record, init->record_size, init->incarnation);
 	if (admission.slot == RAS_NO_SLOT && admission.cause == RAS_CAUSE_CONFLICT) {
-		refuse_rival(ras, conn, init);
+		init_refuse_rival(ras, conn, init);
 		return;
 	}
 	if (admission.slot == RAS_NO_SLOT) {
@@ -250,22 +251,22 @@ static void init_judge(struct ras *ras, struct conn *conn, const struct message_
 	// The caller looks for another peer at our address. It did not ask for a link with this
 	// agent, and an existing link between the two stays.
 	if (init->sought != 0 && init->sought != ras->self_id) {
-		refuse_admitted(ras, conn, RAS_CAUSE_IDLE, &admission);
+		init_refuse_admitted(ras, conn, RAS_CAUSE_IDLE, &admission);
 		return;
 	}
 	link = link_find(ras, admission.slot);
-	if (link != NULL && !init_wins(ras, link)) {
-		refuse_admitted(ras, conn, RAS_CAUSE_DUPLICATE, &admission);
+	if (link != NULL && !init_conn_is_kept(ras, link)) {
+		init_refuse_admitted(ras, conn, RAS_CAUSE_DUPLICATE, &admission);
 		return;
 	}
-	if (!ring_accepts(ras, link, init->uses)) {
-		refuse_admitted(ras, conn, RAS_CAUSE_DEGREE, &admission);
+	if (!ring_can_accept_uses(ras, link, init->uses)) {
+		init_refuse_admitted(ras, conn, RAS_CAUSE_DEGREE, &admission);
 		return;
 	}
 	if (link == NULL)
 		link = link_want(ras, admission.slot, 0);
 	if (link == NULL)
-		refuse_admitted(ras, conn, RAS_CAUSE_OWN_FAULT, &admission);
+		init_refuse_admitted(ras, conn, RAS_CAUSE_OWN_FAULT, &admission);
 	else
 		init_accept(ras, conn, link, init, &admission);
 }
@@ -281,12 +282,12 @@ int conn_init_received(struct ras *ras, struct conn *conn, struct wire_reader *r
 		init_refuse(ras, conn, RAS_CAUSE_CLUSTER);
 	} else if (conn->version == 0) {
 		ras->counters.versions_refused++;
-		other_version(
+		version_mismatch_emit(
 			ras, init.record, init.record_size,
 			(struct ras_versions){.min = init.version_min, .max = init.version_max}
 		);
 		init_refuse(ras, conn, RAS_CAUSE_VERSION);
-	} else if ((init.flags & MESSAGE_INIT_WHO) != 0) {
+	} else if ((init.flags & MESSAGE_INIT_IDENTIFY) != 0) {
 		who_serve(ras, conn);
 	} else if ((init.flags & MESSAGE_INIT_JOIN) != 0) {
 		conn->join = true;
@@ -299,7 +300,7 @@ int conn_init_received(struct ras *ras, struct conn *conn, struct wire_reader *r
 }
 
 // Return true if this agent answered itself: a peer's address belongs to this agent by now.
-static bool is_own_answer(struct ras *ras, const struct message_init_ack *ack) {
+static bool init_ack_is_own(struct ras *ras, const struct message_init_ack *ack) {
 	struct ras_record *record;
 	bool own;
 
@@ -311,19 +312,20 @@ static bool is_own_answer(struct ras *ras, const struct message_init_ack *ack) {
 }
 
 // Handle a refusal because the name has another holder, or an earlier run of this agent as holder.
-static void conflict_heard(struct ras *ras, const struct message_init_ack *ack) {
-	if (ack->redirect_count == 0 || is_own_answer(ras, ack))
+static void name_conflict_handle(struct ras *ras, const struct message_init_ack *ack) {
+	if (ack->redirect_count == 0 || init_ack_is_own(ras, ack))
 		return;
 	if (!sock_addr_equal(&ack->redirects[0], &ras_self(ras)->record->address))
 		rival_call(ras, &ack->redirects[0], ack->your_start);
 	else if (ack->your_start > 0)
-		ras_earlier_run(ras, ack->your_start - 1);
+		ras_supersede_earlier_run(ras, ack->your_start - 1);
 }
 
 // Return true if another agent answered than the peer of the link. This is no evidence of a death:
 // one of the two may advertise a wrong address and be alive. It is treated like no answer.
-static bool
-another_answers(struct ras *ras, const struct conn *conn, const struct message_init_ack *ack) {
+static bool init_ack_is_from_wrong_peer(
+	struct ras *ras, const struct conn *conn, const struct message_init_ack *ack
+) {
 	uint64_t sought = conn->link->peer;
 	uint64_t found = stranger_of(ras, ack);
 
@@ -338,7 +340,7 @@ another_answers(struct ras *ras, const struct conn *conn, const struct message_i
 // Handle an INIT_ACK with refusal NONE or IDLE. Its sender is a member, or takes this agent for
 // one, so its record is merged.
 static void
-answer_accepted(struct ras *ras, struct conn *conn, const struct message_init_ack *ack, bool met) {
+init_ack_accept(struct ras *ras, struct conn *conn, const struct message_init_ack *ack, bool met) {
 	struct link *link = conn->link;
 	uint32_t slot = peer_admit(ras, ack->record, ack->record_size, ack->incarnation).slot;
 
@@ -350,16 +352,16 @@ answer_accepted(struct ras *ras, struct conn *conn, const struct message_init_ac
 			link_want(ras, slot, RAS_USE_CHECK);
 		return;
 	}
-	if (another_answers(ras, conn, ack) || slot != link->slot ||
+	if (init_ack_is_from_wrong_peer(ras, conn, ack) || slot != link->slot ||
 	    ack->refusal != RAS_CAUSE_NONE) {
-		conn_failed(ras, conn, RAS_CLOSE_SOFT, RAS_CAUSE_CONFLICT);
+		conn_abort(ras, conn, RAS_CLOSE_SOFT, RAS_CAUSE_CONFLICT);
 		return;
 	}
 	conn->version = ack->version;
 	conn_stage(ras, conn, CONN_READY, RAS_NEVER);
 	link_ready(ras, link, conn, ack->uses);
 	sync_heard(ras, link, ack->digest);
-	held_heard(ras, met, ack->your_state, ack->your_incarnation);
+	own_held_state_check(ras, met, ack->your_state, ack->your_incarnation);
 }
 
 int conn_ack_received(struct ras *ras, struct conn *conn, struct wire_reader *reader) {
@@ -382,19 +384,19 @@ int conn_ack_received(struct ras *ras, struct conn *conn, struct wire_reader *re
 		join_ack(ras, conn, &ack);
 		return 0;
 	}
-	met = is_met(ras, conn->link);
+	met = peer_was_met_before(ras, conn->link);
 	if (ack.refusal != RAS_CAUSE_NONE && ack.refusal != RAS_CAUSE_IDLE) {
-		bool same = !another_answers(ras, conn, &ack);
+		bool same = !init_ack_is_from_wrong_peer(ras, conn, &ack);
 
-		conn_failed(ras, conn, RAS_CLOSE_SOFT, same ? ack.refusal : RAS_CAUSE_CONFLICT);
+		conn_abort(ras, conn, RAS_CLOSE_SOFT, same ? ack.refusal : RAS_CAUSE_CONFLICT);
 		if (ack.refusal == RAS_CAUSE_CONFLICT)
-			conflict_heard(ras, &ack);
+			name_conflict_handle(ras, &ack);
 		else if (ack.refusal == RAS_CAUSE_VERSION)
-			conn_other_version(ras, &ack);
+			conn_report_version_mismatch(ras, &ack);
 		else if (same)
-			held_heard(ras, met, ack.your_state, ack.your_incarnation);
+			own_held_state_check(ras, met, ack.your_state, ack.your_incarnation);
 		return 0;
 	}
-	answer_accepted(ras, conn, &ack, met);
+	init_ack_accept(ras, conn, &ack, met);
 	return 0;
 }

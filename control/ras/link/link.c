@@ -82,7 +82,7 @@ uint32_t links_degree(const struct ras *ras) {
 }
 
 // Return a mask bit that no other link has, while there are at most 64 links.
-static uint8_t bit_choose(const struct links *links) {
+static uint8_t link_bit_choose(const struct links *links) {
 	uint64_t taken = 0;
 
 	for (uint32_t n = 0; n < links->count; n++) {
@@ -107,7 +107,7 @@ static struct link *link_add(struct ras *ras, uint32_t slot) {
 		return NULL;
 	*link = (struct link){
 		.slot = slot,
-		.bit = bit_choose(links),
+		.bit = link_bit_choose(links),
 		.peer = ras_entry(ras, slot)->record->id,
 		.used = true,
 		.watched = true,
@@ -144,7 +144,7 @@ static void link_connect(struct ras *ras, struct link *link) {
 // waits first, since a firewall may allow one direction only. A use that only one side has (long
 // links, fallbacks, looks) is connected by that side. A new member also connects, since the others
 // do not know it yet.
-static bool connect_is_ours(struct ras *ras, const struct link *link, uint32_t uses) {
+static bool link_is_ours_to_connect(struct ras *ras, const struct link *link, uint32_t uses) {
 	const struct ras_record *self = ras_self(ras)->record;
 
 	if ((uses & ~(uint32_t)(RAS_USE_NEXT | RAS_USE_PREV)) != 0)
@@ -186,7 +186,8 @@ struct link *link_want(struct ras *ras, uint32_t slot, uint32_t uses) {
 		// The other side learns of the use, and promises its own beats.
 		link_beat(ras, link, true);
 	} else if (link->pending == NULL) {
-		uint64_t wait = connect_is_ours(ras, link, uses) ? 0 : ras->profile->higher_wait_ns;
+		uint64_t wait =
+			link_is_ours_to_connect(ras, link, uses) ? 0 : ras->profile->higher_wait_ns;
 		uint64_t due = ras->observed_ns + wait;
 
 		if (wait == 0)
@@ -216,7 +217,7 @@ void link_unwant(struct ras *ras, struct link *link, uint32_t uses) {
 	link_idle_check(ras, link);
 }
 
-bool link_takes(const struct ras *ras, const struct link *link) {
+bool link_can_send_now(const struct ras *ras, const struct link *link) {
 	(void)ras;
 	return link->used && link->current != NULL && !link->current->blocked &&
 	       link->queue_head == NULL;
@@ -249,7 +250,7 @@ static void link_queue(struct ras *ras, struct link *link, const void *bytes, si
 void link_send(struct ras *ras, struct link *link, const void *frame, size_t size) {
 	if (!link->used)
 		return;
-	if (link_takes(ras, link) && conn_send(ras, link->current, frame, size) == 0)
+	if (link_can_send_now(ras, link) && conn_send(ras, link->current, frame, size) == 0)
 		return;
 	link_queue(ras, link, frame, size);
 }
@@ -271,7 +272,7 @@ void link_flush(struct ras *ras, struct link *link) {
 	}
 	if (ras->leaving)
 		link_drop(ras, link, RAS_CLOSE_SOFT, RAS_CAUSE_LEAVE);
-	else if (link_takes(ras, link))
+	else if (link_can_send_now(ras, link))
 		relay_link_good(ras, link);
 }
 
@@ -281,7 +282,7 @@ void link_heard(struct ras *ras, struct link *link) {
 	// If no link was heard at all, this agent was deaf or cut off: the silence is no evidence
 	// against peers.
 	if (ras->observed_ns - ras->links.heard_ns >= ras->profile->suspect_ns)
-		liveness_was_deaf(ras);
+		liveness_restart_silences(ras);
 	ras->links.heard_ns = ras->observed_ns;
 	link->heard_ns = ras->observed_ns;
 	if (silent_ns >= 2 * link->period_ns)
@@ -291,18 +292,18 @@ void link_heard(struct ras *ras, struct link *link) {
 	if (link->delayed) {
 		link->delayed = false;
 		ras_emit(ras, RAS_EVENT_LINK_RECOVERED, link->slot, RAS_CAUSE_NONE, silent_ns);
-		ring_recovered(ras, link);
+		ring_link_recovered(ras, link);
 		relay_link_good(ras, link);
 	}
 	if (link->watched) {
 		link->watched = false;
-		liveness_proof(ras, link->slot, 0);
+		liveness_proof_of_life(ras, link->slot, 0);
 	}
 }
 
 void links_degree_check(struct ras *ras) {
 	if (links_degree(ras) > links_degree_max(peers_ring_count(&ras->peers)))
-		ring_relink(ras);
+		ring_schedule_relink(ras);
 }
 
 void link_ready(struct ras *ras, struct link *link, struct conn *conn, uint32_t theirs) {
@@ -333,7 +334,7 @@ void link_ready(struct ras *ras, struct link *link, struct conn *conn, uint32_t 
 	link_heard(ras, link);
 	ras_emit(ras, RAS_EVENT_LINK_UP, link->slot, RAS_CAUSE_NONE, down_ns);
 	link_idle_check(ras, link);
-	ring_recovered(ras, link);
+	ring_link_recovered(ras, link);
 	links_degree_check(ras);
 	link_beat(ras, link, false);
 	foreign_tell(ras, link);
@@ -344,7 +345,7 @@ void link_ready(struct ras *ras, struct link *link, struct conn *conn, uint32_t 
 
 // Return the delay before the next connect. It doubles while the peer refuses a link; ring
 // neighbours are tried at a steady rate.
-static uint64_t retry_wait(struct ras *ras, const struct link *link) {
+static uint64_t link_retry_delay_ns(struct ras *ras, const struct link *link) {
 	uint64_t wait = ras->profile->retry_ns;
 	uint32_t doublings = link->retries;
 
@@ -358,47 +359,47 @@ static uint64_t retry_wait(struct ras *ras, const struct link *link) {
 	return ras_jitter(ras, wait);
 }
 
-static void connect_refused(struct ras *ras, struct link *link, bool by_own_machine) {
+static void link_connect_refused(struct ras *ras, struct link *link, bool by_own_machine) {
 	uint64_t recheck_ns = ras->profile->gone_recheck_ns;
 
 	if ((ras_entry(ras, link->slot)->flags & PEER_SEEN) == 0)
 		return; // a peer that was never heard cannot be gone
 	link->exited = by_own_machine && (link->refused_ns == RAS_NEVER || link->exited) &&
-		       is_of_our_machine(ras, link->slot);
+		       is_on_own_machine(ras, link->slot);
 	if (link->refused_ns == RAS_NEVER) {
 		link->refused_ns = ras->observed_ns;
-		liveness_refused(ras, link);
+		liveness_peer_refused(ras, link);
 	}
 	if (ras->observed_ns - link->refused_ns >= recheck_ns) {
 		link->gone = true;
 		link->gone_ns = ras->observed_ns;
-		liveness_gone(ras, link);
+		liveness_peer_gone(ras, link);
 	} else if (link->retry_ns > link->refused_ns + recheck_ns) {
 		link->retry_ns = link->refused_ns + recheck_ns;
 	}
 }
 
 // Handle a refusal with a reason: the peer is alive.
-static void refusal_heard(struct ras *ras, struct link *link) {
+static void link_refusal_received(struct ras *ras, struct link *link) {
 	link->mine &= ~(uint32_t)RAS_USE_CHECK;
 	link_heard(ras, link);
 	link_idle_check(ras, link);
 }
 
-static void connect_failed(struct ras *ras, struct link *link, enum ras_cause cause) {
+static void link_connect_failed(struct ras *ras, struct link *link, enum ras_cause cause) {
 	link->pending = NULL;
 	if (link->current != NULL)
 		return; // a replacement failed; the current connection stays
-	link->retry_ns = ras->observed_ns + retry_wait(ras, link);
+	link->retry_ns = ras->observed_ns + link_retry_delay_ns(ras, link);
 	link->retries++;
 	if ((cause == RAS_CAUSE_REFUSED || cause == RAS_CAUSE_EXITED) && ras->profile->evidence)
-		connect_refused(ras, link, cause == RAS_CAUSE_EXITED);
+		link_connect_refused(ras, link, cause == RAS_CAUSE_EXITED);
 	// An unknown reason of a newer version also proves life.
 	if (cause == RAS_CAUSE_DEGREE || cause == RAS_CAUSE_DUPLICATE || cause == RAS_CAUSE_BUSY ||
 	    cause >= RAS_CAUSE_COUNT)
-		refusal_heard(ras, link);
+		link_refusal_received(ras, link);
 	if (cause == RAS_CAUSE_DEGREE)
-		ring_refused(ras, link);
+		ring_link_refused(ras, link);
 	// After the other of two crossing connections was kept, no early retry is needed.
 	if (cause == RAS_CAUSE_DUPLICATE)
 		link->retry_ns = ras->observed_ns + ras->profile->retry_ns;
@@ -436,7 +437,7 @@ static void link_lost(struct ras *ras, struct link *link, enum ras_cause cause) 
 		link->idle_ns = RAS_NEVER;
 		link_connect(ras, link);
 	} else if (link->mine != 0) {
-		link->retry_ns = ras->observed_ns + retry_wait(ras, link);
+		link->retry_ns = ras->observed_ns + link_retry_delay_ns(ras, link);
 		ras_wake_at(ras, link->retry_ns);
 	} else {
 		link_idle_check(ras, link);
@@ -449,10 +450,10 @@ void link_conn_ended(struct ras *ras, struct link *link, struct conn *conn, enum
 	if (link->current == conn)
 		link_lost(ras, link, cause);
 	else if (link->pending == conn)
-		connect_failed(ras, link, cause);
+		link_connect_failed(ras, link, cause);
 }
 
-void link_check(struct ras *ras, struct link *link) {
+void link_probe(struct ras *ras, struct link *link) {
 	if (link->checked_ns == RAS_NEVER)
 		link->checked_ns = ras->observed_ns;
 	if (link->current != NULL) {
@@ -482,7 +483,7 @@ void link_drop(struct ras *ras, struct link *link, enum ras_close how, enum ras_
 		ras->counters.links_retired++;
 }
 
-static void link_leave(struct ras *ras, struct link *link) {
+static void link_say_leave(struct ras *ras, struct link *link) {
 	collective_link_lost(ras, link);
 	relay_link_lost(ras, link);
 	link_frames_free(ras, link);
@@ -496,17 +497,17 @@ static void link_leave(struct ras *ras, struct link *link) {
 	if (link->current == NULL || link->queue_head == NULL)
 		link_drop(ras, link, RAS_CLOSE_SOFT, RAS_CAUSE_LEAVE);
 	else
-		conn_extend(ras, link->current, ras->profile->close_ns);
+		conn_set_deadline(ras, link->current, ras->profile->close_ns);
 }
 
-void links_leave(struct ras *ras) {
+void links_say_leave(struct ras *ras) {
 	for (uint32_t n = 0; n < ras->links.count; n++) {
 		if (ras->links.table[n]->used)
-			link_leave(ras, ras->links.table[n]);
+			link_say_leave(ras, ras->links.table[n]);
 	}
 }
 
-void links_redial(struct ras *ras) {
+void links_reconnect(struct ras *ras) {
 	uint32_t count = ras->links.count;
 
 	for (uint32_t n = 0; n < count; n++) {

@@ -76,10 +76,11 @@ struct link {
 	uint64_t agreed_digest; // the digest at agreed_ns
 	uint64_t synced_ns;	// last comparison of tables that this agent began
 	uint64_t briefed_ns;	// last comparison of tables that this agent answered
-	uint64_t position_ring; // ring_number for which `position` is valid
-	uint64_t renewed_ns;	// when a second connection was tried after an own pause
-	uint64_t proven_ns;	// when another observer proved the peer alive
-	uint64_t excused_ns;	// end of the excuse for the peer's silence, after such a proof
+	uint64_t position_ring_number; // ring_number for which `position` is valid
+	uint64_t pause_reconnect_ns;   // when a second connection was tried after an own pause
+	uint64_t proven_elsewhere_ns;  // when another observer proved the peer alive
+	uint64_t
+		silence_excused_until_ns; // end of the excuse for the peer's silence, after such a proof
 	struct link_frame *queue_tail;
 	uint32_t queue_bytes;
 	uint32_t position; // position of the peer in the ring
@@ -131,11 +132,11 @@ static inline bool link_is_good(const struct link *link) {
 // Return true if the link is good and its peer's silence is shorter than suspect_ns. A connection
 // that was unused may lead to a host that has failed since. Until the first message it does not
 // prove life.
-bool link_speaks(const struct ras *ras, const struct link *link);
+bool link_has_live_peer(const struct ras *ras, const struct link *link);
 
 // Return true if a frame can be sent at once, with no frame queued before it. The relay checks this
 // before it passes a frame down.
-bool link_takes(const struct ras *ras, const struct link *link);
+bool link_can_send_now(const struct ras *ras, const struct link *link);
 
 // Send a frame now, or queue it in order. A frame without room is dropped and counted. On a link
 // that is down, frames are queued but beats are not.
@@ -152,11 +153,11 @@ void link_ready(struct ras *ras, struct link *link, struct conn *conn, uint32_t 
 // Handle the end of the current or pending connection.
 void link_conn_ended(struct ras *ras, struct link *link, struct conn *conn, enum ras_cause cause);
 // Check the peer now: by a ping if the link is ready, else by a connect.
-void link_check(struct ras *ras, struct link *link);
+void link_probe(struct ras *ras, struct link *link);
 // Send a beat on every link after a pause of this agent.
-void links_resume(struct ras *ras);
+void links_beat_after_pause(struct ras *ras);
 // Connect all links that are wanted and have no connection, before their retry time.
-void links_redial(struct ras *ras);
+void links_reconnect(struct ras *ras);
 // Free dropped links. Call it when no input is being handled any more.
 void links_reap(struct ras *ras);
 // Drop a link. The caller has already routed around it and purged its users.
@@ -164,7 +165,7 @@ void link_drop(struct ras *ras, struct link *link, enum ras_close how, enum ras_
 
 // Send LEAVE on every link and end the link. If a connection accepts nothing now, it is kept until
 // the LEAVE was sent, close_ns at most. All other queued frames are discarded.
-void links_leave(struct ras *ras);
+void links_say_leave(struct ras *ras);
 
 // Return how long the peer has been silent beyond its promise.
 uint64_t link_silence_ns(const struct ras *ras, const struct link *link);

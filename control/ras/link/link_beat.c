@@ -6,11 +6,11 @@
 
 #include <errno.h>
 
-static bool link_is_ring(const struct link *link) {
+static bool link_needs_beat_each_tick(const struct link *link) {
 	return ((link->mine | link->theirs) & (RAS_USE_RING | RAS_USE_CHECK)) != 0;
 }
 
-static uint32_t long_period(const struct ras *ras) {
+static uint32_t long_link_beat_period(const struct ras *ras) {
 	uint32_t degree = links_degree(ras);
 
 	return degree == 0 ? 1 : (degree + LONG_BEATS_PER_TICK - 1) / LONG_BEATS_PER_TICK;
@@ -26,7 +26,7 @@ static void beat_send(struct ras *ras, struct link *link, uint32_t period, bool 
 		.uses = link->mine,
 		.period = (uint8_t)(period < UINT8_MAX ? period : UINT8_MAX),
 		.flags = ping ? MESSAGE_BEAT_PING : 0,
-		.wall_ns = wall_stamp(ras, link->sent_sequence),
+		.wall_ns = wall_clock_stamp(ras, link->sent_sequence),
 	};
 	uint8_t frame[64];
 	struct wire_writer writer;
@@ -34,7 +34,7 @@ static void beat_send(struct ras *ras, struct link *link, uint32_t period, bool 
 	wire_writer_init(&writer, frame, sizeof(frame));
 	message_beat_encode(&beat, &writer);
 	// A beat that had to wait in a queue would carry outdated values, so it is not queued.
-	if (link_takes(ras, link) &&
+	if (link_can_send_now(ras, link) &&
 	    conn_send(ras, link->current, frame, wire_writer_used(&writer)) == 0)
 		link->sent_sequence_ns = ras->observed_ns;
 }
@@ -44,10 +44,13 @@ void link_beat(struct ras *ras, struct link *link, bool ping) {
 
 	// An extra beat promises no more than the next regular one will keep.
 	if (link->current != NULL)
-		beat_send(ras, link, link_is_ring(link) || due < 1 ? 1 : (uint32_t)due, ping);
+		beat_send(
+			ras, link, link_needs_beat_each_tick(link) || due < 1 ? 1 : (uint32_t)due,
+			ping
+		);
 }
 
-int ras_link_ask(struct ras *ras, uint64_t now_ns, uint64_t peer) {
+int ras_link_ping(struct ras *ras, uint64_t now_ns, uint64_t peer) {
 	struct link *link = link_find(ras, peers_find(&ras->peers, peer));
 
 	if (link == NULL || !link_is_ready(link))
@@ -77,7 +80,7 @@ void link_beat_heard(struct ras *ras, struct link *link, const struct message_be
 		travel_ns = since_ns - delay_ns;
 		rtt_add(&link->rtt, travel_ns);
 	}
-	wall_heard(ras, link, beat->wall_ns, travel_ns);
+	wall_clock_compare(ras, link, beat->wall_ns, travel_ns);
 	link->heard_sequence = beat->sequence;
 	link->heard_sequence_ns = ras->observed_ns;
 	if (beat->period > 0)
@@ -95,7 +98,7 @@ void link_beat_heard(struct ras *ras, struct link *link, const struct message_be
 		link_beat(ras, link, false);
 }
 
-void links_resume(struct ras *ras) {
+void links_beat_after_pause(struct ras *ras) {
 	for (uint32_t n = 0; n < ras->links.count; n++) {
 		if (ras->links.table[n]->used)
 			link_beat(ras, ras->links.table[n], false);
@@ -104,7 +107,7 @@ void links_resume(struct ras *ras) {
 
 void beats_tick(struct ras *ras) {
 	struct links *links = &ras->links;
-	uint32_t period = long_period(ras);
+	uint32_t period = long_link_beat_period(ras);
 
 	if (links->beat_due_ns > ras->observed_ns) {
 		ras_wake_at(ras, links->beat_due_ns);
@@ -121,9 +124,10 @@ void beats_tick(struct ras *ras) {
 		if (!link->used || link->current == NULL || (link->mine | link->theirs) == 0)
 			continue;
 		// A promise is kept even if the long links have taken longer turns since.
-		if (!link_is_ring(link) && (int32_t)(links->beats - link->beat_tick) < 0)
+		if (!link_needs_beat_each_tick(link) &&
+		    (int32_t)(links->beats - link->beat_tick) < 0)
 			continue;
-		promised = link_is_ring(link) ? 1 : period;
+		promised = link_needs_beat_each_tick(link) ? 1 : period;
 		link->beat_tick = links->beats + promised;
 		beat_send(ras, link, promised, false);
 	}

@@ -13,7 +13,7 @@ uint64_t link_silence_ns(const struct ras *ras, const struct link *link) {
 	return silent_ns > promised_ns ? silent_ns - promised_ns : 0;
 }
 
-bool link_speaks(const struct ras *ras, const struct link *link) {
+bool link_has_live_peer(const struct ras *ras, const struct link *link) {
 	return link_is_good(link) && !link->unheard &&
 	       link_silence_ns(ras, link) < ras->profile->suspect_ns;
 }
@@ -22,13 +22,14 @@ bool link_speaks(const struct ras *ras, const struct link *link) {
 // meanwhile at growing intervals: after a pause of 14 s the rest may arrive 7 s late. Done once per
 // pause. The current connection stays until the new one is ready, since a firewall may block new
 // ones.
-static void link_renew(struct ras *ras, struct link *link) {
+static void link_reconnect_after_pause(struct ras *ras, struct link *link) {
 	const struct conn *current = link->current;
 
-	if (current == NULL || current->ready_ns >= ras->awake_ns ||
-	    link->heard_ns >= ras->awake_ns || link->renewed_ns >= ras->awake_ns)
+	if (current == NULL || current->ready_ns >= ras->long_pause_end_ns ||
+	    link->heard_ns >= ras->long_pause_end_ns ||
+	    link->pause_reconnect_ns >= ras->long_pause_end_ns)
 		return;
-	link->renewed_ns = ras->observed_ns;
+	link->pause_reconnect_ns = ras->observed_ns;
 	if (link->pending == NULL)
 		link->pending = conn_open(ras, &ras_entry(ras, link->slot)->record->address, link);
 }
@@ -51,9 +52,9 @@ void link_silence_judge(struct ras *ras, struct link *link) {
 		ras_emit(ras, RAS_EVENT_LINK_DELAYED, link->slot, RAS_CAUSE_SILENT, silent_ns);
 		collective_link_lost(ras, link);
 		relay_link_lost(ras, link);
-		ring_delayed(ras, link);
+		ring_link_delayed(ras, link);
 	}
-	link_renew(ras, link);
+	link_reconnect_after_pause(ras, link);
 	if (silent_ns >= profile->silent_close_ns && link->current != NULL &&
 	    ras->observed_ns - link->current->ready_ns >= profile->silent_close_ns) {
 		struct conn *conn = link->current;
@@ -64,10 +65,10 @@ void link_silence_judge(struct ras *ras, struct link *link) {
 		link_conn_ended(ras, link, conn, RAS_CAUSE_SILENT);
 	}
 	if (silent_ns >= profile->suspect_ns) {
-		if (ras->observed_ns >= link->excused_ns)
-			liveness_silent(ras, link);
+		if (ras->observed_ns >= link->silence_excused_until_ns)
+			liveness_peer_silent(ras, link);
 		else
-			ras_wake_at(ras, link->excused_ns);
+			ras_wake_at(ras, link->silence_excused_until_ns);
 	}
 	left_ns = profile->suspect_ns > silent_ns ? profile->suspect_ns - silent_ns
 						  : profile->beat_ns;

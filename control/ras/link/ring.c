@@ -38,7 +38,7 @@ void ring_fini(struct ras *ras) {
 	ras->ring.levels = NULL;
 }
 
-void ring_changed(struct ras *ras) {
+void ring_schedule_rebuild(struct ras *ras) {
 	if (ras->ring.rebuild_ns != RAS_NEVER || !ras->joined)
 		return;
 	ras->ring.rebuild_ns = ras->observed_ns + REBUILD_NS;
@@ -46,7 +46,7 @@ void ring_changed(struct ras *ras) {
 }
 
 // Schedule another rebuild after a lack of memory, more slowly than for a change of members.
-static void rebuild_later(struct ras *ras) {
+static void rebuild_retry_later(struct ras *ras) {
 	uint64_t due_ns = ras->observed_ns + ras->profile->relink_ns;
 
 	if (due_ns < ras->ring.rebuild_ns)
@@ -71,7 +71,7 @@ uint32_t ring_self_position(struct ras *ras) {
 	return peers_ring_position(&ras->peers, ras_self(ras)->record);
 }
 
-void ring_unwant(struct ras *ras, uint32_t slot, uint32_t uses) {
+void ring_link_unwant(struct ras *ras, uint32_t slot, uint32_t uses) {
 	struct link *link = slot != RAS_NO_SLOT ? link_find(ras, slot) : NULL;
 
 	if (link != NULL)
@@ -82,7 +82,9 @@ static void fallbacks_drop(struct ras *ras, enum ring_direction direction) {
 	struct ring_side *side = &ras->ring.sides[direction];
 
 	while (side->fallback_count > 0)
-		ring_unwant(ras, side->fallbacks[--side->fallback_count], fallback_use[direction]);
+		ring_link_unwant(
+			ras, side->fallbacks[--side->fallback_count], fallback_use[direction]
+		);
 }
 
 bool ring_slot_is_good(const struct ras *ras, uint32_t slot) {
@@ -147,8 +149,9 @@ fallback_candidate(struct ras *ras, enum ring_direction direction, uint32_t last
 
 // Return the candidate, or a closer peer beyond `last` that already uses a link to this agent. Such
 // a peer serves as fallback without a new link.
-static uint32_t
-external_nearer(struct ras *ras, enum ring_direction direction, uint32_t last, uint32_t candidate) {
+static uint32_t nearer_existing_link(
+	struct ras *ras, enum ring_direction direction, uint32_t last, uint32_t candidate
+) {
 	struct peers *peers = &ras->peers;
 	uint32_t count = peers_ring_count(peers);
 	uint32_t self = ring_self_position(ras);
@@ -192,18 +195,18 @@ static void fallback_add(struct ras *ras, enum ring_direction direction) {
 	if (side->fallback_count == RING_FALLBACKS_MAX)
 		return;
 	slot = fallback_candidate(ras, direction, last, !first && host_is_skipped(ras, failed));
-	slot = external_nearer(ras, direction, last, slot);
+	slot = nearer_existing_link(ras, direction, last, slot);
 	if (slot == RAS_NO_SLOT || slot == side->primary)
 		return;
 	if (link_want(ras, slot, fallback_use[direction]) == NULL) {
-		rebuild_later(ras);
+		rebuild_retry_later(ras);
 		return;
 	}
 	side->fallbacks[side->fallback_count++] = slot;
 	ras_emit(ras, RAS_EVENT_LINK_FALLBACK, slot, RAS_CAUSE_SILENT, direction);
 }
 
-void ring_delayed(struct ras *ras, struct link *link) {
+void ring_link_delayed(struct ras *ras, struct link *link) {
 	for (uint32_t direction = 0; direction < 2; direction++) {
 		struct ring_side *side = &ras->ring.sides[direction];
 		bool ours = link->slot == side->primary;
@@ -215,23 +218,24 @@ void ring_delayed(struct ras *ras, struct link *link) {
 	}
 }
 
-void ring_recovered(struct ras *ras, struct link *link) {
+void ring_link_recovered(struct ras *ras, struct link *link) {
 	for (uint32_t direction = 0; direction < 2; direction++) {
 		if (link->slot == ras->ring.sides[direction].primary && link_is_good(link))
 			fallbacks_drop(ras, direction);
 	}
-	longs_recovered(ras);
+	long_ring_link_recovered(ras);
 }
 
 // The ring itself.
 
-static void side_set(struct ras *ras, enum ring_direction direction, uint32_t primary) {
+static void
+ring_side_set_primary(struct ras *ras, enum ring_direction direction, uint32_t primary) {
 	struct ring_side *side = &ras->ring.sides[direction];
 	struct link *link;
 
 	if (side->primary == primary)
 		return;
-	ring_unwant(ras, side->primary, primary_use[direction]);
+	ring_link_unwant(ras, side->primary, primary_use[direction]);
 	side->primary = primary;
 	if (primary == RAS_NO_SLOT) {
 		fallbacks_drop(ras, direction);
@@ -240,13 +244,13 @@ static void side_set(struct ras *ras, enum ring_direction direction, uint32_t pr
 	link = link_want(ras, primary, primary_use[direction]);
 	if (link == NULL) {
 		side->primary = RAS_NO_SLOT;
-		rebuild_later(ras);
+		rebuild_retry_later(ras);
 		return;
 	}
 	if (link_is_good(link))
 		fallbacks_drop(ras, direction);
 	else if (link->delayed)
-		ring_delayed(ras, link);
+		ring_link_delayed(ras, link);
 }
 
 // Remove fallbacks that are no members any more, or that became the primary.
@@ -260,20 +264,20 @@ static void fallbacks_prune(struct ras *ras, enum ring_direction direction) {
 		if (peer_is_member(ras_entry(ras, slot)) && slot != side->primary)
 			side->fallbacks[kept++] = slot;
 		else
-			ring_unwant(ras, slot, fallback_use[direction]);
+			ring_link_unwant(ras, slot, fallback_use[direction]);
 	}
 	side->fallback_count = kept;
 }
 
 // Try again to add a fallback on a side whose last link is silent.
-static void side_mend(struct ras *ras, enum ring_direction direction) {
+static void ring_side_retry_fallback(struct ras *ras, enum ring_direction direction) {
 	const struct ring_side *side = &ras->ring.sides[direction];
 	uint32_t last = side->fallback_count > 0 ? side->fallbacks[side->fallback_count - 1]
 						 : side->primary;
 	struct link *link = last != RAS_NO_SLOT ? link_find(ras, last) : NULL;
 
 	if (link != NULL && link->delayed)
-		ring_delayed(ras, link);
+		ring_link_delayed(ras, link);
 }
 
 void ring_rebuild(struct ras *ras) {
@@ -291,16 +295,16 @@ void ring_rebuild(struct ras *ras) {
 		if (count > 1)
 			neighbour =
 				peers_ring_at(&ras->peers, position_step(self, count, direction));
-		side_set(ras, direction, neighbour);
+		ring_side_set_primary(ras, direction, neighbour);
 		fallbacks_prune(ras, direction);
-		side_mend(ras, direction);
+		ring_side_retry_fallback(ras, direction);
 	}
-	longs_rebuild(ras, fresh);
-	votes_meet(ras);
-	ring_relink(ras);
+	long_ring_rebuild(ras, fresh);
+	votes_call_unmet(ras);
+	ring_schedule_relink(ras);
 }
 
-void ring_exclude(struct ras *ras, uint32_t slot) {
+void ring_exclude_peer(struct ras *ras, uint32_t slot) {
 	struct ring *ring = &ras->ring;
 
 	for (uint32_t direction = 0; direction < 2; direction++) {
@@ -323,9 +327,9 @@ void ring_exclude(struct ras *ras, uint32_t slot) {
 		for (uint32_t n = 0; n < side->fallback_count; n++)
 			side->fallbacks[n] = side->fallbacks[n + 1];
 		link_want(ras, side->primary, primary_use[direction]);
-		ring_unwant(ras, side->primary, fallback_use[direction]);
+		ring_link_unwant(ras, side->primary, fallback_use[direction]);
 	}
-	longs_exclude(ras, slot);
+	long_ring_exclude_peer(ras, slot);
 }
 
 void ring_tick(struct ras *ras) {
@@ -334,5 +338,5 @@ void ring_tick(struct ras *ras) {
 	if (ring->rebuild_ns <= ras->observed_ns)
 		ring_rebuild(ras);
 	ras_wake_at(ras, ring->rebuild_ns);
-	longs_tick(ras);
+	long_ring_tick(ras);
 }

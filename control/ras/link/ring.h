@@ -36,14 +36,14 @@ int ring_init(struct ras *ras);
 void ring_fini(struct ras *ras);
 
 // Schedule a rebuild of the links after the members changed. One rebuild serves many changes.
-void ring_changed(struct ras *ras);
+void ring_schedule_rebuild(struct ras *ras);
 void ring_rebuild(struct ras *ras);
 // Remove a peer that is about to leave the table. Its first fallback replaces it.
-void ring_exclude(struct ras *ras, uint32_t slot);
+void ring_exclude_peer(struct ras *ras, uint32_t slot);
 // Route around a link whose peer is silent.
-void ring_delayed(struct ras *ras, struct link *link);
+void ring_link_delayed(struct ras *ras, struct link *link);
 // Drop unneeded fallbacks and activate replacements after a link became good.
-void ring_recovered(struct ras *ras, struct link *link);
+void ring_link_recovered(struct ras *ras, struct link *link);
 void ring_tick(struct ras *ras);
 
 // For ring_long.c. Return the steps from this agent to a position, in one direction.
@@ -51,5 +51,5 @@ uint32_t
 ring_steps(uint32_t self, uint32_t position, uint32_t count, enum ring_direction direction);
 uint32_t ring_self_position(struct ras *ras);
 // Remove uses from the link to this slot, if there is one.
-void ring_unwant(struct ras *ras, uint32_t slot, uint32_t uses);
+void ring_link_unwant(struct ras *ras, uint32_t slot, uint32_t uses);
 bool ring_slot_is_good(const struct ras *ras, uint32_t slot);

@@ -4,12 +4,12 @@
 
 #include "core/core.h"
 
-#define CANDIDATES_MAX 16 // candidates tried for one long link
-#define RESTS 5		  // times relink_ns, after all candidates of a window refused
+#define CANDIDATES_MAX 16   // candidates tried for one long link
+#define LEVEL_REST_FACTOR 5 // times relink_ns, after all candidates of a window refused
 #define NEAR_LEVELS (RAS_USE_LEVEL(1) | RAS_USE_LEVEL(2))
 #define NEAR_PLACES 2 // reserved for levels 1 and 2, whose windows have two and four candidates
 
-uint32_t ring_levels(uint32_t members) {
+uint32_t ring_level_count(uint32_t members) {
 	uint32_t levels = members >= 4 ? 1 : 0;
 
 	while (levels < RAS_LEVELS_MAX - 1 && (UINT64_C(4) << levels) <= members)
@@ -23,12 +23,12 @@ bool ring_distance_fits(uint32_t distance, uint32_t level) {
 	return 5 * (uint64_t)distance >= 3 * nominal && 5 * (uint64_t)distance <= 8 * nominal;
 }
 
-static void replacement_check(struct ras *ras, uint32_t level) {
+static void replacement_activate(struct ras *ras, uint32_t level) {
 	struct ring_level *place = &ras->ring.levels[level];
 
 	if (place->replacement == RAS_NO_SLOT || !ring_slot_is_good(ras, place->replacement))
 		return;
-	ring_unwant(ras, place->slot, RAS_USE_LEVEL(level));
+	ring_link_unwant(ras, place->slot, RAS_USE_LEVEL(level));
 	place->slot = place->replacement;
 	place->replacement = RAS_NO_SLOT;
 	place->tries = 0;
@@ -40,7 +40,7 @@ static uint32_t distance_ahead(struct ras *ras, uint32_t self, uint32_t slot) {
 	return ring_steps(self, position, peers_ring_count(&ras->peers), RING_NEXT);
 }
 
-static bool level_has(const struct ring *ring, uint32_t slot) {
+static bool ring_uses_slot(const struct ring *ring, uint32_t slot) {
 	for (uint32_t level = 1; level <= ring->level_count; level++) {
 		if (ring->levels[level].slot == slot || ring->levels[level].replacement == slot)
 			return true;
@@ -51,7 +51,7 @@ static bool level_has(const struct ring *ring, uint32_t slot) {
 // Return the distance at which the search in the window begins: its middle. If the last link moved
 // out of the window, return the end opposite to that movement. The ring is likely to keep changing
 // that way.
-static uint32_t level_aim(struct ras *ras, uint32_t level, uint32_t self) {
+static uint32_t level_search_start(struct ras *ras, uint32_t level, uint32_t self) {
 	uint32_t slot = ras->ring.levels[level].slot;
 	uint32_t nominal = 1u << level;
 	uint32_t distance = nominal;
@@ -69,7 +69,7 @@ static uint32_t level_candidate(struct ras *ras, uint32_t level) {
 	struct ring_level *place = &ras->ring.levels[level];
 	uint32_t count = peers_ring_count(&ras->peers);
 	uint32_t self = ring_self_position(ras);
-	uint32_t aim = level_aim(ras, level, self);
+	uint32_t aim = level_search_start(ras, level, self);
 
 	for (uint32_t tries = 0; tries < CANDIDATES_MAX; tries++) {
 		uint32_t offset = (place->tries + 1) / 2;
@@ -78,14 +78,15 @@ static uint32_t level_candidate(struct ras *ras, uint32_t level) {
 
 		if (offset > 1u << level) {
 			place->tries = 0;
-			place->rest_ns = ras->observed_ns + RESTS * ras->profile->relink_ns;
+			place->rest_ns =
+				ras->observed_ns + LEVEL_REST_FACTOR * ras->profile->relink_ns;
 			break;
 		}
 		place->tries++;
 		if (!ring_distance_fits(distance, level) || distance >= count)
 			continue;
 		slot = peers_ring_at(&ras->peers, (self + distance) % count);
-		if (slot != place->slot && !level_has(&ras->ring, slot) &&
+		if (slot != place->slot && !ring_uses_slot(&ras->ring, slot) &&
 		    ras_entry(ras, slot)->state == RAS_ALIVE)
 			return slot;
 	}
@@ -110,15 +111,15 @@ static bool level_fill(struct ras *ras, uint32_t level) {
 		place->slot = slot;
 	else
 		place->replacement = slot;
-	replacement_check(ras, level); // the replacement may be ready already, for another use
+	replacement_activate(ras, level); // the replacement may be ready already, for another use
 	return true;
 }
 
 // Return the number of levels of this agent. The highest level comes to one member after another
 // while the ring doubles. By the member count alone, one join that makes 1,024 of 1,023 would make
 // all members open a link at once. In a ring of that size each restart would repeat this.
-static uint32_t own_levels(const struct ras *ras, uint32_t count) {
-	uint32_t levels = ring_levels(count);
+static uint32_t own_level_count(const struct ras *ras, uint32_t count) {
+	uint32_t levels = ring_level_count(count);
 	uint64_t share = ras->self_id & 0xffff;
 
 	if (levels > 1 && ((uint64_t)count << 16) < (UINT64_C(2) << levels) * (0x10000 + share))
@@ -126,14 +127,14 @@ static uint32_t own_levels(const struct ras *ras, uint32_t count) {
 	return levels;
 }
 
-static void levels_fit(struct ras *ras) {
+static void levels_resize(struct ras *ras) {
 	struct ring *ring = &ras->ring;
 	uint32_t count = peers_ring_count(&ras->peers);
-	uint32_t levels = ras->profile->long_rings ? own_levels(ras, count) : 0;
+	uint32_t levels = ras->profile->long_rings ? own_level_count(ras, count) : 0;
 
 	for (uint32_t level = levels + 1; level <= ring->level_count; level++) {
-		ring_unwant(ras, ring->levels[level].slot, RAS_USE_LEVEL(level));
-		ring_unwant(ras, ring->levels[level].replacement, RAS_USE_LEVEL(level));
+		ring_link_unwant(ras, ring->levels[level].slot, RAS_USE_LEVEL(level));
+		ring_link_unwant(ras, ring->levels[level].replacement, RAS_USE_LEVEL(level));
 		ring->levels[level] =
 			(struct ring_level){.slot = RAS_NO_SLOT, .replacement = RAS_NO_SLOT};
 	}
@@ -142,7 +143,7 @@ static void levels_fit(struct ras *ras) {
 
 // Return the number of links in use, without replacements in progress. A replacement takes the
 // place of a counted link, and no member should lose a link for that moment.
-static uint32_t degree_settled(const struct ras *ras) {
+static uint32_t degree_without_replacements(const struct ras *ras) {
 	const struct ring *ring = &ras->ring;
 	uint32_t degree = links_degree(ras);
 
@@ -157,7 +158,7 @@ static uint32_t degree_settled(const struct ras *ras) {
 }
 
 // Return the number of places that only levels 1 and 2 of other members may take.
-static uint32_t near_places(const struct ras *ras) {
+static uint32_t near_level_places(const struct ras *ras) {
 	uint32_t places = NEAR_PLACES;
 
 	for (uint32_t n = 0; n < ras->links.count && places > 0; n++) {
@@ -168,7 +169,7 @@ static uint32_t near_places(const struct ras *ras) {
 	return places;
 }
 
-bool ring_accepts(struct ras *ras, const struct link *link, uint32_t uses) {
+bool ring_can_accept_uses(struct ras *ras, const struct link *link, uint32_t uses) {
 	uint32_t reserved = 0;
 
 	if ((uses & RAS_USE_LONG) == 0 || (uses & RAS_USE_RING) != 0)
@@ -178,8 +179,9 @@ bool ring_accepts(struct ras *ras, const struct link *link, uint32_t uses) {
 	for (uint32_t level = 1; level <= ras->ring.level_count; level++)
 		reserved += ras->ring.levels[level].slot == RAS_NO_SLOT;
 	if ((uses & NEAR_LEVELS) == 0)
-		reserved += near_places(ras);
-	return degree_settled(ras) + reserved < links_degree_max(peers_ring_count(&ras->peers));
+		reserved += near_level_places(ras);
+	return degree_without_replacements(ras) + reserved <
+	       links_degree_max(peers_ring_count(&ras->peers));
 }
 
 // Return how soon another member has to move its link anyway: the distance in parts of 2^level.
@@ -196,7 +198,7 @@ static uint64_t shed_rank(struct ras *ras, const struct link *link, uint32_t sel
 }
 
 // Choose the least costly link among those that only their other side wants.
-static struct link *shed_choose(struct ras *ras) {
+static struct link *shed_link_choose(struct ras *ras) {
 	uint32_t self = ring_self_position(ras);
 	struct link *chosen = NULL;
 	uint64_t highest = 0;
@@ -224,8 +226,8 @@ static bool degree_shed(struct ras *ras) {
 	uint32_t allowed = links_degree_max(peers_ring_count(&ras->peers));
 	struct link *link;
 
-	while (degree_settled(ras) > allowed) {
-		link = shed_choose(ras);
+	while (degree_without_replacements(ras) > allowed) {
+		link = shed_link_choose(ras);
 		if (link == NULL)
 			return true;
 		collective_link_lost(ras, link);
@@ -238,7 +240,7 @@ static bool degree_shed(struct ras *ras) {
 
 // Open at most one long link per second; a new member opens all at once. Returns true if every
 // level fits: then nothing is to do until the members change.
-static bool levels_tick(struct ras *ras) {
+static bool levels_fill(struct ras *ras) {
 	struct ring *ring = &ras->ring;
 	bool fresh = ras->observed_ns - ras->joined_ns < ras->profile->relink_ns;
 	uint32_t self = ring_self_position(ras);
@@ -248,7 +250,7 @@ static bool levels_tick(struct ras *ras) {
 	for (uint32_t level = 1; level <= ring->level_count && (!opened || fresh); level++) {
 		struct ring_level *place = &ring->levels[level];
 
-		replacement_check(ras, level);
+		replacement_activate(ras, level);
 		if (level_fits(ras, level, self))
 			continue;
 		complete = false;
@@ -258,7 +260,7 @@ static bool levels_tick(struct ras *ras) {
 	return complete;
 }
 
-void ring_relink(struct ras *ras) {
+void ring_schedule_relink(struct ras *ras) {
 	uint64_t due = ras->observed_ns + ras_jitter(ras, ras->profile->relink_ns);
 
 	if (due < ras->ring.relink_ns)
@@ -266,7 +268,7 @@ void ring_relink(struct ras *ras) {
 	ras_wake_at(ras, ras->ring.relink_ns);
 }
 
-void ring_refused(struct ras *ras, struct link *link) {
+void ring_link_refused(struct ras *ras, struct link *link) {
 	for (uint32_t level = 1; level <= ras->ring.level_count; level++) {
 		struct ring_level *place = &ras->ring.levels[level];
 
@@ -278,16 +280,16 @@ void ring_refused(struct ras *ras, struct link *link) {
 			continue;
 		link_unwant(ras, link, RAS_USE_LEVEL(level));
 	}
-	ring_relink(ras);
+	ring_schedule_relink(ras);
 }
 
-void longs_rebuild(struct ras *ras, bool fresh) {
-	levels_fit(ras);
+void long_ring_rebuild(struct ras *ras, bool fresh) {
+	levels_resize(ras);
 	if (fresh)
-		levels_tick(ras);
+		levels_fill(ras);
 }
 
-void longs_exclude(struct ras *ras, uint32_t slot) {
+void long_ring_exclude_peer(struct ras *ras, uint32_t slot) {
 	struct ring *ring = &ras->ring;
 
 	for (uint32_t level = 1; level <= ring->level_count; level++) {
@@ -296,21 +298,21 @@ void longs_exclude(struct ras *ras, uint32_t slot) {
 		if (ring->levels[level].replacement == slot)
 			ring->levels[level].replacement = RAS_NO_SLOT;
 	}
-	ring_relink(ras);
+	ring_schedule_relink(ras);
 }
 
-void longs_recovered(struct ras *ras) {
+void long_ring_link_recovered(struct ras *ras) {
 	for (uint32_t level = 1; level <= ras->ring.level_count; level++)
-		replacement_check(ras, level);
+		replacement_activate(ras, level);
 }
 
-void longs_tick(struct ras *ras) {
+void long_ring_tick(struct ras *ras) {
 	struct ring *ring = &ras->ring;
 
 	if (ring->relink_ns <= ras->observed_ns) {
 		bool over = degree_shed(ras);
 
-		ring->relink_ns = levels_tick(ras) && !over
+		ring->relink_ns = levels_fill(ras) && !over
 					  ? RAS_NEVER
 					  : ras->observed_ns + ras->profile->relink_ns;
 	}

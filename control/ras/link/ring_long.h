@@ -28,23 +28,23 @@ struct ring_level {
 
 // Adapt the levels after the members changed. `fresh`: this agent just joined and opens all levels
 // at once.
-void longs_rebuild(struct ras *ras, bool fresh);
+void long_ring_rebuild(struct ras *ras, bool fresh);
 // Remove a peer that is about to leave the table.
-void longs_exclude(struct ras *ras, uint32_t slot);
+void long_ring_exclude_peer(struct ras *ras, uint32_t slot);
 // Activate ready replacements after a link became good again.
-void longs_recovered(struct ras *ras);
-void longs_tick(struct ras *ras);
+void long_ring_link_recovered(struct ras *ras);
+void long_ring_tick(struct ras *ras);
 
 // Handle the refusal of a peer that has all the links it wants.
-void ring_refused(struct ras *ras, struct link *link);
+void ring_link_refused(struct ras *ras, struct link *link);
 // Schedule a check of the long rings.
-void ring_relink(struct ras *ras);
+void ring_schedule_relink(struct ras *ras);
 // Return true if a peer may open a link for these uses. False only for a long link while all places
 // are taken. Places for own links that are yet to be opened count as taken. `link` is the existing
 // link, or NULL.
-bool ring_accepts(struct ras *ras, const struct link *link, uint32_t uses);
+bool ring_can_accept_uses(struct ras *ras, const struct link *link, uint32_t uses);
 
 // Return the levels of the long rings for this member count; some members have one less.
-uint32_t ring_levels(uint32_t members);
+uint32_t ring_level_count(uint32_t members);
 // Return true if a distance ahead is right for the level.
 bool ring_distance_fits(uint32_t distance, uint32_t level);

@@ -14,7 +14,7 @@
 #define STAMP_EVERY 8
 #define OFFSET_MAX (INT64_C(1) << 61) // about 73 years; a larger value is no valid clock
 
-static uint64_t wall_now(const struct ras *ras) {
+static uint64_t wall_clock_now(const struct ras *ras) {
 	const struct wall_clock *wall = &ras->wall;
 
 	if (wall->wall_ns == 0 || ras->now_ns - wall->told_ns > KEEP_NS)
@@ -22,8 +22,8 @@ static uint64_t wall_now(const struct ras *ras) {
 	return wall->wall_ns + (ras->now_ns - wall->told_ns);
 }
 
-uint64_t wall_stamp(const struct ras *ras, uint32_t sequence) {
-	return sequence <= WALL_SAMPLES || sequence % STAMP_EVERY == 0 ? wall_now(ras) : 0;
+uint64_t wall_clock_stamp(const struct ras *ras, uint32_t sequence) {
+	return sequence <= WALL_SAMPLES || sequence % STAMP_EVERY == 0 ? wall_clock_now(ras) : 0;
 }
 
 static int64_t offset_clamp(int64_t offset_ns) {
@@ -44,7 +44,7 @@ static uint32_t samples_held(const struct wall_offset *offset) {
 	return offset->count < WALL_SAMPLES ? offset->count : WALL_SAMPLES;
 }
 
-int64_t wall_median(const struct wall_offset *offset) {
+int64_t wall_offset_median(const struct wall_offset *offset) {
 	uint32_t held = samples_held(offset);
 	int64_t sorted[WALL_SAMPLES];
 
@@ -60,9 +60,9 @@ int64_t wall_median(const struct wall_offset *offset) {
 	return sorted[held / 2];
 }
 
-static void offset_judge(struct ras *ras, struct link *link) {
+static void wall_offset_emit(struct ras *ras, struct link *link) {
 	struct wall_offset *offset = &link->wall;
-	int64_t median = wall_median(offset);
+	int64_t median = wall_offset_median(offset);
 	int64_t apart_ns = median < 0 ? -median : median;
 
 	if (offset->count < JUDGED_MIN)
@@ -80,8 +80,8 @@ static void offset_judge(struct ras *ras, struct link *link) {
 	}
 }
 
-void wall_heard(struct ras *ras, struct link *link, uint64_t wall_ns, uint64_t travel_ns) {
-	uint64_t own_ns = wall_now(ras);
+void wall_clock_compare(struct ras *ras, struct link *link, uint64_t wall_ns, uint64_t travel_ns) {
+	uint64_t own_ns = wall_clock_now(ras);
 	uint64_t way_ns = link->rtt.min_ns != RAS_NEVER ? link->rtt.min_ns / 2 : 0;
 	struct wall_offset *offset = &link->wall;
 
@@ -92,14 +92,14 @@ void wall_heard(struct ras *ras, struct link *link, uint64_t wall_ns, uint64_t t
 	offset->count++;
 	if (offset->count == 2 * WALL_SAMPLES)
 		offset->count = WALL_SAMPLES; // only the index modulo WALL_SAMPLES matters
-	offset_judge(ras, link);
+	wall_offset_emit(ras, link);
 }
 
-void ras_wall_clock(struct ras *ras, uint64_t now_ns, uint64_t wall_ns) {
+void ras_set_wall_clock(struct ras *ras, uint64_t now_ns, uint64_t wall_ns) {
 	uint64_t before_ns;
 
 	ras_enter(ras, now_ns);
-	before_ns = wall_now(ras);
+	before_ns = wall_clock_now(ras);
 	ras->wall = (struct wall_clock){.told_ns = ras->now_ns, .wall_ns = wall_ns};
 	// Our own clock was set, so the offset of each peer changes by the same amount.
 	for (uint32_t n = 0; n < ras->links.count; n++) {
@@ -114,7 +114,7 @@ void ras_wall_clock(struct ras *ras, uint64_t now_ns, uint64_t wall_ns) {
 				link->wall.samples[m] - time_difference(wall_ns, before_ns)
 			);
 		if (link->used)
-			offset_judge(ras, link);
+			wall_offset_emit(ras, link);
 	}
 	ras_exit(ras);
 }

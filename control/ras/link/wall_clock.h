@@ -29,9 +29,9 @@ struct wall_offset {
 
 // Return the wall clock for the next beat, or 0 to send none. The first few beats carry it, then
 // one in eight.
-uint64_t wall_stamp(const struct ras *ras, uint32_t sequence);
+uint64_t wall_clock_stamp(const struct ras *ras, uint32_t sequence);
 // Handle the wall clock in a beat. `travel_ns` is the round trip if the beat echoes our latest one.
 // It is RAS_NEVER if the beat answers an older one, as beats do that waited during a pause.
-void wall_heard(struct ras *ras, struct link *link, uint64_t wall_ns, uint64_t travel_ns);
+void wall_clock_compare(struct ras *ras, struct link *link, uint64_t wall_ns, uint64_t travel_ns);
 // Return the median in ns, or RAS_OFFSET_UNKNOWN.
-int64_t wall_median(const struct wall_offset *offset);
+int64_t wall_offset_median(const struct wall_offset *offset);

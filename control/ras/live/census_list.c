@@ -10,7 +10,7 @@
 
 // Insert an entry in ascending order, the order in which the list is sent. Returns false if the
 // entry exists or the list is full.
-static bool list_add(struct census_list *list, uint32_t most, struct ras_comm_id entry) {
+static bool entry_add(struct census_list *list, uint32_t most, struct ras_comm_id entry) {
 	uint32_t at = 0;
 	int order = 1;
 
@@ -28,7 +28,7 @@ static bool list_add(struct census_list *list, uint32_t most, struct ras_comm_id
 }
 
 static void subject_add(struct census_list *list, uint64_t id) {
-	list_add(list, COLLECT_SUBJECTS_MAX, collect_census_entry(id, COLLECT_CENSUS_HEARS));
+	entry_add(list, COLLECT_SUBJECTS_MAX, collect_census_entry(id, COLLECT_CENSUS_HEARS));
 }
 
 static void suspects_add(struct ras *ras, struct census_list *list, bool agreed) {
@@ -52,21 +52,22 @@ static void subjects_add(struct ras *ras, struct census_list *list) {
 		    peer_is_member(ras_entry(ras, link->slot)))
 			subject_add(list, link->peer);
 	}
-	if (!ras->liveness.brake || votes_has_none(ras))
+	if (!ras->liveness.brake || votes_self_has_none(ras))
 		suspects_add(ras, list, false);
 }
 
-static uint32_t uncounted_one(const struct ras *ras, struct census_list *list, uint32_t slot) {
+static uint32_t
+voteless_member_add(const struct ras *ras, struct census_list *list, uint32_t slot) {
 	const struct peer_entry *entry = ras_entry(ras, slot);
 	struct ras_comm_id asked;
 
-	if (!votes_lacks_one(ras, slot))
+	if (!votes_member_has_none(ras, slot))
 		return 0;
 	if ((entry->flags & PEER_TAKEN_BACK) != 0)
 		asked = collect_census_entry(entry->record->id, COLLECT_CENSUS_UNCOUNTED);
 	else
 		asked = collect_census_late(entry->record->id, peers_digest(&ras->peers));
-	return list_add(list, COLLECT_CENSUS_MAX, asked) &&
+	return entry_add(list, COLLECT_CENSUS_MAX, asked) &&
 	       (entry->flags & (PEER_TAKEN_BACK | PEER_OPPOSES)) == PEER_TAKEN_BACK;
 }
 
@@ -74,21 +75,21 @@ static uint32_t uncounted_one(const struct ras *ras, struct census_list *list, u
 // are no opponents. Some do not know it themselves: a member that founded a ring which later merged
 // with ours was never told. If the list is full, the remaining members report their vote as they
 // know it.
-static uint32_t uncounted_add(const struct ras *ras, struct census_list *list) {
+static uint32_t voteless_members_add(const struct ras *ras, struct census_list *list) {
 	const struct liveness *liveness = &ras->liveness;
-	bool anywhere = liveness->taken_count > COLLECT_CENSUS_MAX;
-	uint32_t most = anywhere ? ras->peers.entry_count : liveness->taken_count;
+	bool anywhere = liveness->voteless_count > COLLECT_CENSUS_MAX;
+	uint32_t most = anywhere ? ras->peers.entry_count : liveness->voteless_count;
 	uint32_t count = 0;
 
 	for (uint32_t n = 0; n < most && list->count < COLLECT_CENSUS_MAX; n++)
-		count += uncounted_one(ras, list, anywhere ? n : liveness->taken_slots[n]);
+		count += voteless_member_add(ras, list, anywhere ? n : liveness->voteless_slots[n]);
 	return count;
 }
 
 // Add former members that are dead or left here. A readmitted member may pass the census on to
 // them: they may not know of their death, or joined again in a partition. If counted, they would
 // hide a missed member in the sum.
-static void ended_add(struct ras *ras, struct census_list *list, enum ras_state state) {
+static void former_members_add(struct ras *ras, struct census_list *list, enum ras_state state) {
 	uint32_t more = ras->peers.state_counts[state];
 
 	for (uint32_t slot = 0; more > 0 && slot < ras->peers.entry_count; slot++) {
@@ -98,7 +99,7 @@ static void ended_add(struct ras *ras, struct census_list *list, enum ras_state 
 			return;
 		if (entry->record == NULL || entry->state != state)
 			continue;
-		list_add(
+		entry_add(
 			list, COLLECT_CENSUS_MAX,
 			collect_census_entry(entry->record->id, COLLECT_CENSUS_NOBODY)
 		);
@@ -106,7 +107,8 @@ static void ended_add(struct ras *ras, struct census_list *list, enum ras_state 
 	}
 }
 
-static enum collect_census_word word_of(const struct collect_request *request, uint64_t id) {
+static enum collect_census_word
+request_entry_of(const struct collect_request *request, uint64_t id) {
 	uint32_t low = 0, high = request->skip_count;
 
 	while (low < high) {
@@ -126,7 +128,7 @@ static enum collect_census_word word_of(const struct collect_request *request, u
 }
 
 static bool has_vote_in(const struct collect_request *request, uint64_t id) {
-	return word_of(request, id) == COLLECT_CENSUS_UNKNOWN;
+	return request_entry_of(request, id) == COLLECT_CENSUS_UNKNOWN;
 }
 
 // Return true if no member without a vote was left out of the list. They are added before the
@@ -141,41 +143,41 @@ static bool has_room_for_voteless(const struct collect_request *request) {
 	return request->skip_count < COLLECT_CENSUS_MAX;
 }
 
-bool census_list_lets_vote(const struct collect_request *request, uint64_t id) {
+bool census_list_grants_vote(const struct collect_request *request, uint64_t id) {
 	return has_vote_in(request, id) && has_room_for_voteless(request);
 }
 
-bool census_list_serves_us(const struct ras *ras, const struct collect_request *request) {
+bool census_list_is_usable(const struct ras *ras, const struct collect_request *request) {
 	const struct liveness *liveness = &ras->liveness;
-	bool anywhere = liveness->taken_count > COLLECT_CENSUS_MAX;
-	uint32_t most = anywhere ? ras->peers.entry_count : liveness->taken_count;
+	bool anywhere = liveness->voteless_count > COLLECT_CENSUS_MAX;
+	uint32_t most = anywhere ? ras->peers.entry_count : liveness->voteless_count;
 
 	if (!has_vote_in(request, request->origin))
 		return false;
 	if (!has_room_for_voteless(request))
 		return true;
 	for (uint32_t n = 0; n < most; n++) {
-		uint32_t slot = anywhere ? n : liveness->taken_slots[n];
+		uint32_t slot = anywhere ? n : liveness->voteless_slots[n];
 
-		if (votes_lacks_one(ras, slot) &&
+		if (votes_member_has_none(ras, slot) &&
 		    has_vote_in(request, ras_entry(ras, slot)->record->id))
 			return false;
 	}
 	return true;
 }
 
-void census_list_ask(struct ras *ras, struct census_list *ret_list) {
+void census_list_build(struct ras *ras, struct census_list *ret_list) {
 	struct census *census = &ras->liveness.census;
 
 	ret_list->count = 0;
 	subjects_add(ras, ret_list);
 	census->own_members = peers_ring_count(&ras->peers);
-	if (votes_has_none(ras))
-		list_add(
+	if (votes_self_has_none(ras))
+		entry_add(
 			ret_list, COLLECT_CENSUS_MAX,
 			collect_census_entry(ras->self_id, COLLECT_CENSUS_UNCOUNTED)
 		);
-	census->own_uncounted = uncounted_add(ras, ret_list);
-	ended_add(ras, ret_list, RAS_DEAD);
-	ended_add(ras, ret_list, RAS_LEFT);
+	census->own_voteless = voteless_members_add(ras, ret_list);
+	former_members_add(ras, ret_list, RAS_DEAD);
+	former_members_add(ras, ret_list, RAS_LEFT);
 }

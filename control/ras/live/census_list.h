@@ -12,12 +12,12 @@ struct census_list {
 // Build the list for our own census that begins now. It asks who hears the peers that refuse this
 // agent or are suspected. It also names the members without a vote and those that are not to be
 // counted.
-void census_list_ask(struct ras *ras, struct census_list *ret_list);
+void census_list_build(struct ras *ras, struct census_list *ret_list);
 // Return true if members with a vote may use a census of another origin. The origin must have a
 // vote, and must ask no member for a vote that has none here. Otherwise the census may rest on an
 // old view. Such a view gives votes to dead members that do not know their death, and to joiners in
 // a partition. It also misses recently joined members as opponents.
-bool census_list_serves_us(const struct ras *ras, const struct collect_request *request);
+bool census_list_is_usable(const struct ras *ras, const struct collect_request *request);
 // Return true if the list names all members without a vote at its origin, and `id` is not among
 // them.
-bool census_list_lets_vote(const struct collect_request *request, uint64_t id);
+bool census_list_grants_vote(const struct collect_request *request, uint64_t id);

@@ -28,7 +28,7 @@ static void contest_remove(struct ras *ras, struct contest *contest) {
 	*contest = ras->contests.list[--ras->contests.count];
 }
 
-static void subject_tell(struct ras *ras, struct link *link, const struct peer_news *news) {
+static void subject_notify(struct ras *ras, struct link *link, const struct peer_news *news) {
 	struct peer_news told = *news;
 	struct wire_writer writer;
 
@@ -51,7 +51,7 @@ static bool contest_begin(struct ras *ras, struct link *link, const struct peer_
 		    news->observer_count > contest->news.observer_count) {
 			contest->news = *news;
 			contest->news.record = NULL;
-			subject_tell(ras, link, &contest->news);
+			subject_notify(ras, link, &contest->news);
 		}
 		return true;
 	}
@@ -65,13 +65,13 @@ static bool contest_begin(struct ras *ras, struct link *link, const struct peer_
 	*contest = (struct contest){.news = *news, .due_ns = ras->observed_ns + CONTEST_NS};
 	contest->news.record = NULL;
 	ras_wake_at(ras, contest->due_ns);
-	subject_tell(ras, link, &contest->news);
+	subject_notify(ras, link, &contest->news);
 	return true;
 }
 
 // Turn a death with too few witnesses into a suspicion of the same start, which may be unknown
 // here. Returns true if its record must be requested first.
-static bool suspicion_begin(struct ras *ras, uint32_t slot, const struct peer_news *news) {
+static bool suspicion_from_death(struct ras *ras, uint32_t slot, const struct peer_news *news) {
 	const struct peer_entry *entry = ras_entry(ras, slot);
 	struct peer_news alive = *news;
 
@@ -87,19 +87,19 @@ static bool suspicion_begin(struct ras *ras, uint32_t slot, const struct peer_ne
 	}
 	// The peer may have refuted a death that never reached this agent.
 	if (peer_is_member(entry) && news->incarnation >= entry->incarnation)
-		liveness_told(ras, slot, news);
+		liveness_death_reported(ras, slot, news);
 	return false;
 }
 
-bool contest_pass(struct ras *ras, uint32_t slot, const struct peer_news *news) {
+bool contest_death_is_accepted(struct ras *ras, uint32_t slot, const struct peer_news *news) {
 	struct peer_entry *entry = slot != RAS_NO_SLOT ? ras_entry(ras, slot) : NULL;
 	struct link *link;
 
 	// A joiner takes over the table of a seed as it is.
 	if (!ras->joined)
 		return true;
-	if (witnesses_told(ras, news) < witnesses_needed(ras, slot))
-		return entry != NULL && suspicion_begin(ras, slot, news);
+	if (witnesses_reported(ras, news) < witnesses_needed(ras, slot))
+		return entry != NULL && suspicion_from_death(ras, slot, news);
 	if (entry == NULL || !peer_is_member(entry) || !ras->profile->evidence ||
 	    ras_incarnation_start(news->incarnation) != ras_incarnation_start(entry->incarnation) ||
 	    news->incarnation < entry->incarnation)
@@ -108,7 +108,7 @@ bool contest_pass(struct ras *ras, uint32_t slot, const struct peer_news *news) 
 	return link == NULL || !link_is_good(link) || !contest_begin(ras, link, news);
 }
 
-bool contest_won(struct ras *ras, uint32_t slot) {
+bool contest_end_if_refuted(struct ras *ras, uint32_t slot) {
 	struct contest *contest = contest_find(ras, ras_entry(ras, slot)->record->id);
 
 	if (contest == NULL || ras_entry(ras, slot)->incarnation <= contest->news.incarnation)
@@ -117,7 +117,7 @@ bool contest_won(struct ras *ras, uint32_t slot) {
 	return true;
 }
 
-void contest_forget(struct ras *ras, uint32_t slot) {
+void contest_forget_peer(struct ras *ras, uint32_t slot) {
 	struct contest *contest = contest_find(ras, ras_entry(ras, slot)->record->id);
 
 	if (contest != NULL)

@@ -34,9 +34,9 @@ void contests_tick(struct ras *ras);
 
 // Judge a death reported by others. Returns true if it may be merged now. Otherwise it became a
 // suspicion, or its subject was asked to refute.
-bool contest_pass(struct ras *ras, uint32_t slot, const struct peer_news *news);
+bool contest_death_is_accepted(struct ras *ras, uint32_t slot, const struct peer_news *news);
 // End the contest of a peer that lives in this incarnation. Returns true if that refutes a death
 // that was contested here.
-bool contest_won(struct ras *ras, uint32_t slot);
+bool contest_end_if_refuted(struct ras *ras, uint32_t slot);
 // Drop the contest of a peer that is no member any more, or another start.
-void contest_forget(struct ras *ras, uint32_t slot);
+void contest_forget_peer(struct ras *ras, uint32_t slot);

@@ -12,7 +12,7 @@
 #include "live/liveness_witness.h"
 
 #define GONE_HOLD_NS (500 * RAS_NS_PER_MS)  // head start of the ring neighbours of a gone peer
-#define CROWD 4				    // up to so many members, all act at once
+#define SMALL_RING_MEMBERS 4		    // up to so many members, all act at once
 #define COUNT_SPARE_NS (2 * RAS_NS_PER_SEC) // a census may be this much older than its round
 #define HELD_LOOK_NS (60 * RAS_NS_PER_SEC)  // interval of looks at a peer held back by the brake
 
@@ -47,9 +47,9 @@ static bool is_ring_neighbour(const struct ras *ras, uint32_t slot) {
 
 // Return when the first round begins. Many members see a reset at the same time, but two are
 // enough. The ring neighbours of the peer begin; the others follow only if that had no result.
-static uint64_t first_round(struct ras *ras, uint32_t slot, enum ras_cause cause) {
+static uint64_t first_round_due_ns(struct ras *ras, uint32_t slot, enum ras_cause cause) {
 	if (cause != RAS_CAUSE_GONE || is_ring_neighbour(ras, slot) ||
-	    peers_ring_count(&ras->peers) <= CROWD)
+	    peers_ring_count(&ras->peers) <= SMALL_RING_MEMBERS)
 		return ras->observed_ns;
 	return ras->observed_ns + GONE_HOLD_NS + ras_random(ras) % GONE_HOLD_NS;
 }
@@ -66,7 +66,7 @@ static void peer_suspect(struct ras *ras, uint32_t slot, enum ras_cause cause, u
 		if (cause == RAS_CAUSE_GONE && suspicion->cause != RAS_CAUSE_GONE) {
 			suspicion->cause = cause;
 			suspicion->open = false;
-			suspicion->due_ns = first_round(ras, slot, cause);
+			suspicion->due_ns = first_round_due_ns(ras, slot, cause);
 			ras_wake_at(ras, suspicion->due_ns);
 		}
 		return;
@@ -83,7 +83,7 @@ static void peer_suspect(struct ras *ras, uint32_t slot, enum ras_cause cause, u
 		.cause = cause,
 		.started_ns = ras->observed_ns,
 		.silent_ns = silent_ns,
-		.due_ns = first_round(ras, slot, cause),
+		.due_ns = first_round_due_ns(ras, slot, cause),
 	};
 	ras_wake_at(ras, ras->observed_ns);
 	if (link != NULL)
@@ -92,29 +92,29 @@ static void peer_suspect(struct ras *ras, uint32_t slot, enum ras_cause cause, u
 	if (ras_entry(ras, slot)->state == RAS_ALIVE)
 		peers_set_local(&ras->peers, slot, RAS_SUSPECT, cause, ras->observed_ns);
 	ras_emit(ras, RAS_EVENT_SUSPECT, slot, cause, ras->observed_ns - silent_ns);
-	look_tell(ras, slot);
+	look_notify_suspect(ras, slot);
 }
 
 // If another observer heard the peer later than we did, start its silence at that time: only our
 // own link failed.
-void liveness_silent(struct ras *ras, struct link *link) {
+void liveness_peer_silent(struct ras *ras, struct link *link) {
 	uint64_t silent_ns = ras->observed_ns - link_silence_ns(ras, link);
 
 	peer_suspect(
 		ras, link->slot, RAS_CAUSE_SILENT,
-		silent_ns > link->proven_ns ? silent_ns : link->proven_ns
+		silent_ns > link->proven_elsewhere_ns ? silent_ns : link->proven_elsewhere_ns
 	);
 }
 
-void liveness_gone(struct ras *ras, struct link *link) {
-	look_gone(ras, link->slot);
+void liveness_peer_gone(struct ras *ras, struct link *link) {
+	looks_answer_gone(ras, link->slot);
 	// Without a former connection no connection was lost: a firewall may reject new connections
 	// and allow existing ones. Such an agent may be a witness, but raises no suspicion.
 	if (link->connects > 0)
 		peer_suspect(ras, link->slot, RAS_CAUSE_GONE, link->refused_ns);
 }
 
-void liveness_reported(struct ras *ras, uint32_t slot, uint64_t age_ns) {
+void liveness_absence_reported(struct ras *ras, uint32_t slot, uint64_t age_ns) {
 	uint64_t since = age_ns < ras->observed_ns ? ras->observed_ns - age_ns : 0;
 	struct link *link = link_find(ras, slot);
 
@@ -125,18 +125,18 @@ void liveness_reported(struct ras *ras, uint32_t slot, uint64_t age_ns) {
 }
 
 // Only some of the thousands that receive the question act on it.
-void liveness_passed_on(struct ras *ras, uint64_t subject) {
+void liveness_suspicion_delegated(struct ras *ras, uint64_t subject) {
 	uint32_t slot = peers_find(&ras->peers, subject);
 
-	if (slot != RAS_NO_SLOT && !votes_has_none(ras) &&
-	    ras_random(ras) % peers_ring_count(&ras->peers) < CROWD)
-		liveness_reported(ras, slot, 0);
+	if (slot != RAS_NO_SLOT && !votes_self_has_none(ras) &&
+	    ras_random(ras) % peers_ring_count(&ras->peers) < SMALL_RING_MEMBERS)
+		liveness_absence_reported(ras, slot, 0);
 }
 
-void liveness_told(struct ras *ras, uint32_t slot, const struct peer_news *news) {
+void liveness_death_reported(struct ras *ras, uint32_t slot, const struct peer_news *news) {
 	struct suspicion *suspicion;
 
-	liveness_reported(ras, slot, 0);
+	liveness_absence_reported(ras, slot, 0);
 	suspicion = suspicion_find(ras, slot);
 	if (suspicion == NULL)
 		return;
@@ -153,24 +153,24 @@ void liveness_weak_evidence(struct ras *ras, uint32_t slot) {
 	struct link *link = link_find(ras, slot);
 
 	if (link != NULL && peer_is_member(ras_entry(ras, slot)))
-		link_check(ras, link);
+		link_probe(ras, link);
 }
 
 // A proof by another observer excuses the peer's silence for a while: only our own link failed.
-static void link_excuse(struct ras *ras, uint32_t slot) {
+static void link_excuse_silence(struct ras *ras, uint32_t slot) {
 	struct link *link = link_find(ras, slot);
 
 	if (link == NULL)
 		return;
-	link->proven_ns = ras->observed_ns;
-	link->excused_ns = ras->observed_ns + 2 * ras->profile->suspect_ns;
+	link->proven_elsewhere_ns = ras->observed_ns;
+	link->silence_excused_until_ns = ras->observed_ns + 2 * ras->profile->suspect_ns;
 	link->gone = false;
 	link->refused_ns = RAS_NEVER;
 	link->checked_ns = RAS_NEVER;
 	link->watched = true;
 }
 
-void liveness_proof(struct ras *ras, uint32_t slot, uint64_t observer) {
+void liveness_proof_of_life(struct ras *ras, uint32_t slot, uint64_t observer) {
 	struct peer_entry *entry = ras_entry(ras, slot);
 	struct suspicion *suspicion = suspicion_find(ras, slot);
 	enum ras_state was = entry->state;
@@ -180,27 +180,29 @@ void liveness_proof(struct ras *ras, uint32_t slot, uint64_t observer) {
 	if (observer == 0)
 		entry->flags |= PEER_SEEN;
 	else
-		link_excuse(ras, slot);
+		link_excuse_silence(ras, slot);
 	// Remove the suspicion first, since the messages sent below may change the list.
 	if (suspicion != NULL)
 		suspicion_remove(ras, suspicion);
-	look_alive(ras, slot);
+	looks_answer_alive(ras, slot);
 	if (was == RAS_ALIVE || ras_entry(ras, slot)->state != was)
 		return;
 	ras->counters.suspicions_cleared++;
 	if (was == RAS_UNREACHABLE)
-		brake_count(ras, brake_count_is_fresh_since(ras)); // others may be back too
+		brake_request_census(
+			ras, brake_census_fresh_since_ns(ras)
+		); // others may be back too
 	peers_set_local(&ras->peers, slot, RAS_ALIVE, RAS_CAUSE_REFUTED, ras->observed_ns);
 	ras_emit(
 		ras, was == RAS_SUSPECT ? RAS_EVENT_REFUTED : RAS_EVENT_ALIVE, slot,
 		RAS_CAUSE_REFUTED, observer
 	);
-	ring_changed(ras);
+	ring_schedule_rebuild(ras);
 }
 
-void liveness_was_deaf(struct ras *ras) {
+void liveness_restart_silences(struct ras *ras) {
 	for (uint32_t n = 0; n < ras->links.count; n++)
-		ras->links.table[n]->proven_ns = ras->observed_ns;
+		ras->links.table[n]->proven_elsewhere_ns = ras->observed_ns;
 	for (uint32_t n = 0; n < ras->liveness.suspicion_count; n++) {
 		struct suspicion *suspicion = &ras->liveness.suspicions[n];
 
@@ -221,7 +223,7 @@ void liveness_resume(struct ras *ras) {
 	ras_wake_at(ras, ras->observed_ns);
 }
 
-void liveness_begin_anew(struct ras *ras) {
+void liveness_reset(struct ras *ras) {
 	while (ras->liveness.suspicion_count > 0) {
 		uint32_t slot = ras->liveness.suspicions[0].slot;
 
@@ -242,7 +244,7 @@ void liveness_begin_anew(struct ras *ras) {
 
 // Drop the answer of an observer that is no member any more. Its slot may be reused before the
 // round ends.
-static void word_forget(struct suspicion *suspicion, uint32_t slot) {
+static void observer_answer_forget(struct suspicion *suspicion, uint32_t slot) {
 	for (uint32_t n = 0; n < suspicion->asked_count; n++) {
 		if (suspicion->asked[n] != slot)
 			continue;
@@ -253,14 +255,14 @@ static void word_forget(struct suspicion *suspicion, uint32_t slot) {
 	}
 }
 
-void liveness_forget(struct ras *ras, uint32_t slot) {
+void liveness_forget_peer(struct ras *ras, uint32_t slot) {
 	struct suspicion *suspicion = suspicion_find(ras, slot);
 
 	if (suspicion != NULL)
 		suspicion_remove(ras, suspicion);
 	for (uint32_t n = 0; n < ras->liveness.suspicion_count; n++)
-		word_forget(&ras->liveness.suspicions[n], slot);
-	look_forget(ras, slot);
+		observer_answer_forget(&ras->liveness.suspicions[n], slot);
+	looks_forget_peer(ras, slot);
 }
 
 // Rounds of looks.
@@ -279,7 +281,7 @@ static uint32_t observers_needed(const struct ras *ras, uint32_t slot) {
 }
 #endif
 
-static bool is_sole(const struct ras *ras, uint32_t slot) {
+static bool sole_death_is_possible(const struct ras *ras, uint32_t slot) {
 	return observers_needed(ras, slot) < ras->profile->observers;
 }
 
@@ -317,22 +319,23 @@ static void death_declare(
 }
 
 static bool
-gone_is_seen(const struct ras *ras, const struct suspicion *suspicion, uint32_t *ret_other) {
+gone_is_confirmed(const struct ras *ras, const struct suspicion *suspicion, uint32_t *ret_other) {
 	return own_observation(ras, suspicion) == OBSERVATION_GONE &&
 	       witnesses_count(ras, suspicion, RAS_CAUSE_GONE, ret_other) >=
 		       observers_needed(ras, suspicion->slot);
 }
 
-static uint64_t dead_alone_at(const struct ras *ras, uint64_t since_ns) {
+static uint64_t sole_death_due_ns(const struct ras *ras, uint64_t since_ns) {
 	return since_ns + ras->profile->sole_factor * ras->profile->dead_ns;
 }
 
-static uint64_t dead_at(const struct ras *ras, const struct suspicion *suspicion) {
-	return is_sole(ras, suspicion->slot) ? dead_alone_at(ras, suspicion->silent_ns)
-					     : suspicion->silent_ns + ras->profile->dead_ns;
+static uint64_t death_due_ns(const struct ras *ras, const struct suspicion *suspicion) {
+	return sole_death_is_possible(ras, suspicion->slot)
+		       ? sole_death_due_ns(ras, suspicion->silent_ns)
+		       : suspicion->silent_ns + ras->profile->dead_ns;
 }
 
-static void death_hold(struct ras *ras, uint32_t slot, enum ras_cause cause) {
+static void death_hold_back(struct ras *ras, uint32_t slot, enum ras_cause cause) {
 	if (ras_entry(ras, slot)->state == RAS_UNREACHABLE)
 		return;
 	peers_set_local(&ras->peers, slot, RAS_UNREACHABLE, cause, ras->observed_ns);
@@ -343,12 +346,12 @@ static void death_hold(struct ras *ras, uint32_t slot, enum ras_cause cause) {
 // was allowed to declare it: in a view of two, or with two witnesses. Without adoption the peer
 // would be dead there and unreachable here. A majority side needs no report: it may declare the
 // death itself after a time. Returns true if the death was adopted.
-static bool is_taken_as_told(struct ras *ras, const struct suspicion *suspicion) {
+static bool adopt_reported_death(struct ras *ras, const struct suspicion *suspicion) {
 	struct peer_news told = suspicion->told;
 	uint32_t slot = suspicion->slot;
 
-	if (told.id == 0 || (told.observer_count < 2 && told.of > 2) || !brake_waits(ras) ||
-	    told.incarnation < ras_entry(ras, slot)->incarnation)
+	if (told.id == 0 || (told.observer_count < 2 && told.of > 2) ||
+	    !brake_is_minority_side(ras) || told.incarnation < ras_entry(ras, slot)->incarnation)
 		return false;
 	membership_apply(ras, &told, NULL); // this also removes the suspicion
 	if (peer_is_member(ras_entry(ras, slot)))
@@ -360,23 +363,24 @@ static bool is_taken_as_told(struct ras *ras, const struct suspicion *suspicion)
 // Return true if a confirmed death may be declared, by a census that began at `since_ns` or later.
 // False if this agent declared the same death recently and was wrong, or if the brake holds it
 // back.
-static bool
-is_free(struct ras *ras, struct suspicion *suspicion, enum ras_cause cause, uint64_t since_ns) {
+static bool death_is_allowed(
+	struct ras *ras, struct suspicion *suspicion, enum ras_cause cause, uint64_t since_ns
+) {
 	uint32_t slot;
 
 	if (witness_is_barred(ras, suspicion->slot, cause, ras->self_slot)) {
-		death_hold(ras, suspicion->slot, cause);
+		death_hold_back(ras, suspicion->slot, cause);
 		return false;
 	}
 	slot = suspicion->slot;
-	switch (brake_word(ras, suspicion->silent_ns, since_ns)) {
+	switch (brake_decision(ras, suspicion->silent_ns, since_ns)) {
 	case BRAKE_UNKNOWN:
 		suspicion->open = true; // the answers stay valid until the census ends
 		suspicion->agreed = true;
 		return false;
 	case BRAKE_HELD:
-		if (!is_taken_as_told(ras, suspicion))
-			death_hold(ras, slot, cause);
+		if (!adopt_reported_death(ras, suspicion))
+			death_hold_back(ras, slot, cause);
 		return false;
 	case BRAKE_FREE:
 		break;
@@ -388,27 +392,27 @@ is_free(struct ras *ras, struct suspicion *suspicion, enum ras_cause cause, uint
 // has exited, unless it only closed its listener. In that case another member hears it, so all are
 // asked, even while the brake holds. No partition lies between the peer and this agent, so no
 // member of another side can be declared dead this way.
-static bool exit_is_seen(const struct ras *ras, const struct suspicion *suspicion) {
+static bool exit_is_observed(const struct ras *ras, const struct suspicion *suspicion) {
 	const struct link *link = link_find(ras, suspicion->slot);
 
 	return link != NULL && link->gone && link->exited;
 }
 
-static void decide_exited(struct ras *ras, struct suspicion *suspicion) {
+static void suspicion_decide_exited(struct ras *ras, struct suspicion *suspicion) {
 	const struct link *link = link_find(ras, suspicion->slot);
 	uint64_t id = ras_entry(ras, suspicion->slot)->record->id;
 
 	if (witness_is_barred(ras, suspicion->slot, RAS_CAUSE_EXITED, ras->self_slot))
 		return;
-	switch (brake_hears_since(ras, id, link->refused_ns)) {
-	case BRAKE_HEARS_UNASKED:
+	switch (brake_subject_heard_since(ras, id, link->refused_ns)) {
+	case BRAKE_HEARD_NOT_ASKED:
 		suspicion->open = true;
 		suspicion->agreed = true;
 		return;
-	case BRAKE_HEARS_IT:
-		liveness_proof(ras, suspicion->slot, ras->self_id);
+	case BRAKE_HEARD_BY_SOME:
+		liveness_proof_of_life(ras, suspicion->slot, ras->self_id);
 		return;
-	case BRAKE_HEARS_NOBODY:
+	case BRAKE_HEARD_BY_NONE:
 		death_declare(ras, suspicion, RAS_CAUSE_EXITED, RAS_NO_SLOT);
 		return;
 	}
@@ -416,7 +420,7 @@ static void decide_exited(struct ras *ras, struct suspicion *suspicion) {
 
 // Return true if a member joined after the census began: it was not asked, and may hear the
 // subject. Repeated only once. With a constant flow of joins, deaths would otherwise wait for ever.
-static bool is_to_recount(const struct ras *ras, struct suspicion *suspicion) {
+static bool suspicion_needs_recount(const struct ras *ras, struct suspicion *suspicion) {
 	uint64_t from_ns = ras->liveness.census.word.from_ns;
 
 	if (suspicion->recounted || from_ns == 0 || ras->liveness.joined_ns <= from_ns)
@@ -428,60 +432,60 @@ static bool is_to_recount(const struct ras *ras, struct suspicion *suspicion) {
 // Declare a death that enough observers confirm and the brake allows, unless a member hears the
 // subject. The census of another origin may have asked about other subjects; then our own census
 // asks. Both observers may have lost the subject in a past partition and not have heard it since.
-static void suspicion_settle(
-	struct ras *ras, struct suspicion *suspicion, enum ras_cause cause, uint32_t other
-) {
-	enum brake_hears hears = brake_hears(ras, ras_entry(ras, suspicion->slot)->record->id);
+static void
+death_settle(struct ras *ras, struct suspicion *suspicion, enum ras_cause cause, uint32_t other) {
+	enum brake_subject_heard hears =
+		brake_subject_heard(ras, ras_entry(ras, suspicion->slot)->record->id);
 
-	if (hears == BRAKE_HEARS_NOBODY && is_to_recount(ras, suspicion))
-		hears = BRAKE_HEARS_UNASKED;
+	if (hears == BRAKE_HEARD_BY_NONE && suspicion_needs_recount(ras, suspicion))
+		hears = BRAKE_HEARD_NOT_ASKED;
 	switch (hears) {
-	case BRAKE_HEARS_UNASKED:
-		brake_count(ras, ras->observed_ns);
+	case BRAKE_HEARD_NOT_ASKED:
+		brake_request_census(ras, ras->observed_ns);
 		suspicion->open = true;
 		suspicion->agreed = true;
 		return;
-	case BRAKE_HEARS_IT:
-		liveness_proof(ras, suspicion->slot, ras->self_id);
+	case BRAKE_HEARD_BY_SOME:
+		liveness_proof_of_life(ras, suspicion->slot, ras->self_id);
 		return;
-	case BRAKE_HEARS_NOBODY:
+	case BRAKE_HEARD_BY_NONE:
 		death_declare(ras, suspicion, cause, other);
 		return;
 	}
 }
 
-static void decide_gone(struct ras *ras, struct suspicion *suspicion) {
+static void suspicion_decide_gone(struct ras *ras, struct suspicion *suspicion) {
 	const struct link *link = link_find(ras, suspicion->slot);
 	uint32_t other = RAS_NO_SLOT;
 
-	if (!gone_is_seen(ras, suspicion, &other) ||
-	    (is_sole(ras, suspicion->slot) &&
+	if (!gone_is_confirmed(ras, suspicion, &other) ||
+	    (sole_death_is_possible(ras, suspicion->slot) &&
 	     ras->observed_ns - link->refused_ns <
 		     ras->profile->sole_factor * ras->profile->gone_recheck_ns))
 		return;
-	if (is_free(ras, suspicion, RAS_CAUSE_GONE, link->refused_ns))
-		suspicion_settle(ras, suspicion, RAS_CAUSE_GONE, other);
+	if (death_is_allowed(ras, suspicion, RAS_CAUSE_GONE, link->refused_ns))
+		death_settle(ras, suspicion, RAS_CAUSE_GONE, other);
 }
 
-static void decide_silent(struct ras *ras, struct suspicion *suspicion) {
+static void suspicion_decide_silent(struct ras *ras, struct suspicion *suspicion) {
 	uint32_t other = RAS_NO_SLOT;
 	uint32_t seen = witnesses_count(ras, suspicion, RAS_CAUSE_SILENT, &other);
 	uint64_t since_ns = ras->observed_ns - ras->profile->confirm_ns - COUNT_SPARE_NS;
 
 	// A census made at the beginning of a look is still fresh at its end.
-	if (ras->observed_ns < dead_at(ras, suspicion) ||
+	if (ras->observed_ns < death_due_ns(ras, suspicion) ||
 	    own_observation(ras, suspicion) == OBSERVATION_NONE ||
-	    !is_free(ras, suspicion, RAS_CAUSE_SILENT, since_ns))
+	    !death_is_allowed(ras, suspicion, RAS_CAUSE_SILENT, since_ns))
 		return;
 	if (seen >= observers_needed(ras, suspicion->slot))
-		suspicion_settle(ras, suspicion, RAS_CAUSE_SILENT, other);
+		death_settle(ras, suspicion, RAS_CAUSE_SILENT, other);
 	// No observer is left to ask. Hold the peer as unreachable: a mere suspect would block its
 	// name for a new start at another address for ever.
 	else if (suspicion->asked_count == 0)
-		death_hold(ras, suspicion->slot, RAS_CAUSE_SILENT);
+		death_hold_back(ras, suspicion->slot, RAS_CAUSE_SILENT);
 }
 
-static void round_open(struct ras *ras, struct suspicion *suspicion) {
+static void look_round_open(struct ras *ras, struct suspicion *suspicion) {
 	uint32_t slot = suspicion->slot;
 	struct link *link = link_find(ras, slot);
 
@@ -494,21 +498,21 @@ static void round_open(struct ras *ras, struct suspicion *suspicion) {
 		link = link_want(ras, slot, RAS_USE_CHECK);
 	if (link != NULL) {
 		link->watched = true;
-		link_check(ras, link);
+		link_probe(ras, link);
 	}
 	// Silence may lead to death at the end of this round: begin a census of the view.
-	if (suspicion->due_ns >= dead_at(ras, suspicion))
-		brake_count(ras, brake_count_is_fresh_since(ras));
+	if (suspicion->due_ns >= death_due_ns(ras, suspicion))
+		brake_request_census(ras, brake_census_fresh_since_ns(ras));
 	if (ras->profile->observers > 1)
-		look_ask(ras, suspicion);
+		look_ask_observers(ras, suspicion);
 	if (suspicion->asked_count == 0 && suspicion->cause == RAS_CAUSE_GONE)
 		suspicion->due_ns = ras->observed_ns + ras->profile->gone_recheck_ns;
 	suspicion->rounds++;
 }
 
 // Return when the next round begins. The last round ends when death by silence is due.
-static uint64_t next_round(struct ras *ras, const struct suspicion *suspicion) {
-	uint64_t last = dead_at(ras, suspicion) - ras->profile->confirm_ns;
+static uint64_t next_round_due_ns(struct ras *ras, const struct suspicion *suspicion) {
+	uint64_t last = death_due_ns(ras, suspicion) - ras->profile->confirm_ns;
 	enum ras_cause cause = own_observation(ras, suspicion) == OBSERVATION_GONE
 				       ? RAS_CAUSE_GONE
 				       : RAS_CAUSE_SILENT;
@@ -520,7 +524,7 @@ static uint64_t next_round(struct ras *ras, const struct suspicion *suspicion) {
 	if (ras->liveness.brake && !suspicion->open &&
 	    ras_entry(ras, suspicion->slot)->state == RAS_UNREACHABLE)
 		return ras->observed_ns + ras_jitter(ras, HELD_LOOK_NS);
-	if (!suspicion->open && ras->observed_ns < ras->liveness.brake_free_ns &&
+	if (!suspicion->open && ras->observed_ns < ras->liveness.brake_released_until_ns &&
 	    ras_entry(ras, suspicion->slot)->state == RAS_UNREACHABLE &&
 	    suspicion->silent_ns + ras->profile->brake_hold_ns > ras->observed_ns)
 		return suspicion->silent_ns + ras->profile->brake_hold_ns;
@@ -535,18 +539,18 @@ static bool suspicion_step(struct ras *ras, uint32_t slot) {
 	enum ras_state state;
 
 	if (!suspicion->open) {
-		round_open(ras, suspicion);
+		look_round_open(ras, suspicion);
 		return suspicion_find(ras, slot) == NULL;
 	}
 	suspicion->open = false;
-	if (exit_is_seen(ras, suspicion))
-		decide_exited(ras, suspicion);
+	if (exit_is_observed(ras, suspicion))
+		suspicion_decide_exited(ras, suspicion);
 	suspicion = suspicion_find(ras, slot);
 	if (suspicion != NULL && !suspicion->open)
-		decide_gone(ras, suspicion);
+		suspicion_decide_gone(ras, suspicion);
 	suspicion = suspicion_find(ras, slot);
 	if (suspicion != NULL && !suspicion->open)
-		decide_silent(ras, suspicion);
+		suspicion_decide_silent(ras, suspicion);
 	suspicion = suspicion_find(ras, slot);
 	if (suspicion == NULL)
 		return true;
@@ -559,16 +563,16 @@ static bool suspicion_step(struct ras *ras, uint32_t slot) {
 		suspicion_remove(ras, suspicion);
 		return true;
 	}
-	suspicion->due_ns = next_round(ras, suspicion);
+	suspicion->due_ns = next_round_due_ns(ras, suspicion);
 	return false;
 }
 
-void liveness_refused(struct ras *ras, struct link *link) {
+void liveness_peer_refused(struct ras *ras, struct link *link) {
 	if (ras->joined && link->connects > 0 && peer_is_member(ras_entry(ras, link->slot)))
-		brake_count(ras, ras->observed_ns);
+		brake_request_census(ras, ras->observed_ns);
 }
 
-void liveness_all_reached(struct ras *ras, const struct census_word *word) {
+void liveness_census_reached_all(struct ras *ras, const struct census_outcome *word) {
 	for (uint32_t n = 0; n < ras->liveness.suspicion_count;) {
 		const struct suspicion *suspicion = &ras->liveness.suspicions[n];
 		uint32_t count = ras->liveness.suspicion_count;
@@ -576,14 +580,14 @@ void liveness_all_reached(struct ras *ras, const struct census_word *word) {
 
 		// Non-members are counted too, so one of them may compensate for this member.
 		if (suspicion->silent_ns < word->from_ns &&
-		    brake_hears(ras, id) != BRAKE_HEARS_NOBODY)
-			liveness_proof(ras, suspicion->slot, word->origin);
+		    brake_subject_heard(ras, id) != BRAKE_HEARD_BY_NONE)
+			liveness_proof_of_life(ras, suspicion->slot, word->origin);
 		// The proof removes the suspicion; the last one takes its index.
 		n += ras->liveness.suspicion_count == count;
 	}
 }
 
-void liveness_counted(struct ras *ras) {
+void liveness_census_done(struct ras *ras) {
 	for (uint32_t n = 0; n < ras->liveness.suspicion_count; n++) {
 		struct suspicion *suspicion = &ras->liveness.suspicions[n];
 
@@ -594,7 +598,7 @@ void liveness_counted(struct ras *ras) {
 	}
 }
 
-void liveness_released(struct ras *ras) {
+void liveness_recheck_held(struct ras *ras) {
 	for (uint32_t n = 0; n < ras->liveness.suspicion_count; n++) {
 		struct suspicion *suspicion = &ras->liveness.suspicions[n];
 
@@ -607,7 +611,7 @@ void liveness_released(struct ras *ras) {
 
 // Start the silence later if a witness heard the peer after we did. Our own link had failed before
 // the peer's last message. If the peer fell silent to all at once, no witness heard it later.
-static void silence_began(struct ras *ras, struct suspicion *suspicion, uint32_t heard_ms) {
+static void silence_start_advance(struct ras *ras, struct suspicion *suspicion, uint32_t heard_ms) {
 	uint64_t ago_ns = (uint64_t)heard_ms * RAS_NS_PER_MS;
 
 	if (heard_ms != LOOK_NEVER_MS && ago_ns < ras->observed_ns - suspicion->silent_ns)
@@ -629,13 +633,13 @@ void liveness_observation(
 
 	if (observation == OBSERVATION_ALIVE) {
 		if (suspicion != NULL)
-			liveness_proof(ras, slot, ras_entry(ras, from)->record->id);
+			liveness_proof_of_life(ras, slot, ras_entry(ras, from)->record->id);
 		return;
 	}
 	if (suspicion == NULL || suspicion->round != round || !suspicion->open)
 		return;
 	if (observation == OBSERVATION_SILENT)
-		silence_began(ras, suspicion, heard_ms);
+		silence_start_advance(ras, suspicion, heard_ms);
 	for (uint32_t n = 0; n < suspicion->asked_count; n++) {
 		if (suspicion->asked[n] == from)
 			suspicion->observations[n] = observation;
@@ -646,7 +650,7 @@ void liveness_observation(
 	// Enough observers saw the peer gone. The others have a short time left to prove it alive.
 	if (!waiting)
 		suspicion->due_ns = ras->observed_ns;
-	else if (gone_is_seen(ras, suspicion, &other) && veto_ns < suspicion->due_ns)
+	else if (gone_is_confirmed(ras, suspicion, &other) && veto_ns < suspicion->due_ns)
 		suspicion->due_ns = veto_ns;
 	ras_wake_at(ras, suspicion->due_ns);
 }

@@ -21,7 +21,7 @@ struct wire_reader;
 #define LIVENESS_ASKED_MAX 3
 #define LIVENESS_SUSPICIONS_MAX 1024
 #define LIVENESS_LOOKS_MAX 1024
-#define CENSUS_COUNTERS 2 // number of origins that must agree
+#define CENSUS_AGREEING 2 // number of origins that must agree
 // Age after which a census is too old to use. While a member is missed, censuses are made more
 // often.
 #define CENSUS_OLD_NS (40 * RAS_NS_PER_SEC)
@@ -75,7 +75,7 @@ struct census_result {
 };
 
 // A kept result of a census.
-struct census_word {
+struct census_outcome {
 	uint64_t origin;
 	uint32_t reached, members, voters, electorate;
 	uint32_t subject_count;
@@ -85,7 +85,7 @@ struct census_word {
 	uint64_t at_ns;	  // arrival of the result; 0: there is none
 };
 
-static inline uint32_t census_silent(const struct census_word *word) {
+static inline uint32_t census_missed_count(const struct census_outcome *word) {
 	return word->members > word->reached ? word->members - word->reached : 0;
 }
 
@@ -96,20 +96,20 @@ struct census_start {
 
 // State of the censuses. A result is valid if it is our own, or if two other origins agree on it.
 struct census {
-	struct census_word word; // the valid result, used for decisions
-	struct census_word told; // latest result of another origin, not confirmed yet
+	struct census_outcome word; // the valid result, used for decisions
+	struct census_outcome told; // latest result of another origin, not confirmed yet
 	// Latest origin without a vote that missed a member, and when two such origins agreed.
 	struct census_start missing;
-	uint64_t missing_ns;
+	uint64_t missing_agreed_ns;
 	uint32_t ours;	// members of our own view at the time of `word`
 	uint32_t ended; // members that ended since: dead, left or forgotten
 	// Latest two censuses begun by other origins, and the start of our own latest one.
-	struct census_start starts[CENSUS_COUNTERS];
+	struct census_start starts[CENSUS_AGREEING];
 	uint64_t own_ns;
-	uint32_t own_members;	// members of our view at its start
-	uint32_t own_uncounted; // members that it asked for no vote
-	uint64_t wanted_ns;	// since when a census is needed, 0 if none is
-	uint64_t due_ns;	// start of our next census, if `due`
+	uint32_t own_members;  // members of our view at its start
+	uint32_t own_voteless; // members that it asked for no vote
+	uint64_t wanted_ns;    // since when a census is needed, 0 if none is
+	uint64_t due_ns;       // start of our next census, if `due`
 	bool due;
 };
 
@@ -137,56 +137,57 @@ struct liveness {
 	uint32_t join_count;
 	// Slots of the members without a vote. If there are more than fit, all slots must be
 	// searched. A slot may have been reused; its entry then lacks the flag.
-	uint32_t taken_slots[COLLECT_CENSUS_MAX];
-	uint32_t taken_count;
-	uint32_t late_tellers; // members that hold this agent for a late joiner
-	bool missed_again;     // members without a vote are opponents when missed; they vote later
-	uint64_t whole_ns;     // since when no member is missed; RAS_NEVER: some member is
-	uint64_t brake_began_ns;
-	uint64_t brake_ns;	 // since when the brake is on with this agent on the majority side
-	uint64_t brake_free_ns;	 // released by time: the brake stays off until then
-	uint64_t brake_freed_ns; // the release applies to silences that began before this
-	uint32_t calm;		 // consecutive censuses within the limit of the brake
+	uint32_t voteless_slots[COLLECT_CENSUS_MAX];
+	uint32_t voteless_count;
+	uint32_t late_reporter_count; // members that hold this agent for a late joiner
+	bool voteless_oppose; // members without a vote are opponents when missed; they vote later
+	uint64_t view_whole_since_ns; // since when no member is missed; RAS_NEVER: some member is
+	uint64_t brake_on_since_ns;
+	uint64_t
+		brake_hold_start_ns; // since when the brake is on with this agent on the majority side
+	uint64_t brake_released_until_ns; // released by time: the brake stays off until then
+	uint64_t brake_release_limit_ns;  // the release applies to silences that began before this
+	uint32_t calm_census_count;	  // consecutive censuses within the limit of the brake
 };
 
 void liveness_fini(struct ras *ras);
 void liveness_tick(struct ras *ras);
 
 // Evidence against the peer of a link.
-void liveness_silent(struct ras *ras, struct link *link);
-void liveness_gone(struct ras *ras, struct link *link);
+void liveness_peer_silent(struct ras *ras, struct link *link);
+void liveness_peer_gone(struct ras *ras, struct link *link);
 // Begin a census at the first refused connect, so that it is complete when the peer proves gone.
-void liveness_refused(struct ras *ras, struct link *link);
+void liveness_peer_refused(struct ras *ras, struct link *link);
 // Handle a reported death that has too few witnesses here.
-void liveness_told(struct ras *ras, uint32_t slot, const struct peer_news *news);
-void liveness_reported(struct ras *ras, uint32_t slot, uint64_t age_ns);
+void liveness_death_reported(struct ras *ras, uint32_t slot, const struct peer_news *news);
+void liveness_absence_reported(struct ras *ras, uint32_t slot, uint64_t age_ns);
 // Handle a subject that a member without a vote suspects, and that this agent does not hear. That
 // member may not declare a death, and members with a vote may have no link to the subject. If this
 // agent has a vote, it may suspect the subject itself.
-void liveness_passed_on(struct ras *ras, uint64_t subject);
+void liveness_suspicion_delegated(struct ras *ras, uint64_t subject);
 // Check a peer after an expired leg or a lost message; that is no reason for a suspicion.
 void liveness_weak_evidence(struct ras *ras, uint32_t slot);
 // Handle a proof of life. `observer` is the id of the agent that saw it, 0 for a message on our own
 // link.
-void liveness_proof(struct ras *ras, uint32_t slot, uint64_t observer);
+void liveness_proof_of_life(struct ras *ras, uint32_t slot, uint64_t observer);
 // End the suspicions that began before a census which reached all members.
-void liveness_all_reached(struct ras *ras, const struct census_word *word);
+void liveness_census_reached_all(struct ras *ras, const struct census_outcome *word);
 // Judge the suspicions that waited for a census.
-void liveness_counted(struct ras *ras);
+void liveness_census_done(struct ras *ras);
 // Schedule new looks at the peers that the brake held back.
-void liveness_released(struct ras *ras);
+void liveness_recheck_held(struct ras *ras);
 // Restart all silences: until now this agent heard no peer at all.
-void liveness_was_deaf(struct ras *ras);
+void liveness_restart_silences(struct ras *ras);
 // Discard looks and censuses from before a pause of this agent.
 void liveness_resume(struct ras *ras);
 // Drop all suspicions and restart all silences: peers held this agent for dead, or could not
 // reach it, so their silence is no evidence.
-void liveness_begin_anew(struct ras *ras);
+void liveness_reset(struct ras *ras);
 // Forget a peer that is no member any more, or that joined again.
-void liveness_forget(struct ras *ras, uint32_t slot);
+void liveness_forget_peer(struct ras *ras, uint32_t slot);
 
 // Look at a live peer whose name a newcomer claims. join_claimed() receives the answer.
-void liveness_claim(struct ras *ras, uint32_t slot, struct conn *conn);
+void liveness_check_name_claim(struct ras *ras, uint32_t slot, struct conn *conn);
 
 // Handle a message about a look, received over the relay.
 void liveness_message(struct ras *ras, uint64_t source, struct wire_reader *reader);

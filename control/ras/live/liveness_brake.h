@@ -13,7 +13,7 @@
 
 #include "live/liveness.h"
 
-enum brake_word {
+enum brake_decision {
 	BRAKE_FREE,    // the death may be declared
 	BRAKE_HELD,    // the death may not be declared
 	BRAKE_UNKNOWN, // no result is recent enough; a census was requested
@@ -24,33 +24,34 @@ void brake_tick(struct ras *ras);
 void brake_resume(struct ras *ras);
 // Request a census that begins at `since_ns` or later. Its result is available after about
 // CENSUS_NS.
-void brake_count(struct ras *ras, uint64_t since_ns);
+void brake_request_census(struct ras *ras, uint64_t since_ns);
 // Return the earliest start of a census that is fresh enough for a look that begins now.
-uint64_t brake_count_is_fresh_since(const struct ras *ras);
+uint64_t brake_census_fresh_since_ns(const struct ras *ras);
 // Decide on a death, by a census that began at `since_ns` or later. `silent_ns` is when the peer
 // fell silent or was first refused.
-enum brake_word brake_word(struct ras *ras, uint64_t silent_ns, uint64_t since_ns);
-enum brake_hears {
-	BRAKE_HEARS_NOBODY,  // no member hears the peer
-	BRAKE_HEARS_IT,	     // a member hears the peer: it lives and refuses only some
-	BRAKE_HEARS_UNASKED, // the census did not ask about the peer
+enum brake_decision brake_decision(struct ras *ras, uint64_t silent_ns, uint64_t since_ns);
+enum brake_subject_heard {
+	BRAKE_HEARD_BY_NONE,   // no member hears the peer
+	BRAKE_HEARD_BY_SOME,   // a member hears the peer: it lives and refuses only some
+	BRAKE_HEARD_NOT_ASKED, // the census did not ask about the peer
 };
 
 // Return whether the latest census found a member that hears the subject.
-enum brake_hears brake_hears(const struct ras *ras, uint64_t subject);
+enum brake_subject_heard brake_subject_heard(const struct ras *ras, uint64_t subject);
 
 // Do the same by a census that began at `since_ns` or later and asked about the subject. If there
 // is none, return NOT_ASKED and request a census.
-enum brake_hears brake_hears_since(struct ras *ras, uint64_t subject, uint64_t since_ns);
+enum brake_subject_heard
+brake_subject_heard_since(struct ras *ras, uint64_t subject, uint64_t since_ns);
 
 // Return true if this side holds at most half of the view, by a recent census. Such a side never
 // declares a death by timeout.
-bool brake_waits(const struct ras *ras);
+bool brake_is_minority_side(const struct ras *ras);
 // Note that another origin began a census; with two of them no own census is needed. `serves`: the
 // result of census_list_is_usable(). Members with a vote ignore a census that is not usable.
-void brake_census_seen(struct ras *ras, uint64_t origin, bool serves);
+void brake_census_started(struct ras *ras, uint64_t origin, bool serves);
 // Apply the result of our own census that began at `from_ns`, and announce it with the size of our
 // view.
-void brake_counted_here(struct ras *ras, uint64_t from_ns, struct census_result *result);
+void brake_own_census_done(struct ras *ras, uint64_t from_ns, struct census_result *result);
 // Handle the result announced by another origin.
-void brake_counted(struct ras *ras, uint64_t origin, const struct census_result *result);
+void brake_peer_census_done(struct ras *ras, uint64_t origin, const struct census_result *result);

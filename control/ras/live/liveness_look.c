@@ -12,14 +12,14 @@
 enum look_message {
 	LOOK_ASK = 1, // request to look at the subject
 	LOOK_ANSWER,  // result of the look
-	LOOK_TELL,    // notifies the subject that it is suspected
+	LOOK_NOTIFY,  // notifies the subject that it is suspected
 };
 
 #define LOOK_BYTES_MAX 64
 // The answer has to arrive before the round of the asker ends.
 #define LOOK_NS(profile) ((profile)->confirm_ns / 4 * 3)
 
-static void message_begin(
+static void look_message_begin(
 	const struct ras *ras,
 	struct wire_writer *writer,
 	enum look_message kind,
@@ -33,20 +33,20 @@ static void message_begin(
 	wire_put_u32(writer, round);
 }
 
-static void message_send(struct ras *ras, uint32_t to, const struct wire_writer *writer) {
+static void look_message_send(struct ras *ras, uint32_t to, const struct wire_writer *writer) {
 	relay_send_internal(
 		ras, to, RELAY_PORT_CONFIRM, RAS_RELAY_CONTROL, writer->data,
 		wire_writer_used(writer)
 	);
 }
 
-void look_tell(struct ras *ras, uint32_t slot) {
+void look_notify_suspect(struct ras *ras, uint32_t slot) {
 	uint8_t bytes[LOOK_BYTES_MAX];
 	struct wire_writer writer;
 
 	wire_writer_init(&writer, bytes, sizeof(bytes));
-	message_begin(ras, &writer, LOOK_TELL, slot, 0);
-	message_send(ras, slot, &writer);
+	look_message_begin(ras, &writer, LOOK_NOTIFY, slot, 0);
+	look_message_send(ras, slot, &writer);
 }
 
 // Return the cause to refuse a newcomer that claims a name, by what the look at the holder found.
@@ -73,7 +73,7 @@ claim_refusal(const struct ras *ras, uint32_t slot, enum observation observation
 // may refuse new connections and keep existing ones, whose peer is only stopped. So *gone* is
 // reported as silence.
 static enum observation
-observation_told(const struct ras *ras, uint32_t slot, enum observation observation) {
+observation_to_report(const struct ras *ras, uint32_t slot, enum observation observation) {
 	const struct link *link = link_find(ras, slot);
 
 	return observation == OBSERVATION_GONE && link != NULL && link->connects == 0
@@ -106,10 +106,10 @@ static void look_answer(struct ras *ras, const struct look *look, enum observati
 		return;
 	}
 	wire_writer_init(&writer, bytes, sizeof(bytes));
-	message_begin(ras, &writer, LOOK_ANSWER, look->slot, look->round);
-	wire_put_u8(&writer, (uint8_t)observation_told(ras, look->slot, observation));
+	look_message_begin(ras, &writer, LOOK_ANSWER, look->slot, look->round);
+	wire_put_u8(&writer, (uint8_t)observation_to_report(ras, look->slot, observation));
 	wire_put_u32(&writer, heard_ago_ms(ras, look->slot));
-	message_send(ras, look->asker, &writer);
+	look_message_send(ras, look->asker, &writer);
 }
 
 // End all looks at a peer with one observation.
@@ -128,16 +128,16 @@ static void looks_answer(struct ras *ras, uint32_t slot, enum observation observ
 	}
 }
 
-void look_alive(struct ras *ras, uint32_t slot) {
+void looks_answer_alive(struct ras *ras, uint32_t slot) {
 	if (ras->liveness.look_count > 0)
 		looks_answer(ras, slot, OBSERVATION_ALIVE);
 }
 
-void look_gone(struct ras *ras, uint32_t slot) {
+void looks_answer_gone(struct ras *ras, uint32_t slot) {
 	looks_answer(ras, slot, OBSERVATION_GONE);
 }
 
-void look_forget(struct ras *ras, uint32_t slot) {
+void looks_forget_peer(struct ras *ras, uint32_t slot) {
 	struct liveness *liveness = &ras->liveness;
 
 	for (uint32_t n = 0; n < liveness->look_count;) {
@@ -164,7 +164,7 @@ static bool look_add(struct ras *ras, const struct look *look) {
 
 // Return the duration of a look. Profiles without observers have no time for looks, but a name
 // claim always needs one.
-static uint64_t look_ns(const struct ras_profile *profile, uint32_t asker) {
+static uint64_t look_duration_ns(const struct ras_profile *profile, uint32_t asker) {
 	uint64_t limit_ns = LOOK_NS(profile);
 
 	return asker == RAS_NO_SLOT && limit_ns < LOOK_PING_NS ? LOOK_PING_NS : limit_ns;
@@ -172,7 +172,7 @@ static uint64_t look_ns(const struct ras_profile *profile, uint32_t asker) {
 
 // Return true if the peer is gone by a recent look. Older findings are cleared, since the process
 // may have been started since.
-static bool gone_is_fresh(struct ras *ras, struct link *link) {
+static bool gone_clear_if_stale(struct ras *ras, struct link *link) {
 	if (link->gone && ras->observed_ns - link->gone_ns > LOOK_PING_NS) {
 		link->gone = false;
 		link->refused_ns = RAS_NEVER;
@@ -183,18 +183,18 @@ static bool gone_is_fresh(struct ras *ras, struct link *link) {
 static void look_begin(struct ras *ras, struct look look) {
 	struct link *link = link_want(ras, look.slot, RAS_USE_CHECK);
 
-	look.deadline_ns = ras->observed_ns + look_ns(ras->profile, look.asker);
-	if (link != NULL && gone_is_fresh(ras, link)) {
+	look.deadline_ns = ras->observed_ns + look_duration_ns(ras->profile, look.asker);
+	if (link != NULL && gone_clear_if_stale(ras, link)) {
 		look_answer(ras, &look, OBSERVATION_GONE);
 	} else if (link == NULL || !look_add(ras, &look)) {
 		look_answer(ras, &look, OBSERVATION_UNABLE);
 	} else {
 		link->watched = true; // only later messages prove life
-		link_check(ras, link);
+		link_probe(ras, link);
 	}
 }
 
-void liveness_claim(struct ras *ras, uint32_t slot, struct conn *conn) {
+void liveness_check_name_claim(struct ras *ras, uint32_t slot, struct conn *conn) {
 	look_begin(ras, (struct look){.slot = slot, .asker = RAS_NO_SLOT, .claim = conn->handle});
 }
 
@@ -224,7 +224,8 @@ void looks_tick(struct ras *ras) {
 // Choice of observers: members that have links to the suspect by their position, the closest of
 // each ring first.
 
-static bool host_is_among(const struct ras *ras, const struct suspicion *suspicion, uint32_t slot) {
+static bool
+host_has_observer(const struct ras *ras, const struct suspicion *suspicion, uint32_t slot) {
 	uint64_t host = ras_entry(ras, slot)->record->host_id;
 
 	if (host == ras_self(ras)->record->host_id ||
@@ -237,7 +238,7 @@ static bool host_is_among(const struct ras *ras, const struct suspicion *suspici
 	return false;
 }
 
-static bool may_be_asked(
+static bool can_be_asked(
 	const struct ras *ras, const struct suspicion *suspicion, uint32_t slot, bool any_host
 ) {
 	if (slot == ras->self_slot || slot == suspicion->slot ||
@@ -248,19 +249,19 @@ static bool may_be_asked(
 			return false;
 	}
 	return any_host ||
-	       (!host_is_among(ras, suspicion, slot) &&
+	       (!host_has_observer(ras, suspicion, slot) &&
 		turns_barred_until(
 			ras, suspicion->slot, suspicion->cause, ras_entry(ras, slot)->record->id
 		) == 0);
 }
 
 static void
-observer_choose(struct ras *ras, struct suspicion *suspicion, uint32_t place, bool any_host) {
+observers_choose(struct ras *ras, struct suspicion *suspicion, uint32_t place, bool any_host) {
 	struct peers *peers = &ras->peers;
 	uint32_t count = peers_ring_count(peers);
 	const struct ras_record *suspect = ras_entry(ras, suspicion->slot)->record;
 	uint32_t position = peers_ring_position(peers, suspect);
-	uint32_t steps = 2 * (ring_levels(count) + 1);
+	uint32_t steps = 2 * (ring_level_count(count) + 1);
 
 	// Distances ±1, ±2, ±4 …; later rounds begin further away. Then members in ring order.
 	for (uint32_t n = 0; n < steps + count && suspicion->asked_count < place; n++) {
@@ -271,23 +272,23 @@ observer_choose(struct ras *ras, struct suspicion *suspicion, uint32_t place, bo
 				    : (position + count - distance % count) % count;
 		uint32_t slot = peers_ring_at(peers, at);
 
-		if (may_be_asked(ras, suspicion, slot, any_host)) {
+		if (can_be_asked(ras, suspicion, slot, any_host)) {
 			suspicion->observations[suspicion->asked_count] = OBSERVATION_NONE;
 			suspicion->asked[suspicion->asked_count++] = slot;
 		}
 	}
 }
 
-void look_ask(struct ras *ras, struct suspicion *suspicion) {
-	observer_choose(ras, suspicion, LIVENESS_ASKED_MAX, false);
-	observer_choose(ras, suspicion, LIVENESS_ASKED_MAX, true);
+void look_ask_observers(struct ras *ras, struct suspicion *suspicion) {
+	observers_choose(ras, suspicion, LIVENESS_ASKED_MAX, false);
+	observers_choose(ras, suspicion, LIVENESS_ASKED_MAX, true);
 	for (uint32_t n = 0; n < suspicion->asked_count; n++) {
 		uint8_t bytes[LOOK_BYTES_MAX];
 		struct wire_writer writer;
 
 		wire_writer_init(&writer, bytes, sizeof(bytes));
-		message_begin(ras, &writer, LOOK_ASK, suspicion->slot, suspicion->round);
-		message_send(ras, suspicion->asked[n], &writer);
+		look_message_begin(ras, &writer, LOOK_ASK, suspicion->slot, suspicion->round);
+		look_message_send(ras, suspicion->asked[n], &writer);
 	}
 }
 
@@ -297,7 +298,7 @@ void look_ask(struct ras *ras, struct suspicion *suspicion) {
 // by one observer, or by two on one host, is too weak for a larger ring. Yet each observer of it is
 // a witness, and answers what it saw. Only two observers are named with a death; PEER_DECLARED
 // marks that this agent saw it too.
-static void answer_of_dead(struct ras *ras, const struct look *look) {
+static void look_answer_for_dead(struct ras *ras, const struct look *look) {
 	const struct peer_entry *entry = ras_entry(ras, look->slot);
 	bool gone = ras_cause_is_gone(entry->cause);
 	bool seen = (entry->flags & PEER_DECLARED) != 0;
@@ -310,13 +311,15 @@ static void answer_of_dead(struct ras *ras, const struct look *look) {
 
 // Return true if the asker means another run with the same start number, of an agent that lost its
 // state. A proof of life of the current run says nothing about the earlier one.
-static bool is_of_other_run(const struct peer_entry *entry, uint64_t incarnation, uint64_t run) {
+static bool
+subject_is_other_run(const struct peer_entry *entry, uint64_t incarnation, uint64_t run) {
 	return ras_incarnation_start(incarnation) == ras_incarnation_start(entry->incarnation) &&
 	       run != entry->record->run;
 }
 
-static void
-look_asked(struct ras *ras, uint32_t asker, uint32_t slot, uint32_t round, bool other_run) {
+static void look_request_received(
+	struct ras *ras, uint32_t asker, uint32_t slot, uint32_t round, bool other_run
+) {
 	struct look look = {.slot = slot, .asker = asker, .round = round};
 
 	if (other_run) {
@@ -330,7 +333,7 @@ look_asked(struct ras *ras, uint32_t asker, uint32_t slot, uint32_t round, bool 
 	if (peer_is_member(ras_entry(ras, slot)))
 		look_begin(ras, look);
 	else
-		answer_of_dead(ras, &look);
+		look_answer_for_dead(ras, &look);
 }
 
 void liveness_message(struct ras *ras, uint64_t source, struct wire_reader *reader) {
@@ -352,9 +355,9 @@ void liveness_message(struct ras *ras, uint64_t source, struct wire_reader *read
 		return;
 	switch (kind) {
 	case LOOK_ASK:
-		look_asked(
+		look_request_received(
 			ras, from, slot, round,
-			is_of_other_run(ras_entry(ras, slot), incarnation, run)
+			subject_is_other_run(ras_entry(ras, slot), incarnation, run)
 		);
 		break;
 	case LOOK_ANSWER:
@@ -364,10 +367,10 @@ void liveness_message(struct ras *ras, uint64_t source, struct wire_reader *read
 		    run == ras_entry(ras, slot)->record->run)
 			liveness_observation(ras, slot, round, from, observation, heard_ms);
 		break;
-	case LOOK_TELL:
+	case LOOK_NOTIFY:
 		if (slot == ras->self_slot) {
-			ras_refute(ras, incarnation);
-			look_asked(ras, from, slot, round, false);
+			ras_refute_suspicion(ras, incarnation);
+			look_request_received(ras, from, slot, round, false);
 		}
 		break;
 	default:

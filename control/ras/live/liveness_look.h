@@ -9,14 +9,14 @@
 
 // Ask up to LIVENESS_ASKED_MAX observers to look: on different hosts if possible, from different
 // rings, and other ones in each round.
-void look_ask(struct ras *ras, struct suspicion *suspicion);
+void look_ask_observers(struct ras *ras, struct suspicion *suspicion);
 // Notify the suspect, so that it can refute.
-void look_tell(struct ras *ras, uint32_t slot);
+void look_notify_suspect(struct ras *ras, uint32_t slot);
 
 // End the looks at this peer that other observers asked for.
-void look_alive(struct ras *ras, uint32_t slot);
-void look_gone(struct ras *ras, uint32_t slot);
-void look_forget(struct ras *ras, uint32_t slot);
+void looks_answer_alive(struct ras *ras, uint32_t slot);
+void looks_answer_gone(struct ras *ras, uint32_t slot);
+void looks_forget_peer(struct ras *ras, uint32_t slot);
 void looks_tick(struct ras *ras);
 
 // Handle an answer to look_ask_observers(). Implemented in liveness.c.

@@ -24,32 +24,33 @@
 // Then more of the missed ones are counted: the safe side.
 uint32_t votes_electorate(const struct ras *ras, const struct census_result *result) {
 	uint32_t missed = result->members > result->reached ? result->members - result->reached : 0;
-	uint32_t told = result->voters + (votes_has_none(ras) ? 1 : 0);
+	uint32_t told = result->voters + (votes_self_has_none(ras) ? 1 : 0);
 	uint32_t silent = result->reached > told ? result->reached - told : 0;
-	uint32_t uncounted = ras->liveness.census.own_uncounted;
+	uint32_t uncounted = ras->liveness.census.own_voteless;
 
 	uncounted = uncounted > silent ? uncounted - silent : 0;
 	return result->voters + missed - (uncounted < missed ? uncounted : missed);
 }
 
-static bool is_old(const struct ras *ras, uint64_t at_ns) {
+static bool is_expired(const struct ras *ras, uint64_t at_ns) {
 	return at_ns == 0 || ras->observed_ns - at_ns >= CENSUS_OLD_NS;
 }
 
 // Return true if no member is missed here, or by the latest census of an origin that may see more.
 // Members that ended since that census do not matter. An old census says nothing.
-static bool is_whole(const struct ras *ras) {
+static bool view_is_whole(const struct ras *ras) {
 	const struct census *census = &ras->liveness.census;
 	const uint32_t *counts = ras->peers.state_counts;
 
 	return counts[RAS_SUSPECT] == 0 && counts[RAS_UNREACHABLE] == 0 &&
-	       (census_silent(&census->word) <= census->ended || is_old(ras, census->word.at_ns)) &&
-	       is_old(ras, census->missing_ns);
+	       (census_missed_count(&census->word) <= census->ended ||
+		is_expired(ras, census->word.at_ns)) &&
+	       is_expired(ras, census->missing_agreed_ns);
 }
 
 // Turn all members without a vote into opponents. They remain opponents when another vote is
 // withdrawn later: members beyond a partition may already have given them their votes.
-static void oppose_voteless(struct ras *ras) {
+static void voteless_mark_opponents(struct ras *ras) {
 	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++) {
 		struct peer_entry *entry = ras_entry(ras, slot);
 
@@ -64,32 +65,33 @@ static void oppose_voteless(struct ras *ras) {
 // members beyond a partition could have their votes already, while they have none here.
 void votes_tick(struct ras *ras) {
 	struct liveness *liveness = &ras->liveness;
-	uint64_t whole_ns;
+	uint64_t view_whole_since_ns;
 
-	if (!is_whole(ras)) {
-		liveness->whole_ns = RAS_NEVER;
+	if (!view_is_whole(ras)) {
+		liveness->view_whole_since_ns = RAS_NEVER;
 		return;
 	}
-	if (liveness->whole_ns == RAS_NEVER)
-		liveness->whole_ns = ras->observed_ns;
-	whole_ns = ras->observed_ns - liveness->whole_ns;
-	if (whole_ns >= ras->profile->brake_hold_ns && !liveness->missed_again) {
-		liveness->missed_again = true;
-		oppose_voteless(ras);
+	if (liveness->view_whole_since_ns == RAS_NEVER)
+		liveness->view_whole_since_ns = ras->observed_ns;
+	view_whole_since_ns = ras->observed_ns - liveness->view_whole_since_ns;
+	if (view_whole_since_ns >= ras->profile->brake_hold_ns && !liveness->voteless_oppose) {
+		liveness->voteless_oppose = true;
+		voteless_mark_opponents(ras);
 	}
-	if (!liveness->taken_back || whole_ns < ras->profile->brake_hold_ns + VOTE_LATER_NS)
+	if (!liveness->taken_back ||
+	    view_whole_since_ns < ras->profile->brake_hold_ns + VOTE_LATER_NS)
 		return;
 	liveness->taken_back = false;
-	liveness->taken_count = 0;
+	liveness->voteless_count = 0;
 	ras->uncounted = false;
 	ras->late = false;
-	liveness->late_tellers = 0;
+	liveness->late_reporter_count = 0;
 	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++)
 		ras_entry(ras, slot)->flags &=
 			(uint8_t) ~(PEER_VOTELESS | PEER_OPPOSES | PEER_HOLDS_US_LATE);
 }
 
-static void taken_add(struct ras *ras, uint32_t slot, uint8_t flag) {
+static void voteless_list_add(struct ras *ras, uint32_t slot, uint8_t flag) {
 	struct liveness *liveness = &ras->liveness;
 	struct peer_entry *entry = ras_entry(ras, slot);
 	bool is_listed = (entry->flags & PEER_VOTELESS) != 0;
@@ -97,19 +99,19 @@ static void taken_add(struct ras *ras, uint32_t slot, uint8_t flag) {
 	entry->flags = (uint8_t)((entry->flags & ~PEER_OPPOSES) | flag);
 	if (is_listed)
 		return;
-	if (liveness->taken_count < COLLECT_CENSUS_MAX)
-		liveness->taken_slots[liveness->taken_count] = slot;
-	if (liveness->taken_count <= COLLECT_CENSUS_MAX)
-		liveness->taken_count++;
+	if (liveness->voteless_count < COLLECT_CENSUS_MAX)
+		liveness->voteless_slots[liveness->voteless_count] = slot;
+	if (liveness->voteless_count <= COLLECT_CENSUS_MAX)
+		liveness->voteless_count++;
 }
 
-static void vote_withdraw(struct ras *ras, uint32_t slot, uint8_t flag) {
+static void vote_withdraw_by_flag(struct ras *ras, uint32_t slot, uint8_t flag) {
 	ras->liveness.taken_back = true;
-	ras->liveness.missed_again = false;
-	if (ras->liveness.whole_ns != RAS_NEVER)
-		ras->liveness.whole_ns = ras->observed_ns;
+	ras->liveness.voteless_oppose = false;
+	if (ras->liveness.view_whole_since_ns != RAS_NEVER)
+		ras->liveness.view_whole_since_ns = ras->observed_ns;
 	if (slot != ras->self_slot)
-		taken_add(ras, slot, flag);
+		voteless_list_add(ras, slot, flag);
 	else if (flag == PEER_LATE)
 		ras->late = true;
 	else
@@ -117,10 +119,10 @@ static void vote_withdraw(struct ras *ras, uint32_t slot, uint8_t flag) {
 }
 
 void votes_withdraw(struct ras *ras, uint32_t slot) {
-	vote_withdraw(ras, slot, PEER_TAKEN_BACK);
+	vote_withdraw_by_flag(ras, slot, PEER_TAKEN_BACK);
 }
 
-bool votes_lacks_one(const struct ras *ras, uint32_t slot) {
+bool votes_member_has_none(const struct ras *ras, uint32_t slot) {
 	const struct peer_entry *entry = ras_entry(ras, slot);
 
 	return entry->record != NULL && peer_is_member(entry) && slot != ras->self_slot &&
@@ -130,47 +132,47 @@ bool votes_lacks_one(const struct ras *ras, uint32_t slot) {
 // Return true if a member without a vote belongs to a smaller ring that merged with ours. Each of
 // two merged rings holds the members of the other for newcomers. The members of the larger ring do
 // not believe it.
-static bool is_newcomer_here(const struct ras *ras, uint64_t id) {
+static bool is_voteless_of_small_ring(const struct ras *ras, uint64_t id) {
 	const struct liveness *liveness = &ras->liveness;
 	const uint32_t *counts = ras->peers.state_counts;
 	uint64_t members =
 		(uint64_t)counts[RAS_ALIVE] + counts[RAS_SUSPECT] + counts[RAS_UNREACHABLE];
-	bool anywhere = liveness->taken_count > COLLECT_CENSUS_MAX;
-	uint32_t most = anywhere ? ras->peers.entry_count : liveness->taken_count;
+	bool anywhere = liveness->voteless_count > COLLECT_CENSUS_MAX;
+	uint32_t most = anywhere ? ras->peers.entry_count : liveness->voteless_count;
 	uint32_t slot = peers_find(&ras->peers, id);
 	uint64_t lacking = 0;
 
-	if (slot == RAS_NO_SLOT || !votes_lacks_one(ras, slot))
+	if (slot == RAS_NO_SLOT || !votes_member_has_none(ras, slot))
 		return false;
 	for (uint32_t n = 0; n < most; n++)
-		lacking += votes_lacks_one(ras, anywhere ? n : liveness->taken_slots[n]);
+		lacking += votes_member_has_none(ras, anywhere ? n : liveness->voteless_slots[n]);
 	return 2 * lacking < members;
 }
 
-static bool is_believed(const struct ras *ras, uint64_t origin) {
+static bool report_is_believed(const struct ras *ras, uint64_t origin) {
 	return ras->observed_ns - ras->joined_ns < 2 * ras->profile->brake_hold_ns &&
-	       !is_newcomer_here(ras, origin);
+	       !is_voteless_of_small_ring(ras, origin);
 }
 
-void votes_told_none(struct ras *ras, uint64_t origin) {
-	if (is_believed(ras, origin))
-		vote_withdraw(ras, ras->self_slot, PEER_TAKEN_BACK);
+void votes_reported_voteless(struct ras *ras, uint64_t origin) {
+	if (report_is_believed(ras, origin))
+		vote_withdraw_by_flag(ras, ras->self_slot, PEER_TAKEN_BACK);
 }
 
-static void told_late_by(struct ras *ras, uint64_t origin) {
+static void late_report_add(struct ras *ras, uint64_t origin) {
 	uint32_t slot = peers_find(&ras->peers, origin);
 
-	if (!is_believed(ras, origin))
+	if (!report_is_believed(ras, origin))
 		return;
-	vote_withdraw(ras, ras->self_slot, PEER_LATE);
+	vote_withdraw_by_flag(ras, ras->self_slot, PEER_LATE);
 	if (slot != RAS_NO_SLOT && (ras_entry(ras, slot)->flags & PEER_HOLDS_US_LATE) != 0)
 		return;
-	ras->liveness.late_tellers++;
+	ras->liveness.late_reporter_count++;
 	if (slot != RAS_NO_SLOT)
 		ras_entry(ras, slot)->flags |= PEER_HOLDS_US_LATE;
 }
 
-static bool is_unmet(const struct ras *ras, uint32_t slot) {
+static bool peer_is_unmet(const struct ras *ras, uint32_t slot) {
 	const struct peer_entry *entry = ras_entry(ras, slot);
 
 	return entry->record != NULL && peer_is_member(entry) && slot != ras->self_slot &&
@@ -186,56 +188,56 @@ static bool ring_is_small(const struct ras *ras) {
 
 // Return true if every member spoke to this agent on a link. Each of them then held this agent for
 // a member.
-static bool all_are_met(const struct ras *ras) {
+static bool all_members_are_met(const struct ras *ras) {
 	if (!ring_is_small(ras))
 		return false;
 	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++) {
-		if (is_unmet(ras, slot))
+		if (peer_is_unmet(ras, slot))
 			return false;
 	}
 	return true;
 }
 
-bool votes_has_none(const struct ras *ras) {
-	return ras->uncounted || (ras->late && !all_are_met(ras));
+bool votes_self_has_none(const struct ras *ras) {
+	return ras->uncounted || (ras->late && !all_members_are_met(ras));
 }
 
-static void call_unmet(struct ras *ras) {
+static void unmet_members_call(struct ras *ras) {
 	for (uint32_t slot = 0; ring_is_small(ras) && slot < ras->peers.entry_count; slot++) {
-		if (is_unmet(ras, slot) && link_find(ras, slot) == NULL)
+		if (peer_is_unmet(ras, slot) && link_find(ras, slot) == NULL)
 			link_want(ras, slot, RAS_USE_CHECK);
 	}
 }
 
-void votes_meet(struct ras *ras) {
+void votes_call_unmet(struct ras *ras) {
 	if (ras->observed_ns - ras->joined_ns < MEET_NS)
-		call_unmet(ras);
+		unmet_members_call(ras);
 }
 
-bool votes_told_late(struct ras *ras, uint64_t origin, uint64_t view_digest) {
-	if (all_are_met(ras) && view_digest == peers_digest(&ras->peers))
+bool votes_reported_late(struct ras *ras, uint64_t origin, uint64_t view_digest) {
+	if (all_members_are_met(ras) && view_digest == peers_digest(&ras->peers))
 		return true;
 	if (origin != ras->self_id)
-		told_late_by(ras, origin);
-	call_unmet(ras);
+		late_report_add(ras, origin);
+	unmet_members_call(ras);
 	return false;
 }
 
-bool votes_joiner_has_one(const struct ras *ras, uint32_t slot) {
+bool votes_joiner_has_vote(const struct ras *ras, uint32_t slot) {
 	const struct liveness *liveness = &ras->liveness;
 	const uint32_t *counts = ras->peers.state_counts;
-	bool is_gap = liveness->brake || census_silent(&liveness->census.word) > 1 ||
+	bool is_gap = liveness->brake || census_missed_count(&liveness->census.word) > 1 ||
 		      counts[RAS_SUSPECT] + counts[RAS_UNREACHABLE] > 1;
 
 	// A restart does not restore a withdrawn vote.
 	if (slot != RAS_NO_SLOT && (ras_entry(ras, slot)->flags & PEER_VOTELESS) != 0)
 		return false;
 
-	return liveness->whole_ns != RAS_NEVER ||
+	return liveness->view_whole_since_ns != RAS_NEVER ||
 	       (!is_gap && slot != RAS_NO_SLOT && peer_is_member(ras_entry(ras, slot)));
 }
 
-static void join_keep(struct ras *ras, uint32_t slot, bool beside, bool weighed) {
+static void join_record_add(struct ras *ras, uint32_t slot, bool beside, bool weighed) {
 	struct liveness *liveness = &ras->liveness;
 
 	if (!ras->joined)
@@ -248,17 +250,17 @@ static void join_keep(struct ras *ras, uint32_t slot, bool beside, bool weighed)
 	};
 }
 
-void votes_joined(struct ras *ras, uint32_t slot, bool was_member) {
-	join_keep(ras, slot, false, was_member);
+void votes_note_join(struct ras *ras, uint32_t slot, bool was_member) {
+	join_record_add(ras, slot, false, was_member);
 }
 
-void votes_joined_beside(struct ras *ras, uint32_t slot, bool taken_back) {
-	vote_withdraw(ras, slot, taken_back ? PEER_TAKEN_BACK : PEER_LATE);
-	join_keep(ras, slot, true, true);
+void votes_note_join_in_partition(struct ras *ras, uint32_t slot, bool taken_back) {
+	vote_withdraw_by_flag(ras, slot, taken_back ? PEER_TAKEN_BACK : PEER_LATE);
+	join_record_add(ras, slot, true, true);
 }
 
 // Return the latest join of a member, or NULL if it is unknown.
-static const struct vote_join *join_of(const struct ras *ras, uint64_t id) {
+static const struct vote_join *join_record_find(const struct ras *ras, uint64_t id) {
 	const struct vote_join *found = NULL;
 
 	for (uint32_t n = 0; n < VOTE_JOINS_MAX; n++) {
@@ -270,8 +272,8 @@ static const struct vote_join *join_of(const struct ras *ras, uint64_t id) {
 	return found;
 }
 
-static uint64_t joined_at(const struct ras *ras, uint64_t id) {
-	const struct vote_join *join = join_of(ras, id);
+static uint64_t unweighed_join_ns(const struct ras *ras, uint64_t id) {
+	const struct vote_join *join = join_record_find(ras, id);
 
 	return join != NULL && !join->weighed ? join->at_ns : RAS_NEVER;
 }
@@ -279,37 +281,37 @@ static uint64_t joined_at(const struct ras *ras, uint64_t id) {
 // Return the time of the last message of a link's peer. If the peer never spoke on the link, its
 // join stands for a message. A join long ago is no useful limit: others heard the peer since, and
 // all later joiners would be late.
-static uint64_t last_word(const struct ras *ras, const struct link *link) {
+static uint64_t last_message_ns(const struct ras *ras, const struct link *link) {
 	uint64_t at_ns;
 
 	if (link->connects > 0 && !link->unheard)
 		return link->heard_ns;
-	at_ns = joined_at(ras, link->peer);
+	at_ns = unweighed_join_ns(ras, link->peer);
 	return at_ns != RAS_NEVER && ras->observed_ns - at_ns < GAP_UNNOTICED_NS ? at_ns
 										 : RAS_NEVER;
 }
 
 // Return the earliest time of a last message among the missed members, as far as known; RAS_NEVER
 // if there is none.
-static uint64_t missed_since(const struct ras *ras) {
+static uint64_t missed_earliest_message_ns(const struct ras *ras) {
 	uint64_t since_ns = RAS_NEVER;
 
 	for (uint32_t n = 0; n < ras->links.count; n++) {
 		const struct link *link = ras->links.table[n];
 		const struct peer_entry *entry;
 
-		if (!link->used || last_word(ras, link) >= since_ns)
+		if (!link->used || last_message_ns(ras, link) >= since_ns)
 			continue;
 		entry = ras_entry(ras, link->slot);
 		if (peer_is_member(entry) &&
 		    (link->refused_ns != RAS_NEVER || link->delayed || entry->state != RAS_ALIVE))
-			since_ns = last_word(ras, link);
+			since_ns = last_message_ns(ras, link);
 	}
 	return since_ns;
 }
 
 bool votes_withdraw_late(struct ras *ras) {
-	uint64_t since_ns = missed_since(ras);
+	uint64_t since_ns = missed_earliest_message_ns(ras);
 	bool any = false;
 
 	for (uint32_t n = 0; n < VOTE_JOINS_MAX; n++) {
@@ -322,7 +324,7 @@ bool votes_withdraw_late(struct ras *ras) {
 		join->weighed = true;
 		if (slot == RAS_NO_SLOT || (ras_entry(ras, slot)->flags & PEER_VOTELESS) != 0)
 			continue;
-		vote_withdraw(ras, slot, PEER_LATE);
+		vote_withdraw_by_flag(ras, slot, PEER_LATE);
 		any = true;
 	}
 	return any;
@@ -330,7 +332,7 @@ bool votes_withdraw_late(struct ras *ras) {
 
 // Return true if all neighbours have our view. Then all reached members have it, since each has
 // neighbours that agree with it.
-static bool neighbours_agree(const struct ras *ras) {
+static bool neighbours_share_view(const struct ras *ras) {
 	for (uint32_t n = 0; n < ras->links.count; n++) {
 		const struct link *link = ras->links.table[n];
 
@@ -343,8 +345,8 @@ static bool neighbours_agree(const struct ras *ras) {
 
 // Return the time up to which a member knows all joins. At its own join it received the whole
 // table.
-static uint64_t informed_until(const struct ras *ras, uint32_t slot) {
-	const struct vote_join *join = join_of(ras, ras_entry(ras, slot)->record->id);
+static uint64_t joins_known_until_ns(const struct ras *ras, uint32_t slot) {
+	const struct vote_join *join = join_record_find(ras, ras_entry(ras, slot)->record->id);
 	const struct link *link = link_find(ras, slot);
 	uint64_t until_ns = join != NULL && !join->beside ? join->at_ns : 0;
 
@@ -353,28 +355,29 @@ static uint64_t informed_until(const struct ras *ras, uint32_t slot) {
 
 struct missed {
 	uint32_t count;
-	uint64_t informed_until_ns; // of the member that knows least; RAS_NEVER if none is missed
+	uint64_t
+		joins_known_until_min_ns; // of the member that knows least; RAS_NEVER if none is missed
 };
 
-static void missed_add(const struct ras *ras, struct missed *missed, uint32_t slot) {
-	uint64_t until_ns = informed_until(ras, slot);
+static void missed_member_add(const struct ras *ras, struct missed *missed, uint32_t slot) {
+	uint64_t until_ns = joins_known_until_ns(ras, slot);
 
 	missed->count++;
-	if (until_ns < missed->informed_until_ns)
-		missed->informed_until_ns = until_ns;
+	if (until_ns < missed->joins_known_until_min_ns)
+		missed->joins_known_until_min_ns = until_ns;
 }
 
-static struct missed missed_here(const struct ras *ras) {
+static struct missed missed_members_collect(const struct ras *ras) {
 	const uint32_t *counts = ras->peers.state_counts;
 	uint32_t more = counts[RAS_SUSPECT] + counts[RAS_UNREACHABLE];
-	struct missed missed = {.informed_until_ns = RAS_NEVER};
+	struct missed missed = {.joins_known_until_min_ns = RAS_NEVER};
 
 	for (uint32_t n = 0; n < ras->links.count; n++) {
 		const struct link *link = ras->links.table[n];
 
 		if (link->used && ras_entry(ras, link->slot)->state == RAS_ALIVE &&
 		    (link->refused_ns != RAS_NEVER || link->delayed))
-			missed_add(ras, &missed, link->slot);
+			missed_member_add(ras, &missed, link->slot);
 	}
 	for (uint32_t slot = 0; more > 0 && slot < ras->peers.entry_count; slot++) {
 		const struct peer_entry *entry = ras_entry(ras, slot);
@@ -382,62 +385,66 @@ static struct missed missed_here(const struct ras *ras) {
 		if (entry->record == NULL ||
 		    (entry->state != RAS_SUSPECT && entry->state != RAS_UNREACHABLE))
 			continue;
-		missed_add(ras, &missed, slot);
+		missed_member_add(ras, &missed, slot);
 		more--;
 	}
 	return missed;
 }
 
-static void taken_remove(struct ras *ras, uint32_t slot) {
+static void voteless_list_remove(struct ras *ras, uint32_t slot) {
 	struct liveness *liveness = &ras->liveness;
 
 	for (uint32_t n = 0;
-	     n < liveness->taken_count && liveness->taken_count <= COLLECT_CENSUS_MAX; n++) {
-		if (liveness->taken_slots[n] == slot)
-			liveness->taken_slots[n--] = liveness->taken_slots[--liveness->taken_count];
+	     n < liveness->voteless_count && liveness->voteless_count <= COLLECT_CENSUS_MAX; n++) {
+		if (liveness->voteless_slots[n] == slot)
+			liveness->voteless_slots[n--] =
+				liveness->voteless_slots[--liveness->voteless_count];
 	}
 }
 
-static bool is_late(const struct ras *ras, const struct vote_join *join, uint32_t slot) {
-	return slot != RAS_NO_SLOT && join_of(ras, join->id) == join &&
+static bool joiner_is_late(const struct ras *ras, const struct vote_join *join, uint32_t slot) {
+	return slot != RAS_NO_SLOT && join_record_find(ras, join->id) == join &&
 	       (ras_entry(ras, slot)->flags & PEER_VOTELESS) == PEER_LATE;
 }
 
-bool votes_weigh_late(struct ras *ras) {
+bool votes_restore_late(struct ras *ras) {
 	struct missed missed;
 	bool any = false;
 
-	if (!ras->liveness.taken_back || !neighbours_agree(ras))
+	if (!ras->liveness.taken_back || !neighbours_share_view(ras))
 		return false;
-	missed = missed_here(ras);
-	if (census_silent(&ras->liveness.census.word) > missed.count)
+	missed = missed_members_collect(ras);
+	if (census_missed_count(&ras->liveness.census.word) > missed.count)
 		return false; // other members miss someone as well
 	for (uint32_t n = 0; n < VOTE_JOINS_MAX; n++) {
 		const struct vote_join *join = &ras->liveness.joins[n];
 		uint32_t slot = join->id != 0 ? peers_find(&ras->peers, join->id) : RAS_NO_SLOT;
 
-		if (!is_late(ras, join, slot) || join->at_ns >= missed.informed_until_ns)
+		if (!joiner_is_late(ras, join, slot) ||
+		    join->at_ns >= missed.joins_known_until_min_ns)
 			continue;
 		ras_entry(ras, slot)->flags &= (uint8_t) ~(PEER_LATE | PEER_OPPOSES);
-		taken_remove(ras, slot);
+		voteless_list_remove(ras, slot);
 		any = true;
 	}
 	return any;
 }
 
-void votes_told_nothing(struct ras *ras, uint64_t origin, const struct collect_request *request) {
+void votes_end_late_report(
+	struct ras *ras, uint64_t origin, const struct collect_request *request
+) {
 	uint32_t slot = peers_find(&ras->peers, origin);
 
 	if (!ras->late || slot == RAS_NO_SLOT ||
 	    (ras_entry(ras, slot)->flags & PEER_HOLDS_US_LATE) == 0 ||
-	    !census_list_lets_vote(request, ras->self_id))
+	    !census_list_grants_vote(request, ras->self_id))
 		return;
 	ras_entry(ras, slot)->flags &= (uint8_t)~PEER_HOLDS_US_LATE;
-	must(ras->liveness.late_tellers > 0);
-	ras->late = --ras->liveness.late_tellers > 0;
+	must(ras->liveness.late_reporter_count > 0);
+	ras->late = --ras->liveness.late_reporter_count > 0;
 }
 
-bool votes_are_of_voter(const struct ras *ras, uint64_t origin) {
+bool votes_origin_has_vote(const struct ras *ras, uint64_t origin) {
 	uint32_t slot = peers_find(&ras->peers, origin);
 	const struct peer_entry *entry;
 

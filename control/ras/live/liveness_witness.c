@@ -23,40 +23,41 @@ bool witness_is_barred(
 	return turns_barred_until(ras, slot, cause, id) > ras->observed_ns;
 }
 
-static uint64_t host_of(const struct ras *ras, uint32_t slot) {
+static uint64_t host_id_at(const struct ras *ras, uint32_t slot) {
 	return ras_entry(ras, slot)->record->host_id;
 }
 
-static bool is_of_our_host(const struct ras *ras, uint32_t slot) {
-	return host_of(ras, slot) == host_of(ras, ras->self_slot);
+static bool is_on_own_host(const struct ras *ras, uint32_t slot) {
+	return host_id_at(ras, slot) == host_id_at(ras, ras->self_slot);
 }
 
-static bool are_of_one_machine(const struct ras_record *one, const struct ras_record *other) {
+static bool records_share_machine(const struct ras_record *one, const struct ras_record *other) {
 	return one->host_id == other->host_id && one->host_id != one->host_name_id;
 }
 
-bool is_of_our_machine(const struct ras *ras, uint32_t slot) {
-	return are_of_one_machine(ras_entry(ras, slot)->record, ras_self(ras)->record);
+bool is_on_own_machine(const struct ras *ras, uint32_t slot) {
+	return records_share_machine(ras_entry(ras, slot)->record, ras_self(ras)->record);
 }
 
 // Return true if an agent outside the host can look, because this agent hears it. Agents only known
 // from the table may all be gone.
-static bool another_host_is_able(const struct ras *ras, uint32_t subject, uint64_t host) {
-	if (host_of(ras, ras->self_slot) != host)
+static bool other_host_can_look(const struct ras *ras, uint32_t subject, uint64_t host) {
+	if (host_id_at(ras, ras->self_slot) != host)
 		return true;
 	for (uint32_t n = 0; n < ras->links.count; n++) {
 		const struct link *link = ras->links.table[n];
 
-		if (link->slot != subject && link_is_good(link) && host_of(ras, link->slot) != host)
+		if (link->slot != subject && link_is_good(link) &&
+		    host_id_at(ras, link->slot) != host)
 			return true;
 	}
 	return false;
 }
 
-static bool another_host_answered(const struct ras *ras, const struct suspicion *suspicion) {
+static bool other_host_has_answered(const struct ras *ras, const struct suspicion *suspicion) {
 	for (uint32_t n = 0; n < suspicion->asked_count; n++) {
 		if (suspicion->observations[n] != OBSERVATION_NONE &&
-		    !is_of_our_host(ras, suspicion->asked[n]))
+		    !is_on_own_host(ras, suspicion->asked[n]))
 			return true;
 	}
 	return false;
@@ -68,7 +69,7 @@ uint32_t witnesses_count(
 	enum ras_cause cause,
 	uint32_t *ret_other
 ) {
-	uint64_t host = host_of(ras, ras->self_slot);
+	uint64_t host = host_id_at(ras, ras->self_slot);
 	uint32_t beside = RAS_NO_SLOT;
 
 	for (uint32_t n = 0; n < suspicion->asked_count; n++) {
@@ -79,20 +80,20 @@ uint32_t witnesses_count(
 
 		if (!saw || witness_is_barred(ras, suspicion->slot, cause, other))
 			continue;
-		if (!is_of_our_host(ras, other)) {
+		if (!is_on_own_host(ras, other)) {
 			*ret_other = other;
 			return 2;
 		}
 		beside = other;
 	}
-	if (beside == RAS_NO_SLOT || another_host_answered(ras, suspicion) ||
-	    another_host_is_able(ras, suspicion->slot, host))
+	if (beside == RAS_NO_SLOT || other_host_has_answered(ras, suspicion) ||
+	    other_host_can_look(ras, suspicion->slot, host))
 		return 1;
 	*ret_other = beside;
 	return 2;
 }
 
-uint32_t witnesses_told(const struct ras *ras, const struct peer_news *news) {
+uint32_t witnesses_reported(const struct ras *ras, const struct peer_news *news) {
 	uint32_t subject = peers_find(&ras->peers, news->id);
 	uint32_t first, second;
 
@@ -101,15 +102,15 @@ uint32_t witnesses_told(const struct ras *ras, const struct peer_news *news) {
 	first = peers_find(&ras->peers, news->observers[0]);
 	if (news->cause == RAS_CAUSE_EXITED && first != RAS_NO_SLOT && subject != RAS_NO_SLOT &&
 	    first != subject &&
-	    are_of_one_machine(ras_entry(ras, first)->record, ras_entry(ras, subject)->record))
+	    records_share_machine(ras_entry(ras, first)->record, ras_entry(ras, subject)->record))
 		return PEERS_WEIGHT_EXITED;
 	if (news->observer_count < 2)
 		return news->observer_count;
 	second = peers_find(&ras->peers, news->observers[1]);
 	// The host of a stranger is unknown.
 	if (first == RAS_NO_SLOT || second == RAS_NO_SLOT ||
-	    host_of(ras, first) != host_of(ras, second) ||
-	    !another_host_is_able(ras, subject, host_of(ras, first)))
+	    host_id_at(ras, first) != host_id_at(ras, second) ||
+	    !other_host_can_look(ras, subject, host_id_at(ras, first)))
 		return news->observer_count;
 	return 1;
 }

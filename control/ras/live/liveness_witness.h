@@ -21,7 +21,7 @@ bool witness_is_barred(
 );
 // Return true if the peer runs on this host in the same known boot. Machines that share a name
 // differ in the boot.
-bool is_of_our_machine(const struct ras *ras, uint32_t slot);
+bool is_on_own_machine(const struct ras *ras, uint32_t slot);
 // Return the number of witnesses of a death in the latest round, including this agent. *ret_other
 // is another witness, unchanged if this agent is alone.
 uint32_t witnesses_count(
@@ -31,4 +31,4 @@ uint32_t witnesses_count(
 	uint32_t *ret_other
 );
 // Return the number of witnesses of a reported death, as it counts here.
-uint32_t witnesses_told(const struct ras *ras, const struct peer_news *news);
+uint32_t witnesses_reported(const struct ras *ras, const struct peer_news *news);

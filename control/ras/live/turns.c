@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define TURNS_SPAN_NS (600 * RAS_NS_PER_SEC)
-#define TURNS_TELL_NS (60 * RAS_NS_PER_SEC)
+#define TURNS_EMIT_NS (60 * RAS_NS_PER_SEC)
 
 void turns_fini(struct ras *ras) {
 	struct turns *turns = &ras->turns;
@@ -25,7 +25,7 @@ static struct turn *turn_find(const struct ras *ras, uint64_t id) {
 	return NULL;
 }
 
-static uint64_t latest_ns(const struct turn *turn) {
+static uint64_t turn_latest_ns(const struct turn *turn) {
 	return turn->at_ns[turn->count - 1];
 }
 
@@ -33,17 +33,17 @@ static struct turn *turn_oldest(struct turns *turns) {
 	struct turn *oldest = &turns->list[0];
 
 	for (uint32_t n = 1; n < turns->count; n++) {
-		if (latest_ns(&turns->list[n]) < latest_ns(oldest))
+		if (turn_latest_ns(&turns->list[n]) < turn_latest_ns(oldest))
 			oldest = &turns->list[n];
 	}
 	return oldest;
 }
 
-static uint64_t barred_until(const struct ras *ras, const struct turn_death *death) {
+static uint64_t death_barred_until_ns(const struct ras *ras, const struct turn_death *death) {
 	return death->refuted_ns > 0 ? death->refuted_ns + ras->profile->again_ns : 0;
 }
 
-static uint64_t time_later(uint64_t a_ns, uint64_t b_ns) {
+static uint64_t time_max(uint64_t a_ns, uint64_t b_ns) {
 	return a_ns > b_ns ? a_ns : b_ns;
 }
 
@@ -52,9 +52,9 @@ static struct turn *turn_replace_oldest(struct ras *ras) {
 	struct turn *oldest = turn_oldest(&ras->turns);
 
 	crowded->silent_until_ns =
-		time_later(crowded->silent_until_ns, barred_until(ras, &oldest->silent));
+		time_max(crowded->silent_until_ns, death_barred_until_ns(ras, &oldest->silent));
 	crowded->gone_until_ns =
-		time_later(crowded->gone_until_ns, barred_until(ras, &oldest->gone));
+		time_max(crowded->gone_until_ns, death_barred_until_ns(ras, &oldest->gone));
 	return oldest;
 }
 
@@ -72,7 +72,7 @@ static struct turn *turn_add(struct ras *ras) {
 }
 
 // Return the number of turns in the last ten minutes, and remove older ones from the list.
-static uint32_t turns_recent(const struct ras *ras, struct turn *turn) {
+static uint32_t turn_recent_count(const struct ras *ras, struct turn *turn) {
 	uint32_t old = 0;
 
 	while (old < turn->count && ras->observed_ns - turn->at_ns[old] > TURNS_SPAN_NS)
@@ -82,7 +82,7 @@ static uint32_t turns_recent(const struct ras *ras, struct turn *turn) {
 	return turn->count;
 }
 
-static void turn_note(struct turn *turn, uint64_t now_ns) {
+static void turn_time_add(struct turn *turn, uint64_t now_ns) {
 	if (turn->count == TURNS_KEPT) {
 		turn->count--;
 		memmove(turn->at_ns, turn->at_ns + 1, turn->count * sizeof(turn->at_ns[0]));
@@ -90,7 +90,7 @@ static void turn_note(struct turn *turn, uint64_t now_ns) {
 	turn->at_ns[turn->count++] = now_ns;
 }
 
-void turns_back(struct ras *ras, uint32_t slot, const struct peer_entry *dead) {
+void turns_note_return(struct ras *ras, uint32_t slot, const struct peer_entry *dead) {
 	uint64_t id = ras_entry(ras, slot)->record->id;
 	struct turn *turn = turn_find(ras, id);
 	struct turn_death *death;
@@ -101,21 +101,21 @@ void turns_back(struct ras *ras, uint32_t slot, const struct peer_entry *dead) {
 			return;
 		*turn = (struct turn){.id = id};
 	}
-	turn_note(turn, ras->observed_ns);
+	turn_time_add(turn, ras->observed_ns);
 	death = ras_cause_is_gone(dead->cause) ? &turn->gone : &turn->silent;
 	death->refuted_ns = ras->observed_ns;
 	death->observer_count = dead->weight;
 	memcpy(death->observers, dead->observers, sizeof(death->observers));
 	death->ours = (dead->flags & PEER_DECLARED) != 0;
 	ras_entry(ras, slot)->flags &= (uint8_t)~PEER_DECLARED;
-	if (turns_recent(ras, turn) > TURNS_MAX && !turn->flaps) {
+	if (turn_recent_count(ras, turn) > TURNS_MAX && !turn->flaps) {
 		turn->flaps = true;
-		turn->told_ns = ras->observed_ns - TURNS_TELL_NS;
+		turn->told_ns = ras->observed_ns - TURNS_EMIT_NS;
 	}
 	ras_wake_at(ras, ras->observed_ns);
 }
 
-void turns_forget(struct ras *ras, uint32_t slot) {
+void turns_forget_peer(struct ras *ras, uint32_t slot) {
 	struct turn *turn = turn_find(ras, ras_entry(ras, slot)->record->id);
 
 	if (turn != NULL)
@@ -123,8 +123,9 @@ void turns_forget(struct ras *ras, uint32_t slot) {
 }
 
 // Return the limit for a peer whose former death may have been discarded.
-static uint64_t
-crowded_until(const struct ras *ras, uint32_t slot, enum ras_cause cause, uint64_t observer) {
+static uint64_t crowded_barred_until_ns(
+	const struct ras *ras, uint32_t slot, enum ras_cause cause, uint64_t observer
+) {
 	const struct turns_crowded *crowded = &ras->turns.crowded;
 	uint64_t until_ns =
 		ras_cause_is_gone(cause) ? crowded->gone_until_ns : crowded->silent_until_ns;
@@ -142,11 +143,11 @@ turns_barred_until(const struct ras *ras, uint32_t slot, enum ras_cause cause, u
 	uint64_t until_ns;
 
 	if (turn == NULL)
-		return crowded_until(ras, slot, cause, observer);
+		return crowded_barred_until_ns(ras, slot, cause, observer);
 	death = ras_cause_is_gone(cause) ? &turn->gone : &turn->silent;
 	if (death->refuted_ns == 0)
-		return crowded_until(ras, slot, cause, observer);
-	until_ns = barred_until(ras, death);
+		return crowded_barred_until_ns(ras, slot, cause, observer);
+	until_ns = death_barred_until_ns(ras, death);
 	if (death->ours && observer == ras->self_id && until_ns > ras->observed_ns)
 		return until_ns;
 	for (uint32_t n = 0; n < death->observer_count && until_ns > ras->observed_ns; n++) {
@@ -157,22 +158,23 @@ turns_barred_until(const struct ras *ras, uint32_t slot, enum ras_cause cause, u
 }
 
 // Return true for the kinds of events that each turn causes.
-static bool is_of_turns(enum ras_event_kind kind) {
+static bool event_belongs_to_turns(enum ras_event_kind kind) {
 	return kind == RAS_EVENT_ALIVE || kind == RAS_EVENT_SUSPECT || kind == RAS_EVENT_REFUTED ||
 	       kind == RAS_EVENT_UNREACHABLE || kind == RAS_EVENT_DEAD ||
 	       kind == RAS_EVENT_REJOINED ||
 	       (kind >= RAS_EVENT_LINK_UP && kind <= RAS_EVENT_LINK_STUCK);
 }
 
-bool turns_are_quiet(const struct ras *ras, const struct ras_event *event) {
-	const struct turn *turn = is_of_turns(event->kind) ? turn_find(ras, event->peer) : NULL;
+bool turns_event_is_quiet(const struct ras *ras, const struct ras_event *event) {
+	const struct turn *turn =
+		event_belongs_to_turns(event->kind) ? turn_find(ras, event->peer) : NULL;
 
 	return turn != NULL && turn->flaps;
 }
 
-static void turn_tell(struct ras *ras, struct turn *turn) {
+static void turn_emit_flapping(struct ras *ras, struct turn *turn) {
 	uint32_t slot = peers_find(&ras->peers, turn->id);
-	uint32_t recent = turns_recent(ras, turn);
+	uint32_t recent = turn_recent_count(ras, turn);
 
 	turn->told_ns = ras->observed_ns;
 	turn->flaps = recent > TURNS_MAX;
@@ -188,15 +190,15 @@ void turns_tick(struct ras *ras) {
 	for (uint32_t n = 0; n < ras->turns.count;) {
 		struct turn *turn = &ras->turns.list[n];
 
-		if (turn->flaps && ras->observed_ns - turn->told_ns >= TURNS_TELL_NS)
-			turn_tell(ras, turn);
-		if (!turn->flaps && turns_recent(ras, turn) == 0) {
+		if (turn->flaps && ras->observed_ns - turn->told_ns >= TURNS_EMIT_NS)
+			turn_emit_flapping(ras, turn);
+		if (!turn->flaps && turn_recent_count(ras, turn) == 0) {
 			*turn = ras->turns.list[--ras->turns.count];
 			continue;
 		}
 		ras_wake_at(
-			ras, turn->flaps ? turn->told_ns + TURNS_TELL_NS
-					 : latest_ns(turn) + TURNS_SPAN_NS + 1
+			ras, turn->flaps ? turn->told_ns + TURNS_EMIT_NS
+					 : turn_latest_ns(turn) + TURNS_SPAN_NS + 1
 		);
 		n++;
 	}

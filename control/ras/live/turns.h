@@ -55,12 +55,12 @@ void turns_tick(struct ras *ras);
 
 // Note that a peer held for dead is back in the same start. `dead` is its former entry, except for
 // the record. Without memory nothing is kept, and the next death is treated as the first.
-void turns_back(struct ras *ras, uint32_t slot, const struct peer_entry *dead);
+void turns_note_return(struct ras *ras, uint32_t slot, const struct peer_entry *dead);
 // Forget a peer that is another start, or gone from the table.
-void turns_forget(struct ras *ras, uint32_t slot);
+void turns_forget_peer(struct ras *ras, uint32_t slot);
 // Return the time until which an observer takes no part in a death of the peer by this cause; 0 if
 // it may.
 uint64_t
 turns_barred_until(const struct ras *ras, uint32_t slot, enum ras_cause cause, uint64_t observer);
 // Return true if the event belongs to a flapping peer.
-bool turns_are_quiet(const struct ras *ras, const struct ras_event *event);
+bool turns_event_is_quiet(const struct ras *ras, const struct ras_event *event);

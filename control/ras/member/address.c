@@ -22,11 +22,11 @@ static void conns_end(struct ras *ras) {
 
 		// The cause SILENT is no evidence against the peer.
 		if (conn != NULL && conn->stage != CONN_FREE && conn->outlived)
-			conn_failed(ras, conn, RAS_CLOSE_HARD, RAS_CAUSE_SILENT);
+			conn_abort(ras, conn, RAS_CLOSE_HARD, RAS_CAUSE_SILENT);
 	}
 }
 
-int ras_readdress(struct ras *ras, uint64_t now_ns, const struct sock_addr *address) {
+int ras_set_own_address(struct ras *ras, uint64_t now_ns, const struct sock_addr *address) {
 	const struct ras_record *before = ras_self(ras)->record;
 	int err = 0;
 
@@ -34,24 +34,24 @@ int ras_readdress(struct ras *ras, uint64_t now_ns, const struct sock_addr *addr
 	if (ras->leaving)
 		err = -EAGAIN;
 	else if (!sock_addr_equal(&before->address, address))
-		err = ras_self_renew(ras, address);
+		err = ras_restart_at_address(ras, address);
 	if (err == 0 && ras->started) {
-		liveness_begin_anew(ras); // the silence of peers may be our own fault
+		liveness_reset(ras); // the silence of peers may be our own fault
 		conns_end(ras);
-		links_redial(ras);
+		links_reconnect(ras);
 		news_of_self(ras);
 	}
 	if (err == 0 && ras_self(ras)->record != before)
-		ras_own_address(ras);
+		ras_emit_own_address(ras);
 	ras_exit(ras);
 	return err;
 }
 
-void ras_address_back(struct ras *ras, uint64_t now_ns) {
+void ras_own_address_restored(struct ras *ras, uint64_t now_ns) {
 	ras_enter(ras, now_ns);
 	if (ras->started && !ras->leaving) {
-		liveness_begin_anew(ras);
-		links_redial(ras);
+		liveness_reset(ras);
+		links_reconnect(ras);
 	}
 	ras_exit(ras);
 }

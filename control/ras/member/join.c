@@ -49,7 +49,7 @@ void join_fini(struct ras *ras) {
 	join->seeds = NULL;
 }
 
-int ras_seeds(struct ras *ras, const struct sock_addr *seeds, uint32_t count) {
+int ras_set_seeds(struct ras *ras, const struct sock_addr *seeds, uint32_t count) {
 	struct join *join = &ras->join;
 	struct join_seed *copy;
 	int err;
@@ -74,7 +74,7 @@ int ras_seeds(struct ras *ras, const struct sock_addr *seeds, uint32_t count) {
 	return 0;
 }
 
-void ras_seeds_unknown(struct ras *ras) {
+void ras_set_seeds_unresolved(struct ras *ras) {
 	ras->join.seeds_unknown = true;
 }
 
@@ -409,7 +409,7 @@ refused_for_good(struct ras *ras, const struct conn *conn, const struct message_
 	if (remembered_refused(ras, &conn->address, ack->refusal, value))
 		return;
 	if (ras->joined && ack->refusal == RAS_CAUSE_VERSION)
-		conn_other_version(ras, ack);
+		conn_report_version_mismatch(ras, ack);
 	if (ras->joined)
 		return;
 	join->refused_by = conn->address;
@@ -455,7 +455,7 @@ void join_ack(struct ras *ras, struct conn *conn, const struct message_init_ack 
 	} else {
 		join->source = conn;
 		join->start = ack->your_start;
-		join->uncounted = (ack->flags & MESSAGE_ACK_UNCOUNTED) != 0;
+		join->uncounted = (ack->flags & MESSAGE_ACK_NO_VOTE) != 0;
 	}
 	rival_answered(ras, &address, ack);
 }
@@ -468,7 +468,7 @@ int join_frame(struct ras *ras, struct conn *conn, const void *frame, size_t siz
 		return -EPROTO;
 	wire_reader_init(&reader, frame, size);
 	type = wire_get_u8(&reader);
-	conn_extend(ras, conn, ras->profile->init_ns);
+	conn_set_deadline(ras, conn, ras->profile->init_ns);
 	if (type == MESSAGE_UPDATE)
 		return news_take(ras, NULL, &reader);
 	if (type != MESSAGE_BEAT)
@@ -536,8 +536,8 @@ static void serve_accept(struct ras *ras, struct conn *conn, const struct ras_re
 	conn_ack_fill(ras, &ack);
 	ack.version = conn->version;
 	ack.your_start = start_for(ras, record);
-	if (!votes_joiner_has_one(ras, peers_find(&ras->peers, record->id)))
-		ack.flags |= MESSAGE_ACK_UNCOUNTED;
+	if (!votes_joiner_has_vote(ras, peers_find(&ras->peers, record->id)))
+		ack.flags |= MESSAGE_ACK_NO_VOTE;
 	wire_writer_init(&writer, ras->scratch, RAS_FRAME_MAX);
 	must(message_init_ack_encode(&ack, &writer) == 0);
 	conn_send(ras, conn, ras->scratch, wire_writer_used(&writer));
@@ -578,7 +578,7 @@ void join_serve(struct ras *ras, struct conn *conn, const struct message_init *i
 	struct ras_record *record;
 	uint32_t slot;
 
-	conn_extend(ras, conn, ras->profile->connect_ns + ras->profile->init_ns);
+	conn_set_deadline(ras, conn, ras->profile->connect_ns + ras->profile->init_ns);
 	conn->next_slot = RAS_NO_SLOT;
 	if (ras_record_intern(ras->interner, init->record, init->record_size, &record) != 0) {
 		conn_close(ras, conn, RAS_CLOSE_HARD);
@@ -597,7 +597,7 @@ void join_serve(struct ras *ras, struct conn *conn, const struct message_init *i
 		join_claimed(ras, conn, slot, RAS_CAUSE_CONFLICT);
 	else if (slot != RAS_NO_SLOT && peer_is_member(ras_entry(ras, slot)) &&
 	    !sock_addr_equal(&ras_entry(ras, slot)->record->address, &record->address))
-		liveness_claim(ras, slot, conn);
+		liveness_check_name_claim(ras, slot, conn);
 	else
 		serve_accept(ras, conn, record);
 	ras_record_put(ras->interner, record);
@@ -616,7 +616,7 @@ void join_claimed(struct ras *ras, struct conn *conn, uint32_t slot, enum ras_ca
 		return;
 	}
 	other.port = 0; // the port of the connection, on which no agent listens
-	ras_conflict(ras, slot, 0, &other);
+	ras_emit_conflict(ras, slot, 0, &other);
 	conn_ack_fill(ras, &ack);
 	ack.refusal = RAS_CAUSE_CONFLICT;
 	ack.redirects[ack.redirect_count++] = ras_entry(ras, slot)->record->address;
@@ -649,7 +649,7 @@ void join_writable(struct ras *ras, struct conn *conn) {
 		if (conn_send(ras, conn, ras->scratch, wire_writer_used(&writer)) != 0)
 			return;
 		conn->next_slot = slot;
-		conn_extend(ras, conn, ras->profile->init_ns);
+		conn_set_deadline(ras, conn, ras->profile->init_ns);
 	}
 	for (uint64_t told = conn->foreign_told; foreign_frame(ras, &told, &writer);) {
 		if (conn_send(ras, conn, ras->scratch, wire_writer_used(&writer)) != 0)

@@ -17,7 +17,7 @@
 static void peer_detach(struct ras *ras, uint32_t slot, enum ras_cause cause) {
 	struct link *link = link_find(ras, slot);
 
-	ring_exclude(ras, slot);
+	ring_exclude_peer(ras, slot);
 	if (link != NULL) {
 		collective_link_lost(ras, link);
 		relay_link_lost(ras, link);
@@ -29,8 +29,8 @@ static void peer_detach(struct ras *ras, uint32_t slot, enum ras_cause cause) {
 	collective_peer_gone(ras, slot);
 	ras->liveness.census.ended +=
 		cause != RAS_CAUSE_RESTART && peer_is_member(ras_entry(ras, slot));
-	liveness_forget(ras, slot);
-	contest_forget(ras, slot);
+	liveness_forget_peer(ras, slot);
+	contest_forget_peer(ras, slot);
 }
 
 // Return true if the update ends the membership or the start that the table holds.
@@ -81,14 +81,14 @@ static void peer_joined(struct ras *ras, uint32_t slot, struct link *from, bool 
 	if (known)
 		peer_changed(ras, slot);
 	news_add(ras, slot, from, true);
-	ring_changed(ras);
+	ring_schedule_rebuild(ras);
 }
 
 static void peer_rejoined(struct ras *ras, uint32_t slot, struct link *from) {
 	votes_withdraw(ras, slot);
 	news_add(ras, slot, from, false);
 	peer_changed(ras, slot);
-	ring_changed(ras);
+	ring_schedule_rebuild(ras);
 	ras_emit(ras, RAS_EVENT_REJOINED, slot, RAS_CAUSE_REFUTED, 0);
 }
 
@@ -98,7 +98,7 @@ static void peer_ended(struct ras *ras, uint32_t slot, struct link *from, bool k
 	news_add(ras, slot, from, !known);
 	peer_changed(ras, slot);
 	if (ras->ring.rebuild_ns == RAS_NEVER)
-		ring_changed(ras);
+		ring_schedule_rebuild(ras);
 	ras_emit(
 		ras, entry->state == RAS_DEAD ? RAS_EVENT_DEAD : RAS_EVENT_LEFT, slot,
 		entry->state == RAS_DEAD ? (enum ras_cause)entry->cause : RAS_CAUSE_LEAVE, 0
@@ -111,8 +111,8 @@ static void peer_refuted(struct ras *ras, uint32_t slot, struct link *from) {
 	const struct ras_record *record = ras_entry(ras, slot)->record;
 
 	must(record != NULL);
-	liveness_proof(ras, slot, record->id);
-	if (contest_won(ras, slot))
+	liveness_proof_of_life(ras, slot, record->id);
+	if (contest_end_if_refuted(ras, slot))
 		news_add(ras, slot, from, false);
 }
 
@@ -169,22 +169,22 @@ static void maint_of_self(struct ras *ras, uint32_t maint) {
 		change_follow(ras, slot, NULL, change, true);
 }
 
-void ras_declared_dead(struct ras *ras, uint64_t incarnation, enum ras_cause cause) {
+void ras_handle_own_death(struct ras *ras, uint64_t incarnation, enum ras_cause cause) {
 	uint64_t before = ras_self(ras)->incarnation;
 	const struct peer_entry *self;
 
 	// If our start number was only guessed, an earlier run may have used it and have died.
 	if (ras->start_guessed && incarnation >= before &&
-	    ras_earlier_run(ras, ras_incarnation_start(incarnation)))
+	    ras_supersede_earlier_run(ras, ras_incarnation_start(incarnation)))
 		return;
-	ras_refute(ras, incarnation);
+	ras_refute_suspicion(ras, incarnation);
 	self = ras_self(ras);
 	if (ras_incarnation_start(incarnation) != ras_incarnation_start(before) ||
-	    incarnation >= self->incarnation || incarnation < ras->deaths_told)
+	    incarnation >= self->incarnation || incarnation < ras->deaths_reported)
 		return; // the death of another start, a death not refuted, or one already announced
-	ras->deaths_told = incarnation + 1;
+	ras->deaths_reported = incarnation + 1;
 	ras_emit(ras, RAS_EVENT_DECLARED_DEAD, ras->self_slot, cause, self->incarnation);
-	liveness_begin_anew(ras);
+	liveness_reset(ras);
 	votes_withdraw(ras, ras->self_slot);
 }
 
@@ -197,7 +197,7 @@ static const struct sock_addr *address_of(const struct peer_news *news) {
 static bool claim_heard(struct ras *ras, const struct peer_news *news) {
 	if (!ras->joined || news->record == NULL || !rival_is_above(ras, news->record))
 		return false;
-	ras_conflict(ras, ras->self_slot, news->incarnation, &news->record->address);
+	ras_emit_conflict(ras, ras->self_slot, news->incarnation, &news->record->address);
 	rival_call(ras, &news->record->address, news->record->start + 1);
 	return true;
 }
@@ -226,26 +226,26 @@ static void apply_to_self(struct ras *ras, const struct peer_news *news) {
 
 	maint_of_self(ras, news->maint);
 	if (is_earlier_run(ras, news)) {
-		ras_earlier_run(ras, news->record->start);
+		ras_supersede_earlier_run(ras, news->record->start);
 		return;
 	}
 	if (ras->leaving || (news->state == RAS_ALIVE && claim_heard(ras, news)))
 		return;
 	if (news->state != RAS_ALIVE && ras->joined) {
-		ras_declared_dead(ras, news->incarnation, news->cause);
+		ras_handle_own_death(ras, news->incarnation, news->cause);
 	} else if (news->incarnation < self->incarnation) {
 		return; // an older incarnation
 	} else if (news->state != RAS_ALIVE) {
 		// The table that we receive as a joiner holds an earlier run of ours as dead.
 		ras->join.start = ras_incarnation_start(news->incarnation) + 1;
 	} else if (is_unknown_start(ras, news)) {
-		ras_conflict(ras, ras->self_slot, news->incarnation, address_of(news));
+		ras_emit_conflict(ras, ras->self_slot, news->incarnation, address_of(news));
 	}
 }
 
 bool membership_apply_told(struct ras *ras, const struct peer_news *news, struct link *from) {
 	if (news->state == RAS_DEAD && news->id != ras->self_id &&
-	    !contest_pass(ras, peers_find(&ras->peers, news->id), news))
+	    !contest_death_is_accepted(ras, peers_find(&ras->peers, news->id), news))
 		return true;
 	return membership_apply(ras, news, from);
 }
@@ -255,16 +255,16 @@ static void turns_follow(struct ras *ras, uint32_t slot, const struct peer_entry
 	const struct peer_entry *entry = ras_entry(ras, slot);
 
 	if (ras_incarnation_start(entry->incarnation) != ras_incarnation_start(before->incarnation))
-		turns_forget(ras, slot);
+		turns_forget_peer(ras, slot);
 	else if (before->state == RAS_DEAD && peer_is_member(entry))
-		turns_back(ras, slot, before);
+		turns_note_return(ras, slot, before);
 }
 
 bool membership_apply(struct ras *ras, const struct peer_news *news, struct link *from) {
 	uint32_t slot = peers_find(&ras->peers, news->id);
 	bool known = slot != RAS_NO_SLOT;
 	bool replaced = known && is_other_run(ras, slot, news);
-	bool counts = votes_joiner_has_one(ras, slot);
+	bool counts = votes_joiner_has_vote(ras, slot);
 	struct peer_entry before = {0};
 	enum peers_change change;
 	int err;
@@ -281,8 +281,8 @@ bool membership_apply(struct ras *ras, const struct peer_news *news, struct link
 	if (err == -EBADMSG)
 		ras->counters.frames_unexpected++; // the record does not match the update
 	if (err != 0) {
-		ring_changed(ras); // peer_detach() may have taken the peer out of the ring
-		return true;	   // after -ENOMEM the comparison of tables delivers it again
+		ring_schedule_rebuild(ras); // peer_detach() may have taken the peer out of the ring
+		return true; // after -ENOMEM the comparison of tables delivers it again
 	}
 	if (slot != RAS_NO_SLOT && ras_entry(ras, slot)->record != before.record)
 		join_came(ras, slot);
@@ -293,17 +293,17 @@ bool membership_apply(struct ras *ras, const struct peer_news *news, struct link
 	if (change == PEERS_JOINED)
 		ras->liveness.joined_ns = ras->observed_ns;
 	if (change == PEERS_JOINED && !counts)
-		votes_joined_beside(ras, slot, (before.flags & PEER_TAKEN_BACK) != 0);
+		votes_note_join_in_partition(ras, slot, (before.flags & PEER_TAKEN_BACK) != 0);
 	else if (change == PEERS_JOINED)
-		votes_joined(ras, slot, known && peer_is_member(&before));
+		votes_note_join(ras, slot, known && peer_is_member(&before));
 	if (change == PEERS_CONFLICT)
-		ras_conflict(ras, slot, news->incarnation, address_of(news));
+		ras_emit_conflict(ras, slot, news->incarnation, address_of(news));
 	else if (change != PEERS_NEEDED)
 		change_follow(ras, slot, from, change, known);
 	return change != PEERS_NEEDED;
 }
 
-int ras_maint(struct ras *ras, uint64_t now_ns, uint64_t peer, bool on) {
+int ras_set_maintenance(struct ras *ras, uint64_t now_ns, uint64_t peer, bool on) {
 	uint32_t slot;
 	int err = -ENOENT;
 
@@ -330,7 +330,7 @@ static void tombstone_remove(struct ras *ras, uint32_t slot, bool expired) {
 	// Its address is forgotten, too. Else members would call a removed peer for days.
 	remembered_drop(ras, &ras_entry(ras, slot)->record->address);
 	peer_detach(ras, slot, RAS_CAUSE_IDLE);
-	turns_forget(ras, slot);
+	turns_forget_peer(ras, slot);
 	ras_emit(ras, RAS_EVENT_FORGOTTEN, slot, RAS_CAUSE_NONE, expired);
 	peer_changed(ras, slot);
 	peers_remove(&ras->peers, slot);
@@ -354,7 +354,7 @@ static bool order_is_about(const struct ras *ras) {
 static bool is_missed(const struct ras *ras, uint32_t slot) {
 	const struct link *link = link_find(ras, slot);
 
-	return slot != ras->self_slot && (brake_waits(ras) || order_is_about(ras)) &&
+	return slot != ras->self_slot && (brake_is_minority_side(ras) || order_is_about(ras)) &&
 	       (link == NULL || !link_is_good(link));
 }
 
@@ -372,8 +372,8 @@ bool ras_forget_apply(struct ras *ras, uint64_t id, uint64_t incarnation) {
 	}
 	tombstone_remove(ras, slot, false);
 	if (member) {
-		ring_changed(ras);
-		brake_count(ras, ras->observed_ns); // fewer members are missing now
+		ring_schedule_rebuild(ras);
+		brake_request_census(ras, ras->observed_ns); // fewer members are missing now
 	}
 	return true;
 }
@@ -400,11 +400,11 @@ static uint32_t unreachable_forget(struct ras *ras, uint32_t most) {
 
 static void order_begin(struct ras *ras) {
 	ras->order.at_ns = ras->observed_ns;
-	if (brake_waits(ras))
+	if (brake_is_minority_side(ras))
 		ras->order.waited_ns = ras->observed_ns;
 }
 
-void ras_forget_ordered(struct ras *ras) {
+void ras_forget_order_received(struct ras *ras) {
 	struct forget_order *order = &ras->order;
 	uint64_t spread_ns = peers_ring_count(&ras->peers) * ORDER_MEMBER_NS;
 
@@ -483,9 +483,9 @@ int ras_evidence(struct ras *ras, uint64_t now_ns, const struct ras_evidence *ev
 	else if (is_outdated(ras, slot, evidence))
 		err = -ESTALE;
 	else if (!evidence->alive)
-		liveness_reported(ras, slot, evidence->age_ns);
+		liveness_absence_reported(ras, slot, evidence->age_ns);
 	else if (evidence->source != RAS_SOURCE_REPORT)
-		liveness_proof(ras, slot, evidence->observer);
+		liveness_proof_of_life(ras, slot, evidence->observer);
 	ras_exit(ras);
 	return err;
 }

@@ -93,7 +93,7 @@ bool remembered_refused(
 	address_drop(remembered, n);
 	if (cause == RAS_CAUSE_CONFLICT)
 		remembered->name_taken = true;
-	ras_emit_at(ras, RAS_EVENT_JOIN_DROPPED, &dropped, cause, value);
+	ras_emit_for_address(ras, RAS_EVENT_JOIN_DROPPED, &dropped, cause, value);
 	return true;
 }
 

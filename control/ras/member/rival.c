@@ -54,7 +54,7 @@ void rival_answered(
 		return;
 	if (rival->start > 0 && sock_addr_equal(&rival->address, address)) {
 		if (record->id != ras->self_id)
-			ras_earlier_run(ras, rival->start - 1);
+			ras_supersede_earlier_run(ras, rival->start - 1);
 		rival->start = 0;
 	}
 	if (ack->refusal == RAS_CAUSE_CONFLICT)

@@ -56,7 +56,7 @@ void stranger_found(
 		.seen_ns = ras->observed_ns,
 	};
 	if (is_new)
-		ras_address_of_another(ras, stranger);
+		ras_emit_stranger(ras, stranger);
 }
 
 void stranger_gone(struct ras *ras, uint64_t peer, const struct sock_addr *address) {
@@ -105,7 +105,7 @@ int ras_stranger_at(const struct ras *ras, uint32_t n, struct ras_stranger *ret_
 	return 0;
 }
 
-bool ras_is_stranger_at(const struct ras *ras, uint64_t peer) {
+bool ras_peer_has_stranger(const struct ras *ras, uint64_t peer) {
 	for (uint32_t n = 0; n < ras->strangers.count; n++) {
 		const struct ras_stranger *stranger = &ras->strangers.list[n];
 
@@ -129,7 +129,7 @@ int ras_who(struct ras *ras, uint64_t now_ns, uint64_t peer, uint32_t *ret_conn)
 	else if (ras->leaving)
 		err = -EAGAIN;
 	else
-		conn = conn_open_to_ask(ras, slot);
+		conn = conn_open_identity_query(ras, slot);
 	if (err == 0 && conn == NULL)
 		err = -EMFILE;
 	if (err == 0)

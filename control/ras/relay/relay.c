@@ -206,7 +206,7 @@ enum ras_relay_reason relay_dispatch(
 		return reason;
 
 	packet->hop = link->slot;
-	if (link_takes(ras, link) && !relay_queue_waits(ras->relay, link->slot)) {
+	if (link_can_send_now(ras, link) && !relay_queue_waits(ras->relay, link->slot)) {
 		depart_copy(ras, link, packet, detour);
 		return RAS_RELAY_REASON_NONE;
 	}
@@ -232,7 +232,7 @@ static void refuse_item(struct ras *ras, struct relay_item *item, enum ras_relay
 void relay_link_good(struct ras *ras, struct link *link) {
 	struct relay_item *item;
 
-	while (link_is_good(link) && link_takes(ras, link)) {
+	while (link_is_good(link) && link_can_send_now(ras, link)) {
 		item = relay_queue_next(ras, link->slot);
 		if (item == NULL)
 			return;

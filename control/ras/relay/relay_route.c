@@ -30,8 +30,8 @@ static bool slot_avoided(uint32_t slot, const uint32_t *avoid, uint32_t avoid_co
 // Return the ring position of the link's peer. Each routing asks this for every link, so the
 // position is cached until the ring changes.
 static uint32_t link_position(struct ras *ras, struct link *link) {
-	if (link->position_ring != ras->peers.ring_number) {
-		link->position_ring = ras->peers.ring_number;
+	if (link->position_ring_number != ras->peers.ring_number) {
+		link->position_ring_number = ras->peers.ring_number;
 		link->position =
 			peers_ring_position(&ras->peers, ras_entry(ras, link->slot)->record);
 	}

@@ -128,18 +128,18 @@ int ras_preload_table(struct ras *ras, const struct ras_table *table);
 // Prefetch what the next frame of a connection, or the next tick, will touch. For callers that run
 // thousands of instances, which exceed every cache. Each step follows pointers that the previous
 // step fetched, so some time should pass between steps. Nothing changes.
-#define RAS_FETCH_STEPS 4
-void ras_fetch_frame(const struct ras *ras, uint32_t handle, uint32_t step);
-void ras_fetch_tick(const struct ras *ras, uint32_t step);
+#define RAS_PREFETCH_STEPS 4
+void ras_prefetch_frame(const struct ras *ras, uint32_t handle, uint32_t step);
+void ras_prefetch_tick(const struct ras *ras, uint32_t step);
 
 // Replace the join addresses, for example after a list was read again or a name resolved to another
 // address. May be called any time. Returns 0, -EINVAL (more than RAS_SEEDS_MAX) or -ENOMEM; on
 // failure the old addresses stay.
-int ras_seeds(struct ras *ras, const struct sock_addr *seeds, uint32_t count);
+int ras_set_seeds(struct ras *ras, const struct sock_addr *seeds, uint32_t count);
 
 // Announce that seeds are configured whose addresses are not resolved yet. Until ras_set_seeds()
 // supplies them, this agent does not act as one without seeds.
-void ras_seeds_unknown(struct ras *ras);
+void ras_set_seeds_unresolved(struct ras *ras);
 // Set the addresses of members of an earlier run, at most RAS_REMEMBERED_MAX. They are asked beside
 // the seeds, but a refusal there does not end the start (event JOIN_DROPPED, not JOIN_REFUSED). An
 // agent without seeds founds a ring at once only if it remembers no member. May be called any time;
@@ -155,7 +155,7 @@ void ras_start(struct ras *ras, uint64_t now_ns);
 // Announce the departure of this agent and close its links softly. ras_is_shut_down() turns true
 // when no connection is open any more.
 void ras_leave(struct ras *ras, uint64_t now_ns);
-bool ras_gone(const struct ras *ras);
+bool ras_is_shut_down(const struct ras *ras);
 
 // Connections. The core makes the handles of both accepted and opened connections. Returns 0, or
 // -EMFILE if conns_max are open; the caller then closes the new one.
@@ -179,10 +179,10 @@ void ras_conn_ended(struct ras *ras, uint64_t now_ns, uint32_t conn, enum ras_ca
 // connections end, since they use the old address. If the address is unchanged, only the
 // connections end. Returns 0, -EAGAIN (leaving), -ENOMEM, -EINVAL or -ENOSPC; on failure nothing
 // has changed.
-int ras_readdress(struct ras *ras, uint64_t now_ns, const struct sock_addr *address);
+int ras_set_own_address(struct ras *ras, uint64_t now_ns, const struct sock_addr *address);
 // Report that this machine has its lost address back. Silences measured in between are discarded,
 // since no peer could be heard.
-void ras_address_back(struct ras *ras, uint64_t now_ns);
+void ras_own_address_restored(struct ras *ras, uint64_t now_ns);
 
 // Ask the agent at the address that a peer advertises for its identity. ops.who receives the result
 // once, unless this agent leaves first. No link results. Returns 0, -ENOENT, -EAGAIN (leaving) or
@@ -203,7 +203,7 @@ struct ras_stranger {
 int ras_stranger_at(const struct ras *ras, uint32_t n, struct ras_stranger *ret_stranger);
 // Return true if a stranger answers at the address that this peer advertises, or advertised before
 // it died or left. Then that host's behaviour says nothing about the peer.
-bool ras_is_stranger_at(const struct ras *ras, uint64_t peer);
+bool ras_peer_has_stranger(const struct ras *ras, uint64_t peer);
 
 // Return what an errno of connect, send or receive means: evidence, a reason to retry, or a local
 // failure.
@@ -215,7 +215,7 @@ void ras_tick(struct ras *ras, uint64_t now_ns);
 // Set the wall clock: ns since 1970 at `now_ns`, or 0 if it is no longer known. Call it about every
 // minute, and at once after the clock was set. Beats carry the value; a peer whose clock differs by
 // more than a second causes an event. The core times nothing by it.
-void ras_wall_clock(struct ras *ras, uint64_t now_ns, uint64_t wall_ns);
+void ras_set_wall_clock(struct ras *ras, uint64_t now_ns, uint64_t wall_ns);
 
 // Evidence from outside the overlay: the data plane, local checks, people and jobs.
 enum ras_evidence_source {
@@ -240,13 +240,13 @@ int ras_evidence(struct ras *ras, uint64_t now_ns, const struct ras_evidence *ev
 // Add an event that does not come from the protocol. The caller sets its kind (one of the caller's
 // own), cause, peer, observers and value; the core adds the rest. Returns 0, or -ENOENT if the peer
 // is unknown.
-int ras_note(struct ras *ras, uint64_t now_ns, const struct ras_event *note);
+int ras_add_event(struct ras *ras, uint64_t now_ns, const struct ras_event *note);
 
 // Switch maintenance of a peer, or forget a peer; both are announced to all agents. Returns 0 or
 // -ENOENT. ras_forget() also returns -EBUSY unless the peer is dead, left or unreachable here. An
 // unreachable peer, which the brake holds, is also forgotten by all agents that do not reach it. If
 // it is alive after all, it comes back by itself.
-int ras_maint(struct ras *ras, uint64_t now_ns, uint64_t peer, bool on);
+int ras_set_maintenance(struct ras *ras, uint64_t now_ns, uint64_t peer, bool on);
 int ras_forget(struct ras *ras, uint64_t now_ns, uint64_t peer);
 // Forget all peers that any reachable agent holds unreachable. Returns the number of those that
 // were unreachable here. Peers that only other agents hold unreachable follow within some seconds.
@@ -325,7 +325,7 @@ int ras_link_at(const struct ras *ras, uint32_t n, struct ras_link_info *ret_inf
 // Send an extra beat on the link of a peer and ask for an answer at once. This puts segments on the
 // wire in both directions, for callers that count lost segments. Returns 0, or -ENOENT if the peer
 // has no ready link.
-int ras_link_ask(struct ras *ras, uint64_t now_ns, uint64_t peer);
+int ras_link_ping(struct ras *ras, uint64_t now_ns, uint64_t peer);
 
 // Copy up to `count` events, starting at sequence `from`. Returns the number copied; *ret_oldest is
 // the first event still kept.

@@ -21,7 +21,7 @@ uint64_t overlay_clock_ns(struct overlay *of) {
 	return 0;
 }
 
-int ras_note(struct ras *ras, uint64_t now_ns, const struct ras_event *note) {
+int ras_add_event(struct ras *ras, uint64_t now_ns, const struct ras_event *note) {
 	(void)ras;
 	(void)now_ns;
 	if (paused)

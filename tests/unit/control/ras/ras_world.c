@@ -59,7 +59,7 @@ static void remember(const struct world *world, struct ras *ras) {
 	}
 	assert_int_equal(ras_remembered(ras, addresses, count), 0);
 	if (world->seeds_unknown)
-		ras_seeds_unknown(ras);
+		ras_set_seeds_unresolved(ras);
 }
 
 static void

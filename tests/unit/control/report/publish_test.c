@@ -100,7 +100,9 @@ static void changes_within_an_interval_make_one_version(void **state) {
 	(void)state;
 	dirty(&scene);
 	for (uint32_t n = 1; n < 4; n++) {
-		ras_maint(scene.lone->ras, scene.lone->now_ns, lone_id(scene.lone, n), true);
+		ras_set_maintenance(
+			scene.lone->ras, scene.lone->now_ns, lone_id(scene.lone, n), true
+		);
 		publish_mark(scene.publish, lone_id(scene.lone, n));
 		assert_int_equal(dirty(&scene), due_ns);
 		assert_false(row_of(&scene, n)->maint);
@@ -118,7 +120,7 @@ static void change_that_nobody_marked_is_found_by_the_walk(void **state) {
 
 	(void)state;
 	dirty(&scene);
-	ras_maint(scene.lone->ras, scene.lone->now_ns, lone_id(scene.lone, 2), true);
+	ras_set_maintenance(scene.lone->ras, scene.lone->now_ns, lone_id(scene.lone, 2), true);
 	scene.lone->now_ns += PUBLISH_INTERVAL_NS;
 	assert_int_equal(dirty(&scene), RAS_NEVER);
 	assert_true(row_of(&scene, 2)->maint);

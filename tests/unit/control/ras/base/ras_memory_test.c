@@ -61,7 +61,7 @@ static void speak(struct world *world, uint32_t from, uint32_t to) {
 	ras_transfer_send(ras, world->now_ns, &request, &id);
 	ras_collect(ras, world->now_ns, RAS_COLLECT_COMMS, SEC, &id);
 	ras_notice(ras, world->now_ns, RAS_NOTICE_OWN_MIN, payload, 100);
-	ras_seeds(ras, &world->nodes[0].record->address, 1);
+	ras_set_seeds(ras, &world->nodes[0].record->address, 1);
 }
 
 static void live(struct world *world) {
@@ -77,7 +77,7 @@ static void live(struct world *world) {
 	speak(world, 2, 0);
 	world_pass(world, 10 * SEC);
 	ras_forget(world->nodes[1].ras, world->now_ns, world_id(world, 3));
-	ras_maint(world->nodes[1].ras, world->now_ns, world_id(world, 2), true);
+	ras_set_maintenance(world->nodes[1].ras, world->now_ns, world_id(world, 2), true);
 	world_pass(world, 5 * SEC);
 }
 

@@ -59,7 +59,7 @@ static void offset_of_a_peers_clock_is_the_median_of_what_it_tells(void **state)
 
 	(void)state;
 	assert_true(offset_to(lone, 2) == RAS_OFFSET_UNKNOWN);
-	ras_wall_clock(lone->ras, lone->now_ns, lone_wall(lone));
+	ras_set_wall_clock(lone->ras, lone->now_ns, lone_wall(lone));
 	// Two of five lay in a stalled stream.
 	for (size_t n = 0; n < 5; n++)
 		beat_at(lone, conn, lone_wall(lone) + 300 * MS - late_ns[n]);
@@ -73,7 +73,7 @@ static void clock_that_is_far_away_is_told_once_and_once_more_when_it_agrees(voi
 	uint32_t conn = lone_link(lone, 2);
 
 	(void)state;
-	ras_wall_clock(lone->ras, lone->now_ns, lone_wall(lone));
+	ras_set_wall_clock(lone->ras, lone->now_ns, lone_wall(lone));
 	for (uint32_t n = 0; n < 2; n++)
 		beat_at(lone, conn, lone_wall(lone) - 90 * SEC);
 	assert_int_equal(lone_events(lone, RAS_EVENT_CLOCK_OFFSET), 0); // too few to be sure
@@ -97,14 +97,14 @@ static void clock_of_our_own_that_is_set_moves_all_offsets_at_once(void **state)
 	uint32_t conn = lone_link(lone, 2);
 
 	(void)state;
-	ras_wall_clock(lone->ras, lone->now_ns, lone_wall(lone) + 3600 * SEC);
+	ras_set_wall_clock(lone->ras, lone->now_ns, lone_wall(lone) + 3600 * SEC);
 	for (uint32_t n = 0; n < 5; n++)
 		beat_at(lone, conn, lone_wall(lone));
 	assert_int_equal(lone_events(lone, RAS_EVENT_CLOCK_OFFSET), 1);
-	ras_wall_clock(lone->ras, lone->now_ns, lone_wall(lone));
+	ras_set_wall_clock(lone->ras, lone->now_ns, lone_wall(lone));
 	assert_true(offset_to(lone, 2) == 0);
 	assert_int_equal(lone_events(lone, RAS_EVENT_CLOCK_AGREES), 1);
-	ras_wall_clock(lone->ras, lone->now_ns, 0); // not known any more
+	ras_set_wall_clock(lone->ras, lone->now_ns, 0); // not known any more
 	assert_true(offset_to(lone, 2) == RAS_OFFSET_UNKNOWN);
 	lone_destroy(lone);
 }
@@ -117,14 +117,14 @@ static void beats_that_waited_while_we_stood_still_show_no_offset(void **state) 
 	uint32_t echo;
 
 	(void)state;
-	ras_wall_clock(lone->ras, lone->now_ns, lone_wall(lone));
+	ras_set_wall_clock(lone->ras, lone->now_ns, lone_wall(lone));
 	for (uint32_t n = 0; n < 5; n++)
 		beat_at(lone, conn, lone_wall(lone));
 	stamped_ns = lone_wall(lone);
 	echo = lone_find_link(lone, 2)->sent_sequence;
 	lone->now_ns += 20 * SEC; // stopped, and not called
-	ras_wall_clock(lone->ras, lone->now_ns, lone_wall(lone));
-	ras_wall_clock(lone->ras, lone->now_ns, lone_wall(lone));
+	ras_set_wall_clock(lone->ras, lone->now_ns, lone_wall(lone));
+	ras_set_wall_clock(lone->ras, lone->now_ns, lone_wall(lone));
 	for (uint32_t n = 0; n < 5; n++)
 		beat_echoing(lone, conn, echo, 0, stamped_ns + n * SEC);
 	assert_int_equal(lone_events(lone, RAS_EVENT_PAUSED), 1);
@@ -137,7 +137,7 @@ static void beat_whose_round_trip_was_long_shows_no_offset(void **state) {
 	uint32_t conn = lone_link(lone, 2);
 
 	(void)state;
-	ras_wall_clock(lone->ras, lone->now_ns, lone_wall(lone));
+	ras_set_wall_clock(lone->ras, lone->now_ns, lone_wall(lone));
 	for (uint32_t n = 0; n < 5; n++) {
 		const struct link *link;
 
@@ -159,11 +159,11 @@ static void impossible_clocks_are_far_away_and_harm_nothing(void **state) {
 		struct lone *lone = lone_of(4, 1);
 		uint32_t conn = lone_link(lone, 2);
 
-		ras_wall_clock(lone->ras, lone->now_ns, lone_wall(lone));
+		ras_set_wall_clock(lone->ras, lone->now_ns, lone_wall(lone));
 		for (uint32_t m = 0; m < 12; m++)
 			beat_at(lone, conn, clocks[(n + m) % 4]);
-		ras_wall_clock(lone->ras, lone->now_ns, UINT64_MAX - SEC);
-		ras_wall_clock(lone->ras, lone->now_ns, 1);
+		ras_set_wall_clock(lone->ras, lone->now_ns, UINT64_MAX - SEC);
+		ras_set_wall_clock(lone->ras, lone->now_ns, 1);
 		assert_in_range(lone_events(lone, RAS_EVENT_CLOCK_OFFSET), 1, 3);
 		assert_int_equal(lone_peer(lone, 2).state, RAS_ALIVE);
 		assert_int_equal(ras_counters(lone->ras)->frames_malformed, 0);
@@ -176,7 +176,7 @@ static void peer_that_tells_no_clock_has_no_offset(void **state) {
 	uint32_t conn = lone_link(lone, 2);
 
 	(void)state;
-	ras_wall_clock(lone->ras, lone->now_ns, lone_wall(lone));
+	ras_set_wall_clock(lone->ras, lone->now_ns, lone_wall(lone));
 	for (uint32_t n = 0; n < 10; n++)
 		beat_at(lone, conn, 0);
 	assert_true(offset_to(lone, 2) == RAS_OFFSET_UNKNOWN);
@@ -193,7 +193,7 @@ static void beats_carry_a_clock_only_while_it_is_known(void **state) {
 	(void)state;
 	lone_pass_beating(lone, 2 * SEC, conn);
 	bare = lone_latest(lone, conn, MESSAGE_BEAT)->size;
-	ras_wall_clock(lone->ras, lone->now_ns, lone_wall(lone));
+	ras_set_wall_clock(lone->ras, lone->now_ns, lone_wall(lone));
 	lone_mark(lone);
 	link_beat(lone->ras, lone_find_link(lone, 2), false);
 	assert_int_equal(lone_latest(lone, conn, MESSAGE_BEAT)->size, bare + 8);
@@ -211,7 +211,7 @@ static void clocks_hours_apart_cost_no_life_and_are_seen_by_all_links(void **sta
 	(void)state;
 	for (uint32_t second = 0; second < 60; second++) {
 		for (uint32_t n = 0; n < 6; n++)
-			ras_wall_clock(
+			ras_set_wall_clock(
 				world->nodes[n].ras, world->now_ns,
 				NOON + world->now_ns + (n == 3 ? 7200 * SEC : 0)
 			);

@@ -645,15 +645,15 @@ static void link_is_asked_by_a_beat_that_asks_for_one(void **state) {
 
 	(void)state;
 	lone_mark(lone);
-	assert_int_equal(ras_link_ask(lone->ras, lone->now_ns, lone_peer(lone, 2).record->id), 0);
+	assert_int_equal(ras_link_ping(lone->ras, lone->now_ns, lone_peer(lone, 2).record->id), 0);
 	assert_int_equal(lone_sent(lone, conn, MESSAGE_BEAT), 1);
 	frame = lone_latest(lone, conn, MESSAGE_BEAT);
 	assert_int_equal(frame->bytes[frame->size - 1], MESSAGE_BEAT_PING);
 	lone_end(lone, conn, RAS_CAUSE_RESET);
 	assert_int_equal(
-		ras_link_ask(lone->ras, lone->now_ns, lone_peer(lone, 2).record->id), -ENOENT
+		ras_link_ping(lone->ras, lone->now_ns, lone_peer(lone, 2).record->id), -ENOENT
 	);
-	assert_int_equal(ras_link_ask(lone->ras, lone->now_ns, 99), -ENOENT);
+	assert_int_equal(ras_link_ping(lone->ras, lone->now_ns, 99), -ENOENT);
 	lone_destroy(lone);
 }
 

@@ -250,8 +250,8 @@ static void levels_are_those_whose_links_are_not_neighbours(void **state) {
 
 	(void)state;
 	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++)
-		assert_int_equal(ring_levels(rows[n].members), rows[n].levels);
-	assert_in_range(ring_levels(UINT32_MAX), 1, RAS_LEVELS_MAX - 1);
+		assert_int_equal(ring_level_count(rows[n].members), rows[n].levels);
+	assert_in_range(ring_level_count(UINT32_MAX), 1, RAS_LEVELS_MAX - 1);
 }
 
 static void distance_fits_within_its_window_and_not_beside_it(void **state) {
@@ -279,7 +279,9 @@ static void every_level_finds_a_link_and_the_degree_stays_bounded(void **state) 
 	for (uint32_t n = 0; n < 32; n++) {
 		const struct ras *ras = world->nodes[n].ras;
 
-		assert_in_range(ras->ring.level_count, ring_levels(32) - 1, ring_levels(32));
+		assert_in_range(
+			ras->ring.level_count, ring_level_count(32) - 1, ring_level_count(32)
+		);
 		for (uint32_t level = 1; level <= ras->ring.level_count; level++) {
 			uint32_t slot = ras->ring.levels[level].slot;
 

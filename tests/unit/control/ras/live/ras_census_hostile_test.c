@@ -63,7 +63,7 @@ static bool is_counting(const struct lone *lone, uint32_t peer) {
 	const struct census *census = &lone->ras->liveness.census;
 	bool any = false;
 
-	for (uint32_t n = 0; n < CENSUS_COUNTERS; n++)
+	for (uint32_t n = 0; n < CENSUS_AGREEING; n++)
 		any = any || census->starts[n].origin == lone_id(lone, peer);
 	return any;
 }
@@ -205,7 +205,7 @@ static void counts_that_are_to_last_keep_ours_out_for_two_seconds(void **state) 
 	lone_pass_beating(lone, 3 * SEC, other);
 	lone_mark(lone);
 	ras_enter(lone->ras, lone->now_ns);
-	brake_count(lone->ras, lone->ras->observed_ns);
+	brake_request_census(lone->ras, lone->ras->observed_ns);
 	ras_exit(lone->ras);
 	lone_pass(lone, 500 * MS);
 	assert_int_equal(lone_sent(lone, other, MESSAGE_COLLECT), 1);
@@ -224,7 +224,7 @@ static void more_votes_than_nodes_are_none(void **state) {
 
 	(void)state;
 	ras_enter(lone->ras, lone->now_ns);
-	brake_count(lone->ras, lone->ras->observed_ns);
+	brake_request_census(lone->ras, lone->ras->observed_ns);
 	ras_exit(lone->ras);
 	lone_pass(lone, 300 * MS);
 	frame = lone_latest(lone, conn, MESSAGE_COLLECT);

@@ -15,7 +15,7 @@ static uint32_t deaths_by(const struct world *world, uint32_t node) {
 }
 
 static void told(struct lone *lone, uint32_t origin, uint32_t reached, uint32_t members) {
-	brake_counted(
+	brake_peer_census_done(
 		lone->ras, lone_id(lone, origin),
 		&(struct census_result
 		){.reached = reached, .members = members, .voters = reached, .electorate = members}
@@ -24,7 +24,7 @@ static void told(struct lone *lone, uint32_t origin, uint32_t reached, uint32_t 
 
 static void told_by_two(struct lone *lone, uint32_t reached, uint32_t members) {
 	for (uint32_t n = 2; n < 4; n++) {
-		brake_census_seen(lone->ras, lone_id(lone, n), true);
+		brake_census_started(lone->ras, lone_id(lone, n), true);
 		told(lone, n, reached, members);
 	}
 }
@@ -41,7 +41,7 @@ static void who_falls_silent_after_the_brakes_time_has_a_time_of_its_own(void **
 	ras_enter(ras, lone->now_ns);
 	first_ns = ras->observed_ns;
 	told_by_two(lone, 14, 24);
-	assert_int_equal(brake_word(ras, first_ns, first_ns), BRAKE_HELD);
+	assert_int_equal(brake_decision(ras, first_ns, first_ns), BRAKE_HELD);
 	for (uint32_t n = 0; n < 70 && liveness->brake; n++) {
 		lone_pass(lone, SEC);
 		ras_enter(ras, lone->now_ns);
@@ -49,8 +49,8 @@ static void who_falls_silent_after_the_brakes_time_has_a_time_of_its_own(void **
 	}
 	assert_false(liveness->brake);
 	second_ns = ras->observed_ns;
-	assert_int_equal(brake_word(ras, first_ns, second_ns), BRAKE_FREE);
-	assert_int_equal(brake_word(ras, second_ns, second_ns), BRAKE_HELD);
+	assert_int_equal(brake_decision(ras, first_ns, second_ns), BRAKE_FREE);
+	assert_int_equal(brake_decision(ras, second_ns, second_ns), BRAKE_HELD);
 	assert_true(liveness->brake);
 	lone_destroy(lone);
 }
@@ -82,7 +82,7 @@ static void count_of_ours_that_another_one_overtook_is_none(void **state) {
 	lone_pass(lone, SEC);
 	ras_enter(lone->ras, lone->now_ns);
 	lone->ras->liveness.census.own_ns = lone->ras->observed_ns;
-	brake_counted_here(lone->ras, lone->ras->observed_ns - 300 * MS, &result);
+	brake_own_census_done(lone->ras, lone->ras->observed_ns - 300 * MS, &result);
 	ras_exit(lone->ras);
 	assert_int_equal(lone->ras->liveness.census.word.at_ns, 0);
 	lone_destroy(lone);
@@ -95,7 +95,9 @@ static void count_that_reaches_all_members_is_a_proof_of_life_of_each(void **sta
 	(void)state;
 	for (uint32_t reached = 7; reached <= 8; reached++) {
 		ras_enter(lone->ras, lone->now_ns);
-		liveness_reported(lone->ras, peers_find(&lone->ras->peers, lone_id(lone, 5)), 0);
+		liveness_absence_reported(
+			lone->ras, peers_find(&lone->ras->peers, lone_id(lone, 5)), 0
+		);
 		ras_exit(lone->ras);
 		lone_pass(lone, SEC);
 		ras_enter(lone->ras, lone->now_ns);
@@ -124,13 +126,13 @@ static void count_of_as_many_proves_nothing_of_whom_nobody_hears(void **state) {
 		};
 
 		ras_enter(lone->ras, lone->now_ns);
-		liveness_reported(lone->ras, peers_find(&lone->ras->peers, subject), 0);
+		liveness_absence_reported(lone->ras, peers_find(&lone->ras->peers, subject), 0);
 		ras_exit(lone->ras);
 		lone_pass(lone, SEC);
 		ras_enter(lone->ras, lone->now_ns);
 		for (uint32_t n = 2; n < 4; n++) {
-			brake_census_seen(lone->ras, lone_id(lone, n), true);
-			brake_counted(lone->ras, lone_id(lone, n), &result);
+			brake_census_started(lone->ras, lone_id(lone, n), true);
+			brake_peer_census_done(lone->ras, lone_id(lone, n), &result);
 		}
 		ras_exit(lone->ras);
 		assert_int_equal(lone_peer(lone, 5).state, heard ? RAS_ALIVE : RAS_SUSPECT);
@@ -147,16 +149,16 @@ static void count_of_one_other_is_believed_when_a_second_one_comes_to_the_same(v
 	lone_pass(lone, SEC);
 	ras_enter(ras, lone->now_ns);
 	since_ns = ras->observed_ns;
-	brake_census_seen(ras, lone_id(lone, 2), true);
-	brake_census_seen(ras, lone_id(lone, 3), true);
+	brake_census_started(ras, lone_id(lone, 2), true);
+	brake_census_started(ras, lone_id(lone, 3), true);
 	told(lone, 4, 3, 8); // it did not begin
 	told(lone, 2, 3, 8);
 	told(lone, 2, 3, 8);
-	assert_int_equal(brake_word(ras, since_ns, since_ns), BRAKE_UNKNOWN);
+	assert_int_equal(brake_decision(ras, since_ns, since_ns), BRAKE_UNKNOWN);
 	told(lone, 3, 7, 8); // less than all, and by far more
-	assert_int_equal(brake_word(ras, since_ns, since_ns), BRAKE_UNKNOWN);
+	assert_int_equal(brake_decision(ras, since_ns, since_ns), BRAKE_UNKNOWN);
 	told(lone, 2, 8, 8);
-	assert_int_equal(brake_word(ras, since_ns, since_ns), BRAKE_FREE);
+	assert_int_equal(brake_decision(ras, since_ns, since_ns), BRAKE_FREE);
 	assert_int_equal(lone_events(lone, RAS_EVENT_BRAKE_ON), 0);
 	lone_destroy(lone);
 }
@@ -164,7 +166,7 @@ static void count_of_one_other_is_believed_when_a_second_one_comes_to_the_same(v
 // One whose count serves nobody: it has no vote itself, or asks those for one who have none here.
 static void begin_and_tell(struct lone *lone, bool serves, uint32_t reached) {
 	for (uint32_t peer = 2; peer < 4; peer++) {
-		brake_census_seen(lone->ras, lone_id(lone, peer), serves);
+		brake_census_started(lone->ras, lone_id(lone, peer), serves);
 		told(lone, peer, reached, 8);
 	}
 }
@@ -181,7 +183,7 @@ static void count_that_serves_not_steers_only_those_without_a_vote(void **state)
 		ras_enter(ras, lone->now_ns);
 		begin_and_tell(lone, serves, 7);
 		assert_int_equal(
-			brake_word(ras, ras->observed_ns, ras->observed_ns),
+			brake_decision(ras, ras->observed_ns, ras->observed_ns),
 			serves ? BRAKE_FREE : BRAKE_UNKNOWN
 		);
 		// Without a vote we declare nobody, whoever counts.
@@ -189,7 +191,9 @@ static void count_that_serves_not_steers_only_those_without_a_vote(void **state)
 		lone_pass(lone, 4 * SEC);
 		ras_enter(ras, lone->now_ns);
 		begin_and_tell(lone, serves, 7);
-		assert_int_equal(brake_word(ras, ras->observed_ns, ras->observed_ns), BRAKE_HELD);
+		assert_int_equal(
+			brake_decision(ras, ras->observed_ns, ras->observed_ns), BRAKE_HELD
+		);
 		lone_destroy(lone);
 	}
 }
@@ -206,13 +210,13 @@ static void what_two_without_a_vote_miss_keeps_the_view_from_being_whole(void **
 		for (uint32_t peer = 2; peer < 4; peer++)
 			votes_withdraw(ras, peers_find(&ras->peers, lone_id(lone, peer)));
 		votes_tick(ras);
-		assert_int_not_equal(ras->liveness.whole_ns, RAS_NEVER);
+		assert_int_not_equal(ras->liveness.view_whole_since_ns, RAS_NEVER);
 		for (uint32_t peer = 2; peer < 2 + tell; peer++) {
 			told(lone, peer, 6, 8);
 			told(lone, peer, 6, 8);
 		}
 		votes_tick(ras);
-		assert_int_equal(ras->liveness.whole_ns == RAS_NEVER, tell == 2);
+		assert_int_equal(ras->liveness.view_whole_since_ns == RAS_NEVER, tell == 2);
 		lone_destroy(lone);
 	}
 }
@@ -279,20 +283,20 @@ static void counts_that_cannot_be_or_never_end_are_not_waited_for(void **state) 
 	lone_link(lone, 2);
 	// More than there are, and fewer than we have beside us.
 	for (uint32_t n = 2; n < 4; n++) {
-		brake_census_seen(ras, lone_id(lone, n), true);
+		brake_census_started(ras, lone_id(lone, n), true);
 		told(lone, n, 9, 8);
 		told(lone, n, 1, 8);
 	}
 	since_ns = ras->observed_ns;
-	assert_int_equal(brake_word(ras, since_ns, since_ns), BRAKE_UNKNOWN);
+	assert_int_equal(brake_decision(ras, since_ns, since_ns), BRAKE_UNKNOWN);
 	for (uint32_t n = 0; n < 20 && ras->liveness.census.word.at_ns == 0; n++) {
-		brake_census_seen(ras, lone_id(lone, 2), true); // others begin
-		brake_census_seen(ras, lone_id(lone, 3), true);
-		brake_count(ras, since_ns);
+		brake_census_started(ras, lone_id(lone, 2), true); // others begin
+		brake_census_started(ras, lone_id(lone, 3), true);
+		brake_request_census(ras, since_ns);
 		lone_pass(lone, 500 * MS);
 	}
 	assert_int_equal(ras->liveness.census.word.reached, 1); // nobody answers here
-	assert_int_equal(brake_word(ras, since_ns, since_ns), BRAKE_HELD);
+	assert_int_equal(brake_decision(ras, since_ns, since_ns), BRAKE_HELD);
 	lone_destroy(lone);
 }
 
@@ -307,14 +311,14 @@ static void count_of_before_a_pause_of_our_own_is_none(void **state) {
 	ras_enter(ras, lone->now_ns);
 	since_ns = ras->observed_ns;
 	for (uint32_t n = 2; n < 4; n++) {
-		brake_census_seen(ras, lone_id(lone, n), true);
+		brake_census_started(ras, lone_id(lone, n), true);
 		told(lone, n, 8, 8);
 	}
-	assert_int_equal(brake_word(ras, since_ns, since_ns), BRAKE_FREE);
+	assert_int_equal(brake_decision(ras, since_ns, since_ns), BRAKE_FREE);
 	lone->now_ns += 20 * SEC; // stopped
 	ras_tick(ras, lone->now_ns);
 	assert_true(lone_events(lone, RAS_EVENT_PAUSED) > 0);
-	assert_int_equal(brake_word(ras, since_ns, since_ns), BRAKE_UNKNOWN);
+	assert_int_equal(brake_decision(ras, since_ns, since_ns), BRAKE_UNKNOWN);
 	lone_destroy(lone);
 }
 

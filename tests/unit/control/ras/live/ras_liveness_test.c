@@ -203,7 +203,7 @@ static void word_of_one_who_left_during_the_round_is_dropped(void **state) {
 	struct peer_news news;
 
 	(void)state;
-	liveness_reported(lone->ras, peers_find(&lone->ras->peers, lone_id(lone, 5)), 0);
+	liveness_absence_reported(lone->ras, peers_find(&lone->ras->peers, lone_id(lone, 5)), 0);
 	lone_pass_beating(lone, 100 * MS, conn);
 	assert_int_equal(lone->ras->liveness.suspicion_count, 1);
 	suspicion = &lone->ras->liveness.suspicions[0];

@@ -289,8 +289,8 @@ static void death_of_this_start_in_an_answer_to_our_init_is_an_event(void **stat
 		struct message_init_ack ack;
 
 		lone_pass(lone, 10 * MS);
-		ras_earlier_run(lone->ras, 1); // start 2
-		ras_refute(lone->ras, ras_incarnation(2, 0));
+		ras_supersede_earlier_run(lone->ras, 1); // start 2
+		ras_refute_suspicion(lone->ras, ras_incarnation(2, 0));
 		lone_mark(lone);
 		ack = lone_ack(lone, 2);
 		ack.your_state = (uint8_t)rows[n].state;

@@ -14,7 +14,7 @@ static void count_from(struct lone *lone, uint32_t reached, uint32_t voters) {
 
 	ras_enter(lone->ras, lone->now_ns);
 	lone->ras->liveness.census.own_ns = lone->ras->observed_ns;
-	brake_counted_here(lone->ras, lone->ras->observed_ns, &result);
+	brake_own_census_done(lone->ras, lone->ras->observed_ns, &result);
 	ras_exit(lone->ras);
 }
 
@@ -27,7 +27,7 @@ static int asked_of(struct lone *lone, uint32_t conn, uint64_t peer) {
 
 	lone_mark(lone);
 	ras_enter(lone->ras, lone->now_ns);
-	brake_count(lone->ras, lone->ras->observed_ns);
+	brake_request_census(lone->ras, lone->ras->observed_ns);
 	ras_exit(lone->ras);
 	lone_pass(lone, 300 * MS);
 	frame = lone_latest(lone, conn, MESSAGE_COLLECT);
@@ -54,17 +54,17 @@ static void die_and_come_back(struct lone *lone, uint32_t conn, uint32_t peer) {
 
 static uint32_t uncounted_if_missed(struct lone *lone, uint32_t conn, uint32_t peer) {
 	assert_int_equal(asked_of(lone, conn, lone_id(lone, peer)), COLLECT_CENSUS_UNCOUNTED);
-	return lone->ras->liveness.census.own_uncounted;
+	return lone->ras->liveness.census.own_voteless;
 }
 
-static void view_was_whole_for(struct lone *lone, uint64_t whole_ns) {
+static void view_was_whole_for(struct lone *lone, uint64_t view_whole_since_ns) {
 	struct ras *ras = lone->ras;
 
 	ras_enter(ras, lone->now_ns);
-	ras->observed_ns += whole_ns;
-	ras->liveness.whole_ns = ras->observed_ns - whole_ns;
+	ras->observed_ns += view_whole_since_ns;
+	ras->liveness.view_whole_since_ns = ras->observed_ns - view_whole_since_ns;
 	votes_tick(ras);
-	ras->observed_ns -= whole_ns;
+	ras->observed_ns -= view_whole_since_ns;
 	ras_exit(ras);
 }
 
@@ -115,7 +115,7 @@ static void stranger_in_the_slot_of_one_without_a_vote_has_one(void **state) {
 	assert_int_equal(asked_of(lone, conn, lone_id(lone, 5)), COLLECT_CENSUS_UNCOUNTED);
 	lone_news(lone, conn, &news);
 	assert_int_equal(ras_forget(ras, lone->now_ns, lone_id(lone, 5)), 0);
-	ras->liveness.whole_ns = 0; // a time in which it may join with a vote
+	ras->liveness.view_whole_since_ns = 0; // a time in which it may join with a vote
 	another = newcomer(lone, conn, "another");
 	assert_int_equal(peers_find(&ras->peers, another), slot);
 	assert_int_equal(asked_of(lone, conn, another), -1);
@@ -145,7 +145,7 @@ static void who_joined_since_the_last_word_of_those_missed_has_no_vote(void **st
 		uint32_t silent = lone_link(lone, 0);
 		uint64_t early, late;
 
-		lone->ras->liveness.whole_ns = 0;
+		lone->ras->liveness.view_whole_since_ns = 0;
 		early = newcomer(lone, conn, "early");
 		lone_pass_beating(lone, SEC, conn);
 		lone_beat(lone, silent, 1, 0);
@@ -163,7 +163,7 @@ static void who_joined_since_the_last_word_of_those_missed_has_no_vote(void **st
 			asked_of(lone, conn, late),
 			rows[n].late_has_one ? -1 : (int)COLLECT_CENSUS_LATE
 		);
-		assert_int_equal(lone->ras->liveness.census.own_uncounted, 0);
+		assert_int_equal(lone->ras->liveness.census.own_voteless, 0);
 		lone_destroy(lone);
 	}
 }
@@ -183,13 +183,13 @@ static void who_joined_after_one_that_never_spoke_is_late_if_that_was_lately(voi
 		struct ras *ras = lone->ras;
 		uint64_t missed, later;
 
-		ras->liveness.whole_ns = 0;
+		ras->liveness.view_whole_since_ns = 0;
 		missed = newcomer(lone, conn, "missed");
 		assert_int_equal(ras->liveness.joins[0].id, missed);
 		ras->liveness.joins[0].at_ns -= rows[n].before_ns;
 		later = newcomer(lone, conn, "later");
 		ras_enter(ras, lone->now_ns);
-		liveness_reported(ras, peers_find(&ras->peers, missed), 0);
+		liveness_absence_reported(ras, peers_find(&ras->peers, missed), 0);
 		ras_exit(ras);
 		lone_pass_beating(lone, SEC, conn);
 		count_from(lone, 9, 9);
@@ -208,11 +208,11 @@ static void who_joined_beside_a_gap_is_an_opponent_where_it_is_missed(void **sta
 	(void)state;
 	lone_link(lone, 0); // which says nothing
 	lone_pass_beating(lone, 5 * SEC, conn);
-	assert_int_equal(lone->ras->liveness.whole_ns, RAS_NEVER);
+	assert_int_equal(lone->ras->liveness.view_whole_since_ns, RAS_NEVER);
 	beside = newcomer(lone, conn, "beside");
 	assert_false(has_vote(lone, beside));
 	assert_int_equal(asked_of(lone, conn, beside), COLLECT_CENSUS_LATE);
-	assert_int_equal(lone->ras->liveness.census.own_uncounted, 0);
+	assert_int_equal(lone->ras->liveness.census.own_voteless, 0);
 	lone_destroy(lone);
 }
 
@@ -231,8 +231,8 @@ static void vote_that_only_a_newcomer_denies_is_kept(void **state) {
 
 		for (uint32_t peer = 2; peer < 2 + rows[n].newcomers; peer++)
 			votes_withdraw(ras, peers_find(&ras->peers, lone_id(lone, peer)));
-		votes_told_none(ras, lone_id(lone, 2));
-		assert_int_equal(votes_has_none(ras), !rows[n].keeps);
+		votes_reported_voteless(ras, lone_id(lone, 2));
+		assert_int_equal(votes_self_has_none(ras), !rows[n].keeps);
 		lone_destroy(lone);
 	}
 }
@@ -250,24 +250,24 @@ static void late_one_votes_once_it_has_met_all_of_the_view_that_asks(void **stat
 			ras_entry(ras, peers_find(&ras->peers, lone_id(lone, peer)))->flags &=
 				(uint8_t)~PEER_SEEN;
 	}
-	assert_false(votes_has_none(ras));
-	assert_false(votes_told_late(ras, lone_id(lone, 2), digest));
-	assert_true(votes_has_none(ras));
+	assert_false(votes_self_has_none(ras));
+	assert_false(votes_reported_late(ras, lone_id(lone, 2), digest));
+	assert_true(votes_self_has_none(ras));
 	for (uint32_t peer = 0; peer < 8; peer++) {
 		if (lone_id(lone, peer) == ras->self_id)
 			continue;
-		assert_true(votes_has_none(ras));
+		assert_true(votes_self_has_none(ras));
 		// It called those whom it had not met.
 		assert_non_null(lone_find_link(lone, peer));
 		ras_entry(ras, peers_find(&ras->peers, lone_id(lone, peer)))->flags |= PEER_SEEN;
 	}
-	assert_false(votes_has_none(ras));
-	assert_true(votes_told_late(ras, lone_id(lone, 2), digest));
+	assert_false(votes_self_has_none(ras));
+	assert_true(votes_reported_late(ras, lone_id(lone, 2), digest));
 	// Somebody is known there whom it does not know.
-	assert_false(votes_told_late(ras, lone_id(lone, 2), digest + 1));
+	assert_false(votes_reported_late(ras, lone_id(lone, 2), digest + 1));
 	// Whoever was held for dead has none, whomever it met.
 	votes_withdraw(ras, ras->self_slot);
-	assert_true(votes_has_none(ras));
+	assert_true(votes_self_has_none(ras));
 	ras_exit(ras);
 	lone_destroy(lone);
 }
@@ -334,7 +334,7 @@ static bool serves(struct lone *lone, const struct census_list *list) {
 	struct collect_request request = request_of(list, skip);
 
 	request.origin = lone_id(lone, 2);
-	return census_list_serves_us(lone->ras, &request);
+	return census_list_is_usable(lone->ras, &request);
 }
 
 // Found: whoever had not noticed a gap as others joined let those vote; one that had noticed it
@@ -361,7 +361,7 @@ static void count_serves_if_it_asks_nobody_for_a_vote_who_has_none_here(void **s
 	for (size_t n = 0; n < sizeof(lists) / sizeof(lists[0]); n++)
 		assert_int_equal(serves(lone, &lists[n]), lists[n].entries[0].hash != two);
 	ras_enter(ras, lone->now_ns);
-	votes_joined_beside(ras, slot, false);
+	votes_note_join_in_partition(ras, slot, false);
 	ras_exit(ras);
 	for (size_t n = 0; n < sizeof(lists) / sizeof(lists[0]); n++)
 		assert_int_equal(serves(lone, &lists[n]), n >= 2 && n <= 4);
@@ -378,7 +378,7 @@ static void a_list_full_of_those_who_ended_names_all_without_a_vote(void **state
 	(void)state;
 	lone_pass(lone, SEC);
 	ras_enter(ras, lone->now_ns);
-	votes_joined_beside(ras, peers_find(&ras->peers, five), false);
+	votes_note_join_in_partition(ras, peers_find(&ras->peers, five), false);
 	ras_exit(ras);
 	// Of more without a vote than there is room for those of the view count as they think.
 	for (uint32_t n = 0; n < COLLECT_CENSUS_MAX; n++)
@@ -413,7 +413,7 @@ static void electorate_is_of_votes_and_of_those_missed_who_count(void **state) {
 		struct lone *lone = lone_of(8, 1);
 
 		lone_pass(lone, SEC);
-		lone->ras->liveness.census.own_uncounted = rows[n].uncounted;
+		lone->ras->liveness.census.own_voteless = rows[n].uncounted;
 		count_from(lone, rows[n].reached, rows[n].voters);
 		assert_int_equal(lone->ras->liveness.census.word.electorate, rows[n].electorate);
 		lone_destroy(lone);
@@ -424,7 +424,7 @@ static void electorate_is_of_votes_and_of_those_missed_who_count(void **state) {
 static uint64_t late_one(struct lone *lone, uint32_t conn, uint32_t silent) {
 	uint64_t late;
 
-	lone->ras->liveness.whole_ns = 0;
+	lone->ras->liveness.view_whole_since_ns = 0;
 	lone_beat(lone, silent, 1, 0);
 	lone_pass_beating(lone, SEC, conn);
 	late = newcomer(lone, conn, "late");
@@ -463,7 +463,7 @@ static void late_one_has_a_vote_when_those_who_made_it_late_are_back_with_our_vi
 		if (!rows[n].has_our_view)
 			lone_find_link(lone, 0)->agreed_digest++;
 		if (rows[n].another_is_missed)
-			liveness_reported(
+			liveness_absence_reported(
 				lone->ras, peers_find(&lone->ras->peers, lone_id(lone, 5)), 0
 			);
 		ras_exit(lone->ras);
@@ -478,7 +478,7 @@ static void count_that_names(struct lone *lone, uint64_t origin, struct census_l
 	struct collect_request request = request_of(list, skip);
 
 	request.origin = origin;
-	votes_told_nothing(lone->ras, origin, &request);
+	votes_end_late_report(lone->ras, origin, &request);
 }
 
 // One that is held for late is told so by a count, and by no other one that it is not any more.
@@ -498,16 +498,16 @@ static void late_one_has_its_own_vote_back_when_all_who_said_so_say_nothing(void
 	ras_entry(ras, peers_find(&ras->peers, lone_id(lone, 7)))->flags &= (uint8_t)~PEER_SEEN;
 	for (uint32_t peer = 2; peer < 4; peer++) {
 		for (uint32_t twice = 0; twice < 2; twice++)
-			assert_false(votes_told_late(ras, lone_id(lone, peer), digest));
+			assert_false(votes_reported_late(ras, lone_id(lone, peer), digest));
 	}
 	count_that_names(lone, lone_id(lone, 4), &nobody); // which never said so
 	count_that_names(lone, lone_id(lone, 2), &us);
 	count_that_names(lone, lone_id(lone, 2), &full);
 	count_that_names(lone, lone_id(lone, 3), &nobody);
 	count_that_names(lone, lone_id(lone, 3), &nobody);
-	assert_true(votes_has_none(ras));
+	assert_true(votes_self_has_none(ras));
 	count_that_names(lone, lone_id(lone, 2), &nobody);
-	assert_false(votes_has_none(ras));
+	assert_false(votes_self_has_none(ras));
 	ras_exit(ras);
 	lone_destroy(lone);
 }

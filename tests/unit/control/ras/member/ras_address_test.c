@@ -32,7 +32,7 @@ static void another_address_is_told_by_a_new_start_over_new_connections(void **s
 	uint32_t opening;
 
 	(void)state;
-	assert_int_equal(ras_readdress(lone->ras, lone->now_ns, &address), 0);
+	assert_int_equal(ras_set_own_address(lone->ras, lone->now_ns, &address), 0);
 	assert_true(lone_is_closed(lone, conn));
 	assert_true(sock_addr_equal(&lone_peer(lone, 1).record->address, &address));
 	assert_int_equal(lone_peer(lone, 1).incarnation, ras_incarnation(2, 0));
@@ -58,7 +58,7 @@ static void with_the_address_of_before_only_the_connections_are_new(void **state
 	uint32_t conn = lone_link(lone, 2);
 
 	(void)state;
-	assert_int_equal(ras_readdress(lone->ras, lone->now_ns, &address), 0);
+	assert_int_equal(ras_set_own_address(lone->ras, lone->now_ns, &address), 0);
 	assert_true(lone_is_closed(lone, conn));
 	assert_int_not_equal(lone_opening(lone, 2), 0);
 	assert_int_equal(lone_peer(lone, 1).incarnation, ras_incarnation(1, 0));
@@ -76,9 +76,9 @@ static void those_who_fell_silent_meanwhile_are_not_suspected_for_it(void **stat
 		lone_pass(lone, 4 * SEC);
 		assert_int_equal(lone_peer(lone, 2).state, RAS_SUSPECT);
 		if (back == 0)
-			assert_int_equal(ras_readdress(lone->ras, lone->now_ns, &address), 0);
+			assert_int_equal(ras_set_own_address(lone->ras, lone->now_ns, &address), 0);
 		else
-			ras_address_back(lone->ras, lone->now_ns);
+			ras_own_address_restored(lone->ras, lone->now_ns);
 		assert_int_equal(lone_peer(lone, 2).state, RAS_ALIVE);
 	}
 	lone_destroy(lone);
@@ -91,7 +91,7 @@ static void links_are_dialled_at_once_when_the_address_is_back(void **state) {
 	lone_end(lone, lone_link(lone, 2), RAS_CAUSE_RESET);
 	lone_end(lone, lone_opening(lone, 2), RAS_CAUSE_OWN_FAULT);
 	assert_int_equal(lone_opening(lone, 2), 0);
-	ras_address_back(lone->ras, lone->now_ns);
+	ras_own_address_restored(lone->ras, lone->now_ns);
 	assert_int_not_equal(lone_opening(lone, 2), 0);
 	lone_destroy(lone);
 }
@@ -103,7 +103,7 @@ static void one_that_has_not_joined_yet_joins_with_the_new_address(void **state)
 
 	(void)state;
 	lone_pass(lone, 100 * MS);
-	assert_int_equal(ras_readdress(lone->ras, lone->now_ns, &address), 0);
+	assert_int_equal(ras_set_own_address(lone->ras, lone->now_ns, &address), 0);
 	assert_true(sock_addr_equal(&lone_peer(lone, 1).record->address, &address));
 	lone_pass(lone, 2 * SEC);
 	assert_int_not_equal(lone_opening(lone, 3), 0); // it goes on asking
@@ -115,9 +115,9 @@ static void no_address_and_one_that_leaves_change_nothing(void **state) {
 	struct lone *lone = lone_of(4, 1);
 
 	(void)state;
-	assert_int_equal(ras_readdress(lone->ras, lone->now_ns, &none), -EINVAL);
+	assert_int_equal(ras_set_own_address(lone->ras, lone->now_ns, &none), -EINVAL);
 	ras_leave(lone->ras, lone->now_ns);
-	assert_int_equal(ras_readdress(lone->ras, lone->now_ns, &address), -EAGAIN);
+	assert_int_equal(ras_set_own_address(lone->ras, lone->now_ns, &address), -EAGAIN);
 	assert_true(sock_addr_equal(&lone_peer(lone, 1).record->address, &own));
 	lone_destroy(lone);
 }

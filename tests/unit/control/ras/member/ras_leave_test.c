@@ -11,7 +11,7 @@
 
 static void leave(struct world *world, uint32_t node) {
 	ras_leave(world->nodes[node].ras, world->now_ns);
-	assert_true(ras_gone(world->nodes[node].ras));
+	assert_true(ras_is_shut_down(world->nodes[node].ras));
 	world_pass(world, SEC / 10);
 	world_kill(world, node);
 }
@@ -52,12 +52,12 @@ static void farewell_waits_for_links_that_take_nothing_now(void **state) {
 	ways_of(world, 3, WORLD_FULL);
 	world_pass(world, 2 * SEC); // beats find that nothing is taken
 	ras_leave(world->nodes[3].ras, world->now_ns);
-	assert_false(ras_gone(world->nodes[3].ras));
+	assert_false(ras_is_shut_down(world->nodes[3].ras));
 	world_pass(world, SEC / 2);
 	assert_int_equal(world_events_all(world, RAS_EVENT_LEFT), 0);
 	ways_of(world, 3, WORLD_OPEN);
 	world_pass(world, SEC / 2);
-	assert_true(ras_gone(world->nodes[3].ras));
+	assert_true(ras_is_shut_down(world->nodes[3].ras));
 	world_kill(world, 3);
 	world_pass(world, 20 * SEC);
 	assert_true(world_agrees(world));
@@ -78,11 +78,11 @@ static void farewell_is_told_by_others_where_a_link_never_takes_it(void **state)
 	while (ras_counters(leaver)->queue_dropped == 0)
 		link_send(leaver, full, bytes, sizeof(bytes));
 	ras_leave(leaver, world->now_ns);
-	assert_false(ras_gone(leaver));
+	assert_false(ras_is_shut_down(leaver));
 	world_pass(world, SEC);
 	assert_int_equal(world_state(world, 4, 3), RAS_LEFT);
 	world_pass(world, world->profile.close_ns);
-	assert_true(ras_gone(leaver)); // within the stated time
+	assert_true(ras_is_shut_down(leaver)); // within the stated time
 	world_kill(world, 3);
 	world_pass(world, 20 * SEC);
 	assert_true(world_agrees(world));
@@ -100,7 +100,7 @@ static void one_who_leaves_is_gone_in_time_though_nobody_takes_its_farewell(void
 	world_pass(world, 2 * SEC);
 	ras_leave(leaver, world->now_ns);
 	world_pass(world, world->profile.close_ns + SEC / 10);
-	assert_true(ras_gone(leaver));
+	assert_true(ras_is_shut_down(leaver));
 	world_destroy(world);
 }
 
@@ -154,7 +154,7 @@ static void second_leave_and_what_comes_after_it_change_nothing(void **state) {
 	lone_pass(lone, 60 * SEC);
 	for (uint32_t peer = 0; peer < 4; peer++)
 		assert_int_equal(lone_opening(lone, peer), 0);
-	assert_true(ras_gone(lone->ras));
+	assert_true(ras_is_shut_down(lone->ras));
 	lone_destroy(lone);
 }
 
@@ -252,10 +252,10 @@ static void note_of_the_caller_is_told_and_kept_in_the_order_of_events(void **st
 
 	(void)state;
 	note.peer = 4711;
-	assert_int_equal(ras_note(ras, world->now_ns, &note), -ENOENT);
+	assert_int_equal(ras_add_event(ras, world->now_ns, &note), -ENOENT);
 	assert_int_equal(world_events(world, 0, RAS_EVENT_REPORTED), 0);
 	note.peer = world_id(world, 1);
-	assert_int_equal(ras_note(ras, world->now_ns, &note), 0);
+	assert_int_equal(ras_add_event(ras, world->now_ns, &note), 0);
 	assert_int_equal(world_events(world, 0, RAS_EVENT_REPORTED), 1);
 	count = ras_history(ras, 0, events, 64, &oldest);
 	assert_true(count > 0);

@@ -295,7 +295,9 @@ static void seeds_whose_addresses_are_not_known_yet_are_waited_for(void **state)
 	world_start(world, 0, 2, 0);
 	world_pass(world, 60 * SEC);
 	assert_false(world_view(world, 0).joined);
-	assert_int_equal(ras_seeds(world->nodes[0].ras, &world->nodes[0].record->address, 1), 0);
+	assert_int_equal(
+		ras_set_seeds(world->nodes[0].ras, &world->nodes[0].record->address, 1), 0
+	);
 	world_pass(world, 15 * SEC);
 	assert_true(world_view(world, 0).joined); // it is one itself
 	world_destroy(world);

@@ -132,7 +132,7 @@ static void members_do_not_all_begin_with_the_same_one(void **state) {
 		struct sock_addr address = lone_address(0);
 		uint32_t conn;
 
-		assert_int_equal(ras_seeds(lone->ras, &address, 1), 0);
+		assert_int_equal(ras_set_seeds(lone->ras, &address, 1), 0);
 		lone_pass(lone, 3 * SEC);
 		conn = lone_left_by_most(lone);
 		for (uint32_t tried = 0; tried == 0;) {
@@ -170,7 +170,7 @@ static void seed_that_answers_by_another_address_is_asked_once(void **state) {
 	uint32_t asked;
 
 	(void)state;
-	assert_int_equal(ras_seeds(lone->ras, &alias, 1), 0);
+	assert_int_equal(ras_set_seeds(lone->ras, &alias, 1), 0);
 	lone_pass_beating(lone, 5 * SEC, conn);
 	assert_true(dials(lone, 20) > 0);
 	ack.flags = MESSAGE_ACK_MEMBER;

@@ -67,7 +67,7 @@ static void run_that_is_held_for_dead_in_its_start_by_one_it_never_met_takes_the
 		struct lone *lone = lone_of(6, 1);
 		struct message_init init = lone_init(lone, 4, RAS_USE_LEVEL(1));
 
-		lone->ras->start_told = true;
+		lone->ras->start_from_seed = true;
 		if (!met[n])
 			ras_entry(lone->ras, peers_find(&lone->ras->peers, lone_id(lone, 4)))
 				->flags &= (uint8_t)~PEER_SEEN;
@@ -384,11 +384,11 @@ static void start_for_which_there_is_no_memory_ends_no_message(void **state) {
 		ras_record_put(lone->interner, news.record);
 	}
 	lone->memory_spent = true;
-	assert_false(ras_earlier_run(lone->ras, 1));
+	assert_false(ras_supersede_earlier_run(lone->ras, 1));
 	lone->memory_spent = false;
 	assert_int_equal(ras_self_incarnation(lone->ras), ras_incarnation(1, 0));
 	assert_false(lone->ras->relay->pending->over);
-	assert_true(ras_earlier_run(lone->ras, 1));
+	assert_true(ras_supersede_earlier_run(lone->ras, 1));
 	assert_true(lone->ras->relay->pending->over);
 	ras_record_put(lone->interner, next);
 	lone_destroy(lone);

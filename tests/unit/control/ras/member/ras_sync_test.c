@@ -96,7 +96,7 @@ static void tables_that_go_on_changing_are_compared_as_well(void **state) {
 	diverge(world, 2, &news);
 	for (uint32_t n = 0; n < 60; n++) {
 		assert_int_equal(
-			ras_maint(
+			ras_set_maintenance(
 				world->nodes[1].ras, world->now_ns, world_id(world, 4), n % 2 == 0
 			),
 			0
@@ -128,7 +128,7 @@ static void maintenance_set_by_another_reaches_the_one_it_is_for(void **state) {
 
 	(void)state;
 	assert_int_equal(
-		ras_maint(world->nodes[1].ras, world->now_ns, world_id(world, 4), true), 0
+		ras_set_maintenance(world->nodes[1].ras, world->now_ns, world_id(world, 4), true), 0
 	);
 	world_pass(world, SEC);
 	for (uint32_t n = 0; n < 6; n++) {
@@ -138,12 +138,15 @@ static void maintenance_set_by_another_reaches_the_one_it_is_for(void **state) {
 	}
 	assert_true(world_agrees(world));
 	assert_int_equal(
-		ras_maint(world->nodes[4].ras, world->now_ns, world_id(world, 4), false), 0
+		ras_set_maintenance(world->nodes[4].ras, world->now_ns, world_id(world, 4), false),
+		0
 	);
 	world_pass(world, 10 * SEC);
 	assert_true(world_agrees(world));
 	assert_int_equal(world_events_all(world, RAS_EVENT_DIVERGED), 0);
-	assert_int_equal(ras_maint(world->nodes[4].ras, world->now_ns, 12345, true), -ENOENT);
+	assert_int_equal(
+		ras_set_maintenance(world->nodes[4].ras, world->now_ns, 12345, true), -ENOENT
+	);
 	world_destroy(world);
 }
 

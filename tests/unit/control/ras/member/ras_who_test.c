@@ -122,14 +122,14 @@ static void another_one_at_a_dead_one_s_address_is_known_too(void **state) {
 
 	(void)state;
 	lone_end(lone, lone_link(lone, 2), RAS_CAUSE_RESET);
-	assert_false(ras_is_stranger_at(lone->ras, lone_id(lone, 2)));
+	assert_false(ras_peer_has_stranger(lone->ras, lone_id(lone, 2)));
 	pass_meeting_another(lone, SEC, RAS_CAUSE_DUPLICATE);
-	assert_true(ras_is_stranger_at(lone->ras, lone_id(lone, 2)));
+	assert_true(ras_peer_has_stranger(lone->ras, lone_id(lone, 2)));
 	lone_news(lone, lone_link(lone, 0), &news);
 	assert_int_equal(lone_peer(lone, 2).state, RAS_DEAD);
 	assert_int_equal(ras_stranger_at(lone->ras, 0, &stranger), -ESTALE);
-	assert_true(ras_is_stranger_at(lone->ras, lone_id(lone, 2)));
-	assert_false(ras_is_stranger_at(lone->ras, lone_id(lone, 4)));
+	assert_true(ras_peer_has_stranger(lone->ras, lone_id(lone, 2)));
+	assert_false(ras_peer_has_stranger(lone->ras, lone_id(lone, 4)));
 	lone_destroy(lone);
 }
 
@@ -182,7 +182,7 @@ static void who_asks_is_told_who_we_are_and_nothing_else(void **state) {
 	uint32_t conn = lone_accept(lone);
 
 	(void)state;
-	init.flags |= MESSAGE_INIT_WHO;
+	init.flags |= MESSAGE_INIT_IDENTIFY;
 	lone_send_init(lone, conn, &init);
 	assert_int_equal(lone_refusal(lone, conn), RAS_CAUSE_IDLE);
 	assert_true(lone_is_closed(lone, conn));

@@ -27,7 +27,7 @@ static uint32_t index_of(const struct ras *ras, uint32_t slot) {
 	return 0;
 }
 
-bool link_takes(const struct ras *ras, const struct link *link) {
+bool link_can_send_now(const struct ras *ras, const struct link *link) {
 	const struct net_node *node = node_of(ras);
 	uint8_t wire = node->net->wires[node->index][index_of(ras, link->slot)];
 
