@@ -168,7 +168,7 @@ static void deliver(struct bed *bed, const void *payload, size_t size) {
 	};
 
 	ras_enter(bed->ras, bed->now_ns);
-	transfer_deliver(bed->ras, &delivery);
+	transfer_message_received(bed->ras, &delivery);
 	ras_exit(bed->ras);
 }
 
@@ -230,8 +230,8 @@ static void give_report(struct bed *bed) {
 	};
 
 	ras_enter(bed->ras, bed->now_ns);
-	relay_take_back(bed->ras, report.message_id);
-	transfer_report(bed->ras, &report);
+	relay_cancel_own(bed->ras, report.message_id);
+	transfer_report_received(bed->ras, &report);
 	ras_exit(bed->ras);
 }
 

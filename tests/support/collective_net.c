@@ -405,11 +405,11 @@ static int dispatch(struct ras *ras, struct link *link, const void *bytes, size_
 	case MESSAGE_NOTICE:
 		return flood_notice(ras, link, bytes, size);
 	case MESSAGE_COLLECT:
-		return collective_request(ras, link, &reader);
+		return collective_request_received(ras, link, &reader);
 	case MESSAGE_COLLECTED:
-		return collective_response(ras, link, &reader);
+		return collective_answer_received(ras, link, &reader);
 	case MESSAGE_COLLECT_CANCEL:
-		return collective_cancelled(ras, link, &reader);
+		return collective_cancel_received(ras, link, &reader);
 	default:
 		return -EBADMSG;
 	}

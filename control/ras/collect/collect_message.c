@@ -40,7 +40,7 @@ struct ras_comm_id collect_skip_at(const struct collect_request *request, uint32
 	return id;
 }
 
-static bool skip_rises(const struct collect_request *request) {
+static bool skip_is_ascending(const struct collect_request *request) {
 	for (uint32_t n = 1; n < request->skip_count; n++) {
 		struct ras_comm_id before = collect_skip_at(request, n - 1);
 		struct ras_comm_id id = collect_skip_at(request, n);
@@ -63,7 +63,7 @@ int collect_request_decode(struct wire_reader *reader, struct collect_request *r
 	request.skip = wire_get_view(reader, (size_t)request.skip_count * COLLECT_SKIP_BYTES);
 	if (!wire_reader_ok(reader))
 		return wire_reader_error(reader);
-	if (!skip_rises(&request))
+	if (!skip_is_ascending(&request))
 		return -EBADMSG;
 	*ret_request = request;
 	return 0;
@@ -111,7 +111,7 @@ void collect_answer_encode(const struct collect_answer *answer, struct wire_writ
 	wire_put_bytes(writer, answer->payload, answer->size);
 }
 
-void collect_lost_encode(uint64_t peer, enum collect_why why, struct wire_writer *writer) {
+void collect_lost_encode(uint64_t peer, enum collect_lost_reason why, struct wire_writer *writer) {
 	wire_put_u8(writer, COLLECT_ITEM_LOST);
 	wire_put_u32(writer, COLLECT_LOST_BYTES);
 	wire_put_u64(writer, peer);
@@ -144,7 +144,8 @@ static void lost_decode(struct wire_reader *reader, struct collect_item *item) {
 
 	item->lost_peer = wire_get_u64(reader);
 	why = wire_get_u8(reader);
-	item->lost_why = why <= COLLECT_WHY_REFUSED ? (enum collect_why)why : COLLECT_WHY_GONE;
+	item->lost_reason =
+		why <= COLLECT_LOST_REFUSED ? (enum collect_lost_reason)why : COLLECT_LOST_LINK;
 }
 
 static void count_decode(struct wire_reader *reader, struct collect_item *item) {

@@ -47,10 +47,10 @@ enum collect_item_type {
 };
 
 // Reason why a leg was given up. A reason of a newer version is decoded as GONE.
-enum collect_why {
-	COLLECT_WHY_GONE,      // the link of the leg was lost or turned silent
-	COLLECT_WHY_TIMED_OUT, // no answer within the budget
-	COLLECT_WHY_REFUSED,   // too many collectives run there, or their kind is unknown there
+enum collect_lost_reason {
+	COLLECT_LOST_LINK,    // the link of the leg was lost or turned silent
+	COLLECT_LOST_TIMEOUT, // no answer within the budget
+	COLLECT_LOST_REFUSED, // too many collectives run there, or their kind is unknown there
 };
 
 struct collect_request {
@@ -82,7 +82,7 @@ struct collect_item {
 	uint32_t count, voters;
 	uint8_t heard;
 	uint64_t lost_peer;
-	enum collect_why lost_why;
+	enum collect_lost_reason lost_reason;
 };
 
 struct collect_notice {
@@ -106,27 +106,27 @@ int collect_request_decode(struct wire_reader *reader, struct collect_request *r
 struct ras_comm_id collect_skip_at(const struct collect_request *request, uint32_t n);
 
 // Meaning of one census entry for its node.
-enum collect_census_word {
-	COLLECT_CENSUS_HEARS,	  // subject: who hears this node?
-	COLLECT_CENSUS_UNCOUNTED, // member without a vote at the origin
-	COLLECT_CENSUS_NOBODY,	  // no member at the origin: must not be counted at all
-	COLLECT_CENSUS_LATE,	  // late joiner: votes only if it has met the view in `pid_hash`
-	COLLECT_CENSUS_UNKNOWN,	  // a word of a newer version
+enum collect_census_kind {
+	COLLECT_CENSUS_SUBJECT,	    // subject: who hears this node?
+	COLLECT_CENSUS_NO_VOTE,	    // member without a vote at the origin
+	COLLECT_CENSUS_NO_MEMBER,   // no member at the origin: must not be counted at all
+	COLLECT_CENSUS_LATE_JOINER, // late joiner: votes only if it has met the view in `pid_hash`
+	COLLECT_CENSUS_UNKNOWN,	    // a word of a newer version
 };
 
 static inline struct ras_comm_id
-collect_census_entry(uint64_t node, enum collect_census_word word) {
+collect_census_entry(uint64_t node, enum collect_census_kind word) {
 	return (struct ras_comm_id){.hash = node, .host_hash = word};
 }
 
-static inline struct ras_comm_id collect_census_late(uint64_t node, uint64_t view_digest) {
+static inline struct ras_comm_id collect_census_late_entry(uint64_t node, uint64_t view_digest) {
 	return (struct ras_comm_id
-	){.hash = node, .host_hash = COLLECT_CENSUS_LATE, .pid_hash = view_digest};
+	){.hash = node, .host_hash = COLLECT_CENSUS_LATE_JOINER, .pid_hash = view_digest};
 }
 
-static inline enum collect_census_word collect_census_word(const struct ras_comm_id *entry) {
+static inline enum collect_census_kind collect_census_kind(const struct ras_comm_id *entry) {
 	return entry->host_hash < COLLECT_CENSUS_UNKNOWN
-		       ? (enum collect_census_word)entry->host_hash
+		       ? (enum collect_census_kind)entry->host_hash
 		       : COLLECT_CENSUS_UNKNOWN;
 }
 
@@ -138,7 +138,7 @@ int collected_decode(
 );
 
 void collect_answer_encode(const struct collect_answer *answer, struct wire_writer *writer);
-void collect_lost_encode(uint64_t peer, enum collect_why why, struct wire_writer *writer);
+void collect_lost_encode(uint64_t peer, enum collect_lost_reason why, struct wire_writer *writer);
 void collect_count_encode(
 	uint32_t count, uint32_t voters, uint8_t heard, struct wire_writer *writer
 );

@@ -16,7 +16,7 @@ struct kept_part {
 	uint64_t size;
 };
 
-static size_t part_bytes(size_t size) {
+static size_t kept_part_bytes(size_t size) {
 	// Rounded up, so that each struct kept_part is aligned.
 	return sizeof(struct kept_part) + (size + 7) / 8 * 8;
 }
@@ -86,7 +86,7 @@ void collected_destroy(struct ras *ras, struct ras_collected *collected) {
 }
 
 static struct collected_answer *
-answer_of(const struct ras *ras, const struct ras_collected *collected, uint64_t id) {
+answer_find(const struct ras *ras, const struct ras_collected *collected, uint64_t id) {
 	uint32_t slot = peers_find(&ras->peers, id);
 
 	if (slot == RAS_NO_SLOT || slot >= collected->slot_count ||
@@ -95,7 +95,7 @@ answer_of(const struct ras *ras, const struct ras_collected *collected, uint64_t
 	return &collected->answers[slot];
 }
 
-static void *chunk_take(struct ras *ras, struct ras_collected *collected, size_t size) {
+static void *chunk_allocate(struct ras *ras, struct ras_collected *collected, size_t size) {
 	struct collected_chunk *chunk = collected->last;
 	size_t capacity;
 
@@ -119,15 +119,16 @@ static void *chunk_take(struct ras *ras, struct ras_collected *collected, size_t
 	return chunk->bytes + chunk->used - size;
 }
 
-static void
-answer_keep(struct ras *ras, struct ras_collected *collected, const struct collect_answer *answer) {
+static void answer_store(
+	struct ras *ras, struct ras_collected *collected, const struct collect_answer *answer
+) {
 	struct kept_part part = {
 		.node = answer->node, .incarnation = answer->incarnation, .size = answer->size};
-	size_t size = part_bytes(answer->size);
+	size_t size = kept_part_bytes(answer->size);
 	uint8_t *taken = NULL;
 
 	if (size <= RAS_COLLECT_BYTES_MAX - collected->kept_bytes)
-		taken = chunk_take(ras, collected, size);
+		taken = chunk_allocate(ras, collected, size);
 	if (taken == NULL) {
 		collected->result.truncated++;
 		return;
@@ -137,11 +138,11 @@ answer_keep(struct ras *ras, struct ras_collected *collected, const struct colle
 	memcpy(taken + sizeof(part), answer->payload, answer->size);
 }
 
-void collected_add(
+void collected_add_answer(
 	struct ras *ras, struct ras_collected *collected, const struct collect_answer *answer
 ) {
 	struct ras_collective_result *result = &collected->result;
-	struct collected_answer *known = answer_of(ras, collected, answer->node);
+	struct collected_answer *known = answer_find(ras, collected, answer->node);
 
 	if (known == NULL || !known->member || known->complete || answer->part != known->parts ||
 	    answer->part >= RAS_COLLECT_PARTS_MAX ||
@@ -152,7 +153,7 @@ void collected_add(
 	known->incarnation = answer->incarnation;
 	known->parts++;
 	if (answer->size > 0)
-		answer_keep(ras, collected, answer);
+		answer_store(ras, collected, answer);
 	if (answer->hops > result->hops_max)
 		result->hops_max = answer->hops;
 	if (!answer->last)
@@ -163,19 +164,22 @@ void collected_add(
 		result->agreeing++;
 }
 
-void collected_lost(
-	struct ras *ras, struct ras_collected *collected, uint64_t peer, enum collect_why why
+void collected_add_lost(
+	struct ras *ras,
+	struct ras_collected *collected,
+	uint64_t peer,
+	enum collect_lost_reason why
 ) {
-	struct collected_answer *known = answer_of(ras, collected, peer);
+	struct collected_answer *known = answer_find(ras, collected, peer);
 
 	switch (why) {
-	case COLLECT_WHY_TIMED_OUT:
+	case COLLECT_LOST_TIMEOUT:
 		collected->result.legs_timed_out++;
 		break;
-	case COLLECT_WHY_REFUSED:
+	case COLLECT_LOST_REFUSED:
 		collected->result.legs_refused++;
 		break;
-	case COLLECT_WHY_GONE:
+	case COLLECT_LOST_LINK:
 		collected->result.legs_lost++;
 		break;
 	}
@@ -187,15 +191,16 @@ void collected_lost(
 	}
 }
 
-static enum ras_missing
-reason_by_legs(const struct ras_collective_result *result, const struct collected_answer *answer) {
+static enum ras_missing missing_reason_by_legs(
+	const struct ras_collective_result *result, const struct collected_answer *answer
+) {
 	if (answer->lost) {
-		switch ((enum collect_why)answer->why) {
-		case COLLECT_WHY_REFUSED:
+		switch ((enum collect_lost_reason)answer->why) {
+		case COLLECT_LOST_REFUSED:
 			return RAS_MISSING_REFUSED;
-		case COLLECT_WHY_TIMED_OUT:
+		case COLLECT_LOST_TIMEOUT:
 			return RAS_MISSING_TIMED_OUT;
-		case COLLECT_WHY_GONE:
+		case COLLECT_LOST_LINK:
 			return RAS_MISSING_LEG_LOST;
 		}
 	}
@@ -206,7 +211,7 @@ reason_by_legs(const struct ras_collective_result *result, const struct collecte
 	return RAS_MISSING_NOT_ASKED;
 }
 
-static enum ras_missing reason_of(
+static enum ras_missing missing_reason(
 	const struct ras *ras,
 	const struct ras_collective_result *result,
 	const struct collected_answer *answer
@@ -229,7 +234,7 @@ static enum ras_missing reason_of(
 	case RAS_ALIVE:
 		break;
 	}
-	return reason_by_legs(result, answer);
+	return missing_reason_by_legs(result, answer);
 }
 
 static int missing_compare(const void *a, const void *b) {
@@ -249,7 +254,7 @@ struct ras_collective_result *collected_finish(struct ras *ras, struct ras_colle
 		if (answer->id == 0 || answer->complete)
 			continue;
 		missing->id = answer->id;
-		missing->reason = reason_of(ras, result, answer);
+		missing->reason = missing_reason(ras, result, answer);
 		result->missing_count++;
 	}
 	sort_rows(
@@ -285,7 +290,7 @@ bool ras_collected_next(
 	ret_part->payload = chunk->bytes + cursor->at + sizeof(part);
 	ret_part->size = part.size;
 	cursor->chunk = chunk;
-	cursor->at += part_bytes(part.size);
+	cursor->at += kept_part_bytes(part.size);
 	return true;
 }
 

@@ -41,11 +41,14 @@ struct ras_collected {
 struct ras_collected *collected_create(struct ras *ras, uint32_t kind, uint64_t id);
 void collected_destroy(struct ras *ras, struct ras_collected *collected);
 
-void collected_add(
+void collected_add_answer(
 	struct ras *ras, struct ras_collected *collected, const struct collect_answer *answer
 );
-void collected_lost(
-	struct ras *ras, struct ras_collected *collected, uint64_t peer, enum collect_why why
+void collected_add_lost(
+	struct ras *ras,
+	struct ras_collected *collected,
+	uint64_t peer,
+	enum collect_lost_reason why
 );
 // List the missing members. The caller fills by_deadline and elapsed_ns of the result.
 struct ras_collective_result *collected_finish(struct ras *ras, struct ras_collected *collected);

@@ -5,12 +5,12 @@
 #include "collect/gather.h"
 #include "core/core.h"
 
-#define HELD_UP_NS RAS_NS_PER_SEC // after a silence, delayed frames arrive within this time
+#define CATCHING_UP_NS RAS_NS_PER_SEC // after a silence, delayed frames arrive within this time
 #define CENSUS_BUDGET_MAX_NS (2 * RAS_NS_PER_SEC) // longer than any honest census runs
 
 // Return true if one more collective of this kind may run. Censuses have a limit of their own, so
 // that they never wait for collectives of users.
-static bool kind_has_room(const struct ras *ras, uint32_t kind) {
+static bool kind_can_start(const struct ras *ras, uint32_t kind) {
 	const struct gather *gather;
 	bool census = kind == COLLECT_KIND_CENSUS;
 	uint32_t running = 0;
@@ -33,7 +33,7 @@ int collective_create(struct ras *ras) {
 	return ras->collective != NULL ? 0 : -ENOMEM;
 }
 
-static void gather_unlist(struct ras *ras, struct gather *gather) {
+static void gather_remove(struct ras *ras, struct gather *gather) {
 	struct gather **at = &ras->collective->running;
 
 	while (*at != gather)
@@ -48,7 +48,7 @@ void collective_destroy(struct ras *ras) {
 	if (ras->collective == NULL)
 		return;
 	while ((gather = ras->collective->running) != NULL) {
-		gather_unlist(ras, gather);
+		gather_remove(ras, gather);
 		gather_destroy(ras, gather);
 	}
 	memory_release(&ras->memory, ras->collective, sizeof(*ras->collective));
@@ -67,7 +67,7 @@ static void census_finish(struct ras *ras, const struct gather *gather) {
 	brake_own_census_done(ras, gather->started_observed_ns, &result);
 }
 
-static void root_finish(struct ras *ras, struct gather *gather) {
+static void gather_finish_root(struct ras *ras, struct gather *gather) {
 	struct ras_collect_counters *counters = &ras->collective->counters;
 	struct ras_collective_result *result;
 
@@ -91,7 +91,7 @@ static void gather_finish(struct ras *ras, struct gather *gather) {
 		counters->cancelled += root;
 		counters->abandoned += !root;
 	} else if (root) {
-		root_finish(ras, gather);
+		gather_finish_root(ras, gather);
 	} else {
 		counters->served++;
 		gather_flush(ras, gather, COLLECTED_FINAL);
@@ -100,7 +100,7 @@ static void gather_finish(struct ras *ras, struct gather *gather) {
 
 // Finish and free all gathers that wait for no leg. No other function frees one. Sending may call
 // this function again through the link, so the walk restarts after each.
-static void gathers_settle(struct ras *ras) {
+static void gathers_finish_done(struct ras *ras) {
 	struct gather *gather = ras->collective->running;
 
 	while (gather != NULL) {
@@ -108,7 +108,7 @@ static void gathers_settle(struct ras *ras) {
 			gather = gather->next;
 			continue;
 		}
-		gather_unlist(ras, gather);
+		gather_remove(ras, gather);
 		gather_finish(ras, gather);
 		gather_destroy(ras, gather);
 		gather = ras->collective->running;
@@ -124,7 +124,7 @@ static void gather_abandon(struct ras *ras, struct gather *gather) {
 }
 
 // Start a collective as its root. Returns NULL without memory.
-static struct gather *root_begin(
+static struct gather *gather_begin_root(
 	struct ras *ras, struct collect_request *request, uint64_t budget_ns, uint64_t grace_ns
 ) {
 	struct gather *gather;
@@ -152,14 +152,14 @@ int ras_collect(
 		return -EINVAL;
 	if (!ras->started || ras->leaving)
 		return -EAGAIN;
-	if (!kind_has_room(ras, kind))
+	if (!kind_can_start(ras, kind))
 		return -EBUSY;
 	ras_enter(ras, now_ns);
 	if (timeout_ns == 0)
 		timeout_ns = ras->profile->leg_ns;
 	if (timeout_ns > RAS_COLLECT_TIMEOUT_MAX_NS)
 		timeout_ns = RAS_COLLECT_TIMEOUT_MAX_NS;
-	gather = root_begin(ras, &request, timeout_ns, ras->profile->leg_grace_ns);
+	gather = gather_begin_root(ras, &request, timeout_ns, ras->profile->leg_grace_ns);
 	if (gather != NULL) {
 		ras->collective->counters.started++;
 		*ret_id = gather->id;
@@ -168,7 +168,7 @@ int ras_collect(
 	return gather != NULL ? 0 : -ENOMEM;
 }
 
-void collective_census(
+void collective_census_start(
 	struct ras *ras, uint64_t timeout_ns, const struct ras_comm_id *entries, uint32_t count
 ) {
 	uint8_t skip[COLLECT_CENSUS_MAX * COLLECT_SKIP_BYTES];
@@ -186,8 +186,8 @@ void collective_census(
 		wire_put_u64(&writer, entries[n].host_hash);
 		wire_put_u64(&writer, entries[n].pid_hash);
 	}
-	if (kind_has_room(ras, COLLECT_KIND_CENSUS))
-		root_begin(ras, &request, timeout_ns, 0);
+	if (kind_can_start(ras, COLLECT_KIND_CENSUS))
+		gather_begin_root(ras, &request, timeout_ns, 0);
 }
 
 int ras_collect_cancel(struct ras *ras, uint64_t now_ns, uint64_t id) {
@@ -197,13 +197,13 @@ int ras_collect_cancel(struct ras *ras, uint64_t now_ns, uint64_t id) {
 		return -ENOENT;
 	ras_enter(ras, now_ns);
 	gather_abandon(ras, gather);
-	gathers_settle(ras);
+	gathers_finish_done(ras);
 	ras_exit(ras);
 	return 0;
 }
 
 // Send a final answer at once: empty for a repeated request, or with a LOST item for ourselves.
-static void answer_at_once(
+static void final_answer_send(
 	struct ras *ras, struct link *link, const struct collect_request *request, bool refused
 ) {
 	uint8_t frame[COLLECTED_HEADER_BYTES + COLLECT_ITEM_HEADER_BYTES + COLLECT_LOST_BYTES];
@@ -213,7 +213,7 @@ static void answer_at_once(
 	wire_writer_init(&writer, frame, sizeof(frame));
 	collected_encode(request->origin, request->id, COLLECTED_FINAL, &writer);
 	if (refused)
-		collect_lost_encode(ras->self_id, COLLECT_WHY_REFUSED, &writer);
+		collect_lost_encode(ras->self_id, COLLECT_LOST_REFUSED, &writer);
 	must(wire_writer_finish(&writer, &size) == 0);
 	link_send(ras, link, frame, size);
 }
@@ -223,28 +223,28 @@ request_serve(struct ras *ras, struct link *link, const struct collect_request *
 	struct gather *gather = NULL;
 
 	if ((kind_is_known(request->kind) || request->kind == COLLECT_KIND_CENSUS) &&
-	    kind_has_room(ras, request->kind))
+	    kind_can_start(ras, request->kind))
 		gather = gather_create(ras, request, link);
 	if (request->kind == COLLECT_KIND_CENSUS)
 		brake_census_started(ras, request->origin, census_list_is_usable(ras, request));
 	if (gather == NULL) {
 		ras->collective->counters.requests_refused++;
-		answer_at_once(ras, link, request, true);
+		final_answer_send(ras, link, request, true);
 		return;
 	}
 	gather_serve(ras, gather, request);
 	gather->holds--;
-	gathers_settle(ras);
+	gathers_finish_done(ras);
 }
 
 // Return true if frames on this link may have been held up by a silence that has just ended. A
 // census among them is old, but would be taken and forwarded as a new one. So it is ignored. A new
 // census arrives over another link, or is repeated.
-static bool is_held_up(const struct ras *ras, const struct link *link) {
-	return link->resumed_ns != 0 && ras->observed_ns - link->resumed_ns < HELD_UP_NS;
+static bool link_is_catching_up(const struct ras *ras, const struct link *link) {
+	return link->resumed_ns != 0 && ras->observed_ns - link->resumed_ns < CATCHING_UP_NS;
 }
 
-int collective_request(struct ras *ras, struct link *link, struct wire_reader *reader) {
+int collective_request_received(struct ras *ras, struct link *link, struct wire_reader *reader) {
 	struct ras_collect_counters *counters = &ras->collective->counters;
 	struct collect_request request;
 	bool is_old;
@@ -258,20 +258,20 @@ int collective_request(struct ras *ras, struct link *link, struct wire_reader *r
 	// A malicious member could block all CENSUSES_MAX places with long censuses.
 	if (request.kind == COLLECT_KIND_CENSUS && request.budget_ns > CENSUS_BUDGET_MAX_NS)
 		request.budget_ns = CENSUS_BUDGET_MAX_NS;
-	is_old = request.kind == COLLECT_KIND_CENSUS && is_held_up(ras, link);
-	if (!flood_plausible(ras, request.origin, request.id)) {
+	is_old = request.kind == COLLECT_KIND_CENSUS && link_is_catching_up(ras, link);
+	if (!flood_id_is_plausible(ras, request.origin, request.id)) {
 		counters->requests_forged++;
-		answer_at_once(ras, link, &request, true);
-	} else if (is_old || !flood_first(ras, request.origin, request.id)) {
+		final_answer_send(ras, link, &request, true);
+	} else if (is_old || !flood_record_first(ras, request.origin, request.id)) {
 		counters->requests_repeated++;
-		answer_at_once(ras, link, &request, false);
+		final_answer_send(ras, link, &request, false);
 	} else {
 		request_serve(ras, link, &request);
 	}
 	return 0;
 }
 
-int collective_response(struct ras *ras, struct link *link, struct wire_reader *reader) {
+int collective_answer_received(struct ras *ras, struct link *link, struct wire_reader *reader) {
 	struct ras_collect_counters *counters = &ras->collective->counters;
 	struct gather_leg *leg;
 	struct gather *gather;
@@ -288,7 +288,7 @@ int collective_response(struct ras *ras, struct link *link, struct wire_reader *
 		counters->answers_late++;
 		return 0;
 	}
-	leg = gather_leg_of(gather, link->peer);
+	leg = gather_leg_find(gather, link->peer);
 	if (leg == NULL) {
 		counters->answers_foreign++;
 		return 0;
@@ -302,13 +302,13 @@ int collective_response(struct ras *ras, struct link *link, struct wire_reader *
 		gather->open_count--;
 	}
 	gather->holds++;
-	gather_items(ras, gather, reader);
+	gather_add_items(ras, gather, reader);
 	gather->holds--;
-	gathers_settle(ras);
+	gathers_finish_done(ras);
 	return 0;
 }
 
-int collective_cancelled(struct ras *ras, struct link *link, struct wire_reader *reader) {
+int collective_cancel_received(struct ras *ras, struct link *link, struct wire_reader *reader) {
 	struct gather *gather;
 	uint64_t origin;
 	uint64_t id;
@@ -326,41 +326,41 @@ int collective_cancelled(struct ras *ras, struct link *link, struct wire_reader 
 		return 0;
 	}
 	gather_abandon(ras, gather);
-	gathers_settle(ras);
+	gathers_finish_done(ras);
 	return 0;
 }
 
-static void purge_peer(struct ras *ras, uint64_t peer, bool lost) {
+static void gathers_purge_peer(struct ras *ras, uint64_t peer, bool lost) {
 	struct gather *gather;
 
 	for (gather = ras->collective->running; gather != NULL; gather = gather->next) {
-		struct gather_leg *leg = gather_leg_of(gather, peer);
+		struct gather_leg *leg = gather_leg_find(gather, peer);
 
 		gather->holds++;
 		if (lost && gather->collected == NULL && gather->parent == peer)
 			gather_abandon(ras, gather);
 		else if (leg != NULL && leg->open)
-			gather_leg_lost(ras, gather, leg, COLLECT_WHY_GONE);
+			gather_leg_give_up(ras, gather, leg, COLLECT_LOST_LINK);
 		gather->holds--;
 	}
-	gathers_settle(ras);
+	gathers_finish_done(ras);
 }
 
 void collective_link_lost(struct ras *ras, struct link *link) {
-	purge_peer(ras, link->peer, !link_is_ready(link));
+	gathers_purge_peer(ras, link->peer, !link_is_ready(link));
 }
 
 void collective_peer_gone(struct ras *ras, uint32_t slot) {
-	purge_peer(ras, ras_entry(ras, slot)->record->id, true);
+	gathers_purge_peer(ras, ras_entry(ras, slot)->record->id, true);
 }
 
 // Return true if a timeout is evidence against the peer: this agent was not paused meanwhile.
-static bool expiry_is_evidence(const struct ras *ras, const struct gather *gather) {
+static bool timeout_is_evidence(const struct ras *ras, const struct gather *gather) {
 	return ras->observed_ns - gather->started_observed_ns >= gather->budget_ns;
 }
 
 static void gather_expire(struct ras *ras, struct gather *gather) {
-	bool evidence = expiry_is_evidence(ras, gather);
+	bool evidence = timeout_is_evidence(ras, gather);
 	uint8_t cancel[COLLECT_CANCEL_BYTES];
 	struct wire_writer writer;
 
@@ -370,11 +370,11 @@ static void gather_expire(struct ras *ras, struct gather *gather) {
 	gather->by_deadline = true;
 	for (uint32_t n = 0; n < gather->leg_count; n++) {
 		struct gather_leg *leg = &gather->legs[n];
-		struct link *link = gather_link(ras, leg->slot, leg->peer);
+		struct link *link = gather_ready_link(ras, leg->slot, leg->peer);
 
 		if (!leg->open)
 			continue;
-		gather_leg_lost(ras, gather, leg, COLLECT_WHY_TIMED_OUT);
+		gather_leg_give_up(ras, gather, leg, COLLECT_LOST_TIMEOUT);
 		if (link != NULL)
 			link_send(ras, link, cancel, sizeof(cancel));
 		if (evidence)
@@ -390,7 +390,7 @@ void collective_tick(struct ras *ras) {
 		if (gather->open_count > 0 && ras->now_ns >= gather->deadline_ns)
 			gather_expire(ras, gather);
 	}
-	gathers_settle(ras);
+	gathers_finish_done(ras);
 }
 
 uint64_t collective_next_ns(const struct ras *ras) {

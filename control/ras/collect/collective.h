@@ -28,15 +28,15 @@ void collective_destroy(struct ras *ras);
 
 // Start a census, which counts the reachable members. brake_own_census_done() gets the result
 // within `timeout_ns`. It gets none if there is no memory, or CENSUSES_MAX are running.
-void collective_census(
+void collective_census_start(
 	struct ras *ras, uint64_t timeout_ns, const struct ras_comm_id *entries, uint32_t count
 );
 
 // Process a received message whose type byte was read. Returns 0, or an error of the decoder: then
 // the caller closes the connection. Well-formed but invalid messages are counted and answered here.
-int collective_request(struct ras *ras, struct link *link, struct wire_reader *reader);
-int collective_response(struct ras *ras, struct link *link, struct wire_reader *reader);
-int collective_cancelled(struct ras *ras, struct link *link, struct wire_reader *reader);
+int collective_request_received(struct ras *ras, struct link *link, struct wire_reader *reader);
+int collective_answer_received(struct ras *ras, struct link *link, struct wire_reader *reader);
+int collective_cancel_received(struct ras *ras, struct link *link, struct wire_reader *reader);
 
 // Give up the legs over a link that was lost (is not ready) or turned delayed. Requests that came
 // over a lost link are abandoned. Over a delayed link the answer may still arrive.

@@ -66,7 +66,7 @@ static void skip_add(struct ras *ras, struct gather_skip *skip, const struct ras
 	skip->count++;
 }
 
-static void skip_listed(const struct share *share, const void *payload, size_t size) {
+static void skip_add_listed(const struct share *share, const void *payload, size_t size) {
 	struct ras_comm_missing missing;
 	struct ras_comm_rank rank = {0};
 	struct wire_reader reader;
@@ -84,7 +84,7 @@ static void skip_listed(const struct share *share, const void *payload, size_t s
 	}
 }
 
-static void share_part(struct share *share, struct wire_writer *writer, bool last) {
+static void share_send_part(struct share *share, struct wire_writer *writer, bool last) {
 	struct ras *ras = share->ras;
 	struct collect_answer answer = {
 		.node = ras->self_id,
@@ -101,19 +101,19 @@ static void share_part(struct share *share, struct wire_writer *writer, bool las
 		answer.size = 0;
 	}
 	if (share->gather->kind == RAS_COLLECT_COMMS)
-		skip_listed(share, answer.payload, answer.size);
-	gather_answer(ras, share->gather, &answer);
+		skip_add_listed(share, answer.payload, answer.size);
+	gather_add_answer(ras, share->gather, &answer);
 }
 
 // Prepare the writer of the next part. The part is written into the scratch buffer, which sending
 // may use, so pending items are sent first.
-static void share_writer(struct share *share, struct wire_writer *ret_writer) {
+static void share_begin_part(struct share *share, struct wire_writer *ret_writer) {
 	if (share->part > 0 && share->gather->pending_used > 0)
 		gather_flush(share->ras, share->gather, 0);
 	wire_writer_init(ret_writer, share->ras->scratch, RAS_COLLECT_PART_BYTES_MAX);
 }
 
-static void link_row(const struct link *link, struct ras_conn_row *ret_row) {
+static void link_row_fill(const struct link *link, struct ras_conn_row *ret_row) {
 	*ret_row = (struct ras_conn_row){
 		.peer = link->peer,
 		.transport = RAS_TRANSPORT_TCP,
@@ -130,36 +130,36 @@ static void link_row(const struct link *link, struct ras_conn_row *ret_row) {
 	ret_row->max_ns = link->rtt.max_ns;
 }
 
-static void share_links(struct share *share) {
+static void share_add_links(struct share *share) {
 	struct wire_writer writer;
 	struct ras_conn_row row;
 
-	share_writer(share, &writer);
+	share_begin_part(share, &writer);
 	for (uint32_t n = 0; n < share->ras->links.count; n++) {
 		const struct link *link = share->ras->links.table[n];
 
 		if (!link->used)
 			continue;
-		link_row(link, &row);
+		link_row_fill(link, &row);
 		if (ras_conn_put(&writer, &row) == 0)
 			continue;
-		share_part(share, &writer, false);
-		share_writer(share, &writer);
+		share_send_part(share, &writer, false);
+		share_begin_part(share, &writer);
 		ras_conn_put(&writer, &row);
 	}
-	share_part(share, &writer, false);
+	share_send_part(share, &writer, false);
 }
 
-void gather_contribute(struct ras *ras, struct gather *gather, struct gather_skip *skip) {
+void gather_add_own_share(struct ras *ras, struct gather *gather, struct gather_skip *skip) {
 	struct ras_contribution wanted = {.kind = gather->kind};
 	struct share share = {.ras = ras, .gather = gather, .skip = skip};
 	struct wire_writer writer;
 	bool more;
 
 	if (gather->kind == RAS_COLLECT_CONNS)
-		share_links(&share);
+		share_add_links(&share);
 	do {
-		share_writer(&share, &writer);
+		share_begin_part(&share, &writer);
 		wanted.skip = skip->ids;
 		wanted.skip_count = skip->count;
 		more = ras->ops.contribute(ras->ops_ctx, &wanted, &writer);
@@ -168,6 +168,6 @@ void gather_contribute(struct ras *ras, struct gather *gather, struct gather_ski
 			ras->collective->counters.contributions_cut++;
 			more = false;
 		}
-		share_part(&share, &writer, !more);
+		share_send_part(&share, &writer, !more);
 	} while (more);
 }

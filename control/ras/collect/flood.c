@@ -20,12 +20,12 @@ void flood_fini(struct flood *flood, struct memory *memory) {
 	*flood = (struct flood){0};
 }
 
-static uint64_t first_id(uint64_t incarnation) {
+static uint64_t first_id_of_start(uint64_t incarnation) {
 	return ras_incarnation_start(incarnation) << FLOOD_START_SHIFT;
 }
 
 uint64_t flood_next_id(struct ras *ras) {
-	uint64_t first = first_id(ras_self(ras)->incarnation);
+	uint64_t first = first_id_of_start(ras_self(ras)->incarnation);
 
 	// An agent may learn its start number at its join. The ids must grow even then.
 	if (ras->flood.last_id < first)
@@ -33,7 +33,7 @@ uint64_t flood_next_id(struct ras *ras) {
 	return ++ras->flood.last_id;
 }
 
-bool flood_plausible(const struct ras *ras, uint64_t origin, uint64_t id) {
+bool flood_id_is_plausible(const struct ras *ras, uint64_t origin, uint64_t id) {
 	uint32_t slot;
 	uint64_t start;
 
@@ -48,7 +48,7 @@ bool flood_plausible(const struct ras *ras, uint64_t origin, uint64_t id) {
 }
 
 // Return the index of the origin, or the index at which it would be inserted.
-static uint32_t origin_place(const struct flood *flood, uint64_t origin) {
+static uint32_t origin_index(const struct flood *flood, uint64_t origin) {
 	uint32_t low = 0;
 	uint32_t high = flood->count;
 
@@ -86,7 +86,7 @@ static bool origin_add(struct ras *ras, uint64_t origin, uint64_t id) {
 		    FLOOD_ORIGINS_MAX, sizeof(*flood->origins)
 	    ) != 0)
 		return false;
-	place = origin_place(flood, origin);
+	place = origin_index(flood, origin);
 	memmove(&flood->origins[place + 1], &flood->origins[place],
 		(flood->count - place) * sizeof(*flood->origins));
 	flood->origins[place] = (struct flood_origin
@@ -95,7 +95,7 @@ static bool origin_add(struct ras *ras, uint64_t origin, uint64_t id) {
 	return true;
 }
 
-static bool window_first(struct flood_origin *known, uint64_t id) {
+static bool window_record(struct flood_origin *known, uint64_t id) {
 	uint64_t behind;
 
 	if (id > known->highest) {
@@ -112,9 +112,9 @@ static bool window_first(struct flood_origin *known, uint64_t id) {
 	return true;
 }
 
-bool flood_first(struct ras *ras, uint64_t origin, uint64_t id) {
+bool flood_record_first(struct ras *ras, uint64_t origin, uint64_t id) {
 	struct flood *flood = &ras->flood;
-	uint32_t place = origin_place(flood, origin);
+	uint32_t place = origin_index(flood, origin);
 
 	if (origin == ras->self_id)
 		return false;
@@ -122,7 +122,7 @@ bool flood_first(struct ras *ras, uint64_t origin, uint64_t id) {
 	if (place == flood->count || flood->origins[place].origin != origin)
 		return origin_add(ras, origin, id);
 	flood->origins[place].used = flood->clock;
-	return window_first(&flood->origins[place], id);
+	return window_record(&flood->origins[place], id);
 }
 
 // Send the notice over every good link except `from`.
@@ -206,11 +206,11 @@ int flood_notice(struct ras *ras, struct link *link, const void *frame, size_t s
 	err = notice_check(&notice);
 	if (err != 0)
 		return err;
-	if (!flood_plausible(ras, notice.origin, notice.id)) {
+	if (!flood_id_is_plausible(ras, notice.origin, notice.id)) {
 		counters->requests_forged++;
 		return 0;
 	}
-	if (!flood_first(ras, notice.origin, notice.id)) {
+	if (!flood_record_first(ras, notice.origin, notice.id)) {
 		counters->notices_repeated++;
 		return 0;
 	}
@@ -238,7 +238,7 @@ static void notice_originate(struct ras *ras, uint32_t kind, const void *payload
 	notice_send(ras, NULL, &notice);
 }
 
-void flood_forget(struct ras *ras, uint64_t id, uint64_t incarnation) {
+void flood_send_forget(struct ras *ras, uint64_t id, uint64_t incarnation) {
 	uint8_t payload[FLOOD_FORGET_BYTES];
 	struct wire_writer writer;
 
@@ -248,11 +248,11 @@ void flood_forget(struct ras *ras, uint64_t id, uint64_t incarnation) {
 	notice_originate(ras, FLOOD_NOTICE_FORGET, payload, sizeof(payload));
 }
 
-void flood_forget_unreachable(struct ras *ras) {
+void flood_send_forget_unreachable(struct ras *ras) {
 	notice_originate(ras, FLOOD_NOTICE_FORGET_UNREACHABLE, NULL, 0);
 }
 
-void flood_census(struct ras *ras, const struct census_result *result) {
+void flood_send_census(struct ras *ras, const struct census_result *result) {
 	uint8_t payload[FLOOD_CENSUS_BYTES_MAX];
 	struct wire_writer writer;
 

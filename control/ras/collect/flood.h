@@ -48,16 +48,16 @@ void flood_fini(struct flood *flood, struct memory *memory);
 uint64_t flood_next_id(struct ras *ras);
 // Record the id. Returns true the first time. Returns false without memory, too: an unrecorded
 // flood would circulate for ever.
-bool flood_first(struct ras *ras, uint64_t origin, uint64_t id);
+bool flood_record_first(struct ras *ras, uint64_t origin, uint64_t id);
 // Return false if the id is forged: it names an own id that was never used, or a start of the
 // origin too far ahead of the known one.
-bool flood_plausible(const struct ras *ras, uint64_t origin, uint64_t id);
+bool flood_id_is_plausible(const struct ras *ras, uint64_t origin, uint64_t id);
 
 // Process a NOTICE frame, including its type byte. Returns 0 or an error as in collective.h.
 int flood_notice(struct ras *ras, struct link *link, const void *frame, size_t size);
 // Order all other members to remove this peer. The caller removes its own entry.
-void flood_forget(struct ras *ras, uint64_t id, uint64_t incarnation);
+void flood_send_forget(struct ras *ras, uint64_t id, uint64_t incarnation);
 // Order all other members to forget their unreachable peers and to announce each of them.
-void flood_forget_unreachable(struct ras *ras);
+void flood_send_forget_unreachable(struct ras *ras);
 // Send the result of our own census to all other members.
-void flood_census(struct ras *ras, const struct census_result *result);
+void flood_send_census(struct ras *ras, const struct census_result *result);

@@ -10,7 +10,7 @@ static size_t gather_bytes(uint32_t leg_max) {
 	return sizeof(struct gather) + leg_max * sizeof(struct gather_leg);
 }
 
-static uint32_t good_links(const struct ras *ras, const struct link *but) {
+static uint32_t good_link_count(const struct ras *ras, const struct link *but) {
 	uint32_t count = 0;
 
 	for (uint32_t n = 0; n < ras->links.count; n++) {
@@ -24,7 +24,7 @@ static uint32_t good_links(const struct ras *ras, const struct link *but) {
 struct gather *
 gather_create(struct ras *ras, const struct collect_request *request, struct link *from) {
 	struct ras_collect_counters *counters = &ras->collective->counters;
-	uint32_t leg_max = good_links(ras, from);
+	uint32_t leg_max = good_link_count(ras, from);
 	struct gather *gather;
 
 	gather = memory_allocate(&ras->memory, gather_bytes(leg_max));
@@ -74,7 +74,7 @@ struct gather *gather_find(const struct ras *ras, uint64_t origin, uint64_t id) 
 	return gather;
 }
 
-struct link *gather_link(const struct ras *ras, uint32_t slot, uint64_t peer) {
+struct link *gather_ready_link(const struct ras *ras, uint32_t slot, uint64_t peer) {
 	struct link *link = link_find(ras, slot);
 
 	if (link == NULL || !link->used || link->peer != peer || !link_is_ready(link))
@@ -83,7 +83,7 @@ struct link *gather_link(const struct ras *ras, uint32_t slot, uint64_t peer) {
 }
 
 // Send the final answer of a census to the parent.
-static void count_send(struct ras *ras, struct gather *gather, struct link *link) {
+static void census_answer_send(struct ras *ras, struct gather *gather, struct link *link) {
 	uint8_t frame[COLLECTED_HEADER_BYTES + COLLECT_ITEM_HEADER_BYTES + COLLECT_COUNT_BYTES];
 	struct wire_writer writer;
 
@@ -94,7 +94,7 @@ static void count_send(struct ras *ras, struct gather *gather, struct link *link
 }
 
 void gather_flush(struct ras *ras, struct gather *gather, uint8_t flags) {
-	struct link *link = gather_link(ras, gather->parent_slot, gather->parent);
+	struct link *link = gather_ready_link(ras, gather->parent_slot, gather->parent);
 	uint8_t bare[COLLECTED_HEADER_BYTES];
 	uint8_t *frame = gather->pending_used > 0 ? gather->pending : bare;
 	struct wire_writer header;
@@ -102,7 +102,7 @@ void gather_flush(struct ras *ras, struct gather *gather, uint8_t flags) {
 
 	if (gather_is_census(gather)) {
 		if (link != NULL && !gather->abandoned)
-			count_send(ras, gather, link);
+			census_answer_send(ras, gather, link);
 		return;
 	}
 	wire_writer_init(&header, frame, COLLECTED_HEADER_BYTES);
@@ -149,12 +149,14 @@ static bool pending_reserve(struct ras *ras, struct gather *gather, size_t size)
 	return true;
 }
 
-void gather_answer(struct ras *ras, struct gather *gather, const struct collect_answer *answer) {
+void gather_add_answer(
+	struct ras *ras, struct gather *gather, const struct collect_answer *answer
+) {
 	size_t size = COLLECT_ITEM_HEADER_BYTES + COLLECT_ANSWER_HEADER_BYTES + answer->size;
 	struct wire_writer writer;
 
 	if (gather->collected != NULL) {
-		collected_add(ras, gather->collected, answer);
+		collected_add_answer(ras, gather->collected, answer);
 		return;
 	}
 	if (!pending_reserve(ras, gather, size))
@@ -164,15 +166,16 @@ void gather_answer(struct ras *ras, struct gather *gather, const struct collect_
 	gather->pending_used += (uint32_t)size;
 }
 
-static void
-gather_lost(struct ras *ras, struct gather *gather, uint64_t peer, enum collect_why why) {
+static void gather_add_lost(
+	struct ras *ras, struct gather *gather, uint64_t peer, enum collect_lost_reason why
+) {
 	size_t size = COLLECT_ITEM_HEADER_BYTES + COLLECT_LOST_BYTES;
 	struct wire_writer writer;
 
 	if (gather_is_census(gather))
 		return; // a census reports no reasons: a missing member is simply not counted
 	if (gather->collected != NULL) {
-		collected_lost(ras, gather->collected, peer, why);
+		collected_add_lost(ras, gather->collected, peer, why);
 		return;
 	}
 	if (!pending_reserve(ras, gather, size))
@@ -187,9 +190,11 @@ static void root_items(struct ras *ras, struct gather *gather, struct wire_reade
 
 	while (collect_item_decode(items, &item) == 0) {
 		if (item.type == COLLECT_ITEM_ANSWER)
-			collected_add(ras, gather->collected, &item.answer);
+			collected_add_answer(ras, gather->collected, &item.answer);
 		else if (item.type == COLLECT_ITEM_LOST)
-			collected_lost(ras, gather->collected, item.lost_peer, item.lost_why);
+			collected_add_lost(
+				ras, gather->collected, item.lost_peer, item.lost_reason
+			);
 	}
 }
 
@@ -207,7 +212,7 @@ static void census_items(struct gather *gather, struct wire_reader *items) {
 	}
 }
 
-void gather_items(struct ras *ras, struct gather *gather, struct wire_reader *items) {
+void gather_add_items(struct ras *ras, struct gather *gather, struct wire_reader *items) {
 	size_t size = wire_reader_left(items);
 
 	if (gather_is_census(gather)) {
@@ -224,7 +229,7 @@ void gather_items(struct ras *ras, struct gather *gather, struct wire_reader *it
 	gather->pending_used += (uint32_t)size;
 }
 
-struct gather_leg *gather_leg_of(struct gather *gather, uint64_t peer) {
+struct gather_leg *gather_leg_find(struct gather *gather, uint64_t peer) {
 	for (uint32_t n = 0; n < gather->leg_count; n++) {
 		if (gather->legs[n].peer == peer)
 			return &gather->legs[n];
@@ -232,19 +237,19 @@ struct gather_leg *gather_leg_of(struct gather *gather, uint64_t peer) {
 	return NULL;
 }
 
-void gather_leg_lost(
-	struct ras *ras, struct gather *gather, struct gather_leg *leg, enum collect_why why
+void gather_leg_give_up(
+	struct ras *ras, struct gather *gather, struct gather_leg *leg, enum collect_lost_reason why
 ) {
 	struct ras_collect_counters *counters = &ras->collective->counters;
 
 	must(leg->open);
 	leg->open = false;
 	gather->open_count--;
-	if (why == COLLECT_WHY_TIMED_OUT)
+	if (why == COLLECT_LOST_TIMEOUT)
 		counters->legs_timed_out++;
 	else
 		counters->legs_lost++;
-	gather_lost(ras, gather, leg->peer, why);
+	gather_add_lost(ras, gather, leg->peer, why);
 }
 
 void gather_cancel_legs(struct ras *ras, struct gather *gather) {
@@ -255,7 +260,7 @@ void gather_cancel_legs(struct ras *ras, struct gather *gather) {
 	collect_cancel_encode(gather->origin, gather->id, &writer);
 	for (uint32_t n = 0; n < gather->leg_count; n++) {
 		struct gather_leg *leg = &gather->legs[n];
-		struct link *link = gather_link(ras, leg->slot, leg->peer);
+		struct link *link = gather_ready_link(ras, leg->slot, leg->peer);
 
 		if (!leg->open)
 			continue;
@@ -325,7 +330,7 @@ static void gather_forward(
 }
 
 // Return true if the subject of a census is ourselves or speaks on a link of ours.
-static bool census_hears(const struct ras *ras, uint64_t subject) {
+static bool census_subject_is_heard(const struct ras *ras, uint64_t subject) {
 	uint32_t slot = peers_find(&ras->peers, subject);
 	const struct link *link = slot != RAS_NO_SLOT ? link_find(ras, slot) : NULL;
 
@@ -335,8 +340,9 @@ static bool census_hears(const struct ras *ras, uint64_t subject) {
 // Process the entries of a census: set `heard` for its subjects, and withdraw our own count or vote
 // if an entry says so. Entries of newer versions are ignored. Subjects of an origin without a vote
 // are passed to liveness_suspicion_delegated(), since that origin can declare no deaths itself.
-static void
-census_hear(struct ras *ras, struct gather *gather, const struct collect_request *request) {
+static void census_process_entries(
+	struct ras *ras, struct gather *gather, const struct collect_request *request
+) {
 	bool is_ours = gather->origin == ras->self_id;
 	bool has_vote = true; // the origin has one
 
@@ -344,23 +350,23 @@ census_hear(struct ras *ras, struct gather *gather, const struct collect_request
 	for (uint32_t n = 0; n < request->skip_count; n++) {
 		struct ras_comm_id entry = collect_skip_at(request, n);
 
-		enum collect_census_word word = collect_census_word(&entry);
+		enum collect_census_kind word = collect_census_kind(&entry);
 
-		if (entry.hash == gather->origin && word == COLLECT_CENSUS_UNCOUNTED)
+		if (entry.hash == gather->origin && word == COLLECT_CENSUS_NO_VOTE)
 			has_vote = false;
 		if (entry.hash == ras->self_id &&
-		    (word == COLLECT_CENSUS_UNCOUNTED || word == COLLECT_CENSUS_NOBODY))
+		    (word == COLLECT_CENSUS_NO_VOTE || word == COLLECT_CENSUS_NO_MEMBER))
 			gather->voters = 0;
-		if (entry.hash == ras->self_id && word == COLLECT_CENSUS_UNCOUNTED && !is_ours)
+		if (entry.hash == ras->self_id && word == COLLECT_CENSUS_NO_VOTE && !is_ours)
 			votes_reported_voteless(ras, gather->origin);
-		if (entry.hash == ras->self_id && word == COLLECT_CENSUS_LATE &&
+		if (entry.hash == ras->self_id && word == COLLECT_CENSUS_LATE_JOINER &&
 		    !votes_reported_late(ras, gather->origin, entry.pid_hash))
 			gather->voters = 0;
-		if (entry.hash == ras->self_id && word == COLLECT_CENSUS_NOBODY)
+		if (entry.hash == ras->self_id && word == COLLECT_CENSUS_NO_MEMBER)
 			gather->count = 0;
-		if (word != COLLECT_CENSUS_HEARS || gather->subject_count == COLLECT_SUBJECTS_MAX)
+		if (word != COLLECT_CENSUS_SUBJECT || gather->subject_count == COLLECT_SUBJECTS_MAX)
 			continue;
-		if (census_hears(ras, entry.hash))
+		if (census_subject_is_heard(ras, entry.hash))
 			gather->heard |= (uint8_t)(1u << gather->subject_count);
 		gather->subjects[gather->subject_count++] = entry.hash;
 	}
@@ -375,12 +381,12 @@ void gather_serve(struct ras *ras, struct gather *gather, const struct collect_r
 
 	if (gather_skip_init(ras, &skip, request) == 0) {
 		if (gather_is_census(gather))
-			census_hear(ras, gather, request);
+			census_process_entries(ras, gather, request);
 		else
-			gather_contribute(ras, gather, &skip);
+			gather_add_own_share(ras, gather, &skip);
 		gather_forward(ras, gather, request, &skip);
 	} else {
-		gather_lost(ras, gather, ras->self_id, COLLECT_WHY_REFUSED);
+		gather_add_lost(ras, gather, ras->self_id, COLLECT_LOST_REFUSED);
 	}
 	gather_skip_fini(ras, &skip);
 }

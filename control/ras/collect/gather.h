@@ -62,8 +62,8 @@ struct gather *gather_find(const struct ras *ras, uint64_t origin, uint64_t id);
 void gather_serve(struct ras *ras, struct gather *gather, const struct collect_request *request);
 
 // Add one answer of our own, or all items of a child's frame. The items were checked before.
-void gather_answer(struct ras *ras, struct gather *gather, const struct collect_answer *answer);
-void gather_items(struct ras *ras, struct gather *gather, struct wire_reader *items);
+void gather_add_answer(struct ras *ras, struct gather *gather, const struct collect_answer *answer);
+void gather_add_items(struct ras *ras, struct gather *gather, struct wire_reader *items);
 
 // Send the pending frame to the parent; `flags` as in collect_message.h.
 void gather_flush(struct ras *ras, struct gather *gather, uint8_t flags);
@@ -74,16 +74,16 @@ static inline bool gather_is_census(const struct gather *gather) {
 }
 
 // Return the leg to this peer, or NULL if the peer was never asked.
-struct gather_leg *gather_leg_of(struct gather *gather, uint64_t peer);
+struct gather_leg *gather_leg_find(struct gather *gather, uint64_t peer);
 // Close an open leg and report the reason to the parent.
-void gather_leg_lost(
-	struct ras *ras, struct gather *gather, struct gather_leg *leg, enum collect_why why
+void gather_leg_give_up(
+	struct ras *ras, struct gather *gather, struct gather_leg *leg, enum collect_lost_reason why
 );
 // Close all open legs and send a cancel message over each.
 void gather_cancel_legs(struct ras *ras, struct gather *gather);
 
 // Return the link of `slot` if it is ready and still belongs to `peer`, else NULL.
-struct link *gather_link(const struct ras *ras, uint32_t slot, uint64_t peer);
+struct link *gather_ready_link(const struct ras *ras, uint32_t slot, uint64_t peer);
 
 // Communicators whose missing ranks an ancestor in the tree has listed (contribute.c).
 struct gather_skip {
@@ -96,4 +96,4 @@ int gather_skip_init(
 ); // -ENOMEM
 void gather_skip_fini(struct ras *ras, struct gather_skip *skip);
 // Add our own share. Communicators whose missing ranks it lists are added to *skip.
-void gather_contribute(struct ras *ras, struct gather *gather, struct gather_skip *skip);
+void gather_add_own_share(struct ras *ras, struct gather *gather, struct gather_skip *skip);

@@ -68,7 +68,7 @@ static void put_recent(struct wire_writer *writer, const struct ras_comm_recent 
 }
 
 // Return the mask for a rank whose launches all had one kind of operation, else 0.
-static uint32_t only_op(const struct ras_comm_rank *rank) {
+static uint32_t single_op_mask(const struct ras_comm_rank *rank) {
 	for (uint32_t n = 0; n < RAS_COMM_OPS; n++) {
 		if (rank->ops[n] != 0)
 			return rank->ops[n] == rank->launched ? TOLD_ONE_OP | TOLD_OPS << n : 0;
@@ -76,8 +76,8 @@ static uint32_t only_op(const struct ras_comm_rank *rank) {
 	return 0;
 }
 
-static uint32_t told_of(const struct ras_comm_rank *rank) {
-	uint32_t told = only_op(rank);
+static uint32_t optional_fields_mask(const struct ras_comm_rank *rank) {
+	uint32_t told = single_op_mask(rank);
 
 	for (uint32_t n = 0; (told & TOLD_ONE_OP) == 0 && n < RAS_COMM_OPS; n++)
 		told |= rank->ops[n] != 0 ? TOLD_OPS << n : 0;
@@ -100,7 +100,8 @@ static void put_ops(struct wire_writer *writer, uint32_t told, const struct ras_
 	}
 }
 
-static void put_told(struct wire_writer *writer, uint32_t told, const struct ras_comm_rank *rank) {
+static void
+put_optional_fields(struct wire_writer *writer, uint32_t told, const struct ras_comm_rank *rank) {
 	if ((told & TOLD_WORKED) != 0)
 		wire_put_varint(writer, rank->worked_ms);
 	if ((told & TOLD_ERRORS) != 0) {
@@ -130,7 +131,7 @@ static void put_told(struct wire_writer *writer, uint32_t told, const struct ras
 }
 
 // Encode a difference with its sign in bit 0, so that small differences of either sign are short.
-static uint64_t step_code(uint32_t value, uint32_t before) {
+static uint64_t encode_difference(uint32_t value, uint32_t before) {
 	return value >= before ? (uint64_t)(value - before) << 1
 			       : (uint64_t)(before - value) << 1 | 1;
 }
@@ -140,7 +141,7 @@ static void put_rank(
 	const struct ras_comm_rank *before,
 	const struct ras_comm_rank *rank
 ) {
-	uint32_t told = told_of(rank);
+	uint32_t told = optional_fields_mask(rank);
 	struct wire_writer rest;
 	uint8_t row[UINT8_MAX];
 	size_t used;
@@ -149,8 +150,8 @@ static void put_rank(
 	must(rank->pair_completed <= rank->pair_launched);
 	must(rank->wait_count <= RAS_COMM_WAITS);
 	wire_writer_init(&rest, row, sizeof(row));
-	wire_put_varint(&rest, step_code(rank->rank, before->rank));
-	wire_put_varint(&rest, step_code(rank->pid, before->pid));
+	wire_put_varint(&rest, encode_difference(rank->rank, before->rank));
+	wire_put_varint(&rest, encode_difference(rank->pid, before->pid));
 	wire_put_u16(&rest, (uint16_t)told);
 	wire_put_u8(&rest, rank->flags);
 	wire_put_u8(&rest, rank->knows);
@@ -159,7 +160,7 @@ static void put_rank(
 	wire_put_varint(&rest, rank->launched - rank->started);
 	wire_put_varint(&rest, rank->started - rank->completed);
 	wire_put_varint(&rest, rank->idle_ms);
-	put_told(&rest, told, rank);
+	put_optional_fields(&rest, told, rank);
 	must(wire_writer_finish(&rest, &used) == 0); // the longest possible rank fits
 	wire_put_u8(writer, (uint8_t)used);
 	wire_put_bytes(writer, row, used);
@@ -213,7 +214,7 @@ int ras_comm_put(struct wire_writer *writer, const struct ras_comm *comm) {
 	return -EMSGSIZE;
 }
 
-static uint64_t get_below(struct wire_reader *reader, uint64_t limit) {
+static uint64_t get_varint_below(struct wire_reader *reader, uint64_t limit) {
 	uint64_t value = wire_get_varint(reader);
 
 	if (value < limit)
@@ -223,7 +224,7 @@ static uint64_t get_below(struct wire_reader *reader, uint64_t limit) {
 }
 
 static uint32_t get_u32(struct wire_reader *reader) {
-	return (uint32_t)get_below(reader, UINT64_C(1) << 32);
+	return (uint32_t)get_varint_below(reader, UINT64_C(1) << 32);
 }
 
 static uint8_t get_count(struct wire_reader *reader, uint8_t limit) {
@@ -261,7 +262,8 @@ static void get_signatures(struct wire_reader *reader, struct ras_comm *head) {
 
 		signature->kind = wire_get_u8(reader);
 		signature->datatype = wire_get_u8(reader);
-		signature->root = (int32_t)((int64_t)get_below(reader, UINT64_C(1) << 31) - 1);
+		signature->root =
+			(int32_t)((int64_t)get_varint_below(reader, UINT64_C(1) << 31) - 1);
 		signature->count = wire_get_varint(reader);
 	}
 	get_recent(reader, head->signature_count, &head->recent);
@@ -293,7 +295,7 @@ int ras_comm_get(struct wire_reader *reader, struct ras_comm *ret_head) {
 
 // A device number, or -1 for unknown.
 static int16_t get_device(struct wire_reader *reader) {
-	return (int16_t)(get_below(reader, (1 << 15) + 1) - 1);
+	return (int16_t)(get_varint_below(reader, (1 << 15) + 1) - 1);
 }
 
 static void get_ops(struct wire_reader *reader, uint32_t told, struct ras_comm_rank *rank) {
@@ -307,7 +309,7 @@ static void get_ops(struct wire_reader *reader, uint32_t told, struct ras_comm_r
 	}
 }
 
-static void get_told(
+static void get_optional_fields(
 	struct wire_reader *reader,
 	const struct ras_comm *head,
 	uint32_t told,
@@ -344,7 +346,7 @@ static void get_told(
 		wire_reader_fail(reader, -EBADMSG);
 }
 
-static uint32_t get_step(struct wire_reader *reader, uint32_t before, uint64_t limit) {
+static uint32_t get_difference(struct wire_reader *reader, uint32_t before, uint64_t limit) {
 	uint64_t code = wire_get_varint(reader);
 	uint64_t value = (code & 1) != 0 ? before - (code >> 1) : before + (code >> 1);
 
@@ -365,8 +367,8 @@ int ras_comm_get_rank(
 	uint32_t told;
 
 	wire_reader_sub(reader, wire_get_u8(reader), &row);
-	rank.rank = get_step(&row, before->rank, head->size);
-	rank.pid = get_step(&row, before->pid, UINT64_C(1) << 32);
+	rank.rank = get_difference(&row, before->rank, head->size);
+	rank.pid = get_difference(&row, before->pid, UINT64_C(1) << 32);
 	told = wire_get_u16(&row);
 	rank.flags = wire_get_u8(&row);
 	rank.knows = wire_get_u8(&row);
@@ -377,7 +379,7 @@ int ras_comm_get_rank(
 	if (rank.started > rank.launched || rank.completed > rank.started)
 		wire_reader_fail(&row, -EBADMSG);
 	rank.idle_ms = get_u32(&row);
-	get_told(&row, head, told & TOLD_ALL, &rank);
+	get_optional_fields(&row, head, told & TOLD_ALL, &rank);
 	// Fields appended by a newer version are left unread.
 	if (!wire_reader_ok(&row))
 		wire_reader_fail(reader, wire_reader_error(&row));
@@ -392,7 +394,7 @@ int ras_comm_get_missing(
 ) {
 	struct ras_comm_missing missing = {0};
 
-	missing.rank = (uint32_t)get_below(reader, comm_size);
+	missing.rank = (uint32_t)get_varint_below(reader, comm_size);
 	missing.pid = get_u32(reader);
 	missing.node = wire_get_u64(reader);
 	missing.family = wire_get_u8(reader);

@@ -40,7 +40,7 @@ static int compare_comm(
 	return order != 0 ? order : payload_compare_u64(a_size, b_size);
 }
 
-static int comm_same(const void *a, const void *b) {
+static int comm_key_compare(const void *a, const void *b) {
 	const struct comm_row *left = a;
 	const struct comm_row *right = b;
 
@@ -52,14 +52,14 @@ static int comm_same(const void *a, const void *b) {
 static int comm_compare(const void *a, const void *b) {
 	const struct comm_row *left = a;
 	const struct comm_row *right = b;
-	int order = comm_same(a, b);
+	int order = comm_key_compare(a, b);
 
 	if (order == 0)
 		order = memcmp(right->job, left->job, sizeof(left->job));
 	return order != 0 ? order : right->jobs_differ - left->jobs_differ;
 }
 
-static int rank_same(const void *a, const void *b) {
+static int rank_key_compare(const void *a, const void *b) {
 	const struct ras_merged_rank *left = a;
 	const struct ras_merged_rank *right = b;
 	int order = compare_comm(&left->comm, left->comm_size, &right->comm, right->comm_size);
@@ -75,7 +75,7 @@ static int rank_compare(const void *a, const void *b) {
 	const struct ras_merged_rank *right = b;
 	const struct ras_comm_rank *l = &left->rank;
 	const struct ras_comm_rank *r = &right->rank;
-	int order = rank_same(a, b);
+	int order = rank_key_compare(a, b);
 
 	if (order == 0)
 		order = (l->flags & RAS_RANK_EXITED) - (r->flags & RAS_RANK_EXITED);
@@ -104,7 +104,7 @@ static int rank_compare(const void *a, const void *b) {
 	return order != 0 ? order : l->nvml_device - r->nvml_device;
 }
 
-static int missing_same(const void *a, const void *b) {
+static int missing_key_compare(const void *a, const void *b) {
 	const struct ras_merged_missing *left = a;
 	const struct ras_merged_missing *right = b;
 	int order = compare_comm(&left->comm, left->comm_size, &right->comm, right->comm_size);
@@ -116,7 +116,7 @@ static int missing_same(const void *a, const void *b) {
 static int missing_compare(const void *a, const void *b) {
 	const struct ras_comm_missing *left = &((const struct ras_merged_missing *)a)->missing;
 	const struct ras_comm_missing *right = &((const struct ras_merged_missing *)b)->missing;
-	int order = missing_same(a, b);
+	int order = missing_key_compare(a, b);
 
 	if (order == 0)
 		order = payload_compare_u64(right->node, left->node);
@@ -251,7 +251,7 @@ static struct comm_row *comm_at(const struct ras_comms *comms, uint32_t n) {
 }
 
 // Drop missing ranks that a node has reported. Both tables are in the same order.
-static void drop_arrived(struct ras_comms *comms) {
+static void drop_reported_missing(struct ras_comms *comms) {
 	uint32_t rank = 0;
 	uint32_t kept = 0;
 
@@ -264,10 +264,10 @@ static void drop_arrived(struct ras_comms *comms) {
 		};
 
 		while (rank < comms->ranks.count &&
-		       rank_same(payload_rows_at(&comms->ranks, rank), &wanted) < 0)
+		       rank_key_compare(payload_rows_at(&comms->ranks, rank), &wanted) < 0)
 			rank++;
 		if (rank < comms->ranks.count &&
-		    rank_same(payload_rows_at(&comms->ranks, rank), &wanted) == 0)
+		    rank_key_compare(payload_rows_at(&comms->ranks, rank), &wanted) == 0)
 			continue;
 		if (kept != n)
 			memcpy(payload_rows_at(&comms->missing, kept), missing, sizeof(*missing));
@@ -277,7 +277,7 @@ static void drop_arrived(struct ras_comms *comms) {
 }
 
 // Return the number of rows, starting with row `from`, that belong to the communicator.
-static uint32_t run_length(
+static uint32_t row_run_length(
 	const struct payload_rows *rows,
 	uint32_t from,
 	const struct comm_row *comm,
@@ -290,32 +290,32 @@ static uint32_t run_length(
 	return n - from;
 }
 
-static int rank_belongs(const void *row, const struct comm_row *comm) {
+static int compare_rank_to_comm(const void *row, const struct comm_row *comm) {
 	const struct ras_merged_rank *rank = row;
 
 	return compare_comm(&rank->comm, rank->comm_size, &comm->id, comm->size);
 }
 
-static int missing_belongs(const void *row, const struct comm_row *comm) {
+static int compare_missing_to_comm(const void *row, const struct comm_row *comm) {
 	const struct ras_merged_missing *missing = row;
 
 	return compare_comm(&missing->comm, missing->comm_size, &comm->id, comm->size);
 }
 
-static bool names_another(const struct comm_row *row, const struct comm_row *first) {
+static bool names_other_job(const struct comm_row *row, const struct comm_row *first) {
 	return row->job[0] != '\0' && strcmp(first->job, row->job) != 0;
 }
 
 // Set jobs_differ on the first row of each communicator whose rows name different jobs.
-static void mark_jobs(struct ras_comms *comms) {
+static void mark_job_conflicts(struct ras_comms *comms) {
 	struct comm_row *first = NULL;
 
 	for (uint32_t n = 0; n < comms->comms.count; n++) {
 		struct comm_row *row = comm_at(comms, n);
 
-		if (first == NULL || comm_same(first, row) != 0)
+		if (first == NULL || comm_key_compare(first, row) != 0)
 			first = row;
-		first->jobs_differ |= row->jobs_differ || names_another(row, first);
+		first->jobs_differ |= row->jobs_differ || names_other_job(row, first);
 	}
 }
 
@@ -324,19 +324,20 @@ uint32_t ras_comms_settle(struct ras_comms *comms) {
 	uint32_t missing = 0;
 
 	sort_rows(comms->comms.rows, comms->comms.count, sizeof(struct comm_row), comm_compare);
-	mark_jobs(comms);
-	payload_rows_settle(&comms->comms, comm_compare, comm_same);
-	payload_rows_settle(&comms->ranks, rank_compare, rank_same);
-	payload_rows_settle(&comms->missing, missing_compare, missing_same);
-	drop_arrived(comms);
+	mark_job_conflicts(comms);
+	payload_rows_settle(&comms->comms, comm_compare, comm_key_compare);
+	payload_rows_settle(&comms->ranks, rank_compare, rank_key_compare);
+	payload_rows_settle(&comms->missing, missing_compare, missing_key_compare);
+	drop_reported_missing(comms);
 	for (uint32_t n = 0; n < comms->comms.count; n++) {
 		struct comm_row *row = comm_at(comms, n);
 
 		row->rank_from = rank;
-		row->rank_count = run_length(&comms->ranks, rank, row, rank_belongs);
+		row->rank_count = row_run_length(&comms->ranks, rank, row, compare_rank_to_comm);
 		rank += row->rank_count;
 		row->missing_from = missing;
-		row->missing_count = run_length(&comms->missing, missing, row, missing_belongs);
+		row->missing_count =
+			row_run_length(&comms->missing, missing, row, compare_missing_to_comm);
 		missing += row->missing_count;
 		row->collision = false;
 		if (n > 0 && ras_comm_id_compare(&comm_at(comms, n - 1)->id, &row->id) == 0) {

@@ -5,7 +5,7 @@
 #include <lib/wire.h>
 #include <ras/payload.h>
 
-__extension__ typedef unsigned __int128 wide;
+__extension__ typedef unsigned __int128 uint128;
 
 static const char *const transport_names[] = {
 	[RAS_TRANSPORT_TCP] = "tcp",
@@ -75,14 +75,14 @@ int ras_conn_get(struct wire_reader *reader, struct ras_conn_row *ret_row) {
 }
 
 // Add without overflow: the values come from outside, so a sum stops at UINT64_MAX.
-static void add_capped(uint64_t *sum, uint64_t value) {
+static void add_saturating(uint64_t *sum, uint64_t value) {
 	if (__builtin_add_overflow(*sum, value, sum))
 		*sum = UINT64_MAX;
 }
 
 // Compare two rows; the worse one is larger. All fields take part, so different rows are never
 // equal.
-static int worst_badness(const struct ras_conn_worst *a, const struct ras_conn_worst *b) {
+static int worst_compare(const struct ras_conn_worst *a, const struct ras_conn_worst *b) {
 	const struct ras_conn_row *left = &a->row;
 	const struct ras_conn_row *right = &b->row;
 	const uint64_t fields[][2] = {
@@ -112,19 +112,19 @@ static void worst_insert(struct ras_conns *conns, const struct ras_conn_worst *f
 	uint32_t at = conns->worst_count;
 
 	if (at == RAS_CONNS_WORST_MAX) {
-		if (worst_badness(fresh, &conns->worst[at - 1]) <= 0)
+		if (worst_compare(fresh, &conns->worst[at - 1]) <= 0)
 			return;
 		at--;
 	} else {
 		conns->worst_count++;
 	}
-	for (; at > 0 && worst_badness(fresh, &conns->worst[at - 1]) > 0; at--)
+	for (; at > 0 && worst_compare(fresh, &conns->worst[at - 1]) > 0; at--)
 		conns->worst[at] = conns->worst[at - 1];
 	conns->worst[at] = *fresh;
 }
 
 static void times_add(struct ras_conn_sums *sums, const struct ras_conn_row *row) {
-	wide sum = (wide)sums->sum_high << 64 | sums->sum_low;
+	uint128 sum = (uint128)sums->sum_high << 64 | sums->sum_low;
 
 	if (row->samples == 0)
 		return;
@@ -134,7 +134,7 @@ static void times_add(struct ras_conn_sums *sums, const struct ras_conn_row *row
 		sums->max_ns = row->max_ns;
 	sums->samples += row->samples;
 	// The sum cannot overflow: a row adds less than 2^96, and a root holds less than 2^24 rows.
-	sum += (wide)row->mean_ns * row->samples;
+	sum += (uint128)row->mean_ns * row->samples;
 	sums->sum_high = (uint64_t)(sum >> 64);
 	sums->sum_low = (uint64_t)sum;
 	sums->mean_ns = (uint64_t)(sum / sums->samples);
@@ -143,13 +143,13 @@ static void times_add(struct ras_conn_sums *sums, const struct ras_conn_row *row
 static void sums_add(struct ras_conn_sums *sums, const struct ras_conn_row *row) {
 	sums->rows++;
 	times_add(sums, row);
-	add_capped(&sums->sent_bytes, row->sent_bytes);
-	add_capped(&sums->received_bytes, row->received_bytes);
-	add_capped(&sums->errors, row->errors);
+	add_saturating(&sums->sent_bytes, row->sent_bytes);
+	add_saturating(&sums->received_bytes, row->received_bytes);
+	add_saturating(&sums->errors, row->errors);
 	if (row->retransmits == RAS_RETRANSMITS_UNKNOWN)
 		sums->retransmits_unknown++;
 	else
-		add_capped(&sums->retransmits, row->retransmits);
+		add_saturating(&sums->retransmits, row->retransmits);
 }
 
 static void row_add(struct ras_conns *conns, uint64_t node, const struct ras_conn_row *row) {

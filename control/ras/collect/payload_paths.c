@@ -118,7 +118,7 @@ int ras_paths_add(struct ras_paths *paths, const struct ras_collected_part *part
 	return err;
 }
 
-static int path_same(const void *a, const void *b) {
+static int path_key_compare(const void *a, const void *b) {
 	const struct ras_merged_path *left = a;
 	const struct ras_merged_path *right = b;
 	int order = payload_compare_u64(left->node, right->node);
@@ -149,7 +149,7 @@ static int path_compare(const void *a, const void *b) {
 		{left->seen, right->seen},
 		{left->steady, right->steady},
 	};
-	int order = path_same(a, b);
+	int order = path_key_compare(a, b);
 
 	for (size_t n = 0; order == 0 && n < sizeof(fields) / sizeof(fields[0]); n++)
 		order = payload_compare_u64(fields[n][0], fields[n][1]);
@@ -157,7 +157,7 @@ static int path_compare(const void *a, const void *b) {
 }
 
 uint32_t ras_paths_settle(struct ras_paths *paths) {
-	payload_rows_settle(&paths->rows, path_compare, path_same);
+	payload_rows_settle(&paths->rows, path_compare, path_key_compare);
 	return paths->rows.count;
 }
 

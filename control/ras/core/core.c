@@ -216,7 +216,7 @@ void ras_start(struct ras *ras, uint64_t now_ns) {
 	ras_self(ras)->flags |= PEER_SEEN;
 	ras_self(ras)->since_ns = ras->observed_ns;
 	if (ras->preloaded) {
-		join_place_seeds(ras);
+		join_fill_seed_slots(ras);
 		ras_become_member(ras, 0);
 	} else
 		join_begin(ras);
@@ -327,7 +327,7 @@ bool ras_supersede_earlier_run(struct ras *ras, uint64_t start) {
 		ras, RAS_EVENT_DECLARED_DEAD, ras->self_slot, RAS_CAUSE_RESTART,
 		ras_self(ras)->incarnation
 	);
-	news_of_self(ras);
+	news_send_self(ras);
 	return true;
 }
 
@@ -350,7 +350,7 @@ void ras_tick(struct ras *ras, uint64_t now_ns) {
 		search_tick(ras);
 		relay_tick(ras);
 		transfer_tick(ras);
-		forget_tick(ras);
+		forget_order_tick(ras);
 		expire_tick(ras);
 		news_tick(ras); // last: sends what the parts above found
 	}
@@ -393,7 +393,8 @@ void ras_emit(
 	if (slot != RAS_NO_SLOT) {
 		event_set_peer(ras, slot, &event);
 		if (kind == RAS_EVENT_DEAD) // observers belong to deaths only
-			event.observer_count = peers_observers(&ras->peers, slot, event.observers);
+			event.observer_count =
+				peers_known_observers(&ras->peers, slot, event.observers);
 	}
 	event_emit(ras, &event);
 }
@@ -516,12 +517,12 @@ void ras_refute_suspicion(struct ras *ras, uint64_t incarnation) {
 		self_restart(ras, ras_incarnation_start(incarnation) + 1);
 	else
 		self->incarnation = incarnation + 1;
-	news_of_self(ras);
+	news_send_self(ras);
 }
 
 int ras_relay_deliver(struct ras *ras, const struct ras_relay_delivery *delivery) {
 	if (delivery->port == RELAY_PORT_TRANSFER)
-		return transfer_deliver(ras, delivery);
+		return transfer_message_received(ras, delivery);
 	if (delivery->port < RAS_RELAY_PORT_MIN)
 		return -EBADMSG;
 	return ras->ops.deliver != NULL ? ras->ops.deliver(ras->ops_ctx, delivery) : -ENOENT;
@@ -531,10 +532,10 @@ void ras_relay_report(struct ras *ras, uint32_t port, const struct ras_relay_rep
 	if (port >= RAS_RELAY_PORT_MIN)
 		ras->ops.report(ras->ops_ctx, report);
 	else
-		transfer_report(ras, report);
+		transfer_report_received(ras, report);
 }
 
-void ras_relay_internal(
+void ras_relay_deliver_once(
 	struct ras *ras, uint64_t source, uint32_t port, struct wire_reader *reader
 ) {
 	if (port == RELAY_PORT_CONFIRM)

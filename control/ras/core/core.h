@@ -166,7 +166,7 @@ bool membership_apply(struct ras *ras, const struct peer_news *news, struct link
 
 // Do the same for news reported by others. A death may have too few witnesses here, or be
 // contested; then it is not merged.
-bool membership_apply_told(struct ras *ras, const struct peer_news *news, struct link *from);
+bool membership_apply_reported(struct ras *ras, const struct peer_news *news, struct link *from);
 
 // Take a start number above `start`, which an earlier run of this agent used, and announce it.
 // Returns false if the own start number is higher already. Also returns false within 10 s of the
@@ -197,4 +197,4 @@ bool ras_forget_apply(struct ras *ras, uint64_t id, uint64_t incarnation);
 // announces it, at a random time in the next seconds. It skips peers that others announced by then.
 // Without the delay thousands of members would announce the same peers at once.
 void ras_forget_order_received(struct ras *ras);
-void forget_tick(struct ras *ras);
+void forget_order_tick(struct ras *ras);

@@ -29,7 +29,7 @@ void ras_prefetch_frame(const struct ras *ras, uint32_t handle, uint32_t step) {
 		return;
 	if (step == 1) {
 		__builtin_prefetch(&ras->conns.table[index]);
-		relay_fetch(ras);
+		relay_prefetch(ras);
 		__builtin_prefetch(ras->collective);
 		return;
 	}
@@ -47,7 +47,7 @@ void ras_prefetch_tick(const struct ras *ras, uint32_t step) {
 		instance_prefetch(ras);
 	} else if (step == 1) {
 		cache_prefetch(ras->links.table, ras->links.count * sizeof(struct link *));
-		relay_fetch(ras);
+		relay_prefetch(ras);
 		__builtin_prefetch(ras->collective);
 	} else if (step == 2) {
 		for (uint32_t n = 0; n < ras->links.count; n++)

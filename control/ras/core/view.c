@@ -57,12 +57,13 @@ int ras_peer_at(const struct ras *ras, uint32_t slot, struct ras_peer *ret_peer)
 		.state = entry->state,
 		.cause = entry->cause,
 		.sole = entry->state == RAS_DEAD && ras->profile->observers > 1 &&
-			peers_weight_of(entry->cause, entry->weight) == 1,
+			peers_death_weight(entry->cause, entry->weight) == 1,
 		.maint = (entry->maint & 1) != 0,
 		.since_ns = ras->now_ns > age_ns ? ras->now_ns - age_ns : 0,
 	};
 	if (entry->state == RAS_DEAD)
-		ret_peer->observer_count = peers_observers(&ras->peers, slot, ret_peer->observers);
+		ret_peer->observer_count =
+			peers_known_observers(&ras->peers, slot, ret_peer->observers);
 	return 0;
 }
 

@@ -182,9 +182,9 @@ void conn_abort(struct ras *ras, struct conn *conn, enum ras_close how, enum ras
 	struct link *link = conn->link;
 
 	if (conn->join)
-		join_ended(ras, conn, cause);
+		join_conn_ended(ras, conn, cause);
 	if (conn->who != 0)
-		who_ended(ras, conn, cause);
+		who_conn_ended(ras, conn, cause);
 	ras->ops.close(ras->ops_ctx, conn->handle, how);
 	conn_release(ras, conn);
 	if (link != NULL)
@@ -253,7 +253,7 @@ static void init_send(struct ras *ras, struct conn *conn) {
 
 		init.uses = conn->link->mine;
 		init.sought = conn->link->peer;
-		init.your_state = (uint8_t)peer_held(entry, &init.your_incarnation);
+		init.your_state = (uint8_t)peer_state_to_report(entry, &init.your_incarnation);
 	}
 	wire_writer_init(&writer, ras->scratch, RAS_FRAME_MAX);
 	must(message_init_encode(&init, &writer) == 0);
@@ -282,9 +282,9 @@ void ras_conn_ended(struct ras *ras, uint64_t now_ns, uint32_t handle, enum ras_
 		struct link *link = conn->link;
 
 		if (conn->join)
-			join_ended(ras, conn, plain);
+			join_conn_ended(ras, conn, plain);
 		if (conn->who != 0)
-			who_ended(ras, conn, plain);
+			who_conn_ended(ras, conn, plain);
 		conn_release(ras, conn);
 		if (link != NULL)
 			link_conn_ended(ras, link, conn, cause);
@@ -300,7 +300,7 @@ void ras_conn_writable(struct ras *ras, uint64_t now_ns, uint32_t handle) {
 	if (conn != NULL) {
 		conn->blocked = false;
 		if (conn->stage == CONN_JOIN_READY)
-			join_writable(ras, conn);
+			join_send_table(ras, conn);
 		else if (conn->link != NULL && conn->link->current == conn)
 			link_flush(ras, conn->link);
 	}
@@ -321,23 +321,23 @@ static int frame_dispatch(struct ras *ras, struct link *link, const uint8_t *fra
 			link_beat_heard(ras, link, &beat);
 		return err;
 	case MESSAGE_UPDATE:
-		return news_take(ras, link, &reader);
+		return news_update_received(ras, link, &reader);
 	case MESSAGE_DIGESTS:
-		return sync_digests(ras, link, &reader);
+		return sync_digests_received(ras, link, &reader);
 	case MESSAGE_BRIEF:
-		return sync_brief(ras, link, &reader);
+		return sync_brief_received(ras, link, &reader);
 	case MESSAGE_PULL:
-		return sync_pull(ras, link, &reader);
+		return sync_pull_received(ras, link, &reader);
 	case MESSAGE_NOTICE:
 		return flood_notice(ras, link, frame, size);
 	case MESSAGE_COLLECT:
-		return collective_request(ras, link, &reader);
+		return collective_request_received(ras, link, &reader);
 	case MESSAGE_COLLECTED:
-		return collective_response(ras, link, &reader);
+		return collective_answer_received(ras, link, &reader);
 	case MESSAGE_COLLECT_CANCEL:
-		return collective_cancelled(ras, link, &reader);
+		return collective_cancel_received(ras, link, &reader);
 	case MESSAGE_RELAY:
-		return relay_message(ras, link, frame, size);
+		return relay_frame_received(ras, link, frame, size);
 	case MESSAGE_INIT:
 	case MESSAGE_INIT_ACK:
 		ras->counters.frames_unexpected++;
@@ -362,7 +362,7 @@ static int frame_received(struct ras *ras, struct conn *conn, const uint8_t *fra
 	case CONN_INIT_SENT:
 		return type == MESSAGE_INIT_ACK ? conn_ack_received(ras, conn, &reader) : -EPROTO;
 	case CONN_JOIN_READY:
-		return join_frame(ras, conn, frame, size);
+		return join_frame_received(ras, conn, frame, size);
 	case CONN_READY:
 		if (ras->leaving)
 			return 0; // only our LEAVE is still to be sent

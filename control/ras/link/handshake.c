@@ -173,7 +173,7 @@ peer_admit(struct ras *ras, const void *encoding, size_t size, uint64_t incarnat
 	} else {
 		if (slot != RAS_NO_SLOT) {
 			admission.held_state = (uint8_t
-			)peer_held(ras_entry(ras, slot), &admission.held_incarnation);
+			)peer_state_to_report(ras_entry(ras, slot), &admission.held_incarnation);
 		}
 		membership_apply(ras, &news, NULL);
 		admission.slot = peers_find(&ras->peers, news.id);
@@ -215,7 +215,7 @@ static void init_accept(
 	conn_stage(ras, conn, CONN_READY, RAS_NEVER);
 	ack_send(ras, conn, admission);
 	link_ready(ras, link, conn, init->uses);
-	sync_heard(ras, link, init->digest);
+	sync_digest_received(ras, link, init->digest);
 	own_held_state_check(ras, met, init->your_state, init->your_incarnation);
 }
 
@@ -226,7 +226,7 @@ static void init_join_through_caller(struct ras *ras, const struct message_init 
 	if (ras_record_intern(ras->interner, init->record, init->record_size, &record) != 0)
 		return;
 	if (record->id != ras->self_id)
-		join_invited(ras, &record->address);
+		join_accept_invitation(ras, &record->address);
 	ras_record_put(ras->interner, record);
 }
 
@@ -288,7 +288,7 @@ int conn_init_received(struct ras *ras, struct conn *conn, struct wire_reader *r
 		);
 		init_refuse(ras, conn, RAS_CAUSE_VERSION);
 	} else if ((init.flags & MESSAGE_INIT_IDENTIFY) != 0) {
-		who_serve(ras, conn);
+		who_query_answer(ras, conn);
 	} else if ((init.flags & MESSAGE_INIT_JOIN) != 0) {
 		conn->join = true;
 		conn_stage(ras, conn, CONN_JOIN_READY, RAS_NEVER);
@@ -327,13 +327,13 @@ static bool init_ack_is_from_wrong_peer(
 	struct ras *ras, const struct conn *conn, const struct message_init_ack *ack
 ) {
 	uint64_t sought = conn->link->peer;
-	uint64_t found = stranger_of(ras, ack);
+	uint64_t found = stranger_id_from_ack(ras, ack);
 
 	if (found == 0 || found == sought) {
-		stranger_gone(ras, sought, &conn->address);
+		stranger_remove(ras, sought, &conn->address);
 		return false; // an unreadable record is no evidence
 	}
-	stranger_found(ras, sought, &conn->address, found);
+	stranger_add(ras, sought, &conn->address, found);
 	return true;
 }
 
@@ -360,7 +360,7 @@ init_ack_accept(struct ras *ras, struct conn *conn, const struct message_init_ac
 	conn->version = ack->version;
 	conn_stage(ras, conn, CONN_READY, RAS_NEVER);
 	link_ready(ras, link, conn, ack->uses);
-	sync_heard(ras, link, ack->digest);
+	sync_digest_received(ras, link, ack->digest);
 	own_held_state_check(ras, met, ack->your_state, ack->your_incarnation);
 }
 
@@ -373,7 +373,7 @@ int conn_ack_received(struct ras *ras, struct conn *conn, struct wire_reader *re
 		return err;
 	ras->counters.versions_refused += ack.refusal == RAS_CAUSE_VERSION;
 	if (conn->who != 0) {
-		who_answered(ras, conn, &ack);
+		who_answer_received(ras, conn, &ack);
 		return 0;
 	}
 	if (ack.refusal == RAS_CAUSE_NONE &&
@@ -381,7 +381,7 @@ int conn_ack_received(struct ras *ras, struct conn *conn, struct wire_reader *re
 		return -EPROTO; // it accepts a version that was not offered
 	if (conn->join) {
 		conn_stage(ras, conn, CONN_JOIN_READY, ras->profile->init_ns);
-		join_ack(ras, conn, &ack);
+		join_ack_received(ras, conn, &ack);
 		return 0;
 	}
 	met = peer_was_met_before(ras, conn->link);

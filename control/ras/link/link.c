@@ -273,7 +273,7 @@ void link_flush(struct ras *ras, struct link *link) {
 	if (ras->leaving)
 		link_drop(ras, link, RAS_CLOSE_SOFT, RAS_CAUSE_LEAVE);
 	else if (link_can_send_now(ras, link))
-		relay_link_good(ras, link);
+		relay_link_flush(ras, link);
 }
 
 void link_heard(struct ras *ras, struct link *link) {
@@ -293,7 +293,7 @@ void link_heard(struct ras *ras, struct link *link) {
 		link->delayed = false;
 		ras_emit(ras, RAS_EVENT_LINK_RECOVERED, link->slot, RAS_CAUSE_NONE, silent_ns);
 		ring_link_recovered(ras, link);
-		relay_link_good(ras, link);
+		relay_link_flush(ras, link);
 	}
 	if (link->watched) {
 		link->watched = false;
@@ -337,7 +337,7 @@ void link_ready(struct ras *ras, struct link *link, struct conn *conn, uint32_t 
 	ring_link_recovered(ras, link);
 	links_degree_check(ras);
 	link_beat(ras, link, false);
-	foreign_tell(ras, link);
+	foreign_send_all(ras, link);
 	if (link->queue_head != NULL)
 		link->queue_head->queued_ns = ras->observed_ns; // it had to wait for a connection
 	link_flush(ras, link);
@@ -492,7 +492,7 @@ static void link_say_leave(struct ras *ras, struct link *link) {
 	link->pending = NULL;
 	// Send no LEAVE if this agent gave its name to another holder.
 	if (link->current != NULL && !ras->join.rival.gave_way)
-		news_of_self_to(ras, link);
+		news_send_self_to(ras, link);
 	// A LEAVE that was not queued for lack of memory is spread by the other peers.
 	if (link->current == NULL || link->queue_head == NULL)
 		link_drop(ras, link, RAS_CLOSE_SOFT, RAS_CAUSE_LEAVE);

@@ -93,7 +93,7 @@ void link_beat_heard(struct ras *ras, struct link *link, const struct message_be
 		link_idle_check(ras, link);
 		links_degree_check(ras); // an idle link may be in use again without a request
 	}
-	sync_heard(ras, link, beat->digest);
+	sync_digest_received(ras, link, beat->digest);
 	if ((beat->flags & MESSAGE_BEAT_PING) != 0)
 		link_beat(ras, link, false);
 }

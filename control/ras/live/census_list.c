@@ -28,7 +28,7 @@ static bool entry_add(struct census_list *list, uint32_t most, struct ras_comm_i
 }
 
 static void subject_add(struct census_list *list, uint64_t id) {
-	entry_add(list, COLLECT_SUBJECTS_MAX, collect_census_entry(id, COLLECT_CENSUS_HEARS));
+	entry_add(list, COLLECT_SUBJECTS_MAX, collect_census_entry(id, COLLECT_CENSUS_SUBJECT));
 }
 
 static void suspects_add(struct ras *ras, struct census_list *list, bool agreed) {
@@ -63,12 +63,12 @@ voteless_member_add(const struct ras *ras, struct census_list *list, uint32_t sl
 
 	if (!votes_member_has_none(ras, slot))
 		return 0;
-	if ((entry->flags & PEER_TAKEN_BACK) != 0)
-		asked = collect_census_entry(entry->record->id, COLLECT_CENSUS_UNCOUNTED);
+	if ((entry->flags & PEER_READMITTED) != 0)
+		asked = collect_census_entry(entry->record->id, COLLECT_CENSUS_NO_VOTE);
 	else
-		asked = collect_census_late(entry->record->id, peers_digest(&ras->peers));
+		asked = collect_census_late_entry(entry->record->id, peers_digest(&ras->peers));
 	return entry_add(list, COLLECT_CENSUS_MAX, asked) &&
-	       (entry->flags & (PEER_TAKEN_BACK | PEER_OPPOSES)) == PEER_TAKEN_BACK;
+	       (entry->flags & (PEER_READMITTED | PEER_IS_OPPONENT)) == PEER_READMITTED;
 }
 
 // Add the members without a vote. Returns how many of them do not count when missed either, as they
@@ -101,23 +101,23 @@ static void former_members_add(struct ras *ras, struct census_list *list, enum r
 			continue;
 		entry_add(
 			list, COLLECT_CENSUS_MAX,
-			collect_census_entry(entry->record->id, COLLECT_CENSUS_NOBODY)
+			collect_census_entry(entry->record->id, COLLECT_CENSUS_NO_MEMBER)
 		);
 		more--;
 	}
 }
 
-static enum collect_census_word
+static enum collect_census_kind
 request_entry_of(const struct collect_request *request, uint64_t id) {
 	uint32_t low = 0, high = request->skip_count;
 
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 		struct ras_comm_id entry = collect_skip_at(request, middle);
-		enum collect_census_word word = collect_census_word(&entry);
+		enum collect_census_kind word = collect_census_kind(&entry);
 
 		// A subject may be listed a second time, with its vote.
-		if (entry.hash == id && word != COLLECT_CENSUS_HEARS)
+		if (entry.hash == id && word != COLLECT_CENSUS_SUBJECT)
 			return word;
 		if (entry.hash < id || entry.hash == id)
 			low = middle + 1;
@@ -137,7 +137,7 @@ static bool has_room_for_voteless(const struct collect_request *request) {
 	for (uint32_t n = 0; n < request->skip_count; n++) {
 		struct ras_comm_id entry = collect_skip_at(request, n);
 
-		if (collect_census_word(&entry) == COLLECT_CENSUS_NOBODY)
+		if (collect_census_kind(&entry) == COLLECT_CENSUS_NO_MEMBER)
 			return true;
 	}
 	return request->skip_count < COLLECT_CENSUS_MAX;
@@ -175,7 +175,7 @@ void census_list_build(struct ras *ras, struct census_list *ret_list) {
 	if (votes_self_has_none(ras))
 		entry_add(
 			ret_list, COLLECT_CENSUS_MAX,
-			collect_census_entry(ras->self_id, COLLECT_CENSUS_UNCOUNTED)
+			collect_census_entry(ras->self_id, COLLECT_CENSUS_NO_VOTE)
 		);
 	census->own_voteless = voteless_members_add(ras, ret_list);
 	former_members_add(ras, ret_list, RAS_DEAD);

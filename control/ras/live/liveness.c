@@ -314,7 +314,7 @@ static void death_declare(
 		news.of = ras->liveness.census.word.members;
 	}
 	ras->counters.deaths_declared++;
-	ras_entry(ras, suspicion->slot)->flags |= PEER_DECLARED;
+	ras_entry(ras, suspicion->slot)->flags |= PEER_DEATH_SEEN;
 	membership_apply(ras, &news, NULL);
 }
 
@@ -356,7 +356,7 @@ static bool adopt_reported_death(struct ras *ras, const struct suspicion *suspic
 	membership_apply(ras, &told, NULL); // this also removes the suspicion
 	if (peer_is_member(ras_entry(ras, slot)))
 		return false;
-	ras_entry(ras, slot)->flags |= PEER_DECLARED;
+	ras_entry(ras, slot)->flags |= PEER_DEATH_SEEN;
 	return true;
 }
 

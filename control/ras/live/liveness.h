@@ -186,7 +186,7 @@ void liveness_reset(struct ras *ras);
 // Forget a peer that is no member any more, or that joined again.
 void liveness_forget_peer(struct ras *ras, uint32_t slot);
 
-// Look at a live peer whose name a newcomer claims. join_claimed() receives the answer.
+// Look at a live peer whose name a newcomer claims. join_name_claim_decided() receives the answer.
 void liveness_check_name_claim(struct ras *ras, uint32_t slot, struct conn *conn);
 
 // Handle a message about a look, received over the relay.

@@ -349,7 +349,7 @@ void brake_own_census_done(struct ras *ras, uint64_t from_ns, struct census_resu
 	if (result->members < ras->liveness.census.own_members)
 		result->members = ras->liveness.census.own_members;
 	result->electorate = votes_electorate(ras, result);
-	flood_census(ras, result);
+	flood_send_census(ras, result);
 	word = census_outcome_make(ras, ras->self_id, ras->liveness.census.own_ns, result);
 	census_apply(ras, &word);
 }
@@ -437,7 +437,7 @@ static void census_tick(struct ras *ras) {
 		struct census_list list;
 
 		census_list_build(ras, &list);
-		collective_census(ras, CENSUS_NS, list.entries, list.count);
+		collective_census_start(ras, CENSUS_NS, list.entries, list.count);
 	}
 }
 

@@ -34,7 +34,7 @@ static void look_message_begin(
 }
 
 static void look_message_send(struct ras *ras, uint32_t to, const struct wire_writer *writer) {
-	relay_send_internal(
+	relay_send_once(
 		ras, to, RELAY_PORT_CONFIRM, RAS_RELAY_CONTROL, writer->data,
 		wire_writer_used(writer)
 	);
@@ -100,7 +100,7 @@ static void look_answer(struct ras *ras, const struct look *look, enum observati
 		struct conn *conn = conn_find(ras, look->claim);
 
 		if (conn != NULL)
-			join_claimed(
+			join_name_claim_decided(
 				ras, conn, look->slot, claim_refusal(ras, look->slot, observation)
 			);
 		return;
@@ -296,12 +296,12 @@ void look_ask_observers(struct ras *ras, struct suspicion *suspicion) {
 
 // Answer for a peer that is dead here already; that news is on its way to the asker. A death seen
 // by one observer, or by two on one host, is too weak for a larger ring. Yet each observer of it is
-// a witness, and answers what it saw. Only two observers are named with a death; PEER_DECLARED
+// a witness, and answers what it saw. Only two observers are named with a death; PEER_DEATH_SEEN
 // marks that this agent saw it too.
 static void look_answer_for_dead(struct ras *ras, const struct look *look) {
 	const struct peer_entry *entry = ras_entry(ras, look->slot);
 	bool gone = ras_cause_is_gone(entry->cause);
-	bool seen = (entry->flags & PEER_DECLARED) != 0;
+	bool seen = (entry->flags & PEER_DEATH_SEEN) != 0;
 
 	for (uint32_t n = 0; n < entry->weight; n++)
 		seen = seen || entry->observers[n] == ras->self_id;

@@ -54,8 +54,8 @@ static void voteless_mark_opponents(struct ras *ras) {
 	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++) {
 		struct peer_entry *entry = ras_entry(ras, slot);
 
-		if ((entry->flags & PEER_VOTELESS) != 0)
-			entry->flags |= PEER_OPPOSES;
+		if ((entry->flags & PEER_NO_VOTE) != 0)
+			entry->flags |= PEER_IS_OPPONENT;
 	}
 }
 
@@ -88,15 +88,15 @@ void votes_tick(struct ras *ras) {
 	liveness->late_reporter_count = 0;
 	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++)
 		ras_entry(ras, slot)->flags &=
-			(uint8_t) ~(PEER_VOTELESS | PEER_OPPOSES | PEER_HOLDS_US_LATE);
+			(uint8_t) ~(PEER_NO_VOTE | PEER_IS_OPPONENT | PEER_REPORTS_US_LATE);
 }
 
 static void voteless_list_add(struct ras *ras, uint32_t slot, uint8_t flag) {
 	struct liveness *liveness = &ras->liveness;
 	struct peer_entry *entry = ras_entry(ras, slot);
-	bool is_listed = (entry->flags & PEER_VOTELESS) != 0;
+	bool is_listed = (entry->flags & PEER_NO_VOTE) != 0;
 
-	entry->flags = (uint8_t)((entry->flags & ~PEER_OPPOSES) | flag);
+	entry->flags = (uint8_t)((entry->flags & ~PEER_IS_OPPONENT) | flag);
 	if (is_listed)
 		return;
 	if (liveness->voteless_count < COLLECT_CENSUS_MAX)
@@ -112,21 +112,21 @@ static void vote_withdraw_by_flag(struct ras *ras, uint32_t slot, uint8_t flag) 
 		ras->liveness.view_whole_since_ns = ras->observed_ns;
 	if (slot != ras->self_slot)
 		voteless_list_add(ras, slot, flag);
-	else if (flag == PEER_LATE)
+	else if (flag == PEER_LATE_JOINER)
 		ras->late = true;
 	else
 		ras->uncounted = true;
 }
 
 void votes_withdraw(struct ras *ras, uint32_t slot) {
-	vote_withdraw_by_flag(ras, slot, PEER_TAKEN_BACK);
+	vote_withdraw_by_flag(ras, slot, PEER_READMITTED);
 }
 
 bool votes_member_has_none(const struct ras *ras, uint32_t slot) {
 	const struct peer_entry *entry = ras_entry(ras, slot);
 
 	return entry->record != NULL && peer_is_member(entry) && slot != ras->self_slot &&
-	       (entry->flags & PEER_VOTELESS) != 0;
+	       (entry->flags & PEER_NO_VOTE) != 0;
 }
 
 // Return true if a member without a vote belongs to a smaller ring that merged with ours. Each of
@@ -156,7 +156,7 @@ static bool report_is_believed(const struct ras *ras, uint64_t origin) {
 
 void votes_reported_voteless(struct ras *ras, uint64_t origin) {
 	if (report_is_believed(ras, origin))
-		vote_withdraw_by_flag(ras, ras->self_slot, PEER_TAKEN_BACK);
+		vote_withdraw_by_flag(ras, ras->self_slot, PEER_READMITTED);
 }
 
 static void late_report_add(struct ras *ras, uint64_t origin) {
@@ -164,12 +164,12 @@ static void late_report_add(struct ras *ras, uint64_t origin) {
 
 	if (!report_is_believed(ras, origin))
 		return;
-	vote_withdraw_by_flag(ras, ras->self_slot, PEER_LATE);
-	if (slot != RAS_NO_SLOT && (ras_entry(ras, slot)->flags & PEER_HOLDS_US_LATE) != 0)
+	vote_withdraw_by_flag(ras, ras->self_slot, PEER_LATE_JOINER);
+	if (slot != RAS_NO_SLOT && (ras_entry(ras, slot)->flags & PEER_REPORTS_US_LATE) != 0)
 		return;
 	ras->liveness.late_reporter_count++;
 	if (slot != RAS_NO_SLOT)
-		ras_entry(ras, slot)->flags |= PEER_HOLDS_US_LATE;
+		ras_entry(ras, slot)->flags |= PEER_REPORTS_US_LATE;
 }
 
 static bool peer_is_unmet(const struct ras *ras, uint32_t slot) {
@@ -230,7 +230,7 @@ bool votes_joiner_has_vote(const struct ras *ras, uint32_t slot) {
 		      counts[RAS_SUSPECT] + counts[RAS_UNREACHABLE] > 1;
 
 	// A restart does not restore a withdrawn vote.
-	if (slot != RAS_NO_SLOT && (ras_entry(ras, slot)->flags & PEER_VOTELESS) != 0)
+	if (slot != RAS_NO_SLOT && (ras_entry(ras, slot)->flags & PEER_NO_VOTE) != 0)
 		return false;
 
 	return liveness->view_whole_since_ns != RAS_NEVER ||
@@ -255,7 +255,7 @@ void votes_note_join(struct ras *ras, uint32_t slot, bool was_member) {
 }
 
 void votes_note_join_in_partition(struct ras *ras, uint32_t slot, bool taken_back) {
-	vote_withdraw_by_flag(ras, slot, taken_back ? PEER_TAKEN_BACK : PEER_LATE);
+	vote_withdraw_by_flag(ras, slot, taken_back ? PEER_READMITTED : PEER_LATE_JOINER);
 	join_record_add(ras, slot, true, true);
 }
 
@@ -322,9 +322,9 @@ bool votes_withdraw_late(struct ras *ras) {
 			continue;
 		slot = peers_find(&ras->peers, join->id);
 		join->weighed = true;
-		if (slot == RAS_NO_SLOT || (ras_entry(ras, slot)->flags & PEER_VOTELESS) != 0)
+		if (slot == RAS_NO_SLOT || (ras_entry(ras, slot)->flags & PEER_NO_VOTE) != 0)
 			continue;
-		vote_withdraw_by_flag(ras, slot, PEER_LATE);
+		vote_withdraw_by_flag(ras, slot, PEER_LATE_JOINER);
 		any = true;
 	}
 	return any;
@@ -404,7 +404,7 @@ static void voteless_list_remove(struct ras *ras, uint32_t slot) {
 
 static bool joiner_is_late(const struct ras *ras, const struct vote_join *join, uint32_t slot) {
 	return slot != RAS_NO_SLOT && join_record_find(ras, join->id) == join &&
-	       (ras_entry(ras, slot)->flags & PEER_VOTELESS) == PEER_LATE;
+	       (ras_entry(ras, slot)->flags & PEER_NO_VOTE) == PEER_LATE_JOINER;
 }
 
 bool votes_restore_late(struct ras *ras) {
@@ -423,7 +423,7 @@ bool votes_restore_late(struct ras *ras) {
 		if (!joiner_is_late(ras, join, slot) ||
 		    join->at_ns >= missed.joins_known_until_min_ns)
 			continue;
-		ras_entry(ras, slot)->flags &= (uint8_t) ~(PEER_LATE | PEER_OPPOSES);
+		ras_entry(ras, slot)->flags &= (uint8_t) ~(PEER_LATE_JOINER | PEER_IS_OPPONENT);
 		voteless_list_remove(ras, slot);
 		any = true;
 	}
@@ -436,10 +436,10 @@ void votes_end_late_report(
 	uint32_t slot = peers_find(&ras->peers, origin);
 
 	if (!ras->late || slot == RAS_NO_SLOT ||
-	    (ras_entry(ras, slot)->flags & PEER_HOLDS_US_LATE) == 0 ||
+	    (ras_entry(ras, slot)->flags & PEER_REPORTS_US_LATE) == 0 ||
 	    !census_list_grants_vote(request, ras->self_id))
 		return;
-	ras_entry(ras, slot)->flags &= (uint8_t)~PEER_HOLDS_US_LATE;
+	ras_entry(ras, slot)->flags &= (uint8_t)~PEER_REPORTS_US_LATE;
 	must(ras->liveness.late_reporter_count > 0);
 	ras->late = --ras->liveness.late_reporter_count > 0;
 }
@@ -451,5 +451,5 @@ bool votes_origin_has_vote(const struct ras *ras, uint64_t origin) {
 	if (slot == RAS_NO_SLOT)
 		return false;
 	entry = ras_entry(ras, slot);
-	return peer_is_member(entry) && (entry->flags & PEER_VOTELESS) == 0;
+	return peer_is_member(entry) && (entry->flags & PEER_NO_VOTE) == 0;
 }

@@ -106,8 +106,8 @@ void turns_note_return(struct ras *ras, uint32_t slot, const struct peer_entry *
 	death->refuted_ns = ras->observed_ns;
 	death->observer_count = dead->weight;
 	memcpy(death->observers, dead->observers, sizeof(death->observers));
-	death->ours = (dead->flags & PEER_DECLARED) != 0;
-	ras_entry(ras, slot)->flags &= (uint8_t)~PEER_DECLARED;
+	death->ours = (dead->flags & PEER_DEATH_SEEN) != 0;
+	ras_entry(ras, slot)->flags &= (uint8_t)~PEER_DEATH_SEEN;
 	if (turn_recent_count(ras, turn) > TURNS_MAX && !turn->flaps) {
 		turn->flaps = true;
 		turn->told_ns = ras->observed_ns - TURNS_EMIT_NS;

@@ -8,7 +8,7 @@
 
 // End all connections that use the old address. Connections that are opened meanwhile to replace
 // them use the new address and stay open.
-static void conns_end(struct ras *ras) {
+static void conns_end_old_address(struct ras *ras) {
 	uint32_t count = ras->conns.count;
 
 	for (uint32_t n = 0; n < count; n++) {
@@ -37,9 +37,9 @@ int ras_set_own_address(struct ras *ras, uint64_t now_ns, const struct sock_addr
 		err = ras_restart_at_address(ras, address);
 	if (err == 0 && ras->started) {
 		liveness_reset(ras); // the silence of peers may be our own fault
-		conns_end(ras);
+		conns_end_old_address(ras);
 		links_reconnect(ras);
-		news_of_self(ras);
+		news_send_self(ras);
 	}
 	if (err == 0 && ras_self(ras)->record != before)
 		ras_emit_own_address(ras);

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#define STRANGER_KEEP_NS (3600 * RAS_NS_PER_SEC)
+#define UNKNOWN_ITEM_KEEP_NS (3600 * RAS_NS_PER_SEC)
 
 void foreign_fini(struct foreign *foreign, struct memory *memory) {
 	for (uint32_t n = 0; n < foreign->count; n++)
@@ -16,7 +16,7 @@ void foreign_fini(struct foreign *foreign, struct memory *memory) {
 }
 
 // Return the index of the item with this id, or the index at which it would be inserted.
-static uint32_t place_of(const struct foreign *foreign, uint64_t id) {
+static uint32_t item_index(const struct foreign *foreign, uint64_t id) {
 	uint32_t low = 0;
 	uint32_t high = foreign->count;
 
@@ -32,13 +32,13 @@ static uint32_t place_of(const struct foreign *foreign, uint64_t id) {
 }
 
 static struct foreign_item *item_find(const struct foreign *foreign, uint64_t id) {
-	uint32_t place = place_of(foreign, id);
+	uint32_t place = item_index(foreign, id);
 
 	return place < foreign->count && foreign->items[place].id == id ? &foreign->items[place]
 									: NULL;
 }
 
-static void bytes_release(struct ras *ras, struct foreign_item *item) {
+static void item_bytes_release(struct ras *ras, struct foreign_item *item) {
 	memory_release(&ras->memory, item->bytes, item->size);
 	ras->foreign.bytes -= item->size;
 	ras->foreign.pending -= item->pending;
@@ -48,25 +48,25 @@ static void item_remove(struct ras *ras, struct foreign_item *item) {
 	struct foreign *foreign = &ras->foreign;
 	size_t behind = (size_t)(&foreign->items[foreign->count] - item) - 1;
 
-	bytes_release(ras, item);
+	item_bytes_release(ras, item);
 	memmove(item, item + 1, behind * sizeof(*item));
 	foreign->count--;
 }
 
-static bool state_is_known(const struct foreign_item *item) {
+static bool item_state_is_known(const struct foreign_item *item) {
 	return !message_state_is_foreign(item->state);
 }
 
-static bool has_row(const struct ras *ras, const struct foreign_item *item) {
+static bool item_peer_is_known(const struct ras *ras, const struct foreign_item *item) {
 	return peers_find(&ras->peers, item->id) != RAS_NO_SLOT;
 }
 
 // Return true if the table agrees with the known part of the item, or knows something newer.
-static bool item_is_held(const struct ras *ras, const struct foreign_item *item) {
+static bool item_agrees_with_table(const struct ras *ras, const struct foreign_item *item) {
 	uint32_t slot = peers_find(&ras->peers, item->id);
 	const struct peer_entry *entry;
 
-	if (!state_is_known(item))
+	if (!item_state_is_known(item))
 		return true;
 	if (slot == RAS_NO_SLOT)
 		return false;
@@ -77,7 +77,7 @@ static bool item_is_held(const struct ras *ras, const struct foreign_item *item)
 }
 
 // Return true if the item is about an older start, or about a death or leaving that was refuted.
-static bool item_is_past(const struct ras *ras, const struct foreign_item *item) {
+static bool item_is_outdated(const struct ras *ras, const struct foreign_item *item) {
 	uint32_t slot = peers_find(&ras->peers, item->id);
 	const struct peer_entry *entry;
 
@@ -86,13 +86,13 @@ static bool item_is_past(const struct ras *ras, const struct foreign_item *item)
 	entry = ras_entry(ras, slot);
 	if (ras_incarnation_start(item->incarnation) < ras_incarnation_start(entry->incarnation))
 		return true;
-	return state_is_known(item) && item->state != RAS_ALIVE &&
+	return item_state_is_known(item) && item->state != RAS_ALIVE &&
 	       item->incarnation < entry->incarnation;
 }
 
 // Return true if the peer is not in the table, or the table does not agree with the item yet.
-static bool item_is_loose(const struct ras *ras, const struct foreign_item *item) {
-	return !item_is_held(ras, item) || !has_row(ras, item);
+static bool item_is_unconfirmed(const struct ras *ras, const struct foreign_item *item) {
+	return !item_agrees_with_table(ras, item) || !item_peer_is_known(ras, item);
 }
 
 // Compare a stored item with a received one. Returns <0 if the received item replaces it, 0 if
@@ -115,7 +115,7 @@ static struct foreign_item *item_insert(struct ras *ras, uint64_t id) {
 		    FOREIGN_ITEMS_MAX, sizeof(*foreign->items)
 	    ) != 0)
 		return NULL;
-	item = &foreign->items[place_of(foreign, id)];
+	item = &foreign->items[item_index(foreign, id)];
 	memmove(item + 1, item,
 		(size_t)(&foreign->items[foreign->count] - item) * sizeof(*foreign->items));
 	*item = (struct foreign_item){.id = id};
@@ -123,19 +123,20 @@ static struct foreign_item *item_insert(struct ras *ras, uint64_t id) {
 	return item;
 }
 
-static struct foreign_item *stranger_oldest(const struct ras *ras) {
+static struct foreign_item *unknown_item_oldest(const struct ras *ras) {
 	struct foreign_item *oldest = NULL;
 
 	for (uint32_t n = 0; n < ras->foreign.count; n++) {
 		struct foreign_item *item = &ras->foreign.items[n];
 
-		if ((oldest == NULL || item->since_ns < oldest->since_ns) && !has_row(ras, item))
+		if ((oldest == NULL || item->since_ns < oldest->since_ns) &&
+		    !item_peer_is_known(ras, item))
 			oldest = item;
 	}
 	return oldest;
 }
 
-static bool room_is_for(const struct ras *ras, const struct foreign_item *fresh) {
+static bool item_has_room(const struct ras *ras, const struct foreign_item *fresh) {
 	const struct foreign *foreign = &ras->foreign;
 	const struct foreign_item *item = item_find(foreign, fresh->id);
 	size_t held = item != NULL ? item->size : 0;
@@ -147,13 +148,13 @@ static bool room_is_for(const struct ras *ras, const struct foreign_item *fresh)
 // Make room by removing items of peers that the table does not know, oldest first. Only an item of
 // a known peer may do so. If two unknown peers evicted each other, both items could arrive again
 // on other links and circulate for ever.
-static bool room_make(struct ras *ras, const struct foreign_item *fresh) {
-	bool may_evict = has_row(ras, fresh);
+static bool item_make_room(struct ras *ras, const struct foreign_item *fresh) {
+	bool may_evict = item_peer_is_known(ras, fresh);
 
 	if (fresh->size > FOREIGN_ITEM_BYTES_MAX)
 		return false;
-	while (!room_is_for(ras, fresh)) {
-		struct foreign_item *oldest = may_evict ? stranger_oldest(ras) : NULL;
+	while (!item_has_room(ras, fresh)) {
+		struct foreign_item *oldest = may_evict ? unknown_item_oldest(ras) : NULL;
 
 		if (oldest == NULL)
 			return false;
@@ -164,19 +165,19 @@ static bool room_make(struct ras *ras, const struct foreign_item *fresh) {
 }
 
 // Store an item in place of an older one of the same peer. Returns false if there is no room.
-static bool item_keep(struct ras *ras, const struct foreign_item *fresh, const void *bytes) {
+static bool item_store(struct ras *ras, const struct foreign_item *fresh, const void *bytes) {
 	struct foreign *foreign = &ras->foreign;
 	struct foreign_item *item;
 	uint8_t *copy;
 
-	if (!room_make(ras, fresh))
+	if (!item_make_room(ras, fresh))
 		return false;
 	copy = memory_allocate(&ras->memory, fresh->size);
 	if (copy == NULL)
 		return false;
 	item = item_find(foreign, fresh->id);
 	if (item != NULL)
-		bytes_release(ras, item);
+		item_bytes_release(ras, item);
 	else
 		item = item_insert(ras, fresh->id);
 	if (item == NULL) {
@@ -191,7 +192,9 @@ static bool item_keep(struct ras *ras, const struct foreign_item *fresh, const v
 	return true;
 }
 
-void foreign_heard(struct ras *ras, const struct link *from, const struct message_news *heard) {
+void foreign_item_received(
+	struct ras *ras, const struct link *from, const struct message_news *heard
+) {
 	struct foreign_item fresh = {
 		.id = heard->news.id,
 		.incarnation = heard->news.incarnation,
@@ -204,14 +207,14 @@ void foreign_heard(struct ras *ras, const struct link *from, const struct messag
 	};
 	struct foreign_item *item = item_find(&ras->foreign, fresh.id);
 
-	if (item != NULL && item_is_past(ras, item)) {
+	if (item != NULL && item_is_outdated(ras, item)) {
 		item_remove(ras, item);
 		item = NULL;
 	}
 	// Id 0 means "no peer". The death of an unknown peer needs no item. An item about a living
 	// unknown peer is stored, and forwarded once its record was pulled.
-	if (fresh.id == 0 || item_is_past(ras, &fresh) ||
-	    (state_is_known(&fresh) && fresh.state != RAS_ALIVE &&
+	if (fresh.id == 0 || item_is_outdated(ras, &fresh) ||
+	    (item_state_is_known(&fresh) && fresh.state != RAS_ALIVE &&
 	     peers_find(&ras->peers, fresh.id) == RAS_NO_SLOT))
 		return;
 	if (item != NULL && item_order(item, heard) >= 0) {
@@ -219,18 +222,18 @@ void foreign_heard(struct ras *ras, const struct link *from, const struct messag
 			item->told |= fresh.told;
 		return;
 	}
-	if (!item_keep(ras, &fresh, heard->item)) {
+	if (!item_store(ras, &fresh, heard->item)) {
 		ras->counters.news_foreign_dropped++;
 		return;
 	}
 	ras->counters.news_foreign++;
 	if (fresh.pending)
-		news_due(ras);
+		news_schedule_flush(ras);
 }
 
 // Sending.
 
-static bool item_put(const struct foreign_item *item, struct wire_writer *writer) {
+static bool item_write(const struct foreign_item *item, struct wire_writer *writer) {
 	if (wire_writer_used(writer) + MESSAGE_ITEM_LENGTH_BYTES + item->size > RAS_FRAME_MAX)
 		return false;
 	wire_put_u16(writer, item->size);
@@ -238,25 +241,25 @@ static bool item_put(const struct foreign_item *item, struct wire_writer *writer
 	return true;
 }
 
-static void frame_begin(struct ras *ras, struct wire_writer *writer) {
+static void update_frame_begin(struct ras *ras, struct wire_writer *writer) {
 	wire_writer_init(writer, ras->scratch, RAS_FRAME_MAX);
 	wire_put_u8(writer, MESSAGE_UPDATE);
 }
 
-static void pending_tell(struct ras *ras, struct link *link) {
+static void pending_send(struct ras *ras, struct link *link) {
 	struct wire_writer writer;
 
-	frame_begin(ras, &writer);
+	update_frame_begin(ras, &writer);
 	for (uint32_t n = 0; n < ras->foreign.count; n++) {
 		const struct foreign_item *item = &ras->foreign.items[n];
 
 		if (!item->pending || (item->told & link_bit(link)) != 0 ||
-		    !item_is_held(ras, item))
+		    !item_agrees_with_table(ras, item))
 			continue;
-		if (!item_put(item, &writer)) {
+		if (!item_write(item, &writer)) {
 			link_send(ras, link, ras->scratch, wire_writer_used(&writer));
-			frame_begin(ras, &writer);
-			item_put(item, &writer);
+			update_frame_begin(ras, &writer);
+			item_write(item, &writer);
 		}
 		ras->counters.news_sent++;
 	}
@@ -272,14 +275,14 @@ void foreign_flush(struct ras *ras) {
 		struct link *link = ras->links.table[n];
 
 		if (link->used && link_is_ready(link))
-			pending_tell(ras, link);
+			pending_send(ras, link);
 	}
 	for (uint32_t n = 0; n < foreign->count && foreign->pending > 0; n++) {
 		struct foreign_item *item = &foreign->items[n];
 
 		if (!item->pending)
 			continue;
-		if (!item_is_held(ras, item)) {
+		if (!item_agrees_with_table(ras, item)) {
 			item->told = 0; // link bits may be reassigned until the item is sent
 			continue;
 		}
@@ -288,38 +291,39 @@ void foreign_flush(struct ras *ras) {
 	}
 }
 
-bool foreign_frame(struct ras *ras, uint64_t *last, struct wire_writer *writer) {
+bool foreign_frame_write(struct ras *ras, uint64_t *last, struct wire_writer *writer) {
 	const struct foreign *foreign = &ras->foreign;
-	uint32_t place = place_of(foreign, *last);
+	uint32_t place = item_index(foreign, *last);
 
 	if (place < foreign->count && foreign->items[place].id == *last)
 		place++;
-	frame_begin(ras, writer);
+	update_frame_begin(ras, writer);
 	for (; place < foreign->count; place++) {
 		const struct foreign_item *item = &foreign->items[place];
 
 		// Items of unknown peers are sent once only. Otherwise agents that dropped such an
 		// item would receive it again for ever.
-		if (item_is_past(ras, item) || !item_is_held(ras, item) || !has_row(ras, item))
+		if (item_is_outdated(ras, item) || !item_agrees_with_table(ras, item) ||
+		    !item_peer_is_known(ras, item))
 			continue;
-		if (!item_put(item, writer))
+		if (!item_write(item, writer))
 			break;
 		*last = item->id;
 	}
 	return wire_writer_used(writer) > 1;
 }
 
-void foreign_tell(struct ras *ras, struct link *link) {
+void foreign_send_all(struct ras *ras, struct link *link) {
 	struct wire_writer writer;
 	uint64_t last = 0;
 
-	while (ras->foreign.count > 0 && foreign_frame(ras, &last, &writer))
+	while (ras->foreign.count > 0 && foreign_frame_write(ras, &last, &writer))
 		link_send(ras, link, ras->scratch, wire_writer_used(&writer));
 }
 
 // Removal and expiry.
 
-void foreign_forget(struct ras *ras, uint64_t id) {
+void foreign_drop_peer(struct ras *ras, uint64_t id) {
 	struct foreign_item *item = item_find(&ras->foreign, id);
 
 	if (item != NULL)
@@ -331,9 +335,9 @@ void foreign_expire(struct ras *ras) {
 
 	for (uint32_t n = 0; n < foreign->count;) {
 		struct foreign_item *item = &foreign->items[n];
-		bool old = ras->observed_ns - item->since_ns >= STRANGER_KEEP_NS;
+		bool old = ras->observed_ns - item->since_ns >= UNKNOWN_ITEM_KEEP_NS;
 
-		if (item_is_past(ras, item) || (old && item_is_loose(ras, item)))
+		if (item_is_outdated(ras, item) || (old && item_is_unconfirmed(ras, item)))
 			item_remove(ras, item);
 		else
 			n++;

@@ -55,15 +55,17 @@ struct foreign {
 void foreign_fini(struct foreign *foreign, struct memory *memory);
 
 // Store a received item whose known part was merged. `from` is NULL for the table of a seed.
-void foreign_heard(struct ras *ras, const struct link *from, const struct message_news *heard);
+void foreign_item_received(
+	struct ras *ras, const struct link *from, const struct message_news *heard
+);
 // Send the pending items to all links, together with a batch of news.
 void foreign_flush(struct ras *ras);
 // Send all stored items of known peers on a link whose session begins.
-void foreign_tell(struct ras *ras, struct link *link);
+void foreign_send_all(struct ras *ras, struct link *link);
 // Write an UPDATE with stored items whose id is above *last, as many as fit. *last becomes the id
 // of the last item written. Returns false if there are none.
-bool foreign_frame(struct ras *ras, uint64_t *last, struct wire_writer *writer);
+bool foreign_frame_write(struct ras *ras, uint64_t *last, struct wire_writer *writer);
 
 // Drop the item of a peer that is removed from the table.
-void foreign_forget(struct ras *ras, uint64_t id);
+void foreign_drop_peer(struct ras *ras, uint64_t id);
 void foreign_expire(struct ras *ras);

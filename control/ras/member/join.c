@@ -11,7 +11,7 @@
 #define ROUND_GAP_NS RAS_NS_PER_SEC	 // between rounds through all addresses, with jitter
 #define ROUNDS_PER_EVENT 15		 // rounds between two JOIN_WAITING events
 
-bool join_is_self(const struct ras *ras, const struct sock_addr *seed) {
+bool join_is_own_address(const struct ras *ras, const struct sock_addr *seed) {
 	return sock_addr_equal(seed, &ras_self(ras)->record->address);
 }
 
@@ -69,8 +69,8 @@ int ras_set_seeds(struct ras *ras, const struct sock_addr *seeds, uint32_t count
 		join->rounds = 0; // earlier rounds could not ask the seeds
 	join->seeds_unknown = false;
 	for (uint32_t n = 0; n < count; n++)
-		join->is_seed = join->is_seed || join_is_self(ras, &copy[n].address);
-	join_place_seeds(ras);
+		join->is_seed = join->is_seed || join_is_own_address(ras, &copy[n].address);
+	join_fill_seed_slots(ras);
 	return 0;
 }
 
@@ -78,7 +78,7 @@ void ras_set_seeds_unresolved(struct ras *ras) {
 	ras->join.seeds_unknown = true;
 }
 
-bool join_is_configured(const struct ras *ras, const struct sock_addr *address) {
+bool join_is_seed_address(const struct ras *ras, const struct sock_addr *address) {
 	const struct join *join = &ras->join;
 
 	for (uint32_t n = 0; n < join->seed_count; n++) {
@@ -89,21 +89,21 @@ bool join_is_configured(const struct ras *ras, const struct sock_addr *address) 
 }
 
 // Return true if a seed other than ourselves is configured.
-static bool has_seeds(const struct ras *ras) {
+static bool join_has_other_seeds(const struct ras *ras) {
 	const struct join *join = &ras->join;
 
 	for (uint32_t n = 0; n < join->seed_count; n++) {
-		if (!join_is_self(ras, &join->seeds[n].address))
+		if (!join_is_own_address(ras, &join->seeds[n].address))
 			return true;
 	}
 	return join->seeds_unknown;
 }
 
-static void join_reset(struct ras *ras) {
+static void join_round_begin(struct ras *ras) {
 	struct join *join = &ras->join;
 
 	for (uint32_t n = 0; n < join->seed_count; n++)
-		join->is_seed = join->is_seed || join_is_self(ras, &join->seeds[n].address);
+		join->is_seed = join->is_seed || join_is_own_address(ras, &join->seeds[n].address);
 	join->seed_next = 0;
 	ras->remembered.next = 0;
 	join->met = false;
@@ -114,7 +114,7 @@ static void join_reset(struct ras *ras) {
 }
 
 // End the join, after founding a ring or receiving a table: this agent is a member from now on.
-static void join_done(struct ras *ras) {
+static void join_finish(struct ras *ras) {
 	struct join *join = &ras->join;
 
 	join->ask_ns = RAS_NEVER;
@@ -138,15 +138,15 @@ void join_begin(struct ras *ras) {
 
 	join->started_ns = ras->observed_ns;
 	remembered_drop(ras, &ras_self(ras)->record->address);
-	if (has_seeds(ras) || ras->remembered.count > 0)
-		join_reset(ras);
+	if (join_has_other_seeds(ras) || ras->remembered.count > 0)
+		join_round_begin(ras);
 	else
-		join_done(ras);
+		join_finish(ras);
 }
 
 // Asking seeds and remembered addresses.
 
-static bool ask_is_open(const struct join *join) {
+static bool join_has_open_conn(const struct join *join) {
 	for (uint32_t n = 0; n < JOIN_ASKS_MAX; n++) {
 		if (join->asks[n] != NULL)
 			return true;
@@ -154,7 +154,7 @@ static bool ask_is_open(const struct join *join) {
 	return false;
 }
 
-static void ask_forget(struct join *join, const struct conn *conn) {
+static void join_conn_forget(struct join *join, const struct conn *conn) {
 	for (uint32_t n = 0; n < JOIN_ASKS_MAX; n++) {
 		if (join->asks[n] == conn)
 			join->asks[n] = NULL;
@@ -168,7 +168,7 @@ static bool seed_next(struct ras *ras, struct sock_addr *ret_address) {
 
 	while (join->seed_next < join->seed_count) {
 		*ret_address = join->seeds[join->seed_next++].address;
-		if (!join_is_self(ras, ret_address))
+		if (!join_is_own_address(ras, ret_address))
 			return true;
 	}
 	return false;
@@ -185,8 +185,8 @@ static bool address_next(struct ras *ras, struct sock_addr *ret_address) {
 	}
 	join->remembered_is_next = !join->remembered_is_next;
 	if (join->remembered_is_next)
-		return seed_next(ras, ret_address) || remembered_next(ras, ret_address);
-	return remembered_next(ras, ret_address) || seed_next(ras, ret_address);
+		return seed_next(ras, ret_address) || remembered_next_address(ras, ret_address);
+	return remembered_next_address(ras, ret_address) || seed_next(ras, ret_address);
 }
 
 // Return true if this agent founds the ring now. All addresses were asked and no member answered.
@@ -195,10 +195,10 @@ static bool address_next(struct ras *ras, struct sock_addr *ret_address) {
 // JOIN_ALONE_NS without a founding seed, the lowest address of the agents that met founds it. An
 // agent without seeds first looks for the members that it remembers. It founds no ring if a
 // remembered member refused it because another agent holds its name.
-static bool join_founds(const struct ras *ras) {
+static bool join_can_found_ring(const struct ras *ras) {
 	const struct join *join = &ras->join;
 
-	bool has_none = !has_seeds(ras) && !ras->remembered.name_taken;
+	bool has_none = !join_has_other_seeds(ras) && !ras->remembered.name_taken;
 
 	if (has_none && ras->remembered.count == 0)
 		return true;
@@ -211,12 +211,12 @@ static bool join_founds(const struct ras *ras) {
 	return join->met ? !join->lower : has_none;
 }
 
-static void round_ended(struct ras *ras) {
+static void join_round_end(struct ras *ras) {
 	struct join *join = &ras->join;
 
 	join->rounds++;
-	if (join_founds(ras)) {
-		join_done(ras);
+	if (join_can_found_ring(ras)) {
+		join_finish(ras);
 		return;
 	}
 	if (join->rounds == 1 || join->rounds % ROUNDS_PER_EVENT == 0)
@@ -224,12 +224,12 @@ static void round_ended(struct ras *ras) {
 			ras, RAS_EVENT_JOIN_WAITING, RAS_NO_SLOT, RAS_CAUSE_NONE,
 			join->seed_count + ras->remembered.count
 		);
-	join_reset(ras);
+	join_round_begin(ras);
 	join->ask_ns = ras->observed_ns + ras_jitter(ras, ROUND_GAP_NS);
 	ras_wake_at(ras, join->ask_ns);
 }
 
-static void ask_next(struct ras *ras) {
+static void join_ask_next_address(struct ras *ras) {
 	struct join *join = &ras->join;
 	struct sock_addr address;
 	uint32_t place = 0;
@@ -241,8 +241,8 @@ static void ask_next(struct ras *ras) {
 		return;
 	if (address_next(ras, &address))
 		join->asks[place] = conn_open(ras, &address, NULL);
-	else if (!ask_is_open(join))
-		round_ended(ras);
+	else if (!join_has_open_conn(join))
+		join_round_end(ras);
 }
 
 // Return true if the peer in this slot is a member reached at the seed's address. Either it
@@ -251,7 +251,8 @@ static void ask_next(struct ras *ras) {
 // A dead or left peer does not count: it may be back at this address without a ring. Neither does a
 // silent member that advertises another address: its corrected configuration may have moved it to
 // the seed's address.
-static bool slot_is_seed(const struct ras *ras, uint32_t slot, const struct join_seed *seed) {
+static bool
+slot_is_member_at_seed(const struct ras *ras, uint32_t slot, const struct join_seed *seed) {
 	const struct peer_entry *entry = ras_entry(ras, slot);
 
 	if (entry->record == NULL || !peer_is_member(entry))
@@ -260,14 +261,15 @@ static bool slot_is_seed(const struct ras *ras, uint32_t slot, const struct join
 	       (entry->record->id == seed->peer && entry->state == RAS_ALIVE);
 }
 
-static bool seed_is_known(const struct ras *ras, struct join_seed *seed) {
+static bool seed_is_in_ring(const struct ras *ras, struct join_seed *seed) {
 	uint32_t answered = seed->peer != 0 ? peers_find(&ras->peers, seed->peer) : RAS_NO_SLOT;
 
-	return slot_is_seed(ras, seed->slot, seed) || slot_is_seed(ras, ras->self_slot, seed) ||
-	       (answered != RAS_NO_SLOT && slot_is_seed(ras, answered, seed));
+	return slot_is_member_at_seed(ras, seed->slot, seed) ||
+	       slot_is_member_at_seed(ras, ras->self_slot, seed) ||
+	       (answered != RAS_NO_SLOT && slot_is_member_at_seed(ras, answered, seed));
 }
 
-void join_came(struct ras *ras, uint32_t slot) {
+void join_note_seed_slot(struct ras *ras, uint32_t slot) {
 	struct join *join = &ras->join;
 	const struct ras_record *record = ras_entry(ras, slot)->record;
 
@@ -279,14 +281,14 @@ void join_came(struct ras *ras, uint32_t slot) {
 
 // Fill the slot hints for a new list of seeds or a preloaded table. join_note_seed_slot() updates
 // them later.
-void join_place_seeds(struct ras *ras) {
+void join_fill_seed_slots(struct ras *ras) {
 	if (ras->join.seed_count == 0)
 		return;
 	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++)
-		join_came(ras, slot);
+		join_note_seed_slot(ras, slot);
 }
 
-static void seed_ask(struct ras *ras, const struct sock_addr *address) {
+static void join_conn_open(struct ras *ras, const struct sock_addr *address) {
 	struct join *join = &ras->join;
 
 	for (uint32_t n = 0; n < JOIN_ASKS_MAX; n++) {
@@ -297,7 +299,7 @@ static void seed_ask(struct ras *ras, const struct sock_addr *address) {
 	}
 }
 
-static bool is_asked(const struct ras *ras, const struct sock_addr *address) {
+static bool address_is_being_asked(const struct ras *ras, const struct sock_addr *address) {
 	const struct join *join = &ras->join;
 
 	for (uint32_t n = 0; n < JOIN_ASKS_MAX; n++) {
@@ -307,25 +309,25 @@ static bool is_asked(const struct ras *ras, const struct sock_addr *address) {
 	return false;
 }
 
-void join_ask(struct ras *ras, const struct sock_addr *address) {
-	if (!is_asked(ras, address))
-		seed_ask(ras, address);
+void join_connect(struct ras *ras, const struct sock_addr *address) {
+	if (!address_is_being_asked(ras, address))
+		join_conn_open(ras, address);
 }
 
-void join_look_for(struct ras *ras, uint32_t seed) {
+void join_try_seed(struct ras *ras, uint32_t seed) {
 	struct join_seed *sought = &ras->join.seeds[seed];
 
-	if (!seed_is_known(ras, sought))
-		join_ask(ras, &sought->address);
+	if (!seed_is_in_ring(ras, sought))
+		join_connect(ras, &sought->address);
 }
 
-void join_invited(struct ras *ras, const struct sock_addr *address) {
+void join_accept_invitation(struct ras *ras, const struct sock_addr *address) {
 	struct join *join = &ras->join;
 
 	if (ras->joined || ras->leaving || join->ask_ns == RAS_NEVER || join->source != NULL ||
-	    is_asked(ras, address))
+	    address_is_being_asked(ras, address))
 		return;
-	seed_ask(ras, address);
+	join_conn_open(ras, address);
 }
 
 void join_tick(struct ras *ras) {
@@ -334,15 +336,15 @@ void join_tick(struct ras *ras) {
 	if (ras->joined || join->ask_ns == RAS_NEVER || ras->leaving || join->source != NULL)
 		return; // while a table arrives, no other address is asked
 	if (join->ask_ns <= ras->observed_ns)
-		ask_next(ras);
+		join_ask_next_address(ras);
 	if (!ras->joined)
 		ras_wake_at(ras, join->ask_ns);
 }
 
 // Answers of seeds.
 
-static void ask_close(struct ras *ras, struct conn *conn) {
-	ask_forget(&ras->join, conn);
+static void join_conn_close(struct ras *ras, struct conn *conn) {
+	join_conn_forget(&ras->join, conn);
 	conn_close(ras, conn, RAS_CLOSE_SOFT);
 	if (!ras->joined) {
 		ras->join.ask_ns = ras->observed_ns;
@@ -352,7 +354,7 @@ static void ask_close(struct ras *ras, struct conn *conn) {
 
 // Note an agent that answered and has no ring either. If its address is lower than ours, it may
 // found the ring instead of us.
-static void met_waiting(struct ras *ras, const struct sock_addr *address) {
+static void joiner_met_note(struct ras *ras, const struct sock_addr *address) {
 	struct join *join = &ras->join;
 
 	join->met = true;
@@ -365,7 +367,7 @@ static void met_waiting(struct ras *ras, const struct sock_addr *address) {
 }
 
 // Note that a seed's address is another address of our own machine: we answered ourselves.
-static void met_self(struct ras *ras, const struct sock_addr *address) {
+static void own_seed_note(struct ras *ras, const struct sock_addr *address) {
 	struct join *join = &ras->join;
 
 	for (uint32_t n = 0; n < join->seed_count; n++) {
@@ -378,7 +380,8 @@ static void met_self(struct ras *ras, const struct sock_addr *address) {
 
 // Note the agent that answered at a seed's address. Returns true if it is a member of our ring, so
 // that its table is not needed.
-static bool met_member(struct ras *ras, struct conn *conn, const struct message_init_ack *ack) {
+static bool
+ring_member_note(struct ras *ras, struct conn *conn, const struct message_init_ack *ack) {
 	struct join *join = &ras->join;
 	struct ras_record *record;
 	uint32_t slot;
@@ -401,12 +404,12 @@ static bool met_member(struct ras *ras, struct conn *conn, const struct message_
 
 // Handle a refusal that no retry can change: another cluster, no common version, or a taken name.
 static void
-refused_for_good(struct ras *ras, const struct conn *conn, const struct message_init_ack *ack) {
+join_refused_finally(struct ras *ras, const struct conn *conn, const struct message_init_ack *ack) {
 	struct join *join = &ras->join;
 	uint64_t value =
 		ack->refusal == RAS_CAUSE_VERSION ? ras_versions_pack(conn_ack_versions(ack)) : 0;
 
-	if (remembered_refused(ras, &conn->address, ack->refusal, value))
+	if (remembered_drop_refused(ras, &conn->address, ack->refusal, value))
 		return;
 	if (ras->joined && ack->refusal == RAS_CAUSE_VERSION)
 		conn_report_version_mismatch(ras, ack);
@@ -425,42 +428,42 @@ static void join_refused(struct ras *ras, struct conn *conn, const struct messag
 	case RAS_CAUSE_CONFLICT:
 	case RAS_CAUSE_VERSION:
 	case RAS_CAUSE_CLUSTER:
-		refused_for_good(ras, conn, ack);
+		join_refused_finally(ras, conn, ack);
 		break;
 	case RAS_CAUSE_BUSY:
 		if ((ack->flags & MESSAGE_ACK_MEMBER) == 0)
-			met_waiting(ras, &conn->address);
+			joiner_met_note(ras, &conn->address);
 		memcpy(join->redirects, ack->redirects, sizeof(join->redirects));
 		join->redirect_count = ack->redirect_count;
 		break;
 	case RAS_CAUSE_DUPLICATE:
-		met_self(ras, &conn->address);
+		own_seed_note(ras, &conn->address);
 		remembered_drop(ras, &conn->address);
 		break;
 	default:
 		break;
 	}
-	ask_close(ras, conn);
+	join_conn_close(ras, conn);
 }
 
-void join_ack(struct ras *ras, struct conn *conn, const struct message_init_ack *ack) {
+void join_ack_received(struct ras *ras, struct conn *conn, const struct message_init_ack *ack) {
 	struct join *join = &ras->join;
 	bool another_was_faster = join->source != NULL && join->source != conn;
 	struct sock_addr address = conn->address; // the connection may be closed below
 
 	if (ack->refusal != RAS_CAUSE_NONE) {
 		join_refused(ras, conn, ack);
-	} else if (another_was_faster || (ras->joined && met_member(ras, conn, ack))) {
-		ask_close(ras, conn);
+	} else if (another_was_faster || (ras->joined && ring_member_note(ras, conn, ack))) {
+		join_conn_close(ras, conn);
 	} else {
 		join->source = conn;
 		join->start = ack->your_start;
 		join->uncounted = (ack->flags & MESSAGE_ACK_NO_VOTE) != 0;
 	}
-	rival_answered(ras, &address, ack);
+	rival_answer_received(ras, &address, ack);
 }
 
-int join_frame(struct ras *ras, struct conn *conn, const void *frame, size_t size) {
+int join_frame_received(struct ras *ras, struct conn *conn, const void *frame, size_t size) {
 	struct wire_reader reader;
 	uint8_t type;
 
@@ -470,28 +473,28 @@ int join_frame(struct ras *ras, struct conn *conn, const void *frame, size_t siz
 	type = wire_get_u8(&reader);
 	conn_set_deadline(ras, conn, ras->profile->init_ns);
 	if (type == MESSAGE_UPDATE)
-		return news_take(ras, NULL, &reader);
+		return news_update_received(ras, NULL, &reader);
 	if (type != MESSAGE_BEAT)
 		return -EPROTO;
 	// A BEAT marks the end of the table.
 	if (ras->joined)
-		ask_close(ras, conn);
+		join_conn_close(ras, conn);
 	else
-		join_done(ras);
+		join_finish(ras);
 	return 0;
 }
 
-void join_ended(struct ras *ras, struct conn *conn, enum ras_cause cause) {
+void join_conn_ended(struct ras *ras, struct conn *conn, enum ras_cause cause) {
 	struct join *join = &ras->join;
 
 	if (conn->serving)
 		join->serving--;
 	if (!conn->outgoing)
 		return;
-	ask_forget(join, conn);
+	join_conn_forget(join, conn);
 	// A wrong key drops a remembered address. After any cause the next address is asked.
 	if (cause == RAS_CAUSE_PROOF)
-		remembered_refused(ras, &conn->address, cause, 0);
+		remembered_drop_refused(ras, &conn->address, cause, 0);
 	if (!ras->joined) {
 		join->ask_ns = ras->observed_ns;
 		ras_wake_at(ras, ras->observed_ns);
@@ -518,7 +521,7 @@ static void joiner_redirect(struct ras *ras, struct conn *conn) {
 }
 
 // Return a start number for the joiner above all starts that are known of its name.
-static uint64_t start_for(struct ras *ras, const struct ras_record *record) {
+static uint64_t joiner_start_number(struct ras *ras, const struct ras_record *record) {
 	uint32_t slot = peers_find(&ras->peers, record->id);
 	uint64_t known = 0;
 
@@ -529,13 +532,13 @@ static uint64_t start_for(struct ras *ras, const struct ras_record *record) {
 	return known + 1;
 }
 
-static void serve_accept(struct ras *ras, struct conn *conn, const struct ras_record *record) {
+static void joiner_accept(struct ras *ras, struct conn *conn, const struct ras_record *record) {
 	struct message_init_ack ack;
 	struct wire_writer writer;
 
 	conn_ack_fill(ras, &ack);
 	ack.version = conn->version;
-	ack.your_start = start_for(ras, record);
+	ack.your_start = joiner_start_number(ras, record);
 	if (!votes_joiner_has_vote(ras, peers_find(&ras->peers, record->id)))
 		ack.flags |= MESSAGE_ACK_NO_VOTE;
 	wire_writer_init(&writer, ras->scratch, RAS_FRAME_MAX);
@@ -546,12 +549,12 @@ static void serve_accept(struct ras *ras, struct conn *conn, const struct ras_re
 	conn->serving = true;
 	ras->join.serving++;
 	ras->counters.joins_served++;
-	join_writable(ras, conn);
+	join_send_table(ras, conn);
 }
 
 // Refuse a caller that cannot be served: it is this agent itself, we are not a member, or as many
 // joins as allowed are being served. A member that calls us while we have no ring invites us.
-static void serve_none(
+static void joiner_refuse(
 	struct ras *ras,
 	struct conn *conn,
 	const struct message_init *init,
@@ -567,7 +570,7 @@ static void serve_none(
 	}
 	joiner_redirect(ras, conn);
 	if ((init->flags & MESSAGE_INIT_MEMBER) != 0)
-		join_invited(ras, &record->address);
+		join_accept_invitation(ras, &record->address);
 	else
 		ras->join.met = true;
 }
@@ -586,7 +589,7 @@ void join_serve(struct ras *ras, struct conn *conn, const struct message_init *i
 	}
 	if (record == ras_self(ras)->record || !ras->joined ||
 	    ras->join.serving >= ras->profile->joins_max) {
-		serve_none(ras, conn, init, record);
+		joiner_refuse(ras, conn, init, record);
 		ras_record_put(ras->interner, record);
 		return;
 	}
@@ -594,16 +597,18 @@ void join_serve(struct ras *ras, struct conn *conn, const struct message_init *i
 	// A joiner at the address of the holder is the holder restarted: two agents cannot listen
 	// at one address.
 	if (slot == ras->self_slot)
-		join_claimed(ras, conn, slot, RAS_CAUSE_CONFLICT);
+		join_name_claim_decided(ras, conn, slot, RAS_CAUSE_CONFLICT);
 	else if (slot != RAS_NO_SLOT && peer_is_member(ras_entry(ras, slot)) &&
 	    !sock_addr_equal(&ras_entry(ras, slot)->record->address, &record->address))
 		liveness_check_name_claim(ras, slot, conn);
 	else
-		serve_accept(ras, conn, record);
+		joiner_accept(ras, conn, record);
 	ras_record_put(ras->interner, record);
 }
 
-void join_claimed(struct ras *ras, struct conn *conn, uint32_t slot, enum ras_cause refusal) {
+void join_name_claim_decided(
+	struct ras *ras, struct conn *conn, uint32_t slot, enum ras_cause refusal
+) {
 	struct sock_addr other = conn->address;
 	struct message_init_ack ack;
 
@@ -612,7 +617,7 @@ void join_claimed(struct ras *ras, struct conn *conn, uint32_t slot, enum ras_ca
 		if (refusal == RAS_CAUSE_BUSY || ras->join.serving >= ras->profile->joins_max)
 			joiner_redirect(ras, conn);
 		else
-			serve_accept(ras, conn, ras_entry(ras, slot)->record);
+			joiner_accept(ras, conn, ras_entry(ras, slot)->record);
 		return;
 	}
 	other.port = 0; // the port of the connection, on which no agent listens
@@ -625,7 +630,7 @@ void join_claimed(struct ras *ras, struct conn *conn, uint32_t slot, enum ras_ca
 
 // Sends the table in UPDATE frames, then the foreign items, then a BEAT that marks the end. Stops
 // when the connection is blocked and continues when it is writable again.
-void join_writable(struct ras *ras, struct conn *conn) {
+void join_send_table(struct ras *ras, struct conn *conn) {
 	struct message_beat end = {.digest = peers_digest(&ras->peers), .period = 1};
 	struct wire_writer writer;
 
@@ -641,7 +646,7 @@ void join_writable(struct ras *ras, struct conn *conn) {
 
 			if (ras_entry(ras, slot)->record == NULL)
 				continue;
-			peers_news(&ras->peers, slot, &news);
+			peers_news_fill(&ras->peers, slot, &news);
 			if (wire_writer_used(&writer) + message_news_bytes(&news) > RAS_FRAME_MAX)
 				break;
 			message_news_encode(&news, &writer);
@@ -651,7 +656,7 @@ void join_writable(struct ras *ras, struct conn *conn) {
 		conn->next_slot = slot;
 		conn_set_deadline(ras, conn, ras->profile->init_ns);
 	}
-	for (uint64_t told = conn->foreign_told; foreign_frame(ras, &told, &writer);) {
+	for (uint64_t told = conn->foreign_told; foreign_frame_write(ras, &told, &writer);) {
 		if (conn_send(ras, conn, ras->scratch, wire_writer_used(&writer)) != 0)
 			return;
 		conn->foreign_told = told;

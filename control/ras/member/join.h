@@ -76,29 +76,31 @@ void join_begin(struct ras *ras);
 void join_tick(struct ras *ras);
 
 // Joiner side: process the answer of a seed, and the frames of its table.
-void join_ack(struct ras *ras, struct conn *conn, const struct message_init_ack *ack);
-int join_frame(struct ras *ras, struct conn *conn, const void *frame, size_t size);
+void join_ack_received(struct ras *ras, struct conn *conn, const struct message_init_ack *ack);
+int join_frame_received(struct ras *ras, struct conn *conn, const void *frame, size_t size);
 // Seed side: answer the INIT of a joiner.
 void join_serve(struct ras *ras, struct conn *conn, const struct message_init *init);
 // Answer a joiner whose name another agent holds, once that holder was checked. `refusal` is
 // CONFLICT if the holder lives, BUSY if no observer could check, NONE if the name is free.
-void join_claimed(struct ras *ras, struct conn *conn, uint32_t slot, enum ras_cause refusal);
+void join_name_claim_decided(
+	struct ras *ras, struct conn *conn, uint32_t slot, enum ras_cause refusal
+);
 // Send more of the table to a joiner, as much as the connection takes.
-void join_writable(struct ras *ras, struct conn *conn);
+void join_send_table(struct ras *ras, struct conn *conn);
 // Join through a member that called us, if we are not a member.
-void join_invited(struct ras *ras, const struct sock_addr *address);
+void join_accept_invitation(struct ras *ras, const struct sock_addr *address);
 // Return true if the address is our own.
-bool join_is_self(const struct ras *ras, const struct sock_addr *address);
+bool join_is_own_address(const struct ras *ras, const struct sock_addr *address);
 // Return true if the address is one of the seeds.
-bool join_is_configured(const struct ras *ras, const struct sock_addr *address);
+bool join_is_seed_address(const struct ras *ras, const struct sock_addr *address);
 // Connect to the address to join, or to take another ring's table. Does nothing if a connection
 // to it is open, or JOIN_ASKS_MAX are.
-void join_ask(struct ras *ras, const struct sock_addr *address);
+void join_connect(struct ras *ras, const struct sock_addr *address);
 // Note the slot of a peer that is new or has a new record at the seed with its address. So the
 // search for a seed need not walk the table.
-void join_came(struct ras *ras, uint32_t slot);
-void join_place_seeds(struct ras *ras);
+void join_note_seed_slot(struct ras *ras, uint32_t slot);
+void join_fill_seed_slots(struct ras *ras);
 // Connect to a seed, unless it is known to belong to our ring.
-void join_look_for(struct ras *ras, uint32_t seed);
+void join_try_seed(struct ras *ras, uint32_t seed);
 // Both sides: a join connection ended.
-void join_ended(struct ras *ras, struct conn *conn, enum ras_cause cause);
+void join_conn_ended(struct ras *ras, struct conn *conn, enum ras_cause cause);

@@ -7,11 +7,12 @@
 #define EXPIRE_GAP_NS (60 * RAS_NS_PER_SEC)
 // An order makes each member forget the peers that it holds unreachable. Members that hold the same
 // peer announce it at random times. So most of them hear of it from the first one.
-#define ORDER_MEMBER_NS (20 * RAS_NS_PER_MS)  // spread of the random times, for each member
-#define ORDER_SPREAD_NS (10 * RAS_NS_PER_SEC) // upper bound of the spread
-#define ORDER_GAP_NS RAS_NS_PER_SEC	      // between two batches of ORDER_BATCH_MAX peers
-#define ORDER_TOLD_MAX 16
-#define ORDER_TAKEN_NS (20 * RAS_NS_PER_SEC) // time in which all members announce their peers
+#define ORDER_SPREAD_PER_MEMBER_NS \
+	(20 * RAS_NS_PER_MS)			  // spread of the random times, for each member
+#define ORDER_SPREAD_MAX_NS (10 * RAS_NS_PER_SEC) // upper bound of the spread
+#define ORDER_GAP_NS RAS_NS_PER_SEC		  // between two batches of ORDER_BATCH_MAX peers
+#define ORDER_BATCH_MAX 16
+#define ORDER_RECENT_NS (20 * RAS_NS_PER_SEC) // time in which all members announce their peers
 
 // Release everything that uses a peer whose membership, or whose start, is about to end.
 static void peer_detach(struct ras *ras, uint32_t slot, enum ras_cause cause) {
@@ -34,11 +35,12 @@ static void peer_detach(struct ras *ras, uint32_t slot, enum ras_cause cause) {
 }
 
 // Return true if the update ends the membership or the start that the table holds.
-static bool news_end(const struct ras *ras, uint32_t slot, const struct peer_news *news) {
+static bool
+news_end_membership(const struct ras *ras, uint32_t slot, const struct peer_news *news) {
 	const struct peer_entry *entry = ras_entry(ras, slot);
 
 	if (!peer_is_member(entry) || news->incarnation < entry->incarnation ||
-	    peers_check(news) != 0 || peers_conflict(&ras->peers, slot, news))
+	    peers_news_check(news) != 0 || peers_has_name_conflict(&ras->peers, slot, news))
 		return false; // the merge will ignore the update
 	if (ras_incarnation_start(news->incarnation) != ras_incarnation_start(entry->incarnation))
 		return news->record != NULL; // without it, the merge waits until it was pulled
@@ -48,14 +50,15 @@ static bool news_end(const struct ras *ras, uint32_t slot, const struct peer_new
 // Return true if the update is about another run of the agent with the same start number. That run
 // has lost its stored state, and takes a new start once a peer reports the duplicate to it. A
 // change of address alone is no new run.
-static bool is_other_run(const struct ras *ras, uint32_t slot, const struct peer_news *news) {
+static bool
+news_name_other_run(const struct ras *ras, uint32_t slot, const struct peer_news *news) {
 	const struct ras_record *held = ras_entry(ras, slot)->record;
 
 	return news->record != NULL && news->record->start == held->start &&
-	       news->record->run != held->run && !peers_conflict(&ras->peers, slot, news);
+	       news->record->run != held->run && !peers_has_name_conflict(&ras->peers, slot, news);
 }
 
-static enum ras_cause end_cause(const struct peer_news *news) {
+static enum ras_cause membership_end_cause(const struct peer_news *news) {
 	switch (news->state) {
 	case RAS_DEAD:
 		return RAS_CAUSE_DEATH;
@@ -68,7 +71,7 @@ static enum ras_cause end_cause(const struct peer_news *news) {
 
 // End relayed messages and transfers to and from a peer that is no member any more, or started
 // anew.
-static void peer_changed(struct ras *ras, uint32_t slot) {
+static void peer_drop_messages(struct ras *ras, uint32_t slot) {
 	relay_peer_changed(ras, slot);
 	transfer_peer_changed(ras, slot);
 }
@@ -79,7 +82,7 @@ static void peer_joined(struct ras *ras, uint32_t slot, struct link *from, bool 
 		ras_entry(ras, slot)->record->start
 	);
 	if (known)
-		peer_changed(ras, slot);
+		peer_drop_messages(ras, slot);
 	news_add(ras, slot, from, true);
 	ring_schedule_rebuild(ras);
 }
@@ -87,7 +90,7 @@ static void peer_joined(struct ras *ras, uint32_t slot, struct link *from, bool 
 static void peer_rejoined(struct ras *ras, uint32_t slot, struct link *from) {
 	votes_withdraw(ras, slot);
 	news_add(ras, slot, from, false);
-	peer_changed(ras, slot);
+	peer_drop_messages(ras, slot);
 	ring_schedule_rebuild(ras);
 	ras_emit(ras, RAS_EVENT_REJOINED, slot, RAS_CAUSE_REFUTED, 0);
 }
@@ -96,7 +99,7 @@ static void peer_ended(struct ras *ras, uint32_t slot, struct link *from, bool k
 	const struct peer_entry *entry = ras_entry(ras, slot);
 
 	news_add(ras, slot, from, !known);
-	peer_changed(ras, slot);
+	peer_drop_messages(ras, slot);
 	if (ras->ring.rebuild_ns == RAS_NEVER)
 		ring_schedule_rebuild(ras);
 	ras_emit(
@@ -116,12 +119,12 @@ static void peer_refuted(struct ras *ras, uint32_t slot, struct link *from) {
 		news_add(ras, slot, from, false);
 }
 
-static void change_follow(
+static void change_apply_effects(
 	struct ras *ras, uint32_t slot, struct link *from, enum peers_change change, bool known
 ) {
 	switch (change) {
 	case PEERS_SAME:
-	case PEERS_NEEDED:
+	case PEERS_RECORD_NEEDED:
 	case PEERS_CONFLICT:
 		return;
 	case PEERS_JOINED:
@@ -137,7 +140,7 @@ static void change_follow(
 	case PEERS_LEFT:
 		peer_ended(ras, slot, from, known);
 		break;
-	case PEERS_HEAVIER:
+	case PEERS_MORE_WITNESSES:
 		news_add(ras, slot, from, false);
 		break;
 	case PEERS_MAINT:
@@ -156,17 +159,17 @@ static void change_follow(
 }
 
 // Apply the maintenance switch to ourselves: any member may set it.
-static void maint_of_self(struct ras *ras, uint32_t maint) {
+static void self_apply_maint(struct ras *ras, uint32_t maint) {
 	struct peer_news news;
 	enum peers_change change;
 	uint32_t slot;
 
-	peers_news(&ras->peers, ras->self_slot, &news);
+	peers_news_fill(&ras->peers, ras->self_slot, &news);
 	if (maint <= news.maint)
 		return;
 	news.maint = maint;
 	if (peers_merge(&ras->peers, &news, ras->observed_ns, &change, &slot) == 0)
-		change_follow(ras, slot, NULL, change, true);
+		change_apply_effects(ras, slot, NULL, change, true);
 }
 
 void ras_handle_own_death(struct ras *ras, uint64_t incarnation, enum ras_cause cause) {
@@ -188,14 +191,14 @@ void ras_handle_own_death(struct ras *ras, uint64_t incarnation, enum ras_cause 
 	votes_withdraw(ras, ras->self_slot);
 }
 
-static const struct sock_addr *address_of(const struct peer_news *news) {
+static const struct sock_addr *news_address(const struct peer_news *news) {
 	return news->record != NULL ? &news->record->address : NULL;
 }
 
 // Handle a record with our name that another holder owns and that is above ours, see rival.h.
 // Returns true if the update had such a record.
-static bool claim_heard(struct ras *ras, const struct peer_news *news) {
-	if (!ras->joined || news->record == NULL || !rival_is_above(ras, news->record))
+static bool self_handle_rival(struct ras *ras, const struct peer_news *news) {
+	if (!ras->joined || news->record == NULL || !rival_outranks_us(ras, news->record))
 		return false;
 	ras_emit_conflict(ras, ras->self_slot, news->incarnation, &news->record->address);
 	rival_call(ras, &news->record->address, news->record->start + 1);
@@ -204,7 +207,7 @@ static bool claim_heard(struct ras *ras, const struct peer_news *news) {
 
 // Return true if the update names a start of our own that we do not know of. Its record has our own
 // address: self_handle_rival() has handled all others.
-static bool is_unknown_start(const struct ras *ras, const struct peer_news *news) {
+static bool self_start_is_unknown(const struct ras *ras, const struct peer_news *news) {
 	const struct peer_entry *self = ras_self(ras);
 
 	return ras->joined && news->incarnation > self->incarnation && news->record != NULL &&
@@ -213,7 +216,7 @@ static bool is_unknown_start(const struct ras *ras, const struct peer_news *news
 
 // Return true if the update is about an earlier run of this agent with the same start number. That
 // run's record differs from ours. This run has lost the state of the earlier one.
-static bool is_earlier_run(const struct ras *ras, const struct peer_news *news) {
+static bool news_name_earlier_run(const struct ras *ras, const struct peer_news *news) {
 	const struct ras_record *own = ras_self(ras)->record;
 
 	return ras->joined && news->record != NULL && news->record->start == own->start &&
@@ -221,15 +224,15 @@ static bool is_earlier_run(const struct ras *ras, const struct peer_news *news) 
 	       sock_addr_equal(&news->record->address, &own->address);
 }
 
-static void apply_to_self(struct ras *ras, const struct peer_news *news) {
+static void self_apply_news(struct ras *ras, const struct peer_news *news) {
 	const struct peer_entry *self = ras_self(ras);
 
-	maint_of_self(ras, news->maint);
-	if (is_earlier_run(ras, news)) {
+	self_apply_maint(ras, news->maint);
+	if (news_name_earlier_run(ras, news)) {
 		ras_supersede_earlier_run(ras, news->record->start);
 		return;
 	}
-	if (ras->leaving || (news->state == RAS_ALIVE && claim_heard(ras, news)))
+	if (ras->leaving || (news->state == RAS_ALIVE && self_handle_rival(ras, news)))
 		return;
 	if (news->state != RAS_ALIVE && ras->joined) {
 		ras_handle_own_death(ras, news->incarnation, news->cause);
@@ -238,12 +241,12 @@ static void apply_to_self(struct ras *ras, const struct peer_news *news) {
 	} else if (news->state != RAS_ALIVE) {
 		// The table that we receive as a joiner holds an earlier run of ours as dead.
 		ras->join.start = ras_incarnation_start(news->incarnation) + 1;
-	} else if (is_unknown_start(ras, news)) {
-		ras_emit_conflict(ras, ras->self_slot, news->incarnation, address_of(news));
+	} else if (self_start_is_unknown(ras, news)) {
+		ras_emit_conflict(ras, ras->self_slot, news->incarnation, news_address(news));
 	}
 }
 
-bool membership_apply_told(struct ras *ras, const struct peer_news *news, struct link *from) {
+bool membership_apply_reported(struct ras *ras, const struct peer_news *news, struct link *from) {
 	if (news->state == RAS_DEAD && news->id != ras->self_id &&
 	    !contest_death_is_accepted(ras, peers_find(&ras->peers, news->id), news))
 		return true;
@@ -251,7 +254,7 @@ bool membership_apply_told(struct ras *ras, const struct peer_news *news, struct
 }
 
 // Update the turns of the peer, if the merge changed its start or revoked its death.
-static void turns_follow(struct ras *ras, uint32_t slot, const struct peer_entry *before) {
+static void turns_update(struct ras *ras, uint32_t slot, const struct peer_entry *before) {
 	const struct peer_entry *entry = ras_entry(ras, slot);
 
 	if (ras_incarnation_start(entry->incarnation) != ras_incarnation_start(before->incarnation))
@@ -263,18 +266,18 @@ static void turns_follow(struct ras *ras, uint32_t slot, const struct peer_entry
 bool membership_apply(struct ras *ras, const struct peer_news *news, struct link *from) {
 	uint32_t slot = peers_find(&ras->peers, news->id);
 	bool known = slot != RAS_NO_SLOT;
-	bool replaced = known && is_other_run(ras, slot, news);
+	bool replaced = known && news_name_other_run(ras, slot, news);
 	bool counts = votes_joiner_has_vote(ras, slot);
 	struct peer_entry before = {0};
 	enum peers_change change;
 	int err;
 
 	if (news->id == ras->self_id) {
-		apply_to_self(ras, news);
+		self_apply_news(ras, news);
 		return true;
 	}
-	if (known && news_end(ras, slot, news))
-		peer_detach(ras, slot, end_cause(news));
+	if (known && news_end_membership(ras, slot, news))
+		peer_detach(ras, slot, membership_end_cause(news));
 	if (known)
 		before = *ras_entry(ras, slot);
 	err = peers_merge(&ras->peers, news, ras->observed_ns, &change, &slot);
@@ -285,22 +288,22 @@ bool membership_apply(struct ras *ras, const struct peer_news *news, struct link
 		return true; // after -ENOMEM the comparison of tables delivers it again
 	}
 	if (slot != RAS_NO_SLOT && ras_entry(ras, slot)->record != before.record)
-		join_came(ras, slot);
+		join_note_seed_slot(ras, slot);
 	if (known)
-		turns_follow(ras, slot, &before);
+		turns_update(ras, slot, &before);
 	if (replaced)
 		relay_peer_changed(ras, slot); // messages under way were meant for one run only
 	if (change == PEERS_JOINED)
 		ras->liveness.joined_ns = ras->observed_ns;
 	if (change == PEERS_JOINED && !counts)
-		votes_note_join_in_partition(ras, slot, (before.flags & PEER_TAKEN_BACK) != 0);
+		votes_note_join_in_partition(ras, slot, (before.flags & PEER_READMITTED) != 0);
 	else if (change == PEERS_JOINED)
 		votes_note_join(ras, slot, known && peer_is_member(&before));
 	if (change == PEERS_CONFLICT)
-		ras_emit_conflict(ras, slot, news->incarnation, address_of(news));
-	else if (change != PEERS_NEEDED)
-		change_follow(ras, slot, from, change, known);
-	return change != PEERS_NEEDED;
+		ras_emit_conflict(ras, slot, news->incarnation, news_address(news));
+	else if (change != PEERS_RECORD_NEEDED)
+		change_apply_effects(ras, slot, from, change, known);
+	return change != PEERS_RECORD_NEEDED;
 }
 
 int ras_set_maintenance(struct ras *ras, uint64_t now_ns, uint64_t peer, bool on) {
@@ -313,48 +316,49 @@ int ras_set_maintenance(struct ras *ras, uint64_t now_ns, uint64_t peer, bool on
 		struct peer_news news;
 		enum peers_change change;
 
-		peers_news(&ras->peers, slot, &news);
+		peers_news_fill(&ras->peers, slot, &news);
 		if ((news.maint & 1) != on)
 			news.maint++;
 		// membership_apply() would not apply an update about ourselves.
 		err = peers_merge(&ras->peers, &news, ras->observed_ns, &change, &slot);
 		if (err == 0)
-			change_follow(ras, slot, NULL, change, true);
+			change_apply_effects(ras, slot, NULL, change, true);
 	}
 	ras_exit(ras);
 	return err;
 }
 
 static void tombstone_remove(struct ras *ras, uint32_t slot, bool expired) {
-	foreign_forget(ras, ras_entry(ras, slot)->record->id);
+	foreign_drop_peer(ras, ras_entry(ras, slot)->record->id);
 	// Its address is forgotten, too. Else members would call a removed peer for days.
 	remembered_drop(ras, &ras_entry(ras, slot)->record->address);
 	peer_detach(ras, slot, RAS_CAUSE_IDLE);
 	turns_forget_peer(ras, slot);
 	ras_emit(ras, RAS_EVENT_FORGOTTEN, slot, RAS_CAUSE_NONE, expired);
-	peer_changed(ras, slot);
+	peer_drop_messages(ras, slot);
 	peers_remove(&ras->peers, slot);
 }
 
 // Return true if an operator may remove the peer. Unreachable members are included: only a person
 // can tell that a peer held by the brake is really gone.
-static bool is_forgettable(const struct peer_entry *entry) {
+static bool peer_can_be_forgotten(const struct peer_entry *entry) {
 	return !peer_is_member(entry) || entry->state == RAS_UNREACHABLE;
 }
 
 // Return true if an order came recently, while our partition side waited. After the first removals
 // the rest of the side may be a majority. The order still applies to the remaining peers.
-static bool order_is_about(const struct ras *ras) {
-	return ras->observed_ns - ras->order.waited_ns < ORDER_TAKEN_NS;
+static bool forget_order_is_recent(const struct ras *ras) {
+	return ras->observed_ns - ras->order.waited_ns < ORDER_RECENT_NS;
 }
 
 // Return true if a peer that another member forgot can be removed here, although we do not hold it
 // unreachable. Our partition side must wait (or have waited at the order), and we must not hear the
 // peer. An agent that hears the peer keeps it, and later announces it to the others again.
-static bool is_missed(const struct ras *ras, uint32_t slot) {
+static bool peer_is_missed_here(const struct ras *ras, uint32_t slot) {
 	const struct link *link = link_find(ras, slot);
 
-	return slot != ras->self_slot && (brake_is_minority_side(ras) || order_is_about(ras)) &&
+	return slot != ras->self_slot &&
+	       (brake_is_minority_side(ras) || forget_order_is_recent(ras)) &&
 	       (link == NULL || !link_is_good(link));
 }
 
@@ -363,7 +367,7 @@ bool ras_forget_apply(struct ras *ras, uint64_t id, uint64_t incarnation) {
 	bool member;
 
 	if (slot == RAS_NO_SLOT || ras_entry(ras, slot)->incarnation > incarnation ||
-	    !(is_forgettable(ras_entry(ras, slot)) || is_missed(ras, slot)))
+	    !(peer_can_be_forgotten(ras_entry(ras, slot)) || peer_is_missed_here(ras, slot)))
 		return false;
 	member = peer_is_member(ras_entry(ras, slot));
 	if (member) {
@@ -380,7 +384,7 @@ bool ras_forget_apply(struct ras *ras, uint64_t id, uint64_t incarnation) {
 
 // Forget up to `most` peers that were unreachable when the order came, and announce each. The order
 // does not apply to peers that fell silent later. Returns the number of removed peers.
-static uint32_t unreachable_forget(struct ras *ras, uint32_t most) {
+static uint32_t forget_unreachable_peers(struct ras *ras, uint32_t most) {
 	uint32_t count = 0;
 
 	for (uint32_t slot = 0; slot < ras->peers.entry_count && count < most; slot++) {
@@ -392,13 +396,13 @@ static uint32_t unreachable_forget(struct ras *ras, uint32_t most) {
 			continue;
 		id = entry->record->id;
 		incarnation = entry->incarnation;
-		flood_forget(ras, id, incarnation);
+		flood_send_forget(ras, id, incarnation);
 		count += ras_forget_apply(ras, id, incarnation);
 	}
 	return count;
 }
 
-static void order_begin(struct ras *ras) {
+static void forget_order_begin(struct ras *ras) {
 	ras->order.at_ns = ras->observed_ns;
 	if (brake_is_minority_side(ras))
 		ras->order.waited_ns = ras->observed_ns;
@@ -406,23 +410,23 @@ static void order_begin(struct ras *ras) {
 
 void ras_forget_order_received(struct ras *ras) {
 	struct forget_order *order = &ras->order;
-	uint64_t spread_ns = peers_ring_count(&ras->peers) * ORDER_MEMBER_NS;
+	uint64_t spread_ns = peers_ring_count(&ras->peers) * ORDER_SPREAD_PER_MEMBER_NS;
 
-	order_begin(ras);
+	forget_order_begin(ras);
 	if (order->pending)
 		return;
-	if (spread_ns > ORDER_SPREAD_NS)
-		spread_ns = ORDER_SPREAD_NS;
+	if (spread_ns > ORDER_SPREAD_MAX_NS)
+		spread_ns = ORDER_SPREAD_MAX_NS;
 	order->pending = true;
 	order->due_ns = ras->observed_ns + ras_random(ras) % spread_ns;
 	ras_wake_at(ras, order->due_ns);
 }
 
-void forget_tick(struct ras *ras) {
+void forget_order_tick(struct ras *ras) {
 	struct forget_order *order = &ras->order;
 
 	if (order->pending && order->due_ns <= ras->observed_ns) {
-		order->pending = unreachable_forget(ras, ORDER_TOLD_MAX) == ORDER_TOLD_MAX;
+		order->pending = forget_unreachable_peers(ras, ORDER_BATCH_MAX) == ORDER_BATCH_MAX;
 		order->due_ns = ras->observed_ns + ORDER_GAP_NS;
 	}
 	if (order->pending)
@@ -433,9 +437,9 @@ uint32_t ras_forget_unreachable(struct ras *ras, uint64_t now_ns) {
 	uint32_t count;
 
 	ras_enter(ras, now_ns);
-	order_begin(ras);
-	flood_forget_unreachable(ras);
-	count = unreachable_forget(ras, UINT32_MAX);
+	forget_order_begin(ras);
+	flood_send_forget_unreachable(ras);
+	count = forget_unreachable_peers(ras, UINT32_MAX);
 	ras_exit(ras);
 	return count;
 }
@@ -446,13 +450,13 @@ int ras_forget(struct ras *ras, uint64_t now_ns, uint64_t peer) {
 
 	ras_enter(ras, now_ns);
 	slot = peers_find(&ras->peers, peer);
-	if (slot != RAS_NO_SLOT && !is_forgettable(ras_entry(ras, slot))) {
+	if (slot != RAS_NO_SLOT && !peer_can_be_forgotten(ras_entry(ras, slot))) {
 		err = -EBUSY;
 	} else if (slot != RAS_NO_SLOT) {
 		uint64_t incarnation = ras_entry(ras, slot)->incarnation;
 
 		err = 0;
-		flood_forget(ras, peer, incarnation);
+		flood_send_forget(ras, peer, incarnation);
 		ras_forget_apply(ras, peer, incarnation);
 	}
 	ras_exit(ras);
@@ -462,7 +466,8 @@ int ras_forget(struct ras *ras, uint64_t now_ns, uint64_t peer) {
 // Return true if the evidence is older than the last message of the peer. Evidence of life is also
 // outdated if it is older than the suspicion. A frozen peer may have been read by RDMA shortly
 // after its last message, so this does not refute the suspicion.
-static bool is_outdated(const struct ras *ras, uint32_t slot, const struct ras_evidence *evidence) {
+static bool
+evidence_is_outdated(const struct ras *ras, uint32_t slot, const struct ras_evidence *evidence) {
 	const struct peer_entry *entry = ras_entry(ras, slot);
 	bool doubted = entry->state == RAS_SUSPECT || entry->state == RAS_UNREACHABLE;
 	const struct link *link = link_find(ras, slot);
@@ -480,7 +485,7 @@ int ras_evidence(struct ras *ras, uint64_t now_ns, const struct ras_evidence *ev
 	slot = peers_find(&ras->peers, evidence->subject);
 	if (slot == RAS_NO_SLOT || slot == ras->self_slot)
 		err = -ENOENT;
-	else if (is_outdated(ras, slot, evidence))
+	else if (evidence_is_outdated(ras, slot, evidence))
 		err = -ESTALE;
 	else if (!evidence->alive)
 		liveness_absence_reported(ras, slot, evidence->age_ns);
@@ -498,7 +503,7 @@ void expire_tick(struct ras *ras) {
 	ras->expire_ns = ras->observed_ns + EXPIRE_GAP_NS;
 	ras_wake_at(ras, ras->expire_ns);
 	foreign_expire(ras);
-	if (peers_tombstones(&ras->peers) == 0)
+	if (peers_tombstone_count(&ras->peers) == 0)
 		return;
 	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++) {
 		const struct peer_entry *entry = ras_entry(ras, slot);

@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
-#define PULLS_MAX 1024 // records pulled at once; the comparison of tables finds the rest
-#define ITEMS_KEPT 64  // a larger array, left by a storm of joins, is freed
+#define PULLS_MAX 1024	   // records pulled at once; the comparison of tables finds the rest
+#define NEWS_ITEMS_KEPT 64 // a larger array, left by a storm of joins, is freed
 
 static void items_release(struct ras *ras) {
 	struct news *news = &ras->news;
@@ -23,7 +23,7 @@ void news_fini(struct ras *ras) {
 	ras->news = (struct news){0};
 }
 
-void news_due(struct ras *ras) {
+void news_schedule_flush(struct ras *ras) {
 	struct news *news = &ras->news;
 	uint64_t earliest = news->flushed_ns + ras->profile->news_ns;
 
@@ -48,29 +48,29 @@ void news_add(struct ras *ras, uint32_t slot, const struct link *from, bool reco
 		.told = from != NULL ? link_bit(from) : 0,
 	};
 	ras_entry(ras, slot)->pending = news->count;
-	news_due(ras);
+	news_schedule_flush(ras);
 }
 
-static void frame_begin(struct ras *ras, struct wire_writer *writer) {
+static void update_frame_begin(struct ras *ras, struct wire_writer *writer) {
 	wire_writer_init(writer, ras->scratch, RAS_FRAME_MAX);
 	wire_put_u8(writer, MESSAGE_UPDATE);
 }
 
-static void frame_add(
+static void update_frame_add(
 	struct ras *ras, struct link *link, struct wire_writer *writer, const struct peer_news *news
 ) {
 	if (wire_writer_used(writer) + message_news_bytes(news) > RAS_FRAME_MAX) {
 		link_send(ras, link, ras->scratch, wire_writer_used(writer));
-		frame_begin(ras, writer);
+		update_frame_begin(ras, writer);
 	}
 	message_news_encode(news, writer);
 	ras->counters.news_sent++;
 }
 
-static void flush_to(struct ras *ras, struct link *link) {
+static void news_flush_to(struct ras *ras, struct link *link) {
 	struct wire_writer writer;
 
-	frame_begin(ras, &writer);
+	update_frame_begin(ras, &writer);
 	for (uint32_t n = 0; n < ras->news.count; n++) {
 		const struct news_item *item = &ras->news.items[n];
 		struct peer_news news;
@@ -81,12 +81,12 @@ static void flush_to(struct ras *ras, struct link *link) {
 		// A peer knows its own record. It still has to hear what others decided about it.
 		if (item->slot == link->slot && item->record)
 			continue;
-		peers_news(&ras->peers, item->slot, &news);
+		peers_news_fill(&ras->peers, item->slot, &news);
 		if (!item->record)
 			news.record = NULL;
 		if (news.hops < UINT8_MAX)
 			news.hops++;
-		frame_add(ras, link, &writer, &news);
+		update_frame_add(ras, link, &writer, &news);
 	}
 	if (wire_writer_used(&writer) > 1)
 		link_send(ras, link, ras->scratch, wire_writer_used(&writer));
@@ -97,13 +97,13 @@ static void news_flush(struct ras *ras) {
 	ras->news.flushed_ns = ras->observed_ns;
 	for (uint32_t n = 0; n < ras->links.count; n++) {
 		if (link_is_good(ras->links.table[n]))
-			flush_to(ras, ras->links.table[n]);
+			news_flush_to(ras, ras->links.table[n]);
 	}
 	for (uint32_t n = 0; n < ras->news.count; n++)
 		ras_entry(ras, ras->news.items[n].slot)->pending = 0;
 	ras->news.count = 0;
 	foreign_flush(ras); // after the known parts of the same items
-	if (ras->news.capacity > ITEMS_KEPT)
+	if (ras->news.capacity > NEWS_ITEMS_KEPT)
 		items_release(ras);
 }
 
@@ -113,26 +113,26 @@ void news_tick(struct ras *ras) {
 	ras_wake_at(ras, ras->news.flush_ns);
 }
 
-void news_of_self_to(struct ras *ras, struct link *link) {
+void news_send_self_to(struct ras *ras, struct link *link) {
 	struct peer_news news;
 	struct wire_writer writer;
 
-	peers_news(&ras->peers, ras->self_slot, &news);
+	peers_news_fill(&ras->peers, ras->self_slot, &news);
 	if (ras->left)
 		news.state = RAS_LEFT;
 	news.hops = 1;
-	frame_begin(ras, &writer);
+	update_frame_begin(ras, &writer);
 	message_news_encode(&news, &writer);
 	ras->counters.news_sent++;
 	link_send(ras, link, ras->scratch, wire_writer_used(&writer));
 }
 
-void news_of_self(struct ras *ras) {
+void news_send_self(struct ras *ras) {
 	for (uint32_t n = 0; n < ras->links.count; n++) {
 		struct link *link = ras->links.table[n];
 
 		if (link->used && link_is_ready(link))
-			news_of_self_to(ras, link);
+			news_send_self_to(ras, link);
 	}
 }
 
@@ -149,8 +149,8 @@ static bool news_is_known(struct ras *ras, const struct peer_news *news, const s
 		return false;
 	if (news->incarnation == entry->incarnation &&
 	    (news->state != (peer_is_member(entry) ? RAS_ALIVE : entry->state) ||
-	     (news->state == RAS_DEAD && peers_weight_of(news->cause, news->observer_count) >
-						 peers_weight_of(entry->cause, entry->weight))))
+	     (news->state == RAS_DEAD && peers_death_weight(news->cause, news->observer_count) >
+						 peers_death_weight(entry->cause, entry->weight))))
 		return false;
 	// The sender knows the update, so a queued copy need not be sent to it.
 	if (entry->pending != 0 && link != NULL && news->incarnation == entry->incarnation)
@@ -172,7 +172,7 @@ static bool record_is_known(const struct ras *ras, const struct message_news *to
 
 // Tell the sender that the death it reported was refuted since. Refutations go to the neighbours of
 // the peer only, so the sender might not hear of it soon.
-static void refuted_tell(struct ras *ras, const struct peer_news *told, struct link *link) {
+static void refutation_send(struct ras *ras, const struct peer_news *told, struct link *link) {
 	uint32_t slot = peers_find(&ras->peers, told->id);
 	const struct peer_entry *entry = ras_entry(ras, slot);
 	uint8_t frame[64];
@@ -183,7 +183,7 @@ static void refuted_tell(struct ras *ras, const struct peer_news *told, struct l
 	    told->incarnation >= entry->incarnation ||
 	    ras_incarnation_start(told->incarnation) != ras_incarnation_start(entry->incarnation))
 		return;
-	peers_news(&ras->peers, slot, &news);
+	peers_news_fill(&ras->peers, slot, &news);
 	news.record = NULL;
 	wire_writer_init(&writer, frame, sizeof(frame));
 	wire_put_u8(&writer, MESSAGE_UPDATE);
@@ -198,8 +198,9 @@ struct pulls {
 };
 
 // Apply one item of an UPDATE. Returns 0, or a negative error if the item is malformed.
-static int
-item_take(struct ras *ras, struct link *link, struct message_news *item, struct pulls *pulls) {
+static int update_item_apply(
+	struct ras *ras, struct link *link, struct message_news *item, struct pulls *pulls
+) {
 	struct ras_record *record = NULL;
 	int err;
 
@@ -207,7 +208,7 @@ item_take(struct ras *ras, struct link *link, struct message_news *item, struct 
 	if (item->state_foreign)
 		return 0; // an unknown state judges no peer
 	if (news_is_known(ras, &item->news, link) && record_is_known(ras, item)) {
-		refuted_tell(ras, &item->news, link);
+		refutation_send(ras, &item->news, link);
 		return 0;
 	}
 	if (item->record != NULL) {
@@ -218,28 +219,28 @@ item_take(struct ras *ras, struct link *link, struct message_news *item, struct 
 			return err;
 	}
 	item->news.record = record;
-	if (!membership_apply_told(ras, &item->news, link) && pulls->count < PULLS_MAX)
+	if (!membership_apply_reported(ras, &item->news, link) && pulls->count < PULLS_MAX)
 		pulls->ids[pulls->count++] = item->news.id;
 	ras_record_put(ras->interner, record);
 	return 0;
 }
 
-int news_take(struct ras *ras, struct link *link, struct wire_reader *reader) {
+int news_update_received(struct ras *ras, struct link *link, struct wire_reader *reader) {
 	struct pulls pulls;
 	struct message_news decoded;
 	int err;
 
 	pulls.count = 0; // the ids are left uninitialised: the array is large
 	while ((err = message_news_decode(reader, &decoded)) == 0) {
-		err = item_take(ras, link, &decoded, &pulls);
+		err = update_item_apply(ras, link, &decoded, &pulls);
 		if (err != 0)
 			return err;
 		if (decoded.foreign)
-			foreign_heard(ras, link, &decoded);
+			foreign_item_received(ras, link, &decoded);
 		if (link != NULL && !link->used)
 			return 0; // an item ended the sender's membership and dropped the link
 	}
 	if (pulls.count > 0 && link != NULL)
-		sync_want(ras, link, pulls.ids, pulls.count);
+		sync_pull_send(ras, link, pulls.ids, pulls.count);
 	return err == -ENODATA ? 0 : err;
 }

@@ -30,11 +30,11 @@ void news_fini(struct ras *ras);
 void news_add(struct ras *ras, uint32_t slot, const struct link *from, bool record);
 void news_tick(struct ras *ras);
 // Schedule a flush: at once if the last one was long enough ago, else as one batch later.
-void news_due(struct ras *ras);
+void news_schedule_flush(struct ras *ras);
 // Send an update about ourselves on every ready link at once, ahead of the batch.
-void news_of_self(struct ras *ras);
-void news_of_self_to(struct ras *ras, struct link *link);
+void news_send_self(struct ras *ras);
+void news_send_self_to(struct ras *ras, struct link *link);
 
 // Process a received UPDATE. `link` is NULL for the table of a seed. Returns 0, or a negative error
 // if the message is malformed; the items before the fault have been applied.
-int news_take(struct ras *ras, struct link *link, struct wire_reader *reader);
+int news_update_received(struct ras *ras, struct link *link, struct wire_reader *reader);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define INDEX_MIN 16
-#define FRESH_KEPT 64 // places; a larger array, left by a whole table, is freed
+#define FRESH_PLACES_KEPT 64 // places; a larger array, left by a whole table, is freed
 
 void peers_init(struct peers *peers, struct memory *memory, struct ras_interner *interner) {
 	*peers = (struct peers){
@@ -150,20 +150,20 @@ static uint64_t digest_contribution(const struct peer_entry *entry) {
 static void digest_add(struct peers *peers, const struct peer_entry *entry) {
 	uint64_t value = digest_contribution(entry);
 
-	peers->ranges[peers_range(entry->record->id)] += value;
+	peers->ranges[peers_digest_range(entry->record->id)] += value;
 	peers->digest += value;
 }
 
 static void digest_remove(struct peers *peers, const struct peer_entry *entry) {
 	uint64_t value = digest_contribution(entry);
 
-	peers->ranges[peers_range(entry->record->id)] -= value;
+	peers->ranges[peers_digest_range(entry->record->id)] -= value;
 	peers->digest -= value;
 }
 
 // The ring.
 
-static int place_compare(
+static int ring_place_compare(
 	const struct peers *peers, const struct ring_place *place, const struct ras_record *record
 ) {
 	if (place->order != record->order)
@@ -172,8 +172,8 @@ static int place_compare(
 }
 
 static bool
-place_less(const struct peers *peers, const struct ring_place *a, const struct ring_place *b) {
-	return place_compare(peers, a, peers->entries[b->slot].record) < 0;
+ring_place_less(const struct peers *peers, const struct ring_place *a, const struct ring_place *b) {
+	return ring_place_compare(peers, a, peers->entries[b->slot].record) < 0;
 }
 
 static void fresh_sift(struct peers *peers, uint32_t root, uint32_t count) {
@@ -182,9 +182,9 @@ static void fresh_sift(struct peers *peers, uint32_t root, uint32_t count) {
 	for (uint32_t child = 2 * root + 1; child < count; child = 2 * root + 1) {
 		struct ring_place swap;
 
-		if (child + 1 < count && place_less(peers, &fresh[child], &fresh[child + 1]))
+		if (child + 1 < count && ring_place_less(peers, &fresh[child], &fresh[child + 1]))
 			child++;
-		if (!place_less(peers, &fresh[root], &fresh[child]))
+		if (!ring_place_less(peers, &fresh[root], &fresh[child]))
 			return;
 		swap = fresh[root];
 		fresh[root] = fresh[child];
@@ -195,7 +195,7 @@ static void fresh_sift(struct peers *peers, uint32_t root, uint32_t count) {
 
 static bool fresh_is_sorted(const struct peers *peers) {
 	for (uint32_t n = 1; n < peers->fresh_count; n++) {
-		if (place_less(peers, &peers->fresh[n], &peers->fresh[n - 1]))
+		if (ring_place_less(peers, &peers->fresh[n], &peers->fresh[n - 1]))
 			return false;
 	}
 	return true;
@@ -217,7 +217,7 @@ static void fresh_sort(struct peers *peers) {
 }
 
 // Merge the fresh members into the ring. Adding them has reserved the room.
-static void ring_settle(struct peers *peers) {
+static void ring_merge_fresh(struct peers *peers) {
 	uint32_t old = peers->ring_count;
 	uint32_t fresh = peers->fresh_count;
 	uint32_t to = old + fresh;
@@ -227,7 +227,8 @@ static void ring_settle(struct peers *peers) {
 	if (!fresh_is_sorted(peers))
 		fresh_sort(peers);
 	while (fresh > 0) {
-		if (old > 0 && place_less(peers, &peers->fresh[fresh - 1], &peers->ring[old - 1]))
+		if (old > 0 &&
+		    ring_place_less(peers, &peers->fresh[fresh - 1], &peers->ring[old - 1]))
 			peers->ring[--to] = peers->ring[--old];
 		else
 			peers->ring[--to] = peers->fresh[--fresh];
@@ -237,8 +238,8 @@ static void ring_settle(struct peers *peers) {
 }
 
 uint32_t peers_ring_count(struct peers *peers) {
-	ring_settle(peers);
-	if (peers->fresh_capacity > FRESH_KEPT) {
+	ring_merge_fresh(peers);
+	if (peers->fresh_capacity > FRESH_PLACES_KEPT) {
 		memory_release(
 			peers->memory, peers->fresh, peers->fresh_capacity * sizeof(*peers->fresh)
 		);
@@ -252,12 +253,12 @@ uint32_t peers_ring_position(struct peers *peers, const struct ras_record *recor
 	uint32_t low = 0;
 	uint32_t high;
 
-	ring_settle(peers);
+	ring_merge_fresh(peers);
 	high = peers->ring_count;
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 
-		if (place_compare(peers, &peers->ring[middle], record) < 0)
+		if (ring_place_compare(peers, &peers->ring[middle], record) < 0)
 			low = middle + 1;
 		else
 			high = middle;
@@ -320,7 +321,7 @@ static void member_remove(struct peers *peers, uint32_t slot) {
 
 // Entries.
 
-static int slot_take(struct peers *peers, uint32_t *ret_slot) {
+static int slot_allocate(struct peers *peers, uint32_t *ret_slot) {
 	uint32_t slot = peers->free_slot;
 	int err;
 
@@ -340,7 +341,7 @@ static int slot_take(struct peers *peers, uint32_t *ret_slot) {
 	return err;
 }
 
-static void slot_return(struct peers *peers, uint32_t slot) {
+static void slot_release(struct peers *peers, uint32_t slot) {
 	peers->entries[slot] = (struct peer_entry){.maint = peers->free_slot};
 	peers->free_slot = slot;
 }
@@ -354,7 +355,7 @@ static void state_set(struct peers *peers, struct peer_entry *entry, uint8_t sta
 	entry->since_ns = now;
 }
 
-static void death_keep(struct peer_entry *entry, const struct peer_news *news) {
+static void entry_store_death(struct peer_entry *entry, const struct peer_news *news) {
 	entry->cause = news->cause;
 	entry->weight = news->state == RAS_DEAD ? news->observer_count : 0;
 	entry->reached = news->reached;
@@ -374,7 +375,7 @@ static int entry_insert(
 	if (err == 0)
 		err = index_reserve(peers, peers->entry_count + 1);
 	if (err == 0)
-		err = slot_take(peers, &slot);
+		err = slot_allocate(peers, &slot);
 	if (err != 0)
 		return err;
 	entry = &peers->entries[slot];
@@ -386,7 +387,7 @@ static int entry_insert(
 		.state = news->state,
 		.hops = news->hops,
 	};
-	death_keep(entry, news);
+	entry_store_death(entry, news);
 	peers->state_counts[news->state]++;
 	index_put(peers, news->id, slot);
 	if (peer_is_member(entry))
@@ -395,31 +396,31 @@ static int entry_insert(
 	return 0;
 }
 
-static uint8_t merged_state(const struct peer_entry *entry) {
+static uint8_t entry_merge_state(const struct peer_entry *entry) {
 	return peer_is_member(entry) ? RAS_ALIVE : entry->state;
 }
 
-static int order_of(uint64_t held, uint64_t told) {
+static int order_compare(uint64_t held, uint64_t told) {
 	return (told > held) - (told < held);
 }
 
 // Compare two deaths of one incarnation. Returns >0 if the death in the update is the higher one.
 static int death_order(const struct peer_entry *entry, const struct peer_news *news) {
-	int order = order_of(
-		peers_weight_of(entry->cause, entry->weight),
-		peers_weight_of(news->cause, news->observer_count)
+	int order = order_compare(
+		peers_death_weight(entry->cause, entry->weight),
+		peers_death_weight(news->cause, news->observer_count)
 	);
 
 	if (order == 0)
-		order = order_of(entry->reached, news->reached);
+		order = order_compare(entry->reached, news->reached);
 	if (order == 0)
-		order = order_of(entry->of, news->of);
+		order = order_compare(entry->of, news->of);
 	if (order == 0)
-		order = order_of(entry->cause, news->cause);
+		order = order_compare(entry->cause, news->cause);
 	if (order == 0)
-		order = order_of(entry->weight, news->observer_count);
+		order = order_compare(entry->weight, news->observer_count);
 	for (uint32_t n = 0; order == 0 && n < news->observer_count; n++)
-		order = order_of(entry->observers[n], news->observers[n]);
+		order = order_compare(entry->observers[n], news->observers[n]);
 	return order;
 }
 
@@ -428,14 +429,14 @@ static int death_order(const struct peer_entry *entry, const struct peer_news *n
 static bool news_is_newer(const struct peer_entry *entry, const struct peer_news *news) {
 	if (news->incarnation != entry->incarnation)
 		return news->incarnation > entry->incarnation;
-	if (news->state != merged_state(entry))
-		return news->state > merged_state(entry);
+	if (news->state != entry_merge_state(entry))
+		return news->state > entry_merge_state(entry);
 	return news->state == RAS_DEAD && death_order(entry, news) > 0;
 }
 
 // Reduce an update to the parts that are newer than the entry (same start). Returns false if
 // nothing is left.
-static bool news_select(const struct peer_entry *entry, struct peer_news *news) {
+static bool news_keep_newer_parts(const struct peer_entry *entry, struct peer_news *news) {
 	bool newer = news_is_newer(entry, news);
 	bool better = news->record != NULL && news->record->digest > entry->record->digest;
 
@@ -443,7 +444,7 @@ static bool news_select(const struct peer_entry *entry, struct peer_news *news) 
 		news->record = NULL;
 	if (!newer) {
 		news->incarnation = entry->incarnation;
-		news->state = merged_state(entry);
+		news->state = entry_merge_state(entry);
 		news->cause = entry->cause;
 		news->observer_count = entry->weight;
 		news->reached = entry->reached;
@@ -453,12 +454,13 @@ static bool news_select(const struct peer_entry *entry, struct peer_news *news) 
 	return newer || better;
 }
 
-static enum peers_change change_of(const struct peer_entry *entry, const struct peer_news *news) {
+static enum peers_change
+merge_change_of(const struct peer_entry *entry, const struct peer_news *news) {
 	if (news->state == RAS_DEAD && entry->state == RAS_DEAD &&
 	    news->incarnation == entry->incarnation)
-		return peers_weight_of(news->cause, news->observer_count) >
-				       peers_weight_of(entry->cause, entry->weight)
-			       ? PEERS_HEAVIER
+		return peers_death_weight(news->cause, news->observer_count) >
+				       peers_death_weight(entry->cause, entry->weight)
+			       ? PEERS_MORE_WITNESSES
 			       : PEERS_SAME;
 	if (news->state == RAS_DEAD)
 		return PEERS_DEAD;
@@ -509,7 +511,7 @@ entry_update(struct peers *peers, uint32_t slot, const struct peer_news *news, u
 	entry->hops = news->hops;
 	if (!(news->state == RAS_ALIVE && same_start && peer_is_member(entry)))
 		state_set(peers, entry, news->state, now_ns);
-	death_keep(entry, news);
+	entry_store_death(entry, news);
 	if (peer_is_member(entry))
 		member_add(peers, slot);
 }
@@ -522,7 +524,7 @@ static void maint_update(struct peers *peers, struct peer_entry *entry, uint32_t
 		digest_add(peers, entry);
 }
 
-int peers_check(const struct peer_news *news) {
+int peers_news_check(const struct peer_news *news) {
 	if (news->record == NULL)
 		return 0;
 	if (news->record->id != news->id ||
@@ -531,7 +533,9 @@ int peers_check(const struct peer_news *news) {
 	return 0;
 }
 
-bool peers_conflict(const struct peers *peers, uint32_t slot, const struct peer_news *news) {
+bool peers_has_name_conflict(
+	const struct peers *peers, uint32_t slot, const struct peer_news *news
+) {
 	const struct ras_record *held = peers->entries[slot].record;
 	const struct ras_record *told = news->record;
 
@@ -553,21 +557,21 @@ static int entry_merge(
 	struct peer_news taken = *news;
 	int err;
 
-	if (peers_conflict(peers, slot, news)) {
+	if (peers_has_name_conflict(peers, slot, news)) {
 		*ret_change = PEERS_CONFLICT;
 		return 0;
 	}
 	if (newer && news->record == NULL && !same_start) {
-		*ret_change = PEERS_NEEDED;
+		*ret_change = PEERS_RECORD_NEEDED;
 		return 0;
 	}
 	*ret_change = PEERS_SAME;
-	if (same_start ? news_select(entry, &taken) : newer) {
+	if (same_start ? news_keep_newer_parts(entry, &taken) : newer) {
 		err = ring_reserve(peers, 1);
 		if (err != 0)
 			return err;
 		if (newer)
-			*ret_change = change_of(entry, news);
+			*ret_change = merge_change_of(entry, news);
 		else if (peer_is_member(entry))
 			*ret_change = PEERS_RECORD;
 		if (newer || peer_is_member(entry))
@@ -593,7 +597,7 @@ int peers_merge(
 	uint32_t *ret_slot
 ) {
 	uint32_t slot = peers_find(peers, news->id);
-	int err = peers_check(news);
+	int err = peers_news_check(news);
 
 	must(news->state == RAS_ALIVE || news->state == RAS_DEAD || news->state == RAS_LEFT);
 	if (err != 0)
@@ -602,7 +606,7 @@ int peers_merge(
 		err = entry_merge(peers, slot, news, now_ns, ret_change);
 	} else if (news->record == NULL) {
 		// The death of an unknown peer needs no entry.
-		*ret_change = news->state == RAS_ALIVE ? PEERS_NEEDED : PEERS_SAME;
+		*ret_change = news->state == RAS_ALIVE ? PEERS_RECORD_NEEDED : PEERS_SAME;
 	} else {
 		err = entry_insert(peers, news, now_ns, &slot);
 		if (err == 0) {
@@ -635,7 +639,7 @@ void peers_set_left(struct peers *peers, uint32_t slot, uint64_t now_ns) {
 	struct peer_news news;
 
 	must(peer_is_member(&peers->entries[slot]));
-	peers_news(peers, slot, &news);
+	peers_news_fill(peers, slot, &news);
 	news.state = RAS_LEFT;
 	entry_update(peers, slot, &news, now_ns);
 	peers->view_number++;
@@ -648,12 +652,12 @@ void peers_remove(struct peers *peers, uint32_t slot) {
 	must(record != NULL && !peer_is_member(entry));
 	index_remove(peers, record->id, slot);
 	peers->state_counts[entry->state]--;
-	slot_return(peers, slot);
+	slot_release(peers, slot);
 	ras_record_put(peers->interner, record);
 	peers->view_number++;
 }
 
-uint8_t peers_observers(
+uint8_t peers_known_observers(
 	const struct peers *peers, uint32_t slot, uint64_t ret_ids[static RAS_OBSERVERS_MAX]
 ) {
 	const struct peer_entry *entry = &peers->entries[slot];
@@ -666,14 +670,14 @@ uint8_t peers_observers(
 	return count;
 }
 
-void peers_news(const struct peers *peers, uint32_t slot, struct peer_news *ret_news) {
+void peers_news_fill(const struct peers *peers, uint32_t slot, struct peer_news *ret_news) {
 	const struct peer_entry *entry = &peers->entries[slot];
 	struct peer_news news = {
 		.id = entry->record->id,
 		.incarnation = entry->incarnation,
 		.record = entry->record,
 		.maint = entry->maint,
-		.state = merged_state(entry),
+		.state = entry_merge_state(entry),
 		.hops = entry->hops,
 	};
 

@@ -69,20 +69,20 @@ static_assert(sizeof(struct peer_entry) == 64, "an entry grew");
 // Weight of a process exit that was seen on the host itself: as much as two witnesses.
 #define PEERS_WEIGHT_EXITED 2
 
-static inline uint8_t peers_weight_of(uint8_t cause, uint8_t observer_count) {
+static inline uint8_t peers_death_weight(uint8_t cause, uint8_t observer_count) {
 	return cause == RAS_CAUSE_EXITED && observer_count > 0 ? PEERS_WEIGHT_EXITED
 							       : observer_count;
 }
 
 // The vote flags are explained in docs/internals/membership.md, section "Votes".
-#define PEER_SEEN 0x01		// the peer spoke to us at least once in this start
-#define PEER_LISTED 0x02	// listed by the agent with which tables are being compared
-#define PEER_TAKEN_BACK 0x04	// was declared dead and came back: has no vote yet
-#define PEER_DECLARED 0x08	// we saw this death, too, even if others are named with it
-#define PEER_LATE 0x10		// may have joined beside a partition: has no vote yet
-#define PEER_OPPOSES 0x20	// has no vote, but counts as an opponent if a census misses it
-#define PEER_HOLDS_US_LATE 0x40 // the latest census of this peer named us as a late joiner
-#define PEER_VOTELESS (PEER_TAKEN_BACK | PEER_LATE)
+#define PEER_SEEN 0x01		  // the peer spoke to us at least once in this start
+#define PEER_LISTED 0x02	  // listed by the agent with which tables are being compared
+#define PEER_READMITTED 0x04	  // was declared dead and came back: has no vote yet
+#define PEER_DEATH_SEEN 0x08	  // we saw this death, too, even if others are named with it
+#define PEER_LATE_JOINER 0x10	  // may have joined beside a partition: has no vote yet
+#define PEER_IS_OPPONENT 0x20	  // has no vote, but counts as an opponent if a census misses it
+#define PEER_REPORTS_US_LATE 0x40 // the latest census of this peer named us as a late joiner
+#define PEER_NO_VOTE (PEER_READMITTED | PEER_LATE_JOINER)
 
 struct ring_place {
 	uint64_t order; // copy of record->order, so that most comparisons need no cache miss
@@ -117,14 +117,14 @@ struct peers {
 
 // Result of one merge.
 enum peers_change {
-	PEERS_SAME,	// the update is known, or older than the entry
-	PEERS_NEEDED,	// the update is newer, but its record is missing: pull the record
-	PEERS_CONFLICT, // another name with the same id
-	PEERS_JOINED,	// new peer, or newer start of a known peer
-	PEERS_REJOINED, // a dead or left peer is alive in the same start
-	PEERS_REFUTED,	// a member is alive with a higher incarnation
+	PEERS_SAME,	     // the update is known, or older than the entry
+	PEERS_RECORD_NEEDED, // the update is newer, but its record is missing: pull the record
+	PEERS_CONFLICT,	     // another name with the same id
+	PEERS_JOINED,	     // new peer, or newer start of a known peer
+	PEERS_REJOINED,	     // a dead or left peer is alive in the same start
+	PEERS_REFUTED,	     // a member is alive with a higher incarnation
 	PEERS_DEAD,
-	PEERS_HEAVIER, // a dead peer is still dead, with more witnesses
+	PEERS_MORE_WITNESSES, // a dead peer is still dead, with more witnesses
 	PEERS_LEFT,
 	PEERS_MAINT,
 	PEERS_RECORD, // same incarnation with another record
@@ -154,9 +154,11 @@ int peers_merge(
 );
 
 // Return -EBADMSG if the update carries the record of another peer or of another start, else 0.
-int peers_check(const struct peer_news *news);
+int peers_news_check(const struct peer_news *news);
 // Return true if the slot holds a peer of another name with the same id.
-bool peers_conflict(const struct peers *peers, uint32_t slot, const struct peer_news *news);
+bool peers_has_name_conflict(
+	const struct peers *peers, uint32_t slot, const struct peer_news *news
+);
 
 // Mark a member as left in this table only. The caller removes the entry next.
 void peers_set_left(struct peers *peers, uint32_t slot, uint64_t now_ns);
@@ -173,22 +175,22 @@ void peers_set_local(
 void peers_remove(struct peers *peers, uint32_t slot);
 
 // Return the ids of those observers of a death that the table knows, and their number.
-uint8_t peers_observers(
+uint8_t peers_known_observers(
 	const struct peers *peers, uint32_t slot, uint64_t ret_ids[static RAS_OBSERVERS_MAX]
 );
 
 // Fill an update about this peer for another agent.
-void peers_news(const struct peers *peers, uint32_t slot, struct peer_news *ret_news);
+void peers_news_fill(const struct peers *peers, uint32_t slot, struct peer_news *ret_news);
 
 static inline uint64_t peers_digest(const struct peers *peers) {
 	return peers->digest;
 }
 
-static inline uint32_t peers_tombstones(const struct peers *peers) {
+static inline uint32_t peers_tombstone_count(const struct peers *peers) {
 	return peers->state_counts[RAS_DEAD] + peers->state_counts[RAS_LEFT];
 }
 
-static inline uint32_t peers_range(uint64_t id) {
+static inline uint32_t peers_digest_range(uint64_t id) {
 	return (uint32_t)(id >> 58);
 }
 
@@ -198,7 +200,8 @@ static inline bool peer_is_member(const struct peer_entry *entry) {
 
 // Return the state to report to the peer itself in a handshake, and the incarnation of that state.
 // A member that was dead or left earlier in this start is reported as dead, see `revived`.
-static inline enum ras_state peer_held(const struct peer_entry *entry, uint64_t *ret_incarnation) {
+static inline enum ras_state
+peer_state_to_report(const struct peer_entry *entry, uint64_t *ret_incarnation) {
 	if (!peer_is_member(entry) || entry->revived == 0) {
 		*ret_incarnation = entry->incarnation;
 		return (enum ras_state)entry->state;

@@ -83,7 +83,7 @@ size_t ras_interner_count(const struct ras_interner *interner) {
 	return interner->count;
 }
 
-static struct ras_record **bucket_of(struct ras_interner *interner, uint64_t digest) {
+static struct ras_record **interner_bucket(struct ras_interner *interner, uint64_t digest) {
 	return &interner->buckets[digest & (interner->bucket_count - 1)];
 }
 
@@ -103,7 +103,7 @@ static void interner_grow(struct ras_interner *interner) {
 
 		while (record != NULL) {
 			struct ras_record *next = record->next;
-			struct ras_record **bucket = bucket_of(interner, record->digest);
+			struct ras_record **bucket = interner_bucket(interner, record->digest);
 
 			record->next = *bucket;
 			*bucket = record;
@@ -185,7 +185,7 @@ static int info_decode(const void *encoding, size_t size, struct ras_peer_info *
 	return wire_reader_error(&reader);
 }
 
-static uint64_t order_of(const char *host, size_t length) {
+static uint64_t host_order_prefix(const char *host, size_t length) {
 	uint64_t order = 0;
 
 	for (size_t n = 0; n < sizeof(order); n++)
@@ -195,7 +195,7 @@ static uint64_t order_of(const char *host, size_t length) {
 
 // Return a hash that identifies one run of an agent. Addresses are left out, since they may change
 // within a run.
-static uint64_t run_of(const struct ras_peer_info *info) {
+static uint64_t run_hash(const struct ras_peer_info *info) {
 	uint8_t bytes[sizeof(info->boot_id) + sizeof(uint64_t) + sizeof(uint32_t)];
 	struct wire_writer writer;
 
@@ -206,7 +206,7 @@ static uint64_t run_of(const struct ras_peer_info *info) {
 	return XXH3_64bits(bytes, sizeof(bytes));
 }
 
-static uint64_t host_id_of(uint64_t host_name_id, const uint8_t boot_id[static 16]) {
+static uint64_t host_id_make(uint64_t host_name_id, const uint8_t boot_id[static 16]) {
 	static const uint8_t unknown[16];
 
 	if (memcmp(boot_id, unknown, sizeof(unknown)) == 0)
@@ -222,16 +222,16 @@ static void record_fill(struct ras_record *record, const struct ras_peer_info *i
 	record->host_length = (uint8_t)strlen(info->host);
 	record->id = ras_id(record->name, record->name_length);
 	record->host_name_id = ras_id(record->host, record->host_length);
-	record->host_id = host_id_of(record->host_name_id, info->boot_id);
-	record->order = order_of(record->host, record->host_length);
+	record->host_id = host_id_make(record->host_name_id, info->boot_id);
+	record->order = host_order_prefix(record->host, record->host_length);
 	record->start = info->start;
-	record->run = run_of(info);
+	record->run = run_hash(info);
 	record->address = info->addresses[0];
 }
 
 static struct ras_record *
 interner_find(struct ras_interner *interner, uint64_t digest, const void *encoding, size_t size) {
-	struct ras_record *record = *bucket_of(interner, digest);
+	struct ras_record *record = *interner_bucket(interner, digest);
 
 	while (record != NULL && (record->digest != digest || record->size != size ||
 				  memcmp(record->encoding, encoding, size) != 0))
@@ -270,7 +270,7 @@ int ras_record_intern(
 	record_fill(record, &info);
 	if (interner->count >= interner->bucket_count)
 		interner_grow(interner);
-	bucket = bucket_of(interner, digest);
+	bucket = interner_bucket(interner, digest);
 	record->next = *bucket;
 	*bucket = record;
 	interner->count++;
@@ -308,7 +308,7 @@ void ras_record_put(struct ras_interner *interner, struct ras_record *record) {
 	must(record->references > 0);
 	if (--record->references > 0)
 		return;
-	place = bucket_of(interner, record->digest);
+	place = interner_bucket(interner, record->digest);
 	while (*place != record)
 		place = &(*place)->next;
 	*place = record->next;

@@ -69,26 +69,26 @@ void ras_remembered_drop(struct ras *ras, const struct sock_addr *address) {
 	remembered_drop(ras, address);
 }
 
-bool remembered_next(struct ras *ras, struct sock_addr *ret_address) {
+bool remembered_next_address(struct ras *ras, struct sock_addr *ret_address) {
 	struct remembered *remembered = &ras->remembered;
 
 	while (remembered->next < remembered->count) {
 		*ret_address = remembered->addresses[remembered->next++];
-		if (!join_is_configured(ras, ret_address) &&
+		if (!join_is_seed_address(ras, ret_address) &&
 		    !sock_addr_equal(ret_address, &ras_self(ras)->record->address))
 			return true;
 	}
 	return false;
 }
 
-bool remembered_refused(
+bool remembered_drop_refused(
 	struct ras *ras, const struct sock_addr *address, enum ras_cause cause, uint64_t value
 ) {
 	struct remembered *remembered = &ras->remembered;
 	uint32_t n = address_find(remembered, address);
 	struct sock_addr dropped = *address; // `address` may point into the array
 
-	if (n == remembered->count || join_is_configured(ras, address))
+	if (n == remembered->count || join_is_seed_address(ras, address))
 		return false;
 	address_drop(remembered, n);
 	if (cause == RAS_CAUSE_CONFLICT)
@@ -97,7 +97,7 @@ bool remembered_refused(
 	return true;
 }
 
-static bool is_in_table(const struct ras *ras, const struct sock_addr *address) {
+static bool address_is_in_table(const struct ras *ras, const struct sock_addr *address) {
 	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++) {
 		const struct ras_record *record = ras_entry(ras, slot)->record;
 
@@ -107,11 +107,11 @@ static bool is_in_table(const struct ras *ras, const struct sock_addr *address) 
 	return false;
 }
 
-void remembered_look_for(struct ras *ras, uint32_t n) {
+void remembered_try_address(struct ras *ras, uint32_t n) {
 	struct remembered *remembered = &ras->remembered;
 
-	if (is_in_table(ras, &remembered->addresses[n]))
+	if (address_is_in_table(ras, &remembered->addresses[n]))
 		address_drop(remembered, n);
 	else
-		join_ask(ras, &remembered->addresses[n]);
+		join_connect(ras, &remembered->addresses[n]);
 }

@@ -24,13 +24,13 @@ struct remembered {
 
 void remembered_fini(struct ras *ras);
 // Return the next address to ask that is neither a seed nor our own. False at the end of a round.
-bool remembered_next(struct ras *ras, struct sock_addr *ret_address);
+bool remembered_next_address(struct ras *ras, struct sock_addr *ret_address);
 // Drop an address that refused us, if it is remembered and no seed. Returns true in that case: the
 // refusal must not stop this agent.
-bool remembered_refused(
+bool remembered_drop_refused(
 	struct ras *ras, const struct sock_addr *address, enum ras_cause cause, uint64_t value
 );
 // Drop an address that is our own, or whose agent is known.
 void remembered_drop(struct ras *ras, const struct sock_addr *address);
 // Connect to address `n`; if an entry of the table has that address, drop it instead.
-void remembered_look_for(struct ras *ras, uint32_t n);
+void remembered_try_address(struct ras *ras, uint32_t n);

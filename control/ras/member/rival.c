@@ -6,7 +6,7 @@
 
 #define RIVAL_GAP_NS RAS_NS_PER_SEC
 
-bool rival_is_above(const struct ras *ras, const struct ras_record *record) {
+bool rival_outranks_us(const struct ras *ras, const struct ras_record *record) {
 	const struct ras_record *own = ras_self(ras)->record;
 
 	// Two agents cannot listen at one address: this is another run of ourselves.
@@ -19,22 +19,22 @@ bool rival_is_above(const struct ras *ras, const struct ras_record *record) {
 void rival_call(struct ras *ras, const struct sock_addr *address, uint64_t start) {
 	struct rival *rival = &ras->join.rival;
 
-	if (!ras->joined || ras->leaving || join_is_self(ras, address) ||
+	if (!ras->joined || ras->leaving || join_is_own_address(ras, address) ||
 	    rival->next_ns > ras->observed_ns)
 		return;
 	rival->next_ns = ras->observed_ns + ras_jitter(ras, RIVAL_GAP_NS);
 	rival->address = *address;
 	rival->start = start;
-	join_ask(ras, address);
+	join_connect(ras, address);
 }
 
 // Handle a CONFLICT refusal. The refusing agent is the other holder, or names its address.
-static void holder_refused(
+static void rival_refusal_received(
 	struct ras *ras, const struct ras_record *record, const struct message_init_ack *ack
 ) {
 	struct rival *rival = &ras->join.rival;
 
-	if (rival_is_above(ras, record) && !rival->gave_way) {
+	if (rival_outranks_us(ras, record) && !rival->gave_way) {
 		rival->gave_way = true;
 		ras->join.refused_by = record->address;
 		ras_emit(ras, RAS_EVENT_JOIN_REFUSED, RAS_NO_SLOT, RAS_CAUSE_CONFLICT, 0);
@@ -43,7 +43,7 @@ static void holder_refused(
 	}
 }
 
-void rival_answered(
+void rival_answer_received(
 	struct ras *ras, const struct sock_addr *address, const struct message_init_ack *ack
 ) {
 	struct rival *rival = &ras->join.rival;
@@ -58,6 +58,6 @@ void rival_answered(
 		rival->start = 0;
 	}
 	if (ack->refusal == RAS_CAUSE_CONFLICT)
-		holder_refused(ras, record, ack);
+		rival_refusal_received(ras, record, ack);
 	ras_record_put(ras->interner, record);
 }

@@ -20,12 +20,12 @@ struct rival {
 };
 
 // Return true if the record has our name, another holder, and a higher start or digest than ours.
-bool rival_is_above(const struct ras *ras, const struct ras_record *record);
+bool rival_outranks_us(const struct ras *ras, const struct ras_record *record);
 // Call the reported address of a rival, if we are a member. If another agent answers there, the
 // rival was an earlier run of this agent at an old address. We then take `start`, if it is higher
 // than our own.
 void rival_call(struct ras *ras, const struct sock_addr *address, uint64_t start);
 // Process the answer from an address that we called.
-void rival_answered(
+void rival_answer_received(
 	struct ras *ras, const struct sock_addr *address, const struct message_init_ack *ack
 );

@@ -6,11 +6,11 @@
 
 #define TRIES_PER_SECOND 2 // for each address, by all members together
 
-static uint32_t targets_count(const struct ras *ras) {
-	return peers_tombstones(&ras->peers) + ras->join.seed_count + ras->remembered.count;
+static uint32_t search_target_count(const struct ras *ras) {
+	return peers_tombstone_count(&ras->peers) + ras->join.seed_count + ras->remembered.count;
 }
 
-static uint64_t interval_of(struct ras *ras, uint32_t targets) {
+static uint64_t search_interval_ns(struct ras *ras, uint32_t targets) {
 	uint64_t members = peers_ring_count(&ras->peers);
 	uint64_t interval_ns = members * RAS_NS_PER_SEC / TRIES_PER_SECOND / targets;
 
@@ -19,7 +19,7 @@ static uint64_t interval_of(struct ras *ras, uint32_t targets) {
 
 // Set the interval between two tries and scale the rest of the current wait with it. If all members
 // restarted their wait at each death, they would all try the same address at the same moment.
-static void interval_set(struct ras *ras, uint64_t interval_ns) {
+static void search_set_interval(struct ras *ras, uint64_t interval_ns) {
 	struct search *search = &ras->search;
 	uint64_t now_ns = ras->observed_ns;
 	uint64_t left_ms;
@@ -37,7 +37,7 @@ static void interval_set(struct ras *ras, uint64_t interval_ns) {
 	search->interval_ns = interval_ns;
 }
 
-static uint32_t lost_at(const struct ras *ras, uint32_t place) {
+static uint32_t lost_peer_slot(const struct ras *ras, uint32_t place) {
 	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++) {
 		const struct peer_entry *entry = ras_entry(ras, slot);
 
@@ -47,18 +47,18 @@ static uint32_t lost_at(const struct ras *ras, uint32_t place) {
 	return RAS_NO_SLOT;
 }
 
-static void look_for(struct ras *ras, uint32_t place) {
+static void seed_or_remembered_try(struct ras *ras, uint32_t place) {
 	uint32_t seeds = ras->join.seed_count;
 
 	if (place < seeds)
-		join_look_for(ras, place);
+		join_try_seed(ras, place);
 	else
-		remembered_look_for(ras, place - seeds);
+		remembered_try_address(ras, place - seeds);
 }
 
-static void try_next(struct ras *ras, uint32_t targets) {
+static void search_try_next(struct ras *ras, uint32_t targets) {
 	struct search *search = &ras->search;
-	uint32_t lost = peers_tombstones(&ras->peers);
+	uint32_t lost = peers_tombstone_count(&ras->peers);
 	uint32_t slot;
 
 	// A random first target, so that not all members try the same addresses together.
@@ -67,26 +67,26 @@ static void try_next(struct ras *ras, uint32_t targets) {
 	search->targets = targets;
 	search->turn = (search->turn + 1) % targets;
 	if (search->turn >= lost) {
-		look_for(ras, search->turn - lost);
+		seed_or_remembered_try(ras, search->turn - lost);
 		return;
 	}
-	slot = lost_at(ras, search->turn);
+	slot = lost_peer_slot(ras, search->turn);
 	if (slot != RAS_NO_SLOT)
 		link_want(ras, slot, RAS_USE_CHECK);
 }
 
 void search_tick(struct ras *ras) {
 	struct search *search = &ras->search;
-	uint32_t targets = targets_count(ras);
+	uint32_t targets = search_target_count(ras);
 	uint64_t wait_ns;
 
 	if (!ras->joined || ras->leaving || targets == 0) {
 		search->interval_ns = 0;
 		return;
 	}
-	interval_set(ras, interval_of(ras, targets));
+	search_set_interval(ras, search_interval_ns(ras, targets));
 	if (search->due_ns <= ras->observed_ns) {
-		try_next(ras, targets);
+		search_try_next(ras, targets);
 		wait_ns = search->interval_ns / 2 + ras_random(ras) % search->interval_ns;
 		if (wait_ns < ras->profile->search_ns)
 			wait_ns = ras->profile->search_ns;

@@ -6,11 +6,11 @@
 
 #include <errno.h>
 
-#define BUSY_NS RAS_NS_PER_SEC
+#define SYNC_BUSY_NS RAS_NS_PER_SEC
 // A comparison normally waits until both digests were unchanged for sync_ns, since updates may be
 // on their way. An agent that has much to learn may see new digests for minutes. So a comparison
 // also starts after UNSETTLED_SYNC_FACTOR * sync_ns of difference.
-#define RESTLESS_TIMES 8
+#define UNSETTLED_SYNC_FACTOR 8
 
 // Send our digests, which starts a comparison.
 static void sync_start(struct ras *ras, struct link *link) {
@@ -18,7 +18,7 @@ static void sync_start(struct ras *ras, struct link *link) {
 	struct wire_writer writer;
 
 	ras->counters.syncs++;
-	ras->sync.busy_ns = ras->observed_ns + BUSY_NS;
+	ras->sync.busy_ns = ras->observed_ns + SYNC_BUSY_NS;
 	link->synced_ns = ras->observed_ns;
 	link->unequal_ns = RAS_NEVER;
 	wire_writer_init(&writer, frame, sizeof(frame));
@@ -28,7 +28,7 @@ static void sync_start(struct ras *ras, struct link *link) {
 	link_send(ras, link, frame, wire_writer_used(&writer));
 }
 
-void sync_heard(struct ras *ras, struct link *link, uint64_t digest) {
+void sync_digest_received(struct ras *ras, struct link *link, uint64_t digest) {
 	uint64_t own = peers_digest(&ras->peers);
 
 	if (digest == own) {
@@ -47,7 +47,7 @@ void sync_heard(struct ras *ras, struct link *link, uint64_t digest) {
 		link->own_digest = own;
 	}
 	if ((ras->observed_ns - link->differs_ns < ras->profile->sync_ns &&
-	     ras->observed_ns - link->unequal_ns < RESTLESS_TIMES * ras->profile->sync_ns) ||
+	     ras->observed_ns - link->unequal_ns < UNSETTLED_SYNC_FACTOR * ras->profile->sync_ns) ||
 	    ras->observed_ns - link->synced_ns < ras->profile->sync_gap_ns ||
 	    ras->observed_ns < ras->sync.busy_ns)
 		return;
@@ -60,8 +60,8 @@ static void brief_begin(struct ras *ras, struct wire_writer *writer, uint64_t ma
 	message_brief_begin(mask, flags, writer);
 }
 
-static uint8_t weight_of(const struct peer_entry *entry) {
-	return entry->state == RAS_DEAD ? peers_weight_of(entry->cause, entry->weight) : 0;
+static uint8_t entry_death_weight(const struct peer_entry *entry) {
+	return entry->state == RAS_DEAD ? peers_death_weight(entry->cause, entry->weight) : 0;
 }
 
 static void brief_send(struct ras *ras, struct link *link, uint64_t mask) {
@@ -71,7 +71,7 @@ static void brief_send(struct ras *ras, struct link *link, uint64_t mask) {
 	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++) {
 		const struct peer_entry *entry = ras_entry(ras, slot);
 
-		if (entry->record == NULL || !(mask >> peers_range(entry->record->id) & 1))
+		if (entry->record == NULL || !(mask >> peers_digest_range(entry->record->id) & 1))
 			continue;
 		if (wire_writer_used(&writer) + MESSAGE_BRIEF_BYTES > RAS_FRAME_MAX) {
 			link_send(ras, link, ras->scratch, wire_writer_used(&writer));
@@ -84,7 +84,7 @@ static void brief_send(struct ras *ras, struct link *link, uint64_t mask) {
 				.record_digest = entry->record->digest,
 				.maint = entry->maint,
 				.state = peer_is_member(entry) ? RAS_ALIVE : entry->state,
-				.weight = weight_of(entry),
+				.weight = entry_death_weight(entry),
 			},
 			&writer
 		);
@@ -93,7 +93,7 @@ static void brief_send(struct ras *ras, struct link *link, uint64_t mask) {
 	link_send(ras, link, ras->scratch, wire_writer_used(&writer));
 }
 
-int sync_digests(struct ras *ras, struct link *link, struct wire_reader *reader) {
+int sync_digests_received(struct ras *ras, struct link *link, struct wire_reader *reader) {
 	uint64_t mask = 0;
 
 	for (uint32_t range = 0; range < PEERS_RANGES; range++) {
@@ -133,7 +133,7 @@ static void reply_end(struct reply *reply) {
 static void reply_add(struct reply *reply, uint32_t slot) {
 	struct peer_news news;
 
-	peers_news(&reply->ras->peers, slot, &news);
+	peers_news_fill(&reply->ras->peers, slot, &news);
 	if (wire_writer_used(&reply->writer) + message_news_bytes(&news) > RAS_FRAME_MAX)
 		reply_end(reply);
 	message_news_encode(&news, &reply->writer);
@@ -141,15 +141,15 @@ static void reply_add(struct reply *reply, uint32_t slot) {
 
 // Compare the life in a brief with our entry. Returns <0 if the brief is older, 0 if equal, >0 if
 // newer.
-static int life_order(const struct peer_entry *entry, const struct message_brief *brief) {
+static int brief_life_compare(const struct peer_entry *entry, const struct message_brief *brief) {
 	enum ras_state state = peer_is_member(entry) ? RAS_ALIVE : (enum ras_state)entry->state;
 
 	if (brief->incarnation != entry->incarnation)
 		return brief->incarnation > entry->incarnation ? 1 : -1;
 	if (brief->state != state)
 		return brief->state > state ? 1 : -1;
-	if (state == RAS_DEAD && brief->weight != weight_of(entry))
-		return brief->weight > weight_of(entry) ? 1 : -1;
+	if (state == RAS_DEAD && brief->weight != entry_death_weight(entry))
+		return brief->weight > entry_death_weight(entry) ? 1 : -1;
 	return 0;
 }
 
@@ -161,12 +161,12 @@ static bool is_same_start(const struct peer_entry *entry, const struct message_b
 // Life, record and maintenance switch are merged separately, so each side may have a newer part of
 // the same peer. Both predicates below can be true for one entry.
 static bool brief_is_newer(const struct peer_entry *entry, const struct message_brief *brief) {
-	return life_order(entry, brief) > 0 || brief->maint > entry->maint ||
+	return brief_life_compare(entry, brief) > 0 || brief->maint > entry->maint ||
 	       (is_same_start(entry, brief) && brief->record_digest > entry->record->digest);
 }
 
 static bool brief_is_older(const struct peer_entry *entry, const struct message_brief *brief) {
-	return life_order(entry, brief) < 0 || brief->maint < entry->maint ||
+	return brief_life_compare(entry, brief) < 0 || brief->maint < entry->maint ||
 	       (is_same_start(entry, brief) && brief->record_digest < entry->record->digest);
 }
 
@@ -200,7 +200,7 @@ static bool brief_apply(struct ras *ras, struct link *link, const struct message
 
 // Apply one brief that is newer than our entry. This may send other frames from the scratch buffer,
 // so replies are built in a second pass.
-static void brief_take(
+static void brief_apply_newer(
 	struct ras *ras, struct link *link, struct pulls *pulls, const struct message_brief *brief
 ) {
 	uint32_t slot = peers_find(&ras->peers, brief->id);
@@ -214,7 +214,7 @@ static void brief_take(
 }
 
 // Add our update to the reply if the brief is older than our entry.
-static void brief_answer(struct reply *reply, const struct message_brief *brief) {
+static void brief_reply_older(struct reply *reply, const struct message_brief *brief) {
 	struct ras *ras = reply->ras;
 	uint32_t slot = peers_find(&ras->peers, brief->id);
 
@@ -228,7 +228,7 @@ static void brief_answer(struct reply *reply, const struct message_brief *brief)
 }
 
 // Send the members that the peer did not list, once it has listed whole ranges.
-static void unlisted_send(struct reply *reply, uint64_t mask) {
+static void unlisted_members_reply(struct reply *reply, uint64_t mask) {
 	struct ras *ras = reply->ras;
 
 	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++) {
@@ -236,8 +236,8 @@ static void unlisted_send(struct reply *reply, uint64_t mask) {
 
 		if (entry->record == NULL)
 			continue;
-		if ((mask >> peers_range(entry->record->id) & 1) != 0 && peer_is_member(entry) &&
-		    (entry->flags & PEER_LISTED) == 0)
+		if ((mask >> peers_digest_range(entry->record->id) & 1) != 0 &&
+		    peer_is_member(entry) && (entry->flags & PEER_LISTED) == 0)
 			reply_add(reply, slot);
 		entry->flags &= (uint8_t)~PEER_LISTED;
 	}
@@ -248,7 +248,7 @@ static void listed_clear(struct ras *ras) {
 		ras_entry(ras, slot)->flags &= (uint8_t)~PEER_LISTED;
 }
 
-int sync_brief(struct ras *ras, struct link *link, struct wire_reader *reader) {
+int sync_brief_received(struct ras *ras, struct link *link, struct wire_reader *reader) {
 	struct reply reply = {.ras = ras, .link = link};
 	struct pulls pulls = {.count = 0};
 	struct message_brief_head head;
@@ -260,7 +260,7 @@ int sync_brief(struct ras *ras, struct link *link, struct wire_reader *reader) {
 		return err;
 	again = *reader;
 	while ((err = message_brief_decode(reader, head.entry_bytes, &brief)) == 0 && link->used)
-		brief_take(ras, link, &pulls, &brief);
+		brief_apply_newer(ras, link, &pulls, &brief);
 	if (!link->used)
 		return 0; // a brief ended the sender's membership and dropped the link
 	if (err != -ENODATA)
@@ -269,16 +269,16 @@ int sync_brief(struct ras *ras, struct link *link, struct wire_reader *reader) {
 		listed_clear(ras);
 	reply_begin(&reply);
 	while (message_brief_decode(&again, head.entry_bytes, &brief) == 0)
-		brief_answer(&reply, &brief);
+		brief_reply_older(&reply, &brief);
 	if ((head.flags & MESSAGE_BRIEF_LAST) != 0)
-		unlisted_send(&reply, head.mask);
+		unlisted_members_reply(&reply, head.mask);
 	reply_end(&reply);
 	if (pulls.count > 0)
-		sync_want(ras, link, pulls.ids, pulls.count);
+		sync_pull_send(ras, link, pulls.ids, pulls.count);
 	return 0;
 }
 
-void sync_want(struct ras *ras, struct link *link, const uint64_t *ids, uint32_t count) {
+void sync_pull_send(struct ras *ras, struct link *link, const uint64_t *ids, uint32_t count) {
 	struct wire_writer writer;
 
 	wire_writer_init(&writer, ras->scratch, RAS_FRAME_MAX);
@@ -288,7 +288,7 @@ void sync_want(struct ras *ras, struct link *link, const uint64_t *ids, uint32_t
 	link_send(ras, link, ras->scratch, wire_writer_used(&writer));
 }
 
-int sync_pull(struct ras *ras, struct link *link, struct wire_reader *reader) {
+int sync_pull_received(struct ras *ras, struct link *link, struct wire_reader *reader) {
 	struct reply reply = {.ras = ras, .link = link};
 
 	reply_begin(&reply);

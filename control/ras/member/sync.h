@@ -18,11 +18,11 @@ struct sync {
 };
 
 // Note a digest received on the link. Starts a comparison if it has differed for long enough.
-void sync_heard(struct ras *ras, struct link *link, uint64_t digest);
+void sync_digest_received(struct ras *ras, struct link *link, uint64_t digest);
 
-int sync_digests(struct ras *ras, struct link *link, struct wire_reader *reader);
-int sync_brief(struct ras *ras, struct link *link, struct wire_reader *reader);
-int sync_pull(struct ras *ras, struct link *link, struct wire_reader *reader);
+int sync_digests_received(struct ras *ras, struct link *link, struct wire_reader *reader);
+int sync_brief_received(struct ras *ras, struct link *link, struct wire_reader *reader);
+int sync_pull_received(struct ras *ras, struct link *link, struct wire_reader *reader);
 
 // Send a PULL for the records of these peers.
-void sync_want(struct ras *ras, struct link *link, const uint64_t *ids, uint32_t count);
+void sync_pull_send(struct ras *ras, struct link *link, const uint64_t *ids, uint32_t count);

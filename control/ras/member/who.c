@@ -10,7 +10,7 @@
 #define STRANGER_KEEP_NS (600 * RAS_NS_PER_SEC)
 
 static struct ras_stranger *
-question_find(struct ras *ras, uint64_t peer, const struct sock_addr *address) {
+stranger_find(struct ras *ras, uint64_t peer, const struct sock_addr *address) {
 	for (uint32_t n = 0; n < ras->strangers.count; n++) {
 		struct ras_stranger *stranger = &ras->strangers.list[n];
 
@@ -20,7 +20,7 @@ question_find(struct ras *ras, uint64_t peer, const struct sock_addr *address) {
 	return NULL;
 }
 
-static struct ras_stranger *question_place(struct ras *ras) {
+static struct ras_stranger *stranger_allocate(struct ras *ras) {
 	struct strangers *strangers = &ras->strangers;
 	struct ras_stranger *oldest = &strangers->list[0];
 
@@ -33,10 +33,8 @@ static struct ras_stranger *question_place(struct ras *ras) {
 	return oldest;
 }
 
-void stranger_found(
-	struct ras *ras, uint64_t peer, const struct sock_addr *address, uint64_t found
-) {
-	struct ras_stranger *stranger = question_find(ras, peer, address);
+void stranger_add(struct ras *ras, uint64_t peer, const struct sock_addr *address, uint64_t found) {
+	struct ras_stranger *stranger = stranger_find(ras, peer, address);
 	uint32_t slot = peers_find(&ras->peers, peer);
 	uint64_t start;
 	bool is_new;
@@ -47,7 +45,7 @@ void stranger_found(
 	is_new = stranger == NULL || stranger->found != found || stranger->start != start ||
 		 ras->observed_ns - stranger->seen_ns > STRANGER_KEEP_NS;
 	if (stranger == NULL)
-		stranger = question_place(ras);
+		stranger = stranger_allocate(ras);
 	*stranger = (struct ras_stranger){
 		.peer = peer,
 		.found = found,
@@ -59,14 +57,14 @@ void stranger_found(
 		ras_emit_stranger(ras, stranger);
 }
 
-void stranger_gone(struct ras *ras, uint64_t peer, const struct sock_addr *address) {
-	struct ras_stranger *stranger = question_find(ras, peer, address);
+void stranger_remove(struct ras *ras, uint64_t peer, const struct sock_addr *address) {
+	struct ras_stranger *stranger = stranger_find(ras, peer, address);
 
 	if (stranger != NULL)
 		*stranger = ras->strangers.list[--ras->strangers.count];
 }
 
-uint64_t stranger_of(struct ras *ras, const struct message_init_ack *ack) {
+uint64_t stranger_id_from_ack(struct ras *ras, const struct message_init_ack *ack) {
 	struct ras_record *record;
 	uint64_t id;
 
@@ -80,7 +78,7 @@ uint64_t stranger_of(struct ras *ras, const struct message_init_ack *ack) {
 // Return the entry of the peer of a finding, or NULL if the finding is outdated: it expired, or the
 // peer has a new start or another address.
 static const struct peer_entry *
-stranger_peer(const struct ras *ras, const struct ras_stranger *stranger) {
+stranger_current_entry(const struct ras *ras, const struct ras_stranger *stranger) {
 	uint32_t slot = peers_find(&ras->peers, stranger->peer);
 	const struct peer_entry *entry = slot != RAS_NO_SLOT ? ras_entry(ras, slot) : NULL;
 
@@ -97,7 +95,7 @@ int ras_stranger_at(const struct ras *ras, uint32_t n, struct ras_stranger *ret_
 
 	if (n >= ras->strangers.count)
 		return -ENOENT;
-	entry = stranger_peer(ras, &ras->strangers.list[n]);
+	entry = stranger_current_entry(ras, &ras->strangers.list[n]);
 	// The address of a peer that is no member is of no interest.
 	if (entry == NULL || !peer_is_member(entry))
 		return -ESTALE;
@@ -109,7 +107,7 @@ bool ras_peer_has_stranger(const struct ras *ras, uint64_t peer) {
 	for (uint32_t n = 0; n < ras->strangers.count; n++) {
 		const struct ras_stranger *stranger = &ras->strangers.list[n];
 
-		if (stranger->peer == peer && stranger_peer(ras, stranger) != NULL)
+		if (stranger->peer == peer && stranger_current_entry(ras, stranger) != NULL)
 			return true;
 	}
 	return false;
@@ -138,7 +136,7 @@ int ras_who(struct ras *ras, uint64_t now_ns, uint64_t peer, uint32_t *ret_conn)
 	return err;
 }
 
-void who_serve(struct ras *ras, struct conn *conn) {
+void who_query_answer(struct ras *ras, struct conn *conn) {
 	struct message_init_ack ack;
 	struct wire_writer writer;
 
@@ -151,29 +149,29 @@ void who_serve(struct ras *ras, struct conn *conn) {
 }
 
 static void
-answer_tell(struct ras *ras, const struct conn *conn, enum ras_cause cause, uint64_t found) {
+who_result_report(struct ras *ras, const struct conn *conn, enum ras_cause cause, uint64_t found) {
 	if (ras->ops.who != NULL)
 		ras->ops.who(ras->ops_ctx, conn->handle, cause, found);
 }
 
-void who_answered(struct ras *ras, struct conn *conn, const struct message_init_ack *ack) {
-	uint64_t found = stranger_of(ras, ack);
+void who_answer_received(struct ras *ras, struct conn *conn, const struct message_init_ack *ack) {
+	uint64_t found = stranger_id_from_ack(ras, ack);
 	uint64_t sought = conn->who;
 
 	conn->who = 0;
 	if (found == 0) {
-		answer_tell(ras, conn, RAS_CAUSE_PROTOCOL, 0);
+		who_result_report(ras, conn, RAS_CAUSE_PROTOCOL, 0);
 	} else if (found == sought) {
-		stranger_gone(ras, sought, &conn->address);
-		answer_tell(ras, conn, RAS_CAUSE_NONE, found);
+		stranger_remove(ras, sought, &conn->address);
+		who_result_report(ras, conn, RAS_CAUSE_NONE, found);
 	} else {
-		stranger_found(ras, sought, &conn->address, found);
-		answer_tell(ras, conn, RAS_CAUSE_CONFLICT, found);
+		stranger_add(ras, sought, &conn->address, found);
+		who_result_report(ras, conn, RAS_CAUSE_CONFLICT, found);
 	}
 	conn_close(ras, conn, RAS_CLOSE_SOFT);
 }
 
-void who_ended(struct ras *ras, struct conn *conn, enum ras_cause cause) {
+void who_conn_ended(struct ras *ras, struct conn *conn, enum ras_cause cause) {
 	conn->who = 0;
-	answer_tell(ras, conn, cause, 0);
+	who_result_report(ras, conn, cause, 0);
 }

@@ -69,23 +69,25 @@ void relay_destroy(struct ras *ras) {
 	ras->relay = NULL;
 }
 
-void relay_reclaim_later(struct ras *ras) {
+void relay_schedule_reclaim(struct ras *ras) {
 	struct relay *relay = ras->relay;
 
 	if (relay->reclaim_ns == RAS_NEVER)
 		relay->reclaim_ns = ras->now_ns + RELAY_IDLE_NS;
-	relay_due(relay, relay->reclaim_ns);
+	relay_wake_at(relay, relay->reclaim_ns);
 }
 
 // Ends of messages
 
-static uint64_t slot_id(const struct ras *ras, uint32_t slot) {
+static uint64_t peer_id_at(const struct ras *ras, uint32_t slot) {
 	if (slot == RAS_NO_SLOT || ras_entry(ras, slot)->record == NULL)
 		return 0;
 	return ras_entry(ras, slot)->record->id;
 }
 
-void relay_count(struct ras *ras, const struct relay_packet *packet, enum ras_relay_reason reason) {
+void relay_count_end(
+	struct ras *ras, const struct relay_packet *packet, enum ras_relay_reason reason
+) {
 	struct ras_relay_incident *incident = &ras->relay->incidents[reason];
 
 	ras->relay->counters.ended[reason][packet->header.class]++;
@@ -94,14 +96,14 @@ void relay_count(struct ras *ras, const struct relay_packet *packet, enum ras_re
 	incident->class = packet->header.class;
 	incident->source = packet->header.source;
 	incident->destination = packet->header.destination;
-	incident->from = slot_id(ras, packet->from);
-	incident->hop = slot_id(ras, packet->hop);
+	incident->from = peer_id_at(ras, packet->from);
+	incident->hop = peer_id_at(ras, packet->hop);
 }
 
 void relay_refuse(
 	struct ras *ras, const struct relay_packet *packet, enum ras_relay_reason reason
 ) {
-	relay_count(ras, packet, reason);
+	relay_count_end(ras, packet, reason);
 	if (packet->header.kind == RELAY_DATA && packet->header.sequence != 0)
 		relay_answer(ras, packet, RELAY_NAK, reason);
 	else if (packet->header.kind != RELAY_DATA)
@@ -138,7 +140,7 @@ void relay_answer(
 	enum ras_relay_reason failed;
 
 	if (about->header.source == ras->self_id) {
-		relay_answered(ras, &header, reason);
+		relay_answer_received(ras, &header, reason);
 		return;
 	}
 	header.hops_left =
@@ -153,7 +155,7 @@ void relay_answer(
 		counters->naks_sent++;
 	failed = relay_dispatch(ras, &packet, NULL, 0);
 	if (failed != RAS_RELAY_REASON_NONE) {
-		relay_count(ras, &packet, failed);
+		relay_count_end(ras, &packet, failed);
 		counters->replies_lost++;
 	}
 }
@@ -181,8 +183,9 @@ static void packet_depart(
 	link_send(ras, link, frame, size);
 }
 
-static void
-depart_copy(struct ras *ras, struct link *link, const struct relay_packet *packet, bool detour) {
+static void packet_depart_copy(
+	struct ras *ras, struct link *link, const struct relay_packet *packet, bool detour
+) {
 	uint8_t frame[RELAY_PACKET_BYTES_MAX];
 
 	memcpy(frame, packet->frame, relay_packet_bytes(&packet->header));
@@ -207,7 +210,7 @@ enum ras_relay_reason relay_dispatch(
 
 	packet->hop = link->slot;
 	if (link_can_send_now(ras, link) && !relay_queue_waits(ras->relay, link->slot)) {
-		depart_copy(ras, link, packet, detour);
+		packet_depart_copy(ras, link, packet, detour);
 		return RAS_RELAY_REASON_NONE;
 	}
 	if (relay_queue_put(ras, packet, detour) < 0)
@@ -222,14 +225,14 @@ static uint32_t life_left_us(const struct ras *ras, const struct relay_item *ite
 	return (uint32_t)((item->expires_ns - ras->now_ns) / 1000);
 }
 
-static void refuse_item(struct ras *ras, struct relay_item *item, enum ras_relay_reason reason) {
+static void item_refuse(struct ras *ras, struct relay_item *item, enum ras_relay_reason reason) {
 	struct relay_packet packet = relay_packet_make(&item->header, NULL, item->from);
 
 	relay_item_release(item);
 	relay_refuse(ras, &packet, reason);
 }
 
-void relay_link_good(struct ras *ras, struct link *link) {
+void relay_link_flush(struct ras *ras, struct link *link) {
 	struct relay_item *item;
 
 	while (link_is_good(link) && link_can_send_now(ras, link)) {
@@ -238,7 +241,7 @@ void relay_link_good(struct ras *ras, struct link *link) {
 			return;
 		item->header.life_us = life_left_us(ras, item);
 		if (item->header.life_us == 0) {
-			refuse_item(ras, item, RAS_RELAY_EXPIRED);
+			item_refuse(ras, item, RAS_RELAY_EXPIRED);
 			continue;
 		}
 		packet_depart(ras, link, item->frame, item->header, item->detour);
@@ -284,9 +287,9 @@ void relay_peer_changed(struct ras *ras, uint32_t slot) {
 		struct relay_item *next = item->next;
 
 		if (!peer_is_member(entry))
-			refuse_item(ras, item, RAS_RELAY_DESTINATION_DOWN);
+			item_refuse(ras, item, RAS_RELAY_DESTINATION_DOWN);
 		else if (item->header.destination_run != entry->record->run)
-			refuse_item(ras, item, RAS_RELAY_WRONG_INCARNATION);
+			item_refuse(ras, item, RAS_RELAY_WRONG_INCARNATION);
 		else
 			item_reroute(ras, item, NULL, 0);
 		item = next;
@@ -294,7 +297,7 @@ void relay_peer_changed(struct ras *ras, uint32_t slot) {
 	relay_pending_peer_changed(ras, slot);
 }
 
-void relay_send_internal(
+void relay_send_once(
 	struct ras *ras,
 	uint32_t slot,
 	enum relay_port port,
@@ -333,7 +336,7 @@ void relay_send_internal(
 	packet = relay_packet_make(&header, frame, RAS_NO_SLOT);
 	reason = relay_dispatch(ras, &packet, NULL, 0);
 	if (reason != RAS_RELAY_REASON_NONE)
-		relay_count(ras, &packet, reason);
+		relay_count_end(ras, &packet, reason);
 }
 
 // Arrivals
@@ -350,17 +353,17 @@ static void packet_arrive(struct ras *ras, const struct relay_packet *packet) {
 		relay_receive(ras, packet);
 		return;
 	case RELAY_ACK:
-		relay_answered(ras, header, RAS_RELAY_REASON_NONE);
+		relay_answer_received(ras, header, RAS_RELAY_REASON_NONE);
 		return;
 	case RELAY_NAK:
-		relay_answered(ras, header, (enum ras_relay_reason)header->reason);
+		relay_answer_received(ras, header, (enum ras_relay_reason)header->reason);
 		return;
 	default:
-		relay_count(ras, packet, RAS_RELAY_UNDECODABLE);
+		relay_count_end(ras, packet, RAS_RELAY_UNDECODABLE);
 	}
 }
 
-int relay_message(struct ras *ras, struct link *link, const uint8_t *frame, size_t size) {
+int relay_frame_received(struct ras *ras, struct link *link, const uint8_t *frame, size_t size) {
 	enum ras_relay_reason reason;
 	struct relay_header header;
 	struct relay_packet packet;
@@ -406,7 +409,7 @@ void relay_tick(struct ras *ras) {
 	while (item != NULL) {
 		struct relay_item *next = item->next;
 
-		refuse_item(ras, item, RAS_RELAY_EXPIRED);
+		item_refuse(ras, item, RAS_RELAY_EXPIRED);
 		item = next;
 	}
 	relay_held_tick(ras);
@@ -414,9 +417,9 @@ void relay_tick(struct ras *ras) {
 	if (ras->now_ns >= relay->reclaim_ns)
 		buffers_reclaim(ras);
 	relay->due_ns = relay->reclaim_ns;
-	relay_due(relay, relay_queue_due_ns(relay));
-	relay_due(relay, relay_held_due_ns(relay));
-	relay_due(relay, relay_pending_due_ns(relay));
+	relay_wake_at(relay, relay_queue_due_ns(relay));
+	relay_wake_at(relay, relay_held_due_ns(relay));
+	relay_wake_at(relay, relay_pending_due_ns(relay));
 }
 
 uint64_t relay_next_ns(const struct ras *ras) {
@@ -424,7 +427,7 @@ uint64_t relay_next_ns(const struct ras *ras) {
 	return ras->leaving ? RAS_NEVER : ras->relay->due_ns;
 }
 
-void relay_fetch(const struct ras *ras) {
+void relay_prefetch(const struct ras *ras) {
 	__builtin_prefetch(&ras->relay->due_ns);
 }
 

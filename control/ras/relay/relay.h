@@ -26,7 +26,7 @@ void relay_destroy(struct ras *ras);
 // Send a message once to the current start of a peer: no retry, no report, no order. A link that
 // reconnects may deliver it twice. A message without a route or without room is counted and
 // dropped. `size` is limited by the class.
-void relay_send_internal(
+void relay_send_once(
 	struct ras *ras,
 	uint32_t slot,
 	enum relay_port port,
@@ -41,7 +41,7 @@ int relay_send_own(
 	struct ras *ras, const struct ras_relay_message *message, uint64_t *ret_message_id
 );
 // Cancel a message, as ras_relay_cancel(). Does nothing if the message has ended.
-void relay_take_back(struct ras *ras, uint64_t message_id);
+void relay_cancel_own(struct ras *ras, uint64_t message_id);
 
 // Deliver an acknowledged message, and report the end of an own one. core.c passes both to a module
 // of the core or to the user, by the port.
@@ -50,16 +50,16 @@ void ras_relay_report(struct ras *ras, uint32_t port, const struct ras_relay_rep
 
 // Deliver a message that was sent once (core.c). If the reader ends with an error, the message is
 // counted as UNDECODABLE.
-void ras_relay_internal(
+void ras_relay_deliver_once(
 	struct ras *ras, uint64_t source, uint32_t port, struct wire_reader *reader
 );
 
 // Process a whole MESSAGE_RELAY frame, including its type byte. Returns 0, or -EBADMSG if no agent
 // sends such a frame: then the caller closes the connection.
-int relay_message(struct ras *ras, struct link *link, const uint8_t *frame, size_t size);
+int relay_frame_received(struct ras *ras, struct link *link, const uint8_t *frame, size_t size);
 
 // Send queued messages over a link that takes frames again, as many as it takes.
-void relay_link_good(struct ras *ras, struct link *link);
+void relay_link_flush(struct ras *ras, struct link *link);
 // Reroute the messages queued for a link that is about to be closed, or is delayed from now on.
 // link_is_good() must be false for the link already.
 void relay_link_lost(struct ras *ras, struct link *link);
@@ -73,7 +73,7 @@ void relay_tick(struct ras *ras);
 // Return when relay_tick() has work, or RAS_NEVER.
 uint64_t relay_next_ns(const struct ras *ras);
 // Prefetch the memory that relay_next_ns() reads.
-void relay_fetch(const struct ras *ras);
+void relay_prefetch(const struct ras *ras);
 
 // Return the hop limit in a ring of `members`: the longest regular way, plus room for the detour
 // and for slightly different tables.

@@ -35,7 +35,7 @@ int relay_pool_open(
 	pool->slab = memory_allocate(&ras->memory, slab_bytes(rank, origin));
 	if (pool->slab == NULL)
 		return -ENOMEM;
-	relay_reclaim_later(ras);
+	relay_schedule_reclaim(ras);
 	at = pool->slab;
 	for (uint32_t n = 0; n < count; n++, at += item_bytes(rank)) {
 		struct relay_item *item = (void *)at;
@@ -64,7 +64,7 @@ void relay_item_release(struct relay_item *item) {
 }
 
 // Free the buffers of pools that were not used since `since_ns`. Returns true if none has buffers.
-static bool close_idle(struct ras *ras, uint64_t since_ns) {
+static bool pools_free_idle(struct ras *ras, uint64_t since_ns) {
 	bool all = true;
 
 	for (uint32_t rank = 0; rank < RAS_RELAY_CLASS_COUNT; rank++) {
@@ -85,7 +85,7 @@ static bool close_idle(struct ras *ras, uint64_t since_ns) {
 }
 
 bool relay_pools_reclaim(struct ras *ras) {
-	return close_idle(ras, ras->now_ns - RELAY_IDLE_NS);
+	return pools_free_idle(ras, ras->now_ns - RELAY_IDLE_NS);
 }
 
 void relay_pools_fini(struct ras *ras) {
@@ -93,5 +93,5 @@ void relay_pools_fini(struct ras *ras) {
 		for (uint32_t origin = 0; origin < RELAY_ORIGIN_COUNT; origin++)
 			ras->relay->queue.pools[rank][origin].used = 0;
 	}
-	close_idle(ras, RAS_NEVER);
+	pools_free_idle(ras, RAS_NEVER);
 }

@@ -10,7 +10,7 @@
 #include "relay/relay_state.h"
 
 // One of so many frames is taken from the lowest waiting class.
-#define QUEUE_SHARE 8
+#define LOWEST_CLASS_SHARE 8
 
 static uint32_t class_quantum(uint32_t rank) {
 	return RELAY_HEADER_BYTES_MAX + (uint32_t)ras_relay_size_max((enum ras_relay_class)rank);
@@ -34,7 +34,7 @@ static struct relay_lane *lane_find(const struct relay *relay, uint32_t slot) {
 	return NULL;
 }
 
-static struct relay_lane *lane_want(struct ras *ras, uint32_t slot) {
+static struct relay_lane *lane_get(struct ras *ras, uint32_t slot) {
 	struct relay_queue *queue = &ras->relay->queue;
 	struct relay_lane *lane = lane_find(ras->relay, slot);
 	void *lanes = queue->lanes;
@@ -182,7 +182,7 @@ static struct victim longest_backlog(
 
 // Remove the newest item of the longest backlog, if that is longer than `mine` by two or more.
 // Otherwise two equal backlogs would drop each other's messages in turn.
-static struct relay_item *make_room(
+static struct relay_item *queue_make_room(
 	struct relay_queue *queue,
 	const struct relay_lane *only,
 	const struct relay_pool *pool,
@@ -214,7 +214,7 @@ static void item_fill(
 }
 
 // Return a buffer for the packet, or NULL. *ret_lost is set if another message was dropped for it.
-static struct relay_item *take_item(
+static struct relay_item *pool_take_item(
 	struct relay_queue *queue,
 	const struct relay_lane *lane,
 	struct relay_pool *pool,
@@ -229,7 +229,7 @@ static struct relay_item *take_item(
 	struct relay_item *item;
 
 	if (pool->free == NULL || lane_full) {
-		item = make_room(
+		item = queue_make_room(
 			queue, lane_full ? lane : NULL, pool, rank, mine != NULL ? mine->count : 0
 		);
 		if (item == NULL)
@@ -257,10 +257,10 @@ int relay_queue_put(struct ras *ras, const struct relay_packet *packet, bool det
 
 	if (relay_pool_open(ras, pool, rank, origin) < 0)
 		return -ENOBUFS;
-	lane = lane_want(ras, packet->hop);
+	lane = lane_get(ras, packet->hop);
 	if (lane == NULL)
 		return -ENOBUFS;
-	item = take_item(&relay->queue, lane, pool, packet, &lost);
+	item = pool_take_item(&relay->queue, lane, pool, packet, &lost);
 	if (item == NULL) {
 		lane_drop_if_empty(relay, lane);
 		return -ENOBUFS;
@@ -273,7 +273,7 @@ int relay_queue_put(struct ras *ras, const struct relay_packet *packet, bool det
 		backlog = backlog_open(lane, pool, rank, packet->header.source);
 	backlog_append(lane, backlog, item);
 	relay->counters.queued++;
-	relay_due(relay, item->expires_ns);
+	relay_wake_at(relay, item->expires_ns);
 	// Refuse the lost packet last, because its NAK may be queued, too. This recursion ends: the
 	// NAK is an own message and displaces only own messages, which are refused without a NAK.
 	if (lost.header.kind != 0)
@@ -284,8 +284,8 @@ int relay_queue_put(struct ras *ras, const struct relay_packet *packet, bool det
 // Service order
 
 // Return the highest waiting class, or once in LOWEST_CLASS_SHARE frames the lowest one.
-static uint32_t class_turn(struct relay_lane *lane) {
-	bool lowest = ++lane->served % QUEUE_SHARE == 0;
+static uint32_t lane_next_class(struct relay_lane *lane) {
+	bool lowest = ++lane->served % LOWEST_CLASS_SHARE == 0;
 	uint32_t chosen = RAS_RELAY_CLASS_COUNT;
 
 	for (uint32_t rank = 0; rank < RAS_RELAY_CLASS_COUNT; rank++) {
@@ -305,7 +305,7 @@ struct relay_item *relay_queue_next(struct ras *ras, uint32_t slot) {
 
 	if (lane == NULL)
 		return NULL;
-	rank = class_turn(lane);
+	rank = lane_next_class(lane);
 	turn = lane->last[rank]->next;
 	if (turn->deficit < relay_packet_bytes(&turn->head->header)) {
 		lane->last[rank] = turn;
@@ -329,7 +329,7 @@ static bool item_matches(const struct relay_item *item, const struct relay_match
 }
 
 // Move matching items of one class to the end of the chain. Returns the new end.
-static struct relay_item **extract_class(
+static struct relay_item **lane_extract_class(
 	struct relay_lane *lane,
 	uint32_t rank,
 	const struct relay_match *match,
@@ -377,7 +377,7 @@ struct relay_item *relay_queue_extract(struct ras *ras, const struct relay_match
 		if (match->slot != RAS_NO_SLOT && lane->slot != match->slot)
 			continue;
 		for (uint32_t rank = 0; rank < RAS_RELAY_CLASS_COUNT; rank++)
-			end = extract_class(lane, rank, match, end);
+			end = lane_extract_class(lane, rank, match, end);
 		lane_drop_if_empty(ras->relay, lane);
 	}
 	return chain;
@@ -387,7 +387,7 @@ struct relay_item *relay_queue_extract(struct ras *ras, const struct relay_match
 
 // Return when the first item of the class expires. Updates the oldest queuing time and adds to the
 // bytes.
-static uint64_t lane_class_figures(
+static uint64_t lane_class_stats(
 	const struct relay_lane *lane, uint32_t rank, uint64_t *ret_oldest_ns, uint32_t *ret_bytes
 ) {
 	const struct relay_backlog *last = lane->last[rank];
@@ -416,9 +416,8 @@ uint64_t relay_queue_due_ns(const struct relay *relay) {
 
 	for (uint32_t n = 0; n < relay->queue.lane_count; n++) {
 		for (uint32_t rank = 0; rank < RAS_RELAY_CLASS_COUNT; rank++) {
-			uint64_t at_ns = lane_class_figures(
-				&relay->queue.lanes[n], rank, &oldest_ns, &bytes
-			);
+			uint64_t at_ns =
+				lane_class_stats(&relay->queue.lanes[n], rank, &oldest_ns, &bytes);
 
 			if (at_ns < due_ns)
 				due_ns = at_ns;
@@ -434,7 +433,7 @@ void relay_queue_stats(const struct ras *ras, struct ras_relay_stats *stats) {
 		uint64_t oldest_ns = ras->now_ns;
 
 		for (uint32_t n = 0; n < queue->lane_count; n++) {
-			lane_class_figures(
+			lane_class_stats(
 				&queue->lanes[n], rank, &oldest_ns, &stats->queued_bytes[rank]
 			);
 			stats->queued[rank] += queue->lanes[n].count[rank];

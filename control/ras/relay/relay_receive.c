@@ -29,7 +29,7 @@ void relay_held_fini(struct ras *ras) {
 }
 
 // Drop the held messages of an older start of the source.
-static void relay_held_forget(struct ras *ras, uint64_t source) {
+static void held_drop_source(struct ras *ras, uint64_t source) {
 	struct relay_held **at = &ras->relay->held;
 
 	while (*at != NULL) {
@@ -78,13 +78,13 @@ static bool held_add(
 	*end = held;
 	relay->held_count++;
 	relay->held_bytes += held_bytes(header);
-	relay_due(relay, held->until_ns);
+	relay_wake_at(relay, held->until_ns);
 	return true;
 }
 
 // Delivery
 
-static void refuse_for_good(
+static void packet_refuse_finally(
 	struct ras *ras,
 	struct relay_source *source,
 	const struct relay_packet *packet,
@@ -112,7 +112,7 @@ packet_delivered(struct ras *ras, struct relay_source *source, const struct rela
 // Try to deliver a message. Returns 0 if it was delivered or refused for good. Returns -EBUSY if an
 // earlier message of its flow must come first, or -ENOBUFS without room for its flow. -ENOENT and
 // -EAGAIN come from the consumer.
-static int packet_offer(
+static int packet_try_deliver(
 	struct ras *ras,
 	struct relay_source *source,
 	const struct relay_packet *packet,
@@ -136,17 +136,17 @@ static int packet_offer(
 		if (header->behind != 0 &&
 		    relay_source_seen(source, header->sequence - header->behind) == RELAY_FRESH)
 			return -EBUSY;
-		flow = relay_source_flow(ras, source, header->flow, header->port);
+		flow = relay_source_get_flow(ras, source, header->flow, header->port);
 		if (flow == NULL)
 			return -ENOBUFS;
 		if (flow->delivered > header->sequence) {
-			refuse_for_good(ras, source, packet, RAS_RELAY_LATE);
+			packet_refuse_finally(ras, source, packet, RAS_RELAY_LATE);
 			return 0;
 		}
 	}
 	err = ras_relay_deliver(ras, &delivery);
 	if (err == -EBADMSG) {
-		refuse_for_good(ras, source, packet, RAS_RELAY_UNDECODABLE);
+		packet_refuse_finally(ras, source, packet, RAS_RELAY_UNDECODABLE);
 		return 0;
 	}
 	if (err < 0)
@@ -158,14 +158,14 @@ static int packet_offer(
 }
 
 // Try to deliver a held message. Returns true if it was delivered or refused for good.
-static bool held_offer(struct ras *ras, struct relay_held *held) {
+static bool held_try_deliver(struct ras *ras, struct relay_held *held) {
 	struct relay_packet packet = relay_packet_make(&held->header, NULL, RAS_NO_SLOT);
 	struct relay_source *source = relay_source_find(ras->relay, held->header.source);
 	uint64_t early_ns = ras->now_ns + RELAY_EARLY_NS;
 	int err;
 
 	must(source != NULL); // a source is kept longer than its held messages
-	err = packet_offer(ras, source, &packet, held->payload);
+	err = packet_try_deliver(ras, source, &packet, held->payload);
 	if (err == 0)
 		return true;
 	if (err == -EBUSY || held->reason == RAS_RELAY_NO_CONSUMER ||
@@ -175,17 +175,17 @@ static bool held_offer(struct ras *ras, struct relay_held *held) {
 	held->reason = err == -ENOENT ? RAS_RELAY_NO_CONSUMER : RAS_RELAY_QUEUE_FULL;
 	if (early_ns < held->until_ns)
 		held->until_ns = early_ns;
-	relay_due(ras->relay, held->until_ns);
+	relay_wake_at(ras->relay, held->until_ns);
 	return false;
 }
 
-static bool waits_for_consumer(const struct relay_held *held) {
+static bool held_waits_for_consumer(const struct relay_held *held) {
 	return held->reason == RAS_RELAY_NO_CONSUMER || held->reason == RAS_RELAY_QUEUE_FULL;
 }
 
 // Try to deliver messages that wait for their turn, or for the consumer of this port, until a round
 // delivers nothing. Port 0 stands for no port.
-static void held_pump(struct ras *ras, uint32_t port) {
+static void held_deliver_ready(struct ras *ras, uint32_t port) {
 	bool moved = true;
 
 	while (moved) {
@@ -195,8 +195,8 @@ static void held_pump(struct ras *ras, uint32_t port) {
 		while (*at != NULL) {
 			struct relay_held *held = *at;
 
-			if ((waits_for_consumer(held) && held->header.port != port) ||
-			    !held_offer(ras, held)) {
+			if ((held_waits_for_consumer(held) && held->header.port != port) ||
+			    !held_try_deliver(ras, held)) {
 				at = &held->next;
 				continue;
 			}
@@ -208,7 +208,7 @@ static void held_pump(struct ras *ras, uint32_t port) {
 
 void ras_relay_port_ready(struct ras *ras, uint64_t now_ns, uint32_t port) {
 	ras_enter(ras, now_ns);
-	held_pump(ras, port);
+	held_deliver_ready(ras, port);
 	ras_exit(ras);
 }
 
@@ -233,11 +233,11 @@ void relay_held_tick(struct ras *ras) {
 		if (reason == RAS_RELAY_QUEUE_FULL)
 			relay_refuse(ras, &packet, reason);
 		else
-			refuse_for_good(ras, source, &packet, reason);
+			packet_refuse_finally(ras, source, &packet, reason);
 		refused = true;
 	}
 	if (refused)
-		held_pump(ras, 0);
+		held_deliver_ready(ras, 0);
 }
 
 uint64_t relay_held_due_ns(const struct relay *relay) {
@@ -252,7 +252,7 @@ uint64_t relay_held_due_ns(const struct relay *relay) {
 
 // Arrival
 
-static void receive_internal(struct ras *ras, const struct relay_packet *packet) {
+static void packet_receive_once(struct ras *ras, const struct relay_packet *packet) {
 	const struct relay_header *header = &packet->header;
 	struct ras_relay_counters *counters = &ras->relay->counters;
 	struct wire_reader reader;
@@ -260,13 +260,14 @@ static void receive_internal(struct ras *ras, const struct relay_packet *packet)
 	counters->delivered[header->class]++;
 	counters->delivered_bytes[header->class] += header->payload_size;
 	wire_reader_init(&reader, packet->frame + header->header_size, header->payload_size);
-	ras_relay_internal(ras, header->source, header->port, &reader);
+	ras_relay_deliver_once(ras, header->source, header->port, &reader);
 	if (!wire_reader_ok(&reader))
-		relay_count(ras, packet, RAS_RELAY_UNDECODABLE);
+		relay_count_end(ras, packet, RAS_RELAY_UNDECODABLE);
 }
 
 // Return true if the sender is the run that our table holds, or a newer start of it.
-static bool is_of_known_run(const struct peer_entry *entry, const struct relay_header *header) {
+static bool
+sender_run_is_current(const struct peer_entry *entry, const struct relay_header *header) {
 	uint64_t start = ras_incarnation_start(header->source_incarnation);
 
 	if (entry->record->start != start)
@@ -276,19 +277,18 @@ static bool is_of_known_run(const struct peer_entry *entry, const struct relay_h
 
 // Return the entry of the sender, reset for a new start if needed. Returns NULL if the message was
 // refused.
-static struct relay_source *source_of(struct ras *ras, const struct relay_packet *packet) {
+static struct relay_source *packet_source(struct ras *ras, const struct relay_packet *packet) {
 	const struct relay_header *header = &packet->header;
 	uint64_t start = ras_incarnation_start(header->source_incarnation);
 	uint64_t life_ns = header->life_us * UINT64_C(1000);
 	uint32_t slot = peers_find(&ras->peers, header->source);
 	struct relay_source *source;
 
-	if (slot != RAS_NO_SLOT && !is_of_known_run(ras_entry(ras, slot), header)) {
+	if (slot != RAS_NO_SLOT && !sender_run_is_current(ras_entry(ras, slot), header)) {
 		relay_refuse(ras, packet, RAS_RELAY_WRONG_INCARNATION);
 		return NULL;
 	}
-	source =
-		relay_source_want(ras, header->source, ras->now_ns + life_ns + RELAY_KEEP_SLACK_NS);
+	source = relay_source_get(ras, header->source, ras->now_ns + life_ns + RELAY_KEEP_SLACK_NS);
 	if (source == NULL) {
 		relay_refuse(ras, packet, RAS_RELAY_QUEUE_FULL);
 		return NULL;
@@ -302,7 +302,7 @@ static struct relay_source *source_of(struct ras *ras, const struct relay_packet
 		return NULL;
 	}
 	if (start > source->start || header->source_run != source->run) {
-		relay_held_forget(ras, header->source);
+		held_drop_source(ras, header->source);
 		relay_source_restart(ras, source, start, header->source_run);
 	}
 	return source;
@@ -310,22 +310,24 @@ static struct relay_source *source_of(struct ras *ras, const struct relay_packet
 
 // Process a retry of a held message. Its source may have given up the earlier message of its flow.
 static void
-held_again(struct ras *ras, struct relay_held *held, const struct relay_packet *packet) {
-	relay_count(ras, packet, RAS_RELAY_DUPLICATE);
+held_retry_received(struct ras *ras, struct relay_held *held, const struct relay_packet *packet) {
+	relay_count_end(ras, packet, RAS_RELAY_DUPLICATE);
 	if (held->header.behind == packet->header.behind)
 		return;
 	held->header.behind = packet->header.behind;
-	held_pump(ras, 0);
+	held_deliver_ready(ras, 0);
 }
 
-static void
-receive_fresh(struct ras *ras, struct relay_source *source, const struct relay_packet *packet) {
+static void packet_receive_new(
+	struct ras *ras, struct relay_source *source, const struct relay_packet *packet
+) {
 	struct ras_relay_counters *counters = &ras->relay->counters;
 	bool kept = false;
 
-	switch (packet_offer(ras, source, packet, packet->frame + packet->header.header_size)) {
+	switch (packet_try_deliver(ras, source, packet, packet->frame + packet->header.header_size)
+	) {
 	case 0:
-		held_pump(ras, 0);
+		held_deliver_ready(ras, 0);
 		return;
 	case -EBUSY:
 		kept = held_add(ras, packet, RAS_RELAY_EXPIRED, RAS_RELAY_LIFE_MAX_NS);
@@ -352,15 +354,15 @@ void relay_receive(struct ras *ras, const struct relay_packet *packet) {
 		return;
 	}
 	if (header->sequence == 0) {
-		receive_internal(ras, packet);
+		packet_receive_once(ras, packet);
 		return;
 	}
-	source = source_of(ras, packet);
+	source = packet_source(ras, packet);
 	if (source == NULL)
 		return;
 	switch (relay_source_seen(source, header->sequence)) {
 	case RELAY_DELIVERED:
-		relay_count(ras, packet, RAS_RELAY_DUPLICATE);
+		relay_count_end(ras, packet, RAS_RELAY_DUPLICATE);
 		relay_answer(ras, packet, RELAY_ACK, RAS_RELAY_REASON_NONE);
 		return;
 	case RELAY_REFUSED:
@@ -371,7 +373,7 @@ void relay_receive(struct ras *ras, const struct relay_packet *packet) {
 	}
 	held = held_find(ras->relay, header);
 	if (held != NULL)
-		held_again(ras, held, packet);
+		held_retry_received(ras, held, packet);
 	else
-		receive_fresh(ras, source, packet);
+		packet_receive_new(ras, source, packet);
 }

@@ -19,7 +19,7 @@ uint32_t relay_hops_max(uint32_t members, bool long_rings) {
 	return (long_rings ? ceil_log2(members) : members / 2) + 4;
 }
 
-static bool slot_avoided(uint32_t slot, const uint32_t *avoid, uint32_t avoid_count) {
+static bool slot_is_avoided(uint32_t slot, const uint32_t *avoid, uint32_t avoid_count) {
 	for (uint32_t n = 0; n < avoid_count; n++) {
 		if (avoid[n] == slot)
 			return true;
@@ -39,7 +39,8 @@ static uint32_t link_position(struct ras *ras, struct link *link) {
 }
 
 // Return the reason for a missing route: STALE_VIEW if the source has another table than we.
-static enum ras_relay_reason no_route(const struct ras *ras, const struct relay_header *header) {
+static enum ras_relay_reason
+missing_route_reason(const struct ras *ras, const struct relay_header *header) {
 	return header->view == peers_digest(&ras->peers) ? RAS_RELAY_NO_ROUTE
 							 : RAS_RELAY_STALE_VIEW;
 }
@@ -58,7 +59,7 @@ enum ras_relay_reason relay_route(
 	struct link *best = NULL;
 
 	if (slot == RAS_NO_SLOT)
-		return no_route(ras, &packet->header);
+		return missing_route_reason(ras, &packet->header);
 	if (!peer_is_member(ras_entry(ras, slot)))
 		return RAS_RELAY_DESTINATION_DOWN;
 
@@ -69,7 +70,7 @@ enum ras_relay_reason relay_route(
 
 		if (!link_is_good(link) || !peer_is_member(ras_entry(ras, link->slot)))
 			continue;
-		if (link->slot == packet->from || slot_avoided(link->slot, avoid, avoid_count))
+		if (link->slot == packet->from || slot_is_avoided(link->slot, avoid, avoid_count))
 			continue;
 		distance = ring_distance(link_position(ras, link), position, count);
 		if (link->slot == packet->back) {
@@ -84,12 +85,12 @@ enum ras_relay_reason relay_route(
 		best = link;
 	}
 	if (best == NULL)
-		return no_route(ras, &packet->header);
+		return missing_route_reason(ras, &packet->header);
 
 	self = peers_ring_position(&ras->peers, ras_self(ras)->record);
 	*ret_detour = nearest >= ring_distance(self, position, count);
 	if (*ret_detour && packet->header.detours == 0)
-		return no_route(ras, &packet->header);
+		return missing_route_reason(ras, &packet->header);
 	*ret_link = best;
 	return RAS_RELAY_REASON_NONE;
 }

@@ -36,9 +36,9 @@ void relay_pending_fini(struct ras *ras) {
 		pending_remove(ras, ras->relay->pending);
 }
 
-static void pending_wake(struct ras *ras, struct relay_pending *pending, uint64_t at_ns) {
+static void pending_set_retry(struct ras *ras, struct relay_pending *pending, uint64_t at_ns) {
 	pending->retry_ns = at_ns;
-	relay_due(ras->relay, at_ns);
+	relay_wake_at(ras->relay, at_ns);
 }
 
 // Ends of messages
@@ -47,7 +47,7 @@ static bool all_tries_refused(const struct relay_pending *pending) {
 	return pending->tries > 0 && pending->refused == (1u << pending->tries) - 1;
 }
 
-static enum ras_relay_outcome outcome_of(const struct relay_pending *pending) {
+static enum ras_relay_outcome pending_outcome(const struct relay_pending *pending) {
 	if (pending->reason == RAS_RELAY_EXPIRED)
 		return RAS_RELAY_OUTCOME_EXPIRED;
 	if (pending->certain || all_tries_refused(pending))
@@ -86,31 +86,31 @@ static void pending_delivered(struct ras *ras, struct relay_pending *pending, ui
 	pending_end(ras, pending, RAS_RELAY_OUTCOME_DELIVERED, hops);
 }
 
-static void pending_over(struct ras *ras, struct relay_pending *pending) {
+static void pending_mark_over(struct ras *ras, struct relay_pending *pending) {
 	pending->over = true;
-	pending_wake(ras, pending, ras->now_ns);
+	pending_set_retry(ras, pending, ras->now_ns);
 }
 
 // Refusals
 
-static bool is_routing(enum ras_relay_reason reason) {
+static bool reason_is_routing(enum ras_relay_reason reason) {
 	return reason == RAS_RELAY_NO_ROUTE || reason == RAS_RELAY_STALE_VIEW ||
 	       reason == RAS_RELAY_HOPS || reason == RAS_RELAY_DESTINATION_DOWN;
 }
 
 // Return true for reasons that only the destination gives, and would give again.
-static bool is_final(enum ras_relay_reason reason) {
+static bool reason_is_final(enum ras_relay_reason reason) {
 	return reason == RAS_RELAY_WRONG_INCARNATION || reason == RAS_RELAY_NO_CONSUMER ||
 	       reason == RAS_RELAY_UNDECODABLE || reason == RAS_RELAY_LATE;
 }
 
 // Return true if the next try may succeed at once over another first hop: a transit node had no
 // route. After STALE_VIEW the back-off is needed, since the tables have to become equal first.
-static bool may_go_another_way(
+static bool pending_can_retry_at_once(
 	const struct ras *ras, const struct relay_pending *pending, enum ras_relay_reason reason
 ) {
-	return pending->refuser != 0 && pending->tries < tries_max(ras) && is_routing(reason) &&
-	       reason != RAS_RELAY_STALE_VIEW;
+	return pending->refuser != 0 && pending->tries < tries_max(ras) &&
+	       reason_is_routing(reason) && reason != RAS_RELAY_STALE_VIEW;
 }
 
 static void pending_refused(
@@ -129,18 +129,18 @@ static void pending_refused(
 		pending->hop_count = 0; // the message reached its destination: the way is good
 	// After our own restart the destination refuses our old run before it checks for
 	// duplicates. So WRONG_INCARNATION does not prove that no earlier try was delivered.
-	if (is_final(reason) &&
+	if (reason_is_final(reason) &&
 	    (reason != RAS_RELAY_WRONG_INCARNATION || all_tries_refused(pending))) {
 		pending->certain = true;
-		pending_over(ras, pending);
+		pending_mark_over(ras, pending);
 	} else if (all_tries_refused(pending) && pending->tries >= tries_max(ras)) {
-		pending_over(ras, pending);
-	} else if (newest && may_go_another_way(ras, pending, reason)) {
-		pending_wake(ras, pending, ras->now_ns);
+		pending_mark_over(ras, pending);
+	} else if (newest && pending_can_retry_at_once(ras, pending, reason)) {
+		pending_set_retry(ras, pending, ras->now_ns);
 	}
 }
 
-void relay_answered(
+void relay_answer_received(
 	struct ras *ras, const struct relay_header *answer, enum ras_relay_reason reason
 ) {
 	struct relay_pending *pending = ras->relay->pending;
@@ -172,7 +172,7 @@ void relay_pending_peer_changed(struct ras *ras, uint32_t slot) {
 			continue;
 		pending->reason = member ? RAS_RELAY_WRONG_INCARNATION : RAS_RELAY_DESTINATION_DOWN;
 		pending->refuser = 0;
-		pending_over(ras, pending);
+		pending_mark_over(ras, pending);
 	}
 }
 
@@ -181,14 +181,15 @@ void relay_self_restarted(struct ras *ras) {
 
 	for (pending = ras->relay->pending; pending != NULL; pending = pending->next) {
 		if (pending->tries > 0 && !pending->over)
-			pending_over(ras, pending);
+			pending_mark_over(ras, pending);
 	}
 }
 
 // Tries
 
 // Return the distance to the latest pending message before this one in its flow, 0 for none.
-static uint16_t flow_behind(const struct ras *ras, const struct relay_pending *pending) {
+static uint16_t
+flow_predecessor_distance(const struct ras *ras, const struct relay_pending *pending) {
 	const struct relay_header *header = &pending->header;
 	uint64_t before = 0;
 
@@ -216,7 +217,7 @@ static void pending_schedule(struct ras *ras, struct relay_pending *pending) {
 		if (next_ns < at_ns)
 			at_ns = next_ns;
 	}
-	pending_wake(ras, pending, at_ns);
+	pending_set_retry(ras, pending, at_ns);
 }
 
 static void
@@ -224,7 +225,7 @@ pending_dispatch(struct ras *ras, struct relay_pending *pending, struct relay_pa
 	enum ras_relay_reason reason;
 
 	reason = relay_dispatch(ras, packet, pending->hops, pending->hop_count);
-	if (is_routing(reason) && pending->hop_count > 0) {
+	if (reason_is_routing(reason) && pending->hop_count > 0) {
 		// All first hops were tried, so start again with the best one.
 		pending->hop_count = 0;
 		reason = relay_dispatch(ras, packet, NULL, 0);
@@ -240,7 +241,7 @@ static void pending_transmit(struct ras *ras, struct relay_pending *pending) {
 	struct relay_packet packet;
 
 	header->attempt = pending->tries++;
-	header->behind = flow_behind(ras, pending);
+	header->behind = flow_predecessor_distance(ras, pending);
 	header->life_us = (uint32_t)((pending->deadline_ns - ras->now_ns) / 1000);
 	header->view = peers_digest(&ras->peers);
 	header->source_incarnation = ras_self(ras)->incarnation;
@@ -264,9 +265,9 @@ static void pending_expire(struct ras *ras, struct relay_pending *pending) {
 	if (!all_tries_refused(pending)) {
 		pending->reason = RAS_RELAY_NO_ANSWER;
 		pending->refuser = 0;
-		relay_count(ras, &packet, RAS_RELAY_NO_ANSWER);
+		relay_count_end(ras, &packet, RAS_RELAY_NO_ANSWER);
 	}
-	pending_end(ras, pending, outcome_of(pending), pending->refused_hops);
+	pending_end(ras, pending, pending_outcome(pending), pending->refused_hops);
 }
 
 static struct relay_pending *pending_due(const struct ras *ras) {
@@ -284,7 +285,7 @@ void relay_pending_tick(struct ras *ras) {
 	// ends, because each round ends a message or uses up a try.
 	while ((pending = pending_due(ras)) != NULL) {
 		if (pending->over)
-			pending_end(ras, pending, outcome_of(pending), pending->refused_hops);
+			pending_end(ras, pending, pending_outcome(pending), pending->refused_hops);
 		else if (ras->now_ns >= pending->deadline_ns)
 			pending_expire(ras, pending);
 		else
@@ -319,7 +320,7 @@ static int message_check(const struct ras_relay_message *message) {
 
 // Return true if another message fits. There is a limit for all pending messages. Besides, no
 // pending message may fall out of the duplicate window of the destination.
-static bool has_room(const struct ras *ras, const struct relay_source *source) {
+static bool pending_has_room(const struct ras *ras, const struct relay_source *source) {
 	const struct relay_pending *pending;
 
 	if (ras->relay->pending_count >= RAS_RELAY_PENDING_MAX)
@@ -332,7 +333,7 @@ static bool has_room(const struct ras *ras, const struct relay_source *source) {
 	return true;
 }
 
-static struct relay_pending *pending_make(
+static struct relay_pending *pending_create(
 	struct ras *ras, const struct ras_relay_message *message, struct relay_header *header
 ) {
 	struct relay_pending **end = &ras->relay->pending;
@@ -354,7 +355,7 @@ static struct relay_pending *pending_make(
 }
 
 static int
-accept_message(struct ras *ras, const struct ras_relay_message *message, uint64_t *ret_message_id) {
+message_accept(struct ras *ras, const struct ras_relay_message *message, uint64_t *ret_message_id) {
 	uint64_t life_ns = message->life_ns != 0 ? message->life_ns : RELAY_LIFE_DEFAULT_NS;
 	uint32_t slot = peers_find(&ras->peers, message->destination);
 	struct relay *relay = ras->relay;
@@ -368,10 +369,10 @@ accept_message(struct ras *ras, const struct ras_relay_message *message, uint64_
 		return -ENOENT;
 	if (!peer_is_member(ras_entry(ras, slot)))
 		return -EHOSTDOWN;
-	source = relay_source_want(
+	source = relay_source_get(
 		ras, message->destination, ras->now_ns + life_ns + RELAY_KEEP_SLACK_NS
 	);
-	if (source == NULL || !has_room(ras, source))
+	if (source == NULL || !pending_has_room(ras, source))
 		return -EAGAIN;
 	header = (struct relay_header){
 		.header_size = RELAY_HEADER_BYTES,
@@ -387,7 +388,7 @@ accept_message(struct ras *ras, const struct ras_relay_message *message, uint64_
 		.port = message->port,
 		.payload_size = (uint16_t)message->size,
 	};
-	pending = pending_make(ras, message, &header);
+	pending = pending_create(ras, message, &header);
 	if (pending == NULL)
 		return -ENOMEM;
 	pending->deadline_ns = ras->now_ns + life_ns;
@@ -399,7 +400,7 @@ accept_message(struct ras *ras, const struct ras_relay_message *message, uint64_
 	*ret_message_id = pending->message_id;
 
 	if (message->destination == ras->self_id)
-		pending_wake(ras, pending, ras->now_ns);
+		pending_set_retry(ras, pending, ras->now_ns);
 	else
 		pending_transmit(ras, pending);
 	return 0;
@@ -416,7 +417,7 @@ int ras_relay_send(
 	if (err < 0)
 		return err;
 	ras_enter(ras, now_ns);
-	err = accept_message(ras, message, ret_message_id);
+	err = message_accept(ras, message, ret_message_id);
 	ras_exit(ras);
 	return err;
 }
@@ -425,7 +426,7 @@ int relay_send_own(
 	struct ras *ras, const struct ras_relay_message *message, uint64_t *ret_message_id
 ) {
 	must(message->port < RAS_RELAY_PORT_MIN && message_check(message) == 0);
-	return accept_message(ras, message, ret_message_id);
+	return message_accept(ras, message, ret_message_id);
 }
 
 static struct relay_pending *pending_find(const struct ras *ras, uint64_t message_id) {
@@ -436,7 +437,7 @@ static struct relay_pending *pending_find(const struct ras *ras, uint64_t messag
 	return pending;
 }
 
-void relay_take_back(struct ras *ras, uint64_t message_id) {
+void relay_cancel_own(struct ras *ras, uint64_t message_id) {
 	struct relay_pending *pending = pending_find(ras, message_id);
 
 	if (pending != NULL)

@@ -9,7 +9,7 @@
 // A flow stores the latest sequence that was delivered in order. It lives as long as its entry.
 #include "relay/relay_state.h"
 
-static struct relay_source **bucket_of(const struct relay *relay, uint64_t id) {
+static struct relay_source **source_bucket(const struct relay *relay, uint64_t id) {
 	return &relay->buckets[id % RELAY_SOURCE_BUCKETS].first; // ids are hashes already
 }
 
@@ -21,7 +21,7 @@ static void source_release(struct ras *ras, struct relay_source *source) {
 }
 
 // Release the entries that are not needed any more at this time.
-static void release_before(struct ras *ras, uint64_t now_ns) {
+static void sources_release_unneeded(struct ras *ras, uint64_t now_ns) {
 	struct relay *relay = ras->relay;
 
 	if (relay->buckets == NULL)
@@ -49,11 +49,11 @@ static void release_before(struct ras *ras, uint64_t now_ns) {
 }
 
 void relay_sources_reclaim(struct ras *ras) {
-	release_before(ras, ras->now_ns);
+	sources_release_unneeded(ras, ras->now_ns);
 }
 
 void relay_sources_fini(struct ras *ras) {
-	release_before(ras, RAS_NEVER);
+	sources_release_unneeded(ras, RAS_NEVER);
 }
 
 struct relay_source *relay_source_find(const struct relay *relay, uint64_t id) {
@@ -61,14 +61,14 @@ struct relay_source *relay_source_find(const struct relay *relay, uint64_t id) {
 
 	if (relay->buckets == NULL)
 		return NULL;
-	for (source = *bucket_of(relay, id); source != NULL; source = source->next) {
+	for (source = *source_bucket(relay, id); source != NULL; source = source->next) {
 		if (source->id == id)
 			return source;
 	}
 	return NULL;
 }
 
-static struct relay_source *source_make(struct ras *ras, uint64_t id) {
+static struct relay_source *source_create(struct ras *ras, uint64_t id) {
 	struct relay *relay = ras->relay;
 	struct relay_source *source;
 
@@ -88,18 +88,18 @@ static struct relay_source *source_make(struct ras *ras, uint64_t id) {
 	source->id = id;
 	// Above all sequences that the peer may have seen from us before we released its entry.
 	source->sent = relay->last_sequence;
-	source->next = *bucket_of(relay, id);
-	*bucket_of(relay, id) = source;
+	source->next = *source_bucket(relay, id);
+	*source_bucket(relay, id) = source;
 	relay->source_count++;
-	relay_reclaim_later(ras);
+	relay_schedule_reclaim(ras);
 	return source;
 }
 
-struct relay_source *relay_source_want(struct ras *ras, uint64_t id, uint64_t keep_ns) {
+struct relay_source *relay_source_get(struct ras *ras, uint64_t id, uint64_t keep_ns) {
 	struct relay_source *source = relay_source_find(ras->relay, id);
 
 	if (source == NULL)
-		source = source_make(ras, id);
+		source = source_create(ras, id);
 	if (source != NULL && source->keep_ns < keep_ns)
 		source->keep_ns = keep_ns;
 	return source;
@@ -155,7 +155,7 @@ void relay_source_decide(struct relay_source *source, uint64_t sequence, bool re
 }
 
 struct relay_flow *
-relay_source_flow(struct ras *ras, struct relay_source *source, uint32_t flow, uint32_t port) {
+relay_source_get_flow(struct ras *ras, struct relay_source *source, uint32_t flow, uint32_t port) {
 	void *flows = source->flows;
 	struct relay_flow *made;
 

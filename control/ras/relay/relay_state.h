@@ -190,7 +190,7 @@ static inline size_t relay_packet_bytes(const struct relay_header *header) {
 	return (size_t)header->header_size + header->payload_size;
 }
 
-static inline void relay_due(struct relay *relay, uint64_t at_ns) {
+static inline void relay_wake_at(struct relay *relay, uint64_t at_ns) {
 	if (at_ns < relay->due_ns)
 		relay->due_ns = at_ns;
 }
@@ -198,10 +198,12 @@ static inline void relay_due(struct relay *relay, uint64_t at_ns) {
 // relay.c
 
 // Schedule the next search for idle memory, after an allocation.
-void relay_reclaim_later(struct ras *ras);
+void relay_schedule_reclaim(struct ras *ras);
 // Drop a message: count the reason, and send a NAK to its source if it expects an answer.
 void relay_refuse(struct ras *ras, const struct relay_packet *packet, enum ras_relay_reason reason);
-void relay_count(struct ras *ras, const struct relay_packet *packet, enum ras_relay_reason reason);
+void relay_count_end(
+	struct ras *ras, const struct relay_packet *packet, enum ras_relay_reason reason
+);
 // Send the packet to its next hop, or queue it. Returns NONE, or a reason: then the packet was
 // neither kept nor counted.
 enum ras_relay_reason relay_dispatch(
@@ -268,7 +270,7 @@ void relay_queue_stats(const struct ras *ras, struct ras_relay_stats *stats);
 
 void relay_pending_fini(struct ras *ras);
 // Process an ACK or NAK for an own message, or a refusal by this node itself.
-void relay_answered(
+void relay_answer_received(
 	struct ras *ras, const struct relay_header *answer, enum ras_relay_reason reason
 );
 void relay_pending_peer_changed(struct ras *ras, uint32_t slot);
@@ -287,7 +289,7 @@ void relay_sources_fini(struct ras *ras);
 struct relay_source *relay_source_find(const struct relay *relay, uint64_t id);
 // Find or create the entry of a peer, and keep it until `keep_ns`. Returns NULL without room or
 // memory.
-struct relay_source *relay_source_want(struct ras *ras, uint64_t id, uint64_t keep_ns);
+struct relay_source *relay_source_get(struct ras *ras, uint64_t id, uint64_t keep_ns);
 // Reset the window and the flows for a new start of the peer.
 void relay_source_restart(
 	struct ras *ras, struct relay_source *source, uint64_t start, uint64_t run
@@ -296,7 +298,7 @@ enum relay_seen relay_source_seen(const struct relay_source *source, uint64_t se
 void relay_source_decide(struct relay_source *source, uint64_t sequence, bool refused);
 // Find or create a flow. Returns NULL without room or memory.
 struct relay_flow *
-relay_source_flow(struct ras *ras, struct relay_source *source, uint32_t flow, uint32_t port);
+relay_source_get_flow(struct ras *ras, struct relay_source *source, uint32_t flow, uint32_t port);
 void relay_sources_reclaim(struct ras *ras);
 
 // relay_receive.c

@@ -15,7 +15,7 @@ int transfer_create(struct ras *ras) {
 }
 
 // Cancel the segments in flight, or free the buffer.
-static void transfer_clean(struct ras *ras, struct transfer *transfer) {
+static void transfer_release_data(struct ras *ras, struct transfer *transfer) {
 	if (transfer->cleaned)
 		return;
 	transfer->cleaned = true;
@@ -29,9 +29,9 @@ static void transfer_free(struct ras *ras, struct transfer *transfer) {
 	struct transfers *transfers = ras->transfers;
 	struct transfer **at = &transfers->first;
 
-	transfer_clean(ras, transfer);
+	transfer_release_data(ras, transfer);
 	if (transfer->control_id != 0)
-		relay_take_back(ras, transfer->control_id);
+		relay_cancel_own(ras, transfer->control_id);
 	while (*at != transfer)
 		at = &(*at)->next;
 	*at = transfer->next;
@@ -51,7 +51,7 @@ void transfer_destroy(struct ras *ras) {
 	ras->transfers = NULL;
 }
 
-int transfer_make(struct ras *ras, bool incoming, uint64_t peer, struct transfer **ret_transfer) {
+int transfer_append(struct ras *ras, bool incoming, uint64_t peer, struct transfer **ret_transfer) {
 	struct transfers *transfers = ras->transfers;
 	uint32_t *count = incoming ? &transfers->incoming : &transfers->outgoing;
 	struct transfer **end = &transfers->first;
@@ -75,7 +75,7 @@ int transfer_make(struct ras *ras, bool incoming, uint64_t peer, struct transfer
 }
 
 // Find the transfer of a message. Its sender must be the peer of the transfer, in the same start.
-static struct transfer *find_from(
+static struct transfer *transfer_find_by_sender(
 	const struct ras *ras,
 	bool incoming,
 	const struct ras_relay_delivery *from,
@@ -86,14 +86,14 @@ static struct transfer *find_from(
 
 	while (transfer != NULL &&
 	       (transfer->incoming != incoming || transfer->wire_id != wire_id ||
-		transfer->peer != from->source || transfer_start(transfer) != start))
+		transfer->peer != from->source || transfer_peer_start(transfer) != start))
 		transfer = transfer->next;
 	return transfer;
 }
 
 // Ends of transfers
 
-void transfer_over(
+void transfer_finish(
 	struct ras *ras,
 	struct transfer *transfer,
 	enum ras_transfer_outcome outcome,
@@ -115,17 +115,17 @@ void transfer_over(
 		counters->ended_in[outcome]++;
 	else
 		counters->ended_out[outcome]++;
-	transfer_due(ras, ras->now_ns);
+	transfer_wake_at(ras, ras->now_ns);
 }
 
-void transfer_over_by_peer(
+void transfer_finish_by_peer(
 	struct ras *ras, struct transfer *transfer, const struct transfer_message *message
 ) {
 	transfer->by_peer = true;
-	transfer_over(ras, transfer, message->outcome, message->reason, false);
+	transfer_finish(ras, transfer, message->outcome, message->reason, false);
 }
 
-static void end_tell(struct ras *ras, struct transfer *transfer) {
+static void transfer_report_end(struct ras *ras, struct transfer *transfer) {
 	struct ras_transfer_end end = {
 		.id = transfer->id,
 		.peer = transfer->peer,
@@ -157,11 +157,11 @@ void transfer_peer_changed(struct ras *ras, uint32_t slot) {
 	for (struct transfer *transfer = ras->transfers->first; transfer != NULL;
 	     transfer = transfer->next) {
 		if (transfer->peer != entry->record->id ||
-		    (outcome == RAS_TRANSFER_RESTARTED && transfer_start(transfer) == start))
+		    (outcome == RAS_TRANSFER_RESTARTED && transfer_peer_start(transfer) == start))
 			continue;
-		transfer_over(ras, transfer, outcome, RAS_TRANSFER_REASON_NONE, false);
+		transfer_finish(ras, transfer, outcome, RAS_TRANSFER_REASON_NONE, false);
 		transfer->owed = false;
-		transfer_due(ras, ras->now_ns);
+		transfer_wake_at(ras, ras->now_ns);
 	}
 }
 
@@ -169,34 +169,36 @@ void transfer_leave(struct ras *ras) {
 	while (ras->transfers->first != NULL) {
 		struct transfer *transfer = ras->transfers->first;
 
-		transfer_over(ras, transfer, RAS_TRANSFER_LEAVING, RAS_TRANSFER_REASON_NONE, false);
-		end_tell(ras, transfer);
+		transfer_finish(
+			ras, transfer, RAS_TRANSFER_LEAVING, RAS_TRANSFER_REASON_NONE, false
+		);
+		transfer_report_end(ras, transfer);
 		transfer_free(ras, transfer);
 	}
 }
 
 // Messages
 
-void transfer_wait(struct ras *ras, struct transfer *transfer, uint64_t ns) {
+void transfer_defer(struct ras *ras, struct transfer *transfer, uint64_t ns) {
 	transfer->wait_ns = ras->now_ns + ns;
-	transfer_due(ras, transfer->wait_ns);
+	transfer_wake_at(ras, transfer->wait_ns);
 }
 
-bool transfer_may_pass(enum ras_relay_reason reason) {
+bool transfer_reason_is_transient(enum ras_relay_reason reason) {
 	return reason != RAS_RELAY_UNDECODABLE && reason != RAS_RELAY_NO_CONSUMER;
 }
 
 // End a transfer whose peer the relay does not know any more, or that has a new start.
-static void peer_is_gone(struct ras *ras, struct transfer *transfer) {
+static void transfer_finish_peer_gone(struct ras *ras, struct transfer *transfer) {
 	uint32_t slot = peers_find(&ras->peers, transfer->peer);
 
 	if (slot != RAS_NO_SLOT)
 		transfer_peer_changed(ras, slot);
-	transfer_over(ras, transfer, RAS_TRANSFER_DEAD, RAS_TRANSFER_REASON_NONE, false);
+	transfer_finish(ras, transfer, RAS_TRANSFER_DEAD, RAS_TRANSFER_REASON_NONE, false);
 	transfer->owed = false;
 }
 
-int transfer_post(
+int transfer_send_message(
 	struct ras *ras,
 	struct transfer *transfer,
 	const struct transfer_message *message,
@@ -218,14 +220,14 @@ int transfer_post(
 	int err = -ENOENT;
 
 	posted.size = transfer_message_encode(message, payload);
-	if (slot != RAS_NO_SLOT &&
-	    ras_incarnation_start(ras_entry(ras, slot)->incarnation) == transfer_start(transfer))
+	if (slot != RAS_NO_SLOT && ras_incarnation_start(ras_entry(ras, slot)->incarnation) ==
+					   transfer_peer_start(transfer))
 		err = relay_send_own(ras, &posted, ret_message_id);
 	if (err == -EAGAIN || err == -ENOMEM) {
 		ras->transfers->counters.waited++;
-		transfer_wait(ras, transfer, TRANSFER_WAIT_NS);
+		transfer_defer(ras, transfer, TRANSFER_WAIT_NS);
 	} else if (err < 0) {
-		peer_is_gone(ras, transfer);
+		transfer_finish_peer_gone(ras, transfer);
 	}
 	return err;
 }
@@ -258,24 +260,24 @@ control_message(const struct ras *ras, const struct transfer *transfer) {
 }
 
 // Return true if the control message in flight is obsolete: it was answered, or the transfer ended.
-static bool control_is_past(const struct transfer *transfer) {
+static bool control_is_obsolete(const struct transfer *transfer) {
 	if (transfer->over)
 		return !transfer->control_final;
 	return !transfer->incoming && transfer->out.granted;
 }
 
-static void transfer_control(struct ras *ras, struct transfer *transfer) {
+static void transfer_send_control(struct ras *ras, struct transfer *transfer) {
 	struct transfer_message message;
 
-	if (control_is_past(transfer)) {
-		relay_take_back(ras, transfer->control_id);
+	if (control_is_obsolete(transfer)) {
+		relay_cancel_own(ras, transfer->control_id);
 		transfer->control_id = 0;
 		transfer->control_due = transfer->over && transfer->owed;
 	}
 	if (!transfer->control_due || transfer->control_id != 0 || ras->now_ns < transfer->wait_ns)
 		return;
 	message = control_message(ras, transfer);
-	if (transfer_post(ras, transfer, &message, &transfer->control_id) < 0)
+	if (transfer_send_message(ras, transfer, &message, &transfer->control_id) < 0)
 		return;
 	transfer->control_due = false;
 	transfer->control_final = transfer->over;
@@ -285,7 +287,7 @@ static void transfer_control(struct ras *ras, struct transfer *transfer) {
 	ras->transfers->counters.credits_sent++;
 }
 
-int transfer_deliver(struct ras *ras, const struct ras_relay_delivery *delivery) {
+int transfer_message_received(struct ras *ras, const struct ras_relay_delivery *delivery) {
 	struct transfer_message message;
 	struct transfer *transfer;
 	bool to_receiver;
@@ -297,22 +299,22 @@ int transfer_deliver(struct ras *ras, const struct ras_relay_delivery *delivery)
 	if (ras->leaving)
 		return 0;
 	to_receiver = message.type != TRANSFER_CREDIT && message.type != TRANSFER_END;
-	transfer = find_from(ras, to_receiver, delivery, message.id);
+	transfer = transfer_find_by_sender(ras, to_receiver, delivery, message.id);
 	if (message.type == TRANSFER_START)
-		return transfer_in_start(ras, transfer, delivery, &message);
+		return transfer_in_start_received(ras, transfer, delivery, &message);
 	if (transfer == NULL) {
 		ras->transfers->counters.unknown++;
 		return 0;
 	}
 	if (message.type == TRANSFER_DATA)
-		return transfer_in_data(ras, transfer, &message);
+		return transfer_in_data_received(ras, transfer, &message);
 	if (!to_receiver)
-		transfer_out_message(ras, transfer, &message);
+		transfer_out_message_received(ras, transfer, &message);
 	else if (transfer->over)
 		transfer->owed = false; // both sides ended it
 	else
-		transfer_over_by_peer(ras, transfer, &message);
-	transfer_due(ras, ras->now_ns);
+		transfer_finish_by_peer(ras, transfer, &message);
+	transfer_wake_at(ras, ras->now_ns);
 	return 0;
 }
 
@@ -321,24 +323,26 @@ control_report(struct ras *ras, struct transfer *transfer, const struct ras_rela
 	transfer->control_id = 0;
 	if (report->outcome == RAS_RELAY_OUTCOME_DELIVERED) {
 		transfer->owed = transfer->owed && !transfer->control_final;
-	} else if (transfer_may_pass(report->reason)) {
+	} else if (transfer_reason_is_transient(report->reason)) {
 		transfer->control_due = true;
-		transfer_wait(ras, transfer, ras->profile->relay_retry_ns);
+		transfer_defer(ras, transfer, ras->profile->relay_retry_ns);
 	} else {
-		transfer_over(ras, transfer, RAS_TRANSFER_REFUSED, RAS_TRANSFER_UNREADABLE, false);
+		transfer_finish(
+			ras, transfer, RAS_TRANSFER_REFUSED, RAS_TRANSFER_UNREADABLE, false
+		);
 		transfer->owed = false;
 	}
-	transfer_due(ras, ras->now_ns);
+	transfer_wake_at(ras, ras->now_ns);
 }
 
-void transfer_report(struct ras *ras, const struct ras_relay_report *report) {
+void transfer_report_received(struct ras *ras, const struct ras_relay_report *report) {
 	for (struct transfer *transfer = ras->transfers->first; transfer != NULL;
 	     transfer = transfer->next) {
 		if (transfer->control_id == report->message_id) {
 			control_report(ras, transfer, report);
 			return;
 		}
-		if (!transfer->incoming && transfer_out_report(ras, transfer, report))
+		if (!transfer->incoming && transfer_out_report_received(ras, transfer, report))
 			return;
 	}
 }
@@ -346,27 +350,29 @@ void transfer_report(struct ras *ras, const struct ras_relay_report *report) {
 // Ticks
 
 // Do all due work of one transfer, except sending its next segment.
-static void transfer_turn(struct ras *ras, struct transfer *transfer) {
+static void transfer_do_turn(struct ras *ras, struct transfer *transfer) {
 	if (ras->now_ns >= transfer->deadline_ns) {
-		transfer_over(ras, transfer, RAS_TRANSFER_EXPIRED, RAS_TRANSFER_REASON_NONE, false);
+		transfer_finish(
+			ras, transfer, RAS_TRANSFER_EXPIRED, RAS_TRANSFER_REASON_NONE, false
+		);
 		transfer->owed = false;
 	}
 	if (!transfer->over && transfer->incoming)
-		transfer_in_pump(ras, transfer);
+		transfer_in_offer_buffered(ras, transfer);
 	else if (!transfer->over)
 		transfer_out_resume(ras, transfer);
 	if (transfer->over)
-		transfer_clean(ras, transfer);
-	transfer_control(ras, transfer);
+		transfer_release_data(ras, transfer);
+	transfer_send_control(ras, transfer);
 	if (!transfer->over)
 		return;
-	end_tell(ras, transfer);
+	transfer_report_end(ras, transfer);
 	if (!transfer->owed)
 		transfer_free(ras, transfer);
 }
 
 // Move a transfer that had its turn to the end of the list.
-static void to_the_end(struct transfers *transfers, struct transfer *transfer) {
+static void transfer_move_to_end(struct transfers *transfers, struct transfer *transfer) {
 	struct transfer **at = &transfers->first;
 
 	while (*at != transfer)
@@ -378,7 +384,7 @@ static void to_the_end(struct transfers *transfers, struct transfer *transfer) {
 	transfer->next = NULL;
 }
 
-static void send_segments(struct ras *ras) {
+static void transfers_send_segments(struct ras *ras) {
 	struct transfer *transfer = ras->transfers->first;
 
 	while (transfer != NULL) {
@@ -387,7 +393,7 @@ static void send_segments(struct ras *ras) {
 			continue;
 		}
 		transfer_out_send(ras, transfer);
-		to_the_end(ras->transfers, transfer);
+		transfer_move_to_end(ras->transfers, transfer);
 		transfer = ras->transfers->first;
 	}
 }
@@ -401,14 +407,14 @@ void transfer_tick(struct ras *ras) {
 	transfers->due_ns = RAS_NEVER;
 	for (struct transfer *transfer = transfers->first; transfer != NULL; transfer = next) {
 		next = transfer->next;
-		transfer_turn(ras, transfer);
+		transfer_do_turn(ras, transfer);
 	}
-	send_segments(ras);
+	transfers_send_segments(ras);
 	for (struct transfer *transfer = transfers->first; transfer != NULL;
 	     transfer = transfer->next) {
-		transfer_due(ras, transfer->deadline_ns);
+		transfer_wake_at(ras, transfer->deadline_ns);
 		if (transfer->wait_ns > ras->now_ns)
-			transfer_due(ras, transfer->wait_ns);
+			transfer_wake_at(ras, transfer->wait_ns);
 	}
 }
 

@@ -15,9 +15,9 @@ int transfer_create(struct ras *ras); // -ENOMEM
 void transfer_destroy(struct ras *ras);
 
 // Process a message to RELAY_PORT_TRANSFER. Returns the same values as ops.deliver.
-int transfer_deliver(struct ras *ras, const struct ras_relay_delivery *delivery);
+int transfer_message_received(struct ras *ras, const struct ras_relay_delivery *delivery);
 // Process the report about a message that we sent to RELAY_PORT_TRANSFER.
-void transfer_report(struct ras *ras, const struct ras_relay_report *report);
+void transfer_report_received(struct ras *ras, const struct ras_relay_report *report);
 // End the transfers of a peer that died, left, started again or is about to be removed.
 void transfer_peer_changed(struct ras *ras, uint32_t slot);
 // End all transfers at once, because this agent leaves.

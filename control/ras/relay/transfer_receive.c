@@ -15,27 +15,29 @@ void transfer_in_release(struct ras *ras, struct transfer *transfer) {
 
 // Start
 
-static bool is_the_same(const struct transfer *transfer, const struct transfer_message *message) {
+static bool start_matches(const struct transfer *transfer, const struct transfer_message *message) {
 	return transfer->port == message->port && transfer->tag == message->tag &&
 	       transfer->size == message->size;
 }
 
-static void
-start_again(struct ras *ras, struct transfer *transfer, const struct transfer_message *message) {
+static void start_received_again(
+	struct ras *ras, struct transfer *transfer, const struct transfer_message *message
+) {
 	struct ras_transfer_counters *counters = &ras->transfers->counters;
 
 	counters->duplicates++;
-	if (!transfer->over && !is_the_same(transfer, message)) {
+	if (!transfer->over && !start_matches(transfer, message)) {
 		counters->lies++;
-		transfer_over(ras, transfer, RAS_TRANSFER_BROKEN, RAS_TRANSFER_REASON_NONE, true);
+		transfer_finish(ras, transfer, RAS_TRANSFER_BROKEN, RAS_TRANSFER_REASON_NONE, true);
 	}
 	// Our answer to the first START may have been lost, so send it again.
 	transfer->control_due = !transfer->over || transfer->owed;
-	transfer_due(ras, ras->now_ns);
+	transfer_wake_at(ras, ras->now_ns);
 }
 
 // Return true if the sender's start is the one in our table: only that start can be answered.
-static bool can_be_answered(const struct ras *ras, const struct ras_relay_delivery *delivery) {
+static bool
+sender_can_be_answered(const struct ras *ras, const struct ras_relay_delivery *delivery) {
 	uint32_t slot = peers_find(&ras->peers, delivery->source);
 	const struct peer_entry *entry = slot != RAS_NO_SLOT ? ras_entry(ras, slot) : NULL;
 
@@ -44,19 +46,19 @@ static bool can_be_answered(const struct ras *ras, const struct ras_relay_delive
 		       ras_incarnation_start(delivery->source_incarnation);
 }
 
-int transfer_in_start(
+int transfer_in_start_received(
 	struct ras *ras,
 	struct transfer *transfer,
 	const struct ras_relay_delivery *delivery,
 	const struct transfer_message *message
 ) {
 	if (transfer != NULL) {
-		start_again(ras, transfer, message);
+		start_received_again(ras, transfer, message);
 		return 0;
 	}
 	// After -EAGAIN the relay of the sender retries, and then the sender itself.
-	if (!can_be_answered(ras, delivery) ||
-	    transfer_make(ras, true, delivery->source, &transfer) < 0) {
+	if (!sender_can_be_answered(ras, delivery) ||
+	    transfer_append(ras, true, delivery->source, &transfer) < 0) {
 		ras->transfers->counters.busy++;
 		return -EAGAIN;
 	}
@@ -69,8 +71,10 @@ int transfer_in_start(
 	transfer->control_due = true;
 	ras->transfers->counters.accepted++;
 	if (ras->ops.transfer_take == NULL)
-		transfer_over(ras, transfer, RAS_TRANSFER_REFUSED, RAS_TRANSFER_NO_CONSUMER, true);
-	transfer_due(ras, ras->now_ns);
+		transfer_finish(
+			ras, transfer, RAS_TRANSFER_REFUSED, RAS_TRANSFER_NO_CONSUMER, true
+		);
+	transfer_wake_at(ras, ras->now_ns);
 	return 0;
 }
 
@@ -85,7 +89,7 @@ static void consumer_refused(struct ras *ras, struct transfer *transfer, int err
 		reason = RAS_TRANSFER_UNREADABLE;
 	else if (err == -EMSGSIZE)
 		reason = RAS_TRANSFER_TOO_LONG;
-	transfer_over(ras, transfer, RAS_TRANSFER_REFUSED, reason, true);
+	transfer_finish(ras, transfer, RAS_TRANSFER_REFUSED, reason, true);
 }
 
 // Offer the next `count` bytes to the consumer. Returns false if it did not take them.
@@ -120,22 +124,22 @@ bytes_offer(struct ras *ras, struct transfer *transfer, const void *bytes, uint3
 	ras->transfers->counters.segments_taken++;
 	ras->transfers->counters.bytes_taken += count;
 	if (segment.last)
-		transfer_over(ras, transfer, RAS_TRANSFER_DONE, RAS_TRANSFER_REASON_NONE, true);
+		transfer_finish(ras, transfer, RAS_TRANSFER_DONE, RAS_TRANSFER_REASON_NONE, true);
 	else if (transfer_in_limit(transfer) - in->limit >= RAS_TRANSFER_WINDOW_BYTES / 2)
 		transfer->control_due = true;
 	return true;
 }
 
-static bool consumer_waits(const struct transfer *transfer) {
+static bool consumer_has_bytes_to_take(const struct transfer *transfer) {
 	const struct transfer_in *in = &transfer->in;
 
 	return !transfer->over && !in->full && (in->taken < in->received || in->ends);
 }
 
-void transfer_in_pump(struct ras *ras, struct transfer *transfer) {
+void transfer_in_offer_buffered(struct ras *ras, struct transfer *transfer) {
 	struct transfer_in *in = &transfer->in;
 
-	while (consumer_waits(transfer)) {
+	while (consumer_has_bytes_to_take(transfer)) {
 		uint32_t count = in->received - in->taken;
 
 		if (count > RAS_TRANSFER_SEGMENT_BYTES_MAX)
@@ -155,7 +159,7 @@ void transfer_in_pump(struct ras *ras, struct transfer *transfer) {
 
 // Append bytes that the consumer did not take to the buffer. Returns false without memory.
 static bool
-bytes_keep(struct ras *ras, struct transfer *transfer, const uint8_t *bytes, uint32_t count) {
+bytes_store(struct ras *ras, struct transfer *transfer, const uint8_t *bytes, uint32_t count) {
 	struct transfer_in *in = &transfer->in;
 	uint32_t held = in->received - in->taken;
 
@@ -191,7 +195,7 @@ static int segment_append(
 	if (next && (bytes_offer(ras, transfer, bytes, count) || transfer->over))
 		return 0;
 	in->received -= count;
-	if (!bytes_keep(ras, transfer, bytes, count)) {
+	if (!bytes_store(ras, transfer, bytes, count)) {
 		in->ends = false;
 		return -EAGAIN;
 	}
@@ -200,7 +204,8 @@ static int segment_append(
 }
 
 // Return true if the segment contradicts the announced size or an earlier end.
-static bool is_lie(const struct transfer *transfer, const struct transfer_message *message) {
+static bool
+segment_is_contradictory(const struct transfer *transfer, const struct transfer_message *message) {
 	const struct transfer_in *in = &transfer->in;
 	uint64_t end = (uint64_t)message->offset + message->count;
 
@@ -214,22 +219,22 @@ static bool is_lie(const struct transfer *transfer, const struct transfer_messag
 	return message->last && end < in->received;
 }
 
-int transfer_in_data(
+int transfer_in_data_received(
 	struct ras *ras, struct transfer *transfer, const struct transfer_message *message
 ) {
 	struct ras_transfer_counters *counters = &ras->transfers->counters;
 	struct transfer_in *in = &transfer->in;
 	uint32_t end = message->offset + message->count;
 
-	transfer_due(ras, ras->now_ns);
+	transfer_wake_at(ras, ras->now_ns);
 	if (transfer->over) {
 		counters->unknown++;
-	} else if (is_lie(transfer, message)) {
+	} else if (segment_is_contradictory(transfer, message)) {
 		counters->lies++;
-		transfer_over(ras, transfer, RAS_TRANSFER_BROKEN, RAS_TRANSFER_REASON_NONE, true);
+		transfer_finish(ras, transfer, RAS_TRANSFER_BROKEN, RAS_TRANSFER_REASON_NONE, true);
 	} else if (end > in->limit) {
 		counters->overruns++;
-		transfer_over(ras, transfer, RAS_TRANSFER_BROKEN, RAS_TRANSFER_REASON_NONE, true);
+		transfer_finish(ras, transfer, RAS_TRANSFER_BROKEN, RAS_TRANSFER_REASON_NONE, true);
 	} else if (message->offset > in->received) {
 		counters->gaps++;
 	} else if (in->ends || (end <= in->received && !message->last)) {

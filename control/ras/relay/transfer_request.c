@@ -17,7 +17,7 @@ const char *ras_transfer_outcome_name(enum ras_transfer_outcome outcome) {
 
 // Requests
 
-static struct transfer *find_id(const struct ras *ras, uint64_t id) {
+static struct transfer *transfer_find(const struct ras *ras, uint64_t id) {
 	struct transfer *transfer = ras->transfers->first;
 
 	while (transfer != NULL && transfer->id != id)
@@ -44,7 +44,7 @@ request_accept(struct ras *ras, const struct ras_transfer_request *request, uint
 	uint64_t life_ns = request->life_ns != 0 ? request->life_ns : TRANSFER_LIFE_DEFAULT_NS;
 	uint32_t slot = peers_find(&ras->peers, request->destination);
 	struct transfer *transfer;
-	int err = transfer_make(ras, false, request->destination, &transfer);
+	int err = transfer_append(ras, false, request->destination, &transfer);
 
 	if (err < 0)
 		return err;
@@ -56,7 +56,7 @@ request_accept(struct ras *ras, const struct ras_transfer_request *request, uint
 	transfer->deadline_ns = ras->now_ns + life_ns;
 	transfer->control_due = true;
 	ras->transfers->counters.started++;
-	transfer_due(ras, ras->now_ns);
+	transfer_wake_at(ras, ras->now_ns);
 	*ret_id = transfer->id;
 	return 0;
 }
@@ -78,18 +78,18 @@ int ras_transfer_send(
 }
 
 int ras_transfer_cancel(struct ras *ras, uint64_t now_ns, uint64_t id) {
-	struct transfer *transfer = find_id(ras, id);
+	struct transfer *transfer = transfer_find(ras, id);
 
 	if (transfer == NULL || transfer->over)
 		return -ENOENT;
 	ras_enter(ras, now_ns);
-	transfer_over(ras, transfer, RAS_TRANSFER_CANCELLED, RAS_TRANSFER_REASON_NONE, true);
+	transfer_finish(ras, transfer, RAS_TRANSFER_CANCELLED, RAS_TRANSFER_REASON_NONE, true);
 	ras_exit(ras);
 	return 0;
 }
 
 int ras_transfer_ready(struct ras *ras, uint64_t now_ns, uint64_t id) {
-	struct transfer *transfer = find_id(ras, id);
+	struct transfer *transfer = transfer_find(ras, id);
 
 	if (transfer == NULL || transfer->over)
 		return -ENOENT;
@@ -98,7 +98,7 @@ int ras_transfer_ready(struct ras *ras, uint64_t now_ns, uint64_t id) {
 		transfer->in.full = false;
 	else
 		transfer->out.starved = false;
-	transfer_due(ras, ras->now_ns);
+	transfer_wake_at(ras, ras->now_ns);
 	ras_exit(ras);
 	return 0;
 }
@@ -113,7 +113,7 @@ void ras_transfer_stats(const struct ras *ras, struct ras_transfer_stats *ret_st
 	*ret_stats = (struct ras_transfer_stats){
 		.outgoing = ras->transfers->outgoing,
 		.incoming = ras->transfers->incoming,
-		.segments = ras->transfers->on_way,
+		.segments = ras->transfers->in_flight_count,
 	};
 	for (const struct transfer *transfer = ras->transfers->first; transfer != NULL;
 	     transfer = transfer->next) {

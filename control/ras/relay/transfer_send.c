@@ -5,7 +5,7 @@
 // there on are cancelled and read again. The receiver takes no segment out of order.
 #include "relay/transfer_state.h"
 
-static uint32_t uint_least(uint32_t a, uint64_t b) {
+static uint32_t u32_min(uint32_t a, uint64_t b) {
 	return a < b ? a : (uint32_t)b;
 }
 
@@ -15,8 +15,8 @@ void transfer_out_recall(struct ras *ras, struct transfer *transfer) {
 	for (uint32_t n = 0; n < out->sent_count; n++) {
 		if (out->sent[n].message_id == 0)
 			continue;
-		relay_take_back(ras, out->sent[n].message_id);
-		ras->transfers->on_way--;
+		relay_cancel_own(ras, out->sent[n].message_id);
+		ras->transfers->in_flight_count--;
 	}
 	out->sent_count = 0;
 }
@@ -32,7 +32,7 @@ void transfer_out_resume(struct ras *ras, struct transfer *transfer) {
 	out->starved = false;
 	out->next = out->kept;
 	ras->transfers->counters.resumed++;
-	transfer_wait(ras, transfer, ras->profile->relay_retry_ns);
+	transfer_defer(ras, transfer, ras->profile->relay_retry_ns);
 }
 
 bool transfer_out_can_send(const struct ras *ras, const struct transfer *transfer) {
@@ -42,7 +42,7 @@ bool transfer_out_can_send(const struct ras *ras, const struct transfer *transfe
 	       !out->starved && !out->given_up && ras->now_ns >= transfer->wait_ns &&
 	       out->sent_count < TRANSFER_SEGMENTS_MAX &&
 	       (out->next < out->limit || transfer->size == 0) &&
-	       ras->transfers->on_way < TRANSFER_ON_WAY_MAX;
+	       ras->transfers->in_flight_count < TRANSFER_IN_FLIGHT_MAX;
 }
 
 // Read the next segment from the source. Returns 0, or -errno: the transfer then waits or has
@@ -59,16 +59,15 @@ static int read_segment(
 		.offset = out->next,
 		.kept = out->kept,
 		.bytes = bytes,
-		.size = uint_least(
-			uint_least(RAS_TRANSFER_SEGMENT_BYTES_MAX, out->limit - out->next),
-			end - out->next
-		),
+		.size =
+			u32_min(u32_min(RAS_TRANSFER_SEGMENT_BYTES_MAX, out->limit - out->next),
+				end - out->next),
 		.last = known && out->next == end,
 	};
 	int err = 0;
 
 	if (!known && read.size == 0) {
-		transfer_over(ras, transfer, RAS_TRANSFER_CANCELLED, RAS_TRANSFER_TOO_LONG, true);
+		transfer_finish(ras, transfer, RAS_TRANSFER_CANCELLED, RAS_TRANSFER_TOO_LONG, true);
 		return -EMSGSIZE;
 	}
 	if (read.size > 0)
@@ -83,7 +82,9 @@ static int read_segment(
 	    (read.count > read.size || (known && read.last && out->next + read.count != end)))
 		err = -EBADMSG;
 	if (err < 0) {
-		transfer_over(ras, transfer, RAS_TRANSFER_CANCELLED, RAS_TRANSFER_NO_SOURCE, true);
+		transfer_finish(
+			ras, transfer, RAS_TRANSFER_CANCELLED, RAS_TRANSFER_NO_SOURCE, true
+		);
 		return err;
 	}
 	data->last = read.last;
@@ -105,7 +106,7 @@ void transfer_out_send(struct ras *ras, struct transfer *transfer) {
 	if (read_segment(ras, transfer, &data, bytes) < 0)
 		return;
 	sent->size = data.count;
-	if (transfer_post(ras, transfer, &data, &sent->message_id) < 0)
+	if (transfer_send_message(ras, transfer, &data, &sent->message_id) < 0)
 		return; // transfer_send_message() made the transfer wait or ended it
 	out->sent_count++;
 	out->next += data.count;
@@ -113,7 +114,7 @@ void transfer_out_send(struct ras *ras, struct transfer *transfer) {
 	out->whole = out->whole || data.last;
 	if (out->ahead < out->next)
 		out->ahead = out->next;
-	ras->transfers->on_way++;
+	ras->transfers->in_flight_count++;
 	ras->transfers->counters.segments_sent++;
 	ras->transfers->counters.bytes_sent += data.count;
 }
@@ -134,10 +135,10 @@ static void credit_received(
 		return; // an older credit
 	out->granted = true;
 	out->limit = message->limit;
-	transfer_due(ras, ras->now_ns);
+	transfer_wake_at(ras, ras->now_ns);
 }
 
-void transfer_out_message(
+void transfer_out_message_received(
 	struct ras *ras, struct transfer *transfer, const struct transfer_message *message
 ) {
 	const struct transfer_out *out = &transfer->out;
@@ -151,7 +152,7 @@ void transfer_out_message(
 		ras->transfers->counters
 			.lies++; // the receiver cannot have bytes that were not sent
 	else
-		transfer_over_by_peer(ras, transfer, message);
+		transfer_finish_by_peer(ras, transfer, message);
 }
 
 // Reports of the relay
@@ -161,14 +162,14 @@ segment_delivered(struct ras *ras, struct transfer_out *out, struct transfer_sen
 	uint32_t first = 0;
 
 	sent->message_id = 0;
-	ras->transfers->on_way--;
+	ras->transfers->in_flight_count--;
 	while (first < out->sent_count && out->sent[first].message_id == 0)
 		out->kept += out->sent[first++].size;
 	out->sent_count -= first;
 	memmove(out->sent, out->sent + first, out->sent_count * sizeof(*out->sent));
 }
 
-bool transfer_out_report(
+bool transfer_out_report_received(
 	struct ras *ras, struct transfer *transfer, const struct ras_relay_report *report
 ) {
 	struct transfer_out *out = &transfer->out;
@@ -182,11 +183,11 @@ bool transfer_out_report(
 		segment_delivered(ras, out, &out->sent[n]);
 	} else {
 		out->given_up = true;
-		if (!transfer_may_pass(report->reason))
-			transfer_over(
+		if (!transfer_reason_is_transient(report->reason))
+			transfer_finish(
 				ras, transfer, RAS_TRANSFER_REFUSED, RAS_TRANSFER_UNREADABLE, true
 			);
 	}
-	transfer_due(ras, ras->now_ns);
+	transfer_wake_at(ras, ras->now_ns);
 	return true;
 }

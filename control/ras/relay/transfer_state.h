@@ -19,7 +19,7 @@
 #define TRANSFER_MESSAGE_LIFE_NS (10 * RAS_NS_PER_SEC) // life of one relay message
 #define TRANSFER_FLOWS 4			       // relay flows for each direction
 #define TRANSFER_SEGMENTS_MAX 8			       // segments of one transfer in flight
-#define TRANSFER_ON_WAY_MAX 16	       // segments in flight: own BULK buffers of the relay
+#define TRANSFER_IN_FLIGHT_MAX 16      // segments in flight: own BULK buffers of the relay
 #define TRANSFER_CREDIT_MAX (1u << 20) // largest window that a receiver may grant
 // Delay of a new attempt after the relay had no room. Its other messages end within a round trip.
 #define TRANSFER_WAIT_NS (50 * RAS_NS_PER_MS)
@@ -94,29 +94,29 @@ struct transfer {
 struct transfers {
 	struct transfer *first; // a transfer that sent a segment moves to the end
 	uint32_t outgoing, incoming;
-	uint32_t on_way; // segments in flight
+	uint32_t in_flight_count; // segments in flight
 	uint64_t last_id;
 	uint64_t due_ns; // next time for transfer_tick()
 	struct ras_transfer_counters counters;
 };
 
-static inline uint64_t transfer_start(const struct transfer *transfer) {
+static inline uint64_t transfer_peer_start(const struct transfer *transfer) {
 	return ras_incarnation_start(transfer->incarnation);
 }
 
 // transfer.c
 
-static inline void transfer_due(struct ras *ras, uint64_t at_ns) {
+static inline void transfer_wake_at(struct ras *ras, uint64_t at_ns) {
 	if (at_ns < ras->transfers->due_ns)
 		ras->transfers->due_ns = at_ns;
 }
 
 // Send nothing for this transfer during the next `ns`.
-void transfer_wait(struct ras *ras, struct transfer *transfer, uint64_t ns);
+void transfer_defer(struct ras *ras, struct transfer *transfer, uint64_t ns);
 // Create a transfer and append it to the list. Returns 0, -EAGAIN (limit reached) or -ENOMEM.
-int transfer_make(struct ras *ras, bool incoming, uint64_t peer, struct transfer **ret_transfer);
+int transfer_append(struct ras *ras, bool incoming, uint64_t peer, struct transfer **ret_transfer);
 // End a transfer, unless it has ended. `owed`: the other side has to be told.
-void transfer_over(
+void transfer_finish(
 	struct ras *ras,
 	struct transfer *transfer,
 	enum ras_transfer_outcome outcome,
@@ -124,19 +124,19 @@ void transfer_over(
 	bool owed
 );
 // End a transfer that the other side ended.
-void transfer_over_by_peer(
+void transfer_finish_by_peer(
 	struct ras *ras, struct transfer *transfer, const struct transfer_message *message
 );
 // Send a message to the other side. Returns as ras_relay_send(). After -EAGAIN or -ENOMEM the
 // transfer waits; after any other error it has ended.
-int transfer_post(
+int transfer_send_message(
 	struct ras *ras,
 	struct transfer *transfer,
 	const struct transfer_message *message,
 	uint64_t *ret_message_id
 );
 // Return true if a retry may succeed after this reason of the relay.
-bool transfer_may_pass(enum ras_relay_reason reason);
+bool transfer_reason_is_transient(enum ras_relay_reason reason);
 
 // transfer_send.c
 
@@ -147,28 +147,28 @@ void transfer_out_resume(struct ras *ras, struct transfer *transfer);
 bool transfer_out_can_send(const struct ras *ras, const struct transfer *transfer);
 // Send the next segment. If that fails, transfer_out_can_send() is false afterwards.
 void transfer_out_send(struct ras *ras, struct transfer *transfer);
-void transfer_out_message(
+void transfer_out_message_received(
 	struct ras *ras, struct transfer *transfer, const struct transfer_message *message
 );
 // Process a report. Returns true if it was about a segment of this transfer.
-bool transfer_out_report(
+bool transfer_out_report_received(
 	struct ras *ras, struct transfer *transfer, const struct ras_relay_report *report
 );
 
 // transfer_receive.c
 
 // Process a START or DATA message. Both return the same values as ops.deliver.
-int transfer_in_start(
+int transfer_in_start_received(
 	struct ras *ras,
 	struct transfer *transfer, // NULL if the transfer is unknown
 	const struct ras_relay_delivery *delivery,
 	const struct transfer_message *message
 );
-int transfer_in_data(
+int transfer_in_data_received(
 	struct ras *ras, struct transfer *transfer, const struct transfer_message *message
 );
 // Offer buffered bytes, until the consumer is full.
-void transfer_in_pump(struct ras *ras, struct transfer *transfer);
+void transfer_in_offer_buffered(struct ras *ras, struct transfer *transfer);
 // Return the offset up to which the sender may send now.
 uint32_t transfer_in_limit(const struct transfer *transfer);
 void transfer_in_release(struct ras *ras, struct transfer *transfer);

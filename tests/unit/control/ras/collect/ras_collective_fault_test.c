@@ -336,7 +336,7 @@ static void a_census_ends_in_time_without_those_behind_a_silent_one(void **state
 	net_chain(net);
 	net->nodes[3].deaf = true;
 	ras_enter(root, net->now_ns);
-	collective_census(root, RAS_NS_PER_SEC, NULL, 0);
+	collective_census_start(root, RAS_NS_PER_SEC, NULL, 0);
 	ras_exit(root);
 	net_run_out(net);
 	assert_int_equal(root->liveness.census.word.reached, 3);

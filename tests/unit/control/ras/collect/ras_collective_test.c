@@ -377,7 +377,7 @@ static void a_notice_reaches_everybody_else_once_on_every_topology(void **state)
 			if (n != 3)
 				assert_int_equal(net->nodes[n].notice_origin, net_id(3));
 		}
-		flood_forget(net->nodes[0].ras, net_id(5), 9);
+		flood_send_forget(net->nodes[0].ras, net_id(5), 9);
 		net_run(net);
 		for (uint32_t n = 0; n < net->count; n++) {
 			assert_int_equal(net->nodes[n].forgotten, n != 0);
@@ -417,18 +417,18 @@ static void floods_that_overtake_each_other_are_all_seen_and_replays_are_not(voi
 	uint64_t origin = net_id(0);
 
 	(void)state;
-	assert_true(flood_first(ras, origin, 200));
-	assert_false(flood_first(ras, origin, 200));
-	assert_true(flood_first(ras, origin, 137)); // the oldest the window knows
-	assert_false(flood_first(ras, origin, 137));
-	assert_false(flood_first(ras, origin, 136));
-	assert_true(flood_first(ras, origin, 199));
-	assert_true(flood_first(ras, origin, 230));
-	assert_false(flood_first(ras, origin, 199));
-	assert_false(flood_first(ras, origin, 166));
-	assert_true(flood_first(ras, origin, 1000));
-	assert_false(flood_first(ras, origin, 230));
-	assert_true(flood_first(ras, origin, 999));
+	assert_true(flood_record_first(ras, origin, 200));
+	assert_false(flood_record_first(ras, origin, 200));
+	assert_true(flood_record_first(ras, origin, 137)); // the oldest the window knows
+	assert_false(flood_record_first(ras, origin, 137));
+	assert_false(flood_record_first(ras, origin, 136));
+	assert_true(flood_record_first(ras, origin, 199));
+	assert_true(flood_record_first(ras, origin, 230));
+	assert_false(flood_record_first(ras, origin, 199));
+	assert_false(flood_record_first(ras, origin, 166));
+	assert_true(flood_record_first(ras, origin, 1000));
+	assert_false(flood_record_first(ras, origin, 230));
+	assert_true(flood_record_first(ras, origin, 999));
 	net_destroy(net);
 }
 
@@ -438,14 +438,14 @@ static void the_memory_of_origins_is_bounded_and_loses_the_oldest(void **state) 
 
 	(void)state;
 	for (uint64_t origin = 0; origin < FLOOD_ORIGINS_MAX; origin++)
-		assert_true(flood_first(ras, 1 + origin * 7919, 5));
-	assert_false(flood_first(ras, 1, 5)); // fresh again
-	assert_true(flood_first(ras, 2, 5));
+		assert_true(flood_record_first(ras, 1 + origin * 7919, 5));
+	assert_false(flood_record_first(ras, 1, 5)); // fresh again
+	assert_true(flood_record_first(ras, 2, 5));
 	assert_int_equal(ras->flood.count, FLOOD_ORIGINS_MAX);
-	assert_false(flood_first(ras, 1, 5));
-	assert_false(flood_first(ras, 2, 5));
-	assert_false(flood_first(ras, 1 + 2 * 7919, 5));
-	assert_true(flood_first(ras, 1 + 7919, 5)); // made room
+	assert_false(flood_record_first(ras, 1, 5));
+	assert_false(flood_record_first(ras, 2, 5));
+	assert_false(flood_record_first(ras, 1 + 2 * 7919, 5));
+	assert_true(flood_record_first(ras, 1 + 7919, 5)); // made room
 	assert_in_range(
 		ras->memory.used_bytes, 0, FLOOD_ORIGINS_MAX * sizeof(struct flood_origin) + 512
 	);
@@ -481,7 +481,7 @@ static void a_census_counts_each_member_once_and_asks_nobody_for_a_share(void **
 			net->random = c;
 			topologies[t].connect(net);
 			ras_enter(root, net->now_ns);
-			collective_census(root, RAS_NS_PER_SEC, NULL, 0);
+			collective_census_start(root, RAS_NS_PER_SEC, NULL, 0);
 			ras_exit(root);
 			net_run_out(net);
 			assert_int_equal(root->liveness.census.word.reached, counts[c]);

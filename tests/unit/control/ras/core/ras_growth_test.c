@@ -58,8 +58,8 @@ static void brief_of_an_unknown_state_is_skipped(void **state) {
 	lone_mark(lone);
 	wire_writer_init(&writer, bytes, sizeof(bytes));
 	message_brief_begin(
-		UINT64_C(1) << peers_range(brief.id), MESSAGE_BRIEF_FIRST | MESSAGE_BRIEF_LAST,
-		&writer
+		UINT64_C(1) << peers_digest_range(brief.id),
+		MESSAGE_BRIEF_FIRST | MESSAGE_BRIEF_LAST, &writer
 	);
 	message_brief_encode(&brief, &writer);
 	lone_frame(lone, conn, bytes, wire_writer_used(&writer));

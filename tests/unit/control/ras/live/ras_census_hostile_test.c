@@ -33,8 +33,8 @@ static void
 peer_asks(struct lone *lone, uint32_t conn, uint32_t peer, uint32_t subject, bool has_vote) {
 	static uint64_t questions;
 	struct ras_comm_id entries[] = {
-		collect_census_entry(lone_id(lone, subject), COLLECT_CENSUS_HEARS),
-		collect_census_entry(lone_id(lone, peer), COLLECT_CENSUS_UNCOUNTED),
+		collect_census_entry(lone_id(lone, subject), COLLECT_CENSUS_SUBJECT),
+		collect_census_entry(lone_id(lone, peer), COLLECT_CENSUS_NO_VOTE),
 	};
 	struct collect_request request = {
 		.origin = lone_id(lone, peer),
@@ -53,7 +53,7 @@ peer_asks(struct lone *lone, uint32_t conn, uint32_t peer, uint32_t subject, boo
 		entries[0] = first;
 	}
 	if (has_vote)
-		entries[0] = collect_census_entry(lone_id(lone, subject), COLLECT_CENSUS_HEARS);
+		entries[0] = collect_census_entry(lone_id(lone, subject), COLLECT_CENSUS_SUBJECT);
 	wire_writer_init(&writer, frame, sizeof(frame));
 	collect_request_encode(&request, entries, has_vote ? 1 : 2, &writer);
 	lone_frame(lone, conn, frame, wire_writer_used(&writer));
@@ -143,9 +143,9 @@ static void what_a_count_says_of_us_costs_a_vote_only_if_it_is_known(void **stat
 		uint64_t word;
 		uint32_t count, voters;
 	} rows[] = {
-		{COLLECT_CENSUS_HEARS, 1, 1},  {COLLECT_CENSUS_UNCOUNTED, 1, 0},
-		{COLLECT_CENSUS_NOBODY, 0, 0}, {7, 1, 1},
-		{UINT64_C(1) << 32, 1, 1},     {UINT64_MAX, 1, 1},
+		{COLLECT_CENSUS_SUBJECT, 1, 1},	  {COLLECT_CENSUS_NO_VOTE, 1, 0},
+		{COLLECT_CENSUS_NO_MEMBER, 0, 0}, {7, 1, 1},
+		{UINT64_C(1) << 32, 1, 1},	  {UINT64_MAX, 1, 1},
 	};
 
 	(void)state;
@@ -201,7 +201,7 @@ static void counts_that_are_to_last_keep_ours_out_for_two_seconds(void **state) 
 
 	(void)state;
 	for (uint64_t n = 0; n < CENSUSES_MAX; n++)
-		ask_us(lone, liar, n, 3600 * SEC, COLLECT_CENSUS_HEARS);
+		ask_us(lone, liar, n, 3600 * SEC, COLLECT_CENSUS_SUBJECT);
 	lone_pass_beating(lone, 3 * SEC, other);
 	lone_mark(lone);
 	ras_enter(lone->ras, lone->now_ns);

@@ -233,12 +233,12 @@ static void lie_about_a_count(struct world *world, uint32_t liar, uint64_t ns, u
 
 	for (uint64_t end_ns = world->now_ns + ns; world->now_ns < end_ns;) {
 		ras_enter(ras, world->now_ns);
-		collective_census(ras, SEC, NULL, 0);
+		collective_census_start(ras, SEC, NULL, 0);
 		ras_exit(ras);
 		world_pass(world, 10 * MS);
 		for (uint32_t n = 0; n < 9; n++) {
 			ras_enter(ras, world->now_ns);
-			flood_census(ras, &lie);
+			flood_send_census(ras, &lie);
 			ras_exit(ras);
 			world_pass(world, 50 * MS);
 		}

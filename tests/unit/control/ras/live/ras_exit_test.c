@@ -143,7 +143,7 @@ static void exit_that_one_of_another_host_tells_is_a_suspicion(void **state) {
 
 		while (world_link(world, far, 1) != NULL)
 			assert_true(++far < COUNT);
-		membership_apply_told(world->nodes[far].ras, &news, NULL);
+		membership_apply_reported(world->nodes[far].ras, &news, NULL);
 		assert_int_equal(world_state(world, far, 1), rows[n].dies ? RAS_DEAD : RAS_SUSPECT);
 		// It lives, and says so.
 		world_pass(world, 20 * SEC);

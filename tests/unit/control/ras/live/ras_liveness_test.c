@@ -210,7 +210,7 @@ static void word_of_one_who_left_during_the_round_is_dropped(void **state) {
 	asked = suspicion->asked[0];
 	assert_int_equal(suspicion->asked_count, LIVENESS_ASKED_MAX);
 	suspicion->observations[0] = OBSERVATION_SILENT;
-	peers_news(&lone->ras->peers, asked, &news);
+	peers_news_fill(&lone->ras->peers, asked, &news);
 	news.state = RAS_LEFT;
 	lone_news(lone, conn, &news);
 	assert_int_equal(ras_forget(lone->ras, lone->now_ns, news.id), 0);

@@ -392,7 +392,7 @@ static void next_start_is_not_told_of_the_death_of_the_one_before(void **state) 
 	lone_news(lone, conn, &next);
 	ras_record_put(lone->interner, next.record);
 	assert_int_equal(
-		peer_held(
+		peer_state_to_report(
 			peers_entry(&lone->ras->peers, peers_find(&lone->ras->peers, next.id)),
 			&incarnation
 		),

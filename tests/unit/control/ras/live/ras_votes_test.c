@@ -37,7 +37,7 @@ static int asked_of(struct lone *lone, uint32_t conn, uint64_t peer) {
 		struct ras_comm_id entry = collect_skip_at(&request, n);
 
 		if (entry.hash == peer)
-			word = (int)collect_census_word(&entry);
+			word = (int)collect_census_kind(&entry);
 	}
 	return word;
 }
@@ -53,7 +53,7 @@ static void die_and_come_back(struct lone *lone, uint32_t conn, uint32_t peer) {
 }
 
 static uint32_t uncounted_if_missed(struct lone *lone, uint32_t conn, uint32_t peer) {
-	assert_int_equal(asked_of(lone, conn, lone_id(lone, peer)), COLLECT_CENSUS_UNCOUNTED);
+	assert_int_equal(asked_of(lone, conn, lone_id(lone, peer)), COLLECT_CENSUS_NO_VOTE);
 	return lone->ras->liveness.census.own_voteless;
 }
 
@@ -112,7 +112,7 @@ static void stranger_in_the_slot_of_one_without_a_vote_has_one(void **state) {
 
 	(void)state;
 	die_and_come_back(lone, conn, 5);
-	assert_int_equal(asked_of(lone, conn, lone_id(lone, 5)), COLLECT_CENSUS_UNCOUNTED);
+	assert_int_equal(asked_of(lone, conn, lone_id(lone, 5)), COLLECT_CENSUS_NO_VOTE);
 	lone_news(lone, conn, &news);
 	assert_int_equal(ras_forget(ras, lone->now_ns, lone_id(lone, 5)), 0);
 	ras->liveness.view_whole_since_ns = 0; // a time in which it may join with a vote
@@ -125,7 +125,7 @@ static void stranger_in_the_slot_of_one_without_a_vote_has_one(void **state) {
 static bool has_vote(const struct lone *lone, uint64_t id) {
 	uint32_t slot = peers_find(&lone->ras->peers, id);
 
-	return (ras_entry(lone->ras, slot)->flags & PEER_VOTELESS) == 0;
+	return (ras_entry(lone->ras, slot)->flags & PEER_NO_VOTE) == 0;
 }
 
 // Found: one joined either side of a gap that nobody had noticed yet, and either was the larger
@@ -161,7 +161,7 @@ static void who_joined_since_the_last_word_of_those_missed_has_no_vote(void **st
 		// part: it counts.
 		assert_int_equal(
 			asked_of(lone, conn, late),
-			rows[n].late_has_one ? -1 : (int)COLLECT_CENSUS_LATE
+			rows[n].late_has_one ? -1 : (int)COLLECT_CENSUS_LATE_JOINER
 		);
 		assert_int_equal(lone->ras->liveness.census.own_voteless, 0);
 		lone_destroy(lone);
@@ -211,7 +211,7 @@ static void who_joined_beside_a_gap_is_an_opponent_where_it_is_missed(void **sta
 	assert_int_equal(lone->ras->liveness.view_whole_since_ns, RAS_NEVER);
 	beside = newcomer(lone, conn, "beside");
 	assert_false(has_vote(lone, beside));
-	assert_int_equal(asked_of(lone, conn, beside), COLLECT_CENSUS_LATE);
+	assert_int_equal(asked_of(lone, conn, beside), COLLECT_CENSUS_LATE_JOINER);
 	assert_int_equal(lone->ras->liveness.census.own_voteless, 0);
 	lone_destroy(lone);
 }
@@ -285,12 +285,12 @@ static void member_that_restarts_gets_no_vote_back_that_was_withdrawn(void **sta
 	lone_news(lone, conn, &news);
 	ras_record_put(lone->interner, news.record);
 	lone_pass_beating(lone, 6 * SEC, conn);
-	assert_int_equal(asked_of(lone, conn, lone_id(lone, 5)), COLLECT_CENSUS_UNCOUNTED);
+	assert_int_equal(asked_of(lone, conn, lone_id(lone, 5)), COLLECT_CENSUS_NO_VOTE);
 	// Who left may have joined again beside a gap: it would be counted in place of one missed.
 	news = lone_told(lone, 6, RAS_LEFT, ras_incarnation(1, 0));
 	lone_news(lone, conn, &news);
 	lone_pass_beating(lone, 2 * SEC, conn);
-	assert_int_equal(asked_of(lone, conn, lone_id(lone, 6)), COLLECT_CENSUS_NOBODY);
+	assert_int_equal(asked_of(lone, conn, lone_id(lone, 6)), COLLECT_CENSUS_NO_MEMBER);
 	lone_destroy(lone);
 }
 
@@ -304,11 +304,11 @@ static void count_asks_neither_who_ended_nor_who_came_back_for_a_vote(void **sta
 	assert_int_equal(asked_of(lone, conn, lone_id(lone, 5)), -1);
 	lone_news(lone, conn, &news);
 	lone_pass_beating(lone, 2 * SEC, conn);
-	assert_int_equal(asked_of(lone, conn, lone_id(lone, 5)), COLLECT_CENSUS_NOBODY);
+	assert_int_equal(asked_of(lone, conn, lone_id(lone, 5)), COLLECT_CENSUS_NO_MEMBER);
 	news = lone_told(lone, 5, RAS_ALIVE, ras_incarnation(1, 1));
 	lone_news(lone, conn, &news);
 	lone_pass_beating(lone, 2 * SEC, conn);
-	assert_int_equal(asked_of(lone, conn, lone_id(lone, 5)), COLLECT_CENSUS_UNCOUNTED);
+	assert_int_equal(asked_of(lone, conn, lone_id(lone, 5)), COLLECT_CENSUS_NO_VOTE);
 	lone_destroy(lone);
 }
 
@@ -346,14 +346,14 @@ static void count_serves_if_it_asks_nobody_for_a_vote_who_has_none_here(void **s
 	uint32_t slot = peers_find(&ras->peers, five);
 	struct census_list lists[] = {
 		{.count = 0},
-		{.count = 1, .entries = {collect_census_entry(five, COLLECT_CENSUS_HEARS)}},
-		{.count = 1, .entries = {collect_census_entry(five, COLLECT_CENSUS_UNCOUNTED)}},
-		{.count = 1, .entries = {collect_census_late(five, 1)}},
+		{.count = 1, .entries = {collect_census_entry(five, COLLECT_CENSUS_SUBJECT)}},
+		{.count = 1, .entries = {collect_census_entry(five, COLLECT_CENSUS_NO_VOTE)}},
+		{.count = 1, .entries = {collect_census_late_entry(five, 1)}},
 		{.count = 2,
 		 .entries =
-			 {collect_census_entry(five, COLLECT_CENSUS_HEARS),
-			  collect_census_late(five, 1)}},
-		{.count = 1, .entries = {collect_census_entry(two, COLLECT_CENSUS_UNCOUNTED)}},
+			 {collect_census_entry(five, COLLECT_CENSUS_SUBJECT),
+			  collect_census_late_entry(five, 1)}},
+		{.count = 1, .entries = {collect_census_entry(two, COLLECT_CENSUS_NO_VOTE)}},
 	};
 
 	(void)state;
@@ -382,13 +382,13 @@ static void a_list_full_of_those_who_ended_names_all_without_a_vote(void **state
 	ras_exit(ras);
 	// Of more without a vote than there is room for those of the view count as they think.
 	for (uint32_t n = 0; n < COLLECT_CENSUS_MAX; n++)
-		list.entries[n] = collect_census_entry(five + 1 + n, COLLECT_CENSUS_UNCOUNTED);
+		list.entries[n] = collect_census_entry(five + 1 + n, COLLECT_CENSUS_NO_VOTE);
 	assert_true(lone_id(lone, 2) < five + 1 || lone_id(lone, 2) > five + COLLECT_CENSUS_MAX);
 	assert_true(serves(lone, &list));
 	for (uint32_t n = 0; n < COLLECT_CENSUS_MAX; n++)
-		list.entries[n].host_hash = COLLECT_CENSUS_NOBODY;
+		list.entries[n].host_hash = COLLECT_CENSUS_NO_MEMBER;
 	assert_false(serves(lone, &list));
-	list.entries[0] = collect_census_entry(five, COLLECT_CENSUS_UNCOUNTED);
+	list.entries[0] = collect_census_entry(five, COLLECT_CENSUS_NO_VOTE);
 	assert_true(serves(lone, &list));
 	lone_destroy(lone);
 }
@@ -488,12 +488,12 @@ static void late_one_has_its_own_vote_back_when_all_who_said_so_say_nothing(void
 	uint64_t digest = peers_digest(&ras->peers);
 	struct census_list nobody = {.count = 0};
 	struct census_list us = {
-		.count = 1, .entries = {collect_census_late(lone_id(lone, 1), digest)}};
+		.count = 1, .entries = {collect_census_late_entry(lone_id(lone, 1), digest)}};
 	struct census_list full = {.count = COLLECT_CENSUS_MAX};
 
 	(void)state;
 	for (uint32_t n = 0; n < COLLECT_CENSUS_MAX; n++)
-		full.entries[n] = collect_census_entry(1 + n, COLLECT_CENSUS_UNCOUNTED);
+		full.entries[n] = collect_census_entry(1 + n, COLLECT_CENSUS_NO_VOTE);
 	ras_enter(ras, lone->now_ns);
 	ras_entry(ras, peers_find(&ras->peers, lone_id(lone, 7)))->flags &= (uint8_t)~PEER_SEEN;
 	for (uint32_t peer = 2; peer < 4; peer++) {

@@ -246,7 +246,7 @@ static void death_for_an_unknown_cause_passes_and_counts(void **state) {
 	assert_int_equal(peer.cause, CAUSE_NEW);
 	assert_string_equal(ras_cause_name(peer.cause), "unknown");
 	assert_int_equal(lone_event(chain.lone, RAS_EVENT_DEAD)->cause, CAUSE_NEW);
-	peers_news(&chain.lone->ras->peers, peer.slot, &news);
+	peers_news_fill(&chain.lone->ras->peers, peer.slot, &news);
 	assert_int_equal(news.cause, CAUSE_NEW);
 	chain_end(&chain);
 }
@@ -557,7 +557,7 @@ static void item_of_a_stranger_is_forgotten_after_an_hour(void **state) {
 	(void)state;
 	wire_reader_init(&reader, item.bytes, item.size);
 	assert_int_equal(message_news_decode(&reader, &heard), 0);
-	foreign_heard(lone->ras, NULL, &heard);
+	foreign_item_received(lone->ras, NULL, &heard);
 	lone_pass(lone, HOUR - 120 * SEC);
 	assert_int_equal(foreign->count, 1);
 	lone_pass(lone, 240 * SEC);

@@ -96,7 +96,7 @@ static uint64_t digest_from_scratch(struct fixture *fixture, const struct peers 
 
 		if (peers->entries[slot].record == NULL)
 			continue;
-		peers_news(peers, slot, &news);
+		peers_news_fill(peers, slot, &news);
 		merge(&fresh, &news);
 	}
 	digest = peers_digest(&fresh);
@@ -303,7 +303,7 @@ static void telling_a_whole_table_is_as_good_as_telling_its_news(void **state) {
 		for (uint32_t slot = 0; slot < a.entry_count; slot++) {
 			struct peer_news told;
 
-			peers_news(&a, slot, &told);
+			peers_news_fill(&a, slot, &told);
 			merge(&b, &told);
 		}
 		tables_are_equal(&b, &all);
@@ -407,7 +407,7 @@ static void news_without_a_record_are_asked_for_only_if_it_is_needed(void **stat
 
 	peers_init(&peers, &fixture->memory, fixture->interner);
 	news.record = NULL;
-	assert_int_equal(merge(&peers, &news), PEERS_NEEDED);
+	assert_int_equal(merge(&peers, &news), PEERS_RECORD_NEEDED);
 	news.state = RAS_DEAD;
 	assert_int_equal(merge(&peers, &news), PEERS_SAME); // a stranger's death
 	news.state = RAS_ALIVE;
@@ -417,7 +417,7 @@ static void news_without_a_record_are_asked_for_only_if_it_is_needed(void **stat
 	news.incarnation = ras_incarnation(2, 1);
 	assert_int_equal(merge(&peers, &news), PEERS_REFUTED);
 	news.incarnation = ras_incarnation(3, 0);
-	assert_int_equal(merge(&peers, &news), PEERS_NEEDED);
+	assert_int_equal(merge(&peers, &news), PEERS_RECORD_NEEDED);
 	assert_int_equal(peers.entries[0].incarnation, ras_incarnation(2, 1));
 	peers_fini(&peers);
 	ras_record_put(fixture->interner, record);
@@ -511,15 +511,15 @@ static void death_names_its_observers_as_long_as_they_are_known(void **state) {
 	news.observers[0] = records[1]->id;
 	news.observers[1] = records[2]->id;
 	assert_int_equal(peers_merge(&peers, &news, SEC, &change, &slot), 0);
-	peers_news(&peers, slot, &news);
+	peers_news_fill(&peers, slot, &news);
 	assert_int_equal(news.observer_count, 2);
 	news = news_of(records[1], 0, RAS_LEFT);
 	merge(&peers, &news);
 	peers_remove(&peers, peers_find(&peers, records[1]->id));
-	assert_int_equal(peers_observers(&peers, slot, ids), 1);
+	assert_int_equal(peers_known_observers(&peers, slot, ids), 1);
 	assert_int_equal(ids[0], records[2]->id);
 	// Whoever is told by us does not take it for a death by one alone.
-	peers_news(&peers, slot, &news);
+	peers_news_fill(&peers, slot, &news);
 	assert_int_equal(news.observer_count, 2);
 	assert_int_equal(news.observers[0], records[1]->id); // others may know it
 	assert_int_equal(news.observers[1], records[2]->id);

@@ -39,7 +39,7 @@ static void tables_that_differ_in_anything_become_equal(void **state) {
 
 	(void)state;
 	diverge(world, 2, &news); // one that only 2 knows
-	peers_news(&world->nodes[5].ras->peers, 0, &news);
+	peers_news_fill(&world->nodes[5].ras->peers, 0, &news);
 	news.maint = 3;
 	diverge(world, 5, &news); // and a switch that only 5 saw
 	world_pass(world, 8 * SEC);
@@ -166,7 +166,7 @@ static void send_digests(struct lone *lone, uint32_t conn, uint64_t changed) {
 static void only_ranges_that_differ_are_listed(void **state) {
 	struct lone *lone = lone_of(12, 1);
 	uint32_t conn = lone_link(lone, 2);
-	uint32_t range = peers_range(lone_id(lone, 7));
+	uint32_t range = peers_digest_range(lone_id(lone, 7));
 	const struct lone_frame *frame;
 	struct message_brief_head head;
 	struct message_brief brief;
@@ -182,11 +182,11 @@ static void only_ranges_that_differ_are_listed(void **state) {
 	assert_int_equal(head.mask, UINT64_C(1) << range);
 	assert_int_equal(head.flags, MESSAGE_BRIEF_FIRST | MESSAGE_BRIEF_LAST);
 	while (message_brief_decode(&reader, head.entry_bytes, &brief) == 0) {
-		assert_int_equal(peers_range(brief.id), range);
+		assert_int_equal(peers_digest_range(brief.id), range);
 		listed++;
 	}
 	for (uint32_t n = 0; n < 12; n++)
-		there += peers_range(lone_id(lone, n)) == range;
+		there += peers_digest_range(lone_id(lone, n)) == range;
 	assert_int_equal(listed, there);
 	lone_destroy(lone);
 }

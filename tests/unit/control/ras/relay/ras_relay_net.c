@@ -63,7 +63,7 @@ uint64_t ras_jitter(struct ras *ras, uint64_t base_ns) {
 	return base_ns;
 }
 
-void ras_relay_internal(
+void ras_relay_deliver_once(
 	struct ras *ras, uint64_t source, uint32_t port, struct wire_reader *reader
 ) {
 	struct net_node *node = node_of(ras);
@@ -275,7 +275,7 @@ static void wire_half(struct net *net, uint32_t from, uint32_t to, enum net_wire
 	if (wire == NET_DOWN)
 		relay_link_lost(ras, link);
 	else
-		relay_link_good(ras, link);
+		relay_link_flush(ras, link);
 }
 
 void net_wire(struct net *net, uint32_t a, uint32_t b, enum net_wire wire) {
@@ -290,7 +290,7 @@ static void frame_arrive(struct net *net, const struct net_frame *frame) {
 	struct link *link = net_find_link(net, frame->to, frame->from);
 
 	ras->now_ns = net->now_ns;
-	assert_int_equal(relay_message(ras, link, frame->bytes, frame->size), 0);
+	assert_int_equal(relay_frame_received(ras, link, frame->bytes, frame->size), 0);
 }
 
 void net_carry(struct net *net) {

@@ -227,7 +227,9 @@ static int arrive(struct net *net, const struct relay_header *header) {
 
 	frame_of(header, frame);
 	net->nodes[1].ras.now_ns = net->now_ns;
-	return relay_message(&net->nodes[1].ras, net_find_link(net, 1, 0), frame, sizeof(frame));
+	return relay_frame_received(
+		&net->nodes[1].ras, net_find_link(net, 1, 0), frame, sizeof(frame)
+	);
 }
 
 static void a_neighbour_cannot_send_in_the_name_of_another(void **state) {

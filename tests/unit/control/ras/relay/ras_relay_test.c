@@ -222,7 +222,9 @@ static void a_lost_answer_brings_a_retry_and_no_second_delivery(void **state) {
 static bool bring_twice(struct net *net, struct net_frame *frame) {
 	struct ras *ras = &net->nodes[frame->to].ras;
 
-	relay_message(ras, net_find_link(net, frame->to, frame->from), frame->bytes, frame->size);
+	relay_frame_received(
+		ras, net_find_link(net, frame->to, frame->from), frame->bytes, frame->size
+	);
 	return true;
 }
 
@@ -451,20 +453,20 @@ static void the_cores_own_messages_go_once_and_are_not_answered(void **state) {
 	uint32_t slot = peers_find(&ras->peers, net->ids[2]);
 
 	(void)state;
-	relay_send_internal(ras, slot, RELAY_PORT_CONFIRM, RAS_RELAY_CONTROL, "abc", 3);
+	relay_send_once(ras, slot, RELAY_PORT_CONFIRM, RAS_RELAY_CONTROL, "abc", 3);
 	net_carry(net);
 	assert_int_equal(net->nodes[2].internal_count, 1);
 	assert_int_equal(net->nodes[2].internal_port, RELAY_PORT_CONFIRM);
 	assert_int_equal(net->frames, 2);
 	net->nodes[2].internal_fails = true;
-	relay_send_internal(ras, slot, RELAY_PORT_CONFIRM, RAS_RELAY_CONTROL, NULL, 0);
+	relay_send_once(ras, slot, RELAY_PORT_CONFIRM, RAS_RELAY_CONTROL, NULL, 0);
 	net_carry(net);
 	assert_int_equal(net->frames, 4);
 	assert_int_equal(ended(net, 2, RAS_RELAY_UNDECODABLE), 1);
 	// No way at all: counted, gone.
 	net_wire(net, 0, 1, NET_DOWN);
 	net_wire(net, 0, 7, NET_DOWN);
-	relay_send_internal(ras, slot, RELAY_PORT_CONFIRM, RAS_RELAY_CONTROL, NULL, 0);
+	relay_send_once(ras, slot, RELAY_PORT_CONFIRM, RAS_RELAY_CONTROL, NULL, 0);
 	assert_int_equal(ended(net, 0, RAS_RELAY_NO_ROUTE), 1);
 	assert_int_equal(net->frames, 4);
 	net_destroy(net);

@@ -202,7 +202,7 @@ int bed_inject(uint32_t from, uint32_t to, const void *payload, size_t size) {
 	int err;
 
 	ras_enter(ras, bed.world->now_ns);
-	err = transfer_deliver(ras, &delivery);
+	err = transfer_message_received(ras, &delivery);
 	ras_exit(ras);
 	return err;
 }

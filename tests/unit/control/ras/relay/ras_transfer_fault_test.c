@@ -25,8 +25,8 @@ static void give_up(uint32_t node, uint64_t message_id, enum ras_relay_reason re
 	};
 
 	ras_enter(ras, bed.world->now_ns);
-	relay_take_back(ras, message_id);
-	transfer_report(ras, &report);
+	relay_cancel_own(ras, message_id);
+	transfer_report_received(ras, &report);
 	ras_exit(ras);
 }
 

@@ -236,10 +236,10 @@ static void a_start_of_nobody_in_the_table_is_not_taken(void **state) {
 	delivery.size = transfer_message_encode(&start_known, payload);
 	delivery.source = 12345;
 	delivery.source_incarnation = ras_incarnation(1, 0);
-	assert_int_equal(transfer_deliver(ras, &delivery), -EAGAIN); // tried again, later
+	assert_int_equal(transfer_message_received(ras, &delivery), -EAGAIN); // tried again, later
 	delivery.source = world_id(bed.world, LIAR);
 	delivery.source_incarnation = ras_incarnation(2, 0);
-	assert_int_equal(transfer_deliver(ras, &delivery), -EAGAIN);
+	assert_int_equal(transfer_message_received(ras, &delivery), -EAGAIN);
 	assert_int_equal(bed_counters(NODE)->busy, 2);
 	assert_int_equal(bed_stats(NODE).incoming, 0);
 	finish();

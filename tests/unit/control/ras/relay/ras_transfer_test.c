@@ -335,7 +335,7 @@ static void transfers_are_bounded_and_take_turns(void **state) {
 	assert_int_equal(bed_send(0, 6, 1, 1, &id), -EAGAIN);
 	for (uint32_t ms = 0; ms < 60; ms++) {
 		bed_pass_ms(1);
-		assert_in_range(bed_stats(0).segments, 0, TRANSFER_ON_WAY_MAX);
+		assert_in_range(bed_stats(0).segments, 0, TRANSFER_IN_FLIGHT_MAX);
 	}
 	// All have moved about as far.
 	for (const struct transfer *transfer = bed.world->nodes[0].ras->transfers->first;
