@@ -56,7 +56,7 @@ struct keeper {
 	char name[KEEPER_NAME_BYTES];
 };
 
-static void list_add(struct job_list *list, struct keeper_job *job) {
+static void job_list_append(struct job_list *list, struct keeper_job *job) {
 	job->next = NULL;
 	if (list->first == NULL)
 		list->first = job;
@@ -65,7 +65,7 @@ static void list_add(struct job_list *list, struct keeper_job *job) {
 	list->last = job;
 }
 
-static struct keeper_job *list_take(struct job_list *list) {
+static struct keeper_job *job_list_pop(struct job_list *list) {
 	struct keeper_job *job = list->first;
 
 	if (job != NULL)
@@ -73,7 +73,7 @@ static struct keeper_job *list_take(struct job_list *list) {
 	return job;
 }
 
-static bool list_remove(struct job_list *list, const struct keeper_job *job) {
+static bool job_list_remove(struct job_list *list, const struct keeper_job *job) {
 	struct keeper_job *before = NULL;
 
 	for (struct keeper_job *at = list->first; at != NULL; before = at, at = at->next) {
@@ -96,14 +96,14 @@ static void job_drop(struct keeper_job *job) {
 	free(job);
 }
 
-static void drop_all(struct job_list *list) {
+static void job_list_drop(struct job_list *list) {
 	struct keeper_job *job;
 
-	while ((job = list_take(list)) != NULL)
+	while ((job = job_list_pop(list)) != NULL)
 		job_drop(job);
 }
 
-static void shared_put(struct shared *shared) {
+static void shared_unref(struct shared *shared) {
 	bool last;
 
 	pthread_mutex_lock(&shared->mutex);
@@ -111,8 +111,8 @@ static void shared_put(struct shared *shared) {
 	pthread_mutex_unlock(&shared->mutex);
 	if (!last)
 		return;
-	drop_all(&shared->queue);
-	drop_all(&shared->done);
+	job_list_drop(&shared->queue);
+	job_list_drop(&shared->done);
 	if (shared->event_fd >= 0)
 		close(shared->event_fd);
 	pthread_cond_destroy(&shared->wanted);
@@ -128,7 +128,7 @@ static void *keeper_main(void *argument) {
 
 	pthread_mutex_lock(&shared->mutex);
 	while (!shared->stop) {
-		struct keeper_job *job = list_take(&shared->queue);
+		struct keeper_job *job = job_list_pop(&shared->queue);
 
 		if (job == NULL) {
 			pthread_cond_wait(&shared->wanted, &shared->mutex);
@@ -139,18 +139,18 @@ static void *keeper_main(void *argument) {
 		job->result = job->call.call(job->call.arg);
 		pthread_mutex_lock(&shared->mutex);
 		shared->busy = false;
-		list_add(&shared->done, job);
+		job_list_append(&shared->done, job);
 		if (write(shared->event_fd, &one, sizeof(one)) < 0)
 			must(errno == EAGAIN); // the event descriptor is readable already
 	}
 	pthread_mutex_unlock(&shared->mutex);
-	shared_put(shared);
+	shared_unref(shared);
 	return NULL;
 }
 
 // Control thread.
 
-static void count_longest(struct keeper *keeper, uint64_t took_ns) {
+static void record_longest_call(struct keeper *keeper, uint64_t took_ns) {
 	if (took_ns > keeper->counters.longest_ns)
 		keeper->counters.longest_ns = took_ns;
 	if (took_ns > keeper->totals->longest_ns)
@@ -160,7 +160,7 @@ static void count_longest(struct keeper *keeper, uint64_t took_ns) {
 // Restart the timer for the first unfinished job, which is the running one, since jobs run in
 // order. The time starts when the loop learns this. So a pause of the agent is not taken for a
 // hang: answers are handled before timers.
-static void first_changed(struct keeper *keeper) {
+static void hang_timer_restart(struct keeper *keeper) {
 	const struct keeper_job *first = keeper->asked;
 	uint64_t limit_ns =
 		first != NULL && first->call.limit_ns != 0 ? first->call.limit_ns : KEEPER_STUCK_NS;
@@ -183,7 +183,7 @@ static void keeper_expired(struct loop_timer *timer, uint64_t now_ns) {
 		keeper->ops.stuck(keeper->ops.ctx, keeper);
 }
 
-static void forget_job(struct keeper *keeper, const struct keeper_job *job) {
+static void job_unlink(struct keeper *keeper, const struct keeper_job *job) {
 	struct keeper_job **at = &keeper->asked;
 	bool first = keeper->asked == job;
 
@@ -192,15 +192,15 @@ static void forget_job(struct keeper *keeper, const struct keeper_job *job) {
 	*at = job->asked_next;
 	keeper->pending--;
 	if (first)
-		first_changed(keeper);
+		hang_timer_restart(keeper);
 }
 
 static void job_ended(struct keeper *keeper, struct keeper_job *job) {
 	uint64_t took_ns = loop_clock_ns(keeper->loop) - keeper->since_ns;
 	struct keeper_request *request = job->request;
 
-	count_longest(keeper, took_ns);
-	forget_job(keeper, job);
+	record_longest_call(keeper, took_ns);
+	job_unlink(keeper, job);
 	if (request != NULL) {
 		request->job = NULL;
 		request->ended(request, job->call.arg, job->result);
@@ -222,7 +222,7 @@ static void keeper_ready(struct loop_source *source, uint32_t events) {
 	done = shared->done;
 	shared->done = (struct job_list){0};
 	pthread_mutex_unlock(&shared->mutex);
-	while ((job = list_take(&done)) != NULL)
+	while ((job = job_list_pop(&done)) != NULL)
 		job_ended(keeper, job);
 }
 
@@ -291,7 +291,7 @@ int keeper_create(
 	return 0;
 fail:
 	loop_remove(&keeper->source);
-	shared_put(keeper->shared);
+	shared_unref(keeper->shared);
 	free(keeper);
 	return err;
 }
@@ -316,7 +316,7 @@ struct keeper *keeper_destroy(struct keeper *keeper) {
 		pthread_detach(keeper->thread);
 	else
 		pthread_join(keeper->thread, NULL);
-	shared_put(keeper->shared);
+	shared_unref(keeper->shared);
 	free(keeper);
 	return NULL;
 }
@@ -343,9 +343,9 @@ int keeper_run(
 	*last = job;
 	keeper->pending++;
 	if (keeper->asked == job)
-		first_changed(keeper);
+		hang_timer_restart(keeper);
 	pthread_mutex_lock(&keeper->shared->mutex);
-	list_add(&keeper->shared->queue, job);
+	job_list_append(&keeper->shared->queue, job);
 	pthread_cond_signal(&keeper->shared->wanted);
 	pthread_mutex_unlock(&keeper->shared->mutex);
 	return 0;
@@ -362,11 +362,11 @@ void keeper_cancel(struct keeper_request *request) {
 	job->request = NULL;
 	shared = job->keeper->shared;
 	pthread_mutex_lock(&shared->mutex);
-	waits = list_remove(&shared->queue, job);
+	waits = job_list_remove(&shared->queue, job);
 	pthread_mutex_unlock(&shared->mutex);
 	if (!waits)
 		return;
-	forget_job(job->keeper, job);
+	job_unlink(job->keeper, job);
 	job_drop(job);
 }
 

@@ -70,7 +70,7 @@ struct loop {
 };
 
 // Reserve room for one more overlay source, the clients' epoll, the timer, and a turn's clients.
-static int grow_events(struct loop *loop) {
+static int events_grow(struct loop *loop) {
 	uint32_t wanted = loop->overlay_count + 3;
 	struct epoll_event *events;
 
@@ -86,7 +86,7 @@ static int grow_events(struct loop *loop) {
 	return 0;
 }
 
-static int add_own(struct loop *loop, int fd, uint64_t data, uint32_t events) {
+static int epoll_add_own(struct loop *loop, int fd, uint64_t data, uint32_t events) {
 	struct epoll_event event = {.events = events, .data.u64 = data};
 
 	if (fd < 0)
@@ -110,14 +110,14 @@ int loop_create(const struct clock *clock, struct loop **ret_loop) {
 	loop->timer_fd = -1;
 	for (unsigned rank = 0; rank < LOOP_RANK_COUNT; rank++)
 		loop->epolls[rank] = epoll_create1(EPOLL_CLOEXEC);
-	err = loop->epolls[LOOP_OVERLAY] < 0 ? neg_errno() : grow_events(loop);
+	err = loop->epolls[LOOP_OVERLAY] < 0 ? neg_errno() : events_grow(loop);
 	if (err == 0)
-		err = add_own(loop, loop->epolls[LOOP_CLIENTS], DATA_CLIENTS, EPOLLIN);
+		err = epoll_add_own(loop, loop->epolls[LOOP_CLIENTS], DATA_CLIENTS, EPOLLIN);
 	if (err != 0)
 		goto fail;
 	loop->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	// Edge-triggered: the descriptor is never read; setting the timer again resets it.
-	err = add_own(loop, loop->timer_fd, DATA_TIMER, EPOLLIN | EPOLLET);
+	err = epoll_add_own(loop, loop->timer_fd, DATA_TIMER, EPOLLIN | EPOLLET);
 	if (err != 0)
 		goto fail;
 	*ret_loop = loop;
@@ -143,7 +143,7 @@ struct loop *loop_destroy(struct loop *loop) {
 	return NULL;
 }
 
-static int grow_slots(struct loop *loop) {
+static int slots_grow(struct loop *loop) {
 	uint32_t count = loop->slot_count > 0 ? 2 * loop->slot_count : 16;
 	struct slot *slots;
 
@@ -160,7 +160,7 @@ static int grow_slots(struct loop *loop) {
 	return 0;
 }
 
-static uint64_t data_of(const struct loop *loop, uint32_t slot) {
+static uint64_t slot_event_data(const struct loop *loop, uint32_t slot) {
 	return (uint64_t)loop->slots[slot].generation << 32 | slot;
 }
 
@@ -171,13 +171,13 @@ int loop_add(struct loop *loop, struct loop_source *source) {
 
 	must(source->loop == NULL && source->rank < LOOP_RANK_COUNT);
 	if (loop->first_free == NO_SLOT)
-		err = grow_slots(loop);
+		err = slots_grow(loop);
 	if (err == 0)
-		err = grow_events(loop);
+		err = events_grow(loop);
 	if (err != 0)
 		return err;
 	slot = loop->first_free;
-	event.data.u64 = data_of(loop, slot);
+	event.data.u64 = slot_event_data(loop, slot);
 	if (epoll_ctl(loop->epolls[source->rank], EPOLL_CTL_ADD, source->fd, &event) != 0)
 		return neg_errno();
 	loop->first_free = loop->slots[slot].next_free;
@@ -197,7 +197,7 @@ void loop_want(struct loop_source *source, uint32_t events) {
 	if (events == source->events)
 		return;
 	source->events = events;
-	event.data.u64 = data_of(loop, source->slot);
+	event.data.u64 = slot_event_data(loop, source->slot);
 	result = epoll_ctl(loop->epolls[source->rank], EPOLL_CTL_MOD, source->fd, &event);
 	must(result == 0);
 }
@@ -220,22 +220,22 @@ void loop_remove(struct loop_source *source) {
 	source->loop = NULL;
 }
 
-static void heap_put(struct loop *loop, uint32_t place, struct loop_timer *timer) {
+static void timer_heap_set(struct loop *loop, uint32_t place, struct loop_timer *timer) {
 	loop->heap[place] = timer;
 	timer->place = place;
 }
 
 // Move a timer from this index towards the top.
-static void heap_rise(struct loop *loop, uint32_t place, struct loop_timer *timer) {
+static void timer_heap_sift_up(struct loop *loop, uint32_t place, struct loop_timer *timer) {
 	while (place > 1 && loop->heap[place / 2]->at_ns > timer->at_ns) {
-		heap_put(loop, place, loop->heap[place / 2]);
+		timer_heap_set(loop, place, loop->heap[place / 2]);
 		place /= 2;
 	}
-	heap_put(loop, place, timer);
+	timer_heap_set(loop, place, timer);
 }
 
 // Move a timer from this index away from the top.
-static void heap_sink(struct loop *loop, uint32_t place, struct loop_timer *timer) {
+static void timer_heap_sift_down(struct loop *loop, uint32_t place, struct loop_timer *timer) {
 	uint32_t child;
 
 	for (; 2 * place <= loop->timer_count; place = child) {
@@ -245,19 +245,19 @@ static void heap_sink(struct loop *loop, uint32_t place, struct loop_timer *time
 			child++;
 		if (loop->heap[child]->at_ns >= timer->at_ns)
 			break;
-		heap_put(loop, place, loop->heap[child]);
+		timer_heap_set(loop, place, loop->heap[child]);
 	}
-	heap_put(loop, place, timer);
+	timer_heap_set(loop, place, timer);
 }
 
-static void heap_settle(struct loop *loop, uint32_t place, struct loop_timer *timer) {
+static void timer_heap_sift(struct loop *loop, uint32_t place, struct loop_timer *timer) {
 	if (place > 1 && loop->heap[place / 2]->at_ns > timer->at_ns)
-		heap_rise(loop, place, timer);
+		timer_heap_sift_up(loop, place, timer);
 	else
-		heap_sink(loop, place, timer);
+		timer_heap_sift_down(loop, place, timer);
 }
 
-static int grow_heap(struct loop *loop) {
+static int timer_heap_grow(struct loop *loop) {
 	uint32_t capacity = loop->heap_capacity > 0 ? 2 * loop->heap_capacity : 16;
 	struct loop_timer **heap;
 
@@ -278,14 +278,14 @@ int loop_timer_set(struct loop *loop, struct loop_timer *timer, uint64_t at_ns) 
 
 	if (timer->place != 0) {
 		timer->at_ns = at_ns;
-		heap_settle(loop, timer->place, timer);
+		timer_heap_sift(loop, timer->place, timer);
 		return 0;
 	}
-	err = grow_heap(loop);
+	err = timer_heap_grow(loop);
 	if (err != 0)
 		return err;
 	timer->at_ns = at_ns;
-	heap_rise(loop, ++loop->timer_count, timer);
+	timer_heap_sift_up(loop, ++loop->timer_count, timer);
 	return 0;
 }
 
@@ -299,7 +299,7 @@ void loop_timer_cancel(struct loop *loop, struct loop_timer *timer) {
 	timer->place = 0;
 	last = loop->heap[loop->timer_count--];
 	if (last != timer)
-		heap_settle(loop, place, last);
+		timer_heap_sift(loop, place, last);
 }
 
 void loop_defer(struct loop *loop, struct loop_job *job) {
@@ -368,7 +368,8 @@ static int timer_arm(struct loop *loop) {
 	return 0;
 }
 
-static int wait_on(struct loop *loop, enum loop_rank rank, uint32_t count_max, int timeout_ms) {
+static int
+epoll_wait_rank(struct loop *loop, enum loop_rank rank, uint32_t count_max, int timeout_ms) {
 	int n = epoll_wait(loop->epolls[rank], loop->events, (int)count_max, timeout_ms);
 
 	if (n < 0)
@@ -409,7 +410,7 @@ static bool serve_overlay(struct loop *loop, int count) {
 }
 
 static int serve_clients(struct loop *loop) {
-	int count = wait_on(loop, LOOP_CLIENTS, LOOP_CLIENTS_PER_TURN, 0);
+	int count = epoll_wait_rank(loop, LOOP_CLIENTS, LOOP_CLIENTS_PER_TURN, 0);
 	struct epoll_event event;
 
 	loop->counters.clients_full += count == LOOP_CLIENTS_PER_TURN;
@@ -432,7 +433,7 @@ static void run_jobs(struct loop *loop) {
 	}
 }
 
-static void raise_to(uint64_t *longest_ns, uint64_t ns) {
+static void update_maximum(uint64_t *longest_ns, uint64_t ns) {
 	if (ns > *longest_ns)
 		*longest_ns = ns;
 }
@@ -447,7 +448,7 @@ static void run_timers(struct loop *loop) {
 			return;
 		timer = loop->heap[1];
 		loop_timer_cancel(loop, timer);
-		raise_to(&loop->longest.late_ns, loop_clock_ns(loop) - timer->at_ns);
+		update_maximum(&loop->longest.late_ns, loop_clock_ns(loop) - timer->at_ns);
 		loop->counters.timers++;
 		timer->expired(timer, loop->now_ns);
 	}
@@ -459,7 +460,7 @@ static void count_turn(struct loop *loop) {
 
 	loop->counters.turns++;
 	loop->counters.busy_ns += took_ns;
-	raise_to(&loop->longest.turn_ns, took_ns);
+	update_maximum(&loop->longest.turn_ns, took_ns);
 	if (loop->now_ns - loop->window_ns >= LOOP_LONGEST_NS) {
 		loop->counters.turn_longest_ns = loop->longest.turn_ns;
 		loop->counters.timer_late_longest_ns = loop->longest.late_ns;
@@ -467,8 +468,8 @@ static void count_turn(struct loop *loop) {
 		loop->window_ns = loop->now_ns;
 		return;
 	}
-	raise_to(&loop->counters.turn_longest_ns, loop->longest.turn_ns);
-	raise_to(&loop->counters.timer_late_longest_ns, loop->longest.late_ns);
+	update_maximum(&loop->counters.turn_longest_ns, loop->longest.turn_ns);
+	update_maximum(&loop->counters.timer_late_longest_ns, loop->longest.late_ns);
 }
 
 int loop_turn(struct loop *loop, int timeout_ms) {
@@ -482,7 +483,7 @@ int loop_turn(struct loop *loop, int timeout_ms) {
 		err = timer_arm(loop);
 	if (err != 0)
 		return err;
-	count = wait_on(loop, LOOP_OVERLAY, loop->overlay_count + 2, timeout_ms);
+	count = epoll_wait_rank(loop, LOOP_OVERLAY, loop->overlay_count + 2, timeout_ms);
 	if (count < 0)
 		return count;
 	loop->now_ns = loop_clock_ns(loop);

@@ -105,7 +105,7 @@ void spawn_helper_end(struct spawn_helper *helper) {
 	*helper = (struct spawn_helper){-1, 0};
 }
 
-static void unlink_job(struct spawn *spawn, struct spawn_job *job) {
+static void spawn_job_unlink(struct spawn *spawn, struct spawn_job *job) {
 	struct spawn_job **at = &spawn->first;
 
 	while (*at != job)
@@ -118,10 +118,11 @@ static void unlink_job(struct spawn *spawn, struct spawn_job *job) {
 
 // End a job and notify its request. The job is freed before, so the callee may start or cancel
 // requests.
-static void end_job(struct spawn *spawn, struct spawn_job *job, const struct spawn_result *result) {
+static void
+spawn_job_end(struct spawn *spawn, struct spawn_job *job, const struct spawn_result *result) {
 	struct spawn_request *request = job->request;
 
-	unlink_job(spawn, job);
+	spawn_job_unlink(spawn, job);
 	free(job);
 	if (request == NULL)
 		return;
@@ -131,7 +132,7 @@ static void end_job(struct spawn *spawn, struct spawn_job *job, const struct spa
 
 // Send the jobs that may run. A send error is handled later, when reading the helper's end of
 // stream.
-static void requests_send(struct spawn *spawn) {
+static void jobs_send(struct spawn *spawn) {
 	struct spawn_job *job = spawn->first;
 
 	for (; job != NULL && spawn->alive && spawn->running < SPAWN_RUNNING_MAX; job = job->next) {
@@ -155,7 +156,7 @@ static void count_end(struct spawn *spawn, enum spawn_end end) {
 	spawn->counters.lost += end == SPAWN_LOST;
 }
 
-static void helper_lose(struct spawn *spawn) {
+static void helper_set_lost(struct spawn *spawn) {
 	static const struct spawn_result result = {
 		.end = SPAWN_LOST, .out = {"", 0, false}, .err = {"", 0, false}};
 
@@ -169,7 +170,7 @@ static void helper_lose(struct spawn *spawn) {
 	);
 	while (spawn->first != NULL) {
 		count_end(spawn, SPAWN_LOST);
-		end_job(spawn, spawn->first, &result);
+		spawn_job_end(spawn, spawn->first, &result);
 	}
 }
 
@@ -186,7 +187,7 @@ static void job_stuck(struct spawn *spawn, struct spawn_job *job, const char *by
 		request->stuck(request, &stuck);
 }
 
-static void answer_take(struct spawn *spawn, size_t size) {
+static void answer_handle(struct spawn *spawn, size_t size) {
 	const char *bytes = spawn->record + sizeof(struct spawn_answer_head);
 	struct spawn_answer_head head;
 	struct spawn_result result;
@@ -210,7 +211,7 @@ static void answer_take(struct spawn *spawn, size_t size) {
 		.err = {bytes + head.sizes[0], head.sizes[1], head.cut[1] != 0},
 	};
 	count_end(spawn, result.end);
-	end_job(spawn, job, &result);
+	spawn_job_end(spawn, job, &result);
 }
 
 // Read one answer per turn, since it may have 64 KiB.
@@ -221,11 +222,11 @@ static void helper_ready(struct loop_source *source, uint32_t events) {
 	(void)events;
 	got = recv(source->fd, spawn->record, sizeof(spawn->record), MSG_DONTWAIT);
 	if (got > 0)
-		answer_take(spawn, (size_t)got);
+		answer_handle(spawn, (size_t)got);
 	else if (got == 0 || (errno != EAGAIN && errno != EINTR))
-		helper_lose(spawn);
+		helper_set_lost(spawn);
 	if (spawn->alive)
-		requests_send(spawn);
+		jobs_send(spawn);
 }
 
 int spawn_create(struct loop *loop, struct spawn_helper *helper, struct spawn **ret_spawn) {
@@ -262,7 +263,7 @@ struct spawn *spawn_destroy(struct spawn *spawn) {
 	while ((job = spawn->first) != NULL) {
 		if (job->request != NULL)
 			job->request->job = NULL;
-		unlink_job(spawn, job);
+		spawn_job_unlink(spawn, job);
 		free(job);
 	}
 	free(spawn);
@@ -285,7 +286,7 @@ static int argv_measure(const char *const *argv, size_t *ret_bytes) {
 	return 0;
 }
 
-static int make_job(const struct spawn_program *program, struct spawn_job **ret_job) {
+static int spawn_job_create(const struct spawn_program *program, struct spawn_job **ret_job) {
 	const char *user = program->user != NULL ? program->user : "";
 	struct spawn_job *job;
 	size_t bytes;
@@ -317,8 +318,9 @@ static int make_job(const struct spawn_program *program, struct spawn_job **ret_
 	return 0;
 }
 
-static int
-check_request(const struct spawn *spawn, uint32_t output_max, const struct spawn_request *request) {
+static int spawn_request_check(
+	const struct spawn *spawn, uint32_t output_max, const struct spawn_request *request
+) {
 	must(request->ended != NULL && request->job == NULL);
 	if (!spawn->alive)
 		return -EPIPE;
@@ -332,11 +334,11 @@ int spawn_run(
 ) {
 	struct spawn_job **last = &spawn->first;
 	struct spawn_job *job = NULL;
-	int err = check_request(spawn, program->output_max, request);
+	int err = spawn_request_check(spawn, program->output_max, request);
 
 	spawn->counters.runs++;
 	if (err == 0)
-		err = make_job(program, &job);
+		err = spawn_job_create(program, &job);
 	if (err != 0) {
 		spawn->counters.refused++;
 		return err;
@@ -349,7 +351,7 @@ int spawn_run(
 		last = &(*last)->next;
 	*last = job;
 	spawn->pending++;
-	requests_send(spawn);
+	jobs_send(spawn);
 	return 0;
 }
 
@@ -363,7 +365,7 @@ void spawn_cancel(struct spawn_request *request) {
 	request->job = NULL;
 	job->request = NULL;
 	if (!job->sent) {
-		unlink_job(job->spawn, job);
+		spawn_job_unlink(job->spawn, job);
 		free(job);
 		return;
 	}

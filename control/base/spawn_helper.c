@@ -82,7 +82,7 @@ static void program_clear(struct program *program) {
 
 // Make the program the first victim of the OOM killer. Programs share the agent's memory limit, and
 // the agent's own oom_score_adj protects it.
-static void die_first(void) {
+static void set_first_oom_victim(void) {
 	static const char most[] = "1000";
 	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 
@@ -93,7 +93,7 @@ static void die_first(void) {
 }
 
 // Parameters of a new process. Pipe ends are above FIRST_FREE_FD.
-struct birth {
+struct program_setup {
 	const struct spawn_order_head *head;
 	char *const *argv;
 	int input;   // -1: the helper's own, which is /dev/null
@@ -104,27 +104,29 @@ struct birth {
 
 // Prepare and execute the program. Runs in the new single-threaded process. A change of user resets
 // the death signal, so that is set afterwards.
-static _Noreturn void program_exec(const struct birth *birth) {
-	const struct spawn_order_head *head = birth->head;
+static _Noreturn void program_exec(const struct program_setup *program_setup) {
+	const struct spawn_order_head *head = program_setup->head;
 	sigset_t none;
 	int err;
 
 	setpgid(0, 0);
-	die_first();
+	set_first_oom_victim();
 	err = head->user[0] != '\0' ? spawn_become_user(head->user) : 0;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != birth->helper)
+	if (getppid() != program_setup->helper)
 		_exit(127);
 	for (int number = 1; number < NSIG; number++)
 		signal(number, SIG_DFL);
 	sigemptyset(&none);
 	pthread_sigmask(SIG_SETMASK, &none, NULL);
-	if (dup3(birth->failure, FIRST_FREE_FD, O_CLOEXEC) < 0)
+	if (dup3(program_setup->failure, FIRST_FREE_FD, O_CLOEXEC) < 0)
 		_exit(126);
-	if (err == 0 && (birth->input < 0 || dup2(birth->input, STDIN_FILENO) >= 0) &&
-	    dup2(birth->ends[0], STDOUT_FILENO) >= 0 && dup2(birth->ends[1], STDERR_FILENO) >= 0 &&
+	if (err == 0 &&
+	    (program_setup->input < 0 || dup2(program_setup->input, STDIN_FILENO) >= 0) &&
+	    dup2(program_setup->ends[0], STDOUT_FILENO) >= 0 &&
+	    dup2(program_setup->ends[1], STDERR_FILENO) >= 0 &&
 	    close_range(FIRST_FREE_FD + 1, ~0U, 0) == 0)
-		execvp(birth->argv[0], birth->argv);
+		execvp(program_setup->argv[0], program_setup->argv);
 	if (err == 0)
 		err = neg_errno();
 	if (write(FIRST_FREE_FD, &err, sizeof(err)) < 0)
@@ -134,7 +136,7 @@ static _Noreturn void program_exec(const struct birth *birth) {
 
 // Create a pipe whose write end is above FIRST_FREE_FD, so that dup2() in the new process does not
 // overwrite it.
-static int make_pipe(int *ret_read, int *ret_write) {
+static int pipe_create_high(int *ret_read, int *ret_write) {
 	int ends[2];
 	int high;
 
@@ -152,15 +154,19 @@ static int make_pipe(int *ret_read, int *ret_write) {
 	return 0;
 }
 
-static int make_ends(struct program *program, const void *input, struct birth *birth) {
-	int err = make_pipe(&program->streams[0].fd, &birth->ends[0]);
+static int program_pipes_create(
+	struct program *program, const void *input, struct program_setup *program_setup
+) {
+	int err = pipe_create_high(&program->streams[0].fd, &program_setup->ends[0]);
 
 	if (err == 0)
-		err = make_pipe(&program->streams[1].fd, &birth->ends[1]);
+		err = pipe_create_high(&program->streams[1].fd, &program_setup->ends[1]);
 	if (err == 0)
-		err = make_pipe(&program->failure_fd, &birth->failure);
-	if (err == 0 && birth->head->has_input)
-		err = spawn_input_open(input, birth->head->input_bytes, &birth->input);
+		err = pipe_create_high(&program->failure_fd, &program_setup->failure);
+	if (err == 0 && program_setup->head->has_input)
+		err = spawn_input_open(
+			input, program_setup->head->input_bytes, &program_setup->input
+		);
 	return err;
 }
 
@@ -170,22 +176,22 @@ static int program_fork(
 	const void *input,
 	char *const *argv
 ) {
-	struct birth birth = {head, argv, -1, {-1, -1}, -1, getpid()};
-	int err = make_ends(program, input, &birth);
+	struct program_setup program_setup = {head, argv, -1, {-1, -1}, -1, getpid()};
+	int err = program_pipes_create(program, input, &program_setup);
 
 	if (err == 0) {
 		program->pid = fork();
 		if (program->pid == 0)
-			program_exec(&birth);
+			program_exec(&program_setup);
 		err = program->pid < 0 ? neg_errno() : 0;
 	}
 	if (err == 0)
 		// Both processes do it, since a signal must find the group.
 		setpgid(program->pid, program->pid);
-	close_fd(&birth.input);
-	close_fd(&birth.ends[0]);
-	close_fd(&birth.ends[1]);
-	close_fd(&birth.failure);
+	close_fd(&program_setup.input);
+	close_fd(&program_setup.ends[0]);
+	close_fd(&program_setup.ends[1]);
+	close_fd(&program_setup.failure);
 	return err;
 }
 
@@ -307,7 +313,7 @@ static bool group_is_gone(pid_t group) {
 	return got < 0;
 }
 
-static struct program *program_of(struct helper *helper, pid_t pid) {
+static struct program *program_find(struct helper *helper, pid_t pid) {
 	for (unsigned n = 0; n < PROGRAMS_MAX; n++) {
 		if (helper->programs[n].pid == pid && !helper->programs[n].left)
 			return &helper->programs[n];
@@ -319,7 +325,7 @@ static void children_reap(struct helper *helper) {
 	siginfo_t info = {0};
 
 	while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid > 0) {
-		struct program *program = program_of(helper, info.si_pid);
+		struct program *program = program_find(helper, info.si_pid);
 
 		if (program != NULL)
 			program_end(program, &info);
@@ -337,7 +343,7 @@ static void children_reap(struct helper *helper) {
 	}
 }
 
-static void keep_deadlines(struct helper *helper) {
+static void enforce_deadlines(struct helper *helper) {
 	uint64_t now = now_ns();
 
 	for (unsigned n = 0; n < PROGRAMS_MAX; n++) {
@@ -372,7 +378,7 @@ static bool stuck_send(const struct helper *helper, const struct program *progra
 	struct iovec parts[2] = {{&head, sizeof(head)}, {&stuck, sizeof(stuck)}};
 	struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
 
-	spawn_stuck_look(program->pid, &stuck);
+	spawn_stuck_describe(program->pid, &stuck);
 	return sendmsg(helper->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0 ||
 	       (errno != EAGAIN && errno != ENOBUFS && errno != EINTR);
 }
@@ -393,7 +399,7 @@ static bool answer_send(const struct helper *helper, struct program *program) {
 }
 
 // Send all answers. Returns whether one is left that the agent does not accept now.
-static bool answer_all(struct helper *helper) {
+static bool answers_send(struct helper *helper) {
 	bool left = false;
 
 	for (unsigned n = 0; n < PROGRAMS_MAX; n++) {
@@ -421,14 +427,14 @@ static _Noreturn void helper_end(struct helper *helper) {
 	_exit(0);
 }
 
-static void job_cancel(struct helper *helper, uint64_t id) {
+static void program_cancel(struct helper *helper, uint64_t id) {
 	for (unsigned n = 0; n < PROGRAMS_MAX; n++) {
 		if (helper->programs[n].id == id && helper->programs[n].pid > 0)
 			program_kill(&helper->programs[n]);
 	}
 }
 
-static void take_orders(struct helper *helper) {
+static void orders_receive(struct helper *helper) {
 	static char record[SPAWN_ORDER_BYTES_MAX];
 	struct spawn_order_head head;
 	ssize_t got;
@@ -437,7 +443,7 @@ static void take_orders(struct helper *helper) {
 		must((size_t)got >= sizeof(head));
 		memcpy(&head, record, sizeof(head));
 		if (head.order == SPAWN_ORDER_CANCEL)
-			job_cancel(helper, head.id);
+			program_cancel(helper, head.id);
 		else
 			program_start(
 				helper, &head, record + sizeof(head), (size_t)got - sizeof(head)
@@ -464,7 +470,7 @@ static int wait_ms(const struct helper *helper) {
 }
 
 static void helper_turn(struct helper *helper) {
-	bool unsent = answer_all(helper);
+	bool unsent = answers_send(helper);
 	struct pollfd fds[2 + 2 * PROGRAMS_MAX] = {
 		{helper->fd, (short)(POLLIN | (unsent ? POLLOUT : 0)), 0},
 		{helper->signal_fd, POLLIN, 0},
@@ -490,9 +496,9 @@ static void helper_turn(struct helper *helper) {
 	while (read(helper->signal_fd, &info, sizeof(info)) > 0)
 		continue;
 	children_reap(helper);
-	keep_deadlines(helper);
+	enforce_deadlines(helper);
 	if ((fds[0].revents & (POLLIN | POLLHUP | POLLERR)) != 0)
-		take_orders(helper);
+		orders_receive(helper);
 }
 
 // Signals of terminal and service manager are meant for the agent; the helper ends with the agent.

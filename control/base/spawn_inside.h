@@ -50,4 +50,4 @@ int spawn_input_open(const void *bytes, size_t size, int *ret_fd);
 
 // Describe a remaining process of a group, preferably one in uninterruptible sleep. Reads /proc,
 // which does not wait for the process.
-void spawn_stuck_look(pid_t group, struct spawn_stuck *ret_stuck);
+void spawn_stuck_describe(pid_t group, struct spawn_stuck *ret_stuck);

@@ -26,7 +26,7 @@ static int set_environment(const struct passwd *user) {
 
 // Map the errno of getpwnam(): several values mean that the name is unknown. Other values mean that
 // the user directory failed, which may know the name.
-static int why_no_user(int errnum) {
+static int user_lookup_error(int errnum) {
 	bool unknown = errnum == 0 || errnum == ENOENT || errnum == ESRCH || errnum == EBADF ||
 		       errnum == EPERM;
 
@@ -39,7 +39,7 @@ int spawn_become_user(const char *name) {
 	errno = 0;
 	user = getpwnam(name);
 	if (user == NULL)
-		return why_no_user(errno);
+		return user_lookup_error(errno);
 	if (user->pw_uid == geteuid() && user->pw_uid == getuid())
 		return 0;
 	// Refuse to start a program that the helper could not kill.

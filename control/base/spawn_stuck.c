@@ -19,7 +19,7 @@
 #define STAT_BYTES 512
 
 // Read a file of /proc/PID and append a NUL. Returns false if it cannot be read.
-static bool read_small(int pid, const char *name, char *text, size_t size) {
+static bool proc_pid_file_read(int pid, const char *name, char *text, size_t size) {
 	char path[PATH_BYTES];
 	scoped_fd int fd = -1;
 	ssize_t got;
@@ -34,7 +34,7 @@ static bool read_small(int pid, const char *name, char *text, size_t size) {
 }
 
 // Parse " S 12 34 ...": state, parent and group.
-static bool read_state(const char *text, char *ret_state, int *ret_group) {
+static bool parse_stat_fields(const char *text, char *ret_state, int *ret_group) {
 	uint64_t group;
 	size_t size;
 
@@ -51,24 +51,24 @@ static bool read_state(const char *text, char *ret_state, int *ret_group) {
 }
 
 // Parse "PID (COMM) STATE PPID PGRP ...". COMM may contain anything, even brackets.
-static bool read_stat(int pid, struct spawn_stuck *ret_stuck, int *ret_group) {
+static bool proc_stat_read(int pid, struct spawn_stuck *ret_stuck, int *ret_group) {
 	struct spawn_stuck stuck = {.pid = pid};
 	char text[STAT_BYTES];
 	char *first, *last;
 
-	if (!read_small(pid, "stat", text, sizeof(text)))
+	if (!proc_pid_file_read(pid, "stat", text, sizeof(text)))
 		return false;
 	first = strchr(text, '(');
 	last = strrchr(text, ')');
 	if (first == NULL || last == NULL || last < first ||
-	    !read_state(last + 1, &stuck.state, ret_group))
+	    !parse_stat_fields(last + 1, &stuck.state, ret_group))
 		return false;
 	snprintf(stuck.comm, sizeof(stuck.comm), "%.*s", (int)(last - first - 1), first + 1);
 	*ret_stuck = stuck;
 	return true;
 }
 
-static bool read_pid(const char *name, int *ret_pid) {
+static bool parse_pid(const char *name, int *ret_pid) {
 	uint64_t pid;
 
 	if (!isdigit((unsigned char)name[0]) ||
@@ -78,7 +78,7 @@ static bool read_pid(const char *name, int *ret_pid) {
 	return true;
 }
 
-void spawn_stuck_look(pid_t group, struct spawn_stuck *ret_stuck) {
+void spawn_stuck_describe(pid_t group, struct spawn_stuck *ret_stuck) {
 	struct spawn_stuck found = {.pid = group, .state = '?'}, one;
 	DIR *proc = opendir("/proc");
 	struct dirent *entry;
@@ -86,13 +86,13 @@ void spawn_stuck_look(pid_t group, struct spawn_stuck *ret_stuck) {
 
 	// NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is local
 	while (proc != NULL && found.state != 'D' && (entry = readdir(proc)) != NULL) {
-		if (read_pid(entry->d_name, &pid) && read_stat(pid, &one, &its_group) &&
+		if (parse_pid(entry->d_name, &pid) && proc_stat_read(pid, &one, &its_group) &&
 		    its_group == group && (found.state == '?' || one.state == 'D'))
 			found = one;
 	}
 	if (proc != NULL)
 		closedir(proc);
-	if (!read_small(found.pid, "wchan", found.wchan, sizeof(found.wchan)) ||
+	if (!proc_pid_file_read(found.pid, "wchan", found.wchan, sizeof(found.wchan)) ||
 	    strcmp(found.wchan, "0") == 0)
 		found.wchan[0] = '\0';
 	*ret_stuck = found;

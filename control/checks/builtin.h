@@ -54,11 +54,15 @@ void builtin_judge_disk(
 // builtin_run.c: schedules the checks.
 struct builtin_checks;
 
-int builtin_create(struct checks *checks, struct builtin_checks **ret_own);
-struct builtin_checks *builtin_destroy(struct builtin_checks *builtin);
-int builtin_set(struct builtin_checks *builtin, const struct checks_builtin_settings *settings);
-uint32_t builtin_count(const struct builtin_checks *builtin); // checks that are not off
-const struct check *builtin_at(const struct builtin_checks *builtin, uint32_t n);
+int builtin_checks_create(struct checks *checks, struct builtin_checks **ret_own);
+struct builtin_checks *builtin_checks_destroy(struct builtin_checks *builtin);
+int builtin_checks_configure(
+	struct builtin_checks *builtin, const struct checks_builtin_settings *settings
+);
+uint32_t builtin_check_count(const struct builtin_checks *builtin); // checks that are not off
+const struct check *builtin_check_at(const struct builtin_checks *builtin, uint32_t n);
 uint32_t
 builtin_congestion(const struct builtin_checks *builtin, const struct congestion_port **ret_ports);
-void builtin_look(const struct builtin_checks *builtin, uint32_t n, struct check_view *ret_view);
+void builtin_view_fill(
+	const struct builtin_checks *builtin, uint32_t n, struct check_view *ret_view
+);

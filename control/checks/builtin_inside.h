@@ -27,7 +27,7 @@ struct builtin_links {
 };
 
 // Bad or good reads in a row before a change, for states that last a moment.
-#define BUILTIN_LINK_LOOKS 2
+#define BUILTIN_LINK_READS 2
 
 struct builtin_checks {
 	struct checks *checks;
@@ -48,7 +48,7 @@ struct builtin_checks {
 	uint64_t saved_ns;
 };
 
-void builtin_result(
+void builtin_check_result(
 	struct builtin_checks *builtin,
 	enum builtin_check which,
 	enum check_level level,
@@ -58,18 +58,18 @@ void builtin_result(
 
 // Append a fault to evidence of VERDICT_EVIDENCE_MAX + 1 bytes. Only the first two faults are
 // named.
-void builtin_add(char *evidence, uint32_t *count, const char *text);
+void builtin_evidence_add(char *evidence, uint32_t *count, const char *text);
 
 // builtin_ports.c: called each second. Reports a change of level at once, and else when `due`.
-void builtin_look_at_ports(struct builtin_checks *builtin, bool due);
+void builtin_check_ports(struct builtin_checks *builtin, bool due);
 
 // builtin_workers.c: called each second; reports like builtin_check_ports().
-void builtin_look_at_workers(struct builtin_checks *builtin, bool due);
+void builtin_check_workers(struct builtin_checks *builtin, bool due);
 
 // builtin_links.c
 int builtin_links_start(struct builtin_links *links, struct builtin_checks *builtin);
 void builtin_links_stop(struct builtin_links *links);
 // Start reading all links, unless an earlier read still runs.
-void builtin_links_look(struct builtin_links *links);
+void builtin_links_start_read(struct builtin_links *links);
 // Describe a hanging call; returns false if none hangs.
-bool builtin_links_hang(const struct builtin_links *links, char *text, size_t size);
+bool builtin_links_describe_hang(const struct builtin_links *links, char *text, size_t size);

@@ -25,21 +25,21 @@ struct call {
 	uint32_t read_count;
 };
 
-static int read_call(void *arg) {
+static int sysfs_read_call(void *arg) {
 	struct call *call = arg;
 
 	if (call->device[0] == '\0')
-		link_list(call->root, &call->list);
+		link_list_devices(call->root, &call->list);
 	else
-		call->count = link_read(call->root, call->device, call->ports);
+		call->count = link_read_device(call->root, call->device, call->ports);
 	if (call->device[0] != '\0')
-		congestion_look(
+		congestion_read_device(
 			call->root, call->device, call->ethtool, call->reads, &call->read_count
 		);
 	return 0;
 }
 
-static void links_report(struct builtin_links *links) {
+static void links_report_results(struct builtin_links *links) {
 	static const enum builtin_check places[LINK_FINDING_COUNT] = {
 		[LINK_STATE] = BUILTIN_LINKS,
 		[LINK_RATE] = BUILTIN_RATES,
@@ -50,20 +50,20 @@ static void links_report(struct builtin_links *links) {
 
 	link_judge(&links->book, links->ports, links->count, &builtin->settings, now_ns, findings);
 	for (uint32_t n = 0; n < LINK_FINDING_COUNT; n++)
-		builtin_result(
+		builtin_check_result(
 			builtin, places[n], findings[n].level, findings[n].evidence,
 			now_ns - links->began_ns
 		);
 	congestion_judge(&links->congestion, links->reads, links->read_count, now_ns, &findings[0]);
-	builtin_result(
+	builtin_check_result(
 		builtin, BUILTIN_PAUSES, findings[0].level, findings[0].evidence,
 		now_ns - links->began_ns
 	);
 }
 
-static void links_run(struct builtin_links *links, const char *device) {
+static void links_read_next(struct builtin_links *links, const char *device) {
 	const struct checks_config *config = &links->builtin->checks->config;
-	struct keeper_call call = {.call = read_call, .drop = free};
+	struct keeper_call call = {.call = sysfs_read_call, .drop = free};
 	struct call *arg = calloc(1, sizeof(*arg));
 
 	if (arg == NULL)
@@ -76,7 +76,7 @@ static void links_run(struct builtin_links *links, const char *device) {
 		free(arg);
 }
 
-static void reading_ended(struct keeper_request *request, void *arg, int result) {
+static void sysfs_read_ended(struct keeper_request *request, void *arg, int result) {
 	struct builtin_links *links = container_of(request, struct builtin_links, request);
 	const struct call *call = arg;
 
@@ -93,16 +93,16 @@ static void reading_ended(struct keeper_request *request, void *arg, int result)
 		links->next++;
 	}
 	if (links->next < links->list.count)
-		links_run(links, links->list.names[links->next]);
+		links_read_next(links, links->list.names[links->next]);
 	else
-		links_report(links);
+		links_report_results(links);
 }
 
 int builtin_links_start(struct builtin_links *links, struct builtin_checks *builtin) {
 	const struct keeper_ops ops = {.totals = builtin->checks->config.keepers};
 
 	links->builtin = builtin;
-	links->request.ended = reading_ended;
+	links->request.ended = sysfs_read_ended;
 	return keeper_create(builtin->checks->config.loop, "tocsin-sysfs", &ops, &links->keeper);
 }
 
@@ -110,16 +110,16 @@ void builtin_links_stop(struct builtin_links *links) {
 	links->keeper = keeper_destroy(links->keeper);
 }
 
-void builtin_links_look(struct builtin_links *links) {
+void builtin_links_start_read(struct builtin_links *links) {
 	if (links->request.job != NULL)
 		return;
 	links->reading = false;
 	links->next = links->count = links->read_count = 0;
 	links->began_ns = loop_clock_ns(links->builtin->checks->config.loop);
-	links_run(links, "");
+	links_read_next(links, "");
 }
 
-bool builtin_links_hang(const struct builtin_links *links, char *text, size_t size) {
+bool builtin_links_describe_hang(const struct builtin_links *links, char *text, size_t size) {
 	char gone[SHOW_BYTES];
 
 	if (!keeper_is_stuck(links->keeper))

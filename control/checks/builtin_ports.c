@@ -10,12 +10,12 @@
 
 // Return whether the device is down. A hanging device belongs to the drivers check. A device that
 // never opened is not missed.
-static bool is_down(const struct fabric_device_view *view) {
+static bool device_is_down(const struct fabric_device_view *view) {
 	return view->opened > 0 && view->state != FABRIC_DEVICE_UP &&
 	       view->state != FABRIC_DEVICE_STUCK && view->reason[0] != '\0';
 }
 
-static uint32_t ports_down(struct builtin_checks *builtin, char *evidence) {
+static uint32_t collect_ports_down(struct builtin_checks *builtin, char *evidence) {
 	const struct fabric_calls *calls = builtin->checks->config.fabric_calls;
 	const struct fabric *fabric = builtin->checks->config.fabric;
 	uint64_t now_ns = loop_clock_ns(builtin->checks->config.loop);
@@ -27,7 +27,7 @@ static uint32_t ports_down(struct builtin_checks *builtin, char *evidence) {
 		struct fabric_device_view view;
 
 		calls->device_at(fabric, n, &view);
-		if (!is_down(&view)) {
+		if (!device_is_down(&view)) {
 			builtin->down_ns[n] = 0;
 			continue;
 		}
@@ -36,22 +36,22 @@ static uint32_t ports_down(struct builtin_checks *builtin, char *evidence) {
 		if (now_ns - builtin->down_ns[n] < PORT_DOWN_NS)
 			continue;
 		snprintf(text, sizeof(text), "%.24s: %.50s", view.name, view.reason);
-		builtin_add(evidence, &count, text);
+		builtin_evidence_add(evidence, &count, text);
 	}
 	return count;
 }
 
-void builtin_look_at_ports(struct builtin_checks *builtin, bool due) {
+void builtin_check_ports(struct builtin_checks *builtin, bool due) {
 	char evidence[VERDICT_EVIDENCE_MAX + 1];
-	uint32_t count = ports_down(builtin, evidence);
+	uint32_t count = collect_ports_down(builtin, evidence);
 	enum check_level level = count > 0 ? CHECK_CRITICAL : CHECK_OK;
 
 	if (!due && level == builtin->all[BUILTIN_PORTS].level)
 		return;
 	// Read the links soon, so that a link judged down before need not wait for two intervals.
 	if (level == CHECK_OK && builtin->all[BUILTIN_PORTS].level == CHECK_CRITICAL)
-		builtin->link_looks = BUILTIN_LINK_LOOKS;
-	builtin_result(
+		builtin->link_looks = BUILTIN_LINK_READS;
+	builtin_check_result(
 		builtin, BUILTIN_PORTS, level, count > 0 ? evidence : "all devices can be used", 0
 	);
 }

@@ -17,10 +17,10 @@
 
 #define WATCH_NS UINT64_C(1000000000)
 #define SAVE_NS UINT64_C(60000000000)
-#define BOOK "links"
-#define PROC "/proc"
+#define LINK_BOOK_FILE "links"
+#define PROC_PATH "/proc"
 
-void builtin_result(
+void builtin_check_result(
 	struct builtin_checks *builtin,
 	enum builtin_check which,
 	enum check_level level,
@@ -38,22 +38,22 @@ void builtin_result(
 		check_result(&builtin->all[which], &result);
 }
 
-static const char *proc_of(const struct builtin_checks *builtin) {
-	return builtin->checks->config.proc != NULL ? builtin->checks->config.proc : PROC;
+static const char *proc_path(const struct builtin_checks *builtin) {
+	return builtin->checks->config.proc != NULL ? builtin->checks->config.proc : PROC_PATH;
 }
 
-static void look_at_machine(struct builtin_checks *builtin) {
+static void check_machine_memory(struct builtin_checks *builtin) {
 	struct loop *loop = builtin->checks->config.loop;
 	struct check_level_words words;
 	uint64_t began_ns = loop_clock_ns(loop);
 
-	builtin_judge_memory(proc_of(builtin), builtin->settings.memory_max_bytes, &words);
-	builtin_result(
+	builtin_judge_memory(proc_path(builtin), builtin->settings.memory_max_bytes, &words);
+	builtin_check_result(
 		builtin, BUILTIN_MEMORY, words.level, words.evidence, loop_clock_ns(loop) - began_ns
 	);
 	began_ns = loop_clock_ns(loop);
-	builtin_judge_pressure(proc_of(builtin), &words);
-	builtin_result(
+	builtin_judge_pressure(proc_path(builtin), &words);
+	builtin_check_result(
 		builtin, BUILTIN_PRESSURE, words.level, words.evidence,
 		loop_clock_ns(loop) - began_ns
 	);
@@ -69,7 +69,7 @@ struct disk_call {
 	struct builtin_disk disk;
 };
 
-static void reading_drop(void *arg) {
+static void disk_call_destroy(void *arg) {
 	struct disk_call *call = arg;
 
 	free(call->directory);
@@ -78,7 +78,7 @@ static void reading_drop(void *arg) {
 	free(call);
 }
 
-static int disk_work(void *arg) {
+static int disk_call_run(void *arg) {
 	struct disk_call *call = arg;
 	scoped_fd int directory = open(call->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -86,34 +86,35 @@ static int disk_work(void *arg) {
 	if (directory < 0)
 		return neg_errno();
 	if (call->write != NULL)
-		return state_file_replace(directory, BOOK, call->write);
+		return state_file_replace(directory, LINK_BOOK_FILE, call->write);
 	if (!call->read)
 		return 0;
 	call->found = calloc(1, LINK_BOOK_BYTES);
-	return call->found == NULL ? -ENOMEM
-				   : state_file_read(directory, BOOK, call->found, LINK_BOOK_BYTES);
+	return call->found == NULL
+		       ? -ENOMEM
+		       : state_file_read(directory, LINK_BOOK_FILE, call->found, LINK_BOOK_BYTES);
 }
 
-static void read_boot(const struct builtin_checks *builtin, char boot[static LINK_BOOT_BYTES]) {
+static void boot_id_read(const struct builtin_checks *builtin, char boot[static LINK_BOOT_BYTES]) {
 	char path[256];
 	scoped_file FILE *stream = NULL;
 
 	boot[0] = '\0';
-	snprintf(path, sizeof(path), "%s/sys/kernel/random/boot_id", proc_of(builtin));
+	snprintf(path, sizeof(path), "%s/sys/kernel/random/boot_id", proc_path(builtin));
 	stream = fopen(path, "re");
 	if (stream != NULL && fgets(boot, LINK_BOOT_BYTES, stream) != NULL)
 		boot[strcspn(boot, " \n")] = '\0';
 }
 
-static void know_book(struct builtin_checks *builtin, const char *text) {
+static void link_book_set(struct builtin_checks *builtin, const char *text) {
 	char boot[LINK_BOOT_BYTES];
 
-	read_boot(builtin, boot);
+	boot_id_read(builtin, boot);
 	link_book_parse(&builtin->links.book, text, boot);
 	builtin->book_known = true;
 }
 
-static void disk_ended(struct keeper_request *request, void *arg, int result) {
+static void disk_call_ended(struct keeper_request *request, void *arg, int result) {
 	struct builtin_checks *builtin = container_of(request, struct builtin_checks, disk_request);
 	uint64_t now_ns = loop_clock_ns(builtin->checks->config.loop);
 	const struct disk_call *call = arg;
@@ -129,16 +130,16 @@ static void disk_ended(struct keeper_request *request, void *arg, int result) {
 	}
 	builtin->links.book.changed =
 		builtin->links.book.changed || (call->write != NULL && result != 0);
-	builtin_result(
+	builtin_check_result(
 		builtin, BUILTIN_DISK, words.level, words.evidence, now_ns - builtin->disk_began_ns
 	);
 	if (!builtin->book_known) {
-		know_book(builtin, result == 0 && call->found != NULL ? call->found : "");
-		builtin_links_look(&builtin->links);
+		link_book_set(builtin, result == 0 && call->found != NULL ? call->found : "");
+		builtin_links_start_read(&builtin->links);
 	}
 }
 
-static struct disk_call *make_call(struct builtin_checks *builtin, uint64_t now_ns) {
+static struct disk_call *disk_call_create(struct builtin_checks *builtin, uint64_t now_ns) {
 	struct disk_call *call = calloc(1, sizeof(*call));
 
 	if (call == NULL)
@@ -161,7 +162,7 @@ static struct disk_call *make_call(struct builtin_checks *builtin, uint64_t now_
 	return call;
 }
 
-static void disk_hangs(struct builtin_checks *builtin, uint64_t now_ns) {
+static void report_disk_hang(struct builtin_checks *builtin, uint64_t now_ns) {
 	char gone[SHOW_BYTES], evidence[VERDICT_EVIDENCE_MAX + 1];
 	uint64_t gone_ns = now_ns - builtin->disk_began_ns;
 
@@ -170,29 +171,29 @@ static void disk_hangs(struct builtin_checks *builtin, uint64_t now_ns) {
 		evidence, sizeof(evidence), "%.80s does not answer for %.16s",
 		builtin->checks->config.state_directory, gone
 	);
-	builtin_result(builtin, BUILTIN_DISK, CHECK_UNKNOWN, evidence, gone_ns);
+	builtin_check_result(builtin, BUILTIN_DISK, CHECK_UNKNOWN, evidence, gone_ns);
 	if (!builtin->book_known) // continue without an earlier link book
-		know_book(builtin, "");
+		link_book_set(builtin, "");
 }
 
-static void look_at_disk(struct builtin_checks *builtin) {
-	struct keeper_call call = {.call = disk_work, .drop = reading_drop};
+static void check_disk(struct builtin_checks *builtin) {
+	struct keeper_call call = {.call = disk_call_run, .drop = disk_call_destroy};
 	uint64_t now_ns = loop_clock_ns(builtin->checks->config.loop);
 
 	if (builtin->disk_request.job != NULL) {
 		if (keeper_is_stuck(builtin->disk))
-			disk_hangs(builtin, now_ns);
+			report_disk_hang(builtin, now_ns);
 		return;
 	}
-	call.arg = make_call(builtin, now_ns);
+	call.arg = disk_call_create(builtin, now_ns);
 	builtin->disk_began_ns = now_ns;
 	if (call.arg != NULL && keeper_run(builtin->disk, &call, &builtin->disk_request) != 0)
-		reading_drop(call.arg);
+		disk_call_destroy(call.arg);
 }
 
 // Drivers: hanging calls of the fabric's keepers and of the sysfs keeper.
 
-void builtin_add(char *evidence, uint32_t *count, const char *text) {
+void builtin_evidence_add(char *evidence, uint32_t *count, const char *text) {
 	size_t used = strlen(evidence);
 
 	if ((*count)++ < 2)
@@ -202,7 +203,7 @@ void builtin_add(char *evidence, uint32_t *count, const char *text) {
 		);
 }
 
-static uint32_t hanging_drivers(const struct builtin_checks *builtin, char *evidence) {
+static uint32_t collect_hanging_drivers(const struct builtin_checks *builtin, char *evidence) {
 	const struct fabric_calls *calls = builtin->checks->config.fabric_calls;
 	const struct fabric *fabric = builtin->checks->config.fabric;
 	uint32_t devices = fabric != NULL ? calls->device_count(fabric) : 0, count = 0;
@@ -220,27 +221,27 @@ static uint32_t hanging_drivers(const struct builtin_checks *builtin, char *evid
 			text, sizeof(text), "a call into the driver of %.24s hangs for %.16s",
 			view.name, gone
 		);
-		builtin_add(evidence, &count, text);
+		builtin_evidence_add(evidence, &count, text);
 	}
-	if (builtin_links_hang(&builtin->links, text, sizeof(text)))
-		builtin_add(evidence, &count, text);
+	if (builtin_links_describe_hang(&builtin->links, text, sizeof(text)))
+		builtin_evidence_add(evidence, &count, text);
 	return count;
 }
 
 // Reports a change of level at once, and else when `due`.
-static void look_at_drivers(struct builtin_checks *builtin, bool due) {
+static void check_drivers(struct builtin_checks *builtin, bool due) {
 	char evidence[VERDICT_EVIDENCE_MAX + 1];
-	uint32_t count = hanging_drivers(builtin, evidence);
+	uint32_t count = collect_hanging_drivers(builtin, evidence);
 	enum check_level level = count > 0 ? CHECK_CRITICAL : CHECK_OK;
 
 	if (!due && level == builtin->all[BUILTIN_DRIVERS].level)
 		return;
-	builtin_result(
+	builtin_check_result(
 		builtin, BUILTIN_DRIVERS, level, count > 0 ? evidence : "all calls come back", 0
 	);
 }
 
-static void set_look(struct builtin_checks *builtin, uint64_t now_ns) {
+static void schedule_interval(struct builtin_checks *builtin, uint64_t now_ns) {
 	uint64_t spread_ns = builtin->settings.interval_ns / 10;
 
 	builtin->next_ns = now_ns + builtin->settings.interval_ns - spread_ns / 2 +
@@ -252,29 +253,29 @@ static void set_look(struct builtin_checks *builtin, uint64_t now_ns) {
 static void checks_expired(struct loop_timer *timer, uint64_t now_ns) {
 	struct builtin_checks *builtin = container_of(timer, struct builtin_checks, look);
 
-	look_at_machine(builtin);
-	look_at_drivers(builtin, true);
-	builtin_look_at_ports(builtin, true);
-	builtin_look_at_workers(builtin, true);
+	check_machine_memory(builtin);
+	check_drivers(builtin, true);
+	builtin_check_ports(builtin, true);
+	builtin_check_workers(builtin, true);
 	if (builtin->disk != NULL)
-		look_at_disk(builtin);
+		check_disk(builtin);
 	if (builtin->book_known)
-		builtin_links_look(&builtin->links);
-	set_look(builtin, now_ns);
+		builtin_links_start_read(&builtin->links);
+	schedule_interval(builtin, now_ns);
 }
 
 static void watch_expired(struct loop_timer *timer, uint64_t now_ns) {
 	struct builtin_checks *builtin = container_of(timer, struct builtin_checks, watch);
 
-	look_at_drivers(builtin, false);
-	builtin_look_at_ports(builtin, false);
-	builtin_look_at_workers(builtin, false);
+	check_drivers(builtin, false);
+	builtin_check_ports(builtin, false);
+	builtin_check_workers(builtin, false);
 	if (builtin->link_looks > 0 && builtin->book_known) {
 		builtin->link_looks--;
-		builtin_links_look(&builtin->links);
+		builtin_links_start_read(&builtin->links);
 	}
 	if (builtin->next_ns == UINT64_MAX)
-		set_look(builtin, now_ns);
+		schedule_interval(builtin, now_ns);
 	loop_timer_set(builtin->checks->config.loop, timer, now_ns + WATCH_NS);
 }
 
@@ -284,16 +285,16 @@ static void init_checks(struct builtin_checks *builtin) {
 		builtin_check_reasons((enum builtin_check)n, &builtin->all[n].reasons);
 	}
 	builtin->all[BUILTIN_LINKS].confirm = builtin->all[BUILTIN_LINKS].clear =
-		BUILTIN_LINK_LOOKS;
+		BUILTIN_LINK_READS;
 	builtin->all[BUILTIN_RATES].confirm = builtin->all[BUILTIN_RATES].clear =
-		BUILTIN_LINK_LOOKS;
+		BUILTIN_LINK_READS;
 	builtin->all[BUILTIN_PAUSES].confirm = builtin->all[BUILTIN_PAUSES].clear =
-		BUILTIN_LINK_LOOKS;
+		BUILTIN_LINK_READS;
 	builtin->all[BUILTIN_DRIVERS].failed = VERDICT_DEVICE_STUCK;
 	builtin->all[BUILTIN_PORTS].failed = VERDICT_FABRIC_DOWN;
 }
 
-int builtin_create(struct checks *checks, struct builtin_checks **ret_own) {
+int builtin_checks_create(struct checks *checks, struct builtin_checks **ret_own) {
 	const struct keeper_ops ops = {.totals = checks->config.keepers};
 	struct builtin_checks *builtin = calloc(1, sizeof(*builtin));
 	int err;
@@ -303,22 +304,22 @@ int builtin_create(struct checks *checks, struct builtin_checks **ret_own) {
 	builtin->checks = checks;
 	builtin->look.expired = checks_expired;
 	builtin->watch.expired = watch_expired;
-	builtin->disk_request.ended = disk_ended;
+	builtin->disk_request.ended = disk_call_ended;
 	init_checks(builtin);
 	err = builtin_links_start(&builtin->links, builtin);
 	if (err == 0 && checks->config.state_directory != NULL)
 		err = keeper_create(checks->config.loop, "tocsin-disk", &ops, &builtin->disk);
 	if (err != 0) {
-		builtin_destroy(builtin);
+		builtin_checks_destroy(builtin);
 		return err;
 	}
 	if (builtin->disk == NULL)
-		know_book(builtin, "");
+		link_book_set(builtin, "");
 	*ret_own = builtin;
 	return 0;
 }
 
-struct builtin_checks *builtin_destroy(struct builtin_checks *builtin) {
+struct builtin_checks *builtin_checks_destroy(struct builtin_checks *builtin) {
 	if (builtin == NULL)
 		return NULL;
 	loop_timer_cancel(builtin->checks->config.loop, &builtin->look);
@@ -329,7 +330,9 @@ struct builtin_checks *builtin_destroy(struct builtin_checks *builtin) {
 	return NULL;
 }
 
-int builtin_set(struct builtin_checks *builtin, const struct checks_builtin_settings *settings) {
+int builtin_checks_configure(
+	struct builtin_checks *builtin, const struct checks_builtin_settings *settings
+) {
 	struct loop *loop = builtin->checks->config.loop;
 
 	builtin->settings = *settings;
@@ -343,7 +346,7 @@ int builtin_set(struct builtin_checks *builtin, const struct checks_builtin_sett
 	return loop_timer_set(loop, &builtin->watch, builtin->next_ns + WATCH_NS);
 }
 
-uint32_t builtin_count(const struct builtin_checks *builtin) {
+uint32_t builtin_check_count(const struct builtin_checks *builtin) {
 	uint32_t count = 0;
 
 	for (uint32_t n = 0; n < BUILTIN_CHECK_COUNT; n++)
@@ -351,7 +354,7 @@ uint32_t builtin_count(const struct builtin_checks *builtin) {
 	return count;
 }
 
-static uint32_t place_of(const struct builtin_checks *builtin, uint32_t n) {
+static uint32_t enabled_check_index(const struct builtin_checks *builtin, uint32_t n) {
 	uint32_t place = 0;
 
 	while (builtin->settings.off[place] || n-- > 0)
@@ -359,8 +362,8 @@ static uint32_t place_of(const struct builtin_checks *builtin, uint32_t n) {
 	return place;
 }
 
-const struct check *builtin_at(const struct builtin_checks *builtin, uint32_t n) {
-	return &builtin->all[place_of(builtin, n)];
+const struct check *builtin_check_at(const struct builtin_checks *builtin, uint32_t n) {
+	return &builtin->all[enabled_check_index(builtin, n)];
 }
 
 uint32_t
@@ -369,8 +372,10 @@ builtin_congestion(const struct builtin_checks *builtin, const struct congestion
 	return builtin->links.congestion.count;
 }
 
-void builtin_look(const struct builtin_checks *builtin, uint32_t n, struct check_view *ret_view) {
-	checks_look(builtin_at(builtin, n), ret_view);
+void builtin_view_fill(
+	const struct builtin_checks *builtin, uint32_t n, struct check_view *ret_view
+) {
+	check_view_fill(builtin_check_at(builtin, n), ret_view);
 	ret_view->interval_ns = builtin->settings.interval_ns;
 	ret_view->next_ns = builtin->next_ns;
 }

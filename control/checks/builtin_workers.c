@@ -5,11 +5,12 @@
 
 #include <stdio.h>
 
-#define SILENT_LOOKS 5 // seconds without progress
+#define SILENT_SECONDS_MAX 5 // seconds without progress
 
 // Mention a worker that runs on other cores than it was pinned to. It still runs, so the level
 // stays.
-static void tell_moved(char *evidence, uint32_t *count, const struct checks_worker *worker) {
+static void
+evidence_add_moved_worker(char *evidence, uint32_t *count, const struct checks_worker *worker) {
 	char wanted[24], allowed[24], text[VERDICT_EVIDENCE_MAX + 1];
 
 	if (cpu_set_count(&worker->allowed) == 0)
@@ -20,13 +21,14 @@ static void tell_moved(char *evidence, uint32_t *count, const struct checks_work
 		text, sizeof(text), "%.16s may run on %s, was pinned to %s", worker->name, allowed,
 		wanted
 	);
-	builtin_add(evidence, count, text);
+	builtin_evidence_add(evidence, count, text);
 }
 
 // Describe all stuck workers. `looks`: read their progress first, which only the watch each second
 // does.
-static uint32_t
-look_at_all(struct builtin_checks *builtin, bool looks, char *evidence, uint32_t *ret_named) {
+static uint32_t collect_stuck_workers(
+	struct builtin_checks *builtin, bool looks, char *evidence, uint32_t *ret_named
+) {
 	const struct checks_config *config = &builtin->checks->config;
 	uint64_t now_ns = loop_clock_ns(config->loop);
 	char text[VERDICT_EVIDENCE_MAX / 2];
@@ -39,29 +41,29 @@ look_at_all(struct builtin_checks *builtin, bool looks, char *evidence, uint32_t
 	     n++) {
 		if (looks)
 			worker_life_look(&builtin->lives[n], &worker.sign, now_ns);
-		if (builtin->lives[n].silent < SILENT_LOOKS) {
-			tell_moved(evidence, &named, &worker);
+		if (builtin->lives[n].silent < SILENT_SECONDS_MAX) {
+			evidence_add_moved_worker(evidence, &named, &worker);
 			continue;
 		}
 		snprintf(
 			text, sizeof(text), "%.16s (thread %d) makes no turn for %u s", worker.name,
 			worker.tid, builtin->lives[n].silent
 		);
-		builtin_add(evidence, &named, text);
+		builtin_evidence_add(evidence, &named, text);
 		stuck++;
 	}
 	*ret_named = named;
 	return stuck;
 }
 
-void builtin_look_at_workers(struct builtin_checks *builtin, bool due) {
+void builtin_check_workers(struct builtin_checks *builtin, bool due) {
 	char evidence[VERDICT_EVIDENCE_MAX + 1];
-	uint32_t named, stuck = look_at_all(builtin, !due, evidence, &named);
+	uint32_t named, stuck = collect_stuck_workers(builtin, !due, evidence, &named);
 	enum check_level level = stuck > 0 ? CHECK_WARNING : CHECK_OK;
 
 	if (!due && level == builtin->all[BUILTIN_WORKERS].level)
 		return;
-	builtin_result(
+	builtin_check_result(
 		builtin, BUILTIN_WORKERS, level, named > 0 ? evidence : "all polling threads go on",
 		0
 	);

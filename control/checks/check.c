@@ -27,7 +27,7 @@ void check_init(struct check *check, struct check_reporter *reporter, const char
 }
 
 // Copy text up to VERDICT_EVIDENCE_MAX bytes, in whole characters.
-static void copy_text(const char *text, char copy[static VERDICT_EVIDENCE_MAX + 1]) {
+static void evidence_copy(const char *text, char copy[static VERDICT_EVIDENCE_MAX + 1]) {
 	size_t size = strlen(text), used = 0, width;
 
 	while (used < size && (width = utf8_character_size(text + used, size - used)) > 0 &&
@@ -37,31 +37,32 @@ static void copy_text(const char *text, char copy[static VERDICT_EVIDENCE_MAX + 
 	copy[used] = '\0';
 }
 
-static void
-check_state(struct check *check, enum verdict verdict, const char *reason, const char *evidence) {
+static void check_make_statement(
+	struct check *check, enum verdict verdict, const char *reason, const char *evidence
+) {
 	struct statement statement = {.subject = check->reporter->subject, .verdict = verdict};
 
 	snprintf(statement.reason, sizeof(statement.reason), "%s", reason);
-	copy_text(evidence, statement.evidence);
-	check_reporter_say(check->reporter, &statement);
+	evidence_copy(evidence, statement.evidence);
+	check_reporter_add(check->reporter, &statement);
 }
 
-static void take_back_unknown(struct check *check) {
+static void withdraw_unknown(struct check *check) {
 	if (check->unknown)
-		check_state(check, VERDICT_HEALTHY, check->reasons.unknown, "");
+		check_make_statement(check, VERDICT_HEALTHY, check->reasons.unknown, "");
 	if (check->stuck)
-		check_state(check, VERDICT_HEALTHY, check->reasons.stuck, "");
+		check_make_statement(check, VERDICT_HEALTHY, check->reasons.stuck, "");
 	check->unknown = check->stuck = false;
 }
 
-void check_say_unknown(struct check *check, const char *evidence) {
+void check_state_unknown(struct check *check, const char *evidence) {
 	if (check->stuck)
 		return; // a hanging program is the more precise report
 	check->unknown = true;
-	check_state(check, VERDICT_UNKNOWN, check->reasons.unknown, evidence);
+	check_make_statement(check, VERDICT_UNKNOWN, check->reasons.unknown, evidence);
 }
 
-void check_say_stuck(struct check *check, const struct spawn_stuck *stuck) {
+void check_state_stuck(struct check *check, const struct spawn_stuck *stuck) {
 	char evidence[VERDICT_EVIDENCE_MAX + 1], comm[VERDICT_EVIDENCE_MAX + 1];
 
 	if (!check_first_line(stuck->comm, strlen(stuck->comm), CHECK_NPD, comm))
@@ -71,32 +72,32 @@ void check_say_stuck(struct check *check, const struct spawn_stuck *stuck) {
 		(int)stuck->pid, comm, stuck->state, stuck->wchan[0] != '\0' ? ", in " : "",
 		stuck->wchan
 	);
-	take_back_unknown(check);
+	withdraw_unknown(check);
 	check->stuck = true;
 	log_event(
 		LOG_LEVEL_WARN, "check_stuck", log_str("check", check->name),
 		log_str("evidence", evidence),
 		log_str("effect", "it is not started again before that has ended")
 	);
-	check_state(check, VERDICT_UNKNOWN, check->reasons.stuck, evidence);
+	check_make_statement(check, VERDICT_UNKNOWN, check->reasons.stuck, evidence);
 }
 
-static void say_told(struct check *check) {
+static void state_level(struct check *check) {
 	static const enum verdict verdicts[] = {
 		[CHECK_OK] = VERDICT_HEALTHY, [CHECK_WARNING] = VERDICT_CHECK_WARNING};
 
-	check_state(
+	check_make_statement(
 		check, check->told == CHECK_CRITICAL ? check->failed : verdicts[check->told],
 		check->reasons.bad, check->told == CHECK_OK ? "" : check->evidence
 	);
 }
 
 void check_retract(struct check *check) {
-	take_back_unknown(check);
+	withdraw_unknown(check);
 	if (check->told == CHECK_OK)
 		return;
 	check->told = CHECK_OK;
-	say_told(check);
+	state_level(check);
 }
 
 const char *check_reason(const struct check *check) {
@@ -111,7 +112,7 @@ const char *check_reason(const struct check *check) {
 
 // Return the level to state after a run with this level. The caller resets all counts after an
 // unknown run.
-static enum check_level level_decide(struct check *check, enum check_level level) {
+static enum check_level level_after_run(struct check *check, enum check_level level) {
 	check->warnings = level >= CHECK_WARNING ? check->warnings + 1 : 0;
 	check->criticals = level >= CHECK_CRITICAL ? check->criticals + 1 : 0;
 	if (level >= check->told) {
@@ -147,27 +148,27 @@ void check_result(struct check *check, const struct check_result *result) {
 	check->at_ns = result->at_ns;
 	check->took_ns = result->took_ns;
 	check->counts[result->level]++;
-	copy_text(result->evidence, check->evidence);
+	evidence_copy(result->evidence, check->evidence);
 	if (result->level == CHECK_UNKNOWN) {
 		check->warnings = check->criticals = check->betters = 0;
 		if (check->stuck) // the hanging program ended
-			take_back_unknown(check);
+			withdraw_unknown(check);
 		if (!was_unknown)
 			log_event(
 				LOG_LEVEL_WARN, "check_unknown", log_str("check", check->name),
 				log_str("evidence", check->evidence)
 			);
-		check_say_unknown(check, check->evidence);
+		check_state_unknown(check, check->evidence);
 		return;
 	}
-	check->told = level_decide(check, result->level);
+	check->told = level_after_run(check, result->level);
 	// First state the level, then withdraw unknown: otherwise the node would look well between.
 	if (check->told != before) {
 		check->betters = 0;
 		log_change(check, before);
-		say_told(check);
+		state_level(check);
 	} else if (check->told != CHECK_OK && result->level == check->told) {
-		say_told(check);
+		state_level(check);
 	}
-	take_back_unknown(check);
+	withdraw_unknown(check);
 }

@@ -4,7 +4,7 @@
 
 #include <control/checks.h>
 
-#define CHECK_ROWS_MAX \
+#define CHECK_STATEMENT_ROWS_MAX \
 	(2 * (CHECKS_USER_MAX + CHECKS_BUILTIN_COUNT)) // per check: its level, and whether unknown
 
 struct check_row {
@@ -18,13 +18,13 @@ struct check_reporter {
 	void *ctx;
 	uint64_t subject;
 	uint64_t statements;
-	struct check_row rows[CHECK_ROWS_MAX];
+	struct check_row rows[CHECK_STATEMENT_ROWS_MAX];
 	uint32_t count, told_count;
 };
 
 // Add, replace or withdraw a statement. It is published unless CHECKS_TOLD_MAX statements of at
 // least its severity are.
-void check_reporter_say(struct check_reporter *reporter, const struct statement *statement);
+void check_reporter_add(struct check_reporter *reporter, const struct statement *statement);
 
 struct check {
 	struct check_reporter *reporter;
@@ -59,9 +59,9 @@ struct check_result {
 void check_init(struct check *check, struct check_reporter *reporter, const char *name);
 void check_result(struct check *check, const struct check_result *result);
 // State that the check is unknown: it has not run yet, or its program cannot run.
-void check_say_unknown(struct check *check, const char *evidence);
+void check_state_unknown(struct check *check, const char *evidence);
 // State that the check's program hangs.
-void check_say_stuck(struct check *check, const struct spawn_stuck *stuck);
+void check_state_stuck(struct check *check, const struct spawn_stuck *stuck);
 // Withdraw all statements of the check.
 void check_retract(struct check *check);
 // Return the reason of the most severe statement, "" if there is none.

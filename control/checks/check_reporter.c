@@ -8,22 +8,22 @@
 
 #include <string.h>
 
-static void statement_report(struct check_reporter *reporter, const struct statement *statement) {
+static void statement_publish(struct check_reporter *reporter, const struct statement *statement) {
 	reporter->statements++;
 	reporter->say(reporter->ctx, statement);
 }
 
-static void take_back(struct check_reporter *reporter, struct check_row *row) {
+static void statement_withdraw(struct check_reporter *reporter, struct check_row *row) {
 	struct statement statement = row->statement;
 
 	row->told = false;
 	reporter->told_count--;
 	statement.verdict = VERDICT_HEALTHY;
 	statement.evidence[0] = '\0';
-	statement_report(reporter, &statement);
+	statement_publish(reporter, &statement);
 }
 
-static struct check_row *heaviest_untold(struct check_reporter *reporter) {
+static struct check_row *worst_unpublished_row(struct check_reporter *reporter) {
 	struct check_row *found = NULL;
 
 	for (uint32_t n = 0; n < reporter->count; n++) {
@@ -36,7 +36,7 @@ static struct check_row *heaviest_untold(struct check_reporter *reporter) {
 	return found;
 }
 
-static struct check_row *lightest_told(struct check_reporter *reporter) {
+static struct check_row *mildest_published_row(struct check_reporter *reporter) {
 	struct check_row *found = NULL;
 
 	for (uint32_t n = 0; n < reporter->count; n++) {
@@ -51,19 +51,19 @@ static struct check_row *lightest_told(struct check_reporter *reporter) {
 
 // Publish the most severe statements. The loop ends: each turn publishes one more statement, or
 // replaces one by a more severe one.
-static void rows_balance(struct check_reporter *reporter) {
+static void publish_most_severe(struct check_reporter *reporter) {
 	struct check_row *untold, *told;
 
-	while ((untold = heaviest_untold(reporter)) != NULL) {
+	while ((untold = worst_unpublished_row(reporter)) != NULL) {
 		if (reporter->told_count == CHECKS_TOLD_MAX) {
-			told = lightest_told(reporter);
+			told = mildest_published_row(reporter);
 			if (told->statement.verdict >= untold->statement.verdict)
 				return;
-			take_back(reporter, told);
+			statement_withdraw(reporter, told);
 		}
 		untold->told = true;
 		reporter->told_count++;
-		statement_report(reporter, &untold->statement);
+		statement_publish(reporter, &untold->statement);
 	}
 }
 
@@ -75,26 +75,26 @@ static struct check_row *row_find(struct check_reporter *reporter, const char *r
 	return NULL;
 }
 
-static void row_end(struct check_reporter *reporter, struct check_row *row) {
+static void row_remove(struct check_reporter *reporter, struct check_row *row) {
 	if (row == NULL)
 		return;
 	if (row->told)
-		take_back(reporter, row);
+		statement_withdraw(reporter, row);
 	*row = reporter->rows[--reporter->count];
 }
 
-void check_reporter_say(struct check_reporter *reporter, const struct statement *statement) {
+void check_reporter_add(struct check_reporter *reporter, const struct statement *statement) {
 	struct check_row *row = row_find(reporter, statement->reason);
 
 	if (statement->verdict == VERDICT_HEALTHY) {
-		row_end(reporter, row);
+		row_remove(reporter, row);
 	} else if (row != NULL) {
 		row->statement = *statement;
 		if (row->told)
-			statement_report(reporter, statement);
+			statement_publish(reporter, statement);
 	} else {
-		must(reporter->count < CHECK_ROWS_MAX);
+		must(reporter->count < CHECK_STATEMENT_ROWS_MAX);
 		reporter->rows[reporter->count++] = (struct check_row){.statement = *statement};
 	}
-	rows_balance(reporter);
+	publish_most_severe(reporter);
 }

@@ -32,7 +32,7 @@ struct checks *checks_destroy(struct checks *checks) {
 		return NULL;
 	for (uint32_t n = 0; n < checks->user_count; n++)
 		user_check_destroy(checks->user[n]);
-	builtin_destroy(checks->builtin);
+	builtin_checks_destroy(checks->builtin);
 	free(checks);
 	return NULL;
 }
@@ -45,7 +45,7 @@ static struct user_check *check_find(const struct checks *checks, const char *na
 	return NULL;
 }
 
-static void drop_others(struct checks *checks) {
+static void drop_removed_checks(struct checks *checks) {
 	uint32_t kept = 0;
 
 	for (uint32_t n = 0; n < checks->user_count; n++) {
@@ -73,7 +73,7 @@ int checks_set_user(struct checks *checks, const struct check_settings *settings
 		if (user != NULL)
 			user->keep = true;
 	}
-	drop_others(checks);
+	drop_removed_checks(checks);
 	for (uint32_t n = 0; n < count && err == 0; n++) {
 		struct user_check *user = check_find(checks, settings[n].name);
 
@@ -92,11 +92,11 @@ int checks_set_builtin(struct checks *checks, const struct checks_builtin_settin
 	int err = 0;
 
 	if (checks->builtin == NULL)
-		err = builtin_create(checks, &checks->builtin);
-	return err == 0 ? builtin_set(checks->builtin, settings) : err;
+		err = builtin_checks_create(checks, &checks->builtin);
+	return err == 0 ? builtin_checks_configure(checks->builtin, settings) : err;
 }
 
-void checks_look(const struct check *check, struct check_view *ret_view) {
+void check_view_fill(const struct check *check, struct check_view *ret_view) {
 	*ret_view = (struct check_view){
 		.name = check->name,
 		.command = "",
@@ -114,14 +114,15 @@ void checks_look(const struct check *check, struct check_view *ret_view) {
 }
 
 uint32_t checks_count(const struct checks *checks) {
-	return checks->user_count + (checks->builtin != NULL ? builtin_count(checks->builtin) : 0);
+	return checks->user_count +
+	       (checks->builtin != NULL ? builtin_check_count(checks->builtin) : 0);
 }
 
 void checks_at(const struct checks *checks, uint32_t n, struct check_view *ret_view) {
 	if (n < checks->user_count)
-		user_check_look(checks->user[n], ret_view);
+		user_check_view_fill(checks->user[n], ret_view);
 	else
-		builtin_look(checks->builtin, n - checks->user_count, ret_view);
+		builtin_view_fill(checks->builtin, n - checks->user_count, ret_view);
 }
 
 uint32_t checks_congestion(const struct checks *checks, const struct congestion_port **ret_ports) {
@@ -137,7 +138,7 @@ uint64_t checks_resent(const struct checks *checks, const char *device) {
 		uint64_t again = ports[n].totals[CONGESTION_RETRANSMITS];
 		uint64_t adaptive = ports[n].totals[CONGESTION_ADAPTIVE];
 
-		if (!congestion_is_of(&ports[n], device))
+		if (!congestion_port_is_of_device(&ports[n], device))
 			continue;
 		if (again != CONGESTION_UNKNOWN)
 			resent = again;
@@ -147,7 +148,7 @@ uint64_t checks_resent(const struct checks *checks, const char *device) {
 	return resent;
 }
 
-static void count_now(const struct check *check, struct checks_counters *counters) {
+static void count_check_state(const struct check *check, struct checks_counters *counters) {
 	counters->checks++;
 	counters->warning += check->told == CHECK_WARNING;
 	counters->critical += check->told == CHECK_CRITICAL;
@@ -160,8 +161,10 @@ void checks_counters(const struct checks *checks, struct checks_counters *ret_co
 
 	counters.statements = checks->reporter.statements;
 	for (uint32_t n = 0; n < checks->user_count; n++)
-		count_now(&checks->user[n]->check, &counters);
+		count_check_state(&checks->user[n]->check, &counters);
 	for (uint32_t n = checks->user_count; n < checks_count(checks); n++)
-		count_now(builtin_at(checks->builtin, n - checks->user_count), &counters);
+		count_check_state(
+			builtin_check_at(checks->builtin, n - checks->user_count), &counters
+		);
 	*ret_counters = counters;
 }

@@ -38,10 +38,10 @@ int user_check_create(
 struct user_check *user_check_destroy(struct user_check *user);
 // Apply new settings under the same name. Returns 0, or -ENOMEM with the old ones kept.
 int user_check_change(struct user_check *user, const struct check_settings *settings);
-void user_check_look(const struct user_check *user, struct check_view *ret_view);
+void user_check_view_fill(const struct user_check *user, struct check_view *ret_view);
 
 // checks.c
 // Return a random number below `range`.
 uint64_t checks_random(struct checks *checks, uint64_t range);
 // Fill the part of the view that all kinds of checks share.
-void checks_look(const struct check *check, struct check_view *ret_view);
+void check_view_fill(const struct check *check, struct check_view *ret_view);

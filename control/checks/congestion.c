@@ -33,7 +33,7 @@ const char *congestion_name(enum congestion_kind kind) {
 }
 
 // Return whether `device` names the port: "mlx5_0" is its first port, "mlx5_0:2" its second.
-bool congestion_is_of(const struct congestion_port *port, const char *device) {
+bool congestion_port_is_of_device(const struct congestion_port *port, const char *device) {
 	size_t length = strcspn(device, ":");
 
 	if (strncmp(port->device, device, length) != 0 || port->device[length] != '\0')
@@ -140,31 +140,34 @@ static int pattern_match(const char *pattern, const char *name) {
 	return name[strspn(name, " ")] == '\0' ? lane : -1;
 }
 
-void congestion_begin(struct congestion_read *read, const char *device, uint8_t number) {
+void congestion_read_init(struct congestion_read *read, const char *device, uint8_t number) {
 	*read = (struct congestion_read){.number = number};
 	snprintf(read->device, sizeof(read->device), "%s", device);
 	memset(read->sent_us, 0xff, sizeof(read->sent_us));
 	memset(read->received_us, 0xff, sizeof(read->received_us));
 }
 
-static void kind_add(struct congestion_read *read, enum congestion_kind kind, uint64_t value) {
+static void
+congestion_kind_add(struct congestion_read *read, enum congestion_kind kind, uint64_t value) {
 	uint64_t room = CONGESTION_UNKNOWN - 1 - read->values[kind];
 
 	read->values[kind] += value < room ? value : room;
 	read->parts[kind]++;
 }
 
-void congestion_take_hw(struct congestion_read *read, const char *name, uint64_t value) {
+void congestion_add_hw_counter(struct congestion_read *read, const char *name, uint64_t value) {
 	for (size_t n = 0; n < HW_NAMES; n++) {
 		if (strcmp(hw_names[n].text, name) == 0)
-			kind_add(read, hw_names[n].kind, value);
+			congestion_kind_add(read, hw_names[n].kind, value);
 	}
 }
 
-void congestion_take_ethtool(struct congestion_read *read, const char *name, uint64_t value) {
+void congestion_add_ethtool_counter(
+	struct congestion_read *read, const char *name, uint64_t value
+) {
 	for (size_t n = 0; n < ETHTOOL_NAMES; n++) {
 		if (pattern_match(ethtool_names[n].text, name) >= 0)
-			kind_add(read, ethtool_names[n].kind, value);
+			congestion_kind_add(read, ethtool_names[n].kind, value);
 	}
 	for (size_t n = 0; n < PAUSE_NAMES; n++) {
 		int lane = pattern_match(pause_names[n].text, name);
@@ -178,11 +181,12 @@ void congestion_take_ethtool(struct congestion_read *read, const char *name, uin
 // Comparison of two reads.
 
 // A counter below its previous value was reset or wrapped. Queue counters of mlx5 wrap at 32 bits.
-static uint64_t
-rate_of(const struct congestion_read *before,
+static uint64_t counter_rate(
+	const struct congestion_read *before,
 	const struct congestion_read *read,
 	enum congestion_kind kind,
-	uint64_t gone_ns) {
+	uint64_t gone_ns
+) {
 	double rate;
 
 	if (read->parts[kind] == 0 || read->parts[kind] != before->parts[kind] ||
@@ -192,7 +196,7 @@ rate_of(const struct congestion_read *before,
 	return rate < (double)RATE_MAX ? (uint64_t)rate : RATE_MAX;
 }
 
-static uint32_t share_of(
+static uint32_t pause_share_permille(
 	const uint64_t before[static CONGESTION_LANES],
 	const uint64_t now[static CONGESTION_LANES],
 	uint64_t gone_ns
@@ -213,7 +217,7 @@ static uint32_t share_of(
 	return most;
 }
 
-static bool port_counts(const struct congestion_read *read) {
+static bool port_has_counters(const struct congestion_read *read) {
 	for (uint32_t n = 0; n < CONGESTION_KIND_COUNT; n++) {
 		if (read->parts[n] > 0)
 			return true;
@@ -226,7 +230,7 @@ static bool port_counts(const struct congestion_read *read) {
 	return false;
 }
 
-static void make_port(
+static void congestion_port_fill(
 	const struct congestion_read *before,
 	const struct congestion_read *read,
 	uint64_t gone_ns,
@@ -239,23 +243,24 @@ static void make_port(
 		enum congestion_kind kind = (enum congestion_kind)n;
 
 		port->totals[n] = read->parts[n] > 0 ? read->values[n] : CONGESTION_UNKNOWN;
-		port->milli_per_s[n] =
-			before != NULL ? rate_of(before, read, kind, gone_ns) : CONGESTION_UNKNOWN;
+		port->milli_per_s[n] = before != NULL ? counter_rate(before, read, kind, gone_ns)
+						      : CONGESTION_UNKNOWN;
 	}
 	if (before == NULL)
 		return;
-	port->sent_permille = share_of(before->sent_us, read->sent_us, gone_ns);
-	port->received_permille = share_of(before->received_us, read->received_us, gone_ns);
+	port->sent_permille = pause_share_permille(before->sent_us, read->sent_us, gone_ns);
+	port->received_permille =
+		pause_share_permille(before->received_us, read->received_us, gone_ns);
 }
 
-static bool has_stormed(const struct congestion_port *port) {
+static bool port_reported_storm(const struct congestion_port *port) {
 	uint64_t rate = port->milli_per_s[CONGESTION_PAUSE_STORMS];
 
 	return rate != CONGESTION_UNKNOWN && rate > 0;
 }
 
 // Return whether the kind counts for the congestion level of its port.
-static bool is_of_congestion(uint32_t kind) {
+static bool kind_counts_for_level(uint32_t kind) {
 	return kind != CONGESTION_OUT_OF_SEQUENCE && kind != CONGESTION_RETRANSMITS;
 }
 
@@ -263,12 +268,12 @@ enum congestion_level congestion_level(const struct congestion_port *port) {
 	bool counted = false, moves = false;
 
 	for (uint32_t kind = 0; kind < CONGESTION_KIND_COUNT; kind++) {
-		if (!is_of_congestion(kind) || port->milli_per_s[kind] == CONGESTION_UNKNOWN)
+		if (!kind_counts_for_level(kind) || port->milli_per_s[kind] == CONGESTION_UNKNOWN)
 			continue;
 		counted = true;
 		moves = moves || port->milli_per_s[kind] > 0;
 	}
-	if (has_stormed(port) ||
+	if (port_reported_storm(port) ||
 	    (port->sent_permille != UINT32_MAX && port->sent_permille >= STORM_PERMILLE))
 		return CONGESTION_STORM;
 	if (moves)
@@ -288,7 +293,8 @@ const char *congestion_level_name(enum congestion_level level) {
 	return words[level];
 }
 
-static void finding_word(struct link_finding *finding, enum check_level level, const char *text) {
+static void
+finding_add_text(struct link_finding *finding, enum check_level level, const char *text) {
 	size_t used = strlen(finding->evidence);
 
 	if (level > finding->level)
@@ -303,7 +309,7 @@ static void finding_word(struct link_finding *finding, enum check_level level, c
 }
 
 static void
-judge_port(const struct congestion_port *port, bool stormed, struct link_finding *finding) {
+judge_port_pauses(const struct congestion_port *port, bool stormed, struct link_finding *finding) {
 	uint32_t sent = port->sent_permille, received = port->received_permille;
 	char text[VERDICT_EVIDENCE_MAX];
 
@@ -312,13 +318,13 @@ judge_port(const struct congestion_port *port, bool stormed, struct link_finding
 			text, sizeof(text), "%.32s port %u sends pauses for %u %% of the time",
 			port->device, port->number, sent / 10
 		);
-		finding_word(finding, CHECK_WARNING, text);
+		finding_add_text(finding, CHECK_WARNING, text);
 	} else if (stormed) {
 		snprintf(
 			text, sizeof(text), "%.32s port %u found its own pauses too long",
 			port->device, port->number
 		);
-		finding_word(finding, CHECK_WARNING, text);
+		finding_add_text(finding, CHECK_WARNING, text);
 	}
 	if (received != UINT32_MAX && received >= STORM_PERMILLE) {
 		snprintf(
@@ -326,12 +332,13 @@ judge_port(const struct congestion_port *port, bool stormed, struct link_finding
 			"%.32s port %u is paused by its switch for %u %% of the time", port->device,
 			port->number, received / 10
 		);
-		finding_word(finding, CHECK_OK, text);
+		finding_add_text(finding, CHECK_OK, text);
 	}
 }
 
-static uint32_t
-port_find(const struct congestion_book *book, const struct congestion_read *read, uint32_t count) {
+static uint32_t previous_read_index(
+	const struct congestion_book *book, const struct congestion_read *read, uint32_t count
+) {
 	uint32_t n = 0;
 
 	while (n < count && (book->before[n].number != read->number ||
@@ -353,24 +360,26 @@ void congestion_judge(
 
 	book->count = 0;
 	for (uint32_t n = 0; n < count && book->count < CONGESTION_PORTS_MAX; n++) {
-		uint32_t past = port_find(book, &reads[n], book->before_count);
+		uint32_t past = previous_read_index(book, &reads[n], book->before_count);
 		bool known = past < book->before_count && now_ns > book->looked_ns[past];
 		struct congestion_port *port = &book->ports[book->count];
 		uint64_t *storm_ns = &storms[book->count];
 
-		if (!port_counts(&reads[n]))
+		if (!port_has_counters(&reads[n]))
 			continue;
-		make_port(
+		congestion_port_fill(
 			known ? &book->before[past] : NULL, &reads[n],
 			known ? now_ns - book->looked_ns[past] : 0, port
 		);
-		*storm_ns = has_stormed(port) ? now_ns : known ? book->storm_ns[past] : 0;
-		judge_port(port, *storm_ns != 0 && now_ns - *storm_ns < STORM_HOLD_NS, &finding);
+		*storm_ns = port_reported_storm(port) ? now_ns : known ? book->storm_ns[past] : 0;
+		judge_port_pauses(
+			port, *storm_ns != 0 && now_ns - *storm_ns < STORM_HOLD_NS, &finding
+		);
 		book->count++;
 	}
 	book->before_count = 0;
 	for (uint32_t n = 0; n < count && book->before_count < book->count; n++) {
-		if (!port_counts(&reads[n]))
+		if (!port_has_counters(&reads[n]))
 			continue;
 		book->before[book->before_count] = reads[n];
 		book->looked_ns[book->before_count] = now_ns;

@@ -20,11 +20,11 @@ struct congestion_read {
 	uint64_t sent_us[CONGESTION_LANES], received_us[CONGESTION_LANES];
 };
 
-void congestion_begin(struct congestion_read *read, const char *device, uint8_t number);
+void congestion_read_init(struct congestion_read *read, const char *device, uint8_t number);
 // Add a counter from hw_counters, or from ethtool statistics of the port's interface. Unknown names
 // are ignored. Sums stay below CONGESTION_UNKNOWN.
-void congestion_take_hw(struct congestion_read *read, const char *name, uint64_t value);
-void congestion_take_ethtool(struct congestion_read *read, const char *name, uint64_t value);
+void congestion_add_hw_counter(struct congestion_read *read, const char *name, uint64_t value);
+void congestion_add_ethtool_counter(struct congestion_read *read, const char *name, uint64_t value);
 // Return the n-th known name in hw_counters; NULL past the last.
 const char *congestion_hw_name(uint32_t n);
 
@@ -36,7 +36,7 @@ congestion_ethtool_fn congestion_ethtool;
 
 // congestion_read.c: read the ports of one device below `root`, as for link_read_device(). May
 // block in the driver.
-void congestion_look(
+void congestion_read_device(
 	const char *root,
 	const char *device,
 	congestion_ethtool_fn *ethtool,

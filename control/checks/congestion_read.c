@@ -38,7 +38,7 @@ static bool read_line(const char *path, char line[static LINE_BYTES]) {
 	return line[0] != '\0';
 }
 
-static void read_hw(const char *path, struct congestion_read *read) {
+static void read_hw_counters(const char *path, struct congestion_read *read) {
 	char file[PATH_MAX], line[LINE_BYTES];
 	const char *name;
 	uint64_t value;
@@ -47,12 +47,12 @@ static void read_hw(const char *path, struct congestion_read *read) {
 		snprintf(file, sizeof(file), "%.3000s/hw_counters/%s", path, name);
 		if (read_line(file, line) &&
 		    parse_u64(line, strlen(line), 0, CONGESTION_UNKNOWN - 1, NULL, &value) == 0)
-			congestion_take_hw(read, name, value);
+			congestion_add_hw_counter(read, name, value);
 	}
 }
 
 // Find the network interface of a port. Returns false if there is none, as for InfiniBand.
-static bool find_netdev(const char *path, char netdev[static IF_NAMESIZE]) {
+static bool port_find_netdev(const char *path, char netdev[static IF_NAMESIZE]) {
 	char file[PATH_MAX], line[LINE_BYTES];
 
 	for (unsigned int n = 0; n < NETDEVS_TRIED; n++) {
@@ -65,11 +65,11 @@ static bool find_netdev(const char *path, char netdev[static IF_NAMESIZE]) {
 	return false;
 }
 
-static void statistic_take(void *ctx, const char *name, uint64_t value) {
-	congestion_take_ethtool(ctx, name, value);
+static void add_statistic(void *ctx, const char *name, uint64_t value) {
+	congestion_add_ethtool_counter(ctx, name, value);
 }
 
-void congestion_look(
+void congestion_read_device(
 	const char *root,
 	const char *device,
 	congestion_ethtool_fn *ethtool,
@@ -84,10 +84,10 @@ void congestion_look(
 		snprintf(path, sizeof(path), "%.2000s/%s/ports/%u", root, device, number);
 		if (access(path, F_OK) != 0)
 			continue;
-		congestion_begin(&reads[count], device, (uint8_t)number);
-		read_hw(path, &reads[count]);
-		if (find_netdev(path, netdev))
-			ethtool(netdev, statistic_take,
+		congestion_read_init(&reads[count], device, (uint8_t)number);
+		read_hw_counters(path, &reads[count]);
+		if (port_find_netdev(path, netdev))
+			ethtool(netdev, add_statistic,
 				&reads[count]); // an interface without counters is ignored
 		count++;
 	}
@@ -101,24 +101,24 @@ struct table {
 	struct ethtool_stats *values;
 };
 
-static void free_table(const struct table *table) {
+static void ethtool_free_table(const struct table *table) {
 	free(table->names);
 	free(table->values);
 }
 
-static int ethtool_ask(int fd, const char *netdev, void *data) {
+static int ethtool_ioctl(int fd, const char *netdev, void *data) {
 	struct ifreq request = {.ifr_data = data};
 
 	snprintf(request.ifr_name, sizeof(request.ifr_name), "%.15s", netdev);
 	return ioctl(fd, SIOCETHTOOL, &request) != 0 ? neg_errno() : 0;
 }
 
-static int count_values(int fd, const char *netdev, uint32_t *ret_count) {
+static int ethtool_count_values(int fd, const char *netdev, uint32_t *ret_count) {
 	union {
 		struct ethtool_sset_info info;
 		char bytes[sizeof(struct ethtool_sset_info) + sizeof(uint32_t)];
 	} set = {.info = {.cmd = ETHTOOL_GSSET_INFO, .sset_mask = UINT64_C(1) << ETH_SS_STATS}};
-	int err = ethtool_ask(fd, netdev, &set);
+	int err = ethtool_ioctl(fd, netdev, &set);
 
 	if (err != 0)
 		return err;
@@ -128,7 +128,7 @@ static int count_values(int fd, const char *netdev, uint32_t *ret_count) {
 	return *ret_count == 0 || *ret_count > STATS_MAX ? -E2BIG : 0;
 }
 
-static int read_table(int fd, const char *netdev, uint32_t count, struct table *table) {
+static int ethtool_read_table(int fd, const char *netdev, uint32_t count, struct table *table) {
 	int err;
 
 	table->names = calloc(1, sizeof(*table->names) + (size_t)2 * STATS_MAX * ETH_GSTRING_LEN);
@@ -139,9 +139,9 @@ static int read_table(int fd, const char *netdev, uint32_t count, struct table *
 	*table->names = (struct ethtool_gstrings
 	){.cmd = ETHTOOL_GSTRINGS, .string_set = ETH_SS_STATS, .len = count};
 	*table->values = (struct ethtool_stats){.cmd = ETHTOOL_GSTATS, .n_stats = count};
-	err = ethtool_ask(fd, netdev, table->names);
+	err = ethtool_ioctl(fd, netdev, table->names);
 	if (err == 0)
-		err = ethtool_ask(fd, netdev, table->values);
+		err = ethtool_ioctl(fd, netdev, table->values);
 	// The number of counters changed between the calls, so names and values may not match.
 	if (err == 0 && (table->names->len != count || table->values->n_stats != count))
 		err = -EAGAIN;
@@ -161,15 +161,15 @@ int congestion_ethtool(
 	if (err != 0)
 		return err;
 	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	err = fd < 0 ? neg_errno() : count_values(fd, netdev, &count);
+	err = fd < 0 ? neg_errno() : ethtool_count_values(fd, netdev, &count);
 	if (err == 0)
-		err = read_table(fd, netdev, count, &table);
+		err = ethtool_read_table(fd, netdev, count, &table);
 	for (uint32_t n = 0; err == 0 && n < count; n++) {
 		char name[ETH_GSTRING_LEN + 1] = {0};
 
 		memcpy(name, table.names->data + (size_t)n * ETH_GSTRING_LEN, ETH_GSTRING_LEN);
 		take_one(ctx, name, table.values->data[n]);
 	}
-	free_table(&table);
+	ethtool_free_table(&table);
 	return err;
 }

@@ -16,7 +16,7 @@
 #include <string.h>
 
 static struct link_past *
-past_find(struct link_book *book, const char *device, unsigned int number) {
+link_history_find(struct link_book *book, const char *device, unsigned int number) {
 	for (uint32_t n = 0; n < book->count; n++) {
 		if (book->ports[n].number == number && strcmp(book->ports[n].device, device) == 0)
 			return &book->ports[n];
@@ -33,7 +33,7 @@ static bool read_flag(const char **at, bool *ret_flag) {
 	return true;
 }
 
-static void take_port(struct link_book *book, const char *at, bool same_boot) {
+static void parse_port_line(struct link_book *book, const char *at, bool same_boot) {
 	struct link_past past = {.number = 0};
 	uint64_t number, best;
 
@@ -43,7 +43,7 @@ static void take_port(struct link_book *book, const char *at, bool same_boot) {
 	    !read_flag(&at, &past.up) || !field_u64(&at, UINT64_MAX, &past.looked_ns))
 		return;
 	if (number == 0 || book->count == LINK_PORTS_MAX ||
-	    past_find(book, past.device, (unsigned int)number) != NULL)
+	    link_history_find(book, past.device, (unsigned int)number) != NULL)
 		return;
 	past.number = (uint8_t)number;
 	past.best_mbps = (uint32_t)best;
@@ -53,7 +53,7 @@ static void take_port(struct link_book *book, const char *at, bool same_boot) {
 	book->ports[book->count++] = past;
 }
 
-static void take_counter(struct link_book *book, const char *at) {
+static void parse_counter_line(struct link_book *book, const char *at) {
 	char device[CHECKS_NAME_MAX], name[CHECKS_NAME_MAX];
 	uint64_t number, value, milli;
 	struct link_past *past;
@@ -62,7 +62,7 @@ static void take_counter(struct link_book *book, const char *at) {
 	    !field_text(&at, name, sizeof(name)) || !field_u64(&at, UINT64_MAX - 1, &value) ||
 	    !field_u64(&at, UINT32_MAX, &milli))
 		return;
-	past = past_find(book, device, (unsigned int)number);
+	past = link_history_find(book, device, (unsigned int)number);
 	for (uint32_t n = 0; past != NULL && n < link_counter_count; n++) {
 		if (strcmp(link_counters[n].name, name) != 0)
 			continue;
@@ -83,9 +83,9 @@ void link_book_parse(struct link_book *book, const char *text, const char *boot)
 	while ((at = strchr(at, '\n')) != NULL) {
 		at++;
 		if (field_is(&at, "port"))
-			take_port(book, at, same_boot);
+			parse_port_line(book, at, same_boot);
 		else if (same_boot && field_is(&at, "counter"))
-			take_counter(book, at);
+			parse_counter_line(book, at);
 	}
 }
 

@@ -52,7 +52,7 @@ static void finding_finish(struct link_finding *finding) {
 }
 
 static const struct checks_device *
-device_is_wanted(const struct checks_builtin_settings *settings, const char *device) {
+configured_device_find(const struct checks_builtin_settings *settings, const char *device) {
 	for (uint32_t n = 0; n < settings->device_count; n++) {
 		if (strcmp(settings->devices[n].name, device) == 0)
 			return &settings->devices[n];
@@ -60,7 +60,7 @@ device_is_wanted(const struct checks_builtin_settings *settings, const char *dev
 	return NULL;
 }
 
-static bool is_up(const struct link_port *port) {
+static bool port_is_up(const struct link_port *port) {
 	return port->state == ACTIVE || port->state == ACTIVE_DEFER;
 }
 
@@ -73,30 +73,30 @@ port_entry_find(struct link_book *book, const char *device, uint8_t number) {
 	return NULL;
 }
 
-static void begin_anew(struct link_past *past, const struct link_port *port) {
+static void link_history_reset(struct link_past *past, const struct link_port *port) {
 	*past = (struct link_past){.number = port->number, .guid = port->guid};
 	snprintf(past->device, sizeof(past->device), "%s", port->device);
 	memset(past->counters, 0xff, sizeof(past->counters));
 }
 
 // Return the history of a port, created if needed; NULL: the book is full.
-static struct link_past *open_page(struct link_book *book, const struct link_port *port) {
+static struct link_past *link_history_get(struct link_book *book, const struct link_port *port) {
 	struct link_past *past = port_entry_find(book, port->device, port->number);
 
 	if (past != NULL) {
 		if (past->guid != port->guid) // different hardware under the same name
-			begin_anew(past, port);
+			link_history_reset(past, port);
 		return past;
 	}
 	if (book->count == LINK_PORTS_MAX)
 		return NULL;
 	past = &book->ports[book->count++];
-	begin_anew(past, port);
+	link_history_reset(past, port);
 	return past;
 }
 
 static void
-bucket_leak(const struct link_past *past, uint32_t n, uint64_t gone_ns, uint64_t *ret_milli) {
+error_bucket_leak(const struct link_past *past, uint32_t n, uint64_t gone_ns, uint64_t *ret_milli) {
 	uint64_t gone_s = gone_ns / NS_PER_S;
 	uint64_t out = gone_s >= HOUR_S ? UINT64_MAX
 					: gone_ns / 1000000 * link_counters[n].per_hour / HOUR_S;
@@ -115,7 +115,7 @@ static void count_errors(
 	for (uint32_t n = 0; n < link_counter_count; n++) {
 		uint64_t before = past->counters[n], now = port->counters[n], milli;
 
-		bucket_leak(past, n, gone_ns, &milli);
+		error_bucket_leak(past, n, gone_ns, &milli);
 		// A counter below its previous value was reset, and its value may be old.
 		if (before != UINT64_MAX && now != UINT64_MAX && now > before)
 			milli +=
@@ -128,7 +128,7 @@ static void count_errors(
 	past->looked_ns = now_ns;
 }
 
-static void judge_errors(const struct link_past *past, struct link_finding *finding) {
+static void judge_port_errors(const struct link_past *past, struct link_finding *finding) {
 	uint64_t sum = 0, worst = 0;
 	uint32_t which = 0;
 
@@ -151,7 +151,7 @@ static void judge_errors(const struct link_past *past, struct link_finding *find
 }
 
 // Mention counters that do not speak against the port itself but may explain a bad path.
-static void tell_symptoms(const struct link_past *past, struct link_finding *finding) {
+static void mention_peer_symptoms(const struct link_past *past, struct link_finding *finding) {
 	for (uint32_t n = 0; n < link_counter_count; n++) {
 		uint64_t counted = (past->milli[n] + 999) / 1000;
 
@@ -164,7 +164,7 @@ static void tell_symptoms(const struct link_past *past, struct link_finding *fin
 	}
 }
 
-static void judge_rate(
+static void judge_port_rate(
 	const struct link_past *past,
 	const struct link_port *port,
 	const struct checks_device *device,
@@ -188,20 +188,20 @@ static void judge_rate(
 }
 
 // Return whether this agent measures with the port, or the configuration names it.
-static bool is_meant(const struct checks_device *device, uint8_t number) {
+static bool port_is_configured(const struct checks_device *device, uint8_t number) {
 	return device != NULL && (device->port == 0 || device->port == number);
 }
 
 static bool has_another_up(const struct link_port *ports, uint32_t count, const char *device) {
 	for (uint32_t n = 0; n < count; n++) {
-		if (is_up(&ports[n]) && strcmp(ports[n].device, device) == 0)
+		if (port_is_up(&ports[n]) && strcmp(ports[n].device, device) == 0)
 			return true;
 	}
 	return false;
 }
 
 // Judge a port that is down. An unplugged port is no fault unless it is meant to be up.
-static void judge_down(
+static void judge_port_down(
 	const struct link_past *past,
 	const struct link_port *ports,
 	uint32_t count,
@@ -210,7 +210,7 @@ static void judge_down(
 	struct link_finding *finding
 ) {
 	bool any_port = device != NULL && device->port == 0;
-	bool meant = is_meant(device, port->number) &&
+	bool meant = port_is_configured(device, port->number) &&
 		     !(any_port && has_another_up(ports, count, port->device));
 	bool known = past->was_up || (device != NULL && device->expect_mbps > 0);
 
@@ -229,7 +229,7 @@ static void judge_down(
 
 // Report a missing port only if this agent measures with it. Other devices may have moved to a
 // container.
-static void judge_gone(
+static void judge_vanished_ports(
 	struct link_book *book,
 	const struct checks_builtin_settings *settings,
 	struct link_finding *finding
@@ -238,7 +238,9 @@ static void judge_gone(
 
 	for (uint32_t n = 0; n < book->count; n++) {
 		const struct link_past *past = &book->ports[n];
-		bool meant = is_meant(device_is_wanted(settings, past->device), past->number);
+		bool meant = port_is_configured(
+			configured_device_find(settings, past->device), past->number
+		);
 
 		if (!past->seen && meant && past->was_up)
 			finding_add(
@@ -251,7 +253,7 @@ static void judge_gone(
 	book->count = kept;
 }
 
-static bool is_known(const struct link_book *book, const char *device) {
+static bool device_is_known(const struct link_book *book, const char *device) {
 	for (uint32_t n = 0; n < book->count; n++) {
 		if (strcmp(book->ports[n].device, device) == 0)
 			return true;
@@ -260,7 +262,7 @@ static bool is_known(const struct link_book *book, const char *device) {
 }
 
 // Report devices with an expected rate that were never seen.
-static void judge_missing(
+static void judge_missing_devices(
 	const struct link_book *book,
 	const struct checks_builtin_settings *settings,
 	struct link_finding *finding
@@ -268,13 +270,13 @@ static void judge_missing(
 	for (uint32_t n = 0; n < settings->device_count; n++) {
 		const struct checks_device *device = &settings->devices[n];
 
-		if (device->expect_mbps > 0 && !is_known(book, device->name))
+		if (device->expect_mbps > 0 && !device_is_known(book, device->name))
 			finding_add(finding, CHECK_CRITICAL, "%.32s is not there", device->name);
 	}
 }
 
 // Put the number of ports that are up before the other text.
-static void tell_ports(struct link_finding *finding, uint32_t up, uint32_t count) {
+static void finding_prepend_port_count(struct link_finding *finding, uint32_t up, uint32_t count) {
 	struct link_finding told = {.level = finding->level, .more = finding->more};
 
 	finding_add(&told, CHECK_OK, "%u of %u ports of RDMA devices are up", up, count);
@@ -297,31 +299,34 @@ void link_judge(
 	for (uint32_t n = 0; n < book->count; n++)
 		book->ports[n].seen = false;
 	for (uint32_t n = 0; n < count; n++) {
-		const struct checks_device *device = device_is_wanted(settings, ports[n].device);
-		struct link_past *past = open_page(book, &ports[n]);
+		const struct checks_device *device =
+			configured_device_find(settings, ports[n].device);
+		struct link_past *past = link_history_get(book, &ports[n]);
 
 		if (past == NULL)
 			continue;
 		past->seen = true;
 		count_errors(book, past, &ports[n], now_ns);
-		judge_errors(past, &findings[LINK_ERRORS]);
-		tell_symptoms(past, &findings[LINK_ERRORS]);
-		if (!is_up(&ports[n])) {
-			judge_down(past, ports, count, &ports[n], device, &findings[LINK_STATE]);
+		judge_port_errors(past, &findings[LINK_ERRORS]);
+		mention_peer_symptoms(past, &findings[LINK_ERRORS]);
+		if (!port_is_up(&ports[n])) {
+			judge_port_down(
+				past, ports, count, &ports[n], device, &findings[LINK_STATE]
+			);
 			continue;
 		}
 		up++;
 		book->changed = book->changed || !past->up || ports[n].rate_mbps > past->best_mbps;
 		past->up = past->was_up = true;
-		judge_rate(past, &ports[n], device, &findings[LINK_RATE]);
+		judge_port_rate(past, &ports[n], device, &findings[LINK_RATE]);
 		if (ports[n].rate_mbps > past->best_mbps)
 			past->best_mbps = ports[n].rate_mbps;
 	}
-	judge_gone(book, settings, &findings[LINK_STATE]);
-	judge_missing(book, settings, &findings[LINK_STATE]);
+	judge_vanished_ports(book, settings, &findings[LINK_STATE]);
+	judge_missing_devices(book, settings, &findings[LINK_STATE]);
 	for (uint32_t n = 0; n < LINK_FINDING_COUNT; n++) {
 		if (findings[n].level == CHECK_OK)
-			tell_ports(&findings[n], up, count);
+			finding_prepend_port_count(&findings[n], up, count);
 		finding_finish(&findings[n]);
 	}
 	memcpy(ret_findings, findings, sizeof(findings));

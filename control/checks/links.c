@@ -37,7 +37,7 @@ const struct link_counter link_counters[] = {
 const uint32_t link_counter_count = sizeof(link_counters) / sizeof(link_counters[0]);
 static_assert(sizeof(link_counters) / sizeof(link_counters[0]) <= LINK_COUNTERS_MAX, "places");
 
-void link_list(const char *root, struct link_device_list *ret_list) {
+void link_list_devices(const char *root, struct link_device_list *ret_list) {
 	scoped_dir DIR *directory = opendir(root);
 	struct link_device_list list = {.count = 0};
 	struct dirent *entry;
@@ -133,8 +133,9 @@ static void read_port(const char *path, struct link_port *port) {
 	}
 }
 
-uint32_t
-link_read(const char *root, const char *device, struct link_port ports[LINK_DEVICE_PORTS_MAX]) {
+uint32_t link_read_device(
+	const char *root, const char *device, struct link_port ports[LINK_DEVICE_PORTS_MAX]
+) {
 	char path[PATH_MAX], port_path[PATH_MAX];
 	uint32_t count = 0;
 	uint64_t guid;

@@ -43,11 +43,12 @@ struct link_device_list {
 
 // List the devices below `root` ("/sys/class/infiniband"). Empty if the directory does not exist.
 // Does not enter a driver.
-void link_list(const char *root, struct link_device_list *ret_list);
+void link_list_devices(const char *root, struct link_device_list *ret_list);
 // Read the ports of one device and return their number. Unreadable values are zero or UINT64_MAX.
 // May block in the driver.
-uint32_t
-link_read(const char *root, const char *device, struct link_port ports[LINK_DEVICE_PORTS_MAX]);
+uint32_t link_read_device(
+	const char *root, const char *device, struct link_port ports[LINK_DEVICE_PORTS_MAX]
+);
 
 // History of one port. Counters and `up` belong to one boot of the machine.
 struct link_past {

@@ -23,8 +23,9 @@
 #define AVERAGE "\nfull "
 #define MINUTE "avg60="
 
-__attribute__((format(printf, 3, 4))) static void
-machine_say(struct check_level_words *words, enum check_level level, const char *format, ...) {
+__attribute__((format(printf, 3, 4))) static void check_result_format(
+	struct check_level_words *words, enum check_level level, const char *format, ...
+) {
 	va_list arguments;
 
 	words->level = level;
@@ -33,7 +34,7 @@ machine_say(struct check_level_words *words, enum check_level level, const char 
 	va_end(arguments);
 }
 
-static int read_text(const char *proc, const char *name, char text[static TEXT_BYTES]) {
+static int proc_file_read(const char *proc, const char *name, char text[static TEXT_BYTES]) {
 	char path[PATH_BYTES];
 	scoped_fd int fd = -1;
 	ssize_t got;
@@ -54,21 +55,21 @@ void builtin_judge_memory(
 	uint64_t all, pages, bytes;
 	const char *at = text;
 
-	if (read_text(proc, "self/statm", text) != 0 || !field_u64(&at, PAGES_MAX, &all) ||
+	if (proc_file_read(proc, "self/statm", text) != 0 || !field_u64(&at, PAGES_MAX, &all) ||
 	    !field_u64(&at, PAGES_MAX, &pages)) {
-		machine_say(ret_words, CHECK_UNKNOWN, "%s/self/statm cannot be read", proc);
+		check_result_format(ret_words, CHECK_UNKNOWN, "%s/self/statm cannot be read", proc);
 		return;
 	}
 	bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
 	show_bytes(bytes, now);
 	show_bytes(max_bytes, max);
 	if (max_bytes > 0 && bytes > max_bytes)
-		machine_say(
+		check_result_format(
 			ret_words, CHECK_WARNING, "the agent holds %s of memory, more than %s", now,
 			max
 		);
 	else
-		machine_say(ret_words, CHECK_OK, "the agent holds %s of memory", now);
+		check_result_format(ret_words, CHECK_OK, "the agent holds %s of memory", now);
 }
 
 void builtin_judge_pressure(const char *proc, struct check_level_words *ret_words) {
@@ -76,10 +77,10 @@ void builtin_judge_pressure(const char *proc, struct check_level_words *ret_word
 	char text[TEXT_BYTES];
 	uint32_t share; // thousandths of a per cent
 	size_t size;
-	int err = read_text(proc, "pressure/memory", text);
+	int err = proc_file_read(proc, "pressure/memory", text);
 
 	if (err != 0) { // the kernel has no pressure information, or it is disabled
-		machine_say(ret_words, CHECK_OK, "this kernel does not tell");
+		check_result_format(ret_words, CHECK_OK, "this kernel does not tell");
 		return;
 	}
 	full = strstr(text, AVERAGE);
@@ -89,10 +90,12 @@ void builtin_judge_pressure(const char *proc, struct check_level_words *ret_word
 	if (full == NULL || !field_next(&full, &word, &size) || !field_next(&full, &word, &size) ||
 	    size <= strlen(MINUTE) || memcmp(word, MINUTE, strlen(MINUTE)) != 0 ||
 	    !fixed_parse(word + strlen(MINUTE), size - strlen(MINUTE), &share)) {
-		machine_say(ret_words, CHECK_UNKNOWN, "%s/pressure/memory makes no sense", proc);
+		check_result_format(
+			ret_words, CHECK_UNKNOWN, "%s/pressure/memory makes no sense", proc
+		);
 		return;
 	}
-	machine_say(
+	check_result_format(
 		ret_words, share > PRESSURE_MAX ? CHECK_WARNING : CHECK_OK,
 		"for %.1f%% of the last minute everything waited for memory", share / 1000.0
 	);
@@ -124,24 +127,24 @@ void builtin_judge_disk(
 	show_bytes(disk->free_bytes, now);
 	show_bytes(free_min_bytes, min);
 	if (disk->err != 0)
-		machine_say(
+		check_result_format(
 			ret_words, CHECK_UNKNOWN, "%.80s: %s", directory,
 			strerrordesc_np(-disk->err)
 		);
 	else if (disk->read_only)
-		machine_say(
+		check_result_format(
 			ret_words, CHECK_WARNING, "the file system of %.80s is read-only", directory
 		);
 	else if (disk->free_bytes < free_min_bytes)
-		machine_say(
+		check_result_format(
 			ret_words, CHECK_WARNING, "%s are free for %.80s, less than %s", now,
 			directory, min
 		);
 	else if (disk->files > 0 && disk->free_files == 0)
-		machine_say(
+		check_result_format(
 			ret_words, CHECK_WARNING, "no file can be made any more for %.80s",
 			directory
 		);
 	else
-		machine_say(ret_words, CHECK_OK, "%s are free", now);
+		check_result_format(ret_words, CHECK_OK, "%s are free", now);
 }

@@ -10,9 +10,9 @@
 #include <string.h>
 
 #define OUTPUT_BYTES_MAX 4096 // one line of 80 characters, with blank lines before it
-#define JITTER 10	      // runs vary by a tenth of the interval, half of it to either side
+#define JITTER_FRACTION 10    // runs vary by a tenth of the interval, half of it to either side
 
-static void run_at(struct user_check *user, uint64_t at_ns) {
+static void schedule_run_at(struct user_check *user, uint64_t at_ns) {
 	user->next_ns = at_ns;
 	// The first set of a timer may lack memory; later ones reuse its slot. Without a timer the
 	// check does not run before a reload, and its age shows that.
@@ -21,23 +21,27 @@ static void run_at(struct user_check *user, uint64_t at_ns) {
 }
 
 // Spread the first runs of many nodes and checks.
-static void run_soon(struct user_check *user) {
+static void schedule_first_run(struct user_check *user) {
 	uint64_t interval_ns = user->settings.interval_ns;
 	uint64_t within_ns = interval_ns < CHECKS_FIRST_NS ? interval_ns : CHECKS_FIRST_NS;
 
-	run_at(user,
-	       loop_now_ns(user->checks->config.loop) + checks_random(user->checks, within_ns));
+	schedule_run_at(
+		user,
+		loop_now_ns(user->checks->config.loop) + checks_random(user->checks, within_ns)
+	);
 }
 
-static void run_later(struct user_check *user) {
+static void schedule_next_run(struct user_check *user) {
 	uint64_t interval_ns = user->settings.interval_ns;
-	uint64_t spread_ns = interval_ns / JITTER;
+	uint64_t spread_ns = interval_ns / JITTER_FRACTION;
 
-	run_at(user, user->started_ns + interval_ns - spread_ns / 2 +
-			     checks_random(user->checks, spread_ns));
+	schedule_run_at(
+		user, user->started_ns + interval_ns - spread_ns / 2 +
+			      checks_random(user->checks, spread_ns)
+	);
 }
 
-static void result_take(
+static void user_check_result(
 	struct user_check *user, enum check_level level, const char *evidence, uint64_t took_ns
 ) {
 	const struct check_result result = {
@@ -49,10 +53,10 @@ static void result_take(
 
 	user->checks->counters.results[level]++;
 	check_result(&user->check, &result);
-	run_later(user);
+	schedule_next_run(user);
 }
 
-static void program_ended(struct spawn_request *request, const struct spawn_result *result) {
+static void on_program_ended(struct spawn_request *request, const struct spawn_result *result) {
 	struct user_check *user = container_of(request, struct user_check, request);
 	struct checks_counters *counters = &user->checks->counters;
 	char evidence[VERDICT_EVIDENCE_MAX + 1];
@@ -61,18 +65,18 @@ static void program_ended(struct spawn_request *request, const struct spawn_resu
 
 	counters->timed_out += result->end == SPAWN_TIMED_OUT;
 	counters->not_started += result->end == SPAWN_NOT_STARTED;
-	result_take(user, level, evidence, result->took_ns);
+	user_check_result(user, level, evidence, result->took_ns);
 }
 
-static void program_hangs(struct spawn_request *request, const struct spawn_stuck *stuck) {
+static void on_program_stuck(struct spawn_request *request, const struct spawn_stuck *stuck) {
 	struct user_check *user = container_of(request, struct user_check, request);
 
 	user->checks->counters.stuck++;
 	user->what = *stuck;
-	check_say_stuck(&user->check, stuck);
+	check_state_stuck(&user->check, stuck);
 }
 
-static void check_due(struct loop_timer *timer, uint64_t now_ns) {
+static void user_check_due(struct loop_timer *timer, uint64_t now_ns) {
 	struct user_check *user = container_of(timer, struct user_check, timer);
 	struct checks *checks = user->checks;
 	const struct spawn_program program = {
@@ -91,7 +95,7 @@ static void check_due(struct loop_timer *timer, uint64_t now_ns) {
 	if (err == 0)
 		return;
 	checks->counters.skipped++;
-	result_take(
+	user_check_result(
 		user, CHECK_UNKNOWN,
 		err == -EPIPE	 ? "the spawn helper is gone; a restart of the agent mends that"
 		: err == -EAGAIN ? "not run: as many programs are under way as may"
@@ -141,17 +145,17 @@ int user_check_create(
 	if (user == NULL)
 		return -ENOMEM;
 	user->checks = checks;
-	user->timer.expired = check_due;
-	user->request.ended = program_ended;
-	user->request.stuck = program_hangs;
+	user->timer.expired = user_check_due;
+	user->request.ended = on_program_ended;
+	user->request.stuck = on_program_stuck;
 	check_init(&user->check, &checks->reporter, settings->name);
 	must(check_reasons_of(settings->name, &user->check.reasons) == 0);
 	if (settings_set(user, settings) != 0) {
 		user_check_destroy(user);
 		return -ENOMEM;
 	}
-	check_say_unknown(&user->check, "it has not run yet");
-	run_soon(user);
+	check_state_unknown(&user->check, "it has not run yet");
+	schedule_first_run(user);
 	*ret_user = user;
 	return 0;
 }
@@ -188,12 +192,12 @@ int user_check_change(struct user_check *user, const struct check_settings *sett
 	if (!same_run)
 		spawn_cancel(&user->request);
 	if (user->request.job == NULL)
-		run_soon(user);
+		schedule_first_run(user);
 	return 0;
 }
 
-void user_check_look(const struct user_check *user, struct check_view *ret_view) {
-	checks_look(&user->check, ret_view);
+void user_check_view_fill(const struct user_check *user, struct check_view *ret_view) {
+	check_view_fill(&user->check, ret_view);
 	ret_view->command = user->settings.command;
 	ret_view->interval_ns = user->settings.interval_ns;
 	ret_view->timeout_ns = user->settings.timeout_ns;

@@ -23,7 +23,7 @@ static bool backslash_escapes(char quote, char next) {
 }
 
 // Copy one word from *from to *to; the two may overlap. Returns false if a quote is not closed.
-static bool take_word(const char **from, char **to) {
+static bool copy_command_word(const char **from, char **to) {
 	const char *at = *from;
 	char *out = *to;
 	char quote = '\0';
@@ -57,7 +57,7 @@ int check_command_split(
 			return -E2BIG;
 		}
 		words[count++] = out;
-		if (!take_word(&at, &out)) {
+		if (!copy_command_word(&at, &out)) {
 			*ret_why = "has a quote without its end";
 			return -EINVAL;
 		}
@@ -77,7 +77,7 @@ static char letter_upper(char c) {
 
 // Append the name in CamelCase to the prefix. Returns false if no character of the name could be
 // used.
-static bool add_camel(const char *name, const char *prefix, char *reason, size_t size) {
+static bool reason_add_camel_case(const char *name, const char *prefix, char *reason, size_t size) {
 	size_t before = (size_t)snprintf(reason, size, "%s", prefix), used = before;
 	bool begins = true;
 
@@ -95,21 +95,23 @@ static bool add_camel(const char *name, const char *prefix, char *reason, size_t
 int check_reasons_of(const char *name, struct check_reasons *ret_reasons) {
 	struct check_reasons reasons;
 
-	if (!add_camel(name, "Check", reasons.bad, sizeof(reasons.bad)) ||
-	    !add_camel(name, "CheckUnknown", reasons.unknown, sizeof(reasons.unknown)) ||
-	    !add_camel(name, "CheckStuck", reasons.stuck, sizeof(reasons.stuck)))
+	if (!reason_add_camel_case(name, "Check", reasons.bad, sizeof(reasons.bad)) ||
+	    !reason_add_camel_case(
+		    name, "CheckUnknown", reasons.unknown, sizeof(reasons.unknown)
+	    ) ||
+	    !reason_add_camel_case(name, "CheckStuck", reasons.stuck, sizeof(reasons.stuck)))
 		return -EINVAL;
 	*ret_reasons = reasons;
 	return 0;
 }
 
-static bool is_among(const char *reason, const struct check_reasons *reasons) {
+static bool reason_is_in(const char *reason, const struct check_reasons *reasons) {
 	return strcmp(reason, reasons->bad) == 0 || strcmp(reason, reasons->unknown) == 0 ||
 	       strcmp(reason, reasons->stuck) == 0;
 }
 
 bool check_reasons_clash(const struct check_reasons *a, const struct check_reasons *b) {
-	return is_among(a->bad, b) || is_among(a->unknown, b) || is_among(a->stuck, b);
+	return reason_is_in(a->bad, b) || reason_is_in(a->unknown, b) || reason_is_in(a->stuck, b);
 }
 
 bool check_reasons_are_own(const struct check_reasons *reasons) {
@@ -124,8 +126,9 @@ bool check_reasons_are_own(const struct check_reasons *reasons) {
 }
 
 // Return the first line that is not blank, trimmed, without performance data in Nagios' convention.
-static const char *
-find_line(const char *bytes, size_t size, enum check_convention convention, size_t *ret_size) {
+static const char *first_nonblank_line(
+	const char *bytes, size_t size, enum check_convention convention, size_t *ret_size
+) {
 	while (size > 0) {
 		const char *end = memchr(bytes, '\n', size);
 		size_t length = end != NULL ? (size_t)(end - bytes) : size;
@@ -153,7 +156,7 @@ find_line(const char *bytes, size_t size, enum check_convention convention, size
 
 // Escape one unit of program output. Quotes are kept, a tab becomes a blank, the rest is escaped as
 // in log messages.
-static void next_unit(const char *text, size_t size, struct escape_unit *ret_unit) {
+static void escape_unit_next(const char *text, size_t size, struct escape_unit *ret_unit) {
 	escape_next(text, size, ret_unit);
 	if (text[0] != '"' && text[0] != '\t')
 		return;
@@ -168,13 +171,13 @@ bool check_first_line(
 	char line[static VERDICT_EVIDENCE_MAX + 1]
 ) {
 	size_t length = 0, used = 0, characters = 0;
-	const char *text = find_line(bytes, size, convention, &length);
+	const char *text = first_nonblank_line(bytes, size, convention, &length);
 	struct escape_unit unit;
 
 	if (text == NULL)
 		return false;
 	for (size_t at = 0; at < length; at += unit.taken_bytes) {
-		next_unit(text + at, length - at, &unit);
+		escape_unit_next(text + at, length - at, &unit);
 		// An unchanged character counts as one, whatever its size in bytes.
 		characters += unit.text_size == unit.taken_bytes ? 1 : unit.text_size;
 		if (characters > LINE_CHARACTERS || used + unit.text_size > VERDICT_EVIDENCE_MAX)
@@ -186,7 +189,7 @@ bool check_first_line(
 	return true;
 }
 
-static enum check_level level_of(int status, enum check_convention convention) {
+static enum check_level level_of_exit_status(int status, enum check_convention convention) {
 	if (status == 0)
 		return CHECK_OK;
 	if (convention == CHECK_NPD)
@@ -196,7 +199,7 @@ static enum check_level level_of(int status, enum check_convention convention) {
 
 // Use the program's first line, from stdout or stderr. Add the exit status if the convention does
 // not define it.
-static void say_exit(
+static void evidence_of_exit(
 	const struct spawn_result *result,
 	enum check_convention convention,
 	char evidence[static VERDICT_EVIDENCE_MAX + 1]
@@ -231,8 +234,8 @@ enum check_level check_judge(
 
 	switch (result->end) {
 	case SPAWN_EXITED:
-		say_exit(result, convention, evidence);
-		return level_of(result->status, convention);
+		evidence_of_exit(result, convention, evidence);
+		return level_of_exit_status(result->status, convention);
 	case SPAWN_SIGNALLED:
 		name = sigabbrev_np(result->status);
 		snprintf(

@@ -44,7 +44,7 @@ json_t *congestion_json(const struct session *session, const char *device) {
 	json_t *array = json_array();
 
 	for (uint32_t n = 0; n < count; n++) {
-		if (device == NULL || congestion_is_of(&ports[n], device))
+		if (device == NULL || congestion_port_is_of_device(&ports[n], device))
 			json_array_append_new(array, port_json(&ports[n]));
 	}
 	return array;
@@ -56,7 +56,7 @@ static enum congestion_level level_of(const struct session *session, const char 
 	uint32_t count = checks != NULL ? checks_congestion(checks, &ports) : 0;
 
 	for (uint32_t n = 0; n < count; n++) {
-		if (congestion_is_of(&ports[n], device))
+		if (congestion_port_is_of_device(&ports[n], device))
 			return congestion_level(&ports[n]);
 	}
 	return CONGESTION_NOT_COUNTED;

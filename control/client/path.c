@@ -76,7 +76,7 @@ static bool
 next_blame(const struct path_report *report, uint32_t *cursor, struct verdict_path_view *ret_view) {
 	const struct verdict_engine *engine = engine_of(report->session);
 
-	while (engine != NULL && verdict_path_next(engine, cursor, ret_view)) {
+	while (engine != NULL && verdict_bad_path_next(engine, cursor, ret_view)) {
 		if (is_between(report, &ret_view->observation))
 			return true;
 	}

@@ -83,7 +83,7 @@ static bool observations_port_is_good(const struct probing *probing, uint32_t de
 static uint32_t
 lost_bytes(const struct probed_path *probed_path, const struct path_summary *summary) {
 	bool lossy = summary->kind == OBSERVATION_LOSSY;
-	uint32_t place = lossy ? summary->lost_bytes_place : summary->unproven_place;
+	uint32_t place = lossy ? summary->lost_size_index : summary->unproven_size_index;
 
 	if (place >= PATH_SIZES || (lossy ? place == 0 : summary->kind != OBSERVATION_GOOD))
 		return 0;
@@ -278,7 +278,7 @@ static uint64_t resent_of(const struct probing *probing, uint32_t device) {
 static uint32_t own_late(const struct probing *probing, uint32_t device, uint64_t now_ns) {
 	for (uint32_t n = 0; n < probing->probed_paths_used; n++) {
 		if (is_of(&probing->probed_paths[n], device) && probing->probed_paths[n].self)
-			return path_memory_late(probing->probed_paths[n].memory, now_ns);
+			return path_memory_late_permille(probing->probed_paths[n].memory, now_ns);
 	}
 	return 0;
 }
@@ -304,10 +304,10 @@ static void judge_device(struct probing *probing, uint32_t device, uint64_t now_
 		if (probed_path->self)
 			continue; // already judged, before all others
 		notice_cut(probed_path, now_ns);
-		path_memory_beside(probed_path->memory, now_ns, late, resent);
+		path_memory_set_context(probed_path->memory, now_ns, late, resent);
 		(void)path_memory_judge(
 			probed_path->memory, now_ns,
-			path_like_ns(probing->summaries, count, place - 1)
+			path_expected_ns(probing->summaries, count, place - 1)
 		);
 		path_memory_summary(probed_path->memory, &summary);
 		summary_tell(probed_path, &summary, now_ns);

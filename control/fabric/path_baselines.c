@@ -63,7 +63,7 @@ static bool probed_path_begin(
 
 	return past->responder == observations_responder(probed_path->responder) &&
 	       past->mtu == probed_path->mtu && past->speed_mbps == probed_path->speed_mbps &&
-	       path_memory_begin(probed_path->memory, now_ns, &learnt);
+	       path_memory_restore(probed_path->memory, now_ns, &learnt);
 }
 
 void path_baselines_take(struct probed_path *probed_path) {
@@ -93,7 +93,7 @@ static void probed_path_note(struct probed_path *probed_path, uint64_t now_ns) {
 	struct path_past past;
 
 	if (probed_path->memory == NULL || !probed_path->known ||
-	    !path_memory_learnt(probed_path->memory, now_ns, &learnt))
+	    !path_memory_get_learnt(probed_path->memory, now_ns, &learnt))
 		return;
 	past = (struct path_past){
 		.peer = probed_path->key.peer,

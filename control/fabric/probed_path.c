@@ -199,7 +199,7 @@ void probed_path_look_at_gpu(struct probed_path *probed_path) {
 	uint64_t now_ns = loop_clock_ns(probed_path->probing->fabric->loop);
 
 	if (probed_path->scheduled)
-		probe_schedule_gpu(
+		probe_schedule_set_gpu(
 			probed_path->probing->schedule, probed_path->place,
 			probed_path->gpu != NULL && gpu_path_is_due(probed_path->gpu, now_ns)
 		);
@@ -215,7 +215,7 @@ static void take_facts(struct probed_path *probed_path, const struct fabric_pair
 	if (probed_path->start != fabric_pair->theirs.start)
 		probed_path->refused = false;
 	probed_path_schedule(probed_path, mtu);
-	probe_schedule_writes(
+	probe_schedule_set_writes(
 		probed_path->probing->schedule, probed_path->place,
 		takes_writes(probed_path, fabric_pair)
 	);
@@ -229,7 +229,7 @@ static void take_facts(struct probed_path *probed_path, const struct fabric_pair
 	    probed_path->start != fabric_pair->theirs.start)
 		path_memory_reopened(probed_path->memory, loop_clock_ns(fabric->loop));
 	if (probed_path->memory != NULL)
-		path_memory_resends(probed_path->memory, resend_ns(fabric_pair));
+		path_memory_set_resend(probed_path->memory, resend_ns(fabric_pair));
 	probed_path->late_ns = resend_ns(fabric_pair) / PATH_RESEND_EARLY_SHARE;
 	use_flow(probed_path, fabric_pair);
 	use_gpu(probed_path, fabric_pair);
@@ -290,14 +290,14 @@ void probed_path_confirm(struct probed_path *probed_path) {
 void probed_path_retry(struct probed_path *probed_path, uint64_t now_ns) {
 	struct probe_schedule *schedule = probed_path->probing->schedule;
 	struct path_retry retry = {.size = 0};
-	bool loses = path_memory_retry(probed_path->memory, now_ns, &retry);
+	bool loses = path_memory_next_retry(probed_path->memory, now_ns, &retry);
 
 	if (probed_path->stage != PROBED_PATH_WATCHED)
 		return;
-	probe_schedule_loses(
+	probe_schedule_set_lossy(
 		schedule, probed_path->place, probed_path->told.kind == OBSERVATION_LOSSY
 	);
-	if (!(loses || path_memory_doubts(probed_path->memory)) ||
+	if (!(loses || path_memory_needs_reads(probed_path->memory)) ||
 	    now_ns < probed_path->retried_ns + PATH_RETRY_NS)
 		return;
 	probed_path->retried_ns = now_ns;
@@ -358,7 +358,9 @@ static void stop_writing(struct probed_path *probed_path) {
 	probed_path->refused = true;
 	probed_path->probing->counters.writes_refused++;
 	if (probed_path->scheduled)
-		probe_schedule_writes(probed_path->probing->schedule, probed_path->place, false);
+		probe_schedule_set_writes(
+			probed_path->probing->schedule, probed_path->place, false
+		);
 }
 
 // Report hung workers as the peer's page shows them. The peer's own agent reports them too, if it

@@ -172,7 +172,7 @@ static void on_confirm(struct loop_timer *timer, uint64_t now_ns) {
 		struct probed_path *probed_path = &probing->probed_paths[n];
 
 		if (probed_path->stage == PROBED_PATH_WATCHED && probed_path->memory != NULL &&
-		    path_memory_confirm_at(probed_path->memory) <= now_ns)
+		    path_memory_confirm_ns(probed_path->memory) <= now_ns)
 			probed_path_confirm(probed_path);
 	}
 	observations_judge(probing, now_ns);
@@ -186,7 +186,7 @@ static void confirm_later(struct probing *probing) {
 		uint64_t at_ns = RAS_NEVER;
 
 		if (probed_path->stage == PROBED_PATH_WATCHED && probed_path->memory != NULL)
-			at_ns = path_memory_confirm_at(probed_path->memory);
+			at_ns = path_memory_confirm_ns(probed_path->memory);
 		first_ns = at_ns < first_ns ? at_ns : first_ns;
 		at_ns = probed_path->stage != PROBED_PATH_FREE ? observations_cut_at(probed_path)
 							       : RAS_NEVER;

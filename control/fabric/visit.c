@@ -100,7 +100,7 @@ without_neighbours(const struct fabric *fabric, struct probe_target *targets, ui
 }
 
 static void set_timer(struct probing *probing) {
-	uint64_t at_ns = probe_schedule_visit_at(probing->schedule);
+	uint64_t at_ns = probe_schedule_next_visit_ns(probing->schedule);
 
 	if (at_ns < loop_now_ns(probing->fabric->loop))
 		at_ns = loop_now_ns(probing->fabric->loop);
@@ -123,7 +123,8 @@ void visits_targets(struct probing *probing, uint64_t now_ns) {
 		return; // the next pass is soon
 	count = collect_targets(fabric, targets);
 	count = without_neighbours(fabric, targets, count);
-	(void)probe_schedule_targets(probing->schedule, targets, count); // no memory: tried again
+	(void
+	)probe_schedule_set_targets(probing->schedule, targets, count); // no memory: tried again
 	free(targets);
 	if (view.number != probing->view_number)
 		compact_table_sweep(&probing->compact_table, is_kept, probing);
@@ -223,7 +224,7 @@ static void on_visit(struct loop_timer *timer, uint64_t now_ns) {
 	struct probing *probing = container_of(timer, struct probing, visit);
 	struct probe_target target;
 
-	if (probe_schedule_visit(probing->schedule, now_ns, &target))
+	if (probe_schedule_visit_begin(probing->schedule, now_ns, &target))
 		visit_begin(probing, &target);
 	set_timer(probing);
 }
@@ -278,7 +279,7 @@ void visits_start(struct probing *probing) {
 }
 
 void visits_off(struct probing *probing) {
-	must(probe_schedule_targets(probing->schedule, NULL, 0) == 0); // needs no memory
+	must(probe_schedule_set_targets(probing->schedule, NULL, 0) == 0); // needs no memory
 	visits_stop(probing);
 }
 

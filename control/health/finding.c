@@ -40,7 +40,7 @@ bool finding_is_agent_only(enum ras_cause cause) {
 }
 
 // Return the finding of the overlay alone.
-static struct finding finding_of_peer(const struct ras_peer *peer) {
+static struct finding finding_of_overlay(const struct ras_peer *peer) {
 	struct finding finding = {
 		.grade = FINDING_UNKNOWN,
 		.verdict = "unknown",
@@ -91,7 +91,7 @@ static struct finding finding_of_peer(const struct ras_peer *peer) {
 	return finding;
 }
 
-static enum finding_grade grade_of(const struct ras_peer *peer, enum verdict verdict) {
+static enum finding_grade finding_grade_for(const struct ras_peer *peer, enum verdict verdict) {
 	static const enum finding_grade grades[] = {
 		[VERDICT_GRADE_OK] = FINDING_OK,
 		[VERDICT_GRADE_WARNING] = FINDING_WARNING,
@@ -112,10 +112,11 @@ static enum finding_grade grade_of(const struct ras_peer *peer, enum verdict ver
 	return grade;
 }
 
-static void
-take_view(const struct health *health, const struct ras_peer *peer, struct finding *finding) {
+static void finding_add_verdict(
+	const struct health *health, const struct ras_peer *peer, struct finding *finding
+) {
 	finding->has_view = true;
-	finding->grade = grade_of(peer, finding->view.verdict);
+	finding->grade = finding_grade_for(peer, finding->view.verdict);
 	finding->verdict = verdict_name(finding->view.verdict);
 	finding->reason = finding->view.reason;
 	finding->evidence = finding->view.evidence;
@@ -126,11 +127,11 @@ take_view(const struct health *health, const struct ras_peer *peer, struct findi
 void finding_of(
 	const struct health *health, const struct ras_peer *peer, struct finding *ret_finding
 ) {
-	struct finding finding = finding_of_peer(peer);
+	struct finding finding = finding_of_overlay(peer);
 
 	if (health != NULL && peer->record != NULL &&
-	    verdict_of(health_engine(health), peer->record->id, &finding.view) == 0)
-		take_view(health, peer, &finding);
+	    verdict_view_get(health_engine(health), peer->record->id, &finding.view) == 0)
+		finding_add_verdict(health, peer, &finding);
 	if (peer->maint) {
 		finding.grade = FINDING_OK;
 		finding.advice = VERDICT_ADVICE_SHOW;
@@ -172,7 +173,7 @@ bool finding_is_braked(const struct ras_view *view) {
 }
 
 static void
-sum_add(struct finding_sum *sum, bool is_so, enum finding_grade grade, const char *reason) {
+finding_sum_add(struct finding_sum *sum, bool is_so, enum finding_grade grade, const char *reason) {
 	if (!is_so || finding_worse(sum->grade, grade) == sum->grade)
 		return;
 	sum->grade = grade;
@@ -180,7 +181,7 @@ sum_add(struct finding_sum *sum, bool is_so, enum finding_grade grade, const cha
 }
 
 // Return the reason for a query about all nodes. Alerts and schedulers match it.
-static const char *reason_of(const struct ras_peer *peer, const struct finding *finding) {
+static const char *finding_sum_reason(const struct ras_peer *peer, const struct finding *finding) {
 	switch (peer->state) {
 	case RAS_DEAD:
 		return peer->sole ? "PeersDeadSole" : "PeersDead";
@@ -193,16 +194,19 @@ static const char *reason_of(const struct ras_peer *peer, const struct finding *
 	}
 }
 
-static void
-add_peer(const struct health *health, const struct ras_peer *peer, struct finding_sum *sum) {
+static void finding_sum_add_peer(
+	const struct health *health, const struct ras_peer *peer, struct finding_sum *sum
+) {
 	struct finding finding;
 
 	finding_of(health, peer, &finding);
-	sum_add(sum, finding.grade != FINDING_OK, finding.grade, reason_of(peer, &finding));
+	finding_sum_add(
+		sum, finding.grade != FINDING_OK, finding.grade, finding_sum_reason(peer, &finding)
+	);
 }
 
 // Walk the table only if the counts show a node that is not alive, since tables are long.
-static void add_peers(
+static void finding_sum_add_not_alive(
 	const struct ras *ras,
 	const struct health *health,
 	const struct ras_view *view,
@@ -214,20 +218,21 @@ static void add_peers(
 		return;
 	for (uint32_t slot = 0; slot < view->slots_max; slot++) {
 		if (ras_peer_at(ras, slot, &peer) == 0 && peer.state != RAS_ALIVE)
-			add_peer(health, &peer, sum);
+			finding_sum_add_peer(health, &peer, sum);
 	}
 }
 
 // Add nodes whose agents answer but whose verdict is not healthy.
-static void
-add_living(const struct ras *ras, const struct health *health, struct finding_sum *sum) {
+static void finding_sum_add_unhealthy(
+	const struct ras *ras, const struct health *health, struct finding_sum *sum
+) {
 	struct verdict_view view;
 	struct ras_peer peer;
 	uint32_t cursor = 0;
 
-	while (health != NULL && verdict_next(health_engine(health), &cursor, &view)) {
+	while (health != NULL && verdict_unhealthy_next(health_engine(health), &cursor, &view)) {
 		if (ras_peer_find(ras, view.subject, &peer) == 0 && peer.state == RAS_ALIVE)
-			add_peer(health, &peer, sum);
+			finding_sum_add_peer(health, &peer, sum);
 	}
 }
 
@@ -241,16 +246,22 @@ void finding_of_all(
 	struct ras_view view;
 
 	ras_view(ras, &view);
-	sum_add(&sum, !view.joined, FINDING_UNKNOWN, "NotJoined");
-	sum_add(&sum, finding_is_braked(&view), FINDING_UNKNOWN, "MassSilence");
-	add_peers(ras, health, &view, &sum);
-	add_living(ras, health, &sum);
-	sum_add(&sum, overlay_missing_next(overlay, &cursor) != NULL, FINDING_UNKNOWN,
-		"PeersMissing");
-	sum_add(&sum, overlay_is_alone(overlay), FINDING_WARNING, "Alone");
-	sum_add(&sum, overlay_reach(overlay)->state == OVERLAY_REACH_UNPROVEN, FINDING_WARNING,
-		"AddressUnproven");
-	sum_add(&sum, overlay_mistake_next(overlay, &mistakes, words), FINDING_WARNING,
-		"Misconfigured");
+	finding_sum_add(&sum, !view.joined, FINDING_UNKNOWN, "NotJoined");
+	finding_sum_add(&sum, finding_is_braked(&view), FINDING_UNKNOWN, "MassSilence");
+	finding_sum_add_not_alive(ras, health, &view, &sum);
+	finding_sum_add_unhealthy(ras, health, &sum);
+	finding_sum_add(
+		&sum, overlay_missing_next(overlay, &cursor) != NULL, FINDING_UNKNOWN,
+		"PeersMissing"
+	);
+	finding_sum_add(&sum, overlay_is_alone(overlay), FINDING_WARNING, "Alone");
+	finding_sum_add(
+		&sum, overlay_reach(overlay)->state == OVERLAY_REACH_UNPROVEN, FINDING_WARNING,
+		"AddressUnproven"
+	);
+	finding_sum_add(
+		&sum, overlay_mistake_next(overlay, &mistakes, words), FINDING_WARNING,
+		"Misconfigured"
+	);
 	*ret_sum = sum;
 }

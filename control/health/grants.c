@@ -10,8 +10,8 @@
 #define RATE_PERCENT 5
 #define OUT_PERCENT 33
 
-static void op_tell(void *ctx, const void *bytes, size_t size) {
-	health_tell(ctx, HEALTH_GRANTS, bytes, size);
+static void op_queue_notice(void *ctx, const void *bytes, size_t size) {
+	health_notice_queue(ctx, HEALTH_GRANTS, bytes, size);
 }
 
 static bool op_wake(void *ctx, uint64_t at_ns) {
@@ -23,18 +23,21 @@ static bool op_wake(void *ctx, uint64_t at_ns) {
 	return false;
 }
 
-static bool op_wants(void *ctx, uint64_t now_ns, const struct verdict_view *view) {
+static bool op_wants_drain(void *ctx, uint64_t now_ns, const struct verdict_view *view) {
 	(void)now_ns;
 	return health_wants_drain(ctx, view);
 }
 
-static void op_given(void *ctx, uint64_t id) {
+static void op_drain_granted(void *ctx, uint64_t id) {
 	log_event(LOG_LEVEL_INFO, "drain_granted", log_u64("peer", id));
-	health_tell_again(ctx, id);
+	health_report_advice(ctx, id);
 }
 
 static const struct grants_ops grants_ops = {
-	.tell = op_tell, .wake = op_wake, .wants = op_wants, .given = op_given};
+	.tell = op_queue_notice,
+	.wake = op_wake,
+	.wants = op_wants_drain,
+	.given = op_drain_granted};
 
 static void grants_due(struct loop_timer *timer, uint64_t now_ns) {
 	struct health *health = container_of(timer, struct health, grants_due);
@@ -44,7 +47,7 @@ static void grants_due(struct loop_timer *timer, uint64_t now_ns) {
 
 static void on_notice(void *ctx, uint64_t origin, const void *bytes, size_t size) {
 	struct health *health = ctx;
-	int err = grants_heard(health->grants, loop_now_ns(health->loop), bytes, size);
+	int err = grants_receive(health->grants, loop_now_ns(health->loop), bytes, size);
 
 	if (err != 0)
 		log_event(
@@ -53,9 +56,9 @@ static void on_notice(void *ctx, uint64_t origin, const void *bytes, size_t size
 		);
 }
 
-void health_grants_look(struct health *health) {
+void health_grants_check_soon(struct health *health) {
 	if (health->grants != NULL)
-		grants_look_soon(health->grants, loop_now_ns(health->loop));
+		grants_check_soon(health->grants, loop_now_ns(health->loop));
 }
 
 int health_grants_start(struct health *health, const struct health_config *config) {
@@ -75,7 +78,7 @@ int health_grants_start(struct health *health, const struct health_config *confi
 	if (err != 0)
 		return err;
 	overlay_notice_consumer(health->overlay, HEALTH_GRANTS, on_notice, health);
-	grants_alive(health->grants, loop_now_ns(health->loop), limits.self);
+	grants_member_alive(health->grants, loop_now_ns(health->loop), limits.self);
 	return 0;
 }
 

@@ -13,7 +13,7 @@
 
 #define CONFIRM_NS (60 * RAS_NS_PER_SEC)
 
-static void *memory_get(void *ctx, size_t size) {
+static void *counted_allocate(void *ctx, size_t size) {
 	struct health *health = ctx;
 	void *memory = calloc(1, size);
 
@@ -22,7 +22,7 @@ static void *memory_get(void *ctx, size_t size) {
 	return memory;
 }
 
-static void memory_put(void *ctx, void *memory, size_t size) {
+static void counted_release(void *ctx, void *memory, size_t size) {
 	struct health *health = ctx;
 
 	if (memory != NULL)
@@ -47,7 +47,7 @@ static void op_wake(void *ctx, uint64_t at_ns) {
 
 // Queue a change until the end of the turn, since the engine, and maybe the core, are on the stack.
 // If the queue is full, the oldest change is dropped: the newest ones show the current state.
-static void change_keep(struct health *health, const struct verdict_change *change) {
+static void change_enqueue(struct health *health, const struct verdict_change *change) {
 	struct health_change *kept;
 
 	if (health->change_count == HEALTH_CHANGES) {
@@ -72,18 +72,18 @@ static void op_changed(void *ctx, const struct verdict_change *change) {
 		verdict_change, change->now->subject, change->before, change->now->verdict,
 		change->now->advice, change->now->reason
 	);
-	change_keep(ctx, change);
-	health_grants_look(ctx);
+	change_enqueue(ctx, change);
+	health_grants_check_soon(ctx);
 }
 
-void health_tell_again(struct health *health, uint64_t subject) {
+void health_report_advice(struct health *health, uint64_t subject) {
 	struct verdict_view view;
 	struct verdict_change change = {.now = &view};
 
-	if (verdict_of(health->engine, subject, &view) != 0)
+	if (verdict_view_get(health->engine, subject, &view) != 0)
 		return;
 	change.before = view.verdict;
-	change_keep(health, &change);
+	change_enqueue(health, &change);
 }
 
 static const struct verdict_ops engine_ops = {
@@ -97,7 +97,7 @@ static void engine_due(struct loop_timer *timer, uint64_t now_ns) {
 
 // Reports to the event log and to listeners.
 
-static void change_note(struct health *health, const struct health_change *change) {
+static void change_log_event(struct health *health, const struct health_change *change) {
 	char sentence[STATE_TEXT_BYTES];
 
 	int used = snprintf(
@@ -113,11 +113,11 @@ static void change_note(struct health *health, const struct health_change *chang
 	overlay_note_verdict(health->overlay, change->subject, (uint64_t)change->now, sentence);
 }
 
-static void tell_listeners(struct health *health, const struct health_change *change) {
+static void notify_listeners(struct health *health, const struct health_change *change) {
 	struct verdict_view view;
 	const struct verdict_change told = {.before = change->before, .now = &view};
 
-	if (verdict_of(health->engine, change->subject, &view) != 0)
+	if (verdict_view_get(health->engine, change->subject, &view) != 0)
 		return;
 	for (struct health_listener *listener = health->listeners; listener != NULL;) {
 		struct health_listener *next = listener->next;
@@ -127,13 +127,13 @@ static void tell_listeners(struct health *health, const struct health_change *ch
 	}
 }
 
-static bool is_quiet(enum verdict verdict) {
+static bool verdict_is_unreported(enum verdict verdict) {
 	return verdict <= VERDICT_HEALTHY || verdict == VERDICT_UNKNOWN;
 }
 
 // Return whether a fault was reported since the node was last healthy. Then its recovery must be
 // reported.
-static bool was_told(const struct health *health, uint64_t subject) {
+static bool fault_was_reported(const struct health *health, uint64_t subject) {
 	uint64_t healthy_ns = 0, told_ns = 0;
 	struct verdict_past past;
 	uint32_t cursor = 0;
@@ -141,7 +141,7 @@ static bool was_told(const struct health *health, uint64_t subject) {
 	while (verdict_past_next(health->engine, subject, &cursor, &past)) {
 		if (past.verdict == VERDICT_HEALTHY && past.since_ns > healthy_ns)
 			healthy_ns = past.since_ns;
-		if (!is_quiet(past.verdict) && past.since_ns > told_ns)
+		if (!verdict_is_unreported(past.verdict) && past.since_ns > told_ns)
 			told_ns = past.since_ns;
 	}
 	return told_ns > healthy_ns;
@@ -149,15 +149,15 @@ static bool was_told(const struct health *health, uint64_t subject) {
 
 // Return whether the change is worth an event. A join is not. A suspicion has an event of the
 // overlay, and usually comes to nothing.
-static bool is_news(const struct health *health, const struct health_change *change) {
+static bool change_is_reportable(const struct health *health, const struct health_change *change) {
 	if (change->now == change->before)
 		return false; // only the advice changed
-	if (!is_quiet(change->before) || !is_quiet(change->now))
+	if (!verdict_is_unreported(change->before) || !verdict_is_unreported(change->now))
 		return true;
-	return change->now == VERDICT_HEALTHY && was_told(health, change->subject);
+	return change->now == VERDICT_HEALTHY && fault_was_reported(health, change->subject);
 }
 
-static void changes_tell(struct loop_job *job) {
+static void changes_report(struct loop_job *job) {
 	struct health *health = container_of(job, struct health, tell);
 
 	if (health->changes_lost > 0)
@@ -171,9 +171,9 @@ static void changes_tell(struct loop_job *job) {
 
 		health->change_first = (health->change_first + 1) % HEALTH_CHANGES;
 		health->change_count--;
-		if (is_news(health, &change))
-			change_note(health, &change);
-		tell_listeners(health, &change);
+		if (change_is_reportable(health, &change))
+			change_log_event(health, &change);
+		notify_listeners(health, &change);
 	}
 }
 
@@ -204,10 +204,10 @@ int health_create(
 	health->loop = loop;
 	health->overlay = overlay;
 	health->confirm_ns = config->confirm_ns != 0 ? config->confirm_ns : CONFIRM_NS;
-	health->memory =
-		(struct ras_memory){.allocate = memory_get, .release = memory_put, .ctx = health};
+	health->memory = (struct ras_memory
+	){.allocate = counted_allocate, .release = counted_release, .ctx = health};
 	health->engine_due.expired = engine_due;
-	health->tell.run = changes_tell;
+	health->tell.run = changes_report;
 	health->notice_last = &health->notices;
 	err = config->topology == NULL || config->topology[0] == '\0'
 		      ? 0

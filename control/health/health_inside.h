@@ -72,7 +72,7 @@ void health_links(void *ctx, uint64_t peer, struct verdict_links *ret_links);
 
 // losses.c
 // Publish the loss of packets to a peer again. Returns false if this node knows of none.
-bool health_losses_tell(struct health *health, const struct ras_peer *peer);
+bool health_losses_publish(struct health *health, const struct ras_peer *peer);
 int health_losses_start(struct health *health);
 void health_losses_stop(struct health *health);
 
@@ -85,16 +85,16 @@ void health_peers_stop(struct health *health);
 int health_grants_start(struct health *health, const struct health_config *config);
 void health_grants_stop(struct health *health);
 // Check for drains soon, since the state or verdict of a node changed.
-void health_grants_look(struct health *health);
+void health_grants_check_soon(struct health *health);
 
 // view.c: return whether the verdict requests a drain now, granted or not.
 bool health_wants_drain(const struct health *health, const struct verdict_view *view);
 
 // health.c: notify listeners that the advice changed although the verdict did not.
-void health_tell_again(struct health *health, uint64_t subject);
+void health_report_advice(struct health *health, uint64_t subject);
 
 // notices.c: queue a notice of any kind until the core is off the stack.
-void health_tell(struct health *health, uint32_t kind, const void *bytes, size_t size);
+void health_notice_queue(struct health *health, uint32_t kind, const void *bytes, size_t size);
 
 // notices.c: observations and statements, sent and received.
 int health_notices_start(struct health *health, uint64_t random_seed);

@@ -49,7 +49,7 @@ const char *leaf_map_leaf(const struct leaf_map *map, const char *name, size_t l
 	return "";
 }
 
-static int map_grow(struct leaf_map *map) {
+static int leaf_map_grow(struct leaf_map *map) {
 	uint32_t capacity = map->capacity == 0 ? 64 : 2 * map->capacity;
 	struct leaf *leaves;
 
@@ -65,7 +65,8 @@ static int map_grow(struct leaf_map *map) {
 
 // Return a node that another leaf already has, or NULL. Blame could not be attributed to two
 // leaves.
-static const char *find_twice(const struct leaf_map *map, const struct hostlist *nodes) {
+static const char *
+find_node_in_other_leaf(const struct leaf_map *map, const struct hostlist *nodes) {
 	for (uint32_t n = 0; n < hostlist_count(nodes); n++) {
 		const char *name = hostlist_name(nodes, n);
 
@@ -75,7 +76,7 @@ static const char *find_twice(const struct leaf_map *map, const struct hostlist 
 	return NULL;
 }
 
-static int line_refuse(char *detail, const char *path, uint32_t line, const char *what) {
+static int leaf_line_error(char *detail, const char *path, uint32_t line, const char *what) {
 	snprintf(detail, 256, "%.120s:%u: %.110s", path, line, what);
 	return -EINVAL;
 }
@@ -90,8 +91,9 @@ static size_t word_trim(const char **text, size_t length) {
 	return length;
 }
 
-static int
-add_line(struct leaf_map *map, const char *path, uint32_t number, char *line, char *detail) {
+static int leaf_map_add_line(
+	struct leaf_map *map, const char *path, uint32_t number, char *line, char *detail
+) {
 	const char *name = line, *nodes;
 	struct hostlist *list = NULL;
 	struct parse_error error;
@@ -106,7 +108,7 @@ add_line(struct leaf_map *map, const char *path, uint32_t number, char *line, ch
 		return 0;
 	colon = strchr(line, ':');
 	if (colon == NULL)
-		return line_refuse(
+		return leaf_line_error(
 			detail, path, number, "no ':' (LEAF: NODES, such as leaf1: node[001-032])"
 		);
 	name = line;
@@ -114,11 +116,11 @@ add_line(struct leaf_map *map, const char *path, uint32_t number, char *line, ch
 	nodes = colon + 1;
 	nodes_length = word_trim(&nodes, strlen(nodes));
 	if (name_length == 0 || name_length > RAS_NAME_MAX)
-		return line_refuse(detail, path, number, "a leaf's name has 1 to 63 bytes");
+		return leaf_line_error(detail, path, number, "a leaf's name has 1 to 63 bytes");
 	err = hostlist_expand(nodes, nodes_length, NODES_PER_LEAF_MAX, &error, &list);
 	if (err != 0)
-		return err == -ENOMEM ? err : line_refuse(detail, path, number, error.text);
-	twice = find_twice(map, list);
+		return err == -ENOMEM ? err : leaf_line_error(detail, path, number, error.text);
+	twice = find_node_in_other_leaf(map, list);
 	if (twice != NULL) {
 		snprintf(
 			detail, 256, "%.100s:%u: %.64s is at another leaf already", path, number,
@@ -127,7 +129,7 @@ add_line(struct leaf_map *map, const char *path, uint32_t number, char *line, ch
 		hostlist_destroy(list);
 		return -EINVAL;
 	}
-	err = map_grow(map);
+	err = leaf_map_grow(map);
 	if (err != 0) {
 		hostlist_destroy(list);
 		return err;
@@ -146,8 +148,8 @@ static int read_lines(struct leaf_map *map, const char *path, FILE *file, char *
 
 	while (err == 0 && getline(&line, &capacity, file) >= 0) {
 		if (++number > LINES_MAX)
-			return line_refuse(detail, path, number, "too many lines");
-		err = add_line(map, path, number, line, detail);
+			return leaf_line_error(detail, path, number, "too many lines");
+		err = leaf_map_add_line(map, path, number, line, detail);
 	}
 	if (err == 0 && ferror(file)) {
 		snprintf(detail, 256, "%.200s cannot be read", path);

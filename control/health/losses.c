@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-static void loss_tell(void *ctx, uint64_t peer, bool loses, uint32_t permille) {
+static void publish_link_loss(void *ctx, uint64_t peer, bool loses, uint32_t permille) {
 	struct health *health = ctx;
 	const struct ras *ras = overlay_ras(health->overlay);
 	struct ras_peer found;
@@ -29,17 +29,19 @@ static void loss_tell(void *ctx, uint64_t peer, bool loses, uint32_t permille) {
 	health_observation(health, &observation);
 }
 
-bool health_losses_tell(struct health *health, const struct ras_peer *peer) {
-	uint32_t permille = health->losses != NULL ? loss_of(health->losses, peer->record->id) : 0;
+bool health_losses_publish(struct health *health, const struct ras_peer *peer) {
+	uint32_t permille =
+		health->losses != NULL ? loss_link_permille(health->losses, peer->record->id) : 0;
 
 	if (permille > 0)
-		loss_tell(health, peer->record->id, true, permille);
+		publish_link_loss(health, peer->record->id, true, permille);
 	return permille > 0;
 }
 
 // Read the counters of the link to a peer. Returns false if they prove nothing: for a peer that is
 // not alive, only unanswered data counts.
-static bool sent_to(const struct health *health, uint64_t id, struct loss_count *ret_count) {
+static bool
+link_counters_read(const struct health *health, uint64_t id, struct loss_count *ret_count) {
 	struct transport_sent sent;
 	struct ras_peer peer;
 
@@ -55,29 +57,29 @@ static bool sent_to(const struct health *health, uint64_t id, struct loss_count 
 	return sent.unanswered || peer.state == RAS_ALIVE;
 }
 
-static void look_at_links(struct health *health) {
+static void sample_all_links(struct health *health) {
 	const struct ras *ras = overlay_ras(health->overlay);
 	struct ras_link_info link;
 	struct loss_count count;
 
 	for (uint32_t n = 0; ras_link_at(ras, n, &link) == 0; n++) {
-		if (link.ready && sent_to(health, link.peer, &count) &&
-		    (count.unanswered || link.silent_ns < LOSS_LOOK_NS))
-			loss_add(health->losses, link.peer, &count);
+		if (link.ready && link_counters_read(health, link.peer, &count) &&
+		    (count.unanswered || link.silent_ns < LOSS_ROUND_NS))
+			loss_round_add(health->losses, link.peer, &count);
 	}
 }
 
 // Recheck the links that are asked for answers. Returns whether there are any.
-static bool look_between(struct health *health) {
+static bool recheck_asked_links(struct health *health) {
 	struct loss_count count;
 	uint32_t cursor = 0;
 	uint64_t peer;
 	bool any = false;
 
-	while (loss_next(health->losses, &cursor, &peer)) {
+	while (loss_next_to_probe(health->losses, &cursor, &peer)) {
 		any = true;
-		if (sent_to(health, peer, &count))
-			loss_between(health->losses, peer, &count, loss_tell, health);
+		if (link_counters_read(health, peer, &count))
+			loss_recheck_link(health->losses, peer, &count, publish_link_loss, health);
 		// A peer without a link is checked in a later round.
 		(void)overlay_link_ask(health->overlay, peer);
 	}
@@ -85,7 +87,7 @@ static bool look_between(struct health *health) {
 }
 
 static void losses_arm(struct health *health, bool any_asked) {
-	uint64_t at_ns = health->losses_look_ns, ask_ns = loop_now_ns(health->loop) + LOSS_ASK_NS;
+	uint64_t at_ns = health->losses_look_ns, ask_ns = loop_now_ns(health->loop) + LOSS_PROBE_NS;
 
 	if (any_asked && ask_ns < at_ns)
 		at_ns = ask_ns;
@@ -93,7 +95,7 @@ static void losses_arm(struct health *health, bool any_asked) {
 		log_event(LOG_LEVEL_ERROR, "timer_failed", log_errno("error", ENOMEM));
 }
 
-static void tell_of_ourselves(struct health *health) {
+static void report_own_loss(struct health *health) {
 	if (health->losses->ourselves)
 		log_event(
 			LOG_LEVEL_WARN, "own_links_lose", log_u64("links", health->losses->count),
@@ -104,24 +106,24 @@ static void tell_of_ourselves(struct health *health) {
 	health_self_changed(health);
 }
 
-static void losses_look(struct health *health) {
+static void losses_run_round(struct health *health) {
 	bool ourselves = health->losses->ourselves;
 
-	loss_begin(health->losses);
-	look_at_links(health);
-	loss_end(health->losses, loss_tell, health);
+	loss_round_begin(health->losses);
+	sample_all_links(health);
+	loss_round_end(health->losses, publish_link_loss, health);
 	if (health->losses->ourselves != ourselves)
-		tell_of_ourselves(health);
+		report_own_loss(health);
 }
 
 static void losses_due(struct loop_timer *timer, uint64_t now_ns) {
 	struct health *health = container_of(timer, struct health, losses_due);
 
 	if (now_ns >= health->losses_look_ns) {
-		losses_look(health);
-		health->losses_look_ns = now_ns + LOSS_LOOK_NS;
+		losses_run_round(health);
+		health->losses_look_ns = now_ns + LOSS_ROUND_NS;
 	}
-	losses_arm(health, look_between(health));
+	losses_arm(health, recheck_asked_links(health));
 }
 
 int health_losses_start(struct health *health) {
@@ -129,7 +131,7 @@ int health_losses_start(struct health *health) {
 	if (health->losses == NULL)
 		return -ENOMEM;
 	health->losses_due.expired = losses_due;
-	health->losses_look_ns = loop_now_ns(health->loop) + LOSS_LOOK_NS;
+	health->losses_look_ns = loop_now_ns(health->loop) + LOSS_ROUND_NS;
 	losses_arm(health, false);
 	return 0;
 }

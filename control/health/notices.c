@@ -21,7 +21,7 @@ struct health_notice {
 	uint8_t bytes[];
 };
 
-static struct health_notice *notice_take(struct health *health) {
+static struct health_notice *notice_dequeue(struct health *health) {
 	struct health_notice *notice = health->notices;
 
 	if (notice == NULL)
@@ -34,11 +34,11 @@ static struct health_notice *notice_take(struct health *health) {
 }
 
 // Queue a notice. Best effort: bad observations and grants are repeated anyway.
-void health_tell(struct health *health, uint32_t kind, const void *bytes, size_t size) {
+void health_notice_queue(struct health *health, uint32_t kind, const void *bytes, size_t size) {
 	struct health_notice *notice;
 
 	if (health->notice_count == NOTICES_WAITING_MAX)
-		free(notice_take(health));
+		free(notice_dequeue(health));
 	notice = malloc(sizeof(*notice) + size);
 	if (notice == NULL)
 		return;
@@ -52,15 +52,15 @@ void health_tell(struct health *health, uint32_t kind, const void *bytes, size_t
 	loop_defer(health->loop, &health->send);
 }
 
-static void op_tell(void *ctx, const void *bytes, size_t size) {
-	health_tell(ctx, HEALTH_NOTICE, bytes, size);
+static void op_queue_notice(void *ctx, const void *bytes, size_t size) {
+	health_notice_queue(ctx, HEALTH_NOTICE, bytes, size);
 }
 
-static void send_all(struct loop_job *job) {
+static void notices_send(struct loop_job *job) {
 	struct health *health = container_of(job, struct health, send);
 	struct health_notice *notice;
 
-	while ((notice = notice_take(health)) != NULL) {
+	while ((notice = notice_dequeue(health)) != NULL) {
 		int err =
 			overlay_notice(health->overlay, notice->kind, notice->bytes, notice->size);
 
@@ -82,7 +82,8 @@ static void op_wake(void *ctx, uint64_t at_ns) {
 		log_event(LOG_LEVEL_ERROR, "timer_failed", log_errno("error", ENOMEM));
 }
 
-static const struct observation_exchange_ops exchange_ops = {.tell = op_tell, .wake = op_wake};
+static const struct observation_exchange_ops exchange_ops = {
+	.tell = op_queue_notice, .wake = op_wake};
 
 static void exchange_due(struct loop_timer *timer, uint64_t now_ns) {
 	struct health *health = container_of(timer, struct health, exchange_due);
@@ -92,7 +93,7 @@ static void exchange_due(struct loop_timer *timer, uint64_t now_ns) {
 
 static void on_notice(void *ctx, uint64_t origin, const void *bytes, size_t size) {
 	struct health *health = ctx;
-	int err = observation_exchange_heard(
+	int err = observation_exchange_receive(
 		health->exchange, loop_now_ns(health->loop), origin,
 		ras_notice_number(overlay_ras(health->overlay)), bytes, size
 	);
@@ -105,8 +106,9 @@ static void on_notice(void *ctx, uint64_t origin, const void *bytes, size_t size
 }
 
 void health_observation(struct health *health, const struct observation *observation) {
-	int err =
-		observation_exchange_own(health->exchange, loop_now_ns(health->loop), observation);
+	int err = observation_exchange_update(
+		health->exchange, loop_now_ns(health->loop), observation
+	);
 
 	if (err == -ENOMEM)
 		log_event(LOG_LEVEL_ERROR, "observation_lost", log_errno("error", err));
@@ -130,7 +132,9 @@ void health_hung(struct health *health, uint64_t peer, uint32_t hung, uint32_t w
 }
 
 void health_say(struct health *health, const struct statement *statement) {
-	int err = observation_exchange_say(health->exchange, loop_now_ns(health->loop), statement);
+	int err = observation_exchange_statement(
+		health->exchange, loop_now_ns(health->loop), statement
+	);
 
 	if (err != 0)
 		log_event(
@@ -149,7 +153,7 @@ int health_notices_start(struct health *health, uint64_t random_seed) {
 	if (err != 0)
 		return err;
 	health->exchange_due.expired = exchange_due;
-	health->send.run = send_all;
+	health->send.run = notices_send;
 	overlay_notice_consumer(health->overlay, HEALTH_NOTICE, on_notice, health);
 	return 0;
 }
@@ -161,6 +165,6 @@ void health_notices_stop(struct health *health) {
 	health->exchange = observation_exchange_destroy(health->exchange);
 	loop_timer_cancel(health->loop, &health->exchange_due);
 	loop_undefer(health->loop, &health->send);
-	for (struct health_notice *notice; (notice = notice_take(health)) != NULL;)
+	for (struct health_notice *notice; (notice = notice_dequeue(health)) != NULL;)
 		free(notice);
 }

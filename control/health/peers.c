@@ -12,16 +12,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LOOK_NS RAS_NS_PER_SEC
+#define REFRESH_INTERVAL_NS RAS_NS_PER_SEC
 #define HOST_BYTES (RAS_NAME_MAX + 16)
 #define PAUSE_GRACE_NS (2 * RAS_NS_PER_SEC) // after an own pause, until peers are heard again
 
-static bool is_in_doubt(enum ras_state state) {
+static bool peer_state_is_in_doubt(enum ras_state state) {
 	return state == RAS_SUSPECT || state == RAS_DEAD || state == RAS_UNREACHABLE;
 }
 
 // Publish what this node's own connections to the peer show.
-static void tell_tcp_reach(
+static void publish_tcp_reach(
 	struct health *health,
 	const struct ras_peer *peer,
 	const struct overlay_tcp_reach *tcp_reach
@@ -41,7 +41,7 @@ static void tell_tcp_reach(
 }
 
 // Return whether this node reported the peer's connections unanswered and has not withdrawn that.
-static bool was_told(const struct health *health, uint64_t peer) {
+static bool unanswered_was_published(const struct health *health, uint64_t peer) {
 	uint64_t self = ras_self_id(overlay_ras(health->overlay));
 	struct observation observation;
 	uint32_t cursor = 0;
@@ -56,7 +56,7 @@ static bool was_told(const struct health *health, uint64_t peer) {
 
 // Withdraw the report that the peer's connections are unanswered, since the peer is alive. This
 // node may have no connection of its own that shows it. The loss of packets stays reported.
-static void take_back(struct health *health, const struct ras_peer *peer) {
+static void publish_peer_answers(struct health *health, const struct ras_peer *peer) {
 	const struct observation observation = {
 		.observer = ras_self_id(overlay_ras(health->overlay)),
 		.subject = peer->record->id,
@@ -65,7 +65,7 @@ static void take_back(struct health *health, const struct ras_peer *peer) {
 		.reach = VERDICT_REACH_ANSWERS,
 	};
 
-	if (!health_losses_tell(health, peer))
+	if (!health_losses_publish(health, peer))
 		health_observation(health, &observation);
 }
 
@@ -84,12 +84,12 @@ static void host_name(
 		);
 }
 
-static void hand_over(struct health *health, const struct ras_peer *peer) {
+static void engine_update_peer(struct health *health, const struct ras_peer *peer) {
 	char name[RAS_NAME_MAX + 1] = "", host[HOST_BYTES];
 	const struct ras_record *record = peer->record;
 	struct overlay_tcp_reach tcp_reach = {0};
 	bool must_take_back;
-	struct verdict_peer told = {
+	struct verdict_peer_update told = {
 		.id = record->id,
 		.incarnation = peer->incarnation,
 		.state = peer->state,
@@ -106,22 +106,22 @@ static void hand_over(struct health *health, const struct ras_peer *peer) {
 	memcpy(told.observers, peer->observers, sizeof(told.observers));
 	if (health->leaves != NULL)
 		told.leaf = leaf_map_leaf(health->leaves, name, record->name_length);
-	if (is_in_doubt(peer->state)) {
+	if (peer_state_is_in_doubt(peer->state)) {
 		overlay_tcp_reach(health->overlay, record->id, &tcp_reach);
 		told.reach = tcp_reach.reach;
 	}
 	// Ask before the input: it ends the engine's record of that report.
-	must_take_back = peer->state == RAS_ALIVE && was_told(health, record->id);
-	if (verdict_peer(health->engine, loop_now_ns(health->loop), &told) != 0)
+	must_take_back = peer->state == RAS_ALIVE && unanswered_was_published(health, record->id);
+	if (verdict_peer_update(health->engine, loop_now_ns(health->loop), &told) != 0)
 		log_event(LOG_LEVEL_ERROR, "verdict_lost", log_errno("error", ENOMEM));
-	if (is_in_doubt(peer->state))
-		tell_tcp_reach(health, peer, &tcp_reach);
+	if (peer_state_is_in_doubt(peer->state))
+		publish_tcp_reach(health, peer, &tcp_reach);
 	else if (must_take_back)
-		take_back(health, peer);
+		publish_peer_answers(health, peer);
 }
 
-static void look_again(struct health *health, bool wanted) {
-	uint64_t at_ns = loop_now_ns(health->loop) + LOOK_NS;
+static void schedule_refresh(struct health *health, bool wanted) {
+	uint64_t at_ns = loop_now_ns(health->loop) + REFRESH_INTERVAL_NS;
 
 	if (!wanted)
 		loop_timer_cancel(health->loop, &health->look);
@@ -131,14 +131,14 @@ static void look_again(struct health *health, bool wanted) {
 
 // Return whether periodic refreshes are needed. The connections of a peer in doubt change without
 // an event. While the brake is on, so does the number of missed members.
-static bool is_to_look(const struct health *health) {
+static bool needs_periodic_refresh(const struct health *health) {
 	struct ras_view view;
 
 	ras_view(overlay_ras(health->overlay), &view);
 	return view.brake || view.suspect + view.unreachable + view.dead > 0;
 }
 
-static void hand_over_all(struct health *health, bool in_doubt_only) {
+static void engine_update_all_peers(struct health *health, bool in_doubt_only) {
 	const struct ras *ras = overlay_ras(health->overlay);
 	struct ras_view view;
 	struct ras_peer peer;
@@ -146,13 +146,13 @@ static void hand_over_all(struct health *health, bool in_doubt_only) {
 	ras_view(ras, &view);
 	for (uint32_t slot = 0; slot < view.slots_max; slot++) {
 		if (ras_peer_at(ras, slot, &peer) == 0 &&
-		    (!in_doubt_only || is_in_doubt(peer.state)))
-			hand_over(health, &peer);
+		    (!in_doubt_only || peer_state_is_in_doubt(peer.state)))
+			engine_update_peer(health, &peer);
 	}
 }
 
-static void hand_over_self(struct health *health, bool brake) {
-	struct verdict_self self = {
+static void engine_update_self(struct health *health, bool brake) {
+	struct verdict_self_update self = {
 		.paused_until_ns = health->paused_until_ns,
 		.brake = brake,
 		.loses = health->losses != NULL && health->losses->ourselves,
@@ -163,25 +163,25 @@ static void hand_over_self(struct health *health, bool brake) {
 	self.joined = view.joined;
 	self.silent = brake ? view.silent : 0;
 	health->brake_told = brake;
-	verdict_self(health->engine, loop_now_ns(health->loop), &self);
+	verdict_self_update(health->engine, loop_now_ns(health->loop), &self);
 	grants_expect(
 		health->grants, overlay_expected(health->overlay), overlay_is_alone(health->overlay)
 	);
 }
 
 void health_self_changed(struct health *health) {
-	hand_over_self(health, health->brake_told);
+	engine_update_self(health, health->brake_told);
 }
 
-static void hand_over_dirty(struct health *health) {
+static void engine_update_changed_peers(struct health *health) {
 	const struct ras *ras = overlay_ras(health->overlay);
 	struct ras_peer peer;
 
 	if (health->all_dirty)
-		hand_over_all(health, false);
+		engine_update_all_peers(health, false);
 	for (uint32_t n = 0; n < health->dirty_count && !health->all_dirty; n++) {
 		if (ras_peer_find(ras, health->dirty[n], &peer) == 0)
-			hand_over(health, &peer);
+			engine_update_peer(health, &peer);
 	}
 	health->all_dirty = false;
 	health->dirty_count = 0;
@@ -195,14 +195,14 @@ static void peers_refresh(struct loop_job *job) {
 	struct ras_view view;
 
 	ras_view(overlay_ras(health->overlay), &view);
-	hand_over_self(health, view.brake && health->brake_told);
-	hand_over_dirty(health);
-	hand_over_self(health, view.brake);
-	health_grants_look(health);
-	look_again(health, is_to_look(health));
+	engine_update_self(health, view.brake && health->brake_told);
+	engine_update_changed_peers(health);
+	engine_update_self(health, view.brake);
+	health_grants_check_soon(health);
+	schedule_refresh(health, needs_periodic_refresh(health));
 }
 
-static void peer_mark(struct health *health, uint64_t peer) {
+static void peer_mark_changed(struct health *health, uint64_t peer) {
 	for (uint32_t n = 0; n < health->dirty_count; n++) {
 		if (health->dirty[n] == peer)
 			return;
@@ -214,7 +214,7 @@ static void peer_mark(struct health *health, uint64_t peer) {
 }
 
 // Return whether the event concerns a peer. Link events change nothing here, and there are many.
-static bool is_of_peer(enum ras_event_kind kind) {
+static bool event_is_of_peer(enum ras_event_kind kind) {
 	switch (kind) {
 	case RAS_EVENT_JOINED:
 	case RAS_EVENT_ALIVE:
@@ -234,21 +234,21 @@ static bool is_of_peer(enum ras_event_kind kind) {
 	}
 }
 
-static bool is_of_self(enum ras_event_kind kind) {
+static bool event_is_of_self(enum ras_event_kind kind) {
 	return kind == RAS_EVENT_HOST_SHARED || kind == RAS_EVENT_BRAKE_ON ||
 	       kind == RAS_EVENT_BRAKE_OFF || kind == RAS_EVENT_PAUSED ||
 	       kind == RAS_EVENT_JOIN_DONE;
 }
 
 // Return whether a member just started. Such a member may not know the grants.
-static bool is_arrival(enum ras_event_kind kind) {
+static bool event_is_arrival(enum ras_event_kind kind) {
 	return kind == RAS_EVENT_JOINED || kind == RAS_EVENT_REJOINED;
 }
 
 // Forget a peer and this node's observations of it. The exchange would otherwise repeat them, and
 // nothing would withdraw them.
 static void peer_forget(struct health *health, uint64_t peer) {
-	verdict_forget(health->engine, loop_now_ns(health->loop), peer);
+	verdict_peer_forget(health->engine, loop_now_ns(health->loop), peer);
 	if (health->exchange != NULL)
 		observation_exchange_forget(health->exchange, peer);
 }
@@ -263,25 +263,25 @@ static void on_event(struct overlay_listener *listener, const struct ras_event *
 	if (event->kind == RAS_EVENT_JOIN_DONE)
 		// The whole table arrived at once, without an event per member.
 		health->all_dirty = true;
-	if (is_arrival(event->kind))
-		grants_alive(health->grants, loop_now_ns(health->loop), event->peer);
+	if (event_is_arrival(event->kind))
+		grants_member_alive(health->grants, loop_now_ns(health->loop), event->peer);
 	if (event->kind == RAS_EVENT_JOIN_DONE)
-		grants_alive(
+		grants_member_alive(
 			health->grants, loop_now_ns(health->loop),
 			ras_self_id(overlay_ras(health->overlay))
 		);
 	// Handle it at once: if too many peers changed, forgotten ones could not be found later.
 	if (event->kind == RAS_EVENT_FORGOTTEN)
 		peer_forget(health, event->peer);
-	else if (is_of_peer(event->kind))
-		peer_mark(health, event->peer);
-	if (is_of_peer(event->kind) || is_of_self(event->kind))
+	else if (event_is_of_peer(event->kind))
+		peer_mark_changed(health, event->peer);
+	if (event_is_of_peer(event->kind) || event_is_of_self(event->kind))
 		loop_defer(health->loop, &health->refresh);
 }
 
 // State that this machine shares an address. An operator may ask any node, but only this machine
 // knows its addresses.
-static void on_addresses(struct overlay_listener *listener) {
+static void on_addresses_changed(struct overlay_listener *listener) {
 	struct health *health = container_of(listener, struct health, listener);
 	struct statement statement = {
 		.subject = ras_self_id(overlay_ras(health->overlay)),
@@ -307,20 +307,20 @@ static void on_addresses(struct overlay_listener *listener) {
 	health->address_is_shared = shared;
 }
 
-static void peers_look(struct loop_timer *timer, uint64_t now_ns) {
+static void peers_refresh_periodic(struct loop_timer *timer, uint64_t now_ns) {
 	struct health *health = container_of(timer, struct health, look);
 
 	(void)now_ns;
 	health_self_changed(health);
-	hand_over_all(health, true);
-	look_again(health, is_to_look(health));
+	engine_update_all_peers(health, true);
+	schedule_refresh(health, needs_periodic_refresh(health));
 }
 
 void health_peers_start(struct health *health) {
 	health->refresh.run = peers_refresh;
-	health->look.expired = peers_look;
+	health->look.expired = peers_refresh_periodic;
 	health->listener.event = on_event;
-	health->listener.addresses = on_addresses;
+	health->listener.addresses = on_addresses_changed;
 	overlay_listen(health->overlay, &health->listener);
 	// Refresh at once: statements of this node need its own entry in the engine.
 	health->all_dirty = true;

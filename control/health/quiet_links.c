@@ -6,7 +6,7 @@ static bool link_is_quiet(const struct ras_link_info *link) {
 	return link->ready && link->quiet_ns >= VERDICT_QUIET_NS;
 }
 
-static void quiet_look(const struct ras *ras, struct quiet_links *quiet) {
+static void quiet_links_collect(const struct ras *ras, struct quiet_links *quiet) {
 	struct ras_link_info link;
 	struct ras_peer found;
 
@@ -22,7 +22,8 @@ static void quiet_look(const struct ras *ras, struct quiet_links *quiet) {
 	}
 }
 
-static bool quiet_has(const struct ras *ras, const struct quiet_links *quiet, uint64_t peer) {
+static bool
+quiet_links_contain(const struct ras *ras, const struct quiet_links *quiet, uint64_t peer) {
 	struct ras_link_info link;
 
 	for (uint32_t n = 0; n < quiet->count && n < HEALTH_QUIET_LINKS; n++) {
@@ -45,11 +46,11 @@ void health_links(void *ctx, uint64_t peer, struct verdict_links *ret_links) {
 	uint64_t now_ns = loop_now_ns(health->loop);
 
 	if (!quiet->known || quiet->at_ns != now_ns)
-		quiet_look(ras, quiet);
+		quiet_links_collect(ras, quiet);
 	quiet->known = true;
 	quiet->at_ns = now_ns;
 	*ret_links = (struct verdict_links){
 		.quiet = quiet->alive,
-		.peer_is_quiet = quiet_has(ras, quiet, peer),
+		.peer_is_quiet = quiet_links_contain(ras, quiet, peer),
 	};
 }

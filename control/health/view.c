@@ -26,7 +26,7 @@ bool health_wants_drain(const struct health *health, const struct verdict_view *
 		return false;
 	return held_ns >= health->confirm_ns ||
 	       (held_ns + CONFIRM_SLACK_NS >= health->confirm_ns &&
-		grants_of(health->grants, now_ns, view->subject) == GRANT_GIVEN);
+		grants_decide(health->grants, now_ns, view->subject) == GRANT_GIVEN);
 }
 
 enum verdict_advice health_advice(const struct health *health, const struct verdict_view *view) {
@@ -42,8 +42,8 @@ const char *health_withheld(const struct health *health, const struct verdict_vi
 
 	if (!health_wants_drain(health, view))
 		return NULL;
-	grant = grants_of(health->grants, loop_now_ns(health->loop), view->subject);
-	return grant != GRANT_GIVEN ? grant_words(grant) : NULL;
+	grant = grants_decide(health->grants, loop_now_ns(health->loop), view->subject);
+	return grant != GRANT_GIVEN ? grant_reason_text(grant) : NULL;
 }
 
 uint64_t health_granter(const struct health *health) {

@@ -71,7 +71,7 @@ static void add_down(const struct jobhost *host, struct troubles *troubles) {
 
 	if (host->config.health == NULL)
 		return;
-	while (verdict_next(health_engine(host->config.health), &cursor, &view))
+	while (verdict_unhealthy_next(health_engine(host->config.health), &cursor, &view))
 		if (view.verdict == VERDICT_NODE_DOWN)
 			add_trouble(
 				troubles, view.subject,
@@ -267,7 +267,7 @@ static bool own_drain_is_advised(const struct jobhost *host) {
 	struct verdict_view view;
 
 	return host->config.health != NULL &&
-	       verdict_of(health_engine(host->config.health), self, &view) == 0 &&
+	       verdict_view_get(health_engine(host->config.health), self, &view) == 0 &&
 	       health_advice(host->config.health, &view) == VERDICT_ADVICE_DRAIN;
 }
 

@@ -24,7 +24,7 @@ static bool is_dead(void *ctx, uint64_t node) {
 	const struct health *health = ((const struct comm_look *)ctx)->config.health;
 	struct verdict_view view;
 
-	return health != NULL && verdict_of(health_engine(health), node, &view) == 0 &&
+	return health != NULL && verdict_view_get(health_engine(health), node, &view) == 0 &&
 	       view.verdict == VERDICT_NODE_DOWN && view.both_planes;
 }
 
@@ -104,7 +104,7 @@ static void collect_pairs(struct comm_look *look) {
 	if (health == NULL)
 		return;
 	engine = health_engine(health);
-	while (look->look.pair_count < PAIRS_MAX && verdict_path_next(engine, &cursor, &path)) {
+	while (look->look.pair_count < PAIRS_MAX && verdict_bad_path_next(engine, &cursor, &path)) {
 		if (is_bad(&path.observation))
 			make_pair(look, &path, &look->pairs[look->look.pair_count++]);
 	}

@@ -44,14 +44,14 @@ void compact_stats_init(struct compact_stats *stats) {
 	stats->kind = OBSERVATION_NO_PAIR;
 }
 
-static uint32_t bucket_of(uint64_t latency_ns) {
+static uint32_t latency_bucket(uint64_t latency_ns) {
 	uint32_t bucket = latency_ns > 0 ? 63 - (uint32_t)__builtin_clzll(latency_ns) : 0;
 
 	return bucket < BUCKETS ? bucket : BUCKETS - 1;
 }
 
-static void note_latency(struct compact_stats *stats, uint64_t latency_ns) {
-	uint16_t *bucket = &stats->buckets[bucket_of(latency_ns)];
+static void record_latency(struct compact_stats *stats, uint64_t latency_ns) {
+	uint16_t *bucket = &stats->buckets[latency_bucket(latency_ns)];
 	uint32_t value = latency_ns < UINT32_MAX ? (uint32_t)latency_ns : UINT32_MAX;
 
 	if (*bucket == UINT16_MAX) {
@@ -76,7 +76,7 @@ static void set_kind(struct compact_stats *stats, enum observation_kind kind, ui
 
 // Return whether the counter advanced between two reads of this visit. One read proves nothing: a
 // paused agent's page looks the same.
-static bool note_pulse(struct compact_stats *stats, const struct path_probe *probe) {
+static bool record_pulse(struct compact_stats *stats, const struct path_probe *probe) {
 	uint64_t incarnation = probe->incarnation;
 	bool same, advances;
 
@@ -95,11 +95,11 @@ static bool note_pulse(struct compact_stats *stats, const struct path_probe *pro
 	return advances;
 }
 
-static bool was_seen_to_advance(const struct compact_stats *stats, uint64_t now_ns) {
+static bool counter_advanced_recently(const struct compact_stats *stats, uint64_t now_ns) {
 	return stats->advanced_ns != RAS_NEVER && now_ns - stats->advanced_ns < VISIT_NS;
 }
 
-static void note_passed(struct compact_stats *stats, const struct path_probe *probe) {
+static void record_passed_size(struct compact_stats *stats, const struct path_probe *probe) {
 	uint8_t bit = (uint8_t)(1U << probe->size);
 
 	if (stats->last_probe_ns == RAS_NEVER || probe->at_ns - stats->last_probe_ns >= VISIT_NS)
@@ -112,7 +112,7 @@ static void note_passed(struct compact_stats *stats, const struct path_probe *pr
 
 // A path that loses only large probes is not silent. Silence needs a small read that was lost on a
 // sound pair.
-static void note_lost(struct compact_stats *stats, const struct path_probe *probe) {
+static void record_lost_probe(struct compact_stats *stats, const struct path_probe *probe) {
 	stats->lost[probe->size] += stats->lost[probe->size] < UINT32_MAX;
 	if (probe->size > 0)
 		stats->broken = true;
@@ -131,11 +131,11 @@ void compact_stats_opened(struct compact_stats *stats) {
 
 void compact_stats_add(struct compact_stats *stats, const struct path_probe *probe) {
 	must(probe->size < PATH_SIZES);
-	note_passed(stats, probe);
+	record_passed_size(stats, probe);
 	stats->sent[probe->size] += stats->sent[probe->size] < UINT32_MAX;
 	stats->last_probe_ns = probe->at_ns;
 	if (!probe->answered) {
-		note_lost(stats, probe);
+		record_lost_probe(stats, probe);
 		return;
 	}
 	stats->last_answer_ns = probe->at_ns;
@@ -145,11 +145,11 @@ void compact_stats_add(struct compact_stats *stats, const struct path_probe *pro
 	stats->unanswered = 0;
 	stats->small_lost = false;
 	if (probe->size == 0)
-		note_latency(stats, probe->latency_ns);
+		record_latency(stats, probe->latency_ns);
 	// Visits are too rare to see a counter stand. An advance in an earlier visit is outdated.
-	if (note_pulse(stats, probe))
+	if (record_pulse(stats, probe))
 		set_kind(stats, OBSERVATION_GOOD, probe->at_ns);
-	else if (stats->kind == OBSERVATION_SILENT || !was_seen_to_advance(stats, probe->at_ns))
+	else if (stats->kind == OBSERVATION_SILENT || !counter_advanced_recently(stats, probe->at_ns))
 		set_kind(stats, OBSERVATION_NO_PAIR, probe->at_ns);
 }
 
@@ -168,7 +168,7 @@ static uint64_t stats_percentile(const struct compact_stats *stats, uint32_t per
 	return 0;
 }
 
-static void add_times(const struct compact_stats *stats, struct path_summary *summary) {
+static void summary_add_times(const struct compact_stats *stats, struct path_summary *summary) {
 	uint32_t count = stats->recent_count < STATS_RECENT ? stats->recent_count : STATS_RECENT;
 	uint64_t sorted[STATS_RECENT];
 
@@ -195,8 +195,8 @@ void compact_stats_summary(const struct compact_stats *stats, struct path_summar
 		.since_ns = stats->since_ns,
 		.turned_ns =
 			stats->kind == OBSERVATION_SILENT ? stats->last_probe_ns : stats->since_ns,
-		.lost_bytes_place = PATH_SIZES,
-		.unproven_place = PATH_SIZES,
+		.lost_size_index = PATH_SIZES,
+		.unproven_size_index = PATH_SIZES,
 	};
 
 	for (uint32_t n = PATH_SIZES; n-- > 0;) {
@@ -205,13 +205,13 @@ void compact_stats_summary(const struct compact_stats *stats, struct path_summar
 		summary.count += stats->sent[n];
 		summary.lost += stats->lost[n];
 		if ((stats->passed & 1U << n) == 0)
-			summary.unproven_place = n;
+			summary.unproven_size_index = n;
 		if (stats->lost[n] == 0)
 			continue;
-		summary.lost_bytes_place = n;
+		summary.lost_size_index = n;
 		summary.lost_permille =
 			(uint32_t)((uint64_t)stats->lost[n] * 1000 / stats->sent[n]);
 	}
-	add_times(stats, &summary);
+	summary_add_times(stats, &summary);
 	*ret_summary = summary;
 }

@@ -4,17 +4,17 @@
 
 #include <verdict/path_memory.h>
 
-#define WINDOW_SAMPLES 64  // the last samples of a window
-#define RECENT_SAMPLES 128 // the last samples, which the summary uses
-#define OUTCOMES 128	   // the last outcomes, per size
+#define WINDOW_SAMPLES 64      // the last samples of a window
+#define RECENT_SAMPLES 128     // the last samples, which the summary uses
+#define PATH_OUTCOMES_KEPT 128 // the last outcomes, per size
 
 // Ring of the last outcomes of one size.
 struct size_past {
 	uint64_t sent, lost; // since the path began
 	uint32_t count;	     // ring entries ever added; reset when the path is reopened
-	uint64_t at_ns[OUTCOMES];
-	bool answered[OUTCOMES];
-	uint64_t latency_ns[OUTCOMES]; // valid where answered
+	uint64_t at_ns[PATH_OUTCOMES_KEPT];
+	bool answered[PATH_OUTCOMES_KEPT];
+	uint64_t latency_ns[PATH_OUTCOMES_KEPT]; // valid where answered
 };
 
 // State of the pulse counter.
@@ -68,7 +68,7 @@ struct path_memory {
 	uint32_t lost_permille, lost_place;
 	// Losses up to this time are over; only new ones make the path lossy.
 	uint64_t loss_over_ns;
-	uint32_t unproven_place;
+	uint32_t unproven_size_index;
 	enum observation_kind kind;
 	uint64_t since_ns;
 	// path_resend.c
@@ -81,19 +81,19 @@ struct path_memory {
 	uint64_t resent_total, resent_ns; // port's counter, and the time of its last increase
 };
 
-void path_note_late(struct path_memory *memory, const struct path_probe *probe);
+void path_record_late_answer(struct path_memory *memory, const struct path_probe *probe);
 // Return the per mille of probes that a device retransmitted, by their late answers; 0 if there is
 // no such pattern.
-uint32_t path_resends(struct path_memory *memory, uint64_t now_ns);
+uint32_t path_resent_permille(struct path_memory *memory, uint64_t now_ns);
 
 // Return whether no good window confirmed the baseline for PATH_LEARNT_MAX_NS; false without a
 // baseline.
-bool path_is_outdated(const struct path_memory *memory, uint64_t now_ns);
-void path_forget_learnt(struct path_memory *memory);
+bool path_baseline_is_outdated(const struct path_memory *memory, uint64_t now_ns);
+void path_forget_baseline(struct path_memory *memory);
 // Return the latency above which a read is slow.
-uint64_t path_border_ns(const struct path_memory *memory);
+uint64_t path_slow_threshold_ns(const struct path_memory *memory);
 // Return the median of the last PATH_QUICK_READS reads of the small size; 0: too few.
-uint64_t path_lately_ns(const struct path_memory *memory);
+uint64_t path_recent_median_ns(const struct path_memory *memory);
 
 // Sort in ascending order. For small arrays only.
 void path_sort(uint64_t *values, uint32_t count);

@@ -6,8 +6,9 @@
 
 #define MAD_TIMES 6
 #define MAD_FLOOR_SHARE 16 // assumed spread of a baseline that never varied: a sixteenth
-#define CREEP_SHARE 10	   // the baseline rises by at most this fraction per BASELINE_RISE_NS
-#define CREEP_NS (3600 * RAS_NS_PER_SEC)
+#define BASELINE_RISE_FRACTION \
+	10 // the baseline rises by at most this fraction per BASELINE_RISE_NS
+#define BASELINE_RISE_NS (3600 * RAS_NS_PER_SEC)
 #define LOST_MIN 2	   // losses over all sizes from one on; a single loss is no pattern
 #define LOST_CLEAN_TIMES 3 // e^-3: chance of one in twenty
 #define OUTCOMES_LEAST 4   // for a rarely probed size, the last outcomes count at any age
@@ -41,7 +42,7 @@ static uint32_t min_u32(uint32_t a, uint32_t b) {
 }
 
 // Cannot overflow: latencies are below 2^48, ratios below 2^16.
-static uint64_t times_permille(uint64_t value, uint32_t permille) {
+static uint64_t multiply_permille(uint64_t value, uint32_t permille) {
 	return value / 1000 * permille + value % 1000 * permille / 1000;
 }
 
@@ -79,9 +80,10 @@ static void baseline_learn(struct path_memory *memory, uint64_t median_ns, uint6
 	wish_ns = path_median(sorted, count);
 	if (memory->baseline_ns != 0) {
 		elapsed_ns = elapsed_since(memory->baseline_at_ns, now_ns);
-		most_ns = memory->baseline_ns + (uint64_t
-						)((double)memory->baseline_ns / CREEP_SHARE *
-						  ((double)elapsed_ns / (double)CREEP_NS));
+		most_ns = memory->baseline_ns +
+			  (uint64_t
+			  )((double)memory->baseline_ns / BASELINE_RISE_FRACTION *
+			    ((double)elapsed_ns / (double)BASELINE_RISE_NS));
 		// Postpone a rise below one nanosecond.
 		if (wish_ns > memory->baseline_ns && most_ns == memory->baseline_ns)
 			return;
@@ -92,7 +94,7 @@ static void baseline_learn(struct path_memory *memory, uint64_t median_ns, uint6
 	memory->baseline_mad_ns = path_mad(sorted, count, path_median(sorted, count));
 }
 
-static bool is_slow(const struct path_memory *memory, uint64_t median_ns, uint64_t like_ns) {
+static bool median_is_slow(const struct path_memory *memory, uint64_t median_ns, uint64_t like_ns) {
 	uint32_t ratio = memory->config.ratio_permille;
 	uint64_t mad_ns = memory->baseline_mad_ns;
 
@@ -100,22 +102,23 @@ static bool is_slow(const struct path_memory *memory, uint64_t median_ns, uint64
 		return false;
 	if (mad_ns < memory->baseline_ns / MAD_FLOOR_SHARE)
 		mad_ns = memory->baseline_ns / MAD_FLOOR_SHARE;
-	return median_ns > times_permille(memory->baseline_ns, ratio) &&
+	return median_ns > multiply_permille(memory->baseline_ns, ratio) &&
 	       median_ns > memory->baseline_ns + MAD_TIMES * mad_ns &&
-	       (like_ns == 0 || median_ns > times_permille(like_ns, ratio));
+	       (like_ns == 0 || median_ns > multiply_permille(like_ns, ratio));
 }
 
 // Return whether even the quickest quarter of the window is slow. A slow path delays every probe. A
 // machine short of processor time delays only some.
-static bool is_late(const struct path_memory *memory, const uint64_t *sorted, uint32_t count) {
+static bool
+quickest_quarter_is_slow(const struct path_memory *memory, const uint64_t *sorted, uint32_t count) {
 	return sorted[(count - 1) / 4] >
-	       times_permille(memory->baseline_ns, memory->config.ratio_permille);
+	       multiply_permille(memory->baseline_ns, memory->config.ratio_permille);
 }
 
 // Return whether the window is slow against its own baseline, even if comparable paths are as slow.
 // Such a window must not enter the baseline.
-static bool is_unlike_its_past(const struct path_memory *memory, uint64_t median_ns) {
-	return is_slow(memory, median_ns, 0);
+static bool deviates_from_baseline(const struct path_memory *memory, uint64_t median_ns) {
+	return median_is_slow(memory, median_ns, 0);
 }
 
 static void close_window(struct path_memory *memory, uint64_t now_ns, uint64_t like_ns) {
@@ -128,9 +131,10 @@ static void close_window(struct path_memory *memory, uint64_t now_ns, uint64_t l
 	summarize_recent(memory);
 	memory->window_begin_ns = now_ns;
 	memory->window_count = 0;
-	if (path_is_outdated(memory, now_ns))
-		path_forget_learnt(memory);
-	if (is_slow(memory, median_ns, like_ns) && is_late(memory, memory->window, count)) {
+	if (path_baseline_is_outdated(memory, now_ns))
+		path_forget_baseline(memory);
+	if (median_is_slow(memory, median_ns, like_ns) &&
+	    quickest_quarter_is_slow(memory, memory->window, count)) {
 		memory->slow_windows++;
 		memory->quick_windows = 0;
 	} else {
@@ -141,7 +145,7 @@ static void close_window(struct path_memory *memory, uint64_t now_ns, uint64_t l
 		memory->degraded = true;
 	else if (memory->quick_windows >= memory->config.windows)
 		memory->degraded = false;
-	if (!memory->degraded && !is_unlike_its_past(memory, median_ns))
+	if (!memory->degraded && !deviates_from_baseline(memory, median_ns))
 		baseline_learn(memory, median_ns, now_ns);
 }
 
@@ -151,8 +155,8 @@ static bool window_is_over(const struct path_memory *memory, uint64_t now_ns) {
 	       memory->window_count >= memory->config.samples_min;
 }
 
-uint64_t path_border_ns(const struct path_memory *memory) {
-	return times_permille(memory->baseline_ns, memory->config.ratio_permille);
+uint64_t path_slow_threshold_ns(const struct path_memory *memory) {
+	return multiply_permille(memory->baseline_ns, memory->config.ratio_permille);
 }
 
 static uint64_t median_of_last(const struct path_memory *memory, uint32_t reads) {
@@ -166,25 +170,25 @@ static uint64_t median_of_last(const struct path_memory *memory, uint32_t reads)
 	return path_median(sorted, reads);
 }
 
-uint64_t path_lately_ns(const struct path_memory *memory) {
+uint64_t path_recent_median_ns(const struct path_memory *memory) {
 	return median_of_last(memory, PATH_QUICK_READS);
 }
 
 // Return whether slow reads in a row make the path degraded at once, before any window closes.
-static bool is_slow_at_once(const struct path_memory *memory, uint64_t like_ns) {
+static bool slow_run_is_degraded(const struct path_memory *memory, uint64_t like_ns) {
 	return !memory->degraded && memory->slow_run >= PATH_SLOW_READS &&
 	       elapsed_since(memory->slow_run_ns, memory->last_answer_ns) >= PATH_SLOW_NS &&
-	       is_slow(memory, median_of_last(memory, PATH_SLOW_READS), like_ns);
+	       median_is_slow(memory, median_of_last(memory, PATH_SLOW_READS), like_ns);
 }
 
 // A degraded path that was just read quickly may have recovered.
-bool path_memory_doubts(const struct path_memory *memory) {
+bool path_memory_needs_reads(const struct path_memory *memory) {
 	return memory->degraded ? memory->slow_run == 0 : memory->slow_run >= PATH_DOUBT_READS;
 }
 
 // Return whether quick reads in a row end the degradation before any window closes.
-static bool is_quick_again(const struct path_memory *memory) {
-	uint64_t most_ns = path_border_ns(memory);
+static bool quick_run_ends_degraded(const struct path_memory *memory) {
+	uint64_t most_ns = path_slow_threshold_ns(memory);
 
 	if (!memory->degraded || memory->recent_count < PATH_QUICK_READS)
 		return false;
@@ -197,42 +201,43 @@ static bool is_quick_again(const struct path_memory *memory) {
 
 // Loss.
 
-struct lately {
+struct recent_outcomes {
 	uint32_t sent, lost;
 };
 
-static void add_lately(
+static void recent_outcomes_add(
 	const struct path_memory *memory,
 	const struct size_past *past,
 	uint64_t now_ns,
-	struct lately *lately
+	struct recent_outcomes *recent_outcomes
 ) {
-	uint32_t held = min_u32(past->count, OUTCOMES);
+	uint32_t held = min_u32(past->count, PATH_OUTCOMES_KEPT);
 
 	for (uint32_t n = 1; n <= held; n++) {
-		uint32_t place = (past->count - n) % OUTCOMES;
+		uint32_t place = (past->count - n) % PATH_OUTCOMES_KEPT;
 
 		if (n > OUTCOMES_LEAST &&
 		    elapsed_since(past->at_ns[place], now_ns) > memory->config.lossy_window_ns)
 			break;
-		lately->sent++;
-		lately->lost += !past->answered[place] && past->at_ns[place] > memory->loss_over_ns;
+		recent_outcomes->sent++;
+		recent_outcomes->lost +=
+			!past->answered[place] && past->at_ns[place] > memory->loss_over_ns;
 	}
 }
 
 // Reads carry large data towards this agent, writes the other way.
-static struct lately
-size_failed_lately(const struct path_memory *memory, uint32_t size, uint64_t now_ns) {
-	struct lately lately = {0};
+static struct recent_outcomes
+recent_outcomes_of_size(const struct path_memory *memory, uint32_t size, uint64_t now_ns) {
+	struct recent_outcomes recent_outcomes = {0};
 
-	add_lately(memory, &memory->sizes[size], now_ns, &lately);
-	add_lately(memory, &memory->writes[size], now_ns, &lately);
-	return lately;
+	recent_outcomes_add(memory, &memory->sizes[size], now_ns, &recent_outcomes);
+	recent_outcomes_add(memory, &memory->writes[size], now_ns, &recent_outcomes);
+	return recent_outcomes;
 }
 
 // Return when the last probe began, RAS_NEVER if there was none, and whether it was answered.
-static uint64_t last_of(const struct size_past *past, bool *ret_answered) {
-	uint32_t place = (past->count - 1) % OUTCOMES;
+static uint64_t last_outcome_ns(const struct size_past *past, bool *ret_answered) {
+	uint32_t place = (past->count - 1) % PATH_OUTCOMES_KEPT;
 
 	*ret_answered = past->count > 0 && past->answered[place];
 	return past->count > 0 ? past->at_ns[place] : RAS_NEVER;
@@ -241,8 +246,8 @@ static uint64_t last_of(const struct size_past *past, bool *ret_answered) {
 // Return whether the last probe of this size was answered.
 static bool size_passes(const struct path_memory *memory, uint32_t size) {
 	bool read, written;
-	uint64_t read_ns = last_of(&memory->sizes[size], &read);
-	uint64_t written_ns = last_of(&memory->writes[size], &written);
+	uint64_t read_ns = last_outcome_ns(&memory->sizes[size], &read);
+	uint64_t written_ns = last_outcome_ns(&memory->writes[size], &written);
 
 	if (read_ns == RAS_NEVER || written_ns == RAS_NEVER)
 		return read || written;
@@ -258,11 +263,11 @@ struct since_loss {
 };
 
 static void since_loss_add(const struct size_past *past, struct since_loss *since) {
-	uint32_t held = min_u32(past->count, OUTCOMES), looked = 0, passed = 0;
+	uint32_t held = min_u32(past->count, PATH_OUTCOMES_KEPT), looked = 0, passed = 0;
 	bool loses = false;
 
 	for (uint32_t n = 1; n <= held && looked < 2 * OUTCOMES_LEAST; n++) {
-		uint32_t place = (past->count - n) % OUTCOMES;
+		uint32_t place = (past->count - n) % PATH_OUTCOMES_KEPT;
 
 		if (past->at_ns[place] > since->lost_ns) {
 			passed++;
@@ -277,11 +282,11 @@ static void since_loss_add(const struct size_past *past, struct since_loss *sinc
 	since->all_pass = since->all_pass && (!loses || passed > 0);
 }
 
-static void last_loss(const struct size_past *past, uint64_t *lost_ns) {
-	uint32_t held = min_u32(past->count, OUTCOMES);
+static void update_last_loss_ns(const struct size_past *past, uint64_t *lost_ns) {
+	uint32_t held = min_u32(past->count, PATH_OUTCOMES_KEPT);
 
 	for (uint32_t n = 1; n <= held; n++) {
-		uint32_t place = (past->count - n) % OUTCOMES;
+		uint32_t place = (past->count - n) % PATH_OUTCOMES_KEPT;
 
 		if (past->answered[place])
 			continue;
@@ -297,8 +302,8 @@ static bool loss_is_over(const struct path_memory *memory, uint32_t place) {
 	struct since_loss since = {.all_pass = true};
 
 	for (uint32_t n = place; n < PATH_SIZES; n++) {
-		last_loss(&memory->sizes[n], &since.lost_ns);
-		last_loss(&memory->writes[n], &since.lost_ns);
+		update_last_loss_ns(&memory->sizes[n], &since.lost_ns);
+		update_last_loss_ns(&memory->writes[n], &since.lost_ns);
 	}
 	for (uint32_t n = place; n < PATH_SIZES; n++) {
 		since_loss_add(&memory->sizes[n], &since);
@@ -309,18 +314,18 @@ static bool loss_is_over(const struct path_memory *memory, uint32_t place) {
 }
 
 // Find the smallest lossy size, and the loss over it and all larger sizes.
-static bool find_loss(struct path_memory *memory, uint64_t now_ns) {
-	struct lately from_here = {0};
+static bool judge_loss(struct path_memory *memory, uint64_t now_ns) {
+	struct recent_outcomes from_here = {0};
 
-	memory->lost_place = memory->unproven_place = PATH_SIZES;
+	memory->lost_place = memory->unproven_size_index = PATH_SIZES;
 	memory->lost_permille = 0;
 	for (uint32_t n = PATH_SIZES; n-- > 0;) {
-		struct lately here = size_failed_lately(memory, n, now_ns);
+		struct recent_outcomes here = recent_outcomes_of_size(memory, n, now_ns);
 
 		from_here.sent += here.sent;
 		from_here.lost += here.lost;
 		if (!size_passes(memory, n))
-			memory->unproven_place = n;
+			memory->unproven_size_index = n;
 		if (here.lost == 0 || (uint64_t)here.lost * 1000 <
 					      (uint64_t)here.sent * memory->config.lossy_permille)
 			continue;
@@ -339,11 +344,11 @@ static bool find_loss(struct path_memory *memory, uint64_t now_ns) {
 }
 
 // Return whether one of the last OUTCOMES_LEAST probes was lost.
-static bool lost_one(const struct size_past *past) {
+static bool has_recent_loss(const struct size_past *past) {
 	uint32_t held = min_u32(past->count, OUTCOMES_LEAST);
 
 	for (uint32_t n = 1; n <= held; n++) {
-		if (!past->answered[(past->count - n) % OUTCOMES])
+		if (!past->answered[(past->count - n) % PATH_OUTCOMES_KEPT])
 			return true;
 	}
 	return false;
@@ -352,21 +357,22 @@ static bool lost_one(const struct size_past *past) {
 // Return whether this size needs an extra probe. Lossy path: each size with a recent loss. Good or
 // degraded path: a large size whose last probe was lost. Other observers notice the loss within
 // seconds, too. An early report avoids changes caused by their older good reads.
-static bool is_retried(const struct path_memory *memory, const struct size_past *past, bool small) {
+static bool
+size_needs_retry(const struct path_memory *memory, const struct size_past *past, bool small) {
 	bool answered;
 
 	switch (memory->kind) {
 	case OBSERVATION_LOSSY:
-		return lost_one(past);
+		return has_recent_loss(past);
 	case OBSERVATION_GOOD:
 	case OBSERVATION_DEGRADED:
-		return !small && last_of(past, &answered) != RAS_NEVER && !answered;
+		return !small && last_outcome_ns(past, &answered) != RAS_NEVER && !answered;
 	default:
 		return false;
 	}
 }
 
-bool path_memory_retry(
+bool path_memory_next_retry(
 	const struct path_memory *memory, uint64_t now_ns, struct path_retry *ret_retry
 ) {
 	uint64_t longest_ns = 0;
@@ -377,9 +383,10 @@ bool path_memory_retry(
 			is_write ? &memory->writes[n - PATH_SIZES] : &memory->sizes[n];
 		uint64_t waited_ns;
 
-		if (!is_retried(memory, past, n % PATH_SIZES == 0))
+		if (!size_needs_retry(memory, past, n % PATH_SIZES == 0))
 			continue;
-		waited_ns = elapsed_since(past->at_ns[(past->count - 1) % OUTCOMES], now_ns);
+		waited_ns =
+			elapsed_since(past->at_ns[(past->count - 1) % PATH_OUTCOMES_KEPT], now_ns);
 		if (waited_ns < PATH_RETRY_NS || waited_ns <= longest_ns)
 			continue;
 		longest_ns = waited_ns;
@@ -390,7 +397,7 @@ bool path_memory_retry(
 
 // Judgement of the whole path.
 
-static bool is_stale(const struct path_memory *memory, uint64_t now_ns) {
+static bool path_is_stale(const struct path_memory *memory, uint64_t now_ns) {
 	uint64_t seen_ns = memory->pulse.seen_ns;
 
 	if (seen_ns == RAS_NEVER)
@@ -402,32 +409,32 @@ static bool is_stale(const struct path_memory *memory, uint64_t now_ns) {
 }
 
 // True also for a counter that never advanced: its reads are standing_ns apart.
-static bool pulse_stands(const struct path_memory *memory) {
+static bool pulse_counter_stands(const struct path_memory *memory) {
 	const struct pulse_past *pulse = &memory->pulse;
 
 	return elapsed_since(pulse->since_ns, pulse->seen_ns) >= memory->config.standing_ns;
 }
 
-uint64_t path_memory_confirm_at(const struct path_memory *memory) {
+uint64_t path_memory_confirm_ns(const struct path_memory *memory) {
 	const struct pulse_past *pulse = &memory->pulse;
 
 	if (pulse->seen_ns == RAS_NEVER || pulse->seen_ns <= pulse->since_ns ||
-	    pulse_stands(memory))
+	    pulse_counter_stands(memory))
 		return RAS_NEVER;
 	return pulse->since_ns + memory->config.standing_ns;
 }
 
-static enum observation_kind find_kind(struct path_memory *memory, uint64_t now_ns) {
-	bool loses = find_loss(memory, now_ns);
-	uint32_t resent_permille = path_resends(memory, now_ns);
+static enum observation_kind judge_kind(struct path_memory *memory, uint64_t now_ns) {
+	bool loses = judge_loss(memory, now_ns);
+	uint32_t resent_permille = path_resent_permille(memory, now_ns);
 
 	if (memory->unexpected >= memory->config.silent_reads)
 		memory->silent = true;
 	if (memory->silent)
 		return OBSERVATION_SILENT;
-	if (is_stale(memory, now_ns))
+	if (path_is_stale(memory, now_ns))
 		return OBSERVATION_NO_PAIR;
-	if (pulse_stands(memory))
+	if (pulse_counter_stands(memory))
 		return OBSERVATION_STANDING;
 	if (!memory->pulse.advances)
 		return OBSERVATION_NO_PAIR;
@@ -447,16 +454,16 @@ path_memory_judge(struct path_memory *memory, uint64_t now_ns, uint64_t like_ns)
 
 	if (window_is_over(memory, now_ns))
 		close_window(memory, now_ns, like_ns);
-	if (is_slow_at_once(memory, like_ns)) {
+	if (slow_run_is_degraded(memory, like_ns)) {
 		memory->degraded = true;
 		memory->quick_windows = 0;
 		memory->median_ns = median_of_last(memory, PATH_SLOW_READS);
 	}
-	if (is_quick_again(memory)) {
+	if (quick_run_ends_degraded(memory)) {
 		memory->degraded = false;
 		memory->slow_windows = 0;
 	}
-	kind = find_kind(memory, now_ns);
+	kind = judge_kind(memory, now_ns);
 	if (kind != memory->kind)
 		memory->since_ns = now_ns;
 	memory->kind = kind;
@@ -464,19 +471,19 @@ path_memory_judge(struct path_memory *memory, uint64_t now_ns, uint64_t like_ns)
 }
 
 // Return the slower value: a common slowdown has not closed the windows of all paths yet.
-static uint64_t slower_ns(const struct path_summary *path) {
+static uint64_t slower_latency_ns(const struct path_summary *path) {
 	return path->lately_ns > path->median_ns ? path->lately_ns : path->median_ns;
 }
 
-uint64_t path_like_ns(const struct path_summary *paths, uint32_t count, uint32_t self) {
-	uint64_t ratios[PATH_LIKE_MAX]; // per mille
+uint64_t path_expected_ns(const struct path_summary *paths, uint32_t count, uint32_t self) {
+	uint64_t ratios[PATH_COMPARED_MAX]; // per mille
 	uint64_t own_ns = paths[self].baseline_ns;
 	uint32_t found = 0;
 
-	for (uint32_t n = 0; n < count && found < PATH_LIKE_MAX; n++) {
+	for (uint32_t n = 0; n < count && found < PATH_COMPARED_MAX; n++) {
 		if (n == self || paths[n].baseline_ns == 0 || paths[n].median_ns == 0)
 			continue;
-		ratios[found++] = slower_ns(&paths[n]) * 1000 / paths[n].baseline_ns;
+		ratios[found++] = slower_latency_ns(&paths[n]) * 1000 / paths[n].baseline_ns;
 	}
 	if (found == 0 || own_ns == 0)
 		return 0;

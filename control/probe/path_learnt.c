@@ -8,16 +8,16 @@ static uint64_t age_ns(const struct path_memory *memory, uint64_t now_ns) {
 	return memory->learnt_before_ns + since_ns;
 }
 
-bool path_is_outdated(const struct path_memory *memory, uint64_t now_ns) {
+bool path_baseline_is_outdated(const struct path_memory *memory, uint64_t now_ns) {
 	return memory->baseline_ns != 0 && age_ns(memory, now_ns) > PATH_LEARNT_MAX_NS;
 }
 
-void path_forget_learnt(struct path_memory *memory) {
+void path_forget_baseline(struct path_memory *memory) {
 	memory->past_count = 0;
 	memory->baseline_ns = memory->baseline_mad_ns = 0;
 }
 
-bool path_memory_learnt(
+bool path_memory_get_learnt(
 	const struct path_memory *memory, uint64_t now_ns, struct path_learnt *ret_learnt
 ) {
 	uint32_t count = memory->past_count;
@@ -33,7 +33,7 @@ bool path_memory_learnt(
 	return true;
 }
 
-static bool is_sound(const struct path_learnt *learnt) {
+static bool learnt_is_valid(const struct path_learnt *learnt) {
 	return learnt->baseline_ns > 0 && learnt->baseline_ns < PATH_LATENCY_MAX_NS &&
 	       learnt->baseline_mad_ns < PATH_LATENCY_MAX_NS &&
 	       learnt->windows >= PATH_LEARN_WINDOWS && learnt->windows <= PATH_PAST_WINDOWS &&
@@ -43,7 +43,7 @@ static bool is_sound(const struct path_learnt *learnt) {
 // Fill the window history so that median and MAD equal the saved ones: of three windows one lies
 // above the baseline, one below, one on it. New windows then move the baseline as before the
 // restart.
-static void fill_past(struct path_memory *memory, const struct path_learnt *learnt) {
+static void window_history_fill(struct path_memory *memory, const struct path_learnt *learnt) {
 	uint64_t middle_ns = learnt->baseline_ns, off_ns = learnt->baseline_mad_ns;
 	const uint64_t medians[3] = {
 		middle_ns + off_ns, middle_ns > off_ns ? middle_ns - off_ns : 1, middle_ns};
@@ -53,12 +53,12 @@ static void fill_past(struct path_memory *memory, const struct path_learnt *lear
 	memory->past_count = learnt->windows;
 }
 
-bool path_memory_begin(
+bool path_memory_restore(
 	struct path_memory *memory, uint64_t now_ns, const struct path_learnt *learnt
 ) {
-	if (memory->baseline_ns != 0 || !is_sound(learnt))
+	if (memory->baseline_ns != 0 || !learnt_is_valid(learnt))
 		return false;
-	fill_past(memory, learnt);
+	window_history_fill(memory, learnt);
 	memory->baseline_ns = learnt->baseline_ns;
 	memory->baseline_mad_ns = learnt->baseline_mad_ns;
 	memory->baseline_at_ns = memory->learnt_ns = now_ns;

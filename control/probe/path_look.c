@@ -2,9 +2,10 @@
 // Queries of a path's history.
 #include "path_inside.h"
 
-static void times_of(const struct size_past *past, struct path_size_times *ret_times) {
-	uint32_t held = past->count < OUTCOMES ? past->count : OUTCOMES, count = 0;
-	uint64_t sorted[OUTCOMES];
+static void size_times_fill(const struct size_past *past, struct path_size_times *ret_times) {
+	uint32_t held = past->count < PATH_OUTCOMES_KEPT ? past->count : PATH_OUTCOMES_KEPT,
+		 count = 0;
+	uint64_t sorted[PATH_OUTCOMES_KEPT];
 
 	*ret_times = (struct path_size_times){0};
 	for (uint32_t n = 0; n < held; n++) {
@@ -28,7 +29,7 @@ void path_memory_times(
 	struct path_size_times ret_times[static PATH_SIZES]
 ) {
 	for (uint32_t n = 0; n < PATH_SIZES; n++)
-		times_of(writes ? &memory->writes[n] : &memory->sizes[n], &ret_times[n]);
+		size_times_fill(writes ? &memory->writes[n] : &memory->sizes[n], &ret_times[n]);
 }
 
 void path_summary_row(

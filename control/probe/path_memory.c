@@ -13,7 +13,7 @@ static uint64_t or_default(uint64_t value, uint64_t otherwise) {
 	return value != 0 ? value : otherwise;
 }
 
-static struct path_memory_config fill_in(const struct path_memory_config *config) {
+static struct path_memory_config config_with_defaults(const struct path_memory_config *config) {
 	return (struct path_memory_config){
 		.window_ns = or_default(config->window_ns, 5 * RAS_NS_PER_SEC),
 		.samples_min = (uint32_t)or_default(config->samples_min, 4),
@@ -35,7 +35,7 @@ int path_memory_create(
 
 	if (path == NULL)
 		return -ENOMEM;
-	path->config = fill_in(config);
+	path->config = config_with_defaults(config);
 	path->memory = *memory;
 	path->last_answer_ns = path->last_probe_ns = RAS_NEVER;
 	path->pulse.seen_ns = RAS_NEVER;
@@ -61,23 +61,23 @@ struct path_memory *path_memory_destroy(struct path_memory *memory) {
 	return NULL;
 }
 
-static void note_outcome(struct size_past *past, const struct path_probe *probe) {
-	uint32_t place = past->count++ % OUTCOMES;
+static void record_outcome(struct size_past *past, const struct path_probe *probe) {
+	uint32_t place = past->count++ % PATH_OUTCOMES_KEPT;
 
 	past->at_ns[place] = probe->at_ns;
 	past->answered[place] = probe->answered;
 	past->latency_ns[place] = probe->latency_ns;
 }
 
-static void note_run(struct path_memory *memory, const struct path_probe *probe) {
-	if (memory->baseline_ns == 0 || probe->latency_ns <= path_border_ns(memory))
+static void record_slow_run(struct path_memory *memory, const struct path_probe *probe) {
+	if (memory->baseline_ns == 0 || probe->latency_ns <= path_slow_threshold_ns(memory))
 		memory->slow_run = 0;
 	else if (memory->slow_run++ == 0)
 		memory->slow_run_ns = probe->at_ns;
 }
 
-static void note_latency(struct path_memory *memory, const struct path_probe *probe) {
-	note_run(memory, probe);
+static void record_latency(struct path_memory *memory, const struct path_probe *probe) {
+	record_slow_run(memory, probe);
 	histogram_record(memory->histogram, probe->latency_ns);
 	if (memory->window_begin_ns == RAS_NEVER)
 		memory->window_begin_ns = probe->at_ns;
@@ -85,7 +85,7 @@ static void note_latency(struct path_memory *memory, const struct path_probe *pr
 	memory->recent[memory->recent_count++ % RECENT_SAMPLES] = probe->latency_ns;
 }
 
-static void begin_pulse(struct pulse_past *pulse, const struct path_probe *probe) {
+static void pulse_history_reset(struct pulse_past *pulse, const struct path_probe *probe) {
 	*pulse = (struct pulse_past){
 		.incarnation = probe->incarnation,
 		.beats = probe->beats,
@@ -94,14 +94,14 @@ static void begin_pulse(struct pulse_past *pulse, const struct path_probe *probe
 	};
 }
 
-static void note_pulse(struct pulse_past *pulse, const struct path_probe *probe) {
+static void record_pulse(struct pulse_past *pulse, const struct path_probe *probe) {
 	if (probe->beats == 0)
 		return;
 	if (probe->incarnation != 0 && probe->incarnation != pulse->incarnation) {
 		// A refutation changes the incarnation but keeps the counter; a restart begins at
 		// 1.
 		if (pulse->incarnation == 0 || probe->beats < pulse->beats) {
-			begin_pulse(pulse, probe);
+			pulse_history_reset(pulse, probe);
 			return;
 		}
 		pulse->incarnation = probe->incarnation;
@@ -118,12 +118,12 @@ static void note_pulse(struct pulse_past *pulse, const struct path_probe *probe)
 }
 
 // Remove losses within [from_ns, until_ns) from the ring, and close up the rest.
-static void forget_lost(struct size_past *past, uint64_t from_ns, uint64_t until_ns) {
-	uint32_t held = past->count < OUTCOMES ? past->count : OUTCOMES;
+static void forget_losses_between(struct size_past *past, uint64_t from_ns, uint64_t until_ns) {
+	uint32_t held = past->count < PATH_OUTCOMES_KEPT ? past->count : PATH_OUTCOMES_KEPT;
 	struct size_past kept = {.sent = past->sent, .lost = past->lost};
 
 	for (uint32_t n = past->count - held; n < past->count; n++) {
-		uint32_t from = n % OUTCOMES;
+		uint32_t from = n % PATH_OUTCOMES_KEPT;
 
 		if (!past->answered[from] && past->at_ns[from] >= from_ns &&
 		    past->at_ns[from] < until_ns)
@@ -135,8 +135,8 @@ static void forget_lost(struct size_past *past, uint64_t from_ns, uint64_t until
 	*past = kept;
 }
 
-static bool lost_before(const struct size_past *past, uint64_t from_ns, uint64_t until_ns) {
-	uint32_t held = past->count < OUTCOMES ? past->count : OUTCOMES;
+static bool has_loss_between(const struct size_past *past, uint64_t from_ns, uint64_t until_ns) {
+	uint32_t held = past->count < PATH_OUTCOMES_KEPT ? past->count : PATH_OUTCOMES_KEPT;
 
 	for (uint32_t n = 0; n < held; n++) {
 		if (!past->answered[n] && past->at_ns[n] >= from_ns && past->at_ns[n] < until_ns)
@@ -148,7 +148,7 @@ static bool lost_before(const struct size_past *past, uint64_t from_ns, uint64_t
 // Called with the first answer after a silence. The losses of an outage are removed: the outage was
 // reported as silence and says nothing about the path's loss rate. They stay if the path already
 // lost probes before: then loss caused the silence.
-static void end_silence(struct path_memory *memory, uint64_t until_ns) {
+static void record_end_of_silence(struct path_memory *memory, uint64_t until_ns) {
 	uint64_t window_ns = memory->config.lossy_window_ns;
 	uint64_t begin_ns = memory->last_answer_ns;
 	uint64_t before_ns = begin_ns > window_ns ? begin_ns - window_ns : 0;
@@ -157,49 +157,49 @@ static void end_silence(struct path_memory *memory, uint64_t until_ns) {
 	    (!memory->silent && memory->unexpected < memory->config.silent_reads))
 		return;
 	for (uint32_t n = 0; n < PATH_SIZES; n++) {
-		if (lost_before(&memory->sizes[n], before_ns, begin_ns) ||
-		    lost_before(&memory->writes[n], before_ns, begin_ns))
+		if (has_loss_between(&memory->sizes[n], before_ns, begin_ns) ||
+		    has_loss_between(&memory->writes[n], before_ns, begin_ns))
 			return;
 	}
 	for (uint32_t n = 0; n < PATH_SIZES; n++) {
-		forget_lost(&memory->sizes[n], begin_ns, until_ns);
-		forget_lost(&memory->writes[n], begin_ns, until_ns);
+		forget_losses_between(&memory->sizes[n], begin_ns, until_ns);
+		forget_losses_between(&memory->writes[n], begin_ns, until_ns);
 	}
 }
 
 // Return whether the path is known to lose this size. Such a loss is no sign of silence, since
 // small probes may pass.
-static bool is_expected(const struct path_memory *memory, uint32_t size) {
+static bool loss_is_expected(const struct path_memory *memory, uint32_t size) {
 	return memory->kind == OBSERVATION_LOSSY && memory->lost_place > 0 &&
 	       size >= memory->lost_place;
 }
 
 // Repeated loss of a known lossy size breaks the pair after a while. Probes in flight are then lost
 // with it.
-#define BREAKS_NS RAS_NS_PER_SEC
+#define PAIR_BREAK_DELAY_NS RAS_NS_PER_SEC
 
-static bool is_excused(struct path_memory *memory, const struct path_probe *probe) {
-	bool expected = is_expected(memory, probe->size);
+static bool loss_is_excused(struct path_memory *memory, const struct path_probe *probe) {
+	bool expected = loss_is_expected(memory, probe->size);
 
 	if (expected && memory->excused_ns == 0)
-		memory->excused_ns = probe->at_ns + BREAKS_NS;
+		memory->excused_ns = probe->at_ns + PAIR_BREAK_DELAY_NS;
 	return expected || probe->at_ns < memory->excused_ns;
 }
 
-static void was_answered(struct path_memory *memory, uint64_t at_ns) {
-	end_silence(memory, at_ns);
+static void record_answer(struct path_memory *memory, uint64_t at_ns) {
+	record_end_of_silence(memory, at_ns);
 	memory->last_answer_ns = at_ns;
 	memory->excused_ns = 0;
 }
 
-static void add_write(struct path_memory *memory, const struct path_probe *probe) {
+static void record_write(struct path_memory *memory, const struct path_probe *probe) {
 	struct size_past *past = &memory->writes[probe->size];
 
 	past->sent++;
 	if (!probe->answered && probe->at_ns < memory->paused_until_ns)
 		return;
 	if (probe->answered) {
-		was_answered(memory, probe->at_ns);
+		record_answer(memory, probe->at_ns);
 	} else {
 		past->lost++;
 		memory->lost++;
@@ -207,19 +207,19 @@ static void add_write(struct path_memory *memory, const struct path_probe *probe
 			memory->unanswered_ns = probe->at_ns;
 	}
 	memory->write_unanswered = !probe->answered;
-	memory->write_unexpected = !probe->answered && !is_excused(memory, probe);
-	if (probe->answered || memory->write_unexpected || is_expected(memory, probe->size))
-		note_outcome(past, probe);
+	memory->write_unexpected = !probe->answered && !loss_is_excused(memory, probe);
+	if (probe->answered || memory->write_unexpected || loss_is_expected(memory, probe->size))
+		record_outcome(past, probe);
 }
 
-static void add_read(struct path_memory *memory, const struct path_probe *probe) {
+static void record_read(struct path_memory *memory, const struct path_probe *probe) {
 	struct size_past *size = &memory->sizes[probe->size];
 
 	size->sent++;
 	if (!probe->answered && probe->at_ns < memory->paused_until_ns)
 		return;
 	if (probe->answered) {
-		was_answered(memory, probe->at_ns);
+		record_answer(memory, probe->at_ns);
 		memory->unanswered = memory->unexpected = 0;
 		memory->write_unanswered = memory->write_unexpected = false;
 		memory->silent = false;
@@ -229,16 +229,16 @@ static void add_read(struct path_memory *memory, const struct path_probe *probe)
 		if (memory->unanswered == 0 && !memory->write_unanswered)
 			memory->unanswered_ns = probe->at_ns;
 		memory->unanswered++;
-		if (is_excused(memory, probe) && !is_expected(memory, probe->size))
+		if (loss_is_excused(memory, probe) && !loss_is_expected(memory, probe->size))
 			return; // lost with the pair, so it proves nothing about its own size
-		memory->unexpected += !is_expected(memory, probe->size);
+		memory->unexpected += !loss_is_expected(memory, probe->size);
 	}
-	note_outcome(size, probe);
+	record_outcome(size, probe);
 	if (!probe->answered || probe->at_ns < memory->paused_until_ns)
 		return;
 	if (probe->size == 0)
-		note_latency(memory, probe);
-	note_pulse(&memory->pulse, probe);
+		record_latency(memory, probe);
+	record_pulse(&memory->pulse, probe);
 }
 
 void path_memory_add(struct path_memory *memory, const struct path_probe *probe) {
@@ -246,11 +246,11 @@ void path_memory_add(struct path_memory *memory, const struct path_probe *probe)
 	memory->count++;
 	memory->last_probe_ns = probe->at_ns;
 	if (probe->answered)
-		path_note_late(memory, probe);
+		path_record_late_answer(memory, probe);
 	if (probe->is_read)
-		add_read(memory, probe);
+		record_read(memory, probe);
 	else
-		add_write(memory, probe);
+		record_write(memory, probe);
 }
 
 static void drop_window(struct path_memory *memory) {
@@ -264,8 +264,8 @@ void path_memory_paused(struct path_memory *memory, uint64_t until_ns) {
 		return;
 	memory->paused_until_ns = until_ns;
 	for (uint32_t n = 0; n < PATH_SIZES; n++) {
-		forget_lost(&memory->sizes[n], 0, until_ns);
-		forget_lost(&memory->writes[n], 0, until_ns);
+		forget_losses_between(&memory->sizes[n], 0, until_ns);
+		forget_losses_between(&memory->writes[n], 0, until_ns);
 	}
 	memory->unanswered = memory->unexpected = 0;
 	memory->write_unanswered = memory->write_unexpected = false;
@@ -301,7 +301,7 @@ void path_memory_summary(const struct path_memory *memory, struct path_summary *
 		.lost = memory->lost,
 		.min_ns = memory->min_ns,
 		.median_ns = memory->median_ns,
-		.lately_ns = path_lately_ns(memory),
+		.lately_ns = path_recent_median_ns(memory),
 		.mad_ns = memory->mad_ns,
 		.p99_ns = memory->p99_ns,
 		.baseline_ns = memory->baseline_ns,
@@ -313,8 +313,8 @@ void path_memory_summary(const struct path_memory *memory, struct path_summary *
 		.since_ns = memory->since_ns,
 		.turned_ns = turned_ns(memory),
 		.lost_permille = memory->lost_permille,
-		.lost_bytes_place = memory->lost_place,
-		.unproven_place = memory->unproven_place,
+		.lost_size_index = memory->lost_place,
+		.unproven_size_index = memory->unproven_size_index,
 	};
 
 	for (uint32_t n = 0; n < PATH_SIZES; n++) {

@@ -9,26 +9,26 @@
 #include "path_inside.h"
 
 #define RESEND_WINDOW_NS (120 * RAS_NS_PER_SEC)
-#define RESEND_LEAST 5	     // least number of late answers; fewer may occur by chance
-#define RESEND_LATEST 5	     // timeouts: devices wait up to four; later answers are tail
-#define RESEND_TAIL_SHARE 32 // later than timeout / this, but outside the mode, is tail
-#define RESEND_TAIL_TIMES 6  // the mode must outnumber the tail by this factor
+#define RESEND_LATE_MIN 5	   // least number of late answers; fewer may occur by chance
+#define RESEND_LATE_TIMEOUTS_MAX 5 // timeouts: devices wait up to four; later answers are tail
+#define RESEND_TAIL_SHARE 32	   // later than timeout / this, but outside the mode, is tail
+#define RESEND_TAIL_TIMES 6	   // the mode must outnumber the tail by this factor
 // Tenths of the late answers that must be alike; the rest were lost twice.
 #define RESEND_ALIKE_TENTHS 6
-#define RESEND_OWN_TIMES 4   // factor on the own device's late share, since its reads are fewer
+#define RESEND_OWN_WEIGHT 4  // factor on the own device's late share, since its reads are fewer
 #define RESEND_CLEAN_TIMES 3 // e^-3: chance of one in twenty
 #define RESEND_CLEAN_LEAST 4
 
 struct answers {
-	uint64_t late_ns[2 * PATH_SIZES * OUTCOMES];
+	uint64_t late_ns[2 * PATH_SIZES * PATH_OUTCOMES_KEPT];
 	uint32_t all, late, tail; // answers of each class; the rest are usual
 	uint32_t since, clean;	  // answers from the first late one on, and after the last one
 	uint64_t first_ns, last_ns;
 };
 
-static bool is_late(const struct path_memory *memory, uint64_t latency_ns) {
+static bool answer_is_late(const struct path_memory *memory, uint64_t latency_ns) {
 	return latency_ns >= memory->timeout_ns / PATH_RESEND_EARLY_SHARE &&
-	       latency_ns <= memory->timeout_ns * RESEND_LATEST;
+	       latency_ns <= memory->timeout_ns * RESEND_LATE_TIMEOUTS_MAX;
 }
 
 static void answers_count(
@@ -37,13 +37,13 @@ static void answers_count(
 	uint64_t from_ns,
 	struct answers *answers
 ) {
-	uint32_t held = past->count < OUTCOMES ? past->count : OUTCOMES;
+	uint32_t held = past->count < PATH_OUTCOMES_KEPT ? past->count : PATH_OUTCOMES_KEPT;
 
 	for (uint32_t n = 0; n < held; n++) {
 		if (!past->answered[n] || past->at_ns[n] < from_ns)
 			continue;
 		answers->all++;
-		if (!is_late(memory, past->latency_ns[n])) {
+		if (!answer_is_late(memory, past->latency_ns[n])) {
 			if (past->latency_ns[n] >= memory->timeout_ns / RESEND_TAIL_SHARE)
 				answers->tail++;
 			continue;
@@ -56,13 +56,13 @@ static void answers_count(
 	}
 }
 
-static uint32_t answered_from(const struct path_memory *memory, uint64_t from_ns) {
+static uint32_t count_answers_since(const struct path_memory *memory, uint64_t from_ns) {
 	uint32_t answered = 0;
 
 	for (uint32_t n = 0; n < 2 * PATH_SIZES; n++) {
 		const struct size_past *past =
 			n < PATH_SIZES ? &memory->sizes[n] : &memory->writes[n - PATH_SIZES];
-		uint32_t held = past->count < OUTCOMES ? past->count : OUTCOMES;
+		uint32_t held = past->count < PATH_OUTCOMES_KEPT ? past->count : PATH_OUTCOMES_KEPT;
 
 		for (uint32_t place = 0; place < held; place++)
 			answered += past->answered[place] && past->at_ns[place] >= from_ns;
@@ -71,7 +71,7 @@ static uint32_t answered_from(const struct path_memory *memory, uint64_t from_ns
 }
 
 static void
-resend_look(const struct path_memory *memory, uint64_t now_ns, struct answers *answers) {
+answers_classify(const struct path_memory *memory, uint64_t now_ns, struct answers *answers) {
 	uint64_t from_ns = now_ns > RESEND_WINDOW_NS ? now_ns - RESEND_WINDOW_NS : 0;
 
 	answers->all = answers->late = answers->tail = answers->since = answers->clean = 0;
@@ -84,13 +84,13 @@ resend_look(const struct path_memory *memory, uint64_t now_ns, struct answers *a
 	}
 	if (answers->late == 0)
 		return;
-	answers->since = answered_from(memory, answers->first_ns);
-	answers->clean = answered_from(memory, answers->last_ns + 1);
+	answers->since = count_answers_since(memory, answers->first_ns);
+	answers->clean = count_answers_since(memory, answers->last_ns + 1);
 }
 
 // Return whether most late answers lie within an eighth of their median, and the tail is small
 // against them.
-static bool are_alike(struct answers *answers) {
+static bool late_answers_are_alike(struct answers *answers) {
 	uint32_t alike = 0, tail = answers->tail;
 	uint64_t median_ns, least_ns;
 
@@ -107,30 +107,33 @@ static bool are_alike(struct answers *answers) {
 	       tail * RESEND_TAIL_TIMES <= alike;
 }
 
-static uint32_t slow_permille(const struct answers *answers) {
+static uint32_t late_permille(const struct answers *answers) {
 	return answers->all > 0 ? (uint32_t)((uint64_t)answers->late * 1000 / answers->all) : 0;
 }
 
 // Return the number of late answers that the own machine would have caused.
-static uint32_t own_share(const struct path_memory *memory, const struct answers *answers) {
+static uint32_t
+late_answers_of_own_device(const struct path_memory *memory, const struct answers *answers) {
 	return (uint32_t)(((uint64_t)answers->all * memory->own_permille + 999) / 1000);
 }
 
-static bool has_two_modes(const struct path_memory *memory, struct answers *answers) {
+static bool answers_have_two_modes(const struct path_memory *memory, struct answers *answers) {
 	// The first mode is unknown without a baseline, or if the baseline is that slow itself.
 	return memory->baseline_ns != 0 &&
 	       memory->baseline_ns < memory->timeout_ns / RESEND_TAIL_SHARE &&
-	       answers->late >= RESEND_LEAST + RESEND_OWN_TIMES * own_share(memory, answers) &&
-	       slow_permille(answers) >= memory->config.lossy_permille &&
+	       answers->late >=
+		       RESEND_LATE_MIN +
+			       RESEND_OWN_WEIGHT * late_answers_of_own_device(memory, answers) &&
+	       late_permille(answers) >= memory->config.lossy_permille &&
 	       2 * answers->late <= answers->since && // otherwise the path is slow by now
-	       are_alike(answers);
+	       late_answers_are_alike(answers);
 }
 
-static bool was_counted(const struct path_memory *memory, const struct answers *answers) {
+static bool port_counted_resends(const struct path_memory *memory, const struct answers *answers) {
 	return memory->resent_total == 0 || memory->resent_ns >= answers->first_ns;
 }
 
-static bool is_over(const struct answers *answers) {
+static bool resend_loss_is_over(const struct answers *answers) {
 	uint32_t before = answers->all - answers->clean;
 
 	return answers->late == 0 ||
@@ -139,48 +142,49 @@ static bool is_over(const struct answers *answers) {
 }
 
 // Usually there is no late answer, which avoids the search.
-static bool any_late(const struct path_memory *memory, uint64_t now_ns) {
+static bool has_late_answer(const struct path_memory *memory, uint64_t now_ns) {
 	return memory->late_at_ns != 0 && memory->late_at_ns + RESEND_WINDOW_NS >= now_ns;
 }
 
-void path_note_late(struct path_memory *memory, const struct path_probe *probe) {
-	if (memory->timeout_ns != 0 && is_late(memory, probe->latency_ns))
+void path_record_late_answer(struct path_memory *memory, const struct path_probe *probe) {
+	if (memory->timeout_ns != 0 && answer_is_late(memory, probe->latency_ns))
 		memory->late_at_ns = probe->at_ns;
 }
 
-uint32_t path_resends(struct path_memory *memory, uint64_t now_ns) {
+uint32_t path_resent_permille(struct path_memory *memory, uint64_t now_ns) {
 	struct answers answers;
 
-	if (!memory->resends && !any_late(memory, now_ns))
+	if (!memory->resends && !has_late_answer(memory, now_ns))
 		return 0;
-	resend_look(memory, now_ns, &answers);
+	answers_classify(memory, now_ns, &answers);
 	if (!memory->resends)
-		memory->resends = has_two_modes(memory, &answers) && was_counted(memory, &answers);
-	else if (is_over(&answers)) {
+		memory->resends = answers_have_two_modes(memory, &answers) &&
+				  port_counted_resends(memory, &answers);
+	else if (resend_loss_is_over(&answers)) {
 		memory->resends = false;
 		memory->resend_from_ns = now_ns;
 	}
 	if (!memory->resends)
 		return 0;
-	return slow_permille(&answers) > 0 ? slow_permille(&answers) : 1;
+	return late_permille(&answers) > 0 ? late_permille(&answers) : 1;
 }
 
-uint32_t path_memory_late(const struct path_memory *memory, uint64_t now_ns) {
+uint32_t path_memory_late_permille(const struct path_memory *memory, uint64_t now_ns) {
 	struct answers answers;
 
-	if (!any_late(memory, now_ns))
+	if (!has_late_answer(memory, now_ns))
 		return 0;
-	resend_look(memory, now_ns, &answers);
-	return slow_permille(&answers);
+	answers_classify(memory, now_ns, &answers);
+	return late_permille(&answers);
 }
 
-void path_memory_resends(struct path_memory *memory, uint64_t timeout_ns) {
+void path_memory_set_resend(struct path_memory *memory, uint64_t timeout_ns) {
 	if (timeout_ns != memory->timeout_ns)
 		memory->resends = false;
 	memory->timeout_ns = timeout_ns;
 }
 
-void path_memory_beside(
+void path_memory_set_context(
 	struct path_memory *memory, uint64_t now_ns, uint32_t own_permille, uint64_t resent_total
 ) {
 	memory->own_permille = own_permille;

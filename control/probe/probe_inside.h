@@ -14,23 +14,23 @@ struct probe_cost {
 	uint64_t packets, bytes;
 };
 
-struct probe_spent {
+struct probe_budget_entry {
 	uint64_t at_ns;
 	struct probe_cost cost;
 };
 
 // Ring of the costs within the last second.
-struct probe_purse {
-	struct probe_spent *spent;
+struct probe_budget_ring {
+	struct probe_budget_entry *spent;
 	uint32_t max, oldest, held;
 	struct probe_cost budget, last;
 };
 
 // Extra probe before the next read.
-enum probe_between {
-	PROBE_BETWEEN_NOTHING,
-	PROBE_BETWEEN_WRITE,
-	PROBE_BETWEEN_GPU,
+enum probe_extra {
+	PROBE_EXTRA_NONE,
+	PROBE_EXTRA_WRITE,
+	PROBE_EXTRA_GPU,
 };
 
 struct probe_path {
@@ -42,7 +42,7 @@ struct probe_path {
 	uint64_t large_ns;
 	uint64_t next_ns;
 	bool writes, gpu;
-	enum probe_between between;
+	enum probe_extra between;
 	bool large_write; // the next large probe is a write
 	uint32_t write_count;
 	uint32_t gpu_count;
@@ -50,7 +50,7 @@ struct probe_path {
 };
 
 // Visit target at its hashed position in this schedule's order.
-struct probe_place {
+struct probe_target_position {
 	uint64_t order;
 	struct probe_target target;
 };
@@ -61,12 +61,12 @@ struct probe_schedule {
 	uint64_t asked_ns;
 	struct probe_path paths[PROBE_PATHS_MAX];
 	uint32_t neighbour_count, visit_count;
-	struct probe_purse planned, urgent;
+	struct probe_budget_ring planned, urgent;
 	uint64_t planned_ns;  // nothing is planned before this time any more
 	uint64_t large_at_ns; // earliest time of the next large probe
 	uint32_t large_count; // large probes so far
 	// Rotation.
-	struct probe_place *places;
+	struct probe_target_position *places;
 	uint32_t place_count, place_max;
 	bool begun;	     // `last_order` is valid
 	uint64_t last_order; // of the last visited target
@@ -84,5 +84,5 @@ uint64_t probe_share_ns(
 	const struct probe_schedule *schedule, struct probe_cost cost, uint32_t share_permille
 );
 // Recompute the intervals after a change of paths or targets.
-void probe_settle(struct probe_schedule *schedule);
+void probe_intervals_update(struct probe_schedule *schedule);
 void probe_targets_fini(struct probe_schedule *schedule);

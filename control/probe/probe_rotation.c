@@ -15,7 +15,7 @@ static uint64_t time_larger(uint64_t a, uint64_t b) {
 }
 
 // Rounded up, so that no share is exceeded.
-static uint64_t take_ns(uint64_t cost, uint64_t budget, uint32_t share_permille) {
+static uint64_t share_duration_ns(uint64_t cost, uint64_t budget, uint32_t share_permille) {
 	uint64_t share = budget * share_permille;
 
 	return (cost * 1000 * RAS_NS_PER_SEC + share - 1) / share;
@@ -25,14 +25,14 @@ uint64_t probe_share_ns(
 	const struct probe_schedule *schedule, struct probe_cost cost, uint32_t share_permille
 ) {
 	return time_larger(
-		take_ns(cost.packets, schedule->planned.budget.packets, share_permille),
-		take_ns(cost.bytes, schedule->planned.budget.bytes, share_permille)
+		share_duration_ns(cost.packets, schedule->planned.budget.packets, share_permille),
+		share_duration_ns(cost.bytes, schedule->planned.budget.bytes, share_permille)
 	);
 }
 
 // Return the cost of `times` probes of each size. The large size is excluded, since it has its own
 // share.
-static struct probe_cost cost_of(const uint32_t *times, uint32_t mtu) {
+static struct probe_cost probes_cost(const uint32_t *times, uint32_t mtu) {
 	struct probe_cost sum = {0};
 
 	for (uint32_t size = 0; size < 3; size++) {
@@ -45,23 +45,23 @@ static struct probe_cost cost_of(const uint32_t *times, uint32_t mtu) {
 }
 
 static void
-add_share(struct probe_cost *sum, struct probe_cost more, uint64_t times, uint64_t parts) {
+cost_add_share(struct probe_cost *sum, struct probe_cost more, uint64_t times, uint64_t parts) {
 	sum->packets += (times * more.packets + parts - 1) / parts;
 	sum->bytes += (times * more.bytes + parts - 1) / parts;
 }
 
 // Return the cost of ten reads of a neighbour: seven of 8 bytes, one of 1 KiB, two of the MTU. The
 // accompanying writes and GPU reads are added, rounded up.
-static struct probe_cost ten_probes(const struct probe_path *path) {
+static struct probe_cost ten_reads_cost(const struct probe_path *path) {
 	static const uint32_t reads[] = {7, 1, 2}, writes[] = {2, 1, 1}, of_gpu[] = {1, 1, 0};
 	const uint64_t parts = (uint64_t)PROBE_WRITE_EACH * PROBE_WRITE_PATTERN;
-	struct probe_cost sum = cost_of(reads, path->mtu);
+	struct probe_cost sum = probes_cost(reads, path->mtu);
 
 	if (path->writes)
-		add_share(&sum, cost_of(writes, path->mtu), 10, parts);
+		cost_add_share(&sum, probes_cost(writes, path->mtu), 10, parts);
 	if (path->gpu)
-		add_share(
-			&sum, cost_of(of_gpu, path->mtu), 10,
+		cost_add_share(
+			&sum, probes_cost(of_gpu, path->mtu), 10,
 			(uint64_t)PROBE_WRITE_EACH * PROBE_GPU_SIZES
 		);
 	return sum;
@@ -70,10 +70,10 @@ static struct probe_cost ten_probes(const struct probe_path *path) {
 static struct probe_cost visit_cost(uint32_t mtu) {
 	static const uint32_t times[] = {3, 1, 1};
 
-	return cost_of(times, mtu);
+	return probes_cost(times, mtu);
 }
 
-static uint32_t share_left(uint64_t rate, uint64_t budget) {
+static uint32_t rotation_share_permille(uint64_t rate, uint64_t budget) {
 	uint64_t used = rate * 1000 / budget + 1;
 
 	if (used + PROBE_ROTATION_LEAST_PERMILLE > 1000 - PROBE_LARGE_SHARE_PERMILLE)
@@ -81,7 +81,7 @@ static uint32_t share_left(uint64_t rate, uint64_t budget) {
 	return (uint32_t)(1000 - PROBE_LARGE_SHARE_PERMILLE - used);
 }
 
-void probe_settle(struct probe_schedule *schedule) {
+void probe_intervals_update(struct probe_schedule *schedule) {
 	struct probe_cost ten = {0}, rate;
 	uint32_t mtu = 0;
 
@@ -91,7 +91,7 @@ void probe_settle(struct probe_schedule *schedule) {
 
 		if (!path->used || path->visit)
 			continue;
-		own = ten_probes(path);
+		own = ten_reads_cost(path);
 		ten.packets += own.packets;
 		ten.bytes += own.bytes;
 		if (mtu == 0 || path->mtu < mtu)
@@ -105,10 +105,14 @@ void probe_settle(struct probe_schedule *schedule) {
 	rate.bytes = ten.bytes * (RAS_NS_PER_SEC / 10) / schedule->interval_ns;
 	ten = visit_cost(mtu != 0 ? mtu : BASE_MTU);
 	schedule->visit_ns = time_larger(
-		take_ns(ten.packets, schedule->planned.budget.packets,
-			share_left(rate.packets, schedule->planned.budget.packets)),
-		take_ns(ten.bytes, schedule->planned.budget.bytes,
-			share_left(rate.bytes, schedule->planned.budget.bytes))
+		share_duration_ns(
+			ten.packets, schedule->planned.budget.packets,
+			rotation_share_permille(rate.packets, schedule->planned.budget.packets)
+		),
+		share_duration_ns(
+			ten.bytes, schedule->planned.budget.bytes,
+			rotation_share_permille(rate.bytes, schedule->planned.budget.bytes)
+		)
 	);
 	schedule->visit_ns = time_larger(schedule->visit_ns, PROBE_VISIT_LEAST_NS);
 	if (schedule->place_count > 0)
@@ -133,7 +137,7 @@ void probe_schedule_facts(
 
 // Targets.
 
-static void free_places(struct probe_schedule *schedule) {
+static void targets_free(struct probe_schedule *schedule) {
 	if (schedule->places != NULL)
 		schedule->memory.release(
 			schedule->memory.ctx, schedule->places,
@@ -144,11 +148,11 @@ static void free_places(struct probe_schedule *schedule) {
 }
 
 void probe_targets_fini(struct probe_schedule *schedule) {
-	free_places(schedule);
+	targets_free(schedule);
 }
 
 // Return the hashed position of a target in this schedule (splitmix64).
-static uint64_t order_of(const struct probe_target *target, uint64_t seed) {
+static uint64_t target_order_hash(const struct probe_target *target, uint64_t seed) {
 	uint64_t mixed = target->peer ^ seed ^ ((uint64_t)target->device << 56);
 
 	mixed += UINT64_C(0x9e3779b97f4a7c15);
@@ -158,8 +162,8 @@ static uint64_t order_of(const struct probe_target *target, uint64_t seed) {
 }
 
 // Heap sort, since qsort() may allocate memory.
-static void places_sift(struct probe_place *places, uint32_t from, uint32_t count) {
-	struct probe_place moved = places[from];
+static void places_sift(struct probe_target_position *places, uint32_t from, uint32_t count) {
+	struct probe_target_position moved = places[from];
 	uint32_t place = from;
 
 	for (;;) {
@@ -177,11 +181,11 @@ static void places_sift(struct probe_place *places, uint32_t from, uint32_t coun
 	places[place] = moved;
 }
 
-static void places_sort(struct probe_place *places, uint32_t count) {
+static void places_sort(struct probe_target_position *places, uint32_t count) {
 	for (uint32_t n = count / 2; n-- > 0;)
 		places_sift(places, n, count);
 	for (uint32_t n = count; n-- > 1;) {
-		struct probe_place largest = places[0];
+		struct probe_target_position largest = places[0];
 
 		places[0] = places[n];
 		places[n] = largest;
@@ -189,34 +193,34 @@ static void places_sort(struct probe_place *places, uint32_t count) {
 	}
 }
 
-int probe_schedule_targets(
+int probe_schedule_set_targets(
 	struct probe_schedule *schedule, const struct probe_target *targets, uint32_t count
 ) {
 	if (count > schedule->place_max) {
 		uint32_t max = count + count / 4 > PLACES_LEAST ? count + count / 4 : PLACES_LEAST;
-		struct probe_place *places =
+		struct probe_target_position *places =
 			schedule->memory.allocate(schedule->memory.ctx, max * sizeof(places[0]));
 
 		if (places == NULL)
 			return -ENOMEM;
-		free_places(schedule);
+		targets_free(schedule);
 		schedule->places = places;
 		schedule->place_max = max;
 	}
 	for (uint32_t n = 0; n < count; n++)
-		schedule->places[n] = (struct probe_place){
-			.order = order_of(&targets[n], schedule->order_seed),
+		schedule->places[n] = (struct probe_target_position){
+			.order = target_order_hash(&targets[n], schedule->order_seed),
 			.target = targets[n],
 		};
 	places_sort(schedule->places, count);
 	schedule->place_count = count;
-	probe_settle(schedule);
+	probe_intervals_update(schedule);
 	return 0;
 }
 
 // Return the index after the last visited target, place_count after the end, 0 before the first
 // visit.
-static uint32_t next_place(const struct probe_schedule *schedule) {
+static uint32_t next_target_index(const struct probe_schedule *schedule) {
 	uint32_t low = 0, high = schedule->place_count;
 
 	if (!schedule->begun)
@@ -232,7 +236,7 @@ static uint32_t next_place(const struct probe_schedule *schedule) {
 	return low;
 }
 
-static void begin_round(struct probe_schedule *schedule, uint64_t now_ns) {
+static void round_begin(struct probe_schedule *schedule, uint64_t now_ns) {
 	if (schedule->begun) {
 		schedule->round_ns = now_ns - schedule->round_begin_ns;
 		schedule->counters.rounds++;
@@ -240,22 +244,22 @@ static void begin_round(struct probe_schedule *schedule, uint64_t now_ns) {
 	schedule->round_begin_ns = now_ns;
 }
 
-uint64_t probe_schedule_visit_at(const struct probe_schedule *schedule) {
+uint64_t probe_schedule_next_visit_ns(const struct probe_schedule *schedule) {
 	return schedule->place_count > 0 ? schedule->visit_at_ns : RAS_NEVER;
 }
 
-bool probe_schedule_visit(
+bool probe_schedule_visit_begin(
 	struct probe_schedule *schedule, uint64_t now_ns, struct probe_target *ret_target
 ) {
 	uint32_t place;
 
 	if (schedule->place_count == 0 || now_ns < schedule->visit_at_ns)
 		return false;
-	place = next_place(schedule);
+	place = next_target_index(schedule);
 	if (place == schedule->place_count)
 		place = 0;
 	if (place == 0)
-		begin_round(schedule, now_ns);
+		round_begin(schedule, now_ns);
 	schedule->begun = true;
 	schedule->last_order = schedule->places[place].order;
 	schedule->counters.visits++;

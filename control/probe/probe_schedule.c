@@ -7,15 +7,15 @@
 #include <errno.h>
 #include <string.h>
 
-#define PROBE_PACKETS_LEAST 2 // packets of the cheapest probe
-#define LARGE 3		      // index of the largest size
-#define LARGE_EACH 5	      // at most every fifth probe of a path is large
-#define PATTERN 5
+#define PROBE_PACKETS_LEAST 2  // packets of the cheapest probe
+#define LARGE_SIZE_INDEX 3     // index of the largest size
+#define LARGE_PROBE_INTERVAL 5 // at most every fifth probe of a path is large
+#define SIZE_PATTERN_LENGTH 5
 
 const uint32_t probe_bytes[PATH_SIZES] = {8, 1024, 0, 65536};
 
 // The first probe identifies the peer: only sizes above 8 bytes read the whole head of a pulse.
-static const uint32_t patterns[2][PATTERN] = {{1, 0, 0, 2, 0}, {0, 0, 2, 0, 0}};
+static const uint32_t patterns[2][SIZE_PATTERN_LENGTH] = {{1, 0, 0, 2, 0}, {0, 0, 2, 0, 0}};
 static const uint32_t visit_pattern[PROBE_VISIT_PROBES] = {1, 0, 2, 0, 3};
 static const uint32_t write_pattern[PROBE_WRITE_PATTERN] = {0, 1, 0, 2};
 #define VISIT_WRITE 2 // index in visit_pattern that is a write: large packets go the other way, too
@@ -39,38 +39,39 @@ static uint64_t random_draw(struct probe_schedule *schedule) {
 
 // Budget.
 
-static int
-purse_init(struct probe_purse *purse, const struct ras_memory *memory, struct probe_cost budget) {
+static int budget_init(
+	struct probe_budget_ring *purse, const struct ras_memory *memory, struct probe_cost budget
+) {
 	purse->budget = budget;
 	purse->max = (uint32_t)(budget.packets / PROBE_PACKETS_LEAST) + 1;
 	purse->spent = memory->allocate(memory->ctx, purse->max * sizeof(purse->spent[0]));
 	return purse->spent != NULL ? 0 : -ENOMEM;
 }
 
-static void purse_fini(struct probe_purse *purse, const struct ras_memory *memory) {
+static void budget_fini(struct probe_budget_ring *purse, const struct ras_memory *memory) {
 	if (purse->spent != NULL)
 		memory->release(memory->ctx, purse->spent, purse->max * sizeof(purse->spent[0]));
 }
 
-static bool has_room(const struct probe_purse *purse, struct probe_cost cost) {
+static bool budget_has_room(const struct probe_budget_ring *purse, struct probe_cost cost) {
 	return purse->held < purse->max &&
 	       purse->last.packets + cost.packets <= purse->budget.packets &&
 	       purse->last.bytes + cost.bytes <= purse->budget.bytes;
 }
 
-static bool can_ever_hold(const struct probe_purse *purse, struct probe_cost cost) {
+static bool budget_can_ever_hold(const struct probe_budget_ring *purse, struct probe_cost cost) {
 	return cost.packets <= purse->budget.packets && cost.bytes <= purse->budget.bytes;
 }
 
 // Return the earliest time from at_ns on at which the budget allows this cost. Drops entries that
 // are a second old by then.
 static uint64_t
-when_there_is_room(struct probe_purse *purse, uint64_t at_ns, struct probe_cost cost) {
+budget_room_at_ns(struct probe_budget_ring *purse, uint64_t at_ns, struct probe_cost cost) {
 	while (purse->held > 0) {
-		const struct probe_spent *oldest = &purse->spent[purse->oldest];
+		const struct probe_budget_entry *oldest = &purse->spent[purse->oldest];
 		uint64_t over_ns = oldest->at_ns + RAS_NS_PER_SEC;
 
-		if (over_ns > at_ns && has_room(purse, cost))
+		if (over_ns > at_ns && budget_has_room(purse, cost))
 			break;
 		at_ns = over_ns > at_ns ? over_ns : at_ns;
 		purse->last.packets -= oldest->cost.packets;
@@ -81,28 +82,30 @@ when_there_is_room(struct probe_purse *purse, uint64_t at_ns, struct probe_cost 
 	return at_ns;
 }
 
-static void purse_spend(struct probe_purse *purse, uint64_t at_ns, struct probe_cost cost) {
+static void budget_spend(struct probe_budget_ring *purse, uint64_t at_ns, struct probe_cost cost) {
 	must(purse->held < purse->max);
 	purse->spent[(purse->oldest + purse->held++) % purse->max] =
-		(struct probe_spent){at_ns, cost};
+		(struct probe_budget_entry){at_ns, cost};
 	purse->last.packets += cost.packets;
 	purse->last.bytes += cost.bytes;
 }
 
 // Return whether the share of large probes allows one now; unused share is limited to one probe.
-static bool
-may_be_large(const struct probe_schedule *schedule, uint64_t at_ns, struct probe_cost cost) {
-	return at_ns >= schedule->large_at_ns && can_ever_hold(&schedule->planned, cost);
+static bool large_probe_is_allowed(
+	const struct probe_schedule *schedule, uint64_t at_ns, struct probe_cost cost
+) {
+	return at_ns >= schedule->large_at_ns && budget_can_ever_hold(&schedule->planned, cost);
 }
 
-static void spend_large(struct probe_schedule *schedule, uint64_t at_ns, struct probe_cost cost) {
+static void
+budget_spend_large(struct probe_schedule *schedule, uint64_t at_ns, struct probe_cost cost) {
 	schedule->large_at_ns = at_ns + probe_share_ns(schedule, cost, PROBE_LARGE_SHARE_PERMILLE);
 }
 
 // Return whether this path has waited longest for a large probe. In three of four turns lossy paths
 // come first, so that their recovery is seen soon.
 static bool
-is_first_for_large(const struct probe_schedule *schedule, const struct probe_path *path) {
+path_is_first_for_large(const struct probe_schedule *schedule, const struct probe_path *path) {
 	bool losers_first = schedule->large_count % 4 != 3;
 
 	for (uint32_t n = 0; n < PROBE_PATHS_MAX; n++) {
@@ -122,7 +125,7 @@ is_first_for_large(const struct probe_schedule *schedule, const struct probe_pat
 
 // Paths.
 
-static struct probe_path *path_at(struct probe_schedule *schedule, uint32_t path) {
+static struct probe_path *schedule_path_get(struct probe_schedule *schedule, uint32_t path) {
 	must(path < PROBE_PATHS_MAX && schedule->paths[path].used);
 	return &schedule->paths[path];
 }
@@ -143,52 +146,52 @@ void probe_schedule_add(
 		schedule->visit_count++;
 	else
 		schedule->neighbour_count++;
-	probe_settle(schedule);
+	probe_intervals_update(schedule);
 }
 
-static void not_any_more(struct probe_path *path, enum probe_between between) {
+static void path_drop_extra_probe(struct probe_path *path, enum probe_extra between) {
 	if (path->between != between)
 		return;
-	path->between = PROBE_BETWEEN_NOTHING;
+	path->between = PROBE_EXTRA_NONE;
 	path->next_ns = path->read_ns;
 }
 
-void probe_schedule_writes(struct probe_schedule *schedule, uint32_t path, bool writes) {
-	struct probe_path *changed = path_at(schedule, path);
+void probe_schedule_set_writes(struct probe_schedule *schedule, uint32_t path, bool writes) {
+	struct probe_path *changed = schedule_path_get(schedule, path);
 
 	if (changed->writes == writes)
 		return;
 	changed->writes = writes;
-	not_any_more(changed, PROBE_BETWEEN_WRITE);
-	probe_settle(schedule);
+	path_drop_extra_probe(changed, PROBE_EXTRA_WRITE);
+	probe_intervals_update(schedule);
 }
 
-void probe_schedule_gpu(struct probe_schedule *schedule, uint32_t path, bool gpu) {
-	struct probe_path *changed = path_at(schedule, path);
+void probe_schedule_set_gpu(struct probe_schedule *schedule, uint32_t path, bool gpu) {
+	struct probe_path *changed = schedule_path_get(schedule, path);
 
 	if (changed->gpu == gpu)
 		return;
 	changed->gpu = gpu;
-	not_any_more(changed, PROBE_BETWEEN_GPU);
-	probe_settle(schedule);
+	path_drop_extra_probe(changed, PROBE_EXTRA_GPU);
+	probe_intervals_update(schedule);
 }
 
-void probe_schedule_loses(struct probe_schedule *schedule, uint32_t path, bool loses) {
-	path_at(schedule, path)->loses = loses;
+void probe_schedule_set_lossy(struct probe_schedule *schedule, uint32_t path, bool loses) {
+	schedule_path_get(schedule, path)->loses = loses;
 }
 
 void probe_schedule_remove(struct probe_schedule *schedule, uint32_t path) {
-	struct probe_path *gone = path_at(schedule, path);
+	struct probe_path *gone = schedule_path_get(schedule, path);
 
 	gone->used = false;
 	if (gone->visit)
 		schedule->visit_count--;
 	else
 		schedule->neighbour_count--;
-	probe_settle(schedule);
+	probe_intervals_update(schedule);
 }
 
-bool probe_schedule_visited(const struct probe_schedule *schedule, uint32_t path) {
+bool probe_schedule_visit_is_done(const struct probe_schedule *schedule, uint32_t path) {
 	must(path < PROBE_PATHS_MAX);
 	return schedule->paths[path].used && schedule->paths[path].visit &&
 	       schedule->paths[path].count >= PROBE_VISIT_PROBES;
@@ -196,46 +199,50 @@ bool probe_schedule_visited(const struct probe_schedule *schedule, uint32_t path
 
 // Planning.
 
-static bool is_turn_of_large(
+static bool path_needs_large_probe(
 	const struct probe_schedule *schedule, const struct probe_path *path, uint64_t at_ns
 ) {
-	return path->count >= path->large_count + (path->loses ? 1 : LARGE_EACH) &&
-	       may_be_large(schedule, at_ns, probe_cost(probe_bytes[LARGE], path->mtu)) &&
-	       is_first_for_large(schedule, path);
+	return path->count >= path->large_count + (path->loses ? 1 : LARGE_PROBE_INTERVAL) &&
+	       large_probe_is_allowed(
+		       schedule, at_ns, probe_cost(probe_bytes[LARGE_SIZE_INDEX], path->mtu)
+	       ) &&
+	       path_is_first_for_large(schedule, path);
 }
 
 static uint32_t
-choose_size(struct probe_schedule *schedule, struct probe_path *path, uint64_t at_ns) {
-	struct probe_cost large = probe_cost(probe_bytes[LARGE], path->mtu);
+choose_read_size(struct probe_schedule *schedule, struct probe_path *path, uint64_t at_ns) {
+	struct probe_cost large = probe_cost(probe_bytes[LARGE_SIZE_INDEX], path->mtu);
 	uint32_t size;
 
 	if (path->visit) {
 		size = visit_pattern[path->count % PROBE_VISIT_PROBES];
-		return size != LARGE || may_be_large(schedule, at_ns, large) ? size : 0;
+		return size != LARGE_SIZE_INDEX || large_probe_is_allowed(schedule, at_ns, large)
+			       ? size
+			       : 0;
 	}
 	// On a path with writes every second large probe is a write, planned in the turn of a
 	// write.
-	if (!(path->writes && path->large_write) && is_turn_of_large(schedule, path, at_ns))
-		return LARGE;
-	return patterns[path->count / PATTERN % 2][path->count % PATTERN];
+	if (!(path->writes && path->large_write) && path_needs_large_probe(schedule, path, at_ns))
+		return LARGE_SIZE_INDEX;
+	return patterns[path->count / SIZE_PATTERN_LENGTH % 2][path->count % SIZE_PATTERN_LENGTH];
 }
 
-static bool is_write(const struct probe_path *path) {
+static bool next_probe_is_write(const struct probe_path *path) {
 	if (path->visit)
 		return path->writes && path->count == VISIT_WRITE;
-	return path->between == PROBE_BETWEEN_WRITE;
+	return path->between == PROBE_EXTRA_WRITE;
 }
 
 static uint32_t
 choose_write_size(struct probe_schedule *schedule, struct probe_path *path, uint64_t at_ns) {
 	if (path->visit)
 		return visit_pattern[VISIT_WRITE];
-	if (path->large_write && is_turn_of_large(schedule, path, at_ns))
-		return LARGE;
+	if (path->large_write && path_needs_large_probe(schedule, path, at_ns))
+		return LARGE_SIZE_INDEX;
 	return write_pattern[path->write_count % PROBE_WRITE_PATTERN];
 }
 
-static struct probe_path *first_due(struct probe_schedule *schedule, uint32_t *ret_path) {
+static struct probe_path *path_first_due(struct probe_schedule *schedule, uint32_t *ret_path) {
 	struct probe_path *first = NULL;
 
 	for (uint32_t n = 0; n < PROBE_PATHS_MAX; n++) {
@@ -255,19 +262,20 @@ static uint64_t time_jittered(struct probe_schedule *schedule, uint64_t ns) {
 	return ns - ns / 8 + random_draw(schedule) % (ns / 4 + 1);
 }
 
-static enum probe_between next_between(const struct probe_path *path) {
+static enum probe_extra path_next_extra_probe(const struct probe_path *path) {
 	if (path->writes && path->count % PROBE_WRITE_EACH == 0)
-		return PROBE_BETWEEN_WRITE;
+		return PROBE_EXTRA_WRITE;
 	if (path->gpu && path->count % PROBE_WRITE_EACH == PROBE_WRITE_EACH / 2)
-		return PROBE_BETWEEN_GPU;
-	return PROBE_BETWEEN_NOTHING;
+		return PROBE_EXTRA_GPU;
+	return PROBE_EXTRA_NONE;
 }
 
-static void go_on(struct probe_schedule *schedule, struct probe_path *path, uint64_t at_ns) {
+static void
+path_schedule_next(struct probe_schedule *schedule, struct probe_path *path, uint64_t at_ns) {
 	uint64_t due_ns = path->next_ns;
 
-	if (path->between != PROBE_BETWEEN_NOTHING) {
-		path->between = PROBE_BETWEEN_NOTHING;
+	if (path->between != PROBE_EXTRA_NONE) {
+		path->between = PROBE_EXTRA_NONE;
 		path->next_ns = path->read_ns;
 		return;
 	}
@@ -284,8 +292,8 @@ static void go_on(struct probe_schedule *schedule, struct probe_path *path, uint
 		path->next_ns = at_ns + time_jittered(schedule, schedule->interval_ns);
 	}
 	// An extra probe is planned between two reads and does not delay them.
-	path->between = next_between(path);
-	if (path->between != PROBE_BETWEEN_NOTHING) {
+	path->between = path_next_extra_probe(path);
+	if (path->between != PROBE_EXTRA_NONE) {
 		path->read_ns = path->next_ns;
 		path->next_ns = at_ns + (path->read_ns - at_ns) / 2;
 	}
@@ -300,16 +308,16 @@ count_probe(struct probe_schedule *schedule, const struct probe_due *due, struct
 	schedule->counters.bytes += cost.bytes;
 }
 
-static void path_take(
+static void path_plan_probe(
 	struct probe_schedule *schedule,
 	struct probe_path *path,
 	struct probe_cost cost,
 	const struct probe_due *due
 ) {
-	purse_spend(&schedule->planned, due->at_ns, cost);
+	budget_spend(&schedule->planned, due->at_ns, cost);
 	count_probe(schedule, due, cost);
-	if (due->size == LARGE) {
-		spend_large(schedule, due->at_ns, cost);
+	if (due->size == LARGE_SIZE_INDEX) {
+		budget_spend_large(schedule, due->at_ns, cost);
 		schedule->large_count++;
 		path->large_ns = due->at_ns;
 		path->large_count = path->count;
@@ -317,8 +325,8 @@ static void path_take(
 	}
 	path->write_count += due->write;
 	path->gpu_count += due->gpu;
-	path->count += path->between == PROBE_BETWEEN_NOTHING;
-	go_on(schedule, path, due->at_ns);
+	path->count += path->between == PROBE_EXTRA_NONE;
+	path_schedule_next(schedule, path, due->at_ns);
 }
 
 uint32_t probe_schedule_plan(
@@ -334,7 +342,7 @@ uint32_t probe_schedule_plan(
 		schedule->planned_ns = from_ns;
 	while (count < max) {
 		struct probe_due due = {.at_ns = schedule->planned_ns};
-		struct probe_path *path = first_due(schedule, &due.path);
+		struct probe_path *path = path_first_due(schedule, &due.path);
 		struct probe_cost cost;
 		uint64_t wish_ns;
 
@@ -346,21 +354,21 @@ uint32_t probe_schedule_plan(
 		wish_ns = path->next_ns > due.at_ns ? path->next_ns : due.at_ns;
 		if (wish_ns >= until_ns)
 			break;
-		due.write = is_write(path);
-		due.gpu = path->between == PROBE_BETWEEN_GPU;
+		due.write = next_probe_is_write(path);
+		due.gpu = path->between == PROBE_EXTRA_GPU;
 		if (due.gpu)
 			due.size = path->gpu_count % PROBE_GPU_SIZES;
 		else
 			due.size = due.write ? choose_write_size(schedule, path, wish_ns)
-					     : choose_size(schedule, path, wish_ns);
+					     : choose_read_size(schedule, path, wish_ns);
 		due.bytes = probe_size_bytes(due.size, path->mtu);
 		cost = probe_cost(due.bytes, path->mtu);
-		due.at_ns = when_there_is_room(&schedule->planned, wish_ns, cost);
+		due.at_ns = budget_room_at_ns(&schedule->planned, wish_ns, cost);
 		schedule->planned_ns = due.at_ns;
 		if (due.at_ns >= until_ns)
 			break;
 		schedule->counters.delayed += due.at_ns > path->next_ns;
-		path_take(schedule, path, cost, &due);
+		path_plan_probe(schedule, path, cost, &due);
 		dues[count++] = due;
 	}
 	return count;
@@ -374,7 +382,7 @@ bool probe_schedule_urgent(
 	bool write,
 	struct probe_due *ret_due
 ) {
-	uint32_t mtu = path_at(schedule, path)->mtu;
+	uint32_t mtu = schedule_path_get(schedule, path)->mtu;
 	struct probe_due due = {
 		.at_ns = now_ns,
 		.path = path,
@@ -385,12 +393,12 @@ bool probe_schedule_urgent(
 	struct probe_cost cost = probe_cost(due.bytes, mtu);
 
 	// The time must not be before the last entry, which would reopen an expired second.
-	if (when_there_is_room(&schedule->urgent, now_ns, (struct probe_cost){0}) > now_ns ||
-	    !has_room(&schedule->urgent, cost)) {
+	if (budget_room_at_ns(&schedule->urgent, now_ns, (struct probe_cost){0}) > now_ns ||
+	    !budget_has_room(&schedule->urgent, cost)) {
 		schedule->counters.urgent_refused++;
 		return false;
 	}
-	purse_spend(&schedule->urgent, now_ns, cost);
+	budget_spend(&schedule->urgent, now_ns, cost);
 	count_probe(schedule, &due, cost);
 	schedule->counters.urgent++;
 	*ret_due = due;
@@ -400,20 +408,20 @@ bool probe_schedule_urgent(
 // Life.
 
 // Return the reserve for urgent probes: a tenth, but at least one probe of 1 KiB.
-static struct probe_cost least_kept(struct probe_cost budget) {
+static struct probe_cost urgent_budget(struct probe_cost budget) {
 	struct probe_cost kept = {budget.packets / 10, budget.bytes / 10};
 
 	kept.packets = kept.packets > PROBE_PACKETS_LEAST ? kept.packets : PROBE_PACKETS_LEAST;
 	return kept;
 }
 
-static int make_purses(
+static int budgets_create(
 	const struct probe_schedule_config *config,
 	const struct ras_memory *memory,
-	struct probe_purse *ret_planned,
-	struct probe_purse *ret_urgent
+	struct probe_budget_ring *ret_planned,
+	struct probe_budget_ring *ret_urgent
 ) {
-	struct probe_purse planned = {0}, urgent = {0};
+	struct probe_budget_ring planned = {0}, urgent = {0};
 	struct probe_cost budget = {
 		.packets = config->packets,
 		.bytes = config->bytes,
@@ -425,11 +433,11 @@ static int make_purses(
 		budget.packets = PROBE_PACKETS_MIN;
 	if (budget.bytes < PROBE_BYTES_MIN)
 		budget.bytes = PROBE_BYTES_MIN;
-	kept = least_kept(budget);
+	kept = urgent_budget(budget);
 	budget.packets -= kept.packets;
 	budget.bytes -= kept.bytes;
-	if (purse_init(&planned, memory, budget) != 0 || purse_init(&urgent, memory, kept) != 0) {
-		purse_fini(&planned, memory);
+	if (budget_init(&planned, memory, budget) != 0 || budget_init(&urgent, memory, kept) != 0) {
+		budget_fini(&planned, memory);
 		return -ENOMEM;
 	}
 	*ret_planned = planned;
@@ -450,11 +458,11 @@ int probe_schedule_create(
 	schedule->asked_ns = config->interval_ns;
 	schedule->random = config->random_seed | 1;
 	schedule->order_seed = config->random_seed;
-	if (make_purses(config, memory, &schedule->planned, &schedule->urgent) != 0) {
+	if (budgets_create(config, memory, &schedule->planned, &schedule->urgent) != 0) {
 		probe_schedule_destroy(schedule);
 		return -ENOMEM;
 	}
-	probe_settle(schedule);
+	probe_intervals_update(schedule);
 	*ret_schedule = schedule;
 	return 0;
 }
@@ -462,8 +470,8 @@ int probe_schedule_create(
 int probe_schedule_configure(
 	struct probe_schedule *schedule, uint64_t now_ns, const struct probe_schedule_config *config
 ) {
-	struct probe_purse planned, urgent;
-	int err = make_purses(config, &schedule->memory, &planned, &urgent);
+	struct probe_budget_ring planned, urgent;
+	int err = budgets_create(config, &schedule->memory, &planned, &urgent);
 
 	if (err != 0)
 		return err;
@@ -471,15 +479,15 @@ int probe_schedule_configure(
 		schedule->planned_ns = now_ns;
 	// The old budget's entries are not converted; the new budget counts as spent for one
 	// second.
-	purse_spend(&planned, schedule->planned_ns, planned.budget);
-	purse_spend(&urgent, now_ns, urgent.budget);
-	purse_fini(&schedule->planned, &schedule->memory);
-	purse_fini(&schedule->urgent, &schedule->memory);
+	budget_spend(&planned, schedule->planned_ns, planned.budget);
+	budget_spend(&urgent, now_ns, urgent.budget);
+	budget_fini(&schedule->planned, &schedule->memory);
+	budget_fini(&schedule->urgent, &schedule->memory);
 	schedule->planned = planned;
 	schedule->urgent = urgent;
 	schedule->large_at_ns = now_ns;
 	schedule->asked_ns = config->interval_ns;
-	probe_settle(schedule);
+	probe_intervals_update(schedule);
 	for (uint32_t n = 0; n < PROBE_PATHS_MAX; n++) {
 		if (schedule->paths[n].used && !schedule->paths[n].visit)
 			schedule->paths[n].next_ns =
@@ -496,8 +504,8 @@ struct probe_schedule *probe_schedule_destroy(struct probe_schedule *schedule) {
 	if (schedule == NULL)
 		return NULL;
 	memory = schedule->memory;
-	purse_fini(&schedule->planned, &memory);
-	purse_fini(&schedule->urgent, &memory);
+	budget_fini(&schedule->planned, &memory);
+	budget_fini(&schedule->urgent, &memory);
 	probe_targets_fini(schedule);
 	memory.release(memory.ctx, schedule, sizeof(*schedule));
 	return NULL;

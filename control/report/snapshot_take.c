@@ -60,7 +60,7 @@ copy_verdicts(const struct ras *ras, const struct health *health, struct snapsho
 	snapshot->judged = true;
 	verdict_counts(health_engine(health), &snapshot->verdicts);
 	snapshot->grants = health_grants(health)->kept;
-	while (verdict_next(health_engine(health), &cursor, &view)) {
+	while (verdict_unhealthy_next(health_engine(health), &cursor, &view)) {
 		snapshot->withheld += !view.maint && health_withheld(health, &view) != NULL;
 		if (snapshot->verdict_rows < SNAPSHOT_VERDICTS_MAX &&
 		    ras_peer_find(ras, view.subject, &peer) == 0)

@@ -12,8 +12,8 @@
 #define STALE_NS (30 * SEC)
 #define BRAKE_NODES 8
 #define BRAKE_PERMILLE 200
-#define TURNS_MAX 4 // brake changes handled per input
-#define SWEEP 16    // subjects checked for idleness per second
+#define BRAKE_CHANGES_MAX 4 // brake changes handled per input
+#define SWEEP_SUBJECTS 16   // subjects checked for idleness per second
 
 int verdict_engine_create(
 	const struct verdict_config *config,
@@ -70,17 +70,17 @@ static void engine_wake(struct verdict_engine *engine, uint64_t at_ns) {
 		engine->ops.wake(engine->ops_ctx, at_ns);
 }
 
-static uint64_t engine_first(const struct verdict_engine *engine) {
+static uint64_t engine_next_due_ns(const struct verdict_engine *engine) {
 	return engine->due_count > 0 ? engine->due[0]->next_ns : RAS_NEVER;
 }
 
 // Judge all subjects after the brake changed. This may change the brake again, but ends, since the
 // brake changes only when its count passes the limit.
-static void engine_turn(struct verdict_engine *engine, uint64_t now_ns) {
-	for (uint32_t n = 0; engine->turned && n < TURNS_MAX; n++) {
+static void engine_apply_brake_change(struct verdict_engine *engine, uint64_t now_ns) {
+	for (uint32_t n = 0; engine->turned && n < BRAKE_CHANGES_MAX; n++) {
 		engine->turned = false;
 		hysteresis_apply_all(engine, now_ns);
-		engine_wake(engine, engine_first(engine));
+		engine_wake(engine, engine_next_due_ns(engine));
 	}
 }
 
@@ -88,22 +88,24 @@ static void engine_judge(struct verdict_engine *engine, struct subject *subject,
 	hysteresis_apply(engine, subject, now_ns);
 	if (subject->next_ns < engine->next_ns)
 		engine_wake(engine, subject->next_ns);
-	engine_turn(engine, now_ns);
+	engine_apply_brake_change(engine, now_ns);
 }
 
 // Judge an observer that reports several bad nodes: it may be the fault itself.
-static void engine_judge_teller(struct verdict_engine *engine, uint64_t observer, uint64_t now_ns) {
+static void
+engine_judge_observer(struct verdict_engine *engine, uint64_t observer, uint64_t now_ns) {
 	uint32_t row = members_find(&engine->members, observer);
 
 	if (row != MEMBERS_NONE && engine->members.rows[row].subject != NULL &&
-	    engine->members.rows[row].subject->tells_bad > 1)
+	    engine->members.rows[row].subject->bad_reports > 1)
 		engine_judge(engine, engine->members.rows[row].subject, now_ns);
 }
 
 // Judge all subjects of an observer whose credibility changed. A judgement may drop observations
 // and move rows of the index. A row that moves to index `n` came from behind it, so it was judged
 // already.
-static void engine_judge_told(struct verdict_engine *engine, uint32_t observer, uint64_t now_ns) {
+static void
+engine_judge_subjects_of(struct verdict_engine *engine, uint32_t observer, uint64_t now_ns) {
 	const struct observer_index *told = engine->members.rows[observer].told;
 
 	for (uint32_t n = told != NULL ? told->count : 0; n-- > 0;) {
@@ -115,8 +117,9 @@ static void engine_judge_told(struct verdict_engine *engine, uint32_t observer, 
 	}
 }
 
-static bool
-peer_is_same(const struct verdict_engine *engine, uint32_t row, const struct verdict_peer *peer) {
+static bool peer_is_same(
+	const struct verdict_engine *engine, uint32_t row, const struct verdict_peer_update *peer
+) {
 	const struct member_row *held = &engine->members.rows[row];
 	const struct subject *subject = held->subject;
 
@@ -133,14 +136,17 @@ peer_is_same(const struct verdict_engine *engine, uint32_t row, const struct ver
 }
 
 // Return whether the member needs a subject. Without evidence it needs no memory beyond its row.
-static bool peer_needs_subject(const struct verdict_peer *peer) {
+static bool peer_needs_subject(const struct verdict_peer_update *peer) {
 	return peer->state == RAS_SUSPECT || peer->state == RAS_UNREACHABLE ||
 	       peer->state == RAS_DEAD ||
 	       (peer->state == RAS_ALIVE && verdict_reach_is_unanswered(peer->reach));
 }
 
 static void peer_apply(
-	struct verdict_engine *engine, uint32_t at, uint64_t now_ns, const struct verdict_peer *peer
+	struct verdict_engine *engine,
+	uint32_t at,
+	uint64_t now_ns,
+	const struct verdict_peer_update *peer
 ) {
 	struct member_row *row = &engine->members.rows[at];
 	struct subject *subject = row->subject;
@@ -149,17 +155,17 @@ static void peer_apply(
 
 	if (subject != NULL) {
 		if (row->state == RAS_ALIVE && peer->state != RAS_ALIVE)
-			subject->doubt_ns = now_ns;
+			subject->doubt_began_ns = now_ns;
 		if (row->state != RAS_ALIVE && peer->state == RAS_ALIVE) {
 			subject->back_ns = now_ns;
-			subject_is_back(engine, subject);
+			subject_handle_return(engine, subject);
 		}
 		// This agent's own state never changes. A higher incarnation shows that it refuted
 		// its death.
 		if (peer->state == RAS_ALIVE &&
 		    (row->state == RAS_DEAD ||
 		     (row->id == engine->config.self && peer->incarnation > row->incarnation)))
-			subject_outlived_death(engine, subject);
+			subject_handle_refuted_death(engine, subject);
 		if (restarted || peer->state == RAS_LEFT)
 			subject_clear(engine, subject);
 		if (restarted || row->state != peer->state)
@@ -181,7 +187,9 @@ static void peer_apply(
 	row->maint = peer->maint;
 }
 
-int verdict_peer(struct verdict_engine *engine, uint64_t now_ns, const struct verdict_peer *peer) {
+int verdict_peer_update(
+	struct verdict_engine *engine, uint64_t now_ns, const struct verdict_peer_update *peer
+) {
 	bool known = members_find(&engine->members, peer->id) != MEMBERS_NONE;
 	struct subject *subject = NULL;
 	bool turned;
@@ -196,9 +204,9 @@ int verdict_peer(struct verdict_engine *engine, uint64_t now_ns, const struct ve
 	if (known && peer_is_same(engine, row, peer))
 		return 0;
 	if (engine->members.rows[row].subject != NULL || peer_needs_subject(peer))
-		err = subject_make(engine, row, &subject);
+		err = subject_get_or_create(engine, row, &subject);
 	if (err == 0)
-		err = members_place(&engine->members, row, peer->host, peer->leaf);
+		err = members_set_location(&engine->members, row, peer->host, peer->leaf);
 	if (err == 0 && !known)
 		err = observer_index_adopt(engine, row);
 	if (err != 0) {
@@ -213,36 +221,37 @@ int verdict_peer(struct verdict_engine *engine, uint64_t now_ns, const struct ve
 	if (subject != NULL)
 		engine_judge(engine, subject, now_ns);
 	if (known && turned)
-		engine_judge_told(engine, row, now_ns);
+		engine_judge_subjects_of(engine, row, now_ns);
 	return 0;
 }
 
 // Drop all observations of an observer that is forgotten.
-static void forget_told(struct verdict_engine *engine, uint32_t observer, uint64_t now_ns) {
+static void
+forget_observations_by(struct verdict_engine *engine, uint32_t observer, uint64_t now_ns) {
 	const struct member_row *row = &engine->members.rows[observer];
 
 	while (row->told != NULL) {
 		struct subject *subject = engine->members.rows[row->told->rows[0]].subject;
 
-		subject_untell(engine, subject, row->id);
+		subject_drop_observer(engine, subject, row->id);
 		engine_judge(engine, subject, now_ns);
 	}
 }
 
-void verdict_forget(struct verdict_engine *engine, uint64_t now_ns, uint64_t id) {
+void verdict_peer_forget(struct verdict_engine *engine, uint64_t now_ns, uint64_t id) {
 	uint32_t row = members_find(&engine->members, id);
 	struct verdict_change change;
 	struct verdict_view view;
 
 	if (row == MEMBERS_NONE)
 		return;
-	look_view(engine, row, &view);
+	verdict_view_fill(engine, row, &view);
 	if (engine->members.rows[row].subject != NULL)
 		subject_remove(engine, engine->members.rows[row].subject);
 	members_set_state(&engine->members, row, RAS_LEFT);
-	forget_told(engine, row, now_ns);
+	forget_observations_by(engine, row, now_ns);
 	change.before = view.verdict;
-	look_view(engine, row, &view);
+	verdict_view_fill(engine, row, &view);
 	change.now = &view;
 	if (change.before > VERDICT_HEALTHY) {
 		engine->counts.changes++;
@@ -250,11 +259,11 @@ void verdict_forget(struct verdict_engine *engine, uint64_t now_ns, uint64_t id)
 			engine->ops.changed(engine->ops_ctx, &change);
 	}
 	members_remove(&engine->members, row);
-	brake_again(engine);
-	engine_turn(engine, now_ns);
+	brake_update(engine);
+	engine_apply_brake_change(engine, now_ns);
 }
 
-static bool is_of_silence(const struct observation *observation) {
+static bool observation_is_of_silence(const struct observation *observation) {
 	switch (observation->kind) {
 	case OBSERVATION_SILENT:
 	case OBSERVATION_STANDING:
@@ -276,7 +285,7 @@ static bool observation_is_old(
 
 	// The observation was made before this agent refuted its own death. An agent that was cut
 	// off or paused receives it late. If it still holds, it will be repeated.
-	if (row->id == engine->config.self && is_of_silence(observation) &&
+	if (row->id == engine->config.self && observation_is_of_silence(observation) &&
 	    observation->incarnation < row->incarnation)
 		return true;
 	return (start != 0 && start < ras_incarnation_start(row->incarnation)) ||
@@ -290,15 +299,15 @@ static void observation_judge(
 	uint64_t now_ns
 ) {
 	if (observation->kind == OBSERVATION_GOOD)
-		subject_refresh(subject, STALE_OBSERVATIONS);
+		subject_clear_stale(subject, STALE_OBSERVATIONS);
 	engine_judge(engine, subject, now_ns);
-	engine_judge_teller(engine, observation->observer, now_ns);
+	engine_judge_observer(engine, observation->observer, now_ns);
 	if (observation_is_bad(observation->kind))
 		return;
 	// The subject is read well, so its observers with bad reads may be at fault.
 	for (uint32_t n = 0; n < subject->observation_count; n++) {
 		if (observation_is_bad(subject->observations[n].observation.kind))
-			engine_judge_teller(
+			engine_judge_observer(
 				engine, subject->observations[n].observation.observer, now_ns
 			);
 	}
@@ -320,7 +329,7 @@ int verdict_observation(
 		engine->counts.observations_stale++;
 		return -ESTALE;
 	}
-	err = subject_make(engine, row, &subject);
+	err = subject_get_or_create(engine, row, &subject);
 	if (err == 0)
 		err = subject_add_observation(
 			engine, subject, observation, now_ns > age_ns ? now_ns - age_ns : 0
@@ -348,7 +357,7 @@ int verdict_statement(
 		return -ENOENT;
 	if (age_ns >= engine->config.stale_ns)
 		return -ESTALE;
-	err = subject_make(engine, row, &subject);
+	err = subject_get_or_create(engine, row, &subject);
 	if (err == 0)
 		err = subject_add_statement(
 			engine, subject, statement, now_ns > age_ns ? now_ns - age_ns : 0
@@ -356,25 +365,27 @@ int verdict_statement(
 	if (err != 0)
 		return err;
 	engine->counts.statements++;
-	subject_refresh(subject, STALE_WORDS);
+	subject_clear_stale(subject, STALE_STATEMENTS);
 	engine_judge(engine, subject, now_ns);
-	if (subject->tells_bad > 0)
-		engine_judge_told(engine, row, now_ns);
+	if (subject->bad_reports > 0)
+		engine_judge_subjects_of(engine, row, now_ns);
 	return 0;
 }
 
-void verdict_self(struct verdict_engine *engine, uint64_t now_ns, const struct verdict_self *self) {
+void verdict_self_update(
+	struct verdict_engine *engine, uint64_t now_ns, const struct verdict_self_update *self
+) {
 	if (self->joined == engine->self.joined && self->brake == engine->self.brake &&
 	    self->silent == engine->self.silent && self->loses == engine->self.loses &&
 	    self->paused_until_ns == engine->self.paused_until_ns)
 		return;
 	engine->self = *self;
-	brake_again(engine);
+	brake_update(engine);
 	engine->turned = true;
-	engine_turn(engine, now_ns);
+	engine_apply_brake_change(engine, now_ns);
 }
 
-bool verdict_brakes(const struct verdict_engine *engine) {
+bool verdict_brake_is_on(const struct verdict_engine *engine) {
 	return engine->braking;
 }
 
@@ -384,7 +395,7 @@ static void engine_sweep(struct verdict_engine *engine, uint64_t now_ns) {
 	if (now_ns < engine->swept_ns + SEC)
 		return;
 	engine->swept_ns = now_ns;
-	for (uint32_t n = 0; n < SWEEP && engine->subject_count > 0; n++) {
+	for (uint32_t n = 0; n < SWEEP_SUBJECTS && engine->subject_count > 0; n++) {
 		struct subject *subject;
 
 		if (engine->swept >= engine->subject_count)
@@ -410,6 +421,6 @@ void verdict_tick(struct verdict_engine *engine, uint64_t now_ns) {
 			subject_remove(engine, subject);
 	}
 	engine_sweep(engine, now_ns);
-	engine_turn(engine, now_ns);
-	engine_wake(engine, engine_first(engine));
+	engine_apply_brake_change(engine, now_ns);
+	engine_wake(engine, engine_next_due_ns(engine));
 }

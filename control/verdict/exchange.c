@@ -57,7 +57,7 @@ observation_exchange_counters(const struct observation_exchange *exchange) {
 }
 
 // splitmix64 generator.
-uint64_t exchange_draw(struct observation_exchange *exchange, uint64_t below) {
+uint64_t exchange_random_below(struct observation_exchange *exchange, uint64_t below) {
 	uint64_t z = exchange->random += UINT64_C(0x9e3779b97f4a7c15);
 
 	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -72,7 +72,7 @@ void exchange_wake(struct observation_exchange *exchange, uint64_t at_ns) {
 	exchange->ops.wake(exchange->ops_ctx, at_ns);
 }
 
-int observation_exchange_own(
+int observation_exchange_update(
 	struct observation_exchange *exchange,
 	uint64_t now_ns,
 	const struct observation *observation
@@ -94,11 +94,11 @@ int observation_exchange_own(
 	path->observation = *observation;
 	path->seen_ns =
 		now_ns - (now_ns > observation->age_ms * MS ? observation->age_ms * MS : now_ns);
-	own_path_plan(exchange, path, now_ns);
+	own_path_schedule(exchange, path, now_ns);
 	return 0;
 }
 
-int observation_exchange_heard(
+int observation_exchange_receive(
 	struct observation_exchange *exchange,
 	uint64_t now_ns,
 	uint64_t origin,
@@ -112,7 +112,7 @@ int observation_exchange_heard(
 
 	exchange_budget_window(exchange, now_ns);
 	wire_reader_init(&reader, bytes, size);
-	while ((err = told_get(&reader, &told)) == 0) {
+	while ((err = notice_item_get(&reader, &told)) == 0) {
 		bool observation = told.kind == TOLD_OBSERVATION;
 
 		if ((observation ? told.observation.observer : told.statement.subject) != origin ||
@@ -126,7 +126,7 @@ int observation_exchange_heard(
 		if (!observation)
 			(void)verdict_statement(exchange->engine, now_ns, &told.statement);
 		else if (verdict_observation(exchange->engine, now_ns, &told.observation) == 0)
-			own_paths_plan(exchange, &told.observation, now_ns);
+			own_paths_schedule(exchange, &told.observation, now_ns);
 	}
 	if (err == -ENODATA)
 		return 0;
@@ -137,7 +137,7 @@ int observation_exchange_heard(
 void observation_exchange_tick(struct observation_exchange *exchange, uint64_t now_ns) {
 	exchange->next_ns = RAS_NEVER;
 	exchange_tell(exchange, now_ns);
-	own_paths_forget(exchange, now_ns);
+	own_paths_expire(exchange, now_ns);
 	for (uint32_t n = 0; n < exchange->word_count; n++)
 		exchange_wake(exchange, exchange->words[n].due_ns);
 	for (uint32_t n = 0; n < exchange->path_count; n++)

@@ -8,9 +8,9 @@
 #include <lib/wire.h>
 #include <ras/collective.h>
 
-#define WAIT_NS (100 * MS) // upper bound of the random wait before a report
-#define KEEP_NS (30 * SEC) // lifetime of a good path that nobody asks about
-#define CLEARS 1	   // extra reports of the end of a fault
+#define REPORT_WAIT_MAX_NS (100 * MS) // upper bound of the random wait before a report
+#define OWN_PATH_KEEP_NS (30 * SEC)   // lifetime of a good path that nobody asks about
+#define CLEAR_REPEATS 1		      // extra reports of the end of a fault
 
 struct own_path {
 	struct observation observation;
@@ -57,7 +57,7 @@ struct observation_exchange {
 	struct observation_exchange_counters counters;
 };
 
-uint64_t exchange_draw(struct observation_exchange *exchange, uint64_t below);
+uint64_t exchange_random_below(struct observation_exchange *exchange, uint64_t below);
 void exchange_wake(struct observation_exchange *exchange, uint64_t at_ns);
 
 // own_paths.c: the paths that this agent reads, by subject.
@@ -71,31 +71,33 @@ int own_path_add(
 );
 // Return the first path of the subject's bucket plus one; 0: none. The bucket may contain other
 // subjects.
-uint32_t own_paths_of(const struct observation_exchange *exchange, uint64_t subject);
+uint32_t own_paths_bucket(const struct observation_exchange *exchange, uint64_t subject);
 // Drop good paths that nobody asks about, and paths not read for long.
-void own_paths_forget(struct observation_exchange *exchange, uint64_t now_ns);
+void own_paths_expire(struct observation_exchange *exchange, uint64_t now_ns);
 
 // exchange_plan.c: whether a path must be reported, and when.
-bool observation_speaks_against(const struct observation *observation);
-bool own_path_told_against(const struct own_path *path);
+bool observation_reports_fault(const struct observation *observation);
+bool own_path_reported_fault(const struct own_path *path);
 // Return whether others need this good read. Either enough others report the subject bad to blame
 // the subject, or the subject itself reports enough others. False if a report of this agent already
 // answers that and is not about to expire.
-bool own_path_is_asked(
+bool own_path_answer_is_wanted(
 	const struct observation_exchange *exchange, const struct own_path *path, uint64_t now_ns
 );
 // Schedule the next report of a path.
-void own_path_plan(struct observation_exchange *exchange, struct own_path *path, uint64_t now_ns);
+void own_path_schedule(
+	struct observation_exchange *exchange, struct own_path *path, uint64_t now_ns
+);
 // Schedule own paths to both ends of another agent's observation, since their reads may answer the
 // observation.
-void own_paths_plan(
+void own_paths_schedule(
 	struct observation_exchange *exchange,
 	const struct observation *observation,
 	uint64_t now_ns
 );
 // Return whether enough others reported the same, and nothing in this agent's last report
 // contradicts it.
-bool own_path_is_said(
+bool own_path_is_redundant(
 	const struct observation_exchange *exchange, const struct own_path *path, uint64_t now_ns
 );
 
@@ -110,4 +112,6 @@ void exchange_budget_window(struct observation_exchange *exchange, uint64_t now_
 void exchange_tell(struct observation_exchange *exchange, uint64_t now_ns);
 
 // own_words.c: statements of this agent about itself.
-void own_words_tell(struct observation_exchange *exchange, uint64_t now_ns, struct notice *notice);
+void own_statements_publish(
+	struct observation_exchange *exchange, uint64_t now_ns, struct notice *notice
+);

@@ -6,33 +6,34 @@
 #include <string.h>
 
 // Delay after which a pulse that outlives the overlay is reported again.
-#define OUTLIVED_NS (2 * SEC)
+#define OUTLIVED_REPEAT_NS (2 * SEC)
 // Delay after which an answer is repeated, before it expires at other agents.
-#define ANSWER_AGAIN_NS (15 * SEC)
+#define ANSWER_REPEAT_NS (15 * SEC)
 
-bool observation_speaks_against(const struct observation *observation) {
+bool observation_reports_fault(const struct observation *observation) {
 	return observation_is_bad(observation->kind) || observation->reach > VERDICT_REACH_ANSWERS;
 }
 
-bool own_path_told_against(const struct own_path *path) {
+bool own_path_reported_fault(const struct own_path *path) {
 	return path->told_ns != 0 &&
 	       (observation_is_bad(path->told_kind) || path->told_reach > VERDICT_REACH_ANSWERS);
 }
 
-static const struct subject *subject_of(const struct observation_exchange *exchange, uint64_t id) {
+static const struct subject *
+exchange_subject(const struct observation_exchange *exchange, uint64_t id) {
 	uint32_t row = members_find(&exchange->engine->members, id);
 
 	return row != MEMBERS_NONE ? exchange->engine->members.rows[row].subject : NULL;
 }
 
-static uint64_t cover_of(enum observation_kind kind) {
-	return observation_is_of_windows(kind) ? COVER_WINDOWS_NS : COVER_NS;
+static uint64_t good_read_validity_ns(enum observation_kind kind) {
+	return observation_kind_uses_windows(kind) ? GOOD_WINDOW_VALID_NS : GOOD_READ_VALID_NS;
 }
 
-bool own_path_is_asked(
+bool own_path_answer_is_wanted(
 	const struct observation_exchange *exchange, const struct own_path *path, uint64_t now_ns
 ) {
-	const struct subject *subject = subject_of(exchange, path->observation.subject);
+	const struct subject *subject = exchange_subject(exchange, path->observation.subject);
 	uint64_t since_ns = 0;
 	uint64_t cover_ns = 0;
 	uint64_t last = 0;
@@ -45,46 +46,48 @@ bool own_path_is_asked(
 
 		if (!observation_is_bad(evidence->observation.kind) ||
 		    evidence->observation.observer == exchange->self ||
-		    observation_is_mute_about(
+		    observation_is_blind_to_loss(
 			    &path->observation, evidence->observation.kind,
 			    evidence->observation.lost_bytes
 		    ) ||
-		    path->seen_ns + cover_of(evidence->observation.kind) < evidence->since_ns)
+		    path->seen_ns + good_read_validity_ns(evidence->observation.kind) <
+			    evidence->since_ns)
 			continue;
 		others += evidence->observation.observer != last;
 		last = evidence->observation.observer;
-		if (evidence->since_ns + cover_of(evidence->observation.kind) >
+		if (evidence->since_ns + good_read_validity_ns(evidence->observation.kind) >
 		    since_ns + cover_ns) {
 			since_ns = evidence->since_ns;
-			cover_ns = cover_of(evidence->observation.kind);
+			cover_ns = good_read_validity_ns(evidence->observation.kind);
 		}
 	}
-	if (others < triangulate_need(exchange->engine, subject)) {
-		if (subject->tells_bad < 2 ||
-		    triangulate_accused(exchange->engine, path->observation.subject, &since_ns) <
-			    2 ||
-		    path->seen_ns + COVER_NS < since_ns)
+	if (others < triangulate_observers_needed(exchange->engine, subject)) {
+		if (subject->bad_reports < 2 ||
+		    triangulate_accused_count(
+			    exchange->engine, path->observation.subject, &since_ns
+		    ) < 2 ||
+		    path->seen_ns + GOOD_READ_VALID_NS < since_ns)
 			return false;
-		cover_ns = COVER_NS;
+		cover_ns = GOOD_READ_VALID_NS;
 	}
 	return path->told_ns == 0 || path->told_seen_ns + cover_ns < since_ns ||
-	       now_ns >= path->told_ns + ANSWER_AGAIN_NS;
+	       now_ns >= path->told_ns + ANSWER_REPEAT_NS;
 }
 
 // Return whether others found that this agent is cut off: its failed reads then blame nobody.
-static bool is_to_blame(const struct observation_exchange *exchange) {
-	const struct subject *self = subject_of(exchange, exchange->self);
+static bool self_is_cut_off(const struct observation_exchange *exchange) {
+	const struct subject *self = exchange_subject(exchange, exchange->self);
 
 	return self != NULL && self->held.verdict == VERDICT_FABRIC_DOWN;
 }
 
 // Return how many other observers reported the same since then.
-static uint32_t said_by_others(
+static uint32_t count_same_reports(
 	const struct observation_exchange *exchange,
 	const struct observation *observation,
 	uint64_t since_ns
 ) {
-	const struct subject *subject = subject_of(exchange, observation->subject);
+	const struct subject *subject = exchange_subject(exchange, observation->subject);
 	uint32_t count = 0;
 
 	for (uint32_t n = 0; subject != NULL && n < subject->observation_count; n++) {
@@ -101,7 +104,7 @@ static uint32_t said_by_others(
 
 // A pulse that advances while the overlay is unanswered proves something only if it continues. True
 // until that was reported twice.
-static bool path_may_outlive(const struct own_path *path) {
+static bool path_may_outlive_overlay(const struct own_path *path) {
 	bool advances = path->observation.kind == OBSERVATION_GOOD ||
 			path->observation.kind == OBSERVATION_DEGRADED ||
 			path->observation.kind == OBSERVATION_LOSSY;
@@ -110,20 +113,24 @@ static bool path_may_outlive(const struct own_path *path) {
 }
 
 static uint64_t path_repeat_ns(const struct own_path *path) {
-	return path_may_outlive(path) ? OUTLIVED_NS : OBSERVATION_REPEAT_NS;
+	return path_may_outlive_overlay(path) ? OUTLIVED_REPEAT_NS : OBSERVATION_REPEAT_NS;
 }
 
-void own_path_plan(struct observation_exchange *exchange, struct own_path *path, uint64_t now_ns) {
-	bool against = observation_speaks_against(&path->observation);
+void own_path_schedule(
+	struct observation_exchange *exchange, struct own_path *path, uint64_t now_ns
+) {
+	bool against = observation_reports_fault(&path->observation);
 	bool news;
 
 	if (against)
-		news = !own_path_told_against(path) || path->told_kind != path->observation.kind ||
+		news = !own_path_reported_fault(path) ||
+		       path->told_kind != path->observation.kind ||
 		       path->told_reach != path->observation.reach;
 	else
-		news = own_path_told_against(path) || own_path_is_asked(exchange, path, now_ns);
-	if (own_path_told_against(path) && !against)
-		path->clears = CLEARS;
+		news = own_path_reported_fault(path) ||
+		       own_path_answer_is_wanted(exchange, path, now_ns);
+	if (own_path_reported_fault(path) && !against)
+		path->clears = CLEAR_REPEATS;
 	if (against)
 		path->clears = 0;
 	if (path->quiet && path->due_ns != RAS_NEVER &&
@@ -131,50 +138,52 @@ void own_path_plan(struct observation_exchange *exchange, struct own_path *path,
 	    path->quiet_reach == path->observation.reach)
 		return;
 	path->quiet = false;
-	if (news && path->due_ns > now_ns + WAIT_NS)
-		path->due_ns = now_ns + exchange_draw(exchange, WAIT_NS);
+	if (news && path->due_ns > now_ns + REPORT_WAIT_MAX_NS)
+		path->due_ns = now_ns + exchange_random_below(exchange, REPORT_WAIT_MAX_NS);
 	else if (!news && path->due_ns == RAS_NEVER && (against || path->clears > 0))
-		path->due_ns =
-			path->told_ns + path_repeat_ns(path) + exchange_draw(exchange, WAIT_NS);
+		path->due_ns = path->told_ns + path_repeat_ns(path) +
+			       exchange_random_below(exchange, REPORT_WAIT_MAX_NS);
 	exchange_wake(exchange, path->due_ns);
 }
 
 // Schedule all own paths to a subject that others reported on.
-static void paths_to(struct observation_exchange *exchange, uint64_t subject, uint64_t now_ns) {
-	for (uint32_t at = own_paths_of(exchange, subject); at != 0;
+static void schedule_paths_to_subject(
+	struct observation_exchange *exchange, uint64_t subject, uint64_t now_ns
+) {
+	for (uint32_t at = own_paths_bucket(exchange, subject); at != 0;
 	     at = exchange->paths[at - 1].next) {
 		if (exchange->paths[at - 1].observation.subject == subject)
-			own_path_plan(exchange, &exchange->paths[at - 1], now_ns);
+			own_path_schedule(exchange, &exchange->paths[at - 1], now_ns);
 	}
 }
 
 // A node that reports others bad may be at fault itself.
-void own_paths_plan(
+void own_paths_schedule(
 	struct observation_exchange *exchange,
 	const struct observation *observation,
 	uint64_t now_ns
 ) {
-	paths_to(exchange, observation->subject, now_ns);
+	schedule_paths_to_subject(exchange, observation->subject, now_ns);
 	if (observation_is_bad(observation->kind))
-		paths_to(exchange, observation->observer, now_ns);
+		schedule_paths_to_subject(exchange, observation->observer, now_ns);
 }
 
-bool own_path_is_said(
+bool own_path_is_redundant(
 	const struct observation_exchange *exchange, const struct own_path *path, uint64_t now_ns
 ) {
-	bool against = observation_speaks_against(&path->observation);
-	bool changed = path->told_ns != 0 && path->told_ns + KEEP_NS > now_ns &&
-		       (own_path_told_against(path) != against ||
-			triangulate_excuses(path->told_kind, path->observation.kind));
+	bool against = observation_reports_fault(&path->observation);
+	bool changed = path->told_ns != 0 && path->told_ns + OWN_PATH_KEEP_NS > now_ns &&
+		       (own_path_reported_fault(path) != against ||
+			observation_kind_excuses(path->told_kind, path->observation.kind));
 	uint64_t since_ns = now_ns > OBSERVATION_REPEAT_NS ? now_ns - OBSERVATION_REPEAT_NS : 0;
 
-	if (against && is_to_blame(exchange))
+	if (against && self_is_cut_off(exchange))
 		return true;
 	// A repetition must show that the pulse still advances, so earlier reports of others do not
 	// count.
-	if (path_may_outlive(path) && own_path_told_against(path) &&
-	    since_ns < path->told_ns + OUTLIVES_NS)
-		since_ns = path->told_ns + OUTLIVES_NS;
+	if (path_may_outlive_overlay(path) && own_path_reported_fault(path) &&
+	    since_ns < path->told_ns + OUTLIVES_OVERLAY_NS)
+		since_ns = path->told_ns + OUTLIVES_OVERLAY_NS;
 	return !changed && path->clears == 0 &&
-	       said_by_others(exchange, &path->observation, since_ns) >= OBSERVATION_ENOUGH;
+	       count_same_reports(exchange, &path->observation, since_ns) >= OBSERVATION_ENOUGH;
 }

@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #define BUDGET_WINDOW_NS SEC
-#define HEARD_PER_SLOWDOWN 16 // as many reports heard in a second halve the own rate
+#define REPORTS_PER_HALVED_RATE 16 // as many reports heard in a second halve the own rate
 
 void exchange_budget_window(struct observation_exchange *exchange, uint64_t now_ns) {
 	if (now_ns < exchange->window_ns + BUDGET_WINDOW_NS)
@@ -17,11 +17,11 @@ void exchange_budget_window(struct observation_exchange *exchange, uint64_t now_
 }
 
 // Take one report from the budget. The rate falls as the number of received reports grows.
-static bool budget_take(struct observation_exchange *exchange, uint64_t now_ns) {
+static bool budget_take_report(struct observation_exchange *exchange, uint64_t now_ns) {
 	uint64_t heard = exchange->heard_now > exchange->heard_before ? exchange->heard_now
 								      : exchange->heard_before;
 	uint64_t most = OBSERVATION_BUDGET * UINT64_C(1000);
-	uint64_t rate = most * HEARD_PER_SLOWDOWN / (HEARD_PER_SLOWDOWN + heard) + 1;
+	uint64_t rate = most * REPORTS_PER_HALVED_RATE / (REPORTS_PER_HALVED_RATE + heard) + 1;
 	uint64_t passed_ns = now_ns - exchange->credit_ns;
 	uint64_t earned;
 
@@ -42,7 +42,7 @@ static bool budget_take(struct observation_exchange *exchange, uint64_t now_ns) 
 	return true;
 }
 
-static void notice_tell(struct observation_exchange *exchange, struct notice *notice) {
+static void notice_publish(struct observation_exchange *exchange, struct notice *notice) {
 	size_t size;
 
 	if (wire_writer_finish(&notice->writer, &size) != 0 || size == 0)
@@ -51,16 +51,16 @@ static void notice_tell(struct observation_exchange *exchange, struct notice *no
 	exchange->ops.tell(exchange->ops_ctx, notice->bytes, size);
 }
 
-static void path_told(
+static void path_record_report(
 	struct observation_exchange *exchange, struct own_path *path, uint64_t now_ns, bool repeated
 ) {
-	bool against = observation_speaks_against(&path->observation);
+	bool against = observation_reports_fault(&path->observation);
 
 	exchange->counters.told++;
 	exchange->counters.repeated += repeated;
 	exchange->counters.answered +=
-		!against && !own_path_told_against(path) && path->clears == 0;
-	if (!against && !own_path_told_against(path) && path->clears > 0)
+		!against && !own_path_reported_fault(path) && path->clears == 0;
+	if (!against && !own_path_reported_fault(path) && path->clears > 0)
 		path->clears--;
 	path->again = repeated;
 	path->told_ns = now_ns;
@@ -68,17 +68,17 @@ static void path_told(
 	path->told_kind = path->observation.kind;
 	path->told_reach = path->observation.reach;
 	path->due_ns = RAS_NEVER;
-	own_path_plan(exchange, path, now_ns);
+	own_path_schedule(exchange, path, now_ns);
 }
 
-static void path_due(
+static void path_report_due(
 	struct observation_exchange *exchange,
 	struct own_path *path,
 	uint64_t now_ns,
 	struct notice *notice
 ) {
-	bool against = observation_speaks_against(&path->observation);
-	bool repeated = own_path_told_against(path) && against &&
+	bool against = observation_reports_fault(&path->observation);
+	bool repeated = own_path_reported_fault(path) && against &&
 			path->told_kind == path->observation.kind &&
 			path->told_reach == path->observation.reach;
 	struct observation observation = path->observation;
@@ -86,22 +86,23 @@ static void path_due(
 
 	path->due_ns = RAS_NEVER;
 	// The reason for this report is gone, or the observation is too old.
-	if (!against && !own_path_told_against(path) && path->clears == 0 &&
-	    !own_path_is_asked(exchange, path, now_ns))
+	if (!against && !own_path_reported_fault(path) && path->clears == 0 &&
+	    !own_path_answer_is_wanted(exchange, path, now_ns))
 		return;
-	if (now_ns >= path->seen_ns + KEEP_NS)
+	if (now_ns >= path->seen_ns + OWN_PATH_KEEP_NS)
 		return;
-	if (own_path_is_said(exchange, path, now_ns)) {
+	if (own_path_is_redundant(exchange, path, now_ns)) {
 		exchange->counters.suppressed++;
 		path->quiet = true;
 		path->quiet_kind = path->observation.kind;
 		path->quiet_reach = path->observation.reach;
-		path->due_ns = now_ns + OBSERVATION_REPEAT_NS + exchange_draw(exchange, WAIT_NS);
+		path->due_ns = now_ns + OBSERVATION_REPEAT_NS +
+			       exchange_random_below(exchange, REPORT_WAIT_MAX_NS);
 		return;
 	}
-	if (notice->full || !budget_take(exchange, now_ns)) {
+	if (notice->full || !budget_take_report(exchange, now_ns)) {
 		exchange->counters.held_by_budget++;
-		path->due_ns = now_ns + WAIT_NS;
+		path->due_ns = now_ns + REPORT_WAIT_MAX_NS;
 		if (!notice->waits)
 			exchange->turn = (uint32_t)(path - exchange->paths);
 		notice->waits = true;
@@ -110,7 +111,7 @@ static void path_due(
 	observation.age_ms = (uint32_t)((now_ns - path->seen_ns) / MS);
 	err = observation_put(&notice->writer, &observation);
 	if (err == 0) {
-		path_told(exchange, path, now_ns, repeated);
+		path_record_report(exchange, path, now_ns, repeated);
 		return;
 	}
 	// -EINVAL: no reader would ever accept it. Other errors mean that it does not fit, so it
@@ -118,7 +119,7 @@ static void path_due(
 	if (err == -EINVAL)
 		return;
 	notice->full = true;
-	path->due_ns = now_ns + WAIT_NS;
+	path->due_ns = now_ns + REPORT_WAIT_MAX_NS;
 }
 
 void exchange_tell(struct observation_exchange *exchange, uint64_t now_ns) {
@@ -126,12 +127,12 @@ void exchange_tell(struct observation_exchange *exchange, uint64_t now_ns) {
 
 	wire_writer_init(&notice.writer, notice.bytes, sizeof(notice.bytes));
 	notice.full = notice.waits = false;
-	own_words_tell(exchange, now_ns, &notice);
+	own_statements_publish(exchange, now_ns, &notice);
 	for (uint32_t n = 0, from = exchange->turn; n < exchange->path_count; n++) {
 		struct own_path *path = &exchange->paths[(from + n) % exchange->path_count];
 
 		if (path->due_ns <= now_ns)
-			path_due(exchange, path, now_ns, &notice);
+			path_report_due(exchange, path, now_ns, &notice);
 	}
-	notice_tell(exchange, &notice);
+	notice_publish(exchange, &notice);
 }

@@ -5,25 +5,25 @@
 #include <errno.h>
 #include <string.h>
 
-#define LOOK_NS SEC	  // interval of checks while a drain is wanted
-#define SOON_NS (50 * MS) // delay that collects several changes
+#define CHECK_INTERVAL_NS SEC	 // interval of checks while a drain is wanted
+#define CHECK_DELAY_NS (50 * MS) // delay that collects several changes
 // A node whose doubt ended more recently may fall silent again, with others.
-#define BACK_NS (15 * SEC)
+#define RECENT_RETURN_NS (15 * SEC)
 
-const char *grant_words(enum grant grant) {
+const char *grant_reason_text(enum grant grant) {
 	static const char *const words[GRANT_COUNT] = {
 		[GRANT_GIVEN] = "granted",
 		[GRANT_NOT_MEMBER] = "this agent is no member of the cluster",
 		[GRANT_BRAKE] = "too many went bad at once: the network is more likely than each",
 		[GRANT_MINORITY] = "no more than half of the nodes are alive here",
-		[GRANT_TOGETHER] =
+		[GRANT_COMMON_EVENT] =
 			"more fell silent with it within a minute than may be drained in ten",
-		[GRANT_RATE] = "as many as may be were granted in the last ten minutes",
-		[GRANT_OUT] = "as many nodes as may be are out of service",
-		[GRANT_BETTER] = "what is known of it is better already",
-		[GRANT_FULL] = "too many grants are kept",
-		[GRANT_NOBODY] = "no member is fit to grant it: all are critical, or just came",
-		[GRANT_AWAITED] = "the granter has not granted it yet",
+		[GRANT_RATE_LIMIT] = "as many as may be were granted in the last ten minutes",
+		[GRANT_TOO_MANY_OUT] = "as many nodes as may be are out of service",
+		[GRANT_IMPROVING] = "what is known of it is better already",
+		[GRANT_TABLE_FULL] = "too many grants are kept",
+		[GRANT_NO_GRANTER] = "no member is fit to grant it: all are critical, or just came",
+		[GRANT_PENDING] = "the granter has not granted it yet",
 	};
 
 	return words[grant];
@@ -83,7 +83,7 @@ void grants_expect(struct grants *grants, uint32_t nodes, bool alone) {
 }
 
 // Return the index of the id, or the index where it belongs.
-static uint32_t young_place(const struct grants *grants, uint64_t id) {
+static uint32_t young_index(const struct grants *grants, uint64_t id) {
 	uint32_t low = 0, high = grants->young_count;
 
 	while (low < high) {
@@ -97,7 +97,7 @@ static uint32_t young_place(const struct grants *grants, uint64_t id) {
 	return low;
 }
 
-static bool young_is_at(const struct grants *grants, uint32_t at, uint64_t id) {
+static bool young_index_matches(const struct grants *grants, uint32_t at, uint64_t id) {
 	return at < grants->young_count && grants->young[at].id == id;
 }
 
@@ -106,11 +106,11 @@ static bool young_is_at(const struct grants *grants, uint32_t at, uint64_t id) {
 static void young_sweep(struct grants *grants, uint64_t now_ns) {
 	uint32_t kept = 0;
 
-	if (now_ns < grants->young_swept_ns + LOOK_NS)
+	if (now_ns < grants->young_swept_ns + CHECK_INTERVAL_NS)
 		return;
 	grants->young_swept_ns = now_ns;
 	for (uint32_t n = 0; n < grants->young_count; n++) {
-		if (now_ns < grants->young[n].since_ns + GRANTS_KNOWN_NS)
+		if (now_ns < grants->young[n].since_ns + GRANTS_MEMBER_MIN_AGE_NS)
 			grants->young[kept++] = grants->young[n];
 	}
 	grants->young_count = kept;
@@ -118,10 +118,10 @@ static void young_sweep(struct grants *grants, uint64_t now_ns) {
 
 // Add a young member. Returns 0 or -ENOMEM.
 static int young_add(struct grants *grants, uint64_t now_ns, uint64_t id) {
-	uint32_t at = young_place(grants, id);
+	uint32_t at = young_index(grants, id);
 	int err;
 
-	if (!young_is_at(grants, at, id)) {
+	if (!young_index_matches(grants, at, id)) {
 		err = array_grow(
 			&grants->memory, (void **)&grants->young, &grants->young_capacity,
 			grants->young_count + 1, sizeof(*grants->young)
@@ -135,28 +135,29 @@ static int young_add(struct grants *grants, uint64_t now_ns, uint64_t id) {
 	return 0;
 }
 
-void grants_alive(struct grants *grants, uint64_t now_ns, uint64_t id) {
+void grants_member_alive(struct grants *grants, uint64_t now_ns, uint64_t id) {
 	young_sweep(grants, now_ns);
 	if (young_add(grants, now_ns, id) != 0)
 		return;
 	grants->joiner = true;
-	grants_wake(grants, now_ns + LOOK_NS);
+	grants_wake(grants, now_ns + CHECK_INTERVAL_NS);
 }
 
-static bool is_young(const struct grants *grants, uint64_t now_ns, uint64_t id) {
-	uint32_t at = young_place(grants, id);
+static bool member_is_young(const struct grants *grants, uint64_t now_ns, uint64_t id) {
+	uint32_t at = young_index(grants, id);
 
-	return young_is_at(grants, at, id) && now_ns < grants->young[at].since_ns + GRANTS_KNOWN_NS;
+	return young_index_matches(grants, at, id) &&
+	       now_ns < grants->young[at].since_ns + GRANTS_MEMBER_MIN_AGE_NS;
 }
 
-static bool may_grant(const struct grants *grants, uint64_t now_ns, uint32_t row) {
+static bool member_may_grant(const struct grants *grants, uint64_t now_ns, uint32_t row) {
 	const struct member_row *member = &grants->engine->members.rows[row];
 	struct verdict_view view;
 
 	if (member->id == 0 || (member->state != RAS_ALIVE && member->id != grants->config.self) ||
-	    is_young(grants, now_ns, member->id))
+	    member_is_young(grants, now_ns, member->id))
 		return false;
-	look_view(grants->engine, row, &view);
+	verdict_view_fill(grants->engine, row, &view);
 	return verdict_grade_of(view.verdict) != VERDICT_GRADE_CRITICAL;
 }
 
@@ -169,7 +170,8 @@ uint64_t grants_granter(const struct grants *grants, uint64_t now_ns) {
 	for (uint32_t row = 0; row < members->count; row++) {
 		uint64_t id = members->rows[row].id;
 
-		if (id != 0 && (lowest == 0 || id < lowest) && may_grant(grants, now_ns, row))
+		if (id != 0 && (lowest == 0 || id < lowest) &&
+		    member_may_grant(grants, now_ns, row))
 			lowest = id;
 	}
 	return lowest;
@@ -180,10 +182,11 @@ bool grants_are_ours(const struct grants *grants, uint64_t now_ns) {
 	uint32_t self = members_find(members, grants->config.self);
 
 	if (!grants->engine->self.joined || self == MEMBERS_NONE ||
-	    !may_grant(grants, now_ns, self))
+	    !member_may_grant(grants, now_ns, self))
 		return false;
 	for (uint32_t row = 0; row < members->count; row++) {
-		if (members->rows[row].id < grants->config.self && may_grant(grants, now_ns, row))
+		if (members->rows[row].id < grants->config.self &&
+		    member_may_grant(grants, now_ns, row))
 			return false;
 	}
 	return true;
@@ -191,37 +194,38 @@ bool grants_are_ours(const struct grants *grants, uint64_t now_ns) {
 
 // Decision on each drain.
 
-static bool is_out_by_state(uint8_t state) {
+static bool state_is_out_of_service(uint8_t state) {
 	return state == RAS_DEAD || state == RAS_UNREACHABLE;
 }
 
 // Return the start of the node's silence on the overlay or the fabric; RAS_NEVER: it is not silent.
-static uint64_t silent_since(const struct grants *grants, const struct subject *subject) {
+static uint64_t silent_since_ns(const struct grants *grants, const struct subject *subject) {
 	uint8_t state = subject_peer(grants->engine, subject)->state;
 
 	// Only the process is gone; the node is not silent.
 	if (subject->held.verdict == VERDICT_AGENT_DOWN)
 		return RAS_NEVER;
 	// A node that was silent before this agent joined has no doubt_began_ns.
-	if (state == RAS_SUSPECT || is_out_by_state(state))
-		return subject->doubt_ns != 0 ? subject->doubt_ns : subject->state_ns;
+	if (state == RAS_SUSPECT || state_is_out_of_service(state))
+		return subject->doubt_began_ns != 0 ? subject->doubt_began_ns : subject->state_ns;
 	return subject->silent ? subject->silent_ns : RAS_NEVER;
 }
 
 // The same, but a node whose doubt ended a moment ago still counts, since it may fall again.
 static uint64_t
-silent_lately(const struct grants *grants, uint64_t now_ns, const struct subject *other) {
+silent_lately_since_ns(const struct grants *grants, uint64_t now_ns, const struct subject *other) {
 	bool is_back = subject_peer(grants->engine, other)->state == RAS_ALIVE &&
-		       other->back_ns != 0 && now_ns < other->back_ns + BACK_NS;
+		       other->back_ns != 0 && now_ns < other->back_ns + RECENT_RETURN_NS;
 
-	return is_back && other->held.verdict != VERDICT_AGENT_DOWN ? other->doubt_ns
-								    : silent_since(grants, other);
+	return is_back && other->held.verdict != VERDICT_AGENT_DOWN
+		       ? other->doubt_began_ns
+		       : silent_since_ns(grants, other);
 }
 
 // Return whether two observers other than `but_for` fail to read the node. If one node is cut off,
 // only that node fails to read the others. If the fabric is partitioned, most nodes are unread by
 // several.
-static bool is_unread_by_others(
+static bool node_is_unread_by_others(
 	const struct verdict_engine *engine, const struct subject *subject, uint64_t but_for
 ) {
 	uint64_t first = 0;
@@ -240,7 +244,7 @@ static bool is_unread_by_others(
 	return false;
 }
 
-static bool says_so_itself(const struct subject *subject) {
+static bool statement_supports_verdict(const struct subject *subject) {
 	for (uint32_t n = 0; n < subject->said_count; n++) {
 		if (subject->said[n].statement.verdict == subject->held.verdict)
 			return true;
@@ -250,36 +254,38 @@ static bool says_so_itself(const struct subject *subject) {
 
 // Return whether more than `most` nodes, this one included, are unread by several observers. The
 // fabric is then partitioned. A node whose observers are all on the other side only looks cut off.
-static bool
-fell_apart(const struct verdict_engine *engine, const struct subject *subject, uint32_t most) {
+static bool fabric_is_partitioned(
+	const struct verdict_engine *engine, const struct subject *subject, uint32_t most
+) {
 	uint64_t id = subject_peer(engine, subject)->id;
 	uint32_t unread = 0;
 
-	if (subject_peer(engine, subject)->state != RAS_ALIVE || says_so_itself(subject))
+	if (subject_peer(engine, subject)->state != RAS_ALIVE ||
+	    statement_supports_verdict(subject))
 		return false;
 	for (uint32_t n = 0; n < engine->subject_count && unread <= most; n++) {
 		const struct subject *other = engine->subjects[n];
 
-		unread += other == subject || is_unread_by_others(engine, other, id);
+		unread += other == subject || node_is_unread_by_others(engine, other, id);
 	}
 	return unread > most;
 }
 
 // Return whether more than `most` nodes, this one included, fell silent at about the same time,
 // less than GRANTS_INTERVAL_NS ago.
-static bool fell_together(
+static bool fell_silent_together(
 	const struct grants *grants, uint64_t now_ns, const struct subject *subject, uint32_t most
 ) {
 	const struct verdict_engine *engine = grants->engine;
-	uint64_t since_ns = subject != NULL ? silent_since(grants, subject) : RAS_NEVER;
+	uint64_t since_ns = subject != NULL ? silent_since_ns(grants, subject) : RAS_NEVER;
 	uint32_t together = 0;
 
 	if (since_ns == RAS_NEVER || now_ns >= since_ns + GRANTS_INTERVAL_NS)
 		return false;
-	if (fell_apart(engine, subject, most))
+	if (fabric_is_partitioned(engine, subject, most))
 		return true;
 	for (uint32_t n = 0; n < engine->subject_count && together <= most; n++) {
-		uint64_t other_ns = silent_lately(grants, now_ns, engine->subjects[n]);
+		uint64_t other_ns = silent_lately_since_ns(grants, now_ns, engine->subjects[n]);
 		uint64_t apart_ns = other_ns > since_ns ? other_ns - since_ns : since_ns - other_ns;
 
 		together += other_ns != RAS_NEVER && apart_ns <= BRAKE_WINDOW_NS;
@@ -288,42 +294,42 @@ static bool fell_together(
 }
 
 // Return a reason that blocks all drains, even those already granted; else GRANT_GIVEN.
-static enum grant refusal_of_all(const struct grants *grants, uint64_t now_ns) {
+static enum grant refusal_for_all_nodes(const struct grants *grants, uint64_t now_ns) {
 	const struct service *service;
 
 	if (!grants->engine->self.joined)
 		return GRANT_NOT_MEMBER;
-	if (verdict_brakes(grants->engine))
+	if (verdict_brake_is_on(grants->engine))
 		return GRANT_BRAKE;
 	service = grants_service(grants, now_ns);
 	return 2 * (uint64_t)service->alive <= service->nodes ? GRANT_MINORITY : GRANT_GIVEN;
 }
 
 static enum grant
-grant_refusal(const struct grants *grants, uint64_t now_ns, const struct member_row *member) {
+refusal_for_node(const struct grants *grants, uint64_t now_ns, const struct member_row *member) {
 	const struct service *service = grants_service(grants, now_ns);
 	uint32_t rate = grants_share(service->nodes, grants->config.rate_percent);
-	enum grant of_all = refusal_of_all(grants, now_ns);
+	enum grant of_all = refusal_for_all_nodes(grants, now_ns);
 
 	if (of_all != GRANT_GIVEN)
 		return of_all;
 	// A dead or unreachable node is already counted as out of service.
-	if (!is_out_by_state(member->state) &&
+	if (!state_is_out_of_service(member->state) &&
 	    service->out + 1 > grants_share(service->nodes, grants->config.out_percent))
-		return GRANT_OUT;
+		return GRANT_TOO_MANY_OUT;
 	if (service->granted >= rate)
-		return GRANT_RATE;
-	if (fell_together(grants, now_ns, member->subject, rate))
-		return GRANT_TOGETHER;
-	if (member->subject != NULL && member->subject->better_ns != RAS_NEVER)
-		return GRANT_BETTER;
+		return GRANT_RATE_LIMIT;
+	if (fell_silent_together(grants, now_ns, member->subject, rate))
+		return GRANT_COMMON_EVENT;
+	if (member->subject != NULL && member->subject->better_since_ns != RAS_NEVER)
+		return GRANT_IMPROVING;
 	if (grants->count == GRANTS_MAX)
-		return GRANT_FULL;
-	return grants_granter(grants, now_ns) != 0 ? GRANT_AWAITED : GRANT_NOBODY;
+		return GRANT_TABLE_FULL;
+	return grants_granter(grants, now_ns) != 0 ? GRANT_PENDING : GRANT_NO_GRANTER;
 }
 
 // In a cluster of one no other member can agree, so its own verdict suffices.
-static bool is_alone(const struct grants *grants, uint64_t id) {
+static bool is_cluster_of_one(const struct grants *grants, uint64_t id) {
 	const uint32_t *of = grants->engine->members.of_state;
 
 	return id == grants->config.self && grants->engine->self.joined && !grants->alone &&
@@ -331,32 +337,32 @@ static bool is_alone(const struct grants *grants, uint64_t id) {
 	       of[RAS_SUSPECT] + of[RAS_UNREACHABLE] + of[RAS_DEAD] == 0;
 }
 
-enum grant grants_of(const struct grants *grants, uint64_t now_ns, uint64_t id) {
+enum grant grants_decide(const struct grants *grants, uint64_t now_ns, uint64_t id) {
 	uint32_t row = members_find(&grants->engine->members, id);
 	const struct granted *granted = grants_find(grants, id);
 
-	if (granted != NULL && grants_hold(grants, granted, now_ns))
-		return refusal_of_all(grants, now_ns);
+	if (granted != NULL && grant_is_in_force(grants, granted, now_ns))
+		return refusal_for_all_nodes(grants, now_ns);
 	if (row == MEMBERS_NONE)
-		return GRANT_AWAITED;
-	if (is_alone(grants, id))
+		return GRANT_PENDING;
+	if (is_cluster_of_one(grants, id))
 		return GRANT_GIVEN;
-	return grant_refusal(grants, now_ns, &grants->engine->members.rows[row]);
+	return refusal_for_node(grants, now_ns, &grants->engine->members.rows[row]);
 }
 
 // Granting.
 
 // Grant a drain or extend its grant. Returns false if the node has to wait.
-static bool grant_give(struct grants *grants, uint64_t now_ns, uint32_t row) {
+static bool grant_or_extend(struct grants *grants, uint64_t now_ns, uint32_t row) {
 	const struct member_row *member = &grants->engine->members.rows[row];
 	struct granted *granted = grants_find(grants, member->id);
 
-	if (granted != NULL && grants_hold(grants, granted, now_ns)) {
-		if (refusal_of_all(grants, now_ns) == GRANT_GIVEN)
-			granted->until_ns = now_ns + GRANTS_LAST_NS;
+	if (granted != NULL && grant_is_in_force(grants, granted, now_ns)) {
+		if (refusal_for_all_nodes(grants, now_ns) == GRANT_GIVEN)
+			granted->until_ns = now_ns + GRANTS_LIFETIME_NS;
 		return true;
 	}
-	if (grant_refusal(grants, now_ns, member) != GRANT_AWAITED ||
+	if (refusal_for_node(grants, now_ns, member) != GRANT_PENDING ||
 	    (granted == NULL && grants_add(grants, member->id, &granted) != 0)) {
 		grants->counters.withheld++;
 		return false;
@@ -366,14 +372,14 @@ static bool grant_give(struct grants *grants, uint64_t now_ns, uint32_t row) {
 		.id = member->id,
 		.start = ras_incarnation_start(member->incarnation),
 		.first_ns = now_ns,
-		.until_ns = now_ns + GRANTS_LAST_NS,
+		.until_ns = now_ns + GRANTS_LIFETIME_NS,
 	};
 	grants->counters.given++;
 	grants->ops.given(grants->ops_ctx, member->id);
 	return true;
 }
 
-static void grants_look(struct grants *grants, uint64_t now_ns) {
+static void grants_check_all(struct grants *grants, uint64_t now_ns) {
 	const struct verdict_engine *engine = grants->engine;
 	bool waits = false;
 
@@ -381,18 +387,18 @@ static void grants_look(struct grants *grants, uint64_t now_ns) {
 		uint32_t row = engine->subjects[n]->peer;
 		struct verdict_view view;
 
-		look_view(engine, row, &view);
+		verdict_view_fill(engine, row, &view);
 		if (grants->ops.wants(grants->ops_ctx, now_ns, &view))
-			waits |= !grant_give(grants, now_ns, row);
+			waits |= !grant_or_extend(grants, now_ns, row);
 		else
 			waits |= view.advice == VERDICT_ADVICE_DRAIN_LATER;
 	}
 	if (waits)
-		grants_wake(grants, now_ns + LOOK_NS);
+		grants_wake(grants, now_ns + CHECK_INTERVAL_NS);
 }
 
-void grants_look_soon(struct grants *grants, uint64_t now_ns) {
-	grants_wake(grants, now_ns + SOON_NS);
+void grants_check_soon(struct grants *grants, uint64_t now_ns) {
+	grants_wake(grants, now_ns + CHECK_DELAY_NS);
 }
 
 void grants_tick(struct grants *grants, uint64_t now_ns) {
@@ -402,13 +408,13 @@ void grants_tick(struct grants *grants, uint64_t now_ns) {
 		// The granter may leave, and this agent may become the granter. While this agent is
 		// young, check more often.
 		grants_wake(
-			grants,
-			now_ns + (is_young(grants, now_ns, grants->config.self) ? LOOK_NS
-										: GRANTS_TELL_NS)
+			grants, now_ns + (member_is_young(grants, now_ns, grants->config.self)
+						  ? CHECK_INTERVAL_NS
+						  : GRANTS_REPEAT_NS)
 		);
 		return;
 	}
-	grants_look(grants, now_ns);
-	grants_tell(grants, now_ns, grants->joiner);
+	grants_check_all(grants, now_ns);
+	grants_publish(grants, now_ns, grants->joiner);
 	grants->joiner = false;
 }

@@ -57,8 +57,8 @@ int grants_add(struct grants *grants, uint64_t id, struct granted **ret_row);
 uint32_t grants_share(uint32_t nodes, uint32_t percent);
 const struct service *grants_service(const struct grants *grants, uint64_t now_ns);
 // Return whether the grant is in force, for the current start of its node.
-bool grants_hold(const struct grants *grants, const struct granted *row, uint64_t now_ns);
+bool grant_is_in_force(const struct grants *grants, const struct granted *row, uint64_t now_ns);
 // Drop grants that no longer count and whose node is healthy again.
 void grants_expire(struct grants *grants, uint64_t now_ns);
 // Publish grants to all members: each one if `all` is set, else those due.
-void grants_tell(struct grants *grants, uint64_t now_ns, bool all);
+void grants_publish(struct grants *grants, uint64_t now_ns, bool all);

@@ -14,7 +14,7 @@
 #define FORMAT 1
 #define HEADER_BYTES 4
 #define ENTRY_BYTES 24
-#define A_THIRD 33 // per cent, taken as exactly one third: of three nodes one, of six two
+#define PERCENT_ONE_THIRD 33 // per cent, taken as exactly one third: of three nodes one, of six two
 #define ENTRIES_PER_NOTICE ((RAS_NOTICE_BYTES_MAX - HEADER_BYTES) / ENTRY_BYTES)
 
 void grants_wake(struct grants *grants, uint64_t at_ns) {
@@ -25,7 +25,7 @@ void grants_wake(struct grants *grants, uint64_t at_ns) {
 }
 
 // Return the index of the id, or the index where it belongs.
-static uint32_t place_of(const struct grants *grants, uint64_t id) {
+static uint32_t grant_index(const struct grants *grants, uint64_t id) {
 	uint32_t low = 0, high = grants->count;
 
 	while (low < high) {
@@ -40,13 +40,13 @@ static uint32_t place_of(const struct grants *grants, uint64_t id) {
 }
 
 struct granted *grants_find(const struct grants *grants, uint64_t id) {
-	uint32_t place = place_of(grants, id);
+	uint32_t place = grant_index(grants, id);
 
 	return place < grants->count && grants->rows[place].id == id ? &grants->rows[place] : NULL;
 }
 
 int grants_add(struct grants *grants, uint64_t id, struct granted **ret_row) {
-	uint32_t place = place_of(grants, id);
+	uint32_t place = grant_index(grants, id);
 	int err;
 
 	if (grants->count == GRANTS_MAX)
@@ -68,19 +68,19 @@ int grants_add(struct grants *grants, uint64_t id, struct granted **ret_row) {
 }
 
 // Return whether the grant counts for the rate limit.
-static bool grants_counts(const struct granted *row, uint64_t now_ns) {
+static bool grant_counts_for_rate(const struct granted *row, uint64_t now_ns) {
 	return now_ns < row->first_ns + GRANTS_INTERVAL_NS;
 }
 
 // Return whether the node is healthy and not in maintenance, so that feeds undrain it. An unknown
 // node counts as healthy: it has nothing to undrain.
-static bool is_well(const struct grants *grants, uint64_t id) {
+static bool node_is_undrained(const struct grants *grants, uint64_t id) {
 	uint32_t row = members_find(&grants->engine->members, id);
 	struct verdict_view view;
 
 	if (row == MEMBERS_NONE)
 		return true;
-	look_view(grants->engine, row, &view);
+	verdict_view_fill(grants->engine, row, &view);
 	return view.verdict <= VERDICT_HEALTHY && !view.maint;
 }
 
@@ -90,8 +90,8 @@ void grants_expire(struct grants *grants, uint64_t now_ns) {
 	for (uint32_t n = 0; n < grants->count; n++) {
 		const struct granted *row = &grants->rows[n];
 
-		if (now_ns < row->until_ns || grants_counts(row, now_ns) ||
-		    !is_well(grants, row->id))
+		if (now_ns < row->until_ns || grant_counts_for_rate(row, now_ns) ||
+		    !node_is_undrained(grants, row->id))
 			grants->rows[kept++] = *row;
 	}
 	grants->service->is_old |= kept != grants->count;
@@ -100,7 +100,7 @@ void grants_expire(struct grants *grants, uint64_t now_ns) {
 }
 
 // Return whether the node is out of service without a drain. If only its agent is gone, it is not.
-static bool is_out_by_itself(const struct grants *grants, uint32_t row) {
+static bool node_is_out_undrained(const struct grants *grants, uint32_t row) {
 	const struct member_row *member = &grants->engine->members.rows[row];
 
 	return (member->state == RAS_DEAD || member->state == RAS_UNREACHABLE) &&
@@ -121,14 +121,14 @@ static void count_service(const struct grants *grants, uint64_t now_ns, struct s
 	if (service->nodes < grants->expected)
 		service->nodes = grants->expected;
 	for (uint32_t n = 0; n < engine->subject_count; n++)
-		service->out += is_out_by_itself(grants, engine->subjects[n]->peer);
+		service->out += node_is_out_undrained(grants, engine->subjects[n]->peer);
 	for (uint32_t n = 0; n < grants->count; n++) {
 		const struct granted *granted = &grants->rows[n];
 		uint32_t row = members_find(&engine->members, granted->id);
 
-		service->granted += grants_counts(granted, now_ns);
-		service->out += row != MEMBERS_NONE && !is_out_by_itself(grants, row) &&
-				!is_well(grants, granted->id);
+		service->granted += grant_counts_for_rate(granted, now_ns);
+		service->out += row != MEMBERS_NONE && !node_is_out_undrained(grants, row) &&
+				!node_is_undrained(grants, granted->id);
 	}
 }
 
@@ -144,12 +144,13 @@ const struct service *grants_service(const struct grants *grants, uint64_t now_n
 }
 
 uint32_t grants_share(uint32_t nodes, uint32_t percent) {
-	uint64_t most = (uint64_t)nodes * percent / (percent == A_THIRD ? 3 * A_THIRD : 100);
+	uint64_t most = (uint64_t)nodes * percent /
+			(percent == PERCENT_ONE_THIRD ? 3 * PERCENT_ONE_THIRD : 100);
 
 	return most > 0 ? (uint32_t)most : 1;
 }
 
-static uint64_t grants_start_of(const struct grants *grants, uint64_t id) {
+static uint64_t member_start(const struct grants *grants, uint64_t id) {
 	uint32_t row = members_find(&grants->engine->members, id);
 
 	return row != MEMBERS_NONE
@@ -157,15 +158,15 @@ static uint64_t grants_start_of(const struct grants *grants, uint64_t id) {
 		       : 0;
 }
 
-bool grants_hold(const struct grants *grants, const struct granted *row, uint64_t now_ns) {
-	return now_ns < row->until_ns && row->start == grants_start_of(grants, row->id);
+bool grant_is_in_force(const struct grants *grants, const struct granted *row, uint64_t now_ns) {
+	return now_ns < row->until_ns && row->start == member_start(grants, row->id);
 }
 
 static uint32_t seconds_between(uint64_t from_ns, uint64_t to_ns) {
 	return to_ns > from_ns ? (uint32_t)((to_ns - from_ns) / SEC) : 0;
 }
 
-static void entries_send(struct grants *grants, const uint8_t *entries, uint32_t count) {
+static void grant_entries_send(struct grants *grants, const uint8_t *entries, uint32_t count) {
 	uint8_t bytes[RAS_NOTICE_BYTES_MAX];
 	struct wire_writer writer;
 
@@ -180,7 +181,7 @@ static void entries_send(struct grants *grants, const uint8_t *entries, uint32_t
 	grants->ops.tell(grants->ops_ctx, bytes, wire_writer_used(&writer));
 }
 
-void grants_tell(struct grants *grants, uint64_t now_ns, bool all) {
+void grants_publish(struct grants *grants, uint64_t now_ns, bool all) {
 	uint8_t entries[ENTRIES_PER_NOTICE * ENTRY_BYTES];
 	struct wire_writer writer;
 	uint32_t count = 0;
@@ -189,34 +190,34 @@ void grants_tell(struct grants *grants, uint64_t now_ns, bool all) {
 	for (uint32_t n = 0; n < grants->count; n++) {
 		struct granted *row = &grants->rows[n];
 
-		if (!all && row->told_ns != 0 && now_ns < row->told_ns + GRANTS_TELL_NS) {
-			grants_wake(grants, row->told_ns + GRANTS_TELL_NS);
+		if (!all && row->told_ns != 0 && now_ns < row->told_ns + GRANTS_REPEAT_NS) {
+			grants_wake(grants, row->told_ns + GRANTS_REPEAT_NS);
 			continue;
 		}
 		row->told_ns = now_ns;
-		grants_wake(grants, now_ns + GRANTS_TELL_NS);
+		grants_wake(grants, now_ns + GRANTS_REPEAT_NS);
 		wire_put_u64(&writer, row->id);
 		// If the agent restarted, the entry has its new start and no remaining time: the
 		// grant only counts for the limits.
-		wire_put_u64(&writer, grants_start_of(grants, row->id));
+		wire_put_u64(&writer, member_start(grants, row->id));
 		wire_put_u32(&writer, seconds_between(row->first_ns, now_ns));
 		wire_put_u32(
-			&writer, grants_hold(grants, row, now_ns)
+			&writer, grant_is_in_force(grants, row, now_ns)
 					 ? seconds_between(now_ns, row->until_ns)
 					 : 0
 		);
 		if (++count == ENTRIES_PER_NOTICE) {
-			entries_send(grants, entries, count);
+			grant_entries_send(grants, entries, count);
 			wire_writer_init(&writer, entries, sizeof(entries));
 			count = 0;
 		}
 	}
-	entries_send(grants, entries, count);
+	grant_entries_send(grants, entries, count);
 }
 
 // Return whether others granted so much beyond the limits that a member must be lying: in the last
 // interval, or in total.
-static bool is_too_much(const struct grants *grants, uint64_t now_ns) {
+static bool grants_exceed_limits(const struct grants *grants, uint64_t now_ns) {
 	const struct service *service = grants_service(grants, now_ns);
 	uint32_t most = 2 * grants_share(service->nodes, grants->config.rate_percent);
 
@@ -224,30 +225,32 @@ static bool is_too_much(const struct grants *grants, uint64_t now_ns) {
 	       grants->count >= most + grants_share(service->nodes, grants->config.out_percent);
 }
 
-static void
-entry_take(struct grants *grants, uint64_t now_ns, uint64_t id, uint32_t ago_s, uint32_t left_s) {
+static void grant_entry_apply(
+	struct grants *grants, uint64_t now_ns, uint64_t id, uint32_t ago_s, uint32_t left_s
+) {
 	struct granted *row = grants_find(grants, id);
 	uint64_t ago_ns = ago_s * SEC, left_ns = left_s * SEC;
 	uint64_t first_ns = now_ns > ago_ns ? now_ns - ago_ns : 0;
 	bool is_new;
 
-	if (left_ns > GRANTS_LAST_NS)
-		left_ns = GRANTS_LAST_NS;
-	if (row == NULL && (is_too_much(grants, now_ns) || grants_add(grants, id, &row) != 0))
+	if (left_ns > GRANTS_LIFETIME_NS)
+		left_ns = GRANTS_LIFETIME_NS;
+	if (row == NULL &&
+	    (grants_exceed_limits(grants, now_ns) || grants_add(grants, id, &row) != 0))
 		return;
 	if (row->first_ns == 0 || first_ns < row->first_ns)
 		row->first_ns = first_ns;
 	grants->service->is_old = true;
 	row->told_ns = now_ns;
-	is_new = !grants_hold(grants, row, now_ns);
-	row->start = grants_start_of(grants, id);
+	is_new = !grant_is_in_force(grants, row, now_ns);
+	row->start = member_start(grants, id);
 	if (now_ns + left_ns > row->until_ns)
 		row->until_ns = now_ns + left_ns;
-	if (is_new && grants_hold(grants, row, now_ns))
+	if (is_new && grant_is_in_force(grants, row, now_ns))
 		grants->ops.given(grants->ops_ctx, id);
 }
 
-int grants_heard(struct grants *grants, uint64_t now_ns, const void *bytes, size_t size) {
+int grants_receive(struct grants *grants, uint64_t now_ns, const void *bytes, size_t size) {
 	struct wire_reader reader;
 	uint32_t count;
 	uint8_t format;
@@ -274,8 +277,8 @@ int grants_heard(struct grants *grants, uint64_t now_ns, const void *bytes, size
 		// Skip unknown nodes: made-up ids would fill the table. Skip other starts than the
 		// known one: the grant is repeated later.
 		if (members_find(&grants->engine->members, id) != MEMBERS_NONE &&
-		    start == grants_start_of(grants, id))
-			entry_take(grants, now_ns, id, ago_s, left_s);
+		    start == member_start(grants, id))
+			grant_entry_apply(grants, now_ns, id, ago_s, left_s);
 	}
 	return 0;
 }

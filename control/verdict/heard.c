@@ -3,15 +3,15 @@
 // that falls silent with several others may be the first of half of the cluster.
 #include "inside.h"
 
-#define HEAR_AGAIN_NS (250 * MS) // by then a quiet link is heard again, or its peer is suspected
+#define HEARD_RECHECK_NS (250 * MS) // by then a quiet link is heard again, or its peer is suspected
 // Many: this fraction of the view (a third), and at least two.
-#define FADE_MANY 3
+#define FADING_MANY_SHARE 3
 // Many silent nodes wait for each other this long after the last sign.
-#define FADE_WAIT_NS (2 * SEC)
+#define FADING_WAIT_NS (2 * SEC)
 
 // Update whether the node is missing: the overlay misses it, or it was found silent and is about to
 // be missed.
-void fade_note(
+void fading_update(
 	struct verdict_engine *engine, struct subject *subject, bool silent, uint64_t now_ns
 ) {
 	enum ras_state state = subject_peer(engine, subject)->state;
@@ -20,80 +20,83 @@ void fade_note(
 		      (state == RAS_DEAD && subject->counted);
 
 	if (missed && !subject->missed)
-		engine->faded_ns = now_ns;
+		engine->last_missing_ns = now_ns;
 	subject->missed = missed;
 	if (fading != subject->fading)
 		engine->fading += fading ? 1 : -1u;
 	subject->fading = fading;
 }
 
-static bool are_many(uint64_t signs, uint64_t view) {
-	return signs > 1 && FADE_MANY * signs >= view;
+static bool signs_are_many(uint64_t signs, uint64_t view) {
+	return signs > 1 && FADING_MANY_SHARE * signs >= view;
 }
 
-static uint64_t view_of(const struct verdict_engine *engine) {
-	return (uint64_t)engine->members.of_state[RAS_ALIVE] + brake_missed(engine);
+static uint64_t view_size(const struct verdict_engine *engine) {
+	return (uint64_t)engine->members.of_state[RAS_ALIVE] + brake_missed_count(engine);
 }
 
-bool many_fade(const struct verdict_engine *engine, struct subject *subject, uint64_t now_ns) {
-	uint64_t until_ns = engine->faded_ns + FADE_WAIT_NS;
+bool fading_many_recently(
+	const struct verdict_engine *engine, struct subject *subject, uint64_t now_ns
+) {
+	uint64_t until_ns = engine->last_missing_ns + FADING_WAIT_NS;
 
-	if (now_ns >= until_ns || !are_many(brake_missed(engine) + engine->fading, view_of(engine)))
+	if (now_ns >= until_ns ||
+	    !signs_are_many(brake_missed_count(engine) + engine->fading, view_size(engine)))
 		return false;
 	hold_until(subject, until_ns);
 	return true;
 }
 
 // Count the members with such a sign, the subject included.
-static uint32_t count_signs(
+static uint32_t count_missing_signs(
 	const struct verdict_engine *engine, const struct subject *subject, uint32_t quiet_links
 ) {
 	bool alive = subject_peer(engine, subject)->state == RAS_ALIVE;
 	uint32_t fading = engine->fading + (alive && !subject->fading);
 
-	return brake_missed(engine) + (fading > quiet_links ? fading : quiet_links);
+	return brake_missed_count(engine) + (fading > quiet_links ? fading : quiet_links);
 }
 
 // Return whether the node was judged down before the others fell silent: their silence then casts
 // no doubt on it.
-static bool is_named_down(const struct subject *subject) {
+static bool was_judged_down(const struct subject *subject) {
 	enum verdict word = subject->held.verdict;
 
 	return word == VERDICT_MGMT_NET_DOWN || word == VERDICT_FABRIC_DOWN ||
 	       word == VERDICT_NODE_DOWN;
 }
 
-void hear_links(
+void heard_evaluate(
 	const struct verdict_engine *engine,
 	struct subject *subject,
 	uint64_t now_ns,
 	struct heard *ret_heard
 ) {
-	uint64_t view = view_of(engine);
-	uint64_t newest_ns = subject->missed ? engine->faded_ns : now_ns;
+	uint64_t view = view_size(engine);
+	uint64_t newest_ns = subject->missed ? engine->last_missing_ns : now_ns;
 	struct verdict_links links = {0};
 	uint64_t signs;
 	bool many;
 
 	if (engine->ops.links != NULL)
 		engine->ops.links(engine->ops_ctx, subject_peer(engine, subject)->id, &links);
-	signs = count_signs(engine, subject, links.quiet);
-	ret_heard->named = is_named_down(subject);
+	signs = count_missing_signs(engine, subject, links.quiet);
+	ret_heard->named = was_judged_down(subject);
 	if (ret_heard->named) {
 		ret_heard->peer = ret_heard->alone = true;
-		ret_heard->most = view > 2 * (uint64_t)brake_missed(engine);
+		ret_heard->most = view > 2 * (uint64_t)brake_missed_count(engine);
 		return;
 	}
 	ret_heard->peer = !links.peer_is_quiet;
-	many = are_many(signs, view);
-	ret_heard->alone = !many || now_ns >= newest_ns + FADE_WAIT_NS;
+	many = signs_are_many(signs, view);
+	ret_heard->alone = !many || now_ns >= newest_ns + FADING_WAIT_NS;
 	ret_heard->most = ret_heard->alone && view > 2 * signs;
 	// While the brake is on, no verdict depends on this. All subjects are judged again when it
 	// ends.
 	if (engine->braking)
 		return;
 	if (!ret_heard->alone)
-		hold_until(subject, newest_ns + FADE_WAIT_NS);
+		hold_until(subject, newest_ns + FADING_WAIT_NS);
 	if (links.peer_is_quiet || links.quiet > 0)
-		hold_until(subject, now_ns + HEAR_AGAIN_NS);
+		hold_until(subject, now_ns + HEARD_RECHECK_NS);
 }

@@ -8,21 +8,21 @@
 
 #define SETTLE_WINDOWS_NS (3 * SEC)
 #define SETTLE_OVERLAY_NS (3 * SEC)
-#define SETTLE_COUNTED_NS SEC
+#define SETTLE_PACKET_LOSS_NS SEC
 // Path verdicts: other observers of the same path report within this time.
-#define TOLD_HOLDS_NS (8 * SEC)
-#define BRAKE_AGAIN_NS SEC // the number of missed nodes changes without an input
-#define LIGHT_PERMILLE 200 // retransmitted share from which a loss is heavy
+#define PATH_VERDICT_MIN_NS (8 * SEC)
+#define BRAKE_RECHECK_NS SEC	// the number of missed nodes changes without an input
+#define HEAVY_LOSS_PERMILLE 200 // retransmitted share from which a loss is heavy
 
-static bool is_well(enum verdict verdict) {
+static bool verdict_is_well(enum verdict verdict) {
 	return verdict == VERDICT_NONE || verdict == VERDICT_HEALTHY;
 }
 
-static bool is_of_paths(enum verdict verdict) {
+static bool verdict_is_of_paths(enum verdict verdict) {
 	return verdict == VERDICT_PATH_DEGRADED || verdict == VERDICT_PATH_LOSSY;
 }
 
-static void find_unknown(struct finding *finding, const char *reason) {
+static void finding_set_unknown(struct finding *finding, const char *reason) {
 	finding->verdict = VERDICT_UNKNOWN;
 	finding->reason = reason;
 	finding->own_words = false;
@@ -31,7 +31,7 @@ static void find_unknown(struct finding *finding, const char *reason) {
 	finding->statement = NULL;
 }
 
-uint32_t brake_missed(const struct verdict_engine *engine) {
+uint32_t brake_missed_count(const struct verdict_engine *engine) {
 	const uint32_t *of_state = engine->members.of_state;
 	uint32_t dead = of_state[RAS_DEAD] < engine->silent_recent ? of_state[RAS_DEAD]
 								   : engine->silent_recent;
@@ -41,30 +41,30 @@ uint32_t brake_missed(const struct verdict_engine *engine) {
 
 // Return how many nodes may fall silent together before the brake acts.
 static uint32_t brake_limit(const struct verdict_engine *engine) {
-	uint64_t view = (uint64_t)engine->members.of_state[RAS_ALIVE] + brake_missed(engine);
+	uint64_t view = (uint64_t)engine->members.of_state[RAS_ALIVE] + brake_missed_count(engine);
 	uint64_t share = view * engine->config.brake_permille / 1000;
 
 	return share > engine->config.brake_nodes ? (uint32_t)share : engine->config.brake_nodes;
 }
 
-bool brake_few_missed(const struct verdict_engine *engine) {
-	uint64_t missed = brake_missed(engine);
+bool brake_missed_is_under_limit(const struct verdict_engine *engine) {
+	uint64_t missed = brake_missed_count(engine);
 	uint64_t view = engine->members.of_state[RAS_ALIVE] + missed;
 
 	return missed <= brake_limit(engine) && engine->silent_recent <= brake_limit(engine) &&
 	       view > 2 * missed;
 }
 
-bool brake_one_of_few(const struct verdict_engine *engine) {
-	uint64_t missed = brake_missed(engine);
+bool brake_missed_is_small_share(const struct verdict_engine *engine) {
+	uint64_t missed = brake_missed_count(engine);
 	uint64_t view = engine->members.of_state[RAS_ALIVE] + missed;
 	uint64_t most = engine->self.silent > missed ? engine->self.silent : missed;
 
-	return most == 1 ||
-	       (brake_few_missed(engine) && most <= brake_limit(engine) && 3 * most < view);
+	return most == 1 || (brake_missed_is_under_limit(engine) && most <= brake_limit(engine) &&
+			     3 * most < view);
 }
 
-void brake_again(struct verdict_engine *engine) {
+void brake_update(struct verdict_engine *engine) {
 	bool braking = engine->self.brake || engine->silent_recent > brake_limit(engine);
 
 	if (braking == engine->braking)
@@ -77,8 +77,9 @@ void brake_again(struct verdict_engine *engine) {
 
 // Update the count of nodes that fell silent at about the same time, for as long as they stay
 // silent.
-static void
-brake_count(struct verdict_engine *engine, struct subject *subject, bool silent, uint64_t now_ns) {
+static void brake_update_subject(
+	struct verdict_engine *engine, struct subject *subject, bool silent, uint64_t now_ns
+) {
 	bool counted = silent;
 
 	if (silent && !subject->silent)
@@ -93,12 +94,12 @@ brake_count(struct verdict_engine *engine, struct subject *subject, bool silent,
 		engine->silent_recent += counted ? 1 : -1u;
 	subject->counted = counted;
 	subject->braked = counted && engine->braking;
-	brake_again(engine);
+	brake_update(engine);
 }
 
 // The node is well only because its bad evidence was not repeated: make it unknown until that is
 // forgotten.
-static void stale_apply(
+static void finding_apply_stale(
 	struct verdict_engine *engine,
 	struct subject *subject,
 	uint64_t now_ns,
@@ -109,22 +110,23 @@ static void stale_apply(
 	if (subject->stale == 0)
 		return;
 	if ((finding->state != RAS_ALIVE && finding->state != RAS_SUSPECT) || now_ns >= forget_ns) {
-		subject_refresh(subject, STALE_OBSERVATIONS | STALE_WORDS);
+		subject_clear_stale(subject, STALE_OBSERVATIONS | STALE_STATEMENTS);
 		return;
 	}
 	hold_until(subject, forget_ns);
 	// A finding that other evidence supports stays.
-	if (is_well(finding->verdict))
-		find_unknown(finding, "EvidenceStale");
+	if (verdict_is_well(finding->verdict))
+		finding_set_unknown(finding, "EvidenceStale");
 }
 
-static void doubt_ourselves(struct finding *finding, const char *reason) {
-	find_unknown(finding, reason);
+static void finding_set_own_doubt(struct finding *finding, const char *reason) {
+	finding_set_unknown(finding, reason);
 	finding->own_doubt = true;
 }
 
 // Return whether most links of this agent lose, or others found that packets to it are lost.
-static bool we_lose(const struct verdict_engine *engine, struct subject *subject, uint64_t now_ns) {
+static bool
+self_is_lossy(const struct verdict_engine *engine, struct subject *subject, uint64_t now_ns) {
 	uint32_t row = members_find(&engine->members, engine->config.self);
 	const struct subject *self = row != MEMBERS_NONE ? engine->members.rows[row].subject : NULL;
 
@@ -132,13 +134,13 @@ static bool we_lose(const struct verdict_engine *engine, struct subject *subject
 		return true;
 	if (self == NULL || self == subject || !losses_are_recent(self, now_ns))
 		return false;
-	hold_until(subject, self->leaky_ns + LEAKY_NS);
+	hold_until(subject, self->lossy_but_read_ns + LOSSY_RECENT_NS);
 	return true;
 }
 
 // Return whether the finding is a statement of this agent about itself. The agent knows its own
 // port, however many others are silent.
-static bool is_own_word_of_self(
+static bool is_statement_of_self(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
 	const struct finding *finding
@@ -149,48 +151,48 @@ static bool is_own_word_of_self(
 // Return whether the node was judged down before a brake that is on for lack of votes. The node
 // stays suspected until it is declared dead or unreachable. An agent without a link to the node
 // sees it suspected for as long as it is down.
-static bool is_named_already(
+static bool was_down_before_brake(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
 	const struct finding *finding
 ) {
-	enum verdict named = subject->swings.word; // last verdict other than unknown
+	enum verdict named = subject->flap_history.word; // last verdict other than unknown
 
 	return finding->state == RAS_SUSPECT && finding->verdict == named &&
 	       (named == VERDICT_NODE_DOWN || named == VERDICT_MGMT_NET_DOWN) &&
-	       brake_one_of_few(engine);
+	       brake_missed_is_small_share(engine);
 }
 
 // Return whether the verdict holds despite the brake. An agent that just returned has no vote, so
 // its own overlay brakes at the first missing node. This must not hide a node that others declared
 // dead, or an alive node that cannot be read. If most nodes are missing, the brake applies: the
 // first ones were declared dead before the others fell.
-static bool is_told_despite(
+static bool is_valid_despite_brake(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
 	const struct finding *finding
 ) {
-	if (is_named_already(engine, subject, finding))
+	if (was_down_before_brake(engine, subject, finding))
 		return true;
-	if (!brake_few_missed(engine))
+	if (!brake_missed_is_under_limit(engine))
 		return false;
 	return finding->state == RAS_DEAD ||
 	       (finding->state == RAS_ALIVE && finding->verdict == VERDICT_FABRIC_DOWN);
 }
 
-static bool is_brake_free(
+static bool finding_ignores_brake(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
 	const struct finding *finding
 ) {
 	return finding->brake_free || finding->verdict == VERDICT_AGENT_FROZEN ||
-	       is_own_word_of_self(engine, subject, finding) ||
-	       is_told_despite(engine, subject, finding);
+	       is_statement_of_self(engine, subject, finding) ||
+	       is_valid_despite_brake(engine, subject, finding);
 }
 
 // Replace the finding by unknown if this agent itself is in doubt: paused, cut off, braked or
 // lossy.
-static void self_apply(
+static void finding_apply_own_doubt(
 	const struct verdict_engine *engine,
 	struct subject *subject,
 	uint64_t now_ns,
@@ -201,22 +203,23 @@ static void self_apply(
 
 	if (finding->verdict == VERDICT_NONE)
 		return;
-	if (subject->braked && is_told_despite(engine, subject, finding))
-		hold_until(subject, now_ns + BRAKE_AGAIN_NS);
+	if (subject->braked && is_valid_despite_brake(engine, subject, finding))
+		hold_until(subject, now_ns + BRAKE_RECHECK_NS);
 	if (!engine->self.joined) {
-		doubt_ourselves(finding, "NotMember");
-	} else if (paused_until_ns != 0 && now_ns < settled_ns && !is_well(finding->verdict)) {
-		doubt_ourselves(finding, "OwnPause");
+		finding_set_own_doubt(finding, "NotMember");
+	} else if (paused_until_ns != 0 && now_ns < settled_ns && !verdict_is_well(finding->verdict)) {
+		finding_set_own_doubt(finding, "OwnPause");
 		hold_until(subject, settled_ns);
-	} else if (subject->braked && !is_brake_free(engine, subject, finding)) {
-		doubt_ourselves(finding, "Brake");
-	} else if (finding->by_silence && !finding->own_words && we_lose(engine, subject, now_ns)) {
-		doubt_ourselves(finding, "OwnLoss");
+	} else if (subject->braked && !finding_ignores_brake(engine, subject, finding)) {
+		finding_set_own_doubt(finding, "Brake");
+	} else if (finding->by_silence && !finding->own_words && self_is_lossy(engine, subject, now_ns)) {
+		finding_set_own_doubt(finding, "OwnLoss");
 	}
 }
 
 // Append the verdict shown until now to the history ring. Without memory it is not recorded.
-static void past_add(struct verdict_engine *engine, struct subject *subject, uint64_t now_ns) {
+static void
+history_append(struct verdict_engine *engine, struct subject *subject, uint64_t now_ns) {
 	struct verdict_past *past;
 	struct verdict_view view;
 
@@ -230,7 +233,7 @@ static void past_add(struct verdict_engine *engine, struct subject *subject, uin
 	subject->past_next = (subject->past_next + 1) % VERDICT_HISTORY_MAX;
 	if (subject->past_count < VERDICT_HISTORY_MAX)
 		subject->past_count++;
-	look_view(engine, subject->peer, &view);
+	verdict_view_fill(engine, subject->peer, &view);
 	past->verdict = view.verdict;
 	past->since_ns = view.since_ns;
 	past->until_ns = now_ns;
@@ -247,42 +250,43 @@ static void held_fill(struct held *held, const struct finding *finding) {
 	held->both_planes = finding->both_planes;
 	held->sole = finding->sole;
 	held->own_words = finding->own_words;
-	held->drainable = finding->own_words || finding->eyes > 1 || finding->state == RAS_DEAD;
+	held->drainable =
+		finding->own_words || finding->bad_host_count > 1 || finding->state == RAS_DEAD;
 	held->confidence = finding->own_words || finding->both_planes ||
 					   finding->observer_count > 1 || finding->bad > 1
 				   ? VERDICT_SURE
 				   : VERDICT_LIKELY;
 	if (finding->sole || (finding->verdict == VERDICT_NODE_DOWN && finding->state != RAS_DEAD))
 		held->confidence = VERDICT_LIKELY;
-	if (is_well(finding->verdict))
+	if (verdict_is_well(finding->verdict))
 		held->confidence = VERDICT_SURE;
 	held->looked_ns = finding->looked_ns;
 	if (held->lost_permille < lost_permille)
 		held->lost_permille = lost_permille;
 	held->observer_count = finding->observer_count;
 	memcpy(held->observers, finding->observers, sizeof(held->observers));
-	story_tell(finding, held);
+	held_write_evidence(finding, held);
 }
 
 static void
-tell_changed(struct verdict_engine *engine, struct subject *subject, enum verdict before) {
+report_change(struct verdict_engine *engine, struct subject *subject, enum verdict before) {
 	struct verdict_change change = {.before = before};
 	struct verdict_view view;
 
 	subject->told_advice = (uint8_t)judge_advice(&subject->held, false);
 	if (engine->ops.changed == NULL)
 		return;
-	look_view(engine, subject->peer, &view);
+	verdict_view_fill(engine, subject->peer, &view);
 	change.now = &view;
 	engine->ops.changed(engine->ops_ctx, &change);
 }
 
 // Return whether the advice rose above a warning: the verdict has held long enough, the node is
 // dead, or a second observer agrees.
-static bool is_raised(const struct subject *subject, bool was_ripe) {
+static bool advice_is_raised(const struct subject *subject, bool was_ripe) {
 	enum verdict_advice advice = judge_advice(&subject->held, false);
 
-	if (subject->swings.unstable)
+	if (subject->flap_history.unstable)
 		return false;
 	return advice > VERDICT_ADVICE_WARN && (!was_ripe || advice > subject->told_advice);
 }
@@ -294,31 +298,31 @@ static void hysteresis_change(
 	uint64_t now_ns
 ) {
 	enum verdict before = subject->held.verdict;
-	bool was_unstable = subject->swings.unstable;
+	bool was_unstable = subject->flap_history.unstable;
 
 	if (!was_unstable)
-		past_add(engine, subject, now_ns);
+		history_append(engine, subject, now_ns);
 	subject->held.since_ns = subject->held.told_ns = now_ns;
 	held_fill(&subject->held, finding);
 	subject->held.ripe = !finding->by_silence;
-	unstable_note(subject, finding->own_doubt, now_ns);
+	unstable_record_change(subject, finding->own_doubt, now_ns);
 	if (was_unstable)
 		return;
 	engine->counts.changes++;
-	tell_changed(engine, subject, before);
+	report_change(engine, subject, before);
 }
 
 // Return whether the held verdict is only a suspicion. A refuted suspicion needs no settling time.
-static bool was_suspected(const struct held *held) {
+static bool held_was_suspected(const struct held *held) {
 	return held->verdict == VERDICT_UNKNOWN && strcmp(held->reason, "Suspected") == 0;
 }
 
 // Return the verdict that was held before the evidence improved.
-static enum verdict word_before_settling(const struct subject *subject) {
+static enum verdict verdict_before_settling(const struct subject *subject) {
 	const struct held *held = &subject->held;
 
 	if (held->verdict == VERDICT_UNKNOWN && strcmp(held->reason, "Settling") == 0)
-		return subject->swings.word;
+		return subject->flap_history.word;
 	return held->verdict;
 }
 
@@ -327,17 +331,19 @@ static enum verdict word_before_settling(const struct subject *subject) {
 // doubts again only after seconds of silence. A heavy packet loss ends when many packets passed at
 // half of its observers, so only their reports are awaited. A light loss may seem to end by chance
 // at half of them, while others are about to find it again: it waits in full.
-static uint64_t settle_ns_of(const struct verdict_engine *engine, const struct subject *subject) {
+static uint64_t
+settling_time_ns(const struct verdict_engine *engine, const struct subject *subject) {
 	const struct held *held = &subject->held;
 	uint64_t settle_ns = engine->config.settle_ns;
 
-	if (word_before_settling(subject) == VERDICT_MGMT_NET_DOWN)
+	if (verdict_before_settling(subject) == VERDICT_MGMT_NET_DOWN)
 		return settle_ns > SETTLE_OVERLAY_NS ? SETTLE_OVERLAY_NS : settle_ns;
 	if (held->verdict == VERDICT_PATH_LOSSY && strcmp(held->reason, "PacketsLost") == 0)
-		return settle_ns > SETTLE_COUNTED_NS && held->lost_permille >= LIGHT_PERMILLE
-			       ? SETTLE_COUNTED_NS
+		return settle_ns > SETTLE_PACKET_LOSS_NS &&
+				       held->lost_permille >= HEAVY_LOSS_PERMILLE
+			       ? SETTLE_PACKET_LOSS_NS
 			       : settle_ns;
-	if (is_of_paths(held->verdict))
+	if (verdict_is_of_paths(held->verdict))
 		return settle_ns > SETTLE_WINDOWS_NS ? SETTLE_WINDOWS_NS : settle_ns;
 	return settle_ns;
 }
@@ -346,10 +352,11 @@ static uint64_t settle_ns_of(const struct verdict_engine *engine, const struct s
 // good moment while others are about to find it. Without PATH_VERDICT_MIN_NS one fault would cause
 // four changes.
 static uint64_t settled_at_ns(const struct verdict_engine *engine, const struct subject *subject) {
-	uint64_t settled_ns = subject->better_ns + settle_ns_of(engine, subject);
-	uint64_t held_ns = subject->held.told_ns + TOLD_HOLDS_NS;
+	uint64_t settled_ns = subject->better_since_ns + settling_time_ns(engine, subject);
+	uint64_t held_ns = subject->held.told_ns + PATH_VERDICT_MIN_NS;
 
-	return is_of_paths(subject->held.verdict) && held_ns > settled_ns ? held_ns : settled_ns;
+	return verdict_is_of_paths(subject->held.verdict) && held_ns > settled_ns ? held_ns
+										  : settled_ns;
 }
 
 // Handle evidence that is better than the held verdict. A held verdict that no longer fits the peer
@@ -363,26 +370,26 @@ static void hysteresis_better(
 	struct finding settling = *finding;
 	uint64_t settled_ns;
 
-	if (subject->better_ns == RAS_NEVER)
-		subject->better_ns = now_ns;
+	if (subject->better_since_ns == RAS_NEVER)
+		subject->better_since_ns = now_ns;
 	settled_ns = settled_at_ns(engine, subject);
 	if (finding->verdict == VERDICT_NONE || finding->verdict == VERDICT_UNKNOWN ||
-	    was_suspected(&subject->held) || now_ns >= settled_ns) {
-		subject->better_ns = RAS_NEVER;
+	    held_was_suspected(&subject->held) || now_ns >= settled_ns) {
+		subject->better_since_ns = RAS_NEVER;
 		hysteresis_change(engine, subject, finding, now_ns);
 		return;
 	}
 	hold_until(subject, settled_ns);
-	find_unknown(&settling, "Settling");
+	finding_set_unknown(&settling, "Settling");
 	if (subject->held.verdict == VERDICT_UNKNOWN)
 		held_fill(&subject->held, &settling);
-	else if (!judge_goes_with(subject->held.verdict, finding->state))
+	else if (!judge_verdict_fits_state(subject->held.verdict, finding->state))
 		hysteresis_change(engine, subject, &settling, now_ns);
 }
 
 // Return whether the fault changed its form while the overlay's doubt grew. Then nothing improved
 // that would have to settle.
-static bool is_named_anew(const struct held *held, const struct finding *finding) {
+static bool fault_changed_form(const struct held *held, const struct finding *finding) {
 	return finding->verdict > VERDICT_UNKNOWN && finding->state > held->state;
 }
 
@@ -392,22 +399,22 @@ static void hysteresis_finding(
 	const struct finding *finding,
 	uint64_t now_ns
 ) {
-	bool anew = is_named_anew(&subject->held, finding);
+	bool anew = fault_changed_form(&subject->held, finding);
 
 	if (finding->verdict < subject->held.verdict && !anew) {
 		hysteresis_better(engine, subject, finding, now_ns);
 		return;
 	}
 	if (finding->verdict != subject->held.verdict) {
-		subject->better_ns = RAS_NEVER;
+		subject->better_since_ns = RAS_NEVER;
 		hysteresis_change(engine, subject, finding, now_ns);
 		return;
 	}
 	// The evidence improved for a moment and is bad again. Restart the time held, so that a
 	// scheduler's confirmation time restarts.
-	if (subject->better_ns != RAS_NEVER)
+	if (subject->better_since_ns != RAS_NEVER)
 		subject->held.since_ns = now_ns;
-	subject->better_ns = RAS_NEVER;
+	subject->better_since_ns = RAS_NEVER;
 	held_fill(&subject->held, finding);
 }
 
@@ -428,8 +435,8 @@ static void hysteresis_ripen(
 	subject->held.ripe = !finding->by_silence || (now_ns >= ripe_ns && !subject->braked);
 	if (!subject->held.ripe && now_ns < ripe_ns)
 		hold_until(subject, ripe_ns);
-	else if (subject->held.ripe && is_raised(subject, was_ripe))
-		tell_changed(engine, subject, subject->held.verdict);
+	else if (subject->held.ripe && advice_is_raised(subject, was_ripe))
+		report_change(engine, subject, subject->held.verdict);
 }
 
 // End the flapping state once it is over; the held verdict is shown again.
@@ -437,10 +444,10 @@ static void
 hysteresis_settled(struct verdict_engine *engine, struct subject *subject, uint64_t now_ns) {
 	if (!unstable_is_over(subject, now_ns))
 		return;
-	past_add(engine, subject, now_ns);
+	history_append(engine, subject, now_ns);
 	unstable_end(subject);
 	engine->counts.changes++;
-	tell_changed(engine, subject, VERDICT_UNSTABLE);
+	report_change(engine, subject, VERDICT_UNSTABLE);
 }
 
 void hysteresis_apply(struct verdict_engine *engine, struct subject *subject, uint64_t now_ns) {
@@ -452,24 +459,24 @@ void hysteresis_apply(struct verdict_engine *engine, struct subject *subject, ui
 	// Observations are irrelevant if the verdict comes from the node's own statement. For
 	// example, one observer did not reach a node whose check failed.
 	if (subject->held.own_words)
-		stale &= STALE_WORDS;
-	if (stale != 0 && !is_well(subject->held.verdict)) {
+		stale &= STALE_STATEMENTS;
+	if (stale != 0 && !verdict_is_well(subject->held.verdict)) {
 		if (subject->stale == 0)
 			subject->stale_ns = now_ns;
 		subject->stale |= stale;
 	}
 	judge(engine, subject, now_ns, &finding);
 	engine->counts.walked += finding.walked;
-	brake_count(engine, subject, finding.by_silence, now_ns);
+	brake_update_subject(engine, subject, finding.by_silence, now_ns);
 	// After brake_update_subject(): a dead node fades only if counted.
-	fade_note(engine, subject, finding.is_fading, now_ns);
-	stale_apply(engine, subject, now_ns, &finding);
-	self_apply(engine, subject, now_ns, &finding);
+	fading_update(engine, subject, finding.is_fading, now_ns);
+	finding_apply_stale(engine, subject, now_ns, &finding);
+	finding_apply_own_doubt(engine, subject, now_ns, &finding);
 	hysteresis_finding(engine, subject, &finding, now_ns);
 	hysteresis_ripen(engine, subject, &finding, now_ns);
 	hysteresis_settled(engine, subject, now_ns);
-	hold_until(subject, subject_stale_ns(engine, subject));
-	due_set(engine, subject);
+	hold_until(subject, subject_next_expiry_ns(engine, subject));
+	due_queue_update(engine, subject);
 }
 
 void hysteresis_apply_all(struct verdict_engine *engine, uint64_t now_ns) {

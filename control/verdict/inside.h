@@ -13,27 +13,27 @@
 #define SEC RAS_NS_PER_SEC
 
 // Wait after two bad observations, so that observers with good reads can answer.
-#define GATHER_NS (400 * MS)
+#define ANSWER_WAIT_NS (400 * MS)
 // Longer wait, if all observers with bad reads are badly seen themselves. Then either they are at
 // fault or the whole fabric is.
-#define GATHER_DOUBT_NS (2 * SEC)
+#define ANSWER_WAIT_DOUBTFUL_NS (2 * SEC)
 // Validity of a good read against a later silence: a silent observer has missed reads for a second
 // by then. Degraded and lossy are judged over windows, which take longer.
-#define COVER_NS (750 * MS)
-#define COVER_WINDOWS_NS (10 * SEC)
+#define GOOD_READ_VALID_NS (750 * MS)
+#define GOOD_WINDOW_VALID_NS (10 * SEC)
 // A pulse that advanced for so long after the overlay got no answer outlives the overlay.
-#define OUTLIVES_NS (1500 * MS)
+#define OUTLIVES_OVERLAY_NS (1500 * MS)
 // A paused agent's pulse advances before its beats arrive. A node that only lost its overlay is
 // read for longer than this.
-#define WOKEN_NS (2 * SEC)
+#define RESUME_WAIT_NS (2 * SEC)
 // Reads this long before a death count for it: the overlay needs at least three times as long to
 // declare a silent node dead.
-#define LAST_READ_NS (2 * SEC)
+#define READS_BEFORE_DEATH_NS (2 * SEC)
 // An agent that the overlay holds alive this long after its pulse fell silent is alive.
 #define ALIVE_PROOF_NS (12 * SEC)
 // A lossy node is sometimes silent to observers, which then cannot see the loss. For this long
 // after it was lossy but still read, silence is attributed to loss.
-#define LEAKY_NS (15 * SEC)
+#define LOSSY_RECENT_NS (15 * SEC)
 // Nodes that fall silent within this window count as one event.
 #define BRAKE_WINDOW_NS (60 * SEC)
 // Bad evidence that nobody repeated for this many times `stale_ns` is forgotten.
@@ -43,11 +43,11 @@
 
 struct evidence {
 	struct observation observation;
-	uint32_t observer; // row of the observer, MEMBERS_NONE: no member
-	uint64_t seen_ns;  // latest read of this kind
-	uint64_t since_ns; // first read of this kind
-	uint64_t first_ns; // first read over this path
-	uint64_t mute_ns;  // since when this observer's overlay link is unanswered
+	uint32_t observer;	      // row of the observer, MEMBERS_NONE: no member
+	uint64_t seen_ns;	      // latest read of this kind
+	uint64_t since_ns;	      // first read of this kind
+	uint64_t first_ns;	      // first read over this path
+	uint64_t unanswered_since_ns; // since when this observer's overlay link is unanswered
 };
 
 // Statement of a node. A withdrawn statement is kept as healthy until it expires, since a lossy
@@ -57,7 +57,7 @@ struct said {
 	uint64_t said_ns;
 };
 
-static inline bool said_stands(const struct said *said) {
+static inline bool said_is_in_force(const struct said *said) {
 	return said->statement.verdict != VERDICT_HEALTHY;
 }
 
@@ -75,11 +75,11 @@ struct finding {
 	bool own_doubt;	 // unknown for a reason of this agent, which proves nothing about the node
 	// The finding has more than silence behind it, so the brake does not hide it.
 	bool brake_free;
-	uint32_t bad;	  // observers with bad reads
-	uint32_t eyes;	  // the same, one per host
-	uint32_t good;	  // observers that read an advancing pulse
-	uint32_t lookers; // observers that read the node or tried to
-	uint32_t overlay; // overlay observers of its silence
+	uint32_t bad;		 // observers with bad reads
+	uint32_t bad_host_count; // the same, one per host
+	uint32_t good;		 // observers that read an advancing pulse
+	uint32_t reader_count;	 // observers that read the node or tried to
+	uint32_t overlay;	 // overlay observers of its silence
 	uint64_t observers[VERDICT_OBSERVERS_MAX];
 	uint32_t observer_count;
 	uint64_t looked_ns;
@@ -109,9 +109,9 @@ struct held {
 };
 
 // unstable.c: recent changes of the verdict.
-#define SWINGS_MAX 4 // changes within a minute that make a node unstable
-struct swings {
-	uint64_t at_ns[SWINGS_MAX]; // ring of the latest changes
+#define FLAP_CHANGES_MAX 4 // changes within a minute that make a node unstable
+struct flap_history {
+	uint64_t at_ns[FLAP_CHANGES_MAX]; // ring of the latest changes
 	uint32_t count;
 	enum verdict word;   // last verdict other than unknown
 	enum verdict before; // the verdict before `word`
@@ -131,7 +131,7 @@ struct subject {
 	enum verdict_reach reach; // by this agent's own link
 	uint64_t reach_ns;	  // time of the last change of `reach`
 	uint64_t state_ns;	  // time of the last change of state
-	uint64_t doubt_ns;	  // when the overlay last began to doubt the node
+	uint64_t doubt_began_ns;  // when the overlay last began to doubt the node
 	uint64_t back_ns;	  // when the overlay last found the node alive again
 	uint32_t observer_count;
 	uint64_t observers[RAS_OBSERVERS_MAX];
@@ -140,20 +140,20 @@ struct subject {
 	uint32_t observation_count, observation_capacity;
 	struct said *said;
 	uint32_t said_count, said_capacity;
-	uint32_t tells_bad; // bad observations that this node reports about others
+	uint32_t bad_reports; // bad observations that this node reports about others
 	uint32_t tells[OBSERVATION_KIND_COUNT]; // the same by kind
 	// Silent ones among the bad ones, whose own device reads nothing at all.
-	uint32_t tells_blind;
+	uint32_t blind_reports;
 
 	struct held held;
-	struct swings swings;
+	struct flap_history flap_history;
 	// Last reported advice (enum verdict_advice), without maintenance.
 	uint8_t told_advice;
-	uint64_t better_ns; // since when the evidence is better than `held`, or RAS_NEVER
-	uint8_t blame;	    // enum fabric for which evidence is being gathered
-	uint64_t blame_ns;  // since when
+	uint64_t better_since_ns; // since when the evidence is better than `held`, or RAS_NEVER
+	uint8_t blame;		  // enum fabric for which evidence is being gathered
+	uint64_t blame_since_ns;  // since when
 	// When several observers last lost packets to the node while some still read it; 0: never.
-	uint64_t leaky_ns;
+	uint64_t lossy_but_read_ns;
 	uint64_t stale_ns;	   // since when its bad evidence is stale, or RAS_NEVER
 	uint8_t stale;		   // STALE_ flags: kinds of the stale evidence
 	bool missed;		   // heard.c: the overlay misses the node, or is about to
@@ -177,13 +177,13 @@ struct verdict_engine {
 	struct members members;
 	struct subject **subjects;
 	uint32_t subject_count, subject_capacity;
-	struct verdict_self self;
-	uint32_t silent_recent; // subjects that the brake counts
-	uint32_t fading;	// subjects with `fading` set
-	uint64_t faded_ns;	// when a member was last found missing
+	struct verdict_self_update self;
+	uint32_t silent_recent;	  // subjects that the brake counts
+	uint32_t fading;	  // subjects with `fading` set
+	uint64_t last_missing_ns; // when a member was last found missing
 	bool braking;
 	bool turned;		    // the brake changed: all subjects must be judged anew
-	uint32_t told_by_strangers; // observations whose observer is no member
+	uint32_t nonmember_reports; // observations whose observer is no member
 	struct subject **due;	    // heap by next_ns, with room for all subjects
 	uint32_t due_count, due_capacity;
 	uint64_t ticks;
@@ -199,31 +199,35 @@ subject_peer(const struct verdict_engine *engine, const struct subject *subject)
 }
 
 // due.c: the queue of judgements. Call due_queue_update() after each change of next_ns.
-void due_set(struct verdict_engine *engine, struct subject *subject);
-void due_remove(struct verdict_engine *engine, struct subject *subject);
+void due_queue_update(struct verdict_engine *engine, struct subject *subject);
+void due_queue_remove(struct verdict_engine *engine, struct subject *subject);
 
 // subject.c: the evidence of one subject.
 
 // Return the subject of a member, created if needed. Returns 0 or -ENOMEM.
-int subject_make(struct verdict_engine *engine, uint32_t peer, struct subject **ret_subject);
+int subject_get_or_create(
+	struct verdict_engine *engine, uint32_t peer, struct subject **ret_subject
+);
 void subject_remove(struct verdict_engine *engine, struct subject *subject);
 // Kinds of evidence.
 #define STALE_OBSERVATIONS 0x1
-#define STALE_WORDS 0x2
+#define STALE_STATEMENTS 0x2
 // Drop stale evidence. Returns the kinds that contained something bad.
 uint8_t subject_expire(struct verdict_engine *engine, struct subject *subject, uint64_t now_ns);
 // Clear the stale mark of these kinds, since they were repeated or withdrawn.
-void subject_refresh(struct subject *subject, uint8_t kinds);
+void subject_clear_stale(struct subject *subject, uint8_t kinds);
 // Return when the next evidence becomes stale, or RAS_NEVER.
-uint64_t subject_stale_ns(const struct verdict_engine *engine, const struct subject *subject);
+uint64_t subject_next_expiry_ns(const struct verdict_engine *engine, const struct subject *subject);
 void subject_clear(struct verdict_engine *engine, struct subject *subject);
 // Drop what was seen while the node did not run. Called when the node is alive again.
-void subject_is_back(struct verdict_engine *engine, struct subject *subject);
+void subject_handle_return(struct verdict_engine *engine, struct subject *subject);
 // Drop the explanation of a death that was refuted, this agent's own death included.
-void subject_outlived_death(struct verdict_engine *engine, struct subject *subject);
-bool subject_told_by(const struct subject *subject, uint64_t observer);
+void subject_handle_refuted_death(struct verdict_engine *engine, struct subject *subject);
+bool subject_has_observer(const struct subject *subject, uint64_t observer);
 // Drop all observations that this observer made of the subject.
-void subject_untell(struct verdict_engine *engine, struct subject *subject, uint64_t observer);
+void subject_drop_observer(
+	struct verdict_engine *engine, struct subject *subject, uint64_t observer
+);
 // Return whether nothing is left that is worth its memory.
 bool subject_is_idle(const struct verdict_engine *engine, const struct subject *subject);
 // Add or update an observation or a statement. Returns 0, also if a repetition was not stored.
@@ -246,7 +250,7 @@ static inline bool observation_is_bad(enum observation_kind kind) {
 }
 // Return whether a good read proves nothing about loss from `bytes` on: such sizes failed there
 // too, or were not tried.
-static inline bool observation_is_mute_about(
+static inline bool observation_is_blind_to_loss(
 	const struct observation *look, enum observation_kind kind, uint32_t bytes
 ) {
 	return kind == OBSERVATION_LOSSY && look->lost_bytes != 0 && look->lost_bytes <= bytes;
@@ -256,7 +260,7 @@ static inline bool observation_is_mute_about(
 
 // Reserve room for `more` subjects in an observer's list; MEMBERS_NONE is allowed. Returns 0, or
 // -ENOMEM with nothing changed.
-int observer_index_room(struct verdict_engine *engine, uint32_t observer, uint32_t more);
+int observer_index_reserve(struct verdict_engine *engine, uint32_t observer, uint32_t more);
 // Record that an observation of this observer is about to be added to the subject. Room must be
 // reserved.
 void observer_index_add(
@@ -284,9 +288,9 @@ enum fabric {
 
 struct fabric_look {
 	enum fabric fabric;
-	uint32_t bad;	  // distinct observers that report this state
-	uint32_t eyes;	  // the same, one per host if there are several hosts
-	uint32_t lookers; // distinct observers in all
+	uint32_t bad;		 // distinct observers that report this state
+	uint32_t bad_host_count; // the same, one per host if there are several hosts
+	uint32_t reader_count;	 // distinct observers in all
 	uint64_t observers[VERDICT_OBSERVERS_MAX];
 	uint32_t observer_count;
 	bool in_process; // only the agent itself responds there
@@ -334,10 +338,12 @@ enum path_blame triangulate_path(
 	const char **ret_what
 );
 // Return how many otherwise unsuspected nodes this one reports silent, and since when the latest.
-uint32_t
-triangulate_accused(const struct verdict_engine *engine, uint64_t observer, uint64_t *ret_since_ns);
+uint32_t triangulate_accused_count(
+	const struct verdict_engine *engine, uint64_t observer, uint64_t *ret_since_ns
+);
 // Return how many observers must agree before a node is blamed.
-uint32_t triangulate_need(const struct verdict_engine *engine, const struct subject *subject);
+uint32_t
+triangulate_observers_needed(const struct verdict_engine *engine, const struct subject *subject);
 
 // judge.c: the decision table from evidence to a finding.
 void judge(
@@ -347,7 +353,7 @@ void judge(
 	struct finding *ret_finding
 );
 // Return whether a verdict is possible in a peer state.
-bool judge_goes_with(enum verdict verdict, enum ras_state state);
+bool judge_verdict_fits_state(enum verdict verdict, enum ras_state state);
 enum verdict_advice judge_advice(const struct held *held, bool maint);
 
 // heard.c
@@ -360,11 +366,11 @@ struct heard {
 };
 // Update the fading state after a judgement. `silent`: two observers cannot read it, or two get no
 // answer from its host.
-void fade_note(
+void fading_update(
 	struct verdict_engine *engine, struct subject *subject, bool silent, uint64_t now_ns
 );
 // Find out which nodes this agent hears. Schedules a new judgement for when that may change.
-void hear_links(
+void heard_evaluate(
 	const struct verdict_engine *engine,
 	struct subject *subject,
 	uint64_t now_ns,
@@ -373,7 +379,9 @@ void hear_links(
 
 // Return whether many other nodes fell silent a moment ago. Schedules a new judgement for when that
 // is over.
-bool many_fade(const struct verdict_engine *engine, struct subject *subject, uint64_t now_ns);
+bool fading_many_recently(
+	const struct verdict_engine *engine, struct subject *subject, uint64_t now_ns
+);
 
 // hysteresis.c: hysteresis, brake, history.
 void hysteresis_apply(struct verdict_engine *engine, struct subject *subject, uint64_t now_ns);
@@ -381,16 +389,16 @@ void hysteresis_apply(struct verdict_engine *engine, struct subject *subject, ui
 void hysteresis_apply_all(struct verdict_engine *engine, uint64_t now_ns);
 // Return how many nodes the overlay misses. Dead ones stay known for days, so only recently silent
 // ones among them count.
-uint32_t brake_missed(const struct verdict_engine *engine);
+uint32_t brake_missed_count(const struct verdict_engine *engine);
 // Return whether most nodes are heard and too few are missed for a brake. If the brake is on, it is
 // for lack of votes.
-bool brake_few_missed(const struct verdict_engine *engine);
+bool brake_missed_is_under_limit(const struct verdict_engine *engine);
 // Return whether less than a third of the view is missed, or only one node. With three agents, two
 // can know that but have no majority. The cluster-wide census counts, too: an agent with few links
 // across a partition misses few nodes itself.
-bool brake_one_of_few(const struct verdict_engine *engine);
+bool brake_missed_is_small_share(const struct verdict_engine *engine);
 // Recompute the brake after a change of its inputs.
-void brake_again(struct verdict_engine *engine);
+void brake_update(struct verdict_engine *engine);
 // Schedule a judgement at this time at the latest.
 static inline void hold_until(struct subject *subject, uint64_t at_ns) {
 	if (at_ns < subject->next_ns)
@@ -398,8 +406,10 @@ static inline void hold_until(struct subject *subject, uint64_t at_ns) {
 }
 
 // verdict_text.c: reasons and sentences.
-void story_tell(const struct finding *finding, struct held *held);
+void held_write_evidence(const struct finding *finding, struct held *held);
 const char *verdict_text_meaning(const char *reason); // "" if the reason is unknown
 
 // look.c
-void look_view(const struct verdict_engine *engine, uint32_t peer, struct verdict_view *ret_view);
+void verdict_view_fill(
+	const struct verdict_engine *engine, uint32_t peer, struct verdict_view *ret_view
+);

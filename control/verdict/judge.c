@@ -4,14 +4,14 @@
 
 #include <string.h>
 
-#define LIKELY_OBSERVERS \
+#define LIKELY_OBSERVERS_MIN \
 	4 // as many as report (OBSERVATION_ENOUGH), or more than half of the observers
 
-void finding_observers(struct finding *finding, const struct fabric_look *look) {
+void finding_set_observers(struct finding *finding, const struct fabric_look *look) {
 	finding->bad = look->bad;
-	finding->eyes = look->eyes;
+	finding->bad_host_count = look->bad_host_count;
 	finding->good = look->good;
-	finding->lookers = look->lookers;
+	finding->reader_count = look->reader_count;
 	finding->example = look->example;
 	finding->walked = look->walked;
 	finding->observer_count = look->observer_count;
@@ -21,7 +21,7 @@ void finding_observers(struct finding *finding, const struct fabric_look *look) 
 }
 
 // Return whether connections to the agent are refused, and no observer has reached it since.
-static bool is_refused(
+static bool connections_are_refused(
 	const struct verdict_engine *engine,
 	struct subject *subject,
 	uint64_t now_ns,
@@ -32,24 +32,24 @@ static bool is_refused(
 	if (peer->state != RAS_SUSPECT || peer->cause != RAS_CAUSE_GONE ||
 	    votes->of[VERDICT_REACH_REFUSES] == 0)
 		return false;
-	if (now_ns >= subject->state_ns + GATHER_NS)
+	if (now_ns >= subject->state_ns + ANSWER_WAIT_NS)
 		return true;
-	hold_until(subject, subject->state_ns + GATHER_NS);
+	hold_until(subject, subject->state_ns + ANSWER_WAIT_NS);
 	return false;
 }
 
 // Return whether only few observers report the fault. A lossy node is silent to some for a moment.
-static bool is_said_by_few(uint32_t bad, uint32_t lookers) {
-	return bad < LIKELY_OBSERVERS && 2 * bad <= lookers;
+static bool is_reported_by_few(uint32_t bad, uint32_t reader_count) {
+	return bad < LIKELY_OBSERVERS_MIN && 2 * bad <= reader_count;
 }
 
 // Return whether overlay, pulse and kernel are silent to two observers, before the overlay has
 // decided. The verdict is only likely then, and nobody acts on it. Most other nodes must be heard:
 // an agent in the smaller side of a partition cannot know which side is down.
-bool judge_is_likely_down(
+bool judge_node_is_likely_down(
 	const struct finding *finding, const struct votes *votes, const struct heard *heard
 ) {
-	if (finding->bad > 0 && is_said_by_few(finding->bad, finding->lookers))
+	if (finding->bad > 0 && is_reported_by_few(finding->bad, finding->reader_count))
 		return false;
 	return (finding->state == RAS_SUSPECT || finding->state == RAS_UNREACHABLE) &&
 	       votes->of[VERDICT_REACH_NONE] >= 2 && votes->of[VERDICT_REACH_REFUSES] == 0 &&
@@ -58,7 +58,7 @@ bool judge_is_likely_down(
 
 // Return whether an observer heard the agent after its pulse fell silent. An observer that read it
 // well before and does not read now heard it earlier.
-static bool is_heard_since(
+static bool agent_was_heard_since(
 	const struct verdict_engine *engine, const struct subject *subject, uint64_t bad_ns
 ) {
 	for (uint32_t n = 0; n < subject->observation_count; n++) {
@@ -76,7 +76,7 @@ static bool is_heard_since(
 
 // Judge a node whose pulse cannot be read. Beats heard before this agent's own link fell quiet
 // prove nothing now.
-static void judge_unread(
+static void judge_unread_pulse(
 	const struct subject *subject,
 	uint64_t now_ns,
 	const struct fabric_look *look,
@@ -88,11 +88,11 @@ static void judge_unread(
 	bool answers = lives || (heard->now && votes->of[VERDICT_REACH_ANSWERS] > 0);
 
 	if (finding->state == RAS_ALIVE && answers) {
-		finding_by_silence(finding, VERDICT_FABRIC_DOWN, "PulseUnread");
+		finding_set_by_silence(finding, VERDICT_FABRIC_DOWN, "PulseUnread");
 	} else if (finding->state == RAS_SUSPECT && votes->of[VERDICT_REACH_ACCEPTS] > 0) {
-		finding_by_silence(finding, VERDICT_AGENT_FROZEN, "AgentMute");
-	} else if (judge_is_likely_down(finding, votes, heard)) {
-		finding_by_silence(finding, VERDICT_NODE_DOWN, "NodeSilent");
+		finding_set_by_silence(finding, VERDICT_AGENT_FROZEN, "AgentMute");
+	} else if (judge_node_is_likely_down(finding, votes, heard)) {
+		finding_set_by_silence(finding, VERDICT_NODE_DOWN, "NodeSilent");
 	} else {
 		finding_set(finding, VERDICT_UNKNOWN, "SilentBothWays");
 	}
@@ -107,7 +107,7 @@ static void judge_suspect(
 	const struct heard *heard,
 	struct finding *finding
 ) {
-	uint64_t woken_ns = subject->blame_ns + WOKEN_NS;
+	uint64_t woken_ns = subject->blame_since_ns + RESUME_WAIT_NS;
 	bool woken = look->good > 0 && now_ns < woken_ns;
 	// An agent that hears few others has lost the network itself, unless their kernels still
 	// answer.
@@ -117,11 +117,11 @@ static void judge_suspect(
 	if (woken)
 		hold_until(subject, woken_ns);
 	if (says && look->good > 0) {
-		finding_by_silence(finding, VERDICT_MGMT_NET_DOWN, "PulseAlone");
+		finding_set_by_silence(finding, VERDICT_MGMT_NET_DOWN, "PulseAlone");
 	} else if (says && votes->of[VERDICT_REACH_ACCEPTS] > 0) {
-		finding_by_silence(finding, VERDICT_AGENT_FROZEN, "AgentMute");
-	} else if (says && look->lookers == 0 && judge_is_likely_down(finding, votes, heard)) {
-		finding_by_silence(finding, VERDICT_NODE_DOWN, "OverlaySilent");
+		finding_set_by_silence(finding, VERDICT_AGENT_FROZEN, "AgentMute");
+	} else if (says && look->reader_count == 0 && judge_node_is_likely_down(finding, votes, heard)) {
+		finding_set_by_silence(finding, VERDICT_NODE_DOWN, "OverlaySilent");
 	} else {
 		finding_set(finding, VERDICT_UNKNOWN, "Suspected");
 	}
@@ -129,7 +129,7 @@ static void judge_suspect(
 
 // Return the fabric state of the evidence once it lasted for its wait, else FABRIC_UNSEEN.
 // Observers with good reads answer meanwhile. No wait is longer than ANSWER_WAIT_DOUBTFUL_NS.
-static enum fabric evidence_stands(
+static enum fabric fabric_after_wait(
 	const struct verdict_engine *engine,
 	struct subject *subject,
 	const struct fabric_look *look,
@@ -137,33 +137,33 @@ static enum fabric evidence_stands(
 	uint64_t now_ns
 ) {
 	uint8_t blame = look->fabric > FABRIC_READABLE ? (uint8_t)look->fabric : FABRIC_UNSEEN;
-	uint64_t wait_ns = GATHER_NS;
+	uint64_t wait_ns = ANSWER_WAIT_NS;
 
 	if (blame == FABRIC_UNSEEN && against) {
 		blame = FABRIC_READABLE;
-		wait_ns = WOKEN_NS;
+		wait_ns = RESUME_WAIT_NS;
 	}
 	if (blame != subject->blame) {
 		subject->blame = blame;
-		subject->blame_ns = now_ns;
+		subject->blame_since_ns = now_ns;
 	}
-	if (blame == FABRIC_UNSEEN || now_ns >= subject->blame_ns + GATHER_DOUBT_NS)
+	if (blame == FABRIC_UNSEEN || now_ns >= subject->blame_since_ns + ANSWER_WAIT_DOUBTFUL_NS)
 		return look->fabric;
 	if (blame != FABRIC_READABLE && triangulate_is_doubtful(engine, subject, look))
-		wait_ns = GATHER_DOUBT_NS;
-	if (now_ns >= subject->blame_ns + wait_ns)
+		wait_ns = ANSWER_WAIT_DOUBTFUL_NS;
+	if (now_ns >= subject->blame_since_ns + wait_ns)
 		return look->fabric;
-	hold_until(subject, subject->blame_ns + wait_ns);
+	hold_until(subject, subject->blame_since_ns + wait_ns);
 	return FABRIC_UNSEEN;
 }
 
-static void judge_seen(
+static void judge_running_node(
 	const struct verdict_engine *engine,
 	struct subject *subject,
 	uint64_t now_ns,
 	struct finding *finding
 ) {
-	uint32_t need = triangulate_need(engine, subject);
+	uint32_t need = triangulate_observers_needed(engine, subject);
 	struct fabric_look look;
 	struct votes votes;
 	struct heard heard = {.peer = true, .alone = true, .most = true};
@@ -171,77 +171,77 @@ static void judge_seen(
 	enum fabric fabric;
 	bool leaky, is_alive;
 
-	votes_take(engine, subject, &votes);
+	votes_count_reach(engine, subject, &votes);
 	if (finding->state == RAS_ALIVE && votes.of[VERDICT_REACH_ANSWERS] == 0 &&
 	    votes.against >= need)
 		finding->state = RAS_SUSPECT;
 	good_after_ns = subject_peer(engine, subject)->state == RAS_SUSPECT ? subject->state_ns
 									    : votes.newest_ns;
 	triangulate(engine, subject, good_after_ns, &look);
-	if (look.fabric == FABRIC_SILENT && is_said_by_few(look.bad, look.lookers) &&
-	    losses_are_told(engine, subject))
+	if (look.fabric == FABRIC_SILENT && is_reported_by_few(look.bad, look.reader_count) &&
+	    losses_are_reported(engine, subject))
 		triangulate_lossy(engine, subject, good_after_ns, &look);
-	losses_note_leaky(engine, subject, &look, now_ns);
+	losses_record_lossy_but_read(engine, subject, &look, now_ns);
 	finding->is_fading = look.fabric == FABRIC_SILENT || (votes.of[VERDICT_REACH_NONE] > 1 &&
 							      votes.of[VERDICT_REACH_ANSWERS] == 0);
-	fabric = evidence_stands(engine, subject, &look, finding->state == RAS_SUSPECT, now_ns);
+	fabric = fabric_after_wait(engine, subject, &look, finding->state == RAS_SUSPECT, now_ns);
 	if (fabric == FABRIC_UNSEEN && look.fabric != FABRIC_UNSEEN &&
 	    subject_peer(engine, subject)->state == RAS_ALIVE)
 		finding->state = RAS_ALIVE;
 	if (fabric == FABRIC_SILENT && now_ns < look.bad_ns + ALIVE_PROOF_NS)
 		hold_until(subject, look.bad_ns + ALIVE_PROOF_NS);
-	finding_observers(finding, &look);
+	finding_set_observers(finding, &look);
 	if (fabric == FABRIC_SILENT || finding->state == RAS_SUSPECT)
-		hear_links(engine, subject, now_ns, &heard);
+		heard_evaluate(engine, subject, now_ns, &heard);
 	heard.now = heard.peer && heard.alone &&
-		    (heard.named || is_heard_since(engine, subject, look.bad_ns));
+		    (heard.named || agent_was_heard_since(engine, subject, look.bad_ns));
 	is_alive = finding->state == RAS_ALIVE;
 	leaky = fabric != FABRIC_SILENT &&
-		losses_hide_suspect(engine, subject, &look, &votes, &heard, finding);
+		losses_explain_suspicion(engine, subject, &look, &votes, &heard, finding);
 	if (fabric == FABRIC_STANDING && votes.of[VERDICT_REACH_ANSWERS] > 0 &&
 	    finding->state == RAS_ALIVE) {
 		finding_set(finding, VERDICT_UNKNOWN, "PulseContradicts");
 	} else if (fabric == FABRIC_STANDING) {
 		finding->state = RAS_SUSPECT;
-		finding_by_silence(finding, VERDICT_AGENT_FROZEN, "PulseStands");
-	} else if (is_refused(engine, subject, now_ns, &votes) && look.good == 0) {
+		finding_set_by_silence(finding, VERDICT_AGENT_FROZEN, "PulseStands");
+	} else if (connections_are_refused(engine, subject, now_ns, &votes) && look.good == 0) {
 		// Counted as silence, since a local firewall may refuse many connections at once.
-		finding_by_silence(finding, VERDICT_AGENT_DOWN, "AgentGone");
+		finding_set_by_silence(finding, VERDICT_AGENT_DOWN, "AgentGone");
 		finding->overlay = votes.of[VERDICT_REACH_REFUSES];
 	} else if (losses_explain_silence(subject, fabric, finding->state, now_ns) || leaky) {
 		losses_judge_suspect(engine, subject, finding);
 	} else if (fabric == FABRIC_SILENT) {
-		judge_unread(subject, now_ns, &look, &votes, &heard, finding);
+		judge_unread_pulse(subject, now_ns, &look, &votes, &heard, finding);
 	} else if (finding->state == RAS_SUSPECT) {
 		judge_suspect(subject, now_ns, &look, &votes, &heard, finding);
 	} else if (fabric == FABRIC_PEERS || fabric == FABRIC_PORT) {
-		finding_by_silence(
+		finding_set_by_silence(
 			finding, VERDICT_FABRIC_DOWN,
 			fabric == FABRIC_PEERS ? "PeersUnread" : "PortUnread"
 		);
 	} else if (fabric == FABRIC_LOSSY) {
 		finding_set(finding, VERDICT_PATH_LOSSY, losses_reason(engine, subject));
-	} else if (is_alive && losses_find_alone(engine, subject, now_ns, finding)) {
+	} else if (is_alive && losses_set_path_lossy_alone(engine, subject, now_ns, finding)) {
 		return;
 	} else if (fabric == FABRIC_SLOW) {
 		finding_set(finding, VERDICT_PATH_DEGRADED, "PulseSlow");
 	}
 }
 
-static bool said_is_worse(const struct said *a, const struct said *b) {
+static bool statement_is_worse(const struct said *a, const struct said *b) {
 	if (a->statement.verdict != b->statement.verdict)
 		return a->statement.verdict > b->statement.verdict;
 	return strcmp(a->statement.reason, b->statement.reason) < 0;
 }
 
-static void judge_words(
+static void judge_own_statements(
 	const struct verdict_engine *engine, const struct subject *subject, struct finding *finding
 ) {
 	const struct said *worst = NULL;
 
 	for (uint32_t n = 0; n < subject->said_count; n++) {
-		if (said_stands(&subject->said[n]) &&
-		    (worst == NULL || said_is_worse(&subject->said[n], worst)))
+		if (said_is_in_force(&subject->said[n]) &&
+		    (worst == NULL || statement_is_worse(&subject->said[n], worst)))
 			worst = &subject->said[n];
 	}
 	if (worst == NULL || worst->statement.verdict < finding->verdict)
@@ -282,16 +282,16 @@ void judge(
 		judge_dead(engine, subject, ret_finding);
 		return;
 	default:
-		judge_seen(engine, subject, now_ns, ret_finding);
+		judge_running_node(engine, subject, now_ns, ret_finding);
 		// A node that reads no peer counts as silent, like a node that no peer reads.
 		if (ret_finding->verdict <= VERDICT_HEALTHY)
-			ret_finding->by_silence = subject->tells_blind > 1;
-		judge_words(engine, subject, ret_finding);
+			ret_finding->by_silence = subject->blind_reports > 1;
+		judge_own_statements(engine, subject, ret_finding);
 		return;
 	}
 }
 
-bool judge_goes_with(enum verdict verdict, enum ras_state state) {
+bool judge_verdict_fits_state(enum verdict verdict, enum ras_state state) {
 	switch (state) {
 	case RAS_ALIVE:
 		return verdict != VERDICT_NONE && verdict != VERDICT_MGMT_NET_DOWN &&

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static void find_overlay(struct finding *finding, const struct subject *subject) {
+static void finding_add_overlay(struct finding *finding, const struct subject *subject) {
 	for (uint32_t n = 0; n < subject->observer_count; n++) {
 		uint32_t at = 0;
 
@@ -26,23 +26,23 @@ static void judge_silent_death(
 	bool unread = look->fabric == FABRIC_SILENT;
 
 	if (look->fabric == FABRIC_STANDING)
-		finding_by_silence(finding, VERDICT_AGENT_FROZEN, "PulseStands");
+		finding_set_by_silence(finding, VERDICT_AGENT_FROZEN, "PulseStands");
 	else if (look->good > 0)
-		finding_by_silence(finding, VERDICT_MGMT_NET_DOWN, "PulseAlone");
+		finding_set_by_silence(finding, VERDICT_MGMT_NET_DOWN, "PulseAlone");
 	else if (votes->of[VERDICT_REACH_REFUSES] > 0)
 		finding_set(finding, VERDICT_AGENT_DOWN, "AgentGone");
 	else if (votes->of[VERDICT_REACH_ACCEPTS] > 0)
-		finding_by_silence(finding, VERDICT_AGENT_FROZEN, "AgentMute");
+		finding_set_by_silence(finding, VERDICT_AGENT_FROZEN, "AgentMute");
 	else if (unread && (!look->in_process || votes->of[VERDICT_REACH_NONE] > 0)) {
-		finding_by_silence(finding, VERDICT_NODE_DOWN, "NodeSilent");
+		finding_set_by_silence(finding, VERDICT_NODE_DOWN, "NodeSilent");
 		finding->both_planes = true;
 	} else if (votes->of[VERDICT_REACH_NONE] > 0)
-		finding_by_silence(finding, VERDICT_NODE_DOWN, "OverlaySilent");
+		finding_set_by_silence(finding, VERDICT_NODE_DOWN, "OverlaySilent");
 	else
 		finding_set(finding, VERDICT_UNKNOWN, "HostOrAgent");
 }
 
-static const struct evidence *newest_of(
+static const struct evidence *newest_evidence_of_kind(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
 	enum observation_kind kind,
@@ -66,7 +66,7 @@ static const struct evidence *newest_of(
 
 // One data-plane observer suffices for a dead node: two overlay observers already support the
 // death. A read of a standing counter outweighs a failed read, unless the failure came later.
-static void look_at_death(
+static void triangulate_dead_node(
 	const struct verdict_engine *engine, const struct subject *subject, struct fabric_look *look
 ) {
 	const struct evidence *standing;
@@ -75,14 +75,15 @@ static void look_at_death(
 
 	if (look->fabric == FABRIC_SILENT || look->fabric == FABRIC_STANDING)
 		return;
-	standing = newest_of(engine, subject, OBSERVATION_STANDING, look->good_ns);
-	silent = newest_of(engine, subject, OBSERVATION_SILENT, look->good_ns);
+	standing = newest_evidence_of_kind(engine, subject, OBSERVATION_STANDING, look->good_ns);
+	silent = newest_evidence_of_kind(engine, subject, OBSERVATION_SILENT, look->good_ns);
 	found = standing;
-	if (found == NULL || (silent != NULL && standing->seen_ns + COVER_NS < silent->since_ns))
+	if (found == NULL ||
+	    (silent != NULL && standing->seen_ns + GOOD_READ_VALID_NS < silent->since_ns))
 		found = silent;
 	if (found == NULL)
 		return;
-	look->bad = look->eyes = 1;
+	look->bad = look->bad_host_count = 1;
 	look->example = &found->observation;
 	look->observer_count = 1;
 	look->observers[0] = found->observation.observer;
@@ -92,14 +93,15 @@ static void look_at_death(
 
 // Return the start of the reads that count for a death. The overlay takes far longer to declare a
 // silent node dead, so reads shortly before fall into its silence.
-static uint64_t read_at_death_ns(const struct subject *subject) {
-	return subject->state_ns > LAST_READ_NS ? subject->state_ns - LAST_READ_NS : 0;
+static uint64_t reads_for_death_since_ns(const struct subject *subject) {
+	return subject->state_ns > READS_BEFORE_DEATH_NS ? subject->state_ns - READS_BEFORE_DEATH_NS
+							 : 0;
 }
 
 // Lower a finding that a single agent supports, since that agent may be cut off itself. If the
 // node's host or NIC answers, the silence is not that agent's own, so the verdict stays. Nobody
 // acts on it.
-static void judge_sole(struct finding *finding) {
+static void judge_sole_observer(struct finding *finding) {
 	finding->sole = true;
 	if (finding->verdict != VERDICT_NODE_DOWN && finding->verdict != VERDICT_UNKNOWN)
 		return;
@@ -108,7 +110,7 @@ static void judge_sole(struct finding *finding) {
 	finding_set(finding, VERDICT_UNKNOWN, "SoleObserver");
 }
 
-static bool is_read(const struct fabric_look *look) {
+static bool pulse_is_read(const struct fabric_look *look) {
 	return look->good > 0 && look->fabric != FABRIC_STANDING;
 }
 
@@ -121,24 +123,24 @@ void judge_dead(
 	struct fabric_look look;
 	struct votes votes;
 
-	triangulate(engine, subject, read_at_death_ns(subject), &look);
-	look_at_death(engine, subject, &look);
-	votes_take(engine, subject, &votes);
-	finding_observers(finding, &look);
-	find_overlay(finding, subject);
+	triangulate(engine, subject, reads_for_death_since_ns(subject), &look);
+	triangulate_dead_node(engine, subject, &look);
+	votes_count_reach(engine, subject, &votes);
+	finding_set_observers(finding, &look);
+	finding_add_overlay(finding, subject);
 	if (ras_cause_is_gone(peer->cause) || peer->cause == RAS_CAUSE_RESET ||
 	    peer->cause == RAS_CAUSE_REFUSED)
 		finding_set(finding, VERDICT_AGENT_DOWN, "AgentGone");
-	else if (!is_read(&look) || !losses_find(engine, subject, RAS_ALIVE, finding))
+	else if (!pulse_is_read(&look) || !losses_set_path_lossy(engine, subject, RAS_ALIVE, finding))
 		judge_silent_death(&look, &votes, finding);
 	if (peer->sole)
-		judge_sole(finding);
+		judge_sole_observer(finding);
 }
 
 // Return whether the node's kernel or NIC answers two observers while its agent is silent. If the
 // node was already found frozen, one observer is enough, unless it is the only agent left. After a
 // partition heals, a kernel accepts connections a moment before the agent answers on them.
-static bool is_frozen(
+static bool agent_is_frozen(
 	const struct verdict_engine *engine,
 	struct subject *subject,
 	uint64_t now_ns,
@@ -154,13 +156,13 @@ static bool is_frozen(
 
 	if (blame != subject->blame) {
 		subject->blame = (uint8_t)blame;
-		subject->blame_ns = now_ns;
+		subject->blame_since_ns = now_ns;
 	}
 	if (blame == FABRIC_UNSEEN)
 		return false;
-	if (was_found || now_ns >= subject->blame_ns + WOKEN_NS)
+	if (was_found || now_ns >= subject->blame_since_ns + RESUME_WAIT_NS)
 		return true;
-	hold_until(subject, subject->blame_ns + WOKEN_NS);
+	hold_until(subject, subject->blame_since_ns + RESUME_WAIT_NS);
 	return false;
 }
 
@@ -173,29 +175,29 @@ void judge_unreachable(
 	uint64_t now_ns,
 	struct finding *finding
 ) {
-	enum verdict named = subject->swings.word; // last verdict other than unknown
+	enum verdict named = subject->flap_history.word; // last verdict other than unknown
 	struct fabric_look look;
 	struct votes votes;
 	struct heard heard;
 	bool was_down;
 
-	votes_take(engine, subject, &votes);
-	triangulate(engine, subject, read_at_death_ns(subject), &look);
-	finding_observers(finding, &look);
-	find_overlay(finding, subject);
-	hear_links(engine, subject, now_ns, &heard);
-	heard.most = heard.most && brake_one_of_few(engine);
+	votes_count_reach(engine, subject, &votes);
+	triangulate(engine, subject, reads_for_death_since_ns(subject), &look);
+	finding_set_observers(finding, &look);
+	finding_add_overlay(finding, subject);
+	heard_evaluate(engine, subject, now_ns, &heard);
+	heard.most = heard.most && brake_missed_is_small_share(engine);
 	finding->brake_free = true;
 	was_down = look.good == 0 && named == VERDICT_NODE_DOWN;
-	if (is_frozen(engine, subject, now_ns, &look, &votes)) {
-		finding_by_silence(
+	if (agent_is_frozen(engine, subject, now_ns, &look, &votes)) {
+		finding_set_by_silence(
 			finding, VERDICT_AGENT_FROZEN,
 			look.fabric == FABRIC_STANDING ? "PulseStands" : "AgentMute"
 		);
 	} else if (look.good > 0 && heard.most && named == VERDICT_MGMT_NET_DOWN) {
-		finding_by_silence(finding, VERDICT_MGMT_NET_DOWN, "PulseAlone");
-	} else if (was_down && judge_is_likely_down(finding, &votes, &heard)) {
-		finding_by_silence(
+		finding_set_by_silence(finding, VERDICT_MGMT_NET_DOWN, "PulseAlone");
+	} else if (was_down && judge_node_is_likely_down(finding, &votes, &heard)) {
+		finding_set_by_silence(
 			finding, VERDICT_NODE_DOWN,
 			look.fabric == FABRIC_SILENT ? "NodeSilent" : "OverlaySilent"
 		);

@@ -10,13 +10,13 @@ static inline void finding_set(struct finding *finding, enum verdict verdict, co
 }
 
 static inline void
-finding_by_silence(struct finding *finding, enum verdict verdict, const char *reason) {
+finding_set_by_silence(struct finding *finding, enum verdict verdict, const char *reason) {
 	finding_set(finding, verdict, reason);
 	finding->by_silence = true;
 }
 
 // Copy the observers of the data plane into the finding.
-void finding_observers(struct finding *finding, const struct fabric_look *look);
+void finding_set_observers(struct finding *finding, const struct fabric_look *look);
 
 // votes.c
 // Number of observers per state of the overlay connections to a node.
@@ -26,14 +26,14 @@ struct votes {
 	uint64_t newest_ns;
 };
 
-void votes_take(
+void votes_count_reach(
 	const struct verdict_engine *engine, const struct subject *subject, struct votes *ret_votes
 );
 
 // judge.c
 
 // Return whether overlay, pulse and kernel are silent to two observers.
-bool judge_is_likely_down(
+bool judge_node_is_likely_down(
 	const struct finding *finding, const struct votes *votes, const struct heard *heard
 );
 
@@ -52,25 +52,25 @@ void judge_unreachable(
 
 // Set the finding to path-lossy if two observers lose packets to or from the node. Lost reads count
 // as well if `state` is not alive. Returns whether it was set.
-bool losses_find(
+bool losses_set_path_lossy(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
 	enum ras_state state,
 	struct finding *finding
 );
 // The same, but not while many nodes are about to fall silent. Called where nothing else is wrong.
-bool losses_find_alone(
+bool losses_set_path_lossy_alone(
 	const struct verdict_engine *engine,
 	struct subject *subject,
 	uint64_t now_ns,
 	struct finding *finding
 );
 // Return whether an observer that is not bad itself reports loss.
-bool losses_are_told(const struct verdict_engine *engine, const struct subject *subject);
+bool losses_are_reported(const struct verdict_engine *engine, const struct subject *subject);
 // Return the reason that most observers of lost reads support.
 const char *losses_reason(const struct verdict_engine *engine, const struct subject *subject);
 // Record that the node loses packets while some observers still read it.
-void losses_note_leaky(
+void losses_record_lossy_but_read(
 	const struct verdict_engine *engine,
 	struct subject *subject,
 	const struct fabric_look *look,
@@ -82,7 +82,7 @@ bool losses_explain_silence(
 	struct subject *subject, enum fabric fabric, enum ras_state state, uint64_t now_ns
 );
 // Return whether lost packets explain the suspicion.
-bool losses_hide_suspect(
+bool losses_explain_suspicion(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
 	const struct fabric_look *look,

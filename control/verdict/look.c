@@ -7,7 +7,7 @@
 #include <string.h>
 
 // Fill the view of a member without evidence, by its state alone.
-static void look_bare(
+static void view_fill_by_state(
 	const struct verdict_engine *engine, const struct member_row *row, struct verdict_view *view
 ) {
 	view->confidence = VERDICT_SURE;
@@ -28,7 +28,9 @@ static void look_bare(
 	view->advice = verdict_advice_of(view->verdict);
 }
 
-void look_view(const struct verdict_engine *engine, uint32_t peer, struct verdict_view *ret_view) {
+void verdict_view_fill(
+	const struct verdict_engine *engine, uint32_t peer, struct verdict_view *ret_view
+) {
 	const struct member_row *row = &engine->members.rows[peer];
 	const struct held *held;
 
@@ -37,7 +39,7 @@ void look_view(const struct verdict_engine *engine, uint32_t peer, struct verdic
 	ret_view->maint = row->maint;
 	// A subject whose evidence is all good may never have been judged.
 	if (row->subject == NULL || row->subject->held.reason[0] == '\0') {
-		look_bare(engine, row, ret_view);
+		view_fill_by_state(engine, row, ret_view);
 		return;
 	}
 	held = &row->subject->held;
@@ -51,20 +53,22 @@ void look_view(const struct verdict_engine *engine, uint32_t peer, struct verdic
 	ret_view->evidence = held->evidence;
 	ret_view->observer_count = held->observer_count;
 	memcpy(ret_view->observers, held->observers, sizeof(ret_view->observers));
-	if (row->subject->swings.unstable)
-		unstable_view(row->subject, row->maint, ret_view);
+	if (row->subject->flap_history.unstable)
+		unstable_view_fill(row->subject, row->maint, ret_view);
 }
 
-int verdict_of(const struct verdict_engine *engine, uint64_t id, struct verdict_view *ret_view) {
+int verdict_view_get(
+	const struct verdict_engine *engine, uint64_t id, struct verdict_view *ret_view
+) {
 	uint32_t row = members_find(&engine->members, id);
 
 	if (row == MEMBERS_NONE)
 		return -ENOENT;
-	look_view(engine, row, ret_view);
+	verdict_view_fill(engine, row, ret_view);
 	return 0;
 }
 
-bool verdict_next(
+bool verdict_unhealthy_next(
 	const struct verdict_engine *engine, uint32_t *cursor, struct verdict_view *ret_view
 ) {
 	while (*cursor < engine->members.count) {
@@ -72,7 +76,7 @@ bool verdict_next(
 
 		if (engine->members.rows[row].id == 0)
 			continue;
-		look_view(engine, row, ret_view);
+		verdict_view_fill(engine, row, ret_view);
 		if (ret_view->verdict > VERDICT_HEALTHY)
 			return true;
 	}
@@ -87,20 +91,20 @@ void verdict_counts(const struct verdict_engine *engine, struct verdict_counts *
 	for (uint32_t row = 0; row < engine->members.count; row++) {
 		if (engine->members.rows[row].id == 0)
 			continue;
-		look_view(engine, row, &view);
+		verdict_view_fill(engine, row, &view);
 		ret_counts->of[view.verdict]++;
 		ret_counts->maint += view.maint;
 	}
 }
 
-static const struct subject *look_subject(const struct verdict_engine *engine, uint64_t id) {
+static const struct subject *subject_find(const struct verdict_engine *engine, uint64_t id) {
 	uint32_t row = members_find(&engine->members, id);
 
 	return row != MEMBERS_NONE ? engine->members.rows[row].subject : NULL;
 }
 
 // Return the index of the n-th newest observation. The table is small, so counting is fast enough.
-static uint32_t evidence_newest(const struct subject *subject, uint32_t n) {
+static uint32_t nth_newest_observation(const struct subject *subject, uint32_t n) {
 	for (uint32_t at = 0; at < subject->observation_count; at++) {
 		uint32_t before = 0;
 
@@ -123,12 +127,12 @@ bool verdict_observation_next(
 	struct observation *ret_observation,
 	uint64_t *ret_seen_ns
 ) {
-	const struct subject *subject = look_subject(engine, id);
+	const struct subject *subject = subject_find(engine, id);
 	uint32_t at;
 
 	if (subject == NULL || *cursor >= subject->observation_count)
 		return false;
-	at = evidence_newest(subject, (*cursor)++);
+	at = nth_newest_observation(subject, (*cursor)++);
 	*ret_observation = subject->observations[at].observation;
 	*ret_seen_ns = subject->observations[at].seen_ns;
 	return true;
@@ -141,10 +145,10 @@ bool verdict_statement_next(
 	struct statement *ret_statement,
 	uint64_t *ret_said_ns
 ) {
-	const struct subject *subject = look_subject(engine, id);
+	const struct subject *subject = subject_find(engine, id);
 
 	while (subject != NULL && *cursor < subject->said_count &&
-	       !said_stands(&subject->said[*cursor]))
+	       !said_is_in_force(&subject->said[*cursor]))
 		(*cursor)++;
 	if (subject == NULL || *cursor >= subject->said_count)
 		return false;
@@ -160,7 +164,7 @@ bool verdict_past_next(
 	uint32_t *cursor,
 	struct verdict_past *ret_past
 ) {
-	const struct subject *subject = look_subject(engine, id);
+	const struct subject *subject = subject_find(engine, id);
 	uint32_t at;
 
 	if (subject == NULL || *cursor >= subject->past_count)
@@ -171,7 +175,7 @@ bool verdict_past_next(
 	return true;
 }
 
-bool verdict_path_next(
+bool verdict_bad_path_next(
 	const struct verdict_engine *engine, uint32_t *cursor, struct verdict_path_view *ret_view
 ) {
 	while (*cursor < engine->subject_count * VERDICT_SUBJECT_OBSERVATIONS_MAX) {

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-void loss_begin(struct loss_book *book) {
+void loss_round_begin(struct loss_book *book) {
 	for (uint32_t n = 0; n < book->count; n++)
 		book->links[n].seen = book->links[n].unanswered = false;
 }
@@ -21,18 +21,18 @@ static struct loss_link *loss_link_find(struct loss_book *book, uint64_t peer) {
 }
 
 // Count segments sent since the last retransmission.
-static void note_clean(struct loss_link *link, const struct loss_count *count) {
+static void count_clean_segments(struct loss_link *link, const struct loss_count *count) {
 	if (count->again != link->clean_from.again || count->sent < link->clean_from.sent)
 		link->clean_from = *count;
 	link->clean = count->sent - link->clean_from.sent;
 }
 
-static uint16_t at_most_u16(uint64_t value) {
+static uint16_t saturate_u16(uint64_t value) {
 	return value < UINT16_MAX ? (uint16_t)value : UINT16_MAX;
 }
 
 // Return segments sent and retransmitted since the last round.
-static void since_last(
+static void segments_since_last_round(
 	const struct loss_link *link,
 	const struct loss_count *count,
 	uint64_t *ret_sent,
@@ -58,7 +58,7 @@ static void since_last(
 	}
 }
 
-void loss_add(struct loss_book *book, uint64_t peer, const struct loss_count *count) {
+void loss_round_add(struct loss_book *book, uint64_t peer, const struct loss_count *count) {
 	struct loss_link *link = loss_link_find(book, peer);
 	uint64_t sent, again;
 
@@ -69,22 +69,22 @@ void loss_add(struct loss_book *book, uint64_t peer, const struct loss_count *co
 	if (link->unanswered)
 		return;
 	link->seen = true;
-	since_last(link, count, &sent, &again);
+	segments_since_last_round(link, count, &sent, &again);
 	link->last = *count;
-	link->sent[link->looks % LOSS_LOOKS] = at_most_u16(sent);
-	link->again[link->looks % LOSS_LOOKS] = at_most_u16(again);
+	link->sent[link->looks % LOSS_ROUNDS_KEPT] = saturate_u16(sent);
+	link->again[link->looks % LOSS_ROUNDS_KEPT] = saturate_u16(again);
 	link->looks++;
-	note_clean(link, count);
+	count_clean_segments(link, count);
 }
 
 // Return the loss rate that is certain: few losses may be half chance, so subtract the square root
 // of their number. Rounds before the first loss are skipped.
 static uint32_t certain_permille(const struct loss_link *link) {
-	uint32_t looks = link->looks < LOSS_LOOKS ? link->looks : LOSS_LOOKS;
+	uint32_t looks = link->looks < LOSS_ROUNDS_KEPT ? link->looks : LOSS_ROUNDS_KEPT;
 	uint32_t sent = 0, again = 0, root = 1;
 
 	for (uint32_t n = looks; n > 0; n--) {
-		uint32_t at = (link->looks - n) % LOSS_LOOKS;
+		uint32_t at = (link->looks - n) % LOSS_ROUNDS_KEPT;
 
 		if (again + link->again[at] == 0)
 			continue;
@@ -106,33 +106,33 @@ static uint64_t passing_permille(uint64_t permille) {
 
 // Return whether a continuing loss would have let so many segments pass by chance only once in four
 // hundred cases.
-static bool has_passed_enough(const struct loss_link *link) {
+static bool link_has_passed_enough(const struct loss_link *link) {
 	return link->clean * passing_permille(link->lost_permille) >= LOSS_CLEAN;
 }
 
-static void link_forget(struct loss_link *link) {
+static void link_reset_losses(struct loss_link *link) {
 	memset(link->sent, 0, sizeof(link->sent));
 	memset(link->again, 0, sizeof(link->again));
 	link->permille = 0;
 }
 
 // Update the certain loss rate. If the loss is over, forget what was lost and return true.
-static bool is_over(struct loss_link *link) {
-	if (link->again[(link->looks - 1) % LOSS_LOOKS] > 0)
+static bool link_loss_is_over(struct loss_link *link) {
+	if (link->again[(link->looks - 1) % LOSS_ROUNDS_KEPT] > 0)
 		link->lost_permille = certain_permille(link);
-	if (!link->loses || !has_passed_enough(link))
+	if (!link->loses || !link_has_passed_enough(link))
 		return false;
-	link_forget(link);
+	link_reset_losses(link);
 	return true;
 }
 
 // Return the retransmitted share over the last rounds; 0 if fewer than again_min segments.
-static uint32_t permille_of(const struct loss_link *link, uint32_t looks, uint32_t again_min) {
+static uint32_t resent_permille(const struct loss_link *link, uint32_t looks, uint32_t again_min) {
 	uint32_t sent = 0, again = 0;
 
 	for (uint32_t n = 1; n <= looks && n <= link->looks; n++) {
-		sent += link->sent[(link->looks - n) % LOSS_LOOKS];
-		again += link->again[(link->looks - n) % LOSS_LOOKS];
+		sent += link->sent[(link->looks - n) % LOSS_ROUNDS_KEPT];
+		again += link->again[(link->looks - n) % LOSS_ROUNDS_KEPT];
 	}
 	if (again > sent)
 		sent = again;
@@ -142,13 +142,13 @@ static uint32_t permille_of(const struct loss_link *link, uint32_t looks, uint32
 // Return whether the other links retransmitted nothing, over several times as many segments. An
 // idle link sends a segment in two seconds, so two retransmissions stand out against hundreds of
 // segments without any.
-static bool others_lose_nothing(const struct loss_book *book, const struct loss_link *link) {
+static bool other_links_lose_nothing(const struct loss_book *book, const struct loss_link *link) {
 	uint32_t sent = 0, own = 0;
 
 	for (uint32_t n = 0; n < book->count; n++) {
 		const struct loss_link *other = &book->links[n];
 
-		for (uint32_t look = 0; look < LOSS_LOOKS; look++) {
+		for (uint32_t look = 0; look < LOSS_ROUNDS_KEPT; look++) {
 			if (other == link)
 				own += other->sent[look];
 			else if (other->again[look] > 0)
@@ -161,32 +161,33 @@ static bool others_lose_nothing(const struct loss_book *book, const struct loss_
 }
 
 // Return whether the link is lossy on its own figures. The last 40, 20 and 10 rounds are judged.
-static bool loses_by_itself(const struct loss_book *book, struct loss_link *link) {
-	uint32_t again_min = LOSS_AGAIN_MIN;
+static bool link_is_lossy(const struct loss_book *book, struct loss_link *link) {
+	uint32_t again_min = LOSS_RESENT_MIN;
 
-	link->permille = permille_of(link, LOSS_LOOKS, 0);
-	if (is_over(link))
+	link->permille = resent_permille(link, LOSS_ROUNDS_KEPT, 0);
+	if (link_loss_is_over(link))
 		return false;
 	// A lossy link is asked for answers, so it carries more than the others.
-	if (link->loses || (link->permille >= LOSS_PERMILLE / 2 && others_lose_nothing(book, link)))
-		again_min = LOSS_AGAIN_ALONE;
-	for (uint32_t looks = LOSS_LOOKS; looks >= LOSS_LOOKS / 4; looks /= 2) {
-		uint32_t permille = permille_of(link, looks, again_min);
+	if (link->loses ||
+	    (link->permille >= LOSS_PERMILLE / 2 && other_links_lose_nothing(book, link)))
+		again_min = LOSS_RESENT_MIN_ALONE;
+	for (uint32_t looks = LOSS_ROUNDS_KEPT; looks >= LOSS_ROUNDS_KEPT / 4; looks /= 2) {
+		uint32_t permille = resent_permille(link, looks, again_min);
 
 		if (permille > link->permille)
 			link->permille = permille;
 	}
-	return permille_of(link, LOSS_LOOKS, again_min) > 0 &&
+	return resent_permille(link, LOSS_ROUNDS_KEPT, again_min) > 0 &&
 	       link->permille >= (link->loses ? LOSS_PERMILLE / 2 : LOSS_PERMILLE);
 }
 
-static void links_drop(struct loss_book *book, loss_fn *changed, void *ctx) {
+static void links_drop_unseen(struct loss_book *book, loss_fn *changed, void *ctx) {
 	uint32_t kept = 0;
 
 	for (uint32_t n = 0; n < book->count; n++) {
 		struct loss_link *link = &book->links[n];
 
-		if (link->seen || link->unanswered || link->unseen++ < LOSS_UNSEEN)
+		if (link->seen || link->unanswered || link->unseen++ < LOSS_UNSEEN_ROUNDS_MAX)
 			book->links[kept++] = *link;
 		else if (link->loses)
 			changed(ctx, link->peer, false, 0);
@@ -196,7 +197,8 @@ static void links_drop(struct loss_book *book, loss_fn *changed, void *ctx) {
 
 // Return whether most other links lose less than half as much. An agent that begins to lose on all
 // links notices one of them first.
-static bool stands_out(const struct loss_book *book, const struct loss_link *link) {
+static bool
+link_loses_more_than_others(const struct loss_book *book, const struct loss_link *link) {
 	uint32_t alike = 0;
 
 	for (uint32_t n = 0; n < book->count; n++)
@@ -206,25 +208,25 @@ static bool stands_out(const struct loss_book *book, const struct loss_link *lin
 
 // Return whether the fault is with this agent. With two links, one lossy link may be the fault of
 // either end: each accuses the other. The faulty agent loses on both of its links.
-static bool is_ours(const struct loss_book *book, uint32_t losing) {
+static bool fault_is_ours(const struct loss_book *book, uint32_t losing) {
 	return book->count == 2 ? losing == 2 : losing > 0 && 2 * losing >= book->count;
 }
 
-void loss_end(struct loss_book *book, loss_fn *changed, void *ctx) {
+void loss_round_end(struct loss_book *book, loss_fn *changed, void *ctx) {
 	bool lose[LOSS_LINKS_MAX];
 	uint32_t losing = 0;
 
-	links_drop(book, changed, ctx);
+	links_drop_unseen(book, changed, ctx);
 	for (uint32_t n = 0; n < book->count; n++) {
-		lose[n] = book->links[n].seen ? loses_by_itself(book, &book->links[n])
+		lose[n] = book->links[n].seen ? link_is_lossy(book, &book->links[n])
 					      : book->links[n].loses;
 		// With only one link, either end may be the one that is cut off.
 		losing += lose[n] || (book->links[n].unanswered && book->count > 1);
 	}
-	book->ourselves = is_ours(book, losing);
+	book->ourselves = fault_is_ours(book, losing);
 	for (uint32_t n = 0; n < book->count; n++) {
 		struct loss_link *link = &book->links[n];
-		bool loses = lose[n] && !book->ourselves && stands_out(book, link);
+		bool loses = lose[n] && !book->ourselves && link_loses_more_than_others(book, link);
 
 		if (loses || link->loses)
 			changed(ctx, link->peer, loses, loses ? link->permille : 0);
@@ -233,19 +235,19 @@ void loss_end(struct loss_book *book, loss_fn *changed, void *ctx) {
 }
 
 // A recent retransmission makes the link doubtful. More traffic soon shows whether it is lossy.
-static bool is_in_doubt(const struct loss_link *link) {
-	for (uint32_t n = 1; n <= LOSS_DOUBT_LOOKS && n <= link->looks; n++) {
-		if (link->again[(link->looks - n) % LOSS_LOOKS] > 0)
+static bool link_is_doubtful(const struct loss_link *link) {
+	for (uint32_t n = 1; n <= LOSS_DOUBT_ROUNDS && n <= link->looks; n++) {
+		if (link->again[(link->looks - n) % LOSS_ROUNDS_KEPT] > 0)
 			return true;
 	}
 	return false;
 }
 
-bool loss_next(const struct loss_book *book, uint32_t *cursor, uint64_t *ret_peer) {
+bool loss_next_to_probe(const struct loss_book *book, uint32_t *cursor, uint64_t *ret_peer) {
 	while (*cursor < book->count) {
 		const struct loss_link *link = &book->links[(*cursor)++];
 
-		if (!link->loses && !link->unanswered && !is_in_doubt(link))
+		if (!link->loses && !link->unanswered && !link_is_doubtful(link))
 			continue;
 		*ret_peer = link->peer;
 		return true;
@@ -255,13 +257,13 @@ bool loss_next(const struct loss_book *book, uint32_t *cursor, uint64_t *ret_pee
 
 // Make up for a round that was missed while the link was unanswered.
 static void
-look_late(struct loss_book *book, struct loss_link *link, const struct loss_count *count) {
-	loss_add(book, link->peer, count);
-	link->loses = link->loses ||
-		      (loses_by_itself(book, link) && !book->ourselves && stands_out(book, link));
+link_make_up_round(struct loss_book *book, struct loss_link *link, const struct loss_count *count) {
+	loss_round_add(book, link->peer, count);
+	link->loses = link->loses || (link_is_lossy(book, link) && !book->ourselves &&
+				      link_loses_more_than_others(book, link));
 }
 
-void loss_between(
+void loss_recheck_link(
 	struct loss_book *book,
 	uint64_t peer,
 	const struct loss_count *count,
@@ -277,23 +279,23 @@ void loss_between(
 		return;
 	link = &book->links[at];
 	if (link->unanswered) {
-		look_late(book, link, count);
+		link_make_up_round(book, link, count);
 		if (link->loses)
 			changed(ctx, peer, true, link->permille);
 		return;
 	}
 	if (!link->loses)
 		return;
-	note_clean(link, count);
-	if (!has_passed_enough(link))
+	count_clean_segments(link, count);
+	if (!link_has_passed_enough(link))
 		return;
-	link_forget(link);
+	link_reset_losses(link);
 	link->last = *count;
 	link->loses = false;
 	changed(ctx, peer, false, 0);
 }
 
-uint32_t loss_of(const struct loss_book *book, uint64_t peer) {
+uint32_t loss_link_permille(const struct loss_book *book, uint64_t peer) {
 	for (uint32_t n = 0; n < book->count; n++) {
 		if (book->links[n].peer == peer && book->links[n].loses)
 			return book->links[n].permille > 0 ? book->links[n].permille : 1;

@@ -50,7 +50,7 @@ static uint32_t hash_text(const char *text) {
 // Indexes use open addressing over rows + 1, are at most half full, and close holes on removal.
 // Returns 1 with a larger empty index, 0 if the index is large enough, or -ENOMEM.
 
-static int index_make(
+static int index_grow(
 	const struct ras_memory *memory,
 	uint32_t used,
 	uint32_t mask,
@@ -71,7 +71,7 @@ static int index_make(
 	return 1;
 }
 
-static void index_put(uint32_t *index, uint32_t mask, uint32_t hash, uint32_t row) {
+static void index_insert(uint32_t *index, uint32_t mask, uint32_t hash, uint32_t row) {
 	uint32_t at = hash & mask;
 
 	while (index[at] != 0)
@@ -85,7 +85,7 @@ static void index_release(const struct ras_memory *memory, uint32_t *index, uint
 }
 
 // Close the hole at `at`; `hash_of` returns the hash of a row.
-static void index_close(
+static void index_remove_at(
 	uint32_t *index,
 	uint32_t mask,
 	uint32_t at,
@@ -127,16 +127,16 @@ static uint32_t names_find(const struct names *names, const char *text) {
 	return NAMES_NONE;
 }
 
-static int names_index_room(struct names *names, const struct ras_memory *memory) {
+static int names_index_reserve(struct names *names, const struct ras_memory *memory) {
 	uint32_t *made = NULL;
 	uint32_t mask = 0;
-	int grown = index_make(memory, names->used, names->index_mask, &made, &mask);
+	int grown = index_grow(memory, names->used, names->index_mask, &made, &mask);
 
 	if (grown <= 0)
 		return grown;
 	for (uint32_t n = 0; n < names->count; n++) {
 		if (names->rows[n].text != NULL)
-			index_put(made, mask, name_hash(names, n), n);
+			index_insert(made, mask, name_hash(names, n), n);
 	}
 	index_release(memory, names->index, names->index_mask);
 	names->index = made;
@@ -145,7 +145,7 @@ static int names_index_room(struct names *names, const struct ras_memory *memory
 }
 
 // Add a user to a name, creating the name if needed; NAMES_NONE for "". Returns 0 or -ENOMEM.
-static int names_use(
+static int names_add_user(
 	struct names *names, const struct ras_memory *memory, const char *text, uint32_t *ret_name
 ) {
 	uint32_t size = (uint32_t)strlen(text) + 1;
@@ -165,7 +165,7 @@ static int names_use(
 		memory, (void **)&names->rows, &names->capacity, name + 1, sizeof(*names->rows)
 	);
 	if (err == 0)
-		err = names_index_room(names, memory);
+		err = names_index_reserve(names, memory);
 	if (err != 0)
 		return err;
 	copy = memory->allocate(memory->ctx, size);
@@ -175,12 +175,12 @@ static int names_use(
 	names->rows[name] = (struct name_row){.text = copy, .size = size, .users = 1};
 	names->count = name == names->count ? name + 1 : names->count;
 	names->used++;
-	index_put(names->index, names->index_mask, hash_text(text), name);
+	index_insert(names->index, names->index_mask, hash_text(text), name);
 	*ret_name = name;
 	return 0;
 }
 
-static void names_drop(struct names *names, const struct ras_memory *memory, uint32_t name) {
+static void names_remove_user(struct names *names, const struct ras_memory *memory, uint32_t name) {
 	struct name_row *row;
 	uint32_t at;
 
@@ -192,7 +192,7 @@ static void names_drop(struct names *names, const struct ras_memory *memory, uin
 	at = hash_text(row->text) & names->index_mask;
 	while (names->index[at] != name + 1)
 		at = (at + 1) & names->index_mask;
-	index_close(names->index, names->index_mask, at, name_hash, names);
+	index_remove_at(names->index, names->index_mask, at, name_hash, names);
 	memory->release(memory->ctx, row->text, row->size);
 	memset(row, 0, sizeof(*row));
 	names->used--;
@@ -231,7 +231,7 @@ static uint32_t peer_hash(const void *of, uint32_t row) {
 }
 
 // Return the slot of an id in the index, or the free slot where it belongs.
-static uint32_t members_at(const struct members *members, uint64_t id) {
+static uint32_t members_index_slot(const struct members *members, uint64_t id) {
 	uint32_t at = hash_id(id) & members->index_mask;
 
 	while (members->index[at] != 0 && members->rows[members->index[at] - 1].id != id)
@@ -242,19 +242,19 @@ static uint32_t members_at(const struct members *members, uint64_t id) {
 uint32_t members_find(const struct members *members, uint64_t id) {
 	if (members->index == NULL || id == 0)
 		return MEMBERS_NONE;
-	return members->index[members_at(members, id)] - 1;
+	return members->index[members_index_slot(members, id)] - 1;
 }
 
-static int members_index_room(struct members *members) {
+static int members_index_reserve(struct members *members) {
 	uint32_t *made = NULL;
 	uint32_t mask = 0;
-	int grown = index_make(members->memory, members->used, members->index_mask, &made, &mask);
+	int grown = index_grow(members->memory, members->used, members->index_mask, &made, &mask);
 
 	if (grown <= 0)
 		return grown;
 	for (uint32_t n = 0; n < members->count; n++) {
 		if (members->rows[n].id != 0)
-			index_put(made, mask, peer_hash(members, n), n);
+			index_insert(made, mask, peer_hash(members, n), n);
 	}
 	index_release(members->memory, members->index, members->index_mask);
 	members->index = made;
@@ -271,7 +271,7 @@ int members_add(struct members *members, uint64_t id, uint32_t *ret_row) {
 		return 0;
 	}
 	row = members->free != MEMBERS_NONE ? members->free : members->count;
-	err = members_index_room(members);
+	err = members_index_reserve(members);
 	if (err == 0)
 		err = array_grow(
 			members->memory, (void **)&members->rows, &members->capacity, row + 1,
@@ -285,7 +285,7 @@ int members_add(struct members *members, uint64_t id, uint32_t *ret_row) {
 		members->free = members->rows[row].host;
 	members->rows[row] = (struct member_row
 	){.id = id, .host = NAMES_NONE, .leaf = NAMES_NONE, .state = RAS_UNKNOWN};
-	index_put(members->index, members->index_mask, hash_id(id), row);
+	index_insert(members->index, members->index_mask, hash_id(id), row);
 	members->used++;
 	members->of_state[RAS_UNKNOWN]++;
 	*ret_row = row;
@@ -293,7 +293,7 @@ int members_add(struct members *members, uint64_t id, uint32_t *ret_row) {
 }
 
 // Return whether a member in this state may be able to observe. A suspect member is not dead yet.
-static bool state_is_able(uint8_t state) {
+static bool state_can_observe(uint8_t state) {
 	return state == RAS_ALIVE || state == RAS_SUSPECT;
 }
 
@@ -309,7 +309,7 @@ static void members_count_host(struct members *members, uint32_t host, bool more
 		members->hosts_alive -= --row->alive == 0;
 }
 
-int members_place(struct members *members, uint32_t at, const char *host, const char *leaf) {
+int members_set_location(struct members *members, uint32_t at, const char *host, const char *leaf) {
 	struct member_row *row = &members->rows[at];
 	uint32_t new_host = NAMES_NONE;
 	uint32_t new_leaf = NAMES_NONE;
@@ -318,20 +318,20 @@ int members_place(struct members *members, uint32_t at, const char *host, const 
 	if (strcmp(member_name(&members->hosts, row->host), host) == 0 &&
 	    strcmp(member_name(&members->leaves, row->leaf), leaf) == 0)
 		return 0;
-	err = names_use(&members->hosts, members->memory, host, &new_host);
+	err = names_add_user(&members->hosts, members->memory, host, &new_host);
 	if (err != 0)
 		return err;
-	err = names_use(&members->leaves, members->memory, leaf, &new_leaf);
+	err = names_add_user(&members->leaves, members->memory, leaf, &new_leaf);
 	if (err != 0) {
-		names_drop(&members->hosts, members->memory, new_host);
+		names_remove_user(&members->hosts, members->memory, new_host);
 		return err;
 	}
-	if (state_is_able(row->state)) {
+	if (state_can_observe(row->state)) {
 		members_count_host(members, new_host, true);
 		members_count_host(members, row->host, false);
 	}
-	names_drop(&members->hosts, members->memory, row->host);
-	names_drop(&members->leaves, members->memory, row->leaf);
+	names_remove_user(&members->hosts, members->memory, row->host);
+	names_remove_user(&members->leaves, members->memory, row->leaf);
 	row->host = new_host;
 	row->leaf = new_leaf;
 	return 0;
@@ -340,8 +340,8 @@ int members_place(struct members *members, uint32_t at, const char *host, const 
 void members_set_state(struct members *members, uint32_t at, enum ras_state state) {
 	struct member_row *row = &members->rows[at];
 
-	if (state_is_able(row->state) != state_is_able((uint8_t)state))
-		members_count_host(members, row->host, state_is_able((uint8_t)state));
+	if (state_can_observe(row->state) != state_can_observe((uint8_t)state))
+		members_count_host(members, row->host, state_can_observe((uint8_t)state));
 	members->of_state[row->state]--;
 	members->of_state[state]++;
 	row->state = (uint8_t)state;
@@ -353,11 +353,11 @@ void members_remove(struct members *members, uint32_t at) {
 	must(row->subject == NULL && row->told == NULL);
 	members_set_state(members, at, RAS_UNKNOWN);
 	members->of_state[RAS_UNKNOWN]--;
-	names_drop(&members->hosts, members->memory, row->host);
-	names_drop(&members->leaves, members->memory, row->leaf);
-	index_close(
-		members->index, members->index_mask, members_at(members, row->id), peer_hash,
-		members
+	names_remove_user(&members->hosts, members->memory, row->host);
+	names_remove_user(&members->leaves, members->memory, row->leaf);
+	index_remove_at(
+		members->index, members->index_mask, members_index_slot(members, row->id),
+		peer_hash, members
 	);
 	row->id = 0;
 	row->host = members->free;

@@ -20,7 +20,7 @@ struct observer_index {
 	uint32_t rows[];
 };
 
-static inline size_t told_bytes(uint32_t capacity) {
+static inline size_t observer_index_bytes(uint32_t capacity) {
 	return sizeof(struct observer_index) + capacity * sizeof(uint32_t);
 }
 
@@ -76,7 +76,7 @@ uint32_t members_find(const struct members *members, uint64_t id);
 // Return the row of this id, created in state RAS_UNKNOWN if needed. Returns 0 or -ENOMEM.
 int members_add(struct members *members, uint64_t id, uint32_t *ret_row);
 // Set host and leaf of a member. Returns 0, or -ENOMEM with the row unchanged.
-int members_place(struct members *members, uint32_t row, const char *host, const char *leaf);
+int members_set_location(struct members *members, uint32_t row, const char *host, const char *leaf);
 void members_set_state(struct members *members, uint32_t row, enum ras_state state);
 // Remove a member. Its subject and its observations must be gone.
 void members_remove(struct members *members, uint32_t row);

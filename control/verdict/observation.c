@@ -42,7 +42,7 @@ const char *verdict_reach_name(enum verdict_reach reach) {
 
 // Verdicts that a node may report about itself: healthy, check-warning, unknown, check-failed,
 // device-stuck, fabric-down.
-static bool statement_may_say(enum verdict verdict) {
+static bool statement_verdict_is_allowed(enum verdict verdict) {
 	switch (verdict) {
 	case VERDICT_HEALTHY:
 	case VERDICT_CHECK_WARNING:
@@ -80,7 +80,7 @@ static bool reason_is_plain(const char *reason) {
 	return length > 0 && length <= VERDICT_REASON_MAX;
 }
 
-static bool observation_is_sound(const struct observation *observation) {
+static bool observation_is_valid(const struct observation *observation) {
 	return observation->observer != 0 && observation->subject != 0 &&
 	       observation->observer != observation->subject &&
 	       (unsigned)observation->kind < OBSERVATION_KIND_COUNT &&
@@ -89,18 +89,19 @@ static bool observation_is_sound(const struct observation *observation) {
 	       observation->lost_permille <= PERMILLE_MAX;
 }
 
-static bool observation_text_is_sound(const struct observation *observation) {
+static bool observation_text_is_valid(const struct observation *observation) {
 	return text_is_plain(observation->device, sizeof(observation->device)) &&
 	       text_is_plain(observation->peer_device, sizeof(observation->peer_device));
 }
 
-static bool statement_text_is_sound(const struct statement *statement) {
+static bool statement_text_is_valid(const struct statement *statement) {
 	return reason_is_plain(statement->reason) &&
 	       text_is_plain(statement->evidence, sizeof(statement->evidence));
 }
 
 // Finish an item: write its size, or restore the writer if the item does not fit.
-static int item_end(struct wire_writer *writer, const struct wire_writer *before, size_t mark) {
+static int
+notice_item_end(struct wire_writer *writer, const struct wire_writer *before, size_t mark) {
 	size_t used;
 
 	if (wire_writer_finish(writer, &used) != 0) {
@@ -115,7 +116,7 @@ int observation_put(struct wire_writer *writer, const struct observation *observ
 	struct wire_writer before = *writer;
 	size_t mark;
 
-	if (!observation_is_sound(observation) || !observation_text_is_sound(observation))
+	if (!observation_is_valid(observation) || !observation_text_is_valid(observation))
 		return -EINVAL;
 	wire_put_u8(writer, TOLD_OBSERVATION);
 	mark = wire_mark_u16(writer);
@@ -136,15 +137,15 @@ int observation_put(struct wire_writer *writer, const struct observation *observ
 	wire_put_varint(writer, observation->lost_permille);
 	wire_put_varint(writer, observation->lost_bytes);
 	wire_put_varint(writer, observation->age_ms);
-	return item_end(writer, &before, mark);
+	return notice_item_end(writer, &before, mark);
 }
 
 int statement_put(struct wire_writer *writer, const struct statement *statement) {
 	struct wire_writer before = *writer;
 	size_t mark;
 
-	if (statement->subject == 0 || !statement_may_say(statement->verdict) ||
-	    !statement_text_is_sound(statement))
+	if (statement->subject == 0 || !statement_verdict_is_allowed(statement->verdict) ||
+	    !statement_text_is_valid(statement))
 		return -EINVAL;
 	wire_put_u8(writer, TOLD_STATEMENT);
 	mark = wire_mark_u16(writer);
@@ -153,10 +154,10 @@ int statement_put(struct wire_writer *writer, const struct statement *statement)
 	wire_put_string(writer, statement->reason, strlen(statement->reason));
 	wire_put_string(writer, statement->evidence, strlen(statement->evidence));
 	wire_put_varint(writer, statement->age_s);
-	return item_end(writer, &before, mark);
+	return notice_item_end(writer, &before, mark);
 }
 
-static uint32_t get_u32(struct wire_reader *reader) {
+static uint32_t read_varint_u32(struct wire_reader *reader) {
 	uint64_t value = wire_get_varint(reader);
 
 	if (value > UINT32_MAX)
@@ -178,16 +179,16 @@ static void observation_get(struct wire_reader *reader, struct observation *ret_
 	ret_observation->shares = (flags & FLAG_SHARES) != 0;
 	wire_get_string(reader, ret_observation->device, sizeof(ret_observation->device));
 	wire_get_string(reader, ret_observation->peer_device, sizeof(ret_observation->peer_device));
-	ret_observation->median_ns = get_u32(reader);
-	ret_observation->baseline_ns = get_u32(reader);
-	ret_observation->lost_permille = get_u32(reader);
-	ret_observation->lost_bytes = get_u32(reader);
-	ret_observation->age_ms = get_u32(reader);
+	ret_observation->median_ns = read_varint_u32(reader);
+	ret_observation->baseline_ns = read_varint_u32(reader);
+	ret_observation->lost_permille = read_varint_u32(reader);
+	ret_observation->lost_bytes = read_varint_u32(reader);
+	ret_observation->age_ms = read_varint_u32(reader);
 	if (!wire_reader_ok(reader))
 		return;
-	if ((flags & ~FLAGS_ALL) != 0 || !observation_is_sound(ret_observation))
+	if ((flags & ~FLAGS_ALL) != 0 || !observation_is_valid(ret_observation))
 		wire_reader_fail(reader, -EBADMSG);
-	else if (!observation_text_is_sound(ret_observation))
+	else if (!observation_text_is_valid(ret_observation))
 		wire_reader_fail(reader, -EILSEQ);
 }
 
@@ -196,16 +197,16 @@ static void statement_get(struct wire_reader *reader, struct statement *ret_stat
 	ret_statement->verdict = wire_get_u8(reader);
 	wire_get_string(reader, ret_statement->reason, sizeof(ret_statement->reason));
 	wire_get_string(reader, ret_statement->evidence, sizeof(ret_statement->evidence));
-	ret_statement->age_s = get_u32(reader);
+	ret_statement->age_s = read_varint_u32(reader);
 	if (!wire_reader_ok(reader))
 		return;
-	if (ret_statement->subject == 0 || !statement_may_say(ret_statement->verdict))
+	if (ret_statement->subject == 0 || !statement_verdict_is_allowed(ret_statement->verdict))
 		wire_reader_fail(reader, -EBADMSG);
-	else if (!statement_text_is_sound(ret_statement))
+	else if (!statement_text_is_valid(ret_statement))
 		wire_reader_fail(reader, -EILSEQ);
 }
 
-int told_get(struct wire_reader *reader, struct told *ret_told) {
+int notice_item_get(struct wire_reader *reader, struct told *ret_told) {
 	while (wire_reader_ok(reader) && wire_reader_left(reader) > 0) {
 		struct told told = {.kind = wire_get_u8(reader)};
 		struct wire_reader body;

@@ -11,18 +11,18 @@
 #include <errno.h>
 #include <string.h>
 
-#define TOLD_FIRST 4
+#define INDEX_FIRST_CAPACITY 4
 
 struct observer_index *
 observer_index_destroy(const struct ras_memory *memory, struct observer_index *list) {
 	if (list != NULL)
-		memory->release(memory->ctx, list, told_bytes(list->capacity));
+		memory->release(memory->ctx, list, observer_index_bytes(list->capacity));
 	return NULL;
 }
 
-int observer_index_room(struct verdict_engine *engine, uint32_t observer, uint32_t more) {
+int observer_index_reserve(struct verdict_engine *engine, uint32_t observer, uint32_t more) {
 	struct observer_index *list, *made;
-	uint32_t capacity = TOLD_FIRST;
+	uint32_t capacity = INDEX_FIRST_CAPACITY;
 
 	if (observer == MEMBERS_NONE)
 		return 0;
@@ -31,7 +31,7 @@ int observer_index_room(struct verdict_engine *engine, uint32_t observer, uint32
 		return 0;
 	while (capacity < (list != NULL ? list->count : 0) + more)
 		capacity *= 2;
-	made = engine->memory.allocate(engine->memory.ctx, told_bytes(capacity));
+	made = engine->memory.allocate(engine->memory.ctx, observer_index_bytes(capacity));
 	if (made == NULL)
 		return -ENOMEM;
 	if (list != NULL) {
@@ -51,10 +51,10 @@ void observer_index_add(
 	struct observer_index *list;
 
 	if (row == MEMBERS_NONE) {
-		engine->told_by_strangers++;
+		engine->nonmember_reports++;
 		return;
 	}
-	if (subject_told_by(subject, observer))
+	if (subject_has_observer(subject, observer))
 		return;
 	list = engine->members.rows[row].told;
 	must(list != NULL && list->count < list->capacity);
@@ -69,10 +69,10 @@ void observer_index_drop(
 	uint32_t at = 0;
 
 	if (row == MEMBERS_NONE) {
-		engine->told_by_strangers--;
+		engine->nonmember_reports--;
 		return;
 	}
-	if (subject_told_by(subject, observer))
+	if (subject_has_observer(subject, observer))
 		return;
 	list = engine->members.rows[row].told;
 	must(list != NULL);
@@ -90,11 +90,11 @@ int observer_index_adopt(struct verdict_engine *engine, uint32_t observer) {
 	uint32_t subjects = 0;
 	int err;
 
-	if (engine->told_by_strangers == 0)
+	if (engine->nonmember_reports == 0)
 		return 0;
 	for (uint32_t n = 0; n < engine->subject_count; n++)
-		subjects += subject_told_by(engine->subjects[n], id);
-	err = subjects > 0 ? observer_index_room(engine, observer, subjects) : 0;
+		subjects += subject_has_observer(engine->subjects[n], id);
+	err = subjects > 0 ? observer_index_reserve(engine, observer, subjects) : 0;
 	if (err != 0)
 		return err;
 	list = engine->members.rows[observer].told;
@@ -110,7 +110,7 @@ int observer_index_adopt(struct verdict_engine *engine, uint32_t observer) {
 		}
 		if (observations > 0)
 			list->rows[list->count++] = subject->peer;
-		engine->told_by_strangers -= observations;
+		engine->nonmember_reports -= observations;
 	}
 	return 0;
 }

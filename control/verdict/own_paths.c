@@ -7,7 +7,7 @@
 
 #define BUCKETS_FIRST 16
 
-static uint32_t bucket_of(const struct observation_exchange *exchange, uint64_t subject) {
+static uint32_t subject_bucket(const struct observation_exchange *exchange, uint64_t subject) {
 	return (uint32_t)((subject * UINT64_C(0x9e3779b97f4a7c15)) >> 32) &
 	       (exchange->bucket_count - 1);
 }
@@ -18,7 +18,7 @@ own_path_find(struct observation_exchange *exchange, const struct observation *o
 
 	if (exchange->bucket_count == 0)
 		return NULL;
-	at = exchange->buckets[bucket_of(exchange, observation->subject)];
+	at = exchange->buckets[subject_bucket(exchange, observation->subject)];
 	for (; at != 0; at = exchange->paths[at - 1].next) {
 		struct own_path *path = &exchange->paths[at - 1];
 
@@ -30,10 +30,10 @@ own_path_find(struct observation_exchange *exchange, const struct observation *o
 	return NULL;
 }
 
-static void paths_index(struct observation_exchange *exchange) {
+static void own_paths_rehash(struct observation_exchange *exchange) {
 	memset(exchange->buckets, 0, exchange->bucket_count * sizeof(*exchange->buckets));
 	for (uint32_t n = 0; n < exchange->path_count; n++) {
-		uint32_t bucket = bucket_of(exchange, exchange->paths[n].observation.subject);
+		uint32_t bucket = subject_bucket(exchange, exchange->paths[n].observation.subject);
 
 		exchange->paths[n].next = exchange->buckets[bucket];
 		exchange->buckets[bucket] = n + 1;
@@ -67,9 +67,9 @@ int own_path_add(
 		);
 		exchange->buckets = made;
 		exchange->bucket_count = buckets;
-		paths_index(exchange);
+		own_paths_rehash(exchange);
 	}
-	bucket = bucket_of(exchange, observation->subject);
+	bucket = subject_bucket(exchange, observation->subject);
 	path = &exchange->paths[exchange->path_count];
 	*path = (struct own_path
 	){.observation = *observation, .due_ns = RAS_NEVER, .next = exchange->buckets[bucket]};
@@ -78,11 +78,12 @@ int own_path_add(
 	return 0;
 }
 
-uint32_t own_paths_of(const struct observation_exchange *exchange, uint64_t subject) {
-	return exchange->bucket_count > 0 ? exchange->buckets[bucket_of(exchange, subject)] : 0;
+uint32_t own_paths_bucket(const struct observation_exchange *exchange, uint64_t subject) {
+	return exchange->bucket_count > 0 ? exchange->buckets[subject_bucket(exchange, subject)]
+					  : 0;
 }
 
-static void path_drop(struct observation_exchange *exchange, uint32_t at) {
+static void own_path_drop(struct observation_exchange *exchange, uint32_t at) {
 	exchange->paths[at] = exchange->paths[--exchange->path_count];
 }
 
@@ -92,24 +93,24 @@ void observation_exchange_forget(struct observation_exchange *exchange, uint64_t
 	for (uint32_t n = exchange->path_count; n-- > 0;) {
 		if (exchange->paths[n].observation.subject != subject)
 			continue;
-		path_drop(exchange, n);
+		own_path_drop(exchange, n);
 		gone = true;
 	}
 	if (gone)
-		paths_index(exchange);
+		own_paths_rehash(exchange);
 }
 
-void own_paths_forget(struct observation_exchange *exchange, uint64_t now_ns) {
+void own_paths_expire(struct observation_exchange *exchange, uint64_t now_ns) {
 	bool gone = false;
 
 	for (uint32_t n = exchange->path_count; n-- > 0;) {
 		const struct own_path *path = &exchange->paths[n];
 
-		if (now_ns < path->seen_ns + KEEP_NS || path->due_ns != RAS_NEVER)
+		if (now_ns < path->seen_ns + OWN_PATH_KEEP_NS || path->due_ns != RAS_NEVER)
 			continue;
-		path_drop(exchange, n);
+		own_path_drop(exchange, n);
 		gone = true;
 	}
 	if (gone)
-		paths_index(exchange);
+		own_paths_rehash(exchange);
 }

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-int observation_exchange_say(
+int observation_exchange_statement(
 	struct observation_exchange *exchange, uint64_t now_ns, const struct statement *statement
 ) {
 	struct own_words *words;
@@ -32,15 +32,15 @@ int observation_exchange_say(
 		 strcmp(words->statement.evidence, statement->evidence) == 0)
 		return 0;
 	words->statement = *statement;
-	words->clears = statement->verdict == VERDICT_HEALTHY ? CLEARS : 0;
-	if (words->due_ns > now_ns + WAIT_NS)
-		words->due_ns = now_ns + exchange_draw(exchange, WAIT_NS);
+	words->clears = statement->verdict == VERDICT_HEALTHY ? CLEAR_REPEATS : 0;
+	if (words->due_ns > now_ns + REPORT_WAIT_MAX_NS)
+		words->due_ns = now_ns + exchange_random_below(exchange, REPORT_WAIT_MAX_NS);
 	exchange_wake(exchange, words->due_ns);
 	return 0;
 }
 
 // Publish a statement. It holds until it is withdrawn, so the own engine always gets it with age 0.
-static void words_due(
+static void statement_publish(
 	struct observation_exchange *exchange,
 	struct own_words *words,
 	uint64_t now_ns,
@@ -54,7 +54,7 @@ static void words_due(
 		(void)verdict_statement(exchange->engine, now_ns, &words->statement);
 	err = statement_put(&notice->writer, &words->statement);
 	if (err != 0) {
-		words->due_ns = err == -EINVAL ? RAS_NEVER : now_ns + WAIT_NS;
+		words->due_ns = err == -EINVAL ? RAS_NEVER : now_ns + REPORT_WAIT_MAX_NS;
 		return;
 	}
 	exchange->counters.told++;
@@ -65,10 +65,12 @@ static void words_due(
 		words->due_ns = now_ns + OBSERVATION_REPEAT_NS;
 }
 
-void own_words_tell(struct observation_exchange *exchange, uint64_t now_ns, struct notice *notice) {
+void own_statements_publish(
+	struct observation_exchange *exchange, uint64_t now_ns, struct notice *notice
+) {
 	for (uint32_t n = 0; n < exchange->word_count; n++) {
 		if (exchange->words[n].due_ns <= now_ns)
-			words_due(exchange, &exchange->words[n], now_ns, notice);
+			statement_publish(exchange, &exchange->words[n], now_ns, notice);
 	}
 	for (uint32_t n = exchange->word_count; n-- > 0;) {
 		if (exchange->words[n].due_ns == RAS_NEVER)

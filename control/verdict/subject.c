@@ -7,9 +7,11 @@
 
 // The pulse of an agent that stops falls silent at most this long before the overlay doubts the
 // agent.
-#define DOUBT_NS (3 * SEC)
+#define SILENCE_BEFORE_DOUBT_NS (3 * SEC)
 
-int subject_make(struct verdict_engine *engine, uint32_t peer, struct subject **ret_subject) {
+int subject_get_or_create(
+	struct verdict_engine *engine, uint32_t peer, struct subject **ret_subject
+) {
 	struct member_row *row = &engine->members.rows[peer];
 	struct subject *subject = row->subject;
 	int err;
@@ -37,8 +39,8 @@ int subject_make(struct verdict_engine *engine, uint32_t peer, struct subject **
 	subject->held.verdict = VERDICT_HEALTHY;
 	subject->held.state = RAS_ALIVE;
 	subject->held.reason[0] = '\0';
-	subject->swings.word = subject->swings.before = VERDICT_HEALTHY;
-	subject->better_ns = RAS_NEVER;
+	subject->flap_history.word = subject->flap_history.before = VERDICT_HEALTHY;
+	subject->better_since_ns = RAS_NEVER;
 	subject->stale_ns = RAS_NEVER;
 	subject->next_ns = RAS_NEVER;
 	engine->subjects[engine->subject_count++] = subject;
@@ -47,12 +49,12 @@ int subject_make(struct verdict_engine *engine, uint32_t peer, struct subject **
 	return 0;
 }
 
-static bool observation_is_blind(const struct observation *observation) {
+static bool observer_reads_nothing(const struct observation *observation) {
 	return observation->kind == OBSERVATION_SILENT && !observation->own_good;
 }
 
 // Uncount a dropped observation at its observer.
-static void observation_untell(struct verdict_engine *engine, const struct evidence *evidence) {
+static void observation_uncount(struct verdict_engine *engine, const struct evidence *evidence) {
 	struct subject *teller;
 
 	if (!observation_is_bad(evidence->observation.kind) || evidence->observer == MEMBERS_NONE)
@@ -61,19 +63,19 @@ static void observation_untell(struct verdict_engine *engine, const struct evide
 	if (teller == NULL || teller->tells[evidence->observation.kind] == 0)
 		return;
 	teller->tells[evidence->observation.kind]--;
-	teller->tells_blind -= observation_is_blind(&evidence->observation);
-	teller->tells_bad--;
+	teller->blind_reports -= observer_reads_nothing(&evidence->observation);
+	teller->bad_reports--;
 }
 
 static void observation_drop(struct verdict_engine *engine, struct subject *subject, uint32_t at) {
 	uint64_t observer = subject->observations[at].observation.observer;
 
-	observation_untell(engine, &subject->observations[at]);
+	observation_uncount(engine, &subject->observations[at]);
 	subject->observations[at] = subject->observations[--subject->observation_count];
 	observer_index_drop(engine, subject, observer);
 }
 
-bool subject_told_by(const struct subject *subject, uint64_t observer) {
+bool subject_has_observer(const struct subject *subject, uint64_t observer) {
 	for (uint32_t n = 0; n < subject->observation_count; n++) {
 		if (subject->observations[n].observation.observer == observer)
 			return true;
@@ -81,7 +83,9 @@ bool subject_told_by(const struct subject *subject, uint64_t observer) {
 	return false;
 }
 
-void subject_untell(struct verdict_engine *engine, struct subject *subject, uint64_t observer) {
+void subject_drop_observer(
+	struct verdict_engine *engine, struct subject *subject, uint64_t observer
+) {
 	for (uint32_t n = subject->observation_count; n-- > 0;) {
 		if (subject->observations[n].observation.observer == observer)
 			observation_drop(engine, subject, n);
@@ -92,40 +96,41 @@ void subject_clear(struct verdict_engine *engine, struct subject *subject) {
 	while (subject->observation_count > 0)
 		observation_drop(engine, subject, subject->observation_count - 1);
 	subject->said_count = 0;
-	subject_refresh(subject, STALE_OBSERVATIONS | STALE_WORDS);
+	subject_clear_stale(subject, STALE_OBSERVATIONS | STALE_STATEMENTS);
 	subject->blame = FABRIC_UNSEEN;
 }
 
-static bool is_silence(enum observation_kind kind) {
+static bool observation_kind_is_silence(enum observation_kind kind) {
 	return kind == OBSERVATION_SILENT || kind == OBSERVATION_STANDING;
 }
 
 // Return whether the observation concerns the overlay connections alone.
-static bool is_refused(const struct observation *observation) {
+static bool observation_is_of_overlay(const struct observation *observation) {
 	return observation->kind == OBSERVATION_NO_PAIR &&
 	       verdict_reach_is_unanswered(observation->reach);
 }
 
 // The evidence that explained a death ends with it. Nobody reads a dead node, so nobody would
 // withdraw that evidence. If it still holds, observers report it again within seconds.
-void subject_outlived_death(struct verdict_engine *engine, struct subject *subject) {
+void subject_handle_refuted_death(struct verdict_engine *engine, struct subject *subject) {
 	for (uint32_t n = subject->observation_count; n-- > 0;) {
 		const struct observation *observation = &subject->observations[n].observation;
 
-		if (is_refused(observation) || is_silence(observation->kind))
+		if (observation_is_of_overlay(observation) ||
+		    observation_kind_is_silence(observation->kind))
 			observation_drop(engine, subject, n);
 	}
-	subject_refresh(subject, STALE_OBSERVATIONS);
+	subject_clear_stale(subject, STALE_OBSERVATIONS);
 }
 
-void subject_is_back(struct verdict_engine *engine, struct subject *subject) {
+void subject_handle_return(struct verdict_engine *engine, struct subject *subject) {
 	for (uint32_t n = subject->observation_count; n-- > 0;) {
 		const struct evidence *evidence = &subject->observations[n];
 
 		// Bad reads that began long before the doubt have another cause.
-		if (is_refused(&evidence->observation) ||
-		    (is_silence(evidence->observation.kind) &&
-		     evidence->since_ns + DOUBT_NS >= subject->doubt_ns))
+		if (observation_is_of_overlay(&evidence->observation) ||
+		    (observation_kind_is_silence(evidence->observation.kind) &&
+		     evidence->since_ns + SILENCE_BEFORE_DOUBT_NS >= subject->doubt_began_ns))
 			observation_drop(engine, subject, n);
 	}
 }
@@ -135,7 +140,7 @@ void subject_remove(struct verdict_engine *engine, struct subject *subject) {
 	struct subject *last = engine->subjects[--engine->subject_count];
 
 	subject_clear(engine, subject);
-	due_remove(engine, subject);
+	due_queue_remove(engine, subject);
 	if (subject->counted)
 		engine->silent_recent--;
 	if (subject->fading)
@@ -158,7 +163,7 @@ void subject_remove(struct verdict_engine *engine, struct subject *subject) {
 // Return the time from which evidence ages. While this agent was paused, nobody could reach it, so
 // the pause does not age evidence. The limit keeps evidence from staying fresh for ever when pauses
 // repeat.
-static uint64_t fresh_since(const struct verdict_engine *engine, uint64_t at_ns) {
+static uint64_t evidence_ages_from_ns(const struct verdict_engine *engine, uint64_t at_ns) {
 	uint64_t latest_ns = at_ns + PAUSES_STALE_TIMES * engine->config.stale_ns;
 	uint64_t paused_ns = engine->self.paused_until_ns;
 
@@ -167,13 +172,14 @@ static uint64_t fresh_since(const struct verdict_engine *engine, uint64_t at_ns)
 	return at_ns > paused_ns ? at_ns : paused_ns;
 }
 
-static bool is_stale(const struct verdict_engine *engine, uint64_t at_ns, uint64_t now_ns) {
-	return fresh_since(engine, at_ns) + engine->config.stale_ns <= now_ns;
+static bool
+evidence_is_stale(const struct verdict_engine *engine, uint64_t at_ns, uint64_t now_ns) {
+	return evidence_ages_from_ns(engine, at_ns) + engine->config.stale_ns <= now_ns;
 }
 
 // Return whether evidence explains a death, and so lasts as long as the death. Nobody reads a dead
 // node, so nothing replaces it. An advancing pulse is excluded, since it may stop at any time.
-static bool observation_stands(
+static bool observation_explains_death(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
 	const struct evidence *evidence
@@ -182,17 +188,18 @@ static bool observation_stands(
 	       evidence->observation.kind != OBSERVATION_GOOD &&
 	       evidence->observation.kind != OBSERVATION_DEGRADED &&
 	       evidence->observation.kind != OBSERVATION_LOSSY &&
-	       fresh_since(engine, evidence->seen_ns) + engine->config.stale_ns > subject->state_ns;
+	       evidence_ages_from_ns(engine, evidence->seen_ns) + engine->config.stale_ns >
+		       subject->state_ns;
 }
 
-void subject_refresh(struct subject *subject, uint8_t kinds) {
+void subject_clear_stale(struct subject *subject, uint8_t kinds) {
 	subject->stale &= (uint8_t)~kinds;
 	if (subject->stale == 0)
 		subject->stale_ns = RAS_NEVER;
 }
 
 // Return whether the subject was read well after `seen_ns`, which withdraws older bad evidence.
-static bool is_taken_back(const struct subject *subject, uint64_t seen_ns) {
+static bool is_withdrawn_by_good_read(const struct subject *subject, uint64_t seen_ns) {
 	for (uint32_t n = 0; n < subject->observation_count; n++) {
 		const struct evidence *evidence = &subject->observations[n];
 
@@ -208,38 +215,40 @@ uint8_t subject_expire(struct verdict_engine *engine, struct subject *subject, u
 	for (uint32_t n = subject->observation_count; n-- > 0;) {
 		const struct evidence *evidence = &subject->observations[n];
 
-		if (!is_stale(engine, evidence->seen_ns, now_ns) ||
-		    observation_stands(engine, subject, evidence))
+		if (!evidence_is_stale(engine, evidence->seen_ns, now_ns) ||
+		    observation_explains_death(engine, subject, evidence))
 			continue;
 		if ((observation_is_bad(evidence->observation.kind) ||
 		     verdict_reach_is_unanswered(evidence->observation.reach)) &&
-		    !is_taken_back(subject, evidence->seen_ns))
+		    !is_withdrawn_by_good_read(subject, evidence->seen_ns))
 			kinds |= STALE_OBSERVATIONS;
 		observation_drop(engine, subject, n);
 	}
 	for (uint32_t n = subject->said_count; n-- > 0;) {
-		if (!is_stale(engine, subject->said[n].said_ns, now_ns))
+		if (!evidence_is_stale(engine, subject->said[n].said_ns, now_ns))
 			continue;
-		if (said_stands(&subject->said[n]))
-			kinds |= STALE_WORDS;
+		if (said_is_in_force(&subject->said[n]))
+			kinds |= STALE_STATEMENTS;
 		subject->said[n] = subject->said[--subject->said_count];
 	}
 	return kinds;
 }
 
-uint64_t subject_stale_ns(const struct verdict_engine *engine, const struct subject *subject) {
+uint64_t
+subject_next_expiry_ns(const struct verdict_engine *engine, const struct subject *subject) {
 	uint64_t first_ns = RAS_NEVER;
 
 	for (uint32_t n = 0; n < subject->observation_count; n++) {
 		const struct evidence *evidence = &subject->observations[n];
-		uint64_t at_ns = fresh_since(engine, evidence->seen_ns) + engine->config.stale_ns;
+		uint64_t at_ns =
+			evidence_ages_from_ns(engine, evidence->seen_ns) + engine->config.stale_ns;
 
-		if (at_ns < first_ns && !observation_stands(engine, subject, evidence))
+		if (at_ns < first_ns && !observation_explains_death(engine, subject, evidence))
 			first_ns = at_ns;
 	}
 	for (uint32_t n = 0; n < subject->said_count; n++) {
-		uint64_t at_ns =
-			fresh_since(engine, subject->said[n].said_ns) + engine->config.stale_ns;
+		uint64_t at_ns = evidence_ages_from_ns(engine, subject->said[n].said_ns) +
+				 engine->config.stale_ns;
 
 		first_ns = at_ns < first_ns ? at_ns : first_ns;
 	}
@@ -250,12 +259,13 @@ bool subject_is_idle(const struct verdict_engine *engine, const struct subject *
 	uint8_t state = subject_peer(engine, subject)->state;
 
 	return subject->observation_count == 0 && subject->said_count == 0 &&
-	       subject->tells_bad == 0 && subject->past_count == 0 && !subject->swings.unstable &&
-	       subject->stale_ns == RAS_NEVER && (state == RAS_ALIVE || state == RAS_LEFT) &&
+	       subject->bad_reports == 0 && subject->past_count == 0 &&
+	       !subject->flap_history.unstable && subject->stale_ns == RAS_NEVER &&
+	       (state == RAS_ALIVE || state == RAS_LEFT) &&
 	       (subject->held.verdict == VERDICT_HEALTHY || subject->held.verdict == VERDICT_NONE);
 }
 
-static bool same_path(const struct observation *a, const struct observation *b) {
+static bool is_same_path(const struct observation *a, const struct observation *b) {
 	return a->observer == b->observer &&
 	       strncmp(a->device, b->device, sizeof(a->device)) == 0 &&
 	       strncmp(a->peer_device, b->peer_device, sizeof(a->peer_device)) == 0;
@@ -272,7 +282,7 @@ static uint32_t subject_observations_by(const struct subject *subject, uint64_t 
 // Drop one observation to make room: the oldest one of the observer with most entries. So an
 // observer with many paths cannot displace others. Returns -ENOSPC if all are fresher and their
 // observers have no more entries.
-static int observation_give_way(
+static int observation_make_room(
 	struct verdict_engine *engine, struct subject *subject, const struct evidence *one
 ) {
 	uint32_t own = subject_observations_by(subject, one->observation.observer) + 1;
@@ -299,13 +309,13 @@ static int observation_give_way(
 // Return whether a newer observation of the same path is stored. A lossy link delays a notice
 // without changing its recorded age. Such a notice looks newer than what its observer published
 // later on another route, so the number decides.
-static bool is_outdated(const struct evidence *held, const struct evidence *one) {
+static bool evidence_is_outdated(const struct evidence *held, const struct evidence *one) {
 	return held->seen_ns > one->seen_ns ||
 	       (one->observation.number != 0 && one->observation.number < held->observation.number);
 }
 
 // Find the entry for an observation: that of the same path, a new one, or that of a dropped one.
-static int observation_place(
+static int observation_find_slot(
 	struct verdict_engine *engine,
 	struct subject *subject,
 	const struct evidence *one,
@@ -314,13 +324,13 @@ static int observation_place(
 	int err = 0;
 
 	for (uint32_t n = 0; n < subject->observation_count; n++) {
-		if (same_path(&subject->observations[n].observation, &one->observation)) {
+		if (is_same_path(&subject->observations[n].observation, &one->observation)) {
 			*ret_at = n;
-			return is_outdated(&subject->observations[n], one) ? -ESTALE : 0;
+			return evidence_is_outdated(&subject->observations[n], one) ? -ESTALE : 0;
 		}
 	}
 	if (subject->observation_count == VERDICT_SUBJECT_OBSERVATIONS_MAX)
-		err = observation_give_way(engine, subject, one);
+		err = observation_make_room(engine, subject, one);
 	if (err == 0)
 		err = array_grow(
 			&engine->memory, (void **)&subject->observations,
@@ -345,18 +355,18 @@ int subject_add_observation(
 	uint32_t at;
 	int err;
 
-	if (is_silence(observation->kind) && seen_ns < subject->back_ns)
+	if (observation_kind_is_silence(observation->kind) && seen_ns < subject->back_ns)
 		return -ESTALE;
 
 	// Creating the observer's subject may fail, so it comes before any change.
 	if (observation_is_bad(observation->kind) && observer != MEMBERS_NONE) {
-		err = subject_make(engine, observer, &teller);
+		err = subject_get_or_create(engine, observer, &teller);
 		if (err != 0)
 			return err;
 	}
-	err = observation_place(engine, subject, &one, &at);
+	err = observation_find_slot(engine, subject, &one, &at);
 	if (err == 0 && at == subject->observation_count)
-		err = observer_index_room(engine, observer, 1);
+		err = observer_index_reserve(engine, observer, 1);
 	if (err != 0)
 		return err;
 	evidence = &subject->observations[at];
@@ -365,18 +375,18 @@ int subject_add_observation(
 		subject->observation_count++;
 		evidence->since_ns = seen_ns;
 		evidence->first_ns = seen_ns;
-		evidence->mute_ns = seen_ns;
+		evidence->unanswered_since_ns = seen_ns;
 	} else {
-		observation_untell(engine, evidence);
+		observation_uncount(engine, evidence);
 		if (evidence->observation.kind != observation->kind)
 			evidence->since_ns = seen_ns;
 		if (!verdict_reach_is_unanswered(evidence->observation.reach))
-			evidence->mute_ns = seen_ns;
+			evidence->unanswered_since_ns = seen_ns;
 	}
 	if (teller != NULL) {
 		teller->tells[observation->kind]++;
-		teller->tells_blind += observation_is_blind(observation);
-		teller->tells_bad++;
+		teller->blind_reports += observer_reads_nothing(observation);
+		teller->bad_reports++;
 	}
 	evidence->observation = *observation;
 	evidence->observer = observer;
@@ -385,7 +395,7 @@ int subject_add_observation(
 }
 
 // Return the statement with this reason, or NULL.
-static struct said *said_find(const struct subject *subject, const char *reason) {
+static struct said *statement_find(const struct subject *subject, const char *reason) {
 	for (uint32_t n = 0; n < subject->said_count; n++) {
 		struct said *said = &subject->said[n];
 
@@ -398,12 +408,12 @@ static struct said *said_find(const struct subject *subject, const char *reason)
 // Return room for one more statement; a withdrawn one is replaced if the table is full. Returns 0,
 // -ENOSPC or -ENOMEM.
 static int
-said_make(struct verdict_engine *engine, struct subject *subject, struct said **ret_said) {
+statement_slot_get(struct verdict_engine *engine, struct subject *subject, struct said **ret_said) {
 	int err;
 
 	if (subject->said_count == VERDICT_STATEMENTS_MAX) {
 		for (uint32_t n = 0; n < subject->said_count; n++) {
-			if (said_stands(&subject->said[n]))
+			if (said_is_in_force(&subject->said[n]))
 				continue;
 			*ret_said = &subject->said[n];
 			return 0;
@@ -425,7 +435,7 @@ int subject_add_statement(
 	const struct statement *statement,
 	uint64_t said_ns
 ) {
-	struct said *said = said_find(subject, statement->reason);
+	struct said *said = statement_find(subject, statement->reason);
 	int err;
 
 	if (said != NULL &&
@@ -439,7 +449,7 @@ int subject_add_statement(
 		return 0;
 	}
 	if (said == NULL) {
-		err = said_make(engine, subject, &said);
+		err = statement_slot_get(engine, subject, &said);
 		if (err != 0)
 			return err;
 	}

@@ -10,10 +10,10 @@
 
 #include <string.h>
 
-static void tally_bad(
+static void tally_add_bad(
 	const struct verdict_engine *engine, const struct evidence *evidence, struct tally *tally
 ) {
-	const struct member_row *observer = triangulate_observer(engine, evidence);
+	const struct member_row *observer = evidence_observer_row(engine, evidence);
 	uint32_t host = observer != NULL ? observer->host : NAMES_NONE;
 	uint32_t n;
 
@@ -43,7 +43,7 @@ static void tally_bad(
 	tally->bad_hosts[tally->host_count++] = host;
 }
 
-static void tally_good(const struct evidence *evidence, struct tally *tally) {
+static void tally_add_good(const struct evidence *evidence, struct tally *tally) {
 	uint32_t at = 0;
 
 	if (evidence->seen_ns > tally->good_ns)
@@ -61,7 +61,7 @@ static void tally_good(const struct evidence *evidence, struct tally *tally) {
 		tally->good_at[at] = evidence->seen_ns;
 }
 
-void tally_take(
+void tally_fill(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
 	enum observation_kind kind,
@@ -79,12 +79,12 @@ void tally_take(
 		if (evidence->seen_ns > ret_tally->newest_ns)
 			ret_tally->newest_ns = evidence->seen_ns;
 		if (evidence->observation.kind == kind &&
-		    triangulate_is_explained(engine, subject, evidence))
+		    evidence_is_explained(engine, subject, evidence))
 			continue;
 		if (evidence->observation.kind == kind)
-			tally_bad(engine, evidence, ret_tally);
-		else if (triangulate_speaks_against(engine, subject, evidence, kind))
-			tally_good(evidence, ret_tally);
+			tally_add_bad(engine, evidence, ret_tally);
+		else if (evidence_contradicts_blame(engine, subject, evidence, kind))
+			tally_add_good(evidence, ret_tally);
 	}
 }
 
@@ -112,21 +112,21 @@ static uint64_t tally_turned_ns(const struct tally *tally, uint32_t need) {
 // Return whether a good read counts against bad reads that are judged over windows. An observer
 // with a new overlay link began to read after the fault was known. Its windows do not show the
 // fault yet, so it calls the path good. Earlier observers have answered by then.
-static bool good_counts(const struct tally *tally, uint32_t n, uint64_t turned_ns) {
-	bool came_late = tally->good_first[n] > turned_ns + COVER_WINDOWS_NS;
+static bool good_read_counts(const struct tally *tally, uint32_t n, uint64_t turned_ns) {
+	bool came_late = tally->good_first[n] > turned_ns + GOOD_WINDOW_VALID_NS;
 
-	if (came_late && tally->good_at[n] < tally->good_first[n] + COVER_WINDOWS_NS)
+	if (came_late && tally->good_at[n] < tally->good_first[n] + GOOD_WINDOW_VALID_NS)
 		return false;
-	return tally->good_at[n] + COVER_WINDOWS_NS >= tally->bad_since_ns;
+	return tally->good_at[n] + GOOD_WINDOW_VALID_NS >= tally->bad_since_ns;
 }
 
-bool tally_blames(
+bool tally_is_enough_for_blame(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
 	enum observation_kind kind,
 	const struct tally *tally
 ) {
-	uint32_t need = triangulate_need(engine, subject);
+	uint32_t need = triangulate_observers_needed(engine, subject);
 	uint64_t turned_ns;
 	uint32_t good = 0;
 
@@ -137,12 +137,12 @@ bool tally_blames(
 		return false;
 	if (kind == OBSERVATION_SILENT || kind == OBSERVATION_STANDING)
 		return tally->good_ns == 0 ||
-		       tally->good_ns + COVER_NS < tally_turned_ns(tally, need);
+		       tally->good_ns + GOOD_READ_VALID_NS < tally_turned_ns(tally, need);
 	// Degraded and lossy are judged over windows, so observers do not notice at the same time.
 	// A new path has no baseline yet. Two thirds of the observers are enough.
 	turned_ns = tally_turned_ns(tally, need);
 	for (uint32_t n = 0; n < tally->good_count; n++)
-		good += good_counts(tally, n, turned_ns);
+		good += good_read_counts(tally, n, turned_ns);
 	return 2 * good <= tally->bad_count;
 }
 
@@ -154,6 +154,6 @@ bool triangulate_blames_port(
 ) {
 	struct tally tally;
 
-	tally_take(engine, subject, kind, port, &tally);
-	return tally_blames(engine, subject, kind, &tally);
+	tally_fill(engine, subject, kind, port, &tally);
+	return tally_is_enough_for_blame(engine, subject, kind, &tally);
 }

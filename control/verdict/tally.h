@@ -23,7 +23,7 @@ struct tally {
 
 // Count the observations of one kind. `port` NULL: all ports, since the same pulse is behind each
 // of them.
-void tally_take(
+void tally_fill(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
 	enum observation_kind kind,
@@ -31,7 +31,7 @@ void tally_take(
 	struct tally *ret_tally
 );
 // Return whether the tally is enough to blame the subject.
-bool tally_blames(
+bool tally_is_enough_for_blame(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
 	enum observation_kind kind,

@@ -8,7 +8,7 @@
 #include <string.h>
 
 // Return whether this is the first observation of its port.
-static bool is_first_of_port(const struct subject *subject, uint32_t at) {
+static bool observation_is_first_of_port(const struct subject *subject, uint32_t at) {
 	for (uint32_t n = 0; n < at; n++) {
 		if (strcmp(subject->observations[n].observation.peer_device,
 			   subject->observations[at].observation.peer_device) == 0)
@@ -26,7 +26,7 @@ static bool other_port_is_read(
 	for (uint32_t n = 0; n < subject->observation_count; n++) {
 		const struct evidence *evidence = &subject->observations[n];
 
-		if (triangulate_excuses(evidence->observation.kind, OBSERVATION_SILENT) &&
+		if (observation_kind_excuses(evidence->observation.kind, OBSERVATION_SILENT) &&
 		    strcmp(evidence->observation.peer_device, port) != 0 &&
 		    triangulate_counts(engine, evidence) &&
 		    !triangulate_shares_host(engine, evidence, host))
@@ -36,8 +36,8 @@ static bool other_port_is_read(
 }
 
 // Return whether others read this observer badly, and no observer reads it well.
-static bool is_badly_seen(const struct verdict_engine *engine, uint64_t observer) {
-	const struct member_row *row = triangulate_row(engine, observer);
+static bool observer_is_badly_seen(const struct verdict_engine *engine, uint64_t observer) {
+	const struct member_row *row = verdict_member_row(engine, observer);
 
 	return row != NULL && row->subject != NULL &&
 	       (triangulate_blames_port(engine, row->subject, OBSERVATION_SILENT, NULL) ||
@@ -49,18 +49,18 @@ bool triangulate_is_doubtful(
 	const struct subject *subject,
 	const struct fabric_look *look
 ) {
-	uint32_t need = triangulate_need(engine, subject), sound = 0;
+	uint32_t need = triangulate_observers_needed(engine, subject), sound = 0;
 	struct tally tally;
 
 	if (look->alone)
 		return true;
-	tally_take(engine, subject, look->kind, look->port, &tally);
+	tally_fill(engine, subject, look->kind, look->port, &tally);
 	for (uint32_t n = 0; n < tally.bad_count && sound < need; n++)
-		sound += !is_badly_seen(engine, tally.bad[n]);
+		sound += !observer_is_badly_seen(engine, tally.bad[n]);
 	return sound < need;
 }
 
-static void look_fill(
+static void fabric_look_fill(
 	const struct verdict_engine *engine,
 	const struct tally *tally,
 	enum fabric fabric,
@@ -68,7 +68,8 @@ static void look_fill(
 ) {
 	look->fabric = fabric;
 	look->bad = tally->bad_count;
-	look->eyes = engine->members.hosts_alive > 1 ? tally->host_count : tally->bad_count;
+	look->bad_host_count =
+		engine->members.hosts_alive > 1 ? tally->host_count : tally->bad_count;
 	look->bad_ns = tally->bad_since_ns;
 	look->in_process = tally->in_process;
 	look->example = &tally->example->observation;
@@ -77,7 +78,7 @@ static void look_fill(
 		look->observers[look->observer_count++] = tally->bad[n];
 }
 
-static bool is_seen_as(const struct subject *subject, enum observation_kind kind) {
+static bool subject_has_kind(const struct subject *subject, enum observation_kind kind) {
 	for (uint32_t n = 0; n < subject->observation_count; n++) {
 		if (subject->observations[n].observation.kind == kind)
 			return true;
@@ -85,7 +86,7 @@ static bool is_seen_as(const struct subject *subject, enum observation_kind kind
 	return false;
 }
 
-static bool look_by_kind(
+static bool fabric_look_by_kind(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
 	enum observation_kind kind,
@@ -94,35 +95,35 @@ static bool look_by_kind(
 ) {
 	struct tally tally;
 
-	if (!is_seen_as(subject, kind))
+	if (!subject_has_kind(subject, kind))
 		return false;
-	tally_take(engine, subject, kind, NULL, &tally);
-	if (!tally_blames(engine, subject, kind, &tally))
+	tally_fill(engine, subject, kind, NULL, &tally);
+	if (!tally_is_enough_for_blame(engine, subject, kind, &tally))
 		return false;
-	look_fill(engine, &tally, fabric, look);
+	fabric_look_fill(engine, &tally, fabric, look);
 	look->kind = kind;
 	return true;
 }
 
-static bool look_by_port(
+static bool fabric_look_by_port(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
 	enum observation_kind kind,
 	enum fabric fabric,
 	struct fabric_look *look
 ) {
-	if (!is_seen_as(subject, kind))
+	if (!subject_has_kind(subject, kind))
 		return false;
 	for (uint32_t n = 0; n < subject->observation_count; n++) {
 		const char *port = subject->observations[n].observation.peer_device;
 		struct tally tally;
 
-		if (port[0] == '\0' || !is_first_of_port(subject, n))
+		if (port[0] == '\0' || !observation_is_first_of_port(subject, n))
 			continue;
-		tally_take(engine, subject, kind, port, &tally);
-		if (!tally_blames(engine, subject, kind, &tally))
+		tally_fill(engine, subject, kind, port, &tally);
+		if (!tally_is_enough_for_blame(engine, subject, kind, &tally))
 			continue;
-		look_fill(engine, &tally, fabric, look);
+		fabric_look_fill(engine, &tally, fabric, look);
 		look->kind = kind;
 		look->port = port;
 		return true;
@@ -130,12 +131,12 @@ static bool look_by_port(
 	return false;
 }
 
-static bool evidence_outlives(const struct evidence *evidence) {
+static bool pulse_outlives_overlay(const struct evidence *evidence) {
 	return verdict_reach_is_unanswered(evidence->observation.reach) &&
-	       evidence->seen_ns >= evidence->mute_ns + OUTLIVES_NS;
+	       evidence->seen_ns >= evidence->unanswered_since_ns + OUTLIVES_OVERLAY_NS;
 }
 
-static void look_readers(
+static void fabric_look_count_readers(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
 	uint64_t good_after_ns,
@@ -168,10 +169,10 @@ static void look_readers(
 		for (at = 0; at < good_count && good[at] != evidence->observation.observer; at++)
 			;
 		if (at == good_count &&
-		    (evidence->seen_ns >= good_after_ns || evidence_outlives(evidence)))
+		    (evidence->seen_ns >= good_after_ns || pulse_outlives_overlay(evidence)))
 			good[good_count++] = evidence->observation.observer;
 	}
-	look->lookers = seen_count;
+	look->reader_count = seen_count;
 	look->good = good_count;
 	if (look->good_ns != 0)
 		look->fabric = FABRIC_READABLE;
@@ -179,15 +180,15 @@ static void look_readers(
 		look->observers[look->observer_count++] = good[n];
 }
 
-static void look_heard(
+static void fabric_look_if_not_silent(
 	const struct verdict_engine *engine, const struct subject *subject, struct fabric_look *look
 ) {
-	if (look_by_kind(engine, subject, OBSERVATION_STANDING, FABRIC_STANDING, look) ||
+	if (fabric_look_by_kind(engine, subject, OBSERVATION_STANDING, FABRIC_STANDING, look) ||
 	    triangulate_outward(engine, subject, OBSERVATION_SILENT, FABRIC_PEERS, look) ||
-	    look_by_port(engine, subject, OBSERVATION_SILENT, FABRIC_PORT, look) ||
-	    look_by_port(engine, subject, OBSERVATION_LOSSY, FABRIC_LOSSY, look) ||
+	    fabric_look_by_port(engine, subject, OBSERVATION_SILENT, FABRIC_PORT, look) ||
+	    fabric_look_by_port(engine, subject, OBSERVATION_LOSSY, FABRIC_LOSSY, look) ||
 	    triangulate_outward(engine, subject, OBSERVATION_LOSSY, FABRIC_LOSSY, look) ||
-	    look_by_port(engine, subject, OBSERVATION_DEGRADED, FABRIC_SLOW, look) ||
+	    fabric_look_by_port(engine, subject, OBSERVATION_DEGRADED, FABRIC_SLOW, look) ||
 	    triangulate_outward(engine, subject, OBSERVATION_DEGRADED, FABRIC_SLOW, look))
 		return;
 }
@@ -200,9 +201,9 @@ void triangulate(
 	struct fabric_look *ret_look
 ) {
 	memset(ret_look, 0, sizeof(*ret_look));
-	look_readers(engine, subject, good_after_ns, ret_look);
-	if (!look_by_kind(engine, subject, OBSERVATION_SILENT, FABRIC_SILENT, ret_look))
-		look_heard(engine, subject, ret_look);
+	fabric_look_count_readers(engine, subject, good_after_ns, ret_look);
+	if (!fabric_look_by_kind(engine, subject, OBSERVATION_SILENT, FABRIC_SILENT, ret_look))
+		fabric_look_if_not_silent(engine, subject, ret_look);
 }
 
 void triangulate_lossy(
@@ -212,12 +213,13 @@ void triangulate_lossy(
 	struct fabric_look *ret_look
 ) {
 	memset(ret_look, 0, sizeof(*ret_look));
-	look_readers(engine, subject, good_after_ns, ret_look);
-	if (!look_by_kind(engine, subject, OBSERVATION_STANDING, FABRIC_STANDING, ret_look))
-		(void)look_by_port(engine, subject, OBSERVATION_LOSSY, FABRIC_LOSSY, ret_look);
+	fabric_look_count_readers(engine, subject, good_after_ns, ret_look);
+	if (!fabric_look_by_kind(engine, subject, OBSERVATION_STANDING, FABRIC_STANDING, ret_look))
+		(void
+		)fabric_look_by_port(engine, subject, OBSERVATION_LOSSY, FABRIC_LOSSY, ret_look);
 }
 
-enum path_blame triangulate_end(
+enum path_blame triangulate_path_end(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
 	enum observation_kind kind,

@@ -6,26 +6,26 @@
 
 // Return the observer's row; NULL: no member.
 static inline const struct member_row *
-triangulate_observer(const struct verdict_engine *engine, const struct evidence *evidence) {
+evidence_observer_row(const struct verdict_engine *engine, const struct evidence *evidence) {
 	return evidence->observer != MEMBERS_NONE ? &engine->members.rows[evidence->observer]
 						  : NULL;
 }
 
 // Return the row of an id; NULL: unknown.
 static inline const struct member_row *
-triangulate_row(const struct verdict_engine *engine, uint64_t id) {
+verdict_member_row(const struct verdict_engine *engine, uint64_t id) {
 	uint32_t row = members_find(&engine->members, id);
 
 	return row != MEMBERS_NONE ? &engine->members.rows[row] : NULL;
 }
 
-static inline bool observation_is_of_windows(enum observation_kind kind) {
+static inline bool observation_kind_uses_windows(enum observation_kind kind) {
 	return kind == OBSERVATION_DEGRADED || kind == OBSERVATION_LOSSY;
 }
 
 // Return whether the member is held lossy or slow. Its own bad reads then prove nothing about the
 // other ends, and it may read little for seconds.
-static inline bool triangulate_is_hampered(const struct member_row *row) {
+static inline bool member_is_lossy_or_slow(const struct member_row *row) {
 	return row != NULL && row->subject != NULL &&
 	       (row->subject->held.verdict == VERDICT_PATH_LOSSY ||
 		row->subject->held.verdict == VERDICT_PATH_DEGRADED);
@@ -41,10 +41,10 @@ bool triangulate_shares_host(
 );
 
 // Return whether a read of kind `look` disproves a bad read of kind `kind`.
-bool triangulate_excuses(enum observation_kind look, enum observation_kind kind);
+bool observation_kind_excuses(enum observation_kind look, enum observation_kind kind);
 
 // The same, but false for an observer on `host`, the subject's.
-bool triangulate_excuses_from(
+bool evidence_excuses_from_other_host(
 	const struct verdict_engine *engine,
 	const struct evidence *look,
 	enum observation_kind kind,
@@ -52,7 +52,7 @@ bool triangulate_excuses_from(
 );
 
 // Return whether this read contradicts blame for bad reads of kind `kind`.
-bool triangulate_speaks_against(
+bool evidence_contradicts_blame(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
 	const struct evidence *look,
@@ -60,7 +60,7 @@ bool triangulate_speaks_against(
 );
 
 // Return whether the observer's own fault, or the path between, explains its observation.
-bool triangulate_is_explained(
+bool evidence_is_explained(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
 	const struct evidence *evidence
@@ -85,7 +85,7 @@ bool triangulate_outward(
 );
 
 // Return how far a node's own ports explain a bad path of theirs. `subject` may be NULL.
-enum path_blame triangulate_end(
+enum path_blame triangulate_path_end(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
 	enum observation_kind kind,

@@ -17,8 +17,8 @@ bool triangulate_own_port_is_bad(const struct subject *subject) {
 	return false;
 }
 
-static bool is_held_to_blame(const struct verdict_engine *engine, uint64_t id) {
-	const struct member_row *row = triangulate_row(engine, id);
+static bool node_is_cut_off(const struct verdict_engine *engine, uint64_t id) {
+	const struct member_row *row = verdict_member_row(engine, id);
 
 	return row != NULL && row->subject != NULL &&
 	       row->subject->held.verdict == VERDICT_FABRIC_DOWN;
@@ -36,14 +36,14 @@ bool triangulate_counts(const struct verdict_engine *engine, const struct eviden
 		// If this agent is the one that is cut off, its failed reads blame nobody. Peers
 		// cannot contradict them either, since this agent does not publish them.
 		if (observation->kind == OBSERVATION_SILENT &&
-		    is_held_to_blame(engine, observation->observer))
+		    node_is_cut_off(engine, observation->observer))
 			return false;
 		if (!observation_is_bad(observation->kind) || observation->own_good)
 			return true;
 	}
 	if (observation_is_bad(observation->kind) && !observation->own_good)
 		return false;
-	observer = triangulate_observer(engine, evidence);
+	observer = evidence_observer_row(engine, evidence);
 	return observer != NULL && observer->state != RAS_DEAD && observer->state != RAS_LEFT &&
 	       (!observation_is_bad(observation->kind) ||
 		!triangulate_own_port_is_bad(observer->subject));
@@ -52,13 +52,14 @@ bool triangulate_counts(const struct verdict_engine *engine, const struct eviden
 bool triangulate_shares_host(
 	const struct verdict_engine *engine, const struct evidence *evidence, uint32_t host
 ) {
-	const struct member_row *row = triangulate_observer(engine, evidence);
+	const struct member_row *row = evidence_observer_row(engine, evidence);
 
 	return engine->members.hosts_alive > 1 && host != NAMES_NONE && row != NULL &&
 	       row->host == host;
 }
 
-uint32_t triangulate_need(const struct verdict_engine *engine, const struct subject *subject) {
+uint32_t
+triangulate_observers_needed(const struct verdict_engine *engine, const struct subject *subject) {
 	const uint32_t *of_state = engine->members.of_state;
 	uint32_t able = of_state[RAS_ALIVE] + of_state[RAS_SUSPECT];
 	uint8_t state = subject_peer(engine, subject)->state;
@@ -68,7 +69,7 @@ uint32_t triangulate_need(const struct verdict_engine *engine, const struct subj
 	return able > 1 ? 2 : 1;
 }
 
-bool triangulate_excuses(enum observation_kind look, enum observation_kind kind) {
+bool observation_kind_excuses(enum observation_kind look, enum observation_kind kind) {
 	if (kind == OBSERVATION_SILENT)
 		return look == OBSERVATION_GOOD || look == OBSERVATION_STANDING ||
 		       look == OBSERVATION_DEGRADED || look == OBSERVATION_LOSSY;
@@ -78,35 +79,37 @@ bool triangulate_excuses(enum observation_kind look, enum observation_kind kind)
 	return look == OBSERVATION_GOOD;
 }
 
-bool triangulate_excuses_from(
+bool evidence_excuses_from_other_host(
 	const struct verdict_engine *engine,
 	const struct evidence *look,
 	enum observation_kind kind,
 	uint32_t host
 ) {
-	return triangulate_excuses(look->observation.kind, kind) &&
+	return observation_kind_excuses(look->observation.kind, kind) &&
 	       !triangulate_shares_host(engine, look, host);
 }
 
 // Return whether a good read does not disprove the bad one. A path without a baseline calls every
 // read good. It disproves slowness only if it is as fast as the slow paths were before. A good read
 // disproves loss only for the sizes that passed.
-static bool knows_no_better(const struct observation *look, const struct observation *bad) {
+static bool
+read_has_no_baseline_for(const struct observation *look, const struct observation *bad) {
 	if (bad->kind == OBSERVATION_DEGRADED)
 		return look->baseline_ns == 0 && bad->baseline_ns != 0 &&
 		       look->median_ns * UINT64_C(1000) >=
 			       (uint64_t)bad->baseline_ns * PATH_RATIO_PERMILLE;
-	return observation_is_mute_about(look, bad->kind, bad->lost_bytes);
+	return observation_is_blind_to_loss(look, bad->kind, bad->lost_bytes);
 }
 
-static bool
-can_say(const struct subject *subject, const struct observation *look, enum observation_kind kind) {
-	if (!observation_is_of_windows(kind))
+static bool observation_can_disprove(
+	const struct subject *subject, const struct observation *look, enum observation_kind kind
+) {
+	if (!observation_kind_uses_windows(kind))
 		return true;
 	for (uint32_t n = 0; n < subject->observation_count; n++) {
 		const struct observation *bad = &subject->observations[n].observation;
 
-		if (bad->kind == kind && knows_no_better(look, bad))
+		if (bad->kind == kind && read_has_no_baseline_for(look, bad))
 			return false;
 	}
 	return true;
@@ -114,30 +117,30 @@ can_say(const struct subject *subject, const struct observation *look, enum obse
 
 // Return whether the observer's own fault explains its observation: a lossy observer seems slow, a
 // slow one lossy. False with two nodes, since each is the only observer of the other.
-static bool is_of_its_own(
+static bool is_observers_own_fault(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
 	const struct evidence *evidence
 ) {
-	return observation_is_of_windows(evidence->observation.kind) &&
-	       triangulate_need(engine, subject) > 1 &&
-	       triangulate_is_hampered(triangulate_observer(engine, evidence));
+	return observation_kind_uses_windows(evidence->observation.kind) &&
+	       triangulate_observers_needed(engine, subject) > 1 &&
+	       member_is_lossy_or_slow(evidence_observer_row(engine, evidence));
 }
 
 // Return whether only the path between the two is slow: the subject finds this observer slow in
 // turn, but no other node. If the subject itself were slow, all its reads would be slow, and it
 // would report none (path_expected_ns()).
-static bool is_slow_between(
+static bool only_path_is_slow(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
 	const struct evidence *evidence
 ) {
-	const struct member_row *observer = triangulate_observer(engine, evidence);
+	const struct member_row *observer = evidence_observer_row(engine, evidence);
 	uint64_t self = subject_peer(engine, subject)->id;
 
 	if (evidence->observation.kind != OBSERVATION_DEGRADED ||
 	    subject->tells[OBSERVATION_DEGRADED] != 1 || observer == NULL ||
-	    observer->subject == NULL || triangulate_need(engine, subject) < 2)
+	    observer->subject == NULL || triangulate_observers_needed(engine, subject) < 2)
 		return false;
 	for (uint32_t n = 0; n < observer->subject->observation_count; n++) {
 		const struct observation *told = &observer->subject->observations[n].observation;
@@ -150,29 +153,31 @@ static bool is_slow_between(
 
 // Return whether the good read is outdated. A lossy observer sees that the counter advanced since
 // its previous answered read, which may be long ago.
-static bool comes_late(
+static bool read_comes_late(
 	const struct verdict_engine *engine, const struct evidence *look, enum observation_kind kind
 ) {
 	return kind == OBSERVATION_STANDING &&
-	       triangulate_is_hampered(triangulate_observer(engine, look));
+	       member_is_lossy_or_slow(evidence_observer_row(engine, look));
 }
 
-bool triangulate_speaks_against(
+bool evidence_contradicts_blame(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
 	const struct evidence *look,
 	enum observation_kind kind
 ) {
-	return !comes_late(engine, look, kind) &&
-	       triangulate_excuses_from(engine, look, kind, subject_peer(engine, subject)->host) &&
-	       can_say(subject, &look->observation, kind);
+	return !read_comes_late(engine, look, kind) &&
+	       evidence_excuses_from_other_host(
+		       engine, look, kind, subject_peer(engine, subject)->host
+	       ) &&
+	       observation_can_disprove(subject, &look->observation, kind);
 }
 
-bool triangulate_is_explained(
+bool evidence_is_explained(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
 	const struct evidence *evidence
 ) {
-	return is_of_its_own(engine, subject, evidence) ||
-	       is_slow_between(engine, subject, evidence);
+	return is_observers_own_fault(engine, subject, evidence) ||
+	       only_path_is_slow(engine, subject, evidence);
 }

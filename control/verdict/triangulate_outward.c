@@ -5,7 +5,7 @@
 
 // Return whether others read the subject while this observer does not. Only reads from the first to
 // the latest bad one count, since both nodes may have been repaired later.
-static bool read_by_others(
+static bool subject_is_read_by_others(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
 	const struct evidence *bad
@@ -16,15 +16,15 @@ static bool read_by_others(
 		const struct evidence *evidence = &subject->observations[n];
 
 		if (evidence->observation.observer != bad->observation.observer &&
-		    triangulate_excuses(evidence->observation.kind, bad->observation.kind) &&
-		    !observation_is_mute_about(
+		    observation_kind_excuses(evidence->observation.kind, bad->observation.kind) &&
+		    !observation_is_blind_to_loss(
 			    &evidence->observation, bad->observation.kind,
 			    bad->observation.lost_bytes
 		    ) &&
 		    triangulate_counts(engine, evidence) &&
 		    !triangulate_shares_host(engine, evidence, host) &&
 		    evidence->seen_ns >= bad->since_ns &&
-		    evidence->seen_ns <= bad->seen_ns + COVER_NS)
+		    evidence->seen_ns <= bad->seen_ns + GOOD_READ_VALID_NS)
 			return true;
 	}
 	return false;
@@ -40,7 +40,7 @@ struct outward {
 	const struct evidence *example;
 };
 
-static void outward_read(
+static void outward_add_passed(
 	const struct verdict_engine *engine,
 	const struct subject *other,
 	enum observation_kind kind,
@@ -49,7 +49,9 @@ static void outward_read(
 ) {
 	uint32_t passes = UINT32_MAX;
 
-	if (!triangulate_excuses_from(engine, look, kind, subject_peer(engine, other)->host))
+	if (!evidence_excuses_from_other_host(
+		    engine, look, kind, subject_peer(engine, other)->host
+	    ))
 		return;
 	if (kind == OBSERVATION_LOSSY && look->observation.lost_bytes != 0)
 		passes = look->observation.lost_bytes;
@@ -57,7 +59,7 @@ static void outward_read(
 		outward->passes = passes;
 }
 
-static void outward_weigh(
+static void outward_add_sizes(
 	const struct verdict_engine *engine,
 	const struct subject *other,
 	enum observation_kind kind,
@@ -71,13 +73,13 @@ static void outward_weigh(
 		if (seen->observer != observer || !triangulate_counts(engine, evidence))
 			continue;
 		if (seen->kind != kind)
-			outward_read(engine, other, kind, evidence, outward);
+			outward_add_passed(engine, other, kind, evidence, outward);
 		else if (kind == OBSERVATION_LOSSY && seen->lost_bytes > outward->lost)
 			outward->lost = seen->lost_bytes;
 	}
 }
 
-static void outward_add(
+static void outward_add_bad(
 	const struct verdict_engine *engine,
 	const struct subject *other,
 	enum observation_kind kind,
@@ -87,7 +89,8 @@ static void outward_add(
 	bool counted = false;
 
 	// The other end itself is lossy or slow.
-	if (observation_is_of_windows(kind) && triangulate_is_hampered(subject_peer(engine, other)))
+	if (observation_kind_uses_windows(kind) &&
+	    member_is_lossy_or_slow(subject_peer(engine, other)))
 		return;
 	for (uint32_t n = 0; n < other->observation_count; n++) {
 		const struct evidence *evidence = &other->observations[n];
@@ -96,7 +99,7 @@ static void outward_add(
 		    !triangulate_counts(engine, evidence))
 			continue;
 		if (evidence->observation.kind != kind || counted ||
-		    !read_by_others(engine, other, evidence))
+		    !subject_is_read_by_others(engine, other, evidence))
 			continue;
 		counted = true;
 		outward->bad_elsewhere_good++;
@@ -109,7 +112,7 @@ static void outward_add(
 }
 
 // Return the n-th subject of this observer.
-static bool told_nth(
+static bool observer_subject_nth(
 	const struct verdict_engine *engine,
 	uint32_t row,
 	uint32_t n,
@@ -138,24 +141,24 @@ bool triangulate_outward(
 	if (subject->tells[kind] < 2)
 		return false;
 	// Most nodes read some peer well. Then it does not matter who else reads the other peers.
-	for (uint32_t n = 0; told_nth(engine, subject->peer, n, &other); n++) {
-		outward_weigh(engine, other, kind, self, &outward);
+	for (uint32_t n = 0; observer_subject_nth(engine, subject->peer, n, &other); n++) {
+		outward_add_sizes(engine, other, kind, self, &outward);
 		look->walked++;
 		if (kind != OBSERVATION_LOSSY && outward.passes > outward.lost)
 			return false;
 	}
 	if (outward.passes > outward.lost)
 		return false;
-	for (uint32_t n = 0; told_nth(engine, subject->peer, n, &other); n++) {
-		outward_add(engine, other, kind, self, &outward);
+	for (uint32_t n = 0; observer_subject_nth(engine, subject->peer, n, &other); n++) {
+		outward_add_bad(engine, other, kind, self, &outward);
 		look->walked++;
 	}
-	tally_take(engine, subject, kind, NULL, &tally);
+	tally_fill(engine, subject, kind, NULL, &tally);
 	if (outward.bad_elsewhere_good < 2 ||
-	    (tally.good_ns != 0 && tally.good_ns + COVER_NS >= outward.bad_since_ns))
+	    (tally.good_ns != 0 && tally.good_ns + GOOD_READ_VALID_NS >= outward.bad_since_ns))
 		return false;
 	look->fabric = fabric;
-	look->bad = look->eyes = outward.bad_elsewhere_good;
+	look->bad = look->bad_host_count = outward.bad_elsewhere_good;
 	look->bad_ns = outward.bad_since_ns;
 	look->in_process = false;
 	look->alone = true;
@@ -165,7 +168,7 @@ bool triangulate_outward(
 	return true;
 }
 
-uint32_t triangulate_accused(
+uint32_t triangulate_accused_count(
 	const struct verdict_engine *engine, uint64_t observer, uint64_t *ret_since_ns
 ) {
 	uint32_t row = members_find(&engine->members, observer);
@@ -173,7 +176,8 @@ uint32_t triangulate_accused(
 	uint64_t since_ns = 0;
 	uint32_t accused = 0;
 
-	for (uint32_t n = 0; row != MEMBERS_NONE && told_nth(engine, row, n, &other); n++) {
+	for (uint32_t n = 0; row != MEMBERS_NONE && observer_subject_nth(engine, row, n, &other);
+	     n++) {
 		bool silent = false;
 
 		if (other->held.verdict > VERDICT_HEALTHY ||

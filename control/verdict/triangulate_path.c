@@ -50,15 +50,15 @@ leaf_is_bad(const struct verdict_engine *engine, uint32_t leaf, const struct obs
 
 		for (uint32_t m = 0; m < other->observation_count; m++) {
 			const struct evidence *evidence = &other->observations[m];
-			const struct member_row *observer = triangulate_observer(engine, evidence);
+			const struct member_row *observer = evidence_observer_row(engine, evidence);
 			uint64_t node = inside ? evidence->observation.subject
 					       : evidence->observation.observer;
 
 			if (observer == NULL || (observer->leaf == leaf) == inside ||
 			    !triangulate_counts(engine, evidence))
 				continue;
-			if (triangulate_excuses(evidence->observation.kind, bad->kind) &&
-			    !observation_is_mute_about(
+			if (observation_kind_excuses(evidence->observation.kind, bad->kind) &&
+			    !observation_is_blind_to_loss(
 				    &evidence->observation, bad->kind, bad->lost_bytes
 			    ))
 				return false;
@@ -93,7 +93,7 @@ enum path_blame triangulate_path(
 	const char **ret_what
 ) {
 	const struct member_row *far = subject_peer(engine, subject);
-	const struct member_row *near = triangulate_observer(engine, evidence);
+	const struct member_row *near = evidence_observer_row(engine, evidence);
 	const struct member_row *ends[2] = {far, near};
 	const char *ports[2] = {evidence->observation.peer_device, evidence->observation.device};
 	enum observation_kind kind = evidence->observation.kind;
@@ -117,7 +117,8 @@ enum path_blame triangulate_path(
 		}
 	}
 	for (uint32_t n = 0; n < 2 && ends[n] != NULL; n++) {
-		enum path_blame blame = triangulate_end(engine, ends[n]->subject, kind, ports[n]);
+		enum path_blame blame =
+			triangulate_path_end(engine, ends[n]->subject, kind, ports[n]);
 
 		if (blame == PATH_BLAME_PATH)
 			continue;

@@ -7,77 +7,77 @@
 
 #include <stdio.h>
 
-#define WINDOW_NS (60 * SEC)
+#define FLAP_WINDOW_NS (60 * SEC)
 
-static uint64_t newest_ns(const struct swings *swings) {
-	return swings->at_ns[(swings->count - 1) % SWINGS_MAX];
+static uint64_t newest_change_ns(const struct flap_history *flap_history) {
+	return flap_history->at_ns[(flap_history->count - 1) % FLAP_CHANGES_MAX];
 }
 
-static void unstable_tell(struct subject *subject) {
-	struct swings *swings = &subject->swings;
+static void unstable_write_evidence(struct subject *subject) {
+	struct flap_history *flap_history = &subject->flap_history;
 
 	snprintf(
-		swings->evidence, sizeof(swings->evidence),
+		flap_history->evidence, sizeof(flap_history->evidence),
 		"it changed %u times or more within a minute, the last two words are %s and %s (%s)",
-		SWINGS_MAX, verdict_name(swings->before), verdict_name(swings->word),
-		subject->held.reason
+		FLAP_CHANGES_MAX, verdict_name(flap_history->before),
+		verdict_name(flap_history->word), subject->held.reason
 	);
 }
 
 // Unknown is not counted as a change: the next verdict is compared with the one before it. A
 // verdict above path-lossy that returns after an unknown counts as a change, unless the unknown was
 // this agent's own doubt.
-void unstable_note(struct subject *subject, bool own_doubt, uint64_t now_ns) {
-	struct swings *swings = &subject->swings;
+void unstable_record_change(struct subject *subject, bool own_doubt, uint64_t now_ns) {
+	struct flap_history *flap_history = &subject->flap_history;
 	enum verdict word = subject->held.verdict;
 
 	if (word == VERDICT_UNKNOWN) {
-		swings->own_doubt = own_doubt;
+		flap_history->own_doubt = own_doubt;
 		return;
 	}
 	if (word == VERDICT_NONE)
 		return;
-	if (word == swings->word && (word <= VERDICT_PATH_LOSSY || swings->own_doubt))
+	if (word == flap_history->word && (word <= VERDICT_PATH_LOSSY || flap_history->own_doubt))
 		return;
-	if (word != swings->word)
-		swings->before = swings->word;
-	swings->word = word;
-	swings->at_ns[swings->count++ % SWINGS_MAX] = now_ns;
-	if (!swings->unstable && swings->count >= SWINGS_MAX &&
-	    now_ns - swings->at_ns[swings->count % SWINGS_MAX] < WINDOW_NS) {
-		swings->unstable = true;
-		swings->since_ns = now_ns;
+	if (word != flap_history->word)
+		flap_history->before = flap_history->word;
+	flap_history->word = word;
+	flap_history->at_ns[flap_history->count++ % FLAP_CHANGES_MAX] = now_ns;
+	if (!flap_history->unstable && flap_history->count >= FLAP_CHANGES_MAX &&
+	    now_ns - flap_history->at_ns[flap_history->count % FLAP_CHANGES_MAX] < FLAP_WINDOW_NS) {
+		flap_history->unstable = true;
+		flap_history->since_ns = now_ns;
 	}
-	if (swings->unstable)
-		unstable_tell(subject);
+	if (flap_history->unstable)
+		unstable_write_evidence(subject);
 }
 
 // A death comes from the overlay, which has its own protection against flapping.
 bool unstable_is_over(struct subject *subject, uint64_t now_ns) {
-	const struct swings *swings = &subject->swings;
+	const struct flap_history *flap_history = &subject->flap_history;
 	bool dead = subject->held.state == RAS_DEAD && subject->held.verdict == VERDICT_NODE_DOWN;
 
-	if (!swings->unstable)
+	if (!flap_history->unstable)
 		return false;
 	if (!dead && subject->held.verdict != VERDICT_NONE &&
-	    now_ns < newest_ns(swings) + WINDOW_NS) {
-		hold_until(subject, newest_ns(swings) + WINDOW_NS);
+	    now_ns < newest_change_ns(flap_history) + FLAP_WINDOW_NS) {
+		hold_until(subject, newest_change_ns(flap_history) + FLAP_WINDOW_NS);
 		return false;
 	}
 	return true;
 }
 
 void unstable_end(struct subject *subject) {
-	subject->swings.unstable = false;
-	subject->swings.count = 0;
+	subject->flap_history.unstable = false;
+	subject->flap_history.count = 0;
 }
 
-void unstable_view(const struct subject *subject, bool maint, struct verdict_view *view) {
+void unstable_view_fill(const struct subject *subject, bool maint, struct verdict_view *view) {
 	view->verdict = VERDICT_UNSTABLE;
 	view->confidence = VERDICT_SURE;
 	view->advice = maint ? VERDICT_ADVICE_SHOW : verdict_advice_of(VERDICT_UNSTABLE);
 	view->both_planes = false;
-	view->since_ns = subject->swings.since_ns;
+	view->since_ns = subject->flap_history.since_ns;
 	view->reason = "Flapping";
-	view->evidence = subject->swings.evidence;
+	view->evidence = subject->flap_history.evidence;
 }

@@ -6,9 +6,9 @@
 #include "inside.h"
 
 // Record that the held verdict just changed. `own_doubt`: to unknown, for a reason of this agent.
-void unstable_note(struct subject *subject, bool own_doubt, uint64_t now_ns);
+void unstable_record_change(struct subject *subject, bool own_doubt, uint64_t now_ns);
 // Return whether flapping ended: the verdict was the same for a minute, or the node left or died.
 bool unstable_is_over(struct subject *subject, uint64_t now_ns);
 void unstable_end(struct subject *subject);
 // Fill the view of a flapping node in place of the held verdict.
-void unstable_view(const struct subject *subject, bool maint, struct verdict_view *view);
+void unstable_view_fill(const struct subject *subject, bool maint, struct verdict_view *view);

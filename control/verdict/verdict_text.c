@@ -87,7 +87,7 @@ struct sentence {
 #define RAIL_BYTES 40
 
 // Name the rail of the worst observation; "" if it belongs to none.
-static const char *rail_words(const struct finding *finding, char ret_words[static RAIL_BYTES]) {
+static const char *rail_text(const struct finding *finding, char ret_words[static RAIL_BYTES]) {
 	const struct observation *example = finding->example;
 	bool known = example != NULL && example->peer_device[0] != '\0';
 
@@ -98,28 +98,29 @@ static const char *rail_words(const struct finding *finding, char ret_words[stat
 	return ret_words;
 }
 
-static void tell_pulse(const struct finding *finding, struct sentence *ret_sentence) {
+static void write_pulse_unread(const struct finding *finding, struct sentence *ret_sentence) {
 	snprintf(
 		ret_sentence->text, sizeof(ret_sentence->text), "%u of %u observers %s",
-		finding->bad, finding->lookers > finding->bad ? finding->lookers : finding->bad,
+		finding->bad,
+		finding->reader_count > finding->bad ? finding->reader_count : finding->bad,
 		finding->bad == 1 ? "does not read its pulse" : "do not read its pulse"
 	);
 }
 
-static void tell_unread(const struct finding *finding, struct sentence *ret_sentence) {
+static void write_fabric_unread(const struct finding *finding, struct sentence *ret_sentence) {
 	struct sentence pulse;
 
-	tell_pulse(finding, &pulse);
+	write_pulse_unread(finding, &pulse);
 	snprintf(
 		ret_sentence->text, sizeof(ret_sentence->text),
 		"%.80s; its agent answers; own ports of the observers are good", pulse.text
 	);
 }
 
-static void tell_port(const struct finding *finding, struct sentence *ret_sentence) {
+static void write_port_unread(const struct finding *finding, struct sentence *ret_sentence) {
 	struct sentence pulse;
 
-	tell_pulse(finding, &pulse);
+	write_pulse_unread(finding, &pulse);
 	snprintf(
 		ret_sentence->text, sizeof(ret_sentence->text),
 		"%.80s through its port %.15s; another port of it is read", pulse.text,
@@ -127,7 +128,7 @@ static void tell_port(const struct finding *finding, struct sentence *ret_senten
 	);
 }
 
-static void tell_peers(const struct finding *finding, struct sentence *ret_sentence) {
+static void write_peers_unread(const struct finding *finding, struct sentence *ret_sentence) {
 	snprintf(
 		ret_sentence->text, sizeof(ret_sentence->text),
 		"it does not read %u peers that others read, through %.15s; nobody reads it",
@@ -136,7 +137,7 @@ static void tell_peers(const struct finding *finding, struct sentence *ret_sente
 }
 
 // Describe the silence on the overlay. A suspected node has no list of overlay observers yet.
-static const char *overlay_words(const struct finding *finding, char ret_words[static 48]) {
+static const char *overlay_silence_text(const struct finding *finding, char ret_words[static 48]) {
 	if (finding->state == RAS_DEAD)
 		snprintf(ret_words, 48, "silent on the overlay (%u observers)", finding->overlay);
 	else
@@ -144,46 +145,48 @@ static const char *overlay_words(const struct finding *finding, char ret_words[s
 	return ret_words;
 }
 
-static void tell_node(const struct finding *finding, struct sentence *ret_sentence) {
+static void write_node_silent(const struct finding *finding, struct sentence *ret_sentence) {
 	struct sentence pulse;
 	char words[48];
 
-	tell_pulse(finding, &pulse);
+	write_pulse_unread(finding, &pulse);
 	snprintf(
 		ret_sentence->text, sizeof(ret_sentence->text), "%s; %.80s",
-		overlay_words(finding, words), pulse.text
+		overlay_silence_text(finding, words), pulse.text
 	);
 }
 
-static void tell_overlay(const struct finding *finding, struct sentence *ret_sentence) {
+static void write_overlay_silent(const struct finding *finding, struct sentence *ret_sentence) {
 	char words[48];
 
 	snprintf(
 		ret_sentence->text, sizeof(ret_sentence->text),
-		"%s; nothing comes back from its host; no path to it", overlay_words(finding, words)
+		"%s; nothing comes back from its host; no path to it",
+		overlay_silence_text(finding, words)
 	);
 }
 
-static void tell_stands(const struct finding *finding, struct sentence *ret_sentence) {
+static void write_pulse_stands(const struct finding *finding, struct sentence *ret_sentence) {
 	snprintf(
 		ret_sentence->text, sizeof(ret_sentence->text),
 		"%u of %u observers read its pulse, and the counter stands; its agent does not "
 		"answer",
-		finding->bad, finding->lookers > finding->bad ? finding->lookers : finding->bad
+		finding->bad,
+		finding->reader_count > finding->bad ? finding->reader_count : finding->bad
 	);
 }
 
-static void tell_alone(const struct finding *finding, struct sentence *ret_sentence) {
+static void write_pulse_alone(const struct finding *finding, struct sentence *ret_sentence) {
 	char words[48];
 
 	snprintf(
 		ret_sentence->text, sizeof(ret_sentence->text),
 		"%s; %u of %u observers read its pulse, which advances",
-		overlay_words(finding, words), finding->good, finding->lookers
+		overlay_silence_text(finding, words), finding->good, finding->reader_count
 	);
 }
 
-static void tell_gone(const struct finding *finding, struct sentence *ret_sentence) {
+static void write_agent_gone(const struct finding *finding, struct sentence *ret_sentence) {
 	snprintf(
 		ret_sentence->text, sizeof(ret_sentence->text),
 		"connections to it ended and are refused (%u %s); its host answers",
@@ -191,7 +194,7 @@ static void tell_gone(const struct finding *finding, struct sentence *ret_senten
 	);
 }
 
-static void tell_slow(const struct finding *finding, struct sentence *ret_sentence) {
+static void write_pulse_slow(const struct finding *finding, struct sentence *ret_sentence) {
 	char median[SHOW_BYTES], baseline[SHOW_BYTES], rail[RAIL_BYTES];
 
 	show_duration(finding->example->median_ns, median);
@@ -199,12 +202,12 @@ static void tell_slow(const struct finding *finding, struct sentence *ret_senten
 	snprintf(
 		ret_sentence->text, sizeof(ret_sentence->text),
 		"%u of %u paths to it are slow: a median of %.20s, it was %.20s%s", finding->bad,
-		finding->lookers > finding->bad ? finding->lookers : finding->bad, median, baseline,
-		rail_words(finding, rail)
+		finding->reader_count > finding->bad ? finding->reader_count : finding->bad, median,
+		baseline, rail_text(finding, rail)
 	);
 }
 
-static void tell_lossy(const struct finding *finding, struct sentence *ret_sentence) {
+static void write_sizes_lost(const struct finding *finding, struct sentence *ret_sentence) {
 	char size[SHOW_BYTES], which[80] = "probes of any size", rail[RAIL_BYTES];
 
 	if (finding->example->lost_bytes > 0) {
@@ -216,13 +219,13 @@ static void tell_lossy(const struct finding *finding, struct sentence *ret_sente
 	snprintf(
 		ret_sentence->text, sizeof(ret_sentence->text),
 		"%u of %u paths to it lose %u.%u %% of %s%s", finding->bad,
-		finding->lookers > finding->bad ? finding->lookers : finding->bad,
+		finding->reader_count > finding->bad ? finding->reader_count : finding->bad,
 		finding->example->lost_permille / 10, finding->example->lost_permille % 10, which,
-		rail_words(finding, rail)
+		rail_text(finding, rail)
 	);
 }
 
-static void tell_losing(const struct finding *finding, struct sentence *ret_sentence) {
+static void write_packets_lost(const struct finding *finding, struct sentence *ret_sentence) {
 	snprintf(
 		ret_sentence->text, sizeof(ret_sentence->text),
 		"%u observers have to send again what they send to it, up to %u.%u %% of the packets",
@@ -237,13 +240,13 @@ static const struct story_figures {
 	void (*tell)(const struct finding *finding, struct sentence *ret_sentence);
 	bool example; // needs finding->example
 } figures[] = {
-	{"PulseUnread", tell_unread, false},	{"PortUnread", tell_port, true},
-	{"PeersUnread", tell_peers, true},	{"NodeSilent", tell_node, false},
-	{"OverlaySilent", tell_overlay, false}, {"PulseStands", tell_stands, false},
-	{"PulseAlone", tell_alone, false},	{"AgentGone", tell_gone, false},
-	{"PulseSlow", tell_slow, true},		{"LargeLost", tell_lossy, true},
-	{"ReadsLost", tell_lossy, true},	{"PacketsLost", tell_losing, true},
-	{"SilentBothWays", tell_pulse, false},
+	{"PulseUnread", write_fabric_unread, false},	{"PortUnread", write_port_unread, true},
+	{"PeersUnread", write_peers_unread, true},	{"NodeSilent", write_node_silent, false},
+	{"OverlaySilent", write_overlay_silent, false}, {"PulseStands", write_pulse_stands, false},
+	{"PulseAlone", write_pulse_alone, false},	{"AgentGone", write_agent_gone, false},
+	{"PulseSlow", write_pulse_slow, true},		{"LargeLost", write_sizes_lost, true},
+	{"ReadsLost", write_sizes_lost, true},		{"PacketsLost", write_packets_lost, true},
+	{"SilentBothWays", write_pulse_unread, false},
 };
 
 const char *verdict_text_meaning(const char *reason) {
@@ -254,7 +257,7 @@ const char *verdict_text_meaning(const char *reason) {
 	return "";
 }
 
-void story_tell(const struct finding *finding, struct held *held) {
+void held_write_evidence(const struct finding *finding, struct held *held) {
 	struct sentence sentence = {.text = ""};
 	char text[VERDICT_EVIDENCE_MAX + 1];
 

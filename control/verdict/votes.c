@@ -5,7 +5,7 @@
 #include <string.h>
 
 // An observer may have several paths to the node; only its newest report counts.
-static bool observer_outvoted(const struct subject *subject, uint32_t at) {
+static bool observation_is_superseded(const struct subject *subject, uint32_t at) {
 	const struct observation *observation = &subject->observations[at].observation;
 
 	for (uint32_t n = 0; n < subject->observation_count; n++) {
@@ -24,7 +24,7 @@ static bool observer_outvoted(const struct subject *subject, uint32_t at) {
 
 // Return when an observer last found the node's overlay unanswered.
 static uint64_t
-votes_against_ns(const struct verdict_engine *engine, const struct subject *subject) {
+newest_unanswered_ns(const struct verdict_engine *engine, const struct subject *subject) {
 	uint64_t newest_ns = 0;
 
 	for (uint32_t n = 0; n < subject->observation_count; n++) {
@@ -39,33 +39,33 @@ votes_against_ns(const struct verdict_engine *engine, const struct subject *subj
 	return newest_ns;
 }
 
-void votes_take(
+void votes_count_reach(
 	const struct verdict_engine *engine, const struct subject *subject, struct votes *ret_votes
 ) {
 	bool own = false;
 
 	memset(ret_votes, 0, sizeof(*ret_votes));
-	ret_votes->newest_ns = votes_against_ns(engine, subject);
+	ret_votes->newest_ns = newest_unanswered_ns(engine, subject);
 	for (uint32_t n = 0; n < subject->observation_count; n++) {
 		const struct evidence *evidence = &subject->observations[n];
 		enum verdict_reach reach = evidence->observation.reach;
 
 		if (reach == VERDICT_REACH_UNKNOWN || !triangulate_counts(engine, evidence) ||
-		    observer_outvoted(subject, n))
+		    observation_is_superseded(subject, n))
 			continue;
 		// A lossy link is answered in the end.
 		if (reach == VERDICT_REACH_LOSES)
 			reach = VERDICT_REACH_ANSWERS;
 		// Ignore an answer that is older than the reports that the node does not answer.
 		if (reach == VERDICT_REACH_ANSWERS &&
-		    evidence->seen_ns + COVER_NS < ret_votes->newest_ns)
+		    evidence->seen_ns + GOOD_READ_VALID_NS < ret_votes->newest_ns)
 			continue;
 		own = own || evidence->observation.observer == engine->config.self;
 		ret_votes->of[reach]++;
 	}
 	if (!own && subject->reach != VERDICT_REACH_UNKNOWN &&
 	    (verdict_reach_is_unanswered(subject->reach) ||
-	     subject->reach_ns + COVER_NS >= ret_votes->newest_ns))
+	     subject->reach_ns + GOOD_READ_VALID_NS >= ret_votes->newest_ns))
 		ret_votes->of[subject->reach]++;
 	ret_votes->against = ret_votes->of[VERDICT_REACH_ACCEPTS] +
 			     ret_votes->of[VERDICT_REACH_REFUSES] +

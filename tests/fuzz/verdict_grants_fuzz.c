@@ -24,7 +24,7 @@ static const struct grants_ops grants_ops = {.wake = wake, .given = given};
 
 static void make_members(struct verdict_engine *engine) {
 	for (uint64_t id = 1; id <= MEMBERS; id++) {
-		const struct verdict_peer peer = {
+		const struct verdict_peer_update peer = {
 			.id = id,
 			.incarnation = ras_incarnation(1, 0),
 			.state = RAS_ALIVE,
@@ -32,9 +32,9 @@ static void make_members(struct verdict_engine *engine) {
 			.leaf = "",
 		};
 
-		must(verdict_peer(engine, NOW_NS, &peer) == 0);
+		must(verdict_peer_update(engine, NOW_NS, &peer) == 0);
 	}
-	verdict_self(engine, NOW_NS, &(struct verdict_self){.joined = true});
+	verdict_self_update(engine, NOW_NS, &(struct verdict_self_update){.joined = true});
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -48,9 +48,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	must(verdict_engine_create(&config, &memory, &(struct verdict_ops){0}, NULL, &engine) == 0);
 	make_members(engine);
 	must(grants_create(engine, &limits, &memory, &grants_ops, NULL, &grants) == 0);
-	(void)grants_heard(grants, NOW_NS, data, size);
+	(void)grants_receive(grants, NOW_NS, data, size);
 	for (uint64_t id = 1; id <= MEMBERS; id++)
-		count += grants_of(grants, NOW_NS, id) == GRANT_GIVEN;
+		count += grants_decide(grants, NOW_NS, id) == GRANT_GIVEN;
 	// Twice the two of the rate, and a third of all that may be out for longer.
 	must(count <= 2 * 2 + MEMBERS / 3);
 	grants_destroy(grants);

@@ -23,7 +23,7 @@ static void again(const struct told *told) {
 	must(put(&writer, told) == 0);
 	must(wire_writer_finish(&writer, &used) == 0);
 	wire_reader_init(&reader, once, used);
-	must(told_get(&reader, &read) == 0);
+	must(notice_item_get(&reader, &read) == 0);
 	must(read.kind == told->kind);
 	wire_writer_init(&writer, twice, sizeof(twice));
 	must(put(&writer, &read) == 0);
@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	int err;
 
 	wire_reader_init(&reader, data, size);
-	while ((err = told_get(&reader, &told)) == 0)
+	while ((err = notice_item_get(&reader, &told)) == 0)
 		again(&told);
 	must(err == -ENODATA || err == -EBADMSG || err == -EMSGSIZE || err == -EILSEQ);
 	return 0;

@@ -310,7 +310,7 @@ enum verdict verdicts_held_by(const struct world *world, uint32_t observer, uint
 	const struct verdict_node *own = &world->verdicts->nodes[observer];
 	struct verdict_view view;
 
-	if (own->engine == NULL || verdict_of(own->engine, id_of(world, node), &view) != 0)
+	if (own->engine == NULL || verdict_view_get(own->engine, id_of(world, node), &view) != 0)
 		return VERDICT_NONE;
 	return view.verdict;
 }
@@ -346,7 +346,7 @@ static uint32_t named_by(const struct world *world, uint32_t observer, const str
 		return verdict;
 	if (verdict > VERDICT_HEALTHY || far > VERDICT_HEALTHY)
 		return verdict > far ? verdict : far;
-	while (own->engine != NULL && verdict_path_next(own->engine, &cursor, &path)) {
+	while (own->engine != NULL && verdict_bad_path_next(own->engine, &cursor, &path)) {
 		uint64_t a = id_of(world, bout->victim);
 		uint64_t b = id_of(world, bout->other);
 		bool same = (path.observation.observer == a && path.observation.subject == b) ||
@@ -385,7 +385,7 @@ explain(struct round *round, const struct bout *bout, uint32_t n, uint32_t colum
 		bout->observers[n] + 1, column == MATRIX_PATH ? "path" : verdict_name(column));
 	for (uint32_t m = 0; m < (is_path(bout->row) ? 2 : 1); m++) {
 		if (own->engine != NULL &&
-		    verdict_of(own->engine, id_of(world, nodes[m]), &view) == 0)
+		    verdict_view_get(own->engine, id_of(world, nodes[m]), &view) == 0)
 			fprintf(stderr, "  n%05u: %s %s, for %.1f s: %s\n", nodes[m] + 1,
 				verdict_name(view.verdict), view.reason,
 				(double)(world_now(world) - view.since_ns) / 1e9, view.evidence);

@@ -31,7 +31,7 @@ static void bench_release(void *ctx, void *memory, size_t size) {
 }
 
 static void suspect_and_clear(struct bench_engine *bench, uint64_t id, enum ras_state state) {
-	struct verdict_peer peer = {
+	struct verdict_peer_update peer = {
 		.id = id,
 		.incarnation = ras_incarnation(1, 0),
 		.state = state,
@@ -40,7 +40,7 @@ static void suspect_and_clear(struct bench_engine *bench, uint64_t id, enum ras_
 		.leaf = "",
 	};
 
-	must(verdict_peer(bench->engine, bench->now_ns, &peer) == 0);
+	must(verdict_peer_update(bench->engine, bench->now_ns, &peer) == 0);
 }
 
 static struct bench_engine *bench_of(uint32_t peers) {

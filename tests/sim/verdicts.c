@@ -142,7 +142,7 @@ verdicts_check(struct verdicts *verdicts, uint32_t by, const struct verdict_view
 	uint64_t now_ns = world_now(verdicts->world);
 	uint32_t node = world_node_of_id(verdicts->world, view->subject);
 	bool acts = wants_drain(NULL, now_ns, view) &&
-		    grants_of(verdicts->nodes[by].grants, now_ns, view->subject) == GRANT_GIVEN;
+		    grants_decide(verdicts->nodes[by].grants, now_ns, view->subject) == GRANT_GIVEN;
 
 	if (!acts || node == NET_NOBODY || verdicts->nodes[node].sick || verdicts->drained[node])
 		return;
@@ -160,7 +160,7 @@ verdicts_check(struct verdicts *verdicts, uint32_t by, const struct verdict_view
 static void on_changed(void *ctx, const struct verdict_change *change) {
 	struct verdict_node *own = ctx;
 
-	grants_look_soon(own->grants, world_now(own->node->world));
+	grants_check_soon(own->grants, world_now(own->node->world));
 	verdicts_check(own->node->world->verdicts, own->node->index, change->now);
 }
 
@@ -170,7 +170,7 @@ void verdicts_audit(struct world *world) {
 		struct verdict_view view;
 		uint32_t cursor = 0;
 
-		while (own->engine != NULL && verdict_next(own->engine, &cursor, &view))
+		while (own->engine != NULL && verdict_unhealthy_next(own->engine, &cursor, &view))
 			verdicts_check(world->verdicts, n, &view);
 	}
 }
@@ -187,18 +187,18 @@ static void verdicts_peer(
 	struct world *world,
 	struct verdict_node *own,
 	uint32_t peer,
-	const struct verdict_peer *said
+	const struct verdict_peer_update *said
 ) {
-	struct verdict_peer whole = *said;
+	struct verdict_peer_update whole = *said;
 	char host[16];
 
 	whole.host = host_of(world, peer, host);
 	whole.leaf = "";
-	must(verdict_peer(own->engine, world_now(world), &whole) == 0);
+	must(verdict_peer_update(own->engine, world_now(world), &whole) == 0);
 }
 
 void verdicts_of_self(struct world *world, struct verdict_node *own) {
-	struct verdict_self self = {
+	struct verdict_self_update self = {
 		.brake = own->braking,
 		.loses = own->losses->ourselves,
 		.paused_until_ns = own->resumed_ns,
@@ -208,7 +208,7 @@ void verdicts_of_self(struct world *world, struct verdict_node *own) {
 	ras_view(own->node->ras, &view);
 	self.joined = view.joined;
 	self.silent = own->braking ? view.silent : 0;
-	verdict_self(own->engine, world_now(world), &self);
+	verdict_self_update(own->engine, world_now(world), &self);
 }
 
 // What the core holds, all of it.
@@ -220,7 +220,7 @@ static void verdicts_feed(struct world *world, struct verdict_node *own) {
 	ras_view(ras, &view);
 	verdicts_of_self(world, own);
 	for (uint32_t slot = 0; slot < view.slots_max; slot++) {
-		struct verdict_peer said = {0};
+		struct verdict_peer_update said = {0};
 		struct ras_peer peer;
 		uint32_t node;
 
@@ -274,14 +274,14 @@ static void verdicts_start_node(struct world *world, struct verdict_node *own) {
 		own->engine, &limits, &verdicts->memory, &grants_ops, own, &own->grants
 	);
 	must(err == 0);
-	grants_alive(own->grants, world_now(world), self);
+	grants_member_alive(own->grants, world_now(world), self);
 	own->losses = verdicts->memory.allocate(verdicts, sizeof(*own->losses));
 	must(own->losses != NULL);
 	own->losses_look_ns = 0;
 	event = verdicts_event_new(own, VERDICTS_LOSSES, 0);
 	queue_push(
 		&world->queue, event,
-		world_now(world) + random_below(&verdicts->random, (uint32_t)(LOSS_LOOK_NS / 2))
+		world_now(world) + random_below(&verdicts->random, (uint32_t)(LOSS_ROUND_NS / 2))
 	);
 	// Spread over a phase, as agents that were not started at the same instant are.
 	event = verdicts_event_new(own, VERDICTS_LOOK, 0);
@@ -404,7 +404,7 @@ static bool state_of_event(const struct ras_event *event, enum ras_state *ret_st
 }
 
 void verdicts_event(struct world *world, struct node *node, const struct ras_event *event) {
-	struct verdict_peer said = {.id = event->peer};
+	struct verdict_peer_update said = {.id = event->peer};
 	struct verdict_node *own;
 	uint32_t peer;
 
@@ -414,9 +414,9 @@ void verdicts_event(struct world *world, struct node *node, const struct ras_eve
 	if (event->kind == RAS_EVENT_BRAKE_ON || event->kind == RAS_EVENT_BRAKE_OFF)
 		own->braking = event->kind == RAS_EVENT_BRAKE_ON;
 	if (event->kind == RAS_EVENT_JOIN_DONE)
-		grants_alive(own->grants, world_now(world), node->record->id);
+		grants_member_alive(own->grants, world_now(world), node->record->id);
 	if (event->kind == RAS_EVENT_JOINED || event->kind == RAS_EVENT_REJOINED)
-		grants_alive(own->grants, world_now(world), event->peer);
+		grants_member_alive(own->grants, world_now(world), event->peer);
 	if (event->kind == RAS_EVENT_BRAKE_ON || event->kind == RAS_EVENT_BRAKE_OFF ||
 	    event->kind == RAS_EVENT_JOIN_DONE) {
 		// The core must not be asked from inside one of its calls.
@@ -432,7 +432,7 @@ void verdicts_event(struct world *world, struct node *node, const struct ras_eve
 	if (peer == NET_NOBODY || peer == node->index)
 		return;
 	if (event->kind == RAS_EVENT_FORGOTTEN) {
-		verdict_forget(own->engine, world_now(world), event->peer);
+		verdict_peer_forget(own->engine, world_now(world), event->peer);
 		return;
 	}
 	if (!state_of_event(event, &said.state))
@@ -443,7 +443,7 @@ void verdicts_event(struct world *world, struct node *node, const struct ras_eve
 	memcpy(said.observers, event->observers, sizeof(said.observers));
 	said.sole = said.state == RAS_DEAD && event->observer_count == 1;
 	verdicts_peer(world, own, peer, &said);
-	grants_look_soon(own->grants, world_now(world));
+	grants_check_soon(own->grants, world_now(world));
 }
 
 void verdicts_granted(struct world *world, struct node *node, const void *bytes, size_t size) {
@@ -453,7 +453,7 @@ void verdicts_granted(struct world *world, struct node *node, const void *bytes,
 		return;
 	own = &world->verdicts->nodes[node->index];
 	if (own->grants != NULL)
-		must(grants_heard(own->grants, world_now(world), bytes, size) == 0);
+		must(grants_receive(own->grants, world_now(world), bytes, size) == 0);
 }
 
 uint64_t verdicts_grants(const struct world *world) {
@@ -475,7 +475,7 @@ void verdicts_notice(
 		return;
 	own = &world->verdicts->nodes[node->index];
 	if (own->exchange != NULL)
-		must(observation_exchange_heard(
+		must(observation_exchange_receive(
 			     own->exchange, world_now(world), origin, ras_notice_number(node->ras),
 			     bytes, size
 		     ) == 0);
@@ -603,5 +603,5 @@ void verdicts_say(
 	statement.subject = own->node->record->id;
 	snprintf(statement.reason, sizeof(statement.reason), "%s", reason);
 	snprintf(statement.evidence, sizeof(statement.evidence), "%s", evidence);
-	(void)observation_exchange_say(own->exchange, world_now(world), &statement);
+	(void)observation_exchange_statement(own->exchange, world_now(world), &statement);
 }

@@ -234,11 +234,11 @@ static void path_tell(struct world *world, struct verdict_node *own, struct puls
 		observation.baseline_ns = (uint32_t)summary.baseline_ns;
 		observation.lost_permille = summary.lost_permille;
 		observation.lost_bytes =
-			sizes[path->kind == OBSERVATION_GOOD ? summary.unproven_place
-							     : summary.lost_bytes_place];
+			sizes[path->kind == OBSERVATION_GOOD ? summary.unproven_size_index
+							     : summary.lost_size_index];
 	}
 	path->told_ns = world_now(world);
-	(void)observation_exchange_own(own->exchange, world_now(world), &observation);
+	(void)observation_exchange_update(own->exchange, world_now(world), &observation);
 }
 
 static void path_judged(
@@ -281,7 +281,7 @@ path_judge(struct world *world, const struct verdict_node *own, struct pulse_pat
 		count++;
 	}
 	return path_memory_judge(
-		path->memory, world_now(world), path_like_ns(summaries, count, self)
+		path->memory, world_now(world), path_expected_ns(summaries, count, self)
 	);
 }
 
@@ -318,8 +318,8 @@ read_size(struct world *world, struct verdict_node *own, struct pulse_path *path
 // The next of its pattern; and beside it, once a second, what it lost before.
 static void look_at(struct world *world, struct verdict_node *own, struct pulse_path *path) {
 	struct path_retry retry;
-	bool retries =
-		path->memory != NULL && path_memory_retry(path->memory, world_now(world), &retry);
+	bool retries = path->memory != NULL &&
+		       path_memory_next_retry(path->memory, world_now(world), &retry);
 
 	read_size(world, own, path, pattern[path->count++ % PATTERN]);
 	if (retries)

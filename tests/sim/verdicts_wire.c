@@ -176,7 +176,8 @@ static void on_losses(void *ctx, uint64_t peer, bool loses, uint32_t permille) {
 	if (ras_peer_find(look->own->node->ras, peer, &found) != 0 || found.state != RAS_ALIVE)
 		return;
 	observation.incarnation = found.incarnation;
-	(void)observation_exchange_own(look->own->exchange, world_now(look->world), &observation);
+	(void
+	)observation_exchange_update(look->own->exchange, world_now(look->world), &observation);
 }
 
 static void look_at_links(struct world *world, struct verdict_node *own) {
@@ -185,19 +186,19 @@ static void look_at_links(struct world *world, struct verdict_node *own) {
 	struct ras_link_info link;
 	struct ras_peer peer;
 
-	loss_begin(own->losses);
+	loss_round_begin(own->losses);
 	for (uint32_t n = 0; ras_link_at(own->node->ras, n, &link) == 0; n++) {
 		uint32_t to = world_node_of_id(world, link.peer);
 		struct loss_count count = {0};
 
-		if (!link.ready || to == NET_NOBODY || link.silent_ns >= LOSS_LOOK_NS ||
+		if (!link.ready || to == NET_NOBODY || link.silent_ns >= LOSS_ROUND_NS ||
 		    ras_peer_find(own->node->ras, link.peer, &peer) != 0 || peer.state != RAS_ALIVE)
 			continue;
 		count.connections =
 			net_sent(&world->net, own->node->index, to, &count.sent, &count.again);
-		loss_add(own->losses, link.peer, &count);
+		loss_round_add(own->losses, link.peer, &count);
 	}
-	loss_end(own->losses, on_losses, &look);
+	loss_round_end(own->losses, on_losses, &look);
 	if (own->losses->ourselves != ourselves)
 		verdicts_of_self(world, own);
 }
@@ -209,7 +210,7 @@ static bool look_between(struct world *world, struct verdict_node *own) {
 	uint64_t peer;
 	bool any = false;
 
-	while (loss_next(own->losses, &cursor, &peer)) {
+	while (loss_next_to_probe(own->losses, &cursor, &peer)) {
 		uint32_t to = world_node_of_id(world, peer);
 		struct ras_peer found;
 		struct loss_count count = {0};
@@ -220,19 +221,19 @@ static bool look_between(struct world *world, struct verdict_node *own) {
 			continue;
 		count.connections =
 			net_sent(&world->net, own->node->index, to, &count.sent, &count.again);
-		loss_between(own->losses, peer, &count, on_losses, &look);
+		loss_recheck_link(own->losses, peer, &count, on_losses, &look);
 		(void)ras_link_ping(own->node->ras, node_now(own->node), peer);
 	}
 	return any;
 }
 
 uint64_t verdicts_losses(struct world *world, struct verdict_node *own) {
-	uint64_t now_ns = world_now(world), ask_ns = now_ns + LOSS_ASK_NS;
+	uint64_t now_ns = world_now(world), ask_ns = now_ns + LOSS_PROBE_NS;
 
 	if (now_ns >= own->losses_look_ns) {
 		look_at_links(world, own);
 		verdicts_of_self(world, own); // how many are missed changes without an event
-		own->losses_look_ns = now_ns + LOSS_LOOK_NS;
+		own->losses_look_ns = now_ns + LOSS_ROUND_NS;
 	}
 	if (look_between(world, own) && ask_ns < own->losses_look_ns)
 		return ask_ns;

@@ -60,7 +60,7 @@ const char *congestion_level_name(enum congestion_level level); // "not-counted"
 // `device` is a rail name: "mlx5_0" or "mlx5_0:2".
 uint64_t checks_resent(const struct checks *checks, const char *device);
 // Return whether `port` is the port of this rail name.
-bool congestion_is_of(const struct congestion_port *port, const char *device);
+bool congestion_port_is_of_device(const struct congestion_port *port, const char *device);
 
 // Return the number of ports that count anything. *ret_ports is valid until the next input.
 uint32_t checks_congestion(const struct checks *checks, const struct congestion_port **ret_ports);

@@ -81,7 +81,7 @@ struct verdict_engine *verdict_engine_destroy(struct verdict_engine *engine);
 
 // Pass the overlay's current record of a member, this agent included. An unchanged record has no
 // effect. Returns 0, or -ENOMEM with nothing changed.
-struct verdict_peer {
+struct verdict_peer_update {
 	uint64_t id;
 	uint64_t incarnation;
 	enum ras_state state;
@@ -97,8 +97,10 @@ struct verdict_peer {
 	const char *leaf; // leaf switch from the topology file, "" if unknown
 };
 
-int verdict_peer(struct verdict_engine *engine, uint64_t now_ns, const struct verdict_peer *peer);
-void verdict_forget(struct verdict_engine *engine, uint64_t now_ns, uint64_t id);
+int verdict_peer_update(
+	struct verdict_engine *engine, uint64_t now_ns, const struct verdict_peer_update *peer
+);
+void verdict_peer_forget(struct verdict_engine *engine, uint64_t now_ns, uint64_t id);
 
 // Add an observation of this agent or of another one. Returns 0, or -ENOENT if the subject is no
 // member. -ESTALE: the observation belongs to an earlier incarnation, or is older than the stored
@@ -111,7 +113,7 @@ int verdict_statement(
 );
 
 // Facts that this agent knows about itself.
-struct verdict_self {
+struct verdict_self_update {
 	bool joined;
 	bool brake;
 	// Members that the latest census did not reach, while the overlay's brake is on; else 0.
@@ -122,15 +124,19 @@ struct verdict_self {
 	// not count.
 	uint64_t paused_until_ns;
 };
-void verdict_self(struct verdict_engine *engine, uint64_t now_ns, const struct verdict_self *self);
+void verdict_self_update(
+	struct verdict_engine *engine, uint64_t now_ns, const struct verdict_self_update *self
+);
 
 void verdict_tick(struct verdict_engine *engine, uint64_t now_ns);
 
 // Return the current verdict of one node. Returns 0, or -ENOENT if the node is unknown.
-int verdict_of(const struct verdict_engine *engine, uint64_t id, struct verdict_view *ret_view);
+int verdict_view_get(
+	const struct verdict_engine *engine, uint64_t id, struct verdict_view *ret_view
+);
 // Iterate over the verdicts other than healthy and none, in no particular order. The cursor begins
 // at 0; false past the last.
-bool verdict_next(
+bool verdict_unhealthy_next(
 	const struct verdict_engine *engine, uint32_t *cursor, struct verdict_view *ret_view
 );
 
@@ -146,7 +152,7 @@ struct verdict_counts {
 // Count the verdicts. The call visits every member.
 void verdict_counts(const struct verdict_engine *engine, struct verdict_counts *ret_counts);
 // Return the `brake` field of struct verdict_counts without a visit to every member.
-bool verdict_brakes(const struct verdict_engine *engine);
+bool verdict_brake_is_on(const struct verdict_engine *engine);
 
 // Iterate over the observations of one subject, newest first; for `tocsin why`.
 bool verdict_observation_next(
@@ -194,7 +200,7 @@ struct verdict_path_view {
 	uint64_t node;	  // blamed node, 0 if none
 	const char *what; // name of the port, host or leaf
 };
-bool verdict_path_next(
+bool verdict_bad_path_next(
 	const struct verdict_engine *engine, uint32_t *cursor, struct verdict_path_view *ret_view
 );
 
@@ -232,20 +238,20 @@ int observation_exchange_create(
 struct observation_exchange *observation_exchange_destroy(struct observation_exchange *exchange);
 // Pass this agent's current observation of a path to the engine, and publish it if needed. Call it
 // after each read, even if nothing changed: answers to others use the last read.
-int observation_exchange_own(
+int observation_exchange_update(
 	struct observation_exchange *exchange,
 	uint64_t now_ns,
 	const struct observation *observation
 );
 // Drop all observations of a subject that left. A subject that returns must be observed anew.
 void observation_exchange_forget(struct observation_exchange *exchange, uint64_t subject);
-int observation_exchange_say(
+int observation_exchange_statement(
 	struct observation_exchange *exchange, uint64_t now_ns, const struct statement *statement
 );
 // Take a received notice; `number` is that of ras_notice_number(). Counts and drops observations
 // whose observer is not `origin`. Returns 0, or -EBADMSG if malformed: items before the bad one
 // have been taken.
-int observation_exchange_heard(
+int observation_exchange_receive(
 	struct observation_exchange *exchange,
 	uint64_t now_ns,
 	uint64_t origin,

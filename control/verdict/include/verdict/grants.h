@@ -29,29 +29,29 @@
 #include <verdict/engine.h>
 
 #define GRANTS_INTERVAL_NS (600 * RAS_NS_PER_SEC) // window of the rate limit
-#define GRANTS_LAST_NS (90 * RAS_NS_PER_SEC)	  // lifetime of a grant that is not repeated
-#define GRANTS_TELL_NS (30 * RAS_NS_PER_SEC)
-#define GRANTS_KNOWN_NS (10 * RAS_NS_PER_SEC)
+#define GRANTS_LIFETIME_NS (90 * RAS_NS_PER_SEC)  // lifetime of a grant that is not repeated
+#define GRANTS_REPEAT_NS (30 * RAS_NS_PER_SEC)
+#define GRANTS_MEMBER_MIN_AGE_NS (10 * RAS_NS_PER_SEC)
 #define GRANTS_MAX 4096
 
 // Answer to a request for a drain, from this agent's view.
 enum grant {
 	GRANT_GIVEN,
-	GRANT_NOT_MEMBER, // this agent is no member
-	GRANT_BRAKE,	  // too many nodes fell silent or lost their ports at once
-	GRANT_MINORITY,	  // at most half of the nodes are alive
-	GRANT_TOGETHER,	  // fell silent with too many others, less than ten minutes ago
-	GRANT_RATE,	  // the limit of grants in ten minutes is reached
-	GRANT_OUT,	  // the limit of nodes out of service is reached
-	GRANT_BETTER,	  // the evidence has improved, the verdict still waits to settle
-	GRANT_FULL,	  // GRANTS_MAX grants are kept
-	GRANT_NOBODY,	  // no member may grant
-	GRANT_AWAITED,	  // the granter has not answered yet
+	GRANT_NOT_MEMBER,   // this agent is no member
+	GRANT_BRAKE,	    // too many nodes fell silent or lost their ports at once
+	GRANT_MINORITY,	    // at most half of the nodes are alive
+	GRANT_COMMON_EVENT, // fell silent with too many others, less than ten minutes ago
+	GRANT_RATE_LIMIT,   // the limit of grants in ten minutes is reached
+	GRANT_TOO_MANY_OUT, // the limit of nodes out of service is reached
+	GRANT_IMPROVING,    // the evidence has improved, the verdict still waits to settle
+	GRANT_TABLE_FULL,   // GRANTS_MAX grants are kept
+	GRANT_NO_GRANTER,   // no member may grant
+	GRANT_PENDING,	    // the granter has not answered yet
 	GRANT_COUNT,
 };
 
 // Return a sentence, or a part of one, that explains the answer.
-const char *grant_words(enum grant grant);
+const char *grant_reason_text(enum grant grant);
 
 struct grants;
 
@@ -90,16 +90,16 @@ struct grants *grants_destroy(struct grants *grants);
 void grants_expect(struct grants *grants, uint32_t nodes, bool alone);
 // Record that a member, or this agent, is alive since now. Best effort: without memory the member
 // may act as granter too early.
-void grants_alive(struct grants *grants, uint64_t now_ns, uint64_t id);
+void grants_member_alive(struct grants *grants, uint64_t now_ns, uint64_t id);
 // Check for drains soon, since a verdict or the state of a member changed.
-void grants_look_soon(struct grants *grants, uint64_t now_ns);
+void grants_check_soon(struct grants *grants, uint64_t now_ns);
 void grants_tick(struct grants *grants, uint64_t now_ns);
 // Take a notice of another member. Returns 0, or -EBADMSG if malformed, with nothing taken. A
 // notice of a newer format is counted and skipped.
-int grants_heard(struct grants *grants, uint64_t now_ns, const void *bytes, size_t size);
+int grants_receive(struct grants *grants, uint64_t now_ns, const void *bytes, size_t size);
 
 // Return GRANT_GIVEN if a node that needs a drain may be drained now, else the reason why not.
-enum grant grants_of(const struct grants *grants, uint64_t now_ns, uint64_t id);
+enum grant grants_decide(const struct grants *grants, uint64_t now_ns, uint64_t id);
 // Return the granter by this agent's table; 0: there is none, or this agent is no member.
 uint64_t grants_granter(const struct grants *grants, uint64_t now_ns);
 // Return whether this agent is the granter now.

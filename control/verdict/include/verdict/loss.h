@@ -15,18 +15,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define LOSS_LINKS_MAX 256			// further links are ignored
-#define LOSS_LOOK_NS (2 * UINT64_C(1000000000)) // interval of the rounds
-#define LOSS_ASK_NS (UINT64_C(1000000000) / 4)	// interval of requests for an answer
-#define LOSS_DOUBT_LOOKS 5  // rounds for which a link counts as doubtful after a retransmission
-#define LOSS_LOOKS 40	    // rounds kept; the last 40, 20 and 10 are judged
-#define LOSS_UNSEEN 10	    // rounds after which a link that is gone is forgotten
-#define LOSS_SENT_MIN 5	    // segments that must have been sent before a link is judged
-#define LOSS_AGAIN_MIN 3    // retransmitted segments that make a link lossy
-#define LOSS_AGAIN_ALONE 2  // the same where the other links retransmitted nothing
-#define LOSS_OTHERS_TIMES 5 // and sent at least this many times as many segments
-#define LOSS_PERMILLE 50    // a link is lossy from here on, until it loses half as much
-#define LOSS_CLEAN 6000	    // loss ends once so many expected losses (x 1000) did not occur
+#define LOSS_LINKS_MAX 256			 // further links are ignored
+#define LOSS_ROUND_NS (2 * UINT64_C(1000000000)) // interval of the rounds
+#define LOSS_PROBE_NS (UINT64_C(1000000000) / 4) // interval of requests for an answer
+#define LOSS_DOUBT_ROUNDS 5 // rounds for which a link counts as doubtful after a retransmission
+#define LOSS_ROUNDS_KEPT 40 // rounds kept; the last 40, 20 and 10 are judged
+#define LOSS_UNSEEN_ROUNDS_MAX 10 // rounds after which a link that is gone is forgotten
+#define LOSS_SENT_MIN 5		  // segments that must have been sent before a link is judged
+#define LOSS_RESENT_MIN 3	  // retransmitted segments that make a link lossy
+#define LOSS_RESENT_MIN_ALONE 2	  // the same where the other links retransmitted nothing
+#define LOSS_OTHERS_TIMES 5	  // and sent at least this many times as many segments
+#define LOSS_PERMILLE 50	  // a link is lossy from here on, until it loses half as much
+#define LOSS_CLEAN 6000		  // loss ends once so many expected losses (x 1000) did not occur
 
 // Counters of all open connections to one peer, since each was opened.
 struct loss_count {
@@ -38,7 +38,8 @@ struct loss_count {
 struct loss_link {
 	uint64_t peer;
 	struct loss_count last;
-	uint16_t sent[LOSS_LOOKS], again[LOSS_LOOKS]; // segments per round, saturated at UINT16_MAX
+	uint16_t sent[LOSS_ROUNDS_KEPT],
+		again[LOSS_ROUNDS_KEPT]; // segments per round, saturated at UINT16_MAX
 	uint32_t looks;
 	uint32_t unseen;   // rounds since the link was last open; loss itself may have closed it
 	uint32_t permille; // retransmitted share over the rounds kept
@@ -63,17 +64,17 @@ struct loss_book {
 // link that is gone or was not added stays lossy for some rounds. An unanswered link keeps its
 // state, since a dead host causes retransmissions, too. If most links are unanswered, this agent is
 // the one that loses.
-void loss_begin(struct loss_book *book);
-void loss_add(struct loss_book *book, uint64_t peer, const struct loss_count *count);
+void loss_round_begin(struct loss_book *book);
+void loss_round_add(struct loss_book *book, uint64_t peer, const struct loss_count *count);
 // End the round. Calls `changed` for each lossy link, and once for a link that recovered.
 typedef void loss_fn(void *ctx, uint64_t peer, bool loses, uint32_t permille);
-void loss_end(struct loss_book *book, loss_fn *changed, void *ctx);
+void loss_round_end(struct loss_book *book, loss_fn *changed, void *ctx);
 // Iterate over the links to request answers on: lossy and unanswered ones, and those with a
 // retransmission in the last LOSS_DOUBT_ROUNDS rounds. The cursor begins at 0.
-bool loss_next(const struct loss_book *book, uint32_t *cursor, uint64_t *ret_peer);
+bool loss_next_to_probe(const struct loss_book *book, uint32_t *cursor, uint64_t *ret_peer);
 // Update a link between two rounds with its current counters. Calls `changed` if the link
 // recovered, or if it is answered again and turns out lossy.
-void loss_between(
+void loss_recheck_link(
 	struct loss_book *book,
 	uint64_t peer,
 	const struct loss_count *count,
@@ -81,4 +82,4 @@ void loss_between(
 	void *ctx
 );
 // Return the loss rate of the link as last reported; 0: it does not lose, or is unknown.
-uint32_t loss_of(const struct loss_book *book, uint64_t peer);
+uint32_t loss_link_permille(const struct loss_book *book, uint64_t peer);

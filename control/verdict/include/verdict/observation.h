@@ -104,7 +104,7 @@ struct told {
 
 // Read the next item of a notice, with all fields validated; kinds of a newer version are skipped.
 // Returns 0, -ENODATA at the end, -EBADMSG, -EMSGSIZE or -EILSEQ.
-int told_get(struct wire_reader *reader, struct told *ret_told);
+int notice_item_get(struct wire_reader *reader, struct told *ret_told);
 
 const char *verdict_reach_name(enum verdict_reach reach);
 const char *observation_kind_name(enum observation_kind kind);

@@ -105,12 +105,12 @@ struct path_learnt {
 	uint64_t age_ns;  // age of the newest of these windows
 };
 // Return the baseline. Returns false if there is none.
-bool path_memory_learnt(
+bool path_memory_get_learnt(
 	const struct path_memory *memory, uint64_t now_ns, struct path_learnt *ret_learnt
 );
 // Set a saved baseline on a path that has none. Returns false if the path has one, or the saved one
 // is empty or too old.
-bool path_memory_begin(
+bool path_memory_restore(
 	struct path_memory *memory, uint64_t now_ns, const struct path_learnt *learnt
 );
 
@@ -120,15 +120,15 @@ bool path_memory_begin(
 // Enable detection of retransmissions between two hardware devices. A device repeats a lost request
 // after timeout_ns of the queue pair, so the probe is answered late instead of lost. Late answers
 // then count as loss (path_resend.c). 0: disable.
-void path_memory_resends(struct path_memory *memory, uint64_t timeout_ns);
+void path_memory_set_resend(struct path_memory *memory, uint64_t timeout_ns);
 // Set the state of the local device before each judgement. own_permille: late share of the device's
 // reads of itself (path_memory_late_permille()), which the own machine causes. resent_total:
 // retransmissions by the port's counters, or PATH_RESENT_UNKNOWN.
 #define PATH_RESENT_UNKNOWN UINT64_MAX
-void path_memory_beside(
+void path_memory_set_context(
 	struct path_memory *memory, uint64_t now_ns, uint32_t own_permille, uint64_t resent_total
 );
-uint32_t path_memory_late(const struct path_memory *memory, uint64_t now_ns);
+uint32_t path_memory_late_permille(const struct path_memory *memory, uint64_t now_ns);
 
 // Judge the path. like_ns: latency that comparable paths suggest, see path_expected_ns(); 0: there
 // are none. Returns OBSERVATION_NO_PAIR while nothing is known.
@@ -143,16 +143,16 @@ struct path_retry {
 	uint32_t size; // index into probe_bytes
 	bool is_write;
 };
-bool path_memory_retry(
+bool path_memory_next_retry(
 	const struct path_memory *memory, uint64_t now_ns, struct path_retry *ret_retry
 );
 
 // Return whether the last reads contradict the judgement, so that more reads would decide it.
-bool path_memory_doubts(const struct path_memory *memory);
+bool path_memory_needs_reads(const struct path_memory *memory);
 
 // Return when a read with an unchanged counter would prove that the counter stands. RAS_NEVER: the
 // last read saw an advance, or the path is standing already.
-uint64_t path_memory_confirm_at(const struct path_memory *memory);
+uint64_t path_memory_confirm_ns(const struct path_memory *memory);
 
 struct path_summary {
 	uint64_t count, lost; // since the path began
@@ -172,11 +172,11 @@ struct path_summary {
 	// Silent: start of the first unanswered read. Standing: first read of the current counter
 	// value. Otherwise equal to since_ns.
 	uint64_t turned_ns;
-	uint32_t lost_permille;	   // recent loss of the sizes that are lost
-	uint32_t lost_bytes_place; // index of the smallest lost size; PATH_SIZES: none
+	uint32_t lost_permille;	  // recent loss of the sizes that are lost
+	uint32_t lost_size_index; // index of the smallest lost size; PATH_SIZES: none
 	// Index of the smallest size whose last try failed, or that was never tried. In
 	// compact_stats: during the last visit. PATH_SIZES: all passed.
-	uint32_t unproven_place;
+	uint32_t unproven_size_index;
 };
 void path_memory_summary(const struct path_memory *memory, struct path_summary *ret_summary);
 
@@ -202,11 +202,11 @@ void path_summary_row(
 );
 const struct histogram *path_memory_histogram(const struct path_memory *memory);
 
-#define PATH_LIKE_MAX 256 // further paths are ignored
+#define PATH_COMPARED_MAX 256 // further paths are ignored
 // Return the latency that path `self` would show if it were slowed like the other paths: its
 // baseline times the median ratio of the others' latency to their baselines. Their last few reads
 // are used if slower than the last window. Returns 0 if no other path has a baseline.
-uint64_t path_like_ns(const struct path_summary *paths, uint32_t count, uint32_t self);
+uint64_t path_expected_ns(const struct path_summary *paths, uint32_t count, uint32_t self);
 
 size_t compact_stats_bytes(void);
 void compact_stats_init(struct compact_stats *brief);

@@ -83,11 +83,11 @@ void probe_schedule_add(
 	struct probe_schedule *schedule, uint64_t now_ns, uint32_t path, uint32_t mtu, bool visit
 );
 // Set whether the peer accepts writes; initially false.
-void probe_schedule_writes(struct probe_schedule *schedule, uint32_t path, bool writes);
+void probe_schedule_set_writes(struct probe_schedule *schedule, uint32_t path, bool writes);
 // Set whether the peer exposes GPU memory to read; initially false.
-void probe_schedule_gpu(struct probe_schedule *schedule, uint32_t path, bool gpu);
+void probe_schedule_set_gpu(struct probe_schedule *schedule, uint32_t path, bool gpu);
 // Set whether the path is lossy. A lossy path gets three of four large probes until it recovers.
-void probe_schedule_loses(struct probe_schedule *schedule, uint32_t path, bool loses);
+void probe_schedule_set_lossy(struct probe_schedule *schedule, uint32_t path, bool loses);
 void probe_schedule_remove(struct probe_schedule *schedule, uint32_t path);
 // Plan a probe at once, beside the others, to confirm a suspicion. Returns false if the budget does
 // not allow it.
@@ -100,18 +100,18 @@ bool probe_schedule_urgent(
 	struct probe_due *ret_due
 );
 // Return whether the path is a visit whose probes are all planned.
-bool probe_schedule_visited(const struct probe_schedule *schedule, uint32_t path);
+bool probe_schedule_visit_is_done(const struct probe_schedule *schedule, uint32_t path);
 
 // Replace the visit targets. The schedule shuffles them, and continues at its current place.
 // Returns 0, or -ENOMEM with the old targets kept.
-int probe_schedule_targets(
+int probe_schedule_set_targets(
 	struct probe_schedule *schedule, const struct probe_target *targets, uint32_t count
 );
 // Return when the next visit is due; RAS_NEVER: there are no targets.
-uint64_t probe_schedule_visit_at(const struct probe_schedule *schedule);
+uint64_t probe_schedule_next_visit_ns(const struct probe_schedule *schedule);
 // Return whether a visit is due, and its target; the visit counts as begun. After a pause visits
 // are not caught up at once.
-bool probe_schedule_visit(
+bool probe_schedule_visit_begin(
 	struct probe_schedule *schedule, uint64_t now_ns, struct probe_target *ret_target
 );
 

@@ -82,7 +82,7 @@ static void look(struct congestion_read *ret_read) {
 	struct congestion_read reads[LINK_DEVICE_PORTS_MAX];
 	uint32_t count;
 
-	congestion_look(root, "dev0", play, reads, &count);
+	congestion_read_device(root, "dev0", play, reads, &count);
 	assert_int_equal(count, 1);
 	*ret_read = reads[0];
 }
@@ -196,20 +196,20 @@ static void what_makes_no_sense_counts_as_not_there(void **state) {
 	}
 	// Names of an interface: none of these is one of ours.
 	for (size_t n = 0; n < COUNT_OF(bad); n++) {
-		congestion_take_ethtool(&read, bad[n], 5);
-		congestion_take_hw(&read, bad[n], 5);
+		congestion_add_ethtool_counter(&read, bad[n], 5);
+		congestion_add_hw_counter(&read, bad[n], 5);
 	}
-	congestion_take_ethtool(&read, "tx_prio8_pause", 5);
-	congestion_take_ethtool(&read, "tx_prio#_pause", 5);
-	congestion_take_ethtool(&read, "tx_prio3_pause_", 5);
-	congestion_take_ethtool(&read, "tx_prio", 5);
+	congestion_add_ethtool_counter(&read, "tx_prio8_pause", 5);
+	congestion_add_ethtool_counter(&read, "tx_prio#_pause", 5);
+	congestion_add_ethtool_counter(&read, "tx_prio3_pause_", 5);
+	congestion_add_ethtool_counter(&read, "tx_prio", 5);
 	for (uint32_t kind = 0; kind < CONGESTION_KIND_COUNT; kind++)
 		assert_int_equal(read.parts[kind], 0);
 }
 
 static void take_cnp(struct congestion_read *read, uint64_t value) {
-	congestion_begin(read, "dev0", 1);
-	congestion_take_hw(read, "np_cnp_sent", value);
+	congestion_read_init(read, "dev0", 1);
+	congestion_add_hw_counter(read, "np_cnp_sent", value);
 }
 
 static uint64_t rate(enum congestion_kind kind) {
@@ -249,8 +249,8 @@ static void counters_that_go_back_wrap_vanish_or_jump_make_no_false_rate(void **
 	take_cnp(&read, 13);
 	judge(&read);
 	assert_int_equal(rate(CONGESTION_CNP_SENT), 1000);
-	congestion_begin(&read, "dev0", 1); // gone for one look
-	congestion_take_hw(&read, "rp_cnp_handled", 1);
+	congestion_read_init(&read, "dev0", 1); // gone for one look
+	congestion_add_hw_counter(&read, "rp_cnp_handled", 1);
 	judge(&read);
 	assert_true(rate(CONGESTION_CNP_SENT) == CONGESTION_UNKNOWN);
 	take_cnp(&read, 500);
@@ -268,25 +268,25 @@ static void a_sum_of_another_number_of_counters_says_nothing_against_the_one_bef
 
 	(void)state;
 	for (int n = 0; n < 3; n++) {
-		congestion_begin(&read, "dev0", 1);
-		congestion_take_ethtool(&read, "tx_prio3_pause", 10);
+		congestion_read_init(&read, "dev0", 1);
+		congestion_add_ethtool_counter(&read, "tx_prio3_pause", 10);
 		if (n > 0)
-			congestion_take_ethtool(&read, "tx_prio4_pause", 1000000);
+			congestion_add_ethtool_counter(&read, "tx_prio4_pause", 1000000);
 		judge(&read);
 		if (n == 1)
 			assert_true(rate(CONGESTION_PAUSE_SENT) == CONGESTION_UNKNOWN);
 	}
 	assert_int_equal(rate(CONGESTION_PAUSE_SENT), 0);
-	congestion_begin(&read, "dev0", 1);
-	congestion_take_ethtool(&read, "tx_prio3_pause", UINT64_MAX);
-	congestion_take_ethtool(&read, "tx_prio4_pause", UINT64_MAX);
+	congestion_read_init(&read, "dev0", 1);
+	congestion_add_ethtool_counter(&read, "tx_prio3_pause", UINT64_MAX);
+	congestion_add_ethtool_counter(&read, "tx_prio4_pause", UINT64_MAX);
 	assert_true(read.values[CONGESTION_PAUSE_SENT] == CONGESTION_UNKNOWN - 1);
 }
 
 static void take_pauses(struct congestion_read *read, uint64_t sent_us, uint64_t received_us) {
-	congestion_begin(read, "mlx5_0", 1);
-	congestion_take_ethtool(read, "tx_prio3_pause_duration", sent_us);
-	congestion_take_ethtool(read, "rx_prio3_pause_duration", received_us);
+	congestion_read_init(read, "mlx5_0", 1);
+	congestion_add_ethtool_counter(read, "tx_prio3_pause_duration", sent_us);
+	congestion_add_ethtool_counter(read, "rx_prio3_pause_duration", received_us);
 }
 
 static void a_port_that_sends_pauses_half_of_the_time_is_a_finding(void **state) {
@@ -368,12 +368,12 @@ static void shares_of_priorities_do_not_add_up(void **state) {
 
 	(void)state;
 	for (uint64_t n = 0; n < 2; n++) {
-		congestion_begin(&read, "bnxt_re0", 1);
+		congestion_read_init(&read, "bnxt_re0", 1);
 		for (uint32_t lane = 0; lane < 8; lane++) {
 			char name[64];
 
 			snprintf(name, sizeof(name), "pfc_pri%u_tx_duration_us", lane);
-			congestion_take_ethtool(&read, name, n * 1250000);
+			congestion_add_ethtool_counter(&read, name, n * 1250000);
 		}
 		judge(&read);
 	}
@@ -382,8 +382,8 @@ static void shares_of_priorities_do_not_add_up(void **state) {
 }
 
 static void take_storms(struct congestion_read *read, uint64_t events) {
-	congestion_begin(read, "mlx5_0", 1);
-	congestion_take_ethtool(read, "tx_pause_storm_error_events", events);
+	congestion_read_init(read, "mlx5_0", 1);
+	congestion_add_ethtool_counter(read, "tx_pause_storm_error_events", events);
 }
 
 static void a_device_that_found_its_pauses_too_long_is_a_finding_for_a_minute(void **state) {
@@ -409,8 +409,8 @@ static void frames_alone_are_no_finding(void **state) {
 
 	(void)state;
 	for (uint64_t n = 0; n < 3; n++) {
-		congestion_begin(&read, "dev0", 1);
-		congestion_take_ethtool(&read, "tx_priority_3_xoff.nic", n * 1000000000);
+		congestion_read_init(&read, "dev0", 1);
+		congestion_add_ethtool_counter(&read, "tx_priority_3_xoff.nic", n * 1000000000);
 		judge(&read);
 		assert_int_equal(found.level, CHECK_OK);
 	}
@@ -424,9 +424,9 @@ static void as_many_ports_as_there_may_be_are_kept_and_told_apart(void **state) 
 	for (uint64_t turn = 0; turn < 2; turn++) {
 		for (uint32_t n = 0; n < COUNT_OF(reads); n++) {
 			snprintf(name, sizeof(name), "dev%u", n / 2);
-			congestion_begin(&reads[n], name, (uint8_t)(1 + n % 2));
-			congestion_take_hw(&reads[n], "np_cnp_sent", turn * 10 * n);
-			congestion_take_ethtool(
+			congestion_read_init(&reads[n], name, (uint8_t)(1 + n % 2));
+			congestion_add_hw_counter(&reads[n], "np_cnp_sent", turn * 10 * n);
+			congestion_add_ethtool_counter(
 				&reads[n], "tx_prio0_pause_duration", turn * 9000000
 			);
 		}

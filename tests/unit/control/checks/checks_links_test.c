@@ -76,9 +76,9 @@ static void a_port_is_read_with_its_counters(void **state) {
 	put_mlx5_0();
 	put("rxe0/ports/2/state", "1: DOWN\n");
 	put("rxe0/ports/2/rate", "2.5 Gb/sec (1X SDR)\n");
-	link_list(root, &list);
+	link_list_devices(root, &list);
 	assert_int_equal(list.count, 2);
-	assert_int_equal(link_read(root, "mlx5_0", ports), 1);
+	assert_int_equal(link_read_device(root, "mlx5_0", ports), 1);
 	assert_int_equal(ports[0].number, 1);
 	assert_int_equal(ports[0].state, 4);
 	assert_string_equal(ports[0].state_name, "ACTIVE");
@@ -88,7 +88,7 @@ static void a_port_is_read_with_its_counters(void **state) {
 	assert_int_equal(ports[0].counters[counter("symbol_error")], 17);
 	assert_int_equal(ports[0].counters[counter("packet_seq_err")], 3);
 	assert_true(ports[0].counters[counter("link_downed")] == UINT64_MAX);
-	assert_int_equal(link_read(root, "rxe0", ports), 1);
+	assert_int_equal(link_read_device(root, "rxe0", ports), 1);
 	assert_int_equal(ports[0].number, 2);
 	assert_int_equal(ports[0].rate_mbps, 2500);
 	assert_true(ports[0].guid == 0);
@@ -111,16 +111,16 @@ static void what_makes_no_sense_in_sysfs_is_as_nothing(void **state) {
 	struct link_device_list list;
 
 	(void)state;
-	link_list("/nowhere/at/all", &list);
+	link_list_devices("/nowhere/at/all", &list);
 	assert_int_equal(list.count, 0);
-	assert_int_equal(link_read(root, "none", ports), 0);
+	assert_int_equal(link_read_device(root, "none", ports), 0);
 	put_mlx5_0();
 	for (size_t n = 0; n < COUNT_OF(bad); n++) {
 		put("mlx5_0/ports/1/state", bad[n]);
 		put("mlx5_0/ports/1/rate", bad[n]);
 		put("mlx5_0/ports/1/counters/symbol_error", bad[n]);
 		put("mlx5_0/node_guid", bad[n]);
-		assert_int_equal(link_read(root, "mlx5_0", ports), 1);
+		assert_int_equal(link_read_device(root, "mlx5_0", ports), 1);
 		assert_int_equal(ports[0].state, 0);
 		assert_int_equal(ports[0].rate_mbps, 0);
 		assert_true(ports[0].counters[counter("symbol_error")] == UINT64_MAX);

@@ -29,9 +29,9 @@ static int tell_peers(void) {
 	uint8_t notice[4 + 24] = {1, 0, 1, 0};
 	struct wire_writer writer;
 
-	verdict_self(health.engine, 1, &(struct verdict_self){.joined = true});
+	verdict_self_update(health.engine, 1, &(struct verdict_self_update){.joined = true});
 	for (uint64_t id = 1; id <= 3; id++) {
-		const struct verdict_peer peer = {
+		const struct verdict_peer_update peer = {
 			.id = id,
 			.incarnation = ras_incarnation(1, 0),
 			.state = RAS_ALIVE,
@@ -39,7 +39,7 @@ static int tell_peers(void) {
 			.leaf = "",
 		};
 
-		if (verdict_peer(health.engine, 1, &peer) != 0)
+		if (verdict_peer_update(health.engine, 1, &peer) != 0)
 			return 1;
 	}
 	wire_writer_init(&writer, notice + 4, sizeof(notice) - 4);
@@ -47,7 +47,7 @@ static int tell_peers(void) {
 	wire_put_u64(&writer, 1);
 	wire_put_u32(&writer, 0);
 	wire_put_u32(&writer, 600);
-	return grants_heard(health.grants, loop_now_ns(health.loop), notice, sizeof(notice)) != 0;
+	return grants_receive(health.grants, loop_now_ns(health.loop), notice, sizeof(notice)) != 0;
 }
 
 static int begin(void **state) {

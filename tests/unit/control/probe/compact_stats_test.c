@@ -61,7 +61,7 @@ static void knows_nothing_to_begin_with(void **state) {
 	assert_int_equal(now.count, 0);
 	assert_int_equal(now.median_ns | now.p99_ns | now.min_ns, 0);
 	assert_int_equal(now.last_answer_ns, RAS_NEVER);
-	assert_int_equal(now.lost_bytes_place, PATH_SIZES);
+	assert_int_equal(now.lost_size_index, PATH_SIZES);
 }
 
 static void remembers_times_of_the_small_size(void **state) {
@@ -90,7 +90,7 @@ static void loss_is_kept_by_size(void **state) {
 	}
 	now = summary(*state);
 	assert_int_equal(now.kind, OBSERVATION_GOOD);
-	assert_int_equal(now.lost_bytes_place, 3);
+	assert_int_equal(now.lost_size_index, 3);
 	assert_int_equal(now.lost_permille, 1000);
 	assert_int_equal(now.size_lost[3], 10);
 	assert_int_equal(now.size_sent[2], 10);
@@ -99,20 +99,20 @@ static void loss_is_kept_by_size(void **state) {
 static void visit_proves_the_sizes_that_passed_in_it(void **state) {
 	add(*state, 1, true, 10 * US);
 	add(*state, 0, true, 10 * US);
-	assert_int_equal(summary(*state).unproven_place, 2);
+	assert_int_equal(summary(*state).unproven_size_index, 2);
 	add(*state, 2, true, 10 * US);
 	add(*state, 3, true, 10 * US);
-	assert_int_equal(summary(*state).unproven_place, PATH_SIZES);
+	assert_int_equal(summary(*state).unproven_size_index, PATH_SIZES);
 	add(*state, 3, false, 0);
 	assert_int_equal(summary(*state).kind, OBSERVATION_GOOD);
-	assert_int_equal(summary(*state).unproven_place, 3);
+	assert_int_equal(summary(*state).unproven_size_index, 3);
 	// What passed then says nothing of the next visit.
 	now_ns += 60 * SEC;
 	add(*state, 1, true, 10 * US);
 	add(*state, 0, true, 10 * US);
 	add(*state, 2, false, 0);
 	assert_int_equal(summary(*state).kind, OBSERVATION_GOOD);
-	assert_int_equal(summary(*state).unproven_place, 2);
+	assert_int_equal(summary(*state).unproven_size_index, 2);
 }
 
 static void two_reads_without_an_answer_are_silence_until_the_next_answer(void **state) {

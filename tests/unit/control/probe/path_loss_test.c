@@ -42,10 +42,10 @@ static void loss_is_told_by_size(void **state) {
 				scene_good(size, 10 * US);
 			assert_int_not_equal(scene.kind, OBSERVATION_DEGRADED);
 		}
-		if (scene.kind != loss->kind || scene_summary().lost_bytes_place != loss->place)
+		if (scene.kind != loss->kind || scene_summary().lost_size_index != loss->place)
 			fail_msg(
 				"%s: %s from place %u on", loss->what,
-				observation_kind_name(scene.kind), scene_summary().lost_bytes_place
+				observation_kind_name(scene.kind), scene_summary().lost_size_index
 			);
 	}
 }
@@ -67,7 +67,7 @@ static void what_is_lost_with_the_pair_that_a_known_loss_broke_is_no_silence(voi
 		scene_lost(0);
 		path_memory_cut_off(scene.path);
 		assert_int_equal(path_memory_judge(scene.path, scene.now_ns, 0), OBSERVATION_LOSSY);
-		assert_int_equal(scene_summary().lost_bytes_place, 2);
+		assert_int_equal(scene_summary().lost_size_index, 2);
 	}
 	// A cut is told as before: what was begun later had a pair of its own.
 	scene.now_ns += 2 * SEC;
@@ -90,25 +90,25 @@ static void good_path_proves_the_sizes_that_passed_lately(void **state) {
 	scene_good(1, 10 * US);
 	scene_good(0, 10 * US);
 	assert_int_equal(scene.kind, OBSERVATION_GOOD);
-	assert_int_equal(scene_summary().unproven_place, 2);
+	assert_int_equal(scene_summary().unproven_size_index, 2);
 	scene_good(3, 10 * US);
-	assert_int_equal(scene_summary().unproven_place, 2);
+	assert_int_equal(scene_summary().unproven_size_index, 2);
 	scene_good(2, 10 * US);
-	assert_int_equal(scene_summary().unproven_place, PATH_SIZES);
+	assert_int_equal(scene_summary().unproven_size_index, PATH_SIZES);
 	// One that is lost is no pattern, and no proof.
 	scene_lost(3);
 	assert_int_equal(scene.kind, OBSERVATION_GOOD);
-	assert_int_equal(scene_summary().unproven_place, 3);
+	assert_int_equal(scene_summary().unproven_size_index, 3);
 	scene_good_for(12, 10 * US);
-	assert_int_equal(scene_summary().unproven_place, 3);
+	assert_int_equal(scene_summary().unproven_size_index, 3);
 	scene_good(3, 10 * US);
-	assert_int_equal(scene_summary().unproven_place, PATH_SIZES);
+	assert_int_equal(scene_summary().unproven_size_index, PATH_SIZES);
 	// Another pair, perhaps another way.
 	path_memory_reopened(scene.path, scene.now_ns);
 	scene_good(1, 10 * US);
 	scene_good(0, 10 * US);
 	assert_int_equal(scene.kind, OBSERVATION_GOOD);
-	assert_int_equal(scene_summary().unproven_place, 2);
+	assert_int_equal(scene_summary().unproven_size_index, 2);
 }
 
 static void loss_that_is_over_is_forgotten(void **state) {
@@ -231,7 +231,7 @@ static void writes_have_counts_of_their_own_and_teach_no_latency(void **state) {
 	assert_int_equal(scene.kind, OBSERVATION_LOSSY);
 	assert_int_equal(scene_summary().write_lost[3], 4);
 	assert_int_equal(scene_summary().size_lost[3], 0);
-	assert_int_equal(scene_summary().lost_bytes_place, 3);
+	assert_int_equal(scene_summary().lost_size_index, 3);
 }
 
 static void way_that_broke_with_a_write_is_silent_as_with_a_read(void **state) {
@@ -295,7 +295,7 @@ static void sizes_that_are_known_to_be_lost_make_no_silence(void **state) {
 
 static bool retry(uint32_t *ret_size, bool *ret_is_write) {
 	struct path_retry retry = {0};
-	bool found = path_memory_retry(scene.path, scene.now_ns, &retry);
+	bool found = path_memory_next_retry(scene.path, scene.now_ns, &retry);
 
 	*ret_size = retry.size;
 	*ret_is_write = retry.is_write;

@@ -141,7 +141,7 @@ static void path_that_is_quick_for_good_is_known_as_such(void **state) {
 static struct path_learnt learnt(void) {
 	struct path_learnt found;
 
-	assert_true(path_memory_learnt(scene.path, scene.now_ns, &found));
+	assert_true(path_memory_get_learnt(scene.path, scene.now_ns, &found));
 	return found;
 }
 
@@ -150,7 +150,7 @@ static void restart(const struct path_learnt *with, uint64_t later_ns) {
 	scene_drop(NULL);
 	scene_make(NULL);
 	scene.now_ns += later_ns;
-	assert_true(path_memory_begin(scene.path, scene.now_ns, with));
+	assert_true(path_memory_restore(scene.path, scene.now_ns, with));
 }
 
 static void path_that_is_slow_when_its_observer_comes_back_is_degraded(void **state) {
@@ -259,12 +259,12 @@ static void past_that_is_too_old_or_cannot_be_is_not_taken(void **state) {
 	struct path_learnt none;
 
 	(void)state;
-	assert_false(path_memory_learnt(scene.path, scene.now_ns, &none));
+	assert_false(path_memory_get_learnt(scene.path, scene.now_ns, &none));
 	for (size_t n = 0; n < sizeof(bad) / sizeof(bad[0]); n++)
-		assert_false(path_memory_begin(scene.path, scene.now_ns, &bad[n]));
+		assert_false(path_memory_restore(scene.path, scene.now_ns, &bad[n]));
 	assert_int_equal(scene_summary().baseline_ns, 0);
-	assert_true(path_memory_begin(scene.path, scene.now_ns, &sound));
-	assert_false(path_memory_begin(scene.path, scene.now_ns, &sound)); // it has one
+	assert_true(path_memory_restore(scene.path, scene.now_ns, &sound));
+	assert_false(path_memory_restore(scene.path, scene.now_ns, &sound)); // it has one
 	scene_good_for(60, 10 * US);
 	assert_int_equal(scene.kind, OBSERVATION_GOOD);
 }
@@ -332,16 +332,16 @@ static void counter_that_may_stand_is_to_be_read_again_when_that_can_tell(void *
 
 	(void)state;
 	scene_good_for(30, 10 * US);
-	assert_int_equal(path_memory_confirm_at(scene.path), RAS_NEVER);
+	assert_int_equal(path_memory_confirm_ns(scene.path), RAS_NEVER);
 	stood_ns = scene.beats_at_ns = scene.now_ns;
 	scene_good(0, 10 * US);
-	assert_int_equal(path_memory_confirm_at(scene.path), RAS_NEVER);
+	assert_int_equal(path_memory_confirm_ns(scene.path), RAS_NEVER);
 	scene_good(0, 10 * US);
-	assert_int_equal(path_memory_confirm_at(scene.path), stood_ns + 3 * SEC / 2);
+	assert_int_equal(path_memory_confirm_ns(scene.path), stood_ns + 3 * SEC / 2);
 	scene.now_ns = stood_ns + 3 * SEC / 2;
 	scene_good(0, 10 * US);
 	assert_int_equal(scene.kind, OBSERVATION_STANDING);
-	assert_int_equal(path_memory_confirm_at(scene.path), RAS_NEVER);
+	assert_int_equal(path_memory_confirm_ns(scene.path), RAS_NEVER);
 }
 
 // What a page can show that no agent writes, from some second on.
@@ -535,35 +535,35 @@ static void like_paths_tell_what_would_be_usual_now(void **state) {
 	};
 
 	(void)state;
-	assert_int_equal(path_like_ns(paths, 4, 0), 30 * US);
-	assert_int_equal(path_like_ns(paths, 4, 3), 0);
-	assert_int_equal(path_like_ns(paths, 1, 0), 0);
+	assert_int_equal(path_expected_ns(paths, 4, 0), 30 * US);
+	assert_int_equal(path_expected_ns(paths, 4, 3), 0);
+	assert_int_equal(path_expected_ns(paths, 1, 0), 0);
 	paths[1].median_ns = 40 * US;
 	paths[2].median_ns = 15 * US;
-	assert_int_equal(path_like_ns(paths, 4, 0), 10 * US);
+	assert_int_equal(path_expected_ns(paths, 4, 0), 10 * US);
 	// What has slowed them since is in no window yet.
 	paths[1].lately_ns = 100 * US;
 	paths[2].lately_ns = 40 * US;
-	assert_int_equal(path_like_ns(paths, 4, 0), 20 * US);
+	assert_int_equal(path_expected_ns(paths, 4, 0), 20 * US);
 }
 
 // A doubted path is read more often, so this is soon.
 static void path_is_slow_at_once_after_eight_slow_reads_in_a_row(void **state) {
 	(void)state;
 	scene_good_for(300, 10 * US);
-	assert_false(path_memory_doubts(scene.path));
+	assert_false(path_memory_needs_reads(scene.path));
 	scene_good_for(7, 30 * US);
 	assert_int_equal(scene.kind, OBSERVATION_GOOD);
-	assert_true(path_memory_doubts(scene.path));
+	assert_true(path_memory_needs_reads(scene.path));
 	scene_good_for(1, 30 * US);
 	assert_int_equal(scene.kind, OBSERVATION_DEGRADED);
-	assert_false(path_memory_doubts(scene.path));
+	assert_false(path_memory_needs_reads(scene.path));
 	scene_good_for(3, 10 * US);
 	assert_int_equal(scene.kind, OBSERVATION_DEGRADED);
-	assert_true(path_memory_doubts(scene.path));
+	assert_true(path_memory_needs_reads(scene.path));
 	scene_good_for(1, 10 * US);
 	assert_int_equal(scene.kind, OBSERVATION_GOOD);
-	assert_false(path_memory_doubts(scene.path));
+	assert_false(path_memory_needs_reads(scene.path));
 }
 
 static void quick_read_ends_a_run_of_slow_ones(void **state) {

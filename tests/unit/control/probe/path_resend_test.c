@@ -16,8 +16,8 @@ static int begin(void **state) {
 	resent = PATH_RESENT_UNKNOWN;
 	if (scene_make(state) != 0)
 		return -1;
-	path_memory_resends(scene.path, TIMEOUT);
-	path_memory_beside(scene.path, scene.now_ns, 0, resent);
+	path_memory_set_resend(scene.path, TIMEOUT);
+	path_memory_set_context(scene.path, scene.now_ns, 0, resent);
 	scene_good_for(120, USUAL);
 	assert_int_equal(scene.kind, OBSERVATION_GOOD);
 	return 0;
@@ -32,7 +32,7 @@ static bool one(uint32_t permille) {
 
 	while (scene_draw(1000) < permille && wait_ns < 3 * WAIT)
 		wait_ns += WAIT + scene_draw(WAIT / 20);
-	path_memory_beside(scene.path, scene.now_ns, own_late, resent);
+	path_memory_set_context(scene.path, scene.now_ns, own_late, resent);
 	scene_good(0, USUAL + scene_draw(USUAL / 20) + wait_ns);
 	return wait_ns > 0;
 }
@@ -60,8 +60,8 @@ static void path_that_loses_behind_the_device_is_lossy_and_well_again(void **sta
 		assert_int_not_equal(seen_s, 0);
 		printf("# %u permille: lossy after %u s\n", chances[n], seen_s);
 		assert_in_range(scene_summary().lost_permille, 1, 600);
-		assert_int_equal(scene_summary().lost_bytes_place, 0); // of any size
-		assert_int_equal(scene_summary().lost, 0);	       // never a lost probe
+		assert_int_equal(scene_summary().lost_size_index, 0); // of any size
+		assert_int_equal(scene_summary().lost, 0);	      // never a lost probe
 		assert_int_not_equal(seconds_until(OBSERVATION_GOOD, 0, 130), 0);
 		for (uint32_t s = 0; s < 300; s++) {
 			one(0);
@@ -106,7 +106,7 @@ static void what_is_only_noisy_or_slow_is_not_lossy(void **state) {
 						  scene_draw(noise->most_ns - noise->least_ns)
 					: 0;
 
-			path_memory_beside(scene.path, scene.now_ns, 0, resent);
+			path_memory_set_context(scene.path, scene.now_ns, 0, resent);
 			scene_good(0, noise->usual_ns + wait_ns);
 			if (scene.kind == OBSERVATION_LOSSY)
 				fail_msg("%s: lossy after %u s", noise->what, s);
@@ -118,7 +118,7 @@ static void what_is_only_noisy_or_slow_is_not_lossy(void **state) {
 static void what_reads_of_oneself_show_too_is_not_lossy(void **state) {
 	(void)state;
 	for (uint32_t s = 0; s < 600; s++) {
-		own_late = path_memory_late(scene.path, scene.now_ns) / 2 + 1;
+		own_late = path_memory_late_permille(scene.path, scene.now_ns) / 2 + 1;
 		one(100);
 		assert_int_not_equal(scene.kind, OBSERVATION_LOSSY);
 	}
@@ -153,7 +153,7 @@ static void counters_may_go_and_begin_anew(void **state) {
 
 static void without_hardware_late_answers_are_no_losses(void **state) {
 	(void)state;
-	path_memory_resends(scene.path, 0);
+	path_memory_set_resend(scene.path, 0);
 	assert_int_equal(seconds_until(OBSERVATION_LOSSY, 300, 600), 0);
 }
 

@@ -58,8 +58,8 @@ static uint64_t draw(uint64_t below) {
 
 static void add(uint64_t at_ns, uint32_t path, bool visit) {
 	probe_schedule_add(world.schedule, at_ns, path, world.cluster.mtu, visit);
-	probe_schedule_writes(world.schedule, path, world.cluster.writes);
-	probe_schedule_gpu(world.schedule, path, world.cluster.gpu);
+	probe_schedule_set_writes(world.schedule, path, world.cluster.writes);
+	probe_schedule_set_gpu(world.schedule, path, world.cluster.gpu);
 }
 
 static void world_open(const struct cluster *cluster) {
@@ -76,7 +76,7 @@ static void world_open(const struct cluster *cluster) {
 		add(world.now_ns, n, false);
 	for (uint32_t n = 0; n < cluster->targets; n++)
 		targets[n] = (struct probe_target){.peer = n, .device = 0};
-	assert_int_equal(probe_schedule_targets(world.schedule, targets, cluster->targets), 0);
+	assert_int_equal(probe_schedule_set_targets(world.schedule, targets, cluster->targets), 0);
 }
 
 static void world_close(void) {
@@ -115,15 +115,15 @@ static void begin_visit(const struct probe_target *target, uint64_t at_ns) {
 static void visits_of_frame(void) {
 	uint64_t at_ns;
 
-	while ((at_ns = probe_schedule_visit_at(world.schedule)) < world.now_ns + FRAME_NS) {
+	while ((at_ns = probe_schedule_next_visit_ns(world.schedule)) < world.now_ns + FRAME_NS) {
 		struct probe_target target;
 
 		at_ns = at_ns > world.now_ns ? at_ns : world.now_ns;
-		assert_true(probe_schedule_visit(world.schedule, at_ns, &target));
+		assert_true(probe_schedule_visit_begin(world.schedule, at_ns, &target));
 		begin_visit(&target, at_ns);
 	}
 	for (uint32_t n = 0; n < PROBE_PATHS_MAX; n++) {
-		if (!world.visiting[n] || !probe_schedule_visited(world.schedule, n))
+		if (!world.visiting[n] || !probe_schedule_visit_is_done(world.schedule, n))
 			continue;
 		probe_schedule_remove(world.schedule, n);
 		world.visiting[n] = false;
@@ -352,7 +352,7 @@ static void path_that_loses_gets_most_of_the_large_probes_and_not_all(void **sta
 
 	(void)state;
 	world_open(&cluster);
-	probe_schedule_loses(world.schedule, 5, true);
+	probe_schedule_set_lossy(world.schedule, 5, true);
 	for (uint32_t n = 0; n < 600; n++)
 		frame();
 	for (uint32_t n = 0; n < world.kept_count; n++) {
@@ -448,7 +448,7 @@ static void who_takes_no_writes_any_more_is_read_on_at_once(void **state) {
 		frame();
 	written = world.kept_count;
 	for (uint32_t n = 0; n < cluster.neighbours; n++)
-		probe_schedule_writes(world.schedule, n, false);
+		probe_schedule_set_writes(world.schedule, n, false);
 	for (uint32_t n = 0; n < 20; n++)
 		frame();
 	assert_in_range(world.kept_count - written, 20 * 3 - 5, 20 * 3 + 5);
@@ -504,7 +504,7 @@ static void whose_gpu_is_read_no_more_is_read_on_at_once(void **state) {
 		frame();
 	before = world.kept_count;
 	for (uint32_t n = 0; n < cluster.neighbours; n++)
-		probe_schedule_gpu(world.schedule, n, false);
+		probe_schedule_set_gpu(world.schedule, n, false);
 	for (uint32_t n = 0; n < 20; n++)
 		frame();
 	assert_in_range(world.kept_count - before, 20 * 3 - 5, 20 * 3 + 5);
@@ -572,7 +572,7 @@ static void round_goes_on_when_targets_come_and_go(void **state) {
 		frame();
 	for (uint32_t n = 0; n < 150; n++)
 		targets[n] = (struct probe_target){.peer = n};
-	assert_int_equal(probe_schedule_targets(world.schedule, targets, 150), 0);
+	assert_int_equal(probe_schedule_set_targets(world.schedule, targets, 150), 0);
 	while (probe_schedule_counters(world.schedule)->rounds < 2)
 		frame();
 	for (uint32_t n = 0; n < 150; n++)
@@ -580,8 +580,8 @@ static void round_goes_on_when_targets_come_and_go(void **state) {
 	assert_in_range(
 		facts().round_ns, 150 * facts().visit_ns - SEC, 150 * facts().visit_ns + SEC
 	);
-	assert_int_equal(probe_schedule_targets(world.schedule, NULL, 0), 0);
-	assert_int_equal(probe_schedule_visit_at(world.schedule), RAS_NEVER);
+	assert_int_equal(probe_schedule_set_targets(world.schedule, NULL, 0), 0);
+	assert_int_equal(probe_schedule_next_visit_ns(world.schedule), RAS_NEVER);
 	assert_int_equal(facts().coverage_ns, 0);
 	world_close();
 }
@@ -596,7 +596,7 @@ static void order_of_visits_differs_from_agent_to_agent(void **state) {
 	for (uint64_t n = 0; n < 8; n++) {
 		cluster.config.random_seed = n * 977 + 1;
 		world_open(&cluster);
-		assert_true(probe_schedule_visit(world.schedule, world.now_ns, &target));
+		assert_true(probe_schedule_visit_begin(world.schedule, world.now_ns, &target));
 		first[n] = target.peer;
 		world_close();
 		for (uint64_t k = 0; k < n; k++)
@@ -677,8 +677,8 @@ static void without_memory_nothing_is_left_half(void **state) {
 	}
 	heap_leave(&heap, 3);
 	assert_int_equal(probe_schedule_create(&config, &memory, &schedule), 0);
-	assert_int_equal(probe_schedule_targets(schedule, &target, 1), -ENOMEM);
-	assert_int_equal(probe_schedule_visit_at(schedule), RAS_NEVER);
+	assert_int_equal(probe_schedule_set_targets(schedule, &target, 1), -ENOMEM);
+	assert_int_equal(probe_schedule_next_visit_ns(schedule), RAS_NEVER);
 	for (uint32_t n = 0; n < 2; n++) {
 		heap_leave(&heap, n);
 		assert_int_equal(probe_schedule_configure(schedule, 0, &config), -ENOMEM);

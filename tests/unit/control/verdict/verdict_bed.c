@@ -84,8 +84,8 @@ static const char *bed_host(uint32_t agent) {
 	return host;
 }
 
-struct verdict_peer bed_peer(uint32_t agent, enum ras_state state, enum ras_cause cause) {
-	struct verdict_peer peer = {
+struct verdict_peer_update bed_peer(uint32_t agent, enum ras_state state, enum ras_cause cause) {
+	struct verdict_peer_update peer = {
 		.id = bed_id(agent),
 		.incarnation = ras_incarnation(1, 0),
 		.state = state,
@@ -103,17 +103,17 @@ struct verdict_peer bed_peer(uint32_t agent, enum ras_state state, enum ras_caus
 }
 
 int bed_state(struct bed *bed, uint32_t agent, enum ras_state state, enum ras_cause cause) {
-	struct verdict_peer peer = bed_peer(agent, state, cause);
+	struct verdict_peer_update peer = bed_peer(agent, state, cause);
 
-	return verdict_peer(bed->engine, bed->now_ns, &peer);
+	return verdict_peer_update(bed->engine, bed->now_ns, &peer);
 }
 
 int bed_place(struct bed *bed, uint32_t agent, const char *host, const char *leaf) {
-	struct verdict_peer peer = bed_peer(agent, RAS_ALIVE, RAS_CAUSE_NONE);
+	struct verdict_peer_update peer = bed_peer(agent, RAS_ALIVE, RAS_CAUSE_NONE);
 
 	peer.host = host;
 	peer.leaf = leaf;
-	return verdict_peer(bed->engine, bed->now_ns, &peer);
+	return verdict_peer_update(bed->engine, bed->now_ns, &peer);
 }
 
 struct observation
@@ -162,7 +162,7 @@ int bed_say(struct bed *bed, uint32_t agent, enum verdict verdict, const char *r
 struct verdict_view bed_view(const struct bed *bed, uint32_t agent) {
 	struct verdict_view view;
 
-	assert_int_equal(verdict_of(bed->engine, bed_id(agent), &view), 0);
+	assert_int_equal(verdict_view_get(bed->engine, bed_id(agent), &view), 0);
 	return view;
 }
 

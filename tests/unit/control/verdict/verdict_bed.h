@@ -41,7 +41,7 @@ static inline uint64_t bed_id(uint32_t agent) {
 // Time passes, and the engine is called when it asked to be.
 void bed_pass(struct bed *bed, uint64_t ns);
 
-struct verdict_peer bed_peer(uint32_t agent, enum ras_state state, enum ras_cause cause);
+struct verdict_peer_update bed_peer(uint32_t agent, enum ras_state state, enum ras_cause cause);
 int bed_state(struct bed *bed, uint32_t agent, enum ras_state state, enum ras_cause cause);
 int bed_place(struct bed *bed, uint32_t agent, const char *host, const char *leaf);
 

@@ -23,7 +23,7 @@ path_of(const struct bed *bed, uint32_t observer, uint32_t subject) {
 	struct verdict_path_view view;
 	uint32_t cursor = 0;
 
-	while (verdict_path_next(bed->engine, &cursor, &view)) {
+	while (verdict_bad_path_next(bed->engine, &cursor, &view)) {
 		if (view.observation.observer == bed_id(observer) &&
 		    view.observation.subject == bed_id(subject))
 			return view;
@@ -36,7 +36,7 @@ static inline void expect_all_well(const struct bed *bed) {
 	struct verdict_view view;
 	uint32_t cursor = 0;
 
-	while (verdict_next(bed->engine, &cursor, &view))
+	while (verdict_unhealthy_next(bed->engine, &cursor, &view))
 		fail_msg(
 			"agent %u is %s (%s)", (uint32_t)view.subject - 1,
 			verdict_name(view.verdict), view.reason

@@ -154,15 +154,15 @@ static void ports_that_go_down_together_are_of_a_switch_that_restarts(void **sta
 
 static void while_the_overlay_brakes_nobody_is_declared_by_silence(void **state) {
 	struct bed *bed = bed_create(8);
-	struct verdict_self self = {.joined = true, .brake = true};
+	struct verdict_self_update self = {.joined = true, .brake = true};
 
 	(void)state;
-	verdict_self(bed->engine, bed->now_ns, &self);
+	verdict_self_update(bed->engine, bed->now_ns, &self);
 	fall(bed, 3, 5);
 	bed_pass(bed, 2 * SEC);
 	bed_expect(bed, 5, VERDICT_UNKNOWN, "Brake");
 	self.brake = false;
-	verdict_self(bed->engine, bed->now_ns, &self);
+	verdict_self_update(bed->engine, bed->now_ns, &self);
 	bed_expect(bed, 5, VERDICT_NODE_DOWN, "NodeSilent");
 	bed_destroy(bed);
 }
@@ -171,7 +171,7 @@ static void while_the_overlay_brakes_nobody_is_declared_by_silence(void **state)
 // seconds behind its own brake.
 static void one_that_others_declare_dead_is_not_hidden_by_a_brake_of_our_own(void **state) {
 	struct bed *bed = bed_create(8);
-	struct verdict_self self = {.joined = true};
+	struct verdict_self_update self = {.joined = true};
 
 	(void)state;
 	bed_state(bed, 5, RAS_SUSPECT, RAS_CAUSE_SILENT);
@@ -181,7 +181,7 @@ static void one_that_others_declare_dead_is_not_hidden_by_a_brake_of_our_own(voi
 	bed_expect(bed, 5, VERDICT_NODE_DOWN, "NodeSilent");
 	self.brake = true;
 	bed_state(bed, 5, RAS_DEAD, RAS_CAUSE_SILENT);
-	verdict_self(bed->engine, bed->now_ns, &self);
+	verdict_self_update(bed->engine, bed->now_ns, &self);
 	bed_expect(bed, 5, VERDICT_NODE_DOWN, "NodeSilent");
 	bed_pass(bed, 10 * SEC);
 	bed_expect(bed, 5, VERDICT_NODE_DOWN, "NodeSilent");
@@ -193,12 +193,12 @@ static void one_that_others_declare_dead_is_not_hidden_by_a_brake_of_our_own(voi
 
 static void after_a_pause_of_our_own_all_that_is_bad_is_unknown_for_a_moment(void **state) {
 	struct bed *bed = bed_with_fabric_down();
-	struct verdict_self self = {.joined = true};
+	struct verdict_self_update self = {.joined = true};
 
 	(void)state;
 	bed->now_ns += 60 * SEC; // nobody called us
 	self.paused_until_ns = bed->now_ns;
-	verdict_self(bed->engine, bed->now_ns, &self);
+	verdict_self_update(bed->engine, bed->now_ns, &self);
 	bed_expect(bed, 5, VERDICT_UNKNOWN, "OwnPause");
 	bed_expect(bed, 6, VERDICT_HEALTHY, "None");
 	bed_see_two(bed, 5, OBSERVATION_SILENT);
@@ -210,12 +210,12 @@ static void after_a_pause_of_our_own_all_that_is_bad_is_unknown_for_a_moment(voi
 
 static void what_we_did_not_hear_while_we_stood_still_is_no_silence(void **state) {
 	struct bed *bed = bed_create(8);
-	struct verdict_self self = {.joined = true};
+	struct verdict_self_update self = {.joined = true};
 
 	(void)state;
 	bed_see(bed, 0, 5, OBSERVATION_SILENT); // our own
 	self.paused_until_ns = bed->now_ns + 1;
-	verdict_self(bed->engine, bed->now_ns, &self);
+	verdict_self_update(bed->engine, bed->now_ns, &self);
 	bed_see(bed, 1, 5, OBSERVATION_SILENT);
 	bed_pass(bed, 20 * SEC);
 	bed_expect(bed, 5, VERDICT_HEALTHY, "None");
@@ -227,13 +227,13 @@ static void what_we_did_not_hear_while_we_stood_still_is_no_silence(void **state
 
 static void one_that_stops_again_and_again_does_not_keep_what_is_old(void **state) {
 	struct bed *bed = bed_with_fabric_down();
-	struct verdict_self self = {.joined = true};
+	struct verdict_self_update self = {.joined = true};
 
 	(void)state;
 	for (uint32_t n = 0; n < 8; n++) {
 		bed_pass(bed, 20 * SEC);
 		self.paused_until_ns = bed->now_ns;
-		verdict_self(bed->engine, bed->now_ns, &self);
+		verdict_self_update(bed->engine, bed->now_ns, &self);
 	}
 	bed_pass(bed, 6 * SEC);
 	bed_expect(bed, 5, VERDICT_UNKNOWN, "EvidenceStale");

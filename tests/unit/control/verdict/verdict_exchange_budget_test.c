@@ -60,7 +60,7 @@ see_through(struct net *net, uint32_t subject, enum observation_kind kind, const
 	};
 
 	snprintf(observation.peer_device, sizeof(observation.peer_device), "%s", device);
-	return observation_exchange_own(net->agents[0].exchange, net->now_ns, &observation);
+	return observation_exchange_update(net->agents[0].exchange, net->now_ns, &observation);
 }
 
 #define PORTS 8
@@ -97,7 +97,7 @@ static void who_hears_much_still_says_something(void **state) {
 		if (ms % 1000 == 0)
 			see_all_ports(net);
 		if (ms % 3 == 0)
-			observation_exchange_heard(
+			observation_exchange_receive(
 				net->agents[0].exchange, net->now_ns, id_of(13), 0, bytes, size
 			);
 		observation_exchange_tick(net->agents[0].exchange, net->now_ns);
@@ -117,7 +117,7 @@ static void mark_told(void *ctx, const void *bytes, size_t size) {
 
 	(void)ctx;
 	wire_reader_init(&reader, bytes, size);
-	while (told_get(&reader, &told) == 0)
+	while (notice_item_get(&reader, &told) == 0)
 		was_told[told.observation.subject - 1][told.observation.peer_device[0] - '0'] =
 			true;
 }

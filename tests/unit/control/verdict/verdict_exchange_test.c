@@ -16,7 +16,9 @@ static int see_loss(
 		make_observation(observer, subject, kind, VERDICT_REACH_ANSWERS);
 
 	observation.lost_bytes = bytes;
-	return observation_exchange_own(net->agents[observer].exchange, net->now_ns, &observation);
+	return observation_exchange_update(
+		net->agents[observer].exchange, net->now_ns, &observation
+	);
 }
 
 static void what_two_see_is_held_by_all(void **state) {
@@ -183,7 +185,7 @@ static void what_was_told_of_one_that_was_forgotten_is_not_told_again(void **sta
 	assert_int_equal(before, 3);
 	for (uint32_t n = 0; n < AGENTS; n++) {
 		struct agent *agent = &net->agents[n];
-		struct verdict_peer back = {
+		struct verdict_peer_update back = {
 			.id = id_of(0),
 			.incarnation = ras_incarnation(1, 0),
 			.state = RAS_ALIVE,
@@ -193,9 +195,9 @@ static void what_was_told_of_one_that_was_forgotten_is_not_told_again(void **sta
 
 		if (n == 0)
 			continue; // it was cut off, and knows nothing of it
-		verdict_forget(agent->engine, net->now_ns, id_of(0));
+		verdict_peer_forget(agent->engine, net->now_ns, id_of(0));
 		observation_exchange_forget(agent->exchange, id_of(0));
-		assert_int_equal(verdict_peer(agent->engine, net->now_ns, &back), 0);
+		assert_int_equal(verdict_peer_update(agent->engine, net->now_ns, &back), 0);
 	}
 	pass(net, 60 * SEC);
 	assert_int_equal(told_by_all(net), before);
@@ -275,7 +277,7 @@ static void a_pulse_that_outlives_its_agent_is_told_again_although_enough_told_i
 		pass(net, SEC);
 	}
 	for (uint32_t n = 0; n < AGENTS; n++) {
-		struct verdict_peer dead = {
+		struct verdict_peer_update dead = {
 			.id = id_of(5),
 			.incarnation = ras_incarnation(1, 0),
 			.state = RAS_DEAD,
@@ -286,7 +288,7 @@ static void a_pulse_that_outlives_its_agent_is_told_again_although_enough_told_i
 			.leaf = "",
 		};
 
-		assert_int_equal(verdict_peer(net->agents[n].engine, net->now_ns, &dead), 0);
+		assert_int_equal(verdict_peer_update(net->agents[n].engine, net->now_ns, &dead), 0);
 		assert_int_equal(held(net, n, 5), VERDICT_MGMT_NET_DOWN);
 	}
 	net_destroy(net);

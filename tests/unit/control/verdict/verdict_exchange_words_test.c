@@ -15,7 +15,7 @@ static int say(struct net *net, uint32_t agent, enum verdict verdict) {
 		.evidence = "ibv_create_qp on dev0 hangs",
 	};
 
-	return observation_exchange_say(net->agents[agent].exchange, net->now_ns, &statement);
+	return observation_exchange_statement(net->agents[agent].exchange, net->now_ns, &statement);
 }
 
 static void words_are_repeated_until_they_are_taken_back(void **state) {
@@ -50,7 +50,7 @@ static void hear_check(struct net *net, uint64_t number, enum verdict verdict, c
 	wire_writer_init(&writer, bytes, sizeof(bytes));
 	assert_int_equal(statement_put(&writer, &statement), 0);
 	assert_int_equal(
-		observation_exchange_heard(
+		observation_exchange_receive(
 			net->agents[0].exchange, net->now_ns, id_of(6), number, bytes,
 			wire_writer_used(&writer)
 		),
@@ -98,7 +98,7 @@ static void a_word_in_anothers_name_is_dropped_and_counted(void **state) {
 	assert_int_equal(observation_put(&writer, &observation), 0);
 	assert_int_equal(statement_put(&writer, &statement), 0);
 	assert_int_equal(
-		observation_exchange_heard(
+		observation_exchange_receive(
 			net->agents[0].exchange, net->now_ns, id_of(9), 0, bytes,
 			wire_writer_used(&writer)
 		),
@@ -123,7 +123,7 @@ static void of_a_malformed_notice_what_came_before_is_taken(void **state) {
 	wire_put_u8(&writer, TOLD_OBSERVATION);
 	wire_put_u16(&writer, 1000);
 	assert_int_equal(
-		observation_exchange_heard(
+		observation_exchange_receive(
 			net->agents[0].exchange, net->now_ns, id_of(6), 0, bytes,
 			wire_writer_used(&writer)
 		),

@@ -64,8 +64,9 @@ static void begin(struct scene *scene) {
 		.self = engine.self, .rate_percent = 5, .out_percent = 33};
 
 	scene->bed = bed_create_with(MEMBERS, &engine);
-	verdict_self(
-		scene->bed->engine, scene->bed->now_ns, &(struct verdict_self){.joined = true}
+	verdict_self_update(
+		scene->bed->engine, scene->bed->now_ns,
+		&(struct verdict_self_update){.joined = true}
 	);
 	assert_int_equal(
 		grants_create(
@@ -93,7 +94,7 @@ static void thousands_that_come_together_cost_each_a_little(void **state) {
 	begin(&scene);
 	before = blocks;
 	for (uint32_t n = 0; n < MEMBERS; n++)
-		grants_alive(scene.grants, scene.bed->now_ns, nth_id(n));
+		grants_member_alive(scene.grants, scene.bed->now_ns, nth_id(n));
 	assert_true(blocks - before < MEMBERS * BLOCKS_PER_MEMBER);
 	before = blocks;
 	assert_int_equal(grants_granter(scene.grants, scene.bed->now_ns), 0);
@@ -110,11 +111,11 @@ static void each_is_known_so_long_after_it_came_last(void **state) {
 	begin(&scene);
 	// One in each ms, and the first three once more.
 	for (uint32_t n = 0; n < MEMBERS + 3; n++) {
-		grants_alive(scene.grants, scene.bed->now_ns, nth_id(n % MEMBERS));
+		grants_member_alive(scene.grants, scene.bed->now_ns, nth_id(n % MEMBERS));
 		bed_pass(scene.bed, MS);
 	}
 	assert_int_equal(grants_granter(scene.grants, scene.bed->now_ns), 0);
-	bed_pass(scene.bed, GRANTS_KNOWN_NS - (MEMBERS + 1) * MS);
+	bed_pass(scene.bed, GRANTS_MEMBER_MIN_AGE_NS - (MEMBERS + 1) * MS);
 	for (uint32_t n = 3; n < MEMBERS; n++) {
 		if (n % 64 == 3)
 			assert_int_equal(grants_granter(scene.grants, scene.bed->now_ns), granter);

@@ -62,8 +62,9 @@ static void begin_as(struct scene *scene, uint32_t count, uint32_t self) {
 		.self = bed_id(self), .rate_percent = 5, .out_percent = 33};
 
 	*scene = (struct scene){.bed = bed_create_with(count, &engine), .wake_ns = RAS_NEVER};
-	verdict_self(
-		scene->bed->engine, scene->bed->now_ns, &(struct verdict_self){.joined = true}
+	verdict_self_update(
+		scene->bed->engine, scene->bed->now_ns,
+		&(struct verdict_self_update){.joined = true}
 	);
 	assert_int_equal(
 		grants_create(
@@ -98,7 +99,7 @@ static void pass(struct scene *scene, uint64_t ns) {
 		}
 		bed_pass(scene->bed, 500 * MS);
 		if (scene->bed->changes + scene->bed->ripened != scene->changes)
-			grants_look_soon(scene->grants, scene->bed->now_ns);
+			grants_check_soon(scene->grants, scene->bed->now_ns);
 		scene->changes = scene->bed->changes + scene->bed->ripened;
 		if (scene->wake_ns <= scene->bed->now_ns) {
 			scene->wake_ns = RAS_NEVER;
@@ -111,7 +112,7 @@ static void pass(struct scene *scene, uint64_t ns) {
 static void ail(struct scene *scene, uint32_t agent) {
 	assert_int_equal(bed_say(scene->bed, agent, VERDICT_FABRIC_DOWN, "PortDown"), 0);
 	scene->bad[agent / 64] |= UINT64_C(1) << agent % 64;
-	grants_look_soon(scene->grants, scene->bed->now_ns);
+	grants_check_soon(scene->grants, scene->bed->now_ns);
 }
 
 static void ail_all(struct scene *scene, uint32_t from, uint32_t count) {
@@ -128,7 +129,7 @@ static void ail_in_turn(struct scene *scene, uint32_t from, uint32_t count) {
 }
 
 static enum grant grant_of(const struct scene *scene, uint32_t agent) {
-	return grants_of(scene->grants, scene->bed->now_ns, bed_id(agent));
+	return grants_decide(scene->grants, scene->bed->now_ns, bed_id(agent));
 }
 
 static uint32_t given_of(const struct scene *scene, uint32_t from, uint32_t count) {
@@ -149,7 +150,7 @@ static void hear(struct scene *scene, uint32_t agent, uint64_t start, uint32_t a
 	wire_put_u32(&writer, ago_s);
 	wire_put_u32(&writer, s);
 	assert_int_equal(
-		grants_heard(scene->grants, scene->bed->now_ns, notice, sizeof(notice)), 0
+		grants_receive(scene->grants, scene->bed->now_ns, notice, sizeof(notice)), 0
 	);
 }
 
@@ -159,7 +160,7 @@ static void one_that_is_bad_is_granted_once_its_verdict_is_ripe_and_told_to_all(
 	(void)state;
 	begin(&scene, 5);
 	ail(&scene, 3);
-	assert_int_equal(grant_of(&scene, 3), GRANT_AWAITED);
+	assert_int_equal(grant_of(&scene, 3), GRANT_PENDING);
 	pass(&scene, RIPE_NS);
 	assert_int_equal(grant_of(&scene, 3), GRANT_GIVEN);
 	assert_int_equal(scene.entries, 1);
@@ -180,7 +181,7 @@ static void no_more_than_the_rate_are_granted_in_ten_minutes_of_any_size(void **
 		ail_in_turn(&scene, 1, rows[n].bad);
 		assert_int_equal(given_of(&scene, 1, rows[n].bad), rows[n].granted);
 		if (rows[n].granted < rows[n].bad)
-			assert_int_equal(grant_of(&scene, rows[n].bad), GRANT_RATE);
+			assert_int_equal(grant_of(&scene, rows[n].bad), GRANT_RATE_LIMIT);
 		pass(&scene, 601 * SEC);
 		assert_int_equal(given_of(&scene, 1, rows[n].bad), rows[n].after_ten_minutes);
 		finish(&scene);
@@ -196,7 +197,7 @@ static void no_more_than_a_third_are_out_of_service_the_dead_counted(void **stat
 	ail_all(&scene, 1, 2);
 	pass(&scene, 2000 * SEC);
 	assert_int_equal(given_of(&scene, 1, 2), 1);
-	assert_int_equal(grant_of(&scene, 2), GRANT_OUT);
+	assert_int_equal(grant_of(&scene, 2), GRANT_TOO_MANY_OUT);
 	bed_state(scene.bed, 4, RAS_LEFT, RAS_CAUSE_LEAVE);
 	pass(&scene, 2 * SEC);
 	assert_int_equal(given_of(&scene, 1, 2), 1); // two of five are more
@@ -212,7 +213,7 @@ static void no_more_than_twice_the_rate_is_believed(void **state) {
 	for (uint32_t n = 2; n < 40; n++)
 		hear(&scene, n, 1, 0, 600);
 	assert_int_equal(given_of(&scene, 2, 38), 4);
-	assert_int_equal(grant_of(&scene, 39), GRANT_RATE);
+	assert_int_equal(grant_of(&scene, 39), GRANT_RATE_LIMIT);
 	finish(&scene);
 	begin_as(&scene, 40, 1);
 	for (uint32_t n = 2; n < 40; n++)
@@ -237,7 +238,7 @@ static void agent_that_is_gone_takes_nothing_out_of_service(void **state) {
 
 // Drained by us, and then put into maintenance or without anybody who knows: it takes no jobs.
 static void node_counts_as_out_until_it_is_healthy(void **state) {
-	struct verdict_peer maint = bed_peer(1, RAS_ALIVE, RAS_CAUSE_NONE);
+	struct verdict_peer_update maint = bed_peer(1, RAS_ALIVE, RAS_CAUSE_NONE);
 	struct scene scene;
 
 	(void)state;
@@ -246,13 +247,13 @@ static void node_counts_as_out_until_it_is_healthy(void **state) {
 	pass(&scene, RIPE_NS);
 	assert_int_equal(grant_of(&scene, 1), GRANT_GIVEN);
 	maint.maint = true;
-	assert_int_equal(verdict_peer(scene.bed->engine, scene.bed->now_ns, &maint), 0);
+	assert_int_equal(verdict_peer_update(scene.bed->engine, scene.bed->now_ns, &maint), 0);
 	pass(&scene, 1000 * SEC);
 	ail(&scene, 2);
 	pass(&scene, RIPE_NS);
-	assert_int_equal(grant_of(&scene, 2), GRANT_OUT);
+	assert_int_equal(grant_of(&scene, 2), GRANT_TOO_MANY_OUT);
 	maint.maint = false;
-	assert_int_equal(verdict_peer(scene.bed->engine, scene.bed->now_ns, &maint), 0);
+	assert_int_equal(verdict_peer_update(scene.bed->engine, scene.bed->now_ns, &maint), 0);
 	scene.bad[0] &= ~UINT64_C(2);
 	bed_say(scene.bed, 1, VERDICT_HEALTHY, "PortDown");
 	pass(&scene, 60 * SEC);
@@ -284,7 +285,7 @@ static void where_all_are_critical_nobody_grants_and_it_says_so(void **state) {
 	begin(&scene, 3);
 	for (uint32_t n = 0; n < 3; n++)
 		assert_int_equal(bed_say(scene.bed, n, VERDICT_CHECK_FAILED, "DiskFull"), 0);
-	assert_int_equal(grant_of(&scene, 1), GRANT_NOBODY);
+	assert_int_equal(grant_of(&scene, 1), GRANT_NO_GRANTER);
 	finish(&scene);
 }
 
@@ -309,7 +310,7 @@ static void those_that_fall_silent_together_are_not_drained_for_ten_minutes(void
 	ail_all(&scene, 1, 3);
 	pass(&scene, 300 * SEC);
 	assert_int_equal(given_of(&scene, 1, 3), 0);
-	assert_int_equal(grant_of(&scene, 1), GRANT_TOGETHER);
+	assert_int_equal(grant_of(&scene, 1), GRANT_COMMON_EVENT);
 	// One that falls much later has nothing to do with it.
 	ail(&scene, 9);
 	pass(&scene, RIPE_NS);
@@ -341,7 +342,7 @@ static void one_that_died_beside_others_whose_doubt_is_just_over_is_not_drained(
 	bed_state(scene.bed, 3, RAS_ALIVE, RAS_CAUSE_REFUTED);
 	pass(&scene, 12 * SEC);
 	assert_int_equal(bed_view(scene.bed, 2).advice, VERDICT_ADVICE_DRAIN);
-	assert_int_equal(grant_of(&scene, 2), GRANT_TOGETHER);
+	assert_int_equal(grant_of(&scene, 2), GRANT_COMMON_EVENT);
 	pass(&scene, 5 * SEC); // they stay
 	assert_int_equal(grant_of(&scene, 2), GRANT_GIVEN);
 	finish(&scene);
@@ -352,7 +353,7 @@ static void unread(struct scene *scene, uint32_t agent, uint32_t from, uint64_t 
 	for (uint64_t passed = 0; passed < ns; passed += 5 * SEC) {
 		for (uint32_t n = from; n < from + 3; n++)
 			bed_see(scene->bed, n, agent, OBSERVATION_SILENT);
-		grants_look_soon(scene->grants, scene->bed->now_ns);
+		grants_check_soon(scene->grants, scene->bed->now_ns);
 		pass(scene, 5 * SEC);
 	}
 }
@@ -362,7 +363,7 @@ static void one_whose_observers_are_all_across_a_split_is_not_drained(void **sta
 	static const struct {
 		uint32_t also; // nodes that several do not read, while others do
 		enum grant grant;
-	} rows[] = {{0, GRANT_GIVEN}, {1, GRANT_GIVEN}, {2, GRANT_TOGETHER}};
+	} rows[] = {{0, GRANT_GIVEN}, {1, GRANT_GIVEN}, {2, GRANT_COMMON_EVENT}};
 
 	(void)state;
 	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
@@ -397,22 +398,22 @@ static void what_is_better_already_is_not_drained(void **state) {
 	bed_see(scene.bed, 21, 3, OBSERVATION_GOOD);
 	pass(&scene, SEC);
 	bed_expect(scene.bed, 3, VERDICT_FABRIC_DOWN, "PulseUnread");
-	assert_int_equal(grant_of(&scene, 3), GRANT_BETTER);
+	assert_int_equal(grant_of(&scene, 3), GRANT_IMPROVING);
 	finish(&scene);
 }
 
 static void nobody_is_granted_under_the_brake_or_in_a_part_of_half(void **state) {
-	const struct verdict_self braked = {.joined = true, .brake = true};
-	const struct verdict_self free = {.joined = true};
+	const struct verdict_self_update braked = {.joined = true, .brake = true};
+	const struct verdict_self_update free = {.joined = true};
 	struct scene scene;
 
 	(void)state;
 	begin(&scene, 6);
-	verdict_self(scene.bed->engine, scene.bed->now_ns, &braked);
+	verdict_self_update(scene.bed->engine, scene.bed->now_ns, &braked);
 	ail(&scene, 1);
 	pass(&scene, RIPE_NS);
 	assert_int_equal(grant_of(&scene, 1), GRANT_BRAKE);
-	verdict_self(scene.bed->engine, scene.bed->now_ns, &free);
+	verdict_self_update(scene.bed->engine, scene.bed->now_ns, &free);
 	for (uint32_t n = 3; n < 6; n++)
 		bed_state(scene.bed, n, RAS_UNREACHABLE, RAS_CAUSE_SILENT);
 	pass(&scene, RIPE_NS);
@@ -446,15 +447,15 @@ static void who_came_lately_grants_nothing_and_hinders_nobody(void **state) {
 
 	(void)state;
 	begin_as(&scene, 5, 1);
-	grants_alive(scene.grants, scene.bed->now_ns, bed_id(0));
+	grants_member_alive(scene.grants, scene.bed->now_ns, bed_id(0));
 	assert_true(grants_are_ours(scene.grants, scene.bed->now_ns));
-	pass(&scene, GRANTS_KNOWN_NS);
+	pass(&scene, GRANTS_MEMBER_MIN_AGE_NS);
 	assert_false(grants_are_ours(scene.grants, scene.bed->now_ns));
 	finish(&scene);
 	begin(&scene, 5);
-	grants_alive(scene.grants, scene.bed->now_ns, bed_id(0));
+	grants_member_alive(scene.grants, scene.bed->now_ns, bed_id(0));
 	assert_false(grants_are_ours(scene.grants, scene.bed->now_ns));
-	pass(&scene, GRANTS_KNOWN_NS);
+	pass(&scene, GRANTS_MEMBER_MIN_AGE_NS);
 	assert_true(grants_are_ours(scene.grants, scene.bed->now_ns));
 	finish(&scene);
 }
@@ -468,14 +469,14 @@ static void who_takes_over_counts_what_was_granted_before(void **state) {
 	pass(&first, RIPE_NS);
 	begin_as(&second, 5, 1);
 	assert_int_equal(
-		grants_heard(second.grants, second.bed->now_ns, first.last, first.last_size), 0
+		grants_receive(second.grants, second.bed->now_ns, first.last, first.last_size), 0
 	);
 	assert_int_equal(grant_of(&second, 3), GRANT_GIVEN);
 	assert_int_equal(second.given, 1);
 	bed_state(second.bed, 0, RAS_LEFT, RAS_CAUSE_LEAVE);
 	ail_all(&second, 3, 2);
 	pass(&second, 60 * SEC);
-	assert_int_equal(grant_of(&second, 4), GRANT_OUT);
+	assert_int_equal(grant_of(&second, 4), GRANT_TOO_MANY_OUT);
 	// And holds on to it, for those who come later.
 	assert_true(second.entries > 0);
 	pass(&second, 2000 * SEC);
@@ -492,9 +493,9 @@ static void grants_are_told_again_and_at_once_to_who_joins(void **state) {
 	ail(&scene, 3);
 	pass(&scene, RIPE_NS);
 	assert_int_equal(scene.notices, 1);
-	pass(&scene, 2 * GRANTS_TELL_NS);
+	pass(&scene, 2 * GRANTS_REPEAT_NS);
 	assert_int_equal(scene.notices, 3);
-	grants_alive(scene.grants, scene.bed->now_ns, bed_id(4));
+	grants_member_alive(scene.grants, scene.bed->now_ns, bed_id(4));
 	pass(&scene, 2 * SEC);
 	assert_int_equal(scene.notices, 4);
 	finish(&scene);
@@ -508,9 +509,9 @@ static void grant_that_nobody_tells_again_ends_and_counts_for_ten_minutes(void *
 	hear(&scene, 3, 1, 0, 60);
 	assert_int_equal(grant_of(&scene, 3), GRANT_GIVEN);
 	pass(&scene, 60 * SEC);
-	assert_int_equal(grant_of(&scene, 3), GRANT_RATE);
+	assert_int_equal(grant_of(&scene, 3), GRANT_RATE_LIMIT);
 	pass(&scene, 540 * SEC);
-	assert_int_equal(grant_of(&scene, 3), GRANT_AWAITED);
+	assert_int_equal(grant_of(&scene, 3), GRANT_PENDING);
 	finish(&scene);
 }
 
@@ -520,13 +521,13 @@ static void grant_is_of_one_start_and_lasts_for_90_seconds(void **state) {
 	(void)state;
 	begin_as(&scene, 40, 1);
 	hear(&scene, 3, 2, 0, 600); // that we do not know: it is told again
-	assert_int_equal(grant_of(&scene, 3), GRANT_AWAITED);
+	assert_int_equal(grant_of(&scene, 3), GRANT_PENDING);
 	hear(&scene, 3, 1, 0, 600);
 	assert_int_equal(grant_of(&scene, 3), GRANT_GIVEN);
 	hear(&scene, 4, 1, UINT32_MAX, UINT32_MAX);
 	assert_int_equal(grant_of(&scene, 4), GRANT_GIVEN);
 	pass(&scene, 90 * SEC);
-	assert_int_equal(grant_of(&scene, 4), GRANT_AWAITED);
+	assert_int_equal(grant_of(&scene, 4), GRANT_PENDING);
 	pass(&scene, 510 * SEC);
 	hear(&scene, 99, 1, 0, 600); // a stranger
 	assert_int_equal(grants_counters(scene.grants)->kept, 0);
@@ -549,7 +550,9 @@ static void what_is_malformed_is_taken_nowhere_and_what_is_newer_is_left(void **
 	begin(&scene, 3);
 	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++)
 		assert_int_equal(
-			grants_heard(scene.grants, scene.bed->now_ns, rows[n].bytes, rows[n].size),
+			grants_receive(
+				scene.grants, scene.bed->now_ns, rows[n].bytes, rows[n].size
+			),
 			rows[n].err
 		);
 	assert_int_equal(grants_counters(scene.grants)->heard_newer, 1);
@@ -576,7 +579,7 @@ static void without_memory_nobody_is_granted(void **state) {
 	heap_leave(&scene.bed->heap, 0);
 	pass(&scene, RIPE_NS);
 	hear(&scene, 2, 1, 0, 600);
-	grants_alive(scene.grants, scene.bed->now_ns, bed_id(1));
+	grants_member_alive(scene.grants, scene.bed->now_ns, bed_id(1));
 	assert_int_equal(given_of(&scene, 1, 4), 0);
 	heap_refill(&scene.bed->heap);
 	pass(&scene, 2 * SEC);

@@ -20,9 +20,9 @@ static void doubted(struct bed *bed, uint32_t first, uint32_t count, enum ras_st
 }
 
 static void brake(struct bed *bed) {
-	struct verdict_self self = {.joined = true, .brake = true};
+	struct verdict_self_update self = {.joined = true, .brake = true};
 
-	verdict_self(bed->engine, bed->now_ns, &self);
+	verdict_self_update(bed->engine, bed->now_ns, &self);
 }
 
 static void half_whose_kernels_accept_are_frozen_also_while_the_brake_holds(void **state) {
@@ -130,9 +130,9 @@ static void whom_a_brake_makes_unreachable_keeps_its_word(void **state) {
 }
 
 static void brake_by_count(struct bed *bed, uint32_t silent) {
-	struct verdict_self self = {.joined = true, .brake = true, .silent = silent};
+	struct verdict_self_update self = {.joined = true, .brake = true, .silent = silent};
 
-	verdict_self(bed->engine, bed->now_ns, &self);
+	verdict_self_update(bed->engine, bed->now_ns, &self);
 }
 
 // Found: of two that fell within seconds, one was unknown for as long as it was gone at an agent
@@ -211,12 +211,12 @@ static void two_of_six_that_fall_silent_at_once_are_likely_down_a_moment_later(v
 
 // That is judged again after five seconds, which is no silence of that moment.
 static void one_that_is_dead_by_news_fell_silent_when_that_came(void **state) {
-	struct verdict_peer dead = bed_peer(5, RAS_DEAD, RAS_CAUSE_SILENT);
+	struct verdict_peer_update dead = bed_peer(5, RAS_DEAD, RAS_CAUSE_SILENT);
 	struct bed *bed = bed_create(6);
 
 	(void)state;
 	dead.reach = VERDICT_REACH_NONE;
-	assert_int_equal(verdict_peer(bed->engine, bed->now_ns, &dead), 0);
+	assert_int_equal(verdict_peer_update(bed->engine, bed->now_ns, &dead), 0);
 	bed_expect(bed, 5, VERDICT_NODE_DOWN, "OverlaySilent");
 	bed_pass(bed, 3500 * MS);
 	doubted(bed, 4, 1, RAS_SUSPECT);

@@ -89,12 +89,12 @@ static void of_more_observers_than_are_kept_the_freshest_stay(void **state) {
 
 static void a_new_start_is_not_judged_by_what_was_seen_of_the_old_one(void **state) {
 	struct bed *bed = bed_with_fabric_down();
-	struct verdict_peer peer = bed_peer(5, RAS_ALIVE, RAS_CAUSE_NONE);
+	struct verdict_peer_update peer = bed_peer(5, RAS_ALIVE, RAS_CAUSE_NONE);
 	struct observation late = bed_observation(3, 5, OBSERVATION_SILENT);
 
 	(void)state;
 	peer.incarnation = ras_incarnation(2, 0);
-	assert_int_equal(verdict_peer(bed->engine, bed->now_ns, &peer), 0);
+	assert_int_equal(verdict_peer_update(bed->engine, bed->now_ns, &peer), 0);
 	assert_int_equal(verdict_observation(bed->engine, bed->now_ns, &late), -ESTALE);
 	bed_pass(bed, 5 * SEC);
 	bed_expect(bed, 5, VERDICT_HEALTHY, "None");
@@ -103,7 +103,7 @@ static void a_new_start_is_not_judged_by_what_was_seen_of_the_old_one(void **sta
 
 static void one_that_started_anew_is_healthy_since_then(void **state) {
 	struct bed *bed = bed_with_fabric_down();
-	struct verdict_peer peer = bed_peer(5, RAS_ALIVE, RAS_CAUSE_NONE);
+	struct verdict_peer_update peer = bed_peer(5, RAS_ALIVE, RAS_CAUSE_NONE);
 
 	(void)state;
 	for (uint32_t n = 1; n < 4; n++)
@@ -113,7 +113,7 @@ static void one_that_started_anew_is_healthy_since_then(void **state) {
 	bed_pass(bed, 10 * SEC);
 	assert_true(bed_view(bed, 5).since_ns < bed->now_ns - 9 * SEC);
 	peer.incarnation = ras_incarnation(2, 0);
-	assert_int_equal(verdict_peer(bed->engine, bed->now_ns, &peer), 0);
+	assert_int_equal(verdict_peer_update(bed->engine, bed->now_ns, &peer), 0);
 	bed_expect(bed, 5, VERDICT_HEALTHY, "None");
 	assert_int_equal(bed_view(bed, 5).since_ns, bed->now_ns);
 	bed_destroy(bed);
@@ -121,11 +121,11 @@ static void one_that_started_anew_is_healthy_since_then(void **state) {
 
 static void a_refutation_is_no_new_start(void **state) {
 	struct bed *bed = bed_with_fabric_down();
-	struct verdict_peer peer = bed_peer(5, RAS_ALIVE, RAS_CAUSE_NONE);
+	struct verdict_peer_update peer = bed_peer(5, RAS_ALIVE, RAS_CAUSE_NONE);
 
 	(void)state;
 	peer.incarnation = ras_incarnation(1, 3);
-	assert_int_equal(verdict_peer(bed->engine, bed->now_ns, &peer), 0);
+	assert_int_equal(verdict_peer_update(bed->engine, bed->now_ns, &peer), 0);
 	bed_pass(bed, 6 * SEC);
 	bed_expect(bed, 5, VERDICT_FABRIC_DOWN, "PulseUnread");
 	bed_destroy(bed);
@@ -160,15 +160,15 @@ static void a_forgotten_peer_is_unknown_and_what_it_told_is_gone(void **state) {
 	struct verdict_view view;
 
 	(void)state;
-	verdict_forget(bed->engine, bed->now_ns, bed_id(5));
-	assert_int_equal(verdict_of(bed->engine, bed_id(5), &view), -ENOENT);
+	verdict_peer_forget(bed->engine, bed->now_ns, bed_id(5));
+	assert_int_equal(verdict_view_get(bed->engine, bed_id(5), &view), -ENOENT);
 	assert_int_equal(bed->last.before, VERDICT_FABRIC_DOWN);
 	assert_int_equal(bed->last_now, VERDICT_NONE);
 	bed_see_two(bed, 6, OBSERVATION_SILENT);
-	verdict_forget(bed->engine, bed->now_ns, bed_id(1));
+	verdict_peer_forget(bed->engine, bed->now_ns, bed_id(1));
 	bed_pass(bed, SEC);
 	bed_expect(bed, 6, VERDICT_HEALTHY, "None");
-	verdict_forget(bed->engine, bed->now_ns, bed_id(99));
+	verdict_peer_forget(bed->engine, bed->now_ns, bed_id(99));
 	bed_destroy(bed);
 }
 
@@ -196,21 +196,21 @@ static void the_last_changes_are_remembered_newest_first(void **state) {
 
 static void who_is_no_member_knows_nothing(void **state) {
 	struct bed *bed = bed_with_fabric_down();
-	struct verdict_self self = {.joined = false};
+	struct verdict_self_update self = {.joined = false};
 	struct verdict_view view;
 
 	(void)state;
-	verdict_self(bed->engine, bed->now_ns, &self);
+	verdict_self_update(bed->engine, bed->now_ns, &self);
 	bed_expect(bed, 5, VERDICT_UNKNOWN, "NotMember");
 	bed_expect(bed, 6, VERDICT_UNKNOWN, "NotMember");
 	for (uint32_t peer = 5; peer <= 6; peer++) { // judged before, and never
-		assert_int_equal(verdict_of(bed->engine, bed_id(peer), &view), 0);
+		assert_int_equal(verdict_view_get(bed->engine, bed_id(peer), &view), 0);
 		assert_string_equal(
 			view.evidence, "The agent that was asked is no member of the cluster."
 		);
 	}
 	self.joined = true;
-	verdict_self(bed->engine, bed->now_ns, &self);
+	verdict_self_update(bed->engine, bed->now_ns, &self);
 	bed_expect(bed, 5, VERDICT_FABRIC_DOWN, "PulseUnread");
 	bed_expect(bed, 6, VERDICT_HEALTHY, "None");
 	bed_destroy(bed);
@@ -225,7 +225,7 @@ static void only_what_is_bad_is_listed_and_all_are_counted(void **state) {
 	(void)state;
 	bed_state(bed, 6, RAS_LEFT, RAS_CAUSE_LEAVE);
 	bed_state(bed, 7, RAS_DEAD, RAS_CAUSE_GONE);
-	while (verdict_next(bed->engine, &cursor, &view))
+	while (verdict_unhealthy_next(bed->engine, &cursor, &view))
 		assert_true(view.subject == bed_id(5) || view.subject == bed_id(7));
 	verdict_counts(bed->engine, &counts);
 	assert_int_equal(counts.of[VERDICT_FABRIC_DOWN], 1);

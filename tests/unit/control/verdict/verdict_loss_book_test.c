@@ -27,13 +27,13 @@ static void on_changed(void *ctx, uint64_t peer, bool loses, uint32_t permille) 
 // Of each link so many segments are sent, and so many of them again.
 static void
 look_of(struct scene *scene, uint32_t links, uint32_t sent, const uint32_t again[PEERS]) {
-	loss_begin(&scene->book);
+	loss_round_begin(&scene->book);
 	for (uint32_t n = 0; n < links; n++) {
 		scene->count[n].sent += sent;
 		scene->count[n].again += again[n];
-		loss_add(&scene->book, n + 1, &scene->count[n]);
+		loss_round_add(&scene->book, n + 1, &scene->count[n]);
 	}
-	loss_end(&scene->book, on_changed, scene);
+	loss_round_end(&scene->book, on_changed, scene);
 }
 
 static void look(struct scene *scene, uint32_t links, const uint32_t again[PEERS]) {
@@ -88,13 +88,13 @@ static void it_is_told_after_two_looks_and_no_longer_when_it_is_over(void **stat
 	look(&scene, 4, bad);
 	assert_int_equal(losing(&scene), 1);
 	assert_int_equal(scene.permille, 300);
-	assert_int_equal(loss_of(&scene.book, 1), 300);
-	assert_int_equal(loss_of(&scene.book, 2), 0);
-	assert_int_equal(loss_of(&scene.book, PEERS + 1), 0);
-	for (uint32_t looks = 0; looks < LOSS_LOOKS; looks++)
+	assert_int_equal(loss_link_permille(&scene.book, 1), 300);
+	assert_int_equal(loss_link_permille(&scene.book, 2), 0);
+	assert_int_equal(loss_link_permille(&scene.book, PEERS + 1), 0);
+	for (uint32_t looks = 0; looks < LOSS_ROUNDS_KEPT; looks++)
 		look(&scene, 4, good);
 	assert_int_equal(losing(&scene), 0);
-	assert_int_equal(loss_of(&scene.book, 1), 0);
+	assert_int_equal(loss_link_permille(&scene.book, 1), 0);
 	assert_int_equal(scene.changes, 2);
 }
 
@@ -132,7 +132,7 @@ static void two_that_are_sent_again_stand_out_where_nothing_else_is(void **state
 	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
 		struct scene scene = {.changes = 0};
 
-		for (uint32_t looks = 0; looks < LOSS_LOOKS; looks++) {
+		for (uint32_t looks = 0; looks < LOSS_ROUNDS_KEPT; looks++) {
 			const uint32_t *again = looks == 10 || looks == 30 ? one : none;
 
 			if (looks == 20 && rows[n].other_loses)
@@ -150,8 +150,8 @@ static void what_passed_before_a_loss_says_nothing_of_it(void **state) {
 	struct scene scene = {.changes = 0};
 
 	(void)state;
-	for (uint32_t looks = 0; looks < LOSS_LOOKS; looks++)
-		look_of(&scene, 4, 3, looks < LOSS_LOOKS - 15 ? none : third);
+	for (uint32_t looks = 0; looks < LOSS_ROUNDS_KEPT; looks++)
+		look_of(&scene, 4, 3, looks < LOSS_ROUNDS_KEPT - 15 ? none : third);
 	assert_int_equal(losing(&scene), 1);
 	for (uint32_t looks = 0; looks < 7; looks++)
 		look_of(&scene, 4, 3, none);
@@ -163,7 +163,7 @@ static void what_passed_before_a_loss_says_nothing_of_it(void **state) {
 static void send_one(struct scene *scene, uint32_t again) {
 	scene->count[0].sent++;
 	scene->count[0].again += again;
-	loss_between(&scene->book, 1, &scene->count[0], on_changed, scene);
+	loss_recheck_link(&scene->book, 1, &scene->count[0], on_changed, scene);
 }
 
 // It does not wait for the next look, and begins anew with each segment that is sent again.
@@ -175,12 +175,12 @@ static void loss_is_over_between_two_looks(void **state) {
 
 	(void)state;
 	look(&scene, 4, heavy);
-	assert_false(loss_next(&scene.book, &cursor, &peer));
+	assert_false(loss_next_to_probe(&scene.book, &cursor, &peer));
 	look(&scene, 4, heavy);
 	cursor = 0;
-	assert_true(loss_next(&scene.book, &cursor, &peer));
+	assert_true(loss_next_to_probe(&scene.book, &cursor, &peer));
 	assert_int_equal(peer, 1);
-	assert_false(loss_next(&scene.book, &cursor, &peer));
+	assert_false(loss_next_to_probe(&scene.book, &cursor, &peer));
 	for (uint32_t n = 0; n < 20; n++)
 		send_one(&scene, 0);
 	assert_int_equal(losing(&scene), 1);
@@ -209,11 +209,13 @@ static void link_that_lost_something_lately_is_asked_for_answers(void **state) {
 	assert_int_equal(losing(&scene), 0);
 	do {
 		cursor = 0;
-		asked = loss_next(&scene.book, &cursor, &peer);
-		assert_true(!asked || (peer == 1 && !loss_next(&scene.book, &cursor, &peer)));
+		asked = loss_next_to_probe(&scene.book, &cursor, &peer);
+		assert_true(
+			!asked || (peer == 1 && !loss_next_to_probe(&scene.book, &cursor, &peer))
+		);
 		look_of(&scene, 8, 2, none);
-	} while (asked && looks++ < LOSS_LOOKS);
-	assert_int_equal(looks, LOSS_DOUBT_LOOKS);
+	} while (asked && looks++ < LOSS_ROUNDS_KEPT);
+	assert_int_equal(looks, LOSS_DOUBT_ROUNDS);
 	assert_int_equal(scene.changes, 0);
 }
 
@@ -228,11 +230,11 @@ static void answers_that_are_asked_for_do_not_acquit_at_once(void **state) {
 	for (uint32_t n = 0; n < 9; n++)
 		look_of(&scene, 8, 2, n == 6 || n == 8 ? one : none);
 	assert_int_equal(losing(&scene), 1);
-	for (; losing(&scene) > 0 && looks < LOSS_LOOKS; looks++) {
+	for (; losing(&scene) > 0 && looks < LOSS_ROUNDS_KEPT; looks++) {
 		scene.count[0].sent += 8;
 		look_of(&scene, 8, 2, none);
 	}
-	assert_in_range(looks, 4, LOSS_LOOKS / 2);
+	assert_in_range(looks, 4, LOSS_ROUNDS_KEPT / 2);
 }
 
 // To a dead host all is sent again: a link is called lossy once something has come back. Where most
@@ -248,17 +250,17 @@ static void link_is_as_it_was_while_nothing_comes_back(void **state) {
 	scene.count[0].unanswered = true;
 	look(&scene, 4, bad);
 	look(&scene, 4, bad);
-	assert_true(loss_next(&scene.book, &cursor, &peer) && peer == 1);
-	loss_between(&scene.book, 1, &scene.count[0], on_changed, &scene);
+	assert_true(loss_next_to_probe(&scene.book, &cursor, &peer) && peer == 1);
+	loss_recheck_link(&scene.book, 1, &scene.count[0], on_changed, &scene);
 	assert_int_equal(losing(&scene), 0);
 	scene.count[0].unanswered = false; // the look is made up for
-	loss_between(&scene.book, 1, &scene.count[0], on_changed, &scene);
+	loss_recheck_link(&scene.book, 1, &scene.count[0], on_changed, &scene);
 	assert_int_equal(losing(&scene), 1);
-	assert_int_equal(loss_of(&scene.book, 1), 300);
+	assert_int_equal(loss_link_permille(&scene.book, 1), 300);
 	scene.count[0].unanswered = true;
-	for (uint32_t looks = 0; looks < LOSS_LOOKS; looks++)
+	for (uint32_t looks = 0; looks < LOSS_ROUNDS_KEPT; looks++)
 		look(&scene, 4, none);
-	loss_between(&scene.book, 1, &scene.count[0], on_changed, &scene);
+	loss_recheck_link(&scene.book, 1, &scene.count[0], on_changed, &scene);
 	assert_int_equal(losing(&scene), 1);
 	assert_false(scene.book.ourselves);
 	scene.count[1].unanswered = true;
@@ -298,7 +300,7 @@ static void link_that_ends_loses_for_a_while(void **state) {
 	scene.count[3] = (struct loss_count){0};
 	look(&scene, 4, bad);
 	assert_int_equal(losing(&scene), 1);
-	for (uint32_t looks = 0; looks <= LOSS_UNSEEN; looks++)
+	for (uint32_t looks = 0; looks <= LOSS_UNSEEN_ROUNDS_MAX; looks++)
 		look(&scene, 3, bad);
 	assert_int_equal(losing(&scene), 0);
 }
@@ -358,7 +360,7 @@ static void counts_that_cannot_be_break_nothing(void **state) {
 
 	(void)state;
 	for (uint32_t looks = 0; looks < 4; looks++) {
-		loss_begin(&book);
+		loss_round_begin(&book);
 		for (uint64_t peer = 1; peer <= LOSS_LINKS_MAX + 9; peer++) {
 			struct loss_count count = {
 				.connections = (uint32_t)peer % 3,
@@ -366,10 +368,10 @@ static void counts_that_cannot_be_break_nothing(void **state) {
 				.again = looks * UINT64_C(1) << 40,
 			};
 
-			loss_add(&book, peer, &count);
+			loss_round_add(&book, peer, &count);
 		}
 		assert_int_equal(book.count, LOSS_LINKS_MAX);
-		loss_end(&book, on_changed, &scene);
+		loss_round_end(&book, on_changed, &scene);
 	}
 	assert_int_equal(scene.changes, 0);
 }

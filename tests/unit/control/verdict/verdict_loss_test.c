@@ -17,7 +17,9 @@ static void node_to_which_two_send_much_again_is_lossy_and_drains_nobody(void **
 	struct bed *bed = bed_create(6);
 
 	(void)state;
-	verdict_self(bed->engine, bed->now_ns, &(struct verdict_self){.joined = true});
+	verdict_self_update(
+		bed->engine, bed->now_ns, &(struct verdict_self_update){.joined = true}
+	);
 	assert_int_equal(say_loses(bed, 1, 4, 300), 0);
 	bed_expect(bed, 4, VERDICT_HEALTHY, "None");
 	assert_int_equal(say_loses(bed, 2, 4, 412), 0);
@@ -60,11 +62,11 @@ static void what_is_sent_again_is_answered_in_the_end(void **state) {
 }
 
 static void who_loses_itself_calls_nobody_silent(void **state) {
-	const struct verdict_self loses = {.joined = true, .loses = true};
+	const struct verdict_self_update loses = {.joined = true, .loses = true};
 	struct bed *bed = bed_create(6);
 
 	(void)state;
-	verdict_self(bed->engine, bed->now_ns, &loses);
+	verdict_self_update(bed->engine, bed->now_ns, &loses);
 	bed_see_two(bed, 4, OBSERVATION_SILENT);
 	bed_pass(bed, 8 * SEC);
 	bed_expect(bed, 4, VERDICT_UNKNOWN, "OwnLoss");
@@ -365,12 +367,12 @@ static void link_that_loses_is_a_bad_path(void **state) {
 	(void)state;
 	say_loses(bed, 1, 4, 300);
 	bed_expect(bed, 4, VERDICT_HEALTHY, "None");
-	assert_true(verdict_path_next(bed->engine, &cursor, &view));
+	assert_true(verdict_bad_path_next(bed->engine, &cursor, &view));
 	assert_int_equal(view.observation.reach, VERDICT_REACH_LOSES);
 	assert_int_equal(view.blame, PATH_BLAME_PATH);
 	say_loses(bed, 2, 4, 300);
 	cursor = 0;
-	assert_true(verdict_path_next(bed->engine, &cursor, &view));
+	assert_true(verdict_bad_path_next(bed->engine, &cursor, &view));
 	assert_int_equal(view.blame, PATH_BLAME_NODE);
 	assert_int_equal(view.node, bed_id(4));
 	bed_destroy(bed);

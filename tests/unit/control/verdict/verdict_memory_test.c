@@ -33,7 +33,7 @@ static void live(struct bed *bed) {
 	bed_pass(bed, SEC);
 	for (uint32_t subject = 4; subject < 8; subject++)
 		assert_true(fine(bed_see(bed, 1, subject, OBSERVATION_GOOD)));
-	verdict_forget(bed->engine, bed->now_ns, bed_id(11));
+	verdict_peer_forget(bed->engine, bed->now_ns, bed_id(11));
 	bed_pass(bed, 10 * SEC);
 }
 
@@ -94,7 +94,7 @@ static void a_peer_that_found_no_memory_is_no_peer(void **state) {
 		bed->heap.fails_at = bed->heap.asked + n;
 		if (bed_state(bed, 3, RAS_DEAD, RAS_CAUSE_GONE) == 0)
 			break;
-		assert_int_equal(verdict_of(bed->engine, bed_id(3), &view), -ENOENT);
+		assert_int_equal(verdict_view_get(bed->engine, bed_id(3), &view), -ENOENT);
 	}
 	bed->heap.fails_at = 0;
 	assert_int_equal(bed_state(bed, 3, RAS_DEAD, RAS_CAUSE_GONE), 0);
@@ -104,13 +104,13 @@ static void a_peer_that_found_no_memory_is_no_peer(void **state) {
 
 static void healthy_peers_cost_a_row_each(void **state) {
 	struct bed *bed = bed_create_bare(&(struct verdict_config){.self = 1});
-	struct verdict_peer peer = {
+	struct verdict_peer_update peer = {
 		.state = RAS_ALIVE, .incarnation = 1u << 16, .host = "", .leaf = ""};
 
 	(void)state;
 	for (uint64_t id = 1; id <= 2048; id++) {
 		peer.id = id * UINT64_C(0x9e3779b97f4a7c15);
-		assert_int_equal(verdict_peer(bed->engine, bed->now_ns, &peer), 0);
+		assert_int_equal(verdict_peer_update(bed->engine, bed->now_ns, &peer), 0);
 	}
 	assert_true(bed->heap.used_bytes < 2048 * 64);
 	bed_destroy(bed);

@@ -17,7 +17,7 @@ static void on_tell(void *ctx, const void *bytes, size_t size) {
 	for (uint32_t n = 0; n < AGENTS; n++) {
 		if (n != agent->index && !net->agents[n].deaf)
 			assert_int_equal(
-				observation_exchange_heard(
+				observation_exchange_receive(
 					net->agents[n].exchange, net->now_ns, id_of(agent->index),
 					net->notices, bytes, size
 				),
@@ -58,7 +58,7 @@ struct net *net_create(void) {
 			0
 		);
 		for (uint32_t peer = 0; peer < AGENTS; peer++) {
-			struct verdict_peer said = {
+			struct verdict_peer_update said = {
 				.id = id_of(peer),
 				.incarnation = ras_incarnation(1, 0),
 				.state = RAS_ALIVE,
@@ -66,7 +66,7 @@ struct net *net_create(void) {
 				.leaf = "",
 			};
 
-			assert_int_equal(verdict_peer(agent->engine, net->now_ns, &said), 0);
+			assert_int_equal(verdict_peer_update(agent->engine, net->now_ns, &said), 0);
 		}
 	}
 	return net;
@@ -115,7 +115,9 @@ int see_reach(
 ) {
 	struct observation observation = make_observation(observer, subject, kind, reach);
 
-	return observation_exchange_own(net->agents[observer].exchange, net->now_ns, &observation);
+	return observation_exchange_update(
+		net->agents[observer].exchange, net->now_ns, &observation
+	);
 }
 
 int see(struct net *net, uint32_t observer, uint32_t subject, enum observation_kind kind) {
@@ -125,7 +127,7 @@ int see(struct net *net, uint32_t observer, uint32_t subject, enum observation_k
 enum verdict held(const struct net *net, uint32_t by, uint32_t subject) {
 	struct verdict_view view;
 
-	assert_int_equal(verdict_of(net->agents[by].engine, id_of(subject), &view), 0);
+	assert_int_equal(verdict_view_get(net->agents[by].engine, id_of(subject), &view), 0);
 	return view.verdict;
 }
 

@@ -45,7 +45,7 @@ static int read_one(const struct notice *notice, struct told *ret_told) {
 	struct wire_reader reader;
 
 	wire_reader_init(&reader, notice->bytes, wire_writer_used(&notice->writer));
-	return told_get(&reader, ret_told);
+	return notice_item_get(&reader, ret_told);
 }
 
 static void what_is_put_is_got(void **state) {
@@ -65,15 +65,15 @@ static void what_is_put_is_got(void **state) {
 	assert_int_equal(observation_put(&notice.writer, &most), 0);
 
 	wire_reader_init(&reader, notice.bytes, wire_writer_used(&notice.writer));
-	assert_int_equal(told_get(&reader, &told), 0);
+	assert_int_equal(notice_item_get(&reader, &told), 0);
 	assert_int_equal(told.kind, TOLD_OBSERVATION);
 	assert_memory_equal(&told.observation, &sound, sizeof(sound));
-	assert_int_equal(told_get(&reader, &told), 0);
+	assert_int_equal(notice_item_get(&reader, &told), 0);
 	assert_int_equal(told.kind, TOLD_STATEMENT);
 	assert_memory_equal(&told.statement, &said, sizeof(said));
-	assert_int_equal(told_get(&reader, &told), 0);
+	assert_int_equal(notice_item_get(&reader, &told), 0);
 	assert_memory_equal(&told.observation, &most, sizeof(most));
-	assert_int_equal(told_get(&reader, &told), -ENODATA);
+	assert_int_equal(notice_item_get(&reader, &told), -ENODATA);
 }
 
 // Each takes one thing from what is sound.
@@ -210,9 +210,10 @@ static void a_notice_that_is_cut_anywhere_is_refused_after_its_last_whole_part(v
 
 		wire_reader_init(&reader, notice.bytes, cut);
 		if (cut >= first)
-			assert_int_equal(told_get(&reader, &told), 0);
+			assert_int_equal(notice_item_get(&reader, &told), 0);
 		assert_int_equal(
-			told_get(&reader, &told), cut == 0 || cut == first ? -ENODATA : -EBADMSG
+			notice_item_get(&reader, &told),
+			cut == 0 || cut == first ? -ENODATA : -EBADMSG
 		);
 	}
 }

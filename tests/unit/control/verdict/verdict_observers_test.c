@@ -118,9 +118,11 @@ static void who_becomes_a_member_without_memory_is_one_the_next_time(void **stat
 		bed->heap.fails_at = 0;
 		assert_true(err == 0 || err == -ENOMEM);
 		if (err != 0)
-			assert_int_equal(verdict_of(bed->engine, bed_id(stranger), &view), -ENOENT);
+			assert_int_equal(
+				verdict_view_get(bed->engine, bed_id(stranger), &view), -ENOENT
+			);
 		assert_int_equal(bed_state(bed, stranger, RAS_ALIVE, RAS_CAUSE_NONE), 0);
-		verdict_forget(bed->engine, bed->now_ns, bed_id(stranger));
+		verdict_peer_forget(bed->engine, bed->now_ns, bed_id(stranger));
 		bed_pass(bed, 400 * SEC);
 		bed_destroy(bed);
 	}
@@ -161,13 +163,13 @@ static void whatever_comes_and_goes_the_lists_are_those_of_the_observations(void
 		if (draw(&random, 40) == 0)
 			(void)bed_state(bed, a, states[draw(&random, 5)], RAS_CAUSE_SILENT);
 		if (a != 0 && draw(&random, 400) == 0)
-			verdict_forget(bed->engine, bed->now_ns, bed_id(a));
+			verdict_peer_forget(bed->engine, bed->now_ns, bed_id(a));
 		if (draw(&random, 20) == 0)
 			bed_pass(bed, draw(&random, SEC));
 	}
 	bed->heap.fails_at = 0;
 	for (uint32_t n = 1; n < 30; n++)
-		verdict_forget(bed->engine, bed->now_ns, bed_id(n));
+		verdict_peer_forget(bed->engine, bed->now_ns, bed_id(n));
 	bed_pass(bed, 400 * SEC);
 	bed_destroy(bed);
 }

@@ -89,10 +89,10 @@ static void pulse_unread_before_a_death_says_nothing_after_it(void **state) {
 }
 
 static void refute_own_death(struct bed *bed) {
-	struct verdict_peer self = bed_peer(0, RAS_ALIVE, RAS_CAUSE_NONE);
+	struct verdict_peer_update self = bed_peer(0, RAS_ALIVE, RAS_CAUSE_NONE);
 
 	self.incarnation++;
-	assert_int_equal(verdict_peer(bed->engine, bed->now_ns, &self), 0);
+	assert_int_equal(verdict_peer_update(bed->engine, bed->now_ns, &self), 0);
 }
 
 // Found: one that had been cut off said of itself for five minutes that its evidence was stale.

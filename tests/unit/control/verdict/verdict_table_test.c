@@ -257,12 +257,12 @@ static void no_combination_leads_out_of_the_rows_of_the_second_table(void **stat
 
 static void one_that_a_sole_observer_holds_for_dead_is_unknown(void **state) {
 	struct bed *bed = bed_create(2);
-	struct verdict_peer peer = bed_peer(1, RAS_DEAD, SILENT);
+	struct verdict_peer_update peer = bed_peer(1, RAS_DEAD, SILENT);
 
 	(void)state;
 	peer.sole = true;
 	peer.observer_count = 1;
-	assert_int_equal(verdict_peer(bed->engine, bed->now_ns, &peer), 0);
+	assert_int_equal(verdict_peer_update(bed->engine, bed->now_ns, &peer), 0);
 	assert_int_equal(bed_see_reach(bed, 0, 1, OBSERVATION_SILENT, NOTHING), 0);
 	bed_pass(bed, SEC);
 	bed_expect(bed, 1, VERDICT_UNKNOWN, "SoleObserver");
@@ -294,11 +294,11 @@ static void what_a_host_answers_to_a_sole_observer_is_told_and_nobody_acts_by_it
 	(void)state;
 	for (uint32_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
 		struct bed *bed = bed_create(2);
-		struct verdict_peer peer = bed_peer(1, RAS_DEAD, rows[n].cause);
+		struct verdict_peer_update peer = bed_peer(1, RAS_DEAD, rows[n].cause);
 
 		peer.sole = true;
 		peer.observer_count = 1;
-		assert_int_equal(verdict_peer(bed->engine, bed->now_ns, &peer), 0);
+		assert_int_equal(verdict_peer_update(bed->engine, bed->now_ns, &peer), 0);
 		assert_int_equal(bed_see_reach(bed, 0, 1, rows[n].kind, rows[n].reach), 0);
 		bed_pass(bed, 6 * SEC);
 		bed_expect(bed, 1, rows[n].verdict, rows[n].reason);
@@ -466,11 +466,11 @@ static void a_death_keeps_its_explanation_after_everybody_stopped_looking(void *
 
 static void maintenance_keeps_the_verdict_and_takes_the_alarm(void **state) {
 	struct bed *bed = look(RAS_DEAD, SILENT, OBSERVATION_SILENT, hard, NOTHING);
-	struct verdict_peer peer = bed_peer(5, RAS_DEAD, SILENT);
+	struct verdict_peer_update peer = bed_peer(5, RAS_DEAD, SILENT);
 
 	(void)state;
 	peer.maint = true;
-	assert_int_equal(verdict_peer(bed->engine, bed->now_ns, &peer), 0);
+	assert_int_equal(verdict_peer_update(bed->engine, bed->now_ns, &peer), 0);
 	bed_expect(bed, 5, VERDICT_NODE_DOWN, "NodeSilent");
 	assert_true(bed_view(bed, 5).maint);
 	assert_int_equal(bed_view(bed, 5).advice, VERDICT_ADVICE_SHOW);

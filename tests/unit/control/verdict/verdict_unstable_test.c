@@ -108,12 +108,12 @@ static void three_changes_in_a_minute_are_not_too_many(void **state) {
 
 static void an_agent_that_was_stopped_itself_doubts_nobody_into_it(void **state) {
 	struct bed *bed = bed_with_fabric_down();
-	struct verdict_self self = {.joined = true};
+	struct verdict_self_update self = {.joined = true};
 
 	(void)state;
 	for (uint32_t n = 0; n < 5; n++) {
 		self.paused_until_ns = bed->now_ns + SEC;
-		verdict_self(bed->engine, bed->now_ns, &self);
+		verdict_self_update(bed->engine, bed->now_ns, &self);
 		bed_expect(bed, 5, VERDICT_UNKNOWN, "OwnPause");
 		bed_pass(bed, 7 * SEC);
 		bed_see_two(bed, 5, OBSERVATION_SILENT);
@@ -208,11 +208,11 @@ static void one_that_dies_or_leaves_is_so_at_once(void **state) {
 
 static void in_maintenance_it_is_shown(void **state) {
 	struct bed *bed = bed_with_unstable(5);
-	struct verdict_peer peer = bed_peer(5, RAS_ALIVE, RAS_CAUSE_NONE);
+	struct verdict_peer_update peer = bed_peer(5, RAS_ALIVE, RAS_CAUSE_NONE);
 
 	(void)state;
 	peer.maint = true;
-	assert_int_equal(verdict_peer(bed->engine, bed->now_ns, &peer), 0);
+	assert_int_equal(verdict_peer_update(bed->engine, bed->now_ns, &peer), 0);
 	bed_expect(bed, 5, VERDICT_UNSTABLE, "Flapping");
 	assert_int_equal(bed_view(bed, 5).advice, VERDICT_ADVICE_SHOW);
 	bed_destroy(bed);
