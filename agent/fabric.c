@@ -66,7 +66,7 @@ static struct fabric_probe_config probe_config(const struct agent *agent) {
 
 void fabric_part_reload(struct agent *agent) {
 	struct fabric_probe_config config = probe_config(agent);
-	int err = agent->fabric != NULL ? fabric_use_probe(agent->fabric, &config) : 0;
+	int err = agent->fabric != NULL ? fabric_configure_probes(agent->fabric, &config) : 0;
 
 	if (err != 0)
 		log_event(LOG_LEVEL_ERROR, "probe_not_reloaded", log_errno("error", err));

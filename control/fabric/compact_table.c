@@ -7,17 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST 64
-#define MIX UINT64_C(0x9e3779b97f4a7c15)
+#define TABLE_SIZE_MIN 64
+#define HASH_MULTIPLIER UINT64_C(0x9e3779b97f4a7c15)
 
 // Return the entry of a key, or the empty entry where it would be stored.
-static struct stats_entry *entry_of(
+static struct stats_entry *stats_entry_find(
 	const struct compact_table *compact_table,
 	uint64_t peer,
 	uint32_t device,
 	const char *peer_device
 ) {
-	uint32_t place = (uint32_t)(((peer ^ device) * MIX) >> 32);
+	uint32_t place = (uint32_t)(((peer ^ device) * HASH_MULTIPLIER) >> 32);
 
 	for (;; place++) {
 		struct stats_entry *entry =
@@ -30,7 +30,7 @@ static struct stats_entry *entry_of(
 }
 
 // Rehash the occupied entries into a table of the given size.
-static bool move_to(struct compact_table *compact_table, uint32_t max) {
+static bool compact_table_resize(struct compact_table *compact_table, uint32_t max) {
 	struct compact_table larger = {.max = max, .count = compact_table->count};
 
 	larger.entries = calloc(max, sizeof(larger.entries[0]));
@@ -40,7 +40,8 @@ static bool move_to(struct compact_table *compact_table, uint32_t max) {
 		const struct stats_entry *entry = &compact_table->entries[n];
 
 		if (entry->peer != 0)
-			*entry_of(&larger, entry->peer, entry->device, entry->peer_device) = *entry;
+			*stats_entry_find(&larger, entry->peer, entry->device, entry->peer_device) =
+				*entry;
 	}
 	free(compact_table->entries);
 	*compact_table = larger;
@@ -48,14 +49,16 @@ static bool move_to(struct compact_table *compact_table, uint32_t max) {
 }
 
 struct compact_stats *
-compact_table_take(struct compact_table *compact_table, const struct pairing_key *key) {
+compact_table_get(struct compact_table *compact_table, const struct pairing_key *key) {
 	struct stats_entry *entry;
 
 	// Keep the table at most half full.
 	if (2 * (compact_table->count + 1) > compact_table->max &&
-	    !move_to(compact_table, compact_table->max != 0 ? 2 * compact_table->max : LEAST))
+	    !compact_table_resize(
+		    compact_table, compact_table->max != 0 ? 2 * compact_table->max : TABLE_SIZE_MIN
+	    ))
 		return NULL;
-	entry = entry_of(compact_table, key->peer, key->device, key->peer_device);
+	entry = stats_entry_find(compact_table, key->peer, key->device, key->peer_device);
 	if (entry->peer != 0)
 		return entry->stats;
 	entry->stats = malloc(compact_stats_bytes());
@@ -69,14 +72,14 @@ compact_table_take(struct compact_table *compact_table, const struct pairing_key
 	return entry->stats;
 }
 
-void compact_table_visited(
+void compact_table_set_visit(
 	struct compact_table *compact_table,
 	const struct pairing_key *key,
 	enum observation_kind kind,
 	uint64_t now_ns
 ) {
 	struct stats_entry *entry =
-		entry_of(compact_table, key->peer, key->device, key->peer_device);
+		stats_entry_find(compact_table, key->peer, key->device, key->peer_device);
 
 	if (entry->peer == 0)
 		return; // the peer was removed from the table meanwhile
@@ -114,7 +117,8 @@ void compact_table_sweep(
 		if (moved.peer == 0)
 			continue;
 		memset(entry, 0, sizeof(*entry));
-		*entry_of(compact_table, moved.peer, moved.device, moved.peer_device) = moved;
+		*stats_entry_find(compact_table, moved.peer, moved.device, moved.peer_device) =
+			moved;
 	}
 }
 

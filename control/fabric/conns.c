@@ -6,7 +6,7 @@
 
 #define ROWS_PER_PART 128
 
-static enum ras_transport transport_of(const struct nic *nic) {
+static enum ras_transport nic_transport(const struct nic *nic) {
 	const struct device_facts *facts = &nic->parts.facts;
 
 	if (facts->responder == DEVICE_RESPONDER_IN_PROCESS)
@@ -16,7 +16,7 @@ static enum ras_transport transport_of(const struct nic *nic) {
 }
 
 // Count the failures of all pairs of this key. A pair and its counters end with its first error.
-static uint32_t times_broken(const struct fabric_pair *fabric_pair) {
+static uint32_t key_failure_count(const struct fabric_pair *fabric_pair) {
 	const struct pairing *pairing = fabric_pair->fabric->pairing;
 	const struct pairing_key *key = pairing_key_of(pairing, fabric_pair->generation);
 	struct pairing_view view;
@@ -30,8 +30,8 @@ static void pair_row(const struct fabric_pair *fabric_pair, struct ras_conn_row 
 	struct pair_counters counters;
 	struct ras_conn_row row = {
 		.peer = fabric_pair->peer,
-		.transport = transport_of(fabric_pair->nic),
-		.errors = times_broken(fabric_pair),
+		.transport = nic_transport(fabric_pair->nic),
+		.errors = key_failure_count(fabric_pair),
 		.retransmits = RAS_RETRANSMITS_UNKNOWN, // known to the device only
 	};
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BEAT_NS (100 * RAS_NS_PER_MS)
+#define PULSE_INTERVAL_NS (100 * RAS_NS_PER_MS)
 
 // The relay.
 
@@ -50,11 +50,11 @@ static void on_wake(struct loop_timer *timer, uint64_t now_ns) {
 	// now_ns is the start of the loop turn. The pairing may have seen a later time since.
 	(void)now_ns;
 	pairing_tick(fabric->pairing, loop_clock_ns(fabric->loop));
-	fabric_look_stopped(fabric);
+	fabric_check_stopped(fabric);
 }
 
 // Only turns of this loop update the pulse, so a peer that reads it sees whether the loop turns.
-static void on_beat(struct loop_timer *timer, uint64_t now_ns) {
+static void on_pulse_timer(struct loop_timer *timer, uint64_t now_ns) {
 	struct fabric *fabric = container_of(timer, struct fabric, beat);
 
 	for (uint32_t n = 0; n < fabric->config.worker_count; n++) {
@@ -65,21 +65,21 @@ static void on_beat(struct loop_timer *timer, uint64_t now_ns) {
 			pulse_beat_worker(fabric->pulse, n);
 	}
 	pulse_beat(fabric->pulse, ras_self_incarnation(overlay_ras(fabric->overlay)), now_ns);
-	must(loop_timer_set(fabric->loop, timer, now_ns + BEAT_NS) == 0);
+	must(loop_timer_set(fabric->loop, timer, now_ns + PULSE_INTERVAL_NS) == 0);
 }
 
-void fabric_begin_beating(struct fabric *fabric) {
-	on_beat(&fabric->beat, loop_now_ns(fabric->loop));
+void fabric_start_pulse(struct fabric *fabric) {
+	on_pulse_timer(&fabric->beat, loop_now_ns(fabric->loop));
 }
 
 // Workers.
 
 // Convert a word of a record back into the pointer that the fabric put there.
-static void *word_pointer(uint64_t word) {
+static void *record_word_pointer(uint64_t word) {
 	return (void *)(uintptr_t)word; // NOLINT(performance-no-int-to-ptr)
 }
 
-static struct nic *nic_of(struct fabric *fabric, const struct lane *lane) {
+static struct nic *nic_by_lane(struct fabric *fabric, const struct lane *lane) {
 	for (uint32_t n = 0; n < fabric->nic_count; n++) {
 		if (fabric->nics[n].open && fabric->nics[n].parts.lane == lane)
 			return &fabric->nics[n];
@@ -89,18 +89,19 @@ static struct nic *nic_of(struct fabric *fabric, const struct lane *lane) {
 
 // Lose the device if its completion queue cannot be polled: the lane takes no pairs any more.
 // Opening the device again creates another lane.
-static void look_at_lane(struct nic *nic) {
+static void nic_check_lane(struct nic *nic) {
 	struct lane_counters counters;
 
 	if (nic->lost || !nic_has_lane(nic))
 		return;
 	lane_counters(nic->parts.lane, &counters);
 	if (counters.poll_failures > 0)
-		nic_lose(nic, "its completions cannot be polled");
+		nic_mark_lost(nic, "its completions cannot be polled");
 }
 
 static void on_pair_event(struct fabric *fabric, const struct worker_record *record) {
-	struct fabric_pair *fabric_pair = fabric_pair_of(fabric, word_pointer(record->words[1]));
+	struct fabric_pair *fabric_pair =
+		fabric_pair_by_pair(fabric, record_word_pointer(record->words[1]));
 	struct nic *nic;
 
 	must(fabric_pair != NULL); // a pair in a lane is in the list
@@ -115,7 +116,7 @@ static void on_pair_event(struct fabric *fabric, const struct worker_record *rec
 	else
 		fabric_pair_stuck(fabric_pair);
 	if (record->kind == LANE_EVENT_FAILED)
-		look_at_lane(nic);
+		nic_check_lane(nic);
 }
 
 bool fabric_worker_event(
@@ -127,7 +128,7 @@ bool fabric_worker_event(
 	switch (record->kind) {
 	case LANE_EVENT_ATTACHED:
 	case LANE_EVENT_DETACHED:
-		nic = nic_of(fabric, word_pointer(record->words[0]));
+		nic = nic_by_lane(fabric, record_word_pointer(record->words[0]));
 		must(nic != NULL); // a device is closed only when it is detached
 		if (record->kind == LANE_EVENT_ATTACHED)
 			nic_attached(nic, (int)(int64_t)record->words[1]);
@@ -140,7 +141,7 @@ bool fabric_worker_event(
 		on_pair_event(fabric, record);
 		return true;
 	case PROBER_EVENT_ENDED:
-		fabric_run_ended(fabric, word_pointer(record->words[1]));
+		fabric_run_ended(fabric, record_word_pointer(record->words[1]));
 		return true;
 	default:
 		return probing_worker_event(fabric, record);
@@ -149,28 +150,28 @@ bool fabric_worker_event(
 
 // Stopping and destroying.
 
-static void stop_done(struct loop_job *job) {
-	struct fabric *fabric = container_of(job, struct fabric, stop_done);
+static void report_stopped(struct loop_job *job) {
+	struct fabric *fabric = container_of(job, struct fabric, report_stopped);
 	void (*stopped)(void *ctx) = fabric->stopped;
 
-	loop_timer_cancel(fabric->loop, &fabric->stop_limit);
+	loop_timer_cancel(fabric->loop, &fabric->stop_deadline);
 	fabric->stopped = NULL;
 	if (stopped != NULL)
 		stopped(fabric->stopped_ctx);
 }
 
-static void stop_limit(struct loop_timer *timer, uint64_t now_ns) {
-	struct fabric *fabric = container_of(timer, struct fabric, stop_limit);
+static void stop_deadline(struct loop_timer *timer, uint64_t now_ns) {
+	struct fabric *fabric = container_of(timer, struct fabric, stop_deadline);
 
 	(void)now_ns;
 	log_event(
 		LOG_LEVEL_WARN, "rdma_left_behind", log_u64("pairs", fabric->counters.pairs),
 		log_str("effect", "a driver did not give back what it was asked for in time")
 	);
-	stop_done(&fabric->stop_done);
+	report_stopped(&fabric->report_stopped);
 }
 
-void fabric_look_stopped(struct fabric *fabric) {
+void fabric_check_stopped(struct fabric *fabric) {
 	bool closed = true;
 
 	if (!fabric->stopping || fabric->stopped == NULL)
@@ -182,7 +183,7 @@ void fabric_look_stopped(struct fabric *fabric) {
 	}
 	if (closed && gpus_stop(fabric) && fabric->fabric_pairs == NULL &&
 	    pairing_is_empty(fabric->pairing))
-		loop_defer(fabric->loop, &fabric->stop_done);
+		loop_defer(fabric->loop, &fabric->report_stopped);
 }
 
 void fabric_stop(struct fabric *fabric, void (*done)(void *ctx), void *ctx) {
@@ -195,9 +196,9 @@ void fabric_stop(struct fabric *fabric, void (*done)(void *ctx), void *ctx) {
 		path_baselines_save(fabric->probing, now_ns);
 	neighbours_stop(fabric);
 	probing_stop(fabric);
-	must(loop_timer_set(fabric->loop, &fabric->stop_limit, now_ns + FABRIC_STOP_NS) == 0);
+	must(loop_timer_set(fabric->loop, &fabric->stop_deadline, now_ns + FABRIC_STOP_NS) == 0);
 	pairing_stop(fabric->pairing, now_ns);
-	fabric_look_stopped(fabric);
+	fabric_check_stopped(fabric);
 }
 
 struct fabric *fabric_left_behind;
@@ -206,7 +207,7 @@ bool fabric_left_any_behind(void) {
 	return fabric_left_behind != NULL;
 }
 
-static void leave_behind(struct fabric *fabric) {
+static void fabric_leave_behind(struct fabric *fabric) {
 	fabric->left_next = fabric_left_behind;
 	fabric_left_behind = fabric;
 }
@@ -234,8 +235,8 @@ struct fabric *fabric_destroy(struct fabric *fabric) {
 	overlay_contributor(fabric->overlay, RAS_COLLECT_CONNS, NULL, NULL);
 	loop_timer_cancel(fabric->loop, &fabric->wake);
 	loop_timer_cancel(fabric->loop, &fabric->beat);
-	loop_timer_cancel(fabric->loop, &fabric->stop_limit);
-	loop_undefer(fabric->loop, &fabric->stop_done);
+	loop_timer_cancel(fabric->loop, &fabric->stop_deadline);
+	loop_undefer(fabric->loop, &fabric->report_stopped);
 	fabric->pairing = pairing_destroy(fabric->pairing);
 	probing_destroy(fabric);
 	fabric_pairs_fini(fabric);
@@ -247,7 +248,7 @@ struct fabric *fabric_destroy(struct fabric *fabric) {
 	if (gpus_fini(fabric) && closed)
 		fabric_free(fabric);
 	else
-		leave_behind(fabric);
+		fabric_leave_behind(fabric);
 	return NULL;
 }
 
@@ -303,9 +304,9 @@ int fabric_create(
 	fabric->ops = fabric_pairing_ops;
 	fabric->ops.ctx = fabric;
 	fabric->wake.expired = on_wake;
-	fabric->beat.expired = on_beat;
-	fabric->stop_limit.expired = stop_limit;
-	fabric->stop_done.run = stop_done;
+	fabric->beat.expired = on_pulse_timer;
+	fabric->stop_deadline.expired = stop_deadline;
+	fabric->report_stopped.run = report_stopped;
 	posts_init(fabric);
 	paths_init(fabric);
 	neighbours_start(fabric);
@@ -323,7 +324,7 @@ int fabric_create(
 	rails_start(fabric);
 	overlay_contributor(overlay, RAS_COLLECT_CONNS, fabric_contribute, fabric);
 	if (config->device_count > 0)
-		fabric_begin_beating(fabric);
+		fabric_start_pulse(fabric);
 	for (uint32_t n = 0; n < fabric->nic_count; n++)
 		nic_open(&fabric->nics[n]);
 	*ret_fabric = fabric;
@@ -340,7 +341,7 @@ uint32_t fabric_device_count(const struct fabric *fabric) {
 	return count;
 }
 
-static const struct nic *nth_shown(const struct fabric *fabric, uint32_t n) {
+static const struct nic *nth_listed_nic(const struct fabric *fabric, uint32_t n) {
 	uint32_t place = 0;
 
 	must(n < fabric_device_count(fabric));
@@ -352,14 +353,15 @@ static const struct nic *nth_shown(const struct fabric *fabric, uint32_t n) {
 void fabric_device_at(
 	const struct fabric *fabric, uint32_t n, struct fabric_device_view *ret_view
 ) {
-	nic_view(nth_shown(fabric, n), ret_view);
+	nic_view(nth_listed_nic(fabric, n), ret_view);
 }
 
 // Cursor of own rails without a counterpart, which follow the pairs.
 #define MISSING_CURSOR UINT32_C(0x80000000)
 
-static bool
-next_missing(const struct fabric *fabric, uint32_t *cursor, struct fabric_pair_view *ret_view) {
+static bool missing_rail_next(
+	const struct fabric *fabric, uint32_t *cursor, struct fabric_pair_view *ret_view
+) {
 	uint32_t place = *cursor >= MISSING_CURSOR ? *cursor - MISSING_CURSOR : 0;
 	char subnet[DEVICE_SUBNET_TEXT_MAX + 1];
 	struct rail_missing missing;
@@ -393,7 +395,7 @@ bool fabric_pair_next(
 	const struct fabric_pair *fabric_pair;
 
 	if (*cursor >= MISSING_CURSOR || !pairing_next(fabric->pairing, cursor, &view.pairing))
-		return next_missing(fabric, cursor, ret_view);
+		return missing_rail_next(fabric, cursor, ret_view);
 	view.device = fabric->nics[view.pairing.key.device].config.name;
 	fabric_pair = fabric_pair_find(fabric, view.pairing.generation);
 	if (fabric_pair != NULL && fabric_pair->stage == FABRIC_PAIR_IN_LANE) {
@@ -406,7 +408,8 @@ bool fabric_pair_next(
 	return true;
 }
 
-static void count_own(const struct fabric *fabric, struct fabric_counters *ret_counters) {
+static void
+fabric_counters_collect(const struct fabric *fabric, struct fabric_counters *ret_counters) {
 	struct fabric_counters counters = fabric->counters;
 
 	counters.devices = fabric_device_count(fabric);
@@ -421,7 +424,7 @@ static void count_own(const struct fabric *fabric, struct fabric_counters *ret_c
 }
 
 // Add two structs that consist of 64-bit numbers.
-static void add_numbers(void *sum, const void *more, size_t size) {
+static void counters_add(void *sum, const void *more, size_t size) {
 	uint64_t *to = sum;
 	const uint64_t *from = more;
 
@@ -432,14 +435,14 @@ static void add_numbers(void *sum, const void *more, size_t size) {
 void fabric_numbers(const struct fabric *fabric, struct fabric_numbers *ret_numbers) {
 	struct fabric_numbers numbers = {.pairing = *pairing_counters(fabric->pairing)};
 
-	count_own(fabric, &numbers.counters);
+	fabric_counters_collect(fabric, &numbers.counters);
 	for (uint32_t n = 0; n < fabric->nic_count; n++) {
 		struct lane_counters lane;
 
 		if (!nic_has_lane(&fabric->nics[n]))
 			continue;
 		lane_counters(fabric->nics[n].parts.lane, &lane);
-		add_numbers(&numbers.lanes, &lane, sizeof(lane));
+		counters_add(&numbers.lanes, &lane, sizeof(lane));
 	}
 	for (uint32_t n = 0; n < fabric->config.worker_count; n++) {
 		struct worker_counters worker;
@@ -447,7 +450,7 @@ void fabric_numbers(const struct fabric *fabric, struct fabric_numbers *ret_numb
 
 		worker_counters(fabric->config.workers[n], &worker);
 		off_ns = off_ns > worker.clock_off_ns ? off_ns : worker.clock_off_ns;
-		add_numbers(&numbers.workers, &worker, sizeof(worker));
+		counters_add(&numbers.workers, &worker, sizeof(worker));
 		numbers.workers.clock_off_ns = off_ns;
 	}
 	if (fabric->config.soft_counters != NULL)
@@ -468,7 +471,7 @@ const struct fabric_calls fabric_calls = {
 };
 
 // Check whether open devices are still listed, after a report that devices came or went.
-static void ended_looking(struct keeper_request *request, void *arg, int result) {
+static void nic_check_ended(struct keeper_request *request, void *arg, int result) {
 	struct nic *nic = container_of(request, struct nic, looking);
 	const struct nic_work *work = arg;
 
@@ -476,14 +479,14 @@ static void ended_looking(struct keeper_request *request, void *arg, int result)
 		nic->guid = 0; // several devices have this GUID, so it identifies none
 	// If the check itself failed, the next report of a device change repeats it.
 	if (result == -ENODEV && nic->open && !nic->lost)
-		nic_lose(nic, "it was removed");
+		nic_mark_lost(nic, "it was removed");
 }
 
-static void nic_look(struct nic *nic) {
+static void nic_check_listed(struct nic *nic) {
 	if (nic->lost || nic->looking.job != NULL || nic->closing.job != NULL)
 		return;
-	nic->looking.ended = ended_looking;
-	(void)nic_run(nic, nic_work_look, &nic->looking, &nic->parts);
+	nic->looking.ended = nic_check_ended;
+	(void)nic_run_on_keeper(nic, nic_work_check_listed, &nic->looking, &nic->parts);
 }
 
 void fabric_look_at_devices(struct fabric *fabric) {
@@ -491,8 +494,8 @@ void fabric_look_at_devices(struct fabric *fabric) {
 		return;
 	for (uint32_t n = 0; n < fabric->nic_count; n++) {
 		if (fabric->nics[n].open)
-			nic_look(&fabric->nics[n]);
+			nic_check_listed(&fabric->nics[n]);
 		else
-			nic_hurry(&fabric->nics[n]);
+			nic_open_now(&fabric->nics[n]);
 	}
 }

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define CAUSE_BYTES 192
-#define CUT_AGAIN_NS RAS_NS_PER_SEC
+#define CUT_OFF_RETRY_NS RAS_NS_PER_SEC
 
 // Arguments and results of a driver call. The keeper owns them until the call has ended.
 struct fabric_pair_work {
@@ -36,7 +36,7 @@ struct fabric_pair *fabric_pair_find(const struct fabric *fabric, uint32_t gener
 
 // Find a pair in the list. Skip pairs that are being destroyed: their memory may be freed and
 // reused.
-struct fabric_pair *fabric_pair_of(const struct fabric *fabric, const struct pair *pair) {
+struct fabric_pair *fabric_pair_by_pair(const struct fabric *fabric, const struct pair *pair) {
 	struct fabric_pair *fabric_pair = fabric->fabric_pairs;
 
 	while (fabric_pair != NULL &&
@@ -45,11 +45,11 @@ struct fabric_pair *fabric_pair_of(const struct fabric *fabric, const struct pai
 	return fabric_pair;
 }
 
-static void cancel_calls(struct fabric_pair *fabric_pair) {
+static void fabric_pair_cancel_calls(struct fabric_pair *fabric_pair) {
 	keeper_cancel(&fabric_pair->job);
 	keeper_cancel(&fabric_pair->fail);
 	keeper_cancel(&fabric_pair->cut);
-	loop_timer_cancel(fabric_pair->fabric->loop, &fabric_pair->cut_again);
+	loop_timer_cancel(fabric_pair->fabric->loop, &fabric_pair->cut_off_retry);
 }
 
 static void fabric_pair_free(struct fabric_pair *fabric_pair) {
@@ -60,20 +60,20 @@ static void fabric_pair_free(struct fabric_pair *fabric_pair) {
 	while (*at != fabric_pair)
 		at = &(*at)->next;
 	*at = fabric_pair->next;
-	cancel_calls(fabric_pair);
+	fabric_pair_cancel_calls(fabric_pair);
 	free(fabric_pair);
 	fabric->counters.pairs--;
 	if (nic->lost || fabric->stopping)
 		nic_close(nic);
 }
 
-static uint64_t now_of(const struct fabric *fabric) {
+static uint64_t fabric_clock_ns(const struct fabric *fabric) {
 	return loop_clock_ns(fabric->loop);
 }
 
 // On the keeper.
 
-static int work_make(void *arg) {
+static int pair_work_create(void *arg) {
 	struct fabric_pair_work *work = arg;
 	int err = pair_create(&work->config, &work->endpoint, &work->pair);
 
@@ -81,26 +81,26 @@ static int work_make(void *arg) {
 	return err;
 }
 
-static int work_connect(void *arg) {
+static int pair_work_connect(void *arg) {
 	struct fabric_pair_work *work = arg;
 
 	return pair_connect(work->pair, &work->theirs, work->flow_label, work->reason);
 }
 
-static int work_fail(void *arg) {
+static int pair_work_fail(void *arg) {
 	return pair_fail(((struct fabric_pair_work *)arg)->pair);
 }
 
-static int work_cut(void *arg) {
+static int pair_work_cut_off(void *arg) {
 	return pair_cut_off(((struct fabric_pair_work *)arg)->pair);
 }
 
-static int work_destroy(void *arg) {
+static int pair_work_destroy(void *arg) {
 	return pair_destroy(((struct fabric_pair_work *)arg)->pair);
 }
 
 // Free the work on the keeper, and destroy a pair that nobody took over.
-static void work_drop(void *arg) {
+static void pair_work_drop(void *arg) {
 	struct fabric_pair_work *work = arg;
 
 	if (work->made)
@@ -115,7 +115,7 @@ static int fabric_pair_call(
 	struct keeper_request *request,
 	const struct fabric_pair_work *filled
 ) {
-	struct keeper_call job = {.call = call, .drop = work_drop};
+	struct keeper_call job = {.call = call, .drop = pair_work_drop};
 	struct fabric_pair_work *work = malloc(sizeof(*work));
 	int err;
 
@@ -132,7 +132,7 @@ static int fabric_pair_call(
 
 // Making and connecting.
 
-static void ended_making(struct keeper_request *request, void *arg, int result) {
+static void on_pair_created(struct keeper_request *request, void *arg, int result) {
 	struct fabric_pair *fabric_pair = container_of(request, struct fabric_pair, job);
 	struct fabric *fabric = fabric_pair->fabric;
 	struct fabric_pair_work *work = arg;
@@ -145,7 +145,9 @@ static void ended_making(struct keeper_request *request, void *arg, int result) 
 	} else {
 		fabric_pair_free(fabric_pair);
 	}
-	pairing_created(fabric->pairing, now_of(fabric), generation, result, &work->endpoint);
+	pairing_created(
+		fabric->pairing, fabric_clock_ns(fabric), generation, result, &work->endpoint
+	);
 }
 
 static int op_create(void *ctx, const struct pairing_key *key, uint32_t generation, uint32_t psn) {
@@ -165,8 +167,8 @@ static int op_create(void *ctx, const struct pairing_key *key, uint32_t generati
 		.nic = nic,
 		.generation = generation,
 		.peer = key->peer,
-		.path = PATH_NONE,
-		.job = {.ended = ended_making},
+		.path = FABRIC_PATH_NONE,
+		.job = {.ended = on_pair_created},
 	};
 	work.config = (struct pair_config){
 		.lane = nic->parts.lane,
@@ -174,7 +176,7 @@ static int op_create(void *ctx, const struct pairing_key *key, uint32_t generati
 		.psn = psn,
 		.inline_bytes = PAIR_INLINE_BYTES,
 	};
-	err = fabric_pair_call(fabric_pair, work_make, &fabric_pair->job, &work);
+	err = fabric_pair_call(fabric_pair, pair_work_create, &fabric_pair->job, &work);
 	if (err != 0) {
 		free(fabric_pair);
 		return err;
@@ -185,14 +187,14 @@ static int op_create(void *ctx, const struct pairing_key *key, uint32_t generati
 	return 0;
 }
 
-static void ended_connecting(struct keeper_request *request, void *arg, int result) {
+static void on_pair_connected(struct keeper_request *request, void *arg, int result) {
 	struct fabric_pair *fabric_pair = container_of(request, struct fabric_pair, job);
 	struct fabric_pair_work *work = arg;
 
 	fabric_pair->stage = result == 0 ? FABRIC_PAIR_CONNECTED : FABRIC_PAIR_MADE;
 	pairing_connected(
-		fabric_pair->fabric->pairing, now_of(fabric_pair->fabric), fabric_pair->generation,
-		result, work->reason[0] != '\0' ? work->reason : NULL
+		fabric_pair->fabric->pairing, fabric_clock_ns(fabric_pair->fabric),
+		fabric_pair->generation, result, work->reason[0] != '\0' ? work->reason : NULL
 	);
 }
 
@@ -203,8 +205,8 @@ op_connect(void *ctx, uint32_t generation, const struct pairing_end *theirs, uin
 	int err;
 
 	must(fabric_pair != NULL && fabric_pair->stage == FABRIC_PAIR_MADE);
-	fabric_pair->job.ended = ended_connecting;
-	err = fabric_pair_call(fabric_pair, work_connect, &fabric_pair->job, &work);
+	fabric_pair->job.ended = on_pair_connected;
+	err = fabric_pair_call(fabric_pair, pair_work_connect, &fabric_pair->job, &work);
 	if (err != 0)
 		return err;
 	fabric_pair->theirs = *theirs;
@@ -215,7 +217,7 @@ op_connect(void *ctx, uint32_t generation, const struct pairing_end *theirs, uin
 
 // In the lane.
 
-static void post_add(struct fabric_pair *fabric_pair) {
+static void post_pair_add(struct fabric_pair *fabric_pair) {
 	struct worker_record record = {
 		.kind = LANE_REQUEST_ADD,
 		.words = {(uintptr_t)fabric_pair->nic->parts.lane, (uintptr_t)fabric_pair->pair},
@@ -229,10 +231,10 @@ static int op_hand_over(void *ctx, uint32_t generation) {
 	int err;
 
 	must(fabric_pair != NULL && fabric_pair->stage == FABRIC_PAIR_CONNECTED);
-	err = path_show(fabric_pair);
+	err = path_publish(fabric_pair);
 	if (err != 0)
 		return err;
-	post_add(fabric_pair);
+	post_pair_add(fabric_pair);
 	fabric_pair->stage = FABRIC_PAIR_IN_LANE;
 	return 0;
 }
@@ -243,19 +245,19 @@ static int op_drain(void *ctx, uint32_t generation, const struct pairing_failure
 	must(fabric_pair != NULL && fabric_pair->stage == FABRIC_PAIR_IN_LANE);
 	fabric_pair->drain_err = failure->err != 0 ? failure->err : -ECANCELED;
 	fabric_pair->stage = FABRIC_PAIR_LEAVING;
-	path_hide(fabric_pair);
+	path_withdraw(fabric_pair);
 	return 0;
 }
 
 // Ignore the result, because the lane reports what follows.
-static void ended_quietly(struct keeper_request *request, void *arg, int result) {
+static void on_pair_fail_ended(struct keeper_request *request, void *arg, int result) {
 	(void)request;
 	(void)arg;
 	(void)result;
 }
 
 // Log that the queue pair could not be destroyed, and try again later.
-static void fabric_pair_held(struct fabric_pair *fabric_pair, int err) {
+static void fabric_pair_cut_failed(struct fabric_pair *fabric_pair, int err) {
 	struct loop *loop = fabric_pair->fabric->loop;
 
 	fabric_pair->cut_off = false;
@@ -263,15 +265,17 @@ static void fabric_pair_held(struct fabric_pair *fabric_pair, int err) {
 		LOG_LEVEL_ERROR, "rdma_pair_held", log_str("device", fabric_pair->nic->config.name),
 		log_u64("generation", fabric_pair->generation), log_errno("error", err)
 	);
-	must(loop_timer_set(loop, &fabric_pair->cut_again, loop_now_ns(loop) + CUT_AGAIN_NS) == 0);
+	must(loop_timer_set(
+		     loop, &fabric_pair->cut_off_retry, loop_now_ns(loop) + CUT_OFF_RETRY_NS
+	     ) == 0);
 }
 
-static void cut_again(struct loop_timer *timer, uint64_t now_ns) {
+static void cut_off_retry(struct loop_timer *timer, uint64_t now_ns) {
 	(void)now_ns;
-	fabric_pair_stuck(container_of(timer, struct fabric_pair, cut_again));
+	fabric_pair_stuck(container_of(timer, struct fabric_pair, cut_off_retry));
 }
 
-static void post_gone(struct fabric_pair *fabric_pair) {
+static void post_pair_gone(struct fabric_pair *fabric_pair) {
 	struct worker_record record = {
 		.kind = LANE_REQUEST_GONE,
 		.words =
@@ -282,16 +286,16 @@ static void post_gone(struct fabric_pair *fabric_pair) {
 	fabric_post(fabric_pair->fabric, fabric_pair->nic->worker, &record);
 }
 
-static void ended_cutting(struct keeper_request *request, void *arg, int result) {
+static void on_pair_cut_off(struct keeper_request *request, void *arg, int result) {
 	struct fabric_pair *fabric_pair = container_of(request, struct fabric_pair, cut);
 
 	(void)arg;
 	if (fabric_pair->stage != FABRIC_PAIR_DRAINING)
 		return; // the lane drained it meanwhile, and it may be destroyed already
 	if (result == 0)
-		post_gone(fabric_pair);
+		post_pair_gone(fabric_pair);
 	else
-		fabric_pair_held(fabric_pair, result);
+		fabric_pair_cut_failed(fabric_pair, result);
 }
 
 void fabric_pairs_cut_off(const struct nic *nic) {
@@ -312,20 +316,22 @@ void fabric_pair_failed(struct fabric_pair *fabric_pair, int err, enum ibv_wc_st
 
 	if (fabric_pair->stage == FABRIC_PAIR_IN_LANE) {
 		fabric_pair->stage = FABRIC_PAIR_DRAINING;
-		path_hide(fabric_pair);
+		path_withdraw(fabric_pair);
 	}
 	fabric_pair->stage = FABRIC_PAIR_DRAINING;
 	fabric_pair->broken = true;
-	fabric_pair->fail.ended = ended_quietly;
+	fabric_pair->fail.ended = on_pair_fail_ended;
 	// If the keeper has no room, the lane later reports the pair as stuck, and it is cut off.
 	if (fabric_pair->nic->lost)
 		fabric_pair_stuck(fabric_pair);
 	else
-		(void)fabric_pair_call(fabric_pair, work_fail, &fabric_pair->fail, &work);
+		(void)fabric_pair_call(fabric_pair, pair_work_fail, &fabric_pair->fail, &work);
 	if (told)
 		return; // the pairing itself requested the drain
 	op_cause_format(&cause, text, sizeof(text));
-	pairing_broken(fabric->pairing, now_of(fabric), fabric_pair->generation, err, text);
+	pairing_broken(
+		fabric->pairing, fabric_clock_ns(fabric), fabric_pair->generation, err, text
+	);
 }
 
 // Destroy the queue pair of a pair that does not drain. The lane may report a pair that is already
@@ -338,21 +344,21 @@ void fabric_pair_stuck(struct fabric_pair *fabric_pair) {
 	if (fabric_pair->cut_off || fabric_pair->stage != FABRIC_PAIR_DRAINING)
 		return;
 	fabric_pair->cut_off = true;
-	fabric_pair->cut.ended = ended_cutting;
-	fabric_pair->cut_again.expired = cut_again;
-	err = fabric_pair_call(fabric_pair, work_cut, &fabric_pair->cut, &work);
+	fabric_pair->cut.ended = on_pair_cut_off;
+	fabric_pair->cut_off_retry.expired = cut_off_retry;
+	err = fabric_pair_call(fabric_pair, pair_work_cut_off, &fabric_pair->cut, &work);
 	if (err != 0)
-		fabric_pair_held(fabric_pair, err);
+		fabric_pair_cut_failed(fabric_pair, err);
 }
 
 void fabric_pair_drained(struct fabric_pair *fabric_pair) {
 	fabric_pair->drained = true;
 	fabric_pair->stage = FABRIC_PAIR_OUT;
-	loop_defer(fabric_pair->fabric->loop, &fabric_pair->fabric->look_fabric_pairs);
+	loop_defer(fabric_pair->fabric->loop, &fabric_pair->fabric->advance_fabric_pairs);
 }
 
 // Returns true if it called the pairing, which may change the list of pairs.
-static bool fabric_pair_settle(struct fabric_pair *fabric_pair, uint64_t version) {
+static bool fabric_pair_advance(struct fabric_pair *fabric_pair, uint64_t version) {
 	struct fabric *fabric = fabric_pair->fabric;
 	char text[CAUSE_BYTES];
 
@@ -376,23 +382,23 @@ static bool fabric_pair_settle(struct fabric_pair *fabric_pair, uint64_t version
 	fabric_pair->drained = false; // reported only once
 	op_cause_format(pair_cause(fabric_pair->pair), text, sizeof(text));
 	pairing_drained(
-		fabric->pairing, now_of(fabric), fabric_pair->generation,
+		fabric->pairing, fabric_clock_ns(fabric), fabric_pair->generation,
 		fabric_pair->broken ? text : NULL
 	);
 	return true;
 }
 
-void fabric_pairs_settled(struct fabric *fabric, uint64_t version) {
+void fabric_pairs_advance(struct fabric *fabric, uint64_t version) {
 	struct fabric_pair *fabric_pair = fabric->fabric_pairs;
 
 	while (fabric_pair != NULL)
-		fabric_pair = fabric_pair_settle(fabric_pair, version) ? fabric->fabric_pairs
-								       : fabric_pair->next;
+		fabric_pair = fabric_pair_advance(fabric_pair, version) ? fabric->fabric_pairs
+									: fabric_pair->next;
 }
 
 // Destroying.
 
-static void ended_destroying(struct keeper_request *request, void *arg, int result) {
+static void on_pair_destroyed(struct keeper_request *request, void *arg, int result) {
 	struct fabric_pair *fabric_pair = container_of(request, struct fabric_pair, job);
 	struct fabric *fabric = fabric_pair->fabric;
 	uint32_t generation = fabric_pair->generation;
@@ -402,8 +408,8 @@ static void ended_destroying(struct keeper_request *request, void *arg, int resu
 		fabric_pair_free(fabric_pair);
 	else
 		fabric_pair->stage = FABRIC_PAIR_OUT;
-	pairing_destroyed(fabric->pairing, now_of(fabric), generation, result);
-	fabric_look_stopped(fabric);
+	pairing_destroyed(fabric->pairing, fabric_clock_ns(fabric), generation, result);
+	fabric_check_stopped(fabric);
 }
 
 static int op_destroy(void *ctx, uint32_t generation) {
@@ -413,8 +419,8 @@ static int op_destroy(void *ctx, uint32_t generation) {
 
 	must(fabric_pair != NULL && fabric_pair->stage != FABRIC_PAIR_IN_LANE &&
 	     fabric_pair->stage != FABRIC_PAIR_LEAVING);
-	fabric_pair->job.ended = ended_destroying;
-	err = fabric_pair_call(fabric_pair, work_destroy, &fabric_pair->job, &work);
+	fabric_pair->job.ended = on_pair_destroyed;
+	err = fabric_pair_call(fabric_pair, pair_work_destroy, &fabric_pair->job, &work);
 	if (err == 0)
 		fabric_pair->stage = FABRIC_PAIR_DESTROYING;
 	return err;
@@ -521,7 +527,7 @@ void fabric_pairs_fini(struct fabric *fabric) {
 
 		fabric->fabric_pairs = fabric_pair->next;
 		fabric->counters.left_behind++;
-		cancel_calls(fabric_pair);
+		fabric_pair_cancel_calls(fabric_pair);
 		free(fabric_pair);
 	}
 }

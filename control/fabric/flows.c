@@ -4,15 +4,15 @@
 
 #include <string.h>
 
-#define JUDGED_PROBES 30   // probes of a label before it is compared with others
-#define BAD_PERMILLE 20	   // least share of lost and late probes
-#define BAD_LEAST 3	   // least number of lost and late probes
-#define BAD_TIMES 3	   // least ratio to the loss of all other labels
-#define SLOW_PERMILLE 1750 // share of the fastest other label's median
-#define MEDIAN 500000
-#define P99 990000
+#define JUDGED_PROBES_MIN 30 // probes of a label before it is compared with others
+#define BAD_PERMILLE 20	     // least share of lost and late probes
+#define BAD_PROBES_MIN 3     // least number of lost and late probes
+#define BAD_RATIO_MIN 3	     // least ratio to the loss of all other labels
+#define SLOW_PERMILLE 1750   // share of the fastest other label's median
+#define MEDIAN_PPM 500000
+#define P99_PPM 990000
 
-void flows_use(struct flows *flows, uint32_t label) {
+void flows_set_label(struct flows *flows, uint32_t label) {
 	uint32_t place = 0;
 
 	for (uint32_t n = 0; n < PAIRING_FLOWS; n++) {
@@ -30,7 +30,7 @@ void flows_use(struct flows *flows, uint32_t label) {
 	flows->current = place;
 }
 
-void flows_note(struct flows *flows, bool answered, bool late, bool small, uint64_t latency_ns) {
+void flows_record(struct flows *flows, bool answered, bool late, bool small, uint64_t latency_ns) {
 	if (!flows->all[flows->current].used)
 		return;
 	flows->all[flows->current].probes++;
@@ -41,7 +41,7 @@ void flows_note(struct flows *flows, bool answered, bool late, bool small, uint6
 }
 
 // Compare a label with all others together. Both sides need enough probes.
-static bool is_lossy(const struct fabric_flow *flows, uint32_t count, uint32_t self) {
+static bool label_is_lossy(const struct fabric_flow *flows, uint32_t count, uint32_t self) {
 	uint64_t amiss = flows[self].lost + flows[self].late, probes = flows[self].probes;
 	uint64_t other_amiss = 0, other_probes = 0;
 
@@ -49,25 +49,25 @@ static bool is_lossy(const struct fabric_flow *flows, uint32_t count, uint32_t s
 		other_amiss += n != self ? flows[n].lost + flows[n].late : 0;
 		other_probes += n != self ? flows[n].probes : 0;
 	}
-	return probes >= JUDGED_PROBES && other_probes >= JUDGED_PROBES && amiss >= BAD_LEAST &&
-	       amiss * 1000 >= probes * BAD_PERMILLE &&
+	return probes >= JUDGED_PROBES_MIN && other_probes >= JUDGED_PROBES_MIN &&
+	       amiss >= BAD_PROBES_MIN && amiss * 1000 >= probes * BAD_PERMILLE &&
 	       (double)amiss * (double)other_probes >=
-		       BAD_TIMES * (double)other_amiss * (double)probes;
+		       BAD_RATIO_MIN * (double)other_amiss * (double)probes;
 }
 
-static bool is_slow(const struct fabric_flow *flows, uint32_t count, uint32_t self) {
+static bool label_is_slow(const struct fabric_flow *flows, uint32_t count, uint32_t self) {
 	uint64_t least_ns = UINT64_MAX;
 
 	for (uint32_t n = 0; n < count; n++) {
-		if (n != self && flows[n].probes >= JUDGED_PROBES && flows[n].median_ns > 0 &&
+		if (n != self && flows[n].probes >= JUDGED_PROBES_MIN && flows[n].median_ns > 0 &&
 		    flows[n].median_ns < least_ns)
 			least_ns = flows[n].median_ns;
 	}
-	return least_ns != UINT64_MAX && flows[self].probes >= JUDGED_PROBES &&
+	return least_ns != UINT64_MAX && flows[self].probes >= JUDGED_PROBES_MIN &&
 	       (double)flows[self].median_ns * 1000 > (double)least_ns * SLOW_PERMILLE;
 }
 
-uint32_t flows_look(const struct flows *flows, struct fabric_flow ret_flows[static PAIRING_FLOWS]) {
+uint32_t flows_list(const struct flows *flows, struct fabric_flow ret_flows[static PAIRING_FLOWS]) {
 	uint32_t count = 0;
 
 	for (uint32_t n = 0; n < PAIRING_FLOWS; n++) {
@@ -79,11 +79,12 @@ uint32_t flows_look(const struct flows *flows, struct fabric_flow ret_flows[stat
 			.probes = flows->all[n].probes,
 			.lost = flows->all[n].lost,
 			.late = flows->all[n].late,
-			.median_ns = histogram_log2_percentile(&flows->all[n].small, MEDIAN),
-			.p99_ns = histogram_log2_percentile(&flows->all[n].small, P99),
+			.median_ns = histogram_log2_percentile(&flows->all[n].small, MEDIAN_PPM),
+			.p99_ns = histogram_log2_percentile(&flows->all[n].small, P99_PPM),
 		};
 	}
 	for (uint32_t n = 0; n < count; n++)
-		ret_flows[n].bad = is_lossy(ret_flows, count, n) || is_slow(ret_flows, count, n);
+		ret_flows[n].bad =
+			label_is_lossy(ret_flows, count, n) || label_is_slow(ret_flows, count, n);
 	return count;
 }

@@ -17,9 +17,9 @@ struct flows {
 };
 
 // Make `label` the current label. A new label takes the entry with the fewest probes.
-void flows_use(struct flows *flows, uint32_t label);
+void flows_set_label(struct flows *flows, uint32_t label);
 // Record one probe. small: its latency is recorded. late: it was lost, and the device sent it
 // again.
-void flows_note(struct flows *flows, bool answered, bool late, bool small, uint64_t latency_ns);
+void flows_record(struct flows *flows, bool answered, bool late, bool small, uint64_t latency_ns);
 // List the used labels and compare them with each other. Returns their number.
-uint32_t flows_look(const struct flows *flows, struct fabric_flow ret_flows[static PAIRING_FLOWS]);
+uint32_t flows_list(const struct flows *flows, struct fabric_flow ret_flows[static PAIRING_FLOWS]);

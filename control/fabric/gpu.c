@@ -23,13 +23,13 @@ struct gpu_work {
 	char reason[CUDA_REASON_MAX + 1];
 };
 
-static int work_make(void *arg) {
+static int gpu_work_create(void *arg) {
 	struct gpu_work *work = arg;
 
 	return gpu_page_create(&work->config, work->reason, &work->page);
 }
 
-static int work_destroy(void *arg) {
+static int gpu_work_destroy(void *arg) {
 	struct gpu_work *work = arg;
 
 	work->page = gpu_page_destroy(work->page);
@@ -37,20 +37,20 @@ static int work_destroy(void *arg) {
 }
 
 // Free the work on a keeper that was left behind, and a page that nobody took over.
-static void work_drop(void *arg) {
+static void gpu_work_drop(void *arg) {
 	struct gpu_work *work = arg;
 
 	gpu_page_destroy(work->page);
 	free(work);
 }
 
-static int show_call(
+static int gpu_keeper_call(
 	const struct gpu_show *show,
 	int (*call)(void *),
 	struct keeper_request *request,
 	const struct gpu_work *with
 ) {
-	struct keeper_call job = {.call = call, .drop = work_drop, .limit_ns = MAKE_STUCK_NS};
+	struct keeper_call job = {.call = call, .drop = gpu_work_drop, .limit_ns = MAKE_STUCK_NS};
 	struct gpu_work *work = malloc(sizeof(*work));
 	int err;
 
@@ -66,7 +66,7 @@ static int show_call(
 
 // Return a word that no other memory holds by chance. All ones is excluded: a GPU that fell off its
 // bus reads as ones.
-static uint64_t word_of(const struct fabric *fabric, uint32_t ordinal) {
+static uint64_t gpu_page_word(const struct fabric *fabric, uint32_t ordinal) {
 	uint64_t mixed = fabric->config.random_seed + ordinal;
 
 	mixed += UINT64_C(0x9e3779b97f4a7c15);
@@ -76,22 +76,22 @@ static uint64_t word_of(const struct fabric *fabric, uint32_t ordinal) {
 	return mixed != 0 && mixed != UINT64_MAX ? mixed : 1;
 }
 
-void gpu_retry(struct gpu_show *show) {
+void gpu_show_retry_later(struct gpu_show *show) {
 	struct loop *loop = show->fabric->loop;
 
 	must(loop_timer_set(loop, &show->retry, loop_now_ns(loop) + RETRY_NS) == 0);
 }
 
-static void page_offer(const struct gpu_show *show) {
+static void page_offer_to_nics(const struct gpu_show *show) {
 	struct fabric *fabric = show->fabric;
 
 	for (uint32_t n = 0; n < fabric->nic_count; n++) {
 		if (fabric->nics[n].gpu == show)
-			nic_offer_gpu(&fabric->nics[n]);
+			nic_register_gpu_page(&fabric->nics[n]);
 	}
 }
 
-static void ended_making(struct keeper_request *request, void *arg, int result) {
+static void on_gpu_page_created(struct keeper_request *request, void *arg, int result) {
 	struct gpu_show *show = container_of(request, struct gpu_show, making);
 	struct gpu_work *work = arg;
 
@@ -101,11 +101,11 @@ static void ended_making(struct keeper_request *request, void *arg, int result) 
 		show->reason[0] = '\0';
 	}
 	if (show->fabric->stopping) {
-		fabric_look_stopped(show->fabric); // the keeper frees the page, too
+		fabric_check_stopped(show->fabric); // the keeper frees the page, too
 		return;
 	}
 	if (result == 0) {
-		page_offer(show);
+		page_offer_to_nics(show);
 		return;
 	}
 	if (strcmp(show->reason, work->reason) != 0)
@@ -115,37 +115,37 @@ static void ended_making(struct keeper_request *request, void *arg, int result) 
 			log_str("effect", "peers read this node's pulse alone; it is tried again")
 		);
 	memcpy(show->reason, work->reason, sizeof(show->reason));
-	gpu_retry(show);
+	gpu_show_retry_later(show);
 }
 
-static void page_build(struct gpu_show *show) {
+static void page_request_creation(struct gpu_show *show) {
 	const struct gpu_work work = {
 		.config =
 			{
 				.library = show->fabric->config.cuda,
 				.ordinal = show->ordinal,
-				.word = word_of(show->fabric, show->ordinal),
+				.word = gpu_page_word(show->fabric, show->ordinal),
 			},
 	};
 
-	show->making.ended = ended_making;
-	if (show_call(show, work_make, &show->making, &work) != 0)
-		gpu_retry(show);
+	show->making.ended = on_gpu_page_created;
+	if (gpu_keeper_call(show, gpu_work_create, &show->making, &work) != 0)
+		gpu_show_retry_later(show);
 }
 
-static void page_retry(struct loop_timer *timer, uint64_t now_ns) {
+static void on_page_retry(struct loop_timer *timer, uint64_t now_ns) {
 	struct gpu_show *show = container_of(timer, struct gpu_show, retry);
 
 	(void)now_ns;
 	if (show->fabric->stopping)
 		return;
 	if (show->page != NULL)
-		page_offer(show);
+		page_offer_to_nics(show);
 	else if (show->making.job == NULL)
-		page_build(show);
+		page_request_creation(show);
 }
 
-static void on_stuck(void *ctx, struct keeper *keeper) {
+static void on_gpu_stuck(void *ctx, struct keeper *keeper) {
 	const struct gpu_show *show = ctx;
 
 	(void)keeper;
@@ -155,10 +155,10 @@ static void on_stuck(void *ctx, struct keeper *keeper) {
 	);
 }
 
-struct gpu_show *gpus_take(struct fabric *fabric, uint32_t ordinal, int *ret_err) {
+struct gpu_show *gpu_show_get(struct fabric *fabric, uint32_t ordinal, int *ret_err) {
 	struct gpu_show *show = &fabric->gpus[fabric->gpu_count];
 	struct keeper_ops ops = {
-		.stuck = on_stuck, .totals = fabric->config.driver_calls, .ctx = show};
+		.stuck = on_gpu_stuck, .totals = fabric->config.driver_calls, .ctx = show};
 	char name[KEEPER_NAME_BYTES];
 	int err;
 
@@ -171,7 +171,7 @@ struct gpu_show *gpus_take(struct fabric *fabric, uint32_t ordinal, int *ret_err
 		return NULL;
 	}
 	*show = (struct gpu_show
-	){.fabric = fabric, .ordinal = ordinal, .retry = {.expired = page_retry}};
+	){.fabric = fabric, .ordinal = ordinal, .retry = {.expired = on_page_retry}};
 	snprintf(name, sizeof(name), "gpu-%u", ordinal);
 	err = keeper_create(fabric->loop, name, &ops, &show->keeper);
 	if (err != 0) {
@@ -179,11 +179,11 @@ struct gpu_show *gpus_take(struct fabric *fabric, uint32_t ordinal, int *ret_err
 		return NULL;
 	}
 	fabric->gpu_count++;
-	page_build(show);
+	page_request_creation(show);
 	return show;
 }
 
-struct pairing_gpu gpu_told(const struct nic *nic) {
+struct pairing_gpu nic_gpu_announced(const struct nic *nic) {
 	const struct gpu_page_facts *facts;
 
 	if (!nic->open || nic->parts.gpu.region == NULL)
@@ -200,7 +200,7 @@ struct pairing_gpu gpu_told(const struct nic *nic) {
 
 // Devices, which register the page when both exist.
 
-static void tell_gpu(const struct nic *nic) {
+static void log_gpu_state(const struct nic *nic) {
 	struct fabric_gpu_view view = gpu_view(nic);
 
 	log_event(
@@ -210,7 +210,7 @@ static void tell_gpu(const struct nic *nic) {
 	);
 }
 
-static void ended_offering(struct keeper_request *request, void *arg, int result) {
+static void on_gpu_page_registered(struct keeper_request *request, void *arg, int result) {
 	struct nic *nic = container_of(request, struct nic, offering);
 	const struct nic_work *work = arg;
 	bool is_new = strcmp(nic->gpu_reason, work->gpu_reason) != 0;
@@ -227,44 +227,44 @@ static void ended_offering(struct keeper_request *request, void *arg, int result
 			work->gpu_reason[0] != '\0' ? work->gpu_reason : strerrordesc_np(-result)
 		);
 		if (is_new)
-			tell_gpu(nic);
-		gpu_retry(nic->gpu);
+			log_gpu_state(nic);
+		gpu_show_retry_later(nic->gpu);
 		return;
 	}
 	nic->gpu_reason[0] = '\0';
-	tell_gpu(nic);
-	nic_announce(nic);
+	log_gpu_state(nic);
+	nic_update_pairing(nic);
 	// Peers learn of the page only from a handshake.
 	pairing_device_renew(nic->fabric->pairing, loop_clock_ns(nic->fabric->loop), nic->number);
 }
 
-void nic_offer_gpu(struct nic *nic) {
+void nic_register_gpu_page(struct nic *nic) {
 	if (nic->gpu == NULL || nic->gpu->page == NULL || !nic->attached || nic->lost ||
 	    nic->fabric->stopping || nic->parts.gpu.region != NULL || nic->offering.job != NULL)
 		return;
-	nic->offering.ended = ended_offering;
-	if (nic_run(nic, nic_work_offer_gpu, &nic->offering, &nic->parts) != 0)
-		gpu_retry(nic->gpu);
+	nic->offering.ended = on_gpu_page_registered;
+	if (nic_run_on_keeper(nic, nic_work_register_gpu, &nic->offering, &nic->parts) != 0)
+		gpu_show_retry_later(nic->gpu);
 }
 
 // Stopping and destroying.
 
-static void ended_dropping(struct keeper_request *request, void *arg, int result) {
+static void on_gpu_page_destroyed(struct keeper_request *request, void *arg, int result) {
 	const struct gpu_show *show = container_of(request, struct gpu_show, dropping);
 
 	(void)arg;
 	(void)result;
-	fabric_look_stopped(show->fabric);
+	fabric_check_stopped(show->fabric);
 }
 
-static bool is_gone(struct gpu_show *show) {
+static bool gpu_show_stop(struct gpu_show *show) {
 	struct gpu_work work = {.page = show->page};
 
 	loop_timer_cancel(show->fabric->loop, &show->retry);
 	if (show->page == NULL)
 		return show->making.job == NULL && show->dropping.job == NULL;
-	show->dropping.ended = ended_dropping;
-	if (show_call(show, work_destroy, &show->dropping, &work) == 0)
+	show->dropping.ended = on_gpu_page_destroyed;
+	if (gpu_keeper_call(show, gpu_work_destroy, &show->dropping, &work) == 0)
 		show->page = NULL; // owned by the call
 	return false;
 }
@@ -273,7 +273,7 @@ bool gpus_stop(struct fabric *fabric) {
 	bool gone = true;
 
 	for (uint32_t n = 0; n < fabric->gpu_count; n++)
-		gone = is_gone(&fabric->gpus[n]) && gone;
+		gone = gpu_show_stop(&fabric->gpus[n]) && gone;
 	return gone;
 }
 

@@ -7,27 +7,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FAILS 2	 // consecutive failures until the page is bad
-#define RIGHTS 3 // consecutive correct reads until it is good again
+#define FAILED_READS_MIN 2  // consecutive failures until the page is bad
+#define CORRECT_READS_MIN 3 // consecutive correct reads until it is good again
 // A read that the GPU delays also delays the reads behind it until the pair is replaced. If the
 // pulse is not read within this time either, the path is to blame.
 #define DOUBT_NS (5 * RAS_NS_PER_SEC)
 #define PAUSE_NS (5 * RAS_NS_PER_SEC)
 #define PAUSE_MAX_NS (300 * RAS_NS_PER_SEC)
-#define SLOW_TIMES 2 // multiple of the baseline, corrected by the slowdown of pulse reads
+#define SLOW_RATIO 2 // multiple of the baseline, corrected by the slowdown of pulse reads
 #define SLOW_WINDOWS 2
-#define USUAL_GROWS_NS (3600 * RAS_NS_PER_SEC) // the baseline rises by at most a tenth in this time
-#define MEDIAN 500000
-#define P99 990000
+#define BASELINE_RISE_NS \
+	(3600 * RAS_NS_PER_SEC) // the baseline rises by at most a tenth in this time
+#define MEDIAN_PPM 500000
+#define P99_PPM 990000
 
-static void set_seen(struct gpu_path *gpu, uint64_t now_ns, enum fabric_gpu_seen seen) {
+static void gpu_path_set_seen(struct gpu_path *gpu, uint64_t now_ns, enum fabric_gpu_seen seen) {
 	if (gpu->seen == seen)
 		return;
 	gpu->seen = seen;
 	gpu->since_ns = now_ns;
 }
 
-void gpu_path_shown(struct gpu_path *gpu, uint64_t now_ns, uint32_t ordinal, uint64_t word) {
+void gpu_path_set_page(struct gpu_path *gpu, uint64_t now_ns, uint32_t ordinal, uint64_t word) {
 	if (gpu->word == word && gpu->ordinal == ordinal)
 		return;
 	if (gpu->word == 0 || gpu->ordinal != ordinal) {
@@ -43,7 +44,7 @@ void gpu_path_shown(struct gpu_path *gpu, uint64_t now_ns, uint32_t ordinal, uin
 	gpu->since_ns = now_ns;
 }
 
-static enum fabric_gpu_seen seen_of(enum gpu_read read) {
+static enum fabric_gpu_seen gpu_seen_from_read(enum gpu_read read) {
 	switch (read) {
 	case GPU_READ_WRONG:
 		return FABRIC_GPU_WRONG;
@@ -54,7 +55,7 @@ static enum fabric_gpu_seen seen_of(enum gpu_read read) {
 	}
 }
 
-static void pause_more(struct gpu_path *gpu, uint64_t now_ns) {
+static void gpu_path_back_off(struct gpu_path *gpu, uint64_t now_ns) {
 	uint64_t pause_ns = PAUSE_NS;
 
 	for (uint32_t n = 1; n < gpu->fails && pause_ns < PAUSE_MAX_NS; n++)
@@ -62,41 +63,42 @@ static void pause_more(struct gpu_path *gpu, uint64_t now_ns) {
 	gpu->next_ns = now_ns + (pause_ns < PAUSE_MAX_NS ? pause_ns : PAUSE_MAX_NS);
 }
 
-static void read_failed(struct gpu_path *gpu, uint64_t now_ns, enum gpu_read read) {
+static void gpu_read_failed(struct gpu_path *gpu, uint64_t now_ns, enum gpu_read read) {
 	gpu->doubted = false;
 	gpu->rights = 0;
 	gpu->fails++;
 	gpu->silent += read == GPU_READ_SILENT;
 	gpu->refused += read == GPU_READ_REFUSED;
 	gpu->wrong += read == GPU_READ_WRONG;
-	if (gpu->fails >= FAILS)
-		set_seen(gpu, now_ns, seen_of(read));
-	pause_more(gpu, now_ns);
+	if (gpu->fails >= FAILED_READS_MIN)
+		gpu_path_set_seen(gpu, now_ns, gpu_seen_from_read(read));
+	gpu_path_back_off(gpu, now_ns);
 }
 
-static bool is_failing(const struct gpu_path *gpu) {
+static bool gpu_path_is_failing(const struct gpu_path *gpu) {
 	return gpu->seen == FABRIC_GPU_SILENT || gpu->seen == FABRIC_GPU_REFUSED ||
 	       gpu->seen == FABRIC_GPU_WRONG;
 }
 
-static void read_succeeded(struct gpu_path *gpu, uint64_t now_ns) {
+static void gpu_read_succeeded(struct gpu_path *gpu, uint64_t now_ns) {
 	gpu->doubted = false;
 	gpu->fails = 0;
 	gpu->next_ns = now_ns;
 	gpu->rights++;
-	if (gpu->seen == FABRIC_GPU_UNSEEN || (is_failing(gpu) && gpu->rights >= RIGHTS))
-		set_seen(gpu, now_ns, FABRIC_GPU_GOOD);
+	if (gpu->seen == FABRIC_GPU_UNSEEN ||
+	    (gpu_path_is_failing(gpu) && gpu->rights >= CORRECT_READS_MIN))
+		gpu_path_set_seen(gpu, now_ns, FABRIC_GPU_GOOD);
 }
 
-bool gpu_path_note(
+bool gpu_path_add_read(
 	struct gpu_path *gpu, uint64_t now_ns, enum gpu_read read, bool small, uint64_t latency_ns
 ) {
 	gpu->probes++;
 	if (read == GPU_READ_WRONG) {
-		read_failed(gpu, now_ns, read);
+		gpu_read_failed(gpu, now_ns, read);
 		return false;
 	}
-	if (read != GPU_READ_RIGHT) {
+	if (read != GPU_READ_CORRECT) {
 		// It is not known yet whether the GPU or the path is to blame.
 		gpu->doubt = read;
 		gpu->doubted = true;
@@ -104,7 +106,7 @@ bool gpu_path_note(
 		gpu->next_ns = UINT64_MAX;
 		return false;
 	}
-	read_succeeded(gpu, now_ns);
+	gpu_read_succeeded(gpu, now_ns);
 	if (!small)
 		return false;
 	histogram_log2_record(&gpu->small, latency_ns);
@@ -113,13 +115,13 @@ bool gpu_path_note(
 	return gpu->held == GPU_PATH_WINDOW;
 }
 
-void gpu_path_host(struct gpu_path *gpu, uint64_t now_ns, bool answered) {
+void gpu_path_add_pulse_read(struct gpu_path *gpu, uint64_t now_ns, bool answered) {
 	bool late = gpu->doubted && now_ns - gpu->doubted_ns > DOUBT_NS;
 
 	if (!gpu->doubted || !(answered || late))
 		return;
 	if (!late) {
-		read_failed(gpu, now_ns, gpu->doubt);
+		gpu_read_failed(gpu, now_ns, gpu->doubt);
 		return;
 	}
 	// The pulse was not read either, so the path is to blame.
@@ -127,22 +129,22 @@ void gpu_path_host(struct gpu_path *gpu, uint64_t now_ns, bool answered) {
 	gpu->next_ns = now_ns + PAUSE_NS;
 }
 
-static int by_value(const void *a, const void *b) {
+static int compare_latencies(const void *a, const void *b) {
 	const uint64_t *left = a, *right = b;
 
 	return (*left > *right) - (*left < *right);
 }
 
-static void baseline_learn(struct gpu_path *gpu, uint64_t now_ns, uint64_t median_ns) {
+static void gpu_baseline_learn(struct gpu_path *gpu, uint64_t now_ns, uint64_t median_ns) {
 	uint64_t passed_ns = now_ns - gpu->usual_at_ns;
 
-	if (passed_ns > USUAL_GROWS_NS)
-		passed_ns = USUAL_GROWS_NS;
+	if (passed_ns > BASELINE_RISE_NS)
+		passed_ns = BASELINE_RISE_NS;
 	if (gpu->usual_ns == 0 || median_ns < gpu->usual_ns)
 		gpu->usual_ns = median_ns;
 	else
 		gpu->usual_ns += (uint64_t
-		)((double)gpu->usual_ns / 10 * (double)passed_ns / (double)USUAL_GROWS_NS);
+		)((double)gpu->usual_ns / 10 * (double)passed_ns / (double)BASELINE_RISE_NS);
 	if (gpu->usual_ns > median_ns)
 		gpu->usual_ns = median_ns;
 	gpu->usual_at_ns = now_ns;
@@ -154,27 +156,27 @@ void gpu_path_judge(struct gpu_path *gpu, uint64_t now_ns, uint64_t host_permill
 
 	if (gpu->held < GPU_PATH_WINDOW)
 		return;
-	qsort(gpu->window, gpu->held, sizeof(gpu->window[0]), by_value);
+	qsort(gpu->window, gpu->held, sizeof(gpu->window[0]), compare_latencies);
 	gpu->median_ns = gpu->window[gpu->held / 2];
 	gpu->held = 0;
 	slow = gpu->usual_ns != 0 &&
-	       (double)gpu->median_ns * 1000 > (double)gpu->usual_ns * SLOW_TIMES * (double)least;
+	       (double)gpu->median_ns * 1000 > (double)gpu->usual_ns * SLOW_RATIO * (double)least;
 	gpu->slow_windows = slow ? gpu->slow_windows + 1 : 0;
 	if (!slow)
-		baseline_learn(gpu, now_ns, gpu->median_ns);
-	if (is_failing(gpu))
+		gpu_baseline_learn(gpu, now_ns, gpu->median_ns);
+	if (gpu_path_is_failing(gpu))
 		return;
 	if (gpu->slow_windows >= SLOW_WINDOWS)
-		set_seen(gpu, now_ns, FABRIC_GPU_SLOW);
+		gpu_path_set_seen(gpu, now_ns, FABRIC_GPU_SLOW);
 	else if (!slow)
-		set_seen(gpu, now_ns, FABRIC_GPU_GOOD);
+		gpu_path_set_seen(gpu, now_ns, FABRIC_GPU_GOOD);
 }
 
 bool gpu_path_is_due(const struct gpu_path *gpu, uint64_t now_ns) {
 	return now_ns >= gpu->next_ns;
 }
 
-void gpu_path_look(const struct gpu_path *gpu, struct fabric_gpu_path *ret_look) {
+void gpu_path_view(const struct gpu_path *gpu, struct fabric_gpu_path *ret_look) {
 	*ret_look = (struct fabric_gpu_path){
 		.shown = true,
 		.ordinal = gpu->ordinal,
@@ -184,9 +186,9 @@ void gpu_path_look(const struct gpu_path *gpu, struct fabric_gpu_path *ret_look)
 		.silent = gpu->silent,
 		.refused = gpu->refused,
 		.wrong = gpu->wrong,
-		.median_ns = histogram_log2_percentile(&gpu->small, MEDIAN),
+		.median_ns = histogram_log2_percentile(&gpu->small, MEDIAN_PPM),
 		.usual_ns = gpu->usual_ns,
-		.p99_ns = histogram_log2_percentile(&gpu->small, P99),
+		.p99_ns = histogram_log2_percentile(&gpu->small, P99_PPM),
 	};
 	if (gpu->median_ns != 0)
 		ret_look->median_ns = gpu->median_ns;

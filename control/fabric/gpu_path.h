@@ -10,7 +10,7 @@
 #define GPU_PATH_WINDOW 12 // latencies of the smallest size in one judgement
 
 enum gpu_read {
-	GPU_READ_RIGHT,
+	GPU_READ_CORRECT,
 	GPU_READ_WRONG,	  // the page held something other than its word
 	GPU_READ_SILENT,  // no answer
 	GPU_READ_REFUSED, // the peer's device rejected the read, which ends the pair
@@ -35,16 +35,16 @@ struct gpu_path {
 };
 
 // Set the page that the peer exposes from now on. Latencies are kept if the GPU is the same.
-void gpu_path_shown(struct gpu_path *gpu, uint64_t now_ns, uint32_t ordinal, uint64_t word);
+void gpu_path_set_page(struct gpu_path *gpu, uint64_t now_ns, uint32_t ordinal, uint64_t word);
 // Record one read. small: it has the smallest size, and its latency counts. Returns true when a
 // window of latencies is full; then call gpu_path_judge().
-bool gpu_path_note(
+bool gpu_path_add_read(
 	struct gpu_path *gpu, uint64_t now_ns, enum gpu_read read, bool small, uint64_t latency_ns
 );
 // Record whether a pulse read over the same path was answered. This settles an undecided read.
-void gpu_path_host(struct gpu_path *gpu, uint64_t now_ns, bool answered);
+void gpu_path_add_pulse_read(struct gpu_path *gpu, uint64_t now_ns, bool answered);
 // Judge a full window. host_permille: latency of pulse reads now, in per mille of their baseline.
 void gpu_path_judge(struct gpu_path *gpu, uint64_t now_ns, uint64_t host_permille);
 // Return whether the page may be read now. An unreadable page is tried again after growing pauses.
 bool gpu_path_is_due(const struct gpu_path *gpu, uint64_t now_ns);
-void gpu_path_look(const struct gpu_path *gpu, struct fabric_gpu_path *ret_look);
+void gpu_path_view(const struct gpu_path *gpu, struct fabric_gpu_path *ret_look);

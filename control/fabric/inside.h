@@ -67,7 +67,7 @@ struct nic {
 	uint64_t since_ns;
 	char reason[DEVICE_REASON_MAX + 1];
 	enum fabric_device_state told; // state and reason in the last log message
-	char told_reason[DEVICE_REASON_MAX + 1];
+	char logged_reason[DEVICE_REASON_MAX + 1];
 	bool open; // `parts` is valid
 	struct nic_parts parts;
 	bool attached, attaching; // the worker polls its lane; attach or detach under way
@@ -80,12 +80,12 @@ struct nic {
 	uint64_t guid;			     // GUID at the last open; 0: unknown or not unique
 	char open_name[DEVICE_NAME_MAX + 1]; // driver's name of the device at the last open
 	bool refresh_again;
-	bool eventless; // the lack of completion events was logged
-	bool tried;	// at least one attempt to open it has ended
-	bool retired;	// replaced by other devices: it is closed and no longer listed
+	bool eventless_logged; // the lack of completion events was logged
+	bool tried;	       // at least one attempt to open it has ended
+	bool retired;	       // replaced by other devices: it is closed and no longer listed
 	uint64_t begun_ns;
 	struct rail rail;    // facts of the rail, as announced to peers
-	uint32_t rail_place; // index in the announced list; RAIL_NONE: not announced
+	uint32_t rail_index; // index in the announced list; RAIL_NONE: not announced
 	uint32_t opened, event_count;
 	struct gpu_show *gpu; // NULL: no GPU page is configured
 	struct keeper_request offering;
@@ -124,10 +124,10 @@ struct fabric_pair {
 	struct keeper_request job; // pair_create(), pair_connect() or pair_destroy()
 	struct keeper_request fail;
 	struct keeper_request cut;
-	struct loop_timer cut_again;
+	struct loop_timer cut_off_retry;
 };
 
-#define PATH_NONE UINT32_MAX
+#define FABRIC_PATH_NONE UINT32_MAX
 
 // A request that waits for room in a worker's ring.
 struct waiting_record {
@@ -158,16 +158,16 @@ struct fabric {
 	struct overlay_listener listener;
 	struct rails rails;
 	struct news *news, **news_last;
-	bool news_lost;
-	struct loop_job tell_news;
+	bool peer_events_lost;
+	struct loop_job deliver_peer_events;
 	struct loop_timer wake; // next tick of the pairing
 	struct loop_timer want; // next pass over the wanted pairs
 	struct loop_timer beat; // updates the pulse
 	struct loop_source settled;
-	struct loop_timer publish_again;
-	struct loop_job look_fabric_pairs;
+	struct loop_timer publish_retry;
+	struct loop_job advance_fabric_pairs;
 	struct waiting_record *waiting, **waiting_last;
-	struct loop_timer post_again;
+	struct loop_timer post_retry;
 	struct fabric_ping *pings;
 	struct probing *probing;	    // NULL: standing probes were never enabled
 	fabric_observation_fn *observation; // NULL: no subscriber
@@ -178,8 +178,8 @@ struct fabric {
 	void (*stopped)(void *ctx);
 	void *stopped_ctx;
 	bool stopping;
-	struct loop_timer stop_limit;
-	struct loop_job stop_done;
+	struct loop_timer stop_deadline;
+	struct loop_job report_stopped;
 	struct fabric *left_next;
 };
 
@@ -204,17 +204,17 @@ void nic_detached(struct nic *nic, int err);
 void nic_view(const struct nic *nic, struct fabric_device_view *ret_view);
 
 // Give the device's current facts to the pairing, which announces them in later handshakes.
-void nic_announce(struct nic *nic);
+void nic_update_pairing(struct nic *nic);
 
 // gpu.c: pages in GPU memory.
 // Register the GPU page with the device, if both exist and no registration is under way.
-void nic_offer_gpu(struct nic *nic);
+void nic_register_gpu_page(struct nic *nic);
 // Return the GPU page as the handshake announces it.
-struct pairing_gpu gpu_told(const struct nic *nic);
+struct pairing_gpu nic_gpu_announced(const struct nic *nic);
 // Return the entry of this GPU and create it if needed. Returns NULL on failure and sets *ret_err.
-struct gpu_show *gpus_take(struct fabric *fabric, uint32_t ordinal, int *ret_err);
+struct gpu_show *gpu_show_get(struct fabric *fabric, uint32_t ordinal, int *ret_err);
 // Try again later: the page could not be created, or a device could not register it.
-void gpu_retry(struct gpu_show *show);
+void gpu_show_retry_later(struct gpu_show *show);
 // Destroy the pages; no device may expose one any more. Returns whether all are gone. May be
 // repeated.
 bool gpus_stop(struct fabric *fabric);
@@ -225,15 +225,15 @@ struct fabric_gpu_view gpu_view(const struct nic *nic);
 
 // Run the call on the device's keeper. `parts` is copied into the work; NULL when the device is
 // opened.
-int nic_run(
+int nic_run_on_keeper(
 	struct nic *nic,
 	int (*call)(void *),
 	struct keeper_request *request,
 	const struct nic_parts *parts
 );
-void nic_lose(struct nic *nic, const char *why);
+void nic_mark_lost(struct nic *nic, const char *why);
 // Open the device now if it waits for a retry.
-void nic_hurry(struct nic *nic);
+void nic_open_now(struct nic *nic);
 
 // nic_parts.c: calls that run on the keeper.
 struct nic_work {
@@ -255,16 +255,16 @@ struct nic_work {
 int nic_work_open(void *arg);
 // Check whether the device is still listed, under any name. Sets the GUID to 0 if several devices
 // have it.
-int nic_work_look(void *arg);
+int nic_work_check_listed(void *arg);
 int nic_work_close(void *arg);
 int nic_work_refresh(void *arg);
-int nic_work_offer_gpu(void *arg);
+int nic_work_register_gpu(void *arg);
 void nic_work_drop(void *arg);
 
 // fabric_pair.c: pairs between pairing, keeper and lane.
 extern const struct pairing_ops fabric_pairing_ops;
 struct fabric_pair *fabric_pair_find(const struct fabric *fabric, uint32_t generation);
-struct fabric_pair *fabric_pair_of(const struct fabric *fabric, const struct pair *pair);
+struct fabric_pair *fabric_pair_by_pair(const struct fabric *fabric, const struct pair *pair);
 void fabric_pair_failed(struct fabric_pair *fabric_pair, int err, enum ibv_wc_status status);
 void fabric_pair_drained(struct fabric_pair *fabric_pair);
 void fabric_pair_stuck(struct fabric_pair *fabric_pair);
@@ -272,15 +272,15 @@ void fabric_pair_stuck(struct fabric_pair *fabric_pair);
 // not end.
 void fabric_pairs_cut_off(const struct nic *nic);
 // Advance the pairs whose paths were removed up to this table version.
-void fabric_pairs_settled(struct fabric *fabric, uint64_t version);
+void fabric_pairs_advance(struct fabric *fabric, uint64_t version);
 // Free all pairs after the loop has ended.
 void fabric_pairs_fini(struct fabric *fabric);
 
 // path.c
-int path_show(struct fabric_pair *fabric_pair);
+int path_publish(struct fabric_pair *fabric_pair);
 // Withdraw the pair's path. fabric_pair->stage must already say that the pair leaves. Sets
 // fabric_pair->version to the table version from which on no reader knows the path.
-void path_hide(struct fabric_pair *fabric_pair);
+void path_withdraw(struct fabric_pair *fabric_pair);
 void paths_init(struct fabric *fabric);
 int paths_start(struct fabric *fabric);
 void paths_stop(struct fabric *fabric);
@@ -294,12 +294,13 @@ void posts_fini(struct fabric *fabric);
 void neighbours_start(struct fabric *fabric);
 void neighbours_stop(struct fabric *fabric);
 // Report the overlay's state of all paired peers to the pairing again, before the loop turn ends.
-void neighbours_tell_all(struct fabric *fabric);
+void neighbours_resync_peers(struct fabric *fabric);
 // Deliver pending peer events and update the wanted pairs, before the loop turn ends.
-void neighbours_look_soon(struct fabric *fabric);
+void neighbours_update_soon(struct fabric *fabric);
 // Find the peer's device that an own device is paired with. Sets *ret_key for RAIL_FOUND.
-enum rail_answer
-neighbours_key(const struct nic *nic, const struct ras_record *record, struct pairing_key *ret_key);
+enum rail_answer neighbours_find_key(
+	const struct nic *nic, const struct ras_record *record, struct pairing_key *ret_key
+);
 
 // conns.c: implements overlay_contribute_fn.
 bool fabric_contribute(
@@ -311,11 +312,11 @@ void fabric_run_ended(struct fabric *fabric, struct probe_run *run);
 void fabric_pings_fini(struct fabric *fabric);
 
 // late.c: must be called when an own device is up. Retires the fallback device.
-void late_one_is_up(const struct nic *nic);
+void nic_retire_fallbacks(const struct nic *nic);
 
 // fabric.c: start updating the pulse.
-void fabric_begin_beating(struct fabric *fabric);
+void fabric_start_pulse(struct fabric *fabric);
 
 // fabric.c: if the fabric is stopping, close what can be closed, and report the end once all is
 // closed.
-void fabric_look_stopped(struct fabric *fabric);
+void fabric_check_stopped(struct fabric *fabric);

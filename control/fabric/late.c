@@ -13,7 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool is_known(const struct fabric *fabric, const char *name, uint64_t guid, uint8_t port) {
+static bool
+device_is_known(const struct fabric *fabric, const char *name, uint64_t guid, uint8_t port) {
 	for (uint32_t n = 0; n < fabric->nic_count; n++) {
 		const struct nic *nic = &fabric->nics[n];
 
@@ -29,11 +30,11 @@ static bool is_known(const struct fabric *fabric, const char *name, uint64_t gui
 	return false;
 }
 
-static int nic_begin(struct fabric *fabric) {
+static int first_device_start(struct fabric *fabric) {
 	int err = fabric->config.probe.on ? probing_create(fabric) : 0;
 
 	if (err == 0)
-		fabric_begin_beating(fabric);
+		fabric_start_pulse(fabric);
 	return err;
 }
 
@@ -45,11 +46,11 @@ int fabric_add_device(
 
 	if (fabric->stopping)
 		return -EAGAIN;
-	if (is_known(fabric, device->name, guid, device->settings.port))
+	if (device_is_known(fabric, device->name, guid, device->settings.port))
 		return -EEXIST;
 	if (fabric->nic_count == FABRIC_DEVICES_MAX)
 		return -ENOSPC;
-	err = fabric->config.device_count == 0 ? nic_begin(fabric) : 0;
+	err = fabric->config.device_count == 0 ? first_device_start(fabric) : 0;
 	if (err == 0)
 		fabric->config.device_count++; // probing has started, even if this device fails
 	if (err == 0)
@@ -74,17 +75,17 @@ static void nic_retire(struct nic *nic, const struct nic *successor) {
 	);
 	nic->retired = nic->tried = true;
 	if (nic->open)
-		nic_lose(nic, why);
+		nic_mark_lost(nic, why);
 	else
 		pairing_device_state(
 			fabric->pairing, loop_clock_ns(fabric->loop), nic->number,
 			PAIRING_DEVICE_LOST, why
 		);
 	rails_own_changed(fabric);
-	neighbours_look_soon(fabric);
+	neighbours_update_soon(fabric);
 }
 
-void late_one_is_up(const struct nic *nic) {
+void nic_retire_fallbacks(const struct nic *nic) {
 	struct fabric *fabric = nic->fabric;
 
 	if (nic->config.stands_in)

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WANT_NS RAS_NS_PER_SEC
+#define WANTED_INTERVAL_NS RAS_NS_PER_SEC
 #define WANTED_MAX 512
 
 // An event about a peer. The core reports it in the middle of its own work. So it is queued until
@@ -42,7 +42,7 @@ wanted_add(struct wanted *wanted, uint32_t device, uint64_t peer, const char *pe
 	snprintf(key->peer_device, sizeof(key->peer_device), "%s", peer_device);
 }
 
-enum rail_answer neighbours_key(
+enum rail_answer neighbours_find_key(
 	const struct nic *nic, const struct ras_record *record, struct pairing_key *ret_key
 ) {
 	struct pairing_key key;
@@ -51,13 +51,13 @@ enum rail_answer neighbours_key(
 	memset(&key, 0, sizeof(key));
 	key.device = nic->number;
 	key.peer = record->id;
-	answer = rails_choose(nic, record, key.peer_device);
+	answer = rails_choose_peer_rail(nic, record, key.peer_device);
 	if (answer == RAIL_FOUND)
 		*ret_key = key;
 	return answer;
 }
 
-static void add_peer(struct fabric *fabric, struct wanted *wanted, uint64_t id) {
+static void wanted_add_peer(struct fabric *fabric, struct wanted *wanted, uint64_t id) {
 	struct pairing_key key;
 	struct ras_peer peer;
 
@@ -65,16 +65,16 @@ static void add_peer(struct fabric *fabric, struct wanted *wanted, uint64_t id) 
 	    peer.state == RAS_LEFT)
 		return;
 	for (uint32_t n = 0; n < fabric->nic_count; n++) {
-		if (neighbours_key(&fabric->nics[n], peer.record, &key) == RAIL_FOUND)
+		if (neighbours_find_key(&fabric->nics[n], peer.record, &key) == RAIL_FOUND)
 			wanted_add(wanted, n, id, key.peer_device);
 	}
-	rails_neighbour(fabric, peer.record);
+	rails_note_neighbour(fabric, peer.record);
 }
 
 // Return whether the ready pair of a dead peer should stay. A peer that was declared dead for
 // silence may be cut off from the overlay only. Its pair stays as long as reads of its pulse are
 // answered, but no new pair is made.
-static bool is_read_still(const struct fabric *fabric, const struct pairing_view *view) {
+static bool pair_outlives_overlay(const struct fabric *fabric, const struct pairing_view *view) {
 	struct ras_peer peer;
 
 	return view->state == PAIRING_READY &&
@@ -82,7 +82,7 @@ static bool is_read_still(const struct fabric *fabric, const struct pairing_view
 	       peer.state == RAS_DEAD;
 }
 
-static bool is_wanted(const struct wanted *wanted, const struct pairing_key *key) {
+static bool wanted_contains(const struct wanted *wanted, const struct pairing_key *key) {
 	for (uint32_t n = 0; n < wanted->count; n++) {
 		if (wanted->keys[n].device == key->device && wanted->keys[n].peer == key->peer &&
 		    strcmp(wanted->keys[n].peer_device, key->peer_device) == 0)
@@ -96,20 +96,20 @@ static void wanted_collect(struct fabric *fabric, struct wanted *wanted) {
 	struct ras_link_info link;
 
 	wanted->count = 0;
-	rails_look(fabric);
+	rails_begin_pass(fabric);
 	for (uint32_t n = 0; n < fabric->nic_count; n++) {
 		if (!fabric->nics[n].retired)
 			wanted_add(wanted, n, ras_self_id(ras), fabric->nics[n].config.name);
 	}
 	for (uint32_t n = 0; ras_link_at(ras, n, &link) == 0; n++) {
 		if (((link.mine | link.theirs) & (RAS_USE_RING | RAS_USE_LONG)) != 0)
-			add_peer(fabric, wanted, link.peer);
+			wanted_add_peer(fabric, wanted, link.peer);
 	}
 }
 
 // Update our own start counter. The join assigns it, and a new one follows after we were declared
 // dead. Returns whether it is known.
-static bool knows_start(struct fabric *fabric) {
+static bool own_start_update(struct fabric *fabric) {
 	uint64_t start = ras_incarnation_start(ras_self_incarnation(overlay_ras(fabric->overlay)));
 
 	if (start != fabric->start && start != 0)
@@ -124,13 +124,14 @@ static void neighbours_update(struct fabric *fabric) {
 	struct pairing_view view;
 	uint32_t cursor = 0;
 
-	if (wanted == NULL || !knows_start(fabric)) {
+	if (wanted == NULL || !own_start_update(fabric)) {
 		free(wanted);
 		return; // the next pass is soon
 	}
 	wanted_collect(fabric, wanted);
 	while (pairing_next(fabric->pairing, &cursor, &view)) {
-		if (view.wanted && !is_wanted(wanted, &view.key) && !is_read_still(fabric, &view))
+		if (view.wanted && !wanted_contains(wanted, &view.key) &&
+		    !pair_outlives_overlay(fabric, &view))
 			(void)pairing_want(fabric->pairing, now_ns, &view.key, false);
 	}
 	// Wanting a pair again changes nothing. If memory is short, the next pass tries again.
@@ -139,24 +140,25 @@ static void neighbours_update(struct fabric *fabric) {
 	free(wanted);
 }
 
-static void neighbours_expired(struct loop_timer *timer, uint64_t now_ns) {
+static void on_neighbours_timer(struct loop_timer *timer, uint64_t now_ns) {
 	struct fabric *fabric = container_of(timer, struct fabric, want);
 
 	if (fabric->nic_count > 0)
 		neighbours_update(fabric);
-	must(loop_timer_set(fabric->loop, timer, now_ns + WANT_NS) == 0);
+	must(loop_timer_set(fabric->loop, timer, now_ns + WANTED_INTERVAL_NS) == 0);
 }
 
 // Events.
 
 // Translate the cause of a death for the pairing. A process that ended has no pulse to read.
 // Without probing, nobody would notice that a pair has ended, so silence counts as death then.
-static enum pairing_peer_state death_by(const struct fabric *fabric, enum ras_cause cause) {
+static enum pairing_peer_state
+pairing_state_of_death(const struct fabric *fabric, enum ras_cause cause) {
 	return fabric->config.probe.on && ras_cause_is_silence(cause) ? PAIRING_PEER_IS_SILENT
 								      : PAIRING_PEER_HAS_DIED;
 }
 
-static bool state_of(
+static bool pairing_state_of_event(
 	const struct fabric *fabric,
 	const struct ras_event *event,
 	enum pairing_peer_state *ret_state
@@ -170,7 +172,7 @@ static bool state_of(
 		*ret_state = PAIRING_PEER_IS_ALIVE;
 		return true;
 	case RAS_EVENT_DEAD:
-		*ret_state = death_by(fabric, event->cause);
+		*ret_state = pairing_state_of_death(fabric, event->cause);
 		return true;
 	case RAS_EVENT_FORGOTTEN: // only dead peers are forgotten
 		*ret_state = PAIRING_PEER_HAS_DIED;
@@ -183,20 +185,20 @@ static bool state_of(
 	}
 }
 
-static void on_event(struct overlay_listener *listener, const struct ras_event *event) {
+static void on_overlay_event(struct overlay_listener *listener, const struct ras_event *event) {
 	struct fabric *fabric = container_of(listener, struct fabric, listener);
 	enum pairing_peer_state state;
 	struct news *news;
 
 	if (event->kind == RAS_EVENT_JOIN_DONE || event->kind == RAS_EVENT_DECLARED_DEAD ||
 	    event->kind == RAS_EVENT_ADDRESS_CHANGED)
-		loop_defer(fabric->loop, &fabric->tell_news);
-	if (event->peer == 0 || !state_of(fabric, event, &state))
+		loop_defer(fabric->loop, &fabric->deliver_peer_events);
+	if (event->peer == 0 || !pairing_state_of_event(fabric, event, &state))
 		return;
 	news = malloc(sizeof(*news));
-	loop_defer(fabric->loop, &fabric->tell_news);
+	loop_defer(fabric->loop, &fabric->deliver_peer_events);
 	if (news == NULL) {
-		fabric->news_lost = true;
+		fabric->peer_events_lost = true;
 		return;
 	}
 	*news = (struct news){
@@ -210,18 +212,18 @@ static void on_event(struct overlay_listener *listener, const struct ras_event *
 
 // Report the overlay's state of all paired peers. This replaces events that were lost for lack of
 // memory, or whose meaning has changed.
-static void tell_all(struct fabric *fabric) {
+static void report_all_peers(struct fabric *fabric) {
 	struct pairing_view view;
 	struct ras_peer peer;
 	uint32_t cursor = 0;
 
-	fabric->news_lost = false;
+	fabric->peer_events_lost = false;
 	while (pairing_next(fabric->pairing, &cursor, &view)) {
 		if (ras_peer_find(overlay_ras(fabric->overlay), view.key.peer, &peer) != 0)
 			continue;
 		pairing_peer(
 			fabric->pairing, loop_clock_ns(fabric->loop), view.key.peer,
-			peer.state == RAS_DEAD	 ? death_by(fabric, peer.cause)
+			peer.state == RAS_DEAD	 ? pairing_state_of_death(fabric, peer.cause)
 			: peer.state == RAS_LEFT ? PAIRING_PEER_HAS_LEFT
 						 : PAIRING_PEER_IS_ALIVE,
 			ras_incarnation_start(peer.incarnation)
@@ -229,8 +231,8 @@ static void tell_all(struct fabric *fabric) {
 	}
 }
 
-static void tell_news(struct loop_job *job) {
-	struct fabric *fabric = container_of(job, struct fabric, tell_news);
+static void deliver_peer_events(struct loop_job *job) {
+	struct fabric *fabric = container_of(job, struct fabric, deliver_peer_events);
 
 	while (fabric->news != NULL) {
 		struct news *news = fabric->news;
@@ -244,35 +246,37 @@ static void tell_news(struct loop_job *job) {
 		);
 		free(news);
 	}
-	if (fabric->news_lost)
-		tell_all(fabric);
+	if (fabric->peer_events_lost)
+		report_all_peers(fabric);
 	if (!fabric->stopping)
 		neighbours_update(fabric);
 }
 
-void neighbours_look_soon(struct fabric *fabric) {
-	loop_defer(fabric->loop, &fabric->tell_news);
+void neighbours_update_soon(struct fabric *fabric) {
+	loop_defer(fabric->loop, &fabric->deliver_peer_events);
 }
 
-void neighbours_tell_all(struct fabric *fabric) {
-	fabric->news_lost = true;
-	loop_defer(fabric->loop, &fabric->tell_news);
+void neighbours_resync_peers(struct fabric *fabric) {
+	fabric->peer_events_lost = true;
+	loop_defer(fabric->loop, &fabric->deliver_peer_events);
 }
 
 void neighbours_start(struct fabric *fabric) {
 	fabric->news = NULL;
 	fabric->news_last = &fabric->news;
-	fabric->tell_news.run = tell_news;
-	fabric->listener.event = on_event;
+	fabric->deliver_peer_events.run = deliver_peer_events;
+	fabric->listener.event = on_overlay_event;
 	overlay_listen(fabric->overlay, &fabric->listener);
-	fabric->want.expired = neighbours_expired;
-	must(loop_timer_set(fabric->loop, &fabric->want, loop_now_ns(fabric->loop) + WANT_NS) == 0);
+	fabric->want.expired = on_neighbours_timer;
+	must(loop_timer_set(
+		     fabric->loop, &fabric->want, loop_now_ns(fabric->loop) + WANTED_INTERVAL_NS
+	     ) == 0);
 }
 
 void neighbours_stop(struct fabric *fabric) {
 	overlay_unlisten(fabric->overlay, &fabric->listener);
 	loop_timer_cancel(fabric->loop, &fabric->want);
-	loop_undefer(fabric->loop, &fabric->tell_news);
+	loop_undefer(fabric->loop, &fabric->deliver_peer_events);
 	while (fabric->news != NULL) {
 		struct news *news = fabric->news;
 

@@ -20,44 +20,44 @@
 #define AWAITED_NS (300 * RAS_NS_PER_SEC)
 #define EVENTS_PER_TURN 16
 
-static uint64_t now_of(const struct nic *nic) {
+static uint64_t nic_clock_ns(const struct nic *nic) {
 	return loop_clock_ns(nic->fabric->loop);
 }
 
-static bool is_no_fault(const struct nic *nic, enum fabric_device_state state) {
+static bool nic_state_is_expected(const struct nic *nic, enum fabric_device_state state) {
 	return state == FABRIC_DEVICE_UP || state == FABRIC_DEVICE_CLOSING ||
 	       nic->fabric->stopping || nic->retired ||
 	       (nic->config.may_never_come && nic->opened == 0);
 }
 
-static void set_state(struct nic *nic, enum fabric_device_state state, const char *reason) {
+static void nic_set_state(struct nic *nic, enum fabric_device_state state, const char *reason) {
 	if (nic->state == state && strcmp(nic->reason, reason) == 0)
 		return;
 	if (nic->state != state)
-		nic->since_ns = now_of(nic);
+		nic->since_ns = nic_clock_ns(nic);
 	nic->state = state;
 	if (reason != nic->reason)
 		snprintf(nic->reason, sizeof(nic->reason), "%s", reason);
 	if (state == FABRIC_DEVICE_OPENING ||
-	    (state == nic->told && strcmp(reason, nic->told_reason) == 0))
+	    (state == nic->told && strcmp(reason, nic->logged_reason) == 0))
 		return; // a retry failed as before: nothing to log
 	nic->told = state;
-	snprintf(nic->told_reason, sizeof(nic->told_reason), "%s", reason);
+	snprintf(nic->logged_reason, sizeof(nic->logged_reason), "%s", reason);
 	log_event(
-		is_no_fault(nic, state) ? LOG_LEVEL_INFO : LOG_LEVEL_WARN, "rdma_device",
+		nic_state_is_expected(nic, state) ? LOG_LEVEL_INFO : LOG_LEVEL_WARN, "rdma_device",
 		log_str("device", nic->config.name),
 		log_str("state", fabric_device_state_name(state)), log_str("reason", reason)
 	);
 }
 
-static void set_retry(struct nic *nic, uint64_t after_ns) {
+static void nic_set_retry(struct nic *nic, uint64_t after_ns) {
 	struct loop *loop = nic->fabric->loop;
 
 	must(loop_timer_set(loop, &nic->retry, loop_now_ns(loop) + after_ns) == 0);
 }
 
 // Collect the GUIDs of other own devices. Rails with different ports may share one device.
-static void add_others(struct nic_work *work) {
+static void work_add_other_guids(struct nic_work *work) {
 	const struct nic *nic = work->nic;
 	const struct fabric *fabric = nic->fabric;
 
@@ -70,7 +70,7 @@ static void add_others(struct nic_work *work) {
 	}
 }
 
-int nic_run(
+int nic_run_on_keeper(
 	struct nic *nic,
 	int (*call)(void *),
 	struct keeper_request *request,
@@ -94,7 +94,7 @@ int nic_run(
 	work->config = nic->config;
 	work->guid = nic->guid;
 	memcpy(work->open_name, nic->open_name, sizeof(work->open_name));
-	add_others(work);
+	work_add_other_guids(work);
 	work->pulse = pulse_memory(fabric->pulse);
 	work->scratch = fabric->scratch;
 	work->write_sink = fabric->write_sink;
@@ -128,7 +128,7 @@ static bool has_fabric_pairs(const struct nic *nic) {
 	return false;
 }
 
-static void request_post(struct nic *nic, enum lane_request kind) {
+static void post_lane_request(struct nic *nic, enum lane_request kind) {
 	struct worker_record record = {
 		.kind = kind,
 		.words = {(uintptr_t)nic->parts.lane},
@@ -139,7 +139,7 @@ static void request_post(struct nic *nic, enum lane_request kind) {
 
 // State of the device.
 
-void nic_announce(struct nic *nic) {
+void nic_update_pairing(struct nic *nic) {
 	struct fabric *fabric = nic->fabric;
 	struct pairing_device device = {
 		.responder = nic->parts.facts.responder,
@@ -158,7 +158,7 @@ void nic_announce(struct nic *nic) {
 				.key = nic->parts.write_sink.remote_key,
 				.length = nic->open ? WATCH_LANDING_BYTES : 0,
 			},
-		.gpu = gpu_told(nic),
+		.gpu = nic_gpu_announced(nic),
 	};
 
 	memcpy(device.name, nic->config.name, sizeof(device.name));
@@ -167,43 +167,43 @@ void nic_announce(struct nic *nic) {
 }
 
 // Warn only once per device, however often it is opened.
-static void say_if_eventless(struct nic *nic) {
+static void warn_if_eventless(struct nic *nic) {
 	struct lane_facts facts;
 
 	lane_facts(nic->parts.lane, &facts);
-	if (facts.events || nic->eventless)
+	if (facts.events || nic->eventless_logged)
 		return;
-	nic->eventless = true;
+	nic->eventless_logged = true;
 	log_event(
 		LOG_LEVEL_WARN, "rdma_device_without_events", log_str("device", nic->config.name),
 		log_str("effect", "its completions are looked for by a timer, up to 10 ms late")
 	);
 }
 
-static void tell_pairing(struct nic *nic) {
+static void nic_report_to_pairing(struct nic *nic) {
 	bool up = nic->parts.facts.usable;
 	const char *reason = nic->parts.facts.reason;
 
-	nic_announce(nic);
-	say_if_eventless(nic);
-	set_state(nic, up ? FABRIC_DEVICE_UP : FABRIC_DEVICE_DOWN, up ? "" : reason);
+	nic_update_pairing(nic);
+	warn_if_eventless(nic);
+	nic_set_state(nic, up ? FABRIC_DEVICE_UP : FABRIC_DEVICE_DOWN, up ? "" : reason);
 	pairing_device_state(
-		nic->fabric->pairing, now_of(nic), nic->number,
+		nic->fabric->pairing, nic_clock_ns(nic), nic->number,
 		up ? PAIRING_DEVICE_ACTIVE : PAIRING_DEVICE_DOWN, up ? NULL : reason
 	);
 	if (up)
-		late_one_is_up(nic);
+		nic_retire_fallbacks(nic);
 }
 
 static void nic_refresh(struct nic *nic);
 
 // Read the port again later. Otherwise a stale state would stay until the next event of the device.
-static void refresh_later(struct nic *nic) {
+static void nic_refresh_later(struct nic *nic) {
 	nic->refresh_again = true;
-	set_retry(nic, RETRY_NS);
+	nic_set_retry(nic, RETRY_NS);
 }
 
-static void ended_refreshing(struct keeper_request *request, void *arg, int result) {
+static void on_nic_refreshed(struct keeper_request *request, void *arg, int result) {
 	struct nic *nic = container_of(request, struct nic, refreshing);
 	struct nic_work *work = arg;
 
@@ -214,13 +214,13 @@ static void ended_refreshing(struct keeper_request *request, void *arg, int resu
 			LOG_LEVEL_WARN, "rdma_device_unread", log_str("device", nic->config.name),
 			log_errno("error", result)
 		);
-		refresh_later(nic);
+		nic_refresh_later(nic);
 		return;
 	}
 	nic->parts.facts = work->parts.facts;
 	rails_own_changed(nic->fabric);
 	if (nic->attached)
-		tell_pairing(nic);
+		nic_report_to_pairing(nic);
 	if (nic->refresh_again)
 		nic_refresh(nic);
 }
@@ -231,29 +231,29 @@ static void nic_refresh(struct nic *nic) {
 	nic->refresh_again = nic->refreshing.job != NULL;
 	if (nic->refresh_again)
 		return;
-	nic->refreshing.ended = ended_refreshing;
-	if (nic_run(nic, nic_work_refresh, &nic->refreshing, &nic->parts) != 0)
-		refresh_later(nic);
+	nic->refreshing.ended = on_nic_refreshed;
+	if (nic_run_on_keeper(nic, nic_work_refresh, &nic->refreshing, &nic->parts) != 0)
+		nic_refresh_later(nic);
 }
 
-void nic_lose(struct nic *nic, const char *why) {
+void nic_mark_lost(struct nic *nic, const char *why) {
 	if (nic->lost)
 		return;
 	nic->lost = true;
-	nic->lost_ns = now_of(nic);
+	nic->lost_ns = nic_clock_ns(nic);
 	// No further events are needed, and the event descriptor of a removed device stays readable
 	// for ever.
 	loop_remove(&nic->events);
-	set_state(nic, FABRIC_DEVICE_CLOSING, why);
+	nic_set_state(nic, FABRIC_DEVICE_CLOSING, why);
 	device_lose(nic->parts.device);
 	pairing_device_state(
-		nic->fabric->pairing, now_of(nic), nic->number, PAIRING_DEVICE_LOST, why
+		nic->fabric->pairing, nic_clock_ns(nic), nic->number, PAIRING_DEVICE_LOST, why
 	);
 	fabric_pairs_cut_off(nic);
 	nic_close(nic);
 }
 
-static void queue_failed(struct nic *nic, uint32_t queue_number) {
+static void nic_fail_queue_pair(struct nic *nic, uint32_t queue_number) {
 	struct fabric *fabric = nic->fabric;
 
 	for (const struct fabric_pair *fabric_pair = fabric->fabric_pairs; fabric_pair != NULL;
@@ -273,7 +273,7 @@ static void queue_failed(struct nic *nic, uint32_t queue_number) {
 	}
 }
 
-static void on_event(struct nic *nic, const struct device_event *event) {
+static void on_device_event(struct nic *nic, const struct device_event *event) {
 	nic->event_count++;
 	nic->fabric->counters.device_events++;
 	log_event(
@@ -288,18 +288,18 @@ static void on_event(struct nic *nic, const struct device_event *event) {
 			nic_refresh(nic);
 		break;
 	case DEVICE_EVENT_PAIR_FATAL:
-		queue_failed(nic, event->queue_number);
+		nic_fail_queue_pair(nic, event->queue_number);
 		break;
 	case DEVICE_EVENT_COMPLETIONS_FATAL:
 	case DEVICE_EVENT_FATAL:
-		nic_lose(nic, event->name);
+		nic_mark_lost(nic, event->name);
 		break;
 	case DEVICE_EVENT_OTHER:
 		break;
 	}
 }
 
-static void on_events(struct loop_source *source, uint32_t events) {
+static void on_device_readable(struct loop_source *source, uint32_t events) {
 	struct nic *nic = container_of(source, struct nic, events);
 	struct device_event event;
 	int err;
@@ -310,9 +310,9 @@ static void on_events(struct loop_source *source, uint32_t events) {
 		if (err == -EAGAIN || err == -EINTR)
 			return;
 		if (err == 0)
-			on_event(nic, &event);
+			on_device_event(nic, &event);
 		else
-			nic_lose(nic, "its events cannot be read");
+			nic_mark_lost(nic, "its events cannot be read");
 	}
 }
 
@@ -320,27 +320,27 @@ static void on_events(struct loop_source *source, uint32_t events) {
 
 // Return whether the device was lost lately. A reset device is back soon, and its return may not be
 // announced here.
-static bool is_awaited(const struct nic *nic) {
-	return nic->lost_ns != 0 && now_of(nic) - nic->lost_ns < AWAITED_NS;
+static bool nic_was_lost_lately(const struct nic *nic) {
+	return nic->lost_ns != 0 && nic_clock_ns(nic) - nic->lost_ns < AWAITED_NS;
 }
 
 // Return the delay before the next attempt. Nothing announces a port of a closed device, and
 // opening a device costs its driver much work.
-static uint64_t retry_after(const struct nic *nic, int err) {
-	if (is_awaited(nic))
+static uint64_t nic_retry_delay_ns(const struct nic *nic, int err) {
+	if (nic_was_lost_lately(nic))
 		return RETRY_NS;
 	if (err == -ENETDOWN)
-		return now_of(nic) - nic->begun_ns < AWAITED_NS ? RETRY_NS : RETRY_PORT_NS;
+		return nic_clock_ns(nic) - nic->begun_ns < AWAITED_NS ? RETRY_NS : RETRY_PORT_NS;
 	return nic->retry_ns;
 }
 
 // If the driver kept some parts of a failed open, treat the device like one that failed later.
-static void open_failed(struct nic *nic, struct nic_work *work, int err) {
+static void nic_open_failed(struct nic *nic, struct nic_work *work, int err) {
 	struct fabric *fabric = nic->fabric;
 
 	fabric->counters.open_failures++;
 	nic->tried = true;
-	set_state(
+	nic_set_state(
 		nic, FABRIC_DEVICE_WAITING,
 		work->reason[0] != '\0' ? work->reason : strerrordesc_np(-err)
 	);
@@ -349,14 +349,14 @@ static void open_failed(struct nic *nic, struct nic_work *work, int err) {
 		work->taken = true;
 		nic->open = nic->lost = true;
 	}
-	set_retry(nic, retry_after(nic, err));
+	nic_set_retry(nic, nic_retry_delay_ns(nic, err));
 	nic->retry_ns = nic->retry_ns * 2 < RETRY_MAX_NS ? nic->retry_ns * 2 : RETRY_MAX_NS;
-	fabric_look_stopped(fabric);
+	fabric_check_stopped(fabric);
 }
 
 // Remember GUID and name. Names may change or pass to another device, so the GUID identifies a
 // device.
-static void note_identity(struct nic *nic) {
+static void nic_note_identity(struct nic *nic) {
 	const struct device_facts *facts = &nic->parts.facts;
 
 	if (nic->guid != 0 && nic->guid != facts->guid)
@@ -374,13 +374,13 @@ static void note_identity(struct nic *nic) {
 	memcpy(nic->open_name, facts->name, sizeof(nic->open_name));
 }
 
-static void ended_opening(struct keeper_request *request, void *arg, int result) {
+static void on_nic_opened(struct keeper_request *request, void *arg, int result) {
 	struct nic *nic = container_of(request, struct nic, opening);
 	struct fabric *fabric = nic->fabric;
 	struct nic_work *work = arg;
 
 	if (result != 0) {
-		open_failed(nic, work, result);
+		nic_open_failed(nic, work, result);
 		return;
 	}
 	nic->parts = work->parts;
@@ -389,7 +389,7 @@ static void ended_opening(struct keeper_request *request, void *arg, int result)
 	nic->lost = nic->refresh_again = false;
 	nic->opened++;
 	rails_own_changed(fabric);
-	note_identity(nic);
+	nic_note_identity(nic);
 	nic->retry_ns = RETRY_NS;
 	loop_timer_cancel(fabric->loop, &nic->retry);
 	fabric->counters.devices_opened++;
@@ -401,26 +401,26 @@ static void ended_opening(struct keeper_request *request, void *arg, int result)
 		.fd = device_event_fd(nic->parts.device),
 		.events = EPOLLIN,
 		.rank = LOOP_OVERLAY,
-		.ready = on_events,
+		.ready = on_device_readable,
 	};
 	if (loop_add(fabric->loop, &nic->events) != 0) {
-		nic_lose(nic, "its events cannot be watched");
+		nic_mark_lost(nic, "its events cannot be watched");
 		return;
 	}
 	nic->attaching = true;
-	request_post(nic, LANE_REQUEST_ATTACH);
+	post_lane_request(nic, LANE_REQUEST_ATTACH);
 }
 
 void nic_open(struct nic *nic) {
 	if (nic->open || nic->retired || nic->fabric->stopping || nic->opening.job != NULL ||
 	    nic->closing.job != NULL)
 		return;
-	nic->opening.ended = ended_opening;
-	if (nic_run(nic, nic_work_open, &nic->opening, NULL) != 0) {
-		set_retry(nic, nic->retry_ns);
+	nic->opening.ended = on_nic_opened;
+	if (nic_run_on_keeper(nic, nic_work_open, &nic->opening, NULL) != 0) {
+		nic_set_retry(nic, nic->retry_ns);
 		return;
 	}
-	set_state(nic, FABRIC_DEVICE_OPENING, nic->reason);
+	nic_set_state(nic, FABRIC_DEVICE_OPENING, nic->reason);
 }
 
 void nic_attached(struct nic *nic, int err) {
@@ -429,18 +429,18 @@ void nic_attached(struct nic *nic, int err) {
 	if (nic->lost || nic->fabric->stopping) {
 		nic_close(nic);
 	} else if (err != 0) {
-		nic_lose(nic, "its worker has too much to poll");
+		nic_mark_lost(nic, "its worker has too much to poll");
 	} else {
 		// Show the lane in DPDK's telemetry. If there is no room, it is not shown.
 		(void)telemetry_add_lane(nic->config.name, nic->parts.lane);
-		tell_pairing(nic);
-		nic_offer_gpu(nic);
+		nic_report_to_pairing(nic);
+		nic_register_gpu_page(nic);
 	}
 }
 
 // Closing.
 
-static void ended_closing(struct keeper_request *request, void *arg, int result) {
+static void on_nic_closed(struct keeper_request *request, void *arg, int result) {
 	struct nic *nic = container_of(request, struct nic, closing);
 	struct fabric *fabric = nic->fabric;
 	struct nic_work *work = arg;
@@ -451,39 +451,39 @@ static void ended_closing(struct keeper_request *request, void *arg, int result)
 			LOG_LEVEL_ERROR, "rdma_device_held", log_str("device", nic->config.name),
 			log_errno("error", result)
 		);
-		set_retry(nic, RETRY_NS);
+		nic_set_retry(nic, RETRY_NS);
 		return;
 	}
 	memset(&nic->parts, 0, sizeof(nic->parts));
 	nic->open = false;
-	set_state(nic, FABRIC_DEVICE_WAITING, fabric->stopping ? "" : nic->reason);
-	set_retry(nic, nic->retry_ns);
-	fabric_look_stopped(fabric);
+	nic_set_state(nic, FABRIC_DEVICE_WAITING, fabric->stopping ? "" : nic->reason);
+	nic_set_retry(nic, nic->retry_ns);
+	fabric_check_stopped(fabric);
 }
 
-static void run_closing(struct nic *nic) {
+static void nic_close_on_keeper(struct nic *nic) {
 	loop_remove(&nic->events);
 	if (nic->closing.job != NULL)
 		return;
 	keeper_cancel(&nic->refreshing);
 	keeper_cancel(&nic->looking);
 	telemetry_remove(nic->parts.lane);
-	nic->closing.ended = ended_closing;
-	if (nic_run(nic, nic_work_close, &nic->closing, &nic->parts) != 0)
-		set_retry(nic, RETRY_NS);
+	nic->closing.ended = on_nic_closed;
+	if (nic_run_on_keeper(nic, nic_work_close, &nic->closing, &nic->parts) != 0)
+		nic_set_retry(nic, RETRY_NS);
 }
 
 void nic_close(struct nic *nic) {
 	if (!nic->open || nic->attaching || nic->offering.job != NULL || has_fabric_pairs(nic) ||
-	    probing_holds(nic->fabric, nic))
+	    probing_uses_nic(nic->fabric, nic))
 		return;
 	if (nic->attached) {
 		nic->attached = false;
 		nic->attaching = true; // until the worker has released the lane
-		request_post(nic, LANE_REQUEST_DETACH);
+		post_lane_request(nic, LANE_REQUEST_DETACH);
 		return;
 	}
-	run_closing(nic);
+	nic_close_on_keeper(nic);
 }
 
 void nic_detached(struct nic *nic, int err) {
@@ -492,7 +492,7 @@ void nic_detached(struct nic *nic, int err) {
 	nic_close(nic);
 }
 
-static void nic_retry(struct loop_timer *timer, uint64_t now_ns) {
+static void on_nic_retry(struct loop_timer *timer, uint64_t now_ns) {
 	struct nic *nic = container_of(timer, struct nic, retry);
 
 	(void)now_ns;
@@ -504,7 +504,7 @@ static void nic_retry(struct loop_timer *timer, uint64_t now_ns) {
 		nic_refresh(nic);
 }
 
-void nic_hurry(struct nic *nic) {
+void nic_open_now(struct nic *nic) {
 	if (nic->open)
 		return;
 	nic->retry_ns = RETRY_NS;
@@ -519,7 +519,7 @@ bool nic_has_lane(const struct nic *nic) {
 	return nic->open && nic->closing.job == NULL && nic->parts.lane != NULL;
 }
 
-static void on_stuck(void *ctx, struct keeper *keeper) {
+static void on_driver_stuck(void *ctx, struct keeper *keeper) {
 	struct nic *nic = ctx;
 
 	(void)keeper;
@@ -533,7 +533,7 @@ int fabric_nic_init(
 	struct fabric *fabric, struct nic *nic, uint32_t place, const struct fabric_device *config
 ) {
 	struct keeper_ops ops = {
-		.stuck = on_stuck, .totals = fabric->config.driver_calls, .ctx = nic};
+		.stuck = on_driver_stuck, .totals = fabric->config.driver_calls, .ctx = nic};
 	char name[KEEPER_NAME_BYTES + DEVICE_NAME_MAX];
 	int err;
 
@@ -541,16 +541,16 @@ int fabric_nic_init(
 	nic->place = place;
 	nic->worker = place % fabric->config.worker_count;
 	nic->config = *config;
-	nic->rail_place = RAIL_NONE;
-	nic->retry.expired = nic_retry;
+	nic->rail_index = RAIL_NONE;
+	nic->retry.expired = on_nic_retry;
 	nic->retry_ns = RETRY_NS;
 	nic->since_ns = nic->begun_ns = loop_now_ns(fabric->loop);
 	snprintf(name, sizeof(name), "rdma-%s", nic->config.name);
 	err = keeper_create(fabric->loop, name, &ops, &nic->keeper);
 	if (err == 0 && config->gpu)
-		nic->gpu = gpus_take(fabric, config->gpu_ordinal, &err);
+		nic->gpu = gpu_show_get(fabric, config->gpu_ordinal, &err);
 	if (err == 0)
-		nic_announce(nic);
+		nic_update_pairing(nic);
 	else
 		nic->keeper = keeper_destroy(nic->keeper);
 	return err;

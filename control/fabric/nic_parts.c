@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int take_view(
+static int memory_view_register(
 	struct nic_work *work,
 	const void *memory,
 	uint64_t length,
@@ -28,15 +28,17 @@ static int take_view(
 }
 
 static int register_pages(struct nic_work *work) {
-	int err = take_view(work, work->pulse, PULSE_BYTES, MEMORY_PEER_READS, &work->parts.pulse);
+	int err = memory_view_register(
+		work, work->pulse, PULSE_BYTES, MEMORY_PEER_READS, &work->parts.pulse
+	);
 
 	if (err == 0)
-		err = take_view(
+		err = memory_view_register(
 			work, work->scratch, FABRIC_SCRATCH_BYTES, MEMORY_LOCAL_WRITES,
 			&work->parts.scratch
 		);
 	if (err == 0)
-		err = take_view(
+		err = memory_view_register(
 			work, work->write_sink, WATCH_LANDING_BYTES, MEMORY_PEER_WRITES,
 			&work->parts.write_sink
 		);
@@ -44,7 +46,7 @@ static int register_pages(struct nic_work *work) {
 }
 
 // Destroy all existing parts in the required order. The lane must have no pairs.
-static int take_apart(struct nic_parts *parts) {
+static int nic_parts_destroy(struct nic_parts *parts) {
 	int err = lane_destroy(parts->lane);
 
 	if (err != 0)
@@ -69,7 +71,7 @@ static int take_apart(struct nic_parts *parts) {
 
 // Read the pending events of a device that is being opened or closed, when nobody else reads them.
 // Returns whether the device failed for good; then all its parts may be freed.
-static bool is_lost(struct device *device) {
+static bool device_reports_loss(struct device *device) {
 	struct device_event event;
 	int err;
 
@@ -81,14 +83,14 @@ static bool is_lost(struct device *device) {
 	return err != -EAGAIN;
 }
 
-static int take_apart_or_lose(struct nic_parts *parts) {
-	int err = take_apart(parts);
+static int nic_parts_destroy_or_lose(struct nic_parts *parts) {
+	int err = nic_parts_destroy(parts);
 
 	if (err == 0 || parts->device == NULL || device_is_lost(parts->device) ||
-	    !is_lost(parts->device))
+	    !device_reports_loss(parts->device))
 		return err;
 	device_lose(parts->device);
-	return take_apart(parts);
+	return nic_parts_destroy(parts);
 }
 
 // Return the driver's name at configuration time. A rail of a further port has another name.
@@ -103,7 +105,7 @@ static int device_name_find(struct nic_work *work, char ret_name[static DEVICE_N
 	return device_find(work->config.calls, name, &work->guid, ret_name);
 }
 
-static bool is_anothers(const struct nic_work *work, const char *name) {
+static bool name_is_other_device(const struct nic_work *work, const char *name) {
 	uint64_t guid;
 
 	if (device_guid(work->config.calls, name, &guid) != 0 || guid == 0)
@@ -117,11 +119,11 @@ static bool is_anothers(const struct nic_work *work, const char *name) {
 
 // Find the device's current name. A device that was never open is found by its name. So is a
 // replacement, unless another own device has that name now.
-static int find_name(struct nic_work *work, char ret_name[static DEVICE_NAME_MAX + 1]) {
+static int device_name_resolve(struct nic_work *work, char ret_name[static DEVICE_NAME_MAX + 1]) {
 	if (device_name_find(work, ret_name) == 0)
 		return 0;
 	memcpy(ret_name, driver_name(work), DEVICE_NAME_MAX + 1);
-	if (!is_anothers(work, ret_name))
+	if (!name_is_other_device(work, ret_name))
 		return 0;
 	snprintf(
 		work->reason, sizeof(work->reason),
@@ -139,7 +141,7 @@ int nic_work_open(void *arg) {
 	};
 	struct nic_parts *parts = &work->parts;
 	char name[DEVICE_NAME_MAX + 1];
-	int err = find_name(work, name);
+	int err = device_name_resolve(work, name);
 
 	if (err == 0)
 		err = device_open(
@@ -157,17 +159,17 @@ int nic_work_open(void *arg) {
 	if (err == 0)
 		err = lane_create(&work->lane, &parts->lane);
 	if (err != 0)
-		(void)take_apart_or_lose(parts);
+		(void)nic_parts_destroy_or_lose(parts);
 	return err;
 }
 
 int nic_work_close(void *arg) {
 	struct nic_work *work = arg;
 
-	return take_apart_or_lose(&work->parts);
+	return nic_parts_destroy_or_lose(&work->parts);
 }
 
-int nic_work_look(void *arg) {
+int nic_work_check_listed(void *arg) {
 	struct nic_work *work = arg;
 	char name[DEVICE_NAME_MAX + 1];
 
@@ -181,7 +183,7 @@ int nic_work_refresh(void *arg) {
 }
 
 // Register the GPU page. The page outlives the registration, and this thread needs no libcuda.
-int nic_work_offer_gpu(void *arg) {
+int nic_work_register_gpu(void *arg) {
 	struct nic_work *work = arg;
 	const struct gpu_page_facts *facts = gpu_page_facts(work->gpu);
 	const struct memory_request request = {
@@ -200,7 +202,7 @@ int nic_work_offer_gpu(void *arg) {
 void nic_work_drop(void *arg) {
 	struct nic_work *work = arg;
 
-	if (!work->taken && take_apart_or_lose(&work->parts) != 0)
+	if (!work->taken && nic_parts_destroy_or_lose(&work->parts) != 0)
 		work->nic->parts = work->parts;
 	free(work);
 }

@@ -9,13 +9,13 @@
 #include <string.h>
 
 // A peer that was heard on its overlay link within this time answers, whatever else was tried.
-#define QUIET_NS (3 * RAS_NS_PER_SEC)
+#define HEARD_WITHIN_NS (3 * RAS_NS_PER_SEC)
 // Delay from the start of a read that broke its pair. Without a new pair by then, the path is
 // silent.
-#define CUT_NS (1200 * RAS_NS_PER_MS)
+#define CUT_OFF_DELAY_NS (1200 * RAS_NS_PER_MS)
 // A software device answers reads only while its agent's process runs. An agent that was stopped
 // just after a heartbeat may not have served a read that began before the heartbeat.
-#define UNDER_WAY_NS (400 * RAS_NS_PER_MS)
+#define READ_UNDER_WAY_NS (400 * RAS_NS_PER_MS)
 
 enum observation_responder observations_responder(enum device_responder responder) {
 	static const enum observation_responder responders[] = {
@@ -32,17 +32,17 @@ static uint32_t clamp_u32(uint64_t value) {
 }
 
 // Copy a device name. Evidence carries a limited length.
-static void put_name(char ret_name[static VERDICT_DEVICE_MAX + 1], const char *name) {
+static void copy_device_name(char ret_name[static VERDICT_DEVICE_MAX + 1], const char *name) {
 	snprintf(ret_name, VERDICT_DEVICE_MAX + 1, "%.*s", VERDICT_DEVICE_MAX, name);
 }
 
-static bool is_read(enum observation_kind kind) {
+static bool kind_is_read(enum observation_kind kind) {
 	return kind != OBSERVATION_SILENT && kind != OBSERVATION_NO_PAIR;
 }
 
 // Return whether reads of this neighbour test our own port: an earlier observation had a pair, and
 // the overlay says that the peer is alive on another host.
-static bool should_be_read(const struct probed_path *probed_path) {
+static bool path_tests_own_port(const struct probed_path *probed_path) {
 	const struct ras *ras = overlay_ras(probed_path->probing->fabric->overlay);
 	struct ras_peer self, peer;
 
@@ -56,7 +56,7 @@ static bool should_be_read(const struct probed_path *probed_path) {
 // peer. The device must read itself, and one peer on another host. A NIC may loop reads of itself
 // inside, whatever the state of its cable. A single peer says nothing about us, so with fewer than
 // two peers reading itself is enough.
-static bool observations_port_is_good(const struct probing *probing, uint32_t device) {
+static bool own_port_is_good(const struct probing *probing, uint32_t device) {
 	uint32_t others = 0, others_read = 0;
 	bool self_read = false;
 
@@ -68,10 +68,10 @@ static bool observations_port_is_good(const struct probing *probing, uint32_t de
 			continue;
 		if (probed_path->self) {
 			path_memory_summary(probed_path->memory, &summary);
-			self_read = is_read(summary.kind);
-		} else if (should_be_read(probed_path)) {
+			self_read = kind_is_read(summary.kind);
+		} else if (path_tests_own_port(probed_path)) {
 			others++;
-			others_read += is_read(probed_path->told.kind);
+			others_read += kind_is_read(probed_path->told.kind);
 		}
 	}
 	return self_read && (others < 2 || others_read > 0);
@@ -91,7 +91,7 @@ lost_bytes(const struct probed_path *probed_path, const struct path_summary *sum
 }
 
 // Return when the pulse counter advanced last; now_ns if the summary does not tell.
-static uint64_t went_on_ns(const struct path_summary *summary, uint64_t now_ns) {
+static uint64_t counter_last_advanced_ns(const struct path_summary *summary, uint64_t now_ns) {
 	bool advances = summary->kind == OBSERVATION_GOOD ||
 			summary->kind == OBSERVATION_DEGRADED || summary->kind == OBSERVATION_LOSSY;
 
@@ -99,7 +99,7 @@ static uint64_t went_on_ns(const struct path_summary *summary, uint64_t now_ns) 
 }
 
 // Return how the peer's host accepts connections, if that was found after the reads turned bad.
-static enum verdict_reach reach_since(
+static enum verdict_reach reach_found_since(
 	const struct probed_path *probed_path,
 	const struct path_summary *summary,
 	const struct overlay_tcp_reach *found
@@ -108,14 +108,14 @@ static enum verdict_reach reach_since(
 
 	if (found->reach == VERDICT_REACH_ANSWERS && probed_path->known &&
 	    probed_path->responder == DEVICE_RESPONDER_IN_PROCESS)
-		from_ns += UNDER_WAY_NS;
+		from_ns += READ_UNDER_WAY_NS;
 	return found->at_ns >= from_ns ? found->reach : VERDICT_REACH_UNKNOWN;
 }
 
 // Return how the peer's host accepts overlay connections, but not if that is older than the read
 // beside it. Heartbeats from before the reads turned bad say nothing about now. Neither does a
 // refusal from before a good read.
-static enum verdict_reach reach_of(
+static enum verdict_reach path_tcp_reach(
 	const struct probed_path *probed_path, const struct path_summary *summary, uint64_t now_ns
 ) {
 	struct overlay_tcp_reach found;
@@ -123,12 +123,13 @@ static enum verdict_reach reach_of(
 
 	overlay_tcp_reach(probed_path->probing->fabric->overlay, probed_path->key.peer, &found);
 	if (summary->kind == OBSERVATION_SILENT || summary->kind == OBSERVATION_STANDING)
-		return reach_since(probed_path, summary, &found);
-	if (found.quiet_ns < QUIET_NS)
+		return reach_found_since(probed_path, summary, &found);
+	if (found.quiet_ns < HEARD_WITHIN_NS)
 		return VERDICT_REACH_ANSWERS;
 	// Use the result only if the counter advanced after it. An agent that was killed now was
 	// read well a moment ago.
-	fresh = now_ns < found.at_ns + QUIET_NS && found.since_ns <= went_on_ns(summary, now_ns);
+	fresh = now_ns < found.at_ns + HEARD_WITHIN_NS &&
+		found.since_ns <= counter_last_advanced_ns(summary, now_ns);
 	return fresh ? found.reach : VERDICT_REACH_UNKNOWN;
 }
 
@@ -146,9 +147,8 @@ static struct observation make_observation(
 		.kind = summary->kind,
 		.responder = probed_path->known ? observations_responder(probed_path->responder)
 						: OBSERVATION_RESPONDER_UNKNOWN,
-		.reach = reach_of(probed_path, summary, now_ns),
-		.own_good =
-			observations_port_is_good(probed_path->probing, probed_path->key.device),
+		.reach = path_tcp_reach(probed_path, summary, now_ns),
+		.own_good = own_port_is_good(probed_path->probing, probed_path->key.device),
 		.shares = probed_path->shares,
 		.median_ns = clamp_u32(summary->median_ns),
 		.baseline_ns = clamp_u32(summary->baseline_ns),
@@ -158,12 +158,12 @@ static struct observation make_observation(
 			clamp_u32((now_ns - path_summary_seen_ns(summary, now_ns)) / RAS_NS_PER_MS),
 	};
 
-	put_name(observation.device, fabric->nics[probed_path->key.device].config.name);
-	put_name(observation.peer_device, probed_path->key.peer_device);
+	copy_device_name(observation.device, fabric->nics[probed_path->key.device].config.name);
+	copy_device_name(observation.peer_device, probed_path->key.peer_device);
 	return observation;
 }
 
-static void hand_out(struct probing *probing, const struct observation *observation) {
+static void observation_deliver(struct probing *probing, const struct observation *observation) {
 	const struct fabric *fabric = probing->fabric;
 
 	if (fabric->observation == NULL)
@@ -214,8 +214,9 @@ static void log_observation(const struct observation *observation, const struct 
 	log_write(&site, level, "rdma_path", fields);
 }
 
-static void
-summary_tell(struct probed_path *probed_path, const struct path_summary *summary, uint64_t now_ns) {
+static void summary_report(
+	struct probed_path *probed_path, const struct path_summary *summary, uint64_t now_ns
+) {
 	struct probing *probing = probed_path->probing;
 	struct ras_peer peer;
 	struct observation observation;
@@ -240,33 +241,35 @@ summary_tell(struct probed_path *probed_path, const struct path_summary *summary
 		return;
 	probed_path->told = observation;
 	probed_path->told_ns = now_ns;
-	hand_out(probing, &observation);
+	observation_deliver(probing, &observation);
 }
 
 // Return whether this is a steadily probed path of the device. The path of the device to itself is
 // compared with the others: slowness that reads of ourselves show, too, is no peer's fault.
-static bool is_of(const struct probed_path *probed_path, uint32_t device) {
+static bool path_is_of_device(const struct probed_path *probed_path, uint32_t device) {
 	return probed_path->stage != PROBED_PATH_FREE && !probed_path->visit &&
 	       probed_path->key.device == device;
 }
 
 // A pair breaks with the first read that its device gives up. An agent that does not answer makes
 // no new pair. Its silence must be known within three seconds, so a second read is not awaited.
-uint64_t observations_cut_at(const struct probed_path *probed_path) {
+uint64_t observations_cut_deadline_ns(const struct probed_path *probed_path) {
 	struct path_summary summary;
 
 	if (probed_path->memory == NULL || !probed_path->lost_last)
 		return RAS_NEVER;
 	path_memory_summary(probed_path->memory, &summary);
-	return summary.kind != OBSERVATION_SILENT ? summary.last_probe_ns + CUT_NS : RAS_NEVER;
+	return summary.kind != OBSERVATION_SILENT ? summary.last_probe_ns + CUT_OFF_DELAY_NS
+						  : RAS_NEVER;
 }
 
-static void notice_cut(const struct probed_path *probed_path, uint64_t now_ns) {
-	if (probed_path->stage == PROBED_PATH_BARE && now_ns >= observations_cut_at(probed_path))
+static void path_notice_cut_off(const struct probed_path *probed_path, uint64_t now_ns) {
+	if (probed_path->stage == PROBED_PATH_BARE &&
+	    now_ns >= observations_cut_deadline_ns(probed_path))
 		path_memory_cut_off(probed_path->memory);
 }
 
-static uint64_t resent_of(const struct probing *probing, uint32_t device) {
+static uint64_t port_resend_count(const struct probing *probing, uint32_t device) {
 	const struct fabric_config *config = &probing->fabric->config;
 
 	return config->resent != NULL
@@ -275,21 +278,23 @@ static uint64_t resent_of(const struct probing *probing, uint32_t device) {
 }
 
 // Return the share of late reads of the device itself, per mille. Our own machine causes these.
-static uint32_t own_late(const struct probing *probing, uint32_t device, uint64_t now_ns) {
+static uint32_t
+self_late_permille(const struct probing *probing, uint32_t device, uint64_t now_ns) {
 	for (uint32_t n = 0; n < probing->probed_paths_used; n++) {
-		if (is_of(&probing->probed_paths[n], device) && probing->probed_paths[n].self)
+		if (path_is_of_device(&probing->probed_paths[n], device) &&
+		    probing->probed_paths[n].self)
 			return path_memory_late_permille(probing->probed_paths[n].memory, now_ns);
 	}
 	return 0;
 }
 
 static void judge_device(struct probing *probing, uint32_t device, uint64_t now_ns) {
-	uint64_t resent = resent_of(probing, device);
-	uint32_t late = own_late(probing, device, now_ns);
+	uint64_t resent = port_resend_count(probing, device);
+	uint32_t late = self_late_permille(probing, device, now_ns);
 	uint32_t count = 0, place = 0;
 
 	for (uint32_t n = 0; n < probing->probed_paths_used; n++) {
-		if (is_of(&probing->probed_paths[n], device))
+		if (path_is_of_device(&probing->probed_paths[n], device))
 			path_memory_summary(
 				probing->probed_paths[n].memory, &probing->summaries[count++]
 			);
@@ -298,19 +303,19 @@ static void judge_device(struct probing *probing, uint32_t device, uint64_t now_
 		struct probed_path *probed_path = &probing->probed_paths[n];
 		struct path_summary summary;
 
-		if (!is_of(probed_path, device))
+		if (!path_is_of_device(probed_path, device))
 			continue;
 		place++;
 		if (probed_path->self)
 			continue; // already judged, before all others
-		notice_cut(probed_path, now_ns);
+		path_notice_cut_off(probed_path, now_ns);
 		path_memory_set_context(probed_path->memory, now_ns, late, resent);
 		(void)path_memory_judge(
 			probed_path->memory, now_ns,
 			path_expected_ns(probing->summaries, count, place - 1)
 		);
 		path_memory_summary(probed_path->memory, &summary);
-		summary_tell(probed_path, &summary, now_ns);
+		summary_report(probed_path, &summary, now_ns);
 		probed_path_retry(probed_path, now_ns);
 	}
 }
@@ -321,14 +326,14 @@ void observations_judge(struct probing *probing, uint64_t now_ns) {
 
 		if (probed_path->stage == PROBED_PATH_FREE || !probed_path->self)
 			continue;
-		notice_cut(probed_path, now_ns);
+		path_notice_cut_off(probed_path, now_ns);
 		(void)path_memory_judge(probed_path->memory, now_ns, 0);
 	}
 	for (uint32_t n = 0; n < probing->fabric->nic_count; n++)
 		judge_device(probing, n, now_ns);
 }
 
-void observations_visited(struct probed_path *probed_path, uint64_t now_ns) {
+void observations_report_visit(struct probed_path *probed_path, uint64_t now_ns) {
 	struct probing *probing = probed_path->probing;
 	struct path_summary summary;
 	struct ras_peer peer;
@@ -337,10 +342,10 @@ void observations_visited(struct probed_path *probed_path, uint64_t now_ns) {
 	if (ras_peer_find(overlay_ras(probing->fabric->overlay), probed_path->key.peer, &peer) != 0)
 		return;
 	compact_stats_summary(probed_path->stats, &summary);
-	compact_table_visited(&probing->compact_table, &probed_path->key, summary.kind, now_ns);
+	compact_table_set_visit(&probing->compact_table, &probed_path->key, summary.kind, now_ns);
 	observation = make_observation(probed_path, &summary, peer.incarnation, now_ns);
 	give_evidence(probing, &observation, &peer);
-	hand_out(probing, &observation);
+	observation_deliver(probing, &observation);
 }
 
 void fabric_observations(

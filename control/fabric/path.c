@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <sys/epoll.h>
 
-#define PUBLISH_AGAIN_NS (5 * RAS_NS_PER_MS)
+#define PUBLISH_RETRY_NS (5 * RAS_NS_PER_MS)
 
 // The control thread is a registered RCU reader. It is online only during this call.
 static int table_publish(struct fabric *fabric, uint64_t *ret_version) {
@@ -27,27 +27,27 @@ static int table_publish(struct fabric *fabric, uint64_t *ret_version) {
 	return err;
 }
 
-static void set_timer(struct fabric *fabric) {
+static void publish_set_timer(struct fabric *fabric) {
 	must(loop_timer_set(
-		     fabric->loop, &fabric->publish_again,
-		     loop_now_ns(fabric->loop) + PUBLISH_AGAIN_NS
+		     fabric->loop, &fabric->publish_retry,
+		     loop_now_ns(fabric->loop) + PUBLISH_RETRY_NS
 	     ) == 0);
 }
 
-static bool is_going(const struct fabric_pair *fabric_pair) {
+static bool pair_is_leaving(const struct fabric_pair *fabric_pair) {
 	return fabric_pair->stage == FABRIC_PAIR_LEAVING ||
 	       fabric_pair->stage == FABRIC_PAIR_DRAINING || fabric_pair->stage == FABRIC_PAIR_OUT;
 }
 
 // Clear the paths that could not be cleared earlier for lack of memory.
-static int clear_going(struct fabric *fabric) {
+static int clear_leaving_paths(struct fabric *fabric) {
 	for (struct fabric_pair *fabric_pair = fabric->fabric_pairs; fabric_pair != NULL;
 	     fabric_pair = fabric_pair->next) {
-		if (!is_going(fabric_pair) || fabric_pair->path == PATH_NONE)
+		if (!pair_is_leaving(fabric_pair) || fabric_pair->path == FABRIC_PATH_NONE)
 			continue;
 		if (path_table_clear(fabric->config.paths, fabric_pair->path) != 0)
 			return -ENOMEM;
-		fabric_pair->path = PATH_NONE;
+		fabric_pair->path = FABRIC_PATH_NONE;
 		fabric->counters.paths--;
 	}
 	return 0;
@@ -55,41 +55,41 @@ static int clear_going(struct fabric *fabric) {
 
 // Publish all changes so far. Without memory, or if readers hold too many versions, try again
 // later.
-static void publish_all(struct fabric *fabric) {
+static void publish_changes(struct fabric *fabric) {
 	uint64_t version;
 
-	if (clear_going(fabric) != 0 || table_publish(fabric, &version) != 0) {
-		set_timer(fabric);
+	if (clear_leaving_paths(fabric) != 0 || table_publish(fabric, &version) != 0) {
+		publish_set_timer(fabric);
 		return;
 	}
 	for (struct fabric_pair *fabric_pair = fabric->fabric_pairs; fabric_pair != NULL;
 	     fabric_pair = fabric_pair->next) {
-		if (is_going(fabric_pair) && fabric_pair->version == UINT64_MAX)
+		if (pair_is_leaving(fabric_pair) && fabric_pair->version == UINT64_MAX)
 			fabric_pair->version = version;
 	}
 	// The caller may be the pairing, so the pairs are advanced in a deferred job.
-	loop_defer(fabric->loop, &fabric->look_fabric_pairs);
+	loop_defer(fabric->loop, &fabric->advance_fabric_pairs);
 }
 
-static void publish_again(struct loop_timer *timer, uint64_t now_ns) {
+static void publish_retry(struct loop_timer *timer, uint64_t now_ns) {
 	(void)now_ns;
-	publish_all(container_of(timer, struct fabric, publish_again));
+	publish_changes(container_of(timer, struct fabric, publish_retry));
 }
 
-static void look_fabric_pairs(struct loop_job *job) {
-	struct fabric *fabric = container_of(job, struct fabric, look_fabric_pairs);
+static void advance_fabric_pairs(struct loop_job *job) {
+	struct fabric *fabric = container_of(job, struct fabric, advance_fabric_pairs);
 
-	fabric_pairs_settled(fabric, path_table_settled(fabric->config.paths));
+	fabric_pairs_advance(fabric, path_table_settled(fabric->config.paths));
 }
 
-static void on_settled(struct loop_source *source, uint32_t events) {
+static void on_table_settled(struct loop_source *source, uint32_t events) {
 	struct fabric *fabric = container_of(source, struct fabric, settled);
 
 	(void)events;
-	fabric_pairs_settled(fabric, path_table_settled(fabric->config.paths));
+	fabric_pairs_advance(fabric, path_table_settled(fabric->config.paths));
 }
 
-static uint32_t free_slot(const struct fabric *fabric) {
+static uint32_t table_free_slot(const struct fabric *fabric) {
 	uint32_t slot = 0;
 
 	while (slot < PATH_TABLE_ROWS_MAX && path_table_newest(fabric->config.paths, slot) != NULL)
@@ -105,7 +105,7 @@ static uint32_t peer_slot(const struct fabric *fabric, uint64_t id) {
 									   : RAS_NO_SLOT;
 }
 
-int path_show(struct fabric_pair *fabric_pair) {
+int path_publish(struct fabric_pair *fabric_pair) {
 	struct fabric *fabric = fabric_pair->fabric;
 	const struct pairing_end *theirs = &fabric_pair->theirs;
 	struct path_row row = {
@@ -122,7 +122,7 @@ int path_show(struct fabric_pair *fabric_pair) {
 		.traffic_class = theirs->traffic_class,
 		.in_process = theirs->responder == DEVICE_RESPONDER_IN_PROCESS,
 	};
-	uint32_t slot = free_slot(fabric);
+	uint32_t slot = table_free_slot(fabric);
 	int err = slot < PATH_TABLE_ROWS_MAX ? path_table_set(fabric->config.paths, slot, &row)
 					     : -ENOSPC;
 
@@ -130,25 +130,25 @@ int path_show(struct fabric_pair *fabric_pair) {
 		return err;
 	fabric_pair->path = slot;
 	fabric->counters.paths++;
-	publish_all(fabric);
-	probing_look(fabric);
+	publish_changes(fabric);
+	probing_pass_soon(fabric);
 	return 0;
 }
 
-void path_hide(struct fabric_pair *fabric_pair) {
-	fabric_pair->version = fabric_pair->path == PATH_NONE ? 0 : UINT64_MAX;
-	probing_fabric_pair_gone(fabric_pair->fabric, fabric_pair);
-	publish_all(fabric_pair->fabric);
+void path_withdraw(struct fabric_pair *fabric_pair) {
+	fabric_pair->version = fabric_pair->path == FABRIC_PATH_NONE ? 0 : UINT64_MAX;
+	probing_pair_withdrawn(fabric_pair->fabric, fabric_pair);
+	publish_changes(fabric_pair->fabric);
 }
 
 void paths_init(struct fabric *fabric) {
-	fabric->publish_again.expired = publish_again;
-	fabric->look_fabric_pairs.run = look_fabric_pairs;
+	fabric->publish_retry.expired = publish_retry;
+	fabric->advance_fabric_pairs.run = advance_fabric_pairs;
 	fabric->settled = (struct loop_source){
 		.fd = path_table_fd(fabric->config.paths),
 		.events = EPOLLIN,
 		.rank = LOOP_OVERLAY,
-		.ready = on_settled,
+		.ready = on_table_settled,
 	};
 }
 
@@ -158,6 +158,6 @@ int paths_start(struct fabric *fabric) {
 
 void paths_stop(struct fabric *fabric) {
 	loop_remove(&fabric->settled);
-	loop_timer_cancel(fabric->loop, &fabric->publish_again);
-	loop_undefer(fabric->loop, &fabric->look_fabric_pairs);
+	loop_timer_cancel(fabric->loop, &fabric->publish_retry);
+	loop_undefer(fabric->loop, &fabric->advance_fabric_pairs);
 }

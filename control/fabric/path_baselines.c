@@ -11,10 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define KEEP_S (PATH_LEARNT_MAX_NS / RAS_NS_PER_SEC)
+#define BASELINE_KEEP_S (PATH_LEARNT_MAX_NS / RAS_NS_PER_SEC)
 
 // Return UNIX time in seconds; 0 if the clock is before 1970, which gives no ages.
-static uint64_t unix_s(const struct probing *probing, uint64_t now_ns) {
+static uint64_t unix_time_s(const struct probing *probing, uint64_t now_ns) {
 	int64_t realtime_ns = overlay_realtime_ns(probing->fabric->overlay, now_ns);
 
 	return realtime_ns > 0 ? (uint64_t)realtime_ns / RAS_NS_PER_SEC : 0;
@@ -49,16 +49,16 @@ void path_baselines_read(struct probing *probing) {
 
 // Start with a stored baseline, if the path is like the one it was learnt on. If the clock was set
 // back since, the baseline counts as new and ages from now on.
-static bool probed_path_begin(
+static bool path_restore_baseline(
 	const struct probed_path *probed_path, const struct path_past *past, uint64_t now_ns
 ) {
-	uint64_t now_s = unix_s(probed_path->probing, now_ns);
+	uint64_t now_s = unix_time_s(probed_path->probing, now_ns);
 	uint64_t age_s = now_s > past->learnt_s ? now_s - past->learnt_s : 0;
 	const struct path_learnt learnt = {
 		.baseline_ns = past->baseline_ns,
 		.baseline_mad_ns = past->baseline_mad_ns,
 		.windows = past->windows,
-		.age_ns = age_s <= KEEP_S ? age_s * RAS_NS_PER_SEC : RAS_NEVER,
+		.age_ns = age_s <= BASELINE_KEEP_S ? age_s * RAS_NS_PER_SEC : RAS_NEVER,
 	};
 
 	return past->responder == observations_responder(probed_path->responder) &&
@@ -66,7 +66,7 @@ static bool probed_path_begin(
 	       path_memory_restore(probed_path->memory, now_ns, &learnt);
 }
 
-void path_baselines_take(struct probed_path *probed_path) {
+void path_baselines_restore(struct probed_path *probed_path) {
 	struct probing *probing = probed_path->probing;
 	const struct fabric *fabric = probing->fabric;
 	const struct path_past *past;
@@ -80,15 +80,15 @@ void path_baselines_take(struct probed_path *probed_path) {
 	);
 	if (past == NULL)
 		return;
-	if (probed_path_begin(probed_path, past, loop_clock_ns(fabric->loop)))
+	if (path_restore_baseline(probed_path, past, loop_clock_ns(fabric->loop)))
 		probing->counters.baselines_taken++;
 	else
 		probing->counters.baselines_outdated++;
 }
 
-static void probed_path_note(struct probed_path *probed_path, uint64_t now_ns) {
+static void path_store_baseline(struct probed_path *probed_path, uint64_t now_ns) {
 	struct probing *probing = probed_path->probing;
-	uint64_t now_s = unix_s(probing, now_ns);
+	uint64_t now_s = unix_time_s(probing, now_ns);
 	struct path_learnt learnt;
 	struct path_past past;
 
@@ -114,23 +114,25 @@ static void probed_path_note(struct probed_path *probed_path, uint64_t now_ns) {
 	(void)path_book_put(&probing->path_baselines, &past); // fails for an unusable name
 }
 
-void path_baselines_note(struct probed_path *probed_path) {
+void path_baselines_store(struct probed_path *probed_path) {
 	// If probing is disabled, the baselines are to be forgotten.
 	if (probed_path->probing->fabric->config.probe.on)
-		probed_path_note(probed_path, loop_clock_ns(probed_path->probing->fabric->loop));
+		path_store_baseline(probed_path, loop_clock_ns(probed_path->probing->fabric->loop));
 }
 
 void path_baselines_save(struct probing *probing, uint64_t now_ns) {
 	const struct fabric *fabric = probing->fabric;
-	uint64_t now_s = unix_s(probing, now_ns);
+	uint64_t now_s = unix_time_s(probing, now_ns);
 	char *text;
 
 	probing->path_baselines_save_ns = now_ns + PATH_BASELINES_SAVE_NS;
 	for (uint32_t n = 0; n < probing->probed_paths_used; n++) {
 		if (probing->probed_paths[n].stage != PROBED_PATH_FREE)
-			path_baselines_note(&probing->probed_paths[n]);
+			path_baselines_store(&probing->probed_paths[n]);
 	}
-	path_book_drop(&probing->path_baselines, now_s > KEEP_S ? now_s - KEEP_S : 0);
+	path_book_drop(
+		&probing->path_baselines, now_s > BASELINE_KEEP_S ? now_s - BASELINE_KEEP_S : 0
+	);
 	if (fabric->config.state == NULL)
 		return;
 	text = malloc(PATH_BOOK_BYTES);
@@ -140,7 +142,7 @@ void path_baselines_save(struct probing *probing, uint64_t now_ns) {
 	state_keep(fabric->config.state, STATE_PATHS, text);
 }
 
-void path_baselines_look(struct probing *probing, uint64_t now_ns) {
+void path_baselines_save_due(struct probing *probing, uint64_t now_ns) {
 	if (now_ns >= probing->path_baselines_save_ns)
 		path_baselines_save(probing, now_ns);
 }

@@ -10,7 +10,7 @@
 
 // Drop a good state if the peer is dead or has left. Nobody reads its pulse any more, so the state
 // is outdated.
-static void forget_good(const struct fabric *fabric, struct fabric_path_view *view) {
+static void view_drop_good(const struct fabric *fabric, struct fabric_path_view *view) {
 	struct path_summary *summary = &view->summary;
 	struct ras_peer peer;
 
@@ -22,7 +22,7 @@ static void forget_good(const struct fabric *fabric, struct fabric_path_view *vi
 	summary->since_ns = peer.since_ns;
 }
 
-static bool view_of_probed_path(
+static bool probed_path_view(
 	const struct fabric *fabric,
 	const struct probed_path *probed_path,
 	struct fabric_path_view *ret_view
@@ -46,15 +46,15 @@ static bool view_of_probed_path(
 	view.memory = probed_path->memory;
 	view.latency = path_memory_histogram(probed_path->memory);
 	if (probed_path->flows != NULL)
-		view.flow_count = flows_look(probed_path->flows, view.flows);
+		view.flow_count = flows_list(probed_path->flows, view.flows);
 	if (probed_path->gpu != NULL)
-		gpu_path_look(probed_path->gpu, &view.gpu);
-	forget_good(fabric, &view);
+		gpu_path_view(probed_path->gpu, &view.gpu);
+	view_drop_good(fabric, &view);
 	*ret_view = view;
 	return true;
 }
 
-static bool view_of_stats(
+static bool visited_path_view(
 	const struct fabric *fabric,
 	const struct stats_entry *entry,
 	struct fabric_path_view *ret_view
@@ -70,7 +70,7 @@ static bool view_of_stats(
 	compact_stats_summary(entry->stats, &view.summary);
 	view.summary.kind = entry->kind;
 	view.summary.since_ns = entry->since_ns;
-	forget_good(fabric, &view);
+	view_drop_good(fabric, &view);
 	*ret_view = view;
 	return true;
 }
@@ -85,14 +85,14 @@ bool fabric_path_next(
 	// Return the probed paths by index, then the visited paths. Neither moves between two
 	// passes.
 	while (*cursor < PROBE_PATHS_MAX) {
-		if (view_of_probed_path(fabric, &probing->probed_paths[(*cursor)++], ret_view))
+		if (probed_path_view(fabric, &probing->probed_paths[(*cursor)++], ret_view))
 			return true;
 	}
 	while (fabric->config.probe.rotation &&
 	       *cursor - PROBE_PATHS_MAX < probing->compact_table.max) {
 		uint32_t place = (*cursor)++ - PROBE_PATHS_MAX;
 
-		if (view_of_stats(fabric, &probing->compact_table.entries[place], ret_view))
+		if (visited_path_view(fabric, &probing->compact_table.entries[place], ret_view))
 			return true;
 	}
 	return false;

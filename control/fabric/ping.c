@@ -29,7 +29,7 @@ struct fabric_ping {
 	struct probe_run run;
 };
 
-static uint64_t now_of(const struct fabric *fabric) {
+static uint64_t fabric_clock_ns(const struct fabric *fabric) {
 	return loop_clock_ns(fabric->loop);
 }
 
@@ -61,14 +61,14 @@ static void ping_end(struct fabric_ping *ping, struct fabric_ping_result *result
 	ping_free(ping);
 }
 
-static void end_unpaired(struct fabric_ping *ping, int err) {
+static void ping_end_unpaired(struct fabric_ping *ping, int err) {
 	struct fabric_ping_result result = {.err = err, .failure = ping->answer.failure};
 
 	ping_end(ping, &result);
 }
 
 // The pair was ready when it was requested, but failed before the run began.
-static void end_gone(struct fabric_ping *ping) {
+static void ping_end_pair_lost(struct fabric_ping *ping) {
 	struct pairing_view view;
 
 	ping->answer.failure = (struct pairing_failure){
@@ -79,23 +79,23 @@ static void end_gone(struct fabric_ping *ping) {
 	if (pairing_find(ping->fabric->pairing, &ping->key, &view) &&
 	    view.failure.reason != PAIRING_REASON_NONE)
 		ping->answer.failure = view.failure;
-	end_unpaired(ping, -ENETDOWN);
+	ping_end_unpaired(ping, -ENETDOWN);
 }
 
 // Start the run. The pair is ready, so its path is already in the table.
-static void begin_run(struct fabric_ping *ping) {
+static void ping_start_run(struct fabric_ping *ping) {
 	struct fabric *fabric = ping->fabric;
 	const struct fabric_pair *fabric_pair = fabric_pair_find(fabric, ping->answer.generation);
 	struct worker_record record = {.kind = PROBER_REQUEST_RUN};
 
-	ping->paired_ns = now_of(fabric) - ping->begun_ns;
+	ping->paired_ns = fabric_clock_ns(fabric) - ping->begun_ns;
 	if (fabric_pair == NULL || fabric_pair->stage != FABRIC_PAIR_IN_LANE ||
-	    fabric_pair->path == PATH_NONE) {
-		end_gone(ping);
+	    fabric_pair->path == FABRIC_PATH_NONE) {
+		ping_end_pair_lost(ping);
 		return;
 	}
 	if (fabric_pair->theirs.pulse.layout != PULSE_LAYOUT) {
-		end_unpaired(ping, -ENODEV);
+		ping_end_unpaired(ping, -ENODEV);
 		return;
 	}
 	ping->worker = fabric_pair->nic->worker;
@@ -109,17 +109,17 @@ static void begin_run(struct fabric_ping *ping) {
 	fabric_post(fabric, ping->worker, &record);
 }
 
-static void ping_begin(struct loop_job *job) {
+static void on_ping_begin(struct loop_job *job) {
 	struct fabric_ping *ping = container_of(job, struct fabric_ping, begin);
 
 	if (ping->answer.failure.reason == PAIRING_REASON_NONE)
-		begin_run(ping);
+		ping_start_run(ping);
 	else
-		end_unpaired(ping, -ENETDOWN);
+		ping_end_unpaired(ping, -ENETDOWN);
 }
 
 // Called from inside the pairing, so the run starts from a deferred job.
-static void on_answer(struct pairing_waiter *waiter, const struct pairing_answer *answer) {
+static void on_pairing_answer(struct pairing_waiter *waiter, const struct pairing_answer *answer) {
 	struct fabric_ping *ping = container_of(waiter, struct fabric_ping, waiter);
 
 	ping->waits = false;
@@ -143,12 +143,12 @@ void fabric_run_ended(struct fabric *fabric, struct probe_run *run) {
 
 	ping->runs = false;
 	if (run->answered > 0)
-		pairing_used(fabric->pairing, now_of(fabric), ping->answer.generation);
+		pairing_used(fabric->pairing, fabric_clock_ns(fabric), ping->answer.generation);
 	ping_end(ping, &result);
 }
 
 // Find a ready pair that fits the request. It is preferred to a pair that must be made.
-static bool find_ready(
+static bool find_ready_pair(
 	const struct fabric *fabric,
 	const struct fabric_ping_request *request,
 	struct pairing_key *ret_key
@@ -170,7 +170,7 @@ static bool find_ready(
 	return false;
 }
 
-static const struct nic *own_device(const struct fabric *fabric, const char *name) {
+static const struct nic *choose_own_device(const struct fabric *fabric, const char *name) {
 	const struct nic *found = NULL;
 
 	for (uint32_t n = 0; n < fabric->nic_count; n++) {
@@ -200,7 +200,7 @@ static bool choose_rail(
 
 		if ((request->device[0] != '\0' ? strcmp(request->device, nic->config.name) == 0
 						: nic->state == FABRIC_DEVICE_UP) &&
-		    neighbours_key(nic, record, ret_key) == RAIL_FOUND)
+		    neighbours_find_key(nic, record, ret_key) == RAIL_FOUND)
 			return true;
 	}
 	return false;
@@ -213,11 +213,11 @@ static int choose_key(
 	struct pairing_key *ret_key
 ) {
 	struct pairing_key key = {.peer = request->peer};
-	const struct nic *nic = own_device(fabric, request->device);
+	const struct nic *nic = choose_own_device(fabric, request->device);
 	const char *theirs = request->peer_device;
 	struct ras_peer_info info;
 
-	if (find_ready(fabric, request, ret_key))
+	if (find_ready_pair(fabric, request, ret_key))
 		return 0;
 	if (request->peer_device[0] == '\0' &&
 	    request->peer != ras_self_id(overlay_ras(fabric->overlay)) &&
@@ -236,7 +236,7 @@ static int choose_key(
 	return 0;
 }
 
-static int request_check(
+static int ping_request_check(
 	const struct fabric *fabric,
 	const struct fabric_ping_request *request,
 	struct ras_peer *ret_peer
@@ -253,7 +253,7 @@ static int request_check(
 }
 
 // Write to the memory once, so that no read has to wait for a page fault.
-static int reserve_times(struct probe_run *run, uint32_t count) {
+static int run_reserve_times(struct probe_run *run, uint32_t count) {
 	size_t size = count * sizeof(*run->times_ns);
 
 	run->times_ns = malloc(size);
@@ -267,7 +267,7 @@ static int run_reserve(struct probe_run *run, const struct fabric_ping_request *
 	int err = histogram_create(&histogram_shape_latency, &run->latency);
 
 	if (err == 0 && request->keeps_times)
-		err = reserve_times(run, request->count);
+		err = run_reserve_times(run, request->count);
 	if (err != 0)
 		histogram_destroy(run->latency);
 	return err;
@@ -283,7 +283,7 @@ int fabric_ping_start(
 	struct fabric_ping *ping;
 	struct pairing_key key;
 	struct ras_peer peer;
-	int err = request_check(fabric, request, &peer);
+	int err = ping_request_check(fabric, request, &peer);
 
 	if (err == 0)
 		err = choose_key(fabric, request, peer.record, &key);
@@ -299,9 +299,9 @@ int fabric_ping_start(
 	ping->ended = ended;
 	ping->ctx = ctx;
 	ping->key = key;
-	ping->begin.run = ping_begin;
-	ping->waiter.answered = on_answer;
-	ping->begun_ns = now_of(fabric);
+	ping->begin.run = on_ping_begin;
+	ping->waiter.answered = on_pairing_answer;
+	ping->begun_ns = fabric_clock_ns(fabric);
 	ping->run.peer = request->peer;
 	ping->run.kind = OP_READ;
 	ping->run.bytes = request->bytes;
@@ -351,6 +351,6 @@ void fabric_pings_fini(struct fabric *fabric) {
 		if (ping->waits)
 			(void)pairing_cancel(fabric->pairing, &ping->waiter);
 		ping->answer.failure.reason = PAIRING_SHUTDOWN;
-		end_unpaired(ping, -ESHUTDOWN);
+		ping_end_unpaired(ping, -ESHUTDOWN);
 	}
 }

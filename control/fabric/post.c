@@ -8,28 +8,29 @@
 
 #include <stdlib.h>
 
-#define POST_AGAIN_NS RAS_NS_PER_MS
+#define POST_RETRY_NS RAS_NS_PER_MS
 
-static void set_timer(struct fabric *fabric) {
+static void post_set_timer(struct fabric *fabric) {
 	must(loop_timer_set(
-		     fabric->loop, &fabric->post_again, loop_now_ns(fabric->loop) + POST_AGAIN_NS
+		     fabric->loop, &fabric->post_retry, loop_now_ns(fabric->loop) + POST_RETRY_NS
 	     ) == 0);
 }
 
 // Returns true if the ring took the record.
-static bool try_post(struct fabric *fabric, uint32_t worker, const struct worker_record *record) {
+static bool
+worker_try_post(struct fabric *fabric, uint32_t worker, const struct worker_record *record) {
 	return worker_post(fabric->config.workers[worker], record) == 0;
 }
 
-static void post_again(struct loop_timer *timer, uint64_t now_ns) {
-	struct fabric *fabric = container_of(timer, struct fabric, post_again);
+static void post_retry(struct loop_timer *timer, uint64_t now_ns) {
+	struct fabric *fabric = container_of(timer, struct fabric, post_retry);
 
 	(void)now_ns;
 	while (fabric->waiting != NULL) {
 		struct waiting_record *waiting = fabric->waiting;
 
-		if (!try_post(fabric, waiting->worker, &waiting->record)) {
-			set_timer(fabric);
+		if (!worker_try_post(fabric, waiting->worker, &waiting->record)) {
+			post_set_timer(fabric);
 			return;
 		}
 		fabric->waiting = waiting->next;
@@ -42,7 +43,7 @@ void fabric_post(struct fabric *fabric, uint32_t worker, const struct worker_rec
 	struct waiting_record *waiting;
 
 	// Queue behind waiting records, because a worker must receive its requests in order.
-	if (fabric->waiting == NULL && try_post(fabric, worker, record))
+	if (fabric->waiting == NULL && worker_try_post(fabric, worker, record))
 		return;
 	fabric->counters.records_waited++;
 	waiting = malloc(sizeof(*waiting));
@@ -50,13 +51,13 @@ void fabric_post(struct fabric *fabric, uint32_t worker, const struct worker_rec
 	*waiting = (struct waiting_record){.worker = worker, .record = *record};
 	*fabric->waiting_last = waiting;
 	fabric->waiting_last = &waiting->next;
-	set_timer(fabric);
+	post_set_timer(fabric);
 }
 
 void posts_init(struct fabric *fabric) {
 	fabric->waiting = NULL;
 	fabric->waiting_last = &fabric->waiting;
-	fabric->post_again.expired = post_again;
+	fabric->post_retry.expired = post_retry;
 }
 
 void posts_fini(struct fabric *fabric) {
@@ -66,5 +67,5 @@ void posts_fini(struct fabric *fabric) {
 		fabric->waiting = waiting->next;
 		free(waiting);
 	}
-	loop_timer_cancel(fabric->loop, &fabric->post_again);
+	loop_timer_cancel(fabric->loop, &fabric->post_retry);
 }

@@ -10,11 +10,11 @@
 
 // Two timeouts and the time of a second handshake must fit into three seconds.
 #define TIMEOUT_UNIT_NS UINT64_C(4096)
-#define TIMEOUT_NS (700 * RAS_NS_PER_MS)
+#define PROBE_TIMEOUT_NS (700 * RAS_NS_PER_MS)
 // About six of ten reads have the smallest size; a window needs four of them.
 #define WINDOW_NS (5 * RAS_NS_PER_SEC)
 
-static bool same_key(const struct pairing_key *a, const struct pairing_key *b) {
+static bool pairing_keys_equal(const struct pairing_key *a, const struct pairing_key *b) {
 	return a->device == b->device && a->peer == b->peer &&
 	       strcmp(a->peer_device, b->peer_device) == 0;
 }
@@ -23,13 +23,14 @@ struct probed_path *probed_path_find(struct probing *probing, const struct pairi
 	for (uint32_t n = 0; n < probing->probed_paths_used; n++) {
 		struct probed_path *probed_path = &probing->probed_paths[n];
 
-		if (probed_path->stage != PROBED_PATH_FREE && same_key(&probed_path->key, key))
+		if (probed_path->stage != PROBED_PATH_FREE &&
+		    pairing_keys_equal(&probed_path->key, key))
 			return probed_path;
 	}
 	return NULL;
 }
 
-static uint32_t free_place(const struct probing *probing) {
+static uint32_t free_path_index(const struct probing *probing) {
 	uint32_t place = 0;
 
 	while (place < PROBE_PATHS_MAX && probing->probed_paths[place].stage != PROBED_PATH_FREE)
@@ -43,7 +44,7 @@ struct probed_path *probed_path_make(struct probing *probing, const struct pairi
 	const struct path_memory_config config = {.window_ns = WINDOW_NS};
 	uint64_t self = ras_self_id(overlay_ras(probing->fabric->overlay));
 	struct path_memory *memory = NULL;
-	uint32_t place = free_place(probing);
+	uint32_t place = free_path_index(probing);
 	struct probed_path *probed_path;
 
 	if (place == PROBE_PATHS_MAX || path_memory_create(&config, &probing_memory, &memory) != 0)
@@ -85,7 +86,7 @@ static void probed_path_free(struct probed_path *probed_path) {
 
 	must(probed_path->stage == PROBED_PATH_BARE && !probed_path->waits);
 	probed_path_unschedule(probed_path);
-	path_baselines_note(probed_path);
+	path_baselines_store(probed_path);
 	probed_path_release(probed_path);
 	probed_path->stage = PROBED_PATH_FREE;
 	while (probing->probed_paths_used > 0 &&
@@ -96,7 +97,7 @@ static void probed_path_free(struct probed_path *probed_path) {
 // The watch.
 
 static struct worker_record
-record_of(const struct probed_path *probed_path, enum prober_request kind) {
+prober_record_make(const struct probed_path *probed_path, enum prober_request kind) {
 	const struct fabric *fabric = probed_path->probing->fabric;
 	uint32_t worker = fabric->nics[probed_path->key.device].worker;
 
@@ -116,8 +117,8 @@ probed_path_post(const struct probed_path *probed_path, const struct worker_reco
 }
 
 // Send one probe at once, to learn who answers now or to confirm a loss.
-static void probe_now(struct probed_path *probed_path, uint32_t size, bool write) {
-	struct worker_record record = record_of(probed_path, PROBER_REQUEST_NOW);
+static void send_urgent_probe(struct probed_path *probed_path, uint32_t size, bool write) {
+	struct worker_record record = prober_record_make(probed_path, PROBER_REQUEST_NOW);
 	struct probe_due due;
 
 	if (!probe_schedule_urgent(
@@ -149,14 +150,14 @@ static void probed_path_schedule(struct probed_path *probed_path, uint32_t mtu) 
 }
 
 static bool
-takes_writes(const struct probed_path *probed_path, const struct fabric_pair *fabric_pair) {
+peer_takes_writes(const struct probed_path *probed_path, const struct fabric_pair *fabric_pair) {
 	return fabric_pair->theirs.write_sink.length >= WATCH_LANDING_BYTES &&
 	       !probed_path->refused;
 }
 
 // Return how long a queue pair waits before it sends a lost packet again; 0 if it is not known.
 // Only hardware keeps this time: where a processor takes part, a late answer may be its fault.
-static uint64_t resend_ns(const struct fabric_pair *fabric_pair) {
+static uint64_t pair_resend_ns(const struct fabric_pair *fabric_pair) {
 	uint8_t timeout = fabric_pair->nic->config.settings.timeout;
 
 	if (fabric_pair->nic->parts.facts.responder != DEVICE_RESPONDER_HARDWARE ||
@@ -167,18 +168,20 @@ static uint64_t resend_ns(const struct fabric_pair *fabric_pair) {
 
 // Set the flow label of the pair. Only on Ethernet does it select a route. Without memory there are
 // no statistics by label.
-static void use_flow(struct probed_path *probed_path, const struct fabric_pair *fabric_pair) {
+static void
+path_set_flow_label(struct probed_path *probed_path, const struct fabric_pair *fabric_pair) {
 	if (probed_path->visit || probed_path->self ||
 	    fabric_pair->nic->parts.facts.port.link != DEVICE_LINK_ETHERNET)
 		return;
 	if (probed_path->flows == NULL)
 		probed_path->flows = calloc(1, sizeof(*probed_path->flows));
 	if (probed_path->flows != NULL)
-		flows_use(probed_path->flows, fabric_pair->flow_label);
+		flows_set_label(probed_path->flows, fabric_pair->flow_label);
 }
 
 // Set the GPU page of the pair. Without memory for its statistics, the page is not read.
-static void use_gpu(struct probed_path *probed_path, const struct fabric_pair *fabric_pair) {
+static void
+path_set_gpu_page(struct probed_path *probed_path, const struct fabric_pair *fabric_pair) {
 	const struct pairing_gpu *shown = &fabric_pair->theirs.gpu;
 
 	if (probed_path->visit || shown->length < WATCH_OWN_BYTES) {
@@ -189,13 +192,13 @@ static void use_gpu(struct probed_path *probed_path, const struct fabric_pair *f
 	if (probed_path->gpu == NULL)
 		probed_path->gpu = calloc(1, sizeof(*probed_path->gpu));
 	if (probed_path->gpu != NULL)
-		gpu_path_shown(
+		gpu_path_set_page(
 			probed_path->gpu, loop_clock_ns(probed_path->probing->fabric->loop),
 			shown->ordinal, shown->word
 		);
 }
 
-void probed_path_look_at_gpu(struct probed_path *probed_path) {
+void probed_path_plan_gpu_read(struct probed_path *probed_path) {
 	uint64_t now_ns = loop_clock_ns(probed_path->probing->fabric->loop);
 
 	if (probed_path->scheduled)
@@ -205,7 +208,8 @@ void probed_path_look_at_gpu(struct probed_path *probed_path) {
 		);
 }
 
-static void take_facts(struct probed_path *probed_path, const struct fabric_pair *fabric_pair) {
+static void
+path_take_pair_facts(struct probed_path *probed_path, const struct fabric_pair *fabric_pair) {
 	const struct fabric *fabric = probed_path->probing->fabric;
 	const struct device_facts *facts = &fabric_pair->nic->parts.facts;
 	uint32_t mtu = facts->port.active_mtu;
@@ -217,7 +221,7 @@ static void take_facts(struct probed_path *probed_path, const struct fabric_pair
 	probed_path_schedule(probed_path, mtu);
 	probe_schedule_set_writes(
 		probed_path->probing->schedule, probed_path->place,
-		takes_writes(probed_path, fabric_pair)
+		peer_takes_writes(probed_path, fabric_pair)
 	);
 	probed_path->responder = fabric_pair->theirs.responder;
 	probed_path->speed_mbps = facts->port.speed_mbps;
@@ -229,14 +233,14 @@ static void take_facts(struct probed_path *probed_path, const struct fabric_pair
 	    probed_path->start != fabric_pair->theirs.start)
 		path_memory_reopened(probed_path->memory, loop_clock_ns(fabric->loop));
 	if (probed_path->memory != NULL)
-		path_memory_set_resend(probed_path->memory, resend_ns(fabric_pair));
-	probed_path->late_ns = resend_ns(fabric_pair) / PATH_RESEND_EARLY_SHARE;
-	use_flow(probed_path, fabric_pair);
-	use_gpu(probed_path, fabric_pair);
-	probed_path_look_at_gpu(probed_path);
+		path_memory_set_resend(probed_path->memory, pair_resend_ns(fabric_pair));
+	probed_path->late_ns = pair_resend_ns(fabric_pair) / PATH_RESEND_EARLY_SHARE;
+	path_set_flow_label(probed_path, fabric_pair);
+	path_set_gpu_page(probed_path, fabric_pair);
+	probed_path_plan_gpu_read(probed_path);
 	probed_path->start = fabric_pair->theirs.start;
 	probed_path->known = true;
-	path_baselines_take(probed_path);
+	path_baselines_restore(probed_path);
 }
 
 // Return a part of the scratch memory. The part uses the reference of the whole.
@@ -254,7 +258,7 @@ probed_path_watch(struct probed_path *probed_path, const struct fabric_pair *fab
 	const struct nic *nic = fabric_pair->nic;
 	uint64_t own = FABRIC_SCRATCH_WATCHES + (uint64_t)probed_path->place * WATCH_OWN_BYTES;
 	uint64_t sink = (1 + (uint64_t)nic->place) * PULSE_BYTES;
-	struct worker_record record = record_of(probed_path, PROBER_REQUEST_WATCH);
+	struct worker_record record = prober_record_make(probed_path, PROBER_REQUEST_WATCH);
 
 	probed_path->generation = fabric_pair->generation;
 	probed_path->watch = (struct watch){
@@ -262,10 +266,10 @@ probed_path_watch(struct probed_path *probed_path, const struct fabric_pair *fab
 		.path = fabric_pair->path,
 		.peer = fabric_pair->peer,
 		.generation = fabric_pair->generation,
-		.timeout_ns = TIMEOUT_NS,
+		.timeout_ns = PROBE_TIMEOUT_NS,
 		.write_address = fabric_pair->theirs.write_sink.address,
 		.write_key = fabric_pair->theirs.write_sink.key,
-		.writes = takes_writes(probed_path, fabric_pair),
+		.writes = peer_takes_writes(probed_path, fabric_pair),
 		.gpu_address = fabric_pair->theirs.gpu.address,
 		.gpu_word = fabric_pair->theirs.gpu.word,
 		.gpu_key = fabric_pair->theirs.gpu.key,
@@ -279,12 +283,12 @@ probed_path_watch(struct probed_path *probed_path, const struct fabric_pair *fab
 	probed_path_post(probed_path, &record);
 	// In a visit the smallest size comes first. A probe that is lost behind a larger one does
 	// not prove silence.
-	probe_now(probed_path, probed_path->lost_last || probed_path->visit ? 0 : 1, false);
+	send_urgent_probe(probed_path, probed_path->lost_last || probed_path->visit ? 0 : 1, false);
 }
 
 void probed_path_confirm(struct probed_path *probed_path) {
 	if (probed_path->stage == PROBED_PATH_WATCHED)
-		probe_now(probed_path, 0, false);
+		send_urgent_probe(probed_path, 0, false);
 }
 
 void probed_path_retry(struct probed_path *probed_path, uint64_t now_ns) {
@@ -301,7 +305,7 @@ void probed_path_retry(struct probed_path *probed_path, uint64_t now_ns) {
 	    now_ns < probed_path->retried_ns + PATH_RETRY_NS)
 		return;
 	probed_path->retried_ns = now_ns;
-	probe_now(probed_path, retry.size, retry.is_write);
+	send_urgent_probe(probed_path, retry.size, retry.is_write);
 }
 
 void probed_path_follow(struct probed_path *probed_path, uint32_t generation) {
@@ -313,21 +317,22 @@ void probed_path_follow(struct probed_path *probed_path, uint32_t generation) {
 		return; // already watched, or watched once its watch is back
 	fabric_pair = fabric_pair_find(probed_path->probing->fabric, generation);
 	if (fabric_pair == NULL || fabric_pair->stage != FABRIC_PAIR_IN_LANE ||
-	    fabric_pair->path == PATH_NONE || fabric_pair->theirs.pulse.layout != PULSE_LAYOUT)
+	    fabric_pair->path == FABRIC_PATH_NONE ||
+	    fabric_pair->theirs.pulse.layout != PULSE_LAYOUT)
 		return;
-	take_facts(probed_path, fabric_pair);
+	path_take_pair_facts(probed_path, fabric_pair);
 	probed_path_watch(probed_path, fabric_pair);
 }
 
 void probed_path_unwatch(struct probed_path *probed_path) {
-	struct worker_record record = record_of(probed_path, PROBER_REQUEST_UNWATCH);
+	struct worker_record record = prober_record_make(probed_path, PROBER_REQUEST_UNWATCH);
 
 	must(probed_path->stage == PROBED_PATH_WATCHED);
 	probed_path->stage = PROBED_PATH_LEAVING;
 	probed_path_post(probed_path, &record);
 }
 
-void probed_path_rest(struct probed_path *probed_path) {
+void probed_path_pause(struct probed_path *probed_path) {
 	if (probed_path->stage == PROBED_PATH_WATCHED)
 		probed_path_unwatch(probed_path);
 	probed_path_unschedule(probed_path);
@@ -343,7 +348,7 @@ void probed_path_drop(struct probed_path *probed_path) {
 		probed_path_free(probed_path);
 }
 
-void probed_path_given_back(struct probed_path *probed_path) {
+void probed_path_watch_ended(struct probed_path *probed_path) {
 	must(probed_path->stage == PROBED_PATH_LEAVING);
 	probed_path->stage = PROBED_PATH_BARE;
 	if (probed_path->going)
@@ -354,7 +359,7 @@ void probed_path_given_back(struct probed_path *probed_path) {
 
 // Stop writes to a peer that refuses them although it offered them. Each refused write would break
 // the pair.
-static void stop_writing(struct probed_path *probed_path) {
+static void path_stop_writes(struct probed_path *probed_path) {
 	probed_path->refused = true;
 	probed_path->probing->counters.writes_refused++;
 	if (probed_path->scheduled)
@@ -365,7 +370,8 @@ static void stop_writing(struct probed_path *probed_path) {
 
 // Report hung workers as the peer's page shows them. The peer's own agent reports them too, if it
 // can. The report is repeated with each read while workers hang.
-static void look_at_workers(struct probed_path *probed_path, const struct watch_outcome *outcome) {
+static void
+report_hung_workers(struct probed_path *probed_path, const struct watch_outcome *outcome) {
 	struct fabric *fabric = probed_path->probing->fabric;
 	bool tells = outcome->hung != 0 || probed_path->hung != 0;
 
@@ -379,16 +385,16 @@ static void look_at_workers(struct probed_path *probed_path, const struct watch_
 		);
 }
 
-static enum gpu_read gpu_read_of(const struct watch_outcome *outcome) {
+static enum gpu_read outcome_gpu_read(const struct watch_outcome *outcome) {
 	if (outcome->refused)
 		return GPU_READ_REFUSED;
 	if (outcome->result == WATCH_LOST)
 		return GPU_READ_SILENT;
-	return outcome->wrong ? GPU_READ_WRONG : GPU_READ_RIGHT;
+	return outcome->wrong ? GPU_READ_WRONG : GPU_READ_CORRECT;
 }
 
 // Return the latency of pulse reads now, in per mille of their baseline.
-static uint64_t host_permille(const struct probed_path *probed_path) {
+static uint64_t pulse_latency_permille(const struct probed_path *probed_path) {
 	struct path_summary summary;
 
 	if (probed_path->memory == NULL)
@@ -399,7 +405,7 @@ static uint64_t host_permille(const struct probed_path *probed_path) {
 	return (uint64_t)((double)summary.lately_ns * 1000 / (double)summary.baseline_ns);
 }
 
-static void tell_gpu(const struct probed_path *probed_path) {
+static void log_gpu_path(const struct probed_path *probed_path) {
 	const struct fabric *fabric = probed_path->probing->fabric;
 	const struct gpu_path *gpu = probed_path->gpu;
 	struct ras_peer peer;
@@ -418,7 +424,8 @@ static void tell_gpu(const struct probed_path *probed_path) {
 }
 
 // Ignore a read that only ended together with its pair.
-static void gpu_outcome(struct probed_path *probed_path, const struct watch_outcome *outcome) {
+static void
+handle_gpu_outcome(struct probed_path *probed_path, const struct watch_outcome *outcome) {
 	uint64_t now_ns = loop_clock_ns(probed_path->probing->fabric->loop);
 	struct gpu_path *gpu = probed_path->gpu;
 	enum fabric_gpu_seen before;
@@ -428,31 +435,32 @@ static void gpu_outcome(struct probed_path *probed_path, const struct watch_outc
 	    ))
 		return;
 	before = gpu->seen;
-	if (gpu_path_note(
-		    gpu, now_ns, gpu_read_of(outcome), outcome->tag == 0, outcome->latency_ns
+	if (gpu_path_add_read(
+		    gpu, now_ns, outcome_gpu_read(outcome), outcome->tag == 0, outcome->latency_ns
 	    ))
-		gpu_path_judge(gpu, now_ns, host_permille(probed_path));
+		gpu_path_judge(gpu, now_ns, pulse_latency_permille(probed_path));
 	if (gpu->seen != before)
-		tell_gpu(probed_path);
-	probed_path_look_at_gpu(probed_path);
+		log_gpu_path(probed_path);
+	probed_path_plan_gpu_read(probed_path);
 	// A read of the pulse decides whether the path or the GPU is to blame.
 	if (outcome->result == WATCH_LOST && probed_path->stage == PROBED_PATH_WATCHED)
-		probe_now(probed_path, 0, false);
+		send_urgent_probe(probed_path, 0, false);
 }
 
-static void gpu_host_outcome(struct probed_path *probed_path, const struct watch_outcome *outcome) {
+static void
+handle_pulse_outcome(struct probed_path *probed_path, const struct watch_outcome *outcome) {
 	enum fabric_gpu_seen before;
 
 	if (probed_path->gpu == NULL || outcome->written)
 		return;
 	before = probed_path->gpu->seen;
-	gpu_path_host(
+	gpu_path_add_pulse_read(
 		probed_path->gpu, loop_clock_ns(probed_path->probing->fabric->loop),
 		outcome->result == WATCH_ANSWERED
 	);
 	if (probed_path->gpu->seen != before)
-		tell_gpu(probed_path);
-	probed_path_look_at_gpu(probed_path);
+		log_gpu_path(probed_path);
+	probed_path_plan_gpu_read(probed_path);
 }
 
 void probed_path_outcome(struct probed_path *probed_path, const struct watch_outcome *outcome) {
@@ -469,21 +477,21 @@ void probed_path_outcome(struct probed_path *probed_path, const struct watch_out
 
 	probed_path->outcomes++;
 	if (outcome->gpu) {
-		gpu_outcome(probed_path, outcome);
+		handle_gpu_outcome(probed_path, outcome);
 		return;
 	}
 	if (outcome->written && outcome->refused)
-		stop_writing(probed_path);
+		path_stop_writes(probed_path);
 	if (outcome->result != WATCH_ANSWERED && outcome->result != WATCH_LOST)
 		return;
-	look_at_workers(probed_path, outcome);
-	gpu_host_outcome(probed_path, outcome);
+	report_hung_workers(probed_path, outcome);
+	handle_pulse_outcome(probed_path, outcome);
 	probed_path->probed = true;
 	probed_path->lost_last = outcome->result == WATCH_LOST;
 	if (probed_path->memory != NULL)
 		path_memory_add(probed_path->memory, &probe);
 	if (probed_path->flows != NULL && outcome->generation == probed_path->generation)
-		flows_note(
+		flows_record(
 			probed_path->flows, probe.answered,
 			probed_path->late_ns != 0 && probe.latency_ns >= probed_path->late_ns,
 			probe.is_read && probe.size == 0, probe.latency_ns

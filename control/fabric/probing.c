@@ -9,11 +9,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define FRAME_NS RAS_NS_PER_SEC
+#define PLAN_INTERVAL_NS RAS_NS_PER_SEC
 // Plan beyond the next turn, so that a late turn does not interrupt probing.
-#define AHEAD_NS (RAS_NS_PER_SEC / 4)
+#define PLAN_AHEAD_NS (RAS_NS_PER_SEC / 4)
 // A turn this late was not delayed by work: the process was stopped.
-#define PAUSE_NS (RAS_NS_PER_SEC / 2)
+#define OWN_PAUSE_NS (RAS_NS_PER_SEC / 2)
 #define PLAN_MAX 1024
 #define OUTCOMES_PER_STEP 64
 
@@ -34,8 +34,8 @@ const struct ras_memory probing_memory = {.allocate = probing_allocate, .release
 
 // Must run before anything is judged: probes from before a pause of our own say nothing about
 // peers.
-static void notice_pause(struct probing *probing, uint64_t now_ns) {
-	if (now_ns <= probing->tick_due_ns + PAUSE_NS)
+static void probing_notice_pause(struct probing *probing, uint64_t now_ns) {
+	if (now_ns <= probing->tick_due_ns + OWN_PAUSE_NS)
 		return;
 	probing->counters.pauses++;
 	probing->tick_due_ns = now_ns;
@@ -91,7 +91,7 @@ count_gpu_outcome(struct fabric_probe_counters *counters, const struct watch_out
 	counters->gpu_wrong += outcome->wrong;
 }
 
-static void take_outcome(struct probing *probing, const struct watch_outcome *outcome) {
+static void consume_outcome(struct probing *probing, const struct watch_outcome *outcome) {
 	struct probed_path *probed_path = &probing->probed_paths[outcome->place];
 
 	if (outcome->gpu)
@@ -109,20 +109,21 @@ static void probing_drain(struct probing *probing) {
 	struct watch_outcome outcomes[OUTCOMES_PER_STEP];
 	uint32_t count;
 
-	notice_pause(probing, loop_clock_ns(probing->fabric->loop));
+	probing_notice_pause(probing, loop_clock_ns(probing->fabric->loop));
 	for (uint32_t n = 0; n < config->worker_count; n++) {
 		do {
 			count = prober_outcomes(config->probers[n], outcomes, OUTCOMES_PER_STEP);
 			for (uint32_t k = 0; k < count; k++)
-				take_outcome(probing, &outcomes[k]);
+				consume_outcome(probing, &outcomes[k]);
 		} while (count == OUTCOMES_PER_STEP);
 	}
 }
 
 // Planning.
 
-static uint32_t
-hand_over(struct probing *probing, uint32_t worker, const struct probe_due *dues, uint32_t count) {
+static uint32_t plan_worker_probes(
+	struct probing *probing, uint32_t worker, const struct probe_due *dues, uint32_t count
+) {
 	const struct fabric *fabric = probing->fabric;
 	struct watch_due own[PLAN_MAX];
 	uint32_t owned = 0;
@@ -155,11 +156,12 @@ static void probes_plan(struct probing *probing, uint64_t now_ns) {
 
 	do {
 		count = probe_schedule_plan(
-			probing->schedule, now_ns, now_ns + FRAME_NS + AHEAD_NS, dues, PLAN_MAX
+			probing->schedule, now_ns, now_ns + PLAN_INTERVAL_NS + PLAN_AHEAD_NS, dues,
+			PLAN_MAX
 		);
 		handed = 0;
 		for (uint32_t n = 0; handed < count; n++)
-			handed += hand_over(probing, n, dues, count);
+			handed += plan_worker_probes(probing, n, dues, count);
 	} while (count == PLAN_MAX);
 }
 
@@ -178,7 +180,7 @@ static void on_confirm(struct loop_timer *timer, uint64_t now_ns) {
 	observations_judge(probing, now_ns);
 }
 
-static void confirm_later(struct probing *probing) {
+static void confirm_timer_set(struct probing *probing) {
 	uint64_t first_ns = RAS_NEVER;
 
 	for (uint32_t n = 0; n < probing->probed_paths_used; n++) {
@@ -188,8 +190,9 @@ static void confirm_later(struct probing *probing) {
 		if (probed_path->stage == PROBED_PATH_WATCHED && probed_path->memory != NULL)
 			at_ns = path_memory_confirm_ns(probed_path->memory);
 		first_ns = at_ns < first_ns ? at_ns : first_ns;
-		at_ns = probed_path->stage != PROBED_PATH_FREE ? observations_cut_at(probed_path)
-							       : RAS_NEVER;
+		at_ns = probed_path->stage != PROBED_PATH_FREE
+				? observations_cut_deadline_ns(probed_path)
+				: RAS_NEVER;
 		first_ns = at_ns < first_ns ? at_ns : first_ns;
 	}
 	must(loop_timer_set(probing->fabric->loop, &probing->confirm, first_ns) == 0);
@@ -197,7 +200,7 @@ static void confirm_later(struct probing *probing) {
 
 // Probed pairs.
 
-static void look_at_wanted(struct probing *probing) {
+static void follow_wanted_pairs(struct probing *probing) {
 	struct fabric *fabric = probing->fabric;
 	struct pairing_view view;
 	uint32_t cursor = 0;
@@ -226,19 +229,19 @@ static void probed_path_leave(struct probed_path *probed_path) {
 
 	if (ras_peer_find(overlay_ras(overlay), probed_path->key.peer, &peer) == 0 &&
 	    (peer.state == RAS_DEAD || peer.state == RAS_LEFT))
-		probed_path_rest(probed_path);
+		probed_path_pause(probed_path);
 	else
 		probed_path_drop(probed_path);
 }
 
-static void probing_turn(struct probing *probing) {
+static void probing_pass(struct probing *probing) {
 	uint64_t now_ns = loop_clock_ns(probing->fabric->loop);
 
 	if (!probing->fabric->config.probe.on)
 		return; // all probed paths are being freed
 	for (uint32_t n = 0; n < probing->probed_paths_used; n++)
 		probing->probed_paths[n].seen = false;
-	look_at_wanted(probing);
+	follow_wanted_pairs(probing);
 	for (uint32_t n = 0; n < probing->probed_paths_used; n++) {
 		struct probed_path *probed_path = &probing->probed_paths[n];
 
@@ -246,23 +249,23 @@ static void probing_turn(struct probing *probing) {
 		    !probed_path->seen)
 			probed_path_leave(probed_path);
 	}
-	visits_look(probing, now_ns);
+	visits_advance(probing, now_ns);
 }
 
-static void on_look(struct loop_job *job) {
-	probing_turn(container_of(job, struct probing, look));
+static void on_pass_job(struct loop_job *job) {
+	probing_pass(container_of(job, struct probing, look));
 }
 
-void probing_look(struct fabric *fabric) {
+void probing_pass_soon(struct fabric *fabric) {
 	if (fabric->probing != NULL && !fabric->stopping)
 		loop_defer(fabric->loop, &fabric->probing->look);
 }
 
-static void gpus_look(struct probing *probing) {
+static void plan_gpu_reads(struct probing *probing) {
 	for (uint32_t n = 0; n < probing->probed_paths_used; n++) {
 		if (probing->probed_paths[n].stage != PROBED_PATH_FREE &&
 		    probing->probed_paths[n].gpu != NULL)
-			probed_path_look_at_gpu(&probing->probed_paths[n]);
+			probed_path_plan_gpu_read(&probing->probed_paths[n]);
 	}
 }
 
@@ -271,17 +274,17 @@ static void on_tick(struct loop_timer *timer, uint64_t now_ns) {
 	struct fabric *fabric = probing->fabric;
 
 	probing_drain(probing);
-	probing_turn(probing);
-	visits_targets(probing, now_ns);
+	probing_pass(probing);
+	visits_update_targets(probing, now_ns);
 	observations_judge(probing, now_ns);
-	gpus_look(probing);
-	path_baselines_look(probing, now_ns);
+	plan_gpu_reads(probing);
+	path_baselines_save_due(probing, now_ns);
 	probes_plan(probing, now_ns);
-	probing->tick_due_ns = now_ns + FRAME_NS;
+	probing->tick_due_ns = now_ns + PLAN_INTERVAL_NS;
 	must(loop_timer_set(fabric->loop, timer, probing->tick_due_ns) == 0);
 }
 
-void probing_fabric_pair_gone(struct fabric *fabric, const struct fabric_pair *fabric_pair) {
+void probing_pair_withdrawn(struct fabric *fabric, const struct fabric_pair *fabric_pair) {
 	struct probing *probing = fabric->probing;
 
 	if (probing == NULL)
@@ -295,7 +298,7 @@ void probing_fabric_pair_gone(struct fabric *fabric, const struct fabric_pair *f
 	}
 }
 
-bool probing_holds(const struct fabric *fabric, const struct nic *nic) {
+bool probing_uses_nic(const struct fabric *fabric, const struct nic *nic) {
 	const struct probing *probing = fabric->probing;
 
 	for (uint32_t n = 0; probing != NULL && n < probing->probed_paths_used; n++) {
@@ -309,17 +312,17 @@ bool probing_holds(const struct fabric *fabric, const struct nic *nic) {
 	return false;
 }
 
-static void given_back(struct probing *probing, struct probed_path *probed_path) {
+static void watch_ended(struct probing *probing, struct probed_path *probed_path) {
 	struct fabric *fabric = probing->fabric;
 	struct nic *nic = &fabric->nics[probed_path->key.device];
 
 	// The index may be reused after this.
 	probing_drain(probing);
-	probed_path_given_back(probed_path);
+	probed_path_watch_ended(probed_path);
 	if (nic->lost || fabric->stopping)
 		nic_close(nic);
-	fabric_look_stopped(fabric);
-	probing_look(fabric);
+	fabric_check_stopped(fabric);
+	probing_pass_soon(fabric);
 }
 
 bool probing_worker_event(struct fabric *fabric, const struct worker_record *record) {
@@ -329,7 +332,7 @@ bool probing_worker_event(struct fabric *fabric, const struct worker_record *rec
 	    (record->kind != PROBER_EVENT_UNWATCHED && record->kind != PROBER_EVENT_OUTCOME))
 		return false;
 	if (record->kind == PROBER_EVENT_UNWATCHED) {
-		given_back(
+		watch_ended(
 			probing, container_of(
 					 (struct watch *)worker_pointer(record->words[1]),
 					 struct probed_path, watch
@@ -339,7 +342,7 @@ bool probing_worker_event(struct fabric *fabric, const struct worker_record *rec
 	}
 	probing_drain(probing);
 	observations_judge(probing, loop_clock_ns(fabric->loop));
-	confirm_later(probing);
+	confirm_timer_set(probing);
 	return true;
 }
 
@@ -369,10 +372,10 @@ int probing_create(struct fabric *fabric) {
 		return err;
 	}
 	probing->fabric = fabric;
-	probing->look.run = on_look;
+	probing->look.run = on_pass_job;
 	probing->tick.expired = on_tick;
 	probing->confirm.expired = on_confirm;
-	probing->tick_due_ns = loop_now_ns(fabric->loop) + FRAME_NS;
+	probing->tick_due_ns = loop_now_ns(fabric->loop) + PLAN_INTERVAL_NS;
 	visits_start(probing);
 	fabric->probing = probing;
 	path_baselines_read(probing);
@@ -382,7 +385,7 @@ int probing_create(struct fabric *fabric) {
 	return 0;
 }
 
-static void drop_all(struct probing *probing, bool visits_only) {
+static void drop_probed_paths(struct probing *probing, bool visits_only) {
 	for (uint32_t n = 0; n < probing->probed_paths_used; n++) {
 		struct probed_path *probed_path = &probing->probed_paths[n];
 
@@ -400,7 +403,7 @@ void probing_stop(struct fabric *fabric) {
 	loop_timer_cancel(fabric->loop, &probing->confirm);
 	loop_undefer(fabric->loop, &probing->look);
 	visits_stop(probing);
-	drop_all(probing, false);
+	drop_probed_paths(probing, false);
 	loop_undefer(fabric->loop, &probing->look);
 }
 
@@ -414,17 +417,17 @@ static int probing_configure(struct fabric *fabric) {
 	if (!fabric->config.probe.on)
 		loop_timer_cancel(fabric->loop, &probing->confirm);
 	if (!fabric->config.probe.on || !fabric->config.probe.rotation) {
-		visits_off(probing);
-		drop_all(probing, fabric->config.probe.on);
+		visits_disable(probing);
+		drop_probed_paths(probing, fabric->config.probe.on);
 	}
 	if (!fabric->config.probe.on)
 		path_baselines_forget(probing, loop_clock_ns(fabric->loop));
 	probing->targets_ns = 0;
-	probing_look(fabric);
+	probing_pass_soon(fabric);
 	return 0;
 }
 
-int fabric_use_probe(struct fabric *fabric, const struct fabric_probe_config *config) {
+int fabric_configure_probes(struct fabric *fabric, const struct fabric_probe_config *config) {
 	struct fabric_probe_config before = fabric->config.probe;
 	int err = 0;
 
@@ -438,7 +441,7 @@ int fabric_use_probe(struct fabric *fabric, const struct fabric_probe_config *co
 	if (err != 0)
 		fabric->config.probe = before;
 	else if (before.on != config->on)
-		neighbours_tell_all(fabric);
+		neighbours_resync_peers(fabric);
 	return err;
 }
 

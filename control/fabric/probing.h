@@ -114,10 +114,10 @@ void probing_stop(struct fabric *fabric);
 // Free everything. The workers must have ended.
 void probing_destroy(struct fabric *fabric);
 // Schedule a pass over the pairs before the loop turn ends.
-void probing_look(struct fabric *fabric);
+void probing_pass_soon(struct fabric *fabric);
 // Return the watches of a pair whose path is being withdrawn.
-void probing_fabric_pair_gone(struct fabric *fabric, const struct fabric_pair *fabric_pair);
-bool probing_holds(const struct fabric *fabric, const struct nic *nic);
+void probing_pair_withdrawn(struct fabric *fabric, const struct fabric_pair *fabric_pair);
+bool probing_uses_nic(const struct fabric *fabric, const struct nic *nic);
 bool probing_worker_event(struct fabric *fabric, const struct worker_record *record);
 
 // probed_path.c
@@ -131,32 +131,32 @@ void probed_path_confirm(struct probed_path *probed_path);
 // Try a lost size again, at most once a second.
 void probed_path_retry(struct probed_path *probed_path, uint64_t now_ns);
 // Stop watching the path and remove it from the schedule.
-void probed_path_rest(struct probed_path *probed_path);
+void probed_path_pause(struct probed_path *probed_path);
 // Stop watching the path and free it, at once or when the worker returns the watch.
 void probed_path_drop(struct probed_path *probed_path);
-void probed_path_given_back(struct probed_path *probed_path);
+void probed_path_watch_ended(struct probed_path *probed_path);
 // Free the path's statistics. After a forced end some watches never come back.
 void probed_path_release(struct probed_path *probed_path);
 // Decide whether the peer's GPU page is read now. Called each second and after each outcome.
-void probed_path_look_at_gpu(struct probed_path *probed_path);
+void probed_path_plan_gpu_read(struct probed_path *probed_path);
 void probed_path_outcome(struct probed_path *probed_path, const struct watch_outcome *outcome);
 
 // visit.c: visits, in turn, of peers that are no neighbours.
 void visits_start(struct probing *probing);
 void visits_stop(struct probing *probing);
 // Remove all visit targets.
-void visits_off(struct probing *probing);
+void visits_disable(struct probing *probing);
 // Update the visit targets when the view or the neighbours have changed.
-void visits_targets(struct probing *probing, uint64_t now_ns);
+void visits_update_targets(struct probing *probing, uint64_t now_ns);
 // Advance the visits under way. Called in each pass.
-void visits_look(struct probing *probing, uint64_t now_ns);
+void visits_advance(struct probing *probing, uint64_t now_ns);
 
 // compact_table.c
 // Return the statistics of a key and create them if needed. Returns NULL without memory.
 struct compact_stats *
-compact_table_take(struct compact_table *compact_table, const struct pairing_key *key);
+compact_table_get(struct compact_table *compact_table, const struct pairing_key *key);
 // Store the result of an ended visit.
-void compact_table_visited(
+void compact_table_set_visit(
 	struct compact_table *compact_table,
 	const struct pairing_key *key,
 	enum observation_kind kind,
@@ -172,22 +172,22 @@ void compact_table_free(struct compact_table *compact_table);
 // Read the file of an earlier run, if there is one.
 void path_baselines_read(struct probing *probing);
 // Restore the baseline learnt on a like path. Once per probed path, when its pair is known.
-void path_baselines_take(struct probed_path *probed_path);
+void path_baselines_restore(struct probed_path *probed_path);
 // Store the baseline of a probed path that ends.
-void path_baselines_note(struct probed_path *probed_path);
+void path_baselines_store(struct probed_path *probed_path);
 // Store all baselines and hand them to the state directory.
 void path_baselines_save(struct probing *probing, uint64_t now_ns);
 // Save the baselines if that is due. Called each second.
-void path_baselines_look(struct probing *probing, uint64_t now_ns);
+void path_baselines_save_due(struct probing *probing, uint64_t now_ns);
 void path_baselines_forget(struct probing *probing, uint64_t now_ns);
 
 // observations.c
 enum observation_responder observations_responder(enum device_responder responder);
 void observations_judge(struct probing *probing, uint64_t now_ns);
-void observations_visited(struct probed_path *probed_path, uint64_t now_ns);
+void observations_report_visit(struct probed_path *probed_path, uint64_t now_ns);
 // Return when an unanswered read counts as silence, unless there is a new pair by then; or
 // RAS_NEVER.
-uint64_t observations_cut_at(const struct probed_path *probed_path);
+uint64_t observations_cut_deadline_ns(const struct probed_path *probed_path);
 
 // paths.c: implements overlay_contribute_fn.
 bool probing_contribute(

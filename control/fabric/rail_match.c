@@ -11,11 +11,11 @@ static bool set_has(rail_set set, uint32_t place) {
 	return (set >> place & 1) != 0;
 }
 
-static bool is_known(const struct rail *rail) {
+static bool rail_has_subnet(const struct rail *rail) {
 	return rail->subnet.kind != DEVICE_SUBNET_UNKNOWN;
 }
 
-static rail_set of_link(const struct rail_list *list, enum device_link link) {
+static rail_set rails_with_link(const struct rail_list *list, enum device_link link) {
 	rail_set set = 0;
 
 	for (uint32_t n = 0; n < list->count; n++)
@@ -23,7 +23,7 @@ static rail_set of_link(const struct rail_list *list, enum device_link link) {
 	return set;
 }
 
-static rail_set in_subnet(const struct rail_list *list, const struct rail *like) {
+static rail_set rails_in_subnet(const struct rail_list *list, const struct rail *like) {
 	rail_set set = 0;
 
 	for (uint32_t n = 0; n < list->count; n++)
@@ -33,49 +33,49 @@ static rail_set in_subnet(const struct rail_list *list, const struct rail *like)
 	return set;
 }
 
-static rail_set known_in(const struct rail_list *list, rail_set among) {
+static rail_set rails_with_subnet(const struct rail_list *list, rail_set among) {
 	rail_set set = 0;
 
 	for (uint32_t n = 0; n < list->count; n++)
-		set |= set_has(among, n) && is_known(&list->rails[n]) ? (rail_set)1 << n : 0;
+		set |= set_has(among, n) && rail_has_subnet(&list->rails[n]) ? (rail_set)1 << n : 0;
 	return set;
 }
 
-static uint32_t count_of(rail_set set) {
+static uint32_t set_count(rail_set set) {
 	return (uint32_t)__builtin_popcount(set);
 }
 
 // Return the nth rail of a non-empty set, counting around.
-static uint32_t nth_of(rail_set set, uint32_t nth) {
-	for (nth %= count_of(set); nth > 0; nth--)
+static uint32_t set_nth(rail_set set, uint32_t nth) {
+	for (nth %= set_count(set); nth > 0; nth--)
 		set &= set - 1;
 	return (uint32_t)__builtin_ctz(set);
 }
 
 // Return how many rails of the set lie before this index.
-static uint32_t place_in(rail_set set, uint32_t place) {
-	return count_of(set & (((rail_set)1 << place) - 1));
+static uint32_t set_rank(rail_set set, uint32_t place) {
+	return set_count(set & (((rail_set)1 << place) - 1));
 }
 
-static void by_order(rail_set own, rail_set theirs, uint32_t places[static RAILS_MAX]) {
+static void match_by_order(rail_set own, rail_set theirs, uint32_t places[static RAILS_MAX]) {
 	if (theirs == 0)
 		return;
 	for (uint32_t n = 0; n < RAILS_MAX; n++)
 		if (set_has(own, n))
-			places[n] = nth_of(theirs, place_in(own, n));
+			places[n] = set_nth(theirs, set_rank(own, n));
 }
 
 static rail_set
-by_subnet(const struct rail_list *own, const struct rail_list *theirs, uint32_t *places) {
+match_by_subnet(const struct rail_list *own, const struct rail_list *theirs, uint32_t *places) {
 	rail_set taken = 0;
 
 	for (uint32_t n = 0; n < own->count; n++) {
-		rail_set here = in_subnet(own, &own->rails[n]);
-		rail_set there = in_subnet(theirs, &own->rails[n]);
+		rail_set here = rails_in_subnet(own, &own->rails[n]);
+		rail_set there = rails_in_subnet(theirs, &own->rails[n]);
 
 		if (there == 0)
 			continue;
-		places[n] = nth_of(there, place_in(here, n));
+		places[n] = set_nth(there, set_rank(here, n));
 		taken |= there;
 	}
 	return taken;
@@ -91,14 +91,14 @@ static rail_set places_unmatched(const struct rail_list *own, const uint32_t *pl
 
 // Return the peer's rails that match back an own rail which matches them. If the peer has more
 // rails in a subnet than we have, only its first ones do.
-static rail_set first_choices(const struct rail_list *own, const struct rail_list *theirs) {
+static rail_set rails_matched_back(const struct rail_list *own, const struct rail_list *theirs) {
 	rail_set set = 0;
 
 	for (uint32_t n = 0; n < theirs->count; n++) {
-		rail_set here = in_subnet(own, &theirs->rails[n]);
-		rail_set there = in_subnet(theirs, &theirs->rails[n]);
+		rail_set here = rails_in_subnet(own, &theirs->rails[n]);
+		rail_set there = rails_in_subnet(theirs, &theirs->rails[n]);
 
-		if (place_in(there, n) < count_of(here))
+		if (set_rank(there, n) < set_count(here))
 			set |= (rail_set)1 << n;
 	}
 	return set;
@@ -110,7 +110,7 @@ struct rest {
 	rail_set there, there_unknown;
 };
 
-static void take_pair(struct rest *left, uint32_t own, uint32_t theirs, uint32_t *places) {
+static void match_pair(struct rest *left, uint32_t own, uint32_t theirs, uint32_t *places) {
 	places[own] = theirs;
 	left->here &= ~((rail_set)1 << own);
 	left->here_unknown &= ~((rail_set)1 << own);
@@ -120,7 +120,7 @@ static void take_pair(struct rest *left, uint32_t own, uint32_t theirs, uint32_t
 
 // Match rails of the same name. Two rails with known subnets are no pair, because their subnets
 // differ.
-static void pair_names(
+static void match_by_name(
 	const struct rail_list *own,
 	const struct rail_list *theirs,
 	struct rest *left,
@@ -131,22 +131,23 @@ static void pair_names(
 			if (set_has(left->there, k) &&
 			    (set_has(left->here_unknown, n) || set_has(left->there_unknown, k)) &&
 			    strcmp(own->rails[n].name, theirs->rails[k].name) == 0)
-				take_pair(left, n, k, places);
+				match_pair(left, n, k, places);
 		}
 	}
 }
 
 // Match one by one while both sides have rails left: known with unknown subnets, then unknown ones.
-static void pair_known_with_unknown(struct rest *left, uint32_t *places) {
+static void match_known_to_unknown(struct rest *left, uint32_t *places) {
 	rail_set here_known, there_known;
 
 	while ((here_known = left->here & ~left->here_unknown) != 0 && left->there_unknown != 0)
-		take_pair(left, nth_of(here_known, 0), nth_of(left->there_unknown, 0), places);
+		match_pair(left, set_nth(here_known, 0), set_nth(left->there_unknown, 0), places);
 	while ((there_known = left->there & ~left->there_unknown) != 0 && left->here_unknown != 0)
-		take_pair(left, nth_of(left->here_unknown, 0), nth_of(there_known, 0), places);
+		match_pair(left, set_nth(left->here_unknown, 0), set_nth(there_known, 0), places);
 	while (left->here_unknown != 0 && left->there_unknown != 0)
-		take_pair(
-			left, nth_of(left->here_unknown, 0), nth_of(left->there_unknown, 0), places
+		match_pair(
+			left, set_nth(left->here_unknown, 0), set_nth(left->there_unknown, 0),
+			places
 		);
 }
 
@@ -159,25 +160,28 @@ static void match_rest(
 	rail_set taken,
 	uint32_t *places
 ) {
-	rail_set all = of_link(theirs, link);
+	rail_set all = rails_with_link(theirs, link);
 	struct rest rest = {
-		.here = of_link(own, link) & places_unmatched(own, places), .there = all & ~taken};
+		.here = rails_with_link(own, link) & places_unmatched(own, places),
+		.there = all & ~taken};
 	struct rest left;
 
-	rest.here_unknown = rest.here & ~known_in(own, rest.here);
-	rest.there_unknown = rest.there & ~known_in(theirs, rest.there);
+	rest.here_unknown = rest.here & ~rails_with_subnet(own, rest.here);
+	rest.there_unknown = rest.there & ~rails_with_subnet(theirs, rest.there);
 	if ((all & taken) == 0 && rest.here_unknown == 0 && rest.there_unknown == 0) {
-		by_order(rest.here, rest.there, places); // reachable through routers, if at all
+		match_by_order(
+			rest.here, rest.there, places
+		); // reachable through routers, if at all
 		return;
 	}
 	left = rest;
-	pair_names(own, theirs, &left, places);
-	pair_known_with_unknown(&left, places);
+	match_by_name(own, theirs, &left, places);
+	match_known_to_unknown(&left, places);
 	// A rail with a known subnet can only share a rail with an unknown subnet.
-	by_order(left.here & ~left.here_unknown, rest.there_unknown, places);
-	by_order(
-		left.here_unknown, rest.there != 0 ? rest.there : all & first_choices(own, theirs),
-		places
+	match_by_order(left.here & ~left.here_unknown, rest.there_unknown, places);
+	match_by_order(
+		left.here_unknown,
+		rest.there != 0 ? rest.there : all & rails_matched_back(own, theirs), places
 	);
 }
 
@@ -190,21 +194,21 @@ void rail_match(
 
 	for (uint32_t n = 0; n < RAILS_MAX; n++)
 		ret_places[n] = RAIL_NONE;
-	taken = by_subnet(own, theirs, ret_places);
+	taken = match_by_subnet(own, theirs, ret_places);
 	match_rest(own, theirs, DEVICE_LINK_INFINIBAND, taken, ret_places);
 	match_rest(own, theirs, DEVICE_LINK_ETHERNET, taken, ret_places);
 }
 
-uint32_t rail_across(
+uint32_t rail_other_in_subnet(
 	const struct rail_list *own, const struct rail_list *theirs, uint32_t rail, uint32_t nth
 ) {
-	rail_set there = in_subnet(theirs, &own->rails[rail]);
+	rail_set there = rails_in_subnet(theirs, &own->rails[rail]);
 	uint32_t places[RAILS_MAX];
 
 	rail_match(own, theirs, places);
 	if (places[rail] != RAIL_NONE)
 		there &= ~((rail_set)1 << places[rail]);
-	return nth < count_of(there) ? nth_of(there, nth) : RAIL_NONE;
+	return nth < set_count(there) ? set_nth(there, nth) : RAIL_NONE;
 }
 
 bool rail_list_same(const struct rail_list *a, const struct rail_list *b) {

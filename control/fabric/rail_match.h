@@ -40,7 +40,7 @@ void rail_match(
 );
 // Return the nth rail of the peer, beside the matched one, that is in the subnet of own rail
 // `rail`. Returns RAIL_NONE if there are fewer.
-uint32_t rail_across(
+uint32_t rail_other_in_subnet(
 	const struct rail_list *own, const struct rail_list *theirs, uint32_t rail, uint32_t nth
 );
 // Return whether both lists have the same facts in the same order.

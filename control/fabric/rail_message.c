@@ -8,10 +8,10 @@
 #include <errno.h>
 #include <string.h>
 
-#define VERSION 1
+#define RAIL_MESSAGE_VERSION 1
 #define FLAG_ASKS 0x01
-#define TOLD_MAX 256	  // rails of one message, in any version
-#define RAIL_BYTES_MIN 21 // without the name
+#define MESSAGE_RAILS_MAX 256 // rails of one message, in any version
+#define RAIL_BYTES_MIN 21     // without the name
 #define BITS_MAX 128
 
 static void put_rail(struct wire_writer *writer, const struct rail *rail) {
@@ -31,7 +31,7 @@ size_t rail_message_encode(
 	struct wire_writer writer;
 
 	wire_writer_init(&writer, bytes, RAIL_MESSAGE_BYTES_MAX);
-	wire_put_u8(&writer, VERSION);
+	wire_put_u8(&writer, RAIL_MESSAGE_VERSION);
 	wire_put_u8(&writer, asks ? FLAG_ASKS : 0);
 	wire_put_u16(&writer, (uint16_t)rails->count);
 	for (uint32_t n = 0; n < rails->count; n++)
@@ -42,7 +42,7 @@ size_t rail_message_encode(
 
 // Read a device name of printable characters without spaces, as the kernel names devices. Shells
 // and tables show such names unchanged.
-static void get_name(struct wire_reader *reader, char name[static DEVICE_NAME_MAX + 1]) {
+static void read_device_name(struct wire_reader *reader, char name[static DEVICE_NAME_MAX + 1]) {
 	size_t length = wire_get_string(reader, name, DEVICE_NAME_MAX + 1);
 
 	for (size_t n = 0; n < length; n++) {
@@ -54,7 +54,7 @@ static void get_name(struct wire_reader *reader, char name[static DEVICE_NAME_MA
 }
 
 // Return whether no bit is set past the prefix, so that equal subnets have equal bytes.
-static bool is_canonical(const struct device_subnet *subnet) {
+static bool subnet_is_canonical(const struct device_subnet *subnet) {
 	for (uint32_t bit = subnet->bits; bit < BITS_MAX; bit++) {
 		if ((subnet->bytes[bit / 8] >> (7 - bit % 8) & 1) != 0)
 			return false;
@@ -68,12 +68,12 @@ static void get_subnet(struct wire_reader *reader, struct device_subnet *ret_sub
 	wire_get_bytes(reader, subnet.bytes, sizeof(subnet.bytes));
 	if (subnet.kind != DEVICE_SUBNET_INFINIBAND && subnet.kind != DEVICE_SUBNET_IP)
 		subnet = (struct device_subnet){.kind = DEVICE_SUBNET_UNKNOWN};
-	else if (subnet.bits == 0 || subnet.bits > BITS_MAX || !is_canonical(&subnet))
+	else if (subnet.bits == 0 || subnet.bits > BITS_MAX || !subnet_is_canonical(&subnet))
 		wire_reader_fail(reader, -EBADMSG);
 	*ret_subnet = subnet;
 }
 
-static bool has_name(const struct rail_list *list, const char *name) {
+static bool list_has_name(const struct rail_list *list, const char *name) {
 	for (uint32_t n = 0; n < list->count; n++) {
 		if (strcmp(list->rails[n].name, name) == 0)
 			return true;
@@ -87,10 +87,10 @@ static void get_rail(struct wire_reader *reader, struct rail_list *list) {
 	uint8_t link;
 
 	wire_reader_sub(reader, wire_get_u16(reader), &own);
-	get_name(&own, rail.name);
+	read_device_name(&own, rail.name);
 	link = wire_get_u8(&own);
 	get_subnet(&own, &rail.subnet);
-	if (!wire_reader_ok(&own) || has_name(list, rail.name)) {
+	if (!wire_reader_ok(&own) || list_has_name(list, rail.name)) {
 		wire_reader_fail(reader, -EBADMSG);
 		return;
 	}
@@ -111,10 +111,10 @@ int rail_message_decode(
 	wire_reader_init(&reader, bytes, size);
 	version = wire_get_u8(&reader);
 	flags = wire_get_u8(&reader);
-	count = wire_get_count_u16(&reader, TOLD_MAX, 2 + RAIL_BYTES_MIN);
+	count = wire_get_count_u16(&reader, MESSAGE_RAILS_MAX, 2 + RAIL_BYTES_MIN);
 	for (uint32_t n = 0; n < count && wire_reader_ok(&reader); n++)
 		get_rail(&reader, &list);
-	if (version == 0 || (version == VERSION && wire_reader_left(&reader) > 0))
+	if (version == 0 || (version == RAIL_MESSAGE_VERSION && wire_reader_left(&reader) > 0))
 		wire_reader_fail(&reader, -EBADMSG);
 	if (!wire_reader_ok(&reader))
 		return wire_reader_error(&reader);

@@ -57,23 +57,23 @@ void rails_stop(struct fabric *fabric);
 // Must be called when the facts of an own device may have changed.
 void rails_own_changed(struct fabric *fabric);
 // Choose the peer's rail that belongs to this own device. Asks the peer if its rails are not known.
-enum rail_answer rails_choose(
+enum rail_answer rails_choose_peer_rail(
 	const struct nic *nic,
 	const struct ras_record *record,
 	char ret_name[static DEVICE_NAME_MAX + 1]
 );
 // Find the nth other rail of the peer in the same subnet. Returns false if there are fewer.
-bool rails_across(
+bool rails_find_other(
 	const struct nic *nic,
 	const struct ras_record *record,
 	uint32_t nth,
 	char ret_name[static DEVICE_NAME_MAX + 1]
 );
 // Note that the peer has no such device, although it announced it. The peer is asked again.
-void rails_doubt(struct fabric *fabric, uint64_t id);
+void rails_ask_again(struct fabric *fabric, uint64_t id);
 // Begin a pass over the wanted pairs, and report one neighbour of that pass.
-void rails_look(struct fabric *fabric);
-void rails_neighbour(struct fabric *fabric, const struct ras_record *record);
+void rails_begin_pass(struct fabric *fabric);
+void rails_note_neighbour(struct fabric *fabric, const struct ras_record *record);
 // Iterate over own rails without a counterpart at a neighbour. The cursor begins at 0. Returns
 // false past the last.
 struct rail_missing {

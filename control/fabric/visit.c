@@ -10,19 +10,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAIR_NS (5 * RAS_NS_PER_SEC) // time limit for getting a pair
+#define PAIR_WAIT_NS (5 * RAS_NS_PER_SEC) // time limit for getting a pair
 #define VISIT_NS (15 * RAS_NS_PER_SEC)
 #define TRIES_MAX 2
-#define ACROSS_EACH 8			// one visit in so many is of another rail in the subnet
-#define TARGETS_NS (5 * RAS_NS_PER_SEC) // between two scans of the whole view
+#define OTHER_RAIL_EACH 8 // one visit in so many is of another rail in the subnet
+#define TARGETS_INTERVAL_NS (5 * RAS_NS_PER_SEC) // between two scans of the whole view
 
-static uint64_t now_of(const struct probing *probing) {
+static uint64_t probing_clock_ns(const struct probing *probing) {
 	return loop_clock_ns(probing->fabric->loop);
 }
 
 // Targets.
 
-static bool is_wanted(const struct fabric *fabric, uint64_t peer, uint32_t device) {
+static bool pair_is_wanted(const struct fabric *fabric, uint64_t peer, uint32_t device) {
 	struct pairing_view view;
 	uint32_t cursor = 0;
 
@@ -34,7 +34,7 @@ static bool is_wanted(const struct fabric *fabric, uint64_t peer, uint32_t devic
 }
 
 // Keep the statistics of known peers, and those that a visit under way writes to.
-static bool is_kept(void *ctx, uint64_t peer) {
+static bool peer_stats_are_kept(void *ctx, uint64_t peer) {
 	const struct probing *probing = ctx;
 	struct ras_peer found;
 
@@ -50,12 +50,12 @@ static bool is_kept(void *ctx, uint64_t peer) {
 
 // Return whether the peer has another rail in the same subnet. Rails that belong together are
 // probed steadily or in turn, other rails of the subnet only once in a while.
-static bool has_across(const struct fabric *fabric, const struct probe_target *target) {
+static bool target_has_other_rail(const struct fabric *fabric, const struct probe_target *target) {
 	char name[DEVICE_NAME_MAX + 1];
 	struct ras_peer peer;
 
 	return ras_peer_find(overlay_ras(fabric->overlay), target->peer, &peer) == 0 &&
-	       rails_across(&fabric->nics[target->device], peer.record, 0, name);
+	       rails_find_other(&fabric->nics[target->device], peer.record, 0, name);
 }
 
 static uint32_t collect_targets(const struct fabric *fabric, struct probe_target *targets) {
@@ -80,7 +80,7 @@ static uint32_t collect_targets(const struct fabric *fabric, struct probe_target
 
 // Neighbours are few, so they are removed afterwards.
 static uint32_t
-without_neighbours(const struct fabric *fabric, struct probe_target *targets, uint32_t count) {
+targets_drop_neighbours(const struct fabric *fabric, struct probe_target *targets, uint32_t count) {
 	struct pairing_view view;
 	uint32_t cursor = 0, kept = 0;
 
@@ -88,7 +88,7 @@ without_neighbours(const struct fabric *fabric, struct probe_target *targets, ui
 		for (uint32_t n = 0; view.wanted && n < count; n++) {
 			if (targets[n].peer == view.key.peer &&
 			    targets[n].device == view.key.device &&
-			    !has_across(fabric, &targets[n]))
+			    !target_has_other_rail(fabric, &targets[n]))
 				targets[n].peer = 0;
 		}
 	}
@@ -99,7 +99,7 @@ without_neighbours(const struct fabric *fabric, struct probe_target *targets, ui
 	return kept;
 }
 
-static void set_timer(struct probing *probing) {
+static void visit_set_timer(struct probing *probing) {
 	uint64_t at_ns = probe_schedule_next_visit_ns(probing->schedule);
 
 	if (at_ns < loop_now_ns(probing->fabric->loop))
@@ -107,7 +107,7 @@ static void set_timer(struct probing *probing) {
 	must(loop_timer_set(probing->fabric->loop, &probing->visit, at_ns) == 0);
 }
 
-void visits_targets(struct probing *probing, uint64_t now_ns) {
+void visits_update_targets(struct probing *probing, uint64_t now_ns) {
 	struct fabric *fabric = probing->fabric;
 	struct probe_target *targets;
 	struct ras_view view;
@@ -116,52 +116,52 @@ void visits_targets(struct probing *probing, uint64_t now_ns) {
 	if (!fabric->config.probe.on || !fabric->config.probe.rotation ||
 	    now_ns < probing->targets_ns)
 		return;
-	probing->targets_ns = now_ns + TARGETS_NS;
+	probing->targets_ns = now_ns + TARGETS_INTERVAL_NS;
 	ras_view(overlay_ras(fabric->overlay), &view);
 	targets = calloc((size_t)view.slots_max * fabric->nic_count + 1, sizeof(*targets));
 	if (targets == NULL)
 		return; // the next pass is soon
 	count = collect_targets(fabric, targets);
-	count = without_neighbours(fabric, targets, count);
+	count = targets_drop_neighbours(fabric, targets, count);
 	(void
 	)probe_schedule_set_targets(probing->schedule, targets, count); // no memory: tried again
 	free(targets);
 	if (view.number != probing->view_number)
-		compact_table_sweep(&probing->compact_table, is_kept, probing);
+		compact_table_sweep(&probing->compact_table, peer_stats_are_kept, probing);
 	probing->view_number = view.number;
-	set_timer(probing);
+	visit_set_timer(probing);
 }
 
 // One visit.
 
 // Called from inside the pairing, so the next pass handles the answer.
-static void on_answer(struct pairing_waiter *waiter, const struct pairing_answer *answer) {
+static void on_pairing_answer(struct pairing_waiter *waiter, const struct pairing_answer *answer) {
 	struct probed_path *probed_path = container_of(waiter, struct probed_path, waiter);
 
 	probed_path->waits = false;
 	probed_path->answered = true;
 	probed_path->answer = *answer;
-	probing_look(probed_path->probing->fabric);
+	probing_pass_soon(probed_path->probing->fabric);
 }
 
-static void ask_for_pair(struct probed_path *probed_path) {
+static void visit_request_pair(struct probed_path *probed_path) {
 	struct fabric *fabric = probed_path->probing->fabric;
-	uint64_t now_ns = now_of(probed_path->probing);
+	uint64_t now_ns = probing_clock_ns(probed_path->probing);
 
 	probed_path->tries++;
 	probed_path->outcomes = 0;
 	if (probed_path->scheduled)
 		probe_schedule_remove(probed_path->probing->schedule, probed_path->place);
 	probed_path->scheduled = false;
-	probed_path->waiter.answered = on_answer;
+	probed_path->waiter.answered = on_pairing_answer;
 	probed_path->waits = !pairing_request(
-		fabric->pairing, now_ns, &probed_path->key, now_ns + PAIR_NS, &probed_path->waiter,
-		&probed_path->answer
+		fabric->pairing, now_ns, &probed_path->key, now_ns + PAIR_WAIT_NS,
+		&probed_path->waiter, &probed_path->answer
 	);
 	probed_path->answered = !probed_path->waits;
 }
 
-static bool find_across(
+static bool visit_find_other_rail(
 	const struct probing *probing,
 	const struct probe_target *target,
 	const struct ras_record *record,
@@ -169,22 +169,22 @@ static bool find_across(
 ) {
 	const struct nic *nic = &probing->fabric->nics[target->device];
 	struct pairing_key key = {.device = nic->number, .peer = record->id};
-	uint64_t turn = probing->counters.visits / ACROSS_EACH;
+	uint64_t turn = probing->counters.visits / OTHER_RAIL_EACH;
 
-	if (!rails_across(nic, record, (uint32_t)(turn % RAILS_MAX), key.peer_device) &&
-	    !rails_across(nic, record, 0, key.peer_device))
+	if (!rails_find_other(nic, record, (uint32_t)(turn % RAILS_MAX), key.peer_device) &&
+	    !rails_find_other(nic, record, 0, key.peer_device))
 		return false;
 	*ret_key = key;
 	return true;
 }
 
-static bool find_key(
+static bool visit_find_key(
 	const struct probing *probing,
 	const struct probe_target *target,
 	struct pairing_key *ret_key
 ) {
 	const struct fabric *fabric = probing->fabric;
-	bool across = probing->counters.visits % ACROSS_EACH == ACROSS_EACH - 1, wanted;
+	bool across = probing->counters.visits % OTHER_RAIL_EACH == OTHER_RAIL_EACH - 1, wanted;
 	struct ras_peer peer;
 
 	if (target->device >= fabric->nic_count ||
@@ -192,11 +192,12 @@ static bool find_key(
 	    ras_peer_find(overlay_ras(fabric->overlay), target->peer, &peer) != 0 ||
 	    peer.state == RAS_DEAD || peer.state == RAS_LEFT)
 		return false;
-	wanted = is_wanted(fabric, target->peer, target->device);
-	if ((wanted || across) && find_across(probing, target, peer.record, ret_key))
+	wanted = pair_is_wanted(fabric, target->peer, target->device);
+	if ((wanted || across) && visit_find_other_rail(probing, target, peer.record, ret_key))
 		return true;
 	return !wanted &&
-	       neighbours_key(&fabric->nics[target->device], peer.record, ret_key) == RAIL_FOUND;
+	       neighbours_find_key(&fabric->nics[target->device], peer.record, ret_key) ==
+		       RAIL_FOUND;
 }
 
 static void visit_begin(struct probing *probing, const struct probe_target *target) {
@@ -204,20 +205,20 @@ static void visit_begin(struct probing *probing, const struct probe_target *targ
 	struct compact_stats *stats;
 	struct probed_path *probed_path;
 
-	if (!find_key(probing, target, &key) || probed_path_find(probing, &key) != NULL)
+	if (!visit_find_key(probing, target, &key) || probed_path_find(probing, &key) != NULL)
 		return;
-	stats = compact_table_take(&probing->compact_table, &key);
+	stats = compact_table_get(&probing->compact_table, &key);
 	probed_path = stats != NULL ? probed_path_make(probing, &key) : NULL;
 	if (probed_path == NULL)
 		return;
 	probed_path->visit = true;
 	probed_path->stats = stats;
 	probed_path->memory = path_memory_destroy(probed_path->memory);
-	probed_path->until_ns = now_of(probing) + VISIT_NS;
+	probed_path->until_ns = probing_clock_ns(probing) + VISIT_NS;
 	probing->counters.visits++;
-	ask_for_pair(probed_path);
+	visit_request_pair(probed_path);
 	if (probed_path->answered)
-		probing_look(probing->fabric);
+		probing_pass_soon(probing->fabric);
 }
 
 static void on_visit(struct loop_timer *timer, uint64_t now_ns) {
@@ -226,23 +227,23 @@ static void on_visit(struct loop_timer *timer, uint64_t now_ns) {
 
 	if (probe_schedule_visit_begin(probing->schedule, now_ns, &target))
 		visit_begin(probing, &target);
-	set_timer(probing);
+	visit_set_timer(probing);
 }
 
 static void visit_end(struct probed_path *probed_path, uint64_t now_ns) {
 	if (!probed_path->probed)
 		probed_path->probing->counters.visits_unpaired++;
 	else
-		observations_visited(probed_path, now_ns);
+		observations_report_visit(probed_path, now_ns);
 	probed_path_drop(probed_path);
 }
 
 // Return whether a device was missing. The peer may have other devices than we know.
-static bool is_of_device(enum pairing_reason reason) {
+static bool device_was_missing(enum pairing_reason reason) {
 	return reason == PAIRING_NO_DEVICE || reason == PAIRING_DEVICE_GONE;
 }
 
-static void look_at(struct probed_path *probed_path, uint64_t now_ns) {
+static void visit_advance(struct probed_path *probed_path, uint64_t now_ns) {
 	if (probed_path->going || probed_path->waits)
 		return;
 	if (now_ns >= probed_path->until_ns || (probed_path->stage == PROBED_PATH_WATCHED &&
@@ -252,25 +253,25 @@ static void look_at(struct probed_path *probed_path, uint64_t now_ns) {
 		probed_path->answered = false;
 		if (probed_path->answer.failure.reason == PAIRING_REASON_NONE)
 			probed_path_follow(probed_path, probed_path->answer.generation);
-		else if (is_of_device(probed_path->answer.failure.reason))
-			rails_doubt(probed_path->probing->fabric, probed_path->key.peer);
+		else if (device_was_missing(probed_path->answer.failure.reason))
+			rails_ask_again(probed_path->probing->fabric, probed_path->key.peer);
 		if (probed_path->stage == PROBED_PATH_BARE)
 			visit_end(probed_path, now_ns);
 	} else if (probed_path->stage == PROBED_PATH_BARE) {
 		// The pair failed. The loss in the first try does not tell why, so try a new pair.
 		if (probed_path->lost_last && probed_path->tries < TRIES_MAX)
-			ask_for_pair(probed_path);
+			visit_request_pair(probed_path);
 		else
 			visit_end(probed_path, now_ns);
 	}
 }
 
-void visits_look(struct probing *probing, uint64_t now_ns) {
+void visits_advance(struct probing *probing, uint64_t now_ns) {
 	for (uint32_t n = 0; n < probing->probed_paths_used; n++) {
 		struct probed_path *probed_path = &probing->probed_paths[n];
 
 		if (probed_path->stage != PROBED_PATH_FREE && probed_path->visit)
-			look_at(probed_path, now_ns);
+			visit_advance(probed_path, now_ns);
 	}
 }
 
@@ -278,7 +279,7 @@ void visits_start(struct probing *probing) {
 	probing->visit.expired = on_visit;
 }
 
-void visits_off(struct probing *probing) {
+void visits_disable(struct probing *probing) {
 	must(probe_schedule_set_targets(probing->schedule, NULL, 0) == 0); // needs no memory
 	visits_stop(probing);
 }

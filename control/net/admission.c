@@ -40,7 +40,7 @@ struct admission *admission_destroy(struct admission *admission) {
 	return NULL;
 }
 
-static struct bucket *bucket_of(struct admission *admission, const struct sock_addr *from) {
+static struct bucket *bucket_find(struct admission *admission, const struct sock_addr *from) {
 	size_t size = from->family == SOCK_ADDR_V6 ? 8 : 4;
 	uint8_t hash[crypto_shorthash_BYTES];
 	uint32_t index;
@@ -50,9 +50,9 @@ static struct bucket *bucket_of(struct admission *admission, const struct sock_a
 	return &admission->buckets[index % BUCKETS];
 }
 
-enum admission_verdict
-admission_ask(struct admission *admission, const struct sock_addr *from, uint64_t now_ns) {
-	struct bucket *bucket = bucket_of(admission, from);
+enum admission_result
+admission_request(struct admission *admission, const struct sock_addr *from, uint64_t now_ns) {
+	struct bucket *bucket = bucket_find(admission, from);
 
 	if (bucket->paid_until_ns < now_ns)
 		bucket->paid_until_ns = now_ns;
@@ -65,8 +65,8 @@ admission_ask(struct admission *admission, const struct sock_addr *from, uint64_
 	return ADMISSION_GRANTED;
 }
 
-void admission_give_back(struct admission *admission, const struct sock_addr *from, bool proven) {
-	struct bucket *bucket = bucket_of(admission, from);
+void admission_release(struct admission *admission, const struct sock_addr *from, bool proven) {
+	struct bucket *bucket = bucket_find(admission, from);
 
 	bucket->at_once--;
 	// No underflow: granting access had made it at least this cost.

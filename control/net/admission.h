@@ -13,7 +13,7 @@
 
 struct admission;
 
-enum admission_verdict {
+enum admission_result {
 	ADMISSION_GRANTED,
 	ADMISSION_TOO_FAST, // the source has used up its rate
 	ADMISSION_TOO_MANY, // the source has too many strangers
@@ -23,9 +23,9 @@ enum admission_verdict {
 int admission_create(uint32_t at_once, uint32_t per_second, struct admission **ret_admission);
 struct admission *admission_destroy(struct admission *admission);
 
-enum admission_verdict
-admission_ask(struct admission *admission, const struct sock_addr *from, uint64_t now_ns);
+enum admission_result
+admission_request(struct admission *admission, const struct sock_addr *from, uint64_t now_ns);
 // Must be called once for each granted connection, when it has proven the key or ended. A
 // connection that has proven the key gets its cost back, because the rate of strangers does not
 // limit members.
-void admission_give_back(struct admission *admission, const struct sock_addr *from, bool proven);
+void admission_release(struct admission *admission, const struct sock_addr *from, bool proven);

@@ -27,11 +27,11 @@ void transport_leave(struct transport *transport) {
 		transport_destroy(transport);
 }
 
-static bool is_stranger(const struct channel *channel) {
+static bool channel_is_stranger(const struct channel *channel) {
 	return channel->state == CHANNEL_PROVING && !channel->outgoing;
 }
 
-static struct channel_list *list_of(struct channel *channel) {
+static struct channel_list *channel_state_list(struct channel *channel) {
 	struct transport *transport = channel->transport;
 
 	switch (channel->state) {
@@ -48,37 +48,37 @@ static struct channel_list *list_of(struct channel *channel) {
 	}
 }
 
-static uint32_t *counter_of(struct channel *channel) {
+static uint32_t *channel_state_counter(struct channel *channel) {
 	struct transport_counters *counters = &channel->transport->counters;
 
 	if (channel->state == CHANNEL_OPEN)
 		return &counters->open;
 	if (channel->state == CHANNEL_CLOSING)
 		return &counters->closing;
-	return is_stranger(channel) ? &counters->proving : NULL;
+	return channel_is_stranger(channel) ? &counters->proving : NULL;
 }
 
 void channel_enter_state(struct channel *channel, enum channel_state state) {
 	uint32_t *counter;
 
-	if (is_stranger(channel))
-		admission_give_back(
+	if (channel_is_stranger(channel))
+		admission_release(
 			channel->transport->admission, &channel->peer, state == CHANNEL_OPEN
 		);
-	counter = counter_of(channel);
+	counter = channel_state_counter(channel);
 	if (counter != NULL)
 		(*counter)--;
 	if (channel->list != NULL)
 		TAILQ_REMOVE(channel->list, channel, in_list);
 	channel->state = state;
-	channel->list = list_of(channel);
+	channel->list = channel_state_list(channel);
 	TAILQ_INSERT_TAIL(channel->list, channel, in_list);
-	counter = counter_of(channel);
+	counter = channel_state_counter(channel);
 	if (counter != NULL)
 		(*counter)++;
 }
 
-static void on_ready(struct loop_source *source, uint32_t events) {
+static void on_channel_ready(struct loop_source *source, uint32_t events) {
 	struct channel *channel = container_of(source, struct channel, source);
 	struct transport *transport = channel->transport;
 	uint32_t life = channel->life;
@@ -125,7 +125,7 @@ static void on_deadline(struct loop_timer *timer, uint64_t now_ns) {
 	transport_leave(transport);
 }
 
-struct channel *channel_take(struct transport *transport, const struct sock_addr *peer) {
+struct channel *channel_allocate(struct transport *transport, const struct sock_addr *peer) {
 	struct channel *channel = TAILQ_FIRST(&transport->free);
 	uint32_t life;
 
@@ -143,7 +143,7 @@ struct channel *channel_take(struct transport *transport, const struct sock_addr
 	life = channel->life;
 	*channel = (struct channel){
 		.transport = transport,
-		.source = {.fd = -1, .ready = on_ready},
+		.source = {.fd = -1, .ready = on_channel_ready},
 		.timer = {.expired = on_deadline},
 		.life = life,
 		.peer = *peer,
@@ -151,13 +151,13 @@ struct channel *channel_take(struct transport *transport, const struct sock_addr
 	return channel;
 }
 
-void channel_forget_handle(struct channel *channel) {
+void channel_release_handle(struct channel *channel) {
 	if (channel->has_conn)
 		LIST_REMOVE(channel, in_bucket);
 	channel->has_conn = false;
 }
 
-void channel_own_handle(struct channel *channel, uint32_t conn) {
+void channel_set_handle(struct channel *channel, uint32_t conn) {
 	struct transport *transport = channel->transport;
 
 	must(channel_find(transport, conn) == NULL);
@@ -198,7 +198,7 @@ static void channel_release(struct channel *channel) {
 
 void channel_end(struct channel *channel) {
 	channel_release(channel);
-	channel_forget_handle(channel);
+	channel_release_handle(channel);
 	channel_enter_state(channel, CHANNEL_FREE);
 }
 

@@ -79,9 +79,9 @@ TAILQ_HEAD(channel_list, channel);
 LIST_HEAD(channel_bucket, channel);
 
 // Peer whose failed proofs were logged. It keeps the log from having a line every second.
-#define PROOF_SAID_MAX 16
+#define PROOF_LOG_ENTRIES_MAX 16
 
-struct proof_said {
+struct proof_log_entry {
 	struct sock_addr peer; // with the port for an outgoing connection, else without
 	uint64_t again_ns;
 	uint64_t unsaid;
@@ -111,10 +111,10 @@ struct transport {
 	void *ops_ctx;
 	uint32_t depth; // nested handlers
 	bool destroyed; // destroyed inside a handler
-	bool unbound_said;
+	bool unbound_logged;
 
 	struct listener listener;
-	int owners_fd; // asks the kernel who listens on this machine; -1: no answer
+	int owner_query_fd; // asks the kernel who listens on this machine; -1: no answer
 	struct admission *admission;
 
 	struct channel *channels;
@@ -136,7 +136,7 @@ struct transport {
 	struct loop_timer revoke_timer;
 	struct closed_port closed_ports[CLOSED_PORTS];
 	uint8_t scratch[RAS_FRAME_MAX]; // an opened frame, or bytes to be discarded
-	struct proof_said said[PROOF_SAID_MAX];
+	struct proof_log_entry said[PROOF_LOG_ENTRIES_MAX];
 	struct transport_trouble trouble;
 	struct transport_counters counters;
 };
@@ -145,13 +145,13 @@ struct transport {
 void transport_enter(struct transport *transport);
 void transport_leave(struct transport *transport);
 
-struct channel *channel_take(struct transport *transport, const struct sock_addr *peer);
+struct channel *channel_allocate(struct transport *transport, const struct sock_addr *peer);
 void channel_end(struct channel *channel);
 // End the channel with a reset: the other side sees it, and the kernel keeps no state.
 void channel_abort(struct channel *channel);
 void channel_enter_state(struct channel *channel, enum channel_state state);
-void channel_own_handle(struct channel *channel, uint32_t conn);
-void channel_forget_handle(struct channel *channel);
+void channel_set_handle(struct channel *channel, uint32_t conn);
+void channel_release_handle(struct channel *channel);
 struct channel *channel_find(const struct transport *transport, uint32_t conn);
 
 // Give the descriptor to the channel and add it to the loop. Returns 0, or -errno after closing it.
@@ -183,17 +183,17 @@ void channel_close_softly(struct channel *channel); // releases its handle
 // From at_ns on, end the connections that were proven with a removed key, one at a time.
 void revoke_soon(struct transport *transport, uint64_t at_ns);
 // Revoke a channel that has just proven a key that was removed meanwhile.
-void revoke_if_not_ours(struct channel *channel);
+void revoke_if_key_removed(struct channel *channel);
 static inline size_t channel_queued(const struct channel *channel) {
 	return channel->queue_tail - channel->queue_head;
 }
 
 // Outgoing connections. An immediate failure is reported in the next turn.
-void dial(struct channel *channel);
+void channel_dial(struct channel *channel);
 void dial_ready(struct channel *channel);
 // Must be called once, when the transport listens. The first question may take long: the kernel
 // loads a module to answer, or searches for a missing one.
-void dial_ask_owners(struct transport *transport);
+void dial_open_owners(struct transport *transport);
 // Create a socket that connects to the peer, from our address and interface. Returns 0 or -errno.
 int dial_socket(struct transport *transport, const struct sock_addr *peer, int *ret_fd);
 

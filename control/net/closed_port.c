@@ -15,7 +15,7 @@
 #define CLOSED_PORT 1
 
 // The entry is freed before the ops are notified, because they may ask again.
-static void asked_end(struct closed_port *asked, bool answered) {
+static void kernel_question_end(struct closed_port *asked, bool answered) {
 	struct transport *transport = asked->transport;
 	struct sock_addr host = asked->host;
 
@@ -30,21 +30,21 @@ static void asked_end(struct closed_port *asked, bool answered) {
 
 // A refusal is the expected answer. "No route" and "no such host" may come from any router on the
 // way.
-static void asked_ready(struct loop_source *source, uint32_t events) {
+static void on_kernel_answer(struct loop_source *source, uint32_t events) {
 	struct closed_port *asked = container_of(source, struct closed_port, source);
 	int err = stream_connect_finish(source->fd);
 
 	(void)events;
 	if (err != -EINPROGRESS)
-		asked_end(asked, err == 0 || err == -ECONNREFUSED || err == -ECONNRESET);
+		kernel_question_end(asked, err == 0 || err == -ECONNREFUSED || err == -ECONNRESET);
 }
 
-static void asked_expired(struct loop_timer *timer, uint64_t now_ns) {
+static void on_kernel_timeout(struct loop_timer *timer, uint64_t now_ns) {
 	(void)now_ns;
-	asked_end(container_of(timer, struct closed_port, deadline), false);
+	kernel_question_end(container_of(timer, struct closed_port, deadline), false);
 }
 
-static int place_take(
+static int closed_port_reserve(
 	struct transport *transport, const struct sock_addr *host, struct closed_port **ret_place
 ) {
 	struct closed_port *free = NULL;
@@ -68,7 +68,7 @@ int transport_ask_kernel(struct transport *transport, const struct sock_addr *ho
 	int err, fd;
 
 	to.port = CLOSED_PORT;
-	err = place_take(transport, host, &asked);
+	err = closed_port_reserve(transport, host, &asked);
 	if (err == 0)
 		err = dial_socket(transport, &to, &fd);
 	if (err != 0)
@@ -77,8 +77,11 @@ int transport_ask_kernel(struct transport *transport, const struct sock_addr *ho
 		.transport = transport,
 		.host = *host,
 		.source =
-			{.fd = fd, .events = EPOLLOUT, .rank = LOOP_OVERLAY, .ready = asked_ready},
-		.deadline = {.expired = asked_expired},
+			{.fd = fd,
+			 .events = EPOLLOUT,
+			 .rank = LOOP_OVERLAY,
+			 .ready = on_kernel_answer},
+		.deadline = {.expired = on_kernel_timeout},
 	};
 	err = loop_add(transport->loop, &asked->source);
 	if (err == 0)

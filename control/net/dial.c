@@ -19,7 +19,7 @@ static int bind_interface(struct transport *transport, int fd) {
 	const char *interface = transport->config.interface;
 	int err;
 
-	if (interface == NULL || transport->unbound_said)
+	if (interface == NULL || transport->unbound_logged)
 		return 0;
 	if (setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, interface, (socklen_t)strlen(interface)) ==
 	    0)
@@ -27,7 +27,7 @@ static int bind_interface(struct transport *transport, int fd) {
 	err = neg_errno();
 	if (err != -EPERM)
 		return err;
-	transport->unbound_said = true;
+	transport->unbound_logged = true;
 	log_event(
 		LOG_LEVEL_WARN, "interface_not_bound", log_str("interface", interface),
 		log_errno("error", err), log_str("instead", "the source address alone is bound")
@@ -101,7 +101,7 @@ static int dial_start(struct channel *channel) {
 
 // Return whether the address belongs to this machine: the kernel then also takes it as the source.
 // Nothing is sent.
-static bool is_of_this_machine(const struct sock_addr *to) {
+static bool address_is_local(const struct sock_addr *to) {
 	scoped_fd int fd = -1;
 	struct sockaddr_storage storage;
 	socklen_t length = sock_addr_to_sockaddr(to, &storage);
@@ -121,35 +121,35 @@ static bool is_of_this_machine(const struct sock_addr *to) {
 	return sock_addr_equal(&source, &plain);
 }
 
-void dial_ask_owners(struct transport *transport) {
-	if (tcp_owner_open(&transport->owners_fd) != 0 ||
-	    tcp_owner_listens(transport->owners_fd, &transport->listener.address) == 0)
+void dial_open_owners(struct transport *transport) {
+	if (tcp_owner_open(&transport->owner_query_fd) != 0 ||
+	    tcp_owner_listens(transport->owner_query_fd, &transport->listener.address) == 0)
 		return;
-	close(transport->owners_fd);
-	transport->owners_fd = -1;
+	close(transport->owner_query_fd);
+	transport->owner_query_fd = -1;
 }
 
 // Return whether no process listens there. A refusal may come from a firewall of this machine. The
 // kernel's list of sockets is trusted only if it has our own listener.
-static bool nobody_listens(const struct transport *transport, const struct sock_addr *at) {
-	int fd = transport->owners_fd;
+static bool address_has_no_listener(const struct transport *transport, const struct sock_addr *at) {
+	int fd = transport->owner_query_fd;
 
 	return fd >= 0 && tcp_owner_listens(fd, &transport->listener.address) == 0 &&
 	       tcp_owner_listens(fd, at) == -ENOENT;
 }
 
-static enum ras_cause cause_of(const struct channel *channel, int err) {
+static enum ras_cause dial_failure_cause(const struct channel *channel, int err) {
 	struct sock_addr to;
 
 	if (err != -ECONNREFUSED)
 		return ras_cause_of_errno(err);
 	to = scoped_address(channel->transport, channel->peer);
-	return is_of_this_machine(&to) && nobody_listens(channel->transport, &to)
+	return address_is_local(&to) && address_has_no_listener(channel->transport, &to)
 		       ? RAS_CAUSE_EXITED
 		       : RAS_CAUSE_REFUSED;
 }
 
-void dial(struct channel *channel) {
+void channel_dial(struct channel *channel) {
 	struct transport_counters *counters = &channel->transport->counters;
 	int err;
 
@@ -161,7 +161,7 @@ void dial(struct channel *channel) {
 		return;
 	counters->connect_failures++;
 	counters->descriptors_short += err == -EMFILE || err == -ENFILE;
-	channel_fail_later(channel, cause_of(channel, err));
+	channel_fail_later(channel, dial_failure_cause(channel, err));
 }
 
 void dial_ready(struct channel *channel) {
@@ -171,7 +171,7 @@ void dial_ready(struct channel *channel) {
 		return;
 	if (err != 0) {
 		channel->transport->counters.connect_failures++;
-		channel_fail(channel, cause_of(channel, err));
+		channel_fail(channel, dial_failure_cause(channel, err));
 		return;
 	}
 	channel_set_options(channel);

@@ -11,7 +11,7 @@
 // s, and each further one twice as long as the one before.
 #define SILENT_RETRANSMITS 3
 
-static bool is_host(const struct sock_addr *peer, const struct sock_addr *host) {
+static bool peer_is_on_host(const struct sock_addr *peer, const struct sock_addr *host) {
 	struct sock_addr a = *peer, b = *host;
 
 	a.port = b.port = 0;
@@ -19,7 +19,7 @@ static bool is_host(const struct sock_addr *peer, const struct sock_addr *host) 
 	return sock_addr_equal(&a, &b);
 }
 
-static int info_of(const struct channel *channel, struct tcp_info *ret_info) {
+static int channel_tcp_info(const struct channel *channel, struct tcp_info *ret_info) {
 	socklen_t length = sizeof(*ret_info);
 
 	*ret_info = (struct tcp_info){0};
@@ -27,10 +27,10 @@ static int info_of(const struct channel *channel, struct tcp_info *ret_info) {
 }
 
 // Return whether data was sent within so many ms, and all data is acknowledged.
-static bool kernel_answers(const struct channel *channel, uint64_t within_ms) {
+static bool channel_is_acknowledged(const struct channel *channel, uint64_t within_ms) {
 	struct tcp_info info;
 
-	if (info_of(channel, &info) != 0)
+	if (channel_tcp_info(channel, &info) != 0)
 		return false;
 	return info.tcpi_last_data_sent <= within_ms && info.tcpi_unacked == 0 &&
 	       info.tcpi_notsent_bytes == 0;
@@ -44,18 +44,18 @@ int transport_kernel_answers(
 	const struct channel *channel;
 
 	TAILQ_FOREACH(channel, &transport->live, in_list) {
-		if (channel->state == CHANNEL_OPEN && is_host(&channel->peer, host) &&
-		    kernel_answers(channel, within_ms))
+		if (channel->state == CHANNEL_OPEN && peer_is_on_host(&channel->peer, host) &&
+		    channel_is_acknowledged(channel, within_ms))
 			return 0;
 	}
 	return -ENOENT;
 }
 
 // Return whether data is sent again and again, and nothing came back for this long.
-static bool is_silent(const struct channel *channel, uint64_t for_ms) {
+static bool channel_is_silent(const struct channel *channel, uint64_t for_ms) {
 	struct tcp_info info;
 
-	return info_of(channel, &info) == 0 && info.tcpi_unacked > 0 &&
+	return channel_tcp_info(channel, &info) == 0 && info.tcpi_unacked > 0 &&
 	       info.tcpi_retransmits >= SILENT_RETRANSMITS && info.tcpi_last_ack_recv >= for_ms;
 }
 
@@ -66,9 +66,9 @@ bool transport_kernel_is_silent(
 	bool any = false;
 
 	TAILQ_FOREACH(channel, &transport->live, in_list) {
-		if (channel->state != CHANNEL_OPEN || !is_host(&channel->peer, host))
+		if (channel->state != CHANNEL_OPEN || !peer_is_on_host(&channel->peer, host))
 			continue;
-		if (!is_silent(channel, for_ns / RAS_NS_PER_MS))
+		if (!channel_is_silent(channel, for_ns / RAS_NS_PER_MS))
 			return false;
 		any = true;
 	}
@@ -77,7 +77,7 @@ bool transport_kernel_is_silent(
 
 // Return whether nothing came back since data was sent again. The kernel counts another try of a
 // packet that a filter of this host dropped as a probe.
-static bool is_unanswered(const struct tcp_info *info) {
+static bool tcp_is_unanswered(const struct tcp_info *info) {
 	return info->tcpi_retransmits > 0 || info->tcpi_probes > 0;
 }
 
@@ -91,11 +91,11 @@ int transport_kernel_sent(
 	struct tcp_info info;
 
 	TAILQ_FOREACH(channel, &transport->live, in_list) {
-		if (channel->state != CHANNEL_OPEN || !is_host(&channel->peer, host) ||
-		    info_of(channel, &info) != 0)
+		if (channel->state != CHANNEL_OPEN || !peer_is_on_host(&channel->peer, host) ||
+		    channel_tcp_info(channel, &info) != 0)
 			continue;
 		sent.connections++;
-		sent.unanswered = sent.unanswered || is_unanswered(&info);
+		sent.unanswered = sent.unanswered || tcp_is_unanswered(&info);
 		sent.segments += info.tcpi_data_segs_out;
 		sent.again += info.tcpi_total_retrans;
 	}

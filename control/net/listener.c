@@ -40,12 +40,12 @@ static void reset_connection(int fd) {
 	close(fd);
 }
 
-static bool may_enter(struct transport *transport, const struct sock_addr *from) {
+static bool source_is_admitted(struct transport *transport, const struct sock_addr *from) {
 	struct transport_counters *counters = &transport->counters;
-	enum admission_verdict verdict;
+	enum admission_result verdict;
 	char text[SOCK_ADDR_TEXT_BYTES];
 
-	verdict = admission_ask(transport->admission, from, loop_now_ns(transport->loop));
+	verdict = admission_request(transport->admission, from, loop_now_ns(transport->loop));
 	if (verdict == ADMISSION_GRANTED)
 		return true;
 	if (verdict == ADMISSION_TOO_FAST)
@@ -60,7 +60,7 @@ static bool may_enter(struct transport *transport, const struct sock_addr *from)
 	return false;
 }
 
-static void make_room(struct transport *transport) {
+static void strangers_make_room(struct transport *transport) {
 	while (transport->counters.proving >= transport->config.proving_max) {
 		transport->counters.strangers_evicted++;
 		channel_abort(TAILQ_FIRST(&transport->strangers));
@@ -73,16 +73,17 @@ static void connection_admit(
 	struct channel *channel;
 	struct sock_addr from;
 
-	if (sock_addr_from_sockaddr(address, length, &from) != 0 || !may_enter(transport, &from)) {
+	if (sock_addr_from_sockaddr(address, length, &from) != 0 ||
+	    !source_is_admitted(transport, &from)) {
 		reset_connection(fd);
 		return;
 	}
-	make_room(transport);
+	strangers_make_room(transport);
 	transport->counters.accepted++;
-	channel = channel_take(transport, &from);
+	channel = channel_allocate(transport, &from);
 	if (channel_attach(channel, fd, LOOP_CLIENTS, EPOLLIN) != 0) {
 		transport->counters.accept_failures++;
-		admission_give_back(transport->admission, &from, false);
+		admission_release(transport->admission, &from, false);
 		channel_end(channel);
 		return;
 	}
@@ -90,7 +91,7 @@ static void connection_admit(
 	proof_begin(channel);
 }
 
-static void listener_rest(struct transport *transport) {
+static void listener_start_pause(struct transport *transport) {
 	struct listener *listener = &transport->listener;
 	uint64_t at_ns = loop_now_ns(transport->loop) + PAUSE_NS;
 
@@ -99,22 +100,22 @@ static void listener_rest(struct transport *transport) {
 		loop_want(listener->source, 0);
 }
 
-static void open_reserve(struct listener *listener) {
+static void listener_open_reserve(struct listener *listener) {
 	if (listener->reserve_fd < 0)
 		listener->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-static void on_rested(struct loop_timer *timer, uint64_t now_ns) {
+static void on_pause_over(struct loop_timer *timer, uint64_t now_ns) {
 	struct listener *listener = container_of(timer, struct listener, pause);
 
 	(void)now_ns;
-	open_reserve(listener);
+	listener_open_reserve(listener);
 	loop_want(listener->source, EPOLLIN);
 }
 
 // Reset the first connection of the backlog. Returns 0, -EAGAIN (empty backlog: the kernel checks
 // descriptors first), or why that failed, too.
-static int accept_by_reserve(struct transport *transport) {
+static int accept_with_reserve(struct transport *transport) {
 	struct listener *listener = &transport->listener;
 	int err = -EMFILE;
 	int fd;
@@ -126,7 +127,7 @@ static int accept_by_reserve(struct transport *transport) {
 		err = fd >= 0 ? 0 : neg_errno();
 		if (fd >= 0)
 			reset_connection(fd);
-		open_reserve(listener);
+		listener_open_reserve(listener);
 	}
 	if (err == -EAGAIN)
 		return err;
@@ -136,21 +137,21 @@ static int accept_by_reserve(struct transport *transport) {
 }
 
 // Handle an error of accept(). Returns 0 if the next connection can be accepted.
-static int after_error(struct transport *transport, int err) {
+static int accept_handle_error(struct transport *transport, int err) {
 	if (err == -EMFILE || err == -ENFILE)
-		err = accept_by_reserve(transport);
+		err = accept_with_reserve(transport);
 	if (err == 0 || err == -EAGAIN)
 		return err;
 	transport->counters.accept_failures++;
 	if (err == -EMFILE || err == -ENFILE || err == -ENOBUFS || err == -ENOMEM) {
-		listener_rest(transport);
+		listener_start_pause(transport);
 		return err;
 	}
 	// The connection failed before it was accepted, so nobody has to know.
 	return 0;
 }
 
-static void accept_some(struct transport *transport) {
+static void accept_connections(struct transport *transport) {
 	struct listener *listener = &transport->listener;
 	struct sockaddr_storage address;
 	socklen_t length;
@@ -166,7 +167,7 @@ static void accept_some(struct transport *transport) {
 		if (fd >= 0)
 			connection_admit(transport, fd, (struct sockaddr *)&address, length);
 		else
-			err = after_error(transport, neg_errno());
+			err = accept_handle_error(transport, neg_errno());
 	}
 }
 
@@ -174,16 +175,16 @@ static void listener_serve(struct listener *listener) {
 	struct transport *transport = container_of(listener, struct transport, listener);
 
 	transport_enter(transport);
-	accept_some(transport);
+	accept_connections(transport);
 	transport_leave(transport);
 }
 
-static void first_ready(struct loop_source *source, uint32_t events) {
+static void on_first_ready(struct loop_source *source, uint32_t events) {
 	(void)events;
 	listener_serve(container_of(source, struct listener, places[0]));
 }
 
-static void second_ready(struct loop_source *source, uint32_t events) {
+static void on_second_ready(struct loop_source *source, uint32_t events) {
 	(void)events;
 	listener_serve(container_of(source, struct listener, places[1]));
 }
@@ -200,7 +201,7 @@ static uint64_t backlog_limit(void) {
 	return parse_u64(text, strlen(text), 0, UINT64_MAX, NULL, &limit) == 0 ? limit : BACKLOG;
 }
 
-static void say_listening(const struct listener *listener) {
+static void log_listening(const struct listener *listener) {
 	uint64_t limit = backlog_limit();
 	char address[SOCK_ADDR_TEXT_BYTES];
 
@@ -211,7 +212,7 @@ static void say_listening(const struct listener *listener) {
 	);
 }
 
-static int read_address(int fd, struct sock_addr *ret_address) {
+static int socket_read_address(int fd, struct sock_addr *ret_address) {
 	struct sockaddr_storage storage;
 	socklen_t length = sizeof(storage);
 
@@ -260,7 +261,7 @@ bind_explain(const struct sock_addr *address, int err, bool is_start, char ret_d
 }
 
 // Create a listening socket. *ret_address has the port that the kernel chose.
-static int socket_make(
+static int listener_make_socket(
 	const struct sock_addr *wanted,
 	int *ret_fd,
 	struct sock_addr *ret_address,
@@ -272,7 +273,7 @@ static int socket_make(
 	int err = fd < 0 ? neg_errno() : bind_and_listen(fd, wanted);
 
 	if (err == 0)
-		err = read_address(fd, ret_address);
+		err = socket_read_address(fd, ret_address);
 	if (err == 0)
 		*ret_fd = scoped_take_fd(&fd);
 	else
@@ -281,7 +282,7 @@ static int socket_make(
 }
 
 // Close the previous source, if there is one.
-static void close_source(struct loop_source *source) {
+static void listener_close_source(struct loop_source *source) {
 	if (source == NULL)
 		return;
 	loop_remove(source);
@@ -295,7 +296,9 @@ int listener_open(struct transport *transport, char ret_detail[static 256]) {
 	struct loop_source *source = &listener->places[is_second];
 	struct sock_addr address;
 	int fd;
-	int err = socket_make(&transport->config.listen, &fd, &address, before == NULL, ret_detail);
+	int err = listener_make_socket(
+		&transport->config.listen, &fd, &address, before == NULL, ret_detail
+	);
 
 	if (err != 0)
 		return err;
@@ -303,7 +306,7 @@ int listener_open(struct transport *transport, char ret_detail[static 256]) {
 	){.fd = fd,
 	  .rank = LOOP_OVERLAY,
 	  .events = EPOLLIN,
-	  .ready = is_second ? second_ready : first_ready};
+	  .ready = is_second ? on_second_ready : on_first_ready};
 	err = loop_add(transport->loop, source);
 	if (err != 0) {
 		close(fd);
@@ -311,12 +314,12 @@ int listener_open(struct transport *transport, char ret_detail[static 256]) {
 		return err;
 	}
 	loop_timer_cancel(transport->loop, &listener->pause);
-	close_source(before);
-	listener->pause.expired = on_rested;
+	listener_close_source(before);
+	listener->pause.expired = on_pause_over;
 	listener->source = source;
 	listener->address = address;
-	open_reserve(listener);
-	say_listening(listener);
+	listener_open_reserve(listener);
+	log_listening(listener);
 	return 0;
 }
 
@@ -324,7 +327,7 @@ void listener_close(struct transport *transport) {
 	struct listener *listener = &transport->listener;
 
 	loop_timer_cancel(transport->loop, &listener->pause);
-	close_source(listener->source);
+	listener_close_source(listener->source);
 	if (listener->reserve_fd >= 0)
 		close(listener->reserve_fd);
 	listener->source = NULL;

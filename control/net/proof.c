@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 
-#define SAY_AGAIN_NS (10 * RAS_NS_PER_SEC) // interval of log lines about one address
+#define LOG_INTERVAL_NS (10 * RAS_NS_PER_SEC) // interval of log lines about one address
 
-static enum ras_cause cause_of(int err) {
+static enum ras_cause proof_failure_cause(int err) {
 	switch (err) {
 	case -ENOKEY:
 	case -EACCES:
@@ -30,50 +30,51 @@ static enum ras_cause cause_of(int err) {
 }
 
 // Return the entry of the address, or the one that is due for longest, which is reused.
-static struct proof_said *said_place(struct transport *transport, const struct sock_addr *peer) {
-	struct proof_said *place = &transport->said[0];
+static struct proof_log_entry *
+proof_log_get(struct transport *transport, const struct sock_addr *peer) {
+	struct proof_log_entry *place = &transport->said[0];
 
-	for (size_t n = 0; n < PROOF_SAID_MAX; n++) {
-		struct proof_said *said = &transport->said[n];
+	for (size_t n = 0; n < PROOF_LOG_ENTRIES_MAX; n++) {
+		struct proof_log_entry *said = &transport->said[n];
 
 		if (sock_addr_equal(&said->peer, peer))
 			return said;
 		if (said->again_ns < place->again_ns)
 			place = said;
 	}
-	*place = (struct proof_said){.peer = *peer};
+	*place = (struct proof_log_entry){.peer = *peer};
 	return place;
 }
 
 // Return whether a failure may be logged. A peer with a wrong key tries again every few seconds,
 // for days. *ret_unsaid is the number of failures since the last line.
-static bool may_say(const struct channel *channel, uint64_t *ret_unsaid) {
+static bool proof_may_log(const struct channel *channel, uint64_t *ret_unsaid) {
 	struct transport *transport = channel->transport;
 	struct sock_addr peer = channel->peer;
 	uint64_t now_ns = loop_now_ns(transport->loop);
-	struct proof_said *said;
+	struct proof_log_entry *said;
 
 	if (!channel->outgoing)
 		peer.port = 0;
-	said = said_place(transport, &peer);
+	said = proof_log_get(transport, &peer);
 	if (now_ns < said->again_ns) {
 		said->unsaid++;
 		return false;
 	}
 	*ret_unsaid = said->unsaid;
 	said->unsaid = 0;
-	said->again_ns = now_ns + SAY_AGAIN_NS;
+	said->again_ns = now_ns + LOG_INTERVAL_NS;
 	return true;
 }
 
-static void log_refused(const struct channel *channel, int err) {
+static void log_proof_refused(const struct channel *channel, int err) {
 	char peer[SOCK_ADDR_TEXT_BYTES];
 	char key[SEAL_KEY_ID_TEXT_BYTES];
 	uint8_t version_min;
 	uint8_t version_max;
 	uint64_t unsaid;
 
-	if (!may_say(channel, &unsaid))
+	if (!proof_may_log(channel, &unsaid))
 		return;
 	sock_addr_format(&channel->peer, peer);
 	seal_key_id(&channel->seal, key);
@@ -92,7 +93,7 @@ static void log_hung_up(const struct channel *channel) {
 	char key[SEAL_KEY_ID_TEXT_BYTES];
 	uint64_t unsaid;
 
-	if (!may_say(channel, &unsaid))
+	if (!proof_may_log(channel, &unsaid))
 		return;
 	sock_addr_format(&channel->peer, peer);
 	seal_key_id(&channel->seal, key);
@@ -122,11 +123,11 @@ static void proof_refuse(struct channel *channel, int err) {
 	counters->proof_unknown_key += err == -ENOKEY;
 	if (!channel->outgoing)
 		note_stranger(channel);
-	log_refused(channel, err);
-	channel_fail(channel, cause_of(err));
+	log_proof_refused(channel, err);
+	channel_fail(channel, proof_failure_cause(err));
 }
 
-static void fail_own(struct channel *channel, int err) {
+static void proof_fail_own(struct channel *channel, int err) {
 	channel->transport->counters.proof_failures++;
 	channel_fail(channel, ras_cause_of_errno(err));
 }
@@ -145,7 +146,7 @@ static bool channel_introduce(struct channel *channel) {
 		channel_end(channel);
 		return false;
 	}
-	channel_own_handle(channel, conn);
+	channel_set_handle(channel, conn);
 	return true;
 }
 
@@ -162,12 +163,12 @@ static void proof_succeed(struct channel *channel, const struct seal_reply *last
 	if (err == 0)
 		err = channel_set_deadline(channel, UINT64_MAX);
 	if (err != 0) {
-		fail_own(channel, err);
+		proof_fail_own(channel, err);
 		return;
 	}
 	transport->counters.proofs++;
 	channel_enter_state(channel, CHANNEL_OPEN);
-	revoke_if_not_ours(channel); // our keys may have changed since it began
+	revoke_if_key_removed(channel); // our keys may have changed since it began
 	if (last->size > 0)
 		channel_queue_bytes(channel, last->bytes, last->size);
 	if (!channel->outgoing) {
@@ -187,7 +188,7 @@ static void send_message(struct channel *channel) {
 		message->size - channel->message_done
 	);
 	if (n < 0 && n != -EAGAIN) {
-		fail_own(channel, (int)n);
+		proof_fail_own(channel, (int)n);
 		return;
 	}
 	if (n > 0) {
@@ -202,7 +203,7 @@ static void send_message(struct channel *channel) {
 
 static void take_message(struct channel *channel, size_t size) {
 	struct seal_reply reply = {0};
-	int err = seal_take(&channel->seal, channel->message.bytes, size, &reply);
+	int err = seal_receive(&channel->seal, channel->message.bytes, size, &reply);
 
 	if (err != 0) {
 		// A holder of the key gets the reason. The reply fits into any socket.
@@ -222,7 +223,7 @@ static void take_message(struct channel *channel, size_t size) {
 }
 
 static void receive_message(struct channel *channel) {
-	size_t wanted = seal_wants(&channel->seal);
+	size_t wanted = seal_wanted_bytes(&channel->seal);
 	ssize_t n;
 
 	must(wanted > channel->message_done && wanted <= sizeof(channel->message.bytes));
@@ -233,7 +234,7 @@ static void receive_message(struct channel *channel) {
 	if (n == -EAGAIN)
 		return;
 	if (n < 0) {
-		fail_own(channel, (int)n);
+		proof_fail_own(channel, (int)n);
 		return;
 	}
 	if (n == 0) {
@@ -260,7 +261,7 @@ void proof_begin(struct channel *channel) {
 		config->cluster
 	);
 	if (channel_set_deadline(channel, config->proof_ns) != 0) {
-		fail_own(channel, -ENOMEM);
+		proof_fail_own(channel, -ENOMEM);
 		return;
 	}
 	if (!channel->outgoing)

@@ -14,7 +14,7 @@
 
 #define REVOKE_PAUSE_NS (250 * RAS_NS_PER_MS)
 
-static bool is_proven_with_ours(const struct channel *channel, const struct seal_keys *keys) {
+static bool channel_key_is_ours(const struct channel *channel, const struct seal_keys *keys) {
 	char used[SEAL_KEY_ID_TEXT_BYTES], ours[SEAL_KEY_ID_TEXT_BYTES];
 
 	seal_key_id(&channel->seal, used);
@@ -26,20 +26,20 @@ static bool is_proven_with_ours(const struct channel *channel, const struct seal
 	return false;
 }
 
-static struct channel *next_revoked(const struct transport *transport) {
+static struct channel *channel_next_revoked(const struct transport *transport) {
 	struct channel *channel;
 
 	TAILQ_FOREACH(channel, &transport->live, in_list) {
 		if (channel->state == CHANNEL_OPEN &&
-		    !is_proven_with_ours(channel, transport->config.keys))
+		    !channel_key_is_ours(channel, transport->config.keys))
 			return channel;
 	}
 	return NULL;
 }
 
-static void revoke_one(struct loop_timer *timer, uint64_t now_ns) {
+static void on_revoke_timer(struct loop_timer *timer, uint64_t now_ns) {
 	struct transport *transport = container_of(timer, struct transport, revoke_timer);
-	struct channel *channel = next_revoked(transport);
+	struct channel *channel = channel_next_revoked(transport);
 	char peer[SOCK_ADDR_TEXT_BYTES];
 
 	if (channel == NULL)
@@ -58,16 +58,16 @@ static void revoke_one(struct loop_timer *timer, uint64_t now_ns) {
 }
 
 void revoke_soon(struct transport *transport, uint64_t at_ns) {
-	transport->revoke_timer.expired = revoke_one;
+	transport->revoke_timer.expired = on_revoke_timer;
 	// Without memory for a timer the connections live until the next reload. The log tells the
 	// operator.
 	if (loop_timer_set(transport->loop, &transport->revoke_timer, at_ns) != 0)
 		log_event(LOG_LEVEL_ERROR, "links_not_revoked", log_errno("error", ENOMEM));
 }
 
-void revoke_if_not_ours(struct channel *channel) {
+void revoke_if_key_removed(struct channel *channel) {
 	struct transport *transport = channel->transport;
 
-	if (!is_proven_with_ours(channel, transport->config.keys))
+	if (!channel_key_is_ours(channel, transport->config.keys))
 		revoke_soon(transport, loop_now_ns(transport->loop));
 }

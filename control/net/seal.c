@@ -104,7 +104,7 @@ static const char *const stream_purpose[] = {
 	[SEAL_ACCEPTS] = "tocsin from acc",
 };
 
-static void message_put(struct seal *seal, const void *bytes, size_t size) {
+static void transcript_add(struct seal *seal, const void *bytes, size_t size) {
 	seal_hash(seal->transcript, "tocsin said", bytes, size, seal->transcript);
 }
 
@@ -113,8 +113,9 @@ mark_derive(const struct seal *seal, const uint8_t *key, const char *purpose, ui
 	seal_hash(key, purpose, seal->transcript, sizeof(seal->transcript), ret_mark);
 }
 
-static bool
-is_mark(const struct seal *seal, const uint8_t *key, const char *purpose, const uint8_t *given) {
+static bool mark_is_valid(
+	const struct seal *seal, const uint8_t *key, const char *purpose, const uint8_t *given
+) {
 	uint8_t expected[HASH_BYTES];
 	bool equal;
 
@@ -148,7 +149,7 @@ static bool derive_session(struct seal *seal, const uint8_t ephemeral[static EPH
 }
 
 // Start the stream that we send, and make its proof.
-static void start_sending(
+static void sending_stream_start(
 	struct seal *seal,
 	uint8_t ret_header[static HEADER_BYTES],
 	uint8_t ret_proof[static HASH_BYTES]
@@ -158,12 +159,12 @@ static void start_sending(
 	seal_hash(seal->session_secret, stream_purpose[seal->role], NULL, 0, key);
 	must(crypto_secretstream_xchacha20poly1305_init_push(&seal->sending, ret_header, key) == 0);
 	sodium_memzero(key, sizeof(key));
-	message_put(seal, ret_header, HEADER_BYTES);
+	transcript_add(seal, ret_header, HEADER_BYTES);
 	mark_derive(seal, seal->session_secret, proof_purpose[seal->role], ret_proof);
 }
 
 // Start the stream that the other end sends, if its proof is valid.
-static bool start_receiving(
+static bool receiving_stream_start(
 	struct seal *seal,
 	const uint8_t header[static HEADER_BYTES],
 	const uint8_t proof[static HASH_BYTES]
@@ -172,8 +173,8 @@ static bool start_receiving(
 	uint8_t key[HASH_BYTES];
 	int result;
 
-	message_put(seal, header, HEADER_BYTES);
-	if (!is_mark(seal, seal->session_secret, proof_purpose[peer], proof))
+	transcript_add(seal, header, HEADER_BYTES);
+	if (!mark_is_valid(seal, seal->session_secret, proof_purpose[peer], proof))
 		return false;
 	seal_hash(seal->session_secret, stream_purpose[peer], NULL, 0, key);
 	result = crypto_secretstream_xchacha20poly1305_init_pull(&seal->receiving, header, key);
@@ -232,14 +233,14 @@ void seal_begin(struct seal *seal, struct seal_reply *ret_reply) {
 	memcpy(hello.key_id, key->id, sizeof(hello.key_id));
 	derive_proof_key(seal, key->secret);
 	make_ephemeral(seal, hello.ephemeral);
-	message_put(seal, &hello, offsetof(struct hello, mac));
+	transcript_add(seal, &hello, offsetof(struct hello, mac));
 	mark_derive(seal, seal->proof_key, mac_purpose[SEAL_CONNECTS], hello.mac);
 	seal->state = SEAL_SPOKEN;
 	memcpy(ret_reply->bytes, &hello, sizeof(hello));
 	ret_reply->size = sizeof(hello);
 }
 
-size_t seal_wants(const struct seal *seal) {
+size_t seal_wanted_bytes(const struct seal *seal) {
 	if (seal->role == SEAL_ACCEPTS && seal->state == SEAL_STARTED)
 		return sizeof(struct hello);
 	if (seal->state == SEAL_SPOKEN)
@@ -262,8 +263,8 @@ static int check_hello(struct seal *seal, const struct hello *hello) {
 
 	memcpy(seal->key_id, hello->key_id, sizeof(seal->key_id));
 	derive_proof_key(seal, key != NULL ? key->secret : nobodys);
-	message_put(seal, hello, offsetof(struct hello, mac));
-	valid = is_mark(seal, seal->proof_key, mac_purpose[SEAL_CONNECTS], hello->mac);
+	transcript_add(seal, hello, offsetof(struct hello, mac));
+	valid = mark_is_valid(seal, seal->proof_key, mac_purpose[SEAL_CONNECTS], hello->mac);
 	if (key == NULL)
 		return -ENOKEY;
 	if (!valid)
@@ -275,7 +276,7 @@ static int check_hello(struct seal *seal, const struct hello *hello) {
 	return 0;
 }
 
-static void reply_with(struct seal_reply *ret_reply, const struct answer *answer) {
+static void reply_set_answer(struct seal_reply *ret_reply, const struct answer *answer) {
 	memcpy(ret_reply->bytes, answer, sizeof(*answer));
 	ret_reply->size = sizeof(*answer);
 }
@@ -293,23 +294,23 @@ static int take_hello(struct seal *seal, const struct hello *hello, struct seal_
 	answer.version = seal->version;
 	if (seal->version != 0)
 		make_ephemeral(seal, answer.ephemeral);
-	message_put(seal, &answer, offsetof(struct answer, mac));
+	transcript_add(seal, &answer, offsetof(struct answer, mac));
 	mark_derive(seal, seal->proof_key, mac_purpose[SEAL_ACCEPTS], answer.mac);
 	if (seal->version == 0) {
-		reply_with(ret_reply, &answer);
+		reply_set_answer(ret_reply, &answer);
 		return -EPROTO;
 	}
 	if (!derive_session(seal, hello->ephemeral))
 		return -EBADMSG;
-	start_sending(seal, answer.header, answer.proof);
+	sending_stream_start(seal, answer.header, answer.proof);
 	seal->state = SEAL_SPOKEN;
-	reply_with(ret_reply, &answer);
+	reply_set_answer(ret_reply, &answer);
 	return 0;
 }
 
 static int check_answer(struct seal *seal, const struct answer *answer) {
-	message_put(seal, answer, offsetof(struct answer, mac));
-	if (!is_mark(seal, seal->proof_key, mac_purpose[SEAL_ACCEPTS], answer->mac))
+	transcript_add(seal, answer, offsetof(struct answer, mac));
+	if (!mark_is_valid(seal, seal->proof_key, mac_purpose[SEAL_ACCEPTS], answer->mac))
 		return -EACCES;
 	seal->peer_version_min = answer->version_min;
 	seal->peer_version_max = answer->version_max;
@@ -328,9 +329,9 @@ take_answer(struct seal *seal, const struct answer *answer, struct seal_reply *r
 
 	if (err != 0)
 		return err;
-	if (!start_receiving(seal, answer->header, answer->proof))
+	if (!receiving_stream_start(seal, answer->header, answer->proof))
 		return -EACCES;
-	start_sending(seal, finish.header, finish.proof);
+	sending_stream_start(seal, finish.header, finish.proof);
 	forget_handshake(seal);
 	seal->state = SEAL_PROVEN;
 	memcpy(ret_reply->bytes, &finish, sizeof(finish));
@@ -339,17 +340,17 @@ take_answer(struct seal *seal, const struct answer *answer, struct seal_reply *r
 }
 
 static int take_finish(struct seal *seal, const struct finish *finish) {
-	if (!start_receiving(seal, finish->header, finish->proof))
+	if (!receiving_stream_start(seal, finish->header, finish->proof))
 		return -EACCES;
 	forget_handshake(seal);
 	seal->state = SEAL_PROVEN;
 	return 0;
 }
 
-int seal_take(struct seal *seal, const void *bytes, size_t size, struct seal_reply *ret_reply) {
+int seal_receive(struct seal *seal, const void *bytes, size_t size, struct seal_reply *ret_reply) {
 	int err;
 
-	must(size > 0 && size == seal_wants(seal));
+	must(size > 0 && size == seal_wanted_bytes(seal));
 	ret_reply->size = 0;
 	if (seal->role == SEAL_CONNECTS)
 		err = take_answer(seal, bytes, ret_reply);

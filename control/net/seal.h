@@ -82,7 +82,7 @@ void seal_begin(struct seal *seal, struct seal_reply *ret_reply);
 
 // Return the size of the next handshake message from the other end, at most
 // SEAL_HANDSHAKE_BYTES_MAX; 0 if none is expected.
-size_t seal_wants(const struct seal *seal);
+size_t seal_wanted_bytes(const struct seal *seal);
 
 // Process one message of seal_wanted_bytes() bytes. *ret_reply must be sent, after a failure as
 // well. A failure ends the session and wipes its secrets:
@@ -93,7 +93,7 @@ size_t seal_wants(const struct seal *seal);
 //	-EPROTO   it holds the key, but no version is common: see seal_peer_versions(). The
 //	          accepting end's reply tells the other end
 //	-EBADMSG  it holds the key, but the message makes no sense
-int seal_take(struct seal *seal, const void *bytes, size_t size, struct seal_reply *ret_reply);
+int seal_receive(struct seal *seal, const void *bytes, size_t size, struct seal_reply *ret_reply);
 
 bool seal_proven(const struct seal *seal);
 

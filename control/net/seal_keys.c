@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define BLANKS " \t\r"
-#define LINE_WORD "tocsin-key-1"
+#define KEY_LINE_WORD "tocsin-key-1"
 #define HEX_DIGITS "0123456789abcdefABCDEF"
 #define HEX_LENGTH ((size_t)2 * SEAL_SECRET_BYTES)
 
@@ -55,7 +55,7 @@ static void key_adopt(struct seal_keys *keys) {
 	memcpy(key->id, hash, sizeof(key->id));
 }
 
-static void add_random(struct seal_keys *keys) {
+static void keys_add_random(struct seal_keys *keys) {
 	randombytes_buf(keys->keys[keys->count].secret, SEAL_SECRET_BYTES);
 	key_adopt(keys);
 }
@@ -65,7 +65,7 @@ int seal_keys_create_random(const struct seal_keys **ret_keys) {
 
 	if (keys == NULL)
 		return -ENOMEM;
-	add_random(keys);
+	keys_add_random(keys);
 	*ret_keys = keys;
 	return 0;
 }
@@ -98,7 +98,7 @@ int seal_keys_create_step(
 	if (step == SEAL_KEYS_SWAP)
 		next->keys[next->count++] = keys->keys[0];
 	if (step == SEAL_KEYS_ADD)
-		add_random(next);
+		keys_add_random(next);
 	*ret_keys = next;
 	return 0;
 }
@@ -162,8 +162,8 @@ void seal_keys_format(const struct seal_keys *keys, char text[static SEAL_KEYS_T
 		seal_keys_id(keys, n, id);
 		sodium_bin2hex(secret, sizeof(secret), keys->keys[n].secret, SEAL_SECRET_BYTES);
 		used += (size_t)snprintf(
-			text + used, SEAL_KEYS_TEXT_BYTES - used, "# id %s\n" LINE_WORD " %s\n", id,
-			secret
+			text + used, SEAL_KEYS_TEXT_BYTES - used, "# id %s\n" KEY_LINE_WORD " %s\n",
+			id, secret
 		);
 		must(used < SEAL_KEYS_TEXT_BYTES);
 	}
@@ -202,7 +202,7 @@ static size_t bytes_span(const char *text, size_t size, const char *set) {
 }
 
 // Find the next line, without the blanks around it. Returns false at the end.
-static bool next_line(struct reader *reader, const char **ret_line, size_t *ret_size) {
+static bool reader_next_line(struct reader *reader, const char **ret_line, size_t *ret_size) {
 	const char *line = reader->at;
 	const char *newline;
 	size_t size, blanks;
@@ -224,7 +224,7 @@ static bool next_line(struct reader *reader, const char **ret_line, size_t *ret_
 	return true;
 }
 
-static int check_new(struct reader *reader, const struct seal_keys *keys) {
+static int keys_check_new(struct reader *reader, const struct seal_keys *keys) {
 	const struct seal_key *added = &keys->keys[keys->count - 1];
 
 	if (sodium_is_zero(added->secret, sizeof(added->secret)))
@@ -236,14 +236,16 @@ static int check_new(struct reader *reader, const struct seal_keys *keys) {
 	return 0;
 }
 
-static int take_line(struct reader *reader, const char *line, size_t size, struct seal_keys *keys) {
-	size_t word = strlen(LINE_WORD);
+static int
+keys_parse_line(struct reader *reader, const char *line, size_t size, struct seal_keys *keys) {
+	size_t word = strlen(KEY_LINE_WORD);
 	size_t blanks;
 
-	if (size < word || memcmp(line, LINE_WORD, word) != 0)
+	if (size < word || memcmp(line, KEY_LINE_WORD, word) != 0)
 		return keys_refuse(
-			reader, "neither a comment (#) nor " LINE_WORD " and a key; nothing else "
-				"is allowed"
+			reader,
+			"neither a comment (#) nor " KEY_LINE_WORD " and a key; nothing else "
+			"is allowed"
 		);
 	blanks = bytes_span(line + word, size - word, BLANKS);
 	line += word + blanks;
@@ -251,7 +253,7 @@ static int take_line(struct reader *reader, const char *line, size_t size, struc
 	if (blanks == 0 || size != HEX_LENGTH || bytes_span(line, size, HEX_DIGITS) != size)
 		return keys_refuse(
 			reader,
-			"behind " LINE_WORD " come a blank and %zu hexadecimal digits, "
+			"behind " KEY_LINE_WORD " come a blank and %zu hexadecimal digits, "
 			"nothing else",
 			HEX_LENGTH
 		);
@@ -261,18 +263,18 @@ static int take_line(struct reader *reader, const char *line, size_t size, struc
 		keys->keys[keys->count].secret, SEAL_SECRET_BYTES, line, size, NULL, NULL, NULL
 	);
 	key_adopt(keys);
-	return check_new(reader, keys);
+	return keys_check_new(reader, keys);
 }
 
-static int read_lines(struct reader *reader, struct seal_keys *keys) {
+static int keys_parse_lines(struct reader *reader, struct seal_keys *keys) {
 	const char *line;
 	size_t size;
 	int err;
 
-	while (next_line(reader, &line, &size)) {
+	while (reader_next_line(reader, &line, &size)) {
 		if (size == 0 || line[0] == '#')
 			continue;
-		err = take_line(reader, line, size, keys);
+		err = keys_parse_line(reader, line, size, keys);
 		if (err != 0)
 			return err;
 	}
@@ -281,7 +283,7 @@ static int read_lines(struct reader *reader, struct seal_keys *keys) {
 	reader->line = 0;
 	return keys_refuse(
 		reader,
-		"holds no key: a line " LINE_WORD " and %zu hexadecimal digits; "
+		"holds no key: a line " KEY_LINE_WORD " and %zu hexadecimal digits; "
 		"make one by tocsin keygen",
 		HEX_LENGTH
 	);
@@ -301,7 +303,7 @@ int seal_keys_parse(
 		snprintf(ret_detail, SEAL_KEYS_DETAIL_BYTES, "out of memory");
 		return -ENOMEM;
 	}
-	err = read_lines(&reader, keys);
+	err = keys_parse_lines(&reader, keys);
 	if (err != 0) {
 		seal_keys_put(keys);
 		return err;

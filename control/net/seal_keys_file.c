@@ -52,7 +52,7 @@ static int refuse_open(char *detail, int err, const char *path) {
 	);
 }
 
-static bool is_trusted(uid_t owner) {
+static bool owner_is_trusted(uid_t owner) {
 	return owner == 0 || owner == geteuid();
 }
 
@@ -61,7 +61,7 @@ static int check_directory(const char *path, char *detail) {
 
 	if (lstat(path, &status) != 0)
 		return refuse_errno(detail, neg_errno(), path, "look at this directory");
-	if (!is_trusted(status.st_uid))
+	if (!owner_is_trusted(status.st_uid))
 		return keys_file_refuse(
 			detail, -EPERM, path,
 			": this directory belongs to user %u; allowed are root and user %u",
@@ -101,7 +101,7 @@ static int check_file(int fd, const char *path, struct stat *ret_status, char *d
 		return refuse_errno(detail, neg_errno(), path, "look at it");
 	if (!S_ISREG(status.st_mode))
 		return keys_file_refuse(detail, -EPERM, path, ": not a regular file");
-	if (!is_trusted(status.st_uid))
+	if (!owner_is_trusted(status.st_uid))
 		return keys_file_refuse(
 			detail, -EPERM, path, ": belongs to user %u; allowed are root and user %u",
 			status.st_uid, geteuid()
@@ -123,7 +123,7 @@ static int check_file(int fd, const char *path, struct stat *ret_status, char *d
 
 // Open the file after checking that no other user can have exchanged it. The caller frees
 // *ret_resolved.
-static int open_checked(
+static int keys_file_open(
 	const char *path, char **ret_resolved, struct stat *ret_status, int *ret_fd, char *detail
 ) {
 	scoped_mem char *resolved = realpath(path, NULL);
@@ -198,7 +198,7 @@ int seal_keys_load(
 	scoped_mem char *resolved = NULL;
 	scoped_fd int fd = -1;
 	struct stat status;
-	int err = open_checked(path, &resolved, &status, &fd, ret_detail);
+	int err = keys_file_open(path, &resolved, &status, &fd, ret_detail);
 
 	if (err != 0)
 		return err;
@@ -244,7 +244,7 @@ static int sync_directory(const char *resolved) {
 }
 
 // Resolve the directory of a file that need not exist, and append the file's name as it is.
-static int resolve_new(const char *path, char **ret_resolved, char *detail) {
+static int resolve_new_path(const char *path, char **ret_resolved, char *detail) {
 	scoped_mem char *copy = strdup(path);
 	scoped_mem char *directory = NULL;
 	const char *name = path;
@@ -274,7 +274,7 @@ int seal_keys_write_new(
 ) {
 	scoped_mem char *resolved = NULL;
 	scoped_fd int fd = -1;
-	int err = resolve_new(path, &resolved, ret_detail);
+	int err = resolve_new_path(path, &resolved, ret_detail);
 
 	if (err != 0)
 		return err;
@@ -294,7 +294,7 @@ int seal_keys_write_new(
 }
 
 // Write the new file with the owner and the mode of the file that it replaces.
-static int write_beside(int fd, const struct stat *status, const struct seal_keys *keys) {
+static int write_replacement(int fd, const struct stat *status, const struct seal_keys *keys) {
 	if (fchown(fd, status->st_uid, status->st_gid) != 0)
 		return neg_errno();
 	if (fchmod(fd, status->st_mode & ALLPERMS) != 0)
@@ -313,7 +313,7 @@ file_replace(const char *resolved, const struct stat *status, const struct seal_
 	fd = mkostemp(temporary, O_CLOEXEC);
 	if (fd < 0)
 		return neg_errno();
-	err = write_beside(fd, status, keys);
+	err = write_replacement(fd, status, keys);
 	if (err == 0 && rename(temporary, resolved) != 0)
 		err = neg_errno();
 	if (err != 0) {
@@ -331,7 +331,7 @@ int seal_keys_rewrite(
 	scoped_mem char *resolved = NULL;
 	scoped_fd int fd = -1;
 	struct stat status;
-	int err = open_checked(path, &resolved, &status, &fd, ret_detail);
+	int err = keys_file_open(path, &resolved, &status, &fd, ret_detail);
 
 	if (err != 0)
 		return err;

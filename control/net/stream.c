@@ -19,7 +19,7 @@
 
 #define QUEUE_LOW_BYTES (TRANSPORT_QUEUE_BYTES_MAX / 2) // a rejected sender may go on from here
 
-static void want_flush(struct channel *channel) {
+static void channel_want_flush(struct channel *channel) {
 	struct transport *transport = channel->transport;
 
 	if (channel->will_flush)
@@ -31,7 +31,7 @@ static void want_flush(struct channel *channel) {
 }
 
 // Start the time limit for everything that is queued now. It is checked when the timer expires.
-static void start_stuck_clock(struct channel *channel) {
+static void channel_start_stuck_timer(struct channel *channel) {
 	channel->mark = channel->queued_total;
 	// The timer has had its place in the loop since the proof, so this cannot fail.
 	channel_set_deadline(channel, channel->transport->config.stuck_ns);
@@ -51,8 +51,8 @@ static uint8_t *queue_extend(struct channel *channel, size_t size) {
 	channel->queue_tail += size;
 	channel->queued_total += size;
 	if (queued == 0)
-		start_stuck_clock(channel);
-	want_flush(channel);
+		channel_start_stuck_timer(channel);
+	channel_want_flush(channel);
 	return queue + channel->queue_tail - size;
 }
 
@@ -81,14 +81,14 @@ int channel_queue_frame(struct channel *channel, const void *frame, size_t size)
 }
 
 // An open connection times out only if nothing that it sends is acknowledged.
-static enum ras_cause cause_of(struct channel *channel, int err) {
+static enum ras_cause stream_failure_cause(struct channel *channel, int err) {
 	if (err != -ETIMEDOUT)
 		return ras_cause_of_errno(err);
 	channel->transport->counters.stuck++;
 	return RAS_CAUSE_STUCK;
 }
 
-static void log_broken(const struct channel *channel, const char *what) {
+static void log_bad_frame(const struct channel *channel, const char *what) {
 	char peer[SOCK_ADDR_TEXT_BYTES];
 
 	sock_addr_format(&channel->peer, peer);
@@ -96,13 +96,13 @@ static void log_broken(const struct channel *channel, const char *what) {
 }
 
 // Decrypt one frame and pass it on. Returns false if the channel is not open any more.
-static bool take_frame(struct channel *channel, const uint8_t *sealed, size_t sealed_size) {
+static bool channel_take_frame(struct channel *channel, const uint8_t *sealed, size_t sealed_size) {
 	struct transport *transport = channel->transport;
 	uint32_t life = channel->life;
 
 	if (seal_decrypt(&channel->seal, sealed, sealed_size, transport->scratch) != 0) {
 		transport->counters.frames_forged++;
-		log_broken(channel, "forged");
+		log_bad_frame(channel, "forged");
 		channel_fail(channel, RAS_CAUSE_PROTOCOL);
 		return false;
 	}
@@ -114,7 +114,7 @@ static bool take_frame(struct channel *channel, const uint8_t *sealed, size_t se
 }
 
 // Process all complete frames. The beginning of the next one moves to the front.
-static void take_frames(struct channel *channel) {
+static void channel_take_frames(struct channel *channel) {
 	uint8_t *received = channel->buffers->received;
 	size_t at = 0;
 	uint32_t length;
@@ -124,13 +124,13 @@ static void take_frames(struct channel *channel) {
 		length = le32toh(length);
 		if (length < SEAL_OVERHEAD || length > CHANNEL_SEALED_MAX) {
 			channel->transport->counters.frames_malformed++;
-			log_broken(channel, "malformed");
+			log_bad_frame(channel, "malformed");
 			channel_fail(channel, RAS_CAUSE_PROTOCOL);
 			return;
 		}
 		if (channel->received - at - sizeof(length) < length)
 			break;
-		if (!take_frame(channel, received + at + sizeof(length), length))
+		if (!channel_take_frame(channel, received + at + sizeof(length), length))
 			return;
 		at += sizeof(length) + length;
 	}
@@ -149,20 +149,22 @@ void channel_receive(struct channel *channel) {
 	if (n > 0) {
 		channel->transport->counters.bytes_received += (uint64_t)n;
 		channel->received += (size_t)n;
-		take_frames(channel);
+		channel_take_frames(channel);
 	} else if (n != -EAGAIN) {
 		// The kernel reports a reset only once, and a send may have received it.
 		channel_fail(
 			channel,
-			cause_of(channel, channel->send_error != 0 ? channel->send_error : (int)n)
+			stream_failure_cause(
+				channel, channel->send_error != 0 ? channel->send_error : (int)n
+			)
 		);
 	} else if (channel->send_error != 0) {
-		channel_fail(channel, cause_of(channel, channel->send_error));
+		channel_fail(channel, stream_failure_cause(channel, channel->send_error));
 	}
 }
 
 // Send at most one step. Returns 0 or the error.
-static int send_some(struct channel *channel) {
+static int channel_send_step(struct channel *channel) {
 	size_t size = channel_queued(channel);
 	ssize_t n;
 
@@ -183,7 +185,7 @@ static int send_some(struct channel *channel) {
 	return 0;
 }
 
-static void want_events(struct channel *channel) {
+static void channel_want_events(struct channel *channel) {
 	uint32_t events = channel->read_ended ? 0 : EPOLLIN;
 
 	if (channel_queued(channel) > 0 && channel->send_error == 0)
@@ -192,7 +194,7 @@ static void want_events(struct channel *channel) {
 }
 
 // Finish a soft close: all is sent, and the other side has to finish, too.
-static void end_writing(struct channel *channel) {
+static void channel_end_writing(struct channel *channel) {
 	if (channel_queued(channel) > 0)
 		return;
 	if (!channel->write_ended)
@@ -204,7 +206,7 @@ static void end_writing(struct channel *channel) {
 
 void channel_flush(struct channel *channel) {
 	struct transport *transport = channel->transport;
-	int err = send_some(channel);
+	int err = channel_send_step(channel);
 
 	if (err != 0 && channel->state == CHANNEL_CLOSING) {
 		channel_end(channel);
@@ -212,9 +214,9 @@ void channel_flush(struct channel *channel) {
 	}
 	// The peer's last frames may still be in the kernel: they are read before the channel ends.
 	channel->send_error = err != 0 ? err : channel->send_error;
-	want_events(channel);
+	channel_want_events(channel);
 	if (channel->state == CHANNEL_CLOSING) {
-		end_writing(channel);
+		channel_end_writing(channel);
 	} else if (err != 0) {
 		channel_receive(channel);
 	} else if (channel->owes_writable && channel_queued(channel) <= QUEUE_LOW_BYTES) {
@@ -228,7 +230,7 @@ void channel_check_stuck(struct channel *channel) {
 		channel->transport->counters.stuck++;
 		channel_fail(channel, RAS_CAUSE_STUCK);
 	} else if (channel_queued(channel) > 0) {
-		start_stuck_clock(channel);
+		channel_start_stuck_timer(channel);
 	} else {
 		channel_set_deadline(channel, UINT64_MAX);
 	}
@@ -249,15 +251,15 @@ void channel_drain(struct channel *channel) {
 	if (channel->write_ended)
 		channel_end(channel);
 	else
-		want_events(channel);
+		channel_want_events(channel);
 }
 
 void channel_close_softly(struct channel *channel) {
-	channel_forget_handle(channel);
+	channel_release_handle(channel);
 	channel_enter_state(channel, CHANNEL_CLOSING);
 	channel_set_deadline(channel, channel->transport->config.close_ns);
 	if (channel->send_error != 0)
 		channel_end(channel);
 	else
-		want_flush(channel);
+		channel_want_flush(channel);
 }

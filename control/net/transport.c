@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 // Return the first channel of a list, if it was there before this round began.
-static struct channel *next_of(const struct channel_list *list) {
+static struct channel *list_next_of_round(const struct channel_list *list) {
 	struct channel *channel = TAILQ_FIRST(list);
 
 	if (channel == NULL || channel->round == channel->transport->round)
@@ -28,7 +28,7 @@ static void on_flush(struct loop_job *job) {
 
 	transport_enter(transport);
 	transport->round++;
-	while ((channel = next_of(&transport->flush)) != NULL) {
+	while ((channel = list_next_of_round(&transport->flush)) != NULL) {
 		TAILQ_REMOVE(&transport->flush, channel, in_flush);
 		channel->will_flush = false;
 		channel_flush(channel);
@@ -42,7 +42,7 @@ static void on_failed(struct loop_job *job) {
 
 	transport_enter(transport);
 	transport->round++;
-	while ((channel = next_of(&transport->failed)) != NULL)
+	while ((channel = list_next_of_round(&transport->failed)) != NULL)
 		channel_fail(channel, channel->cause);
 	transport_leave(transport);
 }
@@ -69,7 +69,7 @@ static int copy_config(struct transport *transport, const struct transport_confi
 	return err;
 }
 
-static int make_tables(struct transport *transport) {
+static int transport_make_tables(struct transport *transport) {
 	const struct transport_config *config = &transport->config;
 	uint32_t buckets = 16;
 
@@ -94,7 +94,7 @@ static struct transport *transport_new(struct loop *loop) {
 	if (transport == NULL)
 		return NULL;
 	transport->loop = loop;
-	transport->listener.reserve_fd = transport->owners_fd = -1;
+	transport->listener.reserve_fd = transport->owner_query_fd = -1;
 	transport->flush_job.run = on_flush;
 	transport->failed_job.run = on_failed;
 	TAILQ_INIT(&transport->free);
@@ -134,19 +134,19 @@ int transport_create(
 	transport->ops_ctx = ops_ctx;
 	err = copy_config(transport, config);
 	if (err == 0)
-		err = make_tables(transport);
+		err = transport_make_tables(transport);
 	if (err == 0)
 		err = listener_open(transport, ret_detail);
 	if (err != 0) {
 		transport_destroy(transport);
 		return err;
 	}
-	dial_ask_owners(transport);
+	dial_open_owners(transport);
 	*ret_transport = transport;
 	return 0;
 }
 
-static void end_channels(struct transport *transport) {
+static void transport_end_channels(struct transport *transport) {
 	struct channel *channel;
 
 	for (uint32_t n = 0; n < transport->channel_count; n++) {
@@ -160,7 +160,7 @@ struct transport *transport_destroy(struct transport *transport) {
 	if (transport == NULL)
 		return NULL;
 	listener_close(transport);
-	end_channels(transport);
+	transport_end_channels(transport);
 	closed_ports_end(transport);
 	loop_undefer(transport->loop, &transport->flush_job);
 	loop_undefer(transport->loop, &transport->failed_job);
@@ -168,8 +168,8 @@ struct transport *transport_destroy(struct transport *transport) {
 	transport->destroyed = true;
 	if (transport->depth > 0)
 		return NULL; // transport_leave() frees the rest
-	if (transport->owners_fd >= 0)
-		close(transport->owners_fd);
+	if (transport->owner_query_fd >= 0)
+		close(transport->owner_query_fd);
 	admission_destroy(transport->admission);
 	seal_keys_put(transport->config.keys);
 	free((char *)transport->config.cluster);
@@ -222,10 +222,10 @@ struct sock_addr transport_address(const struct transport *transport) {
 }
 
 void transport_open(struct transport *transport, uint32_t conn, const struct sock_addr *to) {
-	struct channel *channel = channel_take(transport, to);
+	struct channel *channel = channel_allocate(transport, to);
 
-	channel_own_handle(channel, conn);
-	dial(channel);
+	channel_set_handle(channel, conn);
+	channel_dial(channel);
 }
 
 void transport_source(

@@ -23,7 +23,7 @@ void overlay_answer_put(struct overlay_answer *answer) {
 
 // Give the answer to all waiters. A waiter may ask again from its callback. It gets the same
 // answer, or replaces it as the recent one.
-static void answer_all(struct overlay_ask *ask, struct overlay_answer *answer) {
+static void ask_answer_waiting(struct overlay_ask *ask, struct overlay_answer *answer) {
 	struct overlay_question *question;
 
 	answer->references++;
@@ -37,7 +37,7 @@ static void answer_all(struct overlay_ask *ask, struct overlay_answer *answer) {
 }
 
 // Add one part of one node. The caller leaves out and counts a part that cannot be read.
-static int add_part(struct overlay_answer *answer, const struct ras_collected_part *part) {
+static int answer_add_part(struct overlay_answer *answer, const struct ras_collected_part *part) {
 	switch (answer->kind) {
 	case RAS_COLLECT_CONNS:
 		return ras_conns_add(answer->conns, part);
@@ -51,7 +51,7 @@ static int add_part(struct overlay_answer *answer, const struct ras_collected_pa
 	return -EINVAL;
 }
 
-static int make_table(struct overlay *overlay, struct overlay_answer *answer) {
+static int answer_make_table(struct overlay *overlay, struct overlay_answer *answer) {
 	switch (answer->kind) {
 	case RAS_COLLECT_CONNS:
 		answer->conns = calloc(1, sizeof(*answer->conns));
@@ -91,9 +91,9 @@ static int answer_merge(
 		return -ENOMEM;
 	if (missing_size > 0)
 		memcpy(missing, result->missing, missing_size);
-	err = make_table(overlay, answer);
+	err = answer_make_table(overlay, answer);
 	while (err == 0 && ras_collected_next(result->collected, &cursor, &part)) {
-		if (add_part(answer, &part) != 0)
+		if (answer_add_part(answer, &part) != 0)
 			answer->bad_parts++;
 	}
 	answer_settle(answer);
@@ -145,11 +145,11 @@ static void answers_share(struct loop_job *job) {
 			ask_cancel(overlay, ask);
 		if (ask->running || ask->waiting == NULL)
 			continue;
-		answer_all(ask, ask->recent != NULL ? ask->recent : &none);
+		ask_answer_waiting(ask, ask->recent != NULL ? ask->recent : &none);
 	}
 }
 
-static bool is_fresh(const struct overlay *overlay, const struct overlay_ask *ask) {
+static bool ask_is_fresh(const struct overlay *overlay, const struct overlay_ask *ask) {
 	return ask->recent != NULL && ask->recent->err == 0 &&
 	       overlay_now_ns(overlay) - ask->recent->at_ns < OVERLAY_SHARE_NS;
 }
@@ -164,7 +164,7 @@ int overlay_ask_all(
 	int err;
 
 	must(kind > 0 && kind < RAS_COLLECT_KIND_END);
-	if (!ask->running && is_fresh(overlay, ask)) {
+	if (!ask->running && ask_is_fresh(overlay, ask)) {
 		loop_defer(overlay->loop, &overlay->share);
 	} else if (!ask->running) {
 		overlay_answer_put(ask->recent);
@@ -224,7 +224,7 @@ void overlay_ask_fini(struct overlay *overlay) {
 
 		// This answer is on the stack. No callback may keep a reference to an answer that
 		// reports an error.
-		answer_all(&overlay->asks[kind], &cancelled);
+		ask_answer_waiting(&overlay->asks[kind], &cancelled);
 		must(cancelled.references == 1);
 		overlay_answer_put(overlay->asks[kind].recent);
 		overlay->asks[kind].recent = NULL;

@@ -18,8 +18,9 @@
 #define QUESTION_BYTES_MAX RAS_RELAY_CONTROL_BYTES_MAX
 static_assert(QUESTION_BYTES_MAX <= OVERLAY_LINE_BYTES, "a line fits where it is kept");
 #define STATUS_BYTES 4
-#define GRACE_NS RAS_NS_PER_SEC // the answer may be under way when the other node's time is over
-#define SERVED_MAX 16		// questions served at once
+#define ANSWER_GRACE_NS \
+	RAS_NS_PER_SEC // the answer may be under way when the other node's time is over
+#define SERVED_MAX 16  // questions served at once
 #define SERVED_BYTES_MAX (32u << 20) // limit of all answers together
 #define ANSWER_BYTES_MAX (RAS_TRANSFER_BYTES_MAX - STATUS_BYTES)
 #define GROW_BYTES 16384
@@ -96,7 +97,7 @@ int overlay_call_start(
 	memset(call->status, 0, sizeof(call->status));
 	call->over = false;
 	call->deadline = (struct loop_timer){.expired = call_expired};
-	err = loop_timer_set(overlay->loop, &call->deadline, now_ns + timeout_ns + GRACE_NS);
+	err = loop_timer_set(overlay->loop, &call->deadline, now_ns + timeout_ns + ANSWER_GRACE_NS);
 	if (err == 0)
 		err = question_send(call, line, timeout_ns);
 	if (err != 0) {
@@ -129,7 +130,7 @@ void overlay_call_cancel(struct overlay_call *call) {
 		(void)ras_transfer_cancel(overlay->ras, overlay_clock_ns(overlay), call->transfer);
 }
 
-static int error_of(const struct ras_relay_report *report) {
+static int error_from_report(const struct ras_relay_report *report) {
 	switch (report->reason) {
 	case RAS_RELAY_DESTINATION_DOWN:
 	case RAS_RELAY_WRONG_INCARNATION:
@@ -150,7 +151,7 @@ bool overlay_call_report(struct overlay *overlay, const struct ras_relay_report 
 		if (call->message_id != report->message_id)
 			continue;
 		if (report->outcome != RAS_RELAY_OUTCOME_DELIVERED)
-			call_end(call, error_of(report));
+			call_end(call, error_from_report(report));
 		return true;
 	}
 	return false;
@@ -165,7 +166,8 @@ static struct overlay_call *call_find(struct overlay *overlay, uint64_t node, ui
 }
 
 // Store the status, which comes first. Returns how many bytes of the segment belong to it.
-static size_t take_status(struct overlay_call *call, const struct ras_transfer_segment *segment) {
+static size_t
+call_store_status(struct overlay_call *call, const struct ras_transfer_segment *segment) {
 	const uint8_t *bytes = segment->bytes;
 	size_t taken = 0;
 
@@ -174,13 +176,13 @@ static size_t take_status(struct overlay_call *call, const struct ras_transfer_s
 	return taken;
 }
 
-static int status_error(const struct overlay_call *call) {
+static int call_status_error(const struct overlay_call *call) {
 	uint32_t status = (uint32_t)call->status[0] | (uint32_t)call->status[1] << 8;
 
 	return status == 0 ? 0 : -(int)status;
 }
 
-int overlay_call_take(struct overlay *overlay, const struct ras_transfer_segment *segment) {
+int overlay_call_receive(struct overlay *overlay, const struct ras_transfer_segment *segment) {
 	struct overlay_call *call = call_find(overlay, segment->source, segment->tag);
 	size_t skip;
 	int err;
@@ -188,17 +190,18 @@ int overlay_call_take(struct overlay *overlay, const struct ras_transfer_segment
 	if (call == NULL)
 		return -ECANCELED; // the caller does not wait any more
 	call->transfer = segment->id;
-	skip = take_status(call, segment);
+	skip = call_store_status(call, segment);
 	if (segment->size == skip)
 		return 0;
 	err = call->piece(call, (const char *)segment->bytes + skip, segment->size - skip);
 	return err == 0 || err == -EAGAIN ? err : -ECANCELED;
 }
 
-static int error_of_end(const struct overlay_call *call, const struct ras_transfer_end *end) {
+static int
+error_from_transfer_end(const struct overlay_call *call, const struct ras_transfer_end *end) {
 	switch (end->outcome) {
 	case RAS_TRANSFER_DONE:
-		return end->bytes < STATUS_BYTES ? -EBADMSG : status_error(call);
+		return end->bytes < STATUS_BYTES ? -EBADMSG : call_status_error(call);
 	case RAS_TRANSFER_DEAD:
 	case RAS_TRANSFER_LEFT:
 	case RAS_TRANSFER_RESTARTED:
@@ -318,8 +321,8 @@ static void served_send(struct overlay_served *served) {
 		.port = OVERLAY_PORT_ANSWER,
 		.tag = served->tag,
 		.size = served->used,
-		.life_ns = served->life_ns + GRACE_NS < RAS_TRANSFER_LIFE_MAX_NS
-				   ? served->life_ns + GRACE_NS
+		.life_ns = served->life_ns + ANSWER_GRACE_NS < RAS_TRANSFER_LIFE_MAX_NS
+				   ? served->life_ns + ANSWER_GRACE_NS
 				   : RAS_TRANSFER_LIFE_MAX_NS,
 	};
 	int err;
@@ -378,12 +381,12 @@ void overlay_call_ended(struct overlay *overlay, const struct ras_transfer_end *
 	if (call == NULL)
 		return;
 	call->transfer = 0;
-	call_end(call, error_of_end(call, end));
+	call_end(call, error_from_transfer_end(call, end));
 }
 
 // End of a turn: ended calls, new questions, waiting answers.
 
-static struct overlay_call *first_over(const struct overlay *overlay) {
+static struct overlay_call *call_first_ended(const struct overlay *overlay) {
 	struct overlay_call *call = overlay->calls;
 
 	while (call != NULL && !call->over)
@@ -391,7 +394,7 @@ static struct overlay_call *first_over(const struct overlay *overlay) {
 	return call;
 }
 
-static struct overlay_served *first_new(const struct overlay *overlay) {
+static struct overlay_served *served_first_new(const struct overlay *overlay) {
 	struct overlay_served *served = overlay->served;
 
 	while (served != NULL && served->begun)
@@ -399,7 +402,7 @@ static struct overlay_served *first_new(const struct overlay *overlay) {
 	return served;
 }
 
-static void send_waiting(struct overlay *overlay) {
+static void served_send_waiting(struct overlay *overlay) {
 	struct overlay_served *served;
 
 	for (served = overlay->served; served != NULL; served = served->next)
@@ -414,22 +417,22 @@ static void send_waiting(struct overlay *overlay) {
 	} while (served != NULL);
 }
 
-static void call_finish(struct loop_job *job) {
+static void on_call_finish(struct loop_job *job) {
 	struct overlay *overlay = container_of(job, struct overlay, finish);
 	struct overlay_served *served;
 	struct overlay_call *call;
 
-	while ((call = first_over(overlay)) != NULL) {
+	while ((call = call_first_ended(overlay)) != NULL) {
 		overlay_call_cancel(call);
 		call->ended(call, call->err);
 	}
-	while ((served = first_new(overlay)) != NULL) {
+	while ((served = served_first_new(overlay)) != NULL) {
 		served->begun = true;
 		if (overlay_reach_serve(overlay, served))
 			continue;
 		overlay->serve(overlay->serve_ctx, served, served->line);
 	}
-	send_waiting(overlay);
+	served_send_waiting(overlay);
 }
 
 void overlay_server(struct overlay *overlay, overlay_serve_fn *fn, void *ctx) {
@@ -438,7 +441,7 @@ void overlay_server(struct overlay *overlay, overlay_serve_fn *fn, void *ctx) {
 }
 
 void overlay_call_init(struct overlay *overlay) {
-	overlay->finish.run = call_finish;
+	overlay->finish.run = on_call_finish;
 }
 
 void overlay_call_fini(struct overlay *overlay) {

@@ -19,7 +19,7 @@ struct comms_share {
 	struct jobs_row row;
 };
 
-static void drop_reports(struct comms_share *share) {
+static void share_drop_reports(struct comms_share *share) {
 	free(share->reports);
 	free(share->order);
 	share->reports = NULL;
@@ -36,16 +36,16 @@ static int compare_reports(const void *a, const void *b) {
 }
 
 // Without memory no ranks are reported: other nodes see that no agent holds these ranks.
-static void take_reports(struct comms_share *share) {
+static void share_take_reports(struct comms_share *share) {
 	uint32_t count = share->source.count(share->source.ctx);
 
-	drop_reports(share);
+	share_drop_reports(share);
 	if (count > REPORTS_MAX)
 		count = REPORTS_MAX;
 	share->reports = calloc((size_t)count + 1, sizeof(*share->reports));
 	share->order = calloc((size_t)count + 1, sizeof(struct jobs_rank_report *));
 	if (share->reports == NULL || share->order == NULL) {
-		drop_reports(share);
+		share_drop_reports(share);
 		return;
 	}
 	for (uint32_t n = 0; n < count; n++) {
@@ -68,7 +68,7 @@ contribute_ranks(void *ctx, const struct ras_contribution *wanted, struct wire_w
 	bool any = false;
 
 	if (wanted->part == 0)
-		take_reports(share);
+		share_take_reports(share);
 	while (share->next < share->count) {
 		uint32_t length =
 			jobs_row_length(share->order + share->next, share->count - share->next);
@@ -79,7 +79,7 @@ contribute_ranks(void *ctx, const struct ras_contribution *wanted, struct wire_w
 		any = true;
 		share->next += length;
 	}
-	drop_reports(share);
+	share_drop_reports(share);
 	return false;
 }
 
@@ -101,7 +101,7 @@ struct comms_share *comms_share_destroy(struct comms_share *share) {
 	if (share == NULL)
 		return NULL;
 	overlay_contributor(share->overlay, RAS_COLLECT_COMMS, NULL, NULL);
-	drop_reports(share);
+	share_drop_reports(share);
 	free(share);
 	return NULL;
 }

@@ -67,7 +67,7 @@ static const struct log_row log_rows[RAS_EVENT_KIND_COUNT] = {
 	[RAS_EVENT_ADDRESS_OTHER] = {LOG_LEVEL_WARN, VALUE_NOTHING},
 };
 
-static bool is_of_link(enum ras_event_kind kind) {
+static bool event_is_of_link(enum ras_event_kind kind) {
 	return kind >= RAS_EVENT_LINK_UP && kind <= RAS_EVENT_LINK_STUCK;
 }
 
@@ -89,7 +89,7 @@ observer_names(const struct overlay *overlay, const struct ras_event *event, cha
 }
 
 // Format the protocol versions of the peer and of this node.
-static void version_ranges(
+static void event_version_ranges(
 	const struct overlay *overlay,
 	const struct ras_event *event,
 	char theirs_text[static SHOW_BYTES],
@@ -104,7 +104,7 @@ static void version_ranges(
 }
 
 // Find the peer's address, for events after which an operator asks for it.
-static bool find_address(
+static bool event_find_address(
 	const struct overlay *overlay,
 	const struct ras_event *event,
 	char text[static SOCK_ADDR_TEXT_BYTES]
@@ -120,7 +120,7 @@ static bool find_address(
 }
 
 // A verdict that is absent, good or unknown needs no warning: the bad one before it was logged.
-static enum log_level level_of(const struct ras_event *event) {
+static enum log_level event_log_level(const struct ras_event *event) {
 	if (event->kind == RAS_EVENT_VERDICT &&
 	    (event->value <= VERDICT_HEALTHY || event->value == VERDICT_UNKNOWN))
 		return LOG_LEVEL_INFO;
@@ -139,20 +139,20 @@ void overlay_log_event(const struct overlay *overlay, const struct ras_event *ev
 	static struct log_site sites[RAS_EVENT_KIND_COUNT];
 	size_t used = 0;
 
-	if (is_of_link(event->kind))
+	if (event_is_of_link(event->kind))
 		TRACEPOINT(
 			link_state, event->peer, event->name, event->kind, event->cause,
 			event->value
 		);
-	if (!log_enabled(level_of(event)))
+	if (!log_enabled(event_log_level(event)))
 		return;
 	fields[used++] = log_str("event", ras_event_name(event->kind));
 	if (event->name[0] != '\0')
 		fields[used++] = log_str("peer", event->name);
-	if (find_address(overlay, event, address))
+	if (event_find_address(overlay, event, address))
 		fields[used++] = log_str("address", address);
 	if (event->other.family != SOCK_ADDR_NONE) {
-		overlay_other_words(event, other);
+		overlay_other_address_words(event, other);
 		fields[used++] = log_str("other", other);
 	}
 	if (event->cause != RAS_CAUSE_NONE)
@@ -164,7 +164,7 @@ void overlay_log_event(const struct overlay *overlay, const struct ras_event *ev
 		fields[used++] = log_u64("count", event->value);
 	}
 	if (event->cause == RAS_CAUSE_VERSION) {
-		version_ranges(overlay, event, theirs, ours);
+		event_version_ranges(overlay, event, theirs, ours);
 		fields[used++] = log_str("theirs", theirs);
 		fields[used++] = log_str("ours", ours);
 	}
@@ -173,5 +173,5 @@ void overlay_log_event(const struct overlay *overlay, const struct ras_event *ev
 		fields[used++] = log_str("observers", observers);
 	if (text != NULL)
 		fields[used++] = log_str("text", text);
-	log_write(&sites[event->kind], level_of(event), "overlay", fields);
+	log_write(&sites[event->kind], event_log_level(event), "overlay", fields);
 }

@@ -8,10 +8,10 @@
 
 #include <errno.h>
 
-#define LOOK_NS (10 * RAS_NS_PER_SEC)
+#define INCIDENTS_INTERVAL_NS (10 * RAS_NS_PER_SEC)
 
 // Messages that end for these reasons are normal work of the relay.
-static bool is_expected(enum ras_relay_reason reason) {
+static bool reason_is_expected(enum ras_relay_reason reason) {
 	return reason == RAS_RELAY_REASON_NONE || reason == RAS_RELAY_DUPLICATE ||
 	       reason == RAS_RELAY_LATE;
 }
@@ -26,7 +26,7 @@ static struct log_field name_field(const struct overlay *overlay, const char *ke
 	return log_bytes(key, peer.record->name, peer.record->name_length);
 }
 
-static void incidents_look(struct loop_timer *timer, uint64_t now_ns) {
+static void incidents_log(struct loop_timer *timer, uint64_t now_ns) {
 	struct overlay *overlay = container_of(timer, struct overlay, incidents);
 
 	for (int n = 0; n < RAS_RELAY_REASON_COUNT; n++) {
@@ -35,7 +35,7 @@ static void incidents_look(struct loop_timer *timer, uint64_t now_ns) {
 			ras_relay_incident(overlay->ras, reason);
 		uint64_t fresh;
 
-		if (incident == NULL || is_expected(reason))
+		if (incident == NULL || reason_is_expected(reason))
 			continue;
 		fresh = incident->count - overlay->incidents_told[n];
 		overlay->incidents_told[n] = incident->count;
@@ -51,13 +51,13 @@ static void incidents_look(struct loop_timer *timer, uint64_t now_ns) {
 			name_field(overlay, "hop", incident->hop)
 		);
 	}
-	if (loop_timer_set(overlay->loop, timer, now_ns + LOOK_NS) != 0)
+	if (loop_timer_set(overlay->loop, timer, now_ns + INCIDENTS_INTERVAL_NS) != 0)
 		log_event(LOG_LEVEL_WARN, "relay_unwatched", log_errno("error", ENOMEM));
 }
 
 void overlay_incidents_start(struct overlay *overlay) {
-	overlay->incidents.expired = incidents_look;
-	incidents_look(&overlay->incidents, loop_now_ns(overlay->loop));
+	overlay->incidents.expired = incidents_log;
+	incidents_log(&overlay->incidents, loop_now_ns(overlay->loop));
 }
 
 void overlay_incidents_stop(struct overlay *overlay) {

@@ -91,7 +91,7 @@ struct overlay_text {
 };
 
 // Last result of connections to one address.
-struct overlay_tcp_found {
+struct overlay_tcp_result {
 	struct sock_addr to; // NONE: not in use
 	uint32_t conn;	     // valid if under_way
 	bool under_way;
@@ -134,7 +134,7 @@ struct overlay_remember {
 	uint64_t written_ns;	 // time of the last write; 0: none in this run
 	uint64_t written_digest; // digest of the list on the disk
 	// member that reported another agent with our name; NONE: none
-	struct sock_addr name_held_at;
+	struct sock_addr name_conflict_at;
 };
 
 struct overlay {
@@ -148,7 +148,7 @@ struct overlay {
 	struct loop_timer wake;
 	// Gives the core the time of day.
 	struct loop_timer wall;
-	struct loop_job keep_start; // stores the start counter that the join assigned
+	struct loop_job store_start; // stores the start counter that the join assigned
 	struct loop_timer incidents;
 	uint64_t incidents_told[RAS_RELAY_REASON_COUNT];
 	struct overlay_listener *listeners;
@@ -156,7 +156,7 @@ struct overlay {
 	enum ras_event_kind text_kind; // event kind of that note
 	struct overlay_text texts[OVERLAY_TEXTS]; // ring buffer
 	uint32_t text_next;
-	char own_mistakes[OVERLAY_OWN_COUNT][STATE_TEXT_BYTES];
+	char own_mistake_words[OVERLAY_OWN_COUNT][STATE_TEXT_BYTES];
 	char join_names[STATE_TEXT_BYTES]; // why the configured join addresses cannot be used
 
 	struct overlay_reach reach;
@@ -168,10 +168,10 @@ struct overlay {
 
 	struct overlay_clones clones[OVERLAY_CLONES];
 	uint32_t clones_count;
-	uint64_t beside_first; // live member beside the roster, the first by name; 0: none
-	uint32_t beside_count; // number of live members beside the roster
+	uint64_t unlisted_first; // live member beside the roster, the first by name; 0: none
+	uint32_t unlisted_count; // number of live members beside the roster
 	bool clones_due;
-	struct loop_timer clones_look;
+	struct loop_timer clones_timer;
 
 	struct sock_addr *own_addresses; // sorted addresses of this machine, without ports
 	size_t own_address_count;
@@ -180,7 +180,7 @@ struct overlay {
 	bool shared_addresses_due;
 	struct loop_timer shared_addresses_timer;
 
-	struct overlay_tcp_found tcp_found[OVERLAY_TCP_FOUND_MAX];
+	struct overlay_tcp_result tcp_found[OVERLAY_TCP_FOUND_MAX];
 	struct overlay_notice_consumer notices[OVERLAY_NOTICE_CONSUMERS];
 
 	struct overlay_ask asks[RAS_COLLECT_KIND_END];
@@ -229,7 +229,7 @@ void overlay_port_fini(struct overlay *overlay);
 bool overlay_call_report(struct overlay *overlay, const struct ras_relay_report *report);
 int overlay_call_deliver(struct overlay *overlay, const struct ras_relay_delivery *delivery);
 int overlay_call_read(struct overlay *overlay, struct ras_transfer_read *read);
-int overlay_call_take(struct overlay *overlay, const struct ras_transfer_segment *segment);
+int overlay_call_receive(struct overlay *overlay, const struct ras_transfer_segment *segment);
 void overlay_call_ended(struct overlay *overlay, const struct ras_transfer_end *end);
 void overlay_call_init(struct overlay *overlay);
 void overlay_call_fini(struct overlay *overlay);
@@ -239,21 +239,21 @@ int overlay_note(struct overlay *overlay, const struct ras_event *note, const ch
 // Return the text of the event that is being reported; NULL if it has none.
 const char *overlay_note_text(const struct overlay *overlay, const struct ras_event *event);
 // Store the text of the event that is being reported, if it has one.
-void overlay_note_keep(struct overlay *overlay, const struct ras_event *event);
+void overlay_note_store(struct overlay *overlay, const struct ras_event *event);
 
 // reach.c: asks members whether they reach us. Events start the questions.
 void overlay_reach_event(struct overlay *overlay, const struct ras_event *event);
 void overlay_reach_stop(struct overlay *overlay);
 // Ask soon: the address may be reachable again, or is a new one.
-void overlay_reach_again(struct overlay *overlay);
-const char *overlay_reach_word(enum ras_cause cause); // RAS_CAUSE_NONE: reached
+void overlay_reach_ask_again(struct overlay *overlay);
+const char *overlay_reach_outcome_word(enum ras_cause cause); // RAS_CAUSE_NONE: reached
 // reach_try.c: tries for other nodes. Returns true if the question asked for a try; it gets its
 // answer.
 #define OVERLAY_REACH_LINE "REACH"
 bool overlay_reach_serve(struct overlay *overlay, struct overlay_served *served);
 void overlay_reach_serve_stop(struct overlay *overlay);
 // Handle ras_ops.who for one of the tries.
-void overlay_reach_who(
+void overlay_reach_identified(
 	struct overlay *overlay, uint32_t conn, enum ras_cause cause, uint64_t found
 );
 
@@ -266,15 +266,16 @@ void overlay_tcp_reach_kernel(struct overlay *overlay, const struct sock_addr *t
 // mistakes.c: schedule a pass if the event may change its result.
 void overlay_mistakes_event(struct overlay *overlay, const struct ras_event *event);
 // Schedule a pass over all kinds of mistakes.
-void overlay_mistakes_again(struct overlay *overlay);
+void overlay_mistakes_schedule(struct overlay *overlay);
 void overlay_mistakes_stop(struct overlay *overlay);
 // Write the name of a node, or "another agent" if the node is unknown.
-void overlay_name_of(
+void overlay_node_name(
 	const struct overlay *overlay, uint64_t id, char name[static RAS_NAME_MAX + 1]
 );
 // Write the other address of an event. The port is left out if no agent is known to listen there.
-static inline void
-overlay_other_words(const struct ras_event *event, char ret_words[static SOCK_ADDR_TEXT_BYTES]) {
+static inline void overlay_other_address_words(
+	const struct ras_event *event, char ret_words[static SOCK_ADDR_TEXT_BYTES]
+) {
 	if (event->other.port != 0)
 		sock_addr_format(&event->other, ret_words);
 	else
@@ -296,7 +297,7 @@ void overlay_stranger_words(
 );
 
 // shared_addresses.c
-void overlay_shared_addresses_look(struct overlay *overlay);
+void overlay_shared_addresses_find(struct overlay *overlay);
 void overlay_shared_addresses_stop(struct overlay *overlay);
 
 // roster.c

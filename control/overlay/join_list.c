@@ -94,7 +94,7 @@ static void pass_resolve(struct pass *pass, const struct shared *shared, const c
 }
 
 // Return whether the brackets belong to a hostlist. Those of an IPv6 address come first.
-static bool is_hostlist(const char *text) {
+static bool text_is_hostlist(const char *text) {
 	const char *open = strchr(text, '[');
 
 	return open != NULL && open != text;
@@ -124,7 +124,7 @@ static void pass_hostlist(struct pass *pass, const struct shared *shared, const 
 }
 
 static void pass_name(struct pass *pass, const struct shared *shared, const char *text) {
-	if (is_hostlist(text))
+	if (text_is_hostlist(text))
 		pass_hostlist(pass, shared, text);
 	else
 		pass_resolve(pass, shared, text);
@@ -335,7 +335,7 @@ struct join_list *join_list_destroy(struct join_list *list) {
 	return NULL;
 }
 
-static int check_item(const char *item, size_t length, struct parse_error *error) {
+static int join_item_check(const char *item, size_t length, struct parse_error *error) {
 	struct hostlist *hosts;
 	struct sock_addr addr;
 	const char *colon;
@@ -373,6 +373,6 @@ int join_list_check(const char *text, size_t length, struct parse_error *error) 
 	if (strlen(copy) == 0)
 		return 0; // no address to join through
 	while (err == 0 && item_next(&rest, &item, &item_length))
-		err = check_item(item, item_length, error);
+		err = join_item_check(item, item_length, error);
 	return err;
 }

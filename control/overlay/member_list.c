@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VERSION 1
+#define MEMBER_LIST_VERSION 1
 
 // The list.
 
@@ -25,7 +25,7 @@ void member_list_drop(struct member_list *list, uint32_t n) {
 	list->members[n] = list->members[--list->count];
 }
 
-static uint32_t of_host(const struct member_list *list, const char *host) {
+static uint32_t members_on_host(const struct member_list *list, const char *host) {
 	uint32_t count = 0;
 
 	for (uint32_t n = 0; n < list->count; n++)
@@ -33,23 +33,23 @@ static uint32_t of_host(const struct member_list *list, const char *host) {
 	return count;
 }
 
-static uint64_t told_s(const struct member *member, uint64_t now_s) {
+static uint64_t member_proven_s(const struct member *member, uint64_t now_s) {
 	return member->proven_s <= now_s ? member->proven_s : 0;
 }
 
 // Return the member that makes room; the count if there is none. A time later than the newcomer's
 // came from a wrong clock, and counts as long ago.
-static uint32_t victim_for(const struct member_list *list, const struct member *member) {
+static uint32_t list_find_victim(const struct member_list *list, const struct member *member) {
 	uint32_t oldest = list->count;
 	uint64_t oldest_s = member->proven_s;
 
-	if (of_host(list, member->host) > 0)
+	if (members_on_host(list, member->host) > 0)
 		return list->count;
 	for (uint32_t n = 0; n < list->count; n++) {
-		if (of_host(list, list->members[n].host) > 1)
+		if (members_on_host(list, list->members[n].host) > 1)
 			return n;
-		if (told_s(&list->members[n], member->proven_s) < oldest_s) {
-			oldest_s = told_s(&list->members[n], member->proven_s);
+		if (member_proven_s(&list->members[n], member->proven_s) < oldest_s) {
+			oldest_s = member_proven_s(&list->members[n], member->proven_s);
 			oldest = n;
 		}
 	}
@@ -67,7 +67,7 @@ bool member_list_put(struct member_list *list, const struct member *member) {
 	}
 	place = list->count;
 	if (place == MEMBER_LIST_MAX)
-		place = victim_for(list, member);
+		place = list_find_victim(list, member);
 	if (place == MEMBER_LIST_MAX)
 		return false;
 	list->members[place] = *member;
@@ -91,7 +91,8 @@ bool member_list_is_full(const struct member_list *list, uint64_t now_s) {
 	if (list->count < MEMBER_LIST_MAX)
 		return false;
 	for (uint32_t n = 0; n < list->count; n++) {
-		if (list->members[n].proven_s != now_s || of_host(list, list->members[n].host) > 1)
+		if (list->members[n].proven_s != now_s ||
+		    members_on_host(list, list->members[n].host) > 1)
 			return false;
 	}
 	return true;
@@ -132,8 +133,8 @@ char *member_list_format(const struct member_list *list, const char *cluster, co
 	for (uint32_t n = 0; n < list->count; n++)
 		json_array_append_new(members, member_json(&list->members[n])); // NULL: left out
 	object = json_pack(
-		"{s:i,s:s,s:s,s:o}", "version", VERSION, "cluster", cluster, "node", node,
-		"members", members
+		"{s:i,s:s,s:s,s:o}", "version", MEMBER_LIST_VERSION, "cluster", cluster, "node",
+		node, "members", members
 	);
 	text = object != NULL ? json_dumps(object, JSON_COMPACT) : NULL;
 	json_decref(object);
@@ -142,7 +143,7 @@ char *member_list_format(const struct member_list *list, const char *cluster, co
 
 // Reading.
 
-static bool take_name(const char *text, char name[static RAS_NAME_MAX + 1]) {
+static bool copy_member_name(const char *text, char name[static RAS_NAME_MAX + 1]) {
 	size_t length = strlen(text);
 
 	if (length == 0 || length > RAS_NAME_MAX)
@@ -161,7 +162,8 @@ static bool member_parse(json_t *object, struct member *ret_member) {
 		    object, "{s:s,s:s,s:s,s:I,s:b}", "address", &address, "node", &name, "host",
 		    &host, "proven", &proven, "left", &left
 	    ) != 0 ||
-	    proven < 0 || !take_name(name, member.name) || !take_name(host, member.host) ||
+	    proven < 0 || !copy_member_name(name, member.name) ||
+	    !copy_member_name(host, member.host) ||
 	    sock_addr_parse(
 		    address, strlen(address), SOCK_ADDR_PORT_NEEDED, NULL, &member.address
 	    ) != 0 ||
@@ -208,7 +210,7 @@ static int object_parse(
 	    ) != 0)
 		return -EBADMSG;
 	*ret_reason = "it is of another version";
-	if (version != VERSION)
+	if (version != MEMBER_LIST_VERSION)
 		return -EBADMSG;
 	*ret_reason = "it is of another cluster";
 	if (strcmp(its_cluster, cluster) != 0)

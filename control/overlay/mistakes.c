@@ -15,9 +15,9 @@
 
 // Delay of a pass after a change. A host that was rebooted counts twice until its old agents are
 // declared dead.
-#define LOOK_NS (15 * RAS_NS_PER_SEC)
+#define MISTAKES_DELAY_NS (15 * RAS_NS_PER_SEC)
 
-void overlay_name_of(
+void overlay_node_name(
 	const struct overlay *overlay, uint64_t id, char name[static RAS_NAME_MAX + 1]
 ) {
 	struct ras_peer peer;
@@ -39,8 +39,8 @@ void overlay_stranger_words(
 ) {
 	char name[RAS_NAME_MAX + 1], other[RAS_NAME_MAX + 1], text[SOCK_ADDR_TEXT_BYTES];
 
-	overlay_name_of(overlay, peer, name);
-	overlay_name_of(overlay, found, other);
+	overlay_node_name(overlay, peer, name);
+	overlay_node_name(overlay, found, other);
 	sock_addr_format(address, text);
 	snprintf(
 		ret_words, STATE_TEXT_BYTES,
@@ -63,7 +63,7 @@ void overlay_conflict_words(
 	    sock_addr_equal(&peer.record->address, &event->other))
 		return;
 	sock_addr_format(&peer.record->address, held);
-	overlay_other_words(event, other);
+	overlay_other_address_words(event, other);
 	snprintf(
 		ret_words, STATE_TEXT_BYTES,
 		"the one at %s has this name, and another one at %s wants it", held, other
@@ -88,7 +88,8 @@ static int claims_compare(const void *a, const void *b) {
 }
 
 // Count the boots with one host name, and record the host if there are several.
-static void judge_host(struct overlay *overlay, const struct claim *claims, uint32_t count) {
+static void
+host_record_clones(struct overlay *overlay, const struct claim *claims, uint32_t count) {
 	struct overlay_clones clones = {
 		.host_name_id = claims[0].host_name_id, .ids = {claims[0].peer}, .count = 1};
 
@@ -124,8 +125,8 @@ static void clones_words(
 ) {
 	char first[RAS_NAME_MAX + 1], second[RAS_NAME_MAX + 1], more[32] = "";
 
-	overlay_name_of(overlay, clones->ids[0], first);
-	overlay_name_of(overlay, clones->ids[1], second);
+	overlay_node_name(overlay, clones->ids[0], first);
+	overlay_node_name(overlay, clones->ids[1], second);
 	if (clones->count > 2)
 		snprintf(more, sizeof(more), " (and %u more)", clones->count - 2);
 	snprintf(
@@ -145,28 +146,28 @@ static int names_compare(const struct ras_record *a, const struct ras_record *b)
 	return order != 0 ? order : (int)a->name_length - (int)b->name_length;
 }
 
-static void roster_look(struct overlay *overlay, uint32_t slots) {
+static void roster_find_unlisted(struct overlay *overlay, uint32_t slots) {
 	const struct ras_record *first = NULL;
 	struct ras_peer peer;
 
-	overlay->beside_count = 0;
+	overlay->unlisted_count = 0;
 	for (uint32_t slot = 0; slot < slots && overlay_expected(overlay) > 0; slot++) {
 		if (ras_peer_at(overlay->ras, slot, &peer) != 0 || peer.state != RAS_ALIVE ||
 		    overlay_is_expected(overlay, peer.record->name, peer.record->name_length))
 			continue;
 		if (first == NULL || names_compare(peer.record, first) < 0)
 			first = peer.record;
-		overlay->beside_count++;
+		overlay->unlisted_count++;
 	}
-	overlay->beside_first = first != NULL ? first->id : 0;
+	overlay->unlisted_first = first != NULL ? first->id : 0;
 }
 
-static void beside_words(const struct overlay *overlay, char ret_words[static STATE_TEXT_BYTES]) {
+static void unlisted_words(const struct overlay *overlay, char ret_words[static STATE_TEXT_BYTES]) {
 	char name[RAS_NAME_MAX + 1], more[32] = "";
 
-	overlay_name_of(overlay, overlay->beside_first, name);
-	if (overlay->beside_count > 1)
-		snprintf(more, sizeof(more), " and %u more", overlay->beside_count - 1);
+	overlay_node_name(overlay, overlay->unlisted_first, name);
+	if (overlay->unlisted_count > 1)
+		snprintf(more, sizeof(more), " and %u more", overlay->unlisted_count - 1);
 	snprintf(
 		ret_words, STATE_TEXT_BYTES,
 		"members that [overlay] expect does not name: %.63s%s; add them there, or stop "
@@ -176,8 +177,9 @@ static void beside_words(const struct overlay *overlay, char ret_words[static ST
 }
 
 // Return whether the same two agents were reported before, and their number has not grown.
-static bool
-was_told(const struct overlay_clones *before, uint32_t count, const struct overlay_clones *clones) {
+static bool clones_were_reported(
+	const struct overlay_clones *before, uint32_t count, const struct overlay_clones *clones
+) {
 	for (uint32_t n = 0; n < count; n++) {
 		if (before[n].host_name_id == clones->host_name_id &&
 		    before[n].ids[0] == clones->ids[0] && before[n].ids[1] == clones->ids[1])
@@ -186,7 +188,7 @@ was_told(const struct overlay_clones *before, uint32_t count, const struct overl
 	return false;
 }
 
-static void mistakes_look(struct overlay *overlay) {
+static void mistakes_find(struct overlay *overlay) {
 	struct overlay_clones before[OVERLAY_CLONES];
 	uint32_t before_count = overlay->clones_count;
 	char words[STATE_TEXT_BYTES];
@@ -197,7 +199,7 @@ static void mistakes_look(struct overlay *overlay) {
 	memcpy(before, overlay->clones, sizeof(before));
 	ras_view(overlay->ras, &view);
 	claims = calloc(view.slots_max, sizeof(*claims));
-	roster_look(overlay, view.slots_max);
+	roster_find_unlisted(overlay, view.slots_max);
 	if (claims == NULL)
 		return; // the next change tries again
 	count = claims_collect(overlay, claims, view.slots_max);
@@ -208,7 +210,7 @@ static void mistakes_look(struct overlay *overlay) {
 			if (claims[end].host_name_id != claims[n].host_name_id)
 				break;
 		}
-		judge_host(overlay, claims + n, end - n);
+		host_record_clones(overlay, claims + n, end - n);
 	}
 	free(claims);
 	for (uint32_t n = 0; n < overlay->clones_count; n++) {
@@ -219,7 +221,7 @@ static void mistakes_look(struct overlay *overlay) {
 			.value = overlay->clones[n].count,
 		};
 
-		if (was_told(before, before_count, &overlay->clones[n]))
+		if (clones_were_reported(before, before_count, &overlay->clones[n]))
 			continue;
 		clones_words(overlay, &overlay->clones[n], words);
 		(void)overlay_note(overlay, &note, words);
@@ -234,23 +236,23 @@ bool overlay_host_is_shared(const struct overlay *overlay, uint64_t host_name_id
 	return false;
 }
 
-static void look_due(struct loop_timer *timer, uint64_t now_ns) {
-	struct overlay *overlay = container_of(timer, struct overlay, clones_look);
+static void on_mistakes_timer(struct loop_timer *timer, uint64_t now_ns) {
+	struct overlay *overlay = container_of(timer, struct overlay, clones_timer);
 
 	(void)now_ns;
 	overlay->clones_due = false;
-	mistakes_look(overlay);
-	overlay_shared_addresses_look(overlay);
+	mistakes_find(overlay);
+	overlay_shared_addresses_find(overlay);
 }
 
-void overlay_mistakes_again(struct overlay *overlay) {
+void overlay_mistakes_schedule(struct overlay *overlay) {
 	if (overlay->clones_due)
 		return;
-	overlay->clones_look.expired = look_due;
-	overlay->clones_due =
-		loop_timer_set(
-			overlay->loop, &overlay->clones_look, loop_now_ns(overlay->loop) + LOOK_NS
-		) == 0;
+	overlay->clones_timer.expired = on_mistakes_timer;
+	overlay->clones_due = loop_timer_set(
+				      overlay->loop, &overlay->clones_timer,
+				      loop_now_ns(overlay->loop) + MISTAKES_DELAY_NS
+			      ) == 0;
 }
 
 void overlay_mistakes_event(struct overlay *overlay, const struct ras_event *event) {
@@ -261,7 +263,7 @@ void overlay_mistakes_event(struct overlay *overlay, const struct ras_event *eve
 	case RAS_EVENT_DEAD:
 	case RAS_EVENT_LEFT:
 	case RAS_EVENT_FORGOTTEN:
-		overlay_mistakes_again(overlay);
+		overlay_mistakes_schedule(overlay);
 		return;
 	default:
 		return;
@@ -269,7 +271,7 @@ void overlay_mistakes_event(struct overlay *overlay, const struct ras_event *eve
 }
 
 void overlay_mistakes_stop(struct overlay *overlay) {
-	loop_timer_cancel(overlay->loop, &overlay->clones_look);
+	loop_timer_cancel(overlay->loop, &overlay->clones_timer);
 	overlay_shared_addresses_stop(overlay);
 }
 
@@ -300,8 +302,8 @@ bool overlay_mistake_next(
 	if (overlay_shared_address_at(overlay, place, ret_words))
 		return true;
 	place -= overlay->shared_address_count;
-	if (place == 0 && overlay->beside_count > 0) {
-		beside_words(overlay, ret_words);
+	if (place == 0 && overlay->unlisted_count > 0) {
+		unlisted_words(overlay, ret_words);
 		return true;
 	}
 	if (place == 0) { // no member beside the roster: skip this place
@@ -309,14 +311,14 @@ bool overlay_mistake_next(
 		(*cursor)++;
 	}
 	for (place--; place < OVERLAY_OWN_COUNT; place++, (*cursor)++) {
-		if (overlay->own_mistakes[place][0] == '\0')
+		if (overlay->own_mistake_words[place][0] == '\0')
 			continue;
-		snprintf(ret_words, STATE_TEXT_BYTES, "%s", overlay->own_mistakes[place]);
+		snprintf(ret_words, STATE_TEXT_BYTES, "%s", overlay->own_mistake_words[place]);
 		return true;
 	}
 	return false;
 }
 
 void overlay_own_mistake(struct overlay *overlay, enum overlay_own own, const char *words) {
-	snprintf(overlay->own_mistakes[own], STATE_TEXT_BYTES, "%s", words);
+	snprintf(overlay->own_mistake_words[own], STATE_TEXT_BYTES, "%s", words);
 }

@@ -20,7 +20,7 @@ const char *overlay_note_text(const struct overlay *overlay, const struct ras_ev
 	return overlay->text != NULL && event->kind == overlay->text_kind ? overlay->text : NULL;
 }
 
-void overlay_note_keep(struct overlay *overlay, const struct ras_event *event) {
+void overlay_note_store(struct overlay *overlay, const struct ras_event *event) {
 	const char *text = overlay_note_text(overlay, event);
 	struct overlay_text *place;
 

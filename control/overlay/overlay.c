@@ -23,12 +23,12 @@
 #define ACCEPTS_PER_SOURCE_PER_S 256
 #define WALL_CLOCK_NS (10 * RAS_NS_PER_SEC) // a changed clock is noticed within this time
 
-static void *memory_get(void *ctx, size_t size) {
+static void *core_memory_allocate(void *ctx, size_t size) {
 	(void)ctx;
 	return calloc(1, size);
 }
 
-static void memory_put(void *ctx, void *memory, size_t size) {
+static void core_memory_release(void *ctx, void *memory, size_t size) {
 	(void)ctx;
 	(void)size;
 	free(memory);
@@ -71,13 +71,13 @@ static void op_wake(void *ctx, uint64_t at_ns) {
 }
 
 // Return whether our start counter may have changed with this event.
-static bool is_new_start(enum ras_event_kind kind) {
+static bool event_may_change_start(enum ras_event_kind kind) {
 	return kind == RAS_EVENT_JOIN_DONE || kind == RAS_EVENT_DECLARED_DEAD ||
 	       kind == RAS_EVENT_ADDRESS_CHANGED;
 }
 
 // Describe the events whose numbers are for machines only.
-static void words_of(
+static void event_describe(
 	const struct overlay *overlay,
 	const struct ras_event *event,
 	char ret_words[static STATE_TEXT_BYTES]
@@ -100,21 +100,21 @@ static void op_event(void *ctx, const struct ras_event *event) {
 	char words[STATE_TEXT_BYTES];
 	const char *text;
 
-	words_of(overlay, event, words);
+	event_describe(overlay, event, words);
 	if (words[0] != '\0') {
 		overlay->text = words;
 		overlay->text_kind = event->kind;
 	}
 	text = overlay_note_text(overlay, event);
-	overlay_note_keep(overlay, event);
+	overlay_note_store(overlay, event);
 	if (!event->quiet)
 		overlay_log_event(overlay, event);
 	if (overlay->state != NULL && !event->quiet) {
 		snprintf(kept.text, sizeof(kept.text), "%s", text != NULL ? text : "");
 		kept.realtime_ns = overlay_realtime_ns(overlay, event->at_ns);
 		state_journal(overlay->state, &kept);
-		if (is_new_start(event->kind))
-			loop_defer(overlay->loop, &overlay->keep_start);
+		if (event_may_change_start(event->kind))
+			loop_defer(overlay->loop, &overlay->store_start);
 	}
 	overlay_reach_event(overlay, event);
 	overlay_remember_event(overlay, event);
@@ -129,8 +129,8 @@ static void op_event(void *ctx, const struct ras_event *event) {
 }
 
 // The core may report an event in the middle of a change, so a job reads the start counter later.
-static void keep_start(struct loop_job *job) {
-	struct overlay *overlay = container_of(job, struct overlay, keep_start);
+static void store_start(struct loop_job *job) {
+	struct overlay *overlay = container_of(job, struct overlay, store_start);
 	uint64_t start = ras_incarnation_start(ras_self_incarnation(overlay->ras));
 
 	if (start != state_start(overlay->state))
@@ -162,7 +162,7 @@ static int op_transfer_read(void *ctx, struct ras_transfer_read *read) {
 }
 
 static int op_transfer_take(void *ctx, const struct ras_transfer_segment *segment) {
-	return segment->port == OVERLAY_PORT_ANSWER ? overlay_call_take(ctx, segment) : -ENOENT;
+	return segment->port == OVERLAY_PORT_ANSWER ? overlay_call_receive(ctx, segment) : -ENOENT;
 }
 
 static void op_transfer_ended(void *ctx, const struct ras_transfer_end *end) {
@@ -201,7 +201,7 @@ static void op_notice(void *ctx, uint64_t origin, uint32_t kind, const void *pay
 }
 
 static void op_who(void *ctx, uint32_t conn, enum ras_cause cause, uint64_t found) {
-	overlay_reach_who(ctx, conn, cause, found);
+	overlay_reach_identified(ctx, conn, cause, found);
 }
 
 static const struct ras_ops core_ops = {
@@ -273,7 +273,7 @@ static const struct transport_ops socket_ops = {
 // Lifecycle.
 
 // Give the core the time of day, which it compares with its peers. The core has no clock itself.
-static void tell_wall_clock(struct loop_timer *timer, uint64_t now_ns) {
+static void on_wall_clock_timer(struct loop_timer *timer, uint64_t now_ns) {
 	struct overlay *overlay = container_of(timer, struct overlay, wall);
 	uint64_t clock_ns = overlay_clock_ns(overlay);
 
@@ -292,7 +292,7 @@ static void overlay_tick(struct loop_timer *timer, uint64_t now_ns) {
 }
 
 static int
-open_transport(struct overlay *overlay, const struct overlay_config *config, char *detail) {
+overlay_open_transport(struct overlay *overlay, const struct overlay_config *config, char *detail) {
 	const struct ras_profile *profile = config->profile;
 	struct transport_config transport = {
 		.keys = config->keys,
@@ -320,7 +320,8 @@ open_transport(struct overlay *overlay, const struct overlay_config *config, cha
 	);
 }
 
-static int open_core(struct overlay *overlay, const struct overlay_config *config, char *detail) {
+static int
+overlay_open_core(struct overlay *overlay, const struct overlay_config *config, char *detail) {
 	struct ras_config core = {
 		.profile = config->profile,
 		.cluster = config->cluster,
@@ -366,15 +367,16 @@ int overlay_create(
 	overlay->loop = loop;
 	overlay->state = config->state;
 	overlay->close_ns = config->profile->close_ns;
-	overlay->memory = (struct ras_memory){.allocate = memory_get, .release = memory_put};
+	overlay->memory = (struct ras_memory
+	){.allocate = core_memory_allocate, .release = core_memory_release};
 	overlay->wake.expired = overlay_tick;
-	overlay->wall.expired = tell_wall_clock;
-	overlay->keep_start.run = keep_start;
+	overlay->wall.expired = on_wall_clock_timer;
+	overlay->store_start.run = store_start;
 	overlay_ask_init(overlay);
 	overlay_call_init(overlay);
-	err = open_transport(overlay, config, ret_detail);
+	err = overlay_open_transport(overlay, config, ret_detail);
 	if (err == 0)
-		err = open_core(overlay, config, ret_detail);
+		err = overlay_open_core(overlay, config, ret_detail);
 	if (err == 0)
 		err = overlay_remember_start(overlay, config->cluster, config->self.name);
 	if (err != 0) {
@@ -402,7 +404,7 @@ struct overlay *overlay_destroy(struct overlay *overlay) {
 	overlay_remember_fini(overlay);
 	overlay_mistakes_stop(overlay);
 	loop_timer_cancel(overlay->loop, &overlay->leave_end);
-	loop_undefer(overlay->loop, &overlay->keep_start);
+	loop_undefer(overlay->loop, &overlay->store_start);
 	ras_destroy(overlay->ras);
 	transport_destroy(overlay->transport);
 	overlay_roster_fini(overlay);
@@ -413,7 +415,8 @@ struct overlay *overlay_destroy(struct overlay *overlay) {
 
 // Remove scope ids, which are local to this machine and not part of announced addresses. A dialled
 // link-local address gets ours; with it we would not recognize our own address.
-static int set_seeds(struct overlay *overlay, const struct sock_addr *seeds, uint32_t count) {
+static int
+overlay_set_seeds(struct overlay *overlay, const struct sock_addr *seeds, uint32_t count) {
 	struct sock_addr plain[RAS_SEEDS_MAX];
 
 	if (count > RAS_SEEDS_MAX)
@@ -428,12 +431,12 @@ static int set_seeds(struct overlay *overlay, const struct sock_addr *seeds, uin
 static void overlay_begin(struct overlay *overlay) {
 	overlay->started = true;
 	ras_start(overlay->ras, overlay_clock_ns(overlay));
-	tell_wall_clock(&overlay->wall, loop_now_ns(overlay->loop));
+	on_wall_clock_timer(&overlay->wall, loop_now_ns(overlay->loop));
 	overlay_incidents_start(overlay);
 }
 
 void overlay_join(struct overlay *overlay, const struct sock_addr *seeds, uint32_t count) {
-	int err = set_seeds(overlay, seeds, count);
+	int err = overlay_set_seeds(overlay, seeds, count);
 
 	if (err != 0)
 		log_event(LOG_LEVEL_ERROR, "join_addresses_lost", log_errno("error", err));
@@ -456,7 +459,7 @@ static void leave_ended(struct loop_timer *timer, uint64_t now_ns) {
 }
 
 // Check again soon whether everything was delivered.
-static void leave_look(struct loop_timer *timer, uint64_t now_ns) {
+static void on_leave_check(struct loop_timer *timer, uint64_t now_ns) {
 	struct overlay *overlay = container_of(timer, struct overlay, leave_end);
 	// A node that never began to join has nobody to say goodbye to.
 	bool gone = !overlay->started || ras_is_shut_down(overlay->ras);
@@ -488,7 +491,7 @@ void overlay_leave(struct overlay *overlay, void (*done)(void *ctx), void *ctx) 
 	transport_deafen(overlay->transport);
 	if (overlay->started)
 		ras_leave(overlay->ras, now_ns);
-	overlay->leave_end.expired = leave_look;
+	overlay->leave_end.expired = on_leave_check;
 	if (loop_timer_set(overlay->loop, &overlay->leave_end, now_ns) != 0)
 		done(ctx);
 }
@@ -515,7 +518,7 @@ int overlay_readdress(
 	plain.scope_id = 0;
 	err = ras_set_own_address(overlay->ras, overlay_clock_ns(overlay), &plain);
 	if (err == 0)
-		overlay_reach_again(overlay);
+		overlay_reach_ask_again(overlay);
 	else
 		snprintf(ret_detail, 256, "listens there, but cannot tell others of it yet");
 	return err;
@@ -523,7 +526,7 @@ int overlay_readdress(
 
 void overlay_address_back(struct overlay *overlay) {
 	ras_own_address_restored(overlay->ras, overlay_clock_ns(overlay));
-	overlay_reach_again(overlay);
+	overlay_reach_ask_again(overlay);
 }
 
 void overlay_use_keys(struct overlay *overlay, const struct seal_keys *keys) {

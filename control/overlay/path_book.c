@@ -17,8 +17,9 @@
 
 // The book.
 
-static bool
-is_of(const struct path_past *past, uint64_t peer, const char *device, const char *peer_device) {
+static bool past_is_of_path(
+	const struct path_past *past, uint64_t peer, const char *device, const char *peer_device
+) {
 	return past->peer == peer && strcmp(past->device, device) == 0 &&
 	       strcmp(past->peer_device, peer_device) == 0;
 }
@@ -27,14 +28,14 @@ const struct path_past *path_book_find(
 	const struct path_book *book, uint64_t peer, const char *device, const char *peer_device
 ) {
 	for (uint32_t n = 0; n < book->count; n++) {
-		if (is_of(&book->baselines[n], peer, device, peer_device))
+		if (past_is_of_path(&book->baselines[n], peer, device, peer_device))
 			return &book->baselines[n];
 	}
 	return NULL;
 }
 
 // Check that a name is one word. Peers choose the names of their devices.
-static bool is_word(const char *name) {
+static bool name_is_word(const char *name) {
 	for (const char *at = name; *at != '\0'; at++) {
 		if ((unsigned char)*at <= ' ' || *at == 0x7f)
 			return false;
@@ -42,11 +43,13 @@ static bool is_word(const char *name) {
 	return name[0] != '\0';
 }
 
-static uint32_t place_for(const struct path_book *book, const struct path_past *past) {
+static uint32_t book_find_slot(const struct path_book *book, const struct path_past *past) {
 	uint32_t oldest = 0;
 
 	for (uint32_t n = 0; n < book->count; n++) {
-		if (is_of(&book->baselines[n], past->peer, past->device, past->peer_device))
+		if (past_is_of_path(
+			    &book->baselines[n], past->peer, past->device, past->peer_device
+		    ))
 			return n;
 		if (book->baselines[n].learnt_s < book->baselines[oldest].learnt_s)
 			oldest = n;
@@ -55,9 +58,9 @@ static uint32_t place_for(const struct path_book *book, const struct path_past *
 }
 
 bool path_book_put(struct path_book *book, const struct path_past *past) {
-	uint32_t place = place_for(book, past);
+	uint32_t place = book_find_slot(book, past);
 
-	if (!is_word(past->device) || !is_word(past->peer_device))
+	if (!name_is_word(past->device) || !name_is_word(past->peer_device))
 		return false;
 	book->baselines[place] = *past;
 	book->count += place == book->count;
@@ -161,7 +164,7 @@ static bool read_past(const char *at, struct path_past *ret_past) {
 
 // Find the line `end`, which is the last one. Returns NULL if it is missing or does not match the
 // text before it.
-static const char *find_end(const char *text, uint64_t *ret_count) {
+static const char *text_find_end(const char *text, uint64_t *ret_count) {
 	size_t size = strlen(text);
 	const char *end = text + size;
 	uint64_t digest;
@@ -180,7 +183,7 @@ static const char *find_end(const char *text, uint64_t *ret_count) {
 }
 
 // Check the first line. Returns NULL, or the objection.
-static const char *read_head(const char *at, uint64_t observer) {
+static const char *head_check(const char *at, uint64_t observer) {
 	uint64_t version, found;
 
 	if (!field_is(&at, "paths") || !field_u64(&at, UINT64_MAX, &version))
@@ -212,9 +215,9 @@ int path_book_parse(
 	uint64_t count;
 
 	book->count = 0;
-	reason = read_head(text, observer);
+	reason = head_check(text, observer);
 	if (reason == NULL) {
-		end = find_end(text, &count);
+		end = text_find_end(text, &count);
 		reason = end == NULL ? "it was cut short or altered"
 				     : read_baselines(book, strchr(text, '\n') + 1, end, count);
 	}

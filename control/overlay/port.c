@@ -97,7 +97,7 @@ int overlay_port_deliver(struct overlay *overlay, const struct ras_relay_deliver
 	return 0;
 }
 
-static bool forget_sent(struct overlay_port *port, uint64_t message_id, uint32_t *ret_tag) {
+static bool port_forget_sent(struct overlay_port *port, uint64_t message_id, uint32_t *ret_tag) {
 	for (struct overlay_port_sent **at = &port->sent; *at != NULL; at = &(*at)->next) {
 		struct overlay_port_sent *sent = *at;
 
@@ -116,7 +116,7 @@ bool overlay_port_report(struct overlay *overlay, const struct ras_relay_report 
 	struct overlay_port_item *item;
 	uint32_t tag = 0;
 
-	while (port != NULL && !forget_sent(port, report->message_id, &tag))
+	while (port != NULL && !port_forget_sent(port, report->message_id, &tag))
 		port = port->next;
 	if (port == NULL)
 		return false;

@@ -19,10 +19,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FIRST_NS (2 * RAS_NS_PER_SEC) // after joining: the members that are asked know us by then
+#define FIRST_ROUND_NS \
+	(2 * RAS_NS_PER_SEC) // after joining: the members that are asked know us by then
 #define PAUSE_FIRST_NS (5 * RAS_NS_PER_SEC)
 #define PAUSE_MAX_NS (300 * RAS_NS_PER_SEC)
-#define CALL_NS (6 * RAS_NS_PER_SEC) // the other node takes at most 3 s
+#define CALL_TIMEOUT_NS (6 * RAS_NS_PER_SEC) // the other node takes at most 3 s
 
 // Words of the other node's answer, and their meaning here.
 static const struct {
@@ -39,7 +40,7 @@ static const struct {
 };
 #define OUTCOME_COUNT (sizeof(outcomes) / sizeof(outcomes[0]))
 
-const char *overlay_reach_word(enum ras_cause cause) {
+const char *overlay_reach_outcome_word(enum ras_cause cause) {
 	switch (cause) {
 	case RAS_CAUSE_NONE:
 		return "reached";
@@ -66,14 +67,14 @@ const struct overlay_reach *overlay_reach(const struct overlay *overlay) {
 	return &overlay->reach;
 }
 
-static void due_in(struct overlay *overlay, uint64_t after_ns) {
+static void reach_set_timer(struct overlay *overlay, uint64_t after_ns) {
 	if (loop_timer_set(
 		    overlay->loop, &overlay->reach_ask.due, loop_now_ns(overlay->loop) + after_ns
 	    ) != 0)
 		log_event(LOG_LEVEL_WARN, "address_unchecked", log_errno("error", ENOMEM));
 }
 
-static struct sock_addr told_address(const struct overlay *overlay) {
+static struct sock_addr announced_address(const struct overlay *overlay) {
 	struct sock_addr address = {0};
 	struct ras_peer self;
 
@@ -98,7 +99,7 @@ static void round_note(struct overlay *overlay, enum ras_event_kind kind, const 
 
 static void round_prove(struct overlay *overlay) {
 	enum overlay_reach_state before = overlay->reach.state;
-	struct sock_addr address = told_address(overlay);
+	struct sock_addr address = announced_address(overlay);
 	char text[SOCK_ADDR_TEXT_BYTES], words[STATE_TEXT_BYTES];
 
 	overlay->reach.state = OVERLAY_REACH_PROVEN;
@@ -116,16 +117,16 @@ static void round_prove(struct overlay *overlay) {
 	}
 }
 
-static void round_over(struct overlay *overlay) {
+static void round_end(struct overlay *overlay) {
 	struct overlay_reach_ask *ask = &overlay->reach_ask;
 	bool first = overlay->reach.state != OVERLAY_REACH_UNPROVEN;
-	struct sock_addr address = told_address(overlay);
+	struct sock_addr address = announced_address(overlay);
 	char text[SOCK_ADDR_TEXT_BYTES];
 
 	ask->pause_ns = ask->pause_ns == 0		   ? PAUSE_FIRST_NS
 			: ask->pause_ns < PAUSE_MAX_NS / 2 ? 2 * ask->pause_ns
 							   : PAUSE_MAX_NS;
-	due_in(overlay, ask->pause_ns);
+	reach_set_timer(overlay, ask->pause_ns);
 	if (ask->failed_count == 0)
 		return; // no member could tell
 	overlay->reach.state = OVERLAY_REACH_UNPROVEN;
@@ -140,7 +141,7 @@ static void round_over(struct overlay *overlay) {
 
 // Choice of a member.
 
-static bool was_asked(const struct overlay_reach_ask *ask, uint64_t id) {
+static bool member_was_asked(const struct overlay_reach_ask *ask, uint64_t id) {
 	for (uint32_t n = 0; n < ask->asked_count; n++) {
 		if (ask->asked[n] == id)
 			return true;
@@ -165,7 +166,7 @@ static uint64_t prover_choose(const struct overlay *overlay) {
 
 		if (ras_peer_at(overlay->ras, slot, &peer) != 0 || peer.state != RAS_ALIVE ||
 		    peer.record->id == self.record->id ||
-		    was_asked(&overlay->reach_ask, peer.record->id))
+		    member_was_asked(&overlay->reach_ask, peer.record->id))
 			continue;
 		if (peer.record->host_id != self.record->host_id)
 			return peer.record->id;
@@ -176,7 +177,7 @@ static uint64_t prover_choose(const struct overlay *overlay) {
 
 // Asking.
 
-static int take_piece(struct overlay_call *call, const void *data, size_t size) {
+static int answer_take_piece(struct overlay_call *call, const void *data, size_t size) {
 	struct overlay_reach_ask *ask = container_of(call, struct overlay_reach_ask, call);
 
 	if (size >= sizeof(ask->answer) - ask->answer_size)
@@ -189,14 +190,14 @@ static int take_piece(struct overlay_call *call, const void *data, size_t size) 
 
 // Parse "refused 10.0.0.2 10.0.0.1:28030", or "other 10.0.0.2 10.0.0.1:28030 n7". Another node
 // sends this, so it may be anything. Returns false if it is not about our announced address.
-static bool read_answer(
+static bool answer_parse(
 	const struct overlay *overlay,
 	size_t *ret_outcome,
 	char from[static SOCK_ADDR_TEXT_BYTES],
 	const char **ret_found
 ) {
 	const char *word = overlay->reach_ask.answer;
-	struct sock_addr own = told_address(overlay);
+	struct sock_addr own = announced_address(overlay);
 	struct sock_addr source, tried;
 	size_t length = strcspn(word, " ");
 	size_t n = 0;
@@ -225,7 +226,7 @@ static bool read_answer(
 }
 
 // Check a name that another node sent, which may be no valid text.
-static bool is_name(const char *text) {
+static bool text_is_node_name(const char *text) {
 	size_t length = strlen(text);
 
 	return length > 0 && length <= RAS_NAME_MAX && wire_utf8_valid(text, length);
@@ -233,7 +234,7 @@ static bool is_name(const char *text) {
 
 // Append "n2 from 10.0.0.2 was refused" or "n2 from 10.0.0.2 found n7" to the words.
 static void
-add_words(struct overlay *overlay, size_t outcome, const char *from, const char *found) {
+words_add_outcome(struct overlay *overlay, size_t outcome, const char *from, const char *found) {
 	struct overlay_reach_ask *ask = &overlay->reach_ask;
 	size_t used = strlen(ask->words);
 	bool is_other = outcomes[outcome].cause == RAS_CAUSE_CONFLICT;
@@ -249,13 +250,13 @@ add_words(struct overlay *overlay, size_t outcome, const char *from, const char 
 		ask->words + used, sizeof(ask->words) - used, "%s%.*s from %s %s%s%s",
 		used == 0 ? "" : "; ", length, name, from, outcomes[outcome].sentence,
 		is_other ? " " : "",
-		!is_other	 ? ""
-		: is_name(found) ? found
-				 : "another agent"
+		!is_other		   ? ""
+		: text_is_node_name(found) ? found
+					   : "another agent"
 	);
 }
 
-static void ask_next(struct overlay *overlay);
+static void prover_ask_next(struct overlay *overlay);
 
 static void prover_answered(struct overlay_call *call, int err) {
 	struct overlay_reach_ask *ask = container_of(call, struct overlay_reach_ask, call);
@@ -267,12 +268,12 @@ static void prover_answered(struct overlay_call *call, int err) {
 
 	ask->asking = false;
 	// The end of the overlay never comes here, because overlay_reach_stop() runs first.
-	if (err != 0 || !read_answer(overlay, &outcome, from, &found)) {
+	if (err != 0 || !answer_parse(overlay, &outcome, from, &found)) {
 		counters->unanswered++;
 	} else if (outcomes[outcome].cause == RAS_CAUSE_NONE) {
 		counters->reached++;
 		ask->words[0] = '\0';
-		add_words(overlay, outcome, from, found);
+		words_add_outcome(overlay, outcome, from, found);
 		round_prove(overlay);
 		return;
 	} else {
@@ -280,12 +281,12 @@ static void prover_answered(struct overlay_call *call, int err) {
 		if (ask->failed_count == 0)
 			ask->cause = outcomes[outcome].cause;
 		ask->failed[ask->failed_count++] = ask->asked[ask->asked_count - 1];
-		add_words(overlay, outcome, from, found);
+		words_add_outcome(overlay, outcome, from, found);
 	}
-	ask_next(overlay);
+	prover_ask_next(overlay);
 }
 
-static void ask_next(struct overlay *overlay) {
+static void prover_ask_next(struct overlay *overlay) {
 	struct overlay_reach_ask *ask = &overlay->reach_ask;
 
 	while (ask->asked_count < OVERLAY_REACH_ASKED) {
@@ -299,19 +300,21 @@ static void ask_next(struct overlay *overlay) {
 		ask->asked[ask->asked_count++] = id;
 		ask->answer_size = 0;
 		ask->answer[0] = '\0';
-		ask->call.piece = take_piece;
+		ask->call.piece = answer_take_piece;
 		ask->call.ended = prover_answered;
 		overlay->reach.counters.asked++;
-		if (overlay_call_start(overlay, id, OVERLAY_REACH_LINE, CALL_NS, &ask->call) == 0) {
+		if (overlay_call_start(
+			    overlay, id, OVERLAY_REACH_LINE, CALL_TIMEOUT_NS, &ask->call
+		    ) == 0) {
 			ask->asking = true;
 			return;
 		}
 		overlay->reach.counters.unanswered++;
 	}
-	round_over(overlay);
+	round_end(overlay);
 }
 
-static void reach_due(struct loop_timer *timer, uint64_t now_ns) {
+static void on_reach_timer(struct loop_timer *timer, uint64_t now_ns) {
 	struct overlay_reach_ask *ask = container_of(timer, struct overlay_reach_ask, due);
 	struct overlay *overlay = container_of(ask, struct overlay, reach_ask);
 
@@ -321,11 +324,11 @@ static void reach_due(struct loop_timer *timer, uint64_t now_ns) {
 	ask->asked_count = 0;
 	ask->failed_count = 0;
 	ask->words[0] = '\0';
-	ask_next(overlay);
+	prover_ask_next(overlay);
 }
 
 // Return whether the event may bring a member to ask, after there was none.
-static bool may_be_asked_now(enum ras_event_kind kind) {
+static bool event_may_bring_prover(enum ras_event_kind kind) {
 	return kind == RAS_EVENT_JOINED || kind == RAS_EVENT_REJOINED ||
 	       kind == RAS_EVENT_REFUTED || kind == RAS_EVENT_ALIVE;
 }
@@ -335,14 +338,15 @@ void overlay_reach_event(struct overlay *overlay, const struct ras_event *event)
 
 	if (overlay->left != NULL || ask->lost)
 		return;
-	if (event->kind != RAS_EVENT_JOIN_DONE && !(ask->alone && may_be_asked_now(event->kind)))
+	if (event->kind != RAS_EVENT_JOIN_DONE &&
+	    !(ask->alone && event_may_bring_prover(event->kind)))
 		return;
 	ask->alone = false;
-	ask->due.expired = reach_due;
-	due_in(overlay, FIRST_NS);
+	ask->due.expired = on_reach_timer;
+	reach_set_timer(overlay, FIRST_ROUND_NS);
 }
 
-static void forget_round(struct overlay_reach_ask *ask) {
+static void ask_reset_round(struct overlay_reach_ask *ask) {
 	ask->failed_count = 0;
 	ask->pause_ns = 0;
 }
@@ -353,7 +357,7 @@ void overlay_address_lost(struct overlay *overlay, const char *words) {
 	if (overlay->left != NULL) // leaving
 		return;
 	overlay_reach_stop(overlay);
-	forget_round(ask);
+	ask_reset_round(ask);
 	ask->lost = true;
 	ask->cause = RAS_CAUSE_OWN_FAULT;
 	overlay->reach.state = OVERLAY_REACH_UNPROVEN;
@@ -361,16 +365,16 @@ void overlay_address_lost(struct overlay *overlay, const char *words) {
 	round_note(overlay, RAS_EVENT_ADDRESS_UNPROVEN, overlay->reach.words);
 }
 
-void overlay_reach_again(struct overlay *overlay) {
+void overlay_reach_ask_again(struct overlay *overlay) {
 	struct overlay_reach_ask *ask = &overlay->reach_ask;
 
 	if (overlay->left != NULL)
 		return;
 	overlay_reach_stop(overlay);
-	forget_round(ask);
+	ask_reset_round(ask);
 	ask->lost = false;
-	ask->due.expired = reach_due;
-	due_in(overlay, FIRST_NS);
+	ask->due.expired = on_reach_timer;
+	reach_set_timer(overlay, FIRST_ROUND_NS);
 }
 
 void overlay_reach_stop(struct overlay *overlay) {

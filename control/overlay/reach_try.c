@@ -14,8 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TRY_NS (3 * RAS_NS_PER_SEC)
-#define ASKER_GAP_NS RAS_NS_PER_SEC
+#define TRY_TIMEOUT_NS (3 * RAS_NS_PER_SEC)
+#define ASKER_INTERVAL_NS RAS_NS_PER_SEC
 
 // Must run outside of the core, because the answer is an input to the core.
 static void try_end(struct overlay_reach_try *try) {
@@ -31,8 +31,8 @@ static void try_end(struct overlay_reach_try *try) {
 	sock_addr_format(&try->to, to);
 	try->served = NULL;
 	size = snprintf(
-		line, sizeof(line), "%s %s %s%s%s", overlay_reach_word(try->cause), from, to,
-		try->found[0] != '\0' ? " " : "", try->found
+		line, sizeof(line), "%s %s %s%s%s", overlay_reach_outcome_word(try->cause), from,
+		to, try->found[0] != '\0' ? " " : "", try->found
 	);
 	overlay_served_end(served, overlay_served_write(served, line, (size_t)size));
 }
@@ -49,7 +49,7 @@ static void try_expired(struct loop_timer *timer, uint64_t now_ns) {
 	try_end(try);
 }
 
-void overlay_reach_who(
+void overlay_reach_identified(
 	struct overlay *overlay, uint32_t conn, enum ras_cause cause, uint64_t found
 ) {
 	struct ras_peer peer;
@@ -84,10 +84,12 @@ static int try_begin(struct overlay_reach_try *try) {
 		return err;
 	if (sock_addr_is_any(&try->from))
 		transport_source(overlay->transport, try->conn, &try->from);
-	return loop_timer_set(overlay->loop, &try->deadline, loop_now_ns(overlay->loop) + TRY_NS);
+	return loop_timer_set(
+		overlay->loop, &try->deadline, loop_now_ns(overlay->loop) + TRY_TIMEOUT_NS
+	);
 }
 
-static bool asker_may(struct overlay *overlay, uint64_t id) {
+static bool asker_is_allowed(struct overlay *overlay, uint64_t id) {
 	uint64_t now_ns = loop_now_ns(overlay->loop);
 	struct overlay_reach_asker *place = &overlay->reach_askers[0];
 
@@ -103,11 +105,11 @@ static bool asker_may(struct overlay *overlay, uint64_t id) {
 	}
 	if (place->id == id && now_ns < place->again_ns)
 		return false;
-	*place = (struct overlay_reach_asker){id, now_ns + ASKER_GAP_NS};
+	*place = (struct overlay_reach_asker){id, now_ns + ASKER_INTERVAL_NS};
 	return true;
 }
 
-static struct overlay_reach_try *free_try(struct overlay *overlay) {
+static struct overlay_reach_try *try_find_free(struct overlay *overlay) {
 	for (uint32_t n = 0; n < OVERLAY_REACH_TRIES; n++) {
 		if (overlay->reach_tries[n].served == NULL)
 			return &overlay->reach_tries[n];
@@ -116,14 +118,14 @@ static struct overlay_reach_try *free_try(struct overlay *overlay) {
 }
 
 bool overlay_reach_serve(struct overlay *overlay, struct overlay_served *served) {
-	struct overlay_reach_try *try = free_try(overlay);
+	struct overlay_reach_try *try = try_find_free(overlay);
 	struct ras_peer peer;
 	int err;
 
 	if (strcmp(served->line, OVERLAY_REACH_LINE) != 0)
 		return false;
 	if (try == NULL || ras_peer_find(overlay->ras, served->source, &peer) != 0 ||
-	    !asker_may(overlay, served->source)) {
+	    !asker_is_allowed(overlay, served->source)) {
 		overlay->reach.counters.tries_turned_off++;
 		overlay_served_end(served, overlay_served_write(served, "busy - -", 8));
 		return true;

@@ -16,27 +16,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOK_NS RAS_NS_PER_SEC
-#define WRITE_GAP_NS (60 * RAS_NS_PER_SEC)
-#define LOOK_GAP_NS (10 * RAS_NS_PER_SEC) // a pass may read the whole table
-#define FRESH_NS (3600 * RAS_NS_PER_SEC)  // times on the disk are no older, except after a crash
-#define ALONE_NAMES 3			  // names in a message
+#define UPDATE_DELAY_NS RAS_NS_PER_SEC
+#define WRITE_INTERVAL_NS (60 * RAS_NS_PER_SEC)
+#define UPDATE_INTERVAL_NS (10 * RAS_NS_PER_SEC) // a pass may read the whole table
+#define TIMES_FRESH_NS \
+	(3600 * RAS_NS_PER_SEC) // times on the disk are no older, except after a crash
+#define ALONE_NAMES 3		// names in a message
 // After a boot the clock may be off by years until the network corrects it. No member expires for
 // this long.
-#define CLOCK_NS (600 * RAS_NS_PER_SEC)
+#define CLOCK_SETTLE_NS (600 * RAS_NS_PER_SEC)
 
 // Return UNIX time in seconds; 0 if the clock is before 1970, which gives no ages.
-static uint64_t unix_s(const struct overlay *overlay) {
+static uint64_t unix_time_s(const struct overlay *overlay) {
 	int64_t realtime_ns = overlay_realtime_ns(overlay, overlay_now_ns(overlay));
 
 	return realtime_ns > 0 ? (uint64_t)realtime_ns / RAS_NS_PER_SEC : 0;
 }
 
-static bool peer_of(const struct overlay *overlay, const char *name, struct ras_peer *ret_peer) {
+static bool
+member_find_peer(const struct overlay *overlay, const char *name, struct ras_peer *ret_peer) {
 	return ras_peer_find(overlay->ras, ras_id(name, strlen(name)), ret_peer) == 0;
 }
 
-static bool is_self(const struct overlay *overlay, const struct member *member) {
+static bool member_is_self(const struct overlay *overlay, const struct member *member) {
 	struct ras_peer self;
 
 	return ras_peer_find(overlay->ras, ras_self_id(overlay->ras), &self) == 0 &&
@@ -46,12 +48,12 @@ static bool is_self(const struct overlay *overlay, const struct member *member) 
 
 // Updating.
 
-static void remember_arm(struct overlay *overlay, uint64_t at_ns) {
+static void remember_set_timer(struct overlay *overlay, uint64_t at_ns) {
 	struct overlay_remember *remember = &overlay->remember;
-	uint64_t earliest_ns = remember->written_ns + WRITE_GAP_NS;
+	uint64_t earliest_ns = remember->written_ns + WRITE_INTERVAL_NS;
 
-	if (remember->looked_ns != 0 && at_ns < remember->looked_ns + LOOK_GAP_NS)
-		at_ns = remember->looked_ns + LOOK_GAP_NS;
+	if (remember->looked_ns != 0 && at_ns < remember->looked_ns + UPDATE_INTERVAL_NS)
+		at_ns = remember->looked_ns + UPDATE_INTERVAL_NS;
 	if (remember->written_ns != 0 && at_ns < earliest_ns)
 		at_ns = earliest_ns;
 	if (remember->due_ns != 0 && remember->due_ns <= at_ns)
@@ -61,7 +63,7 @@ static void remember_arm(struct overlay *overlay, uint64_t at_ns) {
 		remember->due_ns = 0; // the next event tries again
 }
 
-static void write_list(struct overlay *overlay) {
+static void members_write(struct overlay *overlay) {
 	struct overlay_remember *remember = &overlay->remember;
 	char *text;
 
@@ -75,7 +77,8 @@ static void write_list(struct overlay *overlay) {
 	state_keep(overlay->state, STATE_MEMBERS, text);
 }
 
-static void member_of(const struct ras_peer *peer, uint64_t now_s, struct member *ret_member) {
+static void
+member_from_peer(const struct ras_peer *peer, uint64_t now_s, struct member *ret_member) {
 	struct member member = {.address = peer->record->address, .proven_s = now_s};
 
 	memcpy(member.name, peer->record->name, peer->record->name_length);
@@ -84,24 +87,24 @@ static void member_of(const struct ras_peer *peer, uint64_t now_s, struct member
 }
 
 // Update the listed members: the address and time of live ones, and which ones left.
-static void members_prove(struct overlay *overlay, uint64_t now_s) {
+static void members_update(struct overlay *overlay, uint64_t now_s) {
 	struct member_list *list = &overlay->remember.list;
 
 	for (uint32_t n = list->count; n-- > 0;) {
 		struct member *member = &list->members[n];
 		struct ras_peer peer;
 
-		if (!peer_of(overlay, member->name, &peer))
+		if (!member_find_peer(overlay, member->name, &peer))
 			continue;
 		if (peer.state == RAS_ALIVE)
-			member_of(&peer, now_s, member);
+			member_from_peer(&peer, now_s, member);
 		else
 			member->left = peer.state == RAS_LEFT;
 	}
 }
 
 // Begin at a different slot on each node, so that not all nodes remember the same members.
-static void look_for_more(struct overlay *overlay, uint64_t now_s) {
+static void members_add_more(struct overlay *overlay, uint64_t now_s) {
 	struct member_list *list = &overlay->remember.list;
 	struct ras_view view;
 	uint32_t first;
@@ -115,8 +118,9 @@ static void look_for_more(struct overlay *overlay, uint64_t now_s) {
 
 		if (ras_peer_at(overlay->ras, slot, &peer) != 0 || peer.state != RAS_ALIVE)
 			continue;
-		member_of(&peer, now_s, &member);
-		if (!is_self(overlay, &member) && member_list_find(list, member.name) == NULL)
+		member_from_peer(&peer, now_s, &member);
+		if (!member_is_self(overlay, &member) &&
+		    member_list_find(list, member.name) == NULL)
 			member_list_put(list, &member);
 	}
 }
@@ -127,7 +131,8 @@ static void members_expire(struct overlay *overlay, const struct ras_view *view,
 	struct member_list *list = &overlay->remember.list;
 	struct member_list before = *list;
 
-	if (view->alive <= 1 || overlay_now_ns(overlay) - overlay->remember.started_ns < CLOCK_NS ||
+	if (view->alive <= 1 ||
+	    overlay_now_ns(overlay) - overlay->remember.started_ns < CLOCK_SETTLE_NS ||
 	    member_list_expire(list, now_s) == 0)
 		return;
 	for (uint32_t n = 0; n < before.count; n++) {
@@ -137,7 +142,7 @@ static void members_expire(struct overlay *overlay, const struct ras_view *view,
 }
 
 static void list_refresh(struct overlay *overlay) {
-	uint64_t now_s = unix_s(overlay);
+	uint64_t now_s = unix_time_s(overlay);
 	struct ras_view view;
 
 	ras_view(overlay->ras, &view);
@@ -145,16 +150,16 @@ static void list_refresh(struct overlay *overlay) {
 	// until we are a member.
 	if (!view.joined)
 		return;
-	members_prove(overlay, now_s);
+	members_update(overlay, now_s);
 	members_expire(overlay, &view, now_s);
-	look_for_more(overlay, now_s);
+	members_add_more(overlay, now_s);
 }
 
-static bool is_another(const struct overlay_remember *remember) {
+static bool list_has_changed(const struct overlay_remember *remember) {
 	return member_list_digest(&remember->list) != remember->written_digest;
 }
 
-static void remember_look(struct loop_timer *timer, uint64_t now_ns) {
+static void on_remember_timer(struct loop_timer *timer, uint64_t now_ns) {
 	struct overlay *overlay = container_of(timer, struct overlay, remember.due);
 	struct overlay_remember *remember = &overlay->remember;
 	uint64_t clock_ns = overlay_now_ns(overlay);
@@ -162,10 +167,10 @@ static void remember_look(struct loop_timer *timer, uint64_t now_ns) {
 	remember->due_ns = 0;
 	remember->looked_ns = clock_ns;
 	list_refresh(overlay);
-	if (is_another(remember) || remember->written_ns == 0 ||
-	    clock_ns - remember->written_ns >= FRESH_NS)
-		write_list(overlay);
-	remember_arm(overlay, now_ns + FRESH_NS);
+	if (list_has_changed(remember) || remember->written_ns == 0 ||
+	    clock_ns - remember->written_ns >= TIMES_FRESH_NS)
+		members_write(overlay);
+	remember_set_timer(overlay, now_ns + TIMES_FRESH_NS);
 }
 
 // Remove a member that belongs to another cluster now. Another reason may be our own mistake (a
@@ -174,7 +179,7 @@ static void member_dropped(struct overlay *overlay, const struct ras_event *even
 	struct overlay_remember *remember = &overlay->remember;
 
 	if (event->cause == RAS_CAUSE_CONFLICT)
-		remember->name_held_at = event->other;
+		remember->name_conflict_at = event->other;
 	for (uint32_t n = remember->list.count; n-- > 0;) {
 		if (event->cause == RAS_CAUSE_CLUSTER &&
 		    sock_addr_equal(&remember->list.members[n].address, &event->other))
@@ -208,7 +213,7 @@ void overlay_remember_event(struct overlay *overlay, const struct ras_event *eve
 		return;
 	}
 	if (overlay->state != NULL)
-		remember_arm(overlay, overlay_now_ns(overlay) + LOOK_NS);
+		remember_set_timer(overlay, overlay_now_ns(overlay) + UPDATE_DELAY_NS);
 }
 
 void overlay_remember_end(struct overlay *overlay) {
@@ -216,8 +221,8 @@ void overlay_remember_end(struct overlay *overlay) {
 
 	ras_view(overlay->ras, &view);
 	list_refresh(overlay);
-	if (overlay->state != NULL && (view.joined || is_another(&overlay->remember)))
-		write_list(overlay);
+	if (overlay->state != NULL && (view.joined || list_has_changed(&overlay->remember)))
+		members_write(overlay);
 	loop_timer_cancel(overlay->loop, &overlay->remember.due);
 }
 
@@ -232,7 +237,7 @@ static int members_use(struct overlay *overlay) {
 	return ras_remembered(overlay->ras, addresses, list->count);
 }
 
-static void read_list(struct overlay *overlay) {
+static void members_read(struct overlay *overlay) {
 	struct overlay_remember *remember = &overlay->remember;
 	struct member_list *list = &remember->list;
 	const char *reason = "";
@@ -254,7 +259,7 @@ static void read_list(struct overlay *overlay) {
 	}
 	remember->written_digest = member_list_digest(list);
 	for (uint32_t n = list->count; n-- > 0;) {
-		if (is_self(overlay, &list->members[n]))
+		if (member_is_self(overlay, &list->members[n]))
 			member_list_drop(list, n);
 	}
 	if (list->count > 0)
@@ -266,13 +271,13 @@ int overlay_remember_start(struct overlay *overlay, const char *cluster, const c
 
 	snprintf(remember->node, sizeof(remember->node), "%s", node);
 	remember->cluster = strdup(cluster);
-	remember->due.expired = remember_look;
+	remember->due.expired = on_remember_timer;
 	remember->started_ns = overlay_now_ns(overlay);
 	if (remember->cluster == NULL)
 		return -ENOMEM;
 	if (overlay->state == NULL)
 		return 0;
-	read_list(overlay);
+	members_read(overlay);
 	return members_use(overlay);
 }
 
@@ -292,7 +297,7 @@ uint32_t overlay_forget_remembered(struct overlay *overlay) {
 
 	remember->list.count = 0;
 	members_use(overlay); // an empty list needs no memory
-	write_list(overlay);
+	members_write(overlay);
 	return count;
 }
 
@@ -300,7 +305,8 @@ uint32_t overlay_forget_remembered(struct overlay *overlay) {
 
 // List the members that may run without us: not in our table, and without a goodbye. Returns their
 // number.
-static uint32_t members_missed(const struct overlay *overlay, char names[static STATE_TEXT_BYTES]) {
+static uint32_t
+members_list_missing(const struct overlay *overlay, char names[static STATE_TEXT_BYTES]) {
 	const struct member_list *list = &overlay->remember.list;
 	uint32_t count = 0;
 	size_t used = 0;
@@ -310,7 +316,7 @@ static uint32_t members_missed(const struct overlay *overlay, char names[static 
 		const struct member *member = &list->members[n];
 		struct ras_peer peer;
 
-		if (member->left || peer_of(overlay, member->name, &peer))
+		if (member->left || member_find_peer(overlay, member->name, &peer))
 			continue;
 		if (count++ < ALONE_NAMES)
 			used += (size_t)snprintf(
@@ -330,13 +336,13 @@ bool overlay_is_alone(const struct overlay *overlay) {
 
 	ras_view(overlay->ras, &view);
 	return view.joined && view.alive == 1 &&
-	       (members_missed(overlay, names) > 0 || overlay_missing_next(overlay, &cursor) != NULL
-	       );
+	       (members_list_missing(overlay, names) > 0 ||
+		overlay_missing_next(overlay, &cursor) != NULL);
 }
 
 void overlay_alone_words(const struct overlay *overlay, char ret_words[static STATE_TEXT_BYTES]) {
 	char names[STATE_TEXT_BYTES];
-	uint32_t count = members_missed(overlay, names);
+	uint32_t count = members_list_missing(overlay, names);
 
 	if (count > 0)
 		snprintf(

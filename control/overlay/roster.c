@@ -21,7 +21,7 @@ int overlay_expect(struct overlay *overlay, const char *names) {
 		return err;
 	hostlist_destroy(overlay->roster);
 	overlay->roster = roster;
-	overlay_mistakes_again(overlay);
+	overlay_mistakes_schedule(overlay);
 	return 0;
 }
 

@@ -13,9 +13,9 @@
 
 // Delay of a pass after the machine's addresses changed. An address that moves between machines
 // exists twice until the agent that lost it has announced its new one.
-#define LOOK_NS (5 * RAS_NS_PER_SEC)
+#define SHARED_DELAY_NS (5 * RAS_NS_PER_SEC)
 
-static struct sock_addr ip_only(const struct sock_addr *address) {
+static struct sock_addr address_ip_only(const struct sock_addr *address) {
 	struct sock_addr ip = *address;
 
 	ip.port = 0;
@@ -29,18 +29,18 @@ static int ips_compare(const void *a, const void *b) {
 
 // Return whether only one machine can have the address. Every machine has 127/8, and link-local
 // addresses may repeat on another link.
-static bool is_of_one_machine(const struct sock_addr *address) {
+static bool address_is_unique(const struct sock_addr *address) {
 	return !sock_addr_is_any(address) && !sock_addr_is_loopback(address) &&
 	       !sock_addr_is_link_local(address);
 }
 
-static bool has_address(const struct overlay *overlay, const struct sock_addr *ip) {
+static bool machine_has_address(const struct overlay *overlay, const struct sock_addr *ip) {
 	return overlay->own_address_count > 0 &&
 	       bsearch(ip, overlay->own_addresses, overlay->own_address_count, sizeof(*ip),
 		       ips_compare) != NULL;
 }
 
-static bool was_shared(
+static bool address_was_shared(
 	const struct overlay_shared_address *before,
 	uint32_t count,
 	const struct ras_record *record,
@@ -57,18 +57,19 @@ static bool was_shared(
 // after a reboot, agents from before it are still members. Agents at one address with different
 // ports may be configured as different hosts ([node] host). `was`: the address was shared in the
 // last pass.
-static bool is_shared(
+static bool peer_address_is_shared(
 	const struct overlay *overlay,
 	const struct ras_record *self,
 	const struct ras_peer *peer,
 	bool was
 ) {
 	const struct ras_record *record = peer->record;
-	struct sock_addr ip = ip_only(&record->address), own = ip_only(&self->address);
+	struct sock_addr ip = address_ip_only(&record->address),
+			 own = address_ip_only(&self->address);
 	bool is_own = sock_addr_equal(&ip, &own);
 
 	if (record->id == self->id || record->host_name_id == self->host_name_id ||
-	    !has_address(overlay, &ip))
+	    !machine_has_address(overlay, &ip))
 		return false;
 	if (is_own && record->address.port != self->address.port)
 		return false;
@@ -84,15 +85,15 @@ static bool is_shared(
 	}
 }
 
-static void shared_words(
+static void shared_address_words(
 	const struct overlay *overlay,
 	const struct overlay_shared_address *shared,
 	char ret_words[static STATE_TEXT_BYTES]
 ) {
 	char text[SOCK_ADDR_TEXT_BYTES], other[RAS_NAME_MAX + 1], self[RAS_NAME_MAX + 1];
 
-	overlay_name_of(overlay, shared->peer, other);
-	overlay_name_of(overlay, ras_self_id(overlay->ras), self);
+	overlay_node_name(overlay, shared->peer, other);
+	overlay_node_name(overlay, ras_self_id(overlay->ras), self);
 	sock_addr_format_host(&shared->address, text);
 	snprintf(
 		ret_words, STATE_TEXT_BYTES,
@@ -102,7 +103,8 @@ static void shared_words(
 	);
 }
 
-static void shared_tell(struct overlay *overlay, const struct overlay_shared_address *shared) {
+static void
+shared_address_report(struct overlay *overlay, const struct overlay_shared_address *shared) {
 	const struct ras_event note = {
 		.kind = RAS_EVENT_ADDRESS_SHARED,
 		.peer = shared->peer,
@@ -111,11 +113,11 @@ static void shared_tell(struct overlay *overlay, const struct overlay_shared_add
 	};
 	char words[STATE_TEXT_BYTES];
 
-	shared_words(overlay, shared, words);
+	shared_address_words(overlay, shared, words);
 	(void)overlay_note(overlay, &note, words);
 }
 
-static void look_at_all(struct overlay *overlay) {
+static void shared_addresses_find(struct overlay *overlay) {
 	struct overlay_shared_address before[OVERLAY_SHARED_ADDRESSES];
 	uint32_t before_count = overlay->shared_address_count;
 	struct ras_peer self, peer;
@@ -136,19 +138,19 @@ static void look_at_all(struct overlay *overlay) {
 			break;
 		if (ras_peer_at(overlay->ras, slot, &peer) != 0)
 			continue;
-		ip = ip_only(&peer.record->address);
-		was = was_shared(before, before_count, peer.record, &ip);
-		if (!is_shared(overlay, self.record, &peer, was))
+		ip = address_ip_only(&peer.record->address);
+		was = address_was_shared(before, before_count, peer.record, &ip);
+		if (!peer_address_is_shared(overlay, self.record, &peer, was))
 			continue;
 		*shared = (struct overlay_shared_address){.peer = peer.record->id, .address = ip};
 		overlay->shared_address_count++;
 		if (!was)
-			shared_tell(overlay, shared);
+			shared_address_report(overlay, shared);
 	}
 }
 
-void overlay_shared_addresses_look(struct overlay *overlay) {
-	look_at_all(overlay);
+void overlay_shared_addresses_find(struct overlay *overlay) {
+	shared_addresses_find(overlay);
 	for (struct overlay_listener *listener = overlay->listeners; listener != NULL;
 	     listener = listener->next) {
 		if (listener->addresses != NULL)
@@ -156,23 +158,23 @@ void overlay_shared_addresses_look(struct overlay *overlay) {
 	}
 }
 
-static void look_due(struct loop_timer *timer, uint64_t now_ns) {
+static void on_shared_timer(struct loop_timer *timer, uint64_t now_ns) {
 	struct overlay *overlay = container_of(timer, struct overlay, shared_addresses_timer);
 
 	(void)now_ns;
 	overlay->shared_addresses_due = false;
-	overlay_shared_addresses_look(overlay);
+	overlay_shared_addresses_find(overlay);
 }
 
 // Schedule a pass. Another change does not postpone it, because a machine may have one each second.
-static int look_later(struct overlay *overlay) {
+static int shared_find_later(struct overlay *overlay) {
 	int err = 0;
 
-	overlay->shared_addresses_timer.expired = look_due;
+	overlay->shared_addresses_timer.expired = on_shared_timer;
 	if (!overlay->shared_addresses_due)
 		err = loop_timer_set(
 			overlay->loop, &overlay->shared_addresses_timer,
-			loop_now_ns(overlay->loop) + LOOK_NS
+			loop_now_ns(overlay->loop) + SHARED_DELAY_NS
 		);
 	overlay->shared_addresses_due = err == 0;
 	return err;
@@ -187,14 +189,14 @@ int overlay_own_addresses(
 	if (own == NULL)
 		return -ENOMEM;
 	for (size_t n = 0; n < count; n++) {
-		if (is_of_one_machine(&addresses[n]))
-			own[used++] = ip_only(&addresses[n]);
+		if (address_is_unique(&addresses[n]))
+			own[used++] = address_ip_only(&addresses[n]);
 	}
 	qsort(own, used, sizeof(*own), ips_compare);
 	free(overlay->own_addresses);
 	overlay->own_addresses = own;
 	overlay->own_address_count = used;
-	return look_later(overlay);
+	return shared_find_later(overlay);
 }
 
 bool overlay_shared_address_at(
@@ -202,7 +204,7 @@ bool overlay_shared_address_at(
 ) {
 	if (place >= overlay->shared_address_count)
 		return false;
-	shared_words(overlay, &overlay->shared_addresses[place], ret_words);
+	shared_address_words(overlay, &overlay->shared_addresses[place], ret_words);
 	return true;
 }
 

@@ -138,14 +138,14 @@ static bool journal_write(struct state *state, int *fd, const struct state_event
 	return *fd >= 0 && journal_append(state, *fd, line, (size_t)size);
 }
 
-static int start_keep(struct state *state, uint64_t start) {
+static int start_write_file(struct state *state, uint64_t start) {
 	char text[32];
 
 	snprintf(text, sizeof(text), "%" PRIu64 "\n", start);
 	return state_file_replace(state->directory, "start", text);
 }
 
-static void write_one(struct state *state, int *fd, const struct state_event *event) {
+static void writer_write_event(struct state *state, int *fd, const struct state_event *event) {
 	if (journal_write(state, fd, event)) {
 		counter_increment(&state->written);
 		if (state->journal_failures > 0)
@@ -165,8 +165,8 @@ static void write_one(struct state *state, int *fd, const struct state_event *ev
 		);
 }
 
-static void write_start(struct state *state, uint64_t start) {
-	int err = start_keep(state, start);
+static void writer_write_start(struct state *state, uint64_t start) {
+	int err = start_write_file(state, start);
 
 	if (err != 0) {
 		counter_increment(&state->failures);
@@ -174,7 +174,7 @@ static void write_start(struct state *state, uint64_t start) {
 	}
 }
 
-static void write_text(struct state *state, enum state_text which, char *text) {
+static void writer_write_text(struct state *state, enum state_text which, char *text) {
 	int err = state_file_replace(state->directory, texts[which].name, text);
 
 	free(text);
@@ -197,7 +197,7 @@ static void write_text(struct state *state, enum state_text which, char *text) {
 }
 
 // The mutex must be held, also for the two functions below.
-static bool has_work(const struct state *state) {
+static bool state_has_work(const struct state *state) {
 	for (int which = 0; which < STATE_TEXT_COUNT; which++) {
 		if (state->texts_wanted[which] != NULL)
 			return true;
@@ -212,7 +212,7 @@ struct work {
 	char *texts[STATE_TEXT_COUNT];
 };
 
-static void take_work(struct state *state, struct work *ret_work) {
+static void state_take_work(struct state *state, struct work *ret_work) {
 	ret_work->start = state->start_wanted;
 	memcpy(ret_work->texts, state->texts_wanted, sizeof(ret_work->texts));
 	ret_work->has_event = state->queue_count > 0;
@@ -229,8 +229,8 @@ static void take_work(struct state *state, struct work *ret_work) {
 }
 
 // Wait for work and take it. Returns false if there is none and none will come.
-static bool wait_for_work(struct state *state, struct work *ret_work) {
-	while (!has_work(state)) {
+static bool writer_wait_for_work(struct state *state, struct work *ret_work) {
+	while (!state_has_work(state)) {
 		state->busy = false;
 		pthread_cond_broadcast(&state->idle);
 		if (state->stop)
@@ -238,7 +238,7 @@ static bool wait_for_work(struct state *state, struct work *ret_work) {
 		pthread_cond_wait(&state->wanted, &state->mutex);
 	}
 	state->busy = true;
-	take_work(state, ret_work);
+	state_take_work(state, ret_work);
 	return true;
 }
 
@@ -265,16 +265,16 @@ static void *writer_main(void *argument) {
 	int fd = -1;
 
 	pthread_mutex_lock(&state->mutex);
-	while (wait_for_work(state, &work)) {
+	while (writer_wait_for_work(state, &work)) {
 		pthread_mutex_unlock(&state->mutex);
 		if (work.start != 0)
-			write_start(state, work.start);
+			writer_write_start(state, work.start);
 		for (int which = 0; which < STATE_TEXT_COUNT; which++) {
 			if (work.texts[which] != NULL)
-				write_text(state, (enum state_text)which, work.texts[which]);
+				writer_write_text(state, (enum state_text)which, work.texts[which]);
 		}
 		if (work.has_event)
-			write_one(state, &fd, &work.event);
+			writer_write_event(state, &fd, &work.event);
 		pthread_mutex_lock(&state->mutex);
 	}
 	left_behind = state->left_behind;
@@ -304,7 +304,7 @@ static int writer_start(struct state *state) {
 
 // Opening.
 
-static int read_text(const struct state *state, enum state_text which, char **ret_text) {
+static int state_load_text(const struct state *state, enum state_text which, char **ret_text) {
 	scoped_mem char *text = malloc(texts[which].bytes_max);
 	int err;
 
@@ -317,7 +317,7 @@ static int read_text(const struct state *state, enum state_text which, char **re
 	return *ret_text != NULL ? 0 : -ENOMEM;
 }
 
-static void count_start(struct state *state) {
+static void start_counter_advance(struct state *state) {
 	char text[32];
 	uint64_t last = 0;
 	int err = state_file_read(state->directory, "start", text, sizeof(text));
@@ -334,7 +334,7 @@ static void count_start(struct state *state) {
 		);
 		return;
 	}
-	err = start_keep(state, last + 1);
+	err = start_write_file(state, last + 1);
 	if (err != 0) {
 		log_event(LOG_LEVEL_WARN, "start_counter_write_failed", log_errno("error", err));
 		return;
@@ -366,10 +366,11 @@ int state_open(
 	if (err == 0) {
 		err = state_earlier_read(state->directory, &state->earlier, &state->earlier_count);
 		if (err == 0) {
-			count_start(state);
+			start_counter_advance(state);
 			for (int n = 0; n < STATE_TEXT_COUNT; n++)
-				state->text_errs[n] =
-					read_text(state, (enum state_text)n, &state->texts[n]);
+				state->text_errs[n] = state_load_text(
+					state, (enum state_text)n, &state->texts[n]
+				);
 			err = writer_start(state);
 		}
 		if (err != 0)
@@ -395,10 +396,10 @@ static bool writer_stop(struct state *state) {
 	pthread_cond_signal(&state->wanted);
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += CLOSE_WAIT_S;
-	while ((state->busy || has_work(state)) &&
+	while ((state->busy || state_has_work(state)) &&
 	       pthread_cond_timedwait(&state->idle, &state->mutex, &until) == 0)
 		continue;
-	idle = !state->busy && !has_work(state);
+	idle = !state->busy && !state_has_work(state);
 	state->left_behind = !idle;
 	pthread_mutex_unlock(&state->mutex);
 	if (idle)

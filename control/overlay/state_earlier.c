@@ -58,7 +58,7 @@ static void events_reverse(struct state_event *events, uint32_t from, uint32_t t
 }
 
 // Rotate the ring so that the oldest event comes first.
-static void ring_turn(const struct ring *ring) {
+static void ring_rotate(const struct ring *ring) {
 	uint32_t oldest = ring->seen % STATE_EARLIER_MAX;
 
 	events_reverse(ring->events, 0, oldest);
@@ -74,7 +74,7 @@ int state_earlier_read(int directory, struct state_event **ret_events, uint32_t 
 	read_journal(directory, "journal.1", &ring);
 	read_journal(directory, "journal", &ring);
 	if (ring.seen > STATE_EARLIER_MAX)
-		ring_turn(&ring);
+		ring_rotate(&ring);
 	*ret_events = ring.events;
 	*ret_count = ring.seen < STATE_EARLIER_MAX ? ring.seen : STATE_EARLIER_MAX;
 	return 0;

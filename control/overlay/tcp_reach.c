@@ -14,13 +14,13 @@
 #define TCP_REACH_SILENT_NS (3 * RAS_NS_PER_SEC / 2)
 
 // Return the entry of an address: its own, or the oldest of a few beside it, which is reused.
-static struct overlay_tcp_found *
-tcp_reach_place(struct overlay *overlay, const struct sock_addr *to) {
-	struct overlay_tcp_found *oldest = NULL;
+static struct overlay_tcp_result *
+tcp_reach_get(struct overlay *overlay, const struct sock_addr *to) {
+	struct overlay_tcp_result *oldest = NULL;
 	uint32_t hash = (uint32_t)sock_addr_digest(to);
 
 	for (uint32_t n = 0; n < 4; n++) {
-		struct overlay_tcp_found *tcp_found =
+		struct overlay_tcp_result *tcp_found =
 			&overlay->tcp_found[(hash + n) % OVERLAY_TCP_FOUND_MAX];
 
 		if (sock_addr_equal(&tcp_found->to, to))
@@ -28,13 +28,13 @@ tcp_reach_place(struct overlay *overlay, const struct sock_addr *to) {
 		if (oldest == NULL || tcp_found->last.at_ns < oldest->last.at_ns)
 			oldest = tcp_found;
 	}
-	*oldest = (struct overlay_tcp_found){.to = *to};
+	*oldest = (struct overlay_tcp_result){.to = *to};
 	return oldest;
 }
 
-static struct overlay_tcp_found *under_way(struct overlay *overlay, uint32_t conn) {
+static struct overlay_tcp_result *under_way(struct overlay *overlay, uint32_t conn) {
 	for (uint32_t n = 0; n < OVERLAY_TCP_FOUND_MAX; n++) {
-		struct overlay_tcp_found *tcp_found = &overlay->tcp_found[n];
+		struct overlay_tcp_result *tcp_found = &overlay->tcp_found[n];
 
 		if (tcp_found->under_way && tcp_found->conn == conn)
 			return tcp_found;
@@ -43,7 +43,7 @@ static struct overlay_tcp_found *under_way(struct overlay *overlay, uint32_t con
 }
 
 static void tcp_reach_learn(
-	struct overlay *overlay, struct overlay_tcp_found *tcp_found, enum verdict_reach reach
+	struct overlay *overlay, struct overlay_tcp_result *tcp_found, enum verdict_reach reach
 ) {
 	tcp_found->under_way = false;
 	if (reach == VERDICT_REACH_UNKNOWN)
@@ -54,14 +54,14 @@ static void tcp_reach_learn(
 }
 
 void overlay_tcp_reach_begin(struct overlay *overlay, uint32_t conn, const struct sock_addr *to) {
-	struct overlay_tcp_found *tcp_found = tcp_reach_place(overlay, to);
+	struct overlay_tcp_result *tcp_found = tcp_reach_get(overlay, to);
 
 	tcp_found->conn = conn;
 	tcp_found->under_way = true;
 }
 
 void overlay_tcp_reach_opened(struct overlay *overlay, uint32_t conn) {
-	struct overlay_tcp_found *tcp_found = under_way(overlay, conn);
+	struct overlay_tcp_result *tcp_found = under_way(overlay, conn);
 
 	if (tcp_found != NULL)
 		tcp_reach_learn(overlay, tcp_found, VERDICT_REACH_ANSWERS);
@@ -75,7 +75,7 @@ static bool ask_kernel(struct overlay *overlay, const struct sock_addr *to) {
 	return err == 0 || err == -EALREADY;
 }
 
-static enum verdict_reach reach_of(enum ras_cause cause) {
+static enum verdict_reach reach_from_cause(enum ras_cause cause) {
 	switch (cause) {
 	case RAS_CAUSE_SILENT: // connected, but no proof was received
 		return VERDICT_REACH_ACCEPTS;
@@ -95,8 +95,8 @@ static enum verdict_reach reach_of(enum ras_cause cause) {
 }
 
 void overlay_tcp_reach_ended(struct overlay *overlay, uint32_t conn, enum ras_cause cause) {
-	struct overlay_tcp_found *tcp_found = under_way(overlay, conn);
-	enum verdict_reach reach = reach_of(cause);
+	struct overlay_tcp_result *tcp_found = under_way(overlay, conn);
+	enum verdict_reach reach = reach_from_cause(cause);
 
 	if (tcp_found == NULL)
 		return;
@@ -108,7 +108,7 @@ void overlay_tcp_reach_ended(struct overlay *overlay, uint32_t conn, enum ras_ca
 }
 
 void overlay_tcp_reach_kernel(struct overlay *overlay, const struct sock_addr *to, bool answered) {
-	struct overlay_tcp_found *tcp_found = tcp_reach_place(overlay, to);
+	struct overlay_tcp_result *tcp_found = tcp_reach_get(overlay, to);
 
 	bool again = tcp_found->under_way; // another connection is under way and has its own result
 
@@ -118,8 +118,9 @@ void overlay_tcp_reach_kernel(struct overlay *overlay, const struct sock_addr *t
 
 // Check the peer's link, if there is one. Returns when the peer was last heard there; 0 without a
 // link.
-static uint64_t
-link_hears(const struct overlay *overlay, uint64_t peer, struct overlay_tcp_reach *ret_tcp_reach) {
+static uint64_t link_read_reach(
+	const struct overlay *overlay, uint64_t peer, struct overlay_tcp_reach *ret_tcp_reach
+) {
 	uint64_t now_ns = loop_now_ns(overlay->loop);
 	uint64_t heard_ns = 0;
 	struct ras_link_info link;
@@ -137,12 +138,12 @@ link_hears(const struct overlay *overlay, uint64_t peer, struct overlay_tcp_reac
 	return heard_ns;
 }
 
-static const struct overlay_tcp_found *
+static const struct overlay_tcp_result *
 tcp_reach_find(const struct overlay *overlay, const struct sock_addr *to) {
 	uint32_t hash = (uint32_t)sock_addr_digest(to);
 
 	for (uint32_t n = 0; n < 4; n++) {
-		const struct overlay_tcp_found *tcp_found =
+		const struct overlay_tcp_result *tcp_found =
 			&overlay->tcp_found[(hash + n) % OVERLAY_TCP_FOUND_MAX];
 
 		if (sock_addr_equal(&tcp_found->to, to))
@@ -153,7 +154,7 @@ tcp_reach_find(const struct overlay *overlay, const struct sock_addr *to) {
 
 // Return whether nothing has come back on an open connection since data was sent again. The kernel
 // of a host with a frozen agent would acknowledge the data.
-static bool is_unanswered(const struct overlay *overlay, const struct sock_addr *host) {
+static bool host_is_unanswered(const struct overlay *overlay, const struct sock_addr *host) {
 	struct transport_sent sent;
 
 	return transport_kernel_sent(overlay->transport, host, &sent) == 0 && sent.unanswered;
@@ -164,14 +165,14 @@ void overlay_tcp_reach(
 ) {
 	uint64_t now_ns = loop_now_ns(overlay->loop);
 	uint64_t silent_since_ns = now_ns > TCP_REACH_SILENT_NS ? now_ns - TCP_REACH_SILENT_NS : 0;
-	const struct overlay_tcp_found *tcp_found;
+	const struct overlay_tcp_result *tcp_found;
 	struct ras_peer found;
 	uint64_t heard_ns;
 
 	*ret_tcp_reach = (struct overlay_tcp_reach){.quiet_ns = RAS_NEVER};
 	if (ras_peer_find(overlay->ras, peer, &found) != 0 || found.record == NULL)
 		return;
-	heard_ns = link_hears(overlay, peer, ret_tcp_reach);
+	heard_ns = link_read_reach(overlay, peer, ret_tcp_reach);
 	if (ret_tcp_reach->reach == VERDICT_REACH_ANSWERS)
 		return;
 	// Another agent answers at this address, so its host says nothing about the peer.
@@ -199,7 +200,7 @@ void overlay_tcp_reach(
 	    tcp_found->last.at_ns < heard_ns)
 		return;
 	if (tcp_found->last.reach == VERDICT_REACH_ACCEPTS &&
-	    is_unanswered(overlay, &found.record->address))
+	    host_is_unanswered(overlay, &found.record->address))
 		return;
 	ret_tcp_reach->reach = tcp_found->last.reach;
 	ret_tcp_reach->at_ns = ret_tcp_reach->since_ns = tcp_found->last.at_ns;

@@ -14,7 +14,8 @@ void overlay_join_names(struct overlay *overlay, const char *words) {
 // Describe the last failed connection. A node has one address and reaches no other family, so both
 // addresses are named. The host of an unknown agent may not be ours, so an exit is described as a
 // refusal.
-static void failed_words(const struct overlay *overlay, char ret_words[static STATE_TEXT_BYTES]) {
+static void
+failed_connect_words(const struct overlay *overlay, char ret_words[static STATE_TEXT_BYTES]) {
 	const struct transport_trouble *trouble = transport_trouble(overlay->transport);
 	struct sock_addr own = overlay_address(overlay);
 	char address[SOCK_ADDR_TEXT_BYTES], own_address[SOCK_ADDR_TEXT_BYTES];
@@ -58,8 +59,8 @@ bool overlay_join_problem(const struct overlay *overlay, char ret_words[static S
 		);
 		return true;
 	}
-	if (!view.joined && overlay->remember.name_held_at.family != SOCK_ADDR_NONE) {
-		sock_addr_format(&overlay->remember.name_held_at, address);
+	if (!view.joined && overlay->remember.name_conflict_at.family != SOCK_ADDR_NONE) {
+		sock_addr_format(&overlay->remember.name_conflict_at, address);
 		snprintf(
 			ret_words, STATE_TEXT_BYTES,
 			"another live agent holds this node's name, as the one at %s says", address
@@ -68,7 +69,7 @@ bool overlay_join_problem(const struct overlay *overlay, char ret_words[static S
 	}
 	if (trouble->failed.family == SOCK_ADDR_NONE)
 		return false;
-	failed_words(overlay, ret_words);
+	failed_connect_words(overlay, ret_words);
 	return true;
 }
 

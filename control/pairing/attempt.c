@@ -5,20 +5,20 @@
 #include <stdlib.h>
 
 // Delays before a rejected request or a failed destruction is repeated.
-#define AGAIN_NS (100 * PAIRING_NS_PER_MS)
-#define DESTROY_AGAIN_NS PAIRING_NS_PER_SEC
+#define REQUEST_RETRY_NS (100 * PAIRING_NS_PER_MS)
+#define DESTROY_RETRY_NS PAIRING_NS_PER_SEC
 #define RESEND_GROWTH 2
 
 // Driver calls
 
-static void cold_asked(struct pairing *pairing, struct attempt *attempt, enum cold_call cold) {
+static void cold_call_begin(struct pairing *pairing, struct attempt *attempt, enum cold_call cold) {
 	attempt->cold = cold;
 	attempt->cold_ns = pairing->now_ns;
 }
 
 // Match an answer with its request. Returns false if there is no such request; the answer is
 // ignored.
-static bool cold_answered(
+static bool cold_call_answered(
 	struct pairing *pairing,
 	uint32_t generation,
 	enum cold_call cold,
@@ -39,14 +39,15 @@ static bool cold_answered(
 	return true;
 }
 
-static uint64_t cold_limit_ns(const struct pairing *pairing, const struct attempt *attempt) {
+static uint64_t
+cold_call_deadline_ns(const struct pairing *pairing, const struct attempt *attempt) {
 	if (attempt->cold == COLD_NONE || attempt->stuck)
 		return PAIRING_NEVER;
 	return attempt->cold_ns +
 	       (attempt->cold == COLD_DRAIN ? pairing->config.drain_ns : pairing->config.cold_ns);
 }
 
-static void attempt_stuck(struct pairing *pairing, struct attempt *attempt) {
+static void attempt_mark_stuck(struct pairing *pairing, struct attempt *attempt) {
 	static const char *const what[] = {
 		[COLD_CREATE] = "making",
 		[COLD_CONNECT] = "connecting",
@@ -73,7 +74,7 @@ static void attempt_stuck(struct pairing *pairing, struct attempt *attempt) {
 }
 
 // Translate the error of an own call that makes something.
-static enum pairing_reason reason_of(int err) {
+static enum pairing_reason reason_from_errno(int err) {
 	switch (err) {
 	case -ENOMEM:
 		return PAIRING_NO_MEMORY;
@@ -91,17 +92,17 @@ static enum pairing_reason reason_of(int err) {
 	}
 }
 
-static void fail_call(
+static void attempt_call_failed(
 	struct pairing *pairing, struct entry *entry, int err, const char *what, const char *text
 ) {
 	struct pairing_failure failure;
 	const char *name = strerrorname_np(-err);
 
 	if (text != NULL && text[0] != '\0')
-		pairing_failure_set(&failure, reason_of(err), err, "%s", text);
+		pairing_failure_set(&failure, reason_from_errno(err), err, "%s", text);
 	else
 		pairing_failure_set(
-			&failure, reason_of(err), err, "%s could not %s a queue pair: %s",
+			&failure, reason_from_errno(err), err, "%s could not %s a queue pair: %s",
 			pairing->devices[entry->key.device].facts.name, what,
 			name != NULL ? name : "unknown error"
 		);
@@ -138,7 +139,7 @@ static uint32_t next_flow_label(const struct pairing *pairing, struct entry *ent
 	return (uint32_t)(hash >> 32 ^ hash) & 0xfffff;
 }
 
-static void describe_own(struct pairing *pairing, struct attempt *attempt) {
+static void own_end_describe(struct pairing *pairing, struct attempt *attempt) {
 	const struct pairing_device *device = &pairing->devices[attempt->entry->key.device].facts;
 
 	attempt->own = (struct pairing_end){
@@ -155,7 +156,8 @@ static void describe_own(struct pairing *pairing, struct attempt *attempt) {
 	attempt->psn = pairing_random(pairing) & 0xffffff;
 }
 
-static void fail_early(struct pairing *pairing, struct entry *entry, enum pairing_reason reason) {
+static void
+attempt_fail_early(struct pairing *pairing, struct entry *entry, enum pairing_reason reason) {
 	struct pairing_failure failure;
 
 	pairing_failure_set(
@@ -169,17 +171,17 @@ void attempt_begin(struct pairing *pairing, struct entry *entry) {
 	struct attempt *attempt;
 	int err;
 
-	if (!pace_room(pairing, entry)) {
-		fail_early(pairing, entry, PAIRING_NO_ROOM);
+	if (!pace_make_room(pairing, entry)) {
+		attempt_fail_early(pairing, entry, PAIRING_NO_ROOM);
 		return;
 	}
 	attempt = calloc(1, sizeof(*attempt));
 	if (attempt == NULL) {
-		fail_early(pairing, entry, PAIRING_NO_MEMORY);
+		attempt_fail_early(pairing, entry, PAIRING_NO_MEMORY);
 		return;
 	}
 	attempt->entry = entry;
-	describe_own(pairing, attempt);
+	own_end_describe(pairing, attempt);
 	if (entry->offered) {
 		attempt->bound = true;
 		attempt->theirs = entry->offer;
@@ -193,17 +195,17 @@ void attempt_begin(struct pairing *pairing, struct entry *entry) {
 	pairing->counters.begun++;
 	pace_begun(pairing, entry);
 
-	cold_asked(pairing, attempt, COLD_CREATE);
+	cold_call_begin(pairing, attempt, COLD_CREATE);
 	err = pairing->ops.create(
 		pairing->ops.ctx, &entry->key, attempt->own.generation, attempt->psn
 	);
 	if (err < 0) {
 		attempt->cold = COLD_NONE;
-		fail_call(pairing, entry, err, "make", NULL);
+		attempt_call_failed(pairing, entry, err, "make", NULL);
 	}
 }
 
-static void become_ready(struct pairing *pairing, struct attempt *attempt) {
+static void attempt_become_ready(struct pairing *pairing, struct attempt *attempt) {
 	struct entry *entry = attempt->entry;
 	struct pairing_answer answer = {.generation = attempt->own.generation};
 
@@ -221,21 +223,21 @@ static void become_ready(struct pairing *pairing, struct attempt *attempt) {
 	waiters_answer(pairing, entry, &answer);
 }
 
-void attempt_go_on(struct pairing *pairing, struct attempt *attempt) {
+void attempt_advance(struct pairing *pairing, struct attempt *attempt) {
 	int err;
 
 	if (!attempt->exists || attempt->in_lane)
 		return;
 	if (attempt->bound && !attempt->connect_asked) {
 		attempt->connect_asked = true;
-		cold_asked(pairing, attempt, COLD_CONNECT);
+		cold_call_begin(pairing, attempt, COLD_CONNECT);
 		err = pairing->ops.connect(
 			pairing->ops.ctx, attempt->own.generation, &attempt->theirs,
 			attempt->own.flow_label
 		);
 		if (err < 0) {
 			attempt->cold = COLD_NONE;
-			fail_call(pairing, attempt->entry, err, "connect", NULL);
+			attempt_call_failed(pairing, attempt->entry, err, "connect", NULL);
 		}
 		return;
 	}
@@ -243,19 +245,19 @@ void attempt_go_on(struct pairing *pairing, struct attempt *attempt) {
 		return;
 	err = pairing->ops.hand_over(pairing->ops.ctx, attempt->own.generation);
 	if (err < 0)
-		fail_call(pairing, attempt->entry, err, "hand over", NULL);
+		attempt_call_failed(pairing, attempt->entry, err, "hand over", NULL);
 	else
-		become_ready(pairing, attempt);
+		attempt_become_ready(pairing, attempt);
 }
 
-static void attempt_made(struct pairing *pairing, struct attempt *attempt) {
+static void attempt_created(struct pairing *pairing, struct attempt *attempt) {
 	if (entry_is_self(pairing, attempt->entry)) {
 		attempt->bound = true;
 		attempt->theirs = attempt->own;
 	} else {
-		attempt_say(pairing, attempt);
+		attempt_announce(pairing, attempt);
 	}
-	attempt_go_on(pairing, attempt);
+	attempt_advance(pairing, attempt);
 }
 
 static void attempt_drop(struct attempt *attempt) {
@@ -270,7 +272,7 @@ static void attempt_drop(struct attempt *attempt) {
 }
 
 // Do the next step of a retired attempt, if it can be done now. May free the attempt.
-static void attempt_take_down(struct pairing *pairing, struct attempt *attempt) {
+static void attempt_tear_down(struct pairing *pairing, struct attempt *attempt) {
 	uint32_t generation = attempt->own.generation;
 	enum cold_call cold = attempt->in_lane ? COLD_DRAIN : COLD_DESTROY;
 	int err;
@@ -281,14 +283,14 @@ static void attempt_take_down(struct pairing *pairing, struct attempt *attempt) 
 		attempt_drop(attempt);
 		return;
 	}
-	cold_asked(pairing, attempt, cold);
+	cold_call_begin(pairing, attempt, cold);
 	if (cold == COLD_DRAIN)
 		err = pairing->ops.drain(pairing->ops.ctx, generation, &attempt->failure);
 	else
 		err = pairing->ops.destroy(pairing->ops.ctx, generation);
 	if (err < 0) {
 		attempt->cold = COLD_NONE;
-		attempt->again_ns = pairing->now_ns + AGAIN_NS;
+		attempt->again_ns = pairing->now_ns + REQUEST_RETRY_NS;
 	}
 }
 
@@ -302,16 +304,16 @@ void pairing_created(
 	struct attempt *attempt;
 
 	pairing_enter(pairing, now_ns);
-	if (cold_answered(pairing, generation, COLD_CREATE, &attempt)) {
+	if (cold_call_answered(pairing, generation, COLD_CREATE, &attempt)) {
 		attempt->exists = err >= 0;
 		if (err >= 0)
 			attempt->own.endpoint = *endpoint;
 		if (attempt->entry->current != attempt)
-			attempt_take_down(pairing, attempt);
+			attempt_tear_down(pairing, attempt);
 		else if (err < 0)
-			fail_call(pairing, attempt->entry, err, "make", NULL);
+			attempt_call_failed(pairing, attempt->entry, err, "make", NULL);
 		else
-			attempt_made(pairing, attempt);
+			attempt_created(pairing, attempt);
 	}
 	pairing_leave(pairing);
 }
@@ -321,8 +323,8 @@ static void attempt_connected(struct pairing *pairing, struct attempt *attempt) 
 	if (entry_is_self(pairing, attempt->entry))
 		attempt->peer_ready = true;
 	else
-		attempt_say(pairing, attempt);
-	attempt_go_on(pairing, attempt);
+		attempt_announce(pairing, attempt);
+	attempt_advance(pairing, attempt);
 }
 
 void pairing_connected(
@@ -331,11 +333,11 @@ void pairing_connected(
 	struct attempt *attempt;
 
 	pairing_enter(pairing, now_ns);
-	if (cold_answered(pairing, generation, COLD_CONNECT, &attempt)) {
+	if (cold_call_answered(pairing, generation, COLD_CONNECT, &attempt)) {
 		if (attempt->entry->current != attempt)
-			attempt_take_down(pairing, attempt);
+			attempt_tear_down(pairing, attempt);
 		else if (err < 0)
-			fail_call(pairing, attempt->entry, err, "connect", text);
+			attempt_call_failed(pairing, attempt->entry, err, "connect", text);
 		else
 			attempt_connected(pairing, attempt);
 	}
@@ -350,7 +352,7 @@ static void attempt_retire(
 	struct entry *entry = attempt->entry;
 
 	if ((pairing_reason_flags(failure) & REASON_SILENT) == 0)
-		attempt_say_gone(pairing, attempt, failure);
+		attempt_announce_end(pairing, attempt, failure);
 	if (attempt->in_lane && pairing->now_ns - entry->ready_ns >= pairing->config.proved_ns)
 		entry->tries = 0;
 	entry->broken += failure->reason == PAIRING_BROKEN;
@@ -374,8 +376,10 @@ void attempt_fail(
 	if (attempt != NULL)
 		attempt_retire(pairing, attempt, failure);
 	else if (entry->offered)
-		refuse(pairing, entry->key.peer, pairing->devices[entry->key.device].facts.name,
-		       entry->key.peer_device, &entry->offer, failure);
+		pairing_refuse(
+			pairing, entry->key.peer, pairing->devices[entry->key.device].facts.name,
+			entry->key.peer_device, &entry->offer, failure
+		);
 	entry->offered = false;
 	entry->failure = *failure;
 	entry->tombstone = (flags & REASON_TOMBSTONE) != 0;
@@ -386,7 +390,7 @@ void attempt_fail(
 	if ((flags & REASON_KEEPS_WAITERS) == 0)
 		waiters_answer(pairing, entry, &answer);
 	if (attempt != NULL)
-		attempt_take_down(pairing, attempt);
+		attempt_tear_down(pairing, attempt);
 }
 
 void pairing_broken(
@@ -400,7 +404,7 @@ void pairing_broken(
 		pairing->counters.late++;
 	} else if (attempt->cold == COLD_NONE) {
 		// The lane drains a broken pair by itself.
-		cold_asked(pairing, attempt, COLD_DRAIN);
+		cold_call_begin(pairing, attempt, COLD_DRAIN);
 		pairing_failure_set(
 			&failure, PAIRING_BROKEN, err, "%s", text != NULL ? text : "it failed"
 		);
@@ -416,7 +420,7 @@ void pairing_drained(
 	struct attempt *attempt;
 
 	pairing_enter(pairing, now_ns);
-	if (cold_answered(pairing, generation, COLD_DRAIN, &attempt)) {
+	if (cold_call_answered(pairing, generation, COLD_DRAIN, &attempt)) {
 		struct entry *entry = attempt->entry;
 
 		attempt->in_lane = false;
@@ -425,7 +429,7 @@ void pairing_drained(
 			pairing_failure_set(
 				&entry->failure, PAIRING_BROKEN, entry->failure.err, "%s", cause
 			);
-		attempt_take_down(pairing, attempt);
+		attempt_tear_down(pairing, attempt);
 	}
 	pairing_leave(pairing);
 }
@@ -434,19 +438,19 @@ void pairing_destroyed(struct pairing *pairing, uint64_t now_ns, uint32_t genera
 	struct attempt *attempt;
 
 	pairing_enter(pairing, now_ns);
-	if (cold_answered(pairing, generation, COLD_DESTROY, &attempt)) {
+	if (cold_call_answered(pairing, generation, COLD_DESTROY, &attempt)) {
 		if (err < 0)
-			attempt->again_ns = pairing->now_ns + DESTROY_AGAIN_NS;
+			attempt->again_ns = pairing->now_ns + DESTROY_RETRY_NS;
 		else
 			attempt->exists = false;
-		attempt_take_down(pairing, attempt);
+		attempt_tear_down(pairing, attempt);
 	}
 	pairing_leave(pairing);
 }
 
 // Timers
 
-static const char *waits_for(const struct attempt *attempt) {
+static const char *attempt_waits_for(const struct attempt *attempt) {
 	if (!attempt->exists)
 		return "the driver to make a queue pair";
 	if (!attempt->bound)
@@ -463,7 +467,7 @@ static void pending_tick(struct pairing *pairing, struct attempt *attempt) {
 	if (pairing->now_ns >= attempt->deadline_ns) {
 		pairing_failure_set(
 			&failure, PAIRING_TIMED_OUT, 0, "timed out, waiting for %s",
-			waits_for(attempt)
+			attempt_waits_for(attempt)
 		);
 		attempt_fail(pairing, attempt->entry, &failure);
 		return;
@@ -474,22 +478,22 @@ static void pending_tick(struct pairing *pairing, struct attempt *attempt) {
 	attempt->resend_gap_ns *= 2;
 	if (attempt->resend_gap_ns > gap_max_ns)
 		attempt->resend_gap_ns = gap_max_ns;
-	attempt_say(pairing, attempt);
+	attempt_announce(pairing, attempt);
 }
 
 void attempt_tick(struct pairing *pairing, struct attempt *attempt) {
 	bool retired = attempt->entry->current != attempt;
 
-	if (cold_limit_ns(pairing, attempt) <= pairing->now_ns)
-		attempt_stuck(pairing, attempt);
+	if (cold_call_deadline_ns(pairing, attempt) <= pairing->now_ns)
+		attempt_mark_stuck(pairing, attempt);
 	else if (retired)
-		attempt_take_down(pairing, attempt);
+		attempt_tear_down(pairing, attempt);
 	else if (!attempt->in_lane)
 		pending_tick(pairing, attempt);
 }
 
 uint64_t attempt_next_ns(const struct pairing *pairing, const struct attempt *attempt) {
-	uint64_t at_ns = cold_limit_ns(pairing, attempt);
+	uint64_t at_ns = cold_call_deadline_ns(pairing, attempt);
 
 	if (attempt->entry->current != attempt) {
 		if (attempt->cold == COLD_NONE && attempt->again_ns < at_ns)

@@ -72,18 +72,18 @@ struct entry *entry_find(const struct pairing *pairing, const struct pairing_key
 	return entry;
 }
 
-static bool is_idle(const struct entry *entry) {
+static bool entry_is_idle(const struct entry *entry) {
 	return entry->current == NULL && entry->retired == NULL && entry->waiters == NULL &&
 	       !entry->wanted && !entry->offered;
 }
 
-uint64_t entry_forget_ns(const struct entry *entry) {
-	if (!is_idle(entry))
+uint64_t entry_expire_at_ns(const struct entry *entry) {
+	if (!entry_is_idle(entry))
 		return PAIRING_NEVER;
 	if (entry->tombstone && entry->next_try_ns == PAIRING_NEVER)
 		return entry->since_ns + FORGET_NEWS_NS;
 	if (entry->tombstone)
-		return pairing_later(entry->since_ns, entry->next_try_ns) + FORGET_NS;
+		return pairing_time_later(entry->since_ns, entry->next_try_ns) + FORGET_NS;
 	return entry->since_ns + FORGET_NS;
 }
 
@@ -99,11 +99,11 @@ static void entry_drop(struct pairing *pairing, struct entry **at) {
 	free(entry);
 }
 
-void entries_forget(struct pairing *pairing) {
+void entries_expire(struct pairing *pairing) {
 	struct entry **at = &pairing->entries;
 
 	while (*at != NULL) {
-		if (entry_forget_ns(*at) <= pairing->now_ns)
+		if (entry_expire_at_ns(*at) <= pairing->now_ns)
 			entry_drop(pairing, at);
 		else
 			at = &(*at)->next;
@@ -111,11 +111,11 @@ void entries_forget(struct pairing *pairing) {
 }
 
 // Remove the oldest idle entry, of one peer or of all (NULL). Returns false if there is none.
-static bool forget_oldest(struct pairing *pairing, const struct peer *peer) {
+static bool entry_drop_oldest(struct pairing *pairing, const struct peer *peer) {
 	struct entry **oldest = NULL;
 
 	for (struct entry **at = &pairing->entries; *at != NULL; at = &(*at)->next) {
-		if (!is_idle(*at) || (peer != NULL && (*at)->peer != peer))
+		if (!entry_is_idle(*at) || (peer != NULL && (*at)->peer != peer))
 			continue;
 		if (oldest == NULL || (*at)->since_ns < (*oldest)->since_ns)
 			oldest = at;
@@ -126,10 +126,10 @@ static bool forget_oldest(struct pairing *pairing, const struct peer *peer) {
 	return true;
 }
 
-static bool has_place(struct pairing *pairing, const struct peer *peer) {
-	if (peer->entries >= PAIRING_PEER_ENTRIES_MAX && !forget_oldest(pairing, peer))
+static bool entry_has_room(struct pairing *pairing, const struct peer *peer) {
+	if (peer->entries >= PAIRING_PEER_ENTRIES_MAX && !entry_drop_oldest(pairing, peer))
 		return false;
-	return pairing->entry_count < PAIRING_ENTRIES_MAX || forget_oldest(pairing, NULL);
+	return pairing->entry_count < PAIRING_ENTRIES_MAX || entry_drop_oldest(pairing, NULL);
 }
 
 int entry_get(
@@ -150,7 +150,7 @@ int entry_get(
 	if (err < 0)
 		return err;
 	peer->entries++; // keeps the peer while other entries are removed
-	err = has_place(pairing, peer) || wanted ? 0 : -ENOSPC;
+	err = entry_has_room(pairing, peer) || wanted ? 0 : -ENOSPC;
 	entry = err == 0 ? calloc(1, sizeof(*entry)) : NULL;
 	if (entry == NULL) {
 		peer->entries--;
@@ -182,7 +182,7 @@ static bool entry_is_stuck(const struct entry *entry) {
 	return entry->current != NULL && entry->current->stuck;
 }
 
-static enum pairing_state state_of(const struct entry *entry) {
+static enum pairing_state entry_current_state(const struct entry *entry) {
 	if (entry->current != NULL)
 		return entry->current->in_lane ? PAIRING_READY : PAIRING_PENDING;
 	if (entry_is_stuck(entry))
@@ -193,7 +193,7 @@ static enum pairing_state state_of(const struct entry *entry) {
 }
 
 void entry_update(struct pairing *pairing, struct entry *entry) {
-	enum pairing_state state = state_of(entry);
+	enum pairing_state state = entry_current_state(entry);
 
 	if (state == entry->state)
 		return;
@@ -215,11 +215,11 @@ void entry_update(struct pairing *pairing, struct entry *entry) {
 
 static uint64_t next_try_ns(const struct pairing *pairing, const struct entry *entry) {
 	if (entry->wanted || entry->waiters != NULL || entry->offered)
-		return pace_due_ns(pairing, entry);
+		return pace_due_at_ns(pairing, entry);
 	return entry->current == NULL && entry->tombstone ? entry->next_try_ns : PAIRING_NEVER;
 }
 
-static void entry_show(
+static void entry_view(
 	const struct pairing *pairing, const struct entry *entry, struct pairing_view *ret_view
 ) {
 	const struct attempt *attempt = entry->current;
@@ -262,7 +262,7 @@ bool pairing_next(const struct pairing *pairing, uint32_t *cursor, struct pairin
 	if (entry == NULL)
 		return false;
 	++*cursor;
-	entry_show(pairing, entry, ret_view);
+	entry_view(pairing, entry, ret_view);
 	return true;
 }
 
@@ -273,7 +273,7 @@ bool pairing_find(
 
 	if (entry == NULL)
 		return false;
-	entry_show(pairing, entry, ret_view);
+	entry_view(pairing, entry, ret_view);
 	return true;
 }
 

@@ -17,7 +17,7 @@
 #include "pairing/pairing_message.h"
 
 // Answering each copy of a message at once would double the cost of a flood.
-#define SAY_GAP_NS (10 * PAIRING_NS_PER_MS)
+#define REPEAT_INTERVAL_NS (10 * PAIRING_NS_PER_MS)
 
 // Sending
 
@@ -40,7 +40,7 @@ static void send_message(
 		pairing->counters.send_failed++;
 }
 
-static void name_ends(
+static void message_name_ends(
 	const struct pairing *pairing,
 	const struct attempt *attempt,
 	struct pairing_message *message
@@ -55,7 +55,7 @@ static void name_ends(
 	}
 }
 
-void attempt_say(struct pairing *pairing, struct attempt *attempt) {
+void attempt_announce(struct pairing *pairing, struct attempt *attempt) {
 	const struct entry *entry = attempt->entry;
 	struct pairing_message message = {
 		.type = attempt->connected ? PAIRING_READY_SENT : PAIRING_INFO,
@@ -64,7 +64,7 @@ void attempt_say(struct pairing *pairing, struct attempt *attempt) {
 
 	attempt->own.wanted = entry->wanted;
 	message.end = attempt->own;
-	name_ends(pairing, attempt, &message);
+	message_name_ends(pairing, attempt, &message);
 	attempt->announced = true;
 	attempt->said_ns = pairing->now_ns;
 	attempt->resend_ns = pairing->now_ns + attempt->resend_gap_ns;
@@ -73,7 +73,7 @@ void attempt_say(struct pairing *pairing, struct attempt *attempt) {
 	);
 }
 
-void attempt_say_gone(
+void attempt_announce_end(
 	struct pairing *pairing, struct attempt *attempt, const struct pairing_failure *failure
 ) {
 	const struct entry *entry = attempt->entry;
@@ -82,18 +82,20 @@ void attempt_say_gone(
 	if (entry_is_self(pairing, entry))
 		return;
 	if (!attempt->announced && attempt->bound) {
-		refuse(pairing, entry->key.peer, pairing->devices[entry->key.device].facts.name,
-		       entry->key.peer_device, &attempt->theirs, failure);
+		pairing_refuse(
+			pairing, entry->key.peer, pairing->devices[entry->key.device].facts.name,
+			entry->key.peer_device, &attempt->theirs, failure
+		);
 		return;
 	}
 	if (!attempt->announced)
 		return;
 	message.end.generation = attempt->own.generation;
-	name_ends(pairing, attempt, &message);
+	message_name_ends(pairing, attempt, &message);
 	send_message(pairing, entry->key.peer, entry->peer->start, &message, 0);
 }
 
-void refuse(
+void pairing_refuse(
 	struct pairing *pairing,
 	uint64_t peer,
 	const char *device,
@@ -120,18 +122,20 @@ static void refuse_message(
 	const struct pairing_message *message,
 	const struct pairing_failure *failure
 ) {
-	refuse(pairing, peer, message->your_device, message->device, &message->end, failure);
+	pairing_refuse(
+		pairing, peer, message->your_device, message->device, &message->end, failure
+	);
 }
 
 // Receiving
 
-static bool is_same(const struct pairing_end *a, const struct pairing_end *b) {
+static bool ends_are_same(const struct pairing_end *a, const struct pairing_end *b) {
 	return a->start == b->start && a->generation == b->generation;
 }
 
 // Return whether the end is older than the newest known one, or is that one and was closed.
 // Generations wrap around: the newer of two is less than half the range ahead.
-static bool is_older(const struct entry *entry, const struct pairing_end *end) {
+static bool end_is_older(const struct entry *entry, const struct pairing_end *end) {
 	if (end->start != entry->heard_start)
 		return end->start < entry->heard_start;
 	if (end->generation == entry->heard_generation)
@@ -139,7 +143,7 @@ static bool is_older(const struct entry *entry, const struct pairing_end *end) {
 	return (int32_t)(end->generation - entry->heard_generation) < 0;
 }
 
-static void end_heard(struct entry *entry, const struct pairing_end *end, bool gone) {
+static void entry_note_peer_end(struct entry *entry, const struct pairing_end *end, bool gone) {
 	entry->heard_start = end->start;
 	entry->heard_generation = end->generation;
 	entry->heard_gone = gone;
@@ -154,15 +158,16 @@ static void entry_replace(struct pairing *pairing, struct entry *entry) {
 }
 
 static void
-take_offer(struct pairing *pairing, struct entry *entry, const struct pairing_end *theirs) {
+entry_store_offer(struct pairing *pairing, struct entry *entry, const struct pairing_end *theirs) {
 	entry->offer = *theirs;
 	entry->offered = true;
 	entry->offer_until_ns = pairing->now_ns + pairing->config.handshake_ns;
 }
 
 // Reject an end that is bound to a queue pair of ours which cannot be bound to it.
-static void
-tell_stale(struct pairing *pairing, struct entry *entry, const struct pairing_message *message) {
+static void message_refuse_stale(
+	struct pairing *pairing, struct entry *entry, const struct pairing_message *message
+) {
 	struct pairing_failure stale;
 
 	pairing->counters.stale++;
@@ -173,7 +178,7 @@ tell_stale(struct pairing *pairing, struct entry *entry, const struct pairing_me
 		entry_replace(pairing, entry);
 }
 
-static void hear_again(
+static void attempt_repeat_received(
 	struct pairing *pairing, struct attempt *attempt, const struct pairing_message *message
 ) {
 	bool ready = message->type == PAIRING_READY_SENT;
@@ -187,42 +192,43 @@ static void hear_again(
 			return;
 		pairing->counters.repaired++;
 	} else {
-		attempt_go_on(pairing, attempt);
+		attempt_advance(pairing, attempt);
 		if (knows_us)
 			return;
 	}
 	// The peer missed our last message.
-	if (attempt->announced && pairing->now_ns >= attempt->said_ns + SAY_GAP_NS)
-		attempt_say(pairing, attempt);
+	if (attempt->announced && pairing->now_ns >= attempt->said_ns + REPEAT_INTERVAL_NS)
+		attempt_announce(pairing, attempt);
 }
 
-static void
-message_meet(struct pairing *pairing, struct entry *entry, const struct pairing_message *message) {
+static void entry_match_message(
+	struct pairing *pairing, struct entry *entry, const struct pairing_message *message
+) {
 	struct attempt *attempt = entry->current;
 	const struct pairing_end *theirs = &message->end;
 	uint32_t bound_to = message->your_generation;
 	bool is_ours = attempt != NULL && attempt->own.generation == bound_to;
-	bool has_another =
-		attempt != NULL && attempt->connect_asked && !is_same(&attempt->theirs, theirs);
+	bool has_another = attempt != NULL && attempt->connect_asked &&
+			   !ends_are_same(&attempt->theirs, theirs);
 
 	if (bound_to != 0 && (!is_ours || has_another)) {
-		tell_stale(pairing, entry, message);
+		message_refuse_stale(pairing, entry, message);
 	} else if (attempt == NULL) {
-		take_offer(pairing, entry, theirs);
+		entry_store_offer(pairing, entry, theirs);
 	} else if (has_another) {
 		entry_replace(pairing, entry);
-		take_offer(pairing, entry, theirs);
+		entry_store_offer(pairing, entry, theirs);
 	} else if (attempt->connect_asked) {
-		hear_again(pairing, attempt, message);
+		attempt_repeat_received(pairing, attempt, message);
 	} else {
 		attempt->bound = true;
 		attempt->theirs = *theirs;
 		attempt->peer_ready = message->type == PAIRING_READY_SENT;
-		attempt_go_on(pairing, attempt);
+		attempt_advance(pairing, attempt);
 	}
 }
 
-static enum pairing_reason reason_of_check(int err) {
+static enum pairing_reason reason_from_check(int err) {
 	switch (err) {
 	case -EPROTONOSUPPORT:
 		return PAIRING_NO_COMMON_FABRIC;
@@ -234,7 +240,7 @@ static enum pairing_reason reason_of_check(int err) {
 }
 
 // Return whether the key can have a pair with this end at all.
-static bool may_meet(
+static bool message_can_pair(
 	struct pairing *pairing,
 	const struct pairing_key *key,
 	const struct pairing_message *message,
@@ -250,7 +256,7 @@ static bool may_meet(
 	err = pairing->ops.check(pairing->ops.ctx, key->device, &message->end.endpoint, text);
 	if (err == 0)
 		return true;
-	pairing_failure_set(ret_failure, reason_of_check(err), err, "%s", text);
+	pairing_failure_set(ret_failure, reason_from_check(err), err, "%s", text);
 	return false;
 }
 
@@ -272,11 +278,12 @@ static void message_reject(
 
 // Find the key of a message. Returns 0, -ENODEV (no such own device), or -EBADMSG (a message from
 // ourselves, from a device to itself).
-static int
-key_of(struct pairing *pairing,
-       uint64_t source,
-       const struct pairing_message *message,
-       struct pairing_key *ret_key) {
+static int message_find_key(
+	struct pairing *pairing,
+	uint64_t source,
+	const struct pairing_message *message,
+	struct pairing_key *ret_key
+) {
 	uint32_t device = 0;
 
 	while (device < pairing->device_count &&
@@ -292,11 +299,11 @@ key_of(struct pairing *pairing,
 }
 
 static int
-hear_offer(struct pairing *pairing, uint64_t source, const struct pairing_message *message) {
+offer_receive(struct pairing *pairing, uint64_t source, const struct pairing_message *message) {
 	struct pairing_failure failure;
 	struct pairing_key key;
 	struct entry *entry;
-	int err = key_of(pairing, source, message, &key);
+	int err = message_find_key(pairing, source, message, &key);
 
 	if (err == -ENODEV) {
 		pairing_failure_set(
@@ -308,11 +315,11 @@ hear_offer(struct pairing *pairing, uint64_t source, const struct pairing_messag
 	if (err < 0)
 		return err == -ENODEV ? 0 : err;
 	entry = entry_find(pairing, &key);
-	if (entry != NULL && is_older(entry, &message->end)) {
+	if (entry != NULL && end_is_older(entry, &message->end)) {
 		pairing->counters.stale++;
 		return 0;
 	}
-	if (!may_meet(pairing, &key, message, &failure)) {
+	if (!message_can_pair(pairing, &key, message, &failure)) {
 		message_reject(pairing, entry, source, message, &failure);
 		return 0;
 	}
@@ -326,13 +333,13 @@ hear_offer(struct pairing *pairing, uint64_t source, const struct pairing_messag
 		refuse_message(pairing, source, message, &failure);
 		return 0;
 	}
-	end_heard(entry, &message->end, false);
-	message_meet(pairing, entry, message);
+	entry_note_peer_end(entry, &message->end, false);
+	entry_match_message(pairing, entry, message);
 	return 0;
 }
 
 static void
-hear_refuse(struct pairing *pairing, uint64_t source, const struct pairing_message *message) {
+refuse_receive(struct pairing *pairing, uint64_t source, const struct pairing_message *message) {
 	struct attempt *attempt = attempt_find(pairing, message->your_generation);
 	struct entry *entry = attempt != NULL ? attempt->entry : NULL;
 
@@ -347,31 +354,31 @@ hear_refuse(struct pairing *pairing, uint64_t source, const struct pairing_messa
 }
 
 static int
-hear_close(struct pairing *pairing, uint64_t source, const struct pairing_message *message) {
+close_receive(struct pairing *pairing, uint64_t source, const struct pairing_message *message) {
 	struct pairing_key key;
 	struct entry *entry;
 	struct attempt *attempt;
 
-	if (key_of(pairing, source, message, &key) < 0)
+	if (message_find_key(pairing, source, message, &key) < 0)
 		return -EBADMSG;
 	entry = entry_find(pairing, &key);
-	if (entry == NULL || is_older(entry, &message->end)) {
+	if (entry == NULL || end_is_older(entry, &message->end)) {
 		pairing->counters.stale++;
 		return 0;
 	}
-	end_heard(entry, &message->end, true);
-	if (entry->offered && is_same(&entry->offer, &message->end))
+	entry_note_peer_end(entry, &message->end, true);
+	if (entry->offered && ends_are_same(&entry->offer, &message->end))
 		entry->offered = false;
 	attempt = entry->current;
 	if (attempt != NULL &&
-	    (attempt->bound ? is_same(&attempt->theirs, &message->end)
+	    (attempt->bound ? ends_are_same(&attempt->theirs, &message->end)
 			    : attempt->own.generation == message->your_generation))
 		attempt_fail(pairing, entry, &message->failure);
 	return 0;
 }
 
 // Return whether the message comes from the current start of the peer.
-static bool is_current(struct pairing *pairing, uint64_t source, uint64_t source_start) {
+static bool source_is_current(struct pairing *pairing, uint64_t source, uint64_t source_start) {
 	struct peer *peer = peer_find(pairing, source);
 
 	if (source == pairing->config.self)
@@ -383,7 +390,7 @@ static bool is_current(struct pairing *pairing, uint64_t source, uint64_t source
 	return source_start == peer->start && peer->state == PAIRING_PEER_IS_ALIVE;
 }
 
-static int message_hear(
+static int message_receive(
 	struct pairing *pairing,
 	uint64_t source,
 	uint64_t source_start,
@@ -401,20 +408,20 @@ static int message_hear(
 		pairing->counters.forged++;
 		return -EBADMSG;
 	}
-	if (!is_current(pairing, source, source_start) ||
+	if (!source_is_current(pairing, source, source_start) ||
 	    (message.your_start != 0 && message.your_start != pairing->config.start)) {
 		pairing->counters.stale++;
 		return 0;
 	}
 	switch (message.type) {
 	case PAIRING_REFUSE:
-		hear_refuse(pairing, source, &message);
+		refuse_receive(pairing, source, &message);
 		return 0;
 	case PAIRING_CLOSE:
-		err = hear_close(pairing, source, &message);
+		err = close_receive(pairing, source, &message);
 		break;
 	default:
-		err = hear_offer(pairing, source, &message);
+		err = offer_receive(pairing, source, &message);
 	}
 	pairing->counters.malformed += err < 0 ? 1 : 0;
 	return err;
@@ -432,7 +439,7 @@ int pairing_receive(
 
 	pairing_enter(pairing, now_ns);
 	pairing->counters.received++;
-	err = message_hear(pairing, source, source_start, bytes, size);
+	err = message_receive(pairing, source, source_start, bytes, size);
 	pairing_leave(pairing);
 	return err;
 }

@@ -50,7 +50,7 @@ void pairing_device_state(
 		if (entry->key.device != device)
 			continue;
 		if (state == PAIRING_DEVICE_ACTIVE)
-			pace_news(pairing, entry);
+			pace_reset(pairing, entry);
 		if (state == PAIRING_DEVICE_LOST && entry->current != NULL)
 			attempt_fail(pairing, entry, &lost);
 	}
@@ -78,16 +78,16 @@ void pairing_device_renew(struct pairing *pairing, uint64_t now_ns, uint32_t dev
 // Peers
 
 enum which {
-	WHICH_OTHER_START, // attempts bound to another start of the peer; unbound attempts stay
-	WHICH_UNREADY,
-	WHICH_ALL,
+	AFFECTS_OTHER_START, // attempts bound to another start of the peer; unbound attempts stay
+	AFFECTS_UNREADY,
+	AFFECTS_ALL,
 };
 
-static bool is_one_of(const struct attempt *attempt, enum which which, uint64_t start) {
+static bool attempt_is_affected(const struct attempt *attempt, enum which which, uint64_t start) {
 	switch (which) {
-	case WHICH_OTHER_START:
+	case AFFECTS_OTHER_START:
 		return attempt != NULL && attempt->bound && attempt->theirs.start != start;
-	case WHICH_UNREADY:
+	case AFFECTS_UNREADY:
 		return attempt == NULL || !attempt->in_lane;
 	default:
 		return true;
@@ -95,7 +95,7 @@ static bool is_one_of(const struct attempt *attempt, enum which which, uint64_t 
 }
 
 static void
-drain_peer(struct pairing *pairing, struct peer *peer, enum which which, const char *what) {
+peer_fail_attempts(struct pairing *pairing, struct peer *peer, enum which which, const char *what) {
 	struct pairing_failure dead;
 
 	pairing_failure_set(&dead, PAIRING_PEER_DEAD, 0, "the peer %s", what);
@@ -105,28 +105,28 @@ drain_peer(struct pairing *pairing, struct peer *peer, enum which which, const c
 		if (entry->peer != peer)
 			continue;
 		if (entry->offered &&
-		    (which != WHICH_OTHER_START || entry->offer.start != peer->start))
+		    (which != AFFECTS_OTHER_START || entry->offer.start != peer->start))
 			entry->offered = false;
-		if (!is_one_of(attempt, which, peer->start))
+		if (!attempt_is_affected(attempt, which, peer->start))
 			continue;
 		if (attempt != NULL || entry->waiters != NULL)
 			attempt_fail(pairing, entry, &dead);
 	}
 }
 
-static void peer_news(struct pairing *pairing, struct peer *peer) {
+static void peer_reset_pace(struct pairing *pairing, struct peer *peer) {
 	peer->fault = false;
 	for (struct entry *entry = pairing->entries; entry != NULL; entry = entry->next) {
 		if (entry->peer == peer)
-			pace_news(pairing, entry);
+			pace_reset(pairing, entry);
 	}
 }
 
 void peer_restarted(struct pairing *pairing, struct peer *peer, uint64_t start) {
 	peer->start = start;
 	peer->state = PAIRING_PEER_IS_ALIVE;
-	drain_peer(pairing, peer, WHICH_OTHER_START, "started anew");
-	peer_news(pairing, peer);
+	peer_fail_attempts(pairing, peer, AFFECTS_OTHER_START, "started anew");
+	peer_reset_pace(pairing, peer);
 }
 
 void pairing_peer(
@@ -147,12 +147,12 @@ void pairing_peer(
 		peer_restarted(pairing, peer, start);
 	peer->state = state;
 	if (state == PAIRING_PEER_IS_ALIVE)
-		peer_news(pairing, peer);
+		peer_reset_pace(pairing, peer);
 	else if (state == PAIRING_PEER_IS_SILENT)
-		drain_peer(pairing, peer, WHICH_UNREADY, "is dead");
+		peer_fail_attempts(pairing, peer, AFFECTS_UNREADY, "is dead");
 	else
-		drain_peer(
-			pairing, peer, WHICH_ALL,
+		peer_fail_attempts(
+			pairing, peer, AFFECTS_ALL,
 			state == PAIRING_PEER_HAS_LEFT ? "has left" : "is dead"
 		);
 	pairing_leave(pairing);
@@ -170,7 +170,7 @@ void pairing_restart(struct pairing *pairing, uint64_t now_ns, uint64_t start) {
 	for (struct entry *entry = pairing->entries; entry != NULL; entry = entry->next) {
 		if (entry->current != NULL)
 			attempt_fail(pairing, entry, &stale);
-		pace_news(pairing, entry);
+		pace_reset(pairing, entry);
 	}
 	pairing->config.start = start;
 	if (self != NULL)

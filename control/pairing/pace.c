@@ -12,8 +12,8 @@ static uint64_t rate_due_ns(const struct pairing *pairing) {
 	return pairing->rate_ns > RATE_BURST_NS ? pairing->rate_ns - RATE_BURST_NS : 0;
 }
 
-static void rate_take(struct pairing *pairing) {
-	pairing->rate_ns = pairing_later(pairing->rate_ns, pairing->now_ns) +
+static void rate_consume(struct pairing *pairing) {
+	pairing->rate_ns = pairing_time_later(pairing->rate_ns, pairing->now_ns) +
 			   PAIRING_NS_PER_SEC / pairing->config.rate;
 }
 
@@ -47,12 +47,12 @@ void pace_failed(struct pairing *pairing, struct entry *entry) {
 		entry->next_try_ns = pairing->now_ns + backoff_ns(pairing, entry);
 }
 
-void pace_news(struct pairing *pairing, struct entry *entry) {
+void pace_reset(struct pairing *pairing, struct entry *entry) {
 	entry->tries = 0;
 	entry->next_try_ns = pairing->now_ns;
 }
 
-uint64_t pace_wish_ns(const struct pairing *pairing, const struct entry *entry) {
+uint64_t pace_wanted_at_ns(const struct pairing *pairing, const struct entry *entry) {
 	if (entry->current != NULL || entry_obstacle(pairing, entry) != PAIRING_REASON_NONE)
 		return PAIRING_NEVER;
 	if (entry->offered)
@@ -62,24 +62,24 @@ uint64_t pace_wish_ns(const struct pairing *pairing, const struct entry *entry) 
 	return entry->waiters != NULL && !entry->tombstone ? 0 : entry->next_try_ns;
 }
 
-uint64_t pace_due_ns(const struct pairing *pairing, const struct entry *entry) {
-	uint64_t due_ns = pace_wish_ns(pairing, entry);
+uint64_t pace_due_at_ns(const struct pairing *pairing, const struct entry *entry) {
+	uint64_t due_ns = pace_wanted_at_ns(pairing, entry);
 	const struct peer *peer = entry->peer;
 
 	if (due_ns == PAIRING_NEVER)
 		return due_ns;
 	if (entry->begun_ns != PAIRING_NEVER)
-		due_ns = pairing_later(due_ns, entry->begun_ns + pairing->config.gap_ns);
+		due_ns = pairing_time_later(due_ns, entry->begun_ns + pairing->config.gap_ns);
 	if (peer->fault && peer->begun_ns != PAIRING_NEVER)
-		due_ns = pairing_later(due_ns, peer->begun_ns + pairing->config.gap_ns);
-	return pairing_later(due_ns, rate_due_ns(pairing));
+		due_ns = pairing_time_later(due_ns, peer->begun_ns + pairing->config.gap_ns);
+	return pairing_time_later(due_ns, rate_due_ns(pairing));
 }
 
 void pace_begun(struct pairing *pairing, struct entry *entry) {
 	entry->begun_ns = pairing->now_ns;
 	entry->peer->begun_ns = pairing->now_ns;
 	entry->deferred = false;
-	rate_take(pairing);
+	rate_consume(pairing);
 }
 
 // Limits on the number of pairs
@@ -90,7 +90,7 @@ enum kind {
 	KIND_DEMAND,
 };
 
-static enum kind kind_of(const struct entry *entry) {
+static enum kind entry_kind(const struct entry *entry) {
 	const struct attempt *attempt = entry->current;
 	bool guest = entry->offered ? entry->offer.wanted
 				    : attempt != NULL && attempt->bound && attempt->theirs.wanted;
@@ -100,11 +100,11 @@ static enum kind kind_of(const struct entry *entry) {
 	return guest ? KIND_GUEST : KIND_DEMAND;
 }
 
-static struct entry *longest_unused(const struct pairing *pairing, enum kind kind) {
+static struct entry *kind_longest_unused(const struct pairing *pairing, enum kind kind) {
 	struct entry *found = NULL;
 
 	for (struct entry *entry = pairing->entries; entry != NULL; entry = entry->next) {
-		if (entry->current == NULL || !entry->current->in_lane || kind_of(entry) != kind)
+		if (entry->current == NULL || !entry->current->in_lane || entry_kind(entry) != kind)
 			continue;
 		if (pairing->now_ns < entry->used_ns + pairing->config.evict_ns)
 			continue;
@@ -114,8 +114,8 @@ static struct entry *longest_unused(const struct pairing *pairing, enum kind kin
 	return found;
 }
 
-bool pace_room(struct pairing *pairing, struct entry *entry) {
-	enum kind kind = kind_of(entry);
+bool pace_make_room(struct pairing *pairing, struct entry *entry) {
+	enum kind kind = entry_kind(entry);
 	uint32_t max = kind == KIND_GUEST ? pairing->config.guest_max : pairing->config.demand_max;
 	struct pairing_failure failure;
 	struct entry *unused;
@@ -124,12 +124,12 @@ bool pace_room(struct pairing *pairing, struct entry *entry) {
 	if (kind == KIND_WANTED)
 		return true;
 	for (const struct entry *other = pairing->entries; other != NULL; other = other->next) {
-		if (other->current != NULL && kind_of(other) == kind)
+		if (other->current != NULL && entry_kind(other) == kind)
 			live++;
 	}
 	pairing_failure_set(&failure, PAIRING_IDLE, 0, "its place was needed for another pair");
 	for (; live >= max; live--) { // more than one, if some became unwanted
-		unused = longest_unused(pairing, kind);
+		unused = kind_longest_unused(pairing, kind);
 		if (unused == NULL)
 			return false;
 		pairing->counters.evicted++;

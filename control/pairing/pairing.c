@@ -4,26 +4,27 @@
 
 #include <stdlib.h>
 
-static uint64_t or_default(uint64_t value, uint64_t preset) {
+static uint64_t config_default(uint64_t value, uint64_t preset) {
 	return value != 0 ? value : preset;
 }
 
 static void config_complete(struct pairing_config *config) {
-	config->handshake_ns = or_default(config->handshake_ns, 5 * PAIRING_NS_PER_SEC);
-	config->resend_ns = or_default(config->resend_ns, 250 * PAIRING_NS_PER_MS);
-	config->cold_ns = or_default(config->cold_ns, 5 * PAIRING_NS_PER_SEC);
-	config->drain_ns = or_default(config->drain_ns, 30 * PAIRING_NS_PER_SEC);
-	config->backoff_ns = or_default(config->backoff_ns, 250 * PAIRING_NS_PER_MS);
-	config->backoff_max_ns = or_default(config->backoff_max_ns, 30 * PAIRING_NS_PER_SEC);
-	config->backoff_wanted_ns = or_default(config->backoff_wanted_ns, 900 * PAIRING_NS_PER_MS);
-	config->gap_ns = or_default(config->gap_ns, PAIRING_NS_PER_SEC);
-	config->rate = (uint32_t)or_default(config->rate, 128);
-	config->demand_max = (uint32_t)or_default(config->demand_max, 64);
-	config->guest_max = (uint32_t)or_default(config->guest_max, 64);
-	config->idle_ns = or_default(config->idle_ns, 600 * PAIRING_NS_PER_SEC);
-	config->renew_ns = or_default(config->renew_ns, 600 * PAIRING_NS_PER_SEC);
-	config->evict_ns = or_default(config->evict_ns, PAIRING_NS_PER_SEC);
-	config->proved_ns = or_default(config->proved_ns, 10 * PAIRING_NS_PER_SEC);
+	config->handshake_ns = config_default(config->handshake_ns, 5 * PAIRING_NS_PER_SEC);
+	config->resend_ns = config_default(config->resend_ns, 250 * PAIRING_NS_PER_MS);
+	config->cold_ns = config_default(config->cold_ns, 5 * PAIRING_NS_PER_SEC);
+	config->drain_ns = config_default(config->drain_ns, 30 * PAIRING_NS_PER_SEC);
+	config->backoff_ns = config_default(config->backoff_ns, 250 * PAIRING_NS_PER_MS);
+	config->backoff_max_ns = config_default(config->backoff_max_ns, 30 * PAIRING_NS_PER_SEC);
+	config->backoff_wanted_ns =
+		config_default(config->backoff_wanted_ns, 900 * PAIRING_NS_PER_MS);
+	config->gap_ns = config_default(config->gap_ns, PAIRING_NS_PER_SEC);
+	config->rate = (uint32_t)config_default(config->rate, 128);
+	config->demand_max = (uint32_t)config_default(config->demand_max, 64);
+	config->guest_max = (uint32_t)config_default(config->guest_max, 64);
+	config->idle_ns = config_default(config->idle_ns, 600 * PAIRING_NS_PER_SEC);
+	config->renew_ns = config_default(config->renew_ns, 600 * PAIRING_NS_PER_SEC);
+	config->evict_ns = config_default(config->evict_ns, PAIRING_NS_PER_SEC);
+	config->proved_ns = config_default(config->proved_ns, 10 * PAIRING_NS_PER_SEC);
 }
 
 int pairing_create(
@@ -113,7 +114,7 @@ uint64_t pairing_random(struct pairing *pairing) {
 // Timers
 
 void pairing_enter(struct pairing *pairing, uint64_t now_ns) {
-	pairing->now_ns = pairing_later(pairing->now_ns, now_ns);
+	pairing->now_ns = pairing_time_later(pairing->now_ns, now_ns);
 }
 
 // Return when a pair that neither side wants has been unused for too long.
@@ -159,7 +160,7 @@ static void attempts_tick(struct pairing *pairing, struct entry *entry) {
 }
 
 // Fail the waiters, and the offer of a peer, if no pair can be made at present.
-static void give_up(struct pairing *pairing, struct entry *entry) {
+static void entry_give_up(struct pairing *pairing, struct entry *entry) {
 	struct pairing_failure why;
 
 	if (entry->current != NULL || (!entry->offered && entry->waiters == NULL))
@@ -172,10 +173,10 @@ static void give_up(struct pairing *pairing, struct entry *entry) {
 	}
 }
 
-static void begin_if_due(struct pairing *pairing, struct entry *entry) {
-	uint64_t wish_ns = pace_wish_ns(pairing, entry);
+static void entry_begin_if_due(struct pairing *pairing, struct entry *entry) {
+	uint64_t wish_ns = pace_wanted_at_ns(pairing, entry);
 
-	if (pace_due_ns(pairing, entry) <= pairing->now_ns) {
+	if (pace_due_at_ns(pairing, entry) <= pairing->now_ns) {
 		attempt_begin(pairing, entry);
 	} else if (wish_ns <= pairing->now_ns && !entry->deferred) {
 		entry->deferred = true;
@@ -195,8 +196,8 @@ static void entry_tick(struct pairing *pairing, struct entry *entry) {
 	}
 	if (renew_ns(pairing, entry) <= pairing->now_ns)
 		entry_renew(pairing, entry);
-	give_up(pairing, entry);
-	begin_if_due(pairing, entry);
+	entry_give_up(pairing, entry);
+	entry_begin_if_due(pairing, entry);
 }
 
 static uint64_t time_earlier(uint64_t a, uint64_t b) {
@@ -204,9 +205,11 @@ static uint64_t time_earlier(uint64_t a, uint64_t b) {
 }
 
 static uint64_t entry_next_ns(const struct pairing *pairing, const struct entry *entry) {
-	uint64_t at_ns = time_earlier(waiters_next_ns(entry), pace_due_ns(pairing, entry));
+	uint64_t at_ns = time_earlier(waiters_next_ns(entry), pace_due_at_ns(pairing, entry));
 
-	at_ns = time_earlier(at_ns, time_earlier(idle_ns(pairing, entry), entry_forget_ns(entry)));
+	at_ns = time_earlier(
+		at_ns, time_earlier(idle_ns(pairing, entry), entry_expire_at_ns(entry))
+	);
 	at_ns = time_earlier(at_ns, renew_ns(pairing, entry));
 	if (entry->offered)
 		at_ns = time_earlier(at_ns, entry->offer_until_ns);
@@ -218,7 +221,7 @@ static uint64_t entry_next_ns(const struct pairing *pairing, const struct entry 
 	return at_ns;
 }
 
-static void count_present(struct pairing *pairing, const struct entry *entry) {
+static void counters_add_entry(struct pairing *pairing, const struct entry *entry) {
 	struct pairing_counters *counters = &pairing->counters;
 
 	counters->retired += entry->retired_count;
@@ -241,9 +244,9 @@ void pairing_leave(struct pairing *pairing) {
 	// One entry may have changed another, so states are updated only after all have run.
 	for (struct entry *entry = pairing->entries; entry != NULL; entry = entry->next) {
 		entry_update(pairing, entry);
-		count_present(pairing, entry);
+		counters_add_entry(pairing, entry);
 	}
-	entries_forget(pairing);
+	entries_expire(pairing);
 	for (const struct entry *entry = pairing->entries; entry != NULL; entry = entry->next)
 		at_ns = time_earlier(at_ns, entry_next_ns(pairing, entry));
 	if (at_ns == pairing->wake_ns)

@@ -152,7 +152,7 @@ __attribute__((format(printf, 4, 5))) void pairing_failure_set(
 );
 
 // entry.c
-static inline uint64_t pairing_later(uint64_t a, uint64_t b) {
+static inline uint64_t pairing_time_later(uint64_t a, uint64_t b) {
 	return a > b ? a : b;
 }
 struct entry *entry_find(const struct pairing *pairing, const struct pairing_key *key);
@@ -165,8 +165,8 @@ int entry_get(
 	struct entry **ret_entry
 );
 // Remove entries without any state worth keeping.
-void entries_forget(struct pairing *pairing);
-uint64_t entry_forget_ns(const struct entry *entry);
+void entries_expire(struct pairing *pairing);
+uint64_t entry_expire_at_ns(const struct entry *entry);
 void entry_update(struct pairing *pairing, struct entry *entry);
 bool entry_is_self(const struct pairing *pairing, const struct entry *entry);
 struct peer *peer_find(const struct pairing *pairing, uint64_t id);
@@ -183,17 +183,17 @@ void attempt_fail(
 	struct pairing *pairing, struct entry *entry, const struct pairing_failure *failure
 );
 // Connect the attempt or hand it to its lane, if that is due.
-void attempt_go_on(struct pairing *pairing, struct attempt *attempt);
+void attempt_advance(struct pairing *pairing, struct attempt *attempt);
 void attempt_tick(struct pairing *pairing, struct attempt *attempt);
 uint64_t attempt_next_ns(const struct pairing *pairing, const struct attempt *attempt);
 void attempts_free(struct entry *entry);
 
 // handshake.c
-void attempt_say(struct pairing *pairing, struct attempt *attempt);
-void attempt_say_gone(
+void attempt_announce(struct pairing *pairing, struct attempt *attempt);
+void attempt_announce_end(
 	struct pairing *pairing, struct attempt *attempt, const struct pairing_failure *failure
 );
-void refuse(
+void pairing_refuse(
 	struct pairing *pairing,
 	uint64_t peer,
 	const char *device,
@@ -214,13 +214,13 @@ bool report_is_due(
 void pace_failed(struct pairing *pairing, struct entry *entry);
 // Return when the entry wants a handshake, and when the limits allow one. PAIRING_NEVER: time alone
 // does not help.
-uint64_t pace_wish_ns(const struct pairing *pairing, const struct entry *entry);
-uint64_t pace_due_ns(const struct pairing *pairing, const struct entry *entry);
+uint64_t pace_wanted_at_ns(const struct pairing *pairing, const struct entry *entry);
+uint64_t pace_due_at_ns(const struct pairing *pairing, const struct entry *entry);
 void pace_begun(struct pairing *pairing, struct entry *entry);
-void pace_news(struct pairing *pairing, struct entry *entry);
+void pace_reset(struct pairing *pairing, struct entry *entry);
 // Make room for one more pair of the entry's kind, by closing an unused pair if needed. Returns
 // false if there is no room.
-bool pace_room(struct pairing *pairing, struct entry *entry);
+bool pace_make_room(struct pairing *pairing, struct entry *entry);
 
 // request.c
 // Return why no pair of the key can be made at present; REASON_NONE if one can.

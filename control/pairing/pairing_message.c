@@ -16,7 +16,7 @@
 #define VERSION_PKEY 3
 #define VERSION_GPU 4
 
-#define PKEY_OF_NOTHING 0x8000
+#define PKEY_INVALID 0x8000
 
 #define BITS_24 UINT32_C(0xffffff)
 #define FLOW_LABEL_MAX UINT32_C(0xfffff)
@@ -107,7 +107,7 @@ size_t pairing_message_encode(
 // Reading
 
 // Device names come from the kernel. Only names that shells and tables show unchanged are accepted.
-static void get_name(struct wire_reader *reader, char name[static DEVICE_NAME_MAX + 1]) {
+static void read_device_name(struct wire_reader *reader, char name[static DEVICE_NAME_MAX + 1]) {
 	size_t length = wire_get_string(reader, name, DEVICE_NAME_MAX + 1);
 
 	for (size_t n = 0; n < length; n++) {
@@ -129,8 +129,8 @@ static void get_head(struct wire_reader *reader, struct pairing_message *message
 	message->end.generation = wire_get_u32(reader);
 	message->your_start = wire_get_u64(reader);
 	message->your_generation = wire_get_u32(reader);
-	get_name(reader, message->device);
-	get_name(reader, message->your_device);
+	read_device_name(reader, message->device);
+	read_device_name(reader, message->your_device);
 	if (type == 0 || type >= PAIRING_MESSAGE_TYPE_END)
 		wire_reader_fail(reader, -EBADMSG);
 	message->type = type;
@@ -141,7 +141,7 @@ static void get_head(struct wire_reader *reader, struct pairing_message *message
 }
 
 // Check the rules of the message type, beyond those of all types.
-static bool head_is_sound(const struct pairing_message *message) {
+static bool head_is_valid(const struct pairing_message *message) {
 	bool has_pair = pairing_generation_valid(message->end.generation);
 	uint8_t flags = message->type == PAIRING_READY_SENT ? PAIRING_FLAG_SEEN : 0;
 
@@ -232,7 +232,7 @@ static bool mtu_exists(uint16_t mtu) {
 
 // Return the name of the first impossible value, or NULL. *ret_value is the received number.
 static const char *
-end_fault(const struct pairing_end *end, const struct raw_end *raw, uint64_t *ret_value) {
+end_find_fault(const struct pairing_end *end, const struct raw_end *raw, uint64_t *ret_value) {
 	static const union ibv_gid none;
 	const struct device_endpoint *endpoint = &end->endpoint;
 	bool has_gid = memcmp(&endpoint->gid, &none, sizeof(none)) != 0;
@@ -255,7 +255,7 @@ end_fault(const struct pairing_end *end, const struct raw_end *raw, uint64_t *re
 		 end->pulse.layout != 0 || (end->pulse.address == 0 && end->pulse.key == 0)},
 		{"memory to write to", end->write_sink.length,
 		 write_sink_is_possible(&end->write_sink)},
-		{"P_Key", endpoint->pkey, endpoint->pkey != PKEY_OF_NOTHING},
+		{"P_Key", endpoint->pkey, endpoint->pkey != PKEY_INVALID},
 		{"memory of a GPU", end->gpu.length, gpu_is_possible(&end->gpu)},
 	};
 
@@ -288,7 +288,7 @@ static int read_end(struct wire_reader *reader, struct pairing_message *message)
 		fault = "flags";
 		value = raw.flags;
 	} else {
-		fault = end_fault(end, &raw, &value);
+		fault = end_find_fault(end, &raw, &value);
 	}
 	if (fault != NULL) {
 		pairing_failure_set(
@@ -304,7 +304,7 @@ static int read_end(struct wire_reader *reader, struct pairing_message *message)
 	return 0;
 }
 
-static bool speaks_ours(const struct pairing_message *message) {
+static bool version_is_common(const struct pairing_message *message) {
 	return message->version >= PAIRING_VERSION_LEAST &&
 	       message->version_least <= PAIRING_VERSION;
 }
@@ -316,13 +316,13 @@ int pairing_message_decode(const void *bytes, size_t size, struct pairing_messag
 
 	wire_reader_init(&reader, bytes, size);
 	get_head(&reader, &message);
-	if (!wire_reader_ok(&reader) || !head_is_sound(&message))
+	if (!wire_reader_ok(&reader) || !head_is_valid(&message))
 		return -EBADMSG;
 	if (message.type == PAIRING_REFUSE || message.type == PAIRING_CLOSE) {
 		get_failure(&reader, &message.failure);
 		if (wire_reader_finish(&reader) < 0)
 			return -EBADMSG;
-	} else if (!speaks_ours(&message)) {
+	} else if (!version_is_common(&message)) {
 		pairing_failure_set(
 			&message.failure, PAIRING_NO_COMMON_VERSION, 0,
 			"versions %u to %u of the handshake are offered, %u to %u are spoken",

@@ -12,7 +12,7 @@
 #define PAUSE_MIN_NS (2 * PAIRING_NS_PER_SEC)
 #define PAUSE_MAX_NS (600 * PAIRING_NS_PER_SEC)
 
-static void pause_anew(struct report_pause *report_pause, uint64_t now_ns) {
+static void report_pause_restart(struct report_pause *report_pause, uint64_t now_ns) {
 	bool is_first =
 		report_pause->pause_ns == 0 || now_ns >= report_pause->next_ns + PAUSE_MAX_NS;
 
@@ -23,13 +23,14 @@ static void pause_anew(struct report_pause *report_pause, uint64_t now_ns) {
 	report_pause->reasons = 0;
 }
 
-static bool
-failure_is_told(struct report_pause *report_pause, uint64_t now_ns, enum pairing_reason reason) {
+static bool failure_is_reported(
+	struct report_pause *report_pause, uint64_t now_ns, enum pairing_reason reason
+) {
 	static_assert(PAIRING_REASON_COUNT <= 32, "one bit for each");
 	uint32_t bit = UINT32_C(1) << reason;
 
 	if (now_ns >= report_pause->next_ns)
-		pause_anew(report_pause, now_ns);
+		report_pause_restart(report_pause, now_ns);
 	if ((report_pause->reasons & bit) != 0) {
 		report_pause->untold++;
 		return false;
@@ -47,7 +48,7 @@ bool report_is_due(
 ) {
 	switch (state) {
 	case PAIRING_FAILED:
-		return failure_is_told(report_pause, now_ns, reason);
+		return failure_is_reported(report_pause, now_ns, reason);
 	case PAIRING_READY:
 		if (report_pause->last == PAIRING_READY && report_pause->untold > 0)
 			return false;

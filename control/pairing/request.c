@@ -112,7 +112,7 @@ uint64_t waiters_next_ns(const struct entry *entry) {
 
 // Requests
 
-static void refuse_entry(struct pairing_failure *ret_failure, int err) {
+static void entry_error_describe(struct pairing_failure *ret_failure, int err) {
 	switch (err) {
 	case -EHOSTDOWN:
 		pairing_failure_set(ret_failure, PAIRING_PEER_DEAD, err, "the peer is dead");
@@ -133,7 +133,7 @@ static void refuse_entry(struct pairing_failure *ret_failure, int err) {
 
 // Answer at once if the entry's state allows it. Returns false if the waiter has to wait.
 static bool
-answer_now(struct pairing *pairing, struct entry *entry, struct pairing_answer *ret_answer) {
+entry_answer_now(struct pairing *pairing, struct entry *entry, struct pairing_answer *ret_answer) {
 	*ret_answer = (struct pairing_answer){0};
 	if (entry->current != NULL && entry->current->in_lane) {
 		entry->used_ns = pairing->now_ns;
@@ -176,10 +176,10 @@ static bool entry_request(
 	}
 	err = entry_get(pairing, key, false, &entry);
 	if (err < 0) {
-		refuse_entry(&ret_answer->failure, err);
+		entry_error_describe(&ret_answer->failure, err);
 		return true;
 	}
-	if (answer_now(pairing, entry, ret_answer))
+	if (entry_answer_now(pairing, entry, ret_answer))
 		return true;
 	waiter->key = *key;
 	waiter->deadline_ns = deadline_ns;
@@ -250,7 +250,7 @@ int pairing_want(
 		// The peer keeps a pair that we want, so it must know.
 		if (entry->current != NULL && entry->current->in_lane &&
 		    !entry_is_self(pairing, entry))
-			attempt_say(pairing, entry->current);
+			attempt_announce(pairing, entry->current);
 	}
 	pairing_leave(pairing);
 	return err;
@@ -261,6 +261,6 @@ void pairing_used(struct pairing *pairing, uint64_t now_ns, uint32_t generation)
 
 	if (attempt == NULL || attempt->entry->current != attempt || !attempt->in_lane)
 		return;
-	attempt->entry->used_ns = pairing_later(pairing->now_ns, now_ns);
+	attempt->entry->used_ns = pairing_time_later(pairing->now_ns, now_ns);
 	attempt->entry->tries = 0;
 }

@@ -15,8 +15,8 @@ static void check_matches(const struct rail_list *own, const struct rail_list *t
 	for (uint32_t n = 0; n < RAILS_MAX; n++) {
 		must(places[n] == RAIL_NONE || (n < own->count && places[n] < theirs->count));
 		must(places[n] == RAIL_NONE || own->rails[n].link == theirs->rails[places[n]].link);
-		must(n >= own->count || rail_across(own, theirs, n, 0) == RAIL_NONE ||
-		     rail_across(own, theirs, n, 0) < theirs->count);
+		must(n >= own->count || rail_other_in_subnet(own, theirs, n, 0) == RAIL_NONE ||
+		     rail_other_in_subnet(own, theirs, n, 0) < theirs->count);
 	}
 }
 

@@ -70,10 +70,10 @@ carry(struct input *input, struct seal_reply *said, struct seal *to, struct seal
 	bool touched = touch(input, said->bytes, said->size);
 	int err;
 
-	must(seal_wants(to) == said->size);
-	err = seal_take(to, said->bytes, said->size, ret_reply);
+	must(seal_wanted_bytes(to) == said->size);
+	err = seal_receive(to, said->bytes, said->size, ret_reply);
 	must(touched ? err == -EACCES || err == -ENOKEY : err == 0);
-	must(err == 0 || (ret_reply->size == 0 && seal_wants(to) == 0 && !seal_proven(to)));
+	must(err == 0 || (ret_reply->size == 0 && seal_wanted_bytes(to) == 0 && !seal_proven(to)));
 	return err == 0;
 }
 
@@ -126,13 +126,13 @@ static void by_a_holder_of_the_key(struct input *input, const struct seal_keys *
 		proof_key, "tocsin mac conn", hash, sizeof(hash),
 		said + sizeof(key->id) + FIELDS_BYTES
 	);
-	err = seal_take(&seal, said, seal_wants(&seal), &reply);
+	err = seal_receive(&seal, said, seal_wanted_bytes(&seal), &reply);
 	must(err == 0 || err == -EPROTO || err == -EBADMSG);
 	must((err == -EBADMSG) == (reply.size == 0));
-	must(err == 0 || seal_wants(&seal) == 0);
+	must(err == 0 || seal_wanted_bytes(&seal) == 0);
 	if (err == 0) {
-		input_take(input, said, seal_wants(&seal));
-		must(seal_take(&seal, said, seal_wants(&seal), &reply) == -EACCES);
+		input_take(input, said, seal_wanted_bytes(&seal));
+		must(seal_receive(&seal, said, seal_wanted_bytes(&seal), &reply) == -EACCES);
 		must(reply.size == 0);
 	}
 	must(!seal_proven(&seal));
@@ -148,8 +148,8 @@ static void by_a_stranger_on_the_wire(struct input *input, const struct seal_key
 	seal_init(&connects, keys, SEAL_CONNECTS, CLUSTER);
 	seal_init(&accepts, keys, SEAL_ACCEPTS, CLUSTER);
 	seal_begin(&connects, &said);
-	must(seal_take(&accepts, said.bytes, said.size, &reply) == 0);
-	must(seal_take(&connects, reply.bytes, reply.size, &said) == 0);
+	must(seal_receive(&accepts, said.bytes, said.size, &reply) == 0);
+	must(seal_receive(&connects, reply.bytes, reply.size, &said) == 0);
 	must(seal_decrypt(&connects, input->data, input->size, opened) == -EBADMSG);
 	must(seal_decrypt(&connects, input->data, input->size, opened) == -ENOTCONN);
 	must(seal_decrypt(&accepts, input->data, input->size, opened) == -ENOTCONN);

@@ -100,7 +100,7 @@ bool fabric_left_any_behind(void);
 
 // Change the settings of the steady probes. When probing is switched off, the baselines of
 // neighbours are forgotten, on disk too. Returns 0, or -ENOMEM with the old settings kept.
-int fabric_use_probe(struct fabric *fabric, const struct fabric_probe_config *config);
+int fabric_configure_probes(struct fabric *fabric, const struct fabric_probe_config *config);
 
 // Look for devices that may have appeared or disappeared. Awaited devices are opened at once. Open
 // devices that are no longer in the system's list are closed. Some drivers cannot withdraw a device

@@ -217,10 +217,10 @@ static void switched_off_what_was_learnt_is_forgotten_also_over_a_restart(void *
 	(void)state;
 	learn();
 	probe.on = false;
-	assert_int_equal(fabric_use_probe(bed.agents[0].fabric, &probe), 0);
+	assert_int_equal(fabric_configure_probes(bed.agents[0].fabric, &probe), 0);
 	bed_pass(2 * SEC);
 	probe.on = true;
-	assert_int_equal(fabric_use_probe(bed.agents[0].fabric, &probe), 0);
+	assert_int_equal(fabric_configure_probes(bed.agents[0].fabric, &probe), 0);
 	bed_pass(5 * SEC);
 	assert_int_equal(baseline_ns(), 0);
 	leave();

@@ -429,7 +429,7 @@ static void switched_on_later_whoever_listens_is_told(void **state) {
 	bed_start(1);
 	fabric_observations(bed.agents[0].fabric, bed_note_observation, NULL, &told[0]);
 	bed_until(bed_is_ready(0, 1));
-	assert_int_equal(fabric_use_probe(bed.agents[0].fabric, &config), 0);
+	assert_int_equal(fabric_configure_probes(bed.agents[0].fabric, &config), 0);
 	bed_until(bed_seen(0, 1) == OBSERVATION_GOOD);
 }
 

@@ -226,14 +226,14 @@ static void pair_of_one_that_died_by_silence_goes_when_it_is_read_or_known_no_mo
 		bed_pass(20 * SEC);
 		assert_true(bed_is_ready(0, 1));
 		if (n == 0)
-			assert_int_equal(fabric_use_probe(bed.agents[0].fabric, &off), 0);
+			assert_int_equal(fabric_configure_probes(bed.agents[0].fabric, &off), 0);
 		else
 			bed_say(0, 1, RAS_UNKNOWN);
 		bed_until(!bed_is_ready(0, 1));
 		bed_pass(20 * SEC);
 		assert_false(bed_is_ready(0, 1));
 		if (n == 0)
-			assert_int_equal(fabric_use_probe(bed.agents[0].fabric, &on), 0);
+			assert_int_equal(fabric_configure_probes(bed.agents[0].fabric, &on), 0);
 		bed_say(0, 1, RAS_ALIVE);
 	}
 	bed_until(bed_is_ready(0, 1) && bed_seen(0, 1) == OBSERVATION_GOOD);
@@ -333,18 +333,18 @@ static void settings_are_changed_while_it_runs(void **state) {
 	bed_until(bed_seen(0, 1) == OBSERVATION_GOOD);
 	assert_false(bed_find_path(0, 2, &view));
 	config.interval_ns = SEC / 5;
-	assert_int_equal(fabric_use_probe(bed.agents[0].fabric, &config), 0);
+	assert_int_equal(fabric_configure_probes(bed.agents[0].fabric, &config), 0);
 	assert_int_equal(bed_probes(0).interval_ns, SEC / 5);
 	bed_until(bed_find_path(0, 2, &view) && bed_seen(0, 2) == OBSERVATION_GOOD);
 	answered = bed_probes(0).answered;
 	bed_pass(5 * SEC);
 	assert_true(bed_probes(0).answered > answered + 20);
 	config.rotation = false;
-	assert_int_equal(fabric_use_probe(bed.agents[0].fabric, &config), 0);
+	assert_int_equal(fabric_configure_probes(bed.agents[0].fabric, &config), 0);
 	assert_false(bed_find_path(0, 2, &view));
 	assert_int_equal(bed_probes(0).targets, 0);
 	config.on = false;
-	assert_int_equal(fabric_use_probe(bed.agents[0].fabric, &config), 0);
+	assert_int_equal(fabric_configure_probes(bed.agents[0].fabric, &config), 0);
 	bed_pass(2 * SEC);
 	answered = bed_probes(0).answered;
 	bed_pass(5 * SEC);
@@ -353,7 +353,7 @@ static void settings_are_changed_while_it_runs(void **state) {
 	assert_int_equal(bed_probes(0).interval_ns, 0);
 	assert_false(bed_find_path(0, 1, &view));
 	config.on = true;
-	assert_int_equal(fabric_use_probe(bed.agents[0].fabric, &config), 0);
+	assert_int_equal(fabric_configure_probes(bed.agents[0].fabric, &config), 0);
 	bed_until(bed_probes(0).answered > answered + 3);
 	assert_true(bed_find_path(0, 1, &view));
 }
@@ -366,7 +366,7 @@ static void settings_change_back_and_forth_within_a_turn(void **state) {
 	bed_until(bed_seen(0, 1) == OBSERVATION_GOOD);
 	for (uint32_t n = 0; n < 20; n++) {
 		config.on = n % 2 == 1;
-		assert_int_equal(fabric_use_probe(bed.agents[0].fabric, &config), 0);
+		assert_int_equal(fabric_configure_probes(bed.agents[0].fabric, &config), 0);
 		if (n % 5 == 0)
 			bed_pass(300 * RAS_NS_PER_MS);
 	}
@@ -374,7 +374,7 @@ static void settings_change_back_and_forth_within_a_turn(void **state) {
 		bed_find_path(0, 1, &view) && view.watched && view.summary.kind == OBSERVATION_GOOD
 	);
 	config.on = false;
-	assert_int_equal(fabric_use_probe(bed.agents[0].fabric, &config), 0);
+	assert_int_equal(fabric_configure_probes(bed.agents[0].fabric, &config), 0);
 	bed_stop(0);
 	bed_until(bed.agents[0].stopped);
 }

@@ -19,14 +19,14 @@ static int begin(void **state) {
 
 static void
 probe(uint32_t label, uint32_t count, uint32_t lost, uint32_t late, uint64_t latency_ns) {
-	flows_use(&flows, label);
+	flows_set_label(&flows, label);
 	for (uint32_t n = 0; n < count; n++)
-		flows_note(&flows, n >= lost, n >= lost && n < lost + late, true, latency_ns);
+		flows_record(&flows, n >= lost, n >= lost && n < lost + late, true, latency_ns);
 }
 
 // The label that is bad; 0: none is; UINT32_MAX: several are.
 static uint32_t bad(void) {
-	uint32_t count = flows_look(&flows, seen), found = 0;
+	uint32_t count = flows_list(&flows, seen), found = 0;
 
 	for (uint32_t n = 0; n < count; n++) {
 		if (seen[n].bad)
@@ -82,19 +82,19 @@ static void a_label_that_comes_again_goes_on_and_a_fifth_takes_the_least_probed_
 		for (uint32_t label = 1; label <= PAIRING_FLOWS; label++)
 			probe(label, label == 3 ? 5 : 10, 0, 0, 10 * US);
 	}
-	assert_int_equal(flows_look(&flows, seen), PAIRING_FLOWS);
+	assert_int_equal(flows_list(&flows, seen), PAIRING_FLOWS);
 	assert_int_equal(seen[0].probes, 30);
 	assert_int_equal(seen[2].probes, 15);
 	probe(99, 1, 0, 0, 10 * US);
-	assert_int_equal(flows_look(&flows, seen), PAIRING_FLOWS);
+	assert_int_equal(flows_list(&flows, seen), PAIRING_FLOWS);
 	assert_int_equal(seen[2].label, 99);
 	assert_int_equal(seen[2].probes, 1);
 }
 
 static void before_a_label_is_used_nothing_is_noted(void **state) {
 	(void)state;
-	flows_note(&flows, true, false, true, 10 * US);
-	assert_int_equal(flows_look(&flows, seen), 0);
+	flows_record(&flows, true, false, true, 10 * US);
+	assert_int_equal(flows_list(&flows, seen), 0);
 }
 
 UNIT_GROUP(flows) {

@@ -17,31 +17,31 @@ static int begin(void **state) {
 	(void)state;
 	memset(&gpu, 0, sizeof(gpu));
 	now_ns = 1000 * SEC;
-	gpu_path_shown(&gpu, now_ns, 3, WORD);
+	gpu_path_set_page(&gpu, now_ns, 3, WORD);
 	return 0;
 }
 
 static struct fabric_gpu_path look(void) {
 	struct fabric_gpu_path seen;
 
-	gpu_path_look(&gpu, &seen);
+	gpu_path_view(&gpu, &seen);
 	return seen;
 }
 
 static void read_it(enum gpu_read read) {
 	now_ns += SEC;
-	assert_false(gpu_path_note(&gpu, now_ns, read, false, 10 * US));
+	assert_false(gpu_path_add_read(&gpu, now_ns, read, false, 10 * US));
 }
 
 static void host(bool answered) {
 	now_ns += SEC / 10;
-	gpu_path_host(&gpu, now_ns, answered);
+	gpu_path_add_pulse_read(&gpu, now_ns, answered);
 }
 
 static void windows(uint32_t count, uint64_t latency_ns, uint64_t host_permille) {
 	for (uint32_t n = 0; n < count * GPU_PATH_WINDOW; n++) {
 		now_ns += 8 * SEC;
-		if (gpu_path_note(&gpu, now_ns, GPU_READ_RIGHT, true, latency_ns))
+		if (gpu_path_add_read(&gpu, now_ns, GPU_READ_CORRECT, true, latency_ns))
 			gpu_path_judge(&gpu, now_ns, host_permille);
 	}
 }
@@ -53,7 +53,7 @@ static void it_is_unseen_until_it_was_read_and_good_at_once(void **state) {
 	assert_int_equal(look().seen, FABRIC_GPU_UNSEEN);
 	assert_int_equal(look().median_ns, 0);
 	assert_true(gpu_path_is_due(&gpu, now_ns));
-	read_it(GPU_READ_RIGHT);
+	read_it(GPU_READ_CORRECT);
 	assert_int_equal(look().seen, FABRIC_GPU_GOOD);
 	assert_int_equal(look().since_ns, now_ns);
 	assert_int_equal(look().probes, 1);
@@ -71,11 +71,11 @@ static void two_reads_in_a_row_that_fail_beside_a_good_pulse_are_the_gpus(void *
 
 	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
 		begin(state);
-		read_it(GPU_READ_RIGHT);
+		read_it(GPU_READ_CORRECT);
 		read_it(rows[n].read);
 		host(true);
 		assert_int_equal(look().seen, FABRIC_GPU_GOOD);
-		read_it(GPU_READ_RIGHT);
+		read_it(GPU_READ_CORRECT);
 		read_it(rows[n].read);
 		host(true);
 		assert_int_equal(look().seen, FABRIC_GPU_GOOD);
@@ -88,7 +88,7 @@ static void two_reads_in_a_row_that_fail_beside_a_good_pulse_are_the_gpus(void *
 
 static void what_the_pulse_shows_too_is_the_paths(void **state) {
 	(void)state;
-	read_it(GPU_READ_RIGHT);
+	read_it(GPU_READ_CORRECT);
 	for (uint32_t n = 0; n < 10; n++) {
 		read_it(GPU_READ_SILENT);
 		assert_false(gpu_path_is_due(&gpu, now_ns + 1000 * SEC)); // until that is known
@@ -130,7 +130,7 @@ static void who_fails_is_read_again_after_pauses_that_grow_to_five_minutes(void 
 		before_ns = pause_ns;
 	}
 	assert_int_equal(before_ns, 300 * SEC);
-	read_it(GPU_READ_RIGHT);
+	read_it(GPU_READ_CORRECT);
 	assert_true(gpu_path_is_due(&gpu, now_ns));
 }
 
@@ -139,10 +139,10 @@ static void it_is_good_again_after_three_right_ones(void **state) {
 	for (uint32_t n = 0; n < 2; n++)
 		read_it(GPU_READ_WRONG);
 	assert_int_equal(look().seen, FABRIC_GPU_WRONG);
-	read_it(GPU_READ_RIGHT);
-	read_it(GPU_READ_RIGHT);
+	read_it(GPU_READ_CORRECT);
+	read_it(GPU_READ_CORRECT);
 	assert_int_equal(look().seen, FABRIC_GPU_WRONG);
-	read_it(GPU_READ_RIGHT);
+	read_it(GPU_READ_CORRECT);
 	assert_int_equal(look().seen, FABRIC_GPU_GOOD);
 }
 
@@ -184,13 +184,13 @@ static void another_page_is_unseen_and_only_that_of_the_same_gpu_keeps_its_times
 	windows(2, 10 * US, 1000);
 	for (uint32_t n = 0; n < 2; n++)
 		read_it(GPU_READ_WRONG);
-	gpu_path_shown(&gpu, now_ns, 3, WORD);
+	gpu_path_set_page(&gpu, now_ns, 3, WORD);
 	assert_int_equal(look().seen, FABRIC_GPU_WRONG);
-	gpu_path_shown(&gpu, now_ns, 3, WORD + 1);
+	gpu_path_set_page(&gpu, now_ns, 3, WORD + 1);
 	assert_int_equal(look().seen, FABRIC_GPU_UNSEEN);
 	assert_int_equal(look().usual_ns, 10 * US);
 	assert_true(gpu_path_is_due(&gpu, now_ns));
-	gpu_path_shown(&gpu, now_ns, 4, WORD + 2);
+	gpu_path_set_page(&gpu, now_ns, 4, WORD + 2);
 	assert_int_equal(look().ordinal, 4);
 	assert_int_equal(look().usual_ns, 0);
 	assert_int_equal(look().probes, 0);

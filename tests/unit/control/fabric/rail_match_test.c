@@ -175,14 +175,14 @@ static void across_are_the_others_of_the_same_subnet(void **state) {
 	struct rail_list theirs = node_of("m0:e1 m1:e1 m2:e2 m3:e1 m4:e?");
 
 	(void)state;
-	assert_int_equal(rail_across(&own, &theirs, 0, 0), 1);
-	assert_int_equal(rail_across(&own, &theirs, 0, 1), 3);
-	assert_int_equal(rail_across(&own, &theirs, 0, 2), RAIL_NONE);
-	assert_int_equal(rail_across(&own, &theirs, 1, 0), RAIL_NONE);
-	assert_int_equal(rail_across(&own, &theirs, 2, 0), 0);
-	assert_int_equal(rail_across(&own, &theirs, 2, 1), 3);
+	assert_int_equal(rail_other_in_subnet(&own, &theirs, 0, 0), 1);
+	assert_int_equal(rail_other_in_subnet(&own, &theirs, 0, 1), 3);
+	assert_int_equal(rail_other_in_subnet(&own, &theirs, 0, 2), RAIL_NONE);
+	assert_int_equal(rail_other_in_subnet(&own, &theirs, 1, 0), RAIL_NONE);
+	assert_int_equal(rail_other_in_subnet(&own, &theirs, 2, 0), 0);
+	assert_int_equal(rail_other_in_subnet(&own, &theirs, 2, 1), 3);
 	own = node_of("m0:e?");
-	assert_int_equal(rail_across(&own, &theirs, 0, 0), RAIL_NONE);
+	assert_int_equal(rail_other_in_subnet(&own, &theirs, 0, 0), RAIL_NONE);
 }
 
 static void lists_are_the_same_if_all_facts_are(void **state) {

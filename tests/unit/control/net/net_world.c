@@ -331,10 +331,10 @@ int raw_prove(int fd, struct seal *seal, const struct seal_keys *keys, enum seal
 		seal_begin(seal, &reply);
 		raw_send(fd, reply.bytes, reply.size);
 	}
-	while (err == 0 && (size = seal_wants(seal)) > 0) {
+	while (err == 0 && (size = seal_wanted_bytes(seal)) > 0) {
 		if (!raw_receive(fd, bytes, size))
 			return -ENODATA;
-		err = seal_take(seal, bytes, size, &reply);
+		err = seal_receive(seal, bytes, size, &reply);
 		if (reply.size > 0)
 			raw_send(fd, reply.bytes, reply.size);
 	}

@@ -29,8 +29,8 @@ void pair_start(
 }
 
 int pair_take(struct seal *seal, const struct seal_reply *said, struct seal_reply *ret_reply) {
-	assert_int_equal(seal_wants(seal), said->size);
-	return seal_take(seal, said->bytes, said->size, ret_reply);
+	assert_int_equal(seal_wanted_bytes(seal), said->size);
+	return seal_receive(seal, said->bytes, said->size, ret_reply);
 }
 
 void pair_answer(struct seal_pair *pair) {
@@ -85,7 +85,7 @@ void pair_expect_over(struct seal *seal) {
 	uint8_t bytes[SEAL_OVERHEAD + 1] = {0};
 
 	assert_false(seal_proven(seal));
-	assert_int_equal(seal_wants(seal), 0);
+	assert_int_equal(seal_wanted_bytes(seal), 0);
 	assert_int_equal(seal_encrypt(seal, "x", 1, bytes), -ENOTCONN);
 	assert_int_equal(seal_decrypt(seal, bytes, sizeof(bytes), bytes), -ENOTCONN);
 	assert_null(seal->keys);

@@ -38,7 +38,7 @@ void pair_setup_spoken(struct seal_pair *pair);
 void pair_setup_proven(struct seal_pair *pair);
 void pair_teardown(struct seal_pair *pair);
 
-// seal_take() of a message that has the size which is wanted.
+// seal_receive() of a message that has the size which is wanted.
 int pair_take(struct seal *seal, const struct seal_reply *said, struct seal_reply *ret_reply);
 // A second one in the same state, with a reference of its own.
 struct seal pair_twin(const struct seal *seal);

@@ -13,8 +13,8 @@ static void two_ends_with_the_key_prove_it_and_frames_of_any_size_pass_both_ways
 
 	(void)state;
 	pair_setup_proven(&pair);
-	assert_int_equal(seal_wants(&pair.connects), 0);
-	assert_int_equal(seal_wants(&pair.accepts), 0);
+	assert_int_equal(seal_wanted_bytes(&pair.connects), 0);
+	assert_int_equal(seal_wanted_bytes(&pair.accepts), 0);
 	for (size_t n = 0; n < COUNT_OF(sizes); n++) {
 		pair_expect_frame(&pair.connects, &pair.accepts, sizes[n]);
 		pair_expect_frame(&pair.accepts, &pair.connects, sizes[n]);

@@ -73,11 +73,11 @@ static void proof_said_byte_by_byte_is_as_good(void **state) {
 			raw_send(fd, reply.bytes + n, 1);
 			world_turn();
 		}
-		size = seal_wants(&seal);
+		size = seal_wanted_bytes(&seal);
 		if (size == 0)
 			break;
 		assert_true(raw_receive(fd, answer, size));
-		assert_int_equal(seal_take(&seal, answer, size, &reply), 0);
+		assert_int_equal(seal_receive(&seal, answer, size, &reply), 0);
 	}
 	WORLD_UNTIL(A->accepted == 1);
 	close(fd);
@@ -397,14 +397,14 @@ static void source_of_ipv6_is_its_64_bits_of_network(void **state) {
 
 	(void)state;
 	assert_int_equal(admission_create(1, 100, &admission), 0);
-	assert_int_equal(admission_ask(admission, &one, SEC), ADMISSION_GRANTED);
-	assert_int_equal(admission_ask(admission, &other, SEC), ADMISSION_TOO_MANY);
-	admission_give_back(admission, &one, false);
-	assert_int_equal(admission_ask(admission, &other, SEC), ADMISSION_GRANTED);
-	admission_give_back(admission, &other, false);
+	assert_int_equal(admission_request(admission, &one, SEC), ADMISSION_GRANTED);
+	assert_int_equal(admission_request(admission, &other, SEC), ADMISSION_TOO_MANY);
+	admission_release(admission, &one, false);
+	assert_int_equal(admission_request(admission, &other, SEC), ADMISSION_GRANTED);
+	admission_release(admission, &other, false);
 	for (uint32_t n = 0; n < 100; n++) {
 		one.address[7] = (uint8_t)n; // other networks: few of them share a bucket
-		granted += admission_ask(admission, &one, SEC) == ADMISSION_GRANTED;
+		granted += admission_request(admission, &one, SEC) == ADMISSION_GRANTED;
 	}
 	assert_in_range(granted, 80, 100);
 	admission_destroy(admission);

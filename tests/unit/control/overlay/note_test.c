@@ -13,7 +13,7 @@ static bool paused; // and the core finds that out
 static void tell(enum ras_event_kind kind) {
 	const struct ras_event event = {.kind = kind, .sequence = ++sequence};
 
-	overlay_note_keep(&overlay, &event);
+	overlay_note_store(&overlay, &event);
 }
 
 uint64_t overlay_clock_ns(struct overlay *of) {

@@ -421,7 +421,7 @@ static void an_address_that_the_machine_lost_is_a_problem_until_it_is_proven_ane
 	tell(RAS_EVENT_JOINED);
 	pass(1000 * SEC);
 	assert_int_equal(stage.calls, 1); // nobody need be asked
-	overlay_reach_again(&stage.overlay);
+	overlay_reach_ask_again(&stage.overlay);
 	pass(3 * SEC);
 	answer("reached 10.0.0.2 10.0.0.1:28030", 0);
 	assert_int_equal(stage.note.kind, RAS_EVENT_ADDRESS_PROVEN);
@@ -452,7 +452,7 @@ static void other_questions_are_not_ours(void **state) {
 }
 
 static void ended(uint32_t question, enum ras_cause cause, uint64_t found) {
-	overlay_reach_who(&stage.overlay, 100 + question, cause, found);
+	overlay_reach_identified(&stage.overlay, 100 + question, cause, found);
 	assert_int_equal(stage.answers, question - 1); // not from inside the core
 	pass(0);
 	assert_int_equal(stage.answers, question);
@@ -514,7 +514,7 @@ static void a_try_that_does_not_end_is_a_timeout(void **state) {
 	assert_true(overlay_reach_serve(&stage.overlay, &served));
 	pass(4 * SEC);
 	assert_string_equal(stage.answer, "timeout 10.0.0.1 10.0.0.2:28030");
-	overlay_reach_who(&stage.overlay, 101, RAS_CAUSE_NONE, 101); // too late
+	overlay_reach_identified(&stage.overlay, 101, RAS_CAUSE_NONE, 101); // too late
 	pass(0);
 	assert_int_equal(stage.answers, 1);
 }
