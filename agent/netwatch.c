@@ -268,7 +268,7 @@ static void netwatch_due(struct loop_timer *timer, uint64_t now_ns) {
 	struct agent *agent = container_of(timer, struct agent, netwatch_timer);
 	struct netif_watch_event event;
 
-	if (netif_watch_take(agent->netwatch, now_ns, &event))
+	if (netif_watch_consume(agent->netwatch, now_ns, &event))
 		netwatch_look(agent);
 	set_timer(agent);
 }

@@ -153,7 +153,7 @@ static const struct nccl_field *field_find(uint32_t type, int version, const cha
 }
 
 static int read_type(struct reader *reader, const char *text, struct replay_call *call) {
-	uint32_t type = nccl_type_of(text);
+	uint32_t type = nccl_type_by_name(text);
 	uint64_t number;
 	int err = 0;
 

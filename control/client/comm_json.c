@@ -77,7 +77,7 @@ json_t *comm_json(const struct comm_look *look, uint32_t place) {
 	char sentence[JOBS_SENTENCE_BYTES], via[32];
 	json_t *late = json_array();
 
-	comm_look_say(look, place, sentence);
+	comm_look_describe(look, place, sentence);
 	for (uint32_t n = 0; n < finding->late_count && n < JOBS_NAMED_MAX; n++) {
 		if (finding->late[n] != JOBS_NOBODY)
 			json_array_append_new(late, comm_json_rank(look, place, finding->late[n]));

@@ -96,7 +96,7 @@ static bool choose_rows(struct comms *comms) {
 		uint32_t place = comms->look.order[n];
 
 		if (comms->word[0] == '\0' ||
-		    comm_look_is_called(&comms->look.comms[place], comms->word))
+		    comm_matches_name(&comms->look.comms[place], comms->word))
 			comms->shown[comms->listing.count++] = place;
 	}
 	return true;

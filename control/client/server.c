@@ -89,7 +89,7 @@ int client_server_create(
 	server->tcp.source.fd = -1;
 	server->local.source.fd = -1;
 	server->owner_fd = -1;
-	server->comm_book = comm_book_create();
+	server->comm_book = comm_wait_history_create();
 	server->monitors.listener.event = on_event;
 	server->monitors.job.run = tell_monitors;
 	rate_init(&server->asks, config->asks_per_s, config->asks_burst);
@@ -117,7 +117,7 @@ struct client_server *client_server_destroy(struct client_server *server) {
 	while (server->connections != NULL)
 		connection_close(server->connections);
 	listen_stop(server);
-	jobs_book_destroy(server->comm_book);
+	jobs_wait_history_destroy(server->comm_book);
 	free(server->socket_path);
 	free(server->version);
 	free(server->cluster);

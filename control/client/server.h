@@ -37,6 +37,7 @@ struct client_server {
 	struct rate reads; // bytes read by PROBE
 	struct monitors monitors;
 	struct connection *connections;
-	struct served *served;	     // running calls of other nodes
-	struct jobs_book *comm_book; // history of late ranks in communicators; NULL: no memory
+	struct served *served; // running calls of other nodes
+	struct jobs_wait_history
+		*comm_book; // history of late ranks in communicators; NULL: no memory
 };

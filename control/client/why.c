@@ -250,7 +250,7 @@ static bool answer_job(struct session *session, const char *rest) {
 	char word[CLIENT_LINE_BYTES_MAX];
 
 	if (!command_word(&rest, word, sizeof(word)) || *rest != '\0' ||
-	    names_is_known(session, word) || !comm_look_may_be_called(word))
+	    names_is_known(session, word) || !comm_name_is_plausible(word))
 		return false;
 	why_comm(session, word);
 	return true;

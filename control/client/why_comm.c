@@ -108,7 +108,7 @@ static void put_comms(struct session *session, const struct why_comm *why, uint3
 		const struct ras_merged_comm *comm = &why->look.comms[place];
 		char hash[32];
 
-		if (!comm_look_is_called(comm, why->word) || json_array_size(array) >= STORIES_MAX)
+		if (!comm_matches_name(comm, why->word) || json_array_size(array) >= STORIES_MAX)
 			continue;
 		snprintf(hash, sizeof(hash), "0x%016" PRIx64, comm->id.hash);
 		json_array_append_new(
@@ -134,7 +134,7 @@ static uint32_t count_called(const struct why_comm *why) {
 	uint32_t count = 0;
 
 	for (uint32_t n = 0; n < why->look.count; n++)
-		count += comm_look_is_called(&why->look.comms[n], why->word);
+		count += comm_matches_name(&why->look.comms[n], why->word);
 	return count;
 }
 

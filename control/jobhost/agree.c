@@ -16,13 +16,13 @@
 #define START_SHIFT 20
 #define START_MASK 0xffffffu
 #define COUNT_MASK 0xfffffu
-#define AGAIN_FIRST_NS UINT64_C(1000000000)
-#define AGAIN_SEEN_BY_ALL_NS UINT64_C(10000000000)
-#define AGAIN_LONGEST_NS UINT64_C(30000000000)
+#define RESEND_FIRST_NS UINT64_C(1000000000)
+#define RESEND_SEEN_BY_ALL_NS UINT64_C(10000000000)
+#define RESEND_LONGEST_NS UINT64_C(30000000000)
 #define KEEP_EMPTY_NS \
 	UINT64_C(60000000000) // how long a communicator without ranks here is kept for resends
 
-const struct gone *agree_find(const struct host_comm *comm, uint32_t rank) {
+const struct gone *agree_find_gone_rank(const struct host_comm *comm, uint32_t rank) {
 	uint32_t low = 0, high = comm->gone_count;
 
 	while (low < high) {
@@ -38,16 +38,16 @@ const struct gone *agree_find(const struct host_comm *comm, uint32_t rank) {
 
 // Return how many more gone ranks the sets of a user may hold. A limit is needed because a job may
 // report any number.
-static uint32_t gone_room(const struct jobhost *host, uid_t uid) {
+static uint32_t gone_quota_left(const struct jobhost *host, uid_t uid) {
 	uint64_t count = 0;
 
 	for (const struct host_comm *at = host->comms; at != NULL; at = at->next)
 		count += at->uid == uid ? at->gone_count : 0;
-	return count < GONE_OF_USER ? GONE_OF_USER - (uint32_t)count : 0;
+	return count < GONE_RANKS_PER_USER ? GONE_RANKS_PER_USER - (uint32_t)count : 0;
 }
 
 // Return the rank that was lost last.
-static const struct gone *newest_of(const struct host_comm *comm) {
+static const struct gone *newest_gone_rank(const struct host_comm *comm) {
 	const struct gone *newest = &comm->gone[0];
 
 	for (uint32_t n = 1; n < comm->gone_count; n++)
@@ -65,14 +65,14 @@ bool agree_has_majority(const struct jobhost *host) {
 	return !view.brake && !view.waits && 2 * view.unreachable < view.alive;
 }
 
-static uint32_t own_start(const struct jobhost *host) {
+static uint32_t own_start_bits(const struct jobhost *host) {
 	if (host->overlay == NULL)
 		return 1;
 	return (uint32_t)(ras_self_incarnation(overlay_ras(host->overlay)) >> 16) & START_MASK;
 }
 
 // Return the lowest rank that is left if it is local, else NULL.
-static const struct host_rank *numbering_rank(const struct host_comm *comm) {
+static const struct host_rank *coordinator_rank(const struct host_comm *comm) {
 	uint32_t lowest = 0;
 
 	while (lowest < comm->gone_count && comm->gone[lowest].rank == lowest)
@@ -83,17 +83,17 @@ static const struct host_rank *numbering_rank(const struct host_comm *comm) {
 	return NULL;
 }
 
-bool agree_is_numberer(const struct host_comm *comm) {
-	return numbering_rank(comm) != NULL;
+bool agree_is_coordinator(const struct host_comm *comm) {
+	return coordinator_rank(comm) != NULL;
 }
 
-static void tell_failed_all(const struct host_comm *comm) {
+static void send_failed_set_to_ranks(const struct host_comm *comm) {
 	for (const struct host_rank *rank = comm->ranks; rank != NULL; rank = rank->next_of_comm)
-		tell_failed(rank);
+		rank_send_failed_set(rank);
 }
 
 static bool
-set_agreed(struct host_comm *comm, uint64_t view, const uint32_t *ranks, uint32_t count) {
+store_agreed_set(struct host_comm *comm, uint64_t view, const uint32_t *ranks, uint32_t count) {
 	uint32_t *copy = malloc((count + 1) * sizeof(*copy));
 
 	if (copy == NULL)
@@ -110,8 +110,9 @@ set_agreed(struct host_comm *comm, uint64_t view, const uint32_t *ranks, uint32_
 // directory may have the same start as an earlier agent; view_floor covers that case. Returns 0 if
 // the count is exhausted.
 static uint64_t
-next_number(const struct jobhost *host, const struct host_comm *comm, uint32_t rank) {
-	uint64_t base = (uint64_t)rank << RANK_SHIFT | (uint64_t)own_start(host) << START_SHIFT;
+next_view_number(const struct jobhost *host, const struct host_comm *comm, uint32_t rank) {
+	uint64_t base = (uint64_t)rank << RANK_SHIFT | (uint64_t)own_start_bits(host)
+							       << START_SHIFT;
 	uint64_t last = comm->view > comm->view_floor ? comm->view : comm->view_floor;
 
 	if (last < base)
@@ -123,8 +124,8 @@ next_number(const struct jobhost *host, const struct host_comm *comm, uint32_t r
 
 // Number the current set. Returns false if another agent is the coordinator, or no set can be
 // numbered now.
-static bool number_it(struct jobhost *host, struct host_comm *comm) {
-	const struct host_rank *by = numbering_rank(comm);
+static bool number_gone_set(struct jobhost *host, struct host_comm *comm) {
+	const struct host_rank *by = coordinator_rank(comm);
 	uint32_t *ranks;
 	uint64_t view;
 	bool done;
@@ -136,16 +137,16 @@ static bool number_it(struct jobhost *host, struct host_comm *comm) {
 		return false;
 	for (uint32_t n = 0; n < comm->gone_count; n++)
 		ranks[n] = comm->gone[n].rank;
-	view = next_number(host, comm, by->told.rank);
-	done = view > comm->view && set_agreed(comm, view, ranks, comm->gone_count);
+	view = next_view_number(host, comm, by->told.rank);
+	done = view > comm->view && store_agreed_set(comm, view, ranks, comm->gone_count);
 	free(ranks);
 	if (!done)
 		return false;
-	comm->untold = !notice_agreed(host, comm, newest_of(comm));
+	comm->agreed_set_unsent = !notice_send_agreed_set(host, comm, newest_gone_rank(comm));
 	return true;
 }
 
-static struct gone gone_make(uint32_t rank, const char *cause, uint64_t happened_ns) {
+static struct gone make_gone_rank(uint32_t rank, const char *cause, uint64_t happened_ns) {
 	struct gone gone = {.rank = rank, .happened_ns = happened_ns};
 
 	memcpy(gone.cause, cause, strnlen(cause, sizeof(gone.cause) - 1));
@@ -154,7 +155,7 @@ static struct gone gone_make(uint32_t rank, const char *cause, uint64_t happened
 
 // Add the ranks of `more` that are not known yet, in one pass; both lists ascend. Returns how many
 // were added, with their ranks in ret_added; 0 without memory or without room for all.
-static uint32_t add_gone(
+static uint32_t add_gone_ranks(
 	struct jobhost *host,
 	struct host_comm *comm,
 	const struct gone *more,
@@ -165,9 +166,9 @@ static uint32_t add_gone(
 	struct gone *grown;
 
 	for (uint32_t n = 0; n < count; n++)
-		if (agree_find(comm, more[n].rank) == NULL)
+		if (agree_find_gone_rank(comm, more[n].rank) == NULL)
 			ret_added[added++] = more[n].rank;
-	if (added == 0 || added > gone_room(host, comm->uid))
+	if (added == 0 || added > gone_quota_left(host, comm->uid))
 		return 0;
 	grown = realloc(comm->gone, (comm->gone_count + added) * sizeof(*grown));
 	if (grown == NULL)
@@ -183,8 +184,8 @@ static uint32_t add_gone(
 			grown[--to] = more[n - 1];
 	}
 	host->counters.gone += added;
-	comm->tell_pause_ns = AGAIN_FIRST_NS;
-	comm->tell_again_ns = loop_now_ns(host->loop) + AGAIN_FIRST_NS;
+	comm->resend_interval_ns = RESEND_FIRST_NS;
+	comm->resend_at_ns = loop_now_ns(host->loop) + RESEND_FIRST_NS;
 	return added;
 }
 
@@ -203,15 +204,15 @@ static bool contains_rank(const uint32_t *ranks, uint32_t count, uint32_t rank) 
 	return low < count && ranks[low] == rank;
 }
 
-static void tell_gone_all(const struct host_comm *comm, uint32_t rank) {
-	const struct gone *gone = agree_find(comm, rank);
+static void send_gone_to_ranks(const struct host_comm *comm, uint32_t rank) {
+	const struct gone *gone = agree_find_gone_rank(comm, rank);
 
 	for (const struct host_rank *at = comm->ranks; at != NULL && gone != NULL;
 	     at = at->next_of_comm)
-		tell_gone(at, gone);
+		rank_send_gone(at, gone);
 }
 
-void agree_gone(
+void agree_add_gone_rank(
 	struct jobhost *host,
 	struct host_comm *comm,
 	uint32_t rank,
@@ -219,41 +220,42 @@ void agree_gone(
 	uint64_t happened_ns,
 	bool seen_here
 ) {
-	const struct gone gone = gone_make(rank, cause, happened_ns);
+	const struct gone gone = make_gone_rank(rank, cause, happened_ns);
 
 	if (rank >= comm->size)
 		return;
-	if (add_gone(host, comm, &gone, 1, &rank) == 0) {
+	if (add_gone_ranks(host, comm, &gone, 1, &rank) == 0) {
 		// The sender of this notice has not received the set that holds the rank: send the
 		// set again.
-		comm->untold = comm->untold ||
-			       (!seen_here && agree_is_numberer(comm) &&
-				contains_rank(comm->agreed, comm->agreed_count, gone.rank));
+		comm->agreed_set_unsent =
+			comm->agreed_set_unsent ||
+			(!seen_here && agree_is_coordinator(comm) &&
+			 contains_rank(comm->agreed, comm->agreed_count, gone.rank));
 		return;
 	}
 	if (seen_here)
-		notice_gone(host, comm, agree_find(comm, rank));
-	(void)number_it(host, comm);
+		notice_send_gone_rank(host, comm, agree_find_gone_rank(comm, rank));
+	(void)number_gone_set(host, comm);
 	// the set before the event, so that a receiver of the event can query the set
-	tell_failed_all(comm);
-	tell_gone_all(comm, rank);
+	send_failed_set_to_ranks(comm);
+	send_gone_to_ranks(comm, rank);
 }
 
-void agree_gone_all(
+void agree_add_gone_ranks(
 	struct jobhost *host, struct host_comm *comm, const struct gone *gone, uint32_t count
 ) {
 	uint32_t *told = malloc((count + 1) * sizeof(*told));
-	uint32_t told_count = told != NULL ? add_gone(host, comm, gone, count, told) : 0;
+	uint32_t told_count = told != NULL ? add_gone_ranks(host, comm, gone, count, told) : 0;
 
 	if (told_count > 0) {
 		// All agents see a node fall, each at its own time, and so does the coordinator:
 		// resend later.
-		comm->tell_pause_ns = AGAIN_SEEN_BY_ALL_NS;
-		comm->tell_again_ns = loop_now_ns(host->loop) + AGAIN_SEEN_BY_ALL_NS;
-		(void)number_it(host, comm);
-		tell_failed_all(comm);
+		comm->resend_interval_ns = RESEND_SEEN_BY_ALL_NS;
+		comm->resend_at_ns = loop_now_ns(host->loop) + RESEND_SEEN_BY_ALL_NS;
+		(void)number_gone_set(host, comm);
+		send_failed_set_to_ranks(comm);
 		for (uint32_t n = 0; n < told_count; n++)
-			tell_gone_all(comm, told[n]);
+			send_gone_to_ranks(comm, told[n]);
 	}
 	free(told);
 }
@@ -266,13 +268,14 @@ struct set_causes {
 
 // Add the ranks of a set that are not known yet; they ascend and are below the size. Returns how
 // many were added, with their ranks in ret_added.
-static uint32_t
-add_set(struct jobhost *host,
+static uint32_t add_gone_set(
+	struct jobhost *host,
 	struct host_comm *comm,
 	const uint32_t *ranks,
 	uint32_t count,
 	const struct set_causes *causes,
-	uint32_t *ret_added) {
+	uint32_t *ret_added
+) {
 	struct gone *more = malloc((count + 1) * sizeof(*more));
 	const struct gone *newest = causes->newest;
 	uint32_t added;
@@ -283,20 +286,20 @@ add_set(struct jobhost *host,
 		more[n] = newest != NULL && newest->rank == ranks[n] ? *newest : causes->others;
 		more[n].rank = ranks[n];
 	}
-	added = add_gone(host, comm, more, count, ret_added);
+	added = add_gone_ranks(host, comm, more, count, ret_added);
 	free(more);
 	return added;
 }
 
 // Return whether all ranks are known to be gone; false if this agent had no room to add one.
-static bool knows_all(const struct host_comm *comm, const uint32_t *ranks, uint32_t count) {
+static bool gone_set_is_known(const struct host_comm *comm, const uint32_t *ranks, uint32_t count) {
 	for (uint32_t n = 0; n < count; n++)
-		if (agree_find(comm, ranks[n]) == NULL)
+		if (agree_find_gone_rank(comm, ranks[n]) == NULL)
 			return false;
 	return true;
 }
 
-void agree_heard(
+void agree_apply_set(
 	struct jobhost *host,
 	struct host_comm *comm,
 	uint64_t view,
@@ -305,24 +308,25 @@ void agree_heard(
 	const struct gone *newest
 ) {
 	const struct set_causes causes = {
-		gone_make(0, "the agents of its job agree on it", loop_now_ns(host->loop)), newest};
+		make_gone_rank(0, "the agents of its job agree on it", loop_now_ns(host->loop)),
+		newest};
 	uint32_t *told, told_count;
 
-	if (view <= comm->view || count > GONE_OF_USER)
+	if (view <= comm->view || count > GONE_RANKS_PER_USER)
 		return;
 	for (uint32_t n = 0; n < comm->gone_count; n++)
 		if (!contains_rank(ranks, count, comm->gone[n].rank)) {
-			notice_gone(host, comm, &comm->gone[n]);
+			notice_send_gone_rank(host, comm, &comm->gone[n]);
 			return;
 		}
 	told = malloc((count + 1) * sizeof(*told));
 	if (told == NULL)
 		return;
-	told_count = add_set(host, comm, ranks, count, &causes, told);
-	if (knows_all(comm, ranks, count) && set_agreed(comm, view, ranks, count)) {
-		tell_failed_all(comm);
+	told_count = add_gone_set(host, comm, ranks, count, &causes, told);
+	if (gone_set_is_known(comm, ranks, count) && store_agreed_set(comm, view, ranks, count)) {
+		send_failed_set_to_ranks(comm);
 		for (uint32_t n = 0; n < told_count; n++)
-			tell_gone_all(comm, told[n]);
+			send_gone_to_ranks(comm, told[n]);
 	}
 	free(told);
 }
@@ -330,39 +334,43 @@ void agree_heard(
 // The job sends its set in parts, and each part is valid by itself. A set that fits in one packet
 // also restores its number, unless more ranks are known by now. In all other cases a new, larger
 // number follows.
-void agree_returned(struct jobhost *host, struct host_comm *comm, const struct job_failed *said) {
+void agree_restore_set(
+	struct jobhost *host, struct host_comm *comm, const struct job_failed *said
+) {
 	const struct set_causes causes = {
-		gone_make(0, "gone before the agent restarted", loop_now_ns(host->loop)), NULL};
+		make_gone_rank(0, "gone before the agent restarted", loop_now_ns(host->loop)),
+		NULL};
 	bool is_last = said->first + said->count == said->total;
 	uint32_t told[JOB_FAILED_MAX], told_count;
 
 	if (said->view > comm->view_floor)
 		comm->view_floor = said->view;
-	told_count = add_set(host, comm, said->ranks, said->count, &causes, told);
+	told_count = add_gone_set(host, comm, said->ranks, said->count, &causes, told);
 	for (uint32_t n = 0; n < told_count; n++)
-		tell_gone_all(comm, told[n]);
+		send_gone_to_ranks(comm, told[n]);
 	if (!is_last || said->view <= comm->view || comm->gone_count != said->total ||
-	    !knows_all(comm, said->ranks, said->count))
+	    !gone_set_is_known(comm, said->ranks, said->count))
 		return;
-	if (said->total <= JOB_FAILED_MAX && set_agreed(comm, said->view, said->ranks, said->total))
-		tell_failed_all(comm);
+	if (said->total <= JOB_FAILED_MAX &&
+	    store_agreed_set(comm, said->view, said->ranks, said->total))
+		send_failed_set_to_ranks(comm);
 }
 
-static void tell_again(struct jobhost *host, struct host_comm *comm, uint64_t now_ns) {
-	if (number_it(host, comm)) {
-		tell_failed_all(comm);
+static void resend_gone_ranks(struct jobhost *host, struct host_comm *comm, uint64_t now_ns) {
+	if (number_gone_set(host, comm)) {
+		send_failed_set_to_ranks(comm);
 		return;
 	}
 	for (uint32_t n = 0; n < comm->gone_count; n++)
 		if (!contains_rank(comm->agreed, comm->agreed_count, comm->gone[n].rank))
-			notice_gone(host, comm, &comm->gone[n]);
-	comm->tell_pause_ns *= 2;
-	if (comm->tell_pause_ns > AGAIN_LONGEST_NS)
-		comm->tell_pause_ns = AGAIN_LONGEST_NS;
-	comm->tell_again_ns = now_ns + comm->tell_pause_ns;
+			notice_send_gone_rank(host, comm, &comm->gone[n]);
+	comm->resend_interval_ns *= 2;
+	if (comm->resend_interval_ns > RESEND_LONGEST_NS)
+		comm->resend_interval_ns = RESEND_LONGEST_NS;
+	comm->resend_at_ns = now_ns + comm->resend_interval_ns;
 }
 
-bool agree_is_over(const struct host_comm *comm, uint64_t now_ns) {
+bool agree_can_free_comm(const struct host_comm *comm, uint64_t now_ns) {
 	return comm->ranks == NULL &&
 	       (comm->gone_count == comm->agreed_count || now_ns >= comm->empty_ns + KEEP_EMPTY_NS);
 }
@@ -372,11 +380,12 @@ void agree_tick(struct jobhost *host, uint64_t now_ns) {
 
 	for (struct host_comm *comm = host->comms; comm != NULL; comm = next) {
 		next = comm->next;
-		if (agree_is_over(comm, now_ns))
-			comm_free(host, comm);
-		else if (comm->untold)
-			comm->untold = !notice_agreed(host, comm, newest_of(comm));
-		else if (comm->gone_count != comm->agreed_count && now_ns >= comm->tell_again_ns)
-			tell_again(host, comm, now_ns);
+		if (agree_can_free_comm(comm, now_ns))
+			comm_destroy(host, comm);
+		else if (comm->agreed_set_unsent)
+			comm->agreed_set_unsent =
+				!notice_send_agreed_set(host, comm, newest_gone_rank(comm));
+		else if (comm->gone_count != comm->agreed_count && now_ns >= comm->resend_at_ns)
+			resend_gone_ranks(host, comm, now_ns);
 	}
 }

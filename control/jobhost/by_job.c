@@ -12,7 +12,8 @@ struct table {
 };
 
 // Returns NULL if the table has no room for another job.
-static struct jobhost_job *job_of(struct table *table, const struct host_process *process) {
+static struct jobhost_job *
+find_or_add_job(struct table *table, const struct host_process *process) {
 	uint32_t of_user = 0;
 
 	for (uint32_t n = 0; n < table->count; n++) {
@@ -30,7 +31,7 @@ static struct jobhost_job *job_of(struct table *table, const struct host_process
 }
 
 // If a communicator has several local ranks, count its sums only for the rank that registered last.
-static void add_comm(struct jobhost_job *job, const struct host_rank *rank) {
+static void add_rank_to_job(struct jobhost_job *job, const struct host_rank *rank) {
 	const struct host_comm *comm = rank->comm;
 
 	job->ranks++;
@@ -49,12 +50,12 @@ uint32_t jobhost_jobs(
 	struct table table = {.jobs = ret_jobs};
 
 	for (const struct host_process *at = host->processes; at != NULL; at = at->next) {
-		struct jobhost_job *job = at->exited_ns == 0 ? job_of(&table, at) : NULL;
+		struct jobhost_job *job = at->exited_ns == 0 ? find_or_add_job(&table, at) : NULL;
 
 		table.left += at->exited_ns == 0 && job == NULL;
 		for (const struct host_rank *rank = at->ranks; job != NULL && rank != NULL;
 		     rank = rank->next)
-			add_comm(job, rank);
+			add_rank_to_job(job, rank);
 	}
 	*ret_left = table.left;
 	return table.count;

@@ -15,7 +15,7 @@
 
 // Packets read from a process that has ended. The limit is needed because another process may hold
 // its socket and write for ever.
-#define PACKETS_OF_ENDED 1024
+#define PACKETS_AFTER_EXIT_MAX 1024
 
 union packet {
 	struct job_message_head head;
@@ -36,7 +36,7 @@ void host_connection_close(struct host_connection *connection) {
 		at = &(*at)->next;
 	*at = connection->next;
 	if (connection->is_parent)
-		process_untold(connection);
+		process_release_exits(connection);
 	if (connection->process != NULL) {
 		connection->process->connection = NULL;
 		for (struct host_rank *rank = connection->process->ranks; rank != NULL;
@@ -54,18 +54,18 @@ void host_connection_close(struct host_connection *connection) {
 	free(connection);
 }
 
-static bool text_ends(const char *text, size_t size) {
+static bool text_is_terminated(const char *text, size_t size) {
 	return memchr(text, '\0', size) != NULL;
 }
 
 // Returns false: the connection is closed.
-static bool refuse_all(struct host_connection *connection, const char *reason) {
-	tell_refused(connection, 0, reason);
+static bool refuse_connection(struct host_connection *connection, const char *reason) {
+	connection_send_refusal(connection, 0, reason);
 	host_connection_close(connection);
 	return false;
 }
 
-static bool refuse_bad(struct host_connection *connection, const char *reason) {
+static bool refuse_bad_packet(struct host_connection *connection, const char *reason) {
 	connection->host->counters.packets_bad++;
 	log_event(
 		LOG_LEVEL_WARN, "job_packet_bad",
@@ -73,7 +73,7 @@ static bool refuse_bad(struct host_connection *connection, const char *reason) {
 			connection->process != NULL ? (uint64_t)connection->process->pid : 0),
 		log_str("reason", reason)
 	);
-	return refuse_all(connection, reason);
+	return refuse_connection(connection, reason);
 }
 
 static bool on_hello(struct host_connection *connection, const union packet *packet, int page_fd) {
@@ -85,21 +85,21 @@ static bool on_hello(struct host_connection *connection, const union packet *pac
 	char reason[JOB_REASON_BYTES] = "";
 	struct host_process *process;
 
-	if (!text_ends(packet->hello.job_id, JOB_ID_BYTES)) {
-		descriptor_drop(page_fd, connection->uid);
-		return refuse_bad(connection, "the job id has no end");
+	if (!text_is_terminated(packet->hello.job_id, JOB_ID_BYTES)) {
+		descriptor_close_async(page_fd, connection->uid);
+		return refuse_bad_packet(connection, "the job id has no end");
 	}
-	process = hello_take(host, &packet->hello, connection->source.fd, page_fd, reason);
+	process = hello_accept(host, &packet->hello, connection->source.fd, page_fd, reason);
 	if (process == NULL) {
 		host->counters.refused++;
 		log_event(LOG_LEVEL_INFO, "job_refused", log_str("reason", reason));
-		return refuse_all(connection, reason);
+		return refuse_connection(connection, reason);
 	}
 	if (process->connection != NULL)
 		host_connection_close(process->connection); // the process has connected again
 	connection->process = process;
 	process->connection = connection;
-	tell_packet(connection, &welcome, sizeof(welcome));
+	connection_send_packet(connection, &welcome, sizeof(welcome));
 	return true;
 }
 
@@ -109,16 +109,16 @@ static bool on_register(struct host_connection *connection, const union packet *
 		.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_REGISTERED}};
 	struct host_rank *rank;
 
-	if (!text_ends(packet->registration.name, JOB_NAME_BYTES))
-		return refuse_bad(connection, "the name of a communicator has no end");
+	if (!text_is_terminated(packet->registration.name, JOB_NAME_BYTES))
+		return refuse_bad_packet(connection, "the name of a communicator has no end");
 	rank = rank_add(connection->process, &packet->registration, reason);
 	if (rank == NULL) {
-		tell_refused(connection, packet->registration.comm, reason);
+		connection_send_refusal(connection, packet->registration.comm, reason);
 		return true;
 	}
 	done.comm = rank->told.comm;
-	tell_packet(connection, &done, sizeof(done));
-	tell_all(rank);
+	connection_send_packet(connection, &done, sizeof(done));
+	rank_send_comm_state(rank);
 	return true;
 }
 
@@ -133,8 +133,8 @@ static bool on_unregister(struct host_connection *connection, const union packet
 static bool on_report(struct host_connection *connection, const union packet *packet) {
 	struct host_rank *rank = rank_find(connection->process, packet->report.comm);
 
-	if (!text_ends(packet->report.reason, JOB_REASON_BYTES))
-		return refuse_bad(connection, "the reason of a report has no end");
+	if (!text_is_terminated(packet->report.reason, JOB_REASON_BYTES))
+		return refuse_bad_packet(connection, "the reason of a report has no end");
 	if (rank == NULL || packet->report.rank >= rank->told.size)
 		return true;
 	connection->host->counters.reports++;
@@ -160,11 +160,11 @@ static bool on_failed(struct host_connection *connection, const union packet *pa
 
 	if (said->count > JOB_FAILED_MAX || said->first > said->total ||
 	    said->count > said->total - said->first)
-		return refuse_bad(connection, "a failed set with more ranks than it has");
+		return refuse_bad_packet(connection, "a failed set with more ranks than it has");
 	if (rank != NULL && !ranks_ascend(said, rank->told.size))
-		return refuse_bad(connection, "a failed set whose ranks do not ascend");
+		return refuse_bad_packet(connection, "a failed set whose ranks do not ascend");
 	if (rank != NULL && said->view != 0)
-		agree_returned(connection->host, rank->comm, said);
+		agree_restore_set(connection->host, rank->comm, said);
 	return true;
 }
 
@@ -173,7 +173,7 @@ static bool on_leave(struct host_connection *connection, const union packet *pac
 
 	(void)packet;
 	host_connection_close(connection);
-	process_leave(process);
+	process_deregister(process);
 	return false;
 }
 
@@ -181,13 +181,13 @@ static bool on_exited(struct host_connection *connection, const union packet *pa
 	const struct job_exited *said = &packet->exited;
 
 	if (said->cause < JOB_EXIT_STATUS || said->cause > JOB_EXIT_MEMORY)
-		return refuse_bad(connection, "an end of a process that there is not");
-	process_told(connection, said);
+		return refuse_bad_packet(connection, "an end of a process that there is not");
+	process_report_child_exit(connection, said);
 	return true;
 }
 
 // Parents are counted apart from their children.
-static bool has_room(const struct jobhost *host, uid_t uid, bool is_parent) {
+static bool has_connection_quota(const struct jobhost *host, uid_t uid, bool is_parent) {
 	uint32_t all = 0, of_user = 0;
 
 	for (const struct host_connection *at = host->connections; at != NULL; at = at->next) {
@@ -202,18 +202,20 @@ static bool has_room(const struct jobhost *host, uid_t uid, bool is_parent) {
 
 // Handle a packet of a connection without a process: only a parent may send such packets.
 static bool
-take_from_parent(struct host_connection *connection, const union packet *packet, size_t size) {
+handle_parent_packet(struct host_connection *connection, const union packet *packet, size_t size) {
 	if (packet->head.kind == JOB_PARENT && size == sizeof(packet->parent) &&
 	    !connection->is_parent && connection->pid > 0) {
-		if (!has_room(connection->host, connection->uid, true))
-			return refuse_all(connection, "the user has too many parents already");
+		if (!has_connection_quota(connection->host, connection->uid, true))
+			return refuse_connection(
+				connection, "the user has too many parents already"
+			);
 		connection->is_parent = true;
 		return true;
 	}
 	if (connection->is_parent && packet->head.kind == JOB_EXITED &&
 	    size == sizeof(packet->exited))
 		return on_exited(connection, packet);
-	return refuse_bad(connection, "the first packet is no greeting");
+	return refuse_bad_packet(connection, "the first packet is no greeting");
 }
 
 static const struct {
@@ -229,40 +231,40 @@ static const struct {
 	{JOB_FAILED, sizeof(struct job_failed), on_failed},
 };
 
-static bool take_packet(
+static bool handle_packet(
 	struct host_connection *connection, const union packet *packet, size_t size, int page_fd
 ) {
 	char reason[JOB_REASON_BYTES];
 
 	if (size < sizeof(packet->head) || packet->head.magic != JOB_SOCKET_MAGIC) {
-		descriptor_drop(page_fd, connection->uid);
-		return refuse_bad(connection, "this is no packet of libtocsin");
+		descriptor_close_async(page_fd, connection->uid);
+		return refuse_bad_packet(connection, "this is no packet of libtocsin");
 	}
 	if (connection->process == NULL && !connection->is_parent &&
 	    packet->head.kind == JOB_HELLO && size == sizeof(packet->hello)) {
 		if (packet->head.version == JOB_SOCKET_VERSION)
 			return on_hello(connection, packet, page_fd);
-		descriptor_drop(page_fd, connection->uid);
+		descriptor_close_async(page_fd, connection->uid);
 		snprintf(
 			reason, sizeof(reason),
 			"libtocsin speaks version %u, this agent version %u", packet->head.version,
 			JOB_SOCKET_VERSION
 		);
 		connection->host->counters.refused++;
-		return refuse_all(connection, reason);
+		return refuse_connection(connection, reason);
 	}
-	descriptor_drop(page_fd, connection->uid); // no other packet carries a descriptor
+	descriptor_close_async(page_fd, connection->uid); // no other packet carries a descriptor
 	for (size_t n = 0; n < sizeof(messages) / sizeof(messages[0]); n++)
 		if (connection->process != NULL && messages[n].kind == packet->head.kind &&
 		    messages[n].size == size)
 			return messages[n].take(connection, packet);
 	if (connection->process == NULL)
-		return take_from_parent(connection, packet, size);
-	return refuse_bad(connection, "a packet of another kind or size");
+		return handle_parent_packet(connection, packet, size);
+	return refuse_bad_packet(connection, "a packet of another kind or size");
 }
 
 // Return the received descriptor, or -1. The buffer has room for one; the kernel drops all others.
-static int take_descriptor(struct msghdr *message) {
+static int received_descriptor(struct msghdr *message) {
 	const struct cmsghdr *part = CMSG_FIRSTHDR(message);
 	int fd;
 
@@ -274,7 +276,7 @@ static int take_descriptor(struct msghdr *message) {
 }
 
 // Read one packet. Returns false if nothing is left to read, or if the connection was closed.
-static bool receive_one(struct host_connection *connection) {
+static bool receive_packet(struct host_connection *connection) {
 	union packet packet;
 	union {
 		struct cmsghdr head;
@@ -286,7 +288,7 @@ static bool receive_one(struct host_connection *connection) {
 	int fd;
 
 	// Only a greeting carries a descriptor. Without a control buffer the kernel closes it.
-	if (connection->process == NULL && descriptor_may_come(connection->uid)) {
+	if (connection->process == NULL && descriptor_has_close_slot(connection->uid)) {
 		message.msg_control = &control;
 		message.msg_controllen = CMSG_LEN(sizeof(int));
 	}
@@ -298,20 +300,20 @@ static bool receive_one(struct host_connection *connection) {
 	if (size < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
 	// an empty packet may carry a descriptor, too
-	fd = size < 0 ? -1 : take_descriptor(&message);
+	fd = size < 0 ? -1 : received_descriptor(&message);
 	if (size <= 0) {
-		descriptor_drop(fd, connection->uid);
+		descriptor_close_async(fd, connection->uid);
 		host_connection_close(connection);
 		return false;
 	}
 	if ((size_t)size > sizeof(packet)) {
-		descriptor_drop(fd, connection->uid);
-		return refuse_bad(connection, "a packet that is too long");
+		descriptor_close_async(fd, connection->uid);
+		return refuse_bad_packet(connection, "a packet that is too long");
 	}
-	return take_packet(connection, &packet, (size_t)size, fd);
+	return handle_packet(connection, &packet, (size_t)size, fd);
 }
 
-static bool is_held(const struct jobhost *host, const struct host_process *process) {
+static bool host_has_process(const struct jobhost *host, const struct host_process *process) {
 	const struct host_process *at = host->processes;
 
 	while (at != NULL && at != process)
@@ -322,27 +324,27 @@ static bool is_held(const struct jobhost *host, const struct host_process *proce
 bool host_connection_finish(struct host_process *process) {
 	struct jobhost *host = process->host;
 
-	for (int n = 0; n < PACKETS_OF_ENDED && process->connection != NULL; n++)
-		if (!receive_one(process->connection))
+	for (int n = 0; n < PACKETS_AFTER_EXIT_MAX && process->connection != NULL; n++)
+		if (!receive_packet(process->connection))
 			break;
-	return is_held(host, process);
+	return host_has_process(host, process);
 }
 
-static void connection_ready(struct loop_source *source, uint32_t events) {
+static void on_connection_ready(struct loop_source *source, uint32_t events) {
 	struct host_connection *connection = container_of(source, struct host_connection, source);
 
-	if ((events & EPOLLOUT) != 0 && !tell_waiting(connection))
+	if ((events & EPOLLOUT) != 0 && !connection_flush_queue(connection))
 		return;
 	if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) == 0)
 		return;
 	for (int n = 0; n < PACKETS_PER_TURN; n++)
-		if (!receive_one(connection))
+		if (!receive_packet(connection))
 			return;
 }
 
 // A user may have a few more connections than processes, so that reconnecting processes find room.
-static bool may_connect(const struct jobhost *host, uid_t uid) {
-	return has_room(host, uid, false);
+static bool user_can_connect(const struct jobhost *host, uid_t uid) {
+	return has_connection_quota(host, uid, false);
 }
 
 void host_connection_open(struct jobhost *host, int fd) {
@@ -351,7 +353,7 @@ void host_connection_open(struct jobhost *host, int fd) {
 	socklen_t length = sizeof(who);
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) == 0 &&
-	    may_connect(host, who.uid))
+	    user_can_connect(host, who.uid))
 		connection = calloc(1, sizeof(*connection));
 	if (connection == NULL) {
 		close(fd);
@@ -363,7 +365,7 @@ void host_connection_open(struct jobhost *host, int fd) {
 	connection->since_ns = loop_now_ns(host->loop);
 	connection->last = &connection->first;
 	connection->source = (struct loop_source
-	){.fd = fd, .events = EPOLLIN, .rank = LOOP_CLIENTS, .ready = connection_ready};
+	){.fd = fd, .events = EPOLLIN, .rank = LOOP_CLIENTS, .ready = on_connection_ready};
 	if (loop_add(host->loop, &connection->source) != 0) {
 		close(fd);
 		free(connection);

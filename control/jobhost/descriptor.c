@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #define DROPS_MAX 64 // pending closes, one thread each
-#define DROPS_OF_USER 16
+#define DROPS_PER_USER 16
 
 struct drop {
 	uid_t uid;
@@ -21,7 +21,7 @@ struct drop {
 // Static, because a thread may outlive the jobhost.
 static struct drop drops[DROPS_MAX];
 
-static struct drop *free_place(uid_t uid) {
+static struct drop *find_free_drop(uid_t uid) {
 	struct drop *place = NULL;
 	uint32_t of_user = 0;
 
@@ -30,14 +30,14 @@ static struct drop *free_place(uid_t uid) {
 			place = &drops[n];
 		else if (drops[n].uid == uid)
 			of_user++;
-	return of_user < DROPS_OF_USER ? place : NULL;
+	return of_user < DROPS_PER_USER ? place : NULL;
 }
 
-bool descriptor_may_come(uid_t uid) {
-	return free_place(uid) != NULL;
+bool descriptor_has_close_slot(uid_t uid) {
+	return find_free_drop(uid) != NULL;
 }
 
-static void *close_it(void *context) {
+static void *run_close_thread(void *context) {
 	struct drop *drop = context;
 
 	close(drop->fd);
@@ -46,7 +46,7 @@ static void *close_it(void *context) {
 }
 
 // Returns false if no thread could be created.
-static bool start_close(struct drop *drop) {
+static bool start_close_thread(struct drop *drop) {
 	pthread_attr_t detached;
 	pthread_t thread;
 	bool done;
@@ -54,13 +54,13 @@ static bool start_close(struct drop *drop) {
 	if (pthread_attr_init(&detached) != 0)
 		return false;
 	(void)pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
-	done = pthread_create(&thread, &detached, close_it, drop) == 0;
+	done = pthread_create(&thread, &detached, run_close_thread, drop) == 0;
 	(void)pthread_attr_destroy(&detached);
 	return done;
 }
 
-void descriptor_drop(int fd, uid_t uid) {
-	struct drop *drop = fd >= 0 ? free_place(uid) : NULL;
+void descriptor_close_async(int fd, uid_t uid) {
+	struct drop *drop = fd >= 0 ? find_free_drop(uid) : NULL;
 
 	if (fd < 0)
 		return;
@@ -68,7 +68,7 @@ void descriptor_drop(int fd, uid_t uid) {
 		drop->uid = uid;
 		drop->fd = fd;
 		atomic_store_explicit(&drop->busy, true, memory_order_relaxed);
-		if (start_close(drop))
+		if (start_close_thread(drop))
 			return;
 		atomic_store_explicit(&drop->busy, false, memory_order_relaxed);
 	}

@@ -17,7 +17,7 @@
 #define SEALS_WANTED (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW)
 
 // Return why the memory is refused, or NULL if it is accepted. Does not read its content.
-static const char *why_no_page(int fd, uint64_t page_bytes, struct stat *ret_status) {
+static const char *page_fd_reject_reason(int fd, uint64_t page_bytes, struct stat *ret_status) {
 	struct statfs system;
 	int seals;
 
@@ -41,8 +41,9 @@ static const char *why_no_page(int fd, uint64_t page_bytes, struct stat *ret_sta
 // Find a process that reconnects with the same memory. A process that is ending is never returned:
 // its socket and memory now belong to another process. That process would be left without
 // communicators.
-static struct host_process *
-find_again(struct jobhost *host, const struct ucred *who, uint64_t start_time, ino_t page) {
+static struct host_process *find_reconnected_process(
+	struct jobhost *host, const struct ucred *who, uint64_t start_time, ino_t page
+) {
 	struct host_process *process = host->processes;
 
 	while (process != NULL &&
@@ -52,7 +53,8 @@ find_again(struct jobhost *host, const struct ucred *who, uint64_t start_time, i
 	return process;
 }
 
-static bool has_room(const struct jobhost *host, uid_t uid, char reason[static JOB_REASON_BYTES]) {
+static bool
+has_process_quota(const struct jobhost *host, uid_t uid, char reason[static JOB_REASON_BYTES]) {
 	uint32_t all = 0, of_user = 0;
 
 	for (const struct host_process *at = host->processes; at != NULL; at = at->next) {
@@ -79,12 +81,13 @@ static bool has_room(const struct jobhost *host, uid_t uid, char reason[static J
 // A socket may outlive the process that connected it. The pid may then belong to a process of
 // another user, whose start time is public. So the owner is checked as well. The start time is
 // compared after the pidfd is open, so that a pid reused before that is detected.
-static int watch_process(struct host_process *process, char reason[static JOB_REASON_BYTES]) {
+static int
+verify_and_watch_process(struct host_process *process, char reason[static JOB_REASON_BYTES]) {
 	struct process_facts facts;
 	int err = process_watch(process);
 
 	if (err == 0)
-		err = process_look(process->pid, &facts);
+		err = process_read_facts(process->pid, &facts);
 	if (err != 0)
 		snprintf(
 			reason, JOB_REASON_BYTES, "process %d cannot be watched: %s", process->pid,
@@ -96,7 +99,7 @@ static int watch_process(struct host_process *process, char reason[static JOB_RE
 			"process %d started at another time than it says: it has ended, or its time namespace is another",
 			process->pid
 		);
-	else if (!process_is_of(process->pid, process->uid))
+	else if (!process_is_owned_by(process->pid, process->uid))
 		snprintf(
 			reason, JOB_REASON_BYTES, "process %d is not of user %u, who connected",
 			process->pid, process->uid
@@ -109,7 +112,7 @@ static int watch_process(struct host_process *process, char reason[static JOB_RE
 }
 
 static struct host_process *
-make_process(struct jobhost *host, const struct job_hello *hello, const struct ucred *who) {
+create_process(struct jobhost *host, const struct job_hello *hello, const struct ucred *who) {
 	struct host_process *process = calloc(1, sizeof(*process));
 
 	if (process == NULL)
@@ -124,7 +127,7 @@ make_process(struct jobhost *host, const struct job_hello *hello, const struct u
 	return process;
 }
 
-static struct host_process *take_process(
+static struct host_process *accept_process(
 	struct jobhost *host,
 	const struct job_hello *hello,
 	const struct ucred *who,
@@ -134,15 +137,16 @@ static struct host_process *take_process(
 ) {
 	struct host_process *process;
 
-	process = find_again(host, who, hello->start_time, page);
+	process = find_reconnected_process(host, who, hello->start_time, page);
 	if (process != NULL)
 		return process;
-	if (!has_room(host, who->uid, reason))
+	if (!has_process_quota(host, who->uid, reason))
 		return NULL;
-	process = make_process(host, hello, who);
+	process = create_process(host, hello, who);
 	if (process != NULL)
 		process->page_fd = fcntl(page_fd, F_DUPFD_CLOEXEC, 0);
-	if (process == NULL || process->page_fd < 0 || watch_process(process, reason) != 0) {
+	if (process == NULL || process->page_fd < 0 ||
+	    verify_and_watch_process(process, reason) != 0) {
 		if (process != NULL)
 			process_free(process);
 		return NULL;
@@ -152,11 +156,11 @@ static struct host_process *take_process(
 	host->processes = process;
 	host->counters.accepted++;
 	host->counters.processes++;
-	level_show(process, loop_now_ns(host->loop));
+	level_write_to_page(process, loop_now_ns(host->loop));
 	return process;
 }
 
-struct host_process *hello_take(
+struct host_process *hello_accept(
 	struct jobhost *host,
 	const struct job_hello *hello,
 	int socket_fd,
@@ -167,7 +171,7 @@ struct host_process *hello_take(
 	struct ucred who = {0};
 	socklen_t length = sizeof(who);
 	struct stat status;
-	const char *bad = why_no_page(page_fd, hello->page_bytes, &status);
+	const char *bad = page_fd_reject_reason(page_fd, hello->page_bytes, &status);
 
 	snprintf(reason, JOB_REASON_BYTES, "out of memory");
 	if (getsockopt(socket_fd, SOL_SOCKET, SO_PEERCRED, &who, &length) < 0)
@@ -180,9 +184,9 @@ struct host_process *hello_take(
 	else if (bad != NULL)
 		snprintf(reason, JOB_REASON_BYTES, "%s", bad);
 	else
-		process = take_process(host, hello, &who, page_fd, status.st_ino, reason);
+		process = accept_process(host, hello, &who, page_fd, status.st_ino, reason);
 	if (bad != NULL)
-		descriptor_drop(page_fd, who.uid);
+		descriptor_close_async(page_fd, who.uid);
 	else
 		close(page_fd); // sealed memory: this close() cannot block
 	return process;

@@ -21,14 +21,14 @@
 #define SAMPLE_RUN_NS UINT64_C(5000000)
 #define SAMPLE_PAUSE_NS UINT64_C(20000000) // pause between two such runs
 // a connection that sends no greeting for this time is closed
-#define HELLO_NS UINT64_C(10000000000)
+#define HELLO_TIMEOUT_NS UINT64_C(10000000000)
 // processor-time samples, one second apart: JOBS_WORK_WINDOW_NS
-#define WORK_LOOKS 10
+#define WORK_SAMPLES 10
 #define PACKETS_PER_TURN 16
-#define WAITING_MAX 512	    // packets queued for one connection whose socket buffer is full
-#define GONE_OF_USER 65536u // gone ranks in all sets of one user
+#define QUEUED_PACKETS_MAX 512	   // packets queued for one connection whose socket buffer is full
+#define GONE_RANKS_PER_USER 65536u // gone ranks in all sets of one user
 // limit of ranks of one user: this factor times the limit of its processes
-#define RANKS_A_PROCESS 8u
+#define RANKS_PER_PROCESS 8u
 #define EMPTY_COMMS_MAX 4096u // communicators without ranks here
 #define CAUSE_BYTES 96
 #define LEVEL_ORDERS_MAX 64u
@@ -61,7 +61,7 @@ struct stall {
 
 // The last event that the ranks here received about one node that holds ranks of their
 // communicator.
-struct node_told {
+struct reported_trouble {
 	uint64_t node;
 	enum tocsin_event_kind kind;
 };
@@ -81,27 +81,27 @@ struct host_comm {
 	uint32_t *agreed;    // ascending
 	uint64_t view_floor; // the largest number that a job has brought back
 	// Time and interval of the next resend of gone ranks that are not agreed on yet.
-	uint64_t tell_again_ns, tell_pause_ns;
+	uint64_t resend_at_ns, resend_interval_ns;
 	// time of losing the last local rank; 0: the communicator has local ranks
 	uint64_t empty_ns;
-	bool untold; // the agreed set has not been sent to the other agents
+	bool agreed_set_unsent; // the agreed set has not been sent to the other agents
 	// Which node holds which rank, as far as known, and the time and interval of the next
 	// query.
 	struct roster roster;
 	uint64_t ask_ns, ask_pause_ns;
-	bool wants_roster;    // the coordinator was asked to send the roster
-	uint32_t roster_told; // rows already sent to the other agents
-	uint32_t roster_to_tell;
-	uint64_t roster_told_ns; // start of the last transmission of the roster
+	bool roster_is_requested;  // the coordinator was asked to send the roster
+	uint32_t roster_rows_sent; // rows already sent to the other agents
+	uint32_t roster_rows_to_send;
+	uint64_t roster_send_began_ns; // start of the last transmission of the roster
 	// Time and interval of the next query about a stall of the local ranks. In heard_ns: the
 	// time of the last stall that another agent reported.
-	uint64_t look_ns, look_pause_ns, heard_ns;
+	uint64_t look_ns, stall_check_interval_ns, heard_ns;
 	// last stall event sent to the local ranks: enum tocsin_event_kind, 0 if none; and its rank
 	uint32_t stall_kind, stall_rank;
 	// the pending query serves the stall check of this communicator
-	bool looked_at;
+	bool stall_check_is_pending;
 	// one entry per node with trouble that the local ranks were notified of; unsorted
-	struct node_told *trouble;
+	struct reported_trouble *trouble;
 	uint32_t trouble_count;
 };
 
@@ -111,10 +111,10 @@ struct host_rank {
 	struct host_process *process;
 	struct host_comm *comm; // NULL: the process has ended
 	struct job_register told;
-	uint64_t counted;  // sum of all counts in the last sample
-	uint64_t since_ns; // time of the registration
-	bool of_nccl;	   // its GPU numbers come from NCCL's RAS
-	bool is_paged;	   // the page had this communicator in the last sample
+	uint64_t counted;      // sum of all counts in the last sample
+	uint64_t since_ns;     // time of the registration
+	bool gpu_is_from_nccl; // its GPU numbers come from NCCL's RAS
+	bool page_had_comm;    // the page had this communicator in the last sample
 	struct jobs_rank_report report;
 };
 
@@ -131,9 +131,9 @@ struct host_process {
 	struct host_connection *connection; // NULL: detached
 	struct host_rank *ranks;
 	uint32_t rank_count;
-	uint64_t wanted;	     // the level word that its page holds
-	bool is_deaf;		     // its page cannot be written
-	uint64_t cpu_ns[WORK_LOOKS]; // ring of samples of its total processor time
+	uint64_t wanted;	       // the level word that its page holds
+	bool page_is_unwritable;       // its page cannot be written
+	uint64_t cpu_ns[WORK_SAMPLES]; // ring of samples of its total processor time
 	uint32_t looks;
 	bool is_ending;	    // the process has ended; its parent is about to report how
 	uint64_t exited_ns; // 0: the process lives, or is_ending
@@ -181,8 +181,8 @@ struct jobhost {
 	struct host_connection *connections;
 	struct host_process *processes;
 	// next process of the current round; NULL: the round is complete
-	struct host_process *to_sample;
-	uint64_t look_began_ns;
+	struct host_process *next_to_sample;
+	uint64_t round_began_ns;
 	struct host_comm *comms;
 	uint32_t empty_comms;
 	uint32_t notice_tokens; // notices that may be sent now
@@ -195,7 +195,7 @@ struct jobhost {
 	struct loop_job heard_job;
 	struct overlay_question question; // COMMS
 	bool asking;
-	bool is_drained;	   // a drain of this node is advised
+	bool drain_is_advised;	   // a drain of this node is advised
 	struct nccl_ask *nccl_ask; // NULL: NCCL's RAS is not queried
 	uint32_t order_count;
 	struct level_order orders[LEVEL_ORDERS_MAX]; // newest last
@@ -230,7 +230,7 @@ bool host_connection_finish(struct host_process *process);
 
 // hello.c: accept a greeting. Takes ownership of page_fd (-1: none was received). Returns the
 // process, or NULL and the reason of the refusal.
-struct host_process *hello_take(
+struct host_process *hello_accept(
 	struct jobhost *host,
 	const struct job_hello *hello,
 	int socket_fd,
@@ -241,30 +241,30 @@ struct host_process *hello_take(
 // descriptor.c: close descriptors received from processes. A separate thread calls close(), because
 // the call may block. Much memory takes long, and a FUSE file asks its user's server. While a user
 // has too many pending closes, no further descriptor is received from that user.
-bool descriptor_may_come(uid_t uid);
-void descriptor_drop(int fd, uid_t uid); // fd -1: nothing to close
+bool descriptor_has_close_slot(uid_t uid);
+void descriptor_close_async(int fd, uid_t uid); // fd -1: nothing to close
 
 // process.c: functions that return int return 0 or -errno.
-int process_look(pid_t pid, struct process_facts *ret_facts);
+int process_read_facts(pid_t pid, struct process_facts *ret_facts);
 // compares real, effective, saved and file-system uid; false if the process has ended
-bool process_is_of(pid_t pid, uid_t uid);
+bool process_is_owned_by(pid_t pid, uid_t uid);
 enum jobs_process_state process_state(char state);
 int process_watch(struct host_process *process); // opens its pidfd and watches it in the loop
 // Handle an exit that the parent reported; release waiting exits of a parent that left, or of all
 // parents.
-void process_told(const struct host_connection *parent, const struct job_exited *said);
-void process_untold(const struct host_connection *parent);
-void process_end_untold(struct jobhost *host);
+void process_report_child_exit(const struct host_connection *parent, const struct job_exited *said);
+void process_release_exits(const struct host_connection *parent);
+void process_release_all_exits(struct jobhost *host);
 // the process left on purpose: no rank counts as gone
-void process_leave(struct host_process *process);
+void process_deregister(struct host_process *process);
 void process_free(struct host_process *process);
-void process_forget_old(struct jobhost *host, uint64_t now_ns);
+void process_expire_ended(struct jobhost *host, uint64_t now_ns);
 
 // page.c: copy the used part of a page into host->page and host->signatures. Returns 0 or -errno.
 int page_copy(struct jobhost *host, int fd, uint32_t *ret_slots);
 
 // sample.c: sample the counts of all ranks of a process now; is_over: for the last time.
-void sample_process(struct host_process *process, uint64_t now_ns, bool is_over);
+void sample_process_page(struct host_process *process, uint64_t now_ns, bool is_over);
 
 // nccl_ask.c: learn the GPUs of ranks from NCCL's own RAS at `address`. Returns 0 or -ENOMEM.
 int nccl_ask_create(
@@ -274,9 +274,9 @@ struct nccl_ask *nccl_ask_destroy(struct nccl_ask *ask);
 void nccl_ask_tick(struct nccl_ask *ask, uint64_t now_ns);
 
 // level.c: write the level that is asked of a process into its page.
-void level_show(struct host_process *process, uint64_t now_ns);
+void level_write_to_page(struct host_process *process, uint64_t now_ns);
 // Apply an order that another agent received.
-void level_heard(struct jobhost *host, uint8_t level, uint64_t for_ns, const char *job);
+void level_apply_notice(struct jobhost *host, uint8_t level, uint64_t for_ns, const char *job);
 
 // rank.c
 struct host_rank *rank_find(struct host_process *process, uint64_t number);
@@ -288,11 +288,11 @@ struct host_rank *rank_add(
 );
 void rank_remove(struct host_rank *rank);
 void rank_leave_comm(struct host_rank *rank);
-struct host_comm *comm_of_key(struct jobhost *host, const struct host_comm *key);
-void comm_free(struct jobhost *host, struct host_comm *comm);
+struct host_comm *comm_find_by_key(struct jobhost *host, const struct host_comm *key);
+void comm_destroy(struct jobhost *host, struct host_comm *comm);
 
 // agree.c: add one gone rank; seen_here: observed on this node, so the other agents are notified.
-void agree_gone(
+void agree_add_gone_rank(
 	struct jobhost *host,
 	struct host_comm *comm,
 	uint32_t rank,
@@ -301,7 +301,7 @@ void agree_gone(
 	bool seen_here
 );
 // Apply a set that another agent numbered; ranks ascend. `newest` is one of them, with its cause.
-void agree_heard(
+void agree_apply_set(
 	struct jobhost *host,
 	struct host_comm *comm,
 	uint64_t view,
@@ -310,63 +310,70 @@ void agree_heard(
 	const struct gone *newest
 );
 // Restore the set that a job received before this agent started, and now sends back.
-void agree_returned(struct jobhost *host, struct host_comm *comm, const struct job_failed *said);
+void agree_restore_set(struct jobhost *host, struct host_comm *comm, const struct job_failed *said);
 // Add several gone ranks, ascending. Sends no notice: the other agents see the failed node
 // themselves.
-void agree_gone_all(
+void agree_add_gone_ranks(
 	struct jobhost *host, struct host_comm *comm, const struct gone *gone, uint32_t count
 );
 // Return whether this agent is the coordinator: the lowest rank that is left runs here.
-bool agree_is_numberer(const struct host_comm *comm);
+bool agree_is_coordinator(const struct host_comm *comm);
 // Return whether this partition of the cluster has the majority.
 bool agree_has_majority(const struct jobhost *host);
 // Resend what is not agreed on yet.
 void agree_tick(struct jobhost *host, uint64_t now_ns);
 // Return whether the communicator can be freed: no rank is local, and no resend is due.
-bool agree_is_over(const struct host_comm *comm, uint64_t now_ns);
-const struct gone *agree_find(const struct host_comm *comm, uint32_t rank);
+bool agree_can_free_comm(const struct host_comm *comm, uint64_t now_ns);
+const struct gone *agree_find_gone_rank(const struct host_comm *comm, uint32_t rank);
 
 // notice.c
-void notice_start(struct jobhost *host);
-void notice_stop(struct jobhost *host);
-void notice_gone(struct jobhost *host, const struct host_comm *comm, const struct gone *gone);
-void notice_level(struct jobhost *host, const struct level_order *order);
+void notice_init(struct jobhost *host);
+void notice_fini(struct jobhost *host);
+void notice_send_gone_rank(
+	struct jobhost *host, const struct host_comm *comm, const struct gone *gone
+);
+void notice_send_level(struct jobhost *host, const struct level_order *order);
 // Send the agreed set. Returns false if the rate limit is reached.
-bool notice_agreed(struct jobhost *host, const struct host_comm *comm, const struct gone *newest);
+bool notice_send_agreed_set(
+	struct jobhost *host, const struct host_comm *comm, const struct gone *newest
+);
 
 // Send the next part of the roster. Returns false if the rate limit is reached or all rows are
 // sent.
-bool notice_roster(struct jobhost *host, struct host_comm *comm);
-bool notice_wanted(struct jobhost *host, const struct host_comm *comm);
-void notice_stall(struct jobhost *host, const struct host_comm *comm, const struct stall *stall);
+bool notice_send_roster_part(struct jobhost *host, struct host_comm *comm);
+bool notice_request_roster(struct jobhost *host, const struct host_comm *comm);
+void notice_send_stall(
+	struct jobhost *host, const struct host_comm *comm, const struct stall *stall
+);
 
 // roster.c
 // Replace the rows of the nodes named in `rows`; rows ascend by node. Returns -EBADMSG (rows that
 // do not fit the communicator), -ENOSPC (its user has too many rows), or -ENOMEM.
-int roster_take(
+int roster_merge_rows(
 	struct jobhost *host, struct host_comm *comm, const struct roster_row *rows, uint32_t count
 );
-int roster_learn(
+int roster_merge_answer(
 	struct jobhost *host, struct host_comm *comm, const struct ras_merged_comm *merged
 );
-bool roster_is_whole(const struct host_comm *comm); // also true if all ranks are local or gone
-const struct roster_row *roster_of(const struct roster *roster, uint64_t node, uint32_t *ret_count);
+bool roster_is_complete(const struct host_comm *comm); // also true if all ranks are local or gone
+const struct roster_row *
+roster_find_node_rows(const struct roster *roster, uint64_t node, uint32_t *ret_count);
 
 // watch.c: query all agents for communicators.
-bool watch_find(
+bool watch_find_comm(
 	const struct ras_comms *comms,
 	const struct host_comm *comm,
 	struct ras_merged_comm *ret_comm,
 	uint32_t *ret_place
 );
 
-void watch_new(struct jobhost *host, struct host_comm *comm);
+void watch_add_comm(struct jobhost *host, struct host_comm *comm);
 // another agent requested the roster
-void watch_wanted(struct jobhost *host, struct host_comm *comm);
+void watch_on_roster_request(struct jobhost *host, struct host_comm *comm);
 // Return how long this agent waits for the coordinator before it acts in its place.
-uint64_t watch_turn_ns(const struct host_comm *comm);
+uint64_t watch_fallback_delay_ns(const struct host_comm *comm);
 void watch_tick(struct jobhost *host, uint64_t now_ns);
-void watch_stop(struct jobhost *host);
+void watch_fini(struct jobhost *host);
 
 // node.c: nodes that are unreachable or down, and the consequences for their ranks.
 struct node_trouble {
@@ -376,7 +383,7 @@ struct node_trouble {
 void node_tick(struct jobhost *host);
 // Report troubles to the local ranks. `troubles` ascend by node. is_back is asked for each reported
 // node that is no longer in `troubles`.
-void node_apply(
+void node_apply_troubles(
 	struct jobhost *host,
 	const struct node_trouble *troubles,
 	uint32_t count,
@@ -386,38 +393,40 @@ void node_apply(
 void node_name(void *host, uint64_t node, char *name, uint32_t size);
 
 // stall.c: stalled communicators.
-void stall_begin(struct jobhost *host);
+void stall_init(struct jobhost *host);
 // Return whether all agents are to be queried about the communicator now.
-bool stall_wants(struct jobhost *host, struct host_comm *comm, uint64_t now_ns);
+bool stall_needs_query(struct jobhost *host, struct host_comm *comm, uint64_t now_ns);
 // Judge the answer to that query; takes ownership of `answer`.
-void stall_judge(struct jobhost *host, struct overlay_answer *answer);
+void stall_judge_answer(struct jobhost *host, struct overlay_answer *answer);
 // the communicator has moved, or ends
-void stall_forget(struct jobhost *host, struct host_comm *comm);
-void stall_heard(struct jobhost *host, struct host_comm *comm, const struct stall *stall);
-void stall_end(struct jobhost *host);
+void stall_clear(struct jobhost *host, struct host_comm *comm);
+void stall_notify_ranks(struct jobhost *host, struct host_comm *comm, const struct stall *stall);
+void stall_fini(struct jobhost *host);
 // Record whether a drain of this node is advised; when the advice begins, log the local ranks.
 // Returns the number of ranks logged.
-uint32_t stall_note_drain(struct jobhost *host, bool is_advised);
+uint32_t stall_record_drain_advice(struct jobhost *host, bool is_advised);
 
 // tell.c
-void tell_packet(struct host_connection *connection, const void *packet, size_t size);
+void connection_send_packet(struct host_connection *connection, const void *packet, size_t size);
 // Send queued packets. Returns false if the connection was closed.
-bool tell_waiting(struct host_connection *connection);
-void tell_refused(struct host_connection *connection, uint64_t number, const char *reason);
-void tell_gone(const struct host_rank *rank, const struct gone *gone);
-void tell_failed(const struct host_rank *rank);
+bool connection_flush_queue(struct host_connection *connection);
+void connection_send_refusal(
+	struct host_connection *connection, uint64_t number, const char *reason
+);
+void rank_send_gone(const struct host_rank *rank, const struct gone *gone);
+void rank_send_failed_set(const struct host_rank *rank);
 // Send an event that is no end: suspect, unreachable, back, waiting or stuck.
-void tell_event(
+void rank_send_event(
 	const struct host_rank *rank,
 	enum tocsin_event_kind kind,
 	uint32_t of_rank,
 	const char *text
 );
-void tell_event_all(
+void comm_send_event(
 	const struct host_comm *comm,
 	enum tocsin_event_kind kind,
 	uint32_t of_rank,
 	const char *text
 );
 // Send the failed set and all gone ranks of its communicator.
-void tell_all(const struct host_rank *rank);
+void rank_send_comm_state(const struct host_rank *rank);

@@ -11,57 +11,59 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-static void close_silent(struct jobhost *host, uint64_t now_ns) {
+static void close_silent_connections(struct jobhost *host, uint64_t now_ns) {
 	struct host_connection *next;
 
 	for (struct host_connection *at = host->connections; at != NULL; at = next) {
 		next = at->next;
-		if (at->process == NULL && !at->is_parent && now_ns - at->since_ns >= HELLO_NS)
+		if (at->process == NULL && !at->is_parent &&
+		    now_ns - at->since_ns >= HELLO_TIMEOUT_NS)
 			host_connection_close(at);
 	}
 }
 
 // Sample processes for at most SAMPLE_RUN_NS, so that the loop stays responsive. Returns true once
 // all processes are sampled.
-static bool sample_some(struct jobhost *host, uint64_t now_ns) {
+static bool sample_some_processes(struct jobhost *host, uint64_t now_ns) {
 	uint64_t began_ns = loop_clock_ns(host->loop);
 
-	while (host->to_sample != NULL && loop_clock_ns(host->loop) - began_ns < SAMPLE_RUN_NS) {
-		struct host_process *process = host->to_sample;
+	while (host->next_to_sample != NULL && loop_clock_ns(host->loop) - began_ns < SAMPLE_RUN_NS
+	) {
+		struct host_process *process = host->next_to_sample;
 
-		host->to_sample = process->next;
-		sample_process(process, now_ns, false);
+		host->next_to_sample = process->next;
+		sample_process_page(process, now_ns, false);
 	}
-	return host->to_sample == NULL;
+	return host->next_to_sample == NULL;
 }
 
-static void wake_at(struct jobhost *host, uint64_t at_ns) {
+static void set_sample_timer(struct jobhost *host, uint64_t at_ns) {
 	if (loop_timer_set(host->loop, &host->sample, at_ns) != 0)
 		log_event(LOG_LEVEL_ERROR, "timer_failed", log_errno("error", ENOMEM));
 }
 
-static void look_again(struct loop_timer *timer, uint64_t now_ns) {
+static void on_sample_timer(struct loop_timer *timer, uint64_t now_ns) {
 	struct jobhost *host = container_of(timer, struct jobhost, sample);
 	uint64_t next_ns;
 
-	if (host->to_sample == NULL) {
-		host->to_sample = host->processes;
-		host->look_began_ns = now_ns;
+	if (host->next_to_sample == NULL) {
+		host->next_to_sample = host->processes;
+		host->round_began_ns = now_ns;
 	}
-	if (!sample_some(host, now_ns)) {
-		wake_at(host, now_ns + SAMPLE_PAUSE_NS);
+	if (!sample_some_processes(host, now_ns)) {
+		set_sample_timer(host, now_ns + SAMPLE_PAUSE_NS);
 		return;
 	}
-	process_end_untold(host);
-	close_silent(host, now_ns);
+	process_release_all_exits(host);
+	close_silent_connections(host, now_ns);
 	loop_want(&host->listener, EPOLLIN); // accept again: descriptors may be free by now
-	process_forget_old(host, now_ns);
+	process_expire_ended(host, now_ns);
 	node_tick(host);
 	agree_tick(host, now_ns);
 	watch_tick(host, now_ns);
 	nccl_ask_tick(host->nccl_ask, now_ns);
-	next_ns = host->look_began_ns + SAMPLE_NS;
-	wake_at(host, next_ns > now_ns ? next_ns : now_ns + SAMPLE_PAUSE_NS);
+	next_ns = host->round_began_ns + SAMPLE_NS;
+	set_sample_timer(host, next_ns > now_ns ? next_ns : now_ns + SAMPLE_PAUSE_NS);
 }
 
 static int start_host(struct jobhost *host, char detail[static JOBHOST_DETAIL_BYTES]) {
@@ -72,7 +74,7 @@ static int start_host(struct jobhost *host, char detail[static JOBHOST_DETAIL_BY
 	host->signatures = calloc(JOB_SLOTS, sizeof(*host->signatures));
 	if (host->socket_path == NULL || host->page == NULL || host->signatures == NULL)
 		return -ENOMEM;
-	host->sample.expired = look_again;
+	host->sample.expired = on_sample_timer;
 	err = loop_timer_set(host->loop, &host->sample, loop_now_ns(host->loop) + SAMPLE_NS);
 	if (err == 0 && host->config.nccl_ras != NULL)
 		err = nccl_ask_create(host, host->config.nccl_ras, &host->nccl_ask);
@@ -95,8 +97,8 @@ int jobhost_create(
 	host->config = *config;
 	host->overlay = config->overlay;
 	host->listener.fd = -1;
-	notice_start(host);
-	stall_begin(host);
+	notice_init(host);
+	stall_init(host);
 	err = start_host(host, ret_detail);
 	if (err != 0) {
 		jobhost_destroy(host);
@@ -109,7 +111,7 @@ int jobhost_create(
 struct jobhost *jobhost_destroy(struct jobhost *host) {
 	if (host == NULL)
 		return NULL;
-	watch_stop(host);
+	watch_fini(host);
 	socket_close(host);
 	host->nccl_ask = nccl_ask_destroy(host->nccl_ask);
 	while (host->connections != NULL)
@@ -117,8 +119,8 @@ struct jobhost *jobhost_destroy(struct jobhost *host) {
 	while (host->processes != NULL)
 		process_free(host->processes);
 	while (host->comms != NULL)
-		comm_free(host, host->comms);
-	notice_stop(host);
+		comm_destroy(host, host->comms);
+	notice_fini(host);
 	loop_timer_cancel(host->loop, &host->sample);
 	free(host->signatures);
 	free(host->page);

@@ -18,7 +18,7 @@ static const char *const names[TOCSIN_LEVEL_COUNT] = {
 };
 
 // Returns TOCSIN_LEVEL_COUNT if no level has this name.
-static uint8_t level_called(const char *name) {
+static uint8_t find_level_by_name(const char *name) {
 	uint8_t level = 0;
 
 	while (level < TOCSIN_LEVEL_COUNT && strcmp(names[level], name) != 0)
@@ -28,7 +28,7 @@ static uint8_t level_called(const char *name) {
 
 // Match the id "slurm:1234.0" by "slurm:1234" (all steps of the job), and both also without
 // "slurm:".
-static bool is_of_job(const char *id, const char *word) {
+static bool job_id_matches(const char *id, const char *word) {
 	const char *number = strchr(id, ':');
 	size_t length = strlen(word);
 
@@ -40,7 +40,7 @@ static bool is_of_job(const char *id, const char *word) {
 	       (number[1 + length] == '\0' || number[1 + length] == '.');
 }
 
-static void forget_ended(struct jobhost *host, uint64_t now_ns) {
+static void drop_expired_orders(struct jobhost *host, uint64_t now_ns) {
 	uint32_t kept = 0;
 
 	for (uint32_t n = 0; n < host->order_count; n++)
@@ -50,13 +50,13 @@ static void forget_ended(struct jobhost *host, uint64_t now_ns) {
 }
 
 // Return the newest order for a process, encoded as in its page; 0 if there is none.
-static uint64_t wanted_of(const struct host_process *process, uint64_t now_ns) {
+static uint64_t wanted_level(const struct host_process *process, uint64_t now_ns) {
 	const struct jobhost *host = process->host;
 
 	for (uint32_t n = host->order_count; n-- > 0;) {
 		const struct level_order *order = &host->orders[n];
 
-		if (order->until_ns > now_ns && is_of_job(process->job_id, order->job))
+		if (order->until_ns > now_ns && job_id_matches(process->job_id, order->job))
 			return job_wanted_pack(order->level, order->until_ns);
 	}
 	return 0;
@@ -64,16 +64,16 @@ static uint64_t wanted_of(const struct host_process *process, uint64_t now_ns) {
 
 // The page is the job's own memory, and is written through the descriptor that the job handed over.
 // If that descriptor is not writable, the agent cannot write either, and logs this once.
-void level_show(struct host_process *process, uint64_t now_ns) {
+void level_write_to_page(struct host_process *process, uint64_t now_ns) {
 	const off_t at = offsetof(struct job_page, head.wanted);
-	uint64_t wanted = wanted_of(process, now_ns);
+	uint64_t wanted = wanted_level(process, now_ns);
 
-	if (process->page_fd < 0 || process->is_deaf || wanted == process->wanted)
+	if (process->page_fd < 0 || process->page_is_unwritable || wanted == process->wanted)
 		return;
 	process->wanted = wanted;
 	if (pwrite(process->page_fd, &wanted, sizeof(wanted), at) == (ssize_t)sizeof(wanted))
 		return;
-	process->is_deaf = true;
+	process->page_is_unwritable = true;
 	log_event(
 		LOG_LEVEL_WARN, "job_level_not_told", log_u64("pid", (uint64_t)process->pid),
 		log_str("job", process->job_id)
@@ -82,11 +82,11 @@ void level_show(struct host_process *process, uint64_t now_ns) {
 
 // Add an order; it replaces an older one for the same job. Returns -ENOSPC if LEVEL_ORDERS_MAX
 // orders hold.
-static int order_put(struct jobhost *host, const struct level_order *order) {
+static int add_level_order(struct jobhost *host, const struct level_order *order) {
 	uint64_t now_ns = loop_now_ns(host->loop);
 	uint32_t at = 0;
 
-	forget_ended(host, now_ns);
+	drop_expired_orders(host, now_ns);
 	while (at < host->order_count && strcmp(host->orders[at].job, order->job) != 0)
 		at++;
 	// An order for all jobs is newer than all orders for single jobs, so it replaces them.
@@ -100,12 +100,12 @@ static int order_put(struct jobhost *host, const struct level_order *order) {
 	host->orders[host->order_count++] = *order;
 	for (struct host_process *process = host->processes; process != NULL;
 	     process = process->next)
-		level_show(process, now_ns);
+		level_write_to_page(process, now_ns);
 	return 0;
 }
 
 int jobhost_ask_level(struct jobhost *host, const char *level, uint64_t for_ns, const char *job) {
-	struct level_order order = {.level = level_called(level)};
+	struct level_order order = {.level = find_level_by_name(level)};
 	int err;
 
 	must(for_ns <= JOBHOST_LEVEL_MAX_NS);
@@ -115,13 +115,13 @@ int jobhost_ask_level(struct jobhost *host, const char *level, uint64_t for_ns, 
 		return -ENAMETOOLONG;
 	memcpy(order.job, job, strlen(job));
 	order.until_ns = loop_now_ns(host->loop) + for_ns;
-	err = order_put(host, &order);
+	err = add_level_order(host, &order);
 	if (err == 0)
-		notice_level(host, &order);
+		notice_send_level(host, &order);
 	return err;
 }
 
-void level_heard(struct jobhost *host, uint8_t level, uint64_t for_ns, const char *job) {
+void level_apply_notice(struct jobhost *host, uint8_t level, uint64_t for_ns, const char *job) {
 	struct level_order order = {
 		.level = level,
 		.until_ns = loop_now_ns(host->loop) +
@@ -131,7 +131,7 @@ void level_heard(struct jobhost *host, uint8_t level, uint64_t for_ns, const cha
 	if (level >= TOCSIN_LEVEL_COUNT || strlen(job) >= sizeof(order.job))
 		return; // from a newer agent
 	memcpy(order.job, job, strlen(job));
-	if (order_put(host, &order) == 0)
+	if (add_level_order(host, &order) == 0)
 		log_event(
 			LOG_LEVEL_INFO, "job_level", log_str("level", names[level]),
 			log_str("job", job)

@@ -24,7 +24,7 @@
 
 #define ASK_NS (60 * UINT64_C(1000000000))   // between two queries
 #define SETTLE_NS (5 * UINT64_C(1000000000)) // time after a registration without queries
-#define PATIENCE_NS (10 * UINT64_C(1000000000))
+#define QUERY_TIMEOUT_NS (10 * UINT64_C(1000000000))
 #define READ_BYTES 16384u
 #define TOTAL_BYTES_MAX (64u << 20)
 #define LINE_BYTES 256u
@@ -58,7 +58,7 @@ struct nccl_ask {
 	struct nccl_report report;
 };
 
-static void ask_end(struct nccl_ask *ask, const char *why) {
+static void end_nccl_query(struct nccl_ask *ask, const char *why) {
 	loop_timer_cancel(ask->host->loop, &ask->patience);
 	loop_remove(&ask->source);
 	close(ask->source.fd);
@@ -72,13 +72,15 @@ static void ask_end(struct nccl_ask *ask, const char *why) {
 	}
 }
 
-static void patience_over(struct loop_timer *timer, uint64_t now_ns) {
+static void on_query_timeout(struct loop_timer *timer, uint64_t now_ns) {
 	(void)now_ns;
-	ask_end(container_of(timer, struct nccl_ask, patience), "no whole report within 10 s");
+	end_nccl_query(
+		container_of(timer, struct nccl_ask, patience), "no whole report within 10 s"
+	);
 }
 
 // A user who listens there may report only on that user's own processes; root may report on all.
-static void on_rank(void *ctx, const struct nccl_rank *told) {
+static void on_nccl_rank(void *ctx, const struct nccl_rank *told) {
 	struct nccl_ask *ask = ctx;
 
 	for (struct host_process *at = ask->host->processes; at != NULL; at = at->next) {
@@ -92,17 +94,18 @@ static void on_rank(void *ctx, const struct nccl_rank *told) {
 				continue;
 			rank->report.cuda_device = told->cuda_device;
 			rank->report.nvml_device = told->nvml_device;
-			rank->of_nccl = true;
+			rank->gpu_is_from_nccl = true;
 			ask->found++;
 		}
 	}
 }
 
 // Store one address of a connection, by getsockname() or getpeername().
-static int
-end_of(int fd,
-       int (*which)(int fd, struct sockaddr *address, socklen_t *length),
-       struct sock_addr *ret_end) {
+static int read_socket_address(
+	int fd,
+	int (*which)(int fd, struct sockaddr *address, socklen_t *length),
+	struct sock_addr *ret_end
+) {
 	struct sockaddr_storage storage;
 	socklen_t length = sizeof(storage);
 
@@ -111,29 +114,29 @@ end_of(int fd,
 	return sock_addr_from_sockaddr((struct sockaddr *)&storage, length, ret_end);
 }
 
-static bool find_owner(struct nccl_ask *ask) {
+static bool find_answering_user(struct nccl_ask *ask) {
 	struct sock_addr theirs, ours;
 
-	return end_of(ask->source.fd, getpeername, &theirs) == 0 &&
-	       end_of(ask->source.fd, getsockname, &ours) == 0 &&
+	return read_socket_address(ask->source.fd, getpeername, &theirs) == 0 &&
+	       read_socket_address(ask->source.fd, getsockname, &ours) == 0 &&
 	       tcp_owner_find(ask->owner_fd, &theirs, &ours, &ask->uid) == 0;
 }
 
-static void step_next(struct nccl_ask *ask) {
+static void start_next_step(struct nccl_ask *ask) {
 	ask->step++;
 	ask->sent = 0;
 	ask->line_length = 0;
 	loop_want(&ask->source, EPOLLOUT);
 }
 
-static void send_line(struct nccl_ask *ask) {
+static void send_request_line(struct nccl_ask *ask) {
 	const char *line = steps[ask->step].line;
 	ssize_t sent = stream_send(ask->source.fd, line + ask->sent, strlen(line) - ask->sent);
 
 	if (sent == -EAGAIN)
 		return;
 	if (sent < 0) {
-		ask_end(ask, strerrordesc_np((int)-sent));
+		end_nccl_query(ask, strerrordesc_np((int)-sent));
 		return;
 	}
 	ask->sent += (size_t)sent;
@@ -142,60 +145,62 @@ static void send_line(struct nccl_ask *ask) {
 }
 
 // NCCL before 2.28 has no JSON, and a server of another kind may answer anything: report its line.
-static void take_line(struct nccl_ask *ask) {
+static void check_answer_line(struct nccl_ask *ask) {
 	const char *answer = steps[ask->step].answer;
 	char why[LINE_BYTES + 64];
 
 	if (strncasecmp(ask->line, answer, strlen(answer)) == 0) {
-		step_next(ask);
+		start_next_step(ask);
 		return;
 	}
 	snprintf(
 		why, sizeof(why), "%.*s is answered by \"%s\"",
 		(int)strlen(steps[ask->step].line) - 1, steps[ask->step].line, ask->line
 	);
-	ask_end(ask, why);
+	end_nccl_query(ask, why);
 }
 
-static void take_answer(struct nccl_ask *ask, const char *bytes, size_t size) {
+static void scan_answer_lines(struct nccl_ask *ask, const char *bytes, size_t size) {
 	for (size_t n = 0; n < size && ask->source.fd >= 0; n++) {
 		if (ask->sent != strlen(steps[ask->step].line)) {
-			ask_end(ask, "more is answered than was asked");
+			end_nccl_query(ask, "more is answered than was asked");
 			return;
 		}
 		if (bytes[n] == '\n') {
 			ask->line[ask->line_length] = '\0';
-			take_line(ask);
+			check_answer_line(ask);
 		} else if (ask->line_length == sizeof(ask->line) - 1) {
-			ask_end(ask, "a line without end");
+			end_nccl_query(ask, "a line without end");
 		} else if (bytes[n] != '\r') {
 			ask->line[ask->line_length++] = bytes[n];
 		}
 	}
 }
 
-static void receive(struct nccl_ask *ask) {
+static void receive_answer(struct nccl_ask *ask) {
 	char bytes[READ_BYTES];
 	ssize_t got = stream_receive(ask->source.fd, bytes, sizeof(bytes));
 
 	if (got == -EAGAIN)
 		return;
 	if (got < 0) {
-		ask_end(ask, strerrordesc_np((int)-got));
+		end_nccl_query(ask, strerrordesc_np((int)-got));
 	} else if (got == 0) {
-		ask_end(ask, nccl_report_is_over(&ask->report) ? NULL : "the report was cut off");
-	} else if (ask->bytes == 0 && !find_owner(ask)) {
-		ask_end(ask, "the kernel does not say whose process answers");
+		end_nccl_query(
+			ask, nccl_report_is_complete(&ask->report) ? NULL : "the report was cut off"
+		);
+	} else if (ask->bytes == 0 && !find_answering_user(ask)) {
+		end_nccl_query(ask, "the kernel does not say whose process answers");
 	} else if ((ask->bytes += (uint32_t)got) > TOTAL_BYTES_MAX) {
-		ask_end(ask, "a report of more than 64 MiB");
+		end_nccl_query(ask, "a report of more than 64 MiB");
 	} else if (ask->step < STEPS - 1) {
-		take_answer(ask, bytes, (size_t)got);
-	} else if (nccl_report_take(&ask->report, bytes, (size_t)got) != 0) {
-		ask_end(ask, "what is answered is no report");
+		scan_answer_lines(ask, bytes, (size_t)got);
+	} else if (nccl_report_feed(&ask->report, bytes, (size_t)got) != 0) {
+		end_nccl_query(ask, "what is answered is no report");
 	}
 }
 
-static void ask_ready(struct loop_source *source, uint32_t events) {
+static void on_query_ready(struct loop_source *source, uint32_t events) {
 	struct nccl_ask *ask = container_of(source, struct nccl_ask, source);
 
 	if ((source->events & EPOLLOUT) != 0 && ask->step == 0 && ask->sent == 0) {
@@ -204,19 +209,19 @@ static void ask_ready(struct loop_source *source, uint32_t events) {
 		if (err == -EINPROGRESS)
 			return;
 		if (err != 0) {
-			ask_end(ask, strerrordesc_np(-err));
+			end_nccl_query(ask, strerrordesc_np(-err));
 			return;
 		}
 	}
 	if ((source->events & EPOLLOUT) != 0 && (events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) != 0)
-		send_line(ask);
+		send_request_line(ask);
 	else
-		receive(ask);
+		receive_answer(ask);
 }
 
 // Return whether some rank that registered SETTLE_NS ago or earlier has launched operations and has
 // no known GPU.
-static bool is_wanted(const struct nccl_ask *ask, uint64_t now_ns) {
+static bool query_is_needed(const struct nccl_ask *ask, uint64_t now_ns) {
 	for (const struct host_process *at = ask->host->processes; at != NULL; at = at->next) {
 		if (at->exited_ns != 0)
 			continue;
@@ -233,25 +238,26 @@ void nccl_ask_tick(struct nccl_ask *ask, uint64_t now_ns) {
 	socklen_t length;
 	int fd, err;
 
-	if (ask == NULL || ask->source.fd >= 0 || now_ns < ask->next_ns || !is_wanted(ask, now_ns))
+	if (ask == NULL || ask->source.fd >= 0 || now_ns < ask->next_ns ||
+	    !query_is_needed(ask, now_ns))
 		return;
 	ask->next_ns = now_ns + ASK_NS;
 	ask->step = ask->sent = ask->line_length = 0;
 	ask->bytes = ask->found = 0;
-	nccl_report_begin(&ask->report, on_rank, ask);
+	nccl_report_begin(&ask->report, on_nccl_rank, ask);
 	length = sock_addr_to_sockaddr(&ask->address, &storage);
 	fd = socket(storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return;
 	ask->source = (struct loop_source
-	){.fd = fd, .events = EPOLLOUT, .rank = LOOP_CLIENTS, .ready = ask_ready};
+	){.fd = fd, .events = EPOLLOUT, .rank = LOOP_CLIENTS, .ready = on_query_ready};
 	err = stream_connect_start(fd, (const struct sockaddr *)&storage, length);
 	if (err == 0 || err == -EINPROGRESS)
 		err = loop_add(ask->host->loop, &ask->source);
 	if (err == 0)
-		err = loop_timer_set(ask->host->loop, &ask->patience, now_ns + PATIENCE_NS);
+		err = loop_timer_set(ask->host->loop, &ask->patience, now_ns + QUERY_TIMEOUT_NS);
 	if (err != 0)
-		ask_end(ask, strerrordesc_np(-err));
+		end_nccl_query(ask, strerrordesc_np(-err));
 }
 
 int nccl_ask_create(
@@ -264,7 +270,7 @@ int nccl_ask_create(
 	ask->host = host;
 	ask->address = *address;
 	ask->source.fd = -1;
-	ask->patience.expired = patience_over;
+	ask->patience.expired = on_query_timeout;
 	if (tcp_owner_open(&ask->owner_fd) != 0)
 		ask->owner_fd = -1;
 	*ret_ask = ask;
@@ -275,7 +281,7 @@ struct nccl_ask *nccl_ask_destroy(struct nccl_ask *ask) {
 	if (ask == NULL)
 		return NULL;
 	if (ask->source.fd >= 0)
-		ask_end(ask, NULL);
+		end_nccl_query(ask, NULL);
 	if (ask->owner_fd >= 0)
 		close(ask->owner_fd);
 	free(ask);

@@ -23,13 +23,13 @@ void nccl_report_begin(
 	*report = (struct nccl_report){.on_rank = on_rank, .ctx = ctx};
 }
 
-bool nccl_report_is_over(const struct nccl_report *report) {
+bool nccl_report_is_complete(const struct nccl_report *report) {
 	return report->is_over;
 }
 
 // Parse a whole number, hexadecimal after "0x". Returns false if the text is no number or exceeds
 // max.
-static bool number_of(const char *text, uint64_t max, uint64_t *ret_number) {
+static bool parse_number(const char *text, uint64_t max, uint64_t *ret_number) {
 	uint64_t base = 10, number = 0;
 
 	if (strncmp(text, "0x", 2) == 0) {
@@ -53,51 +53,51 @@ static bool number_of(const char *text, uint64_t max, uint64_t *ret_number) {
 	return true;
 }
 
-static int16_t device_of(const char *text) {
+static int16_t parse_device(const char *text) {
 	uint64_t number;
 
-	return number_of(text, INT16_MAX, &number) ? (int16_t)number : -1;
+	return parse_number(text, INT16_MAX, &number) ? (int16_t)number : -1;
 }
 
-static void take_of_comm(struct nccl_report *report) {
+static void store_comm_field(struct nccl_report *report) {
 	uint64_t number;
 
-	if (strcmp(report->key, "hash") == 0 && number_of(report->text, UINT64_MAX, &number)) {
+	if (strcmp(report->key, "hash") == 0 && parse_number(report->text, UINT64_MAX, &number)) {
 		report->now.comm_hash = number;
 		report->seen |= SEEN_HASH;
 	}
-	if (strcmp(report->key, "size") == 0 && number_of(report->text, UINT32_MAX, &number)) {
+	if (strcmp(report->key, "size") == 0 && parse_number(report->text, UINT32_MAX, &number)) {
 		report->now.size = (uint32_t)number;
 		report->seen |= SEEN_SIZE;
 	}
 }
 
-static void take_of_rank(struct nccl_report *report) {
+static void store_rank_field(struct nccl_report *report) {
 	uint64_t number;
 
-	if (strcmp(report->key, "rank") == 0 && number_of(report->text, UINT32_MAX, &number)) {
+	if (strcmp(report->key, "rank") == 0 && parse_number(report->text, UINT32_MAX, &number)) {
 		report->now.rank = (uint32_t)number;
 		report->seen |= SEEN_RANK;
 	}
-	if (strcmp(report->key, "pid") == 0 && number_of(report->text, INT32_MAX, &number)) {
+	if (strcmp(report->key, "pid") == 0 && parse_number(report->text, INT32_MAX, &number)) {
 		report->now.pid = (int32_t)number;
 		report->seen |= SEEN_PID;
 	}
 	if (strcmp(report->key, "cuda_dev") == 0)
-		report->now.cuda_device = device_of(report->text);
+		report->now.cuda_device = parse_device(report->text);
 	if (strcmp(report->key, "nvml_dev") == 0)
-		report->now.nvml_device = device_of(report->text);
+		report->now.nvml_device = parse_device(report->text);
 }
 
 // A string or word has ended: it is the value of the preceding key, if there is one.
-static void take_value(struct nccl_report *report) {
+static void store_value(struct nccl_report *report) {
 	if (report->key[0] == '\0')
 		return;
 	if (report->length < sizeof(report->text) && report->depth == COMM_DEPTH)
-		take_of_comm(report);
+		store_comm_field(report);
 	if (report->length < sizeof(report->text) && report->depth == RANK_DEPTH &&
 	    report->in_ranks)
-		take_of_rank(report);
+		store_rank_field(report);
 	report->key[0] = '\0';
 }
 
@@ -132,38 +132,38 @@ static int close_bracket(struct nccl_report *report, bool is_square) {
 	return 0;
 }
 
-static void keep(struct nccl_report *report, char byte) {
+static void append_text_byte(struct nccl_report *report, char byte) {
 	if (report->length < sizeof(report->text) - 1)
 		report->text[report->length] = byte;
 	if (report->length < sizeof(report->text))
 		report->length++;
 }
 
-static void end_text(struct nccl_report *report) {
+static void terminate_text(struct nccl_report *report) {
 	size_t last = sizeof(report->text) - 1;
 
 	report->text[report->length < last ? report->length : last] = '\0';
 }
 
-static void take_in_string(struct nccl_report *report, char byte) {
+static void scan_string_byte(struct nccl_report *report, char byte) {
 	if (report->escaped || (byte != '"' && byte != '\\')) {
-		keep(report, byte);
+		append_text_byte(report, byte);
 		report->escaped = false;
 	} else if (byte == '\\') {
 		report->escaped = true;
 	} else {
 		report->in_string = false;
-		end_text(report);
-		take_value(report);
+		terminate_text(report);
+		store_value(report);
 	}
 }
 
-static bool is_of_word(char byte) {
+static bool is_word_byte(char byte) {
 	return (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') ||
 	       (byte >= 'A' && byte <= 'Z') || byte == '-' || byte == '+' || byte == '.';
 }
 
-static int take_mark(struct nccl_report *report, char byte) {
+static int scan_punctuation(struct nccl_report *report, char byte) {
 	switch (byte) {
 	case ' ':
 	case '\t':
@@ -190,36 +190,36 @@ static int take_mark(struct nccl_report *report, char byte) {
 	}
 }
 
-static int take_byte(struct nccl_report *report, char byte) {
+static int scan_byte(struct nccl_report *report, char byte) {
 	if (report->in_string) {
-		take_in_string(report, byte);
+		scan_string_byte(report, byte);
 		return 0;
 	}
-	if (is_of_word(byte)) {
+	if (is_word_byte(byte)) {
 		if (report->depth == 0)
 			return -EBADMSG;
 		if (!report->in_word)
 			report->length = 0;
 		report->in_word = true;
-		keep(report, byte);
+		append_text_byte(report, byte);
 		return 0;
 	}
 	if (report->in_word) {
 		report->in_word = false;
-		end_text(report);
-		take_value(report);
+		terminate_text(report);
+		store_value(report);
 	}
 	if (byte != '"')
-		return take_mark(report, byte);
+		return scan_punctuation(report, byte);
 	report->length = 0;
 	report->in_string = true;
 	return report->depth > 0 ? 0 : -EBADMSG;
 }
 
-int nccl_report_take(struct nccl_report *report, const char *bytes, size_t size) {
+int nccl_report_feed(struct nccl_report *report, const char *bytes, size_t size) {
 	int err = 0;
 
 	for (size_t n = 0; n < size && err == 0; n++)
-		err = take_byte(report, bytes[n]);
+		err = scan_byte(report, bytes[n]);
 	return err;
 }

@@ -41,6 +41,6 @@ void nccl_report_begin(
 	void *ctx
 );
 // Parse the next bytes. Returns 0, or -EBADMSG if the bytes are no such report.
-int nccl_report_take(struct nccl_report *report, const char *bytes, size_t size);
+int nccl_report_feed(struct nccl_report *report, const char *bytes, size_t size);
 // Return whether the whole report was parsed.
-bool nccl_report_is_over(const struct nccl_report *report);
+bool nccl_report_is_complete(const struct nccl_report *report);

@@ -46,8 +46,9 @@ static int compare_troubles(const void *a, const void *b) {
 	return left->kind > right->kind ? -1 : left->kind < right->kind; // the worse trouble first
 }
 
-static void
-add_unreachable(const struct ras *ras, const struct ras_view *view, struct troubles *troubles) {
+static void add_unreachable_nodes(
+	const struct ras *ras, const struct ras_view *view, struct troubles *troubles
+) {
 	struct ras_peer peer;
 
 	for (uint32_t slot = 0; view->unreachable > 0 && slot < view->slots_max; slot++)
@@ -57,7 +58,7 @@ add_unreachable(const struct ras *ras, const struct ras_view *view, struct troub
 
 // Return whether a down node is lost for good. A death that a single observer saw, or
 // that a partition without the majority declared, is not final.
-static bool is_final(const struct jobhost *host, const struct verdict_view *view) {
+static bool death_is_final(const struct jobhost *host, const struct verdict_view *view) {
 	struct ras_peer peer;
 
 	return view->both_planes && agree_has_majority(host) &&
@@ -65,7 +66,7 @@ static bool is_final(const struct jobhost *host, const struct verdict_view *view
 	       peer.state == RAS_DEAD && !peer.sole;
 }
 
-static void add_down(const struct jobhost *host, struct troubles *troubles) {
+static void add_down_nodes(const struct jobhost *host, struct troubles *troubles) {
 	struct verdict_view view;
 	uint32_t cursor = 0;
 
@@ -75,18 +76,18 @@ static void add_down(const struct jobhost *host, struct troubles *troubles) {
 		if (view.verdict == VERDICT_NODE_DOWN)
 			add_trouble(
 				troubles, view.subject,
-				is_final(host, &view) ? TOCSIN_PEER_GONE : TOCSIN_PEER_SUSPECT
+				death_is_final(host, &view) ? TOCSIN_PEER_GONE : TOCSIN_PEER_SUSPECT
 			);
 }
 
-static bool is_alive(const struct jobhost *host, uint64_t node) {
+static bool node_is_alive(const struct jobhost *host, uint64_t node) {
 	struct ras_peer peer;
 
 	return ras_peer_find(overlay_ras(host->overlay), node, &peer) == 0 &&
 	       peer.state == RAS_ALIVE;
 }
 
-static uint32_t rank_at(const struct roster_row *row, uint32_t n) {
+static uint32_t roster_row_rank(const struct roster_row *row, uint32_t n) {
 	return row->first + n * row->stride;
 }
 
@@ -108,14 +109,14 @@ void node_name(void *context, uint64_t node, char *name, uint32_t size) {
 	name[length] = '\0';
 }
 
-static bool rank_is_here(const struct host_comm *comm, uint32_t of) {
+static bool rank_is_local(const struct host_comm *comm, uint32_t of) {
 	for (const struct host_rank *rank = comm->ranks; rank != NULL; rank = rank->next_of_comm)
 		if (rank->told.rank == of)
 			return true;
 	return false;
 }
 
-static void tell_trouble(
+static void send_trouble_events(
 	const struct jobhost *host,
 	const struct host_comm *comm,
 	uint64_t node,
@@ -126,14 +127,14 @@ static void tell_trouble(
 							      : "is heard again";
 	char text[TOCSIN_EVENT_TEXT_BYTES], name[NODE_NAME_BYTES];
 	uint32_t count, told = 0;
-	const struct roster_row *rows = roster_of(&comm->roster, node, &count);
+	const struct roster_row *rows = roster_find_node_rows(&comm->roster, node, &count);
 
 	node_name((void *)host, node, name, sizeof(name));
 	snprintf(text, sizeof(text), "its node %s %s", name, words);
 	for (uint32_t n = 0; n < count; n++)
 		for (uint32_t at = 0; at < rows[n].count && told < RANKS_NAMED_MAX; at++, told++)
-			if (agree_find(comm, rank_at(&rows[n], at)) == NULL)
-				tell_event_all(comm, kind, rank_at(&rows[n], at), text);
+			if (agree_find_gone_rank(comm, roster_row_rank(&rows[n], at)) == NULL)
+				comm_send_event(comm, kind, roster_row_rank(&rows[n], at), text);
 }
 
 static int compare_gone(const void *a, const void *b) {
@@ -143,10 +144,10 @@ static int compare_gone(const void *a, const void *b) {
 }
 
 // Mark all ranks of a lost node as gone, except local ranks and ranks that are already gone.
-static void lose_node(struct jobhost *host, struct host_comm *comm, uint64_t node) {
+static void mark_node_ranks_gone(struct jobhost *host, struct host_comm *comm, uint64_t node) {
 	uint32_t count, lost = 0, kept = 0;
 	uint64_t all = 0;
-	const struct roster_row *rows = roster_of(&comm->roster, node, &count);
+	const struct roster_row *rows = roster_find_node_rows(&comm->roster, node, &count);
 	char name[NODE_NAME_BYTES];
 	struct gone *gone;
 
@@ -154,15 +155,15 @@ static void lose_node(struct jobhost *host, struct host_comm *comm, uint64_t nod
 		all += rows[n].count;
 	// Skip nodes with more ranks than a set may hold: rows from hostile agents may name any
 	// number.
-	gone = all <= GONE_OF_USER ? malloc((all + 1) * sizeof(*gone)) : NULL;
+	gone = all <= GONE_RANKS_PER_USER ? malloc((all + 1) * sizeof(*gone)) : NULL;
 	if (gone == NULL)
 		return;
 	node_name((void *)host, node, name, sizeof(name));
 	for (uint32_t n = 0; n < count; n++)
 		for (uint32_t at = 0; at < rows[n].count; at++) {
-			uint32_t rank = rank_at(&rows[n], at);
+			uint32_t rank = roster_row_rank(&rows[n], at);
 
-			if (agree_find(comm, rank) != NULL || rank_is_here(comm, rank))
+			if (agree_find_gone_rank(comm, rank) != NULL || rank_is_local(comm, rank))
 				continue;
 			gone[lost] =
 				(struct gone){.rank = rank, .happened_ns = loop_now_ns(host->loop)};
@@ -173,12 +174,12 @@ static void lose_node(struct jobhost *host, struct host_comm *comm, uint64_t nod
 	for (uint32_t n = 0; n < lost; n++)
 		if (kept == 0 || gone[n].rank != gone[kept - 1].rank)
 			gone[kept++] = gone[n];
-	agree_gone_all(host, comm, gone, kept);
+	agree_add_gone_ranks(host, comm, gone, kept);
 	free(gone);
 }
 
 // Return the last trouble that was reported about a node, or NULL.
-static struct node_told *told_of(const struct host_comm *comm, uint64_t node) {
+static struct reported_trouble *find_reported_trouble(const struct host_comm *comm, uint64_t node) {
 	for (uint32_t n = 0; n < comm->trouble_count; n++)
 		if (comm->trouble[n].node == node)
 			return &comm->trouble[n];
@@ -186,11 +187,11 @@ static struct node_told *told_of(const struct host_comm *comm, uint64_t node) {
 }
 
 static void
-note_trouble(struct jobhost *host, struct host_comm *comm, const struct node_trouble *trouble) {
-	struct node_told *told = told_of(comm, trouble->node), *grown;
+report_trouble(struct jobhost *host, struct host_comm *comm, const struct node_trouble *trouble) {
+	struct reported_trouble *told = find_reported_trouble(comm, trouble->node), *grown;
 
 	if (trouble->kind == TOCSIN_PEER_GONE)
-		lose_node(host, comm, trouble->node);
+		mark_node_ranks_gone(host, comm, trouble->node);
 	if (told != NULL && (told->kind == trouble->kind || told->kind == TOCSIN_PEER_GONE))
 		return;
 	if (told == NULL) {
@@ -200,12 +201,12 @@ note_trouble(struct jobhost *host, struct host_comm *comm, const struct node_tro
 		comm->trouble = grown;
 		told = &grown[comm->trouble_count++];
 	}
-	*told = (struct node_told){trouble->node, trouble->kind};
+	*told = (struct reported_trouble){trouble->node, trouble->kind};
 	if (trouble->kind != TOCSIN_PEER_GONE)
-		tell_trouble(host, comm, trouble->node, trouble->kind);
+		send_trouble_events(host, comm, trouble->node, trouble->kind);
 }
 
-static bool is_in_trouble(const struct node_trouble *troubles, uint32_t count, uint64_t node) {
+static bool node_has_trouble(const struct node_trouble *troubles, uint32_t count, uint64_t node) {
 	const struct node_trouble wanted = {.node = node};
 	uint32_t low = 0, high = count;
 
@@ -222,7 +223,7 @@ static bool is_in_trouble(const struct node_trouble *troubles, uint32_t count, u
 
 // Report the nodes whose trouble is over. Ranks that are gone stay gone even if their node comes
 // back.
-static void note_back(
+static void report_recovered_nodes(
 	const struct jobhost *host,
 	struct host_comm *comm,
 	const struct node_trouble *troubles,
@@ -232,32 +233,33 @@ static void note_back(
 	uint32_t kept = 0;
 
 	for (uint32_t n = 0; n < comm->trouble_count; n++) {
-		struct node_told told = comm->trouble[n];
-		bool back = !is_in_trouble(troubles, count, told.node) && is_back(host, told.node);
+		struct reported_trouble told = comm->trouble[n];
+		bool back =
+			!node_has_trouble(troubles, count, told.node) && is_back(host, told.node);
 
 		if (!back)
 			comm->trouble[kept++] = told;
 		else if (told.kind != TOCSIN_PEER_GONE)
-			tell_trouble(host, comm, told.node, TOCSIN_PEER_BACK);
+			send_trouble_events(host, comm, told.node, TOCSIN_PEER_BACK);
 	}
 	comm->trouble_count = kept;
 }
 
-void node_apply(
+void node_apply_troubles(
 	struct jobhost *host,
 	const struct node_trouble *troubles,
 	uint32_t count,
 	bool (*is_back)(const struct jobhost *host, uint64_t node)
 ) {
 	for (struct host_comm *comm = host->comms; comm != NULL; comm = comm->next) {
-		note_back(host, comm, troubles, count, is_back);
+		report_recovered_nodes(host, comm, troubles, count, is_back);
 		for (uint32_t n = 0; n < count && comm->roster.count > 0; n++) {
 			uint32_t rows;
 
-			(void)roster_of(&comm->roster, troubles[n].node, &rows);
+			(void)roster_find_node_rows(&comm->roster, troubles[n].node, &rows);
 			// If a node has two troubles, the worse one comes first.
 			if (rows > 0 && (n == 0 || troubles[n].node != troubles[n - 1].node))
-				note_trouble(host, comm, &troubles[n]);
+				report_trouble(host, comm, &troubles[n]);
 		}
 	}
 }
@@ -277,11 +279,11 @@ void node_tick(struct jobhost *host) {
 
 	if (host->overlay == NULL || host->comms == NULL)
 		return;
-	(void)stall_note_drain(host, own_drain_is_advised(host));
+	(void)stall_record_drain_advice(host, own_drain_is_advised(host));
 	ras_view(overlay_ras(host->overlay), &view);
-	add_unreachable(overlay_ras(host->overlay), &view, &troubles);
-	add_down(host, &troubles);
+	add_unreachable_nodes(overlay_ras(host->overlay), &view, &troubles);
+	add_down_nodes(host, &troubles);
 	sort_rows(troubles.rows, troubles.count, sizeof(*troubles.rows), compare_troubles);
-	node_apply(host, troubles.rows, troubles.count, is_alive);
+	node_apply_troubles(host, troubles.rows, troubles.count, node_is_alive);
 	free(troubles.rows);
 }

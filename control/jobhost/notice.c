@@ -10,7 +10,8 @@
 #include <string.h>
 
 #define NOTICE_VERSION 1
-#define HEARD_MAX 1024 // queued received notices; more are dropped, and their senders resend
+#define HEARD_NOTICES_MAX \
+	1024 // queued received notices; more are dropped, and their senders resend
 #define ROSTER_ROW_BYTES 20
 #define ROSTER_ROWS_MAX 200 // rows in one notice
 #define RANGES_MAX 460	    // ranges that fit beside the head of a notice
@@ -21,10 +22,10 @@
 enum notice_kind {
 	NOTICE_GONE = 1,
 	NOTICE_AGREED,
-	NOTICE_ROSTER, // which node holds which rank; each part is valid by itself
-	NOTICE_WANTED, // asks the coordinator to send the roster
-	NOTICE_LEVEL,  // names a job instead of a communicator
-	NOTICE_STALL,  // the communicator is waiting or stuck
+	NOTICE_ROSTER,	       // which node holds which rank; each part is valid by itself
+	NOTICE_ROSTER_REQUEST, // asks the coordinator to send the roster
+	NOTICE_LEVEL,	       // names a job instead of a communicator
+	NOTICE_STALL,	       // the communicator is waiting or stuck
 };
 
 struct heard_notice {
@@ -43,7 +44,7 @@ static void put_head(struct wire_writer *writer, uint8_t kind, const struct host
 	wire_put_u32(writer, comm->size);
 }
 
-static bool take_token(struct jobhost *host) {
+static bool consume_notice_token(struct jobhost *host) {
 	uint64_t now_ns = loop_now_ns(host->loop);
 	uint64_t whole_s = (now_ns - host->notice_ns) / SAMPLE_NS;
 
@@ -66,7 +67,7 @@ static bool
 flood_notice(struct jobhost *host, const struct wire_writer *writer, const void *bytes) {
 	size_t size;
 
-	if (!take_token(host))
+	if (!consume_notice_token(host))
 		return false;
 	if (host->overlay != NULL && wire_writer_finish(writer, &size) == 0)
 		(void)overlay_notice(host->overlay, JOBHOST_NOTICE, bytes, size);
@@ -74,14 +75,14 @@ flood_notice(struct jobhost *host, const struct wire_writer *writer, const void 
 }
 
 static void
-put_gone(struct wire_writer *writer, const struct jobhost *host, const struct gone *gone) {
+put_gone_rank(struct wire_writer *writer, const struct jobhost *host, const struct gone *gone) {
 	wire_put_u32(writer, gone->rank);
 	wire_put_u64(writer, loop_now_ns(host->loop) - gone->happened_ns);
 	wire_put_string(writer, gone->cause, strlen(gone->cause));
 }
 
 static void
-get_gone(struct wire_reader *reader, const struct jobhost *host, struct gone *ret_gone) {
+get_gone_rank(struct wire_reader *reader, const struct jobhost *host, struct gone *ret_gone) {
 	uint64_t now_ns = loop_now_ns(host->loop), age_ns;
 
 	ret_gone->rank = wire_get_u32(reader);
@@ -90,19 +91,23 @@ get_gone(struct wire_reader *reader, const struct jobhost *host, struct gone *re
 	(void)wire_get_string(reader, ret_gone->cause, sizeof(ret_gone->cause));
 }
 
-void notice_gone(struct jobhost *host, const struct host_comm *comm, const struct gone *gone) {
+void notice_send_gone_rank(
+	struct jobhost *host, const struct host_comm *comm, const struct gone *gone
+) {
 	uint8_t bytes[256];
 	struct wire_writer writer;
 
 	wire_writer_init(&writer, bytes, sizeof(bytes));
 	put_head(&writer, NOTICE_GONE, comm);
-	put_gone(&writer, host, gone);
+	put_gone_rank(&writer, host, gone);
 	(void)flood_notice(host, &writer, bytes);
 }
 
 // Ranks are sent as ranges: first rank and count. A set of too many ranges is not sent and stays
 // undecided on the other agents.
-bool notice_agreed(struct jobhost *host, const struct host_comm *comm, const struct gone *newest) {
+bool notice_send_agreed_set(
+	struct jobhost *host, const struct host_comm *comm, const struct gone *newest
+) {
 	uint8_t bytes[RAS_NOTICE_BYTES_MAX];
 	struct wire_writer writer;
 	size_t mark;
@@ -111,7 +116,7 @@ bool notice_agreed(struct jobhost *host, const struct host_comm *comm, const str
 	wire_writer_init(&writer, bytes, sizeof(bytes));
 	put_head(&writer, NOTICE_AGREED, comm);
 	wire_put_u64(&writer, comm->view);
-	put_gone(&writer, host, newest);
+	put_gone_rank(&writer, host, newest);
 	mark = wire_mark_u16(&writer);
 	for (uint32_t n = 0; n < comm->agreed_count && runs <= RANGES_MAX;) {
 		uint32_t first = comm->agreed[n], count = 0;
@@ -130,7 +135,7 @@ bool notice_agreed(struct jobhost *host, const struct host_comm *comm, const str
 
 // Return how many rows fit into the next notice. All rows of a node stay together unless they
 // exceed one notice.
-static uint32_t rows_of_part(const struct roster *roster, uint32_t first, uint32_t end) {
+static uint32_t count_rows_of_part(const struct roster *roster, uint32_t first, uint32_t end) {
 	uint32_t count = end - first;
 
 	if (count <= ROSTER_ROWS_MAX)
@@ -142,21 +147,21 @@ static uint32_t rows_of_part(const struct roster *roster, uint32_t first, uint32
 	return count > 0 ? count : ROSTER_ROWS_MAX;
 }
 
-bool notice_roster(struct jobhost *host, struct host_comm *comm) {
+bool notice_send_roster_part(struct jobhost *host, struct host_comm *comm) {
 	uint8_t bytes[RAS_NOTICE_BYTES_MAX];
 	struct wire_writer writer;
-	uint32_t end = comm->roster_to_tell < comm->roster.count ? comm->roster_to_tell
-								 : comm->roster.count;
+	uint32_t end = comm->roster_rows_to_send < comm->roster.count ? comm->roster_rows_to_send
+								      : comm->roster.count;
 	uint32_t count;
 
-	if (comm->roster_told >= end)
+	if (comm->roster_rows_sent >= end)
 		return false;
-	count = rows_of_part(&comm->roster, comm->roster_told, end);
+	count = count_rows_of_part(&comm->roster, comm->roster_rows_sent, end);
 	wire_writer_init(&writer, bytes, sizeof(bytes));
 	put_head(&writer, NOTICE_ROSTER, comm);
 	wire_put_u16(&writer, (uint16_t)count);
 	for (uint32_t n = 0; n < count; n++) {
-		const struct roster_row *row = &comm->roster.rows[comm->roster_told + n];
+		const struct roster_row *row = &comm->roster.rows[comm->roster_rows_sent + n];
 
 		wire_put_u64(&writer, row->node);
 		wire_put_u32(&writer, row->first);
@@ -165,20 +170,22 @@ bool notice_roster(struct jobhost *host, struct host_comm *comm) {
 	}
 	if (!flood_notice(host, &writer, bytes))
 		return false;
-	comm->roster_told += count;
+	comm->roster_rows_sent += count;
 	return true;
 }
 
-bool notice_wanted(struct jobhost *host, const struct host_comm *comm) {
+bool notice_request_roster(struct jobhost *host, const struct host_comm *comm) {
 	uint8_t bytes[64];
 	struct wire_writer writer;
 
 	wire_writer_init(&writer, bytes, sizeof(bytes));
-	put_head(&writer, NOTICE_WANTED, comm);
+	put_head(&writer, NOTICE_ROSTER_REQUEST, comm);
 	return flood_notice(host, &writer, bytes);
 }
 
-void notice_stall(struct jobhost *host, const struct host_comm *comm, const struct stall *stall) {
+void notice_send_stall(
+	struct jobhost *host, const struct host_comm *comm, const struct stall *stall
+) {
 	uint8_t bytes[320];
 	struct wire_writer writer;
 
@@ -190,7 +197,7 @@ void notice_stall(struct jobhost *host, const struct host_comm *comm, const stru
 	(void)flood_notice(host, &writer, bytes);
 }
 
-static void take_stall(struct jobhost *host, struct host_comm *comm, struct wire_reader *reader) {
+static void handle_stall(struct jobhost *host, struct host_comm *comm, struct wire_reader *reader) {
 	struct stall stall = {.kind = (enum tocsin_event_kind)wire_get_u8(reader)};
 
 	stall.rank = wire_get_u32(reader);
@@ -198,10 +205,11 @@ static void take_stall(struct jobhost *host, struct host_comm *comm, struct wire
 	if (wire_reader_ok(reader) &&
 	    (stall.kind == TOCSIN_COMM_WAITING || stall.kind == TOCSIN_COMM_STUCK) &&
 	    (stall.rank == TOCSIN_NO_RANK || stall.rank < comm->size))
-		stall_heard(host, comm, &stall);
+		stall_notify_ranks(host, comm, &stall);
 }
 
-static void take_roster(struct jobhost *host, struct host_comm *comm, struct wire_reader *reader) {
+static void
+handle_roster(struct jobhost *host, struct host_comm *comm, struct wire_reader *reader) {
 	uint32_t count = wire_get_count_u16(reader, ROSTER_ROWS_MAX, ROSTER_ROW_BYTES);
 	struct roster_row rows[ROSTER_ROWS_MAX];
 
@@ -212,10 +220,11 @@ static void take_roster(struct jobhost *host, struct host_comm *comm, struct wir
 		rows[n].stride = wire_get_u32(reader);
 	}
 	if (wire_reader_ok(reader))
-		(void)roster_take(host, comm, rows, count); // an invalid roster changes nothing
+		(void
+		)roster_merge_rows(host, comm, rows, count); // an invalid roster changes nothing
 }
 
-void notice_level(struct jobhost *host, const struct level_order *order) {
+void notice_send_level(struct jobhost *host, const struct level_order *order) {
 	uint8_t bytes[128];
 	struct wire_writer writer;
 
@@ -228,32 +237,34 @@ void notice_level(struct jobhost *host, const struct level_order *order) {
 	(void)flood_notice(host, &writer, bytes);
 }
 
-static void take_level(struct jobhost *host, struct wire_reader *reader) {
+static void handle_level(struct jobhost *host, struct wire_reader *reader) {
 	char job[JOB_ID_BYTES];
 	uint8_t level = wire_get_u8(reader);
 	uint64_t for_ns = wire_get_u64(reader);
 
 	(void)wire_get_string(reader, job, sizeof(job));
 	if (wire_reader_ok(reader))
-		level_heard(host, level, for_ns, job);
+		level_apply_notice(host, level, for_ns, job);
 }
 
-static void take_gone(struct jobhost *host, struct host_comm *comm, struct wire_reader *reader) {
+static void
+handle_gone_rank(struct jobhost *host, struct host_comm *comm, struct wire_reader *reader) {
 	struct gone gone;
 
-	get_gone(reader, host, &gone);
+	get_gone_rank(reader, host, &gone);
 	if (wire_reader_ok(reader))
-		agree_gone(host, comm, gone.rank, gone.cause, gone.happened_ns, false);
+		agree_add_gone_rank(host, comm, gone.rank, gone.cause, gone.happened_ns, false);
 }
 
-static void take_agreed(struct jobhost *host, struct host_comm *comm, struct wire_reader *reader) {
+static void
+handle_agreed_set(struct jobhost *host, struct host_comm *comm, struct wire_reader *reader) {
 	uint64_t view = wire_get_u64(reader);
-	uint32_t room = comm->size < GONE_OF_USER ? comm->size : GONE_OF_USER;
+	uint32_t room = comm->size < GONE_RANKS_PER_USER ? comm->size : GONE_RANKS_PER_USER;
 	uint32_t *ranks = malloc(room * sizeof(*ranks));
 	uint32_t runs, count = 0;
 	struct gone newest;
 
-	get_gone(reader, host, &newest);
+	get_gone_rank(reader, host, &newest);
 	runs = wire_get_count_u16(reader, RANGES_MAX, 8);
 	for (uint32_t n = 0; n < runs && ranks != NULL && wire_reader_ok(reader); n++) {
 		uint32_t first = wire_get_u32(reader), run = wire_get_u32(reader);
@@ -267,11 +278,11 @@ static void take_agreed(struct jobhost *host, struct host_comm *comm, struct wir
 			ranks[count++] = rank;
 	}
 	if (ranks != NULL && wire_reader_ok(reader))
-		agree_heard(host, comm, view, ranks, count, &newest);
+		agree_apply_set(host, comm, view, ranks, count, &newest);
 	free(ranks);
 }
 
-static void take_notice(struct jobhost *host, const void *bytes, size_t size) {
+static void handle_notice(struct jobhost *host, const void *bytes, size_t size) {
 	struct wire_reader reader;
 	struct host_comm key = {0}, *comm;
 	uint8_t version, kind;
@@ -280,7 +291,7 @@ static void take_notice(struct jobhost *host, const void *bytes, size_t size) {
 	version = wire_get_u8(&reader);
 	kind = wire_get_u8(&reader);
 	if (version == NOTICE_VERSION && kind == NOTICE_LEVEL) {
-		take_level(host, &reader);
+		handle_level(host, &reader);
 		return;
 	}
 	key.comm_hash = wire_get_u64(&reader);
@@ -290,20 +301,20 @@ static void take_notice(struct jobhost *host, const void *bytes, size_t size) {
 	key.size = wire_get_u32(&reader);
 	if (!wire_reader_ok(&reader) || version != NOTICE_VERSION)
 		return;
-	comm = comm_of_key(host, &key);
+	comm = comm_find_by_key(host, &key);
 	if (comm != NULL && kind == NOTICE_GONE)
-		take_gone(host, comm, &reader);
+		handle_gone_rank(host, comm, &reader);
 	if (comm != NULL && kind == NOTICE_AGREED)
-		take_agreed(host, comm, &reader);
+		handle_agreed_set(host, comm, &reader);
 	if (comm != NULL && kind == NOTICE_ROSTER)
-		take_roster(host, comm, &reader);
-	if (comm != NULL && kind == NOTICE_WANTED)
-		watch_wanted(host, comm);
+		handle_roster(host, comm, &reader);
+	if (comm != NULL && kind == NOTICE_ROSTER_REQUEST)
+		watch_on_roster_request(host, comm);
 	if (comm != NULL && kind == NOTICE_STALL)
-		take_stall(host, comm, &reader);
+		handle_stall(host, comm, &reader);
 }
 
-static void take_heard(struct loop_job *job) {
+static void handle_heard_notices(struct loop_job *job) {
 	struct jobhost *host = container_of(job, struct jobhost, heard_job);
 
 	while (host->heard != NULL) {
@@ -313,7 +324,7 @@ static void take_heard(struct loop_job *job) {
 		if (host->heard == NULL)
 			host->heard_last = &host->heard;
 		host->heard_count--;
-		take_notice(host, heard->bytes, heard->size);
+		handle_notice(host, heard->bytes, heard->size);
 		free(heard);
 	}
 }
@@ -325,7 +336,7 @@ static void on_notice(void *ctx, uint64_t origin, const void *bytes, size_t size
 	struct heard_notice *heard;
 
 	(void)origin;
-	if ((of_comm && host->comms == NULL) || host->heard_count >= HEARD_MAX)
+	if ((of_comm && host->comms == NULL) || host->heard_count >= HEARD_NOTICES_MAX)
 		return;
 	heard = malloc(sizeof(*heard) + size);
 	if (heard == NULL)
@@ -339,16 +350,16 @@ static void on_notice(void *ctx, uint64_t origin, const void *bytes, size_t size
 	loop_defer(host->loop, &host->heard_job);
 }
 
-void notice_start(struct jobhost *host) {
+void notice_init(struct jobhost *host) {
 	host->notice_tokens = NOTICES_AT_ONCE;
 	host->notice_ns = loop_now_ns(host->loop);
 	host->heard_last = &host->heard;
-	host->heard_job.run = take_heard;
+	host->heard_job.run = handle_heard_notices;
 	if (host->overlay != NULL)
 		overlay_notice_consumer(host->overlay, JOBHOST_NOTICE, on_notice, host);
 }
 
-void notice_stop(struct jobhost *host) {
+void notice_fini(struct jobhost *host) {
 	if (host->overlay != NULL)
 		overlay_notice_consumer(host->overlay, JOBHOST_NOTICE, NULL, NULL);
 	loop_undefer(host->loop, &host->heard_job);

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 // Sealed memory has the size that was checked, so a short read is an error.
-static int copy_part(int fd, void *to, size_t size, size_t offset) {
+static int read_page_part(int fd, void *to, size_t size, size_t offset) {
 	ssize_t got = pread(fd, to, size, (off_t)offset);
 
 	if (got < 0)
@@ -16,8 +16,8 @@ static int copy_part(int fd, void *to, size_t size, size_t offset) {
 	return (size_t)got == size ? 0 : -EIO;
 }
 
-static int copy_used(int fd, struct job_page *page, uint32_t *ret_slots) {
-	int err = copy_part(fd, &page->head, offsetof(struct job_head, unused), 0);
+static int read_slots_used(int fd, struct job_page *page, uint32_t *ret_slots) {
+	int err = read_page_part(fd, &page->head, offsetof(struct job_head, unused), 0);
 	uint32_t slots;
 
 	if (err != 0)
@@ -30,32 +30,32 @@ static int copy_used(int fd, struct job_page *page, uint32_t *ret_slots) {
 int page_copy(struct jobhost *host, int fd, uint32_t *ret_slots) {
 	struct job_page *page = host->page;
 	uint32_t slots, slots_now;
-	int err = copy_used(fd, page, &slots);
+	int err = read_slots_used(fd, page, &slots);
 
 	if (err == 0)
-		err = copy_part(
+		err = read_page_part(
 			fd, page->completed, slots * sizeof(page->completed[0]),
 			offsetof(struct job_page, completed)
 		);
 	// Acquire pairs with the writer's releases: later reads are newer than earlier ones.
 	atomic_thread_fence(memory_order_acquire);
 	if (err == 0)
-		err = copy_part(
+		err = read_page_part(
 			fd, page->started, slots * sizeof(page->started[0]),
 			offsetof(struct job_page, started)
 		);
 	atomic_thread_fence(memory_order_acquire);
 	if (err == 0)
-		err = copy_used(fd, page, &slots_now);
+		err = read_slots_used(fd, page, &slots_now);
 	if (err != 0)
 		return err;
-	err = copy_part(
+	err = read_page_part(
 		fd, page->launched, slots_now * sizeof(page->launched[0]),
 		offsetof(struct job_page, launched)
 	);
 	atomic_thread_fence(memory_order_acquire);
 	if (err == 0)
-		err = copy_part(
+		err = read_page_part(
 			fd, host->signatures, slots_now * sizeof(page->launched[0]),
 			offsetof(struct job_page, launched)
 		);

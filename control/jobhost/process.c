@@ -26,7 +26,7 @@
 #define FIELD_START_TIME 22
 #define FIELD_EXIT_CODE 52
 
-static uint64_t number_of(const char *text) {
+static uint64_t parse_decimal(const char *text) {
 	uint64_t number = 0;
 
 	for (; *text >= '0' && *text <= '9'; text++)
@@ -35,24 +35,24 @@ static uint64_t number_of(const char *text) {
 }
 
 // `at` is behind the name, which may hold blanks and brackets itself.
-static void read_fields(const char *at, uint64_t tick_ns, struct process_facts *facts) {
+static void parse_stat_fields(const char *at, uint64_t tick_ns, struct process_facts *facts) {
 	for (int field = FIELD_STATE; at != NULL && *at != '\0'; field++) {
 		switch (field) {
 		case FIELD_STATE:
 			facts->state = *at;
 			break;
 		case FIELD_PARENT:
-			facts->parent_pid = (pid_t)number_of(at);
+			facts->parent_pid = (pid_t)parse_decimal(at);
 			break;
 		case FIELD_USER_TIME:
 		case FIELD_SYSTEM_TIME:
-			facts->cpu_ns += number_of(at) * tick_ns;
+			facts->cpu_ns += parse_decimal(at) * tick_ns;
 			break;
 		case FIELD_START_TIME:
-			facts->start_time = number_of(at);
+			facts->start_time = parse_decimal(at);
 			break;
 		case FIELD_EXIT_CODE:
-			facts->exit_code = (uint32_t)number_of(at);
+			facts->exit_code = (uint32_t)parse_decimal(at);
 			return;
 		default:
 			break;
@@ -62,7 +62,7 @@ static void read_fields(const char *at, uint64_t tick_ns, struct process_facts *
 	}
 }
 
-int process_look(pid_t pid, struct process_facts *ret_facts) {
+int process_read_facts(pid_t pid, struct process_facts *ret_facts) {
 	long ticks = sysconf(_SC_CLK_TCK);
 	struct process_facts facts = {0};
 	char path[32], text[STAT_BYTES];
@@ -81,12 +81,12 @@ int process_look(pid_t pid, struct process_facts *ret_facts) {
 	name_end = strrchr(text, ')');
 	if (name_end == NULL || name_end[1] != ' ' || ticks <= 0)
 		return -EBADMSG;
-	read_fields(name_end + 2, UINT64_C(1000000000) / (uint64_t)ticks, &facts);
+	parse_stat_fields(name_end + 2, UINT64_C(1000000000) / (uint64_t)ticks, &facts);
 	*ret_facts = facts;
 	return 0;
 }
 
-bool process_is_of(pid_t pid, uid_t uid) {
+bool process_is_owned_by(pid_t pid, uid_t uid) {
 	char path[32], text[STAT_BYTES];
 	scoped_fd int fd = -1;
 	const char *at;
@@ -102,7 +102,7 @@ bool process_is_of(pid_t pid, uid_t uid) {
 	// Real, effective, saved and file-system uid, each after a tab.
 	for (int n = 0; at != NULL && n < 4; n++) {
 		at = strchr(at, '\t');
-		if (at != NULL && number_of(++at) == uid)
+		if (at != NULL && parse_decimal(++at) == uid)
 			return true;
 	}
 	return false;
@@ -131,7 +131,7 @@ enum jobs_process_state process_state(char state) {
 }
 
 // Return whether the agent has CAP_SYS_PTRACE. The unit file starts the agent without it.
-static bool may_trace(void) {
+static bool can_trace_processes(void) {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
 
@@ -141,14 +141,15 @@ static bool may_trace(void) {
 
 // Until the parent has reaped the process, the kernel reports the exit code to a reader that may
 // trace it. Any other reader gets 0, which therefore means unknown.
-static void find_cause(struct host_process *process) {
+static void find_exit_cause(struct host_process *process) {
 	struct process_facts facts;
 	int status;
 
-	if (process_look(process->pid, &facts) != 0 || facts.start_time != process->start_time)
+	if (process_read_facts(process->pid, &facts) != 0 ||
+	    facts.start_time != process->start_time)
 		return;
 	status = (int)facts.exit_code;
-	if (status == 0 && geteuid() != process->uid && !may_trace())
+	if (status == 0 && geteuid() != process->uid && !can_trace_processes())
 		return;
 	if (WIFSIGNALED(status)) {
 		process->exit_cause = JOBS_EXIT_SIGNAL;
@@ -170,12 +171,12 @@ static void unwatch_process(struct host_process *process) {
 	process->page_fd = -1;
 }
 
-static bool was_over(const struct jobs_rank_report *report) {
+static bool rank_was_finished(const struct jobs_rank_report *report) {
 	return report->finalized || report->destroyed;
 }
 
 // Log the counts of a gone rank, because they outlive its report in memory.
-static void log_gone(const struct host_rank *rank) {
+static void log_gone_rank(const struct host_rank *rank) {
 	const struct jobs_rank_report *report = &rank->report;
 
 	log_event(
@@ -187,14 +188,14 @@ static void log_gone(const struct host_rank *rank) {
 	);
 }
 
-static const char *signal_words(int number) {
+static const char *signal_description(int number) {
 	const char *words = sigdescr_np(number); // NULL for real-time signals
 
 	return words != NULL ? words : "a real-time signal";
 }
 
 // Describe the end of a process as its parent or the kernel reported it.
-static void say_cause(const struct host_process *process, char cause[static CAUSE_BYTES]) {
+static void describe_exit(const struct host_process *process, char cause[static CAUSE_BYTES]) {
 	switch (process->exit_cause) {
 	case JOBS_EXIT_STATUS:
 		snprintf(
@@ -204,7 +205,7 @@ static void say_cause(const struct host_process *process, char cause[static CAUS
 	case JOBS_EXIT_SIGNAL:
 		snprintf(
 			cause, CAUSE_BYTES, "its process was killed by signal %d (%s)",
-			process->exit_value, signal_words(process->exit_value)
+			process->exit_value, signal_description(process->exit_value)
 		);
 		break;
 	case JOBS_EXIT_MEMORY:
@@ -216,12 +217,12 @@ static void say_cause(const struct host_process *process, char cause[static CAUS
 	}
 }
 
-static void end_process(struct host_process *process) {
+static void finish_process(struct host_process *process) {
 	struct jobhost *host = process->host;
 	uint64_t now_ns = loop_now_ns(host->loop);
 	char cause[CAUSE_BYTES];
 
-	say_cause(process, cause);
+	describe_exit(process, cause);
 	process->is_ending = false;
 	process->exited_ns = now_ns;
 	host->counters.exits++;
@@ -239,16 +240,16 @@ static void end_process(struct host_process *process) {
 		rank->report.exit_cause = process->exit_cause;
 		rank->report.exit_value = process->exit_value;
 		rank->report.process_state = JOBS_PROCESS_EXITED;
-		if (!was_over(&rank->report)) {
-			log_gone(rank);
-			agree_gone(host, comm, rank->told.rank, cause, now_ns, true);
+		if (!rank_was_finished(&rank->report)) {
+			log_gone_rank(rank);
+			agree_add_gone_rank(host, comm, rank->told.rank, cause, now_ns, true);
 		}
 		rank_leave_comm(rank);
 	}
-	process_forget_old(host, now_ns);
+	process_expire_ended(host, now_ns);
 }
 
-static bool has_parent(const struct host_process *process) {
+static bool has_connected_parent(const struct host_process *process) {
 	const struct host_connection *at = process->host->connections;
 
 	while (at != NULL && !(at->is_parent && at->pid == process->parent_pid &&
@@ -257,25 +258,25 @@ static bool has_parent(const struct host_process *process) {
 	return at != NULL;
 }
 
-static void process_exited(struct loop_source *source, uint32_t events) {
+static void on_process_exit(struct loop_source *source, uint32_t events) {
 	struct host_process *process = container_of(source, struct host_process, pidfd);
 
 	(void)events;
 	if (process->exit_cause == JOBS_EXIT_UNKNOWN)
-		find_cause(process);
+		find_exit_cause(process);
 	// Packets sent before the end may still be in the socket, more than one turn reads.
 	if (!host_connection_finish(process))
 		return;
-	sample_process(process, loop_now_ns(process->host->loop), true);
+	sample_process_page(process, loop_now_ns(process->host->loop), true);
 	unwatch_process(process);
 	if (process->connection != NULL)
 		host_connection_close(process->connection);
 	// The parent has not reaped the process, and will report how it ended in a moment.
-	if (has_parent(process) &&
+	if (has_connected_parent(process) &&
 	    (process->exit_cause == JOBS_EXIT_UNKNOWN || process->exit_cause == JOBS_EXIT_SIGNAL))
 		process->is_ending = true;
 	else
-		end_process(process);
+		finish_process(process);
 }
 
 static bool is_child_of(const struct host_process *process, const struct host_connection *parent) {
@@ -285,12 +286,12 @@ static bool is_child_of(const struct host_process *process, const struct host_co
 
 // End all waiting processes of a parent (NULL: of all parents). Each end may free other processes,
 // so restart the list.
-static void end_ending(struct jobhost *host, const struct host_connection *parent) {
+static void finish_waiting_processes(struct jobhost *host, const struct host_connection *parent) {
 	struct host_process *at = host->processes;
 
 	while (at != NULL) {
 		if (at->is_ending && (parent == NULL || is_child_of(at, parent))) {
-			end_process(at);
+			finish_process(at);
 			at = host->processes;
 		} else {
 			at = at->next;
@@ -298,7 +299,9 @@ static void end_ending(struct jobhost *host, const struct host_connection *paren
 	}
 }
 
-void process_told(const struct host_connection *parent, const struct job_exited *said) {
+void process_report_child_exit(
+	const struct host_connection *parent, const struct job_exited *said
+) {
 	static const uint8_t causes[] = {
 		[JOB_EXIT_STATUS] = JOBS_EXIT_STATUS,
 		[JOB_EXIT_SIGNAL] = JOBS_EXIT_SIGNAL,
@@ -311,16 +314,16 @@ void process_told(const struct host_connection *parent, const struct job_exited 
 		at->exit_cause = causes[said->cause];
 		at->exit_value = said->value;
 	}
-	end_ending(parent->host, parent);
+	finish_waiting_processes(parent->host, parent);
 }
 
-void process_untold(const struct host_connection *parent) {
-	end_ending(parent->host, parent);
+void process_release_exits(const struct host_connection *parent) {
+	finish_waiting_processes(parent->host, parent);
 }
 
 // A parent that reports nothing for one sampling period is not waited for any longer.
-void process_end_untold(struct jobhost *host) {
-	end_ending(host, NULL);
+void process_release_all_exits(struct jobhost *host) {
+	finish_waiting_processes(host, NULL);
 }
 
 int process_watch(struct host_process *process) {
@@ -329,7 +332,7 @@ int process_watch(struct host_process *process) {
 	if (fd < 0)
 		return neg_errno();
 	process->pidfd = (struct loop_source
-	){.fd = fd, .events = EPOLLIN, .rank = LOOP_CLIENTS, .ready = process_exited};
+	){.fd = fd, .events = EPOLLIN, .rank = LOOP_CLIENTS, .ready = on_process_exit};
 	return loop_add(process->host->loop, &process->pidfd);
 }
 
@@ -338,8 +341,8 @@ void process_free(struct host_process *process) {
 
 	while (*at != NULL && *at != process)
 		at = &(*at)->next;
-	if (process->host->to_sample == process)
-		process->host->to_sample = process->next;
+	if (process->host->next_to_sample == process)
+		process->host->next_to_sample = process->next;
 	if (*at != NULL) {
 		*at = process->next;
 		process->host->counters.processes -= process->exited_ns == 0;
@@ -352,11 +355,11 @@ void process_free(struct host_process *process) {
 	free(process);
 }
 
-void process_leave(struct host_process *process) {
+void process_deregister(struct host_process *process) {
 	process_free(process);
 }
 
-static uint32_t kept_of(const struct jobhost *host, uid_t uid) {
+static uint32_t count_kept_of_user(const struct jobhost *host, uid_t uid) {
 	uint32_t count = 0;
 
 	for (const struct host_process *at = host->processes; at != NULL; at = at->next)
@@ -366,12 +369,12 @@ static uint32_t kept_of(const struct jobhost *host, uid_t uid) {
 
 // Forget the oldest ended process of the user who has most of them. So no user's evidence displaces
 // that of another user.
-static void forget_one(struct jobhost *host) {
+static void forget_oldest_process(struct jobhost *host) {
 	struct host_process *oldest = NULL;
 	uint32_t most = 0;
 
 	for (struct host_process *at = host->processes; at != NULL; at = at->next) {
-		uint32_t count = at->exited_ns != 0 ? kept_of(host, at->uid) : 0;
+		uint32_t count = at->exited_ns != 0 ? count_kept_of_user(host, at->uid) : 0;
 
 		// The list begins with the newest process.
 		if (count > most || (oldest != NULL && count == most && at->uid == oldest->uid)) {
@@ -383,7 +386,7 @@ static void forget_one(struct jobhost *host) {
 		process_free(oldest);
 }
 
-void process_forget_old(struct jobhost *host, uint64_t now_ns) {
+void process_expire_ended(struct jobhost *host, uint64_t now_ns) {
 	struct host_process **at = &host->processes;
 	uint32_t kept = 0;
 
@@ -400,6 +403,6 @@ void process_forget_old(struct jobhost *host, uint64_t now_ns) {
 		at = &process->next;
 	}
 	for (; kept > host->config.keep_max; kept--)
-		forget_one(host);
+		forget_oldest_process(host);
 	host->counters.kept = kept;
 }

@@ -14,7 +14,7 @@ struct host_rank *rank_find(struct host_process *process, uint64_t number) {
 	return rank;
 }
 
-struct host_comm *comm_of_key(struct jobhost *host, const struct host_comm *key) {
+struct host_comm *comm_find_by_key(struct jobhost *host, const struct host_comm *key) {
 	struct host_comm *comm = host->comms;
 
 	while (comm != NULL &&
@@ -25,7 +25,7 @@ struct host_comm *comm_of_key(struct jobhost *host, const struct host_comm *key)
 	return comm;
 }
 
-static struct host_comm *comm_make(struct jobhost *host, const struct host_comm *key) {
+static struct host_comm *comm_create(struct jobhost *host, const struct host_comm *key) {
 	struct host_comm *comm = malloc(sizeof(*comm));
 
 	if (comm == NULL)
@@ -33,17 +33,17 @@ static struct host_comm *comm_make(struct jobhost *host, const struct host_comm 
 	*comm = *key;
 	comm->next = host->comms;
 	host->comms = comm;
-	watch_new(host, comm);
+	watch_add_comm(host, comm);
 	return comm;
 }
 
-void comm_free(struct jobhost *host, struct host_comm *comm) {
+void comm_destroy(struct jobhost *host, struct host_comm *comm) {
 	struct host_comm **at = &host->comms;
 
 	while (*at != comm)
 		at = &(*at)->next;
 	*at = comm->next;
-	stall_forget(host, comm);
+	stall_clear(host, comm);
 	host->empty_comms -= comm->empty_ns != 0;
 	free(comm->gone);
 	free(comm->agreed);
@@ -53,7 +53,8 @@ void comm_free(struct jobhost *host, struct host_comm *comm) {
 }
 
 // Return why a registration is refused, or NULL if it is valid.
-static const char *why_not(struct host_process *process, const struct job_register *told) {
+static const char *
+registration_reject_reason(struct host_process *process, const struct job_register *told) {
 	if (told->comm == 0)
 		return "communicator 0 is none";
 	if (told->size == 0 || told->size > JOB_COMM_SIZE_MAX)
@@ -65,13 +66,14 @@ static const char *why_not(struct host_process *process, const struct job_regist
 	return NULL;
 }
 
-static bool has_room(const struct host_process *process, char reason[static JOB_REASON_BYTES]) {
+static bool
+has_rank_quota(const struct host_process *process, char reason[static JOB_REASON_BYTES]) {
 	const struct jobhost *host = process->host;
 	uint64_t ranks = 0;
 
 	for (const struct host_process *at = host->processes; at != NULL; at = at->next)
 		ranks += at->uid == process->uid && at->exited_ns == 0 ? at->rank_count : 0;
-	if (ranks < (uint64_t)RANKS_A_PROCESS * host->config.per_user_max)
+	if (ranks < (uint64_t)RANKS_PER_PROCESS * host->config.per_user_max)
 		return true;
 	snprintf(
 		reason, JOB_REASON_BYTES,
@@ -81,7 +83,7 @@ static bool has_room(const struct host_process *process, char reason[static JOB_
 	return false;
 }
 
-static bool is_taken(
+static bool rank_is_taken(
 	const struct host_comm *comm,
 	const struct job_register *told,
 	char reason[static JOB_REASON_BYTES]
@@ -132,8 +134,8 @@ struct host_rank *rank_add(
 		.size = told->size,
 	};
 	struct host_rank *rank = rank_find(process, told->comm);
-	struct host_comm *comm = comm_of_key(host, &key);
-	const char *bad = why_not(process, told);
+	struct host_comm *comm = comm_find_by_key(host, &key);
+	const char *bad = registration_reject_reason(process, told);
 
 	if (rank != NULL && memcmp(&rank->told, told, sizeof(*told)) == 0) {
 		rank->report.attached = true; // a reconnected process registers the rank again
@@ -145,11 +147,11 @@ struct host_rank *rank_add(
 		snprintf(reason, JOB_REASON_BYTES, "%s", bad);
 		return NULL;
 	}
-	if (!has_room(process, reason) || (comm != NULL && is_taken(comm, told, reason)))
+	if (!has_rank_quota(process, reason) || (comm != NULL && rank_is_taken(comm, told, reason)))
 		return NULL;
 	snprintf(reason, JOB_REASON_BYTES, "out of memory");
 	rank = calloc(1, sizeof(*rank));
-	comm = rank == NULL ? NULL : comm != NULL ? comm : comm_make(host, &key);
+	comm = rank == NULL ? NULL : comm != NULL ? comm : comm_create(host, &key);
 	if (comm == NULL) {
 		free(rank);
 		return NULL;
@@ -186,8 +188,8 @@ void rank_leave_comm(struct host_rank *rank) {
 		return;
 	comm->empty_ns = loop_now_ns(host->loop);
 	host->empty_comms++;
-	if (agree_is_over(comm, comm->empty_ns) || host->empty_comms > EMPTY_COMMS_MAX)
-		comm_free(host, comm);
+	if (agree_can_free_comm(comm, comm->empty_ns) || host->empty_comms > EMPTY_COMMS_MAX)
+		comm_destroy(host, comm);
 }
 
 void rank_remove(struct host_rank *rank) {

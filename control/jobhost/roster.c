@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROWS_OF_USER 65536u // rows in the rosters of all communicators of a user, 1.5 MiB
+#define ROWS_PER_USER 65536u // rows in the rosters of all communicators of a user, 1.5 MiB
 
 // Return the index of the first row of a node, or its insertion point.
-static uint32_t first_row(const struct roster *roster, uint64_t node) {
+static uint32_t find_first_row(const struct roster *roster, uint64_t node) {
 	uint32_t low = 0, high = roster->count;
 
 	while (low < high) {
@@ -27,8 +27,8 @@ static uint32_t first_row(const struct roster *roster, uint64_t node) {
 }
 
 const struct roster_row *
-roster_of(const struct roster *roster, uint64_t node, uint32_t *ret_count) {
-	uint32_t first = first_row(roster, node), end = first;
+roster_find_node_rows(const struct roster *roster, uint64_t node, uint32_t *ret_count) {
+	uint32_t first = find_first_row(roster, node), end = first;
 
 	while (end < roster->count && roster->rows[end].node == node)
 		end++;
@@ -36,7 +36,7 @@ roster_of(const struct roster *roster, uint64_t node, uint32_t *ret_count) {
 	return roster->rows + first;
 }
 
-bool roster_is_whole(const struct host_comm *comm) {
+bool roster_is_complete(const struct host_comm *comm) {
 	uint32_t here = 0;
 
 	for (const struct host_rank *rank = comm->ranks; rank != NULL; rank = rank->next_of_comm)
@@ -44,7 +44,7 @@ bool roster_is_whole(const struct host_comm *comm) {
 	return here == comm->size || (uint64_t)comm->roster.ranks + comm->gone_count >= comm->size;
 }
 
-static uint32_t rows_of_user(const struct jobhost *host, uid_t uid) {
+static uint32_t count_rows_of_user(const struct jobhost *host, uid_t uid) {
 	uint32_t count = 0;
 
 	for (const struct host_comm *at = host->comms; at != NULL; at = at->next)
@@ -52,14 +52,15 @@ static uint32_t rows_of_user(const struct jobhost *host, uid_t uid) {
 	return count;
 }
 
-static bool is_named(const struct roster_row *rows, uint32_t count, uint64_t node) {
+static bool rows_contain_node(const struct roster_row *rows, uint32_t count, uint64_t node) {
 	const struct roster named = {.rows = (struct roster_row *)rows, .count = count};
-	uint32_t n = first_row(&named, node);
+	uint32_t n = find_first_row(&named, node);
 
 	return n < count && rows[n].node == node;
 }
 
-static bool is_sound(const struct host_comm *comm, const struct roster_row *rows, uint32_t count) {
+static bool
+rows_are_valid(const struct host_comm *comm, const struct roster_row *rows, uint32_t count) {
 	for (uint32_t n = 0; n < count; n++) {
 		const struct roster_row *row = &rows[n];
 
@@ -71,16 +72,16 @@ static bool is_sound(const struct host_comm *comm, const struct roster_row *rows
 	return true;
 }
 
-int roster_take(
+int roster_merge_rows(
 	struct jobhost *host, struct host_comm *comm, const struct roster_row *rows, uint32_t count
 ) {
 	struct roster *roster = &comm->roster;
 	struct roster grown = {0};
 	uint32_t n = 0;
 
-	if (!is_sound(comm, rows, count))
+	if (!rows_are_valid(comm, rows, count))
 		return -EBADMSG;
-	if (rows_of_user(host, comm->uid) + count > ROWS_OF_USER)
+	if (count_rows_of_user(host, comm->uid) + count > ROWS_PER_USER)
 		return -ENOSPC;
 	grown.rows = malloc(((size_t)roster->count + count + 1) * sizeof(*grown.rows));
 	if (grown.rows == NULL)
@@ -89,7 +90,7 @@ int roster_take(
 	for (uint32_t old = 0; old < roster->count; old++) {
 		const struct roster_row *row = &roster->rows[old];
 
-		if (is_named(rows, count, row->node))
+		if (rows_contain_node(rows, count, row->node))
 			continue;
 		while (n < count && rows[n].node < row->node)
 			grown.rows[grown.count++] = rows[n++];
@@ -117,21 +118,22 @@ static int compare_places(const void *a, const void *b) {
 	return left->rank < right->rank ? -1 : left->rank > right->rank;
 }
 
-static bool row_goes_on(const struct roster_row *row, const struct place *place) {
+static bool row_continues_at(const struct roster_row *row, const struct place *place) {
 	uint32_t last = row->first + (row->count - 1) * row->stride;
 
 	return row->node == place->node && place->rank > last &&
 	       (row->count == 1 || place->rank - last == row->stride);
 }
 
-static uint32_t make_rows(struct roster_row *rows, const struct place *places, uint32_t count) {
+static uint32_t
+make_roster_rows(struct roster_row *rows, const struct place *places, uint32_t count) {
 	uint32_t used = 0;
 
 	for (uint32_t n = 0; n < count; n++) {
 		const struct place *place = &places[n];
 		struct roster_row *row = used > 0 ? &rows[used - 1] : NULL;
 
-		if (row != NULL && row_goes_on(row, place)) {
+		if (row != NULL && row_continues_at(row, place)) {
 			if (row->count == 1)
 				row->stride = place->rank - row->first;
 			row->count++;
@@ -143,7 +145,7 @@ static uint32_t make_rows(struct roster_row *rows, const struct place *places, u
 	return used;
 }
 
-int roster_learn(
+int roster_merge_answer(
 	struct jobhost *host, struct host_comm *comm, const struct ras_merged_comm *merged
 ) {
 	struct place *places = malloc(((size_t)merged->rank_count + 1) * sizeof(*places));
@@ -161,7 +163,7 @@ int roster_learn(
 	}
 	if (places != NULL && rows != NULL) {
 		sort_rows(places, count, sizeof(*places), compare_places);
-		err = roster_take(host, comm, rows, make_rows(rows, places, count));
+		err = roster_merge_rows(host, comm, rows, make_roster_rows(rows, places, count));
 	}
 	free(places);
 	free(rows);

@@ -20,7 +20,7 @@ add_row(const struct job_counts *row, uint64_t *total, uint64_t kinds[static JOB
 		kinds[n] += load_copy(&row->kinds[n]);
 }
 
-static uint64_t lesser_of(uint64_t a, uint64_t b) {
+static uint64_t min_u64(uint64_t a, uint64_t b) {
 	return a < b ? a : b;
 }
 
@@ -32,12 +32,12 @@ static void clamp_counts(struct jobs_rank_report *report) {
 	for (uint32_t n = 0; n < JOB_KINDS; n++) {
 		uint64_t *of = &report->started_of[n];
 
-		*of = started ? lesser_of(*of, report->launched_of[n]) : report->launched_of[n];
-		report->completed_of[n] = completed ? lesser_of(report->completed_of[n], *of) : *of;
+		*of = started ? min_u64(*of, report->launched_of[n]) : report->launched_of[n];
+		report->completed_of[n] = completed ? min_u64(report->completed_of[n], *of) : *of;
 	}
-	report->started = started ? lesser_of(report->started, report->launched) : report->launched;
+	report->started = started ? min_u64(report->started, report->launched) : report->launched;
 	report->completed =
-		completed ? lesser_of(report->completed, report->started) : report->started;
+		completed ? min_u64(report->completed, report->started) : report->started;
 }
 
 static bool copies_agree(const struct job_signature *a, const struct job_signature *b) {
@@ -48,7 +48,7 @@ static bool copies_agree(const struct job_signature *a, const struct job_signatu
 }
 
 // Return the time of operation n, or 0 if the row no longer holds it.
-static uint64_t time_of(const struct job_row *row, uint64_t n) {
+static uint64_t operation_time(const struct job_row *row, uint64_t n) {
 	uint64_t total = load_copy(&row->counts.total);
 
 	if (n > total || total - n >= JOB_SIGNATURES - 1)
@@ -62,21 +62,21 @@ struct origin {
 	uint32_t launched, started, completed; // slot numbers; JOB_SLOTS: no slot, or several
 };
 
-static uint64_t waited_in(
+static uint64_t operation_wait_ns(
 	const struct job_page *page, const struct origin *origin, uint64_t n, uint64_t launch_ns
 ) {
 	uint64_t start_ns = launch_ns, end_ns = 0;
 
 	if (origin->completed < JOB_SLOTS)
-		end_ns = time_of(&page->completed[origin->completed], n);
-	if (origin->started < JOB_SLOTS && time_of(&page->started[origin->started], n) != 0)
-		start_ns = time_of(&page->started[origin->started], n);
+		end_ns = operation_time(&page->completed[origin->completed], n);
+	if (origin->started < JOB_SLOTS && operation_time(&page->started[origin->started], n) != 0)
+		start_ns = operation_time(&page->started[origin->started], n);
 	if (start_ns == 0 || end_ns == 0 || end_ns < start_ns)
-		return JOBS_NOT_TAKEN;
+		return JOBS_TIME_UNKNOWN;
 	return end_ns - start_ns;
 }
 
-static void take_signatures(
+static void sample_signatures(
 	struct jobhost *host, const struct origin *origin, struct jobs_rank_report *report
 ) {
 	const struct job_launched *row = &host->page->launched[origin->launched];
@@ -100,7 +100,8 @@ static void take_signatures(
 			.root = job_signature_root(what),
 			.kind = job_signature_kind(what),
 			.datatype = job_signature_datatype(what),
-			.waited_ns = waited_in(host->page, origin, n, load_copy(&at->time_ns)),
+			.waited_ns =
+				operation_wait_ns(host->page, origin, n, load_copy(&at->time_ns)),
 		};
 		report->signature_count++;
 	}
@@ -108,7 +109,7 @@ static void take_signatures(
 		report->knows |= JOBS_KNOWS_SIGNATURES;
 }
 
-static void note_origin(uint32_t *origin, bool *several, uint64_t total, uint32_t slot) {
+static void record_origin(uint32_t *origin, bool *several, uint64_t total, uint32_t slot) {
 	if (total == 0 || *several)
 		return;
 	*several = *origin != JOB_SLOTS;
@@ -116,7 +117,7 @@ static void note_origin(uint32_t *origin, bool *several, uint64_t total, uint32_
 }
 
 // Only the first slot of a communicator has marks; the other slots are 0.
-static void take_marks(const struct job_marks *marks, struct jobs_rank_report *report) {
+static void sample_marks(const struct job_marks *marks, struct jobs_rank_report *report) {
 	uint32_t flags = atomic_load_explicit(&marks->flags, memory_order_relaxed);
 
 	report->init_state |=
@@ -139,7 +140,7 @@ static void clear_counts(struct jobs_rank_report *report) {
 }
 
 // A step is unknown if its first reported operation is not launched yet, or its reporting is over.
-static void take_level(const struct job_marks *marks, struct jobs_rank_report *report) {
+static void clear_unreported_steps(const struct job_marks *marks, struct jobs_rank_report *report) {
 	if (load_copy(&marks->started_from) > report->launched)
 		report->knows &= (uint8_t)~JOBS_KNOWS_STARTED;
 	if (load_copy(&marks->completed_from) > report->launched)
@@ -147,7 +148,7 @@ static void take_level(const struct job_marks *marks, struct jobs_rank_report *r
 }
 
 // Returns false if the page does not hold the communicator.
-static bool take_counts(struct host_rank *rank, uint32_t slots) {
+static bool sample_counts(struct host_rank *rank, uint32_t slots) {
 	struct jobhost *host = rank->process->host;
 	const struct job_page *page = host->page;
 	struct jobs_rank_report *report = &rank->report;
@@ -158,7 +159,7 @@ static bool take_counts(struct host_rank *rank, uint32_t slots) {
 	report->knows = (uint8_t
 	)(((rank->told.flags & TOCSIN_COMM_NO_STARTED) != 0 ? 0 : JOBS_KNOWS_STARTED) |
 	  ((rank->told.flags & TOCSIN_COMM_NO_COMPLETED) != 0 ? 0 : JOBS_KNOWS_COMPLETED));
-	if (rank->of_nccl)
+	if (rank->gpu_is_from_nccl)
 		report->knows |= JOBS_KNOWS_GPU_OF_NCCL;
 	for (uint32_t n = 0; n < slots; n++) {
 		const struct job_launched *launched = &page->launched[n];
@@ -174,21 +175,23 @@ static bool take_counts(struct host_rank *rank, uint32_t slots) {
 		if (load_copy(&completed->counts.comm) == rank->told.comm)
 			add_row(&completed->counts, &report->completed, report->completed_of);
 		add_row(&launched->counts, &report->launched, report->launched_of);
-		note_origin(&origin.launched, &several[0], load_copy(&launched->counts.total), n);
-		note_origin(&origin.started, &several[1], load_copy(&started->counts.total), n);
-		note_origin(&origin.completed, &several[2], load_copy(&completed->counts.total), n);
-		take_marks(&launched->marks, report);
+		record_origin(&origin.launched, &several[0], load_copy(&launched->counts.total), n);
+		record_origin(&origin.started, &several[1], load_copy(&started->counts.total), n);
+		record_origin(
+			&origin.completed, &several[2], load_copy(&completed->counts.total), n
+		);
+		sample_marks(&launched->marks, report);
 	}
 	for (uint32_t n = 0; n < slots; n++)
 		if (load_copy(&page->launched[n].counts.comm) == rank->told.comm)
-			take_level(&page->launched[n].marks, report);
+			clear_unreported_steps(&page->launched[n].marks, report);
 	if (origin.launched < JOB_SLOTS)
-		take_signatures(host, &origin, report);
+		sample_signatures(host, &origin, report);
 	clamp_counts(report);
 	return is_found;
 }
 
-static uint64_t sum_of(const struct jobs_rank_report *report) {
+static uint64_t sum_counts(const struct jobs_rank_report *report) {
 	uint64_t sum = 0;
 
 	for (uint32_t n = 0; n < JOB_KINDS; n++)
@@ -198,26 +201,26 @@ static uint64_t sum_of(const struct jobs_rank_report *report) {
 
 // Return the processor time used in the last WORK_SAMPLES seconds. The new sample overwrites the
 // oldest one.
-static uint64_t note_work(struct host_process *process, uint64_t cpu_ns) {
+static uint64_t record_processor_time(struct host_process *process, uint64_t cpu_ns) {
 	uint64_t oldest_ns;
 
 	if (process->looks == 0)
-		for (uint32_t n = 0; n < WORK_LOOKS; n++)
+		for (uint32_t n = 0; n < WORK_SAMPLES; n++)
 			process->cpu_ns[n] = cpu_ns;
-	oldest_ns = process->cpu_ns[process->looks % WORK_LOOKS];
-	process->cpu_ns[process->looks % WORK_LOOKS] = cpu_ns;
+	oldest_ns = process->cpu_ns[process->looks % WORK_SAMPLES];
+	process->cpu_ns[process->looks % WORK_SAMPLES] = cpu_ns;
 	process->looks++;
 	return cpu_ns > oldest_ns ? cpu_ns - oldest_ns : 0;
 }
 
-static void note_progress(
+static void record_progress(
 	struct host_rank *rank,
 	const struct process_facts *facts,
 	uint64_t worked_ns,
 	uint64_t now_ns
 ) {
 	struct jobs_rank_report *report = &rank->report;
-	uint64_t sum = sum_of(report);
+	uint64_t sum = sum_counts(report);
 
 	if (sum != rank->counted)
 		report->progress_ns = now_ns;
@@ -231,14 +234,14 @@ static void note_progress(
 
 // Return whether the process unregistered the rank without a message: while disconnected, or before
 // its end.
-static bool was_given_back(const struct host_rank *rank, bool is_found, bool is_over) {
+static bool rank_was_unregistered(const struct host_rank *rank, bool is_found, bool is_over) {
 	if (is_found)
 		return false;
-	return is_over ? rank->is_paged
+	return is_over ? rank->page_had_comm
 		       : !rank->report.attached && rank->process->connection != NULL;
 }
 
-void sample_process(struct host_process *process, uint64_t now_ns, bool is_over) {
+void sample_process_page(struct host_process *process, uint64_t now_ns, bool is_over) {
 	struct jobhost *host = process->host;
 	struct process_facts facts = {0};
 	struct host_rank *next;
@@ -252,9 +255,10 @@ void sample_process(struct host_process *process, uint64_t now_ns, bool is_over)
 		rank->report.sampled_ns = now_ns;
 	if (process->exited_ns != 0 || process->page_fd < 0)
 		return;
-	if (process_look(process->pid, &facts) != 0 || facts.start_time != process->start_time)
+	if (process_read_facts(process->pid, &facts) != 0 ||
+	    facts.start_time != process->start_time)
 		facts = (struct process_facts){0};
-	worked_ns = note_work(process, facts.cpu_ns);
+	worked_ns = record_processor_time(process, facts.cpu_ns);
 	err = page_copy(host, process->page_fd, &slots);
 	if (err != 0) {
 		host->counters.pages_bad++;
@@ -265,16 +269,16 @@ void sample_process(struct host_process *process, uint64_t now_ns, bool is_over)
 		return;
 	}
 	process->wanted = atomic_load_explicit(&host->page->head.wanted, memory_order_relaxed);
-	level_show(process, now_ns);
+	level_write_to_page(process, now_ns);
 	for (struct host_rank *rank = process->ranks; rank != NULL; rank = next) {
-		bool is_found = take_counts(rank, slots);
+		bool is_found = sample_counts(rank, slots);
 
 		next = rank->next;
-		if (was_given_back(rank, is_found, is_over)) {
+		if (rank_was_unregistered(rank, is_found, is_over)) {
 			rank_remove(rank);
 			continue;
 		}
-		rank->is_paged = is_found;
-		note_progress(rank, &facts, worked_ns, now_ns);
+		rank->page_had_comm = is_found;
+		record_progress(rank, &facts, worked_ns, now_ns);
 	}
 }

@@ -18,7 +18,7 @@
 #define BACKLOG 128
 #define ACCEPTS_PER_TURN 16
 
-static void accept_some(struct loop_source *source, uint32_t events) {
+static void on_listener_ready(struct loop_source *source, uint32_t events) {
 	struct jobhost *host = container_of(source, struct jobhost, listener);
 
 	(void)events;
@@ -35,7 +35,7 @@ static void accept_some(struct loop_source *source, uint32_t events) {
 	}
 }
 
-static int new_socket(void) {
+static int create_job_socket(void) {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
 	return fd < 0 ? neg_errno() : fd;
@@ -43,8 +43,8 @@ static int new_socket(void) {
 
 // Remove a stale socket file. Returns -EADDRINUSE if a process still listens on it, and -EEXIST if
 // the file is no socket.
-static int take_over(const struct sockaddr_un *address) {
-	scoped_fd int fd = new_socket();
+static int remove_stale_socket(const struct sockaddr_un *address) {
+	scoped_fd int fd = create_job_socket();
 	struct stat status;
 
 	if (fd < 0)
@@ -60,7 +60,7 @@ static int take_over(const struct sockaddr_un *address) {
 }
 
 // Every user may connect; what a process may do depends on its credentials.
-static int bind_for_all(int fd, const struct sockaddr_un *address) {
+static int bind_and_listen(int fd, const struct sockaddr_un *address) {
 	if (bind(fd, (const struct sockaddr *)address, sizeof(*address)) < 0)
 		return neg_errno();
 	if (chmod(address->sun_path, 0666) < 0 || listen(fd, BACKLOG) < 0)
@@ -68,18 +68,18 @@ static int bind_for_all(int fd, const struct sockaddr_un *address) {
 	return 0;
 }
 
-static int open_at(struct jobhost *host, const struct sockaddr_un *address) {
-	scoped_fd int fd = new_socket();
+static int open_listener(struct jobhost *host, const struct sockaddr_un *address) {
+	scoped_fd int fd = create_job_socket();
 	struct stat status;
 	int err;
 
 	if (fd < 0)
 		return fd;
-	err = bind_for_all(fd, address);
+	err = bind_and_listen(fd, address);
 	if (err == -EADDRINUSE) {
-		err = take_over(address);
+		err = remove_stale_socket(address);
 		if (err == 0)
-			err = bind_for_all(fd, address);
+			err = bind_and_listen(fd, address);
 	}
 	if (err != 0)
 		return err;
@@ -90,7 +90,7 @@ static int open_at(struct jobhost *host, const struct sockaddr_un *address) {
 	host->listener.fd = scoped_take_fd(&fd);
 	host->listener.events = EPOLLIN;
 	host->listener.rank = LOOP_CLIENTS;
-	host->listener.ready = accept_some;
+	host->listener.ready = on_listener_ready;
 	return loop_add(host->loop, &host->listener);
 }
 
@@ -100,7 +100,7 @@ int socket_open(struct jobhost *host, char detail[static JOBHOST_DETAIL_BYTES]) 
 
 	if (strlen(host->socket_path) < sizeof(address.sun_path)) {
 		memcpy(address.sun_path, host->socket_path, strlen(host->socket_path) + 1);
-		err = open_at(host, &address);
+		err = open_listener(host, &address);
 	}
 	if (err != 0)
 		snprintf(

@@ -16,7 +16,7 @@
 #define PAUSE_LONGEST_NS (300 * NS_PER_S)
 #define PAUSE_WAITING_NS (60 * NS_PER_S) // longest interval while its ranks wait
 #define DRAIN_RANKS_MAX 1024		 // ranks to log when a drain of this node is advised
-#define SHOWN_MAX 16			 // ranks of one communicator in the log
+#define LOGGED_RANKS_MAX 16		 // ranks of one communicator in the log
 
 static uint64_t confirm_ns(const struct jobhost *host) {
 	const uint64_t ns = host->config.limits.confirm_ns;
@@ -24,13 +24,13 @@ static uint64_t confirm_ns(const struct jobhost *host) {
 	return ns != 0 ? ns : 10 * NS_PER_S;
 }
 
-static bool is_inside(const struct jobs_rank_report *report) {
+static bool rank_is_inside(const struct jobs_rank_report *report) {
 	return (report->knows & JOBS_KNOWS_COMPLETED) != 0 && report->completed < report->launched;
 }
 
 // Return the time of the last movement of any local rank. The outputs tell whether some rank has
 // launched operations, and whether some rank is inside an operation.
-static uint64_t stands_since(const struct host_comm *comm, bool *ret_any, bool *ret_waits) {
+static uint64_t stalled_since(const struct host_comm *comm, bool *ret_any, bool *ret_waits) {
 	uint64_t since_ns = 0;
 
 	*ret_any = *ret_waits = false;
@@ -40,12 +40,13 @@ static uint64_t stands_since(const struct host_comm *comm, bool *ret_any, bool *
 		if (report->progress_ns > since_ns)
 			since_ns = report->progress_ns;
 		*ret_any = *ret_any || (report->launched > 0 && !report->finalized);
-		*ret_waits = *ret_waits || is_inside(report);
+		*ret_waits = *ret_waits || rank_is_inside(report);
 	}
 	return since_ns;
 }
 
-static void set_stall(struct jobhost *host, struct host_comm *comm, uint32_t kind, uint32_t rank) {
+static void
+set_stall_state(struct jobhost *host, struct host_comm *comm, uint32_t kind, uint32_t rank) {
 	host->counters.waiting -= comm->stall_kind == TOCSIN_COMM_WAITING;
 	host->counters.stuck -= comm->stall_kind == TOCSIN_COMM_STUCK;
 	host->counters.waiting += kind == TOCSIN_COMM_WAITING;
@@ -54,32 +55,33 @@ static void set_stall(struct jobhost *host, struct host_comm *comm, uint32_t kin
 	comm->stall_rank = rank;
 }
 
-void stall_forget(struct jobhost *host, struct host_comm *comm) {
-	set_stall(host, comm, 0, TOCSIN_NO_RANK);
+void stall_clear(struct jobhost *host, struct host_comm *comm) {
+	set_stall_state(host, comm, 0, TOCSIN_NO_RANK);
 }
 
-bool stall_wants(struct jobhost *host, struct host_comm *comm, uint64_t now_ns) {
-	bool any, waits, ours = agree_is_numberer(comm);
-	uint64_t since_ns = stands_since(comm, &any, &waits);
+bool stall_needs_query(struct jobhost *host, struct host_comm *comm, uint64_t now_ns) {
+	bool any, waits, ours = agree_is_coordinator(comm);
+	uint64_t since_ns = stalled_since(comm, &any, &waits);
 
 	if (comm->ranks == NULL || now_ns - since_ns < confirm_ns(host)) {
-		stall_forget(host, comm);
+		stall_clear(host, comm);
 		comm->look_ns = since_ns + confirm_ns(host);
-		comm->look_pause_ns = PAUSE_FIRST_NS;
+		comm->stall_check_interval_ns = PAUSE_FIRST_NS;
 		return false;
 	}
 	if (!any || now_ns < comm->look_ns || host->answer != NULL)
 		return false;
 	// Most likely the coordinator or another agent checks, and sends the result.
-	if (!ours && (!waits || now_ns < since_ns + confirm_ns(host) + watch_turn_ns(comm) ||
-		      (comm->heard_ns != 0 &&
-		       now_ns < comm->heard_ns + PAUSE_WAITING_NS + watch_turn_ns(comm))))
+	if (!ours &&
+	    (!waits || now_ns < since_ns + confirm_ns(host) + watch_fallback_delay_ns(comm) ||
+	     (comm->heard_ns != 0 &&
+	      now_ns < comm->heard_ns + PAUSE_WAITING_NS + watch_fallback_delay_ns(comm))))
 		return false;
-	comm->looked_at = true;
-	comm->look_ns = now_ns + comm->look_pause_ns;
-	comm->look_pause_ns *= 2;
-	if (comm->look_pause_ns > PAUSE_LONGEST_NS)
-		comm->look_pause_ns = PAUSE_LONGEST_NS;
+	comm->stall_check_is_pending = true;
+	comm->look_ns = now_ns + comm->stall_check_interval_ns;
+	comm->stall_check_interval_ns *= 2;
+	if (comm->stall_check_interval_ns > PAUSE_LONGEST_NS)
+		comm->stall_check_interval_ns = PAUSE_LONGEST_NS;
 	return true;
 }
 
@@ -87,7 +89,7 @@ bool stall_wants(struct jobhost *host, struct host_comm *comm, uint64_t now_ns) 
 static uint32_t log_ranks(const struct host_comm *comm) {
 	uint32_t shown = 0;
 
-	for (const struct host_rank *rank = comm->ranks; rank != NULL && shown < SHOWN_MAX;
+	for (const struct host_rank *rank = comm->ranks; rank != NULL && shown < LOGGED_RANKS_MAX;
 	     rank = rank->next_of_comm, shown++) {
 		const struct jobs_rank_report *report = &rank->report;
 
@@ -103,14 +105,14 @@ static uint32_t log_ranks(const struct host_comm *comm) {
 	return shown;
 }
 
-uint32_t stall_note_drain(struct jobhost *host, bool is_advised) {
+uint32_t stall_record_drain_advice(struct jobhost *host, bool is_advised) {
 	uint32_t logged = 0;
 
-	if (is_advised && !host->is_drained)
+	if (is_advised && !host->drain_is_advised)
 		for (const struct host_comm *comm = host->comms;
 		     comm != NULL && logged < DRAIN_RANKS_MAX; comm = comm->next)
 			logged += log_ranks(comm);
-	host->is_drained = is_advised;
+	host->drain_is_advised = is_advised;
 	return logged;
 }
 
@@ -128,17 +130,17 @@ log_stuck(struct jobhost *host, const struct host_comm *comm, const struct stall
 
 // Send a stall to the local ranks. The same stall is not sent again until one of the ranks has
 // moved.
-void stall_heard(struct jobhost *host, struct host_comm *comm, const struct stall *stall) {
+void stall_notify_ranks(struct jobhost *host, struct host_comm *comm, const struct stall *stall) {
 	comm->heard_ns = loop_now_ns(host->loop);
 	if (comm->stall_kind == (uint32_t)stall->kind && comm->stall_rank == stall->rank)
 		return;
 	if (stall->kind == TOCSIN_COMM_STUCK && comm->stall_kind != TOCSIN_COMM_STUCK)
 		log_stuck(host, comm, stall);
-	set_stall(host, comm, stall->kind, stall->rank);
-	tell_event_all(comm, stall->kind, stall->rank, stall->text);
+	set_stall_state(host, comm, stall->kind, stall->rank);
+	comm_send_event(comm, stall->kind, stall->rank, stall->text);
 }
 
-static void tell_finding(
+static void send_finding(
 	struct jobhost *host,
 	struct host_comm *comm,
 	const struct ras_merged_comm *merged,
@@ -154,15 +156,15 @@ static void tell_finding(
 		stall.kind = TOCSIN_COMM_STUCK;
 	if (finding->late_count > 0 && finding->late[0] < merged->rank_count)
 		stall.rank = merged->ranks[finding->late[0]].rank.rank;
-	comm_look_say(&host->look, place, sentence);
+	comm_look_describe(&host->look, place, sentence);
 	snprintf(stall.text, sizeof(stall.text), "%.159s", sentence);
-	if (comm->look_pause_ns > PAUSE_WAITING_NS)
-		comm->look_pause_ns = PAUSE_WAITING_NS;
-	notice_stall(host, comm, &stall);
-	stall_heard(host, comm, &stall);
+	if (comm->stall_check_interval_ns > PAUSE_WAITING_NS)
+		comm->stall_check_interval_ns = PAUSE_WAITING_NS;
+	notice_send_stall(host, comm, &stall);
+	stall_notify_ranks(host, comm, &stall);
 }
 
-static void drop_look(struct jobhost *host) {
+static void discard_answer(struct jobhost *host) {
 	if (host->answer == NULL)
 		return;
 	loop_undefer(host->loop, &host->look_job);
@@ -171,7 +173,7 @@ static void drop_look(struct jobhost *host) {
 	host->answer = NULL;
 }
 
-static void judge_on(struct loop_job *job) {
+static void on_look_job(struct loop_job *job) {
 	struct jobhost *host = container_of(job, struct jobhost, look_job);
 
 	if (!comm_look_step(&host->look)) {
@@ -182,14 +184,15 @@ static void judge_on(struct loop_job *job) {
 		struct ras_merged_comm merged;
 		uint32_t place;
 
-		if (comm->looked_at && watch_find(host->answer->comms, comm, &merged, &place))
-			tell_finding(host, comm, &merged, place);
-		comm->looked_at = false;
+		if (comm->stall_check_is_pending &&
+		    watch_find_comm(host->answer->comms, comm, &merged, &place))
+			send_finding(host, comm, &merged, place);
+		comm->stall_check_is_pending = false;
 	}
-	drop_look(host);
+	discard_answer(host);
 }
 
-void stall_judge(struct jobhost *host, struct overlay_answer *answer) {
+void stall_judge_answer(struct jobhost *host, struct overlay_answer *answer) {
 	const struct comm_look_config config = {
 		.health = host->config.health,
 		.now_ns = loop_now_ns(host->loop),
@@ -199,7 +202,7 @@ void stall_judge(struct jobhost *host, struct overlay_answer *answer) {
 	bool wanted = false;
 
 	for (const struct host_comm *comm = host->comms; comm != NULL; comm = comm->next)
-		wanted = wanted || comm->looked_at;
+		wanted = wanted || comm->stall_check_is_pending;
 	if (!wanted || comm_look_init(&host->look, &config, answer) != 0) {
 		overlay_answer_put(answer);
 		return;
@@ -208,10 +211,10 @@ void stall_judge(struct jobhost *host, struct overlay_answer *answer) {
 	loop_defer(host->loop, &host->look_job);
 }
 
-void stall_begin(struct jobhost *host) {
-	host->look_job.run = judge_on;
+void stall_init(struct jobhost *host) {
+	host->look_job.run = on_look_job;
 }
 
-void stall_end(struct jobhost *host) {
-	drop_look(host);
+void stall_fini(struct jobhost *host) {
+	discard_answer(host);
 }

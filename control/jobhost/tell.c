@@ -10,7 +10,8 @@
 #include <sys/socket.h>
 
 // Returns 1 (sent), 0 (socket buffer full) or -1 (connection broken).
-static int try_send(const struct host_connection *connection, const void *packet, size_t size) {
+static int
+try_send_packet(const struct host_connection *connection, const void *packet, size_t size) {
 	ssize_t sent = send(connection->source.fd, packet, size, MSG_NOSIGNAL);
 
 	if (sent == (ssize_t)size)
@@ -20,9 +21,10 @@ static int try_send(const struct host_connection *connection, const void *packet
 
 // Enqueue a packet. If the connection breaks here, it is closed when its hang-up is read, because
 // the caller still uses it.
-static void let_wait(struct host_connection *connection, const void *packet, size_t size) {
-	struct waiting *waiting =
-		connection->waiting_count < WAITING_MAX ? malloc(sizeof(*waiting) + size) : NULL;
+static void enqueue_packet(struct host_connection *connection, const void *packet, size_t size) {
+	struct waiting *waiting = connection->waiting_count < QUEUED_PACKETS_MAX
+					  ? malloc(sizeof(*waiting) + size)
+					  : NULL;
 
 	if (waiting == NULL) {
 		connection->broken = true;
@@ -38,17 +40,17 @@ static void let_wait(struct host_connection *connection, const void *packet, siz
 	loop_want(&connection->source, EPOLLIN | EPOLLOUT);
 }
 
-void tell_packet(struct host_connection *connection, const void *packet, size_t size) {
+void connection_send_packet(struct host_connection *connection, const void *packet, size_t size) {
 	if (connection->broken)
 		return;
-	if (connection->first != NULL || try_send(connection, packet, size) == 0)
-		let_wait(connection, packet, size);
+	if (connection->first != NULL || try_send_packet(connection, packet, size) == 0)
+		enqueue_packet(connection, packet, size);
 }
 
-bool tell_waiting(struct host_connection *connection) {
+bool connection_flush_queue(struct host_connection *connection) {
 	while (connection->first != NULL) {
 		struct waiting *waiting = connection->first;
-		int sent = try_send(connection, waiting->packet, waiting->size);
+		int sent = try_send_packet(connection, waiting->packet, waiting->size);
 
 		if (sent == 0)
 			return true;
@@ -66,17 +68,19 @@ bool tell_waiting(struct host_connection *connection) {
 	return true;
 }
 
-void tell_refused(struct host_connection *connection, uint64_t number, const char *reason) {
+void connection_send_refusal(
+	struct host_connection *connection, uint64_t number, const char *reason
+) {
 	struct job_refused refused = {
 		.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_REFUSED},
 		.comm = number,
 	};
 
 	memcpy(refused.reason, reason, strnlen(reason, sizeof(refused.reason) - 1));
-	tell_packet(connection, &refused, sizeof(refused));
+	connection_send_packet(connection, &refused, sizeof(refused));
 }
 
-void tell_gone(const struct host_rank *rank, const struct gone *gone) {
+void rank_send_gone(const struct host_rank *rank, const struct gone *gone) {
 	struct job_event event = {
 		.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_EVENT},
 		.comm = rank->told.comm,
@@ -91,13 +95,13 @@ void tell_gone(const struct host_rank *rank, const struct gone *gone) {
 	// When a rack fails, many ranks are gone at once. The failed set, sent before, names them
 	// too. Without this limit the process would be disconnected, receive all again, and be
 	// disconnected again.
-	if (rank->process->connection->waiting_count >= WAITING_MAX / 2)
+	if (rank->process->connection->waiting_count >= QUEUED_PACKETS_MAX / 2)
 		return;
 	memcpy(event.text, gone->cause, strnlen(gone->cause, sizeof(gone->cause) - 1));
-	tell_packet(rank->process->connection, &event, sizeof(event));
+	connection_send_packet(rank->process->connection, &event, sizeof(event));
 }
 
-void tell_event(
+void rank_send_event(
 	const struct host_rank *rank,
 	enum tocsin_event_kind kind,
 	uint32_t of_rank,
@@ -114,33 +118,33 @@ void tell_event(
 
 	// Such events may be lost: a process that does not read its socket gets no more of them.
 	if (rank->process->connection == NULL ||
-	    rank->process->connection->waiting_count >= WAITING_MAX / 4)
+	    rank->process->connection->waiting_count >= QUEUED_PACKETS_MAX / 4)
 		return;
 	memcpy(event.text, text, strnlen(text, sizeof(event.text) - 1));
-	tell_packet(rank->process->connection, &event, sizeof(event));
+	connection_send_packet(rank->process->connection, &event, sizeof(event));
 }
 
-void tell_event_all(
+void comm_send_event(
 	const struct host_comm *comm,
 	enum tocsin_event_kind kind,
 	uint32_t of_rank,
 	const char *text
 ) {
 	for (const struct host_rank *rank = comm->ranks; rank != NULL; rank = rank->next_of_comm)
-		tell_event(rank, kind, of_rank, text);
+		rank_send_event(rank, kind, of_rank, text);
 }
 
-static bool is_agreed(const struct host_comm *comm) {
+static bool gone_set_is_agreed(const struct host_comm *comm) {
 	return comm->agreed_count == comm->gone_count;
 }
 
-void tell_failed(const struct host_rank *rank) {
+void rank_send_failed_set(const struct host_rank *rank) {
 	const struct host_comm *comm = rank->comm;
 	struct job_failed failed = {
 		.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_FAILED},
 		.comm = rank->told.comm,
 		.view = comm->view,
-		.agreement = is_agreed(comm) ? TOCSIN_AGREED : TOCSIN_UNDECIDED,
+		.agreement = gone_set_is_agreed(comm) ? TOCSIN_AGREED : TOCSIN_UNDECIDED,
 		.total = comm->agreed_count,
 	};
 
@@ -153,13 +157,13 @@ void tell_failed(const struct host_rank *rank) {
 		if (failed.count > 0)
 			memcpy(failed.ranks, comm->agreed + failed.first,
 			       failed.count * sizeof(failed.ranks[0]));
-		tell_packet(rank->process->connection, &failed, sizeof(failed));
+		connection_send_packet(rank->process->connection, &failed, sizeof(failed));
 		failed.first += failed.count;
 	} while (failed.first < comm->agreed_count);
 }
 
-void tell_all(const struct host_rank *rank) {
-	tell_failed(rank);
+void rank_send_comm_state(const struct host_rank *rank) {
+	rank_send_failed_set(rank);
 	for (uint32_t n = 0; n < rank->comm->gone_count; n++)
-		tell_gone(rank, &rank->comm->gone[n]);
+		rank_send_gone(rank, &rank->comm->gone[n]);
 }

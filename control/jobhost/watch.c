@@ -23,7 +23,7 @@
 #define TOLD_AGAIN_NS (10 * NS_PER_S)
 #define PARTS_PER_LOOK 32 // notices with parts of rosters, sent per second
 
-uint64_t watch_turn_ns(const struct host_comm *comm) {
+uint64_t watch_fallback_delay_ns(const struct host_comm *comm) {
 	uint32_t lowest = UINT32_MAX;
 	uint64_t turn = OTHERS_NS;
 
@@ -35,28 +35,28 @@ uint64_t watch_turn_ns(const struct host_comm *comm) {
 	return turn;
 }
 
-void watch_new(struct jobhost *host, struct host_comm *comm) {
+void watch_add_comm(struct jobhost *host, struct host_comm *comm) {
 	comm->ask_ns = loop_now_ns(host->loop) + FIRST_NS;
 	comm->ask_pause_ns = FIRST_NS;
 }
 
-static void tell_roster(struct jobhost *host, struct host_comm *comm) {
-	comm->roster_told = 0;
-	comm->roster_to_tell = comm->roster.count;
-	comm->roster_told_ns = loop_now_ns(host->loop);
+static void begin_roster_send(struct jobhost *host, struct host_comm *comm) {
+	comm->roster_rows_sent = 0;
+	comm->roster_rows_to_send = comm->roster.count;
+	comm->roster_send_began_ns = loop_now_ns(host->loop);
 }
 
-void watch_wanted(struct jobhost *host, struct host_comm *comm) {
+void watch_on_roster_request(struct jobhost *host, struct host_comm *comm) {
 	uint64_t now_ns = loop_now_ns(host->loop);
 
-	if (!agree_is_numberer(comm) || comm->roster.count == 0)
+	if (!agree_is_coordinator(comm) || comm->roster.count == 0)
 		return;
-	if (comm->roster_told_ns == 0 || now_ns - comm->roster_told_ns >= TOLD_AGAIN_NS)
-		tell_roster(host, comm);
+	if (comm->roster_send_began_ns == 0 || now_ns - comm->roster_send_began_ns >= TOLD_AGAIN_NS)
+		begin_roster_send(host, comm);
 }
 
 // Binary search: communicators of an answer ascend by id and size.
-bool watch_find(
+bool watch_find_comm(
 	const struct ras_comms *comms,
 	const struct host_comm *comm,
 	struct ras_merged_comm *ret_comm,
@@ -90,57 +90,58 @@ static void learn_rosters(struct jobhost *host, const struct overlay_answer *ans
 		struct ras_merged_comm merged;
 		uint32_t known = comm->roster.ranks, place;
 
-		if (roster_is_whole(comm) || !watch_find(answer->comms, comm, &merged, &place) ||
-		    merged.rank_count <= known || roster_learn(host, comm, &merged) != 0)
+		if (roster_is_complete(comm) ||
+		    !watch_find_comm(answer->comms, comm, &merged, &place) ||
+		    merged.rank_count <= known || roster_merge_answer(host, comm, &merged) != 0)
 			continue;
 		if (comm->roster.ranks > known && comm->roster.count > 1)
-			tell_roster(host, comm);
+			begin_roster_send(host, comm);
 	}
 }
 
-static void on_answer(struct overlay_question *question, struct overlay_answer *answer) {
+static void on_comms_answer(struct overlay_question *question, struct overlay_answer *answer) {
 	struct jobhost *host = container_of(question, struct jobhost, question);
 
 	host->asking = false;
 	if (answer->err == 0)
 		learn_rosters(host, answer);
 	if (answer->err == 0)
-		stall_judge(host, answer);
+		stall_judge_answer(host, answer);
 	else
 		overlay_answer_put(answer);
 }
 
-static void ask_all(struct jobhost *host) {
+static void query_all_agents(struct jobhost *host) {
 	if (host->asking || host->answer != NULL)
 		return;
-	host->question = (struct overlay_question){.answered = on_answer};
+	host->question = (struct overlay_question){.answered = on_comms_answer};
 	host->asking = overlay_ask_all(host->overlay, RAS_COLLECT_COMMS, 0, &host->question) == 0;
 }
 
 // Return whether all agents are to be queried about the roster of the communicator now.
-static bool wants_answer(struct jobhost *host, struct host_comm *comm, uint64_t now_ns) {
+static bool roster_query_is_due(struct jobhost *host, struct host_comm *comm, uint64_t now_ns) {
 	bool first = comm->ask_pause_ns == FIRST_NS;
 
-	if (comm->ranks == NULL || now_ns < comm->ask_ns || roster_is_whole(comm))
+	if (comm->ranks == NULL || now_ns < comm->ask_ns || roster_is_complete(comm))
 		return false;
-	if (!agree_is_numberer(comm) && !comm->wants_roster) {
+	if (!agree_is_coordinator(comm) && !comm->roster_is_requested) {
 		// Most likely the roster arrives before this agent's turn comes.
-		comm->wants_roster = !first && notice_wanted(host, comm);
-		comm->ask_ns = now_ns + (first ? watch_turn_ns(comm) : ANSWER_NS);
+		comm->roster_is_requested = !first && notice_request_roster(host, comm);
+		comm->ask_ns = now_ns + (first ? watch_fallback_delay_ns(comm) : ANSWER_NS);
 		comm->ask_pause_ns = 2 * FIRST_NS;
 		return false;
 	}
-	comm->wants_roster = false;
+	comm->roster_is_requested = false;
 	comm->ask_ns = now_ns + comm->ask_pause_ns;
 	comm->ask_pause_ns =
 		2 * comm->ask_pause_ns < LONGEST_NS ? 2 * comm->ask_pause_ns : LONGEST_NS;
 	return true;
 }
 
-static uint32_t placed_of(const struct host_comm *comm) {
+static uint32_t count_placed_ranks(const struct host_comm *comm) {
 	uint32_t known = comm->roster.ranks < comm->size ? comm->roster.ranks : comm->size;
 
-	return roster_is_whole(comm) && comm->roster.count == 0 ? comm->size : known;
+	return roster_is_complete(comm) && comm->roster.count == 0 ? comm->size : known;
 }
 
 void watch_tick(struct jobhost *host, uint64_t now_ns) {
@@ -149,22 +150,22 @@ void watch_tick(struct jobhost *host, uint64_t now_ns) {
 
 	host->counters.placed = 0;
 	for (const struct host_comm *comm = host->comms; comm != NULL; comm = comm->next)
-		host->counters.placed += placed_of(comm);
+		host->counters.placed += count_placed_ranks(comm);
 	if (host->overlay == NULL)
 		return;
 	for (struct host_comm *comm = host->comms; comm != NULL; comm = comm->next) {
-		wanted = wants_answer(host, comm, now_ns) || wanted;
-		wanted = stall_wants(host, comm, now_ns) || wanted;
-		while (parts > 0 && notice_roster(host, comm))
+		wanted = roster_query_is_due(host, comm, now_ns) || wanted;
+		wanted = stall_needs_query(host, comm, now_ns) || wanted;
+		while (parts > 0 && notice_send_roster_part(host, comm))
 			parts--;
 	}
 	if (wanted)
-		ask_all(host);
+		query_all_agents(host);
 }
 
-void watch_stop(struct jobhost *host) {
+void watch_fini(struct jobhost *host) {
 	if (host->asking)
 		overlay_forget_question(&host->question);
 	host->asking = false;
-	stall_end(host);
+	stall_fini(host);
 }

@@ -28,8 +28,9 @@ static bool is_dead(void *ctx, uint64_t node) {
 	       view.verdict == VERDICT_NODE_DOWN && view.both_planes;
 }
 
-static void
-show_seen(const struct observation *observation, uint64_t lasted_ns, char *text, size_t size) {
+static void format_observation(
+	const struct observation *observation, uint64_t lasted_ns, char *text, size_t size
+) {
 	char median[SHOW_BYTES], baseline[SHOW_BYTES];
 
 	show_duration(observation->median_ns, median);
@@ -59,7 +60,7 @@ show_seen(const struct observation *observation, uint64_t lasted_ns, char *text,
 	}
 }
 
-static bool is_bad(const struct observation *observation) {
+static bool path_is_bad(const struct observation *observation) {
 	return observation->device[0] != '\0' &&
 	       (observation->kind == OBSERVATION_DEGRADED ||
 		observation->kind == OBSERVATION_LOSSY || observation->kind == OBSERVATION_SILENT);
@@ -71,14 +72,14 @@ static void make_pair(
 	struct jobs_pair *ret_pair
 ) {
 	const struct observation *observation = &path->observation;
-	const struct jobs_words *words = &look->config.words;
+	const struct jobs_name_resolver *words = &look->config.words;
 	uint64_t now_ns = look->config.now_ns;
 	uint64_t lasted_ns = now_ns > path->since_ns ? now_ns - path->since_ns : 0;
 	char observer[NAME_BYTES], subject[NAME_BYTES], seen[256];
 
 	words->node_name(words->ctx, observation->observer, observer, sizeof(observer));
 	words->node_name(words->ctx, observation->subject, subject, sizeof(subject));
-	show_seen(observation, lasted_ns, seen, sizeof(seen));
+	format_observation(observation, lasted_ns, seen, sizeof(seen));
 	*ret_pair = (struct jobs_pair){
 		.node = observation->observer,
 		.peer = observation->subject,
@@ -105,12 +106,12 @@ static void collect_pairs(struct comm_look *look) {
 		return;
 	engine = health_engine(health);
 	while (look->look.pair_count < PAIRS_MAX && verdict_bad_path_next(engine, &cursor, &path)) {
-		if (is_bad(&path.observation))
+		if (path_is_bad(&path.observation))
 			make_pair(look, &path, &look->pairs[look->look.pair_count++]);
 	}
 }
 
-static int compare_places(const struct comm_look *look, uint32_t a, uint32_t b) {
+static int compare_findings(const struct comm_look *look, uint32_t a, uint32_t b) {
 	const struct jobs_finding *left = &look->findings[a], *right = &look->findings[b];
 
 	if (left->grade != right->grade)
@@ -126,7 +127,7 @@ static int compare_places(const struct comm_look *look, uint32_t a, uint32_t b) 
 }
 
 static int compare_order(const void *left, const void *right, void *ctx) {
-	return compare_places(ctx, *(const uint32_t *)left, *(const uint32_t *)right);
+	return compare_findings(ctx, *(const uint32_t *)left, *(const uint32_t *)right);
 }
 
 static void *heap_allocate(void *ctx, size_t size) {
@@ -142,10 +143,10 @@ static void heap_release(void *ctx, void *memory, size_t size) {
 
 static const struct ras_memory heap = {.allocate = heap_allocate, .release = heap_release};
 
-struct jobs_book *comm_book_create(void) {
-	struct jobs_book *book;
+struct jobs_wait_history *comm_wait_history_create(void) {
+	struct jobs_wait_history *book;
 
-	return jobs_book_create(&heap, &book) == 0 ? book : NULL;
+	return jobs_wait_history_create(&heap, &book) == 0 ? book : NULL;
 }
 
 static int begin_judging(struct comm_look *look, const struct overlay_answer *answer) {
@@ -191,14 +192,14 @@ int comm_look_init(
 }
 
 // Update the wait history before the communicators are judged.
-static void note_comms(struct comm_look *look) {
+static void update_wait_history(struct comm_look *look) {
 	uint32_t ranks = 0;
 
 	while (look->noted < look->count && ranks < JOBS_STEP_RANKS) {
 		const struct ras_merged_comm *comm = &look->comms[look->noted++];
 
 		if (look->config.book != NULL)
-			jobs_book_note(look->config.book, comm);
+			jobs_wait_history_add(look->config.book, comm);
 		ranks += comm->rank_count + 1;
 	}
 }
@@ -207,7 +208,7 @@ bool comm_look_step(struct comm_look *look) {
 	if (look->judging == NULL)
 		return true;
 	if (look->noted < look->count) {
-		note_comms(look);
+		update_wait_history(look);
 		return false;
 	}
 	if (!jobs_judging_step(look->judging, JOBS_STEP_RANKS))
@@ -226,47 +227,49 @@ void comm_look_fini(struct comm_look *look) {
 	*look = (struct comm_look){0};
 }
 
-void comm_look_say(
+void comm_look_describe(
 	const struct comm_look *look, uint32_t place, char text[static JOBS_SENTENCE_BYTES]
 ) {
-	jobs_say(&look->look, place, &look->findings[place], &look->config.words, text);
+	jobs_describe_finding(
+		&look->look, place, &look->findings[place], &look->config.words, text
+	);
 }
 
-static bool is_hash(const char *word) {
+static bool word_is_hash(const char *word) {
 	size_t length = strlen(word);
 
 	return length >= HASH_DIGITS_MIN && length <= HASH_DIGITS &&
 	       strspn(word, "0123456789abcdefABCDEF") == length;
 }
 
-static bool is_number(const char *word) {
+static bool word_is_number(const char *word) {
 	size_t digits = strspn(word, "0123456789");
 
 	return digits > 0 && (word[digits] == '\0' || word[digits] == '.');
 }
 
-bool comm_look_may_be_called(const char *word) {
-	return strchr(word, ':') != NULL || strncasecmp(word, "0x", 2) == 0 || is_hash(word) ||
-	       is_number(word);
+bool comm_name_is_plausible(const char *word) {
+	return strchr(word, ':') != NULL || strncasecmp(word, "0x", 2) == 0 || word_is_hash(word) ||
+	       word_is_number(word);
 }
 
 // The job "slurm:1234.0" also matches "1234.0", and "1234" as all steps of the job do.
-static bool is_job(const char *job, const char *word) {
+static bool job_matches_word(const char *job, const char *word) {
 	const char *number = strchr(job, ':');
 	size_t length = strlen(word);
 
 	if (strcmp(job, word) == 0)
 		return true;
-	if (!is_number(word) || number == NULL || strncmp(number + 1, word, length) != 0)
+	if (!word_is_number(word) || number == NULL || strncmp(number + 1, word, length) != 0)
 		return false;
 	return number[1 + length] == '\0' ||
 	       (strchr(word, '.') == NULL && number[1 + length] == '.');
 }
 
-bool comm_look_is_called(const struct ras_merged_comm *comm, const char *word) {
+bool comm_matches_name(const struct ras_merged_comm *comm, const char *word) {
 	char hash[HASH_DIGITS + 1];
 
-	if (comm->job[0] != '\0' && is_job(comm->job, word))
+	if (comm->job[0] != '\0' && job_matches_word(comm->job, word))
 		return true;
 	// With 0x the hash is written as in NCCL's report, without leading zeros.
 	if (strncasecmp(word, "0x", 2) == 0) {
@@ -276,5 +279,5 @@ bool comm_look_is_called(const struct ras_merged_comm *comm, const char *word) {
 		return strcasecmp(word, hash) == 0;
 	}
 	snprintf(hash, sizeof(hash), "%016" PRIx64, comm->id.hash);
-	return is_hash(word) && strncasecmp(word, hash, strlen(word)) == 0;
+	return word_is_hash(word) && strncasecmp(word, hash, strlen(word)) == 0;
 }

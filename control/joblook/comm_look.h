@@ -12,13 +12,13 @@ struct comm_look_config {
 	const struct health *health; // NULL: no paths are known, and no node is dead
 	uint64_t now_ns;	     // on the clock of `health`
 	struct jobs_limits limits;
-	struct jobs_book *book;	 // NULL: no stragglers are named
-	struct jobs_words words; // resolver of node names
+	struct jobs_wait_history *book;	 // NULL: no stragglers are named
+	struct jobs_name_resolver words; // resolver of node names
 };
 
 struct comm_look {
 	struct comm_look_config config;
-	struct jobs_look look;
+	struct jobs_snapshot look;
 	struct ras_merged_comm *comms;
 	struct jobs_finding *findings;
 	struct jobs_pair *pairs;
@@ -29,7 +29,7 @@ struct comm_look {
 
 // Create a wait history, to be reused for all snapshots. Returns NULL without memory; then no
 // stragglers are named.
-struct jobs_book *comm_book_create(void);
+struct jobs_wait_history *comm_wait_history_create(void);
 
 // Begin to judge an answer. The answer must be complete and outlive the look, and the look must not
 // be moved. Returns 0 or -ENOMEM.
@@ -42,11 +42,11 @@ int comm_look_init(
 bool comm_look_step(struct comm_look *look);
 void comm_look_fini(struct comm_look *look);
 // Write the sentence on the finding at one index.
-void comm_look_say(
+void comm_look_describe(
 	const struct comm_look *look, uint32_t place, char text[static JOBS_SENTENCE_BYTES]
 );
 // Return whether a word can name a job or communicator, and whether it names this one. Valid names
 // are a job id ("slurm:1234.0", "1234.0" or "1234"), and the hash of a communicator. The hash is
 // hexadecimal with 0x as in NCCL's report, or at least the first four of its sixteen digits.
-bool comm_look_may_be_called(const char *word);
-bool comm_look_is_called(const struct ras_merged_comm *comm, const char *word);
+bool comm_name_is_plausible(const char *word);
+bool comm_matches_name(const struct ras_merged_comm *comm, const char *word);

@@ -11,38 +11,38 @@
 #include <string.h>
 
 #define COMMS_MAX 64
-#define ENTRIES_MAX 128 // operations kept for one communicator
-#define ENOUGH 8	// operations needed before a straggler is named
-#define RECENT 16	// newest operations, which may be judged alone
+#define ENTRIES_MAX 128	  // operations kept for one communicator
+#define ENTRIES_ENOUGH 8  // operations needed before a straggler is named
+#define ENTRIES_RECENT 16 // newest operations, which may be judged alone
 #define LATE_US_MIN 1000
 #define LATE_PERCENT 25 // percent of the median wait
 #define CHANCE_MAX 1e-4
 #define CODES 256
 
-struct book_entry {
+struct wait_entry {
 	uint64_t seq;
 	uint32_t last; // rank that came last
 	uint8_t least, median;
 };
 
-struct book_comm {
+struct wait_comm {
 	struct ras_comm_id id;
 	uint32_t size; // 0: unused slot
 	bool by_median;
 	uint64_t used; // number of the snapshot that updated this slot last
 	uint64_t seq;  // sequence number of the newest entry
 	uint32_t count, next;
-	struct book_entry entries[ENTRIES_MAX];
+	struct wait_entry entries[ENTRIES_MAX];
 };
 
-struct jobs_book {
+struct jobs_wait_history {
 	struct ras_memory memory;
 	uint64_t looks;
-	struct book_comm comms[COMMS_MAX];
+	struct wait_comm comms[COMMS_MAX];
 };
 
-int jobs_book_create(const struct ras_memory *memory, struct jobs_book **ret_book) {
-	struct jobs_book *book = memory->allocate(memory->ctx, sizeof(*book));
+int jobs_wait_history_create(const struct ras_memory *memory, struct jobs_wait_history **ret_book) {
+	struct jobs_wait_history *book = memory->allocate(memory->ctx, sizeof(*book));
 
 	if (book == NULL)
 		return -ENOMEM;
@@ -51,7 +51,7 @@ int jobs_book_create(const struct ras_memory *memory, struct jobs_book **ret_boo
 	return 0;
 }
 
-struct jobs_book *jobs_book_destroy(struct jobs_book *book) {
+struct jobs_wait_history *jobs_wait_history_destroy(struct jobs_wait_history *book) {
 	struct ras_memory memory;
 
 	if (book == NULL)
@@ -61,26 +61,27 @@ struct jobs_book *jobs_book_destroy(struct jobs_book *book) {
 	return NULL;
 }
 
-static bool is_id(const struct book_comm *known, const struct ras_merged_comm *comm) {
+static bool comm_has_id(const struct wait_comm *known, const struct ras_merged_comm *comm) {
 	return known->size == comm->size && known->id.hash == comm->id.hash &&
 	       known->id.host_hash == comm->id.host_hash && known->id.pid_hash == comm->id.pid_hash;
 }
 
-static const struct book_comm *
-find_known(const struct jobs_book *book, const struct ras_merged_comm *comm) {
+static const struct wait_comm *
+find_history(const struct jobs_wait_history *book, const struct ras_merged_comm *comm) {
 	for (uint32_t n = 0; n < COMMS_MAX; n++) {
-		if (is_id(&book->comms[n], comm))
+		if (comm_has_id(&book->comms[n], comm))
 			return &book->comms[n];
 	}
 	return NULL;
 }
 
 // Return the slot of the communicator, or the slot that was updated longest ago.
-static struct book_comm *find_room(struct jobs_book *book, const struct ras_merged_comm *comm) {
-	struct book_comm *oldest = &book->comms[0];
+static struct wait_comm *
+find_or_replace_history(struct jobs_wait_history *book, const struct ras_merged_comm *comm) {
+	struct wait_comm *oldest = &book->comms[0];
 
 	for (uint32_t n = 0; n < COMMS_MAX; n++) {
-		if (is_id(&book->comms[n], comm))
+		if (comm_has_id(&book->comms[n], comm))
 			return &book->comms[n];
 		if (book->comms[n].used < oldest->used)
 			oldest = &book->comms[n];
@@ -91,7 +92,7 @@ static struct book_comm *find_room(struct jobs_book *book, const struct ras_merg
 	return oldest;
 }
 
-static void add_entry(struct book_comm *known, const struct book_entry *entry) {
+static void add_entry(struct wait_comm *known, const struct wait_entry *entry) {
 	known->entries[known->next] = *entry;
 	known->next = (known->next + 1) % ENTRIES_MAX;
 	if (known->count < ENTRIES_MAX)
@@ -106,7 +107,7 @@ struct field {
 	uint8_t least;
 };
 
-static void field_add(struct field *field, uint32_t rank, uint8_t code) {
+static void wait_field_add(struct field *field, uint32_t rank, uint8_t code) {
 	if (field->count == 0 || code < field->least) {
 		field->least = code;
 		field->last = rank;
@@ -119,43 +120,44 @@ static void field_add(struct field *field, uint32_t rank, uint8_t code) {
 }
 
 // Returns false if two ranks came last together.
-static bool field_entry(const struct field *field, uint64_t seq, struct book_entry *ret_entry) {
+static bool
+wait_field_to_entry(const struct field *field, uint64_t seq, struct wait_entry *ret_entry) {
 	uint32_t below = 0, code = 0;
 
 	if (field->count == 0 || field->ties > 0)
 		return false;
 	while (below + field->codes[code] <= field->count / 2)
 		below += field->codes[code++];
-	*ret_entry = (struct book_entry
+	*ret_entry = (struct wait_entry
 	){.seq = seq, .last = field->last, .least = field->least, .median = (uint8_t)code};
 	return true;
 }
 
 // Return the wait code of one completed operation of a rank, or JOBS_WAIT_UNKNOWN.
-static uint8_t wait_at(const struct ras_comm_rank *rank, uint64_t seq) {
+static uint8_t wait_code_at(const struct ras_comm_rank *rank, uint64_t seq) {
 	if (seq > rank->completed || rank->completed - seq >= rank->wait_count)
-		return JOBS_WAIT_NOT_TAKEN;
+		return JOBS_WAIT_UNKNOWN;
 	return rank->waits[rank->wait_count - 1 - (rank->completed - seq)];
 }
 
 // Compare `count` operations from `first` on, in one pass over the ranks. Operations that some rank
 // does not report are skipped.
-static void compare_seqs(
-	struct book_comm *known, const struct ras_merged_comm *comm, uint64_t first, uint32_t count
+static void compare_operations(
+	struct wait_comm *known, const struct ras_merged_comm *comm, uint64_t first, uint32_t count
 ) {
 	struct field fields[RAS_COMM_WAITS] = {0};
-	struct book_entry entry;
+	struct wait_entry entry;
 
 	for (uint32_t n = 0; n < comm->rank_count; n++)
 		for (uint32_t at = 0; at < count; at++) {
-			uint8_t code = wait_at(&comm->ranks[n].rank, first + at);
+			uint8_t code = wait_code_at(&comm->ranks[n].rank, first + at);
 
-			if (code != JOBS_WAIT_NOT_TAKEN)
-				field_add(&fields[at], comm->ranks[n].rank.rank, code);
+			if (code != JOBS_WAIT_UNKNOWN)
+				wait_field_add(&fields[at], comm->ranks[n].rank.rank, code);
 		}
 	for (uint32_t at = 0; at < count; at++)
 		if (fields[at].count == comm->rank_count &&
-		    field_entry(&fields[at], first + at, &entry))
+		    wait_field_to_entry(&fields[at], first + at, &entry))
 			add_entry(known, &entry);
 }
 
@@ -166,37 +168,37 @@ static uint8_t median_wait(const struct ras_comm_rank *rank) {
 	for (uint32_t n = 0; n < rank->wait_count; n++) {
 		uint32_t at = count;
 
-		if (rank->waits[n] == JOBS_WAIT_NOT_TAKEN)
+		if (rank->waits[n] == JOBS_WAIT_UNKNOWN)
 			continue;
 		for (; at > 0 && sorted[at - 1] > rank->waits[n]; at--)
 			sorted[at] = sorted[at - 1];
 		sorted[at] = rank->waits[n];
 		count++;
 	}
-	return count > 0 ? sorted[count / 2] : JOBS_WAIT_NOT_TAKEN;
+	return count > 0 ? sorted[count / 2] : JOBS_WAIT_UNKNOWN;
 }
 
 static void
-compare_medians(struct book_comm *known, const struct ras_merged_comm *comm, uint64_t seq) {
-	struct book_entry entry;
+compare_medians(struct wait_comm *known, const struct ras_merged_comm *comm, uint64_t seq) {
+	struct wait_entry entry;
 	struct field field = {0};
 
 	for (uint32_t n = 0; n < comm->rank_count; n++) {
 		uint8_t code = median_wait(&comm->ranks[n].rank);
 
-		if (code == JOBS_WAIT_NOT_TAKEN)
+		if (code == JOBS_WAIT_UNKNOWN)
 			return;
-		field_add(&field, comm->ranks[n].rank.rank, code);
+		wait_field_add(&field, comm->ranks[n].rank.rank, code);
 	}
-	if (!field_entry(&field, seq, &entry))
+	if (!wait_field_to_entry(&field, seq, &entry))
 		return;
 	known->by_median = true;
 	add_entry(known, &entry);
 }
 
-void jobs_book_note(struct jobs_book *book, const struct ras_merged_comm *comm) {
+void jobs_wait_history_add(struct jobs_wait_history *book, const struct ras_merged_comm *comm) {
 	uint64_t first = 1, last = UINT64_MAX;
-	struct book_comm *known;
+	struct wait_comm *known;
 
 	if (comm->rank_count < 2 || comm->rank_count < comm->size)
 		return;
@@ -211,7 +213,7 @@ void jobs_book_note(struct jobs_book *book, const struct ras_merged_comm *comm) 
 		    rank->completed - rank->wait_count + 1 > first)
 			first = rank->completed - rank->wait_count + 1;
 	}
-	known = find_room(book, comm);
+	known = find_or_replace_history(book, comm);
 	known->used = ++book->looks;
 	if (first > last && last > known->seq) {
 		compare_medians(known, comm, last);
@@ -223,7 +225,7 @@ void jobs_book_note(struct jobs_book *book, const struct ras_merged_comm *comm) 
 		first = known->seq + 1;
 	// No rank reports more than RAS_COMM_WAITS waits.
 	if (first <= last && last - first < RAS_COMM_WAITS)
-		compare_seqs(known, comm, first, (uint32_t)(last - first) + 1);
+		compare_operations(known, comm, first, (uint32_t)(last - first) + 1);
 }
 
 // Return how probable it is that some rank of `size` comes last `last` times of `of` by chance. The
@@ -238,16 +240,16 @@ static double chance_bound(uint32_t last, uint32_t of, uint32_t size) {
 
 // The newest `count` entries of a communicator.
 struct window {
-	const struct book_comm *known;
+	const struct wait_comm *known;
 	uint32_t count;
 };
 
-static const struct book_entry *entry_at(const struct window *window, uint32_t n) {
+static const struct wait_entry *entry_at(const struct window *window, uint32_t n) {
 	return &window->known->entries[(window->known->next + ENTRIES_MAX - 1 - n) % ENTRIES_MAX];
 }
 
 // Return the rank that came last most often.
-static uint32_t most_last(const struct window *window, uint32_t *ret_times) {
+static uint32_t find_most_often_last(const struct window *window, uint32_t *ret_times) {
 	uint32_t best = 0, times = 0;
 
 	for (uint32_t n = 0; n < window->count; n++) {
@@ -266,12 +268,12 @@ static uint32_t most_last(const struct window *window, uint32_t *ret_times) {
 
 // Return the median wait of the median rank over the operations in which `rank` came last. If
 // `late` is set, return the median lateness of `rank` instead.
-static uint64_t median_of(const struct window *window, uint32_t rank, bool late) {
+static uint64_t median_wait_us(const struct window *window, uint32_t rank, bool late) {
 	uint64_t sorted[ENTRIES_MAX];
 	uint32_t count = 0;
 
 	for (uint32_t n = 0; n < window->count; n++) {
-		const struct book_entry *entry = entry_at(window, n);
+		const struct wait_entry *entry = entry_at(window, n);
 		uint64_t value = jobs_wait_us(entry->median);
 		uint32_t at = count;
 
@@ -286,7 +288,7 @@ static uint64_t median_of(const struct window *window, uint32_t rank, bool late)
 	return count > 0 ? sorted[count / 2] : 0;
 }
 
-static uint32_t place_of(const struct ras_merged_comm *comm, uint32_t rank) {
+static uint32_t find_rank_index(const struct ras_merged_comm *comm, uint32_t rank) {
 	for (uint32_t n = 0; n < comm->rank_count; n++) {
 		if (comm->ranks[n].rank.rank == rank)
 			return n;
@@ -300,15 +302,15 @@ static bool judge_window(
 	struct jobs_straggler *ret_straggler
 ) {
 	struct jobs_straggler found = {.of = window->count};
-	uint32_t rank = most_last(window, &found.last);
+	uint32_t rank = find_most_often_last(window, &found.last);
 
-	found.place = place_of(comm, rank);
-	found.late_us = median_of(window, rank, true);
+	found.place = find_rank_index(comm, rank);
+	found.late_us = median_wait_us(window, rank, true);
 	found.seen_by_median = window->known->by_median;
 	if (found.last * 2 < found.of || found.place == JOBS_NOBODY ||
 	    chance_bound(found.last, found.of, comm->size) > CHANCE_MAX ||
 	    found.late_us < LATE_US_MIN ||
-	    found.late_us * 100 < median_of(window, rank, false) * LATE_PERCENT)
+	    found.late_us * 100 < median_wait_us(window, rank, false) * LATE_PERCENT)
 		return false;
 	*ret_straggler = found;
 	return true;
@@ -316,19 +318,19 @@ static bool judge_window(
 
 // Judge all entries, then only the newest ones, so that a rank which began to be late is named
 // soon.
-bool book_straggler(
-	const struct jobs_book *book,
+bool wait_history_find_straggler(
+	const struct jobs_wait_history *book,
 	const struct ras_merged_comm *comm,
 	struct jobs_straggler *ret_straggler
 ) {
-	const struct book_comm *known = find_known(book, comm);
+	const struct wait_comm *known = find_history(book, comm);
 	struct window window = {.known = known};
 
-	if (known == NULL || known->count < ENOUGH)
+	if (known == NULL || known->count < ENTRIES_ENOUGH)
 		return false;
 	window.count = known->count;
 	if (judge_window(&window, comm, ret_straggler))
 		return true;
-	window.count = known->count < RECENT ? known->count : RECENT;
+	window.count = known->count < ENTRIES_RECENT ? known->count : ENTRIES_RECENT;
 	return judge_window(&window, comm, ret_straggler);
 }

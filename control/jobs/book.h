@@ -5,8 +5,8 @@
 #include <jobs/judge.h>
 
 // Returns false if no rank comes last more often than by chance, or none is late enough to matter.
-bool book_straggler(
-	const struct jobs_book *book,
+bool wait_history_find_straggler(
+	const struct jobs_wait_history *book,
 	const struct ras_merged_comm *comm,
 	struct jobs_straggler *ret_straggler
 );

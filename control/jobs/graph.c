@@ -16,22 +16,22 @@
 // agent that reports more.
 #define MEMBERSHIPS_MAX 256
 
-static void *memory_take(const struct graph *graph, size_t size) {
+static void *graph_allocate(const struct graph *graph, size_t size) {
 	return graph->look->memory->allocate(graph->look->memory->ctx, size + 1);
 }
 
-static void memory_give(const struct graph *graph, void *memory, size_t size) {
+static void graph_release(const struct graph *graph, void *memory, size_t size) {
 	graph->look->memory->release(graph->look->memory->ctx, memory, size + 1);
 }
 
-static uint32_t bucket_of(const struct graph *graph, uint64_t node, uint32_t pid) {
+static uint32_t process_bucket(const struct graph *graph, uint64_t node, uint32_t pid) {
 	uint64_t mixed = (node ^ (uint64_t)pid << 32 ^ pid) * UINT64_C(0x9e3779b97f4a7c15);
 
 	return (uint32_t)(mixed >> 32) & (graph->bucket_count - 1);
 }
 
-static struct graph_process *process_of(const struct graph *graph, uint64_t node, uint32_t pid) {
-	uint32_t at = graph->buckets[bucket_of(graph, node, pid)];
+static struct graph_process *find_process(const struct graph *graph, uint64_t node, uint32_t pid) {
+	uint32_t at = graph->buckets[process_bucket(graph, node, pid)];
 
 	while (at != JOBS_NOBODY &&
 	       (graph->processes[at].node != node || graph->processes[at].pid != pid))
@@ -39,9 +39,9 @@ static struct graph_process *process_of(const struct graph *graph, uint64_t node
 	return at != JOBS_NOBODY ? &graph->processes[at] : NULL;
 }
 
-static struct graph_process *process_make(struct graph *graph, uint64_t node, uint32_t pid) {
-	struct graph_process *process = process_of(graph, node, pid);
-	uint32_t *bucket = &graph->buckets[bucket_of(graph, node, pid)];
+static struct graph_process *find_or_add_process(struct graph *graph, uint64_t node, uint32_t pid) {
+	struct graph_process *process = find_process(graph, node, pid);
+	uint32_t *bucket = &graph->buckets[process_bucket(graph, node, pid)];
 
 	if (process != NULL)
 		return process;
@@ -53,15 +53,15 @@ static struct graph_process *process_make(struct graph *graph, uint64_t node, ui
 }
 
 // Return the index of the first membership of a process, or JOBS_NOBODY.
-static uint32_t members_of(const struct graph *graph, const struct ras_merged_rank *rank) {
-	const struct graph_process *process = process_of(graph, rank->node, rank->rank.pid);
+static uint32_t first_membership(const struct graph *graph, const struct ras_merged_rank *rank) {
+	const struct graph_process *process = find_process(graph, rank->node, rank->rank.pid);
 
 	return process != NULL ? process->first : JOBS_NOBODY;
 }
 
 // Communicators are visited from last to first and each membership is prepended, so a process's
 // list ascends.
-bool graph_collect(struct graph *graph, uint32_t *ret_ranks) {
+bool graph_collect_step(struct graph *graph, uint32_t *ret_ranks) {
 	const struct ras_merged_comm *merged;
 
 	*ret_ranks = 0;
@@ -70,7 +70,8 @@ bool graph_collect(struct graph *graph, uint32_t *ret_ranks) {
 	merged = &graph->look->comms[--graph->left];
 	for (uint32_t n = merged->rank_count; n > 0; n--) {
 		const struct ras_merged_rank *rank = &merged->ranks[n - 1];
-		struct graph_process *process = process_make(graph, rank->node, rank->rank.pid);
+		struct graph_process *process =
+			find_or_add_process(graph, rank->node, rank->rank.pid);
 
 		graph->members[graph->member_count] = (struct graph_member
 		){.comm = graph->left, .place = n - 1, .next = process->first};
@@ -81,43 +82,44 @@ bool graph_collect(struct graph *graph, uint32_t *ret_ranks) {
 }
 
 static const struct ras_merged_rank *
-rank_of(const struct graph *graph, const struct graph_member *member) {
+member_rank(const struct graph *graph, const struct graph_member *member) {
 	return &graph->look->comms[member->comm].ranks[member->place];
 }
 
-bool graph_moves_elsewhere(
+bool graph_rank_moves_elsewhere(
 	const struct graph *graph, uint32_t comm, const struct ras_merged_rank *rank
 ) {
-	uint32_t at = members_of(graph, rank);
+	uint32_t at = first_membership(graph, rank);
 
 	for (uint32_t n = 0; at != JOBS_NOBODY && n < MEMBERSHIPS_MAX; n++) {
 		const struct graph_member *member = &graph->members[at];
 
 		if (member->comm != comm &&
-		    rank_of(graph, member)->rank.idle_ms < graph->confirm_ms)
+		    member_rank(graph, member)->rank.idle_ms < graph->confirm_ms)
 			return true;
 		at = member->next;
 	}
 	return false;
 }
 
-static bool comm_stands(const struct graph *graph, uint32_t comm) {
+static bool comm_is_stalled(const struct graph *graph, uint32_t comm) {
 	const struct survey *survey = &graph->surveys[comm];
 
 	return survey->seq != 0 && survey->idle_ms >= graph->confirm_ms;
 }
 
-uint32_t
-graph_device_waits(const struct graph *graph, uint32_t comm, const struct ras_merged_rank *rank) {
-	uint32_t at = members_of(graph, rank);
+uint32_t graph_find_device_wait(
+	const struct graph *graph, uint32_t comm, const struct ras_merged_rank *rank
+) {
+	uint32_t at = first_membership(graph, rank);
 
 	for (uint32_t n = 0; at != JOBS_NOBODY && n < MEMBERSHIPS_MAX; n++) {
 		const struct graph_member *member = &graph->members[at];
-		const struct ras_comm_rank *there = &rank_of(graph, member)->rank;
+		const struct ras_comm_rank *there = &member_rank(graph, member)->rank;
 
-		if (member->comm != comm && comm_stands(graph, member->comm) &&
+		if (member->comm != comm && comm_is_stalled(graph, member->comm) &&
 		    (there->knows & RAS_RANK_KNOWS_STARTED) != 0 &&
-		    survey_waits(&graph->surveys[member->comm], there))
+		    survey_rank_waits(&graph->surveys[member->comm], there))
 			return member->comm;
 		at = member->next;
 	}
@@ -127,12 +129,12 @@ graph_device_waits(const struct graph *graph, uint32_t comm, const struct ras_me
 // Return whether a rank that is late in `from` certainly waits in `there`. A rank that has not
 // launched waits with its thread, which is inside the other operation or idle. A rank whose device
 // has not started waits with its device.
-static bool waits_there(
+static bool rank_waits_in_comm(
 	const struct survey *from, const struct survey *there, const struct ras_comm_rank *rank
 ) {
 	if (from->late == SURVEY_NOT_STARTED)
-		return survey_waits(there, rank);
-	if (!survey_is_inside(there, rank))
+		return survey_rank_waits(there, rank);
+	if (!survey_rank_is_inside(there, rank))
 		return false;
 	return (rank->flags & RAS_RANK_BLOCKS) != 0 ||
 	       ((rank->knows & RAS_RANK_KNOWS_PROCESS) != 0 && rank->worked_ms < WORK_MS_MIN);
@@ -146,16 +148,18 @@ struct edges {
 // Add the other communicators in which this late rank waits.
 static void
 add_edges(const struct graph *graph, uint32_t comm, uint32_t late, struct edges *edges) {
-	uint32_t at = members_of(graph, &graph->look->comms[comm].ranks[late]);
+	uint32_t at = first_membership(graph, &graph->look->comms[comm].ranks[late]);
 
 	for (uint32_t n = 0; at != JOBS_NOBODY && n < MEMBERSHIPS_MAX && edges->count < EDGES_MAX;
 	     n++) {
 		const struct graph_member *member = &graph->members[at];
-		const struct ras_comm_rank *there = &rank_of(graph, member)->rank;
+		const struct ras_comm_rank *there = &member_rank(graph, member)->rank;
 
 		at = member->next;
-		if (member->comm == comm || !comm_stands(graph, member->comm) ||
-		    !waits_there(&graph->surveys[comm], &graph->surveys[member->comm], there) ||
+		if (member->comm == comm || !comm_is_stalled(graph, member->comm) ||
+		    !rank_waits_in_comm(
+			    &graph->surveys[comm], &graph->surveys[member->comm], there
+		    ) ||
 		    (edges->count > 0 && edges->to[edges->count - 1] == member->comm))
 			continue;
 		edges->to[edges->count] = member->comm;
@@ -164,33 +168,33 @@ add_edges(const struct graph *graph, uint32_t comm, uint32_t late, struct edges 
 }
 
 // Collect the communicators in which late ranks of this one wait: at most EDGES_MAX different ones.
-static void edges_of(const struct graph *graph, uint32_t comm, struct edges *ret_edges) {
+static void collect_edges(const struct graph *graph, uint32_t comm, struct edges *ret_edges) {
 	const struct ras_merged_comm *merged = &graph->look->comms[comm];
 
 	ret_edges->count = 0;
 	for (uint32_t late = 0; late < merged->rank_count && ret_edges->count < EDGES_MAX; late++)
-		if (survey_is_late(&graph->surveys[comm], &merged->ranks[late].rank))
+		if (survey_rank_is_late(&graph->surveys[comm], &merged->ranks[late].rank))
 			add_edges(graph, comm, late, ret_edges);
 }
 
 enum colour {
-	NEW,
-	ON_THE_WAY,
-	DONE,
+	COMM_UNVISITED,
+	COMM_ON_PATH,
+	COMM_FINISHED,
 };
 
 // Advance the walk by one edge. A communicator on the current path closes a cycle, whose edges are
 // kept. A communicator that leads to no cycle keeps its first edge.
-static void walk_on(struct graph *graph) {
+static void advance_walk(struct graph *graph) {
 	struct graph_walk *walk = &graph->walk;
 	uint32_t comm = walk->way[walk->depth], to;
 	struct edges edges;
 	uint32_t n;
 
-	edges_of(graph, comm, &edges);
+	collect_edges(graph, comm, &edges);
 	n = walk->tried[comm]++;
 	if (n >= edges.count) {
-		walk->colours[comm] = DONE;
+		walk->colours[comm] = COMM_FINISHED;
 		if (edges.count > 0) {
 			graph->next[comm] = edges.to[0];
 			graph->rank[comm] = edges.place[0];
@@ -200,38 +204,38 @@ static void walk_on(struct graph *graph) {
 		return;
 	}
 	to = edges.to[n];
-	if (walk->colours[to] == DONE)
+	if (walk->colours[to] == COMM_FINISHED)
 		return;
 	graph->next[comm] = to;
 	graph->rank[comm] = edges.place[n];
-	if (walk->colours[to] == NEW) {
-		walk->colours[to] = ON_THE_WAY;
+	if (walk->colours[to] == COMM_UNVISITED) {
+		walk->colours[to] = COMM_ON_PATH;
 		walk->way[++walk->depth] = to;
 		return;
 	}
 	for (uint32_t at = 0; at <= walk->depth; at++)
-		walk->colours[walk->way[at]] = DONE;
+		walk->colours[walk->way[at]] = COMM_FINISHED;
 	walk->under_way = false;
 }
 
-bool graph_follow(struct graph *graph, uint32_t *ret_ranks) {
+bool graph_walk_step(struct graph *graph, uint32_t *ret_ranks) {
 	struct graph_walk *walk = &graph->walk;
 	uint32_t first = walk->comm;
 
 	*ret_ranks = 0;
 	if (walk->under_way) {
 		*ret_ranks = graph->look->comms[walk->way[walk->depth]].rank_count;
-		walk_on(graph);
+		advance_walk(graph);
 		return true;
 	}
 	if (first == graph->look->comm_count)
 		return false;
 	walk->comm++;
-	if (walk->colours[first] == NEW && comm_stands(graph, first) &&
+	if (walk->colours[first] == COMM_UNVISITED && comm_is_stalled(graph, first) &&
 	    graph->surveys[first].late_count > 0) {
 		walk->way[0] = first;
 		walk->depth = 0;
-		walk->colours[first] = ON_THE_WAY;
+		walk->colours[first] = COMM_ON_PATH;
 		walk->under_way = true;
 	}
 	return true;
@@ -243,7 +247,7 @@ static size_t walk_bytes(const struct graph *graph) {
 
 int graph_init(
 	struct graph *graph,
-	const struct jobs_look *look,
+	const struct jobs_snapshot *look,
 	const struct survey *surveys,
 	uint64_t confirm_ms
 ) {
@@ -256,12 +260,12 @@ int graph_init(
 		graph->capacity += look->comms[comm].rank_count;
 	for (graph->bucket_count = 1; graph->bucket_count < graph->capacity;)
 		graph->bucket_count *= 2;
-	graph->members = memory_take(graph, graph->capacity * sizeof(*graph->members));
-	graph->processes = memory_take(graph, graph->capacity * sizeof(*graph->processes));
-	graph->buckets = memory_take(graph, graph->bucket_count * sizeof(*graph->buckets));
-	graph->next = memory_take(graph, count * sizeof(*graph->next));
-	graph->rank = memory_take(graph, count * sizeof(*graph->rank));
-	walk->way = memory_take(graph, walk_bytes(graph));
+	graph->members = graph_allocate(graph, graph->capacity * sizeof(*graph->members));
+	graph->processes = graph_allocate(graph, graph->capacity * sizeof(*graph->processes));
+	graph->buckets = graph_allocate(graph, graph->bucket_count * sizeof(*graph->buckets));
+	graph->next = graph_allocate(graph, count * sizeof(*graph->next));
+	graph->rank = graph_allocate(graph, count * sizeof(*graph->rank));
+	walk->way = graph_allocate(graph, walk_bytes(graph));
 	if (graph->members == NULL || graph->processes == NULL || graph->buckets == NULL ||
 	    graph->next == NULL || graph->rank == NULL || walk->way == NULL) {
 		graph_fini(graph);
@@ -277,16 +281,17 @@ int graph_init(
 void graph_fini(struct graph *graph) {
 	uint32_t count = graph->look->comm_count;
 
-	memory_give(graph, graph->members, graph->capacity * sizeof(*graph->members));
-	memory_give(graph, graph->processes, graph->capacity * sizeof(*graph->processes));
-	memory_give(graph, graph->buckets, graph->bucket_count * sizeof(*graph->buckets));
-	memory_give(graph, graph->next, count * sizeof(*graph->next));
-	memory_give(graph, graph->rank, count * sizeof(*graph->rank));
-	memory_give(graph, graph->walk.way, walk_bytes(graph));
+	graph_release(graph, graph->members, graph->capacity * sizeof(*graph->members));
+	graph_release(graph, graph->processes, graph->capacity * sizeof(*graph->processes));
+	graph_release(graph, graph->buckets, graph->bucket_count * sizeof(*graph->buckets));
+	graph_release(graph, graph->next, count * sizeof(*graph->next));
+	graph_release(graph, graph->rank, count * sizeof(*graph->rank));
+	graph_release(graph, graph->walk.way, walk_bytes(graph));
 }
 
-uint32_t
-graph_cycle(const struct graph *graph, uint32_t comm, struct jobs_wait_for chain[JOBS_CHAIN_MAX]) {
+uint32_t graph_find_cycle(
+	const struct graph *graph, uint32_t comm, struct jobs_wait_for chain[JOBS_CHAIN_MAX]
+) {
 	uint32_t count = 0, length = 0;
 	uint32_t at = comm;
 

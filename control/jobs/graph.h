@@ -27,7 +27,7 @@ struct graph_walk {
 };
 
 struct graph {
-	const struct jobs_look *look;
+	const struct jobs_snapshot *look;
 	const struct survey *surveys;
 	uint64_t confirm_ms;
 	struct graph_member *members;
@@ -45,23 +45,25 @@ struct graph {
 // Returns 0 or -ENOMEM.
 int graph_init(
 	struct graph *graph,
-	const struct jobs_look *look,
+	const struct jobs_snapshot *look,
 	const struct survey *surveys,
 	uint64_t confirm_ms
 );
 // Do one step. Each step costs one unit per rank in ret_ranks. Returns false after the last step.
-bool graph_collect(struct graph *graph, uint32_t *ret_ranks);
-bool graph_follow(struct graph *graph, uint32_t *ret_ranks);
+bool graph_collect_step(struct graph *graph, uint32_t *ret_ranks);
+bool graph_walk_step(struct graph *graph, uint32_t *ret_ranks);
 void graph_fini(struct graph *graph);
 // Return whether the process of `rank` moved in another communicator within confirm_ms.
-bool graph_moves_elsewhere(
+bool graph_rank_moves_elsewhere(
 	const struct graph *graph, uint32_t comm, const struct ras_merged_rank *rank
 );
 // Return another stalled communicator in which the process's device has started an operation that
 // does not complete, or JOBS_NOBODY.
-uint32_t
-graph_device_waits(const struct graph *graph, uint32_t comm, const struct ras_merged_rank *rank);
+uint32_t graph_find_device_wait(
+	const struct graph *graph, uint32_t comm, const struct ras_merged_rank *rank
+);
 // Store the cycle of waits that contains the communicator, in order. Of a longer cycle, the first
 // JOBS_CHAIN_MAX are stored. Returns their number, or 0 if the communicator is in no cycle.
-uint32_t
-graph_cycle(const struct graph *graph, uint32_t comm, struct jobs_wait_for chain[JOBS_CHAIN_MAX]);
+uint32_t graph_find_cycle(
+	const struct graph *graph, uint32_t comm, struct jobs_wait_for chain[JOBS_CHAIN_MAX]
+);

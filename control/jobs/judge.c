@@ -14,15 +14,15 @@
 #define PAIR_NODES_MAX 512 // nodes of bad paths; further paths are ignored
 
 enum phase {
-	SURVEY,
-	COLLECT,
-	FOLLOW,
-	JUDGE,
-	DONE,
+	PHASE_SURVEY,
+	PHASE_COLLECT,
+	PHASE_FOLLOW,
+	PHASE_JUDGE,
+	PHASE_DONE,
 };
 
 struct judge {
-	const struct jobs_look *look;
+	const struct jobs_snapshot *look;
 	struct survey *surveys;
 	struct graph graph;
 	uint64_t confirm_ms, stuck_ms, busy_ms;
@@ -41,7 +41,7 @@ static uint64_t limit_ms(uint64_t limit_ns, uint64_t default_ms) {
 	return limit_ns != 0 ? limit_ns / NS_PER_MS : default_ms;
 }
 
-static void take_limits(struct judge *judge) {
+static void load_limits(struct judge *judge) {
 	static const struct jobs_limits defaults;
 	const struct jobs_limits *limits = judge->look->limits;
 
@@ -58,8 +58,8 @@ static int compare_nodes(const void *a, const void *b) {
 	return (left > right) - (left < right);
 }
 
-static void take_pair_nodes(struct judge *judge) {
-	const struct jobs_look *look = judge->look;
+static void collect_pair_nodes(struct judge *judge) {
+	const struct jobs_snapshot *look = judge->look;
 	uint32_t count = 0, kept = 0;
 
 	for (uint32_t n = 0; n < look->pair_count && count + 2 <= PAIR_NODES_MAX; n++) {
@@ -74,7 +74,7 @@ static void take_pair_nodes(struct judge *judge) {
 }
 
 // Return the index of a node, or PAIR_NODES_MAX if no bad path ends there.
-static uint32_t place_of_node(const struct judge *judge, uint64_t node) {
+static uint32_t find_pair_node(const struct judge *judge, uint64_t node) {
 	uint32_t low = 0, high = judge->pair_node_count;
 
 	while (low < high) {
@@ -89,7 +89,7 @@ static uint32_t place_of_node(const struct judge *judge, uint64_t node) {
 									      : PAIR_NODES_MAX;
 }
 
-static bool is_worse(const struct jobs_pair *a, const struct jobs_pair *b) {
+static bool pair_is_worse(const struct jobs_pair *a, const struct jobs_pair *b) {
 	if (a->silent != b->silent)
 		return a->silent;
 	if (a->lost_permille != b->lost_permille)
@@ -105,13 +105,14 @@ worst_pair(const struct judge *judge, const struct ras_merged_comm *comm) {
 	bool has[PAIR_NODES_MAX + 1] = {false};
 
 	for (uint32_t n = 0; judge->pair_node_count > 0 && n < comm->rank_count; n++)
-		has[place_of_node(judge, comm->ranks[n].node)] = true;
+		has[find_pair_node(judge, comm->ranks[n].node)] = true;
 	has[PAIR_NODES_MAX] = false;
 	for (uint32_t n = 0; n < judge->look->pair_count; n++) {
 		const struct jobs_pair *pair = &judge->look->pairs[n];
 
-		if ((worst == NULL || is_worse(pair, worst)) &&
-		    has[place_of_node(judge, pair->node)] && has[place_of_node(judge, pair->peer)])
+		if ((worst == NULL || pair_is_worse(pair, worst)) &&
+		    has[find_pair_node(judge, pair->node)] &&
+		    has[find_pair_node(judge, pair->peer)])
 			worst = pair;
 	}
 	return worst;
@@ -119,9 +120,9 @@ worst_pair(const struct judge *judge, const struct ras_merged_comm *comm) {
 
 // Return one rank that waits in the operation, or NULL.
 static const struct ras_merged_rank *
-one_who_waits(const struct ras_merged_comm *comm, const struct survey *survey) {
+find_waiting_rank(const struct ras_merged_comm *comm, const struct survey *survey) {
 	for (uint32_t n = 0; n < comm->rank_count; n++) {
-		if (survey_waits(survey, &comm->ranks[n].rank))
+		if (survey_rank_waits(survey, &comm->ranks[n].rank))
 			return &comm->ranks[n];
 	}
 	return NULL;
@@ -141,10 +142,10 @@ launched_broadcasts(const struct ras_comm_rank *more, const struct ras_comm_rank
 // Return whether the late rank may have nothing to send: an idle server sleeps while others wait
 // for its broadcast.
 static bool
-is_idle_root(const struct judge *judge, uint32_t comm, const struct ras_merged_rank *late) {
+rank_is_idle_root(const struct judge *judge, uint32_t comm, const struct ras_merged_rank *late) {
 	const struct ras_merged_comm *merged = &judge->look->comms[comm];
 	const struct survey *survey = &judge->surveys[comm];
-	const struct ras_merged_rank *waits = one_who_waits(merged, survey);
+	const struct ras_merged_rank *waits = find_waiting_rank(merged, survey);
 	const struct ras_comm_signature *signature;
 
 	if (late->rank.process_state != JOBS_PROCESS_SLEEPING || waits == NULL)
@@ -156,13 +157,13 @@ is_idle_root(const struct judge *judge, uint32_t comm, const struct ras_merged_r
 	       signature->root == (int32_t)late->rank.rank;
 }
 
-static bool process_works(const struct ras_comm_rank *rank) {
+static bool process_is_busy(const struct ras_comm_rank *rank) {
 	return (rank->knows & RAS_RANK_KNOWS_PROCESS) != 0 &&
 	       rank->process_state != JOBS_PROCESS_STOPPED && rank->worked_ms >= WORK_MS_MIN;
 }
 
 // Record whether a late rank is held by a debugger, works, or is in an unknown state.
-static void weigh_late(
+static void record_late_rank_state(
 	const struct judge *judge,
 	uint32_t comm,
 	const struct ras_merged_rank *late,
@@ -170,45 +171,47 @@ static void weigh_late(
 ) {
 	if (late->rank.process_state == JOBS_PROCESS_TRACED)
 		finding->held = true;
-	if (graph_moves_elsewhere(&judge->graph, comm, late) || process_works(&late->rank))
+	if (graph_rank_moves_elsewhere(&judge->graph, comm, late) || process_is_busy(&late->rank))
 		finding->busy = true;
 	else if ((late->rank.knows & RAS_RANK_KNOWS_PROCESS) == 0)
 		finding->unseen = true;
 }
 
-static void name_late(const struct judge *judge, uint32_t comm, struct jobs_finding *finding) {
+static void
+list_late_ranks(const struct judge *judge, uint32_t comm, struct jobs_finding *finding) {
 	const struct ras_merged_comm *merged = &judge->look->comms[comm];
 	const struct survey *survey = &judge->surveys[comm];
 
 	for (uint32_t n = 0; n < merged->rank_count; n++) {
 		const struct ras_merged_rank *rank = &merged->ranks[n];
 
-		if (!survey_is_late(survey, &rank->rank))
+		if (!survey_rank_is_late(survey, &rank->rank))
 			continue;
 		if (finding->late_count < JOBS_NAMED_MAX)
 			finding->late[finding->late_count] = n;
 		finding->late_count++;
-		if (!survey_has_left(survey, &rank->rank))
-			weigh_late(judge, comm, rank, finding);
+		if (!survey_rank_has_left(survey, &rank->rank))
+			record_late_rank_state(judge, comm, rank, finding);
 	}
 	finding->left = survey->left;
 	if (finding->late_count == 1)
-		finding->device_waits =
-			graph_device_waits(&judge->graph, comm, &merged->ranks[finding->late[0]]);
+		finding->device_waits = graph_find_device_wait(
+			&judge->graph, comm, &merged->ranks[finding->late[0]]
+		);
 	finding->serves = finding->late_count == 1 && finding->left == 0 &&
-			  is_idle_root(judge, comm, &merged->ranks[finding->late[0]]);
+			  rank_is_idle_root(judge, comm, &merged->ranks[finding->late[0]]);
 }
 
 // Return the dead rank that ended first: later ends may be its consequence. Store how many dead
 // ranks have a known time of death.
-static uint32_t first_dead(const struct ras_merged_comm *merged, uint32_t *ret_dated) {
+static uint32_t find_first_dead(const struct ras_merged_comm *merged, uint32_t *ret_dated) {
 	uint32_t first = JOBS_NOBODY;
 
 	*ret_dated = 0;
 	for (uint32_t n = 0; n < merged->rank_count; n++) {
 		const struct ras_comm_rank *rank = &merged->ranks[n].rank;
 
-		if (!survey_is_dead(rank))
+		if (!survey_rank_is_dead(rank))
 			continue;
 		*ret_dated += (rank->flags & RAS_RANK_EXITED) != 0;
 		if (first == JOBS_NOBODY || rank->exited_ms > merged->ranks[first].rank.exited_ms)
@@ -217,24 +220,26 @@ static uint32_t first_dead(const struct ras_merged_comm *merged, uint32_t *ret_d
 	return first;
 }
 
-static void name_dead(const struct judge *judge, uint32_t comm, struct jobs_finding *finding) {
+static void
+list_dead_ranks(const struct judge *judge, uint32_t comm, struct jobs_finding *finding) {
 	const struct ras_merged_comm *merged = &judge->look->comms[comm];
-	uint32_t dated;
+	uint32_t death_times_are_known;
 
 	finding->cause = JOBS_CAUSE_DEAD_MEMBER;
 	finding->late_count = judge->surveys[comm].dead;
 	// Ranks of dead nodes have no index, and come last.
 	for (uint32_t n = 0; n < JOBS_NAMED_MAX; n++)
 		finding->late[n] = JOBS_NOBODY;
-	finding->late[0] = first_dead(merged, &dated);
-	finding->dated = dated == finding->late_count;
+	finding->late[0] = find_first_dead(merged, &death_times_are_known);
+	finding->death_times_are_known = death_times_are_known == finding->late_count;
 	for (uint32_t n = 0, named = 1; n < merged->rank_count && named < JOBS_NAMED_MAX; n++) {
-		if (n != finding->late[0] && survey_is_dead(&merged->ranks[n].rank))
+		if (n != finding->late[0] && survey_rank_is_dead(&merged->ranks[n].rank))
 			finding->late[named++] = n;
 	}
 }
 
-static void name_stopped(const struct judge *judge, uint32_t comm, struct jobs_finding *finding) {
+static void
+list_stopped_ranks(const struct judge *judge, uint32_t comm, struct jobs_finding *finding) {
 	const struct ras_merged_comm *merged = &judge->look->comms[comm];
 
 	finding->cause = JOBS_CAUSE_STOPPED_MEMBER;
@@ -249,7 +254,7 @@ static void name_stopped(const struct judge *judge, uint32_t comm, struct jobs_f
 
 // All ranks that are known have launched the operation.
 static enum jobs_cause
-cause_of_started(const struct survey *survey, const struct jobs_finding *finding) {
+cause_if_all_launched(const struct survey *survey, const struct jobs_finding *finding) {
 	if (finding->absent > 0 || (survey->knows_all & RAS_RANK_KNOWS_STARTED) == 0 ||
 	    (survey->knows_all & RAS_RANK_KNOWS_COMPLETED) == 0)
 		return JOBS_CAUSE_UNKNOWN;
@@ -259,8 +264,8 @@ cause_of_started(const struct survey *survey, const struct jobs_finding *finding
 }
 
 static enum jobs_cause
-cause_of_late(const struct judge *judge, uint32_t comm, struct jobs_finding *finding) {
-	finding->chain_count = graph_cycle(&judge->graph, comm, finding->chain);
+cause_if_ranks_late(const struct judge *judge, uint32_t comm, struct jobs_finding *finding) {
+	finding->chain_count = graph_find_cycle(&judge->graph, comm, finding->chain);
 	if (finding->chain_count > 0)
 		return JOBS_CAUSE_ORDERING;
 	finding->via = judge->graph.next[comm];
@@ -268,7 +273,8 @@ cause_of_late(const struct judge *judge, uint32_t comm, struct jobs_finding *fin
 								: JOBS_CAUSE_DEVICE_BEHIND;
 }
 
-static void find_cause(const struct judge *judge, uint32_t comm, struct jobs_finding *finding) {
+static void
+find_stall_cause(const struct judge *judge, uint32_t comm, struct jobs_finding *finding) {
 	const struct survey *survey = &judge->surveys[comm];
 
 	if (finding->mismatch.seq == survey->seq) {
@@ -276,19 +282,19 @@ static void find_cause(const struct judge *judge, uint32_t comm, struct jobs_fin
 		return;
 	}
 	if (survey->late_count > 0) {
-		name_late(judge, comm, finding);
-		finding->cause = cause_of_late(judge, comm, finding);
+		list_late_ranks(judge, comm, finding);
+		finding->cause = cause_if_ranks_late(judge, comm, finding);
 	} else if (survey->stopped > 0) {
-		name_stopped(judge, comm, finding);
+		list_stopped_ranks(judge, comm, finding);
 	} else {
 		finding->pair = worst_pair(judge, &judge->look->comms[comm]);
-		finding->cause = cause_of_started(survey, finding);
+		finding->cause = cause_if_all_launched(survey, finding);
 	}
 }
 
 // Return how long no rank may move before the communicator counts as stuck.
 static uint64_t
-patience_ms(const struct judge *judge, uint32_t comm, const struct jobs_finding *finding) {
+stuck_delay_ms(const struct judge *judge, uint32_t comm, const struct jobs_finding *finding) {
 	if (judge->surveys[comm].traced > 0)
 		return UINT64_MAX; // a debugger holds a process
 	switch (finding->cause) {
@@ -312,10 +318,13 @@ patience_ms(const struct judge *judge, uint32_t comm, const struct jobs_finding 
 	}
 }
 
-static void judge_moving(const struct judge *judge, uint32_t comm, struct jobs_finding *finding) {
+static void
+judge_moving_comm(const struct judge *judge, uint32_t comm, struct jobs_finding *finding) {
 	finding->grade = JOBS_MOVING;
 	if (judge->look->book == NULL ||
-	    !book_straggler(judge->look->book, &judge->look->comms[comm], &finding->straggler))
+	    !wait_history_find_straggler(
+		    judge->look->book, &judge->look->comms[comm], &finding->straggler
+	    ))
 		return;
 	finding->cause = JOBS_CAUSE_STRAGGLER;
 	finding->late_count = 1;
@@ -339,30 +348,30 @@ static void judge_comm(const struct judge *judge, uint32_t comm, struct jobs_fin
 	if (survey->alive == 0) {
 		finding->grade = JOBS_ENDED;
 		if (survey->dead > 0)
-			name_dead(judge, comm, finding);
+			list_dead_ranks(judge, comm, finding);
 		return;
 	}
-	survey_mismatch(merged, survey, &finding->mismatch);
+	survey_find_mismatch(merged, survey, &finding->mismatch);
 	// A rank that exited with status 0 without finalizing is reported only once another rank
 	// waits.
-	if (survey->dead > survey->dead_well || (survey->dead > 0 && survey->seq != 0)) {
-		name_dead(judge, comm, finding);
+	if (survey->dead > survey->dead_with_status_0 || (survey->dead > 0 && survey->seq != 0)) {
+		list_dead_ranks(judge, comm, finding);
 	} else if (finding->waited_ms < judge->confirm_ms) {
-		judge_moving(judge, comm, finding);
+		judge_moving_comm(judge, comm, finding);
 		return;
 	} else if (survey->seq == 0) {
 		finding->grade = JOBS_QUIET;
 		return;
 	} else {
-		find_cause(judge, comm, finding);
+		find_stall_cause(judge, comm, finding);
 	}
-	finding->grade =
-		finding->waited_ms >= patience_ms(judge, comm, finding) ? JOBS_STUCK : JOBS_WAITING;
+	finding->grade = finding->waited_ms >= stuck_delay_ms(judge, comm, finding) ? JOBS_STUCK
+										    : JOBS_WAITING;
 }
 
 // A communicator whose late rank waits in another communicator gets the grade of the last
 // communicator in that chain.
-static void inherit_grades(const struct jobs_look *look, struct jobs_finding *findings) {
+static void inherit_grades(const struct jobs_snapshot *look, struct jobs_finding *findings) {
 	for (uint32_t comm = 0; comm < look->comm_count; comm++) {
 		uint32_t at = comm;
 
@@ -375,12 +384,12 @@ static void inherit_grades(const struct jobs_look *look, struct jobs_finding *fi
 	}
 }
 
-static size_t surveys_bytes(const struct jobs_look *look) {
+static size_t surveys_bytes(const struct jobs_snapshot *look) {
 	return (size_t)look->comm_count * sizeof(struct survey) + 1;
 }
 
 int jobs_judging_create(
-	const struct jobs_look *look,
+	const struct jobs_snapshot *look,
 	struct jobs_finding *ret_findings,
 	struct jobs_judging **ret_judging
 ) {
@@ -394,8 +403,8 @@ int jobs_judging_create(
 	judge = &judging->judge;
 	judge->look = look;
 	judging->findings = ret_findings;
-	take_limits(judge);
-	take_pair_nodes(judge);
+	load_limits(judge);
+	collect_pair_nodes(judge);
 	judge->surveys = memory->allocate(memory->ctx, surveys_bytes(look));
 	if (judge->surveys != NULL)
 		err = graph_init(&judge->graph, look, judge->surveys, judge->confirm_ms);
@@ -409,7 +418,7 @@ int jobs_judging_create(
 }
 
 struct jobs_judging *jobs_judging_destroy(struct jobs_judging *judging) {
-	const struct jobs_look *look;
+	const struct jobs_snapshot *look;
 
 	if (judging == NULL)
 		return NULL;
@@ -421,32 +430,32 @@ struct jobs_judging *jobs_judging_destroy(struct jobs_judging *judging) {
 }
 
 // Do this phase for the next communicator. Returns the number of ranks processed.
-static uint32_t step_once(struct jobs_judging *judging) {
+static uint32_t process_next_comm(struct jobs_judging *judging) {
 	struct judge *judge = &judging->judge;
-	const struct jobs_look *look = judge->look;
+	const struct jobs_snapshot *look = judge->look;
 	bool more = judging->comm < look->comm_count;
 	uint32_t ranks = more ? look->comms[judging->comm].rank_count : 0;
 
 	switch (judging->phase) {
-	case SURVEY:
+	case PHASE_SURVEY:
 		if (more)
 			survey_comm(
 				look, &look->comms[judging->comm], &judge->surveys[judging->comm]
 			);
 		break;
-	case COLLECT:
-		more = graph_collect(&judge->graph, &ranks);
+	case PHASE_COLLECT:
+		more = graph_collect_step(&judge->graph, &ranks);
 		break;
-	case FOLLOW:
-		more = graph_follow(&judge->graph, &ranks);
+	case PHASE_FOLLOW:
+		more = graph_walk_step(&judge->graph, &ranks);
 		break;
-	case JUDGE:
+	case PHASE_JUDGE:
 		if (more)
 			judge_comm(judge, judging->comm, &judging->findings[judging->comm]);
 		else
 			inherit_grades(look, judging->findings);
 		break;
-	case DONE:
+	case PHASE_DONE:
 		return UINT32_MAX;
 	}
 	judging->comm++;
@@ -461,7 +470,7 @@ bool jobs_judging_step(struct jobs_judging *judging, uint32_t ranks) {
 	uint64_t looked = 0;
 
 	// Each communicator counts as one rank more, for its own cost.
-	while (judging->phase != DONE && looked < ranks)
-		looked += (uint64_t)step_once(judging) + 1;
-	return judging->phase == DONE;
+	while (judging->phase != PHASE_DONE && looked < ranks)
+		looked += (uint64_t)process_next_comm(judging) + 1;
+	return judging->phase == PHASE_DONE;
 }

@@ -11,16 +11,16 @@
 #define NS_PER_MS UINT64_C(1000000)
 
 struct sentence {
-	const struct jobs_look *look;
+	const struct jobs_snapshot *look;
 	const struct ras_merged_comm *comm;
 	const struct jobs_finding *finding;
-	const struct jobs_words *words;
+	const struct jobs_name_resolver *words;
 	char *text;
 	uint32_t used;
 };
 
 static void __attribute__((format(printf, 2, 3)))
-add_words(struct sentence *sentence, const char *format, ...) {
+append_format(struct sentence *sentence, const char *format, ...) {
 	uint32_t left = JOBS_SENTENCE_BYTES - sentence->used;
 	va_list arguments;
 	int size;
@@ -32,58 +32,59 @@ add_words(struct sentence *sentence, const char *format, ...) {
 		sentence->used += (uint32_t)size < left ? (uint32_t)size : left - 1;
 }
 
-static const struct ras_merged_rank *rank_at(const struct sentence *sentence, uint32_t place) {
+static const struct ras_merged_rank *merged_rank(const struct sentence *sentence, uint32_t place) {
 	return &sentence->comm->ranks[place];
 }
 
-static void add_rank(struct sentence *sentence, uint32_t place) {
-	const struct ras_merged_rank *rank = rank_at(sentence, place);
+static void append_rank(struct sentence *sentence, uint32_t place) {
+	const struct ras_merged_rank *rank = merged_rank(sentence, place);
 	char node[NODE_BYTES];
 
 	sentence->words->node_name(sentence->words->ctx, rank->node, node, sizeof(node));
-	add_words(sentence, "rank %u (pid %u on %s", rank->rank.rank, rank->rank.pid, node);
+	append_format(sentence, "rank %u (pid %u on %s", rank->rank.rank, rank->rank.pid, node);
 	if (rank->rank.nvml_device >= 0)
-		add_words(sentence, ", GPU %d", rank->rank.nvml_device);
-	add_words(sentence, ")");
+		append_format(sentence, ", GPU %d", rank->rank.nvml_device);
+	append_format(sentence, ")");
 }
 
-static void add_span(struct sentence *sentence, uint64_t ms) {
+static void append_duration(struct sentence *sentence, uint64_t ms) {
 	char span[SHOW_BYTES];
 
 	show_duration(ms * NS_PER_MS, span);
-	add_words(sentence, "%s", span);
+	append_format(sentence, "%s", span);
 }
 
-static void add_signature(struct sentence *sentence, const struct ras_comm_signature *signature) {
-	add_words(sentence, "%s", jobs_kind_name(signature->kind));
+static void
+append_signature(struct sentence *sentence, const struct ras_comm_signature *signature) {
+	append_format(sentence, "%s", jobs_kind_name(signature->kind));
 	if (signature->count > 0)
-		add_words(
+		append_format(
 			sentence, " of %llu %s", (unsigned long long)signature->count,
 			signature->datatype == JOBS_DATATYPE_UNKNOWN
 				? "elements"
 				: jobs_datatype_name(signature->datatype)
 		);
 	if (signature->root != RAS_COMM_ROOT_NONE)
-		add_words(sentence, " with root %d", signature->root);
+		append_format(sentence, " with root %d", signature->root);
 }
 
 // "operation 51 (AllReduce of 1024 float32)"
-static void add_operation(struct sentence *sentence) {
+static void append_operation(struct sentence *sentence) {
 	uint64_t seq = sentence->finding->seq;
 	const struct ras_comm_signature *signature = NULL;
 
 	for (uint32_t n = 0; signature == NULL && n < sentence->comm->rank_count; n++)
-		signature = ras_comm_signature_of(sentence->comm, rank_at(sentence, n), seq);
-	add_words(sentence, "operation %llu", (unsigned long long)seq);
+		signature = ras_comm_signature_of(sentence->comm, merged_rank(sentence, n), seq);
+	append_format(sentence, "operation %llu", (unsigned long long)seq);
 	if (signature == NULL)
 		return;
-	add_words(sentence, " (");
-	add_signature(sentence, signature);
-	add_words(sentence, ")");
+	append_format(sentence, " (");
+	append_signature(sentence, signature);
+	append_format(sentence, ")");
 }
 
 // "rank 3 (...)", "ranks 1, 2, 5 and 12 more"
-static void add_late(struct sentence *sentence) {
+static void append_late_ranks(struct sentence *sentence) {
 	const struct jobs_finding *finding = sentence->finding;
 	uint32_t named = 0;
 
@@ -91,255 +92,255 @@ static void add_late(struct sentence *sentence) {
 	       finding->late[named] != JOBS_NOBODY)
 		named++;
 	if (finding->late_count == 1) {
-		add_rank(sentence, finding->late[0]);
+		append_rank(sentence, finding->late[0]);
 		return;
 	}
-	add_words(sentence, "ranks");
+	append_format(sentence, "ranks");
 	for (uint32_t n = 0; n < named; n++)
-		add_words(
+		append_format(
 			sentence, "%s%u", n > 0 ? ", " : " ",
-			rank_at(sentence, finding->late[n])->rank.rank
+			merged_rank(sentence, finding->late[n])->rank.rank
 		);
 	if (finding->late_count > named)
-		add_words(sentence, " and %u more", finding->late_count - named);
+		append_format(sentence, " and %u more", finding->late_count - named);
 }
 
-static void add_waiting(struct sentence *sentence) {
+static void append_wait_time(struct sentence *sentence) {
 	const struct jobs_finding *finding = sentence->finding;
 
-	add_words(
+	append_format(
 		sentence, "%u rank%s waited for ", finding->waiting,
 		finding->waiting == 1 ? " has" : "s have"
 	);
-	add_span(sentence, finding->waited_ms);
+	append_duration(sentence, finding->waited_ms);
 }
 
-static void add_exit(struct sentence *sentence, const struct ras_comm_rank *rank) {
+static void append_exit(struct sentence *sentence, const struct ras_comm_rank *rank) {
 	switch (rank->exit_cause) {
 	case JOBS_EXIT_STATUS:
-		add_words(sentence, ", exited with status %d", rank->exit_value);
+		append_format(sentence, ", exited with status %d", rank->exit_value);
 		break;
 	case JOBS_EXIT_SIGNAL:
-		add_words(sentence, ", killed by signal %d", rank->exit_value);
+		append_format(sentence, ", killed by signal %d", rank->exit_value);
 		break;
 	case JOBS_EXIT_MEMORY:
-		add_words(sentence, ", killed for want of memory");
+		append_format(sentence, ", killed for want of memory");
 		break;
 	default:
 		break;
 	}
 	if ((rank->flags & RAS_RANK_EXITED) == 0)
 		return;
-	add_words(sentence, " ");
-	add_span(sentence, rank->exited_ms);
-	add_words(sentence, " ago");
+	append_format(sentence, " ");
+	append_duration(sentence, rank->exited_ms);
+	append_format(sentence, " ago");
 }
 
-static void say_dead(struct sentence *sentence) {
+static void describe_dead(struct sentence *sentence) {
 	const struct jobs_finding *finding = sentence->finding;
 	uint32_t place = finding->late[0];
 
 	if (place == JOBS_NOBODY) {
-		add_words(
+		append_format(
 			sentence, "%u rank%s of dead nodes", finding->late_count,
 			finding->late_count == 1 ? " is" : "s are"
 		);
 	} else {
-		add_late(sentence);
-		add_words(sentence, finding->late_count == 1 ? " is gone" : " are gone");
-		add_exit(sentence, &rank_at(sentence, place)->rank);
+		append_late_ranks(sentence);
+		append_format(sentence, finding->late_count == 1 ? " is gone" : " are gone");
+		append_exit(sentence, &merged_rank(sentence, place)->rank);
 		if (finding->late_count > 1)
-			add_words(
-				sentence, " (rank %u%s)", rank_at(sentence, place)->rank.rank,
-				finding->dated ? ", the first of them" : ""
+			append_format(
+				sentence, " (rank %u%s)", merged_rank(sentence, place)->rank.rank,
+				finding->death_times_are_known ? ", the first of them" : ""
 			);
 	}
 	if (finding->seq == 0 || finding->waiting == 0)
 		return;
-	add_words(sentence, "; in ");
-	add_operation(sentence);
-	add_words(sentence, " ");
-	add_waiting(sentence);
+	append_format(sentence, "; in ");
+	append_operation(sentence);
+	append_format(sentence, " ");
+	append_wait_time(sentence);
 }
 
 // Append the state of the only late rank's process.
-static void add_process(struct sentence *sentence) {
+static void append_process_state(struct sentence *sentence) {
 	const struct jobs_finding *finding = sentence->finding;
-	const struct ras_comm_rank *rank = &rank_at(sentence, finding->late[0])->rank;
+	const struct ras_comm_rank *rank = &merged_rank(sentence, finding->late[0])->rank;
 
 	if ((rank->knows & RAS_RANK_KNOWS_PROCESS) == 0) {
-		add_words(sentence, "; what its process does is not known");
+		append_format(sentence, "; what its process does is not known");
 		return;
 	}
-	add_words(sentence, "; its process is %s", jobs_process_name(rank->process_state));
-	add_words(sentence, ", and has used ");
+	append_format(sentence, "; its process is %s", jobs_process_name(rank->process_state));
+	append_format(sentence, ", and has used ");
 	if (rank->worked_ms > 0)
-		add_span(sentence, rank->worked_ms);
-	add_words(
+		append_duration(sentence, rank->worked_ms);
+	append_format(
 		sentence, rank->worked_ms > 0 ? " of processor time in " : "no processor time in "
 	);
-	add_span(sentence, JOBS_WORK_WINDOW_NS / NS_PER_MS);
+	append_duration(sentence, JOBS_WORK_WINDOW_NS / NS_PER_MS);
 	if (finding->serves)
-		add_words(sentence, ": it may have nothing to send");
+		append_format(sentence, ": it may have nothing to send");
 	else if (finding->busy)
-		add_words(sentence, ": it works");
+		append_format(sentence, ": it works");
 	// A thread that polls its device looks busy, although it only waits.
 	if (finding->busy && finding->via == JOBS_NOBODY && finding->device_waits != JOBS_NOBODY)
-		add_words(
+		append_format(
 			sentence, ", and its device waits in communicator %016llx",
 			(unsigned long long)sentence->look->comms[finding->device_waits].id.hash
 		);
 }
 
-static void add_via(struct sentence *sentence) {
+static void append_next_comm(struct sentence *sentence) {
 	const struct jobs_finding *finding = sentence->finding;
 
 	if (finding->via != JOBS_NOBODY)
-		add_words(
+		append_format(
 			sentence, "; it waits itself in communicator %016llx",
 			(unsigned long long)sentence->look->comms[finding->via].id.hash
 		);
 }
 
-static void say_late(struct sentence *sentence, const char *what) {
+static void describe_late(struct sentence *sentence, const char *what) {
 	const struct jobs_finding *finding = sentence->finding;
 	bool all_left = finding->left == finding->late_count;
 
-	add_late(sentence);
+	append_late_ranks(sentence);
 	if (all_left)
-		add_words(
+		append_format(
 			sentence, "%s finalized, and", finding->late_count == 1 ? " has" : " have"
 		);
-	add_words(sentence, " %s %s ", finding->late_count == 1 ? "has" : "have", what);
-	add_operation(sentence);
-	add_words(sentence, ", in which ");
-	add_waiting(sentence);
+	append_format(sentence, " %s %s ", finding->late_count == 1 ? "has" : "have", what);
+	append_operation(sentence);
+	append_format(sentence, ", in which ");
+	append_wait_time(sentence);
 	if (finding->left > 0 && !all_left)
-		add_words(sentence, "; %u of them have finalized", finding->left);
+		append_format(sentence, "; %u of them have finalized", finding->left);
 	if (finding->late_count == 1 && !all_left)
-		add_process(sentence);
-	add_via(sentence);
+		append_process_state(sentence);
+	append_next_comm(sentence);
 }
 
-static void say_stopped(struct sentence *sentence) {
-	add_late(sentence);
-	add_words(sentence, sentence->finding->late_count == 1 ? " is" : " are");
-	add_words(sentence, " stopped inside ");
-	add_operation(sentence);
-	add_words(sentence, ", in which ");
-	add_waiting(sentence);
+static void describe_stopped(struct sentence *sentence) {
+	append_late_ranks(sentence);
+	append_format(sentence, sentence->finding->late_count == 1 ? " is" : " are");
+	append_format(sentence, " stopped inside ");
+	append_operation(sentence);
+	append_format(sentence, ", in which ");
+	append_wait_time(sentence);
 }
 
-static void say_transport(struct sentence *sentence) {
+static void describe_transport(struct sentence *sentence) {
 	const struct jobs_pair *pair = sentence->finding->pair;
 
-	add_words(sentence, "all ranks have started ");
-	add_operation(sentence);
-	add_words(sentence, ", and data has not arrived for ");
-	add_span(sentence, sentence->finding->waited_ms);
+	append_format(sentence, "all ranks have started ");
+	append_operation(sentence);
+	append_format(sentence, ", and data has not arrived for ");
+	append_duration(sentence, sentence->finding->waited_ms);
 	if (pair != NULL)
-		add_words(sentence, "; %s", pair->words);
+		append_format(sentence, "; %s", pair->words);
 	else
-		add_words(sentence, "; no path between its nodes is known to be bad");
+		append_format(sentence, "; no path between its nodes is known to be bad");
 }
 
-static void say_mismatch(struct sentence *sentence) {
+static void describe_mismatch(struct sentence *sentence) {
 	const struct jobs_mismatch *mismatch = &sentence->finding->mismatch;
-	const struct ras_merged_rank *most = rank_at(sentence, mismatch->most);
-	const struct ras_merged_rank *other = rank_at(sentence, mismatch->other);
+	const struct ras_merged_rank *most = merged_rank(sentence, mismatch->most);
+	const struct ras_merged_rank *other = merged_rank(sentence, mismatch->other);
 
-	add_words(sentence, "operation %llu differs: ", (unsigned long long)mismatch->seq);
-	add_rank(sentence, mismatch->other);
+	append_format(sentence, "operation %llu differs: ", (unsigned long long)mismatch->seq);
+	append_rank(sentence, mismatch->other);
 	if (mismatch->other_count > 1)
-		add_words(sentence, " and %u more", mismatch->other_count - 1);
-	add_words(sentence, mismatch->other_count > 1 ? " run " : " runs ");
-	add_signature(sentence, ras_comm_signature_of(sentence->comm, other, mismatch->seq));
-	add_words(sentence, ", rank %u ", most->rank.rank);
-	add_signature(sentence, ras_comm_signature_of(sentence->comm, most, mismatch->seq));
+		append_format(sentence, " and %u more", mismatch->other_count - 1);
+	append_format(sentence, mismatch->other_count > 1 ? " run " : " runs ");
+	append_signature(sentence, ras_comm_signature_of(sentence->comm, other, mismatch->seq));
+	append_format(sentence, ", rank %u ", most->rank.rank);
+	append_signature(sentence, ras_comm_signature_of(sentence->comm, most, mismatch->seq));
 }
 
-static void say_ordering(struct sentence *sentence) {
+static void describe_ordering(struct sentence *sentence) {
 	const struct jobs_finding *finding = sentence->finding;
 
-	add_words(sentence, "ranks wait for each other: ");
+	append_format(sentence, "ranks wait for each other: ");
 	for (uint32_t n = 0; n < finding->chain_count; n++) {
 		const struct jobs_wait_for *wait = &finding->chain[n];
 
-		add_words(
+		append_format(
 			sentence, "%s communicator %016llx for rank %u",
 			n > 0 ? ", which waits in" : "in",
 			(unsigned long long)sentence->look->comms[wait->comm].id.hash, wait->rank
 		);
 	}
-	add_words(
+	append_format(
 		sentence,
 		finding->chain_count < JOBS_CHAIN_MAX ? ", which waits in the first" : ", ..."
 	);
 }
 
-static void say_symmetric(struct sentence *sentence) {
-	add_words(sentence, "all ranks have started ");
-	add_operation(sentence);
-	add_words(sentence, ", and none has completed it for ");
-	add_span(sentence, sentence->finding->waited_ms);
-	add_words(sentence, "; no path between its nodes is known to be bad");
+static void describe_symmetric(struct sentence *sentence) {
+	append_format(sentence, "all ranks have started ");
+	append_operation(sentence);
+	append_format(sentence, ", and none has completed it for ");
+	append_duration(sentence, sentence->finding->waited_ms);
+	append_format(sentence, "; no path between its nodes is known to be bad");
 }
 
-static void say_straggler(struct sentence *sentence) {
+static void describe_straggler(struct sentence *sentence) {
 	const struct jobs_straggler *straggler = &sentence->finding->straggler;
 	char late[SHOW_BYTES];
 
 	show_duration(straggler->late_us * 1000, late);
-	add_rank(sentence, straggler->place);
-	add_words(
+	append_rank(sentence, straggler->place);
+	append_format(
 		sentence,
 		straggler->seen_by_median ? " waited least in %u of %u looks"
 					  : " came last in %u of %u operations",
 		straggler->last, straggler->of
 	);
-	add_words(sentence, ", %s behind the median rank (median)", late);
+	append_format(sentence, ", %s behind the median rank (median)", late);
 }
 
-static void say_unknown(struct sentence *sentence) {
+static void describe_unknown(struct sentence *sentence) {
 	const struct jobs_finding *finding = sentence->finding;
 
 	if (finding->absent > 0) {
-		add_words(
+		append_format(
 			sentence, "%u rank%s held by no agent that answered; in ", finding->absent,
 			finding->absent == 1 ? " is" : "s are"
 		);
-		add_operation(sentence);
-		add_words(sentence, " ");
-		add_waiting(sentence);
+		append_operation(sentence);
+		append_format(sentence, " ");
+		append_wait_time(sentence);
 		return;
 	}
-	add_words(sentence, "all ranks have launched ");
-	add_operation(sentence);
-	add_words(sentence, ", and none moved for ");
-	add_span(sentence, finding->waited_ms);
-	add_words(
+	append_format(sentence, "all ranks have launched ");
+	append_operation(sentence);
+	append_format(sentence, ", and none moved for ");
+	append_duration(sentence, finding->waited_ms);
+	append_format(
 		sentence, (finding->knows & RAS_RANK_KNOWS_STARTED) == 0
 				  ? "; they do not tell what has started"
 				  : "; they do not tell what has completed"
 	);
 	if (finding->pair != NULL)
-		add_words(sentence, "; %s", finding->pair->words);
+		append_format(sentence, "; %s", finding->pair->words);
 }
 
-static void say_nothing(struct sentence *sentence) {
+static void describe_no_cause(struct sentence *sentence) {
 	const struct jobs_finding *finding = sentence->finding;
 
 	switch (finding->grade) {
 	case JOBS_ENDED:
-		add_words(sentence, "it has ended");
+		append_format(sentence, "it has ended");
 		break;
 	case JOBS_MOVING:
-		add_words(sentence, "it moves");
+		append_format(sentence, "it moves");
 		break;
 	case JOBS_QUIET:
-		add_words(sentence, "no rank moved for ");
-		add_span(sentence, finding->waited_ms);
-		add_words(
+		append_format(sentence, "no rank moved for ");
+		append_duration(sentence, finding->waited_ms);
+		append_format(
 			sentence, (finding->knows & RAS_RANK_KNOWS_COMPLETED) != 0
 					  ? ", and none has an operation open"
 					  : "; whether an operation is open is not told"
@@ -351,54 +352,54 @@ static void say_nothing(struct sentence *sentence) {
 	}
 	if (finding->mismatch.seq == 0)
 		return;
-	add_words(sentence, "; ");
-	say_mismatch(sentence);
+	append_format(sentence, "; ");
+	describe_mismatch(sentence);
 }
 
-static void say_cause(struct sentence *sentence) {
+static void describe_cause(struct sentence *sentence) {
 	switch (sentence->finding->cause) {
 	case JOBS_CAUSE_NONE:
 	case JOBS_CAUSE_COUNT:
-		say_nothing(sentence);
+		describe_no_cause(sentence);
 		break;
 	case JOBS_CAUSE_DEAD_MEMBER:
-		say_dead(sentence);
+		describe_dead(sentence);
 		break;
 	case JOBS_CAUSE_STOPPED_MEMBER:
-		say_stopped(sentence);
+		describe_stopped(sentence);
 		break;
 	case JOBS_CAUSE_MISSING_ENTER:
-		say_late(sentence, "not launched");
+		describe_late(sentence, "not launched");
 		break;
 	case JOBS_CAUSE_DEVICE_BEHIND:
-		say_late(sentence, "launched, and its device has not started");
+		describe_late(sentence, "launched, and its device has not started");
 		break;
 	case JOBS_CAUSE_TRANSPORT:
-		say_transport(sentence);
+		describe_transport(sentence);
 		break;
 	case JOBS_CAUSE_MISMATCH:
-		say_mismatch(sentence);
+		describe_mismatch(sentence);
 		break;
 	case JOBS_CAUSE_ORDERING:
-		say_ordering(sentence);
+		describe_ordering(sentence);
 		break;
 	case JOBS_CAUSE_SYMMETRIC:
-		say_symmetric(sentence);
+		describe_symmetric(sentence);
 		break;
 	case JOBS_CAUSE_STRAGGLER:
-		say_straggler(sentence);
+		describe_straggler(sentence);
 		break;
 	case JOBS_CAUSE_UNKNOWN:
-		say_unknown(sentence);
+		describe_unknown(sentence);
 		break;
 	}
 }
 
-void jobs_say(
-	const struct jobs_look *look,
+void jobs_describe_finding(
+	const struct jobs_snapshot *look,
 	uint32_t comm,
 	const struct jobs_finding *finding,
-	const struct jobs_words *words,
+	const struct jobs_name_resolver *words,
 	char ret_text[static JOBS_SENTENCE_BYTES]
 ) {
 	struct sentence sentence = {
@@ -410,5 +411,5 @@ void jobs_say(
 	};
 
 	ret_text[0] = '\0';
-	say_cause(&sentence);
+	describe_cause(&sentence);
 }

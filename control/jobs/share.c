@@ -53,11 +53,11 @@ static uint32_t ms_between(uint64_t from_ns, uint64_t to_ns) {
 	return ms < UINT32_MAX ? (uint32_t)ms : UINT32_MAX;
 }
 
-static uint64_t at_most(uint64_t value, uint64_t limit) {
+static uint64_t min_u64(uint64_t value, uint64_t limit) {
 	return value < limit ? value : limit;
 }
 
-static uint8_t flags_of(const struct jobs_rank_report *report) {
+static uint8_t rank_flags(const struct jobs_rank_report *report) {
 	uint32_t flags = 0;
 
 	flags |= report->finalized ? RAS_RANK_FINALIZE : 0;
@@ -70,14 +70,14 @@ static uint8_t flags_of(const struct jobs_rank_report *report) {
 }
 
 // Operations between two ranks are reported as one sum.
-static void pair_counts(const struct jobs_rank_report *report, struct ras_comm_rank *rank) {
+static void sum_pair_operations(const struct jobs_rank_report *report, struct ras_comm_rank *rank) {
 	static const enum jobs_kind kinds[] = {JOBS_SEND, JOBS_RECEIVE, JOBS_ONE_SIDED};
 
 	for (uint32_t n = 0; n < sizeof(kinds) / sizeof(kinds[0]); n++) {
 		rank->pair_launched += report->launched_of[kinds[n]];
 		rank->pair_completed += report->completed_of[kinds[n]];
 	}
-	rank->pair_completed = at_most(rank->pair_completed, rank->pair_launched);
+	rank->pair_completed = min_u64(rank->pair_completed, rank->pair_launched);
 }
 
 // Copy the waits of the last completed operations, as far back as they are consecutive.
@@ -91,7 +91,7 @@ static void copy_waits(const struct jobs_rank_report *report, struct ras_comm_ra
 		if (signature->seq > rank->completed)
 			continue;
 		if (signature->seq + count != rank->completed ||
-		    signature->waited_ns == JOBS_NOT_TAKEN)
+		    signature->waited_ns == JOBS_TIME_UNKNOWN)
 			break;
 		codes[count++] = jobs_wait_code(signature->waited_ns);
 	}
@@ -105,32 +105,32 @@ static void make_rank(const struct jobs_rank_report *report, struct ras_comm_ran
 		.rank = report->rank,
 		.pid = report->pid,
 		.launched = report->launched,
-		.started = at_most(report->started, report->launched),
+		.started = min_u64(report->started, report->launched),
 		.idle_ms = ms_between(report->progress_ns, report->sampled_ns),
-		.worked_ms = (uint32_t)at_most(report->worked_ns / NS_PER_MS, UINT32_MAX),
+		.worked_ms = (uint32_t)min_u64(report->worked_ns / NS_PER_MS, UINT32_MAX),
 		.exit_value = report->exit_value,
 		.exit_cause = report->exit_cause,
 		.process_state = report->process_state,
 		.init_state = report->init_state,
 		.async_error = report->async_error,
-		.flags = flags_of(report),
+		.flags = rank_flags(report),
 		.knows = report->knows,
 		.cuda_device = report->cuda_device < -1 ? -1 : report->cuda_device,
 		.nvml_device = report->nvml_device < -1 ? -1 : report->nvml_device,
 	};
 
-	rank.completed = at_most(report->completed, rank.started);
+	rank.completed = min_u64(report->completed, rank.started);
 	if (report->exited_ns != 0)
 		rank.exited_ms = ms_between(report->exited_ns, report->sampled_ns);
 	for (uint32_t n = 0; n < RAS_COMM_OPS; n++)
 		rank.ops[n] = report->launched_of[n];
-	pair_counts(report, &rank);
+	sum_pair_operations(report, &rank);
 	copy_waits(report, &rank);
 	*ret_rank = rank;
 }
 
 // Return whether the signatures of a report are consecutive: a corrupt page may hold any numbers.
-static bool follow_each_other(const struct jobs_rank_report *report) {
+static bool signatures_are_consecutive(const struct jobs_rank_report *report) {
 	for (uint32_t n = 1; n < report->signature_count; n++) {
 		if (report->signatures[n].seq != report->signatures[n - 1].seq + 1)
 			return false;
@@ -139,14 +139,15 @@ static bool follow_each_other(const struct jobs_rank_report *report) {
 	       report->signatures[0].seq < UINT64_MAX - JOBS_SIGNATURES;
 }
 
-static bool is_same(const struct ras_comm_signature *a, const struct ras_comm_signature *b) {
+static bool
+signatures_are_equal(const struct ras_comm_signature *a, const struct ras_comm_signature *b) {
 	return a->kind == b->kind && a->datatype == b->datatype && a->root == b->root &&
 	       a->count == b->count;
 }
 
 // Return the index of a signature in the head of the row; add it if it is new. Returns
 // RAS_COMM_SIGNATURES if there is no room.
-static uint32_t place_of(struct ras_comm *comm, const struct jobs_signature *told) {
+static uint32_t find_or_add_signature(struct ras_comm *comm, const struct jobs_signature *told) {
 	bool has_root = told->root >= 0 && told->root < INT32_MAX;
 	struct ras_comm_signature signature = {
 		.count = told->count,
@@ -156,7 +157,7 @@ static uint32_t place_of(struct ras_comm *comm, const struct jobs_signature *tol
 	};
 	uint32_t n = 0;
 
-	while (n < comm->signature_count && !is_same(&comm->signatures[n], &signature))
+	while (n < comm->signature_count && !signatures_are_equal(&comm->signatures[n], &signature))
 		n++;
 	if (n == comm->signature_count && n < RAS_COMM_SIGNATURES)
 		comm->signatures[comm->signature_count++] = signature;
@@ -164,7 +165,7 @@ static uint32_t place_of(struct ras_comm *comm, const struct jobs_signature *tol
 }
 
 // Returns false if the signatures do not fit; then this rank reports none.
-static bool make_recent(
+static bool index_signatures(
 	struct ras_comm *comm,
 	const struct jobs_rank_report *report,
 	struct ras_comm_recent *ret_recent
@@ -173,7 +174,7 @@ static bool make_recent(
 		.first = report->signatures[0].seq, .count = (uint8_t)report->signature_count};
 
 	for (uint32_t n = 0; n < report->signature_count; n++) {
-		uint32_t place = place_of(comm, &report->signatures[n]);
+		uint32_t place = find_or_add_signature(comm, &report->signatures[n]);
 
 		if (place == RAS_COMM_SIGNATURES)
 			return false;
@@ -184,7 +185,8 @@ static bool make_recent(
 }
 
 // Return whether the head holds the same operations as this rank, for all operations in both.
-static bool is_as_head(const struct ras_comm_recent *head, const struct ras_comm_recent *own) {
+static bool
+matches_head_signatures(const struct ras_comm_recent *head, const struct ras_comm_recent *own) {
 	uint64_t last = own->first + own->count - 1;
 
 	if (own->first > head->first || last < head->first || last >= head->first + head->count)
@@ -198,12 +200,12 @@ static bool is_as_head(const struct ras_comm_recent *head, const struct ras_comm
 
 // Return the rank that has launched most among those with signatures; its signatures become the
 // head.
-static uint32_t furthest(const struct jobs_rank_report *const *reports, uint32_t count) {
+static uint32_t find_most_advanced(const struct jobs_rank_report *const *reports, uint32_t count) {
 	uint32_t best = count;
 
 	for (uint32_t n = 0; n < count; n++) {
 		if ((reports[n]->knows & JOBS_KNOWS_SIGNATURES) == 0 ||
-		    !follow_each_other(reports[n]))
+		    !signatures_are_consecutive(reports[n]))
 			continue;
 		if (best == count || reports[n]->launched > reports[best]->launched)
 			best = n;
@@ -214,9 +216,9 @@ static uint32_t furthest(const struct jobs_rank_report *const *reports, uint32_t
 static void make_signatures(
 	const struct jobs_rank_report *const *reports, uint32_t count, struct jobs_row *row
 ) {
-	uint32_t first = furthest(reports, count);
+	uint32_t first = find_most_advanced(reports, count);
 
-	if (first == count || !make_recent(&row->comm, reports[first], &row->comm.recent))
+	if (first == count || !index_signatures(&row->comm, reports[first], &row->comm.recent))
 		first = count;
 	for (uint32_t n = 0; n < count; n++) {
 		struct ras_comm_rank *rank = &row->ranks[n];
@@ -225,9 +227,10 @@ static void make_signatures(
 		if (n == first)
 			continue;
 		if (first == count || (rank->knows & RAS_RANK_KNOWS_SIGNATURES) == 0 ||
-		    !follow_each_other(reports[n]) || !make_recent(&row->comm, reports[n], &own))
+		    !signatures_are_consecutive(reports[n]) ||
+		    !index_signatures(&row->comm, reports[n], &own))
 			rank->knows &= (uint8_t)~RAS_RANK_KNOWS_SIGNATURES;
-		else if (!is_as_head(&row->comm.recent, &own))
+		else if (!matches_head_signatures(&row->comm.recent, &own))
 			rank->recent = own;
 	}
 }

@@ -9,40 +9,41 @@ static bool rank_knows(const struct ras_comm_rank *rank, uint8_t what) {
 	return (rank->knows & what) == what;
 }
 
-static bool has_ended(const struct ras_comm_rank *rank) {
+static bool rank_has_ended(const struct ras_comm_rank *rank) {
 	return (rank->flags & (RAS_RANK_FINALIZE | RAS_RANK_DESTROY | RAS_RANK_ABORT)) != 0;
 }
 
-static bool is_gone(const struct ras_comm_rank *rank) {
+static bool rank_process_is_gone(const struct ras_comm_rank *rank) {
 	return (rank->flags & RAS_RANK_EXITED) != 0 || rank->process_state == JOBS_PROCESS_EXITED ||
 	       rank->process_state == JOBS_PROCESS_ZOMBIE;
 }
 
-bool survey_is_dead(const struct ras_comm_rank *rank) {
-	return is_gone(rank) && !has_ended(rank);
+bool survey_rank_is_dead(const struct ras_comm_rank *rank) {
+	return rank_process_is_gone(rank) && !rank_has_ended(rank);
 }
 
-static bool takes_part(const struct ras_comm_rank *rank) {
-	return !is_gone(rank) && !has_ended(rank);
+static bool rank_is_active(const struct ras_comm_rank *rank) {
+	return !rank_process_is_gone(rank) && !rank_has_ended(rank);
 }
 
 // The rank announced its end, so it launches nothing more that others wait for.
-static bool has_left(const struct ras_comm_rank *rank) {
+static bool rank_has_left(const struct ras_comm_rank *rank) {
 	return (rank->flags & (RAS_RANK_FINALIZE | RAS_RANK_DESTROY)) != 0 &&
 	       (rank->flags & RAS_RANK_ABORT) == 0;
 }
 
-static bool is_pending(const struct ras_comm_rank *rank) {
+static bool rank_has_pending(const struct ras_comm_rank *rank) {
 	return rank_knows(rank, RAS_RANK_KNOWS_COMPLETED) && rank->completed < rank->launched;
 }
 
 static void count_rank(struct survey *survey, const struct ras_comm_rank *rank) {
-	if (survey_is_dead(rank)) {
+	if (survey_rank_is_dead(rank)) {
 		survey->dead++;
-		survey->dead_well += rank->exit_cause == JOBS_EXIT_STATUS && rank->exit_value == 0;
+		survey->dead_with_status_0 +=
+			rank->exit_cause == JOBS_EXIT_STATUS && rank->exit_value == 0;
 		return;
 	}
-	if (!takes_part(rank))
+	if (!rank_is_active(rank))
 		return;
 	survey->alive++;
 	survey->knows_all &= rank->knows;
@@ -53,14 +54,15 @@ static void count_rank(struct survey *survey, const struct ras_comm_rank *rank) 
 		survey->launched_min = rank->launched;
 	if (rank->launched > survey->launched_max)
 		survey->launched_max = rank->launched;
-	if (is_pending(rank) && (survey->seq == 0 || rank->completed < survey->seq))
+	if (rank_has_pending(rank) && (survey->seq == 0 || rank->completed < survey->seq))
 		survey->seq = rank->completed + 1;
 	survey->stopped += rank->process_state == JOBS_PROCESS_STOPPED;
 	survey->traced += rank->process_state == JOBS_PROCESS_TRACED;
 }
 
 // Count the members that were named at communicator set-up and whose node is dead.
-static uint32_t dead_missing(const struct jobs_look *look, const struct ras_merged_comm *comm) {
+static uint32_t
+count_dead_missing(const struct jobs_snapshot *look, const struct ras_merged_comm *comm) {
 	uint32_t dead = 0;
 
 	for (uint32_t n = 0; look->is_dead != NULL && n < comm->missing_count; n++)
@@ -70,14 +72,15 @@ static uint32_t dead_missing(const struct jobs_look *look, const struct ras_merg
 
 // If completed operations are not reported, ranks that launched more than others are assumed to
 // wait. If all launched the same number, no rank is known to wait.
-static void find_seq(struct survey *survey) {
+static void guess_waited_seq(struct survey *survey) {
 	if (survey->seq != 0 || survey->launched_min >= survey->launched_max)
 		return;
 	if ((survey->knows_all & RAS_RANK_KNOWS_COMPLETED) == 0)
 		survey->seq = survey->launched_min + 1;
 }
 
-static void look_at_seq(struct survey *survey, const struct ras_comm_rank *rank, uint32_t *behind) {
+static void
+count_rank_at_seq(struct survey *survey, const struct ras_comm_rank *rank, uint32_t *behind) {
 	if (rank->launched < survey->seq) {
 		survey->late_count++;
 		return;
@@ -96,7 +99,9 @@ static void look_at_seq(struct survey *survey, const struct ras_comm_rank *rank,
 }
 
 void survey_comm(
-	const struct jobs_look *look, const struct ras_merged_comm *comm, struct survey *ret_survey
+	const struct jobs_snapshot *look,
+	const struct ras_merged_comm *comm,
+	struct survey *ret_survey
 ) {
 	struct survey survey = {
 		.idle_ms = UINT64_MAX,
@@ -107,14 +112,14 @@ void survey_comm(
 
 	for (uint32_t n = 0; n < comm->rank_count; n++)
 		count_rank(&survey, &comm->ranks[n].rank);
-	survey.dead += dead_missing(look, comm);
-	find_seq(&survey);
+	survey.dead += count_dead_missing(look, comm);
+	guess_waited_seq(&survey);
 	for (uint32_t n = 0; survey.seq != 0 && n < comm->rank_count; n++) {
 		const struct ras_comm_rank *rank = &comm->ranks[n].rank;
 
-		if (takes_part(rank))
-			look_at_seq(&survey, rank, &behind);
-		else if (has_left(rank) && rank->launched < survey.seq)
+		if (rank_is_active(rank))
+			count_rank_at_seq(&survey, rank, &behind);
+		else if (rank_has_left(rank) && rank->launched < survey.seq)
 			survey.left++;
 	}
 	survey.late_count += survey.left;
@@ -127,14 +132,14 @@ void survey_comm(
 	*ret_survey = survey;
 }
 
-bool survey_has_left(const struct survey *survey, const struct ras_comm_rank *rank) {
-	return has_left(rank) && rank->launched < survey->seq;
+bool survey_rank_has_left(const struct survey *survey, const struct ras_comm_rank *rank) {
+	return rank_has_left(rank) && rank->launched < survey->seq;
 }
 
-bool survey_is_late(const struct survey *survey, const struct ras_comm_rank *rank) {
-	if (survey_has_left(survey, rank))
+bool survey_rank_is_late(const struct survey *survey, const struct ras_comm_rank *rank) {
+	if (survey_rank_has_left(survey, rank))
 		return true;
-	if (!takes_part(rank))
+	if (!rank_is_active(rank))
 		return false;
 	switch (survey->late) {
 	case SURVEY_NOT_LAUNCHED:
@@ -147,14 +152,14 @@ bool survey_is_late(const struct survey *survey, const struct ras_comm_rank *ran
 	return false;
 }
 
-bool survey_is_inside(const struct survey *survey, const struct ras_comm_rank *rank) {
-	if (survey->seq == 0 || !takes_part(rank) || rank->launched < survey->seq)
+bool survey_rank_is_inside(const struct survey *survey, const struct ras_comm_rank *rank) {
+	if (survey->seq == 0 || !rank_is_active(rank) || rank->launched < survey->seq)
 		return false;
 	return !rank_knows(rank, RAS_RANK_KNOWS_COMPLETED) || rank->completed < survey->seq;
 }
 
-bool survey_waits(const struct survey *survey, const struct ras_comm_rank *rank) {
-	return survey_is_inside(survey, rank) &&
+bool survey_rank_waits(const struct survey *survey, const struct ras_comm_rank *rank) {
+	return survey_rank_is_inside(survey, rank) &&
 	       (!rank_knows(rank, RAS_RANK_KNOWS_STARTED) || rank->started >= survey->seq);
 }
 
@@ -185,8 +190,9 @@ vote_for(struct vote *vote, uint32_t place, const struct ras_comm_signature *sig
 }
 
 // Vote on each operation, in one pass over the ranks.
-static void
-vote_all(const struct ras_merged_comm *comm, uint64_t first, uint32_t count, struct vote *votes) {
+static void vote_on_operations(
+	const struct ras_merged_comm *comm, uint64_t first, uint32_t count, struct vote *votes
+) {
 	for (uint32_t n = 0; n < comm->rank_count; n++)
 		for (uint32_t at = 0; at < count; at++) {
 			const struct ras_comm_signature *signature =
@@ -197,7 +203,7 @@ vote_all(const struct ras_merged_comm *comm, uint64_t first, uint32_t count, str
 		}
 }
 
-static void find_others(
+static void count_deviating_ranks(
 	const struct ras_merged_comm *comm,
 	uint64_t first,
 	uint32_t count,
@@ -217,7 +223,7 @@ static void find_others(
 		}
 }
 
-void survey_mismatch(
+void survey_find_mismatch(
 	const struct ras_merged_comm *comm,
 	const struct survey *survey,
 	struct jobs_mismatch *ret_mismatch
@@ -233,8 +239,8 @@ void survey_mismatch(
 		return;
 	// A corrupt page or agent may report UINT64_MAX as `last`, so loop over a count, not up to `last`.
 	count = (uint32_t)(last - first) + 1;
-	vote_all(comm, first, count, votes);
-	find_others(comm, first, count, votes, found);
+	vote_on_operations(comm, first, count, votes);
+	count_deviating_ranks(comm, first, count, votes, found);
 	for (uint32_t at = 0; at < count; at++) {
 		if (found[at].other_count == 0)
 			continue;

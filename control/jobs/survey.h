@@ -22,8 +22,8 @@ struct survey {
 	uint64_t idle_ms;
 	uint64_t launched_min, launched_max; // minimum and maximum over live ranks
 	uint32_t alive, dead, stopped, traced, waiting;
-	uint32_t dead_well;  // dead ranks that exited with status 0
-	uint32_t late_count; // includes the ranks that left
+	uint32_t dead_with_status_0; // dead ranks that exited with status 0
+	uint32_t late_count;	     // includes the ranks that left
 	// ranks that finalized or were destroyed before they launched the operation
 	uint32_t left;
 	enum survey_late late;
@@ -33,21 +33,23 @@ struct survey {
 };
 
 void survey_comm(
-	const struct jobs_look *look, const struct ras_merged_comm *comm, struct survey *ret_survey
+	const struct jobs_snapshot *look,
+	const struct ras_merged_comm *comm,
+	struct survey *ret_survey
 );
 // Return whether the rank has not reached the operation `seq`, in the way that survey->late says.
-bool survey_is_late(const struct survey *survey, const struct ras_comm_rank *rank);
+bool survey_rank_is_late(const struct survey *survey, const struct ras_comm_rank *rank);
 // Return whether the rank finalized the communicator before the operation `seq`, so that it can
 // never join.
-bool survey_has_left(const struct survey *survey, const struct ras_comm_rank *rank);
+bool survey_rank_has_left(const struct survey *survey, const struct ras_comm_rank *rank);
 // Return whether the rank has launched the operation `seq` and has not reported its completion.
-bool survey_is_inside(const struct survey *survey, const struct ras_comm_rank *rank);
+bool survey_rank_is_inside(const struct survey *survey, const struct ras_comm_rank *rank);
 // Return whether the rank is inside the operation and its device has started it, as far as known.
-bool survey_waits(const struct survey *survey, const struct ras_comm_rank *rank);
+bool survey_rank_waits(const struct survey *survey, const struct ras_comm_rank *rank);
 // Return whether the process of the rank is gone without having finalized.
-bool survey_is_dead(const struct ras_comm_rank *rank);
+bool survey_rank_is_dead(const struct ras_comm_rank *rank);
 // Store the first recent operation that ranks run differently; its seq is 0 if there is none.
-void survey_mismatch(
+void survey_find_mismatch(
 	const struct ras_merged_comm *comm,
 	const struct survey *survey,
 	struct jobs_mismatch *ret_mismatch

@@ -4,14 +4,14 @@
 #include <jobs/wait.h>
 
 #define EXACT 8 // smaller codes are plain microseconds
-#define CODE_MAX (JOBS_WAIT_NOT_TAKEN - 1)
+#define CODE_MAX (JOBS_WAIT_UNKNOWN - 1)
 
 uint8_t jobs_wait_code(uint64_t wait_ns) {
 	uint64_t us = wait_ns / 1000;
 	uint32_t top, code;
 
-	if (wait_ns == JOBS_NOT_TAKEN)
-		return JOBS_WAIT_NOT_TAKEN;
+	if (wait_ns == JOBS_TIME_UNKNOWN)
+		return JOBS_WAIT_UNKNOWN;
 	if (us < EXACT)
 		return (uint8_t)us;
 	top = 63 - (uint32_t)__builtin_clzll(us);

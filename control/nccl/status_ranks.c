@@ -259,7 +259,7 @@ static void say_finding(
 		names_text(comm->job, strlen(comm->job), job, sizeof(job));
 		text_print(&session->out, "  Job %s\n", job);
 	}
-	comm_look_say(&status->look, row->place, sentence);
+	comm_look_describe(&status->look, row->place, sentence);
 	text_wrap(&session->out, 2, sentence);
 	text_print(&session->out, "\n");
 }

@@ -59,14 +59,14 @@ copy_config(const struct tocsin_comm_config *given, struct tocsin_comm_config *r
 }
 
 // Enter the communicator into the job and give it its first slot. Returns 0 or -ENOSPC.
-static int enter_comm(struct tocsin_job *job, struct tocsin_comm *comm) {
+static int insert_comm(struct tocsin_job *job, struct tocsin_comm *comm) {
 	uint32_t place = 0;
 
 	while (place < JOB_COMMS_MAX && job->comms[place] != NULL)
 		place++;
 	if (place == JOB_COMMS_MAX)
 		return -ENOSPC;
-	comm->first_slot = page_take(job, comm, OWNER_SHARED);
+	comm->first_slot = page_allocate_slot(job, comm, OWNER_SHARED);
 	if (comm->first_slot == JOB_SLOTS)
 		return -ENOSPC;
 	comm->place = place;
@@ -94,10 +94,10 @@ int tocsin_comm_register(
 	comm->told.comm = comm->number;
 	comm->context = config.context;
 	comm->aborts = (config.flags & TOCSIN_COMM_ABORTS) != 0;
-	comm->to_register = true;
+	comm->registration_is_unsent = true;
 	comm->failed.agreement = TOCSIN_UNDECIDED;
 	pthread_mutex_lock(&job->mutex);
-	err = enter_comm(job, comm);
+	err = insert_comm(job, comm);
 	pthread_mutex_unlock(&job->mutex);
 	if (err != 0) {
 		free(comm);
@@ -110,10 +110,10 @@ int tocsin_comm_register(
 
 // Queue the end of a communicator whose registration was sent. Without room, close the connection:
 // after the reconnect the agent notices that the communicator is no longer in the page.
-static void say_left(struct tocsin_job *job, const struct tocsin_comm *comm) {
-	if (comm->to_register || job->link.state != LINK_UP)
+static void queue_unregister(struct tocsin_job *job, const struct tocsin_comm *comm) {
+	if (comm->registration_is_unsent || job->link.state != LINK_UP)
 		return;
-	if (job->left_count < LEFT_MAX)
+	if (job->left_count < UNREGISTERS_MAX)
 		job->left[job->left_count++] = comm->number;
 	else
 		link_close(&job->link);
@@ -129,11 +129,11 @@ void tocsin_comm_unregister(struct tocsin_comm *comm) {
 	while (job->telling == comm->number && !pthread_equal(job->teller, pthread_self()))
 		pthread_cond_wait(&job->changed, &job->mutex);
 	job->comms[comm->place] = NULL;
-	page_give(job, comm->number);
-	say_left(job, comm);
+	page_release_slots(job, comm->number);
+	queue_unregister(job, comm);
 	pthread_mutex_unlock(&job->mutex);
 	job_wake(job);
-	failed_fini(comm);
+	failed_set_fini(comm);
 	free(comm);
 }
 
@@ -158,7 +158,7 @@ int tocsin_comm_counter(struct tocsin_comm *comm, struct tocsin_counter **ret_co
 	uint32_t slot;
 
 	pthread_mutex_lock(&job->mutex);
-	slot = page_take(job, comm, OWNER_CALLER);
+	slot = page_allocate_slot(job, comm, OWNER_CALLER);
 	pthread_mutex_unlock(&job->mutex);
 	if (slot == JOB_SLOTS)
 		return -ENOSPC;

@@ -5,8 +5,9 @@
 
 // Several threads write. The thread that claims the signature writes it; a late thread counts its
 // own signature as lost.
-static void
-sign_shared(struct job_launched *row, uint64_t n, uint64_t count, uint64_t what, uint64_t time_ns) {
+static void write_shared_signature(
+	struct job_launched *row, uint64_t n, uint64_t count, uint64_t what, uint64_t time_ns
+) {
 	struct job_signature *signature = &row->signatures[n % JOB_SIGNATURES];
 	uint64_t before = atomic_load_explicit(&signature->sequence, memory_order_relaxed);
 
@@ -15,25 +16,25 @@ sign_shared(struct job_launched *row, uint64_t n, uint64_t count, uint64_t what,
 		    &signature->sequence, &before, 2 * n + 1, memory_order_acquire,
 		    memory_order_relaxed
 	    ))
-		count_sign(signature, n, count, what, time_ns);
+		count_write_signature(signature, n, count, what, time_ns);
 	else
 		atomic_fetch_add_explicit(&row->marks.signatures_lost, 1, memory_order_relaxed);
 }
 
 // Slow path: the slot is shared, or the time is recorded.
 static __attribute__((noinline)) void
-launch_long(struct tocsin_counter *counter, uint32_t kind, uint64_t count, uint64_t what) {
+count_launch_slow(struct tocsin_counter *counter, uint32_t kind, uint64_t count, uint64_t what) {
 	struct job_launched *row = counter->launched;
 	uint64_t time_ns = counter->times ? count_clock_ns() : 0, n;
 
 	if (counter->shared) {
 		count_raise(&row->counts.kinds[kind], true);
 		n = count_raise(&row->counts.total, true);
-		sign_shared(row, n, count, what, time_ns);
+		write_shared_signature(row, n, count, what, time_ns);
 		return;
 	}
 	n = atomic_load_explicit(&row->counts.total, memory_order_relaxed) + 1;
-	count_sign(&row->signatures[n % JOB_SIGNATURES], n, count, what, time_ns);
+	count_write_signature(&row->signatures[n % JOB_SIGNATURES], n, count, what, time_ns);
 	count_raise_own(&row->counts.kinds[kind]);
 	atomic_store_explicit(&row->counts.total, n, memory_order_release);
 }
@@ -55,11 +56,11 @@ void tocsin_counter_launched(
 	}
 	what = job_signature_pack((uint8_t)kind, datatype, root);
 	if (counter->shared || counter->times) {
-		launch_long(counter, kind, count, what);
+		count_launch_slow(counter, kind, count, what);
 		return;
 	}
 	n = atomic_load_explicit(&row->counts.total, memory_order_relaxed) + 1;
-	count_sign(&row->signatures[n % JOB_SIGNATURES], n, count, what, 0);
+	count_write_signature(&row->signatures[n % JOB_SIGNATURES], n, count, what, 0);
 	count_raise_own(&row->counts.kinds[kind]);
 	atomic_store_explicit(&row->counts.total, n, memory_order_release);
 }

@@ -66,7 +66,7 @@ count_row(struct job_row *row, enum tocsin_kind given, bool shared, uint64_t tim
 
 // Write one signature under its seqlock. The release stores keep the fields behind the odd
 // sequence. They pair with the reader's second load of the sequence.
-static inline void count_sign(
+static inline void count_write_signature(
 	struct job_signature *signature, uint64_t n, uint64_t count, uint64_t what, uint64_t time_ns
 ) {
 	atomic_store_explicit(&signature->sequence, 2 * n + 1, memory_order_relaxed);

@@ -9,21 +9,21 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-static void ring_descriptor(int fd) {
+static void signal_descriptor(int fd) {
 	const uint64_t one = 1;
 
 	if (fd >= 0)
 		(void)!write(fd, &one, sizeof(one));
 }
 
-static void silence_descriptor(int fd) {
+static void clear_descriptor(int fd) {
 	uint64_t count;
 
 	if (fd >= 0)
 		(void)!read(fd, &count, sizeof(count));
 }
 
-static struct event_node *take_oldest(struct tocsin_job *job) {
+static struct event_node *dequeue_event(struct tocsin_job *job) {
 	struct event_node *node = job->oldest;
 
 	if (node == NULL)
@@ -31,17 +31,17 @@ static struct event_node *take_oldest(struct tocsin_job *job) {
 	job->oldest = node->next;
 	if (job->oldest == NULL) {
 		job->newest = NULL;
-		silence_descriptor(job->told_fd);
+		clear_descriptor(job->events_fd);
 	}
 	job->event_count--;
 	return node;
 }
 
-void event_put(struct tocsin_job *job, const struct tocsin_event *event, uint64_t number) {
+void event_enqueue(struct tocsin_job *job, const struct tocsin_event *event, uint64_t number) {
 	struct event_node *node;
 
 	if (job->event_count == EVENTS_MAX)
-		free(take_oldest(job));
+		free(dequeue_event(job));
 	node = malloc(sizeof(*node));
 	if (node == NULL)
 		return; // same effect as a full queue; the failed set can still be queried
@@ -52,18 +52,18 @@ void event_put(struct tocsin_job *job, const struct tocsin_event *event, uint64_
 		job->oldest = node;
 	job->newest = node;
 	job->event_count++;
-	ring_descriptor(job->told_fd);
+	signal_descriptor(job->events_fd);
 }
 
 void event_drop_all(struct tocsin_job *job) {
 	while (job->oldest != NULL)
-		free(take_oldest(job));
+		free(dequeue_event(job));
 }
 
 // Return the oldest event whose communicator is still registered, or NULL.
-static struct event_node *take_living(struct tocsin_job *job) {
+static struct event_node *dequeue_valid_event(struct tocsin_job *job) {
 	for (;;) {
-		struct event_node *node = take_oldest(job);
+		struct event_node *node = dequeue_event(job);
 
 		if (node == NULL || comm_find(job, node->number) != NULL)
 			return node;
@@ -71,7 +71,7 @@ static struct event_node *take_living(struct tocsin_job *job) {
 	}
 }
 
-void event_tell_all(struct tocsin_job *job) {
+void event_deliver_all(struct tocsin_job *job) {
 	if (job->event == NULL)
 		return;
 	for (;;) {
@@ -80,7 +80,7 @@ void event_tell_all(struct tocsin_job *job) {
 		pthread_mutex_lock(&job->mutex);
 		job->telling = 0;
 		pthread_cond_broadcast(&job->changed);
-		node = job->closing ? NULL : take_living(job);
+		node = job->closing ? NULL : dequeue_valid_event(job);
 		if (node != NULL) {
 			job->telling = node->number;
 			job->teller = pthread_self();
@@ -94,11 +94,11 @@ void event_tell_all(struct tocsin_job *job) {
 }
 
 // In a fork() child: the descriptor keeps its number but is no longer shared with the parent.
-void event_leave(struct tocsin_job *job) {
-	int fd = job->told_fd >= 0 ? eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC) : -1;
+void event_detach_child(struct tocsin_job *job) {
+	int fd = job->events_fd >= 0 ? eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC) : -1;
 
 	if (fd >= 0) {
-		(void)dup3(fd, job->told_fd, O_CLOEXEC);
+		(void)dup3(fd, job->events_fd, O_CLOEXEC);
 		close(fd);
 	}
 	event_drop_all(job);
@@ -108,7 +108,7 @@ int tocsin_job_next_event(struct tocsin_job *job, struct tocsin_event *ret_event
 	struct event_node *node;
 
 	pthread_mutex_lock(&job->mutex);
-	node = take_living(job);
+	node = dequeue_valid_event(job);
 	pthread_mutex_unlock(&job->mutex);
 	if (node == NULL)
 		return -EAGAIN;
@@ -118,5 +118,5 @@ int tocsin_job_next_event(struct tocsin_job *job, struct tocsin_event *ret_event
 }
 
 int tocsin_job_fd(const struct tocsin_job *job) {
-	return job->told_fd;
+	return job->events_fd;
 }

@@ -14,7 +14,7 @@ static bool ranks_ascend(const uint32_t *ranks, uint32_t count, uint32_t size) {
 	return true;
 }
 
-static bool is_part(const struct tocsin_comm *comm, const struct job_failed *said) {
+static bool part_is_valid(const struct tocsin_comm *comm, const struct job_failed *said) {
 	return said->count <= JOB_FAILED_MAX && said->total <= comm->told.size &&
 	       said->first <= said->total && said->count <= said->total - said->first &&
 	       said->agreement <= TOCSIN_UNDECIDED &&
@@ -28,42 +28,42 @@ static bool begin_set(struct tocsin_comm *comm, const struct job_failed *said) {
 		return false;
 	free(comm->coming);
 	comm->coming = coming;
-	comm->coming_total = said->total;
-	comm->coming_view = said->view;
-	comm->coming_count = 0;
+	comm->partial_total = said->total;
+	comm->partial_view = said->view;
+	comm->partial_count = 0;
 	return true;
 }
 
 static void finish_set(struct tocsin_comm *comm) {
 	free(comm->failed.ranks);
 	comm->failed.ranks = comm->coming;
-	comm->failed.count = comm->coming_total;
-	comm->failed.view = comm->coming_view;
+	comm->failed.count = comm->partial_total;
+	comm->failed.view = comm->partial_view;
 	comm->coming = NULL;
-	comm->coming_total = comm->coming_count = 0;
+	comm->partial_total = comm->partial_count = 0;
 	pthread_cond_broadcast(&comm->job->changed);
 }
 
-bool failed_take(struct tocsin_comm *comm, const struct job_failed *said) {
-	if (!is_part(comm, said))
+bool failed_set_receive(struct tocsin_comm *comm, const struct job_failed *said) {
+	if (!part_is_valid(comm, said))
 		return false;
 	comm->failed.agreement = (enum tocsin_agreement)said->agreement;
 	if (said->view <= comm->failed.view || said->total == 0)
 		return true; // the set is known: only `agreement` may be new
 	if (said->first == 0 && !begin_set(comm, said))
 		return true; // no memory: ignore the packet
-	if (comm->coming == NULL || said->view != comm->coming_view ||
-	    said->first != comm->coming_count || said->total != comm->coming_total)
+	if (comm->coming == NULL || said->view != comm->partial_view ||
+	    said->first != comm->partial_count || said->total != comm->partial_total)
 		return true; // an earlier part is missing
 	memcpy(comm->coming + said->first, said->ranks, said->count * sizeof(said->ranks[0]));
-	comm->coming_count += said->count;
-	if (comm->coming_count == comm->coming_total &&
-	    ranks_ascend(comm->coming, comm->coming_total, comm->told.size))
+	comm->partial_count += said->count;
+	if (comm->partial_count == comm->partial_total &&
+	    ranks_ascend(comm->coming, comm->partial_total, comm->told.size))
 		finish_set(comm);
 	return true;
 }
 
-bool failed_is_news(struct tocsin_comm *comm, uint32_t rank) {
+bool failed_set_add_gone(struct tocsin_comm *comm, uint32_t rank) {
 	uint32_t at = comm->gone_count;
 	uint32_t *grown;
 
@@ -83,7 +83,7 @@ bool failed_is_news(struct tocsin_comm *comm, uint32_t rank) {
 	return true;
 }
 
-void failed_fini(struct tocsin_comm *comm) {
+void failed_set_fini(struct tocsin_comm *comm) {
 	free(comm->gone);
 	free(comm->failed.ranks);
 	free(comm->coming);

@@ -12,7 +12,7 @@
 
 #define EVENTS_MAX 1024
 #define REPORTS_MAX 64
-#define LEFT_MAX 256 // unregistered communicators that the agent has not been notified of
+#define UNREGISTERS_MAX 256 // unregistered communicators that the agent has not been notified of
 #define SOCKET_PATH_BYTES 108
 #define NS_PER_S UINT64_C(1000000000)
 
@@ -45,7 +45,7 @@ struct tocsin_comm {
 	uint32_t first_slot;
 	struct job_register told; // the registration as sent to the agent
 	void *context;
-	bool to_register; // the registration has not been sent
+	bool registration_is_unsent; // the registration has not been sent
 	bool aborts;
 	enum tocsin_job_state state;
 	char reason[JOB_REASON_BYTES];
@@ -56,9 +56,9 @@ struct tocsin_comm {
 	uint32_t gone_count; // ranks reported to the program as gone, ascending, each reported once
 	uint32_t *gone;
 	// Parts of a set received so far, if a set arrives in several packets.
-	uint32_t coming_total;
-	uint64_t coming_view;
-	uint32_t coming_count;
+	uint32_t partial_total;
+	uint64_t partial_view;
+	uint32_t partial_count;
 	uint32_t *coming;
 };
 
@@ -70,7 +70,7 @@ struct event_node {
 
 enum link_state {
 	LINK_DOWN,
-	LINK_GREETED, // HELLO is sent
+	LINK_HELLO_SENT, // HELLO is sent
 	LINK_UP,
 };
 
@@ -102,7 +102,7 @@ struct tocsin_job {
 	pthread_t thread;
 	int wake_fd; // eventfd that wakes the thread
 	// eventfd that is readable while events are queued; -1: a callback receives them
-	int told_fd;
+	int events_fd;
 
 	struct job_page *page;
 	int page_fd;
@@ -110,7 +110,7 @@ struct tocsin_job {
 	struct tocsin_counter counters[JOB_SLOTS];
 
 	struct tocsin_comm *comms[JOB_COMMS_MAX];
-	uint64_t left[LEFT_MAX]; // numbers of unregistered communicators, not sent yet
+	uint64_t left[UNREGISTERS_MAX]; // numbers of unregistered communicators, not sent yet
 	uint32_t left_count;
 	struct job_report reports[REPORTS_MAX];
 	uint32_t report_count;
@@ -124,49 +124,49 @@ struct tocsin_job {
 };
 
 // page.c: functions that return int return 0 or -errno.
-int page_make(struct tocsin_job *job);
-void page_unmake(struct tocsin_job *job);
+int job_page_create(struct tocsin_job *job);
+void job_page_destroy(struct tocsin_job *job);
 // In a fork() child: replace the page, so that the child's counts do not reach the parent's page.
-void page_leave(struct tocsin_job *job);
+void page_detach_child(struct tocsin_job *job);
 // Take a free slot for the communicator. Returns its index, or JOB_SLOTS if none is free.
-uint32_t page_take(struct tocsin_job *job, const struct tocsin_comm *comm, uint64_t owner);
-void page_give(struct tocsin_job *job, uint64_t number);
+uint32_t page_allocate_slot(struct tocsin_job *job, const struct tocsin_comm *comm, uint64_t owner);
+void page_release_slots(struct tocsin_job *job, uint64_t number);
 
 // owner.c: return the calling thread's token, or OWNER_SHARED if its end could not be noticed.
 uint64_t owner_self(void);
 // Maintain the list of all jobs of this process, for thread ends and fork().
-void owner_enlist(struct tocsin_job *job);
-void owner_delist(struct tocsin_job *job);
+void owner_add_job(struct tocsin_job *job);
+void owner_remove_job(struct tocsin_job *job);
 
 // event.c: the caller holds the mutex, except for event_deliver_all().
-void event_put(struct tocsin_job *job, const struct tocsin_event *event, uint64_t number);
+void event_enqueue(struct tocsin_job *job, const struct tocsin_event *event, uint64_t number);
 void event_forget(struct tocsin_job *job, uint64_t number);
 void event_drop_all(struct tocsin_job *job);
-void event_leave(struct tocsin_job *job);
+void event_detach_child(struct tocsin_job *job);
 // Deliver all queued events to the callback, without the mutex.
-void event_tell_all(struct tocsin_job *job);
+void event_deliver_all(struct tocsin_job *job);
 
 // comm.c
 struct tocsin_comm *comm_find(struct tocsin_job *job, uint64_t number);
 // failed.c: apply a part of a set. Returns false if the part is malformed; then nothing changes.
-bool failed_take(struct tocsin_comm *comm, const struct job_failed *said);
-void failed_fini(struct tocsin_comm *comm);
+bool failed_set_receive(struct tocsin_comm *comm, const struct job_failed *said);
+void failed_set_fini(struct tocsin_comm *comm);
 // Record that a rank is gone. Returns true the first time, when the program must be notified.
-bool failed_is_news(struct tocsin_comm *comm, uint32_t rank);
+bool failed_set_add_gone(struct tocsin_comm *comm, uint32_t rank);
 
 // link.c: do all work that is possible without blocking; the caller holds the mutex. Returns the
 // time (CLOCK_MONOTONIC) of the next work.
 uint64_t link_step(struct tocsin_job *job, uint64_t now_ns);
-void link_leave(struct tocsin_job *job);
+void link_send_leave(struct tocsin_job *job);
 void link_close(struct link *link);
 // receive.c: handle one packet. Returns false if the packet is malformed, or the agent refused.
 bool link_receive(struct tocsin_job *job, const void *packet, size_t size);
 // send.c: send what is queued until the socket buffer is full. Returns false if the connection
 // broke.
-bool link_tell(struct tocsin_job *job);
-bool link_greet(struct tocsin_job *job);
+bool link_send_pending(struct tocsin_job *job);
+bool link_send_hello(struct tocsin_job *job);
 
 // job.c
-void job_make_condition(struct tocsin_job *job);
+void job_init_condition(struct tocsin_job *job);
 void job_wake(struct tocsin_job *job);
 uint64_t job_now_ns(void);

@@ -123,11 +123,11 @@ static uint64_t step_job(struct tocsin_job *job) {
 	pthread_mutex_lock(&job->mutex);
 	next_ns = link_step(job, job_now_ns());
 	pthread_mutex_unlock(&job->mutex);
-	event_tell_all(job);
+	event_deliver_all(job);
 	return next_ns;
 }
 
-static void wait_for_news(struct tocsin_job *job, uint64_t next_ns) {
+static void wait_for_work(struct tocsin_job *job, uint64_t next_ns) {
 	struct pollfd fds[2] = {{.fd = job->wake_fd, .events = POLLIN}, {.fd = -1}};
 	uint64_t now_ns = job_now_ns(), count;
 	int timeout_ms = -1;
@@ -150,7 +150,7 @@ static void *run_thread(void *context) {
 
 	(void)prctl(PR_SET_NAME, "tocsin-job");
 	while (!closing) {
-		wait_for_news(job, step_job(job));
+		wait_for_work(job, step_job(job));
 		pthread_mutex_lock(&job->mutex);
 		closing = job->closing;
 		pthread_mutex_unlock(&job->mutex);
@@ -169,39 +169,39 @@ static int start_thread(struct tocsin_job *job) {
 	return err;
 }
 
-static int make_descriptors(struct tocsin_job *job) {
+static int open_descriptors(struct tocsin_job *job) {
 	if (job->threaded) {
 		job->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 		if (job->wake_fd < 0)
 			return -errno;
 	}
 	if (job->event == NULL) {
-		job->told_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-		if (job->told_fd < 0)
+		job->events_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+		if (job->events_fd < 0)
 			return -errno;
 	}
-	return page_make(job);
+	return job_page_create(job);
 }
 
 static void free_job(struct tocsin_job *job) {
 	for (uint32_t n = 0; n < JOB_COMMS_MAX; n++)
 		if (job->comms[n] != NULL) {
-			failed_fini(job->comms[n]);
+			failed_set_fini(job->comms[n]);
 			free(job->comms[n]);
 		}
 	event_drop_all(job);
 	link_close(&job->link);
-	page_unmake(job);
+	job_page_destroy(job);
 	if (job->wake_fd >= 0)
 		close(job->wake_fd);
-	if (job->told_fd >= 0)
-		close(job->told_fd);
+	if (job->events_fd >= 0)
+		close(job->events_fd);
 	pthread_cond_destroy(&job->changed);
 	pthread_mutex_destroy(&job->mutex);
 	free(job);
 }
 
-void job_make_condition(struct tocsin_job *job) {
+void job_init_condition(struct tocsin_job *job) {
 	pthread_condattr_t monotonic;
 
 	pthread_condattr_init(&monotonic);
@@ -210,36 +210,36 @@ void job_make_condition(struct tocsin_job *job) {
 	pthread_condattr_destroy(&monotonic);
 }
 
-static struct tocsin_job *make_job(void) {
+static struct tocsin_job *create_job(void) {
 	struct tocsin_job *job = calloc(1, sizeof(*job));
 
 	if (job == NULL)
 		return NULL;
-	job->wake_fd = job->told_fd = job->page_fd = job->link.fd = -1;
+	job->wake_fd = job->events_fd = job->page_fd = job->link.fd = -1;
 	job->start_time = read_start_time();
 	pthread_mutex_init(&job->mutex, NULL);
-	job_make_condition(job);
+	job_init_condition(job);
 	return job;
 }
 
 int tocsin_job_open(const struct tocsin_job_config *config, struct tocsin_job **ret_job) {
-	struct tocsin_job *job = make_job();
+	struct tocsin_job *job = create_job();
 	int err;
 
 	if (job == NULL)
 		return -ENOMEM;
 	err = configure_job(job, config);
 	if (err == 0)
-		err = make_descriptors(job);
+		err = open_descriptors(job);
 	if (err != 0) {
 		free_job(job);
 		return err;
 	}
-	owner_enlist(job);
+	owner_add_job(job);
 	if (job->threaded)
 		err = start_thread(job);
 	if (err != 0) {
-		owner_delist(job);
+		owner_remove_job(job);
 		free_job(job);
 		return err;
 	}
@@ -257,9 +257,9 @@ void tocsin_job_close(struct tocsin_job *job) {
 		job_wake(job);
 		(void)pthread_join(job->thread, NULL);
 	}
-	owner_delist(job);
+	owner_remove_job(job);
 	if (!job->inherited)
-		link_leave(job);
+		link_send_leave(job);
 	free_job(job);
 }
 

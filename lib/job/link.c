@@ -13,7 +13,7 @@
 #define PAUSE_FIRST_NS (NS_PER_S / 5)
 #define PAUSE_LONGEST_NS (5 * NS_PER_S)
 #define PAUSE_REFUSED_NS (30 * NS_PER_S)
-#define WELCOME_NS (10 * NS_PER_S) // timeout for the agent's WELCOME
+#define WELCOME_TIMEOUT_NS (10 * NS_PER_S) // timeout for the agent's WELCOME
 #define PACKETS_PER_STEP 256
 #define PACKET_BYTES_MAX sizeof(struct job_failed)
 
@@ -26,7 +26,7 @@ void link_close(struct link *link) {
 }
 
 // Mark everything as unsent, because the next agent knows nothing of this process.
-static void forget_told(struct tocsin_job *job) {
+static void reset_registrations(struct tocsin_job *job) {
 	job->left_count = 0;
 	job->report_count = 0;
 	for (uint32_t n = 0; n < JOB_COMMS_MAX; n++) {
@@ -34,16 +34,16 @@ static void forget_told(struct tocsin_job *job) {
 
 		if (comm == NULL)
 			continue;
-		comm->to_register = true;
+		comm->registration_is_unsent = true;
 		comm->state = TOCSIN_JOB_ALONE;
 	}
 }
 
-static void break_off(struct tocsin_job *job, uint64_t now_ns) {
+static void drop_connection(struct tocsin_job *job, uint64_t now_ns) {
 	struct link *link = &job->link;
 
 	link_close(link);
-	forget_told(job);
+	reset_registrations(job);
 	link->pause_ns = link->pause_ns < PAUSE_FIRST_NS ? PAUSE_FIRST_NS : link->pause_ns * 2;
 	if (link->pause_ns > PAUSE_LONGEST_NS)
 		link->pause_ns = PAUSE_LONGEST_NS;
@@ -69,7 +69,7 @@ static int connect_to(const char *path, int *ret_fd) {
 	return 0;
 }
 
-static void say_why(struct link *link, const char *path, int err) {
+static void set_failure_reason(struct link *link, const char *path, int err) {
 	char words[64] = "";
 
 	// NOLINTNEXTLINE(concurrency-mt-unsafe): the GNU strerror_r()
@@ -89,32 +89,32 @@ static int find_agent(struct tocsin_job *job, int *ret_fd) {
 	if (job->socket_path[0] != '\0') {
 		err = connect_to(job->socket_path, ret_fd);
 		if (err != 0)
-			say_why(&job->link, job->socket_path, err);
+			set_failure_reason(&job->link, job->socket_path, err);
 		return err;
 	}
 	err = connect_to("/run/tocsin/" JOB_SOCKET_NAME, ret_fd);
 	if (err == 0)
 		return 0;
-	say_why(&job->link, "/run/tocsin/" JOB_SOCKET_NAME, err);
+	set_failure_reason(&job->link, "/run/tocsin/" JOB_SOCKET_NAME, err);
 	if (runtime == NULL ||
 	    snprintf(own, sizeof(own), "%s/tocsin/" JOB_SOCKET_NAME, runtime) >= (int)sizeof(own))
 		return err;
 	return connect_to(own, ret_fd);
 }
 
-static void try_agent(struct tocsin_job *job, uint64_t now_ns) {
+static void try_connect_agent(struct tocsin_job *job, uint64_t now_ns) {
 	struct link *link = &job->link;
 
-	if (find_agent(job, &link->fd) != 0 || !link_greet(job)) {
-		break_off(job, now_ns);
+	if (find_agent(job, &link->fd) != 0 || !link_send_hello(job)) {
+		drop_connection(job, now_ns);
 		return;
 	}
-	link->state = LINK_GREETED;
-	link->next_ns = now_ns + WELCOME_NS;
+	link->state = LINK_HELLO_SENT;
+	link->next_ns = now_ns + WELCOME_TIMEOUT_NS;
 }
 
 // Returns false if the connection must be dropped.
-static bool receive_all(struct tocsin_job *job) {
+static bool receive_packets(struct tocsin_job *job) {
 	struct link *link = &job->link;
 	_Alignas(uint64_t) char packet[PACKET_BYTES_MAX];
 
@@ -138,21 +138,21 @@ uint64_t link_step(struct tocsin_job *job, uint64_t now_ns) {
 	if (job->inherited)
 		return UINT64_MAX;
 	if (link->state == LINK_DOWN && now_ns >= link->next_ns)
-		try_agent(job, now_ns);
+		try_connect_agent(job, now_ns);
 	if (link->state == LINK_DOWN)
 		return link->next_ns;
-	if (!receive_all(job) || !link_tell(job) ||
-	    (link->state == LINK_GREETED && now_ns >= link->next_ns)) {
-		break_off(job, now_ns);
+	if (!receive_packets(job) || !link_send_pending(job) ||
+	    (link->state == LINK_HELLO_SENT && now_ns >= link->next_ns)) {
+		drop_connection(job, now_ns);
 		return link->next_ns;
 	}
-	if (link->state == LINK_GREETED)
+	if (link->state == LINK_HELLO_SENT)
 		return link->next_ns;
 	link->pause_ns = 0;
 	return UINT64_MAX;
 }
 
-void link_leave(struct tocsin_job *job) {
+void link_send_leave(struct tocsin_job *job) {
 	const struct job_leave leave = {{JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_LEAVE}};
 
 	if (job->link.state == LINK_UP)

@@ -28,19 +28,19 @@ static void on_thread_end(void *value) {
 }
 
 // Hold all mutexes over fork(), so that the child finds consistent data.
-static void before_fork(void) {
+static void lock_all_jobs(void) {
 	pthread_mutex_lock(&all_mutex);
 	for (struct tocsin_job *job = all_jobs; job != NULL; job = job->next)
 		pthread_mutex_lock(&job->mutex);
 }
 
-static void release_all(void) {
+static void unlock_all_jobs(void) {
 	for (struct tocsin_job *job = all_jobs; job != NULL; job = job->next)
 		pthread_mutex_unlock(&job->mutex);
 	pthread_mutex_unlock(&all_mutex);
 }
 
-static void in_child(void) {
+static void detach_in_child(void) {
 	for (struct tocsin_job *job = all_jobs; job != NULL; job = job->next) {
 		if (job->inherited)
 			continue;
@@ -49,12 +49,12 @@ static void in_child(void) {
 		// do the threads that wait on the condition, so it is initialised again.
 		job->telling = 0;
 		job->polled = false;
-		job_make_condition(job);
-		page_leave(job);
+		job_init_condition(job);
+		page_detach_child(job);
 		link_close(&job->link);
-		event_leave(job);
+		event_detach_child(job);
 	}
-	release_all();
+	unlock_all_jobs();
 }
 
 static void prepare_process(void) {
@@ -62,10 +62,10 @@ static void prepare_process(void) {
 		return;
 	prepared = true;
 	hears_threads = pthread_key_create(&thread_end, on_thread_end) == 0;
-	(void)pthread_atfork(before_fork, release_all, in_child);
+	(void)pthread_atfork(lock_all_jobs, unlock_all_jobs, detach_in_child);
 }
 
-void owner_enlist(struct tocsin_job *job) {
+void owner_add_job(struct tocsin_job *job) {
 	pthread_mutex_lock(&all_mutex);
 	prepare_process();
 	job->next = all_jobs;
@@ -73,7 +73,7 @@ void owner_enlist(struct tocsin_job *job) {
 	pthread_mutex_unlock(&all_mutex);
 }
 
-void owner_delist(struct tocsin_job *job) {
+void owner_remove_job(struct tocsin_job *job) {
 	pthread_mutex_lock(&all_mutex);
 	for (struct tocsin_job **at = &all_jobs; *at != NULL; at = &(*at)->next)
 		if (*at == job) {

@@ -16,7 +16,7 @@
 #define SEAL_SHRINK 2
 #define SEAL_GROW 4
 
-int page_make(struct tocsin_job *job) {
+int job_page_create(struct tocsin_job *job) {
 	int fd = (int)syscall(SYS_memfd_create, "tocsin-job", MEMORY_CLOEXEC | MEMORY_SEALABLE);
 	void *memory;
 	int err;
@@ -40,7 +40,7 @@ fail:
 	return err;
 }
 
-void page_unmake(struct tocsin_job *job) {
+void job_page_destroy(struct tocsin_job *job) {
 	if (job->page != NULL)
 		munmap(job->page, JOB_PAGE_BYTES);
 	if (job->page_fd >= 0)
@@ -49,7 +49,7 @@ void page_unmake(struct tocsin_job *job) {
 	job->page_fd = -1;
 }
 
-void page_leave(struct tocsin_job *job) {
+void page_detach_child(struct tocsin_job *job) {
 	// If mmap() fails, the child would write into the parent's page, so end the child.
 	if (mmap(job->page, JOB_PAGE_BYTES, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
@@ -58,7 +58,8 @@ void page_leave(struct tocsin_job *job) {
 	job->page_fd = -1;
 }
 
-uint32_t page_take(struct tocsin_job *job, const struct tocsin_comm *comm, uint64_t owner) {
+uint32_t
+page_allocate_slot(struct tocsin_job *job, const struct tocsin_comm *comm, uint64_t owner) {
 	struct job_page *page = job->page;
 	uint32_t slot = 0;
 
@@ -108,7 +109,7 @@ static void clear_counts(struct job_counts *counts) {
 }
 
 // All stores are releases: a reader that sees a cleared count also sees the cleared number.
-static void give_slot(struct tocsin_job *job, uint32_t slot) {
+static void release_slot(struct tocsin_job *job, uint32_t slot) {
 	struct job_launched *launched = &job->page->launched[slot];
 	struct job_row *started = &job->page->started[slot];
 	struct job_row *completed = &job->page->completed[slot];
@@ -127,11 +128,11 @@ static void give_slot(struct tocsin_job *job, uint32_t slot) {
 	job->owners[slot] = OWNER_NONE;
 }
 
-void page_give(struct tocsin_job *job, uint64_t number) {
+void page_release_slots(struct tocsin_job *job, uint64_t number) {
 	for (uint32_t slot = 0; slot < JOB_SLOTS; slot++)
 		if (job->owners[slot] != OWNER_NONE &&
 		    atomic_load_explicit(
 			    &job->page->launched[slot].counts.comm, memory_order_relaxed
 		    ) == number)
-			give_slot(job, slot);
+			release_slot(job, slot);
 }

@@ -11,7 +11,7 @@ static void copy_text(char *to, const char *from) {
 
 static bool on_welcome(struct tocsin_job *job, const void *packet) {
 	(void)packet;
-	if (job->link.state != LINK_GREETED)
+	if (job->link.state != LINK_HELLO_SENT)
 		return false;
 	job->link.state = LINK_UP;
 	job->link.refused = false;
@@ -57,7 +57,7 @@ static bool on_event(struct tocsin_job *job, const void *packet) {
 		return false;
 	if (comm == NULL)
 		return true; // the communicator was unregistered in the meantime
-	if (said->kind == TOCSIN_PEER_GONE && !failed_is_news(comm, said->rank))
+	if (said->kind == TOCSIN_PEER_GONE && !failed_set_add_gone(comm, said->rank))
 		return true; // after a reconnect the agent sends all events again
 	event.kind = (enum tocsin_event_kind)said->kind;
 	event.comm = comm;
@@ -68,10 +68,10 @@ static bool on_event(struct tocsin_job *job, const void *packet) {
 	// Set the flag first, because the receiver of the event may read it.
 	if (event.kind == TOCSIN_PEER_GONE && comm->aborts)
 		atomic_store_explicit(&comm->should_abort, true, memory_order_release);
-	event_put(job, &event, comm->number);
+	event_enqueue(job, &event, comm->number);
 	if (event.kind == TOCSIN_PEER_GONE && comm->aborts) {
 		event.kind = TOCSIN_COMM_SHOULD_ABORT;
-		event_put(job, &event, comm->number);
+		event_enqueue(job, &event, comm->number);
 	}
 	return true;
 }
@@ -80,7 +80,7 @@ static bool on_failed(struct tocsin_job *job, const void *packet) {
 	const struct job_failed *said = packet;
 	struct tocsin_comm *comm = comm_find(job, said->comm);
 
-	return comm == NULL || failed_take(comm, said);
+	return comm == NULL || failed_set_receive(comm, said);
 }
 
 static const struct {

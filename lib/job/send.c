@@ -20,7 +20,7 @@ static int send_packet(struct tocsin_job *job, const void *packet, size_t size) 
 	return -1;
 }
 
-bool link_greet(struct tocsin_job *job) {
+bool link_send_hello(struct tocsin_job *job) {
 	struct job_hello hello = {
 		.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_HELLO},
 		.start_time = job->start_time,
@@ -48,7 +48,7 @@ bool link_greet(struct tocsin_job *job) {
 }
 
 // Unregistrations go first: their ranks may have been registered again since.
-static int tell_left(struct tocsin_job *job) {
+static int send_unregisters(struct tocsin_job *job) {
 	while (job->left_count > 0) {
 		const struct job_unregister gone = {
 			.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_UNREGISTER},
@@ -65,7 +65,7 @@ static int tell_left(struct tocsin_job *job) {
 
 // Send back the set that an earlier agent reported, because a new agent does not know it. If the
 // buffer is full, the rest of the set is not sent.
-static int tell_failed(struct tocsin_job *job, const struct tocsin_comm *comm) {
+static int send_failed_set(struct tocsin_job *job, const struct tocsin_comm *comm) {
 	struct job_failed failed = {
 		.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_FAILED},
 		.comm = comm->number,
@@ -88,25 +88,25 @@ static int tell_failed(struct tocsin_job *job, const struct tocsin_comm *comm) {
 	return 1;
 }
 
-static int tell_comms(struct tocsin_job *job) {
+static int send_registrations(struct tocsin_job *job) {
 	for (uint32_t n = 0; n < JOB_COMMS_MAX; n++) {
 		struct tocsin_comm *comm = job->comms[n];
 		int sent;
 
-		if (comm == NULL || !comm->to_register)
+		if (comm == NULL || !comm->registration_is_unsent)
 			continue;
 		sent = send_packet(job, &comm->told, sizeof(comm->told));
 		if (sent <= 0)
 			return sent;
-		comm->to_register = false;
-		sent = tell_failed(job, comm);
+		comm->registration_is_unsent = false;
+		sent = send_failed_set(job, comm);
 		if (sent < 0)
 			return sent;
 	}
 	return 1;
 }
 
-static int tell_reports(struct tocsin_job *job) {
+static int send_reports(struct tocsin_job *job) {
 	while (job->report_count > 0) {
 		int sent = send_packet(job, &job->reports[0], sizeof(job->reports[0]));
 
@@ -119,16 +119,16 @@ static int tell_reports(struct tocsin_job *job) {
 	return 1;
 }
 
-bool link_tell(struct tocsin_job *job) {
+bool link_send_pending(struct tocsin_job *job) {
 	int done;
 
 	if (job->link.state != LINK_UP)
 		return true;
 	job->link.blocked = false;
-	done = tell_left(job);
+	done = send_unregisters(job);
 	if (done > 0)
-		done = tell_comms(job);
+		done = send_registrations(job);
 	if (done > 0)
-		done = tell_reports(job);
+		done = send_reports(job);
 	return done >= 0;
 }

@@ -16,7 +16,7 @@ struct cached {
 static _Thread_local struct cached cache[CACHE_PLACES] __attribute__((tls_model("initial-exec")));
 
 // Return the thread's own slot, else one of an ended thread, else a free one, else the shared one.
-static struct tocsin_counter *find_slot(struct tocsin_comm *comm) {
+static struct tocsin_counter *find_or_allocate_slot(struct tocsin_comm *comm) {
 	struct tocsin_job *job = comm->job;
 	uint64_t self = owner_self();
 	uint32_t orphan = JOB_SLOTS, slot = JOB_SLOTS;
@@ -39,7 +39,7 @@ static struct tocsin_counter *find_slot(struct tocsin_comm *comm) {
 		job->owners[slot] = self;
 	}
 	if (slot == JOB_SLOTS && self >= OWNER_FIRST)
-		slot = page_take(job, comm, self);
+		slot = page_allocate_slot(job, comm, self);
 	if (slot == JOB_SLOTS)
 		slot = comm->first_slot;
 	pthread_mutex_unlock(&job->mutex);
@@ -47,39 +47,39 @@ static struct tocsin_counter *find_slot(struct tocsin_comm *comm) {
 }
 
 // Returns NULL the first time, and if another communicator has replaced the cache entry.
-static inline struct tocsin_counter *own_slot(const struct tocsin_comm *comm) {
+static inline struct tocsin_counter *cached_counter(const struct tocsin_comm *comm) {
 	const struct cached *cached = &cache[comm->number % CACHE_PLACES];
 
 	return __builtin_expect(cached->number == comm->number, 1) ? cached->counter : NULL;
 }
 
-static struct tocsin_counter *take_slot(struct tocsin_comm *comm) {
+static struct tocsin_counter *acquire_counter(struct tocsin_comm *comm) {
 	struct cached *cached = &cache[comm->number % CACHE_PLACES];
 
-	cached->counter = find_slot(comm);
+	cached->counter = find_or_allocate_slot(comm);
 	cached->number = comm->number;
 	return cached->counter;
 }
 
 // The slow paths are separate functions, so that the fast paths need no stack frame.
-static __attribute__((noinline)) void launched_first(
+static __attribute__((noinline)) void count_launched_slow(
 	struct tocsin_comm *comm,
 	enum tocsin_kind kind,
 	uint64_t count,
 	uint8_t datatype,
 	int32_t root
 ) {
-	tocsin_counter_launched(take_slot(comm), kind, count, datatype, root);
+	tocsin_counter_launched(acquire_counter(comm), kind, count, datatype, root);
 }
 
 static __attribute__((noinline)) void
-started_first(struct tocsin_comm *comm, enum tocsin_kind kind) {
-	tocsin_counter_started(take_slot(comm), kind);
+count_started_slow(struct tocsin_comm *comm, enum tocsin_kind kind) {
+	tocsin_counter_started(acquire_counter(comm), kind);
 }
 
 static __attribute__((noinline)) void
-completed_first(struct tocsin_comm *comm, enum tocsin_kind kind) {
-	tocsin_counter_completed(take_slot(comm), kind);
+count_completed_slow(struct tocsin_comm *comm, enum tocsin_kind kind) {
+	tocsin_counter_completed(acquire_counter(comm), kind);
 }
 
 void tocsin_comm_launched(
@@ -89,28 +89,28 @@ void tocsin_comm_launched(
 	uint8_t datatype,
 	int32_t root
 ) {
-	struct tocsin_counter *counter = own_slot(comm);
+	struct tocsin_counter *counter = cached_counter(comm);
 
 	if (counter != NULL)
 		tocsin_counter_launched(counter, kind, count, datatype, root);
 	else
-		launched_first(comm, kind, count, datatype, root);
+		count_launched_slow(comm, kind, count, datatype, root);
 }
 
 void tocsin_comm_started(struct tocsin_comm *comm, enum tocsin_kind kind) {
-	struct tocsin_counter *counter = own_slot(comm);
+	struct tocsin_counter *counter = cached_counter(comm);
 
 	if (counter != NULL)
 		tocsin_counter_started(counter, kind);
 	else
-		started_first(comm, kind);
+		count_started_slow(comm, kind);
 }
 
 void tocsin_comm_completed(struct tocsin_comm *comm, enum tocsin_kind kind) {
-	struct tocsin_counter *counter = own_slot(comm);
+	struct tocsin_counter *counter = cached_counter(comm);
 
 	if (counter != NULL)
 		tocsin_counter_completed(counter, kind);
 	else
-		completed_first(comm, kind);
+		count_completed_slow(comm, kind);
 }

@@ -69,7 +69,7 @@ static enum netif_class class_of_link(const struct netif_link *link) {
 	return NETIF_CLASS_UNKNOWN;
 }
 
-static bool reaches_wire(enum netif_class class) {
+static bool class_has_wire(enum netif_class class) {
 	return class == NETIF_CLASS_ETHERNET || class == NETIF_CLASS_IPOIB ||
 	       class == NETIF_CLASS_BOND || class == NETIF_CLASS_VLAN ||
 	       class == NETIF_CLASS_WIRELESS || class == NETIF_CLASS_USB;
@@ -81,7 +81,7 @@ void netif_classify(struct netif_table *table) {
 	for (size_t n = 0; n < table->link_count; n++) {
 		uint32_t master = table->links[n].master_index;
 
-		if (master == 0 || !reaches_wire(table->links[n].class))
+		if (master == 0 || !class_has_wire(table->links[n].class))
 			continue;
 		for (size_t m = 0; m < table->link_count; m++) {
 			struct netif_link *link = &table->links[m];

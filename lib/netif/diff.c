@@ -28,7 +28,8 @@ static const struct netif_address *address_at(const struct side *side, size_t n)
 	return &side->table->addresses[side->order[n]];
 }
 
-static uint32_t index_of(const struct netif_table *table, const struct netif_address *address) {
+static uint32_t
+address_link_index(const struct netif_table *table, const struct netif_address *address) {
 	return table->links[address->link].index;
 }
 
@@ -38,7 +39,7 @@ static int compare_addresses(
 	const struct netif_table *b_table,
 	const struct netif_address *b
 ) {
-	int by_link = compare_u32(index_of(a_table, a), index_of(b_table, b));
+	int by_link = compare_u32(address_link_index(a_table, a), address_link_index(b_table, b));
 	int by_ip = sock_addr_compare(&a->address, &b->address);
 
 	if (by_link != 0)
@@ -104,7 +105,7 @@ static bool routes_same(
 
 // Return which side to advance. Negative: the old table (entry removed); positive: the new one
 // (entry added); 0: both.
-static int side_step(bool before_ends, bool after_ends, int order) {
+static int choose_side(bool before_ends, bool after_ends, int order) {
 	if (before_ends)
 		return 1;
 	return after_ends ? -1 : order;
@@ -120,7 +121,7 @@ diff_links(struct side *before, struct side *after, netif_diff_report *report, v
 		int order = before_ends || after_ends ? 0 : compare_u32(old->index, new->index);
 		struct netif_change change = {.link = new};
 
-		order = side_step(before_ends, after_ends, order);
+		order = choose_side(before_ends, after_ends, order);
 		before->at += order <= 0;
 		after->at += order >= 0;
 		if (order < 0) {
@@ -147,7 +148,7 @@ diff_addresses(struct side *before, struct side *after, netif_diff_report *repor
 				    : compare_addresses(before->table, old, after->table, new);
 		struct netif_change change = {.address = new};
 
-		order = side_step(before_ends, after_ends, order);
+		order = choose_side(before_ends, after_ends, order);
 		before->at += order <= 0;
 		after->at += order >= 0;
 		if (order < 0) {

@@ -85,8 +85,12 @@ static int datagram_receive(int fd, void *buffer, size_t *ret_size) {
 	return 0;
 }
 
-static int netlink_converse(
-	int fd, struct request *request, netif_netlink_take *take, void *context, const bool *done
+static int netlink_exchange(
+	int fd,
+	struct request *request,
+	netif_netlink_handler *take,
+	void *context,
+	const bool *done
 ) {
 	struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
 	scoped_mem void *buffer = malloc(DATAGRAM_BYTES_MAX);
@@ -110,7 +114,7 @@ static int netlink_converse(
 }
 
 int netif_netlink_dump(
-	int fd, enum netif_dump what, netif_netlink_take *take, void *context, const bool *done
+	int fd, enum netif_dump what, netif_netlink_handler *take, void *context, const bool *done
 ) {
 	struct request request;
 
@@ -129,13 +133,13 @@ int netif_netlink_dump(
 		request.body.route.rtm_table = RT_TABLE_MAIN;
 		break;
 	}
-	return netlink_converse(fd, &request, take, context, done);
+	return netlink_exchange(fd, &request, take, context, done);
 }
 
 int netif_netlink_lookup(
 	int fd,
 	const struct sock_addr *peer,
-	netif_netlink_take *take,
+	netif_netlink_handler *take,
 	void *context,
 	const bool *done
 ) {
@@ -147,7 +151,7 @@ int netif_netlink_lookup(
 	request_add(&request, RTA_DST, peer->address, address_bytes(peer));
 	if (peer->scope_id != 0)
 		request_add(&request, RTA_OIF, &peer->scope_id, sizeof(peer->scope_id));
-	return netlink_converse(fd, &request, take, context, done);
+	return netlink_exchange(fd, &request, take, context, done);
 }
 
 struct index_answer {
@@ -155,7 +159,7 @@ struct index_answer {
 	bool done;
 };
 
-static int take_index(void *context, const void *bytes, size_t size) {
+static int parse_index_answer(void *context, const void *bytes, size_t size) {
 	struct index_answer *answer = context;
 	const struct nlmsghdr *header = bytes;
 
@@ -188,7 +192,7 @@ int netif_netlink_index(const char *name, uint32_t *ret_index) {
 		return err;
 	request_init(&request, RTM_GETLINK, 0, sizeof(request.body.link));
 	request_add(&request, IFLA_IFNAME, name, strlen(name) + 1);
-	err = netlink_converse(fd, &request, take_index, &answer, &answer.done);
+	err = netlink_exchange(fd, &request, parse_index_answer, &answer, &answer.done);
 	if (err == 0)
 		*ret_index = answer.index;
 	return err;

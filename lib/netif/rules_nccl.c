@@ -54,7 +54,7 @@ static void list_parse(const char *value, struct name_list *list) {
 	}
 }
 
-static bool list_holds(const struct name_list *list, const char *name) {
+static bool list_matches(const struct name_list *list, const char *name) {
 	if (list->count == 0)
 		return true;
 	for (size_t n = 0; n < list->count; n++) {
@@ -100,7 +100,7 @@ static enum netif_reason judge_name(
 		return NETIF_FAMILY_NOT_ASKED;
 	if (address->family == SOCK_ADDR_V6 && sock_addr_is_loopback(address))
 		return NETIF_ADDRESS_LOOPBACK;
-	if (list_holds(list, name) == list->excludes)
+	if (list_matches(list, name) == list->excludes)
 		return list->excludes ? NETIF_EXCLUDED : NETIF_NOT_SELECTED;
 	return is_name_chosen(table, choice, name) ? NETIF_NAME_TAKEN_BEFORE : NETIF_TAKEN;
 }
@@ -167,7 +167,7 @@ static void try_comm_id(
 }
 
 static enum sock_addr_family
-family_of(const struct netif_setting *setting, struct netif_choice *choice) {
+parse_family(const struct netif_setting *setting, struct netif_choice *choice) {
 	char quoted[QUOTED_BYTES];
 
 	if (setting->value == NULL)
@@ -216,7 +216,7 @@ int netif_choose_nccl(
 
 	if (err != 0)
 		return err;
-	family = family_of(&settings->family, choice);
+	family = parse_family(&settings->family, choice);
 	if (names != NULL && strlen(names) > 1) {
 		try_names(table, choice, names, family, settings->ifname.origin);
 	} else {

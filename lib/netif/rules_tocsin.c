@@ -21,7 +21,7 @@ struct candidate {
 	const struct netif_item *item; // first item that matches it; NULL: none
 };
 
-static const struct netif_link *master_of(const struct candidate *candidate) {
+static const struct netif_link *find_master(const struct candidate *candidate) {
 	if (candidate->link->master_index == 0)
 		return NULL;
 	return netif_table_link_by_index(candidate->table, candidate->link->master_index);
@@ -29,7 +29,7 @@ static const struct netif_link *master_of(const struct candidate *candidate) {
 
 static enum netif_reason judge_link(const struct candidate *candidate) {
 	const struct netif_link *link = candidate->link;
-	const struct netif_link *master = master_of(candidate);
+	const struct netif_link *master = find_master(candidate);
 
 	if ((link->flags & IFF_SLAVE) != 0 || strcmp(link->port_kind, "bond") == 0 ||
 	    strcmp(link->port_kind, "team") == 0 ||
@@ -50,14 +50,14 @@ static enum netif_reason judge_link(const struct candidate *candidate) {
 
 // Return whether a loopback address is allowed: an item matches it, or the peer is a loopback
 // address.
-static bool asks_loopback(const struct candidate *candidate) {
+static bool loopback_is_allowed(const struct candidate *candidate) {
 	return candidate->item != NULL || sock_addr_is_loopback(&candidate->policy->peer);
 }
 
 // Return whether a link-local address is allowed: an item is a network of such addresses, or the
 // peer is one. A matching name is not enough, because other nodes cannot use the address without
 // its scope.
-static bool asks_link_local(const struct candidate *candidate) {
+static bool link_local_is_allowed(const struct candidate *candidate) {
 	const struct netif_item *item = candidate->item;
 	struct sock_addr network = {0};
 
@@ -89,9 +89,9 @@ static enum netif_reason judge_address(const struct candidate *candidate) {
 		return NETIF_ADDRESS_TENTATIVE;
 	if ((flags & IFA_F_DEPRECATED) != 0)
 		return NETIF_ADDRESS_DEPRECATED;
-	if (sock_addr_is_loopback(ip) && !asks_loopback(candidate))
+	if (sock_addr_is_loopback(ip) && !loopback_is_allowed(candidate))
 		return NETIF_ADDRESS_LOOPBACK;
-	if (sock_addr_is_link_local(ip) && !asks_link_local(candidate))
+	if (sock_addr_is_link_local(ip) && !link_local_is_allowed(candidate))
 		return NETIF_ADDRESS_LINK_LOCAL;
 	if (candidate->link->class == NETIF_CLASS_CONTAINER_BRIDGE && candidate->item == NULL)
 		return NETIF_CONTAINER_ONLY;
@@ -126,7 +126,7 @@ judge_selection(struct candidate *candidate, struct netif_judgement *judgement) 
 	return any_positive && judgement->item < 0 ? NETIF_NOT_SELECTED : NETIF_TAKEN;
 }
 
-static void addresses_judge(
+static void judge_candidate(
 	const struct netif_table *table,
 	const struct netif_policy *policy,
 	struct netif_judgement *judgement
@@ -147,7 +147,7 @@ static void addresses_judge(
 		score_candidate(table, policy, judgement);
 }
 
-static bool item_names_something(const struct netif_item *item, const struct netif_table *table) {
+static bool item_has_match(const struct netif_item *item, const struct netif_table *table) {
 	for (size_t n = 0; n < table->address_count; n++) {
 		const struct netif_address *address = &table->addresses[n];
 
@@ -161,7 +161,7 @@ static bool item_names_something(const struct netif_item *item, const struct net
 	return false;
 }
 
-static const char *what_is_missing(const struct netif_item *item) {
+static const char *missing_item_text(const struct netif_item *item) {
 	switch (item->kind) {
 	case NETIF_ITEM_PREFIX:
 		return "begins the name of no interface";
@@ -197,11 +197,11 @@ static int check_items(
 	for (size_t n = 0; n < policy->selector.count; n++) {
 		const struct netif_item *item = &policy->selector.items[n];
 
-		if (item_names_something(item, table))
+		if (item_has_match(item, table))
 			continue;
 		return netif_fail_listing(
 			error, -ENOENT, table, "%s: item %s %s%s", policy->settings.ifname.origin,
-			item->text, what_is_missing(item),
+			item->text, missing_item_text(item),
 			is_nearly_default_route(item) ? "; did you mean default-route?" : ""
 		);
 	}
@@ -230,7 +230,7 @@ static int choice_rank(const struct netif_table *table, struct netif_choice *cho
 }
 
 // Return why no address of the link, in the peer's family, was chosen first.
-static const char *why_not_this_way(
+static const char *route_reject_reason(
 	const struct netif_table *table,
 	const struct netif_choice *choice,
 	const struct netif_link *way,
@@ -280,7 +280,7 @@ static void note_peer(
 	netif_name_print(way->name, name);
 	choice_note(
 		choice, "%s %s is reached by %s, which was not taken: %s", setting->origin,
-		setting->value, name, why_not_this_way(table, choice, way, policy->peer.family)
+		setting->value, name, route_reject_reason(table, choice, way, policy->peer.family)
 	);
 }
 
@@ -299,7 +299,7 @@ int netif_choose(
 	if (err != 0)
 		return netif_fail(error, err, "out of memory");
 	for (size_t n = 0; n < choice->count && choice->judgements[n].address >= 0; n++)
-		addresses_judge(table, policy, &choice->judgements[n]);
+		judge_candidate(table, policy, &choice->judgements[n]);
 	err = choice_rank(table, choice);
 	if (err != 0) {
 		netif_choice_destroy(choice);

@@ -109,7 +109,7 @@ static uint8_t score_preference(const struct netif_address *address) {
 	return score;
 }
 
-static uint32_t at_most(uint32_t value, unsigned bits) {
+static uint32_t clamp_to_bits(uint32_t value, unsigned bits) {
 	uint32_t max = (1U << bits) - 1;
 
 	return value < max ? value : max;
@@ -150,8 +150,8 @@ void score_candidate(
 	score.subnet = score_subnet(policy, link, address);
 	score.reach = !sock_addr_is_link_local(ip) && !sock_addr_is_loopback(ip);
 	score.class = netif_class_rank(link->class);
-	score.speed = at_most(link->sysfs.speed_mbps, SPEED_BITS);
-	score.mtu = at_most(link->mtu_bytes, MTU_BITS);
+	score.speed = clamp_to_bits(link->sysfs.speed_mbps, SPEED_BITS);
+	score.mtu = clamp_to_bits(link->mtu_bytes, MTU_BITS);
 	score.preference = score_preference(address);
 	score.value = score_pack(&score);
 	judgement->score = score;

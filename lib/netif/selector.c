@@ -20,11 +20,11 @@ struct piece {
 	size_t length;
 };
 
-static bool piece_is(struct piece piece, const char *text) {
+static bool piece_equals(struct piece piece, const char *text) {
 	return piece.length == strlen(text) && memcmp(piece.text, text, piece.length) == 0;
 }
 
-static bool piece_take(struct piece *piece, const char *prefix) {
+static bool piece_skip_prefix(struct piece *piece, const char *prefix) {
 	size_t length = strlen(prefix);
 
 	if (piece->length < length || memcmp(piece->text, prefix, length) != 0)
@@ -44,7 +44,7 @@ static int fail_item(
 }
 
 // Cut ":PORT" off the end. A colon before `from` belongs to an IPv6 address.
-static const char *take_port(struct piece *piece, size_t from, uint16_t *ret_port) {
+static const char *split_port(struct piece *piece, size_t from, uint16_t *ret_port) {
 	const char *colon = memrchr(piece->text + from, ':', piece->length - from);
 	size_t length;
 	uint64_t port;
@@ -90,7 +90,7 @@ static const char *parse_own_address(struct piece piece, struct netif_item *item
 
 static const char *parse_network(struct piece piece, struct netif_item *item) {
 	const char *slash = memchr(piece.text, '/', piece.length);
-	const char *wrong = take_port(&piece, (size_t)(slash - piece.text), &item->port);
+	const char *wrong = split_port(&piece, (size_t)(slash - piece.text), &item->port);
 
 	if (wrong != NULL)
 		return wrong;
@@ -105,7 +105,7 @@ static const char *parse_network(struct piece piece, struct netif_item *item) {
 }
 
 static const char *parse_name(struct piece piece, struct netif_item *item) {
-	const char *wrong = take_port(&piece, 0, &item->port);
+	const char *wrong = split_port(&piece, 0, &item->port);
 
 	if (wrong != NULL)
 		return wrong;
@@ -146,7 +146,7 @@ static bool looks_like_host(struct piece piece) {
 static const char *parse_item(struct piece piece, bool exact, struct netif_item *item) {
 	const char *wrong;
 
-	if (piece_take(&piece, "=")) {
+	if (piece_skip_prefix(&piece, "=")) {
 		if (exact)
 			return "has a = of its own behind the one before the list";
 		exact = true;
@@ -157,17 +157,17 @@ static const char *parse_item(struct piece piece, bool exact, struct netif_item 
 		item->kind = NETIF_ITEM_NAME;
 		return parse_name(piece, item);
 	}
-	if (piece_is(piece, "default-route")) {
+	if (piece_equals(piece, "default-route")) {
 		item->kind = NETIF_ITEM_DEFAULT_ROUTE;
 		return NULL;
 	}
-	if (piece_take(&piece, "default-route:")) {
+	if (piece_skip_prefix(&piece, "default-route:")) {
 		item->kind = NETIF_ITEM_DEFAULT_ROUTE;
 		piece.text--;
 		piece.length++;
-		return take_port(&piece, 0, &item->port);
+		return split_port(&piece, 0, &item->port);
 	}
-	if (piece_take(&piece, "peer:")) {
+	if (piece_skip_prefix(&piece, "peer:")) {
 		item->kind = NETIF_ITEM_PEER;
 		wrong = parse_host(piece, item);
 		return wrong == NULL ? address_fault_as_peer(&item->peer) : wrong;
@@ -209,7 +209,7 @@ static int add_item(
 	item = &selector->items[selector->count++];
 	escape_quote(piece.text, piece.length, item->text, sizeof(item->text));
 	item->excludes = marks.excludes;
-	if (piece_take(&piece, "^")) {
+	if (piece_skip_prefix(&piece, "^")) {
 		if (marks.excludes)
 			return fail_item(
 				error, setting, item,
@@ -244,8 +244,8 @@ int netif_selector_parse(
 		return 0;
 	}
 	rest.length = strlen(setting->value);
-	marks.excludes = piece_take(&rest, "^");
-	marks.exact = piece_take(&rest, "=");
+	marks.excludes = piece_skip_prefix(&rest, "^");
+	marks.exact = piece_skip_prefix(&rest, "=");
 	if (rest.length == 0) {
 		escape_quote(setting->value, strlen(setting->value), quoted, sizeof(quoted));
 		return netif_fail(
@@ -270,7 +270,7 @@ int netif_selector_parse(
 	return 0;
 }
 
-static bool is_default_way(
+static bool link_is_default_route(
 	const struct netif_table *table,
 	const struct netif_link *link,
 	const struct sock_addr *address
@@ -291,7 +291,7 @@ static bool is_default_way(
 	return false;
 }
 
-static bool is_way_to(
+static bool address_is_route_to(
 	const struct netif_table *table,
 	const struct sock_addr *peer,
 	const struct netif_link *link,
@@ -320,9 +320,10 @@ bool netif_item_matches(
 	case NETIF_ITEM_NETWORK:
 		return address != NULL && cidr_contains(&item->network, &address->address);
 	case NETIF_ITEM_PEER:
-		return address != NULL && is_way_to(table, &item->peer, link, &address->address);
+		return address != NULL &&
+		       address_is_route_to(table, &item->peer, link, &address->address);
 	case NETIF_ITEM_DEFAULT_ROUTE:
-		return address != NULL && is_default_way(table, link, &address->address);
+		return address != NULL && link_is_default_route(table, link, &address->address);
 	}
 	return false;
 }

@@ -45,13 +45,13 @@ static void route_name(const struct sock_addr *peer, char *name, size_t name_siz
 	snprintf(name, name_size, "route-%s.nl", text);
 }
 
-static int take_parse(void *context, const void *bytes, size_t size) {
+static int parse_datagram(void *context, const void *bytes, size_t size) {
 	struct exchange *exchange = context;
 
 	return netif_netlink_parse(bytes, size, exchange->peer, exchange->table, &exchange->done);
 }
 
-static bool is_no_route(int err) {
+static bool error_is_no_route(int err) {
 	return err == -ENETUNREACH || err == -EHOSTUNREACH || err == -EACCES || err == -EINVAL ||
 	       err == -ENODEV;
 }
@@ -64,9 +64,9 @@ static int add_unreachable(struct netif_table *table, const struct sock_addr *pe
 
 static int route_lookup(int fd, const struct sock_addr *peer, struct netif_table *table) {
 	struct exchange exchange = {.peer = peer, .table = table};
-	int err = netif_netlink_lookup(fd, peer, take_parse, &exchange, &exchange.done);
+	int err = netif_netlink_lookup(fd, peer, parse_datagram, &exchange, &exchange.done);
 
-	return is_no_route(err) ? add_unreachable(table, peer, err) : err;
+	return error_is_no_route(err) ? add_unreachable(table, peer, err) : err;
 }
 
 static int gather_kernel_once(int fd, const struct netif_query *query, struct netif_table *table) {
@@ -76,7 +76,9 @@ static int gather_kernel_once(int fd, const struct netif_query *query, struct ne
 
 		if (dumps[n].is_default && !query->want_defaults)
 			continue;
-		err = netif_netlink_dump(fd, dumps[n].what, take_parse, &exchange, &exchange.done);
+		err = netif_netlink_dump(
+			fd, dumps[n].what, parse_datagram, &exchange, &exchange.done
+		);
 		if (err != 0)
 			return err;
 	}
@@ -164,7 +166,7 @@ static int recording_replay(
 	if (err != 0)
 		return err;
 	err = netif_netlink_parse(bytes, size, peer, table, &done);
-	if (peer != NULL && is_no_route(err))
+	if (peer != NULL && error_is_no_route(err))
 		return add_unreachable(table, peer, err);
 	if (peer != NULL && err == 0 && !done)
 		return add_unreachable(table, peer, -ENETUNREACH);
@@ -224,9 +226,9 @@ int netif_gather(const struct netif_query *query, struct netif_table **ret_table
 }
 
 // Parse as well, to find the end of the answer and to reject an inconsistent dump.
-static int take_write(void *context, const void *bytes, size_t size) {
+static int record_datagram(void *context, const void *bytes, size_t size) {
 	struct exchange *exchange = context;
-	int err = take_parse(context, bytes, size);
+	int err = parse_datagram(context, bytes, size);
 	ssize_t n;
 
 	if (err != 0)
@@ -237,7 +239,7 @@ static int take_write(void *context, const void *bytes, size_t size) {
 	return (size_t)n == size ? 0 : -EIO;
 }
 
-static int record_one(
+static int record_exchange(
 	int directory,
 	const char *name,
 	const enum netif_dump *what,
@@ -255,9 +257,9 @@ static int record_one(
 	if (err != 0)
 		return err;
 	if (peer == NULL)
-		return netif_netlink_dump(fd, *what, take_write, &exchange, &exchange.done);
-	err = netif_netlink_lookup(fd, peer, take_write, &exchange, &exchange.done);
-	return is_no_route(err) ? 0 : err;
+		return netif_netlink_dump(fd, *what, record_datagram, &exchange, &exchange.done);
+	err = netif_netlink_lookup(fd, peer, record_datagram, &exchange, &exchange.done);
+	return error_is_no_route(err) ? 0 : err;
 }
 
 static int record_sysfs(int directory, const char *path, const struct netif_table *table) {
@@ -282,7 +284,7 @@ static int recording_write(
 	int err;
 
 	for (size_t n = 0; n < DUMP_COUNT; n++) {
-		err = record_one(directory, dumps[n].file, &dumps[n].what, NULL, table);
+		err = record_exchange(directory, dumps[n].file, &dumps[n].what, NULL, table);
 		if (err != 0)
 			return err;
 	}
@@ -290,7 +292,7 @@ static int recording_write(
 		char name[SOCK_ADDR_TEXT_BYTES + 16];
 
 		route_name(&query->peers[n], name, sizeof(name));
-		err = record_one(directory, name, NULL, &query->peers[n], table);
+		err = record_exchange(directory, name, NULL, &query->peers[n], table);
 		if (err != 0)
 			return err;
 	}

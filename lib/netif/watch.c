@@ -66,7 +66,7 @@ int netif_watch_fd(const struct netif_watch *watch) {
 	return watch->fd;
 }
 
-static void change_note(struct netif_watch *watch, uint32_t what, uint64_t now_ns) {
+static void record_change(struct netif_watch *watch, uint32_t what, uint64_t now_ns) {
 	if (watch->event.what == 0)
 		watch->limit = deadline_after(now_ns, watch->limit_ns);
 	watch->event.what |= what;
@@ -74,7 +74,7 @@ static void change_note(struct netif_watch *watch, uint32_t what, uint64_t now_n
 	watch->quiet = deadline_after(now_ns, watch->quiet_ns);
 }
 
-static uint32_t what_of(uint16_t type) {
+static uint32_t message_watch_flag(uint16_t type) {
 	switch (type) {
 	case RTM_NEWLINK:
 	case RTM_DELLINK:
@@ -91,24 +91,25 @@ static uint32_t what_of(uint16_t type) {
 }
 
 // Record the type of each message; a malformed message counts as lost.
-static void
-note_datagram(struct netif_watch *watch, const uint8_t *bytes, size_t size, uint64_t now_ns) {
+static void record_datagram_changes(
+	struct netif_watch *watch, const uint8_t *bytes, size_t size, uint64_t now_ns
+) {
 	struct nlmsghdr header;
 	uint32_t what;
 
 	for (size_t at = 0; at < size; at += NLMSG_ALIGN(header.nlmsg_len)) {
 		if (size - at < sizeof(header)) {
-			change_note(watch, NETIF_WATCH_LOST, now_ns);
+			record_change(watch, NETIF_WATCH_LOST, now_ns);
 			return;
 		}
 		memcpy(&header, bytes + at, sizeof(header));
 		if (header.nlmsg_len < sizeof(header) || header.nlmsg_len > size - at) {
-			change_note(watch, NETIF_WATCH_LOST, now_ns);
+			record_change(watch, NETIF_WATCH_LOST, now_ns);
 			return;
 		}
-		what = what_of(header.nlmsg_type);
+		what = message_watch_flag(header.nlmsg_type);
 		if (what != 0)
-			change_note(watch, what, now_ns);
+			record_change(watch, what, now_ns);
 	}
 }
 
@@ -126,9 +127,9 @@ int netif_watch_read(struct netif_watch *watch, uint64_t now_ns) {
 		if (size < 0 && errno != ENOBUFS)
 			return neg_errno();
 		if (size < 0 || (size_t)size > sizeof(bytes))
-			change_note(watch, NETIF_WATCH_LOST, now_ns);
+			record_change(watch, NETIF_WATCH_LOST, now_ns);
 		else
-			note_datagram(watch, bytes, (size_t)size, now_ns);
+			record_datagram_changes(watch, bytes, (size_t)size, now_ns);
 	}
 	return 0;
 }
@@ -139,7 +140,7 @@ struct deadline netif_watch_deadline(const struct netif_watch *watch) {
 	return deadline_earliest(watch->quiet, watch->limit);
 }
 
-bool netif_watch_take(
+bool netif_watch_consume(
 	struct netif_watch *watch, uint64_t now_ns, struct netif_watch_event *ret_event
 ) {
 	if (!deadline_expired(netif_watch_deadline(watch), now_ns))

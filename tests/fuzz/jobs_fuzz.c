@@ -23,12 +23,12 @@ static bool is_dead(void *ctx, uint64_t node) {
 	return node == 1;
 }
 
-static void judge(const struct ras_comms *comms, uint32_t count, struct jobs_book *book) {
+static void judge(const struct ras_comms *comms, uint32_t count, struct jobs_wait_history *book) {
 	struct ras_merged_comm *merged = calloc(count + 1, sizeof(*merged));
 	struct jobs_finding *findings = calloc(count + 1, sizeof(*findings));
 	const struct jobs_pair pair = {.node = 1, .peer = 2, .words = "a path"};
-	const struct jobs_words words = {.node_name = node_name};
-	const struct jobs_look look = {
+	const struct jobs_name_resolver words = {.node_name = node_name};
+	const struct jobs_snapshot look = {
 		.comms = merged,
 		.comm_count = count,
 		.pairs = &pair,
@@ -41,12 +41,12 @@ static void judge(const struct ras_comms *comms, uint32_t count, struct jobs_boo
 
 	for (uint32_t n = 0; n < count; n++) {
 		ras_comms_at(comms, n, &merged[n]);
-		jobs_book_note(book, &merged[n]);
+		jobs_wait_history_add(book, &merged[n]);
 	}
 	if (jobs_judge(&look, findings) == 0) {
 		for (uint32_t n = 0; n < count; n++) {
 			must(findings[n].chain_count <= JOBS_CHAIN_MAX);
-			jobs_say(&look, n, &findings[n], &words, text);
+			jobs_describe_finding(&look, n, &findings[n], &words, text);
 			must(strlen(text) < sizeof(text));
 		}
 	}
@@ -57,16 +57,16 @@ static void judge(const struct ras_comms *comms, uint32_t count, struct jobs_boo
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	struct ras_collected_part part = {.payload = data, .size = size};
 	struct ras_comms *comms;
-	struct jobs_book *book;
+	struct jobs_wait_history *book;
 
 	if (ras_comms_create(&memory, &comms) != 0)
 		return 0;
-	if (jobs_book_create(&memory, &book) == 0) {
+	if (jobs_wait_history_create(&memory, &book) == 0) {
 		for (part.node = 1; part.node <= 2; part.node++) {
 			(void)ras_comms_add(comms, &part);
 			judge(comms, ras_comms_settle(comms), book);
 		}
-		jobs_book_destroy(book);
+		jobs_wait_history_destroy(book);
 	}
 	ras_comms_destroy(comms);
 	return 0;

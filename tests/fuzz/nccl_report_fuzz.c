@@ -26,12 +26,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	bool over;
 
 	nccl_report_begin(&report, see, &whole);
-	err = nccl_report_take(&report, (const char *)data, size);
-	over = nccl_report_is_over(&report);
+	err = nccl_report_feed(&report, (const char *)data, size);
+	over = nccl_report_is_complete(&report);
 	nccl_report_begin(&report, see, &pieces);
 	for (size_t n = 0; n < size && again == 0; n++)
-		again = nccl_report_take(&report, (const char *)data + n, 1);
-	must(err == again && over == nccl_report_is_over(&report));
+		again = nccl_report_feed(&report, (const char *)data + n, 1);
+	must(err == again && over == nccl_report_is_complete(&report));
 	must(whole.count == pieces.count && whole.sum == pieces.sum);
 	return 0;
 }

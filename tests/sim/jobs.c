@@ -19,7 +19,7 @@ struct jobs {
 	struct job_model *model;
 	struct jobs_rank_report reports[REPORTS_MAX];
 	struct jobs_row row;
-	struct jobs_book *book;
+	struct jobs_wait_history *book;
 	size_t used_bytes, used_bytes_max;
 	struct jobs_outcome outcome;
 };
@@ -52,14 +52,14 @@ struct jobs *jobs_begin(const struct job_model_config *config) {
 	must(jobs != NULL);
 	memory = memory_of(jobs);
 	jobs->model = job_model_create(config);
-	must(jobs_book_create(&memory, &jobs->book) == 0);
+	must(jobs_wait_history_create(&memory, &jobs->book) == 0);
 	return jobs;
 }
 
 struct jobs *jobs_end(struct jobs *jobs) {
 	if (jobs == NULL)
 		return NULL;
-	jobs_book_destroy(jobs->book);
+	jobs_wait_history_destroy(jobs->book);
 	must(jobs->used_bytes == 0);
 	job_model_destroy(jobs->model);
 	free(jobs);
@@ -96,9 +96,10 @@ static void node_name(void *ctx, uint64_t node, char *text, uint32_t size) {
 }
 
 // Of several the worst, of equal ones the first: those that wait for another one are its victims.
-static void
-find_outcome(struct jobs *jobs, const struct jobs_look *look, const struct jobs_finding *findings) {
-	const struct jobs_words words = {.node_name = node_name};
+static void find_outcome(
+	struct jobs *jobs, const struct jobs_snapshot *look, const struct jobs_finding *findings
+) {
+	const struct jobs_name_resolver words = {.node_name = node_name};
 	struct jobs_outcome *outcome = &jobs->outcome;
 
 	for (uint32_t n = 0; n < look->comm_count; n++) {
@@ -109,7 +110,7 @@ find_outcome(struct jobs *jobs, const struct jobs_look *look, const struct jobs_
 			continue;
 		outcome->cause = findings[n].cause;
 		outcome->grade = findings[n].grade;
-		jobs_say(look, n, &findings[n], &words, outcome->words);
+		jobs_describe_finding(look, n, &findings[n], &words, outcome->words);
 	}
 }
 
@@ -118,7 +119,7 @@ static void judge(struct jobs *jobs, struct ras_comms *comms, const struct ras_m
 	struct ras_merged_comm *merged = allocate(jobs, (count + 1) * sizeof(*merged));
 	struct jobs_finding *findings = allocate(jobs, (count + 1) * sizeof(*findings));
 	struct jobs_pair pair;
-	struct jobs_look look = {
+	struct jobs_snapshot look = {
 		.comms = merged,
 		.comm_count = count,
 		.pairs = &pair,
@@ -128,7 +129,7 @@ static void judge(struct jobs *jobs, struct ras_comms *comms, const struct ras_m
 
 	for (uint32_t n = 0; n < count; n++) {
 		ras_comms_at(comms, n, &merged[n]);
-		jobs_book_note(jobs->book, &merged[n]);
+		jobs_wait_history_add(jobs->book, &merged[n]);
 	}
 	if (count > 0 && job_model_pair(jobs->model, 0, &pair)) {
 		// The job's nodes as the overlay calls them: the ranks of its first nodes.

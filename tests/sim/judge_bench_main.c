@@ -95,7 +95,7 @@ struct times {
 
 static struct times judge_once(const struct field *field) {
 	struct jobs_finding *findings = calloc(field->comm_count, sizeof(*findings));
-	struct jobs_look look = {
+	struct jobs_snapshot look = {
 		.comms = field->comms, .comm_count = field->comm_count, .memory = &heap};
 	uint64_t start_ns = clock_monotonic_ns(), step_ns = start_ns;
 	struct times times = {0};

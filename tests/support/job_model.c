@@ -160,7 +160,7 @@ static void sign(struct job_model *model, struct process *process, struct seat *
 		.root = JOBS_NO_ROOT,
 		.kind = (uint8_t)kind_of(model, step),
 		.datatype = 7,
-		.waited_ns = JOBS_NOT_TAKEN,
+		.waited_ns = JOBS_TIME_UNKNOWN,
 	};
 
 	if (signature.kind == JOBS_BROADCAST)

@@ -108,7 +108,7 @@ static int watch_once(
 		return errno == EINTR ? 0 : -errno;
 	if (wait.revents != 0)
 		err = netif_watch_read(watch, clock_now_ns(clock));
-	if (err == 0 && netif_watch_take(watch, clock_now_ns(clock), &event))
+	if (err == 0 && netif_watch_consume(watch, clock_now_ns(clock), &event))
 		view_report(ifaces, view);
 	return err;
 }

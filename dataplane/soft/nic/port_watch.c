@@ -79,7 +79,7 @@ static bool listen_once(struct port_watch *watch) {
 	now_ns = clock_monotonic_ns();
 	if (fds[0].revents != 0 && netif_watch_read(watch->changes, now_ns) != 0)
 		return false;
-	if (netif_watch_take(watch->changes, now_ns, &event))
+	if (netif_watch_consume(watch->changes, now_ns, &event))
 		nic_port_tell(watch->nic, interface_look(watch));
 	return true;
 }

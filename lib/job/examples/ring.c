@@ -21,8 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NEWS_TRIES 50
-#define NEWS_MS 100
+#define EVENT_WAIT_TRIES 50
+#define EVENT_WAIT_MS 100
 #define NS_PER_S UINT64_C(1000000000)
 #define COMMS 2u
 #define ELEMENTS 1024u	 // elements of each all_reduce
@@ -64,7 +64,7 @@ static void compute_for(uint64_t ns) {
 	}
 }
 
-static void say_set(struct tocsin_comm *comm, char *text, size_t size) {
+static void format_failed_set(struct tocsin_comm *comm, char *text, size_t size) {
 	struct tocsin_failed_set set = {.struct_size = sizeof(set)};
 	uint32_t ranks[16];
 	size_t length;
@@ -79,7 +79,7 @@ static void say_set(struct tocsin_comm *comm, char *text, size_t size) {
 		length += (size_t)snprintf(text + length, size - length, " %u", ranks[n]);
 }
 
-static void say_event(struct member *member, const struct tocsin_event *event) {
+static void print_event(struct member *member, const struct tocsin_event *event) {
 	uint64_t killed_ns = atomic_load(&member->shared->killed_ns);
 	char set[128] = "";
 
@@ -91,7 +91,7 @@ static void say_event(struct member *member, const struct tocsin_event *event) {
 		fflush(stdout);
 		return;
 	}
-	say_set(event->comm, set, sizeof(set));
+	format_failed_set(event->comm, set, sizeof(set));
 	fprintf(stdout, "rank %u: rank %u is gone (%s), told after %.1f ms; failed set: %s\n",
 		member->rank, event->rank, event->text,
 		killed_ns != 0 ? (double)(now_ns() - killed_ns) / 1e6 : 0.0, set);
@@ -100,23 +100,23 @@ static void say_event(struct member *member, const struct tocsin_event *event) {
 }
 
 // Handle queued events; wait up to wait_ms for the first one.
-static void take_news(struct member *member, int wait_ms) {
+static void handle_events(struct member *member, int wait_ms) {
 	struct pollfd news = {.fd = tocsin_job_fd(member->job), .events = POLLIN};
 	struct tocsin_event event;
 
 	if (poll(&news, 1, wait_ms) > 0)
 		while (tocsin_job_next_event(member->job, &event) == 0)
-			say_event(member, &event);
+			print_event(member, &event);
 }
 
 // Handle events. Returns true if the rank must stop: a member is gone, or the time is over. The
 // flag is set before the event arrives, so wait for the event.
-static bool look_for_news(struct member *member) {
-	take_news(member, 1);
+static bool rank_must_stop(struct member *member) {
+	handle_events(member, 1);
 	if (!tocsin_comm_should_abort(member->comms[0]))
 		return now_ns() - member->start_ns > member->options->seconds * NS_PER_S;
-	for (uint32_t n = 0; n < NEWS_TRIES && !member->told; n++)
-		take_news(member, NEWS_MS);
+	for (uint32_t n = 0; n < EVENT_WAIT_TRIES && !member->told; n++)
+		handle_events(member, EVENT_WAIT_MS);
 	return true;
 }
 
@@ -129,8 +129,9 @@ static bool all_arrived(const struct member *member, uint32_t comm, uint64_t ope
 }
 
 // Returns false if the operation was given up.
-static bool
-reduce_all(struct member *member, uint32_t comm, uint64_t operation, uint64_t count, bool ends) {
+static bool run_all_reduce(
+	struct member *member, uint32_t comm, uint64_t operation, uint64_t count, bool ends
+) {
 	struct tocsin_comm *told = member->comms[comm];
 	_Atomic uint64_t *mine = &member->shared->arrived[comm][member->rank];
 
@@ -139,19 +140,19 @@ reduce_all(struct member *member, uint32_t comm, uint64_t operation, uint64_t co
 	if (ends)
 		atomic_store_explicit(mine, operation, memory_order_release);
 	while (!all_arrived(member, comm, operation))
-		if (look_for_news(member))
+		if (rank_must_stop(member))
 			return false;
 	tocsin_comm_completed(told, TOCSIN_ALL_REDUCE);
 	return true;
 }
 
-static void end_by(struct member *member, int signal) {
+static void raise_fault_signal(struct member *member, int signal) {
 	if (signal == SIGKILL)
 		atomic_store(&member->shared->killed_ns, now_ns());
 	(void)raise(signal);
 }
 
-static bool is_time(const struct member *member) {
+static bool fault_is_due(const struct member *member) {
 	if (member->options->on_signal)
 		return atomic_load(&member->shared->go);
 	return now_ns() - member->start_ns >= member->options->after_s * NS_PER_S;
@@ -159,19 +160,19 @@ static bool is_time(const struct member *member) {
 
 // Inject the configured fault once, when it is due. Returns the number of elements for the rank's
 // next operation.
-static uint64_t go_wrong(struct member *member) {
+static uint64_t inject_fault(struct member *member) {
 	const struct ring_options *options = member->options;
 	uint32_t rank = member->rank;
 
 	if (rank == options->straggle)
 		compute_for(STRAGGLE_NS);
-	if (member->done || !is_time(member))
+	if (member->done || !fault_is_due(member))
 		return ELEMENTS;
 	member->done = true;
 	if (rank == options->kill)
-		end_by(member, SIGKILL);
+		raise_fault_signal(member, SIGKILL);
 	if (rank == options->freeze)
-		end_by(member, SIGSTOP);
+		raise_fault_signal(member, SIGSTOP);
 	if (rank == options->pause)
 		compute_for(PAUSE_NS);
 	return rank == options->mismatch ? 2 * ELEMENTS : ELEMENTS;
@@ -186,16 +187,16 @@ static void run_member(struct member *member) {
 		bool ends;
 
 		compute_for(options->operation_us * UINT64_C(1000));
-		if (look_for_news(member))
+		if (rank_must_stop(member))
 			return;
-		count = go_wrong(member);
+		count = inject_fault(member);
 		ends = !(options->deadlock && member->done) && count == ELEMENTS;
 		if (options->cycle && member->done && odd)
 			first = 1;
-		if (!reduce_all(member, (uint32_t)first, operation, count, ends))
+		if (!run_all_reduce(member, (uint32_t)first, operation, count, ends))
 			return;
 		if (options->cycle &&
-		    !reduce_all(member, (uint32_t)(1 - first), operation, count, ends))
+		    !run_all_reduce(member, (uint32_t)(1 - first), operation, count, ends))
 			return;
 	}
 }
@@ -223,16 +224,16 @@ static int register_comms(struct member *member, uint64_t job_hash) {
 }
 
 // Print the set on which the survivors agree: the event may arrive before that is settled.
-static void say_end(struct member *member) {
+static void print_final_set(struct member *member) {
 	char set[128] = "";
 
 	(void)tocsin_comm_wait_failed(member->comms[0], 0, 5 * NS_PER_S);
-	say_set(member->comms[0], set, sizeof(set));
+	format_failed_set(member->comms[0], set, sizeof(set));
 	fprintf(stdout, "rank %u: failed set in the end: %s\n", member->rank, set);
 	fflush(stdout);
 }
 
-static int be_member(struct member *member, uint64_t job_hash) {
+static int run_rank(struct member *member, uint64_t job_hash) {
 	const struct ring_options *options = member->options;
 	struct tocsin_job_config config = {.struct_size = sizeof(config)};
 	char reason[TOCSIN_EVENT_TEXT_BYTES];
@@ -250,7 +251,7 @@ static int be_member(struct member *member, uint64_t job_hash) {
 	}
 	run_member(member);
 	if (member->told)
-		say_end(member);
+		print_final_set(member);
 	if (member->rank == 0 &&
 	    tocsin_job_state(member->job, reason, sizeof(reason)) != TOCSIN_JOB_CONNECTED) {
 		fprintf(stdout, "ring: no agent: %s\n", reason);
@@ -314,7 +315,7 @@ int main(int argc, char **argv) {
 
 		pids[rank] = fork();
 		if (pids[rank] == 0)
-			_exit(be_member(&member, job_hash));
+			_exit(run_rank(&member, job_hash));
 		if (pids[rank] < 0) {
 			// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
 			fprintf(stderr, "ring: %s\n", strerror(errno));

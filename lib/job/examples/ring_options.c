@@ -68,7 +68,7 @@ static bool read_number(const char *text, uint32_t max, uint32_t *ret_number) {
 	return true;
 }
 
-static void complain_option(const char *name, const char *value, const struct option_row *row) {
+static void exit_bad_option(const char *name, const char *value, const struct option_row *row) {
 	if (row == NULL)
 		fprintf(stderr, "ring: %s is no option; --help lists them\n", name);
 	else
@@ -86,7 +86,7 @@ static void add_socket(const char *path, struct ring_options *options) {
 }
 
 // Read one option. Returns the number of words used.
-static int read_one(char **words, struct ring_options *options) {
+static int read_option(char **words, struct ring_options *options) {
 	if (strcmp(words[0], "--socket") == 0) {
 		add_socket(words[1], options);
 		return 2;
@@ -101,10 +101,10 @@ static int read_one(char **words, struct ring_options *options) {
 			return 1;
 		}
 		if (!read_number(words[1], rows[n].max, (uint32_t *)(void *)field))
-			complain_option(words[0], words[1], &rows[n]);
+			exit_bad_option(words[0], words[1], &rows[n]);
 		return 2;
 	}
-	complain_option(words[0], NULL, NULL);
+	exit_bad_option(words[0], NULL, NULL);
 	return 0;
 }
 
@@ -142,7 +142,7 @@ void ring_options_read(int argc, char **argv, struct ring_options *ret_options) 
 			print_help(stdout);
 			exit(0); // NOLINT(concurrency-mt-unsafe): one thread
 		}
-		n += read_one(argv + n, ret_options);
+		n += read_option(argv + n, ret_options);
 	}
 	check_ranks(ret_options);
 }

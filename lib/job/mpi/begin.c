@@ -18,7 +18,7 @@
 
 enum life {
 	LIFE_BEFORE,
-	LIFE_BEGUN,
+	LIFE_ACTIVE,
 	LIFE_OVER, // after MPI_Finalize, or if this process is not followed
 };
 
@@ -26,28 +26,28 @@ enum life {
 static _Atomic int life;
 static pthread_mutex_t life_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-bool is_begun(void) {
-	return atomic_load_explicit(&life, memory_order_acquire) == LIFE_BEGUN;
+bool follow_is_active(void) {
+	return atomic_load_explicit(&life, memory_order_acquire) == LIFE_ACTIVE;
 }
 
-static void learn_rules(void) {
+static void detect_mpi_rules(void) {
 	// Another MPI may be loaded besides the one that the program calls. So look in the library
 	// that provides the program's functions. If that library has no PMPI_Init, it belongs to a
 	// tool; then try the symbols of Open MPI.
-	bool is_open_mpi =
-		call_beside("PMPI_Init") == NULL || call_beside("ompi_mpi_comm_world") != NULL;
-	mpi_word world = is_open_mpi ? (mpi_word)call_data("ompi_mpi_comm_world") : 0;
-	int (*query)(int *) = (int (*)(int *))call_other("PMPI_Query_thread");
+	bool is_open_mpi = call_find_in_same_library("PMPI_Init") == NULL ||
+			   call_find_in_same_library("ompi_mpi_comm_world") != NULL;
+	mpi_word world = is_open_mpi ? (mpi_word)call_find_variable("ompi_mpi_comm_world") : 0;
+	int (*query)(int *) = (int (*)(int *))call_find_unwrapped("PMPI_Query_thread");
 	int level = 0;
 
 	if (world != 0) {
 		mpi_rules.ints = false;
 		mpi_rules.mask = ~(mpi_word)0;
 		mpi_rules.world = world;
-		mpi_rules.self = (mpi_word)call_data("ompi_mpi_comm_self");
-		mpi_rules.comm_null = (mpi_word)call_data("ompi_mpi_comm_null");
-		mpi_rules.request_null = (mpi_word)call_data("ompi_request_null");
-		mpi_rules.datatype_null = (mpi_word)call_data("ompi_mpi_datatype_null");
+		mpi_rules.self = (mpi_word)call_find_variable("ompi_mpi_comm_self");
+		mpi_rules.comm_null = (mpi_word)call_find_variable("ompi_mpi_comm_null");
+		mpi_rules.request_null = (mpi_word)call_find_variable("ompi_request_null");
+		mpi_rules.datatype_null = (mpi_word)call_find_variable("ompi_mpi_datatype_null");
 	} else {
 		mpi_rules.ints = true;
 		mpi_rules.mask = UINT32_MAX;
@@ -58,7 +58,7 @@ static void learn_rules(void) {
 		mpi_rules.datatype_null = MPICH_DATATYPE_NULL;
 	}
 	mpi_rules.is_threaded = query == NULL || query(&level) != 0 || level >= THREAD_MULTIPLE;
-	datatypes_learn();
+	datatypes_init();
 }
 
 static uint64_t hash_text(const char *text) {
@@ -88,10 +88,10 @@ static bool follow_world(void) {
 	uint32_t size = 0;
 	uint64_t key;
 
-	learn_rules();
-	if (!comm_learn(&size))
+	detect_mpi_rules();
+	if (!comm_find_functions(&size))
 		return false;
-	if (call_libraries() > 1)
+	if (call_count_libraries() > 1)
 		note_once(
 			NOTE_TWO_MPIS,
 			"two libraries of MPI are loaded: the first one, which the program gets, is "
@@ -110,43 +110,45 @@ static bool follow_world(void) {
 		note_once(NOTE_JOB, "not followed: no memory, thread or descriptor is left for it");
 		return false;
 	}
-	comm_begin(job, key);
+	comm_follow_world(job, key);
 	return true;
 }
 
 static bool begin_locked(void) {
 	if (atomic_load_explicit(&life, memory_order_relaxed) != LIFE_BEFORE)
-		return is_begun();
-	atomic_store_explicit(&life, follow_world() ? LIFE_BEGUN : LIFE_OVER, memory_order_release);
-	return is_begun();
+		return follow_is_active();
+	atomic_store_explicit(
+		&life, follow_world() ? LIFE_ACTIVE : LIFE_OVER, memory_order_release
+	);
+	return follow_is_active();
 }
 
-void begin_followed(void) {
+void follow_begin(void) {
 	pthread_mutex_lock(&life_mutex);
 	(void)begin_locked();
 	pthread_mutex_unlock(&life_mutex);
 }
 
-bool begin_late(void) {
+bool follow_begin_late(void) {
 	int (*initialized)(int *), (*finalized)(int *);
 	int is_begun_now = 0, is_over = 0;
 
 	if (atomic_load_explicit(&life, memory_order_acquire) == LIFE_OVER)
 		return false;
-	initialized = (int (*)(int *))call_other("PMPI_Initialized");
-	finalized = (int (*)(int *))call_other("PMPI_Finalized");
+	initialized = (int (*)(int *))call_find_unwrapped("PMPI_Initialized");
+	finalized = (int (*)(int *))call_find_unwrapped("PMPI_Finalized");
 	if (initialized == NULL || finalized == NULL || initialized(&is_begun_now) != 0 ||
 	    finalized(&is_over) != 0 || is_begun_now == 0 || is_over != 0)
 		return false;
-	begin_followed();
-	return is_begun();
+	follow_begin();
+	return follow_is_active();
 }
 
-void end_followed(void) {
+void follow_end(void) {
 	pthread_mutex_lock(&life_mutex);
-	if (is_begun()) {
+	if (follow_is_active()) {
 		comm_mark_all(TOCSIN_MARK_FINALIZED);
-		comm_forget_all();
+		comm_clear_table();
 	}
 	atomic_store_explicit(&life, LIFE_OVER, memory_order_release);
 	pthread_mutex_unlock(&life_mutex);

@@ -16,17 +16,17 @@ static pthread_mutex_t find_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 // Stands in for a missing function. Libraries that can work without MPI look for functions like
 // this one.
-static int call_nothing(void) {
+static int missing_function(void) {
 	return ERROR_OTHER;
 }
 
-static const void *object_of(const void *address) {
+static const void *object_base(const void *address) {
 	Dl_info info;
 
 	return address != NULL && dladdr(address, &info) != 0 ? info.dli_fbase : NULL;
 }
 
-static void *symbol_of_object(const char *path, const char *name) {
+static void *find_symbol_in_object(const char *path, const char *name) {
 	void *object = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
 	void *symbol;
 
@@ -34,7 +34,7 @@ static void *symbol_of_object(const char *path, const char *name) {
 		return NULL;
 	symbol = dlsym(object, name);
 	dlclose(object); // the library stays loaded exactly as long as without us
-	return symbol != NULL && object_of(symbol) != object_of(mpi_calls) ? symbol : NULL;
+	return symbol != NULL && object_base(symbol) != object_base(mpi_calls) ? symbol : NULL;
 }
 
 struct objects {
@@ -57,7 +57,7 @@ static int collect_object(struct dl_phdr_info *info, size_t size, void *context)
 }
 
 // Search all loaded objects, in load order. The names stay valid because nothing is unloaded here.
-static void *symbol_of_any(const char *name) {
+static void *find_symbol_in_any(const char *name) {
 	struct objects *objects = calloc(1, sizeof(*objects));
 	void *symbol = NULL;
 
@@ -65,38 +65,38 @@ static void *symbol_of_any(const char *name) {
 		return NULL;
 	dl_iterate_phdr(collect_object, objects);
 	for (unsigned int n = 0; n < objects->count && symbol == NULL; n++)
-		symbol = symbol_of_object(objects->names[n], name);
+		symbol = find_symbol_in_object(objects->names[n], name);
 	free(objects);
 	return symbol;
 }
 
 // Find a symbol as the loader would bind it: in the order of the whole program. If the caller was
 // loaded by dlopen(), search the libraries that the caller is linked with.
-static void *symbol_behind(const char *name, const void *caller) {
+static void *find_next_symbol(const char *name, const void *caller) {
 	void *symbol = dlsym(RTLD_NEXT, name);
 	Dl_info info;
 
 	if (symbol != NULL)
 		return symbol;
 	if (caller != NULL && dladdr(caller, &info) != 0 && info.dli_fname != NULL)
-		symbol = symbol_of_object(info.dli_fname, name);
-	return symbol != NULL ? symbol : symbol_of_any(name);
+		symbol = find_symbol_in_object(info.dli_fname, name);
+	return symbol != NULL ? symbol : find_symbol_in_any(name);
 }
 
-void *call_find(unsigned int number, const void *caller) {
+void *call_resolve(unsigned int number, const void *caller) {
 	struct call *call = &mpi_calls[number];
 	// Called without our lock: a thread that holds the loader's lock may wait for ours in a
 	// constructor.
-	void *next = symbol_behind(call->name, caller);
-	void *outer = symbol_behind(call->name + 1, caller); // MPI_Send
+	void *next = find_next_symbol(call->name, caller);
+	void *outer = find_next_symbol(call->name + 1, caller); // MPI_Send
 	bool is_apart;
 	void *found;
 
 	if (next == NULL)
-		next = outer != NULL ? outer : (void *)call_nothing;
+		next = outer != NULL ? outer : (void *)missing_function;
 	// MPI_X and PMPI_X of MPI itself are in one object. So an MPI_X from another object belongs
 	// to a tool.
-	is_apart = outer != NULL && object_of(outer) != object_of(next);
+	is_apart = outer != NULL && object_base(outer) != object_base(next);
 	pthread_mutex_lock(&find_mutex);
 	found = atomic_load_explicit(&call->next, memory_order_relaxed);
 	if (found == NULL && is_apart)
@@ -107,32 +107,33 @@ void *call_find(unsigned int number, const void *caller) {
 	return found != NULL ? found : next;
 }
 
-void *call_beside(const char *name) {
+void *call_find_in_same_library(const char *name) {
 	const void *found = NULL;
 	Dl_info info;
 
 	for (unsigned int n = 0; n < mpi_call_count && found == NULL; n++)
 		found = atomic_load_explicit(&mpi_calls[n].next, memory_order_acquire);
-	return found != NULL && dladdr(found, &info) != 0 ? symbol_of_object(info.dli_fname, name)
-							  : NULL;
+	return found != NULL && dladdr(found, &info) != 0
+		       ? find_symbol_in_object(info.dli_fname, name)
+		       : NULL;
 }
 
-void *call_other(const char *name) {
+void *call_find_unwrapped(const char *name) {
 	void *symbol = dlsym(RTLD_NEXT, name);
 
 	if (symbol == NULL)
-		symbol = call_beside(name);
-	return symbol != NULL ? symbol : symbol_of_any(name);
+		symbol = call_find_in_same_library(name);
+	return symbol != NULL ? symbol : find_symbol_in_any(name);
 }
 
 // A copy relocation may have moved the variable into the program itself.
-void *call_data(const char *name) {
+void *call_find_variable(const char *name) {
 	void *symbol = dlsym(RTLD_DEFAULT, name);
 
-	return symbol != NULL ? symbol : call_other(name);
+	return symbol != NULL ? symbol : call_find_unwrapped(name);
 }
 
-unsigned int call_libraries(void) {
+unsigned int call_count_libraries(void) {
 	struct objects *objects = calloc(1, sizeof(*objects));
 	unsigned int count = 0;
 
@@ -140,10 +141,10 @@ unsigned int call_libraries(void) {
 		return 1;
 	dl_iterate_phdr(collect_object, objects);
 	for (unsigned int n = 0; n < objects->count; n++) {
-		void *symbol = symbol_of_object(objects->names[n], "PMPI_Init");
+		void *symbol = find_symbol_in_object(objects->names[n], "PMPI_Init");
 
 		// The symbol may belong to a library that this object depends on.
-		count += symbol != NULL && (uintptr_t)object_of(symbol) == objects->bases[n];
+		count += symbol != NULL && (uintptr_t)object_base(symbol) == objects->bases[n];
 	}
 	free(objects);
 	return count;

@@ -30,21 +30,21 @@ extern struct call mpi_calls[];
 extern const unsigned int mpi_call_count;
 
 // call.c: find a function and its tool; `caller` is the program's return address.
-void *call_find(unsigned int number, const void *caller);
+void *call_resolve(unsigned int number, const void *caller);
 // Find a symbol in the library that provides the first function found, or in its dependencies.
 // Returns NULL if there is none.
-void *call_beside(const char *name);
+void *call_find_in_same_library(const char *name);
 // Find an MPI function that is not wrapped. Returns NULL if there is none.
-void *call_other(const char *name);
+void *call_find_unwrapped(const char *name);
 // Find a variable of MPI. Returns NULL if there is none.
-void *call_data(const char *name);
+void *call_find_variable(const char *name);
 // Return how many MPI libraries are loaded.
-unsigned int call_libraries(void);
+unsigned int call_count_libraries(void);
 
 static inline void *call_next(unsigned int number, const void *caller) {
 	void *next = atomic_load_explicit(&mpi_calls[number].next, memory_order_acquire);
 
-	return __builtin_expect(next != NULL, 1) ? next : call_find(number, caller);
+	return __builtin_expect(next != NULL, 1) ? next : call_resolve(number, caller);
 }
 
 // Return another tool's function, which must be called with the program's arguments. The operation

@@ -41,7 +41,7 @@ static struct {
 } ask;
 static struct tocsin_job *own_job;
 
-static uint64_t mix(uint64_t a, uint64_t b) {
+static uint64_t mix_hash(uint64_t a, uint64_t b) {
 	uint64_t mixed = (a ^ b) * MIX;
 
 	mixed = (mixed ^ mixed >> 32) * MIX;
@@ -49,12 +49,12 @@ static uint64_t mix(uint64_t a, uint64_t b) {
 }
 
 static uint64_t hash_ranks(const int *ranks, int count, int world_size) {
-	uint64_t hash = mix((uint64_t)count, 1);
+	uint64_t hash = mix_hash((uint64_t)count, 1);
 
 	for (int n = 0; n < count; n++) {
 		if (ranks[n] < 0 || ranks[n] >= world_size)
 			return 0;
-		hash = mix(hash, (uint64_t)ranks[n] + 1);
+		hash = mix_hash(hash, (uint64_t)ranks[n] + 1);
 	}
 	return hash | 1;
 }
@@ -79,14 +79,14 @@ static uint64_t hash_group(mpi_word group, mpi_word world) {
 }
 
 // MPICH writes an int into the word.
-static mpi_word group_of(mpi_word handle) {
+static mpi_word open_comm_group(mpi_word handle) {
 	mpi_word group = 0;
 
 	return ask.group(handle, &group) == 0 ? group : 0;
 }
 
 static uint64_t group_hash(mpi_word handle) {
-	mpi_word group = group_of(handle), world = group_of(mpi_rules.world);
+	mpi_word group = open_comm_group(handle), world = open_comm_group(mpi_rules.world);
 	uint64_t hash = group != 0 && world != 0 ? hash_group(group, world) : 0;
 
 	if (group != 0)
@@ -99,8 +99,8 @@ static uint64_t group_hash(mpi_word handle) {
 // Return the world rank of the communicator's first rank, or -1 if it is in another world. One
 // translation costs time proportional to the world, because Open MPI searches the group from its
 // beginning.
-static int leader_of(mpi_word handle) {
-	mpi_word group = group_of(handle), world = group_of(mpi_rules.world);
+static int find_leader_rank(mpi_word handle) {
+	mpi_word group = open_comm_group(handle), world = open_comm_group(mpi_rules.world);
 	const int first = 0;
 	int leader = -1;
 
@@ -115,21 +115,21 @@ static int leader_of(mpi_word handle) {
 
 // Return the key for a new communicator. All ranks of the parent make the call, including those
 // that get MPI_COMM_NULL.
-static uint64_t next_key(struct followed *parent, mpi_word handle) {
-	int leader = handle != mpi_rules.comm_null ? leader_of(handle) : -1;
+static uint64_t next_child_key(struct followed *parent, mpi_word handle) {
+	int leader = handle != mpi_rules.comm_null ? find_leader_rank(handle) : -1;
 	uint64_t number;
 
 	pthread_mutex_lock(&comm_mutex);
 	number = ++parent->made;
 	pthread_mutex_unlock(&comm_mutex);
-	return leader >= 0 ? mix(mix(parent->key, number), (uint64_t)leader + 1) | 1 : 0;
+	return leader >= 0 ? mix_hash(mix_hash(parent->key, number), (uint64_t)leader + 1) | 1 : 0;
 }
 
-uint64_t comm_twin_key(struct followed *parent) {
-	return next_key(parent, parent->handle);
+uint64_t comm_duplicate_key(struct followed *parent) {
+	return next_child_key(parent, parent->handle);
 }
 
-static struct child *child_of(struct followed *parent, uint64_t group) {
+static struct child *find_or_add_child(struct followed *parent, uint64_t group) {
 	struct child *child = parent->children;
 
 	while (child != NULL && child->group != group)
@@ -151,16 +151,16 @@ static uint64_t group_key(struct followed *parent, mpi_word handle, uint64_t tag
 
 	if (group == 0)
 		return 0;
-	group = mix(group, tag);
+	group = mix_hash(group, tag);
 	pthread_mutex_lock(&comm_mutex);
-	child = child_of(parent, group);
+	child = find_or_add_child(parent, group);
 	if (child != NULL)
-		key = mix(mix(parent->key, group), ++child->count) | 1;
+		key = mix_hash(mix_hash(parent->key, group), ++child->count) | 1;
 	pthread_mutex_unlock(&comm_mutex);
 	return key;
 }
 
-static void put(struct followed *at) {
+static void insert_followed(struct followed *at) {
 	uint64_t n = word_hash(at->handle) >> 40;
 	struct comm_place *place = &comm_places[n % COMM_PLACES];
 	mpi_word key = atomic_load_explicit(&place->key, memory_order_relaxed);
@@ -174,7 +174,7 @@ static void put(struct followed *at) {
 	atomic_store_explicit(&place->key, at->handle, memory_order_release);
 }
 
-static struct comm_place *place_of(mpi_word key) {
+static struct comm_place *find_place(mpi_word key) {
 	uint64_t n = word_hash(key) >> 40;
 
 	for (uint32_t tries = 0; tries < COMM_PLACES; tries++, n++) {
@@ -206,7 +206,7 @@ static void remove_place(struct comm_place *place) {
 	}
 }
 
-static void forget(struct followed *at) {
+static void destroy_followed(struct followed *at) {
 	tocsin_comm_unregister(at->comm);
 	while (at->children != NULL) {
 		struct child *child = at->children;
@@ -218,7 +218,7 @@ static void forget(struct followed *at) {
 	free(at);
 }
 
-static void sweep_locked(void) {
+static void destroy_unused_locked(void) {
 	struct followed **at = &freed;
 
 	while (*at != NULL) {
@@ -234,12 +234,12 @@ static void sweep_locked(void) {
 		}
 		*at = one->next;
 		atomic_fetch_sub_explicit(&comm_freed_count, 1, memory_order_relaxed);
-		forget(one);
+		destroy_followed(one);
 	}
 }
 
-static void free_locked(mpi_word key) {
-	struct comm_place *place = place_of(key);
+static void retire_comm_locked(mpi_word key) {
+	struct comm_place *place = find_place(key);
 	struct followed *at;
 
 	if (place == NULL)
@@ -252,40 +252,40 @@ static void free_locked(mpi_word key) {
 	atomic_fetch_add_explicit(&comm_freed_count, 1, memory_order_seq_cst);
 }
 
-static struct followed *known(mpi_word key) {
-	const struct comm_place *place = place_of(key);
+static struct followed *find_followed(mpi_word key) {
+	const struct comm_place *place = find_place(key);
 
 	return place != NULL ? atomic_load_explicit(&place->at, memory_order_relaxed) : NULL;
 }
 
-struct followed *comm_freeing(mpi_word handle) {
+struct followed *comm_free_begin(mpi_word handle) {
 	struct followed *at;
 
 	pthread_mutex_lock(&comm_mutex);
-	at = known(handle & mpi_rules.mask);
+	at = find_followed(handle & mpi_rules.mask);
 	if (at != NULL)
 		atomic_fetch_add_explicit(&at->users, 1, memory_order_relaxed);
 	pthread_mutex_unlock(&comm_mutex);
 	return at;
 }
 
-void comm_freed(struct followed *at, int err) {
+void comm_free_end(struct followed *at, int err) {
 	pthread_mutex_lock(&comm_mutex);
-	if (err == 0 && known(at->handle) == at)
-		free_locked(at->handle);
+	if (err == 0 && find_followed(at->handle) == at)
+		retire_comm_locked(at->handle);
 	atomic_fetch_sub_explicit(&at->users, 1, memory_order_release);
-	sweep_locked();
+	destroy_unused_locked();
 	pthread_mutex_unlock(&comm_mutex);
 }
 
 void comm_sweep(void) {
 	pthread_mutex_lock(&comm_mutex);
-	sweep_locked();
+	destroy_unused_locked();
 	pthread_mutex_unlock(&comm_mutex);
 }
 
 // Register the communicator with libtocsin, if it has room.
-static void tell(struct followed *at, const char *name) {
+static void register_followed(struct followed *at, const char *name) {
 	struct tocsin_comm_config config;
 	char text[32] = "";
 	int err;
@@ -309,13 +309,13 @@ static void tell(struct followed *at, const char *name) {
 		);
 }
 
-static struct followed *add_locked(uint64_t key, mpi_word handle, const char *name) {
+static struct followed *add_followed_locked(uint64_t key, mpi_word handle, const char *name) {
 	struct followed *at;
 	int size = 0, rank = 0;
 
 	// the end of the handle's previous communicator was not seen
-	free_locked(handle & mpi_rules.mask);
-	sweep_locked();
+	retire_comm_locked(handle & mpi_rules.mask);
+	destroy_unused_locked();
 	if (followed_count == FOLLOWED_MAX || ask.size(handle, &size) != 0 ||
 	    ask.rank(handle, &rank) != 0 || size <= 0 || rank < 0)
 		return NULL;
@@ -326,24 +326,24 @@ static struct followed *add_locked(uint64_t key, mpi_word handle, const char *na
 	at->key = key;
 	at->size = (uint32_t)size;
 	at->rank = (uint32_t)rank;
-	tell(at, name);
-	put(at);
+	register_followed(at, name);
+	insert_followed(at);
 	followed_count++;
 	return at;
 }
 
-void comm_adopt(uint64_t key, mpi_word handle) {
+void comm_add_followed(uint64_t key, mpi_word handle) {
 	char name[512] = ""; // larger than MPI_MAX_OBJECT_NAME of either MPI
 	int length = 0;
 
 	if (ask.name == NULL || ask.name(handle, name, &length) != 0 || name[0] == '\0')
 		snprintf(name, sizeof(name), "communicator");
 	pthread_mutex_lock(&comm_mutex);
-	(void)add_locked(key, handle, name);
+	(void)add_followed_locked(key, handle, name);
 	pthread_mutex_unlock(&comm_mutex);
 }
 
-mpi_word comm_read(mpi_word where) {
+mpi_word comm_load_handle(mpi_word where) {
 	// NOLINTBEGIN(performance-no-int-to-ptr): the address comes from the program
 	if (mpi_rules.ints)
 		return *(const uint32_t *)where;
@@ -357,13 +357,13 @@ static bool comm_is_inter(mpi_word handle) {
 	return ask.test_inter(handle, &is_inter) != 0 || is_inter != 0;
 }
 
-static void adopt_made(mpi_word handle, uint64_t key) {
+static void follow_new_comm(mpi_word handle, uint64_t key) {
 	if (handle == mpi_rules.comm_null)
 		return;
 	if (comm_is_inter(handle))
 		note_once(NOTE_INTER, "intercommunicators are not followed");
 	else if (key != 0)
-		comm_adopt(key, handle);
+		comm_add_followed(key, handle);
 	else
 		note_once(
 			NOTE_OTHER_WORLD,
@@ -376,8 +376,8 @@ void comm_made(struct followed *parent, int err, mpi_word where) {
 
 	if (err != 0 || where == 0)
 		return;
-	handle = comm_read(where);
-	adopt_made(handle, next_key(parent, handle));
+	handle = comm_load_handle(where);
+	follow_new_comm(handle, next_child_key(parent, handle));
 }
 
 void comm_made_by_group(struct followed *parent, int err, mpi_word where, uint64_t tag) {
@@ -385,72 +385,73 @@ void comm_made_by_group(struct followed *parent, int err, mpi_word where, uint64
 
 	if (err != 0 || where == 0)
 		return;
-	handle = comm_read(where);
+	handle = comm_load_handle(where);
 	if (handle != mpi_rules.comm_null)
-		adopt_made(handle, group_key(parent, handle, tag));
+		follow_new_comm(handle, group_key(parent, handle, tag));
 }
 
 // Operations on MPI_COMM_SELF involve no other rank, but show that this rank makes progress.
-static struct followed *adopt_self(void) {
+static struct followed *follow_comm_self(void) {
 	const struct followed *world;
 	struct followed *at;
 
 	pthread_mutex_lock(&comm_mutex);
-	world = known(mpi_rules.world);
-	at = known(mpi_rules.self);
+	world = find_followed(mpi_rules.world);
+	at = find_followed(mpi_rules.self);
 	if (at == NULL && world != NULL)
-		at = add_locked(
-			mix(mix(world->key, 2), world->rank) | 1, mpi_rules.self, "MPI_COMM_SELF"
+		at = add_followed_locked(
+			mix_hash(mix_hash(world->key, 2), world->rank) | 1, mpi_rules.self,
+			"MPI_COMM_SELF"
 		);
 	pthread_mutex_unlock(&comm_mutex);
 	return at;
 }
 
-struct followed *comm_missed(mpi_word handle) {
+struct followed *comm_find_slow(mpi_word handle) {
 	mpi_word key;
 
-	if (!is_begun() && !begin_late())
+	if (!follow_is_active() && !follow_begin_late())
 		return NULL;
 	// mask again: the rules may have been detected by follow_begin_late() just now
 	key = handle & mpi_rules.mask;
 	if (key == mpi_rules.self)
-		return adopt_self();
+		return follow_comm_self();
 	if (key != mpi_rules.comm_null && key != mpi_rules.world)
 		note_once(
 			NOTE_PARENT,
 			"a communicator whose making was not seen, or of several worlds, is not "
 			"followed"
 		);
-	return key == mpi_rules.world ? known(key) : NULL;
+	return key == mpi_rules.world ? find_followed(key) : NULL;
 }
 
-static bool learn_calls(void) {
-	ask.rank = (int (*)(mpi_word, int *))call_other("PMPI_Comm_rank");
-	ask.size = (int (*)(mpi_word, int *))call_other("PMPI_Comm_size");
-	ask.test_inter = (int (*)(mpi_word, int *))call_other("PMPI_Comm_test_inter");
-	ask.group = (int (*)(mpi_word, mpi_word *))call_other("PMPI_Comm_group");
-	ask.group_free = (int (*)(mpi_word *))call_other("PMPI_Group_free");
-	ask.group_size = (int (*)(mpi_word, int *))call_other("PMPI_Group_size");
+static bool find_mpi_functions(void) {
+	ask.rank = (int (*)(mpi_word, int *))call_find_unwrapped("PMPI_Comm_rank");
+	ask.size = (int (*)(mpi_word, int *))call_find_unwrapped("PMPI_Comm_size");
+	ask.test_inter = (int (*)(mpi_word, int *))call_find_unwrapped("PMPI_Comm_test_inter");
+	ask.group = (int (*)(mpi_word, mpi_word *))call_find_unwrapped("PMPI_Comm_group");
+	ask.group_free = (int (*)(mpi_word *))call_find_unwrapped("PMPI_Group_free");
+	ask.group_size = (int (*)(mpi_word, int *))call_find_unwrapped("PMPI_Group_size");
 	ask.translate = (int (*)(mpi_word, int, const int *, mpi_word, int *)
-	)call_other("PMPI_Group_translate_ranks");
-	ask.name = (int (*)(mpi_word, char *, int *))call_other("PMPI_Comm_get_name");
+	)call_find_unwrapped("PMPI_Group_translate_ranks");
+	ask.name = (int (*)(mpi_word, char *, int *))call_find_unwrapped("PMPI_Comm_get_name");
 	return ask.rank != NULL && ask.size != NULL && ask.test_inter != NULL &&
 	       ask.group != NULL && ask.group_free != NULL && ask.group_size != NULL &&
 	       ask.translate != NULL;
 }
 
-bool comm_learn(uint32_t *ret_size) {
+bool comm_find_functions(uint32_t *ret_size) {
 	int size = 0;
 
-	if (!learn_calls() || ask.size(mpi_rules.world, &size) != 0 || size <= 0)
+	if (!find_mpi_functions() || ask.size(mpi_rules.world, &size) != 0 || size <= 0)
 		return false;
 	*ret_size = (uint32_t)size;
 	return true;
 }
 
-void comm_begin(struct tocsin_job *job, uint64_t key) {
+void comm_follow_world(struct tocsin_job *job, uint64_t key) {
 	own_job = job;
-	comm_adopt(key, mpi_rules.world);
+	comm_add_followed(key, mpi_rules.world);
 }
 
 static void mark_all_locked(enum tocsin_mark mark) {
@@ -470,7 +471,7 @@ void comm_mark_all(enum tocsin_mark mark) {
 	pthread_mutex_unlock(&comm_mutex);
 }
 
-void comm_try_mark_all(enum tocsin_mark mark) {
+void comm_mark_all_if_unlocked(enum tocsin_mark mark) {
 	if (pthread_mutex_trylock(&comm_mutex) != 0)
 		return;
 	mark_all_locked(mark);
@@ -478,7 +479,7 @@ void comm_try_mark_all(enum tocsin_mark mark) {
 }
 
 // The communicators stay registered with their counts until the process ends.
-void comm_forget_all(void) {
+void comm_clear_table(void) {
 	for (uint32_t n = 0; n < COMM_PLACES; n++)
 		atomic_store_explicit(&comm_places[n].key, 0, memory_order_release);
 }

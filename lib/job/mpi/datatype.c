@@ -59,7 +59,7 @@ static const struct {
 #define KNOWN_COUNT (sizeof(known) / sizeof(known[0]))
 _Static_assert(KNOWN_COUNT * 2 < DATATYPE_PLACES, "a place is always free");
 
-static void learn(mpi_word handle, uint8_t datatype, uint8_t size) {
+static void insert_datatype(mpi_word handle, uint8_t datatype, uint8_t size) {
 	uint64_t at = word_hash(handle) >> 40;
 
 	if (handle == 0)
@@ -70,17 +70,17 @@ static void learn(mpi_word handle, uint8_t datatype, uint8_t size) {
 	datatypes[at % DATATYPE_PLACES] = (struct datatype){handle, datatype, size};
 }
 
-void datatypes_learn(void) {
+void datatypes_init(void) {
 	for (size_t n = 0; n < KNOWN_COUNT; n++) {
-		mpi_word handle =
-			mpi_rules.ints ? known[n].mpich : (mpi_word)call_data(known[n].openmpi);
+		mpi_word handle = mpi_rules.ints ? known[n].mpich
+						 : (mpi_word)call_find_variable(known[n].openmpi);
 
-		learn(handle, known[n].datatype, known[n].size);
+		insert_datatype(handle, known[n].datatype, known[n].size);
 	}
 }
 
 // Describe a datatype that is not in the table: made by the program, or rare.
-struct datatype datatype_ask(mpi_word handle) {
+struct datatype datatype_find_slow(mpi_word handle) {
 	uint32_t number = (uint32_t)handle;
 
 	if (mpi_rules.ints && (number & MPICH_BUILTIN_MASK) == MPICH_BUILTIN)
@@ -96,7 +96,7 @@ uint64_t datatype_bytes(mpi_word handle) {
 	if ((handle & mpi_rules.mask) == mpi_rules.datatype_null)
 		return 0;
 	if (found == NULL) {
-		found = (int (*)(mpi_word, int *))call_other("PMPI_Type_size");
+		found = (int (*)(mpi_word, int *))call_find_unwrapped("PMPI_Type_size");
 		atomic_store_explicit(&ask, found, memory_order_relaxed);
 	}
 	return found != NULL && found(handle, &size) == 0 && size > 0 ? (uint64_t)size : 0;

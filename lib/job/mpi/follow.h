@@ -57,31 +57,31 @@ struct comm_place {
 extern struct comm_place comm_places[COMM_PLACES];
 
 // comm.c: look up a handle that is not in the table. Returns NULL if it is not followed.
-struct followed *comm_missed(mpi_word handle);
+struct followed *comm_find_slow(mpi_word handle);
 // Follow the new communicator whose handle is at `where`, if `err` is 0. All ranks of the parent
 // made it, or only the ranks of a group (create_group).
 void comm_made(struct followed *parent, int err, mpi_word where);
 void comm_made_by_group(struct followed *parent, int err, mpi_word where, uint64_t tag);
 // Return the key of a duplicate that is being created; 0 if it cannot be followed.
-uint64_t comm_twin_key(struct followed *parent);
-void comm_adopt(uint64_t key, mpi_word handle);
+uint64_t comm_duplicate_key(struct followed *parent);
+void comm_add_followed(uint64_t key, mpi_word handle);
 // Load a handle from the program's memory.
-mpi_word comm_read(mpi_word where);
+mpi_word comm_load_handle(mpi_word where);
 // Called before and after MPI frees a handle. In between, another thread may get the same handle
 // for a new communicator.
-struct followed *comm_freeing(mpi_word handle);
-void comm_freed(struct followed *at, int err);
+struct followed *comm_free_begin(mpi_word handle);
+void comm_free_end(struct followed *at, int err);
 extern _Atomic uint32_t comm_freed_count; // freed communicators that wait for comm_sweep()
 // Destroy the freed communicators that are no longer in use.
 void comm_sweep(void);
 // Find the MPI functions that describe communicators. Returns false if they do not exist.
-bool comm_learn(uint32_t *ret_world_size);
-void comm_begin(struct tocsin_job *job, uint64_t key);
+bool comm_find_functions(uint32_t *ret_world_size);
+void comm_follow_world(struct tocsin_job *job, uint64_t key);
 void comm_mark_all(enum tocsin_mark mark);
 // Mark all communicators, unless the lock is held: a signal handler may have interrupted its
 // holder.
-void comm_try_mark_all(enum tocsin_mark mark);
-void comm_forget_all(void);
+void comm_mark_all_if_unlocked(enum tocsin_mark mark);
+void comm_clear_table(void);
 
 static inline uint64_t word_hash(mpi_word word) {
 	return (word >> 4 ^ word) * UINT64_C(0x9e3779b97f4a7c15);
@@ -100,7 +100,7 @@ static inline struct followed *comm_find(mpi_word handle) {
 		if (found == 0)
 			break;
 	}
-	return comm_missed(handle);
+	return comm_find_slow(handle);
 }
 
 // Relaxed: whether the communicator is freed is decided under the lock of comm.c.
@@ -142,8 +142,8 @@ struct datatype {
 };
 #define DATATYPE_PLACES 128u
 extern struct datatype datatypes[DATATYPE_PLACES];
-void datatypes_learn(void);
-struct datatype datatype_ask(mpi_word handle);
+void datatypes_init(void);
+struct datatype datatype_find_slow(mpi_word handle);
 
 static inline struct datatype datatype_of(mpi_word given) {
 	mpi_word handle = given & mpi_rules.mask;
@@ -152,7 +152,7 @@ static inline struct datatype datatype_of(mpi_word given) {
 	for (; datatypes[at % DATATYPE_PLACES].handle != 0; at++)
 		if (datatypes[at % DATATYPE_PLACES].handle == handle)
 			return datatypes[at % DATATYPE_PLACES];
-	return datatype_ask(given);
+	return datatype_find_slow(given);
 }
 
 uint64_t datatype_bytes(mpi_word handle);
@@ -170,7 +170,7 @@ signature_of(int64_t count, mpi_word handle, bool values, int32_t root) {
 }
 
 // window.c
-uint64_t window_add(struct followed *at, enum tocsin_kind kind);
+uint64_t window_add_if_open(struct followed *at, enum tocsin_kind kind);
 void window_end(struct followed *at, uint64_t place);
 // Open a window slot for an operation that a request completes.
 uint64_t window_open(struct followed *at, enum tocsin_kind kind);
@@ -183,7 +183,7 @@ collective_enter(struct followed *at, enum tocsin_kind kind, struct signature to
 	tocsin_counter_started(at->own, kind);
 	if (__builtin_expect(atomic_load_explicit(&at->window_count, memory_order_acquire) == 0, 1))
 		return 0;
-	return window_add(at, kind);
+	return window_add_if_open(at, kind);
 }
 
 static inline void collective_leave(struct followed *at, enum tocsin_kind kind, uint64_t place) {
@@ -212,8 +212,8 @@ struct dup {
 	mpi_word where;
 	uint64_t key;
 };
-void request_dup(struct followed *at, uint64_t place, mpi_word where, struct dup dup);
-mpi_word request_at(mpi_word requests, int64_t n);
+void request_add_dup(struct followed *at, uint64_t place, mpi_word where, struct dup dup);
+mpi_word request_load_handle(mpi_word requests, int64_t n);
 void request_started(mpi_word handle);
 // A request, recorded before the call that may complete it. Before that call returns, MPI may give
 // the same handle to another thread. Handle 0 means no request.
@@ -223,8 +223,8 @@ struct held {
 };
 struct held request_hold(mpi_word handle);
 // Count the operation of a request as complete; remove the request unless it is persistent.
-void request_done(struct held held);
-void request_freed(struct held held);
+void request_complete(struct held held);
+void request_free(struct held held);
 
 static inline void pair_enter(struct followed *at, enum tocsin_kind kind) {
 	tocsin_comm_launched(at->comm, kind, 0, 0, -1);
@@ -235,11 +235,11 @@ static inline void pair_leave(struct followed *at, enum tocsin_kind kind) {
 }
 
 // begin.c: from MPI_Init to MPI_Finalize.
-void begin_followed(void);
+void follow_begin(void);
 // Begin if MPI_Init was called unseen. Returns whether the process is followed now.
-bool begin_late(void);
-void end_followed(void);
-bool is_begun(void);
+bool follow_begin_late(void);
+void follow_end(void);
+bool follow_is_active(void);
 
 // world.c: write a name that all ranks of this MPI_COMM_WORLD share, and no other world has.
 // Returns false if none is known.

@@ -14,7 +14,7 @@
 // bits by enum note; relaxed: the thread that sets a bit prints the note
 static _Atomic uint32_t notes_said;
 
-static bool is_wanted(void) {
+static bool notes_are_enabled(void) {
 	// NOLINTBEGIN(concurrency-mt-unsafe): as MPI itself does
 	const char *wanted = getenv("TOCSIN_MPI_NOTES");
 	const char *rank = getenv("OMPI_COMM_WORLD_RANK");
@@ -37,7 +37,7 @@ void note_once(enum note note, const char *format, ...) {
 	int length;
 
 	if ((atomic_fetch_or_explicit(&notes_said, bit, memory_order_relaxed) & bit) != 0 ||
-	    !is_wanted())
+	    !notes_are_enabled())
 		return;
 	memcpy(text, "tocsin: ", 8);
 	va_start(args, format);

@@ -10,7 +10,7 @@ int own_Init(call_2 *next, mpi_word argc, mpi_word argv) {
 	int err = next(argc, argv);
 
 	if (err == 0)
-		begin_followed();
+		follow_begin();
 	return err;
 }
 
@@ -20,14 +20,14 @@ int own_Init_thread(
 	int err = next(argc, argv, required, provided);
 
 	if (err == 0)
-		begin_followed();
+		follow_begin();
 	return err;
 }
 
 // MPI_Finalize may wait for all ranks, so count it as an operation: ranks in other operations wait
 // for this rank.
 int own_Finalize(call_0 *next) {
-	struct followed *world = is_begun() ? comm_hold(mpi_rules.world) : NULL;
+	struct followed *world = follow_is_active() ? comm_hold(mpi_rules.world) : NULL;
 	struct signature none = {.datatype = SIGNATURE_NO_TYPE, .root = -1};
 	uint64_t place = 0;
 	int err;
@@ -39,13 +39,13 @@ int own_Finalize(call_0 *next) {
 		collective_leave(world, TOCSIN_OTHER, place);
 		comm_release(world);
 	}
-	end_followed();
+	follow_end();
 	return err;
 }
 
 int own_Abort(call_word_int *next, mpi_word comm, int error) {
-	if (is_begun())
-		comm_try_mark_all(TOCSIN_MARK_ABORTED);
+	if (follow_is_active())
+		comm_mark_all_if_unlocked(TOCSIN_MARK_ABORTED);
 	return next(comm, error);
 }
 
@@ -71,7 +71,7 @@ begin_idup(mpi_word comm, mpi_word where, struct dup *ret_dup, uint64_t *ret_pla
 
 	if (at == NULL)
 		return NULL;
-	*ret_dup = (struct dup){where, comm_twin_key(at)};
+	*ret_dup = (struct dup){where, comm_duplicate_key(at)};
 	*ret_place = collective_post(at, TOCSIN_OTHER, none);
 	return at;
 }
@@ -81,7 +81,7 @@ end_idup(struct followed *at, int err, uint64_t place, mpi_word request, struct 
 	if (at == NULL)
 		return;
 	if (err == 0)
-		request_dup(at, place, request, dup);
+		request_add_dup(at, place, request, dup);
 	else
 		collective_posted(at, TOCSIN_OTHER, place, err, request);
 }
@@ -108,45 +108,46 @@ int own_Comm_idup_with_info(
 	return err;
 }
 
-static int free_comm(call_1 *next, mpi_word where) {
-	struct followed *at = is_begun() && where != 0 ? comm_freeing(comm_read(where)) : NULL;
+static int free_followed_comm(call_1 *next, mpi_word where) {
+	struct followed *at =
+		follow_is_active() && where != 0 ? comm_free_begin(comm_load_handle(where)) : NULL;
 	int err = next(where);
 
 	if (at != NULL)
-		comm_freed(at, err);
+		comm_free_end(at, err);
 	return err;
 }
 
 int own_Comm_free(call_1 *next, mpi_word comm) {
-	return free_comm(next, comm);
+	return free_followed_comm(next, comm);
 }
 
 int own_Comm_disconnect(call_1 *next, mpi_word comm) {
-	return free_comm(next, comm);
+	return free_followed_comm(next, comm);
 }
 
 // Count before the start: the operation may have completed when the call returns.
 int own_Start(call_1 *next, mpi_word request) {
-	mpi_word handle = is_begun() && request != 0 ? comm_read(request) : 0;
+	mpi_word handle = follow_is_active() && request != 0 ? comm_load_handle(request) : 0;
 	int err;
 
 	if (handle != 0)
 		request_started(handle);
 	err = next(request);
 	if (err != 0 && handle != 0)
-		request_done(request_hold(handle));
+		request_complete(request_hold(handle));
 	return err;
 }
 
 int own_Startall(call_of_2 *next, int count, mpi_word requests) {
-	if (is_begun() && requests != 0)
+	if (follow_is_active() && requests != 0)
 		for (int n = 0; n < count; n++)
-			request_started(request_at(requests, n));
+			request_started(request_load_handle(requests, n));
 	return next(count, requests);
 }
 
-static struct held hold_one(mpi_word request) {
-	return request_hold(is_begun() && request != 0 ? comm_read(request) : 0);
+static struct held hold_request(mpi_word request) {
+	return request_hold(follow_is_active() && request != 0 ? comm_load_handle(request) : 0);
 }
 
 // The program's requests before the call, because MPI overwrites those that complete.
@@ -156,10 +157,10 @@ struct given {
 	struct held here[HANDLES_HERE];
 };
 
-static void take_given(struct given *given, int count, mpi_word requests) {
+static void hold_given_requests(struct given *given, int count, mpi_word requests) {
 	given->count = -1;
 	given->held = given->here;
-	if (!is_begun() || count <= 0 || requests == 0)
+	if (!follow_is_active() || count <= 0 || requests == 0)
 		return;
 	if (count > HANDLES_HERE)
 		given->held = malloc((size_t)count * sizeof(*given->held));
@@ -169,51 +170,51 @@ static void take_given(struct given *given, int count, mpi_word requests) {
 	}
 	given->count = count;
 	for (int n = 0; n < count; n++)
-		given->held[n] = request_hold(request_at(requests, n));
+		given->held[n] = request_hold(request_load_handle(requests, n));
 }
 
-static void drop_given(struct given *given) {
+static void free_given_requests(struct given *given) {
 	if (given->held != given->here)
 		free(given->held);
 }
 
 // On an error, other outputs of MPI may be undefined. A request whose handle MPI changed has
 // completed.
-static void all_done(const struct given *given, int err, mpi_word requests) {
+static void complete_ended_requests(const struct given *given, int err, mpi_word requests) {
 	for (int n = 0; n < given->count; n++)
-		if (err == 0 || request_at(requests, n) != given->held[n].handle)
-			request_done(given->held[n]);
+		if (err == 0 || request_load_handle(requests, n) != given->held[n].handle)
+			request_complete(given->held[n]);
 }
 
-static int int_at(mpi_word where, int n) {
+static int load_int(mpi_word where, int n) {
 	// NOLINTNEXTLINE(performance-no-int-to-ptr): the address comes from the program
 	return ((const int *)where)[n];
 }
 
-static void one_done(const struct given *given, mpi_word index) {
-	int n = int_at(index, 0);
+static void complete_request_at(const struct given *given, mpi_word index) {
+	int n = load_int(index, 0);
 
 	if (n >= 0 && n < given->count)
-		request_done(given->held[n]);
+		request_complete(given->held[n]);
 }
 
-static void some_done(const struct given *given, mpi_word done, mpi_word indices) {
-	int count = int_at(done, 0);
+static void complete_requests_at(const struct given *given, mpi_word done, mpi_word indices) {
+	int count = load_int(done, 0);
 
 	for (int n = 0; n < count && n < given->count; n++) {
-		int index = int_at(indices, n);
+		int index = load_int(indices, n);
 
 		if (index >= 0 && index < given->count)
-			request_done(given->held[index]);
+			request_complete(given->held[index]);
 	}
 }
 
 int own_Wait(call_2 *next, mpi_word request, mpi_word status) {
-	struct held held = hold_one(request);
+	struct held held = hold_request(request);
 	int err = next(request, status);
 
-	if (held.handle != 0 && (err == 0 || comm_read(request) != held.handle))
-		request_done(held);
+	if (held.handle != 0 && (err == 0 || comm_load_handle(request) != held.handle))
+		request_complete(held);
 	return err;
 }
 
@@ -221,10 +222,10 @@ int own_Waitall(call_of_3 *next, int count, mpi_word requests, mpi_word statuses
 	struct given given;
 	int err;
 
-	take_given(&given, count, requests);
+	hold_given_requests(&given, count, requests);
 	err = next(count, requests, statuses);
-	all_done(&given, err, requests);
-	drop_given(&given);
+	complete_ended_requests(&given, err, requests);
+	free_given_requests(&given);
 	return err;
 }
 
@@ -232,13 +233,13 @@ int own_Waitany(call_of_4 *next, int count, mpi_word requests, mpi_word index, m
 	struct given given;
 	int err;
 
-	take_given(&given, count, requests);
+	hold_given_requests(&given, count, requests);
 	err = next(count, requests, index, status);
 	if (given.count > 0 && err == 0)
-		one_done(&given, index);
+		complete_request_at(&given, index);
 	else
-		all_done(&given, err, requests);
-	drop_given(&given);
+		complete_ended_requests(&given, err, requests);
+	free_given_requests(&given);
 	return err;
 }
 
@@ -253,23 +254,23 @@ int own_Waitsome(
 	struct given given;
 	int err;
 
-	take_given(&given, count, requests);
+	hold_given_requests(&given, count, requests);
 	err = next(count, requests, done, indices, statuses);
 	if (given.count > 0 && err == 0)
-		some_done(&given, done, indices);
+		complete_requests_at(&given, done, indices);
 	else
-		all_done(&given, err, requests);
-	drop_given(&given);
+		complete_ended_requests(&given, err, requests);
+	free_given_requests(&given);
 	return err;
 }
 
 int own_Test(call_3 *next, mpi_word request, mpi_word flag, mpi_word status) {
-	struct held held = hold_one(request);
+	struct held held = hold_request(request);
 	int err = next(request, flag, status);
 
 	if (held.handle != 0 &&
-	    (err == 0 ? int_at(flag, 0) != 0 : comm_read(request) != held.handle))
-		request_done(held);
+	    (err == 0 ? load_int(flag, 0) != 0 : comm_load_handle(request) != held.handle))
+		request_complete(held);
 	return err;
 }
 
@@ -277,11 +278,11 @@ int own_Testall(call_of_4 *next, int count, mpi_word requests, mpi_word flag, mp
 	struct given given;
 	int err;
 
-	take_given(&given, count, requests);
+	hold_given_requests(&given, count, requests);
 	err = next(count, requests, flag, statuses);
-	if (given.count > 0 && (err != 0 || int_at(flag, 0) != 0))
-		all_done(&given, err, requests);
-	drop_given(&given);
+	if (given.count > 0 && (err != 0 || load_int(flag, 0) != 0))
+		complete_ended_requests(&given, err, requests);
+	free_given_requests(&given);
 	return err;
 }
 
@@ -296,13 +297,13 @@ int own_Testany(
 	struct given given;
 	int err;
 
-	take_given(&given, count, requests);
+	hold_given_requests(&given, count, requests);
 	err = next(count, requests, index, flag, status);
 	if (err != 0)
-		all_done(&given, err, requests);
-	else if (given.count > 0 && int_at(flag, 0) != 0)
-		one_done(&given, index);
-	drop_given(&given);
+		complete_ended_requests(&given, err, requests);
+	else if (given.count > 0 && load_int(flag, 0) != 0)
+		complete_request_at(&given, index);
+	free_given_requests(&given);
 	return err;
 }
 
@@ -317,21 +318,21 @@ int own_Testsome(
 	struct given given;
 	int err;
 
-	take_given(&given, count, requests);
+	hold_given_requests(&given, count, requests);
 	err = next(count, requests, done, indices, statuses);
 	if (given.count > 0 && err == 0)
-		some_done(&given, done, indices);
+		complete_requests_at(&given, done, indices);
 	else
-		all_done(&given, err, requests);
-	drop_given(&given);
+		complete_ended_requests(&given, err, requests);
+	free_given_requests(&given);
 	return err;
 }
 
 int own_Request_free(call_1 *next, mpi_word request) {
-	struct held held = hold_one(request);
+	struct held held = hold_request(request);
 	int err = next(request);
 
 	if (err == 0)
-		request_freed(held);
+		request_free(held);
 	return err;
 }

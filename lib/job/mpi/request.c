@@ -26,24 +26,24 @@ static struct request *requests;
 static uint32_t request_count, request_room;
 static uint64_t last_serial;
 
-static void lock(void) {
+static void lock_requests(void) {
 	if (mpi_rules.is_threaded)
 		pthread_mutex_lock(&request_mutex);
 }
 
-static void unlock(void) {
+static void unlock_requests(void) {
 	if (mpi_rules.is_threaded)
 		pthread_mutex_unlock(&request_mutex);
 }
 
-static uint32_t home_of(mpi_word handle) {
+static uint32_t home_slot(mpi_word handle) {
 	return (uint32_t)(word_hash(handle) >> 32) & (request_room - 1);
 }
 
-static struct request *find(mpi_word handle) {
+static struct request *find_request(mpi_word handle) {
 	if (request_count == 0)
 		return NULL;
-	for (uint32_t n = home_of(handle);; n = (n + 1) & (request_room - 1)) {
+	for (uint32_t n = home_slot(handle);; n = (n + 1) & (request_room - 1)) {
 		if (requests[n].handle == handle)
 			return &requests[n];
 		if (requests[n].handle == 0)
@@ -51,15 +51,15 @@ static struct request *find(mpi_word handle) {
 	}
 }
 
-static struct request *free_place(mpi_word handle) {
-	uint32_t n = home_of(handle);
+static struct request *find_free_slot(mpi_word handle) {
+	uint32_t n = home_slot(handle);
 
 	while (requests[n].handle != 0)
 		n = (n + 1) & (request_room - 1);
 	return &requests[n];
 }
 
-static bool make_room(void) {
+static bool ensure_capacity(void) {
 	uint32_t room = request_room == 0 ? REQUESTS_FEWEST : request_room * 2;
 	struct request *before = requests;
 	uint32_t before_room = request_room;
@@ -75,19 +75,19 @@ static bool make_room(void) {
 	request_room = room;
 	for (uint32_t n = 0; n < before_room; n++)
 		if (before[n].handle != 0)
-			*free_place(before[n].handle) = before[n];
+			*find_free_slot(before[n].handle) = before[n];
 	free(before);
 	return true;
 }
 
 // Remove a request. Later entries of the same probe sequence move up, so that searches still reach
 // them.
-static void take_out(struct request *request) {
+static void remove_request(struct request *request) {
 	uint32_t hole = (uint32_t)(request - requests);
 
 	for (uint32_t n = (hole + 1) & (request_room - 1); requests[n].handle != 0;
 	     n = (n + 1) & (request_room - 1)) {
-		uint32_t home = home_of(requests[n].handle);
+		uint32_t home = home_slot(requests[n].handle);
 
 		if (((n - home) & (request_room - 1)) < ((n - hole) & (request_room - 1)))
 			continue;
@@ -107,7 +107,7 @@ static void end_operation(const struct request *request) {
 }
 
 // With one calling thread, a load and a store are cheaper than an atomic addition.
-static void take_hold(struct followed *at) {
+static void retain_comm(struct followed *at) {
 	if (mpi_rules.is_threaded)
 		atomic_fetch_add_explicit(&at->requests, 1, memory_order_relaxed);
 	else
@@ -121,7 +121,7 @@ static void take_hold(struct followed *at) {
 // Release: when comm_sweep() sees 0 requests, it also sees our counts. After that the communicator
 // may be destroyed, so only comm_freed_count tells whether a sweep is needed. Both variables are
 // sequentially consistent: either we see that it was freed, or the freeing thread sees our end.
-static void let_go(struct followed *at) {
+static void release_comm(struct followed *at) {
 	uint32_t before;
 
 	if (mpi_rules.is_threaded) {
@@ -135,51 +135,51 @@ static void let_go(struct followed *at) {
 }
 
 // MPI uses one handle for all requests that complete at once, so the previous request has ended.
-static void end_same(const struct request *same) {
+static void end_reused_request(const struct request *same) {
 	const struct request old = *same;
 
 	if (old.is_active)
 		end_operation(&old);
-	let_go(old.at);
+	release_comm(old.at);
 }
 
 // Return a slot for the request. Returns NULL if there is no room, or the request is null.
-static struct request *add_locked(mpi_word handle) {
+static struct request *add_request_locked(mpi_word handle) {
 	struct request *request;
 
 	if (handle == mpi_rules.request_null)
 		return NULL;
-	request = find(handle);
+	request = find_request(handle);
 	if (request != NULL) {
-		end_same(request);
+		end_reused_request(request);
 		return request;
 	}
-	if (!make_room())
+	if (!ensure_capacity())
 		return NULL;
-	request = free_place(handle);
+	request = find_free_slot(handle);
 	request_count++;
 	return request;
 }
 
 // Without room the request is not tracked, so count the operation as complete at once.
-static void add(mpi_word where, const struct request *given) {
-	mpi_word handle = comm_read(where);
+static void add_request(mpi_word where, const struct request *given) {
+	mpi_word handle = comm_load_handle(where);
 	struct request *request;
 
-	take_hold(given->at);
-	lock();
-	request = add_locked(handle);
+	retain_comm(given->at);
+	lock_requests();
+	request = add_request_locked(handle);
 	if (request != NULL) {
 		*request = *given;
 		request->handle = handle;
 		request->serial = ++last_serial;
 	}
-	unlock();
+	unlock_requests();
 	if (request != NULL)
 		return;
 	if (given->is_active)
 		end_operation(given);
-	let_go(given->at);
+	release_comm(given->at);
 }
 
 void collective_posted(
@@ -194,13 +194,13 @@ void collective_posted(
 	};
 
 	if (err == 0)
-		add(where, &request);
+		add_request(where, &request);
 	else
 		window_end(at, place);
 	comm_release(at);
 }
 
-void request_dup(struct followed *at, uint64_t place, mpi_word where, struct dup dup) {
+void request_add_dup(struct followed *at, uint64_t place, mpi_word where, struct dup dup) {
 	const struct request request = {
 		.at = at,
 		.place = place,
@@ -210,7 +210,7 @@ void request_dup(struct followed *at, uint64_t place, mpi_word where, struct dup
 		.is_active = true,
 	};
 
-	add(where, &request);
+	add_request(where, &request);
 	comm_release(at);
 }
 
@@ -220,11 +220,11 @@ void pair_posted(struct followed *at, enum tocsin_kind kind, int err, mpi_word w
 	mpi_word handle;
 
 	if (err == 0) {
-		handle = comm_read(where);
-		lock();
-		request = add_locked(handle);
+		handle = comm_load_handle(where);
+		lock_requests();
+		request = add_request_locked(handle);
 		if (request != NULL) {
-			take_hold(at);
+			retain_comm(at);
 			request->handle = handle;
 			request->serial = ++last_serial;
 			request->at = at;
@@ -233,7 +233,7 @@ void pair_posted(struct followed *at, enum tocsin_kind kind, int err, mpi_word w
 			request->is_collective = request->is_persistent = false;
 			request->is_active = true;
 		}
-		unlock();
+		unlock_requests();
 	}
 	if (request == NULL)
 		pair_leave(at, kind);
@@ -251,18 +251,18 @@ void request_keep(
 		.is_persistent = true,
 	};
 
-	add(where, &request);
+	add_request(where, &request);
 }
 
-mpi_word request_at(mpi_word array, int64_t n) {
-	return comm_read(array + (mpi_word)n * (mpi_rules.ints ? 4 : 8));
+mpi_word request_load_handle(mpi_word array, int64_t n) {
+	return comm_load_handle(array + (mpi_word)n * (mpi_rules.ints ? 4 : 8));
 }
 
 void request_started(mpi_word handle) {
 	struct request *request;
 
-	lock();
-	request = find(handle);
+	lock_requests();
+	request = find_request(handle);
 	if (request != NULL && request->is_persistent && !request->is_active) {
 		request->is_active = true;
 		if (request->is_collective)
@@ -270,37 +270,37 @@ void request_started(mpi_word handle) {
 		else
 			pair_enter(request->at, request->kind);
 	}
-	unlock();
+	unlock_requests();
 }
 
-static void end_pair(struct request *request) {
+static void end_pair_request(struct request *request) {
 	struct followed *at = request->at;
 	enum tocsin_kind kind = request->kind;
 
-	take_out(request);
-	unlock();
+	remove_request(request);
+	unlock_requests();
 	pair_leave(at, kind);
-	let_go(at);
+	release_comm(at);
 }
 
 // End a collective or persistent request; called with request_mutex held, which is released.
-static void end_long(struct request *request) {
+static void end_other_request(struct request *request) {
 	struct request ended = *request;
 	mpi_word made;
 
 	if (ended.is_persistent)
 		request->is_active = false;
 	else
-		take_out(request);
-	unlock();
+		remove_request(request);
+	unlock_requests();
 	if (ended.dup.key != 0) {
-		made = comm_read(ended.dup.where);
+		made = comm_load_handle(ended.dup.where);
 		if (made != mpi_rules.comm_null)
-			comm_adopt(ended.dup.key, made);
+			comm_add_followed(ended.dup.key, made);
 	}
 	end_operation(&ended);
 	if (!ended.is_persistent)
-		let_go(ended.at);
+		release_comm(ended.at);
 }
 
 struct held request_hold(mpi_word handle) {
@@ -309,55 +309,55 @@ struct held request_hold(mpi_word handle) {
 
 	if (handle == 0 || !mpi_rules.is_threaded)
 		return held;
-	lock();
-	request = find(handle);
+	lock_requests();
+	request = find_request(handle);
 	if (request != NULL)
 		held.serial = request->serial;
 	else
 		held.handle = 0;
-	unlock();
+	unlock_requests();
 	return held;
 }
 
 static struct request *find_held(struct held held) {
-	struct request *request = find(held.handle);
+	struct request *request = find_request(held.handle);
 
 	if (request != NULL && mpi_rules.is_threaded && request->serial != held.serial)
 		return NULL; // another request has the handle by now
 	return request;
 }
 
-void request_done(struct held held) {
+void request_complete(struct held held) {
 	struct request *request;
 
 	if (held.handle == 0)
 		return;
-	lock();
+	lock_requests();
 	request = find_held(held);
 	if (request == NULL || !request->is_active)
-		unlock();
+		unlock_requests();
 	else if (request->is_collective || request->is_persistent)
-		end_long(request);
+		end_other_request(request);
 	else
-		end_pair(request);
+		end_pair_request(request);
 }
 
-void request_freed(struct held held) {
+void request_free(struct held held) {
 	struct request ended = {0};
 	struct request *request;
 
 	if (held.handle == 0)
 		return;
-	lock();
+	lock_requests();
 	request = find_held(held);
 	if (request != NULL) {
 		ended = *request;
-		take_out(request);
+		remove_request(request);
 	}
-	unlock();
+	unlock_requests();
 	if (ended.handle == 0)
 		return;
 	if (ended.is_active)
 		end_operation(&ended);
-	let_go(ended.at);
+	release_comm(ended.at);
 }

@@ -19,7 +19,7 @@ struct window {
 
 static pthread_mutex_t window_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-static bool grow(struct followed *at) {
+static bool grow_window(struct followed *at) {
 	uint32_t room = at->window == NULL ? 16 : at->window->room * 2;
 	struct window *window;
 
@@ -38,17 +38,17 @@ static bool grow(struct followed *at) {
 	return true;
 }
 
-static void publish(struct followed *at) {
+static void publish_window_count(struct followed *at) {
 	// Release: when collective_enter() sees no open operation, it also sees the counts made
 	// here.
 	atomic_store_explicit(&at->window_count, at->window->count, memory_order_release);
 }
 
-static uint64_t open_locked(struct followed *at, enum tocsin_kind kind) {
+static uint64_t open_window_locked(struct followed *at, enum tocsin_kind kind) {
 	struct window *window = at->window;
 	uint64_t place;
 
-	if ((window == NULL || window->count == window->room) && !grow(at)) {
+	if ((window == NULL || window->count == window->room) && !grow_window(at)) {
 		// The window has no room, so completions can no longer be counted in order. Stop
 		// reporting them.
 		(void)tocsin_comm_mark(at->comm, TOCSIN_MARK_COMPLETED_FROM, UINT64_MAX);
@@ -58,7 +58,7 @@ static uint64_t open_locked(struct followed *at, enum tocsin_kind kind) {
 	place = window->first + window->count++;
 	window->operations[place % window->room].kind = (uint8_t)kind;
 	window->operations[place % window->room].is_done = false;
-	publish(at);
+	publish_window_count(at);
 	return place;
 }
 
@@ -66,18 +66,18 @@ uint64_t window_open(struct followed *at, enum tocsin_kind kind) {
 	uint64_t place;
 
 	pthread_mutex_lock(&window_mutex);
-	place = open_locked(at, kind);
+	place = open_window_locked(at, kind);
 	pthread_mutex_unlock(&window_mutex);
 	return place;
 }
 
 // Returns 0 if the last open operation has completed since the caller's check.
-uint64_t window_add(struct followed *at, enum tocsin_kind kind) {
+uint64_t window_add_if_open(struct followed *at, enum tocsin_kind kind) {
 	uint64_t place = 0;
 
 	pthread_mutex_lock(&window_mutex);
 	if (at->window->count > 0)
-		place = open_locked(at, kind);
+		place = open_window_locked(at, kind);
 	pthread_mutex_unlock(&window_mutex);
 	return place;
 }
@@ -97,6 +97,6 @@ void window_end(struct followed *at, uint64_t place) {
 		window->first++;
 		window->count--;
 	}
-	publish(at);
+	publish_window_count(at);
 	pthread_mutex_unlock(&window_mutex);
 }

@@ -13,7 +13,7 @@
 #define ANCESTORS_MAX 16
 #define LINE_BYTES 4096
 
-static const char *variable(const char *name) {
+static const char *environment_value(const char *name) {
 	// NOLINTNEXTLINE(concurrency-mt-unsafe): as MPI itself does
 	const char *value = getenv(name);
 
@@ -34,7 +34,7 @@ static size_t read_file(const char *path, char *text, size_t size) {
 	return got < 0 ? 0 : length;
 }
 
-static pid_t parent_of(pid_t pid) {
+static pid_t parent_process(pid_t pid) {
 	char path[32], text[512];
 	pid_t parent = 0;
 	const char *at;
@@ -51,7 +51,7 @@ static pid_t parent_of(pid_t pid) {
 }
 
 // Return the argument after `name` in a zero-separated command line.
-static const char *word_behind(const char *line, size_t length, const char *name) {
+static const char *find_argument(const char *line, size_t length, const char *name) {
 	for (const char *at = line; at < line + length; at += strlen(at) + 1) {
 		const char *next = at + strlen(at) + 1;
 
@@ -66,19 +66,19 @@ static const char *word_behind(const char *line, size_t length, const char *name
 static bool hydra_name(char text[static WORLD_BYTES]) {
 	pid_t pid = getppid();
 
-	if (variable("PMI_FD") == NULL && variable("PMI_PORT") == NULL)
+	if (environment_value("PMI_FD") == NULL && environment_value("PMI_PORT") == NULL)
 		return false;
-	for (int n = 0; n < ANCESTORS_MAX && pid > 1; n++, pid = parent_of(pid)) {
+	for (int n = 0; n < ANCESTORS_MAX && pid > 1; n++, pid = parent_process(pid)) {
 		char path[32], line[LINE_BYTES];
 		const char *port, *group;
 		size_t length;
 
 		snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
 		length = read_file(path, line, sizeof(line));
-		port = word_behind(line, length, "--control-port");
+		port = find_argument(line, length, "--control-port");
 		if (port == NULL)
 			continue;
-		group = word_behind(line, length, "--pgid");
+		group = find_argument(line, length, "--pgid");
 		snprintf(text, WORLD_BYTES, "hydra:%s:%s", port, group != NULL ? group : "0");
 		return true;
 	}
@@ -86,10 +86,11 @@ static bool hydra_name(char text[static WORLD_BYTES]) {
 }
 
 bool world_name(char text[static WORLD_BYTES]) {
-	const char *given = variable("TOCSIN_MPI_WORLD");
-	const char *space = variable("PMIX_NAMESPACE");
-	const char *server = variable("OMPI_MCA_orte_hnp_uri");
-	const char *job = variable("SLURM_JOB_ID"), *step = variable("SLURM_STEP_ID");
+	const char *given = environment_value("TOCSIN_MPI_WORLD");
+	const char *space = environment_value("PMIX_NAMESPACE");
+	const char *server = environment_value("OMPI_MCA_orte_hnp_uri");
+	const char *job = environment_value("SLURM_JOB_ID"),
+		   *step = environment_value("SLURM_STEP_ID");
 
 	if (given != NULL) {
 		snprintf(text, WORLD_BYTES, "given:%s", given);
@@ -106,16 +107,16 @@ bool world_name(char text[static WORLD_BYTES]) {
 	}
 	if (hydra_name(text))
 		return true;
-	if (job != NULL && step != NULL && variable("SLURM_PROCID") != NULL) {
+	if (job != NULL && step != NULL && environment_value("SLURM_PROCID") != NULL) {
 		snprintf(text, WORLD_BYTES, "slurm:%s.%s", job, step);
 		return true;
 	}
-	if (variable("PALS_APID") != NULL) {
-		snprintf(text, WORLD_BYTES, "pals:%s", variable("PALS_APID"));
+	if (environment_value("PALS_APID") != NULL) {
+		snprintf(text, WORLD_BYTES, "pals:%s", environment_value("PALS_APID"));
 		return true;
 	}
-	if (variable("FLUX_JOB_ID") != NULL) {
-		snprintf(text, WORLD_BYTES, "flux:%s", variable("FLUX_JOB_ID"));
+	if (environment_value("FLUX_JOB_ID") != NULL) {
+		snprintf(text, WORLD_BYTES, "flux:%s", environment_value("FLUX_JOB_ID"));
 		return true;
 	}
 	return false;

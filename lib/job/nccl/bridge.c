@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define POLL_NS UINT64_C(100000000) // target interval of polls while operations are launched
-#define SETTLE_TRIES 50u	    // attempts of one millisecond each
+#define REGISTRATION_TRIES 50u	    // attempts of one millisecond each
 #define STRIDE_MAX 4096u
 #define SAMPLE_PERIOD_S 60
 #define ERROR_BYTES 96
@@ -26,10 +26,10 @@
 #endif
 
 struct bridge bridge;
-struct bridge_ours bridge_ours;
+struct bridge_process bridge_process;
 static struct bridge_comm comms[BRIDGE_COMMS_MAX];
 
-static void lock_take(void) {
+static void acquire_bridge_lock(void) {
 	while (!bridge_lock_try(&bridge.lock))
 		sched_yield(); // the holder may be in a system call, so do not spin
 }
@@ -41,13 +41,13 @@ static uint64_t clock_ns(clockid_t clock) {
 	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-static const char *variable(const char *name) {
+static const char *environment_value(const char *name) {
 	const char *value = getenv(name); // NOLINT(concurrency-mt-unsafe): as NCCL itself does
 
 	return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-void bridge_say(enum bridge_said said, const char *format, ...) {
+void bridge_log_once(enum bridge_logged said, const char *format, ...) {
 	char text[256];
 	va_list args;
 
@@ -60,38 +60,38 @@ void bridge_say(enum bridge_said said, const char *format, ...) {
 	bridge.logger(NCCL_LOG_INFO, NCCL_LOG_PROFILE, "tocsin", 0, "Tocsin: %s", text);
 }
 
-struct bridge_comm *bridge_comm_of(void *context) {
+struct bridge_comm *bridge_comm_find(void *context) {
 	uintptr_t offset = (uintptr_t)context - (uintptr_t)comms;
 	struct bridge_comm *comm;
 
 	// NCCL may pass anything: NULL, a freed slot, or a context of the parent process.
-	if (offset >= sizeof(comms) || offset % sizeof(comms[0]) != 0 || !bridge_is_ours())
+	if (offset >= sizeof(comms) || offset % sizeof(comms[0]) != 0 || !bridge_is_own_process())
 		return NULL;
 	comm = &comms[offset / sizeof(comms[0])];
 	return atomic_load_explicit(&comm->alive, memory_order_acquire) ? comm : NULL;
 }
 
 struct bridge_comm *bridge_comm_lock(void *context) {
-	struct bridge_comm *comm = bridge_comm_of(context);
+	struct bridge_comm *comm = bridge_comm_find(context);
 
 	if (comm == NULL)
 		return NULL;
-	bridge_lock_take(&comm->lock);
+	bridge_lock_acquire(&comm->lock);
 	if (atomic_load_explicit(&comm->alive, memory_order_relaxed))
 		return comm;
-	bridge_lock_give(&comm->lock);
+	bridge_lock_release(&comm->lock);
 	return NULL;
 }
 
-void *bridge_context_of(uint32_t index, uint32_t generation) {
+void *bridge_context_find(uint32_t index, uint32_t generation) {
 	return index < BRIDGE_COMMS_MAX && comms[index].generation == generation ? &comms[index]
 										 : NULL;
 }
 
-static void mask_write(void) {
+static void update_nccl_mask(void) {
 	int *mask = atomic_load_explicit(&bridge.mask, memory_order_relaxed);
 	int wanted =
-		bridge_mask_of(bridge.level, bridge.version, bridge.is_sampling) | mapped_mask();
+		bridge_level_mask(bridge.level, bridge.version, bridge.is_sampling) | mapped_mask();
 
 	if (mask == NULL || wanted == bridge.mask_written)
 		return;
@@ -111,7 +111,8 @@ static void sampling_update(void) {
 
 static void level_update(void) {
 	if (bridge.job != NULL)
-		bridge.level = bridge_level_asked(bridge.own_level, tocsin_job_level(bridge.job));
+		bridge.level =
+			bridge_level_effective(bridge.own_level, tocsin_job_level(bridge.job));
 }
 
 static void stride_adapt(uint64_t elapsed_ns) {
@@ -136,29 +137,29 @@ void bridge_poll(void) {
 	stride_adapt(now_ns - bridge.polled_ns);
 	bridge.polled_ns = now_ns;
 	if (!bridge.forgets && getpid() != bridge.pid)
-		atomic_store_explicit(&bridge_ours.yes, false, memory_order_relaxed);
+		atomic_store_explicit(&bridge_process.yes, false, memory_order_relaxed);
 	mask = atomic_load_explicit(&bridge.mask, memory_order_relaxed);
-	if (bridge_is_ours() && mask != NULL) {
+	if (bridge_is_own_process() && mask != NULL) {
 		if (__atomic_load_n(mask, __ATOMIC_RELAXED) != bridge.mask_written)
-			bridge_say(
-				BRIDGE_SAID_MASK,
+			bridge_log_once(
+				BRIDGE_LOGGED_MASK,
 				"the mask of events was changed by others; what comes is used"
 			);
 		level_update();
 		sampling_update();
-		mask_write();
+		update_nccl_mask();
 		if (bridge.job != NULL)
 			(void)tocsin_job_poll(bridge.job);
 	}
-	bridge_lock_give(&bridge.lock);
+	bridge_lock_release(&bridge.lock);
 }
 
 // A child of fork() has only the calling thread, so locks held by other threads must be released.
-static void forget_holders(void) {
-	atomic_store_explicit(&bridge_ours.yes, false, memory_order_relaxed);
-	bridge_lock_give(&bridge.lock);
+static void release_locks_in_child(void) {
+	atomic_store_explicit(&bridge_process.yes, false, memory_order_relaxed);
+	bridge_lock_release(&bridge.lock);
 	for (uint32_t n = 0; n < BRIDGE_COMMS_MAX; n++)
-		bridge_lock_give(&comms[n].lock);
+		bridge_lock_release(&comms[n].lock);
 }
 
 // Set up the process at its first communicator, or at the first one in a fork() child.
@@ -168,33 +169,33 @@ static void process_begin(int version, nccl_logger *logger) {
 		.flags = TOCSIN_JOB_NO_THREAD,
 	};
 	static bool hears_forks;
-	const char *level = variable("TOCSIN_NCCL_LEVEL");
+	const char *level = environment_value("TOCSIN_NCCL_LEVEL");
 	char words[ERROR_BYTES];
 	bool is_wrong;
 	int err;
 
 	if (!hears_forks)
-		hears_forks = pthread_atfork(NULL, NULL, forget_holders) == 0;
+		hears_forks = pthread_atfork(NULL, NULL, release_locks_in_child) == 0;
 	if (bridge.job != NULL) { // the child's copy of the job; the parent keeps its own
 		tocsin_job_close(bridge.job);
 		bridge.job = NULL;
 		for (uint32_t n = 0; n < BRIDGE_COMMS_MAX; n++)
 			atomic_store_explicit(&comms[n].alive, false, memory_order_relaxed);
-		mapped_forget();
+		mapped_reset_in_child();
 	}
 	bridge.comm_count = 0;
 	bridge.logger = logger;
 	bridge.version = version;
 	bridge.said = 0;
 	bridge.pid = getpid();
-	bridge.forgets = madvise(&bridge_ours, sizeof(bridge_ours), MADV_WIPEONFORK) == 0;
+	bridge.forgets = madvise(&bridge_process, sizeof(bridge_process), MADV_WIPEONFORK) == 0;
 	atomic_store_explicit(&bridge.stride, 1, memory_order_relaxed);
 	bridge.mask_written = 0;
-	bridge.own_level = bridge_level_of(level, &is_wrong);
+	bridge.own_level = bridge_level_parse(level, &is_wrong);
 	bridge.level = bridge.own_level;
 	if (is_wrong)
-		bridge_say(
-			BRIDGE_SAID_LEVEL,
+		bridge_log_once(
+			BRIDGE_LOGGED_LEVEL,
 			"TOCSIN_NCCL_LEVEL=%.32s is no level: off, launches, network, sampled, "
 			"kernels, kernels-always",
 			level
@@ -202,25 +203,25 @@ static void process_begin(int version, nccl_logger *logger) {
 	if (bridge.own_level != BRIDGE_OFF) {
 		err = tocsin_job_open(&config, &bridge.job);
 		if (err != 0)
-			bridge_say(
-				BRIDGE_SAID_FOLLOW, "operations are not counted: %s",
+			bridge_log_once(
+				BRIDGE_LOGGED_FOLLOW, "operations are not counted: %s",
 				strerror_r(-err, words, sizeof(words))
 			);
 	}
 	mapped_open(version);
-	atomic_store_explicit(&bridge_ours.yes, true, memory_order_relaxed);
+	atomic_store_explicit(&bridge_process.yes, true, memory_order_relaxed);
 }
 
 static void process_end(void) {
 	atomic_store_explicit(&bridge.mask, NULL, memory_order_relaxed);
-	atomic_store_explicit(&bridge_ours.yes, false, memory_order_relaxed);
+	atomic_store_explicit(&bridge_process.yes, false, memory_order_relaxed);
 	mapped_close();
 	tocsin_job_close(bridge.job);
 	bridge.job = NULL;
 }
 
 // The caller holds bridge.lock or comm->lock, so finalize cannot run.
-static void comm_follow(struct bridge_comm *comm) {
+static void register_comm(struct bridge_comm *comm) {
 	struct tocsin_comm_config config;
 	char words[ERROR_BYTES];
 	int err;
@@ -228,9 +229,9 @@ static void comm_follow(struct bridge_comm *comm) {
 	if (bridge.job == NULL || comm->hash == 0)
 		return;
 	if (comm->size <= 0 || comm->rank < 0) {
-		bridge_say(
-			BRIDGE_SAID_SIZE, "NCCL before 2.27 does not say how many ranks a "
-					  "communicator has: TOCSIN_NCCL_RANKS is needed"
+		bridge_log_once(
+			BRIDGE_LOGGED_SIZE, "NCCL before 2.27 does not say how many ranks a "
+					    "communicator has: TOCSIN_NCCL_RANKS is needed"
 		);
 		return;
 	}
@@ -246,8 +247,8 @@ static void comm_follow(struct bridge_comm *comm) {
 		tocsin_comm_unregister(comm->followed);
 		comm->followed = NULL;
 		comm->counter = NULL;
-		bridge_say(
-			BRIDGE_SAID_MANY, "a communicator is not followed: %s",
+		bridge_log_once(
+			BRIDGE_LOGGED_MANY, "a communicator is not followed: %s",
 			strerror_r(-err, words, sizeof(words))
 		);
 		return;
@@ -258,7 +259,7 @@ static void comm_follow(struct bridge_comm *comm) {
 }
 
 // Copy the name, because the caller may free NCCL's memory; truncated to what the agent shows.
-static void name_keep(char name[static BRIDGE_NAME_BYTES], const char *text) {
+static void copy_comm_name(char name[static BRIDGE_NAME_BYTES], const char *text) {
 	size_t length = text != NULL ? strnlen(text, BRIDGE_NAME_BYTES - 1) : 0;
 
 	memset(name, 0, BRIDGE_NAME_BYTES);
@@ -266,8 +267,8 @@ static void name_keep(char name[static BRIDGE_NAME_BYTES], const char *text) {
 		memcpy(name, text, length);
 }
 
-static int32_t ranks_by_variable(void) {
-	const char *text = variable("TOCSIN_NCCL_RANKS");
+static int32_t ranks_from_environment(void) {
+	const char *text = environment_value("TOCSIN_NCCL_RANKS");
 	int32_t ranks = 0;
 
 	for (; text != NULL && *text >= '0' && *text <= '9' && ranks < 1 << 20; text++)
@@ -275,7 +276,7 @@ static int32_t ranks_by_variable(void) {
 	return text != NULL && *text == '\0' && ranks <= 1 << 20 ? ranks : 0;
 }
 
-static struct bridge_comm *comm_free_place(void) {
+static struct bridge_comm *find_free_comm(void) {
 	for (uint32_t n = 0; n < BRIDGE_COMMS_MAX; n++)
 		if (!atomic_load_explicit(&comms[n].alive, memory_order_relaxed)) {
 			comms[n].index = (uint16_t)n;
@@ -285,15 +286,15 @@ static struct bridge_comm *comm_free_place(void) {
 }
 
 static void
-comm_fill(struct bridge_comm *comm, int version, const struct bridge_identity *identity) {
+init_comm(struct bridge_comm *comm, int version, const struct bridge_identity *identity) {
 	// Take the slot's lock: a late callback of its previous communicator may be reading it.
-	bridge_lock_take(&comm->lock);
+	bridge_lock_acquire(&comm->lock);
 	comm->version = (uint8_t)version;
 	comm->generation++;
 	comm->hash = identity->hash;
-	comm->size = identity->size > 0 ? identity->size : ranks_by_variable();
+	comm->size = identity->size > 0 ? identity->size : ranks_from_environment();
 	comm->rank = identity->rank;
-	name_keep(comm->name, identity->name);
+	copy_comm_name(comm->name, identity->name);
 	comm->next_context = NULL;
 	comm->followed = NULL;
 	comm->counter = NULL;
@@ -305,17 +306,17 @@ comm_fill(struct bridge_comm *comm, int version, const struct bridge_identity *i
 	comm->countdown = 1;
 	comm->track = NULL;
 	comm->mask_epoch = 0;
-	bridge_lock_give(&comm->lock);
+	bridge_lock_release(&comm->lock);
 }
 
 // Wait until the agent has registered the communicator, at most REGISTRATION_TRIES ms. A job may
 // hang in its first operation, and then no launch polls any more. Without an agent the first
 // attempt returns.
-static void link_settle(struct tocsin_comm *followed) {
+static void wait_for_registration(struct tocsin_comm *followed) {
 	const struct timespec pause = {.tv_nsec = 1000000};
 	char reason[ERROR_BYTES] = "";
 
-	for (uint32_t try = 0; try < SETTLE_TRIES; try++) {
+	for (uint32_t try = 0; try < REGISTRATION_TRIES; try++) {
 		(void)tocsin_job_poll(bridge.job);
 		if (followed == NULL || tocsin_comm_state(followed, NULL, 0) != TOCSIN_JOB_ALONE)
 			return;
@@ -332,21 +333,21 @@ void bridge_comm_begin(
 	struct bridge_comm *comm = NULL;
 
 	*ret_context = NULL;
-	lock_take();
-	if (bridge.comm_count == 0 || !bridge_is_ours() || bridge.pid != getpid())
+	acquire_bridge_lock();
+	if (bridge.comm_count == 0 || !bridge_is_own_process() || bridge.pid != getpid())
 		process_begin(version, identity->logger);
 	if (bridge.own_level != BRIDGE_OFF || mapped_mask() != 0) {
-		comm = comm_free_place();
+		comm = find_free_comm();
 		if (comm == NULL)
-			bridge_say(
-				BRIDGE_SAID_MANY,
+			bridge_log_once(
+				BRIDGE_LOGGED_MANY,
 				"more than %u communicators at a time: the rest is not followed",
 				BRIDGE_COMMS_MAX
 			);
 	}
 	if (comm != NULL) {
-		comm_fill(comm, version, identity);
-		comm_follow(comm);
+		init_comm(comm, version, identity);
+		register_comm(comm);
 		bridge.comm_count++;
 		mapped_comm_begin(comm, identity);
 		atomic_store_explicit(&comm->alive, true, memory_order_release);
@@ -355,15 +356,15 @@ void bridge_comm_begin(
 		process_end();
 	}
 	if (bridge.job != NULL)
-		link_settle(comm != NULL ? comm->followed : NULL);
+		wait_for_registration(comm != NULL ? comm->followed : NULL);
 	level_update(); // the agent's request is known now and applies from the first launch on
 	bridge.mask_written = -1; // NCCL may pass a new mask, which may hold any value
 	atomic_store_explicit(&bridge.mask, mask, memory_order_release);
 	sampling_update();
-	mask_write();
+	update_nccl_mask();
 	if (bridge.comm_count == 0)
 		atomic_store_explicit(&bridge.mask, NULL, memory_order_relaxed);
-	bridge_lock_give(&bridge.lock);
+	bridge_lock_release(&bridge.lock);
 }
 
 void bridge_comm_identify(struct bridge_comm *comm, const struct nccl_descriptor *descriptor) {
@@ -372,15 +373,17 @@ void bridge_comm_identify(struct bridge_comm *comm, const struct nccl_descriptor
 	// versions 1 to 3 have these fields at the same offsets
 	comm->hash = is_p2p ? descriptor->p2p_1.comm_hash : descriptor->coll_1.comm_hash;
 	comm->rank = descriptor->rank;
-	name_keep(comm->name, is_p2p ? descriptor->p2p_1.comm_name : descriptor->coll_1.comm_name);
-	comm_follow(comm);
+	copy_comm_name(
+		comm->name, is_p2p ? descriptor->p2p_1.comm_name : descriptor->coll_1.comm_name
+	);
+	register_comm(comm);
 }
 
 void bridge_comm_end(void *context) {
 	struct bridge_comm *comm;
 	struct tocsin_comm *followed;
 
-	lock_take();
+	acquire_bridge_lock();
 	comm = bridge_comm_lock(context);
 	if (comm != NULL) {
 		atomic_store_explicit(&comm->alive, false, memory_order_release);
@@ -389,7 +392,7 @@ void bridge_comm_end(void *context) {
 		comm->counter = NULL;
 		track_free(comm->track);
 		comm->track = NULL;
-		bridge_lock_give(&comm->lock);
+		bridge_lock_release(&comm->lock);
 		mapped_comm_end(comm);
 		if (followed != NULL)
 			(void)tocsin_comm_mark(followed, TOCSIN_MARK_FINALIZED, 1);
@@ -397,5 +400,5 @@ void bridge_comm_end(void *context) {
 		if (--bridge.comm_count == 0)
 			process_end();
 	}
-	bridge_lock_give(&bridge.lock);
+	bridge_lock_release(&bridge.lock);
 }

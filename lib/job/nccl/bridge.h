@@ -91,20 +91,20 @@ struct bridge {
 	uint64_t said; // BRIDGE_LOGGED_* bits
 };
 
-enum bridge_said {
-	BRIDGE_SAID_MANY = 1,	// more communicators than can be followed
-	BRIDGE_SAID_SIZE = 2,	// NCCL does not report the number of ranks
-	BRIDGE_SAID_GRAPHS = 4, // a sequence number was repeated
-	BRIDGE_SAID_MASK = 8,	// another writer changed the mask
-	BRIDGE_SAID_LEVEL = 16, // invalid level name
-	BRIDGE_SAID_NEXT = 32,	// error of the chained plugin
-	BRIDGE_SAID_RECORD = 64,
-	BRIDGE_SAID_FOLLOW = 128, // libtocsin cannot follow a communicator
+enum bridge_logged {
+	BRIDGE_LOGGED_MANY = 1,	  // more communicators than can be followed
+	BRIDGE_LOGGED_SIZE = 2,	  // NCCL does not report the number of ranks
+	BRIDGE_LOGGED_GRAPHS = 4, // a sequence number was repeated
+	BRIDGE_LOGGED_MASK = 8,	  // another writer changed the mask
+	BRIDGE_LOGGED_LEVEL = 16, // invalid level name
+	BRIDGE_LOGGED_NEXT = 32,  // error of the chained plugin
+	BRIDGE_LOGGED_RECORD = 64,
+	BRIDGE_LOGGED_FOLLOW = 128, // libtocsin cannot follow a communicator
 };
 
 extern struct bridge bridge;
 
-static inline void bridge_lock_take(struct bridge_lock *lock) {
+static inline void bridge_lock_acquire(struct bridge_lock *lock) {
 	while (atomic_exchange_explicit(&lock->held, 1, memory_order_acquire) != 0)
 		while (atomic_load_explicit(&lock->held, memory_order_relaxed) != 0)
 			;
@@ -114,21 +114,21 @@ static inline bool bridge_lock_try(struct bridge_lock *lock) {
 	return atomic_exchange_explicit(&lock->held, 1, memory_order_acquire) == 0;
 }
 
-static inline void bridge_lock_give(struct bridge_lock *lock) {
+static inline void bridge_lock_release(struct bridge_lock *lock) {
 	atomic_store_explicit(&lock->held, 0, memory_order_release);
 }
 
 // Whether this process loaded the plugin, or is a fork() child of it. The flag has a page of its
 // own, which fork() clears. Written under bridge.lock, read by callbacks, relaxed, because a child
 // has one thread.
-struct bridge_ours {
+struct bridge_process {
 	_Alignas(4096) _Atomic bool yes;
 	uint8_t rest_of_page[4095];
 };
-extern struct bridge_ours bridge_ours;
+extern struct bridge_process bridge_process;
 
-static inline bool bridge_is_ours(void) {
-	return atomic_load_explicit(&bridge_ours.yes, memory_order_relaxed);
+static inline bool bridge_is_own_process(void) {
+	return atomic_load_explicit(&bridge_process.yes, memory_order_relaxed);
 }
 
 // Arguments of NCCL's init; name may be NULL, and hash and size 0 if the version does not report
@@ -154,22 +154,22 @@ void bridge_comm_identify(struct bridge_comm *comm, const struct nccl_descriptor
 void bridge_poll(void);
 
 // Return the level to use if the agent requests `asked`; a user's BRIDGE_OFF always wins.
-enum bridge_level bridge_level_asked(enum bridge_level own, enum tocsin_level asked);
+enum bridge_level bridge_level_effective(enum bridge_level own, enum tocsin_level asked);
 // Return the event mask of a level in a version of the interface.
-int bridge_mask_of(enum bridge_level level, int version, bool is_sampling);
+int bridge_level_mask(enum bridge_level level, int version, bool is_sampling);
 // Parse a level name. Returns BRIDGE_LAUNCHES and sets *ret_wrong if the name is invalid.
-enum bridge_level bridge_level_of(const char *text, bool *ret_wrong);
+enum bridge_level bridge_level_parse(const char *text, bool *ret_wrong);
 
 // Write a message to NCCL's log, once for each value of enum bridge_logged.
 __attribute__((format(printf, 2, 3))) void
-bridge_say(enum bridge_said said, const char *format, ...);
+bridge_log_once(enum bridge_logged said, const char *format, ...);
 
 // Return the context of a slot and generation, or NULL. It may be finalized concurrently;
 // bridge_comm_lock() checks that.
-void *bridge_context_of(uint32_t index, uint32_t generation);
+void *bridge_context_find(uint32_t index, uint32_t generation);
 
 // Return the communicator of a context, or NULL, like bridge_comm_lock(), but without the lock.
-struct bridge_comm *bridge_comm_of(void *context);
+struct bridge_comm *bridge_comm_find(void *context);
 // Return the communicator of a context, locked. Returns NULL for an invalid or finalized context,
 // and in a fork() child.
 struct bridge_comm *bridge_comm_lock(void *context);
@@ -180,4 +180,4 @@ int event_start(
 );
 int event_stop(void *handle);
 // Return this plugin's stop function, whose address identifies the plugin.
-int (*bridge_stop_of_ours(void))(void *handle);
+int (*bridge_own_stop(void))(void *handle);

@@ -19,7 +19,7 @@ static struct {
 } chain;
 
 // Add the types that NCCL also sends with a mask: the ancestors of each type.
-static uint32_t with_ancestors(uint32_t mask) {
+static uint32_t add_ancestor_types(uint32_t mask) {
 	if ((mask & NCCL_KERNEL_PHASE) != 0)
 		mask |= NCCL_KERNEL_CH;
 	if ((mask & NCCL_NET_PLUGIN) != 0)
@@ -41,7 +41,7 @@ static uint32_t with_ancestors(uint32_t mask) {
 	return mask;
 }
 
-static const struct nccl_profiler *find_table(void *library, int version, int *ret_version) {
+static const struct nccl_profiler *find_profiler(void *library, int version, int *ret_version) {
 	// Versions 1 to 3 cannot be converted, so search only that version; see chain.h.
 	int lowest = version >= 4 ? 4 : version;
 
@@ -67,15 +67,15 @@ bool chain_open(int version) {
 	chain.library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (chain.library == NULL) {
 		// NOLINTNEXTLINE(concurrency-mt-unsafe): each thread has its own
-		bridge_say(BRIDGE_SAID_NEXT, "TOCSIN_NCCL_PROFILER_NEXT: %s", dlerror());
+		bridge_log_once(BRIDGE_LOGGED_NEXT, "TOCSIN_NCCL_PROFILER_NEXT: %s", dlerror());
 		return false;
 	}
 	chain.mask = 0;
-	chain.next = find_table(chain.library, version, &chain.version);
-	if (chain.next != NULL && chain.next->stop != bridge_stop_of_ours())
+	chain.next = find_profiler(chain.library, version, &chain.version);
+	if (chain.next != NULL && chain.next->stop != bridge_own_stop())
 		return true;
-	bridge_say(
-		BRIDGE_SAID_NEXT,
+	bridge_log_once(
+		BRIDGE_LOGGED_NEXT,
 		chain.next != NULL
 			? "TOCSIN_NCCL_PROFILER_NEXT=%s is Tocsin's own plugin"
 			: "TOCSIN_NCCL_PROFILER_NEXT=%s speaks no version that this NCCL speaks",
@@ -88,10 +88,10 @@ bool chain_open(int version) {
 void chain_close(void) {
 	if (chain.library != NULL)
 		dlclose(chain.library);
-	chain_forget();
+	chain_reset_in_child();
 }
 
-void chain_forget(void) {
+void chain_reset_in_child(void) {
 	chain.library = NULL;
 	chain.next = NULL;
 }
@@ -106,7 +106,7 @@ int chain_mask(void) {
 	return __atomic_load_n(&chain.mask, __ATOMIC_RELAXED) & (int)nccl_types_in(chain.version);
 }
 
-void chain_begin(void **ret_context, const struct bridge_identity *identity) {
+void chain_comm_begin(void **ret_context, const struct bridge_identity *identity) {
 	int err;
 
 	*ret_context = NULL;
@@ -123,12 +123,14 @@ void chain_begin(void **ret_context, const struct bridge_identity *identity) {
 			identity->size, identity->rank, identity->logger
 		);
 	if (err != 0) {
-		bridge_say(BRIDGE_SAID_NEXT, "the chained plugin refuses a communicator: %d", err);
+		bridge_log_once(
+			BRIDGE_LOGGED_NEXT, "the chained plugin refuses a communicator: %d", err
+		);
 		*ret_context = NULL;
 	}
 }
 
-void chain_end(void *context) {
+void chain_comm_end(void *context) {
 	if (context != NULL)
 		(void)chain.next->finalize(context);
 }
@@ -142,7 +144,7 @@ void chain_start(
 	void *parent_group
 ) {
 	uint32_t type = descriptor_type(version, descriptor);
-	uint32_t wanted = with_ancestors((uint32_t)chain_mask()) & nccl_types_in(chain.version);
+	uint32_t wanted = add_ancestor_types((uint32_t)chain_mask()) & nccl_types_in(chain.version);
 	struct nccl_descriptor copy = {0};
 
 	*ret_handle = NULL;

@@ -11,12 +11,12 @@
 bool chain_open(int version);
 void chain_close(void);
 // In a fork() child: drop the state, which belongs to the parent.
-void chain_forget(void);
+void chain_reset_in_child(void);
 bool chain_is_open(void);
 int chain_mask(void);
 
-void chain_begin(void **ret_context, const struct bridge_identity *identity);
-void chain_end(void *context);
+void chain_comm_begin(void **ret_context, const struct bridge_identity *identity);
+void chain_comm_end(void *context);
 // parent and parent_group are the chained plugin's own handles. *ret_handle is NULL if it does not
 // want the event.
 void chain_start(

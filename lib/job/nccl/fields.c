@@ -135,7 +135,7 @@ const char *nccl_type_name(uint32_t type) {
 	return NULL;
 }
 
-uint32_t nccl_type_of(const char *name) {
+uint32_t nccl_type_by_name(const char *name) {
 	for (uint32_t bit = 0; bit < TYPE_COUNT; bit++)
 		if (strcmp(name, type_names[bit]) == 0)
 			return UINT32_C(1) << bit;

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-int bridge_mask_of(enum bridge_level level, int version, bool is_sampling) {
+int bridge_level_mask(enum bridge_level level, int version, bool is_sampling) {
 	// From version 6 on, collectives by copy engines have an event type of their own.
 	int launches = NCCL_COLL | NCCL_P2P | (version >= 6 ? NCCL_CE_COLL : 0);
 
@@ -29,7 +29,7 @@ int bridge_mask_of(enum bridge_level level, int version, bool is_sampling) {
 	}
 }
 
-enum bridge_level bridge_level_asked(enum bridge_level own, enum tocsin_level asked) {
+enum bridge_level bridge_level_effective(enum bridge_level own, enum tocsin_level asked) {
 	static const enum bridge_level levels[TOCSIN_LEVEL_COUNT] = {
 		[TOCSIN_LEVEL_LAUNCHES] = BRIDGE_LAUNCHES,
 		[TOCSIN_LEVEL_NETWORK] = BRIDGE_NETWORK,
@@ -43,7 +43,7 @@ enum bridge_level bridge_level_asked(enum bridge_level own, enum tocsin_level as
 	return own == BRIDGE_OFF || asked == TOCSIN_LEVEL_DEFAULT ? own : levels[asked];
 }
 
-enum bridge_level bridge_level_of(const char *text, bool *ret_wrong) {
+enum bridge_level bridge_level_parse(const char *text, bool *ret_wrong) {
 	static const struct {
 		const char *name;
 		enum bridge_level level;

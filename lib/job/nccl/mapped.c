@@ -44,11 +44,11 @@ void mapped_open(int version) {
 		record_close();
 		return;
 	}
-	bridge_lock_take(&table.lock);
+	bridge_lock_acquire(&table.lock);
 	table.slots = slots;
 	table.at = 0;
 	table.events = 0;
-	bridge_lock_give(&table.lock);
+	bridge_lock_release(&table.lock);
 	atomic_store_explicit(&bridge.is_mapped, true, memory_order_relaxed);
 }
 
@@ -56,17 +56,17 @@ void mapped_close(void) {
 	struct slot *slots;
 
 	atomic_store_explicit(&bridge.is_mapped, false, memory_order_relaxed);
-	bridge_lock_take(&table.lock);
+	bridge_lock_acquire(&table.lock);
 	slots = table.slots;
 	table.slots = NULL;
 	record_close();
-	bridge_lock_give(&table.lock);
+	bridge_lock_release(&table.lock);
 	if (slots != NULL)
 		munmap(slots, SLOT_COUNT * sizeof(struct slot));
 	chain_close();
 }
 
-void mapped_forget(void) {
+void mapped_reset_in_child(void) {
 	// the holder does not exist in the child
 	atomic_store_explicit(&table.lock.held, 0, memory_order_relaxed);
 	atomic_store_explicit(&bridge.is_mapped, false, memory_order_relaxed);
@@ -74,7 +74,7 @@ void mapped_forget(void) {
 	if (table.slots != NULL)
 		munmap(table.slots, SLOT_COUNT * sizeof(struct slot));
 	table.slots = NULL;
-	chain_forget();
+	chain_reset_in_child();
 }
 
 int mapped_mask(void) {
@@ -83,21 +83,21 @@ int mapped_mask(void) {
 
 void mapped_comm_begin(struct bridge_comm *comm, const struct bridge_identity *identity) {
 	if (chain_is_open())
-		chain_begin(&comm->next_context, identity);
-	bridge_lock_take(&table.lock);
+		chain_comm_begin(&comm->next_context, identity);
+	bridge_lock_acquire(&table.lock);
 	record_init(
 		comm->index, identity,
-		bridge_mask_of(bridge.level, comm->version, bridge.is_sampling) | mapped_mask()
+		bridge_level_mask(bridge.level, comm->version, bridge.is_sampling) | mapped_mask()
 	);
-	bridge_lock_give(&table.lock);
+	bridge_lock_release(&table.lock);
 }
 
 void mapped_comm_end(struct bridge_comm *comm) {
 	if (chain_is_open())
-		chain_end(comm->next_context);
-	bridge_lock_take(&table.lock);
+		chain_comm_end(comm->next_context);
+	bridge_lock_acquire(&table.lock);
 	record_finalize(comm->index);
-	bridge_lock_give(&table.lock);
+	bridge_lock_release(&table.lock);
 }
 
 static void *slot_handle(uint32_t at, uint32_t generation) {
@@ -130,7 +130,7 @@ static struct slot *slot_find(const void *raw) {
 		       : NULL;
 }
 
-static struct slot *slot_take(void **ret_handle) {
+static struct slot *allocate_slot(void **ret_handle) {
 	struct slot *slot;
 
 	for (uint32_t passed = 0; passed < OPEN_PASSED_MAX; passed++) {
@@ -155,7 +155,7 @@ struct parent {
 	uint64_t event;
 };
 
-static struct parent parent_of(void *raw) {
+static struct parent resolve_parent(void *raw) {
 	const struct slot *slot = slot_find(raw);
 
 	if (slot != NULL)
@@ -171,7 +171,7 @@ int mapped_start(
 	int version, void *context, void **ret_handle, const struct nccl_descriptor *descriptor
 ) {
 	uint32_t type = descriptor_type(version, descriptor);
-	struct bridge_comm *comm = bridge_comm_of(context);
+	struct bridge_comm *comm = bridge_comm_find(context);
 	struct parent parent, group = {0};
 	struct record_parents recorded;
 	struct nccl_descriptor copy = {0};
@@ -179,16 +179,16 @@ int mapped_start(
 	void *own = NULL, *next = NULL;
 
 	*ret_handle = NULL;
-	if (!bridge_is_ours())
+	if (!bridge_is_own_process())
 		return 0;
-	bridge_lock_take(&table.lock);
-	parent = parent_of(descriptor->parent);
+	bridge_lock_acquire(&table.lock);
+	parent = resolve_parent(descriptor->parent);
 	if (has_parent_group(version, type))
-		group = parent_of(
+		group = resolve_parent(
 			type == NCCL_COLL ? descriptor->coll_4.parent_group
 					  : descriptor->p2p_4.parent_group
 		);
-	bridge_lock_give(&table.lock);
+	bridge_lock_release(&table.lock);
 	memcpy(&copy, descriptor, nccl_descriptor_bytes(version));
 	copy.parent = parent.own;
 	(void)event_start(version, context, &own, &copy);
@@ -197,9 +197,9 @@ int mapped_start(
 			version, comm != NULL ? comm->next_context : NULL, &next, descriptor,
 			parent.next, group.next
 		);
-	bridge_lock_take(&table.lock);
+	bridge_lock_acquire(&table.lock);
 	if (table.slots != NULL && (own != NULL || next != NULL || record_is_open())) {
-		slot = slot_take(ret_handle);
+		slot = allocate_slot(ret_handle);
 		slot->own = own;
 		slot->next = next;
 		recorded = (struct record_parents){parent.event, group.event};
@@ -207,7 +207,7 @@ int mapped_start(
 			slot->event, comm != NULL ? comm->index : -1, version, descriptor, &recorded
 		);
 	}
-	bridge_lock_give(&table.lock);
+	bridge_lock_release(&table.lock);
 	return 0;
 }
 
@@ -215,9 +215,9 @@ int mapped_stop(void *handle) {
 	struct slot *slot;
 	void *own = NULL, *next = NULL;
 
-	if (!bridge_is_ours())
+	if (!bridge_is_own_process())
 		return 0;
-	bridge_lock_take(&table.lock);
+	bridge_lock_acquire(&table.lock);
 	slot = slot_find(handle);
 	if (slot != NULL) {
 		record_stop(slot->event);
@@ -227,7 +227,7 @@ int mapped_stop(void *handle) {
 		}
 		slot->is_open = false;
 	}
-	bridge_lock_give(&table.lock);
+	bridge_lock_release(&table.lock);
 	(void)event_stop(own);
 	chain_stop(next);
 	return 0;
@@ -237,15 +237,15 @@ int mapped_state(void *handle, int state, const union nccl_state_arguments *argu
 	struct slot *slot;
 	void *next = NULL;
 
-	if (!bridge_is_ours())
+	if (!bridge_is_own_process())
 		return 0;
-	bridge_lock_take(&table.lock);
+	bridge_lock_acquire(&table.lock);
 	slot = slot_find(handle);
 	if (slot != NULL && slot->is_open) {
 		record_state(slot->event, state, arguments);
 		next = slot->next;
 	}
-	bridge_lock_give(&table.lock);
+	bridge_lock_release(&table.lock);
 	chain_state(next, state, arguments);
 	return 0;
 }

@@ -15,7 +15,7 @@
 void mapped_open(int version);
 void mapped_close(void);
 // In a fork() child: drop the state, which belongs to the parent.
-void mapped_forget(void);
+void mapped_reset_in_child(void);
 void mapped_comm_begin(struct bridge_comm *comm, const struct bridge_identity *identity);
 void mapped_comm_end(struct bridge_comm *comm);
 // Return the events that the chained plugin and the recording want now.

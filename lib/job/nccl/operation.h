@@ -33,7 +33,7 @@ static inline bool operation_is_collective(const struct nccl_operation *operatio
 }
 
 // Parse for example "AllReduce"; unknown names become TOCSIN_OTHER.
-static inline uint8_t operation_kind_of(const char *func) {
+static inline uint8_t operation_kind_parse(const char *func) {
 	static const struct {
 		const char *name;
 		uint8_t kind;
@@ -59,7 +59,7 @@ static inline uint8_t operation_kind_of(const char *func) {
 }
 
 // Version 1 passes NCCL's own numbers.
-static inline uint8_t operation_kind_of_number(uint8_t func) {
+static inline uint8_t operation_kind_from_number(uint8_t func) {
 	static const uint8_t kinds[] = {TOCSIN_BROADCAST,      TOCSIN_REDUCE,	  TOCSIN_ALL_GATHER,
 					TOCSIN_REDUCE_SCATTER, TOCSIN_ALL_REDUCE, TOCSIN_OTHER,
 					TOCSIN_SEND,	       TOCSIN_RECEIVE};
@@ -68,7 +68,7 @@ static inline uint8_t operation_kind_of_number(uint8_t func) {
 }
 
 // Parse the name of an ncclDataType_t. NCCL up to 2.30 passes "Unknown" for ncclUint8.
-static inline uint8_t operation_datatype_of(const char *name) {
+static inline uint8_t operation_datatype_parse(const char *name) {
 	static const struct {
 		const char *name;
 		uint8_t datatype;
@@ -103,7 +103,7 @@ static inline int32_t operation_root(uint8_t kind, int32_t root) {
 static inline uint8_t operation_kind(struct operation_memo *memo, const char *func) {
 	if (memo->func != func || func == NULL) {
 		memo->func = func;
-		memo->kind = operation_kind_of(func);
+		memo->kind = operation_kind_parse(func);
 	}
 	return memo->kind;
 }
@@ -111,7 +111,7 @@ static inline uint8_t operation_kind(struct operation_memo *memo, const char *fu
 static inline uint8_t operation_datatype(struct operation_memo *memo, const char *datatype) {
 	if (memo->datatype != datatype || datatype == NULL) {
 		memo->datatype = datatype;
-		memo->number = operation_datatype_of(datatype);
+		memo->number = operation_datatype_parse(datatype);
 	}
 	return memo->number;
 }
@@ -130,7 +130,7 @@ static inline struct nccl_operation operation_of_coll(
 	uint8_t kind, datatype;
 
 	if (version == 1) {
-		kind = operation_kind_of_number(descriptor->coll_1.func);
+		kind = operation_kind_from_number(descriptor->coll_1.func);
 		return OPERATION_OF(&descriptor->coll_1, kind, descriptor->coll_1.datatype);
 	}
 	if (version == 2) {
@@ -169,7 +169,7 @@ static inline struct nccl_operation operation_of_p2p(
 	return (struct nccl_operation){
 		.count = descriptor->p2p_1.count,
 		.root = descriptor->p2p_1.peer,
-		.kind = operation_kind_of_number(descriptor->p2p_1.func),
+		.kind = operation_kind_from_number(descriptor->p2p_1.func),
 		.datatype = descriptor->p2p_1.datatype,
 	};
 }

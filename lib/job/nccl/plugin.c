@@ -19,7 +19,7 @@
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 #define EXPORT __attribute__((visibility("default")))
 
-static bool is_graph(const void *parent) {
+static bool parent_is_graph(const void *parent) {
 	struct handle handle;
 
 	return handle_unpack(parent, &handle) && handle.class == HANDLE_GRAPH;
@@ -44,8 +44,8 @@ static bool sequence_is_new(struct bridge_comm *comm, uint8_t kind, uint64_t num
 		comm->counter = NULL;
 		track_free(comm->track); // pending events may still end
 		comm->track = NULL;
-		bridge_say(
-			BRIDGE_SAID_GRAPHS,
+		bridge_log_once(
+			BRIDGE_LOGGED_GRAPHS,
 			"a communicator with CUDA graphs is not followed: NCCL before 2.28 does "
 			"not say which operations are theirs"
 		);
@@ -54,7 +54,7 @@ static bool sequence_is_new(struct bridge_comm *comm, uint8_t kind, uint64_t num
 }
 
 // Count an operation; the caller holds comm->lock. Returns whether a poll of agent and mask is due.
-static bool operation_count(
+static bool count_operation(
 	struct bridge_comm *comm, const struct nccl_operation *operation, void **ret_handle
 ) {
 	int *mask = atomic_load_explicit(&bridge.mask, memory_order_acquire);
@@ -90,7 +90,7 @@ static ALWAYS_INLINE void launch_start(
 	if (version <= 3 && comm->hash == 0)
 		bridge_comm_identify(comm, descriptor);
 	if (comm->counter == NULL) {
-	} else if (version >= 5 && is_graph(descriptor->parent)) {
+	} else if (version >= 5 && parent_is_graph(descriptor->parent)) {
 		comm->graph_launched++;
 	} else {
 		if (type == NCCL_COLL)
@@ -104,9 +104,9 @@ static ALWAYS_INLINE void launch_start(
 			    comm, operation.kind,
 			    version == 4 ? descriptor->coll_4.sequence : descriptor->coll_1.sequence
 		    ))
-			poll_is_due = operation_count(comm, &operation, ret_handle);
+			poll_is_due = count_operation(comm, &operation, ret_handle);
 	}
-	bridge_lock_give(&comm->lock);
+	bridge_lock_release(&comm->lock);
 	if (poll_is_due)
 		bridge_poll();
 }
@@ -124,7 +124,7 @@ static void child_start(
 	    (!handle_unpack(descriptor->parent, &parent) || parent.class != HANDLE_OPERATION))
 		return;
 	if (!is_foreign)
-		context = bridge_context_of(parent.comm, parent.generation);
+		context = bridge_context_find(parent.comm, parent.generation);
 	comm = bridge_comm_lock(context);
 	if (comm == NULL)
 		return;
@@ -135,11 +135,11 @@ static void child_start(
 			track_kernel_begin(comm, parent.operation, descriptor->kernel_ch.channel);
 	else
 		*ret_handle = track_proxy_begin(comm, parent.operation);
-	bridge_lock_give(&comm->lock);
+	bridge_lock_release(&comm->lock);
 }
 
 static void group_start(void *context) {
-	struct bridge_comm *comm = bridge_comm_of(context);
+	struct bridge_comm *comm = bridge_comm_find(context);
 
 	if (comm != NULL)
 		atomic_store_explicit(
@@ -196,14 +196,14 @@ int event_stop(void *raw) {
 	if (!handle_unpack(raw, &handle) ||
 	    (handle.class != HANDLE_KERNEL && handle.class != HANDLE_PROXY))
 		return 0;
-	comm = bridge_comm_lock(bridge_context_of(handle.comm, handle.generation));
+	comm = bridge_comm_lock(bridge_context_find(handle.comm, handle.generation));
 	if (comm == NULL)
 		return 0;
 	if (handle.class == HANDLE_KERNEL)
 		track_kernel_end(comm, handle.operation, handle.part);
 	else
 		track_proxy_end(comm, handle.operation, handle.part);
-	bridge_lock_give(&comm->lock);
+	bridge_lock_release(&comm->lock);
 	return 0;
 }
 
@@ -215,7 +215,7 @@ static int stop(void *handle) {
 	return is_mapped() ? mapped_stop(handle) : event_stop(handle);
 }
 
-int (*bridge_stop_of_ours(void))(void *handle) {
+int (*bridge_own_stop(void))(void *handle) {
 	return stop;
 }
 

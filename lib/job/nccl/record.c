@@ -42,7 +42,7 @@ static uint64_t now_ns(void) {
 	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-static const char *variable(const char *name) {
+static const char *environment_value(const char *name) {
 	const char *value = getenv(name); // NOLINT(concurrency-mt-unsafe): as NCCL itself does
 
 	return value != NULL && value[0] != '\0' ? value : NULL;
@@ -83,8 +83,8 @@ static void line_write(void) {
 	record.line[record.used++] = '\n';
 	written = write(record.fd, record.line, record.used);
 	if (written != (ssize_t)record.used || record.bytes + record.used > RECORD_BYTES_MAX) {
-		bridge_say(
-			BRIDGE_SAID_RECORD, "the recording ends after %" PRIu64 " bytes: %s",
+		bridge_log_once(
+			BRIDGE_LOGGED_RECORD, "the recording ends after %" PRIu64 " bytes: %s",
 			record.bytes,
 			written < 0 ? strerror_r(errno, words, sizeof(words))
 				    : "no place is left, or the limit is reached"
@@ -133,8 +133,8 @@ static int nccl_version(nccl_logger *logger) {
 }
 
 bool record_open(int version, nccl_logger *logger) {
-	const char *path = variable("TOCSIN_NCCL_RECORD");
-	const char *mask = variable("TOCSIN_NCCL_RECORD_MASK");
+	const char *path = environment_value("TOCSIN_NCCL_RECORD");
+	const char *mask = environment_value("TOCSIN_NCCL_RECORD_MASK");
 	char full[PATH_BYTES], words[ERROR_BYTES];
 
 	if (path == NULL)
@@ -143,8 +143,8 @@ bool record_open(int version, nccl_logger *logger) {
 	snprintf(full, sizeof(full), "%s.%d", path, (int)getpid());
 	record.fd = open(full, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (record.fd < 0) {
-		bridge_say(
-			BRIDGE_SAID_RECORD, "TOCSIN_NCCL_RECORD: %s: %s", full,
+		bridge_log_once(
+			BRIDGE_LOGGED_RECORD, "TOCSIN_NCCL_RECORD: %s: %s", full,
 			strerror_r(errno, words, sizeof(words))
 		);
 		return false;

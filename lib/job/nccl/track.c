@@ -34,7 +34,7 @@ struct track {
 	uint64_t started_from, completed_from; // current values of the two marks
 };
 
-static struct track *track_of(struct bridge_comm *comm) {
+static struct track *get_or_create_track(struct bridge_comm *comm) {
 	struct track *track = comm->track;
 
 	if (track != NULL)
@@ -58,7 +58,7 @@ void track_free(struct track *track) {
 		munmap(track, sizeof(*track));
 }
 
-static void tell_from(struct bridge_comm *comm, uint64_t started, uint64_t completed) {
+static void set_from_marks(struct bridge_comm *comm, uint64_t started, uint64_t completed) {
 	struct track *track = comm->track;
 
 	if (track->started_from != started)
@@ -81,7 +81,7 @@ static struct track_operation *operation_find(struct bridge_comm *comm, uint32_t
 }
 
 static void *
-handle_of(struct bridge_comm *comm, enum handle_class class, uint64_t number, uint32_t part) {
+make_handle(struct bridge_comm *comm, enum handle_class class, uint64_t number, uint32_t part) {
 	struct handle handle = {
 		.class = class,
 		.comm = comm->index,
@@ -108,11 +108,11 @@ void *track_launch(
 	if ((mask & (NCCL_KERNEL_CH | NCCL_PROXY_OP)) == 0) {
 		if (track != NULL) {
 			track->kernel_seen = 0;
-			tell_from(comm, UINT64_MAX, UINT64_MAX);
+			set_from_marks(comm, UINT64_MAX, UINT64_MAX);
 		}
 		return NULL;
 	}
-	track = track_of(comm);
+	track = get_or_create_track(comm);
 	if (track == NULL)
 		return NULL;
 	if ((mask & NCCL_KERNEL_CH) == 0 || mask_changed)
@@ -125,10 +125,10 @@ void *track_launch(
 		.has_kernels = kernels,
 	};
 	if (!kernels || track->kernel_seen == 0)
-		tell_from(comm, UINT64_MAX, UINT64_MAX);
+		set_from_marks(comm, UINT64_MAX, UINT64_MAX);
 	else if (track->started_from == UINT64_MAX)
-		tell_from(comm, comm->launched, comm->launched);
-	return handle_of(comm, HANDLE_OPERATION, comm->launched, 0);
+		set_from_marks(comm, comm->launched, comm->launched);
+	return make_handle(comm, HANDLE_OPERATION, comm->launched, 0);
 }
 
 // Return whether no more events of the operation will come, and an operation of a later group has
@@ -169,7 +169,7 @@ static void track_advance(struct bridge_comm *comm) {
 	tocsin_counter_completed_to(comm->counter, track->next - 1);
 }
 
-static void operation_ends(struct bridge_comm *comm, struct track_operation *operation) {
+static void complete_operation(struct bridge_comm *comm, struct track_operation *operation) {
 	struct track *track = comm->track;
 
 	operation->is_done = true;
@@ -193,10 +193,10 @@ void *track_kernel_begin(struct bridge_comm *comm, uint32_t number, uint32_t cha
 		if (track->kernel_seen == 0)
 			track->kernel_seen = operation->number;
 		if (track->started_from == UINT64_MAX)
-			tell_from(comm, operation->number, operation->number);
+			set_from_marks(comm, operation->number, operation->number);
 		tocsin_counter_started_to(comm->counter, operation->number);
 	}
-	return handle_of(comm, HANDLE_KERNEL, operation->number, channel);
+	return make_handle(comm, HANDLE_KERNEL, operation->number, channel);
 }
 
 void track_kernel_end(struct bridge_comm *comm, uint32_t number, uint32_t channel) {
@@ -211,7 +211,7 @@ void track_kernel_end(struct bridge_comm *comm, uint32_t number, uint32_t channe
 	operation->kernels_ended |= bit;
 	operation->channels_ended++;
 	if (operation->channels_ended == operation->channels)
-		operation_ends(comm, operation);
+		complete_operation(comm, operation);
 }
 
 void *track_proxy_begin(struct bridge_comm *comm, uint32_t number) {
@@ -232,8 +232,8 @@ void *track_proxy_begin(struct bridge_comm *comm, uint32_t number) {
 	operation->proxies_open++;
 	operation->proxy_open[part / 64] |= UINT64_C(1) << part % 64;
 	if (operation->number == comm->launched)
-		tell_from(comm, UINT64_MAX, operation->number);
-	return handle_of(comm, HANDLE_PROXY, operation->number, part);
+		set_from_marks(comm, UINT64_MAX, operation->number);
+	return make_handle(comm, HANDLE_PROXY, operation->number, part);
 }
 
 void track_proxy_end(struct bridge_comm *comm, uint32_t number, uint32_t part) {
@@ -244,7 +244,7 @@ void track_proxy_end(struct bridge_comm *comm, uint32_t number, uint32_t part) {
 		return;
 	operation->proxy_open[part / 64] &= ~bit;
 	if (--operation->proxies_open == 0 && !comm->track->network_distrusted)
-		operation_ends(comm, operation);
+		complete_operation(comm, operation);
 }
 
 void track_distrust_network(struct bridge_comm *comm) {
@@ -254,5 +254,5 @@ void track_distrust_network(struct bridge_comm *comm) {
 		return;
 	track->network_distrusted = true;
 	if (track->kernel_seen == 0)
-		tell_from(comm, UINT64_MAX, UINT64_MAX);
+		set_from_marks(comm, UINT64_MAX, UINT64_MAX);
 }

@@ -105,12 +105,12 @@ struct jobs_finding {
 	// of a dead node has JOBS_NOBODY, after all others.
 	uint32_t late_count;
 	uint32_t late[JOBS_NAMED_MAX];
-	uint32_t left; // late ranks that finalized, and therefore never arrive
-	bool dated;    // the end of each dead rank has a known time
-	bool held;     // a late rank is held by a debugger
-	bool busy;     // a late rank works, or moves in another communicator
-	bool unseen;   // whether some late rank works is unknown
-	bool serves;   // the late rank is the sleeping root of the broadcast that others wait in
+	uint32_t left;		    // late ranks that finalized, and therefore never arrive
+	bool death_times_are_known; // the end of each dead rank has a known time
+	bool held;		    // a late rank is held by a debugger
+	bool busy;		    // a late rank works, or moves in another communicator
+	bool unseen;		    // whether some late rank works is unknown
+	bool serves; // the late rank is the sleeping root of the broadcast that others wait in
 	struct jobs_mismatch mismatch;
 	// a communicator in which the only late rank's device waits, or JOBS_NOBODY
 	uint32_t device_waits;
@@ -121,9 +121,9 @@ struct jobs_finding {
 	struct jobs_straggler straggler;
 };
 
-struct jobs_book;
+struct jobs_wait_history;
 
-struct jobs_look {
+struct jobs_snapshot {
 	const struct jobs_limits *limits; // NULL: default limits
 	const struct ras_merged_comm *comms;
 	uint32_t comm_count;
@@ -132,7 +132,7 @@ struct jobs_look {
 	// Return whether a node is dead on both planes. NULL: no node is known to be dead.
 	bool (*is_dead)(void *ctx, uint64_t node);
 	void *ctx;
-	const struct jobs_book *book; // NULL: stragglers are not looked for
+	const struct jobs_wait_history *book; // NULL: stragglers are not looked for
 	const struct ras_memory *memory;
 };
 
@@ -141,7 +141,7 @@ struct jobs_look {
 // -ENOMEM.
 struct jobs_judging;
 int jobs_judging_create(
-	const struct jobs_look *look,
+	const struct jobs_snapshot *look,
 	struct jobs_finding *ret_findings,
 	struct jobs_judging **ret_judging
 );
@@ -153,23 +153,25 @@ struct jobs_judging *jobs_judging_destroy(struct jobs_judging *judging);
 
 // Wait history: which rank arrives last in the communicators seen most recently. The rank that
 // waits least arrives last.
-int jobs_book_create(const struct ras_memory *memory, struct jobs_book **ret_book); // -ENOMEM
-struct jobs_book *jobs_book_destroy(struct jobs_book *book);
+int jobs_wait_history_create(
+	const struct ras_memory *memory, struct jobs_wait_history **ret_book
+); // -ENOMEM
+struct jobs_wait_history *jobs_wait_history_destroy(struct jobs_wait_history *book);
 // Add the operations of a communicator that earlier snapshots did not show.
-void jobs_book_note(struct jobs_book *book, const struct ras_merged_comm *comm);
+void jobs_wait_history_add(struct jobs_wait_history *book, const struct ras_merged_comm *comm);
 
 // Size including the terminator, enough for a cycle of JOBS_CHAIN_MAX. Longer text is truncated.
 #define JOBS_SENTENCE_BYTES 768
 // Describe a finding in one sentence: "rank 3 (pid 17 on n2) has not launched operation 51, ...".
 // The callback `node_name` writes the name of a node into at most `size` bytes.
-struct jobs_words {
+struct jobs_name_resolver {
 	void (*node_name)(void *ctx, uint64_t node, char *text, uint32_t size);
 	void *ctx;
 };
-void jobs_say(
-	const struct jobs_look *look,
+void jobs_describe_finding(
+	const struct jobs_snapshot *look,
 	uint32_t comm,
 	const struct jobs_finding *finding,
-	const struct jobs_words *words,
+	const struct jobs_name_resolver *words,
 	char ret_text[static JOBS_SENTENCE_BYTES]
 );

@@ -40,7 +40,7 @@ const char *jobs_datatype_name(uint32_t datatype);
 #define JOBS_ID_BYTES 64 // "slurm:1234.0"
 #define JOBS_WCHAN_BYTES 32
 #define JOBS_NO_ROOT (-1)
-#define JOBS_NOT_TAKEN UINT64_MAX // a time that was not measured
+#define JOBS_TIME_UNKNOWN UINT64_MAX // a time that was not measured
 
 struct jobs_signature {
 	uint64_t seq; // 1 is the first collective operation of the communicator

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define JOBS_WAIT_NOT_TAKEN 255
+#define JOBS_WAIT_UNKNOWN 255
 
 // Encode a time; JOBS_TIME_UNKNOWN becomes JOBS_WAIT_UNKNOWN.
 uint8_t jobs_wait_code(uint64_t wait_ns);

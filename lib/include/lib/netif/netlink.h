@@ -33,7 +33,7 @@ enum netif_dump {
 };
 
 // Called with each datagram of an answer. Anything but 0 ends the dump and is returned by it.
-typedef int netif_netlink_take(void *context, const void *bytes, size_t size);
+typedef int netif_netlink_handler(void *context, const void *bytes, size_t size);
 
 // An rtnetlink socket, joined to the multicast groups (RTMGRP_*; 0 for requests). -errno of the
 // socket calls.
@@ -42,13 +42,13 @@ int netif_netlink_open(uint32_t groups, int *ret_fd);
 // Asks, and hands every datagram of the answer to take until take sets *done. Blocks only for the
 // kernel. 0, what take returned, -EMSGSIZE for a datagram over 256 KiB, or -errno of the socket.
 int netif_netlink_dump(
-	int fd, enum netif_dump what, netif_netlink_take *take, void *context, const bool *done
+	int fd, enum netif_dump what, netif_netlink_handler *take, void *context, const bool *done
 );
 // The same for the route to peer: one datagram.
 int netif_netlink_lookup(
 	int fd,
 	const struct sock_addr *peer,
-	netif_netlink_take *take,
+	netif_netlink_handler *take,
 	void *context,
 	const bool *done
 );

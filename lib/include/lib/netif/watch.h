@@ -47,10 +47,10 @@ int netif_watch_fd(const struct netif_watch *watch);
 // once, so that a storm of messages does not hold the caller. 0 or -errno of the socket.
 int netif_watch_read(struct netif_watch *watch, uint64_t now_ns);
 
-// When netif_watch_take will have an event; never, while nothing moved.
+// When netif_watch_consume will have an event; never, while nothing moved.
 struct deadline netif_watch_deadline(const struct netif_watch *watch);
 
 // True, with the event, when it is due; the watch then starts afresh.
-bool netif_watch_take(
+bool netif_watch_consume(
 	struct netif_watch *watch, uint64_t now_ns, struct netif_watch_event *ret_event
 );

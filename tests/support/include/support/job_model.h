@@ -70,7 +70,7 @@ uint64_t job_model_completed(const struct job_model *model);
 bool job_model_pair(const struct job_model *model, uint64_t first_node, struct jobs_pair *ret_pair);
 
 // All steps at once. -ENOMEM.
-static inline int jobs_judge(const struct jobs_look *look, struct jobs_finding *ret_findings) {
+static inline int jobs_judge(const struct jobs_snapshot *look, struct jobs_finding *ret_findings) {
 	struct jobs_judging *judging;
 	int err = jobs_judging_create(look, ret_findings, &judging);
 

@@ -152,7 +152,7 @@ static void waits_are_from_start_to_completion(void **state) {
 	assert_int_equal(report.completed, 39);
 	assert_int_equal(report.signature_count, JOBS_SIGNATURES);
 	assert_int_equal(report.signatures[JOBS_SIGNATURES - 1].seq, 40);
-	assert_true(report.signatures[JOBS_SIGNATURES - 1].waited_ns == JOBS_NOT_TAKEN);
+	assert_true(report.signatures[JOBS_SIGNATURES - 1].waited_ns == JOBS_TIME_UNKNOWN);
 	assert_true(report.signatures[JOBS_SIGNATURES - 2].waited_ns < 10 * SECOND);
 	assert_int_equal(report.process_state, JOBS_PROCESS_RUNNING);
 	assert_int_equal(report.pid, getpid());

@@ -45,7 +45,7 @@ static void learn_ranks(struct comm_bed *at, uint32_t (*node_of)(uint32_t rank))
 		ranks[merged.rank_count].rank.rank = rank;
 		ranks[merged.rank_count++].node = 99 + node_of(rank);
 	}
-	assert_int_equal(roster_learn(at->bed->host, at->comm, &merged), 0);
+	assert_int_equal(roster_merge_answer(at->bed->host, at->comm, &merged), 0);
 }
 
 static uint32_t in_blocks(uint32_t rank) {
@@ -70,12 +70,12 @@ static void a_roster_takes_one_row_for_each_node_of_a_regular_layout(void **stat
 	assert_int_equal(at.comm->roster.ranks, SIZE);
 	learn_ranks(&at, in_turn);
 	assert_int_equal(at.comm->roster.count, NODES);
-	rows = roster_of(&at.comm->roster, 102, &count);
+	rows = roster_find_node_rows(&at.comm->roster, 102, &count);
 	assert_int_equal(count, 1);
 	assert_int_equal(rows->first, 2);
 	assert_int_equal(rows->stride, NODES);
 	assert_int_equal(rows->count, SIZE / NODES);
-	assert_true(roster_is_whole(at.comm));
+	assert_true(roster_is_complete(at.comm));
 	close_comm(&at);
 }
 
@@ -85,11 +85,11 @@ static void what_is_told_of_a_node_replaces_what_was_known_of_it(void **state) {
 	uint32_t count;
 
 	learn_ranks(&at, in_blocks);
-	assert_int_equal(roster_take(at.bed->host, at.comm, told, COUNT_OF(told)), 0);
+	assert_int_equal(roster_merge_rows(at.bed->host, at.comm, told, COUNT_OF(told)), 0);
 	assert_int_equal(at.comm->roster.count, NODES + 2);
-	(void)roster_of(&at.comm->roster, 101, &count);
+	(void)roster_find_node_rows(&at.comm->roster, 101, &count);
 	assert_int_equal(count, 2);
-	(void)roster_of(&at.comm->roster, 100, &count);
+	(void)roster_find_node_rows(&at.comm->roster, 100, &count);
 	assert_int_equal(count, 1);
 	for (uint32_t n = 1; n < at.comm->roster.count; n++)
 		assert_true(at.comm->roster.rows[n - 1].node <= at.comm->roster.rows[n].node);
@@ -108,7 +108,7 @@ static void rows_that_no_communicator_has_are_refused_whole(void **state) {
 	struct comm_bed at = open_comm(*state);
 
 	for (size_t n = 0; n < COUNT_OF(bad); n++)
-		assert_int_equal(roster_take(at.bed->host, at.comm, bad[n], 2), -EBADMSG);
+		assert_int_equal(roster_merge_rows(at.bed->host, at.comm, bad[n], 2), -EBADMSG);
 	assert_int_equal(at.comm->roster.count, 0);
 	close_comm(&at);
 }
@@ -148,14 +148,14 @@ static void all_ranks_of_a_node_that_is_down_are_gone_at_once(void **state) {
 	char words[JOB_REASON_BYTES];
 
 	learn_ranks(&at, in_blocks);
-	node_apply(at.bed->host, &down, 1, not_alive);
-	node_apply(at.bed->host, &down, 1, not_alive);
+	node_apply_troubles(at.bed->host, &down, 1, not_alive);
+	node_apply_troubles(at.bed->host, &down, 1, not_alive);
 	assert_int_equal(at.comm->gone_count, 8);
 	assert_int_equal(at.comm->gone[0].rank, 8);
 	assert_int_equal(at.comm->gone[7].rank, 15);
 	assert_int_equal(heard(&at, TOCSIN_PEER_GONE, words), 8);
 	assert_string_equal(words, "its node #0000000000000065 is down");
-	node_apply(at.bed->host, NULL, 0, alive);
+	node_apply_troubles(at.bed->host, NULL, 0, alive);
 	assert_int_equal(heard(&at, TOCSIN_PEER_BACK, words), 0);
 	close_comm(&at);
 }
@@ -166,16 +166,16 @@ static void an_agreed_set_is_told_again_to_who_has_not_heard_of_it(void **state)
 	uint64_t notices;
 
 	// Rank 0 first: then this agent numbers the sets.
-	agree_gone(at.bed->host, at.comm, 0, "test", 1, false);
+	agree_add_gone_rank(at.bed->host, at.comm, 0, "test", 1, false);
 	learn_ranks(&at, in_blocks);
-	node_apply(at.bed->host, &down, 1, not_alive);
+	node_apply_troubles(at.bed->host, &down, 1, not_alive);
 	assert_int_equal(at.comm->agreed_count, 9);
 	look_again(at.bed);
 	notices = jobhost_counters(at.bed->host)->notices;
 	look_again(at.bed);
 	assert_int_equal(jobhost_counters(at.bed->host)->notices, notices);
-	agree_gone(at.bed->host, at.comm, 9, "test", 1, false);
-	agree_gone(at.bed->host, at.comm, 10, "test", 1, false);
+	agree_add_gone_rank(at.bed->host, at.comm, 9, "test", 1, false);
+	agree_add_gone_rank(at.bed->host, at.comm, 10, "test", 1, false);
 	look_again(at.bed);
 	assert_int_equal(jobhost_counters(at.bed->host)->notices, notices + 1);
 	close_comm(&at);
@@ -186,9 +186,9 @@ static void ranks_that_are_here_are_never_gone_with_a_node(void **state) {
 	const struct node_trouble down = {100, TOCSIN_PEER_GONE};
 
 	learn_ranks(&at, in_blocks);
-	node_apply(at.bed->host, &down, 1, not_alive);
+	node_apply_troubles(at.bed->host, &down, 1, not_alive);
 	assert_int_equal(at.comm->gone_count, 7);
-	assert_null(agree_find(at.comm, 1));
+	assert_null(agree_find_gone_rank(at.comm, 1));
 	close_comm(&at);
 }
 
@@ -202,8 +202,8 @@ static void rows_that_name_more_ranks_than_can_be_gone_lose_nobody(void **state)
 	at.comm->size = JOB_COMM_SIZE_MAX;
 	for (uint32_t n = 0; n < ROWS; n++)
 		rows[n] = (struct roster_row){101, 0, JOB_COMM_SIZE_MAX, 1};
-	assert_int_equal(roster_take(at.bed->host, at.comm, rows, ROWS), 0);
-	node_apply(at.bed->host, &down, 1, not_alive);
+	assert_int_equal(roster_merge_rows(at.bed->host, at.comm, rows, ROWS), 0);
+	node_apply_troubles(at.bed->host, &down, 1, not_alive);
 	assert_int_equal(at.comm->gone_count, 0);
 	at.comm->size = SIZE;
 	close_comm(&at);
@@ -212,11 +212,11 @@ static void rows_that_name_more_ranks_than_can_be_gone_lose_nobody(void **state)
 static void a_drain_of_this_node_logs_its_ranks_once(void **state) {
 	struct comm_bed at = open_comm(*state);
 
-	assert_int_equal(stall_note_drain(at.bed->host, false), 0);
-	assert_int_equal(stall_note_drain(at.bed->host, true), 1);
-	assert_int_equal(stall_note_drain(at.bed->host, true), 0);
-	assert_int_equal(stall_note_drain(at.bed->host, false), 0);
-	assert_int_equal(stall_note_drain(at.bed->host, true), 1);
+	assert_int_equal(stall_record_drain_advice(at.bed->host, false), 0);
+	assert_int_equal(stall_record_drain_advice(at.bed->host, true), 1);
+	assert_int_equal(stall_record_drain_advice(at.bed->host, true), 0);
+	assert_int_equal(stall_record_drain_advice(at.bed->host, false), 0);
+	assert_int_equal(stall_record_drain_advice(at.bed->host, true), 1);
 	close_comm(&at);
 }
 
@@ -227,14 +227,14 @@ static void a_suspect_node_is_told_once_and_then_that_it_is_back(void **state) {
 	char words[JOB_REASON_BYTES];
 
 	learn_ranks(&at, in_blocks);
-	node_apply(at.bed->host, &suspect, 1, not_alive);
-	node_apply(at.bed->host, &suspect, 1, not_alive);
+	node_apply_troubles(at.bed->host, &suspect, 1, not_alive);
+	node_apply_troubles(at.bed->host, &suspect, 1, not_alive);
 	assert_int_equal(heard(&at, TOCSIN_PEER_SUSPECT, words), 8);
-	node_apply(at.bed->host, &unreachable, 1, not_alive);
+	node_apply_troubles(at.bed->host, &unreachable, 1, not_alive);
 	assert_int_equal(heard(&at, TOCSIN_PEER_UNREACHABLE, words), 8);
-	node_apply(at.bed->host, NULL, 0, not_alive);
+	node_apply_troubles(at.bed->host, NULL, 0, not_alive);
 	assert_int_equal(heard(&at, TOCSIN_PEER_BACK, words), 0);
-	node_apply(at.bed->host, NULL, 0, alive);
+	node_apply_troubles(at.bed->host, NULL, 0, alive);
 	assert_int_equal(heard(&at, TOCSIN_PEER_BACK, words), 8);
 	assert_int_equal(at.comm->gone_count, 0);
 	close_comm(&at);
@@ -245,11 +245,11 @@ static void a_node_that_is_known_later_than_it_fell_loses_its_ranks_then(void **
 	const struct node_trouble down = {100, TOCSIN_PEER_GONE};
 
 	learn_ranks(&at, but_the_first);
-	node_apply(at.bed->host, &down, 1, not_alive);
+	node_apply_troubles(at.bed->host, &down, 1, not_alive);
 	assert_int_equal(at.comm->gone_count, 0);
-	assert_false(roster_is_whole(at.comm));
+	assert_false(roster_is_complete(at.comm));
 	learn_ranks(&at, in_blocks);
-	node_apply(at.bed->host, &down, 1, not_alive);
+	node_apply_troubles(at.bed->host, &down, 1, not_alive);
 	assert_int_equal(at.comm->gone_count, 7);
 	close_comm(&at);
 }
@@ -261,20 +261,20 @@ static void what_a_communicator_waits_for_is_told_once_until_a_rank_moves(void *
 	const struct jobhost_counters *counters = jobhost_counters(at.bed->host);
 	char words[JOB_REASON_BYTES];
 
-	stall_heard(at.bed->host, at.comm, &waits);
-	stall_heard(at.bed->host, at.comm, &waits);
+	stall_notify_ranks(at.bed->host, at.comm, &waits);
+	stall_notify_ranks(at.bed->host, at.comm, &waits);
 	assert_int_equal(heard(&at, TOCSIN_COMM_WAITING, words), 1);
 	assert_string_equal(words, waits.text);
 	assert_int_equal(counters->waiting, 1);
-	stall_heard(at.bed->host, at.comm, &stuck);
+	stall_notify_ranks(at.bed->host, at.comm, &stuck);
 	assert_int_equal(heard(&at, TOCSIN_COMM_STUCK, words), 1);
 	assert_int_equal(counters->waiting, 0);
 	assert_int_equal(counters->stuck, 1);
 	// It has moved: the next time it is told again.
 	at.comm->ranks->report.progress_ns = loop_now_ns(at.bed->loop);
-	assert_false(stall_wants(at.bed->host, at.comm, loop_now_ns(at.bed->loop)));
+	assert_false(stall_needs_query(at.bed->host, at.comm, loop_now_ns(at.bed->loop)));
 	assert_int_equal(counters->stuck, 0);
-	stall_heard(at.bed->host, at.comm, &stuck);
+	stall_notify_ranks(at.bed->host, at.comm, &stuck);
 	assert_int_equal(heard(&at, TOCSIN_COMM_STUCK, words), 1);
 	assert_int_equal(counters->stalls, 2);
 	close_comm(&at);
@@ -292,16 +292,16 @@ static void only_one_that_stands_is_asked_for_and_ever_more_seldom(void **state)
 	report->completed = 4;
 	report->knows = JOBS_KNOWS_COMPLETED;
 	report->progress_ns = now_ns;
-	assert_false(stall_wants(at.bed->host, at.comm, now_ns + 9 * SECOND));
-	assert_false(stall_wants(at.bed->host, at.comm, now_ns + 12 * SECOND));
-	assert_true(stall_wants(at.bed->host, at.comm, now_ns + 25 * SECOND));
+	assert_false(stall_needs_query(at.bed->host, at.comm, now_ns + 9 * SECOND));
+	assert_false(stall_needs_query(at.bed->host, at.comm, now_ns + 12 * SECOND));
+	assert_true(stall_needs_query(at.bed->host, at.comm, now_ns + 25 * SECOND));
 	for (uint64_t s = 26; s < 3600; s++)
-		asked += stall_wants(at.bed->host, at.comm, now_ns + s * SECOND);
+		asked += stall_needs_query(at.bed->host, at.comm, now_ns + s * SECOND);
 	assert_in_range(asked, 5, 20);
 	report->completed = 5; // quiet: somebody else's business
 	report->progress_ns = now_ns + 3600 * SECOND;
 	for (uint64_t s = 3601; s < 7200; s++)
-		assert_false(stall_wants(at.bed->host, at.comm, now_ns + s * SECOND));
+		assert_false(stall_needs_query(at.bed->host, at.comm, now_ns + s * SECOND));
 	close_comm(&at);
 }
 

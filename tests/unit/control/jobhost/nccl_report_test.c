@@ -53,8 +53,8 @@ read_all(const char *text, size_t size, size_t piece, struct seen *seen, bool *r
 	*seen = (struct seen){0};
 	nccl_report_begin(&report, see, seen);
 	for (size_t at = 0; at < size && err == 0; at += piece)
-		err = nccl_report_take(&report, text + at, size - at < piece ? size - at : piece);
-	*ret_over = nccl_report_is_over(&report);
+		err = nccl_report_feed(&report, text + at, size - at < piece ? size - at : piece);
+	*ret_over = nccl_report_is_complete(&report);
 	return err;
 }
 

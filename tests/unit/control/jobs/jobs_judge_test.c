@@ -161,7 +161,7 @@ struct hand {
 	struct ras_merged_rank ranks[2][2];
 	struct ras_merged_comm comms[2];
 	struct jobs_finding findings[2];
-	struct jobs_look look;
+	struct jobs_snapshot look;
 };
 
 static void hand_init(struct hand *hand) {
@@ -188,7 +188,7 @@ static void hand_init(struct hand *hand) {
 			.ranks = hand->ranks[comm],
 		};
 	}
-	hand->look = (struct jobs_look
+	hand->look = (struct jobs_snapshot
 	){.comms = hand->comms, .comm_count = 2, .memory = &jobs_view_memory};
 }
 
@@ -350,7 +350,8 @@ static void of_a_process_in_many_communicators_some_are_looked_at(void **state) 
 	static struct ras_merged_rank ranks[MANY][2];
 	static struct ras_merged_comm comms[MANY];
 	static struct jobs_finding findings[MANY];
-	struct jobs_look look = {.comms = comms, .comm_count = MANY, .memory = &jobs_view_memory};
+	struct jobs_snapshot look = {
+		.comms = comms, .comm_count = MANY, .memory = &jobs_view_memory};
 	struct hand hand;
 
 	(void)state;
@@ -449,7 +450,7 @@ static void the_longest_cycle_is_told_to_its_end(void **state) {
 
 static void counts_at_the_end_of_numbers_are_looked_at_once(void **state) {
 	struct jobs_straggler unnamed = {0};
-	struct jobs_book *book;
+	struct jobs_wait_history *book;
 	struct hand hand;
 
 	(void)state;
@@ -461,21 +462,21 @@ static void counts_at_the_end_of_numbers_are_looked_at_once(void **state) {
 		rank->wait_count = RAS_COMM_WAITS;
 		rank->waits[0] = (uint8_t)n;
 	}
-	assert_int_equal(jobs_book_create(&jobs_view_memory, &book), 0);
+	assert_int_equal(jobs_wait_history_create(&jobs_view_memory, &book), 0);
 	hand.look.book = book;
 	for (uint32_t look = 0; look < 2; look++) {
-		jobs_book_note(book, &hand.comms[0]);
+		jobs_wait_history_add(book, &hand.comms[0]);
 		assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);
 		assert_int_equal(hand.findings[0].grade, JOBS_QUIET);
 		assert_int_equal(hand.findings[0].mismatch.seq, 0);
 	}
 	// What the end leaves known does not make the next look begin at nothing.
 	hand.ranks[0][0].rank.completed = hand.ranks[0][1].rank.completed = UINT64_MAX - 1;
-	jobs_book_note(book, &hand.comms[0]);
+	jobs_wait_history_add(book, &hand.comms[0]);
 	assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);
 	assert_int_equal(hand.findings[0].seq, UINT64_MAX);
 	assert_memory_equal(&hand.findings[0].straggler, &unnamed, sizeof(unnamed));
-	jobs_book_destroy(book);
+	jobs_wait_history_destroy(book);
 }
 
 static void without_memory_nothing_is_judged(void **state) {
@@ -545,15 +546,15 @@ static void waits_are_kept_to_an_eighth(void **state) {
 	for (uint64_t us = 0; us < UINT64_C(1) << 34; us += us / 50 + 1) {
 		uint8_t code = jobs_wait_code(us * 1000);
 
-		assert_true(code >= before && code != JOBS_WAIT_NOT_TAKEN);
+		assert_true(code >= before && code != JOBS_WAIT_UNKNOWN);
 		before = code;
-		if (code == JOBS_WAIT_NOT_TAKEN - 1)
+		if (code == JOBS_WAIT_UNKNOWN - 1)
 			break;
 		assert_true(jobs_wait_us(code) <= us);
 		assert_true(us - jobs_wait_us(code) <= us / 8);
 	}
-	assert_int_equal(before, JOBS_WAIT_NOT_TAKEN - 1);
-	assert_int_equal(jobs_wait_code(JOBS_NOT_TAKEN), JOBS_WAIT_NOT_TAKEN);
+	assert_int_equal(before, JOBS_WAIT_UNKNOWN - 1);
+	assert_int_equal(jobs_wait_code(JOBS_TIME_UNKNOWN), JOBS_WAIT_UNKNOWN);
 }
 
 UNIT_GROUP(jobs_judge) {

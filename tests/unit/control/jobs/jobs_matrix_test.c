@@ -107,11 +107,11 @@ play(enum model_fault fault, uint8_t knows, uint64_t seed, struct outcome *ret_o
 		.knows = knows,
 	};
 	struct job_model *model = job_model_create(&config);
-	struct jobs_book *book;
+	struct jobs_wait_history *book;
 	struct jobs_view view;
 	uint32_t place;
 
-	assert_int_equal(jobs_book_create(&jobs_view_memory, &book), 0);
+	assert_int_equal(jobs_wait_history_create(&jobs_view_memory, &book), 0);
 	// The fault takes a round to show, and ten seconds to be confirmed.
 	for (uint64_t second = 1; second <= SECONDS; second++) {
 		job_model_run(model, config.at_ns + second * MODEL_SEC);
@@ -124,7 +124,7 @@ play(enum model_fault fault, uint8_t knows, uint64_t seed, struct outcome *ret_o
 	ret_outcome->names_rank = names(&view, place, config.rank);
 	jobs_view_say(&view, place, ret_outcome->words);
 	jobs_view_drop(&view);
-	jobs_book_destroy(book);
+	jobs_wait_history_destroy(book);
 	job_model_destroy(model);
 }
 

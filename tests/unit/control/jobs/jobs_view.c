@@ -41,7 +41,7 @@ void jobs_view_take(
 	const struct job_model *model,
 	uint32_t nodes,
 	const struct jobs_limits *limits,
-	struct jobs_book *book
+	struct jobs_wait_history *book
 ) {
 	*view = (struct jobs_view){0};
 	assert_int_equal(ras_comms_create(&jobs_view_memory, &view->merged), 0);
@@ -53,9 +53,9 @@ void jobs_view_take(
 	for (uint32_t n = 0; n < view->count; n++) {
 		ras_comms_at(view->merged, n, &view->comms[n]);
 		if (book != NULL)
-			jobs_book_note(book, &view->comms[n]);
+			jobs_wait_history_add(book, &view->comms[n]);
 	}
-	view->look = (struct jobs_look){
+	view->look = (struct jobs_snapshot){
 		.limits = limits,
 		.comms = view->comms,
 		.comm_count = view->count,
@@ -81,7 +81,7 @@ static void node_name(void *ctx, uint64_t node, char *text, uint32_t size) {
 void jobs_view_say(
 	const struct jobs_view *view, uint32_t n, char text[static JOBS_SENTENCE_BYTES]
 ) {
-	const struct jobs_words words = {.node_name = node_name};
+	const struct jobs_name_resolver words = {.node_name = node_name};
 
-	jobs_say(&view->look, n, &view->findings[n], &words, text);
+	jobs_describe_finding(&view->look, n, &view->findings[n], &words, text);
 }

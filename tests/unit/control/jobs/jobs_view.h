@@ -11,7 +11,7 @@ struct jobs_view {
 	struct jobs_finding *findings;
 	uint32_t count;
 	struct jobs_pair pair;
-	struct jobs_look look;
+	struct jobs_snapshot look;
 	size_t bytes; // of all parts
 };
 
@@ -23,7 +23,7 @@ void jobs_view_take(
 	const struct job_model *model,
 	uint32_t nodes,
 	const struct jobs_limits *limits,
-	struct jobs_book *book
+	struct jobs_wait_history *book
 );
 void jobs_view_drop(struct jobs_view *view);
 void jobs_view_say(const struct jobs_view *view, uint32_t n, char text[static JOBS_SENTENCE_BYTES]);

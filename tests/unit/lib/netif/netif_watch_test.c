@@ -47,7 +47,7 @@ static void nothing_is_due_while_nothing_moves(void **state) {
 	rig_init(&rig);
 	assert_int_equal(netif_watch_read(rig.watch, 5), 0);
 	assert_true(deadline_is_never(netif_watch_deadline(rig.watch)));
-	assert_false(netif_watch_take(rig.watch, UINT64_MAX - 1, &event));
+	assert_false(netif_watch_consume(rig.watch, UINT64_MAX - 1, &event));
 	assert_int_equal(event.messages, 77);
 	say(&rig, NLMSG_NOOP, 5); // nor for what is no news
 	assert_true(deadline_is_never(netif_watch_deadline(rig.watch)));
@@ -63,11 +63,11 @@ static void an_event_is_due_when_it_has_been_quiet(void **state) {
 	say(&rig, RTM_DELADDR, 1000);
 	assert_int_equal(netif_watch_deadline(rig.watch).at_ns, 1200);
 	say(&rig, RTM_NEWLINK, 1100);
-	assert_false(netif_watch_take(rig.watch, 1200, &event));
-	assert_true(netif_watch_take(rig.watch, 1300, &event));
+	assert_false(netif_watch_consume(rig.watch, 1200, &event));
+	assert_true(netif_watch_consume(rig.watch, 1300, &event));
 	assert_int_equal(event.what, NETIF_WATCH_ADDRESS | NETIF_WATCH_LINK);
 	assert_int_equal(event.messages, 2);
-	assert_false(netif_watch_take(rig.watch, 9000, &event)); // once
+	assert_false(netif_watch_consume(rig.watch, 9000, &event)); // once
 	say(&rig, RTM_NEWROUTE, 9000);
 	assert_int_equal(netif_watch_deadline(rig.watch).at_ns, 9200); // and afresh
 	rig_fini(&rig);
@@ -81,9 +81,9 @@ static void a_machine_that_never_rests_is_reported_at_the_limit(void **state) {
 	rig_init(&rig);
 	for (uint64_t now_ns = 1000; now_ns < 2000; now_ns += 100) {
 		say(&rig, RTM_NEWLINK, now_ns);
-		assert_false(netif_watch_take(rig.watch, now_ns, &event));
+		assert_false(netif_watch_consume(rig.watch, now_ns, &event));
 	}
-	assert_true(netif_watch_take(rig.watch, 2000, &event));
+	assert_true(netif_watch_consume(rig.watch, 2000, &event));
 	assert_int_equal(event.messages, 10);
 	rig_fini(&rig);
 }
@@ -100,7 +100,7 @@ static void several_messages_of_one_datagram_all_count(void **state) {
 	rig_init(&rig);
 	assert_int_equal(send(rig.kernel, messages, sizeof(messages), 0), sizeof(messages));
 	assert_int_equal(netif_watch_read(rig.watch, 0), 0);
-	assert_true(netif_watch_take(rig.watch, QUIET_NS, &event));
+	assert_true(netif_watch_consume(rig.watch, QUIET_NS, &event));
 	assert_int_equal(event.what, NETIF_WATCH_ROUTE | NETIF_WATCH_ADDRESS);
 	rig_fini(&rig);
 }
@@ -120,13 +120,13 @@ static void what_cannot_be_read_counts_as_lost(void **state) {
 	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
 		assert_int_equal(send(rig.kernel, &rows[n], sizeof(rows[n]), 0), sizeof(rows[n]));
 		assert_int_equal(netif_watch_read(rig.watch, 0), 0);
-		assert_true(netif_watch_take(rig.watch, QUIET_NS, &event));
+		assert_true(netif_watch_consume(rig.watch, QUIET_NS, &event));
 		assert_int_equal(event.what, NETIF_WATCH_LOST);
 	}
 	assert_int_equal(send(rig.kernel, &rows[0], 5, 0), 5);
 	assert_int_equal(send(rig.kernel, large, sizeof(large), 0), sizeof(large));
 	assert_int_equal(netif_watch_read(rig.watch, 0), 0);
-	assert_true(netif_watch_take(rig.watch, QUIET_NS, &event));
+	assert_true(netif_watch_consume(rig.watch, QUIET_NS, &event));
 	assert_int_equal(event.what, NETIF_WATCH_LOST);
 	assert_int_equal(event.messages, 2);
 	rig_fini(&rig);
